@@ -1,0 +1,199 @@
+//! The few operations that a forward pass and the accumulation of second moments need.
+//!
+//! Everything above this trait is written once; nothing above it names wgpu or candle. Activations and weights are
+//! two-dimensional, row-major `(rows, cols)`, one row per token. Operations record work and return at once where the
+//! device is asynchronous; only [`Backend::read`], [`Backend::settle`] and [`Backend::moments`] wait.
+
+use crate::error::Result;
+use crate::job::GramMode;
+use crate::moments::{Moments, Scale};
+use crate::report::DeviceInfo;
+
+/// Rows and columns of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Tokens, or outputs for a weight.
+    pub rows: usize,
+    /// Features.
+    pub cols: usize,
+}
+
+impl Shape {
+    /// `rows` × `cols`.
+    pub const fn new(rows: usize, cols: usize) -> Self {
+        Self { rows, cols }
+    }
+
+    /// Number of elements.
+    pub const fn len(self) -> usize {
+        self.rows * self.cols
+    }
+
+    /// Whether there is no element.
+    pub const fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Element-wise functions by what they compute, not by what a configuration calls them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Activation {
+    /// x·Φ(x), with the error function.
+    Gelu,
+    /// 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))).
+    GeluTanh,
+    /// x·sigmoid(1.702·x).
+    QuickGelu,
+    /// max(x, 0).
+    Relu,
+    /// max(x, 0)².
+    ReluSquared,
+    /// x·sigmoid(x).
+    Silu,
+    /// tanh(x).
+    Tanh,
+    /// 1/(1 + e^−x).
+    Sigmoid,
+    /// x.
+    Identity,
+}
+
+/// How queries, keys and values are laid out: `q` is `(rows, heads·head_dim)`, `k` and `v` are
+/// `(rows, kv_heads·head_dim)`, rows are whole windows of `seq_len` positions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttentionShape {
+    /// Query heads.
+    pub heads: usize,
+    /// Key and value heads; divides `heads`.
+    pub kv_heads: usize,
+    /// Width of a head.
+    pub head_dim: usize,
+    /// Positions per window; a window attends to itself alone.
+    pub seq_len: usize,
+    /// Whether a position sees only itself and those before it.
+    pub causal: bool,
+}
+
+/// Rotary tables for one window: `cos` and `sin` are `(seq_len, rotary_dim / 2)`.
+#[derive(Clone, Debug)]
+pub struct Rotary<T> {
+    /// cos(position · frequency).
+    pub cos: T,
+    /// sin(position · frequency).
+    pub sin: T,
+    /// Leading features of every head that turn; feature i pairs with i + rotary_dim / 2. Even.
+    pub rotary_dim: usize,
+    /// Width of a head.
+    pub head_dim: usize,
+    /// Positions per window.
+    pub seq_len: usize,
+}
+
+/// What one block's second moments are accumulated over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GramShape {
+    /// Width of x.
+    pub d_in: usize,
+    /// Width of y.
+    pub d_out: usize,
+    /// Folds kept apart; the last one also gets the full yyᵀ.
+    pub folds: usize,
+    /// Most rows that one call of [`Backend::accumulate`] brings.
+    pub max_rows: usize,
+    /// Exact integers or fast f32 blocks.
+    pub mode: GramMode,
+}
+
+/// One batch of a block's rows: whole windows of one fold.
+#[derive(Clone, Copy, Debug)]
+pub struct GramRows<'a, T> {
+    /// Fold that all rows belong to.
+    pub fold: usize,
+    /// Index of the first row in the corpus, for error messages.
+    pub first_row: usize,
+    /// What enters the block, `(rows, d_in)`.
+    pub x: &'a T,
+    /// What it returns, `(rows, d_out)`.
+    pub y: &'a T,
+    /// Positions per window: `rows` is a multiple of it.
+    pub seq_len: usize,
+    /// Leading positions of every window that do not count.
+    pub skip_positions: usize,
+}
+
+/// Where a model runs.
+#[allow(async_fn_in_trait, reason = "one thread by design: a page's worker has no other")]
+pub trait Backend {
+    /// A two-dimensional f32 array on the device; cloning shares it.
+    type Tensor: Clone;
+    /// Accumulated second moments of one block.
+    type Gram;
+
+    /// The device, for the report.
+    fn info(&self) -> DeviceInfo;
+
+    /// Copies row-major `data` to the device; `name` appears in errors.
+    fn upload(&self, name: &str, shape: Shape, data: &[f32]) -> Result<Self::Tensor>;
+
+    /// Shape of a tensor.
+    fn shape(&self, tensor: &Self::Tensor) -> Shape;
+
+    /// Copies a tensor back, row-major.
+    async fn read(&self, tensor: &Self::Tensor) -> Result<Vec<f32>>;
+
+    /// Rows `ids` of `table`; every id is below its row count.
+    fn gather(&self, table: &Self::Tensor, ids: &[u32]) -> Result<Self::Tensor>;
+
+    /// a + b, equal shapes.
+    fn add(&self, a: &Self::Tensor, b: &Self::Tensor) -> Result<Self::Tensor>;
+
+    /// (x − mean)/√(var + eps)·weight + bias, per row; weight and bias are `(1, cols)`.
+    fn layer_norm(
+        &self,
+        x: &Self::Tensor,
+        weight: &Self::Tensor,
+        bias: &Self::Tensor,
+        eps: f32,
+    ) -> Result<Self::Tensor>;
+
+    /// x/√(mean(x²) + eps)·weight, per row; weight is `(1, cols)`.
+    fn rms_norm(&self, x: &Self::Tensor, weight: &Self::Tensor, eps: f32) -> Result<Self::Tensor>;
+
+    /// x·weightᵀ + bias; weight is `(out, in)`, bias `(1, out)`.
+    fn linear(&self, x: &Self::Tensor, weight: &Self::Tensor, bias: Option<&Self::Tensor>) -> Result<Self::Tensor>;
+
+    /// Rotary position embedding of every head of x.
+    fn rotate(&self, x: &Self::Tensor, rotary: &Rotary<Self::Tensor>) -> Result<Self::Tensor>;
+
+    /// softmax(q·kᵀ/√head_dim)·v per window and head, `(rows, heads·head_dim)`.
+    fn attention(
+        &self,
+        q: &Self::Tensor,
+        k: &Self::Tensor,
+        v: &Self::Tensor,
+        shape: AttentionShape,
+    ) -> Result<Self::Tensor>;
+
+    /// The activation of every element.
+    fn activation(&self, x: &Self::Tensor, activation: Activation) -> Result<Self::Tensor>;
+
+    /// activation(gate) ⊙ up, equal shapes.
+    fn gated(&self, gate: &Self::Tensor, up: &Self::Tensor, activation: Activation) -> Result<Self::Tensor>;
+
+    /// Cosine of every row of a with the same row of b, `(rows, 1)`; 0 where a row is 0.
+    fn row_cosines(&self, a: &Self::Tensor, b: &Self::Tensor) -> Result<Self::Tensor>;
+
+    /// Empty accumulators for one block, with the scale that its first batch suggests.
+    fn gram(&self, shape: GramShape, x: &Scale, y: &Scale) -> Result<Self::Gram>;
+
+    /// Adds a batch of rows. Takes effect at the next [`Backend::settle`].
+    fn accumulate(&self, gram: &mut Self::Gram, rows: GramRows<'_, Self::Tensor>) -> Result<()>;
+
+    /// Waits until the device has done all recorded work and takes rows outside a Gram's scale into account.
+    ///
+    /// `block` names are the positions in `grams`; rows with NaN or infinity end in an error.
+    async fn settle(&self, grams: &mut [Self::Gram]) -> Result<()>;
+
+    /// Second moments of every fold.
+    async fn moments(&self, gram: &Self::Gram) -> Result<Vec<Moments>>;
+}

@@ -1,0 +1,269 @@
+//! Every way a measurement can fail, each as one sentence: `WHAT: WHY; WHAT TO DO`.
+//!
+//! The type is plain data, so that an error crosses from the worker to the page unchanged.
+
+use serde::{Deserialize, Serialize};
+
+/// The result of anything that can fail here.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A failure that names the file, tensor, field or row at fault and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Error {
+    /// A file that the layout requires is absent.
+    #[error("{file}: not found; {hint}")]
+    MissingFile {
+        /// Name of the file as looked for.
+        file: String,
+        /// What to do.
+        hint: String,
+    },
+    /// The operating system or browser refused to read a file.
+    #[error("{file}: cannot be read ({why}); check that it exists and may be read")]
+    UnreadableFile {
+        /// Name of the file.
+        file: String,
+        /// The reason given.
+        why: String,
+    },
+    /// Writing a result failed: full disk, missing folder, no permission.
+    #[error("{file}: cannot be written ({why}); choose another place or free some space")]
+    UnwritableFile {
+        /// Name of the file.
+        file: String,
+        /// The reason given.
+        why: String,
+    },
+    /// A JSON file does not parse or lacks its structure.
+    #[error("{file}: malformed JSON ({why}); replace it with an intact copy")]
+    MalformedJson {
+        /// Name of the file.
+        file: String,
+        /// Parser message with line and column.
+        why: String,
+    },
+    /// A safetensors file whose header is truncated, oversized or contradicts the file.
+    #[error("{file}: not an intact safetensors file ({why}); download it again")]
+    MalformedWeights {
+        /// Name of the file.
+        file: String,
+        /// What contradicts what.
+        why: String,
+    },
+    /// A tensor that the architecture needs is in none of the weight files.
+    #[error("tensor {tensor}: missing from the weights; check that the folder holds the whole {architecture} model")]
+    MissingTensor {
+        /// Checkpoint name of the tensor.
+        tensor: String,
+        /// Architecture that needs it.
+        architecture: String,
+    },
+    /// A tensor has another shape than the configuration implies.
+    #[error(
+        "tensor {tensor}: has shape {found:?} where {expected:?} is needed; config.json and weights do not belong together"
+    )]
+    TensorShape {
+        /// Name of the tensor.
+        tensor: String,
+        /// Shape in the file.
+        found: Vec<usize>,
+        /// Shape that the configuration implies.
+        expected: Vec<usize>,
+    },
+    /// A tensor is stored in a format other than F32, F16 or BF16.
+    #[error("tensor {tensor}: stored as {dtype}; convert the weights to F32, F16 or BF16")]
+    TensorDtype {
+        /// Name of the tensor.
+        tensor: String,
+        /// Format in the file.
+        dtype: String,
+    },
+    /// A tensor holds NaN or infinity.
+    #[error("tensor {tensor}: element {index} is not finite; the weights are damaged, download them again")]
+    NonFiniteTensor {
+        /// Name of the tensor.
+        tensor: String,
+        /// Flat index of the first such element.
+        index: usize,
+    },
+    /// A configuration field is absent.
+    #[error("config.json: field {field} is missing; use the config.json that belongs to the model")]
+    MissingField {
+        /// Name of the field.
+        field: String,
+    },
+    /// A configuration value that would change the arithmetic and is not supported.
+    #[error("config.json: {field} = {value} is not supported; {hint}")]
+    UnsupportedConfig {
+        /// Name of the field.
+        field: String,
+        /// Its value.
+        value: String,
+        /// What is supported.
+        hint: String,
+    },
+    /// `model_type` names an architecture that is not implemented.
+    #[error(
+        "config.json: architecture {found} is not supported; supported are gpt2, gpt_neox, llama, mistral, qwen2 and bert"
+    )]
+    UnknownArchitecture {
+        /// The `model_type` found.
+        found: String,
+    },
+    /// `tokenizer.json` cannot be used, or fails on this text.
+    #[error("tokenizer.json: {why}; use the tokenizer.json that belongs to the model")]
+    Tokenizer {
+        /// The tokenizer's own message.
+        why: String,
+    },
+    /// A token id beyond the embedding.
+    #[error(
+        "{corpus}: token {position} is {id}, but the vocabulary ends at {vocab_size}; use the model's own tokenizer"
+    )]
+    TokenOutOfRange {
+        /// Identifier of the text.
+        corpus: String,
+        /// Position in the token stream.
+        position: usize,
+        /// The id.
+        id: u32,
+        /// Size of the embedding.
+        vocab_size: usize,
+    },
+    /// A text without a single token.
+    #[error("{corpus}: the text is empty; give a text of at least some thousand words")]
+    EmptyText {
+        /// Identifier of the text.
+        corpus: String,
+    },
+    /// A text that is not UTF-8.
+    #[error("{corpus}: not UTF-8 (byte {byte}); save the text as UTF-8")]
+    NotUtf8 {
+        /// Identifier of the text.
+        corpus: String,
+        /// Offset of the first invalid byte.
+        byte: usize,
+    },
+    /// Fewer windows than folds: no split is possible.
+    #[error(
+        "{corpus}: {tokens} tokens give {windows} windows of {seq_len}, but {folds} folds need at least {folds}; use a longer text, a shorter --seq-len or fewer --folds"
+    )]
+    TooFewWindows {
+        /// Identifier of the text.
+        corpus: String,
+        /// Tokens (or rows) available.
+        tokens: usize,
+        /// Whole windows among them.
+        windows: usize,
+        /// Tokens per window.
+        seq_len: usize,
+        /// Folds asked for.
+        folds: usize,
+    },
+    /// Fewer training rows than an affine map has parameters per output.
+    #[error(
+        "{corpus}: {train_rows} training rows cannot determine an affine map of {needed} parameters per output; use a longer text or more --rows"
+    )]
+    TooFewRows {
+        /// Identifier of the text.
+        corpus: String,
+        /// Rows outside the held-out fold.
+        train_rows: usize,
+        /// d + 1.
+        needed: usize,
+    },
+    /// A setting of the job is out of its range.
+    #[error("{field}: {value} is not possible; {hint}")]
+    InvalidSetting {
+        /// Name of the setting.
+        field: String,
+        /// Its value.
+        value: String,
+        /// The range.
+        hint: String,
+    },
+    /// A measure that exists by name and is not built yet.
+    #[error("--measures {measure}: not available yet; available now: fit")]
+    NotAvailable {
+        /// Name of the measure.
+        measure: String,
+    },
+    /// A bundled model or text that is not there.
+    #[error("{name}: no such model; give a folder in Hugging Face layout or one of: {known}")]
+    UnknownModel {
+        /// The name asked for.
+        name: String,
+        /// Comma list of the names that exist.
+        known: String,
+    },
+    /// No usable GPU adapter.
+    #[error("GPU: no adapter ({why}); use --backend cpu")]
+    NoAdapter {
+        /// What was tried.
+        why: String,
+    },
+    /// The GPU was lost while working.
+    #[error("GPU: the device was lost ({why}); blocks measured so far are kept, start again or use the CPU")]
+    DeviceLost {
+        /// The driver's message.
+        why: String,
+    },
+    /// The model or batch does not fit the adapter.
+    #[error("GPU: {what} needs {needed} bytes where the adapter allows {limit}; use a smaller model or the CPU")]
+    DeviceLimit {
+        /// Buffer or tensor at fault.
+        what: String,
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes allowed.
+        limit: u64,
+    },
+    /// The GPU refused an operation.
+    #[error("GPU: {what} failed ({why}); use the CPU and report this")]
+    Gpu {
+        /// Operation.
+        what: String,
+        /// Message.
+        why: String,
+    },
+    /// The CPU backend refused an operation.
+    #[error("CPU: {what} failed ({why}); report this")]
+    Cpu {
+        /// Operation.
+        what: String,
+        /// Message.
+        why: String,
+    },
+    /// NaN or infinity came out of a block.
+    #[error(
+        "block {block}: {site} holds NaN or infinity at row {row}; the weights are damaged or the model overflows in f32"
+    )]
+    NonFiniteActivation {
+        /// Block index.
+        block: usize,
+        /// `ffn_in` or `ffn_out`.
+        site: String,
+        /// Row within the corpus.
+        row: usize,
+    },
+    /// The eigen-decomposition failed.
+    #[error("block {block}: the least squares could not be solved ({why}); report this with the model's name")]
+    Solve {
+        /// Block index.
+        block: usize,
+        /// Solver message.
+        why: String,
+    },
+    /// A report that does not follow the schema.
+    #[error("{file}: not a Straightedge report of schema 1 ({why}); export it again")]
+    MalformedReport {
+        /// Name of the file.
+        file: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// The job was cancelled by its user.
+    #[error("cancelled: stopped on request; the blocks finished so far are kept")]
+    Cancelled,
+}

@@ -1,0 +1,178 @@
+//! What comes out of a measurement while it runs, as plain data.
+//!
+//! A report is the sum of its events: the command line and the page both build it with [`Recorder`], so that a
+//! cancelled or failed measurement keeps every block that was finished.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::report::{BlockReport, Header, Report, Seconds, Warning};
+
+/// One message from the engine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// How far a stage has come.
+    Progress(Progress),
+    /// Model, corpus, protocol and device are known; the first block comes later.
+    Started(Box<Header>),
+    /// A block is measured. A later event for the same block replaces it, with more fields filled.
+    Block(Box<BlockReport>),
+    /// Something to tell beside the numbers.
+    Warning(Warning),
+    /// The measurement is complete.
+    Finished(Outcome),
+    /// The measurement ended early; what came before stays valid.
+    Failed(Error),
+}
+
+/// What is only known at the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Perplexity of the untouched model, where it was asked for.
+    pub ppl: Option<f64>,
+    /// Wall time by stage.
+    pub seconds: Seconds,
+}
+
+/// Amount done of a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// The stage.
+    pub stage: Stage,
+    /// Amount done, in the stage's unit.
+    pub done: u64,
+    /// Amount in all.
+    pub total: u64,
+    /// Seconds since the stage began.
+    pub seconds: f64,
+}
+
+impl Progress {
+    /// Amount per second, once there is something to divide.
+    pub fn rate(&self) -> Option<f64> {
+        (self.done > 0 && self.seconds > 0.0).then(|| self.done as f64 / self.seconds)
+    }
+
+    /// Seconds left at the present rate.
+    pub fn seconds_left(&self) -> Option<f64> {
+        self.rate().map(|rate| self.total.saturating_sub(self.done) as f64 / rate)
+    }
+
+    /// Share done, 0 to 1.
+    pub fn fraction(&self) -> f64 {
+        if self.total == 0 { 0.0 } else { (self.done as f64 / self.total as f64).min(1.0) }
+    }
+}
+
+/// The stages in the order in which they come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Acquiring the device and preparing kernels.
+    Device,
+    /// Reading and uploading weights.
+    Load,
+    /// Tokenising the text.
+    Tokenize,
+    /// Forward passes with accumulation of second moments.
+    Measure,
+    /// Least squares and scores.
+    Solve,
+    /// A second look at the held-out rows for what moments cannot tell.
+    Score,
+}
+
+impl Stage {
+    /// What the amounts of this stage count.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Device => "kernels",
+            Self::Load => "bytes",
+            Self::Tokenize => "tokens",
+            Self::Measure | Self::Score => "rows",
+            Self::Solve => "blocks",
+        }
+    }
+
+    /// The stage as a present participle for people.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Device => "Preparing the device",
+            Self::Load => "Loading weights",
+            Self::Tokenize => "Tokenising",
+            Self::Measure => "Measuring rows",
+            Self::Solve => "Solving blocks",
+            Self::Score => "Scoring held-out rows",
+        }
+    }
+}
+
+/// Builds the report from the events as they arrive.
+#[derive(Clone, Debug, Default)]
+pub struct Recorder {
+    report: Option<Report>,
+    early_warnings: Vec<Warning>,
+}
+
+impl Recorder {
+    /// Takes in one event; progress leaves the report as it is.
+    pub fn record(&mut self, event: &Event) {
+        match (event, &mut self.report) {
+            (Event::Started(header), report) => {
+                let mut started = Report::from((**header).clone());
+                started.warnings.append(&mut self.early_warnings);
+                *report = Some(started);
+            }
+            (Event::Block(block), Some(report)) => insert_block(&mut report.blocks, block),
+            (Event::Warning(warning), Some(report)) => report.warnings.push(warning.clone()),
+            (Event::Warning(warning), None) => self.early_warnings.push(warning.clone()),
+            (Event::Finished(outcome), Some(report)) => {
+                report.ppl = outcome.ppl;
+                report.seconds = outcome.seconds;
+                report.partial = false;
+            }
+            _ => {}
+        }
+    }
+
+    /// The report so far; `None` before the measurement started.
+    pub fn report(&self) -> Option<&Report> {
+        self.report.as_ref()
+    }
+
+    /// The report at the end.
+    pub fn into_report(self) -> Option<Report> {
+        self.report
+    }
+}
+
+fn insert_block(blocks: &mut Vec<BlockReport>, block: &BlockReport) {
+    match blocks.binary_search_by_key(&block.block, |known| known.block) {
+        Ok(at) => blocks[at] = block.clone(),
+        Err(at) => blocks.insert(at, block.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_stay_in_order_and_later_ones_replace_earlier_ones() {
+        let mut blocks = Vec::new();
+        for (block, r2_lin) in [(2, 0.2), (0, 0.0), (2, 0.5)] {
+            insert_block(&mut blocks, &BlockReport { block, r2_lin: Some(r2_lin), ..Default::default() });
+        }
+        let found: Vec<_> = blocks.iter().map(|block| (block.block, block.r2_lin)).collect();
+        assert_eq!(found, [(0, Some(0.0)), (2, Some(0.5))]);
+    }
+
+    #[test]
+    fn time_left_follows_the_rate() {
+        let progress = Progress { stage: Stage::Measure, done: 25, total: 100, seconds: 5.0 };
+        assert_eq!(progress.seconds_left(), Some(15.0));
+        let begun = Progress { done: 0, ..progress };
+        assert_eq!(begun.seconds_left(), None);
+    }
+}

@@ -1,0 +1,284 @@
+//! What is asked for: model, corpus, protocol and measures, as plain data.
+//!
+//! Names and defaults are those of the command line and of the report; nothing here computes.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// One measurement, complete: what goes in besides the bytes of model and text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// Model identifier for the report: folder name, hub id or bundled name.
+    pub model: String,
+    /// Corpus identifier for the report: file name or bundled name.
+    pub corpus: String,
+    /// How rows are cut and folded.
+    pub protocol: Protocol,
+    /// What to measure.
+    pub measures: BTreeSet<Measure>,
+    /// Blocks to measure; `None` is all of them.
+    pub blocks: Option<Blocks>,
+    /// Where to compute.
+    pub backend: BackendChoice,
+}
+
+impl Job {
+    /// The default job for a model and a corpus: `fit` on all blocks under the default protocol.
+    pub fn new(model: impl Into<String>, corpus: impl Into<String>) -> Self {
+        Self {
+            model: model.into(),
+            corpus: corpus.into(),
+            protocol: Protocol::default(),
+            measures: BTreeSet::from([Measure::Fit]),
+            blocks: None,
+            backend: BackendChoice::Auto,
+        }
+    }
+
+    /// Refuses settings outside their range and measures that are not built yet.
+    pub fn check(&self) -> Result<()> {
+        self.protocol.check()?;
+        match self.measures.iter().find(|measure| **measure != Measure::Fit) {
+            Some(measure) => Err(Error::NotAvailable { measure: measure.to_string() }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// How the corpus becomes rows and folds (MEASURES.md section 1).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Protocol {
+    /// Rows asked for; the first ⌊rows / seq_len⌋ windows are used.
+    pub rows: usize,
+    /// Tokens per window.
+    pub seq_len: usize,
+    /// Contiguous folds; the last one is held out.
+    pub folds: usize,
+    /// Leading positions of every window left out of all fits and scores.
+    pub skip_positions: usize,
+    /// How Gram matrices are accumulated on a GPU.
+    pub gram: GramMode,
+    /// Seed of everything random.
+    pub seed: u64,
+}
+
+impl Default for Protocol {
+    fn default() -> Self {
+        Self { rows: 15_000, seq_len: 128, folds: 5, skip_positions: 0, gram: GramMode::Exact, seed: 0 }
+    }
+}
+
+impl Protocol {
+    /// Refuses values that allow no split at all.
+    pub fn check(&self) -> Result<()> {
+        let invalid = |field: &str, value: usize, hint: &str| {
+            Err(Error::InvalidSetting { field: field.into(), value: value.to_string(), hint: hint.into() })
+        };
+        if self.seq_len == 0 {
+            return invalid("--seq-len", self.seq_len, "give at least 1 token per window");
+        }
+        if self.folds < 2 {
+            return invalid("--folds", self.folds, "give at least 2 folds, one of them is held out");
+        }
+        if self.skip_positions >= self.seq_len {
+            return invalid("--skip-positions", self.skip_positions, "it must be below --seq-len");
+        }
+        if self.rows < self.seq_len {
+            return invalid("--rows", self.rows, "ask for at least one window of --seq-len rows");
+        }
+        Ok(())
+    }
+}
+
+/// A family of results that can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// Linear recoverability of every block (MEASURES.md sections 2 and 3).
+    Fit,
+    /// ΔPPL of every block replaced (section 4).
+    Swap,
+    /// ΔPPL of every block replaced by reduced-rank maps (section 4).
+    RankSwap,
+    /// Linearity of whole layers (section 7).
+    Layers,
+    /// Trained probes of the residual (section 5).
+    Probes,
+    /// The affine map trained by gradient descent (section 5).
+    Baseline,
+    /// The conjunction index (section 5).
+    Conjunction,
+    /// Re-initialised, Gaussian, cross-fed and first-position controls (section 6).
+    Controls,
+    /// ΔPPL after fine-tuning the swapped map (section 4).
+    Heal,
+}
+
+impl Measure {
+    /// Every measure, in the order of the command line.
+    pub const ALL: [Self; 9] = [
+        Self::Fit,
+        Self::Swap,
+        Self::RankSwap,
+        Self::Layers,
+        Self::Probes,
+        Self::Baseline,
+        Self::Conjunction,
+        Self::Controls,
+        Self::Heal,
+    ];
+
+    /// Reads a comma list such as `fit,swap`, or `all`.
+    pub fn parse_list(list: &str) -> Result<BTreeSet<Self>> {
+        if list.trim() == "all" {
+            return Ok(Self::ALL.into_iter().collect());
+        }
+        list.split(',').map(|name| name.trim().parse()).collect()
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Fit => "fit",
+            Self::Swap => "swap",
+            Self::RankSwap => "rank-swap",
+            Self::Layers => "layers",
+            Self::Probes => "probes",
+            Self::Baseline => "baseline",
+            Self::Conjunction => "conjunction",
+            Self::Controls => "controls",
+            Self::Heal => "heal",
+        }
+    }
+}
+
+impl fmt::Display for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Measure {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|measure| measure.name() == name).ok_or_else(|| Error::InvalidSetting {
+            field: "--measures".into(),
+            value: name.into(),
+            hint: "choose from fit, swap, rank-swap, layers, probes, baseline, conjunction, controls, heal, or all"
+                .into(),
+        })
+    }
+}
+
+/// Where to compute.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BackendChoice {
+    /// A hardware GPU where there is one, else the CPU.
+    #[default]
+    Auto,
+    /// WebGPU or nothing, software adapters included.
+    Gpu,
+    /// candle-core on the CPU.
+    Cpu,
+}
+
+impl FromStr for BackendChoice {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "auto" => Ok(Self::Auto),
+            "gpu" => Ok(Self::Gpu),
+            "cpu" => Ok(Self::Cpu),
+            _ => Err(Error::InvalidSetting {
+                field: "--backend".into(),
+                value: name.into(),
+                hint: "choose auto, gpu or cpu".into(),
+            }),
+        }
+    }
+}
+
+/// How second moments are accumulated on a GPU; the CPU always uses f64.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GramMode {
+    /// Integer digits of shifted, scaled values: exact products and sums.
+    #[default]
+    Exact,
+    /// Shifted 64-row blocks in f32.
+    Fast,
+}
+
+impl FromStr for GramMode {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "exact" => Ok(Self::Exact),
+            "fast" => Ok(Self::Fast),
+            _ => Err(Error::InvalidSetting {
+                field: "--gram".into(),
+                value: name.into(),
+                hint: "choose exact or fast".into(),
+            }),
+        }
+    }
+}
+
+impl fmt::Display for GramMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Exact => "exact",
+            Self::Fast => "fast",
+        })
+    }
+}
+
+/// A choice of blocks such as `0,3-5`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Blocks(BTreeSet<usize>);
+
+impl Blocks {
+    /// The chosen indices of a model with `num_hidden_layers` blocks, ascending.
+    pub fn within(&self, num_hidden_layers: usize) -> Result<Vec<usize>> {
+        match self.0.iter().find(|block| **block >= num_hidden_layers) {
+            Some(block) => Err(Error::InvalidSetting {
+                field: "--blocks".into(),
+                value: block.to_string(),
+                hint: format!("the model has blocks 0 to {}", num_hidden_layers.saturating_sub(1)),
+            }),
+            None => Ok(self.0.iter().copied().collect()),
+        }
+    }
+}
+
+impl FromStr for Blocks {
+    type Err = Error;
+
+    fn from_str(list: &str) -> Result<Self> {
+        let invalid = || Error::InvalidSetting {
+            field: "--blocks".into(),
+            value: list.into(),
+            hint: "give a list such as 0,3-5".into(),
+        };
+        let number = |text: &str| text.trim().parse::<usize>().ok().filter(|n| *n < 10_000).ok_or_else(invalid);
+        let mut blocks = BTreeSet::new();
+        for part in list.split(',') {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let (first, last) = (number(first)?, number(last)?);
+            if first > last {
+                return Err(invalid());
+            }
+            blocks.extend(first..=last);
+        }
+        Ok(Self(blocks))
+    }
+}

@@ -1,0 +1,21 @@
+//! Straightedge measures how linear each feed-forward block of a transformer is.
+//!
+//! The route, in reading order: a [`job::Job`] goes in, a stream of [`event::Event`]s comes out, and the
+//! [`event::Recorder`] sums them up to a [`report::Report`]. Without the `engine` feature the crate is only these
+//! plain-data types, which is all that the page needs.
+
+pub mod error;
+pub mod event;
+pub mod job;
+pub mod report;
+
+#[cfg(feature = "engine")]
+pub mod backend;
+#[cfg(feature = "engine")]
+pub mod model;
+#[cfg(feature = "engine")]
+pub mod moments;
+#[cfg(feature = "engine")]
+pub mod run;
+#[cfg(feature = "engine")]
+pub mod weights;

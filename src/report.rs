@@ -1,0 +1,339 @@
+//! The report: what the command line writes, the page exports and opens, and `compare` reads (schema 1).
+//!
+//! Field names and formulas are those of MEASURES.md. Unknown values are `None`, with a warning that says why;
+//! NaN and infinities never appear ([`finite`]).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::job::{GramMode, Protocol};
+
+/// Schema number written by this version.
+pub const SCHEMA: u32 = 1;
+
+/// `None` in place of NaN and infinities, which JSON cannot hold.
+pub fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
+/// A whole measurement with what is needed to repeat it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Schema number.
+    pub schema: u32,
+    /// Whether the measurement stopped before its end.
+    pub partial: bool,
+    /// Program that measured.
+    pub app: AppInfo,
+    /// Model measured.
+    pub model: ModelInfo,
+    /// Text measured on.
+    pub corpus: CorpusInfo,
+    /// Rows, folds and cut.
+    pub protocol: ProtocolInfo,
+    /// Where it was computed.
+    pub device: DeviceInfo,
+    /// Perplexity of the untouched model on the held-out windows.
+    pub ppl: Option<f64>,
+    /// Per feed-forward block.
+    pub blocks: Vec<BlockReport>,
+    /// Per layer (MEASURES.md section 7).
+    #[serde(default)]
+    pub layers: Vec<LayerReport>,
+    /// Wall time by stage.
+    pub seconds: Seconds,
+    /// What the reader must know beside the numbers.
+    pub warnings: Vec<Warning>,
+}
+
+impl Report {
+    /// Reads an untrusted report; `file` names it in errors.
+    pub fn from_json(file: &str, json: &str) -> Result<Self> {
+        let malformed = |why: String| Error::MalformedReport { file: file.into(), why };
+        let report: Self = serde_json::from_str(json).map_err(|error| malformed(error.to_string()))?;
+        if report.schema != SCHEMA {
+            return Err(malformed(format!("schema is {}", report.schema)));
+        }
+        if report.blocks.windows(2).any(|pair| pair[0].block >= pair[1].block) {
+            return Err(malformed("blocks are not in ascending order".into()));
+        }
+        Ok(report)
+    }
+
+    /// The report as indented JSON.
+    pub fn to_json(&self) -> String {
+        let mut json = serde_json::to_string_pretty(self).expect("a report is plain data");
+        json.push('\n');
+        json
+    }
+}
+
+/// Program that measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AppInfo {
+    /// `straightedge`.
+    pub name: String,
+    /// Package version.
+    pub version: String,
+    /// Commit it was built from, where known.
+    pub commit: Option<String>,
+}
+
+impl AppInfo {
+    /// This build.
+    pub fn this() -> Self {
+        Self {
+            name: env!("CARGO_PKG_NAME").into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            commit: option_env!("STRAIGHTEDGE_COMMIT").map(Into::into),
+        }
+    }
+}
+
+/// Model measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelInfo {
+    /// Folder name, hub id or bundled name; the rows file for `fit`.
+    pub id: String,
+    /// Hub revision.
+    pub revision: Option<String>,
+    /// `model_type` of config.json; `rows` for `fit`.
+    pub architecture: String,
+    /// Hash over the weight files in order of their names.
+    pub sha256: Option<String>,
+    /// Storage format of the weights.
+    pub dtype: Option<String>,
+    /// Width of the residual stream; d_in for `fit`.
+    pub hidden_size: usize,
+    /// Width inside the feed-forward network.
+    pub intermediate_size: Option<usize>,
+    /// Number of blocks.
+    pub num_hidden_layers: usize,
+    /// Activation name.
+    pub hidden_act: Option<String>,
+    /// Weights and biases of one feed-forward network.
+    pub ffn_parameters: Option<usize>,
+}
+
+/// Text measured on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CorpusInfo {
+    /// File or bundled name.
+    pub id: String,
+    /// Hash of the text's bytes.
+    pub sha256: Option<String>,
+    /// Tokens in the whole text.
+    pub tokens: usize,
+}
+
+/// The protocol as it was carried out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProtocolInfo {
+    /// Rows run through the model: windows · seq_len.
+    pub rows: usize,
+    /// Windows used.
+    pub windows: usize,
+    /// Tokens per window.
+    pub seq_len: usize,
+    /// Folds.
+    pub folds: usize,
+    /// Positions left out at the start of every window.
+    pub skip_positions: usize,
+    /// Rows of the fit, skipped positions excluded.
+    pub train_rows: usize,
+    /// Rows of the score, skipped positions excluded.
+    pub heldout_rows: usize,
+    /// Relative eigenvalue cut.
+    pub tau: f64,
+    /// Gram mode.
+    pub gram: GramMode,
+    /// Seed.
+    pub seed: u64,
+}
+
+impl ProtocolInfo {
+    /// The protocol of a job over `windows` windows of which `heldout_windows` are held out.
+    pub fn new(protocol: &Protocol, windows: usize, heldout_windows: usize, tau: f64) -> Self {
+        let kept = protocol.seq_len - protocol.skip_positions;
+        Self {
+            rows: windows * protocol.seq_len,
+            windows,
+            seq_len: protocol.seq_len,
+            folds: protocol.folds,
+            skip_positions: protocol.skip_positions,
+            train_rows: (windows - heldout_windows) * kept,
+            heldout_rows: heldout_windows * kept,
+            tau,
+            gram: protocol.gram,
+            seed: protocol.seed,
+        }
+    }
+}
+
+/// Where it was computed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceInfo {
+    /// `gpu` or `cpu`.
+    pub backend: String,
+    /// Adapter name.
+    pub adapter: Option<String>,
+    /// Driver and version.
+    pub driver: Option<String>,
+    /// Adapter features in use.
+    #[serde(default)]
+    pub features: Vec<String>,
+    /// Adapter limits by WebGPU name.
+    #[serde(default)]
+    pub limits: BTreeMap<String, u64>,
+}
+
+/// One feed-forward block (MEASURES.md sections 2 to 5).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BlockReport {
+    /// Block index from 0.
+    pub block: usize,
+    /// Variance-weighted held-out R² of the affine map.
+    pub r2_lin: Option<f64>,
+    /// The same against one scalar mean.
+    pub r2_lin_scalar: Option<f64>,
+    /// Median of `r2_features`.
+    pub r2_feature_median: Option<f64>,
+    /// R² per output feature; `None` where the feature has no held-out variance.
+    #[serde(default)]
+    pub r2_features: Vec<Option<f64>>,
+    /// R² with each fold held out in turn.
+    #[serde(default)]
+    pub r2_folds: Vec<Option<f64>>,
+    /// Mean of `r2_folds`.
+    pub r2_cv_mean: Option<f64>,
+    /// Sample standard deviation of `r2_folds`.
+    pub r2_cv_std: Option<f64>,
+    /// Eigenvalues kept.
+    pub rank: usize,
+    /// λ_max / λ_min⁺ of the training Cov(x).
+    pub condition: Option<f64>,
+    /// The same of the correlation matrix.
+    pub scaled_condition: Option<f64>,
+    /// Smallest k with r2_rank\[k\] ≥ 0.9 · r2_lin.
+    pub effective_rank: Option<usize>,
+    /// Held-out R² of the rank-k map, k = 1 … d.
+    #[serde(default)]
+    pub r2_rank: Vec<Option<f64>>,
+    /// (Σλ)²/Σλ² of the held-out Cov(y).
+    pub output_participation: Option<f64>,
+    /// The same of the held-out Cov(ŷ).
+    pub prediction_participation: Option<f64>,
+    /// The same of the training Cov(x).
+    pub input_participation: Option<f64>,
+    /// Largest training Var(y_j) over their median.
+    pub output_variance_ratio: Option<f64>,
+    /// The same for x.
+    pub input_variance_ratio: Option<f64>,
+    /// Mean cosine of ŷ and y over held-out rows.
+    pub cosine: Option<f64>,
+    /// Root mean squared held-out error, raw units.
+    pub rmse: Option<f64>,
+    /// Perplexity change by replacement: `linear`, `mean`, `zero`, `rank_K`.
+    #[serde(default)]
+    pub delta_ppl: BTreeMap<String, Option<f64>>,
+    /// Trained probes by name.
+    #[serde(default)]
+    pub probes: BTreeMap<String, ProbeReport>,
+}
+
+/// A trained probe of the residual (MEASURES.md section 5).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProbeReport {
+    /// Held-out R².
+    pub r2: Option<f64>,
+    /// r2 − r2_lin.
+    pub gain: Option<f64>,
+    /// Training steps taken.
+    pub steps: usize,
+}
+
+/// One layer's residual stream (MEASURES.md section 7).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LayerReport {
+    /// Layer index from 0.
+    pub layer: usize,
+    /// In-sample linearity of h_ℓ → h_{ℓ+1}.
+    pub linearity: Option<f64>,
+    /// The same fitted on training rows, scored on held-out ones.
+    pub linearity_heldout: Option<f64>,
+    /// In-sample linearity of h_ℓ → h_{ℓ+1} − h_ℓ.
+    pub linearity_no_residual: Option<f64>,
+    /// Mean over rows of ‖h_{ℓ+1} − h_ℓ‖ / ‖h_ℓ‖.
+    pub update_norm_ratio: Option<f64>,
+    /// Perplexity change: `removed`, `linear`.
+    #[serde(default)]
+    pub delta_ppl: BTreeMap<String, Option<f64>>,
+}
+
+/// Wall time by stage, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Seconds {
+    /// Reading and uploading weights.
+    pub load: f64,
+    /// Tokenising.
+    pub tokenize: f64,
+    /// Forward passes.
+    pub forward: f64,
+    /// Accumulating second moments.
+    pub gram: f64,
+    /// Solving and scoring.
+    pub solve: f64,
+    /// Swaps.
+    pub swap: f64,
+    /// From start to report.
+    pub total: f64,
+}
+
+/// Something the reader must know beside a number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warning {
+    /// Stable identifier.
+    pub code: String,
+    /// Block concerned.
+    pub block: Option<usize>,
+    /// One sentence.
+    pub text: String,
+}
+
+/// Everything known before the first block is measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// Program.
+    pub app: AppInfo,
+    /// Model.
+    pub model: ModelInfo,
+    /// Text.
+    pub corpus: CorpusInfo,
+    /// Protocol carried out.
+    pub protocol: ProtocolInfo,
+    /// Device.
+    pub device: DeviceInfo,
+}
+
+impl From<Header> for Report {
+    /// A partial report without blocks yet.
+    fn from(header: Header) -> Self {
+        let Header { app, model, corpus, protocol, device } = header;
+        Self {
+            schema: SCHEMA,
+            partial: true,
+            app,
+            model,
+            corpus,
+            protocol,
+            device,
+            ppl: None,
+            blocks: Vec::new(),
+            layers: Vec::new(),
+            seconds: Seconds::default(),
+            warnings: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Weights in safetensors files, read tensor by tensor.
+
+pub mod source;
