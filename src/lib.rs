@@ -18,4 +18,6 @@ pub mod moments;
 #[cfg(feature = "engine")]
 pub mod run;
 #[cfg(feature = "engine")]
+pub mod solve;
+#[cfg(feature = "engine")]
 pub mod weights;

@@ -4,12 +4,101 @@
 //! other choice. The shift and the power-of-two scale of a column come from the first batch ([`Scale`]).
 
 /// Shift and scale of the columns of x or of y, fixed before the first row is accumulated.
+///
+/// Both are robust: the shift is a median, the scale a quantile, so that one massive row (the first token of a window
+/// in many models) costs the other rows no bits. Rows outside the scale are few and take a side path in f64.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
     /// Per column: subtracted from every value.
     pub shift: Vec<f32>,
     /// Per column e: shifted values below 2^e in magnitude are within the scale; −100 ≤ e ≤ 120.
     pub exponent: Vec<i32>,
+}
+
+/// Smallest exponent: below it f32 shifts would meet denormals.
+const MIN_EXPONENT: i32 = -100;
+/// Largest exponent: above it 2^e leaves f32.
+const MAX_EXPONENT: i32 = 120;
+/// A column's scale is this many times the quantile of its shifted magnitudes.
+const HEADROOM: f32 = 4.0;
+/// The quantile; 2 % of the rows may be massive.
+const QUANTILE: f64 = 0.98;
+/// Largest share of calibration rows that may lie outside the scale.
+const MAX_OUTSIDE: f64 = 0.02;
+
+impl Scale {
+    /// The scale that `rows` (row-major, `cols` wide, at least one row) suggest.
+    pub fn from_rows(rows: &[f32], cols: usize) -> Self {
+        let columns = (0..cols).map(|j| rows.iter().skip(j).step_by(cols).copied().collect::<Vec<_>>());
+        let (shift, exponent) = columns.map(column_scale).unzip();
+        let mut scale = Self { shift, exponent };
+        scale.widen(rows);
+        scale
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.shift.len()
+    }
+
+    /// Raises exponents, a bit at a time, until few enough rows lie outside: heavy tails in many columns add up.
+    fn widen(&mut self, rows: &[f32]) {
+        let cols = self.cols();
+        let allowed = (MAX_OUTSIDE * (rows.len() / cols) as f64) as usize;
+        loop {
+            let outside: Vec<&[f32]> = rows.chunks_exact(cols).filter(|row| self.is_outside(row)).collect();
+            if outside.len() <= allowed {
+                return;
+            }
+            let mut raised = false;
+            for j in 0..cols {
+                let exceeds = outside.iter().any(|row| self.exceeds(j, row[j]));
+                if exceeds && self.exponent[j] < MAX_EXPONENT {
+                    self.exponent[j] += 1;
+                    raised = true;
+                }
+            }
+            if !raised {
+                return;
+            }
+        }
+    }
+
+    fn is_outside(&self, row: &[f32]) -> bool {
+        row.iter().enumerate().any(|(j, &value)| self.exceeds(j, value))
+    }
+
+    fn exceeds(&self, j: usize, value: f32) -> bool {
+        // Written so that NaN exceeds.
+        !((value - self.shift[j]).abs() < exp2(self.exponent[j]))
+    }
+}
+
+fn column_scale(mut column: Vec<f32>) -> (f32, i32) {
+    let middle = column.len() / 2;
+    let shift = *column.select_nth_unstable_by(middle, f32::total_cmp).1;
+    let shift = if shift.is_finite() { shift } else { 0.0 };
+    let mut spread: Vec<f32> = column.iter().map(|value| (value - shift).abs()).collect();
+    let at = ((spread.len() - 1) as f64 * QUANTILE) as usize;
+    let typical = *spread.select_nth_unstable_by(at, f32::total_cmp).1;
+    let largest = spread.iter().copied().filter(|value| value.is_finite()).fold(0.0, f32::max);
+    let reach = match (typical > 0.0 && typical.is_finite(), largest > 0.0) {
+        (true, _) => HEADROOM * typical,
+        (false, true) => largest,
+        // A constant column: one unit in its last place is one unit of the scale.
+        (false, false) => shift.abs(),
+    };
+    (shift, exponent_above(reach))
+}
+
+/// Smallest e with 2^e > value, within the allowed range.
+fn exponent_above(value: f32) -> i32 {
+    let biased = (value.to_bits() >> 23 & 0xff) as i32;
+    (biased - 126).clamp(MIN_EXPONENT, MAX_EXPONENT)
+}
+
+fn exp2(exponent: i32) -> f32 {
+    f32::from_bits(((exponent + 127) as u32) << 23)
 }
 
 /// Sums over the rows of one fold, of values shifted per column.
@@ -35,4 +124,183 @@ pub struct Moments {
     pub yy: Option<Vec<f64>>,
     /// Largest |x| per column, unshifted, d_in.
     pub max_abs_x: Vec<f64>,
+}
+
+impl Moments {
+    /// No rows yet, under the shifts of `x` and `y`; with the full yyᵀ where `heldout`.
+    pub fn empty(x: &Scale, y: &Scale, heldout: bool) -> Self {
+        let (d_in, d_out) = (x.cols(), y.cols());
+        Self {
+            n: 0,
+            shift_x: x.shift.iter().map(|&shift| f64::from(shift)).collect(),
+            shift_y: y.shift.iter().map(|&shift| f64::from(shift)).collect(),
+            sum_x: vec![0.0; d_in],
+            sum_y: vec![0.0; d_out],
+            xx: vec![0.0; d_in * d_in],
+            xy: vec![0.0; d_in * d_out],
+            yy_diagonal: vec![0.0; d_out],
+            yy: heldout.then(|| vec![0.0; d_out * d_out]),
+            max_abs_x: vec![0.0; d_in],
+        }
+    }
+
+    /// Width of x.
+    pub fn d_in(&self) -> usize {
+        self.sum_x.len()
+    }
+
+    /// Width of y.
+    pub fn d_out(&self) -> usize {
+        self.sum_y.len()
+    }
+
+    /// Adds one unshifted row: the side path of rows outside a device's scale.
+    pub fn add_row(&mut self, x: &[f32], y: &[f32]) {
+        let shifted_x: Vec<f64> = x.iter().zip(&self.shift_x).map(|(&value, shift)| f64::from(value) - shift).collect();
+        let shifted_y: Vec<f64> = y.iter().zip(&self.shift_y).map(|(&value, shift)| f64::from(value) - shift).collect();
+        self.n += 1;
+        add(&mut self.sum_x, &shifted_x);
+        add(&mut self.sum_y, &shifted_y);
+        add_outer(&mut self.xx, &shifted_x, &shifted_x);
+        add_outer(&mut self.xy, &shifted_x, &shifted_y);
+        for (sum, value) in self.yy_diagonal.iter_mut().zip(&shifted_y) {
+            *sum += value * value;
+        }
+        if let Some(yy) = &mut self.yy {
+            add_outer(yy, &shifted_y, &shifted_y);
+        }
+        for (max, value) in self.max_abs_x.iter_mut().zip(x) {
+            *max = max.max(f64::from(value.abs()));
+        }
+    }
+
+    /// Adds the rows of `other`, accumulated under the same shifts. The full yyᵀ stays only where both have it.
+    pub fn merge(&mut self, other: &Self) {
+        assert!(self.shift_x == other.shift_x && self.shift_y == other.shift_y, "moments under different shifts");
+        self.n += other.n;
+        add(&mut self.sum_x, &other.sum_x);
+        add(&mut self.sum_y, &other.sum_y);
+        add(&mut self.xx, &other.xx);
+        add(&mut self.xy, &other.xy);
+        add(&mut self.yy_diagonal, &other.yy_diagonal);
+        match (&mut self.yy, &other.yy) {
+            (Some(yy), Some(more)) => add(yy, more),
+            (yy, _) => *yy = None,
+        }
+        for (max, value) in self.max_abs_x.iter_mut().zip(&other.max_abs_x) {
+            *max = max.max(*value);
+        }
+    }
+
+    /// The sum of all folds but `heldout`: the training rows when that fold is held out.
+    pub fn all_but(folds: &[Self], heldout: usize) -> Self {
+        let mut training = folds.iter().enumerate().filter(|(fold, _)| *fold != heldout).map(|(_, moments)| moments);
+        let mut sum = training.next().expect("a protocol has at least two folds").clone();
+        sum.yy = None;
+        training.for_each(|moments| sum.merge(moments));
+        sum
+    }
+
+    /// Mean of the shifted x.
+    pub fn mean_x(&self) -> Vec<f64> {
+        self.sum_x.iter().map(|sum| sum / self.n as f64).collect()
+    }
+
+    /// Mean of the shifted y.
+    pub fn mean_y(&self) -> Vec<f64> {
+        self.sum_y.iter().map(|sum| sum / self.n as f64).collect()
+    }
+
+    /// Population variance of every y_j.
+    pub fn variance_y(&self) -> Vec<f64> {
+        let n = self.n as f64;
+        self.yy_diagonal.iter().zip(self.mean_y()).map(|(sum, mean)| (sum / n - mean * mean).max(0.0)).collect()
+    }
+
+    /// Population variance of every x_j.
+    pub fn variance_x(&self) -> Vec<f64> {
+        let (n, d) = (self.n as f64, self.d_in());
+        let diagonal = self.xx.iter().step_by(d + 1);
+        diagonal.zip(self.mean_x()).map(|(sum, mean)| (sum / n - mean * mean).max(0.0)).collect()
+    }
+}
+
+fn add(sums: &mut [f64], more: &[f64]) {
+    assert_eq!(sums.len(), more.len());
+    for (sum, value) in sums.iter_mut().zip(more) {
+        *sum += value;
+    }
+}
+
+fn add_outer(sums: &mut [f64], column: &[f64], row: &[f64]) {
+    for (sums, factor) in sums.chunks_exact_mut(row.len()).zip(column) {
+        for (sum, value) in sums.iter_mut().zip(row) {
+            *sum += factor * value;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noise(n: usize, seed: u32) -> Vec<f32> {
+        let mut state = seed;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            f64::from(state >> 8) / f64::from(1 << 24) - 0.5
+        };
+        (0..n).map(|_| next() as f32).collect()
+    }
+
+    #[test]
+    fn a_massive_row_leaves_the_scale_alone() {
+        let mut rows = noise(512 * 3, 1);
+        let calm = Scale::from_rows(&rows, 3);
+        rows[0] = 1e9;
+        let scale = Scale::from_rows(&rows, 3);
+        assert_eq!(scale.exponent, calm.exponent);
+        assert!(calm.exponent.iter().all(|e| (1..=2).contains(e)), "uniform ±0.5, about 4·0.5: {:?}", calm.exponent);
+    }
+
+    #[test]
+    fn heavy_tails_in_many_columns_widen_the_scale() {
+        // Each column is massive in 1 % of the rows, never two at once: 16 % of the rows would lie outside.
+        let mut rows = noise(1000 * 16, 2);
+        for j in 0..16 {
+            (0..10).for_each(|i| rows[(10 * j + i) * 16 + j] = 100.0);
+        }
+        let scale = Scale::from_rows(&rows, 16);
+        let outside = rows.chunks_exact(16).filter(|row| scale.is_outside(row)).count();
+        assert!(outside <= 20, "{outside} rows outside");
+    }
+
+    #[test]
+    fn constant_and_silent_columns_have_a_scale() {
+        let rows: Vec<f32> = (0..64).flat_map(|_| [3.0, 0.0]).collect();
+        let scale = Scale::from_rows(&rows, 2);
+        assert_eq!(scale.shift, [3.0, 0.0]);
+        assert_eq!(scale.exponent, [2, MIN_EXPONENT]);
+    }
+
+    #[test]
+    fn merging_is_independent_of_order() {
+        let (x, y) = (noise(60 * 4, 3), noise(60 * 2, 4));
+        let (scale_x, scale_y) = (Scale::from_rows(&x, 4), Scale::from_rows(&y, 2));
+        let part = |rows: std::ops::Range<usize>| {
+            let mut moments = Moments::empty(&scale_x, &scale_y, true);
+            rows.for_each(|row| moments.add_row(&x[row * 4..][..4], &y[row * 2..][..2]));
+            moments
+        };
+        let whole = part(0..60);
+        for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+            let parts = [part(0..10), part(10..35), part(35..60)];
+            let mut sum = Moments::empty(&scale_x, &scale_y, true);
+            order.iter().for_each(|&k| sum.merge(&parts[k]));
+            assert_eq!(sum.n, whole.n);
+            for (found, expected) in sum.xx.iter().chain(&sum.xy).zip(whole.xx.iter().chain(&whole.xy)) {
+                assert!((found - expected).abs() <= 1e-13, "{found} {expected}");
+            }
+        }
+    }
 }
