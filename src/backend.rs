@@ -107,6 +107,8 @@ pub struct GramShape {
 /// One batch of a block's rows: whole windows of one fold.
 #[derive(Clone, Copy, Debug)]
 pub struct GramRows<'a, T> {
+    /// Block that the rows belong to, for error messages.
+    pub block: usize,
     /// Fold that all rows belong to.
     pub fold: usize,
     /// Index of the first row in the corpus, for error messages.
@@ -191,7 +193,7 @@ pub trait Backend {
 
     /// Waits until the device has done all recorded work and takes rows outside a Gram's scale into account.
     ///
-    /// `block` names are the positions in `grams`; rows with NaN or infinity end in an error.
+    /// Rows with NaN or infinity end in [`crate::error::Error::NonFiniteActivation`], here or in `accumulate`.
     async fn settle(&self, grams: &mut [Self::Gram]) -> Result<()>;
 
     /// Second moments of every fold.

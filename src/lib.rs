@@ -12,6 +12,8 @@ pub mod report;
 #[cfg(feature = "engine")]
 pub mod backend;
 #[cfg(feature = "engine")]
+pub mod cpu;
+#[cfg(feature = "engine")]
 pub mod model;
 #[cfg(feature = "engine")]
 pub mod moments;
