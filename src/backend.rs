@@ -182,6 +182,9 @@ pub trait Backend {
     /// activation(gate) ⊙ up, equal shapes.
     fn gated(&self, gate: &Self::Tensor, up: &Self::Tensor, activation: Activation) -> Result<Self::Tensor>;
 
+    /// (x − mean) ⊙ scale; mean and scale are `(1, cols)`.
+    fn standardise(&self, x: &Self::Tensor, mean: &Self::Tensor, scale: &Self::Tensor) -> Result<Self::Tensor>;
+
     /// Cosine of every row of a with the same row of b, `(rows, 1)`; 0 where a row is 0.
     fn row_cosines(&self, a: &Self::Tensor, b: &Self::Tensor) -> Result<Self::Tensor>;
 

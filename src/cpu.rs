@@ -141,6 +141,10 @@ impl Backend for CpuBackend {
         run("gated", || activate(gate, activation)? * up)
     }
 
+    fn standardise(&self, x: &Tensor, mean: &Tensor, scale: &Tensor) -> Result<Tensor> {
+        run("standardise", || x.broadcast_sub(mean)?.broadcast_mul(scale))
+    }
+
     fn row_cosines(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         run("row_cosines", || {
             let dot = (a * b)?.sum_keepdim(D::Minus1)?;

@@ -14,6 +14,8 @@ pub mod backend;
 #[cfg(feature = "engine")]
 pub mod cpu;
 #[cfg(feature = "engine")]
+pub mod forward;
+#[cfg(feature = "engine")]
 pub mod model;
 #[cfg(feature = "engine")]
 pub mod moments;

@@ -12,15 +12,32 @@ pub const TAU: f64 = 1e-10;
 /// A column whose standard deviation is below this share of its largest magnitude is constant to f32 precision.
 const CONSTANT: f64 = 1.0 / (1 << 22) as f64;
 
-/// y ≈ Wᵀ·x + b in raw units.
+/// y ≈ Wᵀ·x + b in raw units, kept in the form that is safe to apply in f32: y ≈ ȳ + (W ⊙ σ)ᵀ·((x − x̄)/σ).
+///
+/// On ill-conditioned inputs W is large and x far from zero, so that Wᵀ·x + b would cancel most of f32's digits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AffineMap {
-    /// Row-major d_in × d_out.
+    /// W, row-major d_in × d_out.
     pub weight: Vec<f64>,
-    /// d_out.
-    pub bias: Vec<f64>,
+    /// x̄, d_in.
+    pub mean_x: Vec<f64>,
+    /// σ, d_in; 1 for a column that is constant to f32 precision.
+    pub deviation_x: Vec<f64>,
+    /// ȳ, d_out.
+    pub mean_y: Vec<f64>,
     /// Eigenvalues kept, or the k of a rank-k map.
     pub rank: usize,
+}
+
+impl AffineMap {
+    /// b = ȳ − Wᵀ·x̄.
+    pub fn bias(&self) -> Vec<f64> {
+        let mut bias = self.mean_y.clone();
+        for (row, mean) in self.weight.chunks_exact(self.mean_y.len()).zip(&self.mean_x) {
+            bias.iter_mut().zip(row).for_each(|(bias, weight)| *bias -= weight * mean);
+        }
+        bias
+    }
 }
 
 /// The least-squares solution on some training rows, in their eigenbasis.
@@ -69,21 +86,18 @@ impl LinearFit {
         finite(self.eigenvalues.last()? / self.eigenvalues.first()?)
     }
 
-    /// The map in raw units, for values that `train` shifted.
+    /// The map in raw units; `train` is what this was solved on.
     pub fn map(&self, train: &Moments) -> AffineMap {
-        self.map_of(train, &self.coefficients, self.rank())
-    }
-
-    /// The map in raw units of other coefficients in the same basis.
-    pub(super) fn map_of(&self, train: &Moments, coefficients: &Mat<f64>, rank: usize) -> AffineMap {
-        let weight = &self.basis * coefficients;
+        let weight = &self.basis * &self.coefficients;
         let raw_mean = |mean: &[f64], shift: &[f64]| mean.iter().zip(shift).map(|(m, s)| m + s).collect::<Vec<f64>>();
-        let mean_x = raw_mean(&self.mean_x, &train.shift_x);
-        let mean_y = raw_mean(&self.mean_y, &train.shift_y);
-        let at_mean = super::project_vector(&weight, &mean_x);
-        let bias = mean_y.iter().zip(at_mean).map(|(y, wx)| y - wx).collect();
-        let weight = (0..weight.nrows()).flat_map(|i| (0..weight.ncols()).map(move |j| (i, j))).map(|at| weight[at]);
-        AffineMap { weight: weight.collect(), bias, rank }
+        let deviations = inverse_deviations(train).into_iter();
+        AffineMap {
+            weight: (0..weight.nrows()).flat_map(|i| weight.row(i).iter().copied().collect::<Vec<_>>()).collect(),
+            mean_x: raw_mean(&self.mean_x, &train.shift_x),
+            deviation_x: deviations.map(|inverse| if inverse > 0.0 { inverse.recip() } else { 1.0 }).collect(),
+            mean_y: raw_mean(&self.mean_y, &train.shift_y),
+            rank: self.rank(),
+        }
     }
 }
 

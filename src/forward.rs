@@ -1,0 +1,165 @@
+//! The forward pass, written once over [`Backend`] for every family.
+//!
+//! A batch is whole windows of `seq_len` tokens; every window runs on its own, positions from 0. Each block shows what
+//! enters it, what enters its feed-forward network and what that returns to a read-only observer.
+
+use crate::backend::{AttentionShape, Backend, Rotary, Shape};
+use crate::error::Result;
+use crate::model::{Attention, Block, Ffn, Linear, Model, Norm, Residual, Rope};
+
+/// What a block shows while it runs, one row per token.
+#[derive(Clone, Debug)]
+pub struct Capture<T> {
+    /// Block index.
+    pub block: usize,
+    /// Residual stream entering the block, `(rows, hidden_size)`.
+    pub hidden: T,
+    /// x: what enters the feed-forward network, `(rows, hidden_size)`.
+    pub ffn_in: T,
+    /// y: what it returns, before it is added to the residual stream, `(rows, hidden_size)`.
+    pub ffn_out: T,
+}
+
+/// A model made ready for windows of one length.
+pub struct Forward<'a, B: Backend> {
+    backend: &'a B,
+    model: &'a Model<B::Tensor>,
+    seq_len: usize,
+    rotary: Option<Rotary<B::Tensor>>,
+}
+
+impl<'a, B: Backend> Forward<'a, B> {
+    /// Prepares the tables that windows of `seq_len` tokens need.
+    pub fn new(backend: &'a B, model: &'a Model<B::Tensor>, seq_len: usize) -> Result<Self> {
+        let rope = model.config.rope;
+        let rotary = rope.map(|rope| rotary_tables(backend, rope, model.config.head_dim, seq_len)).transpose()?;
+        Ok(Self { backend, model, seq_len, rotary })
+    }
+
+    /// The residual stream after the last block and before the final norm, `(ids, hidden_size)`.
+    ///
+    /// `ids` are whole windows, every id within the vocabulary.
+    pub fn run(&self, ids: &[u32], observe: &mut dyn FnMut(Capture<B::Tensor>) -> Result<()>) -> Result<B::Tensor> {
+        let mut hidden = self.embed(ids)?;
+        for (index, block) in self.model.blocks.iter().enumerate() {
+            hidden = self.block(index, block, hidden, observe)?;
+        }
+        Ok(hidden)
+    }
+
+    /// Next-token logits of the last residual stream, `(rows, vocab_size)`; `None` for an encoder.
+    pub fn logits(&self, hidden: &B::Tensor) -> Result<Option<B::Tensor>> {
+        let Some(head) = &self.model.head else { return Ok(None) };
+        match &self.model.final_norm {
+            Some(norm) => self.linear(&self.norm(hidden, norm)?, head).map(Some),
+            None => self.linear(hidden, head).map(Some),
+        }
+    }
+
+    fn embed(&self, ids: &[u32]) -> Result<B::Tensor> {
+        let mut hidden = self.backend.gather(&self.model.token_embedding, ids)?;
+        if let Some(table) = &self.model.position_embedding {
+            let positions: Vec<u32> = (0..ids.len()).map(|row| (row % self.seq_len) as u32).collect();
+            hidden = self.backend.add(&hidden, &self.backend.gather(table, &positions)?)?;
+        }
+        match &self.model.embedding_norm {
+            Some(norm) => self.norm(&hidden, norm),
+            None => Ok(hidden),
+        }
+    }
+
+    fn block(
+        &self,
+        index: usize,
+        block: &Block<B::Tensor>,
+        hidden: B::Tensor,
+        observe: &mut dyn FnMut(Capture<B::Tensor>) -> Result<()>,
+    ) -> Result<B::Tensor> {
+        let add = |a: &B::Tensor, b: &B::Tensor| self.backend.add(a, b);
+        let mut ffn = |ffn_in: &B::Tensor| {
+            let ffn_out = self.ffn(ffn_in, &block.ffn)?;
+            let (hidden, ffn_in) = (hidden.clone(), ffn_in.clone());
+            observe(Capture { block: index, hidden, ffn_in, ffn_out: ffn_out.clone() })?;
+            Ok(ffn_out)
+        };
+        match self.model.config.residual {
+            Residual::PreNorm => {
+                let attended = self.attention(&self.norm(&hidden, &block.attention_norm)?, &block.attention)?;
+                let middle = add(&hidden, &attended)?;
+                let ffn_out = ffn(&self.norm(&middle, &block.ffn_norm)?)?;
+                add(&middle, &ffn_out)
+            }
+            Residual::Parallel => {
+                let attended = self.attention(&self.norm(&hidden, &block.attention_norm)?, &block.attention)?;
+                let ffn_out = ffn(&self.norm(&hidden, &block.ffn_norm)?)?;
+                add(&add(&ffn_out, &attended)?, &hidden)
+            }
+            Residual::PostNorm => {
+                let attended = self.attention(&hidden, &block.attention)?;
+                let middle = self.norm(&add(&attended, &hidden)?, &block.attention_norm)?;
+                let ffn_out = ffn(&middle)?;
+                self.norm(&add(&ffn_out, &middle)?, &block.ffn_norm)
+            }
+        }
+    }
+
+    fn attention(&self, x: &B::Tensor, attention: &Attention<B::Tensor>) -> Result<B::Tensor> {
+        let config = &self.model.config;
+        let shape = AttentionShape {
+            heads: config.num_attention_heads,
+            kv_heads: config.num_key_value_heads,
+            head_dim: config.head_dim,
+            seq_len: self.seq_len,
+            causal: config.causal,
+        };
+        let (q, k) = (self.rotate(self.linear(x, &attention.q)?)?, self.rotate(self.linear(x, &attention.k)?)?);
+        let mixed = self.backend.attention(&q, &k, &self.linear(x, &attention.v)?, shape)?;
+        self.linear(&mixed, &attention.o)
+    }
+
+    fn rotate(&self, x: B::Tensor) -> Result<B::Tensor> {
+        match &self.rotary {
+            Some(rotary) => self.backend.rotate(&x, rotary),
+            None => Ok(x),
+        }
+    }
+
+    fn ffn(&self, x: &B::Tensor, ffn: &Ffn<B::Tensor>) -> Result<B::Tensor> {
+        let (up, activation) = (self.linear(x, &ffn.up)?, self.model.config.activation);
+        let inner = match &ffn.gate {
+            Some(gate) => self.backend.gated(&self.linear(x, gate)?, &up, activation)?,
+            None => self.backend.activation(&up, activation)?,
+        };
+        self.linear(&inner, &ffn.down)
+    }
+
+    fn linear(&self, x: &B::Tensor, linear: &Linear<B::Tensor>) -> Result<B::Tensor> {
+        self.backend.linear(x, &linear.weight, linear.bias.as_ref())
+    }
+
+    fn norm(&self, x: &B::Tensor, norm: &Norm<B::Tensor>) -> Result<B::Tensor> {
+        match norm {
+            Norm::Layer { weight, bias, eps } => self.backend.layer_norm(x, weight, bias, *eps),
+            Norm::Rms { weight, eps } => self.backend.rms_norm(x, weight, *eps),
+        }
+    }
+}
+
+/// cos and sin of position · θ^(−2i/rotary_dim). Frequencies and angles are rounded to f32, as models are trained.
+fn rotary_tables<B: Backend>(backend: &B, rope: Rope, head_dim: usize, seq_len: usize) -> Result<Rotary<B::Tensor>> {
+    let half = rope.rotary_dim / 2;
+    let frequency = |i: usize| rope.theta.powf(-2.0 * i as f64 / rope.rotary_dim as f64) as f32;
+    let angles: Vec<f64> =
+        (0..seq_len).flat_map(|position| (0..half).map(move |i| f64::from(position as f32 * frequency(i)))).collect();
+    let table = |name: &str, f: fn(f64) -> f64| {
+        let values: Vec<f32> = angles.iter().map(|&angle| f(angle) as f32).collect();
+        backend.upload(name, Shape::new(seq_len, half), &values)
+    };
+    Ok(Rotary {
+        cos: table("rotary cos", f64::cos)?,
+        sin: table("rotary sin", f64::sin)?,
+        rotary_dim: rope.rotary_dim,
+        head_dim,
+        seq_len,
+    })
+}
