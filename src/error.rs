@@ -255,6 +255,12 @@ pub enum Error {
         /// Solver message.
         why: String,
     },
+    /// The engine broke down as a whole: a crash, no memory left, a browser that cannot load it.
+    #[error("engine: {why}; what was measured so far is kept, reload the page or take fewer rows or a smaller model")]
+    Engine {
+        /// The reason as far as it is known.
+        why: String,
+    },
     /// A report that does not follow the schema.
     #[error("{file}: not a Straightedge report of schema 1 ({why}); export it again")]
     MalformedReport {

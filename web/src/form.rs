@@ -1,0 +1,221 @@
+//! What the user has chosen so far, and the order that follows from it.
+
+use straightedge::error::{Error, Result};
+use straightedge::job::{BackendChoice, GramMode, Job, Protocol};
+
+use crate::bundled::Bundled;
+use crate::message::{ModelSource, Order, TextSource};
+
+/// Every choice of the page. Numbers stay as typed until they are needed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// Which model.
+    pub model: ModelChoice,
+    /// The local model, once files are chosen.
+    pub local_model: Option<LocalModel>,
+    /// Which text.
+    pub text: TextChoice,
+    /// The pasted text.
+    pub pasted: String,
+    /// Name of the local text, once a file is chosen.
+    pub local_text: Option<String>,
+    /// `rows` as typed.
+    pub rows: String,
+    /// `seq_len` as typed.
+    pub seq_len: String,
+    /// `folds` as typed.
+    pub folds: String,
+    /// `skip_positions` as typed.
+    pub skip_positions: String,
+    /// How second moments are accumulated on a GPU.
+    pub gram: GramMode,
+    /// Where to compute.
+    pub backend: BackendChoice,
+}
+
+/// Where the model comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ModelChoice {
+    /// A bundled model by name.
+    Bundled(String),
+    /// Files of the user.
+    Local,
+}
+
+/// Where the text comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TextChoice {
+    /// The text of a bundled model, by the model's name.
+    Bundled(String),
+    /// What is pasted into the form.
+    Pasted,
+    /// A file of the user.
+    File,
+}
+
+/// A model in the user's own files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalModel {
+    /// Folder name, or a general name for loose files.
+    pub name: String,
+    /// Names relative to the folder, in the order of the handles.
+    pub files: Vec<String>,
+    /// Bytes in all.
+    pub bytes: u64,
+}
+
+impl Default for Form {
+    fn default() -> Self {
+        let protocol = Protocol::default();
+        Self {
+            model: ModelChoice::Local,
+            local_model: None,
+            text: TextChoice::Pasted,
+            pasted: String::new(),
+            local_text: None,
+            rows: protocol.rows.to_string(),
+            seq_len: protocol.seq_len.to_string(),
+            folds: protocol.folds.to_string(),
+            skip_positions: protocol.skip_positions.to_string(),
+            gram: protocol.gram,
+            backend: BackendChoice::default(),
+        }
+    }
+}
+
+impl Form {
+    /// Chooses a bundled model together with its own text.
+    pub fn choose_bundled(&mut self, name: &str) {
+        self.model = ModelChoice::Bundled(name.into());
+        self.text = TextChoice::Bundled(name.into());
+    }
+
+    /// The order for measurement number `run`, or the first thing that is missing or out of range.
+    pub fn order(&self, run: u32, index: &[Bundled]) -> Result<Order> {
+        let (model_id, model) = self.model_source(index)?;
+        let (corpus_id, text) = self.text_source(index)?;
+        let job = Job { protocol: self.protocol()?, backend: self.backend, ..Job::new(model_id, corpus_id) };
+        job.check()?;
+        Ok(Order { run, job, model, text })
+    }
+
+    /// The protocol as chosen; its ranges are not checked yet.
+    pub fn protocol(&self) -> Result<Protocol> {
+        Ok(Protocol {
+            rows: number("rows", &self.rows)?,
+            seq_len: number("tokens per window", &self.seq_len)?,
+            folds: number("folds", &self.folds)?,
+            skip_positions: number("positions skipped", &self.skip_positions)?,
+            gram: self.gram,
+            ..Protocol::default()
+        })
+    }
+
+    fn model_source(&self, index: &[Bundled]) -> Result<(String, ModelSource)> {
+        match &self.model {
+            ModelChoice::Bundled(name) => find(index, name).map(|bundled| (bundled.name.clone(), bundled.source())),
+            ModelChoice::Local => {
+                let local = self.local_model.as_ref().ok_or_else(|| Error::MissingFile {
+                    file: "model".into(),
+                    hint: "choose the folder of a model in Hugging Face layout, or drop it on the page".into(),
+                })?;
+                Ok((local.name.clone(), ModelSource::Handles { names: local.files.clone() }))
+            }
+        }
+    }
+
+    fn text_source(&self, index: &[Bundled]) -> Result<(String, TextSource)> {
+        match &self.text {
+            TextChoice::Bundled(name) => {
+                find(index, name).map(|bundled| (format!("{name}/{}", bundled.text), bundled.text_source()))
+            }
+            TextChoice::Pasted if self.pasted.trim().is_empty() => {
+                Err(Error::EmptyText { corpus: "pasted text".into() })
+            }
+            TextChoice::Pasted => Ok(("pasted text".into(), TextSource::Pasted { content: self.pasted.clone() })),
+            TextChoice::File => {
+                let name = self.local_text.clone().ok_or_else(|| Error::MissingFile {
+                    file: "text".into(),
+                    hint: "choose a text file, paste a text or take a bundled one".into(),
+                })?;
+                Ok((name, TextSource::Handle))
+            }
+        }
+    }
+}
+
+fn find<'a>(index: &'a [Bundled], name: &str) -> Result<&'a Bundled> {
+    index.iter().find(|bundled| bundled.name == name).ok_or_else(|| Error::UnknownModel {
+        name: name.into(),
+        known: index.iter().map(|bundled| bundled.name.as_str()).collect::<Vec<_>>().join(", "),
+    })
+}
+
+fn number(field: &str, typed: &str) -> Result<usize> {
+    let digits: String = typed.chars().filter(|c| !c.is_whitespace()).collect();
+    digits.parse().map_err(|_| Error::InvalidSetting {
+        field: field.into(),
+        value: if digits.is_empty() { "nothing".into() } else { typed.into() },
+        hint: "give a whole number".into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn index() -> Vec<Bundled> {
+        vec![Bundled {
+            name: "calibration".into(),
+            title: "Calibration".into(),
+            about: String::new(),
+            files: BTreeMap::from([("config.json".into(), 2)]),
+            text: "text.txt".into(),
+            expected: None,
+        }]
+    }
+
+    #[test]
+    fn a_bundled_model_brings_its_text_and_the_default_protocol() {
+        let mut form = Form::default();
+        form.choose_bundled("calibration");
+        let order = form.order(7, &index()).unwrap();
+        assert_eq!(order.run, 7);
+        assert_eq!(order.job, Job::new("calibration", "calibration/text.txt"));
+        assert_eq!(order.text, TextSource::Bundled { path: "models/calibration/text.txt".into() });
+    }
+
+    #[test]
+    fn own_files_and_a_pasted_text_are_ordered_by_name() {
+        let files = vec!["config.json".to_string()];
+        let form = Form {
+            local_model: Some(LocalModel { name: "mine".into(), files: files.clone(), bytes: 2 }),
+            pasted: "some words".into(),
+            rows: "1 500".into(),
+            backend: BackendChoice::Cpu,
+            ..Form::default()
+        };
+        let order = form.order(1, &[]).unwrap();
+        assert_eq!(order.model, ModelSource::Handles { names: files });
+        assert_eq!(order.text, TextSource::Pasted { content: "some words".into() });
+        assert_eq!((order.job.protocol.rows, order.job.backend), (1500, BackendChoice::Cpu));
+    }
+
+    #[test]
+    fn what_is_missing_or_impossible_is_named() {
+        let mut form = Form::default();
+        assert!(matches!(form.order(1, &[]), Err(Error::MissingFile { file, .. }) if file == "model"));
+        form.choose_bundled("calibration");
+        assert!(matches!(form.order(1, &[]), Err(Error::UnknownModel { .. })));
+        form.text = TextChoice::File;
+        assert!(matches!(form.order(1, &index()), Err(Error::MissingFile { file, .. }) if file == "text"));
+        form.text = TextChoice::Pasted;
+        assert!(matches!(form.order(1, &index()), Err(Error::EmptyText { .. })));
+        form.pasted = "words".into();
+        form.folds = "1".into();
+        assert!(matches!(form.order(1, &index()), Err(Error::InvalidSetting { field, .. }) if field == "--folds"));
+        form.folds = "many".into();
+        assert!(matches!(form.order(1, &index()), Err(Error::InvalidSetting { value, .. }) if value == "many"));
+    }
+}

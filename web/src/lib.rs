@@ -1,0 +1,16 @@
+//! What the page and its worker share, and all of the page that needs no browser to be tested.
+//!
+//! Of the engine only its plain data is known here. The page (`main.rs`) adds signals and views, the worker
+//! (`worker/main.rs`) the engine itself; [`message`] is all that passes between them.
+
+pub mod bundled;
+pub mod chart;
+pub mod fetch;
+pub mod folder;
+pub mod form;
+pub mod format;
+pub mod message;
+pub mod run;
+pub mod table;
+pub mod texts;
+pub mod words;

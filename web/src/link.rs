@@ -1,0 +1,156 @@
+//! The one link to the worker: orders go out, replies come in, and a worker that does not let go is replaced.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use gloo_timers::callback::Timeout;
+use js_sys::Array;
+use straightedge_web::fetch::reason;
+use straightedge_web::message::{Order, Reply, Request};
+use wasm_bindgen::prelude::*;
+use web_sys::{ErrorEvent, File, MessageEvent, Worker, WorkerOptions, WorkerType};
+
+/// The script that starts the engine, relative to the page.
+const ENGINE: &str = "./engine.js";
+/// How long a worker may take to hear a cancel, in milliseconds; it cannot while it computes on the CPU.
+const PATIENCE: u32 = 1000;
+
+/// A worker and what is owed to it. Cloning shares it.
+#[derive(Clone)]
+pub(crate) struct Link(Rc<Shared>);
+
+struct Shared {
+    hear: Box<dyn Fn(Reply)>,
+    state: RefCell<State>,
+}
+
+#[derive(Default)]
+struct State {
+    worker: Option<Worker>,
+    is_ready: bool,
+    /// The measurement that the worker is at, cancelled ones until they have ended.
+    busy_with: Option<u32>,
+    /// An order that came before the worker was ready.
+    waiting: Option<JsValue>,
+    deadline: Option<Timeout>,
+}
+
+impl Link {
+    /// Starts a worker; `hear` gets every reply.
+    pub(crate) fn open(hear: impl Fn(Reply) + 'static) -> Self {
+        let link = Self(Rc::new(Shared { hear: Box::new(hear), state: RefCell::default() }));
+        link.start();
+        link
+    }
+
+    /// Orders a measurement, with the file handles that belong to it.
+    pub(crate) fn measure(&self, order: Order, handles: &[File]) {
+        if self.0.state.borrow().busy_with.is_some() {
+            self.stop();
+        }
+        if self.0.state.borrow().worker.is_none() {
+            self.start();
+        }
+        let run = order.run;
+        let message = message(&Request::Measure(Box::new(order)), handles);
+        let mut state = self.0.state.borrow_mut();
+        state.busy_with = Some(run);
+        match &state.worker {
+            Some(worker) if state.is_ready => post(worker, &message),
+            _ => state.waiting = Some(message),
+        }
+    }
+
+    /// Asks for an end, and enforces it when nothing comes of it.
+    pub(crate) fn cancel(&self, run: u32) {
+        let mut state = self.0.state.borrow_mut();
+        if state.waiting.take().is_some() {
+            state.busy_with = None;
+        }
+        if state.busy_with != Some(run) {
+            return;
+        }
+        if let Some(worker) = &state.worker {
+            post(worker, &message(&Request::Cancel { run }, &[]));
+        }
+        let link = self.clone();
+        state.deadline = Some(Timeout::new(PATIENCE, move || {
+            link.stop();
+            link.start();
+        }));
+    }
+
+    fn start(&self) {
+        let options = WorkerOptions::new();
+        options.set_type(WorkerType::Module);
+        let worker = match Worker::new_with_options(ENGINE, &options) {
+            Ok(worker) => worker,
+            Err(why) => return (self.0.hear)(Reply::Crashed { why: reason(&why) }),
+        };
+        let link = self.clone();
+        let on_message = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| link.receive(&event));
+        worker.set_onmessage(Some(on_message.into_js_value().unchecked_ref()));
+        let link = self.clone();
+        let on_error = Closure::<dyn Fn(ErrorEvent)>::new(move |event: ErrorEvent| {
+            let why = if event.message().is_empty() { "it could not be loaded".into() } else { event.message() };
+            link.deliver(Reply::Crashed { why });
+        });
+        worker.set_onerror(Some(on_error.into_js_value().unchecked_ref()));
+        self.0.state.borrow_mut().worker = Some(worker);
+    }
+
+    fn stop(&self) {
+        let state = self.0.state.take();
+        if let Some(worker) = state.worker {
+            worker.set_onmessage(None);
+            worker.set_onerror(None);
+            worker.terminate();
+        }
+    }
+
+    fn receive(&self, event: &MessageEvent) {
+        let json = event.data().as_string().unwrap_or_default();
+        self.deliver(serde_json::from_str(&json).unwrap_or_else(|why| Reply::Crashed { why: why.to_string() }));
+    }
+
+    fn deliver(&self, reply: Reply) {
+        match &reply {
+            Reply::Ready => self.ready(),
+            Reply::Ended { run } => self.ended(*run),
+            Reply::Crashed { .. } => self.stop(),
+            Reply::Device(_) | Reply::Event { .. } => {}
+        }
+        (self.0.hear)(reply);
+    }
+
+    fn ready(&self) {
+        let mut state = self.0.state.borrow_mut();
+        state.is_ready = true;
+        if let (Some(message), Some(worker)) = (state.waiting.take(), &state.worker) {
+            post(worker, &message);
+        }
+    }
+
+    fn ended(&self, run: u32) {
+        let mut state = self.0.state.borrow_mut();
+        if state.busy_with == Some(run) {
+            state.busy_with = None;
+            state.deadline = None;
+        }
+    }
+}
+
+/// A request as it crosses: its JSON, then the handles.
+fn message(request: &Request, handles: &[File]) -> JsValue {
+    let json = serde_json::to_string(request).unwrap_or_default();
+    let parts = Array::of1(&json.into());
+    for handle in handles {
+        parts.push(handle);
+    }
+    parts.into()
+}
+
+/// Strings and file handles can always be posted.
+fn post(worker: &Worker, message: &JsValue) {
+    let _ = worker.post_message(message);
+}

@@ -1,0 +1,217 @@
+//! One measurement as the page sees it: replies of the worker go in, what can be shown comes out.
+
+use straightedge::error::Error;
+use straightedge::event::{Event, Progress, Recorder};
+use straightedge::report::{BlockReport, Report, Warning};
+
+use crate::bundled::Expected;
+use crate::chart::profile::{Point, Profile};
+use crate::message::Reply;
+
+/// A measurement from its start to whatever end it comes to.
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    number: u32,
+    phase: Phase,
+    progress: Option<Progress>,
+    recorder: Recorder,
+    expected: Option<Expected>,
+}
+
+/// Where a measurement stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing was asked for yet.
+    #[default]
+    Idle,
+    /// The worker is busy with it.
+    Running,
+    /// Complete.
+    Finished,
+    /// Stopped by the user.
+    Cancelled,
+    /// Ended by a failure.
+    Failed(Error),
+}
+
+impl Run {
+    /// A measurement that was just ordered; `expected` is what is known of its model beforehand.
+    pub fn start(number: u32, expected: Option<Expected>) -> Self {
+        Self { number, phase: Phase::Running, expected, ..Self::default() }
+    }
+
+    /// Takes in a reply; those of other measurements and those after the end change nothing.
+    pub fn hear(&mut self, reply: &Reply) {
+        if self.phase != Phase::Running {
+            return;
+        }
+        match reply {
+            Reply::Event { run, event } if *run == self.number => self.record(event),
+            Reply::Ended { run } if *run == self.number => {
+                self.phase = Phase::Failed(Error::Engine { why: "it stopped without a result".into() });
+            }
+            Reply::Crashed { why } => self.phase = Phase::Failed(Error::Engine { why: why.clone() }),
+            _ => {}
+        }
+    }
+
+    /// Stops on request; what was measured stays.
+    pub fn cancel(&mut self) {
+        if self.phase == Phase::Running {
+            self.phase = Phase::Cancelled;
+        }
+    }
+
+    fn record(&mut self, event: &Event) {
+        self.recorder.record(event);
+        match event {
+            Event::Progress(progress) => self.progress = Some(*progress),
+            Event::Finished(_) => self.phase = Phase::Finished,
+            Event::Failed(error) => self.phase = Phase::Failed(error.clone()),
+            Event::Started(_) | Event::Block(_) | Event::Warning(_) => {}
+        }
+    }
+
+    /// Number of the measurement.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Where it stands.
+    pub fn phase(&self) -> &Phase {
+        &self.phase
+    }
+
+    /// How far its present stage has come, while it runs.
+    pub fn progress(&self) -> Option<Progress> {
+        self.progress.filter(|_| self.phase == Phase::Running)
+    }
+
+    /// The report so far, once model and text are known.
+    pub fn report(&self) -> Option<&Report> {
+        self.recorder.report()
+    }
+
+    /// Blocks measured so far.
+    pub fn blocks(&self) -> &[BlockReport] {
+        self.report().map_or(&[], |report| &report.blocks)
+    }
+
+    /// The chart of the blocks so far.
+    pub fn profile(&self) -> Profile {
+        let point = |block: &BlockReport| Point { block: block.block, value: block.r2_lin, spread: block.r2_cv_std };
+        Profile {
+            blocks: self.report().map_or(0, |report| report.model.num_hidden_layers),
+            points: self.blocks().iter().map(point).collect(),
+            expected: self.expected.as_ref().map(|expected| expected.r2_lin.clone()).unwrap_or_default(),
+        }
+        .covering()
+    }
+
+    /// Warnings so far.
+    pub fn warnings(&self) -> &[Warning] {
+        self.report().map_or(&[], |report| &report.warnings)
+    }
+
+    /// What is known of the model beforehand.
+    pub fn expected(&self) -> Option<&Expected> {
+        self.expected.as_ref()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use straightedge::event::{Outcome, Stage};
+    use straightedge::job::Protocol;
+    use straightedge::report::{AppInfo, CorpusInfo, DeviceInfo, Header, ModelInfo, ProtocolInfo};
+
+    /// A recorded measurement of a model with three blocks, the last of them null.
+    pub(crate) fn recording() -> Vec<Event> {
+        let header = Header {
+            app: AppInfo::this(),
+            model: ModelInfo { id: "m".into(), num_hidden_layers: 3, hidden_size: 8, ..Default::default() },
+            corpus: CorpusInfo { id: "t".into(), ..Default::default() },
+            protocol: ProtocolInfo::new(&Protocol::default(), 117, 24, 1e-10),
+            device: DeviceInfo { backend: "cpu".into(), ..Default::default() },
+        };
+        let block = |block, r2_lin, r2_cv_std| {
+            Event::Block(Box::new(BlockReport { block, r2_lin, r2_cv_std, rank: 8, ..Default::default() }))
+        };
+        let warning = Warning { code: "zero".into(), block: Some(2), text: "no held-out variance".into() };
+        vec![
+            Event::Progress(Progress { stage: Stage::Load, done: 10, total: 10, seconds: 1.0 }),
+            Event::Started(Box::new(header)),
+            Event::Progress(Progress { stage: Stage::Measure, done: 7488, total: 14976, seconds: 4.0 }),
+            block(1, Some(-0.25), Some(0.01)),
+            block(0, Some(0.999), Some(0.001)),
+            Event::Warning(warning),
+            block(2, None, None),
+            block(0, Some(1.0), Some(0.0)),
+            Event::Finished(Outcome::default()),
+        ]
+    }
+
+    fn replay(run: &mut Run, events: &[Event]) {
+        for event in events {
+            run.hear(&Reply::Event { run: run.number(), event: event.clone() });
+        }
+    }
+
+    #[test]
+    fn a_recording_gives_its_blocks_in_order_with_the_last_word_on_each() {
+        let mut run = Run::start(1, None);
+        replay(&mut run, &recording());
+        let found: Vec<_> = run.blocks().iter().map(|block| (block.block, block.r2_lin)).collect();
+        assert_eq!(found, [(0, Some(1.0)), (1, Some(-0.25)), (2, None)]);
+        assert_eq!(run.warnings().len(), 1);
+        assert_eq!(run.phase(), &Phase::Finished);
+        assert!(run.report().is_some_and(|report| !report.partial));
+        assert_eq!(run.progress(), None);
+    }
+
+    #[test]
+    fn cancelling_keeps_the_blocks_and_ends_listening() {
+        let mut run = Run::start(1, None);
+        let events = recording();
+        replay(&mut run, &events[..4]);
+        assert!(run.progress().is_some_and(|progress| progress.stage == Stage::Measure));
+        run.cancel();
+        replay(&mut run, &events[4..]);
+        run.hear(&Reply::Ended { run: 1 });
+        assert_eq!(run.phase(), &Phase::Cancelled);
+        assert_eq!(run.blocks().len(), 1);
+        assert!(run.report().is_some_and(|report| report.partial));
+    }
+
+    #[test]
+    fn a_failure_keeps_the_blocks_and_its_reason() {
+        let mut run = Run::start(1, None);
+        let lost = Error::DeviceLost { why: "reset".into() };
+        replay(&mut run, &recording()[..4]);
+        replay(&mut run, &[Event::Failed(lost.clone())]);
+        run.hear(&Reply::Ended { run: 1 });
+        assert_eq!(run.phase(), &Phase::Failed(lost));
+        assert_eq!(run.blocks().len(), 1);
+    }
+
+    #[test]
+    fn an_engine_that_breaks_down_or_says_nothing_is_a_failure() {
+        for reply in [Reply::Crashed { why: "out of memory".into() }, Reply::Ended { run: 1 }] {
+            let mut run = Run::start(1, None);
+            run.hear(&reply);
+            assert!(matches!(run.phase(), Phase::Failed(Error::Engine { .. })), "{reply:?}");
+        }
+    }
+
+    #[test]
+    fn replies_of_another_run_change_nothing() {
+        let mut run = Run::start(2, None);
+        for event in recording() {
+            run.hear(&Reply::Event { run: 1, event });
+        }
+        run.hear(&Reply::Ended { run: 1 });
+        assert_eq!(run.phase(), &Phase::Running);
+        assert!(run.report().is_none());
+    }
+}

@@ -1,0 +1,206 @@
+//! All signals of the page, and what its buttons do.
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use straightedge::error::{Error, Result};
+use straightedge_web::bundled::{Bundled, Expected, INDEX};
+use straightedge_web::fetch;
+use straightedge_web::folder::{Chosen, Folder, sort_out};
+use straightedge_web::form::{Form, LocalModel, ModelChoice, TextChoice};
+use straightedge_web::message::{Device, ModelSource, Order, Reply, TextSource};
+use straightedge_web::run::{Phase, Run};
+use web_sys::File;
+
+use crate::link::Link;
+use crate::picked::Picked;
+
+/// The state of the page. Copies are handles to the same state.
+#[derive(Clone, Copy)]
+pub(crate) struct Session {
+    /// Bundled models; `None` until the list has arrived.
+    pub(crate) index: RwSignal<Option<Vec<Bundled>>>,
+    /// What is known of the chosen model beforehand.
+    pub(crate) expected: RwSignal<Option<Expected>>,
+    /// What measurements run on, or why the engine did not start; `None` until it is known.
+    pub(crate) device: RwSignal<Option<Result<Device>>>,
+    /// What is chosen.
+    pub(crate) form: RwSignal<Form>,
+    /// What is wrong with it.
+    pub(crate) complaint: RwSignal<Option<Error>>,
+    /// The latest measurement.
+    pub(crate) run: RwSignal<Run>,
+    /// The block singled out in chart and table.
+    pub(crate) focus: RwSignal<Option<usize>>,
+    handles: StoredValue<Handles, LocalStorage>,
+    link: StoredValue<Option<Link>, LocalStorage>,
+}
+
+/// The user's files. They never leave the machine: only handles are passed on.
+#[derive(Clone, Default)]
+struct Handles {
+    model: Vec<File>,
+    text: Option<File>,
+}
+
+impl Session {
+    /// Starts the engine and looks what comes with the page.
+    pub(crate) fn open() -> Self {
+        let session = Self {
+            index: RwSignal::new(None),
+            expected: RwSignal::new(None),
+            device: RwSignal::new(None),
+            form: RwSignal::new(Form::default()),
+            complaint: RwSignal::new(None),
+            run: RwSignal::new(Run::default()),
+            focus: RwSignal::new(None),
+            handles: StoredValue::new_local(Handles::default()),
+            link: StoredValue::new_local(None),
+        };
+        session.link.set_value(Some(Link::open(move |reply| session.hear(&reply))));
+        spawn_local(session.load_index());
+        session
+    }
+
+    /// Orders what is chosen, or complains.
+    pub(crate) fn measure(self) {
+        let number = self.run.with_untracked(Run::number) + 1;
+        let index = self.index.get_untracked().unwrap_or_default();
+        match self.form.with_untracked(|form| form.order(number, &index)) {
+            Ok(order) => self.send(order),
+            Err(error) => self.complaint.set(Some(error)),
+        }
+    }
+
+    /// Stops at once; what was measured stays.
+    pub(crate) fn cancel(self) {
+        let number = self.run.with_untracked(Run::number);
+        self.run.update(Run::cancel);
+        self.with_link(|link| link.cancel(number));
+    }
+
+    /// Chooses a bundled model and its text.
+    pub(crate) fn choose_bundled(self, name: &str) {
+        self.complaint.set(None);
+        self.form.update(|form| form.choose_bundled(name));
+        self.expected.set(None);
+        let known = self.index.with_untracked(|index| {
+            index
+                .iter()
+                .flatten()
+                .find(|bundled| bundled.name == name)
+                .and_then(|bundled| Some((bundled.name.clone(), bundled.path(bundled.expected.as_deref()?))))
+        });
+        if let Some((name, path)) = known {
+            spawn_local(self.load_expected(name, path));
+        }
+    }
+
+    /// Chooses the user's own model, whose files may still be missing.
+    pub(crate) fn choose_local(self) {
+        self.complaint.set(None);
+        self.expected.set(None);
+        self.form.update(|form| form.model = ModelChoice::Local);
+    }
+
+    /// Takes files for whatever they are: a model or a text.
+    pub(crate) fn take(self, picked: Vec<Picked>) {
+        let paths: Vec<_> = picked.iter().map(|picked| picked.path.clone()).collect();
+        match sort_out(&paths) {
+            Ok(Chosen::Model(folder)) => self.take_model(folder, &picked),
+            Ok(Chosen::Text(at)) => self.take_text(picked[at].clone()),
+            Err(error) => self.complaint.set(Some(error)),
+        }
+    }
+
+    /// Takes a file as the text, whatever its name.
+    pub(crate) fn take_text(self, picked: Picked) {
+        self.complaint.set(None);
+        self.form.update(|form| {
+            form.text = TextChoice::File;
+            form.local_text = Some(picked.file.name());
+        });
+        self.handles.update_value(|handles| handles.text = Some(picked.file));
+    }
+
+    fn take_model(self, folder: Folder, picked: &[Picked]) {
+        self.choose_local();
+        let files: Vec<_> = folder.files.iter().map(|(at, _)| picked[*at].file.clone()).collect();
+        let local = LocalModel {
+            name: folder.name.unwrap_or_else(|| "local-model".into()),
+            files: folder.files.into_iter().map(|(_, name)| name).collect(),
+            bytes: files.iter().map(|file| file.size() as u64).sum(),
+        };
+        self.form.update(|form| form.local_model = Some(local));
+        self.handles.update_value(|handles| handles.model = files);
+    }
+
+    fn send(self, order: Order) {
+        let handles = self.handles.with_value(|handles| handles.of(&order));
+        self.complaint.set(None);
+        self.focus.set(None);
+        self.run.set(Run::start(order.run, self.expected.get_untracked()));
+        self.with_link(|link| link.measure(order, &handles));
+    }
+
+    fn hear(self, reply: &Reply) {
+        match reply {
+            Reply::Device(device) => self.device.set(Some(Ok(device.clone()))),
+            Reply::Crashed { why } => self.crashed(Error::Engine { why: why.clone() }),
+            Reply::Ready | Reply::Event { .. } | Reply::Ended { .. } => {}
+        }
+        self.run.update(|run| run.hear(reply));
+    }
+
+    /// A running measurement tells of a crash itself.
+    fn crashed(self, error: Error) {
+        self.device.update(|device| {
+            device.get_or_insert(Err(error.clone()));
+        });
+        if self.run.with_untracked(|run| *run.phase() != Phase::Running) {
+            self.complaint.set(Some(error));
+        }
+    }
+
+    fn with_link(self, action: impl FnOnce(&Link)) {
+        // Cloned, so that replies that arrive meanwhile may use the link again.
+        if let Some(link) = self.link.get_value() {
+            action(&link);
+        }
+    }
+
+    async fn load_index(self) {
+        let loaded: Result<Vec<Bundled>> = fetch::json(INDEX).await;
+        let index = loaded.unwrap_or_else(|error| {
+            self.complaint.set(Some(error));
+            Vec::new()
+        });
+        let first = index.first().map(|bundled| bundled.name.clone());
+        self.index.set(Some(index));
+        let untouched = self.form.with_untracked(|form| *form == Form::default());
+        if let (Some(name), true) = (first, untouched) {
+            self.choose_bundled(&name);
+        }
+    }
+
+    async fn load_expected(self, name: String, path: String) {
+        let loaded = fetch::json(&path).await;
+        let still_chosen = self.form.with_untracked(|form| form.model == ModelChoice::Bundled(name));
+        match loaded {
+            Ok(expected) if still_chosen => self.expected.set(Some(expected)),
+            Ok(_) => {}
+            Err(error) => self.complaint.set(Some(error)),
+        }
+    }
+}
+
+impl Handles {
+    /// The handles that an order speaks of, in its order.
+    fn of(&self, order: &Order) -> Vec<File> {
+        let model = match order.model {
+            ModelSource::Handles { .. } => self.model.as_slice(),
+            ModelSource::Bundled { .. } => &[],
+        };
+        let text = self.text.as_ref().filter(|_| order.text == TextSource::Handle);
+        model.iter().chain(text).cloned().collect()
+    }
+}

@@ -1,0 +1,105 @@
+//! The columns of the result table: which numbers of a block are shown, under which name, and what they mean.
+
+use straightedge::report::BlockReport;
+
+use crate::format::{NOTHING, fixed, magnitude, share};
+use crate::texts::{Texts, fill, t};
+
+/// One column.
+pub struct Column {
+    /// Name of the field in the report.
+    pub field: &'static str,
+    /// Heading.
+    pub heading: fn(&Texts) -> &'static str,
+    /// Definition, for those who point at the heading.
+    pub meaning: fn(&Texts) -> &'static str,
+    /// The cell of a block.
+    pub cell: fn(&BlockReport) -> String,
+}
+
+/// Every column after the block's number, left to right.
+pub const COLUMNS: [Column; 9] = [
+    Column { field: "r2_lin", heading: |t| t.r2_lin, meaning: |t| t.r2_lin_meaning, cell: |b| share(b.r2_lin) },
+    Column {
+        field: "r2_cv_std",
+        heading: |t| t.spread,
+        meaning: |t| t.spread_meaning,
+        cell: |b| fixed(b.r2_cv_std, 4),
+    },
+    Column {
+        field: "r2_lin_scalar",
+        heading: |t| t.scalar,
+        meaning: |t| t.scalar_meaning,
+        cell: |b| share(b.r2_lin_scalar),
+    },
+    Column {
+        field: "r2_feature_median",
+        heading: |t| t.median,
+        meaning: |t| t.median_meaning,
+        cell: |b| share(b.r2_feature_median),
+    },
+    Column { field: "rank", heading: |t| t.rank, meaning: |t| t.rank_meaning, cell: |b| b.rank.to_string() },
+    Column {
+        field: "effective_rank",
+        heading: |t| t.effective_rank,
+        meaning: |t| t.effective_rank_meaning,
+        cell: |b| b.effective_rank.map_or(NOTHING.into(), |rank| rank.to_string()),
+    },
+    Column {
+        field: "scaled_condition",
+        heading: |t| t.condition,
+        meaning: |t| t.condition_meaning,
+        cell: |b| magnitude(b.scaled_condition),
+    },
+    Column { field: "cosine", heading: |t| t.cosine, meaning: |t| t.cosine_meaning, cell: |b| fixed(b.cosine, 4) },
+    Column { field: "rmse", heading: |t| t.rmse, meaning: |t| t.rmse_meaning, cell: |b| magnitude(b.rmse) },
+];
+
+/// The cells of a block, one per column.
+pub fn cells(block: &BlockReport) -> Vec<String> {
+    COLUMNS.iter().map(|column| (column.cell)(block)).collect()
+}
+
+/// A block in one sentence, for the line under the chart and for screen readers; `None` is a block still to come.
+pub fn sentence(number: usize, block: Option<&BlockReport>) -> String {
+    let number = number.to_string();
+    let Some(block) = block else { return fill(t().block_missing, &[("block", &number)]) };
+    if block.r2_lin.is_none() {
+        return fill(t().block_undefined, &[("block", &number)]);
+    }
+    let value = fill(t().block_value, &[("block", &number), ("value", &share(block.r2_lin))]);
+    let spread = block.r2_cv_std.map(|std| fill(t().block_spread, &[("spread", &fixed(Some(std), 4))]));
+    [Some(value), spread].into_iter().flatten().collect::<Vec<_>>().join(" ") + "."
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Reply;
+    use crate::run::Run;
+    use crate::run::tests::recording;
+
+    #[test]
+    fn a_recording_gives_the_expected_rows() {
+        let mut run = Run::start(1, None);
+        for event in recording() {
+            run.hear(&Reply::Event { run: 1, event });
+        }
+        let rows: Vec<_> = run.blocks().iter().map(cells).collect();
+        let nothing = ["–"; 4];
+        assert_eq!(rows.len(), 3);
+        assert_eq!(rows[0][..5], ["1.000000", "0.0000", "–", "–", "8"]);
+        assert_eq!(rows[1][..5], ["−0.250000", "0.0100", "–", "–", "8"]);
+        assert_eq!(rows[2][..5], ["–", "–", "–", "–", "8"]);
+        assert!(rows.iter().all(|row| row.len() == COLUMNS.len() && row[5..] == nothing));
+    }
+
+    #[test]
+    fn sentences_tell_values_from_their_absence() {
+        let block = BlockReport { block: 3, r2_lin: Some(0.5), r2_cv_std: Some(0.02), ..Default::default() };
+        assert_eq!(sentence(3, Some(&block)), "Block 3: R² 0.500000 ± 0.0200 over the folds.");
+        let undefined = BlockReport { r2_lin: None, ..block };
+        assert!(sentence(3, Some(&undefined)).contains("undefined"));
+        assert!(sentence(4, None).contains("not measured"));
+    }
+}

@@ -1,0 +1,131 @@
+//! The chart in the page: drawn by [`straightedge_web::chart`], made to answer pointer and keyboard here.
+
+use leptos::ev::{KeyboardEvent, PointerEvent};
+use leptos::html::Div;
+use leptos::prelude::*;
+use straightedge_web::chart::profile::{Labels, Layout, Profile, draw, highlight};
+use straightedge_web::run::Phase;
+use straightedge_web::table;
+use straightedge_web::texts::{fill, t};
+use wasm_bindgen::prelude::*;
+use web_sys::ResizeObserver;
+
+use super::typeset;
+use crate::session::Session;
+
+/// R² by block, with the exact values of the block singled out.
+#[component]
+pub(crate) fn Chart(session: Session) -> impl IntoView {
+    let frame = NodeRef::<Div>::new();
+    let width = observed_width(frame);
+    let profile = Memo::new(move |_| profile(session));
+    let blocks = Memo::new(move |_| profile.with(|profile| profile.blocks));
+    let layout = Memo::new(move |_| Layout::new(width.get(), blocks.get()));
+    let labels = Labels { value: t().chart_axis_value, block: t().chart_axis_block };
+    let drawing = move || profile.with(|profile| draw(profile, &layout.get(), labels));
+    let singled_out = move || {
+        let block = session.focus.get()?;
+        Some(profile.with(|profile| highlight(profile, &layout.get(), block)))
+    };
+    let readout = Memo::new(move |_| readout(session));
+    let point = move |event: PointerEvent| {
+        let left = frame.get_untracked().map_or(0.0, |frame| frame.get_bounding_client_rect().left());
+        session.focus.set(layout.get_untracked().block_at(f64::from(event.client_x()) - left));
+    };
+    let press = move |event: KeyboardEvent| {
+        if let Some(focus) = step(&event.key(), session.focus.get_untracked(), blocks.get_untracked()) {
+            event.prevent_default();
+            session.focus.set(focus);
+        }
+    };
+    let label = move || {
+        let known = profile.with(|profile| profile.points.len()).to_string();
+        fill(t().chart_label, &[("known", &known), ("blocks", &blocks.get().to_string())])
+    };
+    let shows_expected = move || profile.with(|profile| !profile.expected.is_empty());
+    view! {
+        <figure class="figure">
+            <h2>{t().chart_name}</h2>
+            <div
+                class="chart" data-testid="chart" node_ref=frame tabindex="0" role="slider" aria-label=label
+                aria-valuemin="0" aria-valuemax=move || blocks.get().saturating_sub(1)
+                aria-valuenow=move || session.focus.get().unwrap_or(0) aria-valuetext=readout
+                on:pointermove=point on:pointerdown=point on:pointerleave=move |_| session.focus.set(None)
+                on:keydown=press on:blur=move |_| session.focus.set(None)
+            >
+                <div class="drawing" inner_html=drawing></div>
+                <div class="drawing over" inner_html=move || singled_out().unwrap_or_default()></div>
+            </div>
+            <p class="readout" data-testid="readout">{readout}</p>
+            <figcaption class="note">
+                {typeset(t().chart_caption)}
+                <Show when=shows_expected>" "{t().chart_expected}</Show>
+            </figcaption>
+        </figure>
+    }
+}
+
+/// Before the first measurement the chart shows what is known of the chosen model.
+fn profile(session: Session) -> Profile {
+    let idle = session.run.with(|run| *run.phase() == Phase::Idle);
+    if !idle {
+        return session.run.with(|run| run.profile());
+    }
+    let expected = session.expected.get().map(|expected| expected.r2_lin).unwrap_or_default();
+    Profile { expected, ..Profile::default() }.covering()
+}
+
+fn readout(session: Session) -> String {
+    session.run.with(|run| match session.focus.get() {
+        Some(number) => table::sentence(number, run.blocks().iter().find(|block| block.block == number)),
+        None if run.blocks().is_empty() => t().chart_hint_idle.into(),
+        None => t().chart_hint.into(),
+    })
+}
+
+/// The block that a key leads to; `None` for keys with no meaning here.
+fn step(key: &str, focus: Option<usize>, blocks: usize) -> Option<Option<usize>> {
+    let last = blocks.checked_sub(1)?;
+    Some(match key {
+        "ArrowRight" | "ArrowUp" => Some(focus.map_or(0, |block| (block + 1).min(last))),
+        "ArrowLeft" | "ArrowDown" => Some(focus.map_or(last, |block| block.saturating_sub(1))),
+        "Home" => Some(0),
+        "End" => Some(last),
+        "Escape" => None,
+        _ => return None,
+    })
+}
+
+/// The width of an element, followed as it changes.
+fn observed_width(element: NodeRef<Div>) -> RwSignal<f64> {
+    let width = RwSignal::new(0.0);
+    let measure = Closure::<dyn Fn()>::new(move || {
+        if let Some(element) = element.get_untracked() {
+            width.set(f64::from(element.client_width()));
+        }
+    });
+    let observer = ResizeObserver::new(measure.into_js_value().unchecked_ref());
+    Effect::new(move |_| {
+        if let (Some(element), Ok(observer)) = (element.get(), &observer) {
+            observer.observe(&element);
+        }
+    });
+    width
+}
+
+#[cfg(test)]
+mod tests {
+    use super::step;
+
+    #[test]
+    fn keys_walk_along_the_blocks_and_stop_at_the_ends() {
+        assert_eq!(step("ArrowRight", None, 3), Some(Some(0)));
+        assert_eq!(step("ArrowRight", Some(2), 3), Some(Some(2)));
+        assert_eq!(step("ArrowLeft", None, 3), Some(Some(2)));
+        assert_eq!(step("ArrowLeft", Some(0), 3), Some(Some(0)));
+        assert_eq!(step("End", Some(0), 3), Some(Some(2)));
+        assert_eq!(step("Escape", Some(0), 3), Some(None));
+        assert_eq!(step("Tab", Some(0), 3), None);
+        assert_eq!(step("ArrowRight", None, 0), None);
+    }
+}

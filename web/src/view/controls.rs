@@ -1,0 +1,45 @@
+//! The button that starts, the button that stops, and what measurements run on.
+
+use leptos::prelude::*;
+use straightedge_web::message::Device as Found;
+use straightedge_web::run::Phase;
+use straightedge_web::texts::t;
+use straightedge_web::words;
+
+use crate::session::Session;
+
+/// Measure, or Cancel while it runs.
+#[component]
+pub(crate) fn Go(session: Session) -> impl IntoView {
+    let phase = Memo::new(move |_| session.run.with(|run| run.phase().clone()));
+    let is_running = move || phase.with(|phase| *phase == Phase::Running);
+    let name = move || if phase.with(|phase| *phase == Phase::Idle) { t().measure } else { t().measure_again };
+    view! {
+        <div class="go">
+            <Show
+                when=is_running
+                fallback=move || view! { <button type="submit" class="main" data-testid="run">{name}</button> }
+            >
+                <button type="button" class="stop" data-testid="cancel" on:click=move |_| session.cancel()>
+                    {t().cancel}
+                </button>
+            </Show>
+        </div>
+    }
+}
+
+/// Adapter and limits, or that there are none.
+#[component]
+pub(crate) fn Device(session: Session) -> impl IntoView {
+    let state = move || {
+        session.device.with(|device| match device {
+            None => "probing",
+            Some(Err(_)) => "broken",
+            Some(Ok(Found::Cpu { .. })) => "cpu",
+            Some(Ok(Found::Gpu { software: true, .. })) => "software",
+            Some(Ok(Found::Gpu { .. })) => "gpu",
+        })
+    };
+    let sentence = move || session.device.with(|device| words::device(device.as_ref()));
+    view! { <p class="device note" data-testid="device" data-state=state>{sentence}</p> }
+}

@@ -1,0 +1,55 @@
+//! What is seen: each view reads signals of the [`crate::session::Session`] and calls its actions.
+//!
+//! Browser tests find their way by `data-testid`. These names are kept:
+//!
+//! | name | what |
+//! |---|---|
+//! | `model-select` | choice of the model; option values are bundled names, and `:own` |
+//! | `model-folder`, `model-files` | file inputs for the user's own model |
+//! | `model-note` | what the chosen model is, or which files were taken |
+//! | `text-select` | choice of the text; option values are bundled names, `:pasted` and `:file` |
+//! | `text-input` | where a text is pasted |
+//! | `text-file` | file input for a text |
+//! | `protocol` | the fold with `rows`, `seq-len`, `folds`, `skip-positions`, `gram` and `backend` |
+//! | `run`, `cancel` | the two buttons; one of them is there at a time |
+//! | `device` | what measurements run on; `data-state` is `probing`, `gpu`, `software`, `cpu` or `broken` |
+//! | `status` | where the measurement stands; `data-phase` is `idle`, `running`, `finished`, `cancelled` or `failed` |
+//! | `progress` | amount, rate and time left, while it runs |
+//! | `error` | the one sentence of what went wrong, if anything did |
+//! | `chart` | the chart, focusable; `readout` is the line with the exact values of the block singled out |
+//! | `table` | the table; `row-N` is the row of block N; a cell's `data-column` is the report's field name |
+//! | `warnings` | the list of warnings |
+//! | `download` | downloads the report |
+//! | `drop` | shown while files hover over the page |
+
+mod chart;
+mod controls;
+mod drop;
+mod head;
+mod model;
+mod notices;
+mod protocol;
+mod status;
+mod table;
+mod text;
+
+pub(crate) use chart::Chart;
+pub(crate) use controls::{Device, Go};
+pub(crate) use drop::Drop;
+pub(crate) use head::Head;
+pub(crate) use model::ModelChoice;
+pub(crate) use notices::{Failure, Warnings};
+pub(crate) use protocol::ProtocolChoice;
+pub(crate) use status::Status;
+pub(crate) use table::Table;
+pub(crate) use text::TextChoice;
+
+use leptos::prelude::*;
+
+/// A text in which `_lin` is set as an index.
+fn typeset(text: &'static str) -> impl IntoView {
+    match text.split_once("_lin") {
+        Some((before, after)) => view! { {before}<sub>"lin"</sub>{after} }.into_any(),
+        None => text.into_any(),
+    }
+}

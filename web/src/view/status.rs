@@ -1,0 +1,68 @@
+//! Where the measurement stands, and the report once there is one.
+
+use leptos::prelude::*;
+use straightedge_web::run::Phase;
+use straightedge_web::texts::t;
+use straightedge_web::words;
+use wasm_bindgen::JsCast;
+use web_sys::{Blob, BlobPropertyBag, HtmlAnchorElement, Url};
+
+use crate::session::Session;
+
+/// Stage, amount, rate, time left; afterwards a summary and the download.
+#[component]
+pub(crate) fn Status(session: Session) -> impl IntoView {
+    let line = Memo::new(move |_| session.run.with(words::status));
+    let progress = move || session.run.with(|run| run.progress());
+    let is_running = Memo::new(move |_| session.run.with(|run| *run.phase() == Phase::Running));
+    let share = move || progress().map(|progress| progress.fraction().to_string());
+    let detail = move || progress().map(|progress| words::progress(&progress)).unwrap_or_default();
+    let has_report = Memo::new(move |_| session.run.with(|run| run.report().is_some()));
+    view! {
+        <div class="status">
+            <div class="standing">
+                <p role="status" data-testid="status" data-phase=move || phase(session)>{line}</p>
+                <Show when=move || is_running.get()>
+                    <progress max="1" value=share aria-label=line></progress>
+                    <p class="note" data-testid="progress">{detail}</p>
+                </Show>
+            </div>
+            <Show when=move || has_report.get() && !is_running.get()>
+                <button type="button" class="button" data-testid="download" on:click=move |_| download(session)>
+                    {t().download}
+                </button>
+            </Show>
+        </div>
+    }
+}
+
+fn phase(session: Session) -> &'static str {
+    session.run.with(|run| match run.phase() {
+        Phase::Idle => "idle",
+        Phase::Running => "running",
+        Phase::Finished => "finished",
+        Phase::Cancelled => "cancelled",
+        Phase::Failed(_) => "failed",
+    })
+}
+
+fn download(session: Session) {
+    let file =
+        session.run.with_untracked(|run| run.report().map(|report| (words::report_name(report), report.to_json())));
+    if let Some((name, json)) = file {
+        // A browser that cannot make a blob or an address for it cannot download at all.
+        let _ = save(&name, &json);
+    }
+}
+
+fn save(name: &str, json: &str) -> Result<(), wasm_bindgen::JsValue> {
+    let kind = BlobPropertyBag::new();
+    kind.set_type("application/json");
+    let blob = Blob::new_with_str_sequence_and_options(&js_sys::Array::of1(&json.into()), &kind)?;
+    let address = Url::create_object_url_with_blob(&blob)?;
+    let anchor: HtmlAnchorElement = document().create_element("a")?.unchecked_into();
+    anchor.set_href(&address);
+    anchor.set_download(name);
+    anchor.click();
+    Url::revoke_object_url(&address)
+}

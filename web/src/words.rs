@@ -1,0 +1,129 @@
+//! The sentences of the page that depend on what is going on.
+
+use straightedge::error::Result;
+use straightedge::event::Progress;
+use straightedge::report::{DeviceInfo, Report};
+
+use crate::form::Form;
+use crate::format::{amount, count, duration, limit, rate};
+use crate::message::Device;
+use crate::run::{Phase, Run};
+use crate::texts::{fill, t};
+
+/// What measurements run on here; `None` while that is being found out, an error where the engine did not start.
+pub fn device(device: Option<&Result<Device>>) -> String {
+    match device {
+        None => t().device_probing.into(),
+        Some(Err(_)) => t().device_broken.into(),
+        Some(Ok(Device::Cpu { .. })) => t().device_cpu.into(),
+        Some(Ok(Device::Gpu { info, software: true })) => fill(t().device_software, &[("adapter", adapter(info))]),
+        Some(Ok(Device::Gpu { info, software: false })) => {
+            let limit_of = |name: &str| info.limits.get(name).map_or("?".into(), |bytes| limit(*bytes));
+            let (buffer, binding) = (limit_of("maxBufferSize"), limit_of("maxStorageBufferBindingSize"));
+            fill(t().device_gpu, &[("adapter", adapter(info)), ("buffer", &buffer), ("binding", &binding)])
+        }
+    }
+}
+
+/// Where a measurement stands, in one line.
+pub fn status(run: &Run) -> String {
+    let blocks = blocks(run.blocks().len());
+    match run.phase() {
+        Phase::Idle => t().status_idle.into(),
+        Phase::Running => run.progress().map_or(t().status_starting, |progress| progress.stage.label()).into(),
+        Phase::Cancelled => fill(t().status_cancelled, &[("blocks", &blocks)]),
+        Phase::Failed(_) => fill(t().status_failed, &[("blocks", &blocks)]),
+        Phase::Finished => run.report().map_or(String::new(), |report| finished(report, &blocks)),
+    }
+}
+
+/// Amount, rate and time left of the present stage.
+pub fn progress(progress: &Progress) -> String {
+    let left = progress.seconds_left().filter(|_| progress.done < progress.total);
+    let left = left.map(|seconds| fill(t().time_left, &[("time", &duration(seconds))]));
+    [Some(amount(progress)), rate(progress), left].into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+/// The protocol in one line, as typed.
+pub fn protocol(form: &Form) -> String {
+    fill(t().protocol_summary, &[("rows", &form.rows), ("seq_len", &form.seq_len), ("folds", &form.folds)])
+}
+
+/// Name of the file that a report is downloaded as.
+pub fn report_name(report: &Report) -> String {
+    let plain = |c: char| if c.is_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' };
+    let name = format!("{}-{}", report.model.id, report.corpus.id);
+    format!("straightedge-{}.json", name.chars().map(plain).collect::<String>())
+}
+
+fn finished(report: &Report, blocks: &str) -> String {
+    let (rows, time) = (count(report.protocol.rows as u64), duration(report.seconds.total));
+    let gaps = [("blocks", blocks), ("rows", &rows), ("time", &time), ("device", computed_on(&report.device))];
+    fill(t().status_finished, &gaps)
+}
+
+fn computed_on(device: &DeviceInfo) -> &str {
+    if device.backend == "gpu" { adapter(device) } else { t().backend_cpu }
+}
+
+fn adapter(device: &DeviceInfo) -> &str {
+    device.adapter.as_deref().filter(|name| !name.is_empty()).unwrap_or(t().device_unnamed)
+}
+
+fn blocks(n: usize) -> String {
+    if n == 1 { t().status_one_block.into() } else { fill(t().status_blocks, &[("blocks", &n.to_string())]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Reply;
+    use crate::run::tests::recording;
+    use std::collections::BTreeMap;
+    use straightedge::event::Event;
+
+    #[test]
+    fn the_device_line_tells_gpu_emulation_and_cpu_apart() {
+        let limits = BTreeMap::from([
+            ("maxBufferSize".to_string(), 4 << 30),
+            ("maxStorageBufferBindingSize".to_string(), 128 << 20),
+        ]);
+        let info = DeviceInfo { adapter: Some("Acme 9".into()), limits, ..Default::default() };
+        let hardware = device(Some(&Ok(Device::Gpu { info: info.clone(), software: false })));
+        assert!(hardware.contains("Acme 9") && hardware.contains("4 GiB") && hardware.contains("128 MiB"));
+        let emulated = device(Some(&Ok(Device::Gpu { info, software: true })));
+        assert!(emulated.contains("emulated") && emulated.contains("CPU"));
+        assert!(device(Some(&Ok(Device::Cpu { why: "none".into() }))).contains("no WebGPU"));
+    }
+
+    #[test]
+    fn the_status_follows_the_recording() {
+        let mut run = Run::start(1, None);
+        let lines: Vec<_> = std::iter::once(status(&run))
+            .chain(recording().into_iter().map(|event| {
+                run.hear(&Reply::Event { run: 1, event });
+                status(&run)
+            }))
+            .collect();
+        assert_eq!(lines[..2], ["Starting", "Loading weights"]);
+        assert_eq!(lines[3], "Measuring rows");
+        assert_eq!(lines.last().unwrap(), "3 blocks measured on 14\u{202f}976 rows in 0.0 s, on the CPU.");
+    }
+
+    #[test]
+    fn progress_tells_amount_rate_and_time_left() {
+        let Event::Progress(measuring) = recording()[2].clone() else { panic!("the recording has changed") };
+        assert_eq!(progress(&measuring), "7488 of 14\u{202f}976 rows · 1872 rows/s · 4.0 s left");
+    }
+
+    #[test]
+    fn a_report_is_named_after_model_and_text() {
+        let mut run = Run::start(1, None);
+        for event in recording() {
+            run.hear(&Reply::Event { run: 1, event });
+        }
+        let mut report = run.report().unwrap().clone();
+        report.model.id = "a/b c".into();
+        assert_eq!(report_name(&report), "straightedge-a-b-c-t.json");
+    }
+}

@@ -1,0 +1,54 @@
+//! Gives the browser its turn: messages that have arrived are handled before the engine goes on.
+//!
+//! A message channel does so at once, where timers are held back for 4 ms each.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use futures::channel::oneshot;
+use wasm_bindgen::prelude::*;
+use web_sys::{MessageChannel, MessagePort};
+
+/// Something to wait on for as long as a turn takes.
+pub(crate) struct Turn {
+    near: Option<MessagePort>,
+    far: Option<MessagePort>,
+    waiting: Rc<RefCell<Option<oneshot::Sender<()>>>>,
+    _listen: Closure<dyn FnMut()>,
+}
+
+impl Turn {
+    /// Opens the channel; without one, turns take no time.
+    pub(crate) fn new() -> Self {
+        let waiting = Rc::new(RefCell::new(None::<oneshot::Sender<()>>));
+        let woken = Rc::clone(&waiting);
+        let listen = Closure::<dyn FnMut()>::new(move || {
+            if let Some(sender) = woken.borrow_mut().take() {
+                let _ = sender.send(());
+            }
+        });
+        let channel = MessageChannel::new().ok();
+        let (near, far) = (channel.as_ref().map(MessageChannel::port1), channel.as_ref().map(MessageChannel::port2));
+        if let Some(near) = &near {
+            near.set_onmessage(Some(listen.as_ref().unchecked_ref()));
+        }
+        Self { near, far, waiting, _listen: listen }
+    }
+
+    /// Waits until the browser has handled what was waiting.
+    pub(crate) async fn give(&self) {
+        let (sender, receiver) = oneshot::channel();
+        *self.waiting.borrow_mut() = Some(sender);
+        if self.far.as_ref().is_some_and(|far| far.post_message(&JsValue::NULL).is_ok()) {
+            let _ = receiver.await;
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        for port in [&self.near, &self.far].into_iter().flatten() {
+            port.close();
+        }
+    }
+}
