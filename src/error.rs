@@ -52,12 +52,10 @@ pub enum Error {
         why: String,
     },
     /// A tensor that the architecture needs is in none of the weight files.
-    #[error("tensor {tensor}: missing from the weights; check that the folder holds the whole {architecture} model")]
+    #[error("tensor {tensor}: missing from the weights; check that config.json and weights belong to the same model")]
     MissingTensor {
         /// Checkpoint name of the tensor.
         tensor: String,
-        /// Architecture that needs it.
-        architecture: String,
     },
     /// A tensor has another shape than the configuration implies.
     #[error(

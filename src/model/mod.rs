@@ -3,83 +3,19 @@
 //! No arithmetic here: a family file (`gpt2`, `neox`, `llama`, `bert`) maps its `config.json` onto [`ModelConfig`]
 //! and its checkpoint names onto [`Model`]; `forward` is written once over both.
 
-use crate::backend::Activation;
+mod bert;
+mod config;
+mod fields;
+mod gpt2;
+mod layout;
+mod llama;
+mod load;
+mod neox;
+mod rope;
+mod vars;
 
-/// A configuration in the terms of `config.json`, families' own spellings resolved.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ModelConfig {
-    /// `model_type`.
-    pub architecture: Architecture,
-    /// Width of the residual stream.
-    pub hidden_size: usize,
-    /// Width inside the feed-forward network.
-    pub intermediate_size: usize,
-    /// Number of blocks.
-    pub num_hidden_layers: usize,
-    /// Query heads.
-    pub num_attention_heads: usize,
-    /// Key and value heads.
-    pub num_key_value_heads: usize,
-    /// Width of a head.
-    pub head_dim: usize,
-    /// Rows of the embedding.
-    pub vocab_size: usize,
-    /// Longest window the model can take.
-    pub max_position_embeddings: usize,
-    /// Activation as the configuration spells it.
-    pub hidden_act: String,
-    /// Activation as it is computed.
-    pub activation: Activation,
-    /// Epsilon of every norm.
-    pub norm_eps: f32,
-    /// Rotary position embedding, where the family has it.
-    pub rope: Option<Rope>,
-    /// How a block adds to the residual stream.
-    pub residual: Residual,
-    /// Whether positions see only those before them; also whether there is a next-token head.
-    pub causal: bool,
-    /// Whether the output head is the embedding.
-    pub tie_word_embeddings: bool,
-    /// Standard deviation of initial weights.
-    pub initializer_range: f32,
-}
-
-/// Supported values of `model_type`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Architecture {
-    /// `gpt2`.
-    Gpt2,
-    /// `gpt_neox`.
-    GptNeox,
-    /// `llama`.
-    Llama,
-    /// `mistral`.
-    Mistral,
-    /// `qwen2`.
-    Qwen2,
-    /// `bert`.
-    Bert,
-}
-
-/// Rotary position embedding.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rope {
-    /// Base of the frequencies.
-    pub theta: f64,
-    /// Leading features of every head that turn.
-    pub rotary_dim: usize,
-}
-
-/// How attention and feed-forward network add to the residual stream h.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Residual {
-    /// h += attn(norm₁(h)); h += ffn(norm₂(h)).
-    PreNorm,
-    /// h += attn(norm₁(h)) + ffn(norm₂(h)).
-    Parallel,
-    /// h = norm₁(h + attn(h)); h = norm₂(h + ffn(h)).
-    PostNorm,
-}
+pub use config::{Architecture, AttentionBias, ModelConfig, Residual, Rope};
+pub use load::load;
 
 /// The weights of a model on a backend with tensors `T`.
 #[derive(Clone, Debug)]

@@ -1,3 +1,12 @@
-//! Weights in safetensors files, read tensor by tensor.
+//! Weights in safetensors files, read tensor by tensor: header first, then one tensor's bytes at a time.
+//!
+//! Files come through [`source::Files`]; nothing here trusts what a file says about itself.
 
+mod decode;
+mod header;
+mod rows;
 pub mod source;
+mod tensors;
+
+pub use rows::RowsFile;
+pub use tensors::{OnBytes, Weights};

@@ -1,10 +1,16 @@
 //! Where the files of a model come from: a folder, a browser's files, bundled bytes.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+#[cfg(not(target_arch = "wasm32"))]
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::ops::Range;
+#[cfg(not(target_arch = "wasm32"))]
+use std::path::PathBuf;
 
 use futures::future::LocalBoxFuture;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Random access to the files of one model, by names relative to its folder.
 pub trait Files {
@@ -13,4 +19,130 @@ pub trait Files {
 
     /// Bytes `range` of a file; exactly as many as asked for, or an error.
     fn read<'a>(&'a self, file: &'a str, range: Range<u64>) -> LocalBoxFuture<'a, Result<Vec<u8>>>;
+}
+
+/// All of a file that the layout requires; `hint` says what to do where it is absent.
+pub async fn read_whole(files: &dyn Files, file: &str, hint: &str) -> Result<Vec<u8>> {
+    match files.size(file).await? {
+        Some(size) => files.read(file, 0..size).await,
+        None => Err(Error::MissingFile { file: file.into(), hint: hint.into() }),
+    }
+}
+
+/// Whether `name` can only be a file directly in the model's folder, on every platform.
+pub fn is_plain_name(name: &str) -> bool {
+    !matches!(name, "" | "." | "..") && !name.contains(['/', '\\', ':', '\0'])
+}
+
+/// The files of one folder on disk.
+#[cfg(not(target_arch = "wasm32"))]
+#[derive(Clone, Debug)]
+pub struct FolderFiles {
+    folder: PathBuf,
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+impl FolderFiles {
+    /// Access to the files directly in `folder`, and to no others.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into() }
+    }
+
+    fn path(&self, file: &str) -> Result<PathBuf> {
+        if !is_plain_name(file) {
+            return Err(unreadable(file, "it is not the name of a file within the folder"));
+        }
+        Ok(self.folder.join(file))
+    }
+
+    fn size_now(&self, file: &str) -> Result<Option<u64>> {
+        match std::fs::metadata(self.path(file)?) {
+            Ok(found) if found.is_file() => Ok(Some(found.len())),
+            Ok(_) => Err(unreadable(file, "it is not a regular file")),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(unreadable(file, error)),
+        }
+    }
+
+    fn read_now(&self, file: &str, range: Range<u64>) -> Result<Vec<u8>> {
+        let mut open = std::fs::File::open(self.path(file)?).map_err(|error| unreadable(file, error))?;
+        let mut bytes = zeroed(file, &range)?;
+        open.seek(SeekFrom::Start(range.start))
+            .and_then(|_| open.read_exact(&mut bytes))
+            .map_err(|error| unreadable(file, error))?;
+        Ok(bytes)
+    }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+impl Files for FolderFiles {
+    fn size<'a>(&'a self, file: &'a str) -> LocalBoxFuture<'a, Result<Option<u64>>> {
+        Box::pin(async move { self.size_now(file) })
+    }
+
+    fn read<'a>(&'a self, file: &'a str, range: Range<u64>) -> LocalBoxFuture<'a, Result<Vec<u8>>> {
+        Box::pin(async move { self.read_now(file, range) })
+    }
+}
+
+/// Files held in memory: bundled models, and the models that tests make.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryFiles {
+    files: BTreeMap<String, Cow<'static, [u8]>>,
+}
+
+impl MemoryFiles {
+    /// Adds or replaces a file.
+    pub fn with(mut self, name: impl Into<String>, bytes: impl Into<Cow<'static, [u8]>>) -> Self {
+        self.files.insert(name.into(), bytes.into());
+        self
+    }
+
+    fn read_now(&self, file: &str, range: Range<u64>) -> Result<Vec<u8>> {
+        let bytes = self.files.get(file).ok_or_else(|| unreadable(file, "there is no such file"))?;
+        let within = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
+        within
+            .and_then(|(start, end)| bytes.get(start..end))
+            .map(<[u8]>::to_vec)
+            .ok_or_else(|| unreadable(file, format!("bytes {range:?} lie outside it")))
+    }
+}
+
+impl Files for MemoryFiles {
+    fn size<'a>(&'a self, file: &'a str) -> LocalBoxFuture<'a, Result<Option<u64>>> {
+        Box::pin(async move { Ok(self.files.get(file).map(|bytes| bytes.len() as u64)) })
+    }
+
+    fn read<'a>(&'a self, file: &'a str, range: Range<u64>) -> LocalBoxFuture<'a, Result<Vec<u8>>> {
+        Box::pin(async move { self.read_now(file, range) })
+    }
+}
+
+fn unreadable(file: &str, why: impl ToString) -> Error {
+    Error::UnreadableFile { file: file.into(), why: why.to_string() }
+}
+
+/// Room for `range`, or an error where this machine cannot address that much.
+#[cfg(not(target_arch = "wasm32"))]
+fn zeroed(file: &str, range: &Range<u64>) -> Result<Vec<u8>> {
+    let len = usize::try_from(range.end.saturating_sub(range.start)).map_err(|error| unreadable(file, error))?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(len).map_err(|error| unreadable(file, error))?;
+    bytes.resize(len, 0);
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_within_the_folder_are_plain() {
+        for name in ["model.safetensors", "model-00001-of-00002.safetensors", "..a", "ä b"] {
+            assert!(is_plain_name(name), "{name}");
+        }
+        for name in ["", ".", "..", "../x", "a/b", "/etc/passwd", "a\\b", "C:x", "a\0"] {
+            assert!(!is_plain_name(name), "{name:?}");
+        }
+    }
 }

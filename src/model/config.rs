@@ -1,0 +1,338 @@
+//! `config.json` in one vocabulary for all families, with every value that would change the arithmetic checked.
+
+use std::fmt;
+
+use super::fields::{Fields, MAX_HEADS, MAX_LAYERS, MAX_ROWS, MAX_WIDTH};
+use super::{bert, gpt2, llama, neox};
+use crate::backend::Activation;
+use crate::error::{Error, Result};
+
+/// A configuration in the terms of `config.json`, families' own spellings resolved.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelConfig {
+    /// `model_type`.
+    pub architecture: Architecture,
+    /// Width of the residual stream.
+    pub hidden_size: usize,
+    /// Width inside the feed-forward network.
+    pub intermediate_size: usize,
+    /// Number of blocks.
+    pub num_hidden_layers: usize,
+    /// Query heads.
+    pub num_attention_heads: usize,
+    /// Key and value heads; divides `num_attention_heads`.
+    pub num_key_value_heads: usize,
+    /// Width of a head.
+    pub head_dim: usize,
+    /// Rows of the embedding.
+    pub vocab_size: usize,
+    /// Longest window the model can take.
+    pub max_position_embeddings: usize,
+    /// Positions that a position sees, itself included, where the model limits them.
+    pub sliding_window: Option<usize>,
+    /// Rows of the token type embedding (BERT), else 0.
+    pub type_vocab_size: usize,
+    /// Activation as the configuration spells it.
+    pub hidden_act: String,
+    /// Activation as it is computed.
+    pub activation: Activation,
+    /// Whether the feed-forward network has a gate beside its up projection.
+    pub gated_ffn: bool,
+    /// Whether the feed-forward network has biases.
+    pub ffn_bias: bool,
+    /// Which projections of the attention have biases.
+    pub attention_bias: AttentionBias,
+    /// Epsilon of every norm.
+    pub norm_eps: f32,
+    /// Rotary position embedding, where the family has it.
+    pub rope: Option<Rope>,
+    /// How a block adds to the residual stream.
+    pub residual: Residual,
+    /// Whether positions see only those before them; also whether there is a next-token head.
+    pub causal: bool,
+    /// Whether the output head is the embedding.
+    pub tie_word_embeddings: bool,
+    /// Standard deviation of initial weights.
+    pub initializer_range: f32,
+}
+
+/// Supported values of `model_type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Architecture {
+    /// `gpt2`.
+    Gpt2,
+    /// `gpt_neox`.
+    GptNeox,
+    /// `llama`.
+    Llama,
+    /// `mistral`.
+    Mistral,
+    /// `qwen2`.
+    Qwen2,
+    /// `bert`.
+    Bert,
+}
+
+/// Which projections of the attention have biases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttentionBias {
+    /// None.
+    None,
+    /// Queries, keys and values.
+    Inputs,
+    /// Queries, keys, values and output.
+    All,
+}
+
+/// Rotary position embedding.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rope {
+    /// Base of the frequencies.
+    pub theta: f64,
+    /// Leading features of every head that turn; even.
+    pub rotary_dim: usize,
+}
+
+/// How attention and feed-forward network add to the residual stream h.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Residual {
+    /// h += attn(norm₁(h)); h += ffn(norm₂(h)).
+    PreNorm,
+    /// h += attn(norm₁(h)) + ffn(norm₂(h)).
+    Parallel,
+    /// h = norm₁(h + attn(h)); h = norm₂(h + ffn(h)).
+    PostNorm,
+}
+
+impl ModelConfig {
+    /// Reads an untrusted `config.json`.
+    ///
+    /// # Errors
+    /// Names the field that is missing, malformed, out of range or not supported.
+    pub fn from_json(json: &str) -> Result<Self> {
+        let fields = Fields::parse(json)?;
+        let architecture = Architecture::of(&fields)?;
+        fields.refuse_foreign_arithmetic()?;
+        let config = match architecture {
+            Architecture::Gpt2 => gpt2::config(&fields),
+            Architecture::GptNeox => neox::config(&fields),
+            Architecture::Llama | Architecture::Mistral | Architecture::Qwen2 => llama::config(&fields, architecture),
+            Architecture::Bert => bert::config(&fields),
+        }?;
+        config.check_sizes()?;
+        Ok(config)
+    }
+
+    /// Refuses windows that the model's positions or its sliding window do not cover.
+    pub fn check_window(&self, seq_len: usize) -> Result<()> {
+        if seq_len > self.max_position_embeddings {
+            let hint = format!("the model takes windows of at most {} positions", self.max_position_embeddings);
+            return Err(Error::InvalidSetting { field: "--seq-len".into(), value: seq_len.to_string(), hint });
+        }
+        match self.sliding_window {
+            Some(window) if seq_len > window => {
+                let hint =
+                    format!("windows of {seq_len} positions would be cut by it, choose --seq-len {window} or less");
+                Err(unsupported("sliding_window", window, hint))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Weights and biases of one feed-forward network.
+    pub fn ffn_parameters(&self) -> usize {
+        let (hidden, intermediate) = (self.hidden_size, self.intermediate_size);
+        let ups = if self.gated_ffn { 2 } else { 1 };
+        let biases = if self.ffn_bias { ups * intermediate + hidden } else { 0 };
+        (ups + 1) * hidden * intermediate + biases
+    }
+
+    /// What all families share, under a family's spelling: a causal pre-norm decoder with biases and without gate.
+    pub(super) fn common(fields: &Fields, architecture: Architecture, spelling: &Spelling) -> Result<Self> {
+        let hidden_size = fields.needed_size(spelling.hidden_size, MAX_WIDTH)?;
+        let inner = fields.size(spelling.intermediate_size, MAX_WIDTH)?;
+        let inner = inner.or_else(|| spelling.default_expansion.map(|expansion| expansion * hidden_size));
+        let heads = fields.needed_size(spelling.num_attention_heads, MAX_HEADS)?;
+        let hidden_act = fields.text(spelling.hidden_act.0)?.unwrap_or(spelling.hidden_act.1);
+        Ok(Self {
+            architecture,
+            hidden_size,
+            intermediate_size: inner.ok_or_else(|| fields.missing(spelling.intermediate_size))?,
+            num_hidden_layers: fields.needed_size(spelling.num_hidden_layers, MAX_LAYERS)?,
+            num_attention_heads: heads,
+            num_key_value_heads: heads,
+            head_dim: spelling.head_dim(fields, hidden_size, heads)?,
+            vocab_size: fields.needed_size("vocab_size", MAX_ROWS)?,
+            max_position_embeddings: fields.needed_size(spelling.max_position_embeddings, MAX_ROWS)?,
+            sliding_window: None,
+            type_vocab_size: 0,
+            hidden_act: hidden_act.into(),
+            activation: activation(spelling.hidden_act.0, hidden_act)?,
+            gated_ffn: false,
+            ffn_bias: true,
+            attention_bias: AttentionBias::All,
+            norm_eps: fields.epsilon(spelling.norm_eps.0, spelling.norm_eps.1)?,
+            rope: None,
+            residual: Residual::PreNorm,
+            causal: true,
+            tie_word_embeddings: fields.flag("tie_word_embeddings", spelling.tied_by_default)?,
+            // The same default in every family.
+            initializer_range: fields.positive("initializer_range")?.unwrap_or(0.02) as f32,
+        })
+    }
+
+    /// Relations between sizes that every family shares.
+    fn check_sizes(&self) -> Result<()> {
+        let (heads, kv_heads) = (self.num_attention_heads, self.num_key_value_heads);
+        if heads as u64 * self.head_dim as u64 > MAX_WIDTH as u64 {
+            return Err(unsupported(
+                "head_dim",
+                self.head_dim,
+                format!("{heads} heads of this width are beyond reason"),
+            ));
+        }
+        if !heads.is_multiple_of(kv_heads) {
+            let hint = format!("it must divide the number of attention heads, which is {heads}");
+            return Err(unsupported("num_key_value_heads", kv_heads, hint));
+        }
+        // One network must be addressable on every platform, where usize may have 32 bits.
+        let weights = 3 * (self.hidden_size as u64 + 1) * (self.intermediate_size as u64 + 1);
+        if weights > u64::from(u32::MAX) {
+            let hint = format!("with a hidden size of {} one network would not fit into memory", self.hidden_size);
+            return Err(unsupported("intermediate_size", self.intermediate_size, hint));
+        }
+        Ok(())
+    }
+}
+
+impl Architecture {
+    /// `model_type`, or what `architectures` tells where an old configuration has no `model_type`.
+    fn of(fields: &Fields) -> Result<Self> {
+        match fields.text("model_type")? {
+            Some(name) => Self::ALL
+                .into_iter()
+                .find(|known| known.name() == name)
+                .ok_or_else(|| Error::UnknownArchitecture { found: name.into() }),
+            None => Self::from_class(fields),
+        }
+    }
+
+    fn from_class(fields: &Fields) -> Result<Self> {
+        let class = fields.first_text("architectures")?.ok_or(Error::MissingField { field: "model_type".into() })?;
+        Self::ALL
+            .into_iter()
+            .find(|known| class.strip_prefix(known.class_prefix()).is_some_and(|rest| CLASS_ENDINGS.contains(&rest)))
+            .ok_or_else(|| Error::UnknownArchitecture { found: class.into() })
+    }
+
+    const ALL: [Self; 6] = [Self::Gpt2, Self::GptNeox, Self::Llama, Self::Mistral, Self::Qwen2, Self::Bert];
+
+    /// The spelling of `model_type`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Gpt2 => "gpt2",
+            Self::GptNeox => "gpt_neox",
+            Self::Llama => "llama",
+            Self::Mistral => "mistral",
+            Self::Qwen2 => "qwen2",
+            Self::Bert => "bert",
+        }
+    }
+
+    const fn class_prefix(self) -> &'static str {
+        match self {
+            Self::Gpt2 => "GPT2",
+            Self::GptNeox => "GPTNeoX",
+            Self::Llama => "Llama",
+            Self::Mistral => "Mistral",
+            Self::Qwen2 => "Qwen2",
+            Self::Bert => "Bert",
+        }
+    }
+}
+
+impl fmt::Display for Architecture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What may follow a family's prefix in `architectures`; `Qwen2MoeForCausalLM` is another family.
+const CLASS_ENDINGS: [&str; 5] = ["Model", "LMHeadModel", "ForCausalLM", "ForMaskedLM", "ForPreTraining"];
+
+/// How a family spells the fields that all families have, and what it assumes where they are absent.
+pub(super) struct Spelling {
+    pub(super) hidden_size: &'static str,
+    pub(super) intermediate_size: &'static str,
+    /// `intermediate_size` over `hidden_size` where the former may be absent.
+    pub(super) default_expansion: Option<usize>,
+    pub(super) num_hidden_layers: &'static str,
+    pub(super) num_attention_heads: &'static str,
+    pub(super) max_position_embeddings: &'static str,
+    pub(super) hidden_act: (&'static str, &'static str),
+    pub(super) norm_eps: (&'static str, f64),
+    pub(super) tied_by_default: bool,
+    /// Whether `head_dim` may differ from `hidden_size` over `num_attention_heads`.
+    pub(super) free_head_dim: bool,
+}
+
+impl Spelling {
+    /// The spelling that later families agree on.
+    pub(super) const COMMON: Self = Self {
+        hidden_size: "hidden_size",
+        intermediate_size: "intermediate_size",
+        default_expansion: None,
+        num_hidden_layers: "num_hidden_layers",
+        num_attention_heads: "num_attention_heads",
+        max_position_embeddings: "max_position_embeddings",
+        hidden_act: ("hidden_act", "gelu"),
+        norm_eps: ("layer_norm_eps", 1e-5),
+        tied_by_default: false,
+        free_head_dim: false,
+    };
+
+    fn head_dim(&self, fields: &Fields, hidden_size: usize, heads: usize) -> Result<usize> {
+        let given = fields.size("head_dim", MAX_WIDTH)?;
+        let even_share = hidden_size.is_multiple_of(heads).then_some(hidden_size / heads);
+        match (given, even_share) {
+            (Some(given), _) if self.free_head_dim => Ok(given),
+            (Some(given), Some(share)) if given != share => {
+                Err(unsupported("head_dim", given, format!("in this family it must be {share}")))
+            }
+            (_, Some(share)) => Ok(share),
+            (_, None) => Err(unsupported(
+                self.num_attention_heads,
+                heads,
+                format!("it must divide {}, which is {hidden_size}", self.hidden_size),
+            )),
+        }
+    }
+}
+
+/// Activation by its name in a configuration; several names stand for one function.
+pub(super) fn activation(field: &str, name: &str) -> Result<Activation> {
+    match name {
+        "gelu" | "gelu_python" => Ok(Activation::Gelu),
+        "gelu_new" | "gelu_fast" | "gelu_accurate" | "gelu_pytorch_tanh" | "gelu_python_tanh" => {
+            Ok(Activation::GeluTanh)
+        }
+        "quick_gelu" => Ok(Activation::QuickGelu),
+        "relu" => Ok(Activation::Relu),
+        "relu2" => Ok(Activation::ReluSquared),
+        "silu" | "swish" => Ok(Activation::Silu),
+        "tanh" => Ok(Activation::Tanh),
+        "sigmoid" => Ok(Activation::Sigmoid),
+        "linear" => Ok(Activation::Identity),
+        _ => Err(unsupported(
+            field,
+            name,
+            "supported are gelu, gelu_new, gelu_fast, gelu_accurate, gelu_pytorch_tanh, gelu_python, gelu_python_tanh, \
+             quick_gelu, relu, relu2, silu, swish, tanh, sigmoid and linear",
+        )),
+    }
+}
+
+/// The error for a value that would change the arithmetic.
+pub(super) fn unsupported(field: &str, value: impl ToString, hint: impl Into<String>) -> Error {
+    Error::UnsupportedConfig { field: field.into(), value: value.to_string(), hint: hint.into() }
+}

@@ -1,0 +1,93 @@
+//! GPT-2: `Conv1D` weights are stored `(in, out)`, queries, keys and values side by side.
+
+use super::config::{Architecture, ModelConfig, Spelling};
+use super::fields::Fields;
+use super::layout::transposed_columns;
+use super::vars::Vars;
+use super::{Attention, Block, Ffn, Linear, Model};
+use crate::backend::Backend;
+use crate::error::Result;
+
+const SPELLING: Spelling = Spelling {
+    hidden_size: "n_embd",
+    intermediate_size: "n_inner",
+    default_expansion: Some(4),
+    num_hidden_layers: "n_layer",
+    num_attention_heads: "n_head",
+    max_position_embeddings: "n_positions",
+    hidden_act: ("activation_function", "gelu_new"),
+    norm_eps: ("layer_norm_epsilon", 1e-5),
+    tied_by_default: true,
+    free_head_dim: false,
+};
+
+pub(super) fn config(fields: &Fields) -> Result<ModelConfig> {
+    fields.only("scale_attn_weights", true)?;
+    fields.only("scale_attn_by_inverse_layer_idx", false)?;
+    fields.only("reorder_and_upcast_attn", false)?;
+    ModelConfig::common(fields, Architecture::Gpt2, &SPELLING)
+}
+
+pub(super) async fn model<B: Backend>(
+    vars: &Vars<'_, B>,
+    config: &ModelConfig,
+    need_head: bool,
+) -> Result<Model<B::Tensor>> {
+    let (width, vocab) = (config.hidden_size, config.vocab_size);
+    let transformer = vars.at_if_there("transformer", "wte.weight");
+    let token_embedding = transformer.at("wte").matrix("weight", vocab, width).await?;
+    let position_embedding = transformer.at("wpe").matrix("weight", config.max_position_embeddings, width).await?;
+    let mut blocks = Vec::with_capacity(config.num_hidden_layers);
+    for layer in 0..config.num_hidden_layers {
+        blocks.push(block(&transformer.at("h").at(layer), config).await?);
+    }
+    let final_norm = transformer.at("ln_f").layer_norm(width, config.norm_eps).await?;
+    let head = vars.head("lm_head", &token_embedding, config, need_head).await?;
+    Ok(Model {
+        config: config.clone(),
+        token_embedding,
+        position_embedding: Some(position_embedding),
+        embedding_norm: None,
+        blocks,
+        final_norm: Some(final_norm),
+        head,
+    })
+}
+
+async fn block<B: Backend>(vars: &Vars<'_, B>, config: &ModelConfig) -> Result<Block<B::Tensor>> {
+    let (width, inner, eps) = (config.hidden_size, config.intermediate_size, config.norm_eps);
+    let mlp = vars.at("mlp");
+    Ok(Block {
+        attention_norm: vars.at("ln_1").layer_norm(width, eps).await?,
+        attention: attention(&vars.at("attn"), width).await?,
+        ffn_norm: vars.at("ln_2").layer_norm(width, eps).await?,
+        ffn: Ffn {
+            gate: None,
+            up: conv1d(&mlp.at("c_fc"), width, inner).await?,
+            down: conv1d(&mlp.at("c_proj"), inner, width).await?,
+        },
+    })
+}
+
+async fn attention<B: Backend>(vars: &Vars<'_, B>, width: usize) -> Result<Attention<B::Tensor>> {
+    let c_attn = vars.at("c_attn");
+    let weight = c_attn.values("weight", &[width, 3 * width]).await?;
+    let bias = c_attn.values("bias", &[3 * width]).await?;
+    let part = |index: usize| {
+        let columns = index * width..(index + 1) * width;
+        let weight = transposed_columns(&weight, 3 * width, columns.clone());
+        Ok(Linear {
+            weight: c_attn.upload("weight", width, &weight)?,
+            bias: Some(c_attn.upload("bias", 1, &bias[columns])?),
+        })
+    };
+    Ok(Attention { q: part(0)?, k: part(1)?, v: part(2)?, o: conv1d(&vars.at("c_proj"), width, width).await? })
+}
+
+/// A layer stored `(inputs, outputs)`.
+async fn conv1d<B: Backend>(vars: &Vars<'_, B>, inputs: usize, outputs: usize) -> Result<Linear<B::Tensor>> {
+    let stored = vars.values("weight", &[inputs, outputs]).await?;
+    let weight = transposed_columns(&stored, outputs, 0..outputs);
+    drop(stored);
+    Ok(Linear { weight: vars.upload("weight", outputs, &weight)?, bias: Some(vars.vector("bias", outputs).await?) })
+}

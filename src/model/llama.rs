@@ -1,0 +1,142 @@
+//! Llama and its relatives Mistral and Qwen2: RMSNorm, rotary embedding, grouped heads, a gated network.
+
+use super::config::{Architecture, AttentionBias, ModelConfig, Spelling, unsupported};
+use super::fields::{Fields, MAX_HEADS, MAX_ROWS};
+use super::rope::{RopeNames, rope};
+use super::vars::Vars;
+use super::{Attention, Block, Ffn, Model};
+use crate::backend::Backend;
+use crate::error::Result;
+
+const SPELLING: Spelling = Spelling {
+    hidden_act: ("hidden_act", "silu"),
+    norm_eps: ("rms_norm_eps", 1e-6),
+    free_head_dim: true,
+    ..Spelling::COMMON
+};
+
+const ROPE: RopeNames = RopeNames { theta: &[], partial: &[], default_partial: 1.0 };
+
+/// What Mistral and Qwen2 assume where `sliding_window` is not in the file at all.
+const DEFAULT_SLIDING_WINDOW: usize = 4096;
+
+pub(super) fn config(fields: &Fields, architecture: Architecture) -> Result<ModelConfig> {
+    let common = ModelConfig::common(fields, architecture, &SPELLING)?;
+    let rope = rope(fields, &ROPE, common.head_dim)?;
+    if rope.rotary_dim != common.head_dim {
+        let hint = "in this family all features of a head turn, use a model where this is 1";
+        return Err(unsupported("partial_rotary_factor", rope.rotary_dim as f64 / common.head_dim as f64, hint));
+    }
+    Ok(ModelConfig {
+        num_key_value_heads: key_value_heads(fields, architecture, common.num_attention_heads)?,
+        sliding_window: sliding_window(fields, architecture)?,
+        gated_ffn: true,
+        ffn_bias: biased(fields, "mlp_bias", architecture)?,
+        attention_bias: match architecture {
+            Architecture::Qwen2 => AttentionBias::Inputs,
+            _ if biased(fields, "attention_bias", architecture)? => AttentionBias::All,
+            _ => AttentionBias::None,
+        },
+        rope: Some(rope),
+        ..common
+    })
+}
+
+/// As many as query heads where the field is null; only Llama may leave it out.
+fn key_value_heads(fields: &Fields, architecture: Architecture, heads: usize) -> Result<usize> {
+    match fields.size("num_key_value_heads", MAX_HEADS)? {
+        Some(kv_heads) => Ok(kv_heads),
+        None if architecture == Architecture::Llama || fields.mentions("num_key_value_heads") => Ok(heads),
+        None => Err(fields.missing("num_key_value_heads")),
+    }
+}
+
+/// A switch for biases, which among these families only Llama has.
+fn biased(fields: &Fields, field: &str, architecture: Architecture) -> Result<bool> {
+    match architecture {
+        Architecture::Llama => fields.flag(field, false),
+        // Qwen2's biases of queries, keys and values are fixed; some of its files repeat that here.
+        Architecture::Qwen2 if field == "attention_bias" => fields.flag(field, true),
+        _ => fields.only(field, false).map(|()| false),
+    }
+}
+
+/// The tightest limit of any layer on how far a position sees.
+fn sliding_window(fields: &Fields, architecture: Architecture) -> Result<Option<usize>> {
+    let given = fields.size("sliding_window", MAX_ROWS)?;
+    let default = (!fields.mentions("sliding_window")).then_some(DEFAULT_SLIDING_WINDOW);
+    let window = match architecture {
+        Architecture::Mistral => given.or(default),
+        Architecture::Qwen2 if fields.flag("use_sliding_window", false)? => given.or(default),
+        Architecture::Qwen2 => None,
+        _ => given,
+    };
+    for kind in fields.texts("layer_types")? {
+        match (kind, window) {
+            ("full_attention", _) | ("sliding_attention", Some(_)) => {}
+            ("sliding_attention", None) => {
+                return Err(unsupported("layer_types", kind, "sliding_window must say how far such a layer sees"));
+            }
+            _ => return Err(unsupported("layer_types", kind, "use a model with full attention in every layer")),
+        }
+    }
+    Ok(window)
+}
+
+pub(super) async fn model<B: Backend>(
+    vars: &Vars<'_, B>,
+    config: &ModelConfig,
+    need_head: bool,
+) -> Result<Model<B::Tensor>> {
+    let (width, vocab) = (config.hidden_size, config.vocab_size);
+    let model = vars.at_if_there("model", "embed_tokens.weight");
+    let token_embedding = model.at("embed_tokens").matrix("weight", vocab, width).await?;
+    let mut blocks = Vec::with_capacity(config.num_hidden_layers);
+    for layer in 0..config.num_hidden_layers {
+        blocks.push(block(&model.at("layers").at(layer), config).await?);
+    }
+    let final_norm = model.at("norm").rms_norm(width, config.norm_eps).await?;
+    let head = vars.head("lm_head", &token_embedding, config, need_head).await?;
+    Ok(Model {
+        config: config.clone(),
+        token_embedding,
+        position_embedding: None,
+        embedding_norm: None,
+        blocks,
+        final_norm: Some(final_norm),
+        head,
+    })
+}
+
+async fn block<B: Backend>(vars: &Vars<'_, B>, config: &ModelConfig) -> Result<Block<B::Tensor>> {
+    let (width, eps) = (config.hidden_size, config.norm_eps);
+    Ok(Block {
+        attention_norm: vars.at("input_layernorm").rms_norm(width, eps).await?,
+        attention: attention(&vars.at("self_attn"), config).await?,
+        ffn_norm: vars.at("post_attention_layernorm").rms_norm(width, eps).await?,
+        ffn: ffn(&vars.at("mlp"), config).await?,
+    })
+}
+
+async fn attention<B: Backend>(vars: &Vars<'_, B>, config: &ModelConfig) -> Result<Attention<B::Tensor>> {
+    let width = config.hidden_size;
+    let queries = config.num_attention_heads * config.head_dim;
+    let keys = config.num_key_value_heads * config.head_dim;
+    let inputs_biased = config.attention_bias != AttentionBias::None;
+    let output_biased = config.attention_bias == AttentionBias::All;
+    Ok(Attention {
+        q: vars.at("q_proj").linear(queries, width, inputs_biased).await?,
+        k: vars.at("k_proj").linear(keys, width, inputs_biased).await?,
+        v: vars.at("v_proj").linear(keys, width, inputs_biased).await?,
+        o: vars.at("o_proj").linear(width, queries, output_biased).await?,
+    })
+}
+
+async fn ffn<B: Backend>(vars: &Vars<'_, B>, config: &ModelConfig) -> Result<Ffn<B::Tensor>> {
+    let (width, inner, biased) = (config.hidden_size, config.intermediate_size, config.ffn_bias);
+    Ok(Ffn {
+        gate: Some(vars.at("gate_proj").linear(inner, width, biased).await?),
+        up: vars.at("up_proj").linear(inner, width, biased).await?,
+        down: vars.at("down_proj").linear(width, inner, biased).await?,
+    })
+}

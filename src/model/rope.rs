@@ -1,0 +1,92 @@
+//! The rotary position embedding of a configuration, in old spellings (fields of their own) and new (`rope_parameters`).
+
+use super::config::{Rope, unsupported};
+use super::fields::Fields;
+use crate::error::{Error, Result};
+
+/// The spelling and the defaults of a family.
+pub(super) struct RopeNames {
+    /// Old names of `rope_theta` beside that one.
+    pub(super) theta: &'static [&'static str],
+    /// Old names of `partial_rotary_factor` beside that one.
+    pub(super) partial: &'static [&'static str],
+    /// Share of a head that turns where nothing is said.
+    pub(super) default_partial: f64,
+}
+
+/// Base of the frequencies where nothing is said, in every family.
+const DEFAULT_THETA: f64 = 10_000.0;
+
+/// The rotary embedding of heads `head_dim` wide; every kind of scaling is refused.
+pub(super) fn rope(fields: &Fields, names: &RopeNames, head_dim: usize) -> Result<Rope> {
+    let mut theta = Agreed::new("rope_theta");
+    let mut partial = Agreed::new("partial_rotary_factor");
+    for object in ["rope_parameters", "rope_scaling"] {
+        if let Some(object) = fields.object(object)? {
+            check_unscaled(&object)?;
+            theta.hear(&object, "rope_theta")?;
+            partial.hear(&object, "partial_rotary_factor")?;
+        }
+    }
+    for name in names.theta.iter().chain(&["rope_theta"]) {
+        theta.hear(fields, name)?;
+    }
+    for name in names.partial.iter().chain(&["partial_rotary_factor"]) {
+        partial.hear(fields, name)?;
+    }
+    let theta = theta.value.unwrap_or(DEFAULT_THETA);
+    let partial = partial.value.unwrap_or(names.default_partial);
+    Ok(Rope { theta, rotary_dim: rotary_dim(partial, head_dim)? })
+}
+
+/// Refuses scaled frequencies and any parameter of theirs.
+fn check_unscaled(object: &Fields) -> Result<()> {
+    let hint = "only the default rotary embedding is supported, use a model without rope scaling";
+    for name in ["rope_type", "type"] {
+        match object.text(name)? {
+            None | Some("default") => {}
+            Some(found) => return Err(unsupported(&object.name(name), found, hint)),
+        }
+    }
+    match object.names().find(|name| !KNOWN.contains(name)) {
+        Some(name) => Err(unsupported(&object.name(name), "given", hint)),
+        None => Ok(()),
+    }
+}
+
+const KNOWN: [&str; 4] = ["rope_type", "type", "rope_theta", "partial_rotary_factor"];
+
+/// Leading features of a head that turn: the share of its width, rounded down, and even.
+fn rotary_dim(partial: f64, head_dim: usize) -> Result<usize> {
+    let rotary_dim = (partial * head_dim as f64) as usize;
+    if partial <= 1.0 && rotary_dim >= 2 && rotary_dim.is_multiple_of(2) {
+        return Ok(rotary_dim);
+    }
+    let hint = format!("of a head of {head_dim} features an even number, at least 2 and at most all, must turn");
+    Err(unsupported("partial_rotary_factor", partial, hint))
+}
+
+/// A number that several fields may give, all of them the same.
+struct Agreed {
+    name: &'static str,
+    value: Option<f64>,
+}
+
+impl Agreed {
+    fn new(name: &'static str) -> Self {
+        Self { name, value: None }
+    }
+
+    fn hear(&mut self, fields: &Fields, field: &str) -> Result<(), Error> {
+        match (self.value, fields.positive(field)?) {
+            (Some(known), Some(found)) if known != found => {
+                let hint = format!("another field gives {} = {known}, they must agree", self.name);
+                Err(unsupported(&fields.name(field), found, hint))
+            }
+            (known, found) => {
+                self.value = known.or(found);
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! All tensors of a model by name, over one file or several shards.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::rc::Rc;
+
+use safetensors::tensor::Dtype;
+use serde::Deserialize;
+
+use super::decode::Format;
+use super::header::{Header, malformed};
+use super::source::{Files, is_plain_name, read_whole};
+use crate::digest::Digest;
+use crate::error::{Error, Result};
+use crate::pause::pause;
+
+/// Hears how many bytes are done, of how many.
+pub type OnBytes<'a> = &'a dyn Fn(u64, u64);
+
+const SINGLE: &str = "model.safetensors";
+const INDEX: &str = "model.safetensors.index.json";
+
+/// Bytes read at once: the most that is held in its stored format. A multiple of every element size.
+const PIECE: usize = 8 << 20;
+
+/// The tensors of a model, still in their files.
+pub struct Weights {
+    files: Rc<dyn Files>,
+    /// Weight files with their sizes, in order of their names.
+    sizes: BTreeMap<String, u64>,
+    tensors: BTreeMap<String, Stored>,
+}
+
+/// Where a tensor lies and how.
+struct Stored {
+    file: Rc<str>,
+    dtype: Dtype,
+    shape: Vec<usize>,
+    /// Bytes within the file.
+    bytes: Range<u64>,
+}
+
+/// `model.safetensors.index.json`: which shard holds which tensor.
+#[derive(Deserialize)]
+struct Index {
+    weight_map: BTreeMap<String, String>,
+}
+
+impl Weights {
+    /// Reads the headers of `model.safetensors`, or of the shards that its index names.
+    pub async fn open(files: Rc<dyn Files>) -> Result<Self> {
+        if files.size(SINGLE).await?.is_some() {
+            return Self::open_file(files, SINGLE).await;
+        }
+        if files.size(INDEX).await?.is_some() {
+            return Self::open_shards(files).await;
+        }
+        let hint = format!(
+            "put it, or {INDEX} with its shards, beside config.json; other formats must be converted to safetensors"
+        );
+        Err(Error::MissingFile { file: SINGLE.into(), hint })
+    }
+
+    /// Reads the header of one safetensors file.
+    pub async fn open_file(files: Rc<dyn Files>, file: &str) -> Result<Self> {
+        let mut weights = Self { files, sizes: BTreeMap::new(), tensors: BTreeMap::new() };
+        let header = weights.header(file).await?;
+        weights.take(file, &header, header.names())?;
+        Ok(weights)
+    }
+
+    async fn open_shards(files: Rc<dyn Files>) -> Result<Self> {
+        let json = read_whole(&*files, INDEX, "restore it").await?;
+        let shards = tensors_by_shard(&json)?;
+        let mut weights = Self { files, sizes: BTreeMap::new(), tensors: BTreeMap::new() };
+        for (shard, tensors) in shards {
+            let header = weights.header(&shard).await?;
+            weights.take(&shard, &header, tensors)?;
+        }
+        Ok(weights)
+    }
+
+    async fn header(&mut self, file: &str) -> Result<Header> {
+        let hint = "the model is incomplete, download this file too";
+        let size = self.files.size(file).await?;
+        let size = size.ok_or_else(|| Error::MissingFile { file: file.into(), hint: hint.into() })?;
+        self.sizes.insert(file.into(), size);
+        Header::read(&*self.files, file, size).await
+    }
+
+    fn take(&mut self, file: &str, header: &Header, names: impl IntoIterator<Item = String>) -> Result<()> {
+        let file: Rc<str> = file.into();
+        for name in names {
+            let info = header
+                .info(&name)
+                .ok_or_else(|| malformed(&file, format!("it lacks tensor {name}, which {INDEX} places there")))?;
+            let at = |offset: usize| header.data_start + offset as u64;
+            let bytes = at(info.data_offsets.0)..at(info.data_offsets.1);
+            let stored = Stored { file: file.clone(), dtype: info.dtype, shape: info.shape.clone(), bytes };
+            self.tensors.insert(name, stored);
+        }
+        Ok(())
+    }
+
+    /// Whether there is a tensor of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.tensors.contains_key(name)
+    }
+
+    /// Shape of a tensor.
+    pub fn shape(&self, name: &str) -> Option<&[usize]> {
+        self.tensors.get(name).map(|stored| &*stored.shape)
+    }
+
+    /// Bytes of a tensor as it is stored; 0 where there is none.
+    pub fn bytes(&self, name: &str) -> u64 {
+        self.tensors.get(name).map_or(0, Stored::len)
+    }
+
+    /// Bytes of all tensors as they are stored.
+    pub fn total_bytes(&self) -> u64 {
+        self.tensors.values().map(Stored::len).sum()
+    }
+
+    /// Storage format of most elements (`F32`, `F16` or `BF16`); `None` where nothing is stored in one of these.
+    pub fn dtype(&self) -> Option<&'static str> {
+        let mut elements = BTreeMap::new();
+        for stored in self.tensors.values() {
+            if let Some(format) = Format::of(stored.dtype) {
+                *elements.entry(format).or_insert(0) += stored.len() / format.size() as u64;
+            }
+        }
+        elements.into_iter().max_by_key(|(_, count)| *count).map(|(format, _)| format.name())
+    }
+
+    /// All of a tensor, row-major, after its shape is known to be `shape` and its elements finite.
+    pub async fn tensor(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
+        let stored = self.stored(name)?;
+        if stored.shape != shape {
+            let (tensor, found, expected) = (name.into(), stored.shape.clone(), shape.to_vec());
+            return Err(Error::TensorShape { tensor, found, expected });
+        }
+        self.elements(name, stored, 0..shape.iter().product()).await
+    }
+
+    /// Rows `rows` of a matrix with `cols` columns, row-major and finite. The caller knows the shape.
+    pub(super) async fn matrix_rows(&self, name: &str, rows: Range<usize>, cols: usize) -> Result<Vec<f32>> {
+        self.elements(name, self.stored(name)?, rows.start * cols..rows.end * cols).await
+    }
+
+    fn stored(&self, name: &str) -> Result<&Stored> {
+        self.tensors.get(name).ok_or_else(|| Error::MissingTensor { tensor: name.into() })
+    }
+
+    async fn elements(&self, name: &str, stored: &Stored, range: Range<usize>) -> Result<Vec<f32>> {
+        let format = Format::of(stored.dtype)
+            .ok_or_else(|| Error::TensorDtype { tensor: name.into(), dtype: stored.dtype.to_string() })?;
+        let at = |element: usize| stored.bytes.start + (element * format.size()) as u64;
+        let mut values = Vec::with_capacity(range.len());
+        for start in range.clone().step_by(PIECE / format.size()) {
+            let end = range.end.min(start + PIECE / format.size());
+            let bytes = self.files.read(&stored.file, at(start)..at(end)).await?;
+            format.decode(&bytes, &mut values);
+        }
+        match values.iter().position(|value| !value.is_finite()) {
+            Some(position) => Err(Error::NonFiniteTensor { tensor: name.into(), index: range.start + position }),
+            None => Ok(values),
+        }
+    }
+
+    /// SHA-256 over the weight files in order of their names; for a single file the hash that the hub shows.
+    pub async fn sha256(&self, on_bytes: OnBytes<'_>) -> Result<String> {
+        let total = self.sizes.values().sum();
+        let mut digest = Digest::default();
+        let mut done = 0;
+        for (file, &size) in &self.sizes {
+            for start in (0..size).step_by(PIECE) {
+                let end = size.min(start + PIECE as u64);
+                digest.update(&self.files.read(file, start..end).await?);
+                done += end - start;
+                on_bytes(done, total);
+                pause().await;
+            }
+        }
+        Ok(digest.hex())
+    }
+}
+
+impl Stored {
+    fn len(&self) -> u64 {
+        self.bytes.end - self.bytes.start
+    }
+}
+
+/// The index turned around: each shard with the tensors it must hold.
+fn tensors_by_shard(json: &[u8]) -> Result<BTreeMap<String, BTreeSet<String>>> {
+    let malformed = |why: String| Error::MalformedJson { file: INDEX.into(), why };
+    let index: Index = serde_json::from_slice(json).map_err(|error| malformed(error.to_string()))?;
+    let mut shards: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (tensor, shard) in index.weight_map {
+        if !is_plain_name(&shard) {
+            return Err(malformed(format!("tensor {tensor} lies in {shard:?}, which is not a plain file name")));
+        }
+        shards.entry(shard).or_default().insert(tensor);
+    }
+    Ok(shards)
+}
