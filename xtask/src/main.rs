@@ -1,3 +1,53 @@
-//! Starts the program.
+//! `cargo xtask …`: builds, serves and tests the project with nothing installed by hand but Rust, Node and git.
 
-fn main() {}
+mod build;
+mod bundle;
+mod command;
+mod serve;
+mod wasm;
+mod watch;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+
+use crate::build::Effort;
+
+/// Builds, serves and tests Straightedge.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+enum Task {
+    /// Build the page and its engine into dist/, a static folder for any web server and any path.
+    Build {
+        /// Compile in a fraction of the time to a larger, slower program.
+        #[arg(long)]
+        dev: bool,
+    },
+    /// Build, serve at a local address, and build again whenever a source file changes.
+    Serve {
+        /// Port of the local address; the next free one is taken where it is in use.
+        #[arg(long, default_value_t = 8080)]
+        port: u16,
+        /// Compile in a fraction of the time to a larger, slower program.
+        #[arg(long)]
+        dev: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(Task::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cargo xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: Task) -> Result<()> {
+    match task {
+        Task::Build { dev } => build::build(Effort::new(dev)).map(drop),
+        Task::Serve { port, dev } => serve::serve(Effort::new(dev), port),
+    }
+}

@@ -1,0 +1,146 @@
+//! `cargo xtask build`: from sources to dist/, one step after the other.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::bundle;
+use crate::command::{cargo, output, root, run, shown};
+use crate::wasm;
+
+const TARGET: &str = "wasm32-unknown-unknown";
+
+/// How much time to spend on small and fast modules.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// Link-time optimisation and wasm-opt, as it is hosted.
+    Full,
+    /// The development profile as it is.
+    Quick,
+}
+
+impl Effort {
+    pub(crate) fn new(dev: bool) -> Self {
+        if dev { Self::Quick } else { Self::Full }
+    }
+}
+
+/// One of the two modules of the app.
+pub(crate) struct Module {
+    /// Name of the Cargo binary and of the files in dist/.
+    pub(crate) bin: &'static str,
+    /// Features of straightedge-web that make it; the other module's dependencies stay out.
+    pub(crate) feature: &'static str,
+    profile: &'static str,
+}
+
+/// The page, small because it paints first, and the engine in its worker.
+pub(crate) const MODULES: [Module; 2] = [
+    Module { bin: "page", feature: "page", profile: "wasm-page" },
+    Module { bin: "worker", feature: "worker", profile: "wasm-engine" },
+];
+
+impl Module {
+    /// Cargo arguments that select this module for the browser.
+    pub(crate) fn selection(&self) -> [&'static str; 9] {
+        let Self { bin, feature, .. } = self;
+        [
+            "--package",
+            "straightedge-web",
+            "--bin",
+            bin,
+            "--no-default-features",
+            "--features",
+            feature,
+            "--target",
+            TARGET,
+        ]
+    }
+}
+
+/// Builds everything and returns the folder to be served.
+pub(crate) fn build(effort: Effort) -> Result<PathBuf> {
+    ensure_target()?;
+    let commit = commit();
+    let mut finished = Vec::new();
+    for module in &MODULES {
+        let compiled = compile(module, effort, commit.as_deref())?;
+        finished.push(wasm::finish(module.bin, &compiled, effort)?);
+    }
+    let dist = root().join("dist");
+    bundle::assemble(&finished, &dist)?;
+    bundle::print_sizes(&dist)?;
+    Ok(dist)
+}
+
+/// Adds the standard library for wasm where it is missing.
+fn ensure_target() -> Result<()> {
+    let mut rustc = Command::new("rustc");
+    rustc.current_dir(root()).args(["--print", "target-libdir", "--target", TARGET]);
+    if output(&mut rustc).is_some_and(|folder| Path::new(&folder).is_dir()) {
+        return Ok(());
+    }
+    run(Command::new("rustup").current_dir(root()).args(["target", "add", TARGET]))
+        .with_context(|| format!("the standard library for {TARGET} is missing; install rustup, or that library"))
+}
+
+/// The commit that the reports name, marked where the sources differ from it.
+fn commit() -> Option<String> {
+    output(Command::new("git").current_dir(root()).args([
+        "describe",
+        "--always",
+        "--dirty",
+        "--abbrev=12",
+        "--exclude=*",
+    ]))
+}
+
+/// Compiles one module and returns where Cargo put it.
+fn compile(module: &Module, effort: Effort, commit: Option<&str>) -> Result<PathBuf> {
+    let mut command = cargo();
+    command.arg("build").args(module.selection());
+    command.args(["--profile", if effort == Effort::Full { module.profile } else { "dev" }]);
+    command.arg("--message-format=json-render-diagnostics");
+    if let Some(commit) = commit.filter(|_| env::var_os("STRAIGHTEDGE_COMMIT").is_none()) {
+        command.env("STRAIGHTEDGE_COMMIT", commit);
+    }
+    eprintln!("$ {}", shown(&command));
+    let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().context("cargo does not start")?;
+    if !output.status.success() {
+        bail!("the module {} does not compile", module.bin);
+    }
+    artifact(&String::from_utf8_lossy(&output.stdout), module.bin)
+        .with_context(|| format!("cargo did not say where it put the module {}", module.bin))
+}
+
+/// The wasm file of a binary among Cargo's messages, one JSON object per line.
+fn artifact(messages: &str, bin: &str) -> Option<PathBuf> {
+    messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).find_map(|message| {
+        let ours = message["reason"] == "compiler-artifact" && message["target"]["name"] == bin;
+        let files = message["filenames"].as_array().filter(|_| ours)?;
+        files.iter().filter_map(Value::as_str).find(|file| file.ends_with(".wasm")).map(PathBuf::from)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_artifact_is_the_wasm_file_of_the_binary_asked_for() {
+        let messages = concat!(
+            r#"{"reason":"compiler-artifact","target":{"name":"serde"},"filenames":["/t/libserde.rlib"]}"#,
+            "\n",
+            r#"{"reason":"compiler-artifact","target":{"name":"worker"},"filenames":["/t/worker.wasm"]}"#,
+            "\n",
+            r#"{"reason":"compiler-artifact","target":{"name":"page"},"filenames":["/t/page.d","/t/page.wasm"]}"#,
+            "\n",
+            r#"{"reason":"build-finished","success":true}"#,
+        );
+        assert_eq!(artifact(messages, "page"), Some("/t/page.wasm".into()));
+        assert_eq!(artifact(messages, "absent"), None);
+    }
+}

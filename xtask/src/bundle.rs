@@ -1,0 +1,77 @@
+//! The folder dist/: what goes in, and how much of it travels.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::command::root;
+
+/// Sources of static files and where they go within dist/.
+const STATIC: [(&str, &str); 4] =
+    [("index.html", "index.html"), ("web/public", ""), ("web/style", "style"), ("web/models", "models")];
+
+/// Puts modules and static files together in a fresh `dist`.
+pub(crate) fn assemble(modules: &[PathBuf], dist: &Path) -> Result<()> {
+    if dist.exists() {
+        fs::remove_dir_all(dist).with_context(|| format!("{} cannot be emptied", dist.display()))?;
+    }
+    for module in modules {
+        copy(module, dist)?;
+    }
+    for (from, to) in STATIC {
+        copy(&root().join(from), &dist.join(to))?;
+    }
+    Ok(())
+}
+
+/// Copies a file or a whole folder.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    if from.is_dir() {
+        return files(from)?.iter().try_for_each(|file| {
+            let name = file.strip_prefix(from).expect("a listed file is inside the folder that was listed");
+            copy(file, &to.join(name))
+        });
+    }
+    if let Some(parent) = to.parent() {
+        fs::create_dir_all(parent).with_context(|| format!("{} cannot be made", parent.display()))?;
+    }
+    fs::copy(from, to).with_context(|| format!("{} cannot be copied to {}", from.display(), to.display()))?;
+    Ok(())
+}
+
+/// All files below a folder, sorted.
+pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).with_context(|| format!("{} cannot be listed", folder.display()))? {
+        let path = entry?.path();
+        if path.is_dir() { found.extend(files(&path)?) } else { found.push(path) }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Prints every file with its size as it is and as a host would send it.
+pub(crate) fn print_sizes(dist: &Path) -> Result<()> {
+    println!("{:<40} {:>12} {:>12}", "dist/", "bytes", "gzip");
+    let (mut raw_total, mut sent_total) = (0, 0);
+    for file in files(dist)? {
+        let bytes = fs::read(&file).with_context(|| format!("{} cannot be read", file.display()))?;
+        let (raw, sent) = (bytes.len(), gzip_len(&bytes)?);
+        let name = file.strip_prefix(dist).unwrap_or(&file);
+        println!("{:<40} {raw:>12} {sent:>12}", name.display());
+        raw_total += raw;
+        sent_total += sent;
+    }
+    println!("{:<40} {raw_total:>12} {sent_total:>12}", "all");
+    Ok(())
+}
+
+fn gzip_len(bytes: &[u8]) -> Result<usize> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes)?;
+    Ok(encoder.finish()?.len())
+}

@@ -1,0 +1,36 @@
+//! Notices changed sources by looking twice a second: no service of any operating system involved.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::{Duration, SystemTime};
+
+use crate::bundle::files;
+use crate::command::root;
+
+/// Everything that dist/ is made from.
+const SOURCES: [&str; 6] = ["Cargo.toml", "Cargo.lock", "index.html", "src", "shaders", "web"];
+
+/// The sources as they were at one moment.
+#[derive(PartialEq)]
+pub(crate) struct Snapshot(BTreeMap<PathBuf, SystemTime>);
+
+impl Snapshot {
+    /// The sources now. What vanishes while it is looked at does not count.
+    pub(crate) fn take() -> Self {
+        let sources = SOURCES
+            .iter()
+            .map(|name| root().join(name))
+            .flat_map(|path| if path.is_dir() { files(&path).unwrap_or_default() } else { vec![path] });
+        let changed = |path: PathBuf| Some((fs::metadata(&path).ok()?.modified().ok()?, path));
+        Self(sources.filter_map(changed).map(|(time, path)| (path, time)).collect())
+    }
+
+    /// Waits until the sources differ from these.
+    pub(crate) fn wait_for_change(&self) {
+        while Self::take() == *self {
+            sleep(Duration::from_millis(500));
+        }
+    }
+}
