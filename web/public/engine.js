@@ -4,4 +4,4 @@ import init from './worker.js';
 const crashed = (why) => postMessage(JSON.stringify({ reply: 'crashed', why: String(why?.message ?? why) }));
 addEventListener('unhandledrejection', (event) => crashed(event.reason));
 
-init().catch(crashed);
+init({ module_or_path: new URL('./worker_bg.wasm', import.meta.url) }).catch(crashed);

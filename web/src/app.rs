@@ -5,9 +5,7 @@ use leptos::prelude::*;
 use straightedge_web::texts::t;
 
 use crate::session::Session;
-use crate::view::{
-    Chart, Device, Drop, Failure, Go, Head, ModelChoice, ProtocolChoice, Status, Table, TextChoice, Warnings,
-};
+use crate::view::{Chart, Device, Drop, Failure, Go, Head, ModelChoice, ProtocolChoice, Table, TextChoice, Warnings};
 
 /// The page.
 #[component]
@@ -30,7 +28,6 @@ pub(crate) fn App() -> impl IntoView {
             <section class="results" aria-label=t().results>
                 <Failure session/>
                 <Chart session/>
-                <Status session/>
                 <Table session/>
                 <Warnings session/>
             </section>

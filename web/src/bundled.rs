@@ -58,6 +58,9 @@ impl Bundled {
 pub struct Expected {
     /// R²_lin of every block; null where it is undefined.
     pub r2_lin: Vec<Option<f64>>,
+    /// What every block was made to be.
+    #[serde(default)]
+    pub title: Vec<String>,
 }
 
 impl Expected {
@@ -101,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_verdict_tells_agreement_from_everything_else() {
-        let expected = Expected { r2_lin: vec![Some(1.0), None] };
+        let expected = Expected { r2_lin: vec![Some(1.0), None], title: Vec::new() };
         let verdict = |block, r2_lin| {
             let measured = BlockReport { block, r2_lin, ..Default::default() };
             expected.verdict(&measured).map(|verdict| verdict.agrees)

@@ -23,10 +23,14 @@ pub(crate) fn from_list(list: Option<FileList>) -> Vec<Picked> {
     files.unwrap_or_default().into_iter().map(|file| Picked { path: path(&file), file }).collect()
 }
 
-/// What was dropped. The browser forgets it once the drop is handled, so this must be called at once.
-pub(crate) fn dropped(transfer: &DataTransfer) -> Vec<FileSystemEntry> {
+/// What was dropped: entries of a file system, or plain files where the source has none.
+///
+/// The browser forgets it once the drop is handled, so this must be called at once.
+pub(crate) fn dropped(transfer: &DataTransfer) -> (Vec<FileSystemEntry>, Vec<Picked>) {
     let items = transfer.items();
-    (0..items.length()).filter_map(|at| items.get(at)?.webkit_get_as_entry().ok()?).collect()
+    let entries: Vec<_> = (0..items.length()).filter_map(|at| items.get(at)?.webkit_get_as_entry().ok()?).collect();
+    let plain = if entries.is_empty() { from_list(transfer.files()) } else { Vec::new() };
+    (entries, plain)
 }
 
 /// The files below dropped entries; what cannot be read is left out.

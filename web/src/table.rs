@@ -3,6 +3,7 @@
 use straightedge::report::BlockReport;
 
 use crate::format::{NOTHING, fixed, magnitude, share};
+use crate::run::Run;
 use crate::texts::{Texts, fill, t};
 
 /// One column.
@@ -60,8 +61,16 @@ pub fn cells(block: &BlockReport) -> Vec<String> {
     COLUMNS.iter().map(|column| (column.cell)(block)).collect()
 }
 
-/// A block in one sentence, for the line under the chart and for screen readers; `None` is a block still to come.
-pub fn sentence(number: usize, block: Option<&BlockReport>) -> String {
+/// A block in one sentence, for the line under the chart and for screen readers.
+pub fn sentence(run: &Run, number: usize) -> String {
+    let title = run.expected().and_then(|expected| expected.title.get(number));
+    let title = title.map(|title| fill(t().block_title, &[("title", title)]));
+    let values = values(number, run.blocks().iter().find(|block| block.block == number));
+    [Some(values), title].into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// `None` is a block still to come.
+fn values(number: usize, block: Option<&BlockReport>) -> String {
     let number = number.to_string();
     let Some(block) = block else { return fill(t().block_missing, &[("block", &number)]) };
     if block.r2_lin.is_none() {
@@ -75,8 +84,8 @@ pub fn sentence(number: usize, block: Option<&BlockReport>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bundled::Expected;
     use crate::message::Reply;
-    use crate::run::Run;
     use crate::run::tests::recording;
 
     #[test]
@@ -97,9 +106,17 @@ mod tests {
     #[test]
     fn sentences_tell_values_from_their_absence() {
         let block = BlockReport { block: 3, r2_lin: Some(0.5), r2_cv_std: Some(0.02), ..Default::default() };
-        assert_eq!(sentence(3, Some(&block)), "Block 3: R² 0.500000 ± 0.0200 over the folds.");
+        assert_eq!(values(3, Some(&block)), "Block 3: R² 0.500000 ± 0.0200 over the folds.");
         let undefined = BlockReport { r2_lin: None, ..block };
-        assert!(sentence(3, Some(&undefined)).contains("undefined"));
-        assert!(sentence(4, None).contains("not measured"));
+        assert!(values(3, Some(&undefined)).contains("undefined"));
+        assert!(values(4, None).contains("not measured"));
+    }
+
+    #[test]
+    fn sentences_of_a_model_made_to_measure_say_what_the_block_is() {
+        let title = vec!["exactly affine".to_string()];
+        let run = Run::start(1, Some(Expected { r2_lin: vec![Some(1.0), None], title }));
+        assert_eq!(sentence(&run, 0), "Block 0: not measured. Made to be: exactly affine.");
+        assert_eq!(sentence(&run, 1), "Block 1: not measured.");
     }
 }

@@ -71,7 +71,7 @@ catalogue! {
     device_unnamed: "a GPU",
     device_broken: "The engine could not be started.",
 
-    status_idle: "Nothing measured yet.",
+    status_idle: "Nothing measured yet: press Measure and watch it grow block by block.",
     status_starting: "Starting",
     status_finished: "{blocks} measured on {rows} rows in {time}, on {device}.",
     status_cancelled: "Cancelled. What was measured is kept: {blocks}.",
@@ -88,11 +88,11 @@ catalogue! {
     chart_caption: "R²_lin is the share of a block’s output that the best affine map of its input predicts on held-out text: 1 is exactly linear, 0 no better than the mean. Whiskers: ± one standard deviation over the folds.",
     chart_expected: "Grey bars: known by construction.",
     chart_hint: "Point at a block for its exact values, or use the arrow keys.",
-    chart_hint_idle: "Values appear here block by block.",
     block_value: "Block {block}: R² {value}",
     block_spread: "± {spread} over the folds",
     block_undefined: "Block {block}: R² is undefined, see the warnings.",
     block_missing: "Block {block}: not measured.",
+    block_title: "Made to be: {title}.",
 
     table_name: "All blocks in numbers",
     block: "Block",

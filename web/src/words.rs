@@ -46,7 +46,8 @@ pub fn progress(progress: &Progress) -> String {
 
 /// The protocol in one line, as typed.
 pub fn protocol(form: &Form) -> String {
-    fill(t().protocol_summary, &[("rows", &form.rows), ("seq_len", &form.seq_len), ("folds", &form.folds)])
+    let rows = form.rows.parse().map_or(form.rows.clone(), count);
+    fill(t().protocol_summary, &[("rows", &rows), ("seq_len", &form.seq_len), ("folds", &form.folds)])
 }
 
 /// Name of the file that a report is downloaded as.

@@ -99,6 +99,11 @@ impl Layout {
         (self.width - LEFT - RIGHT) / self.blocks as f64
     }
 
+    /// Whether text at `x` has more room to its left.
+    fn is_right(&self, x: f64) -> bool {
+        x > self.width * 0.7
+    }
+
     fn radius(&self) -> f64 {
         (self.step() * 0.2).clamp(2.5, 5.0)
     }
@@ -127,9 +132,8 @@ pub fn highlight(profile: &Profile, layout: &Layout, block: usize) -> String {
     if let Some(point) = profile.points.iter().find(|point| point.block == block) {
         let y = layout.y(point.value.unwrap_or(0.0));
         svg.element("circle", "ring", &[("cx", x), ("cy", y), ("r", layout.radius() + 4.0)]);
-        let right = x > layout.width * 0.7;
-        let class = if right { "value before" } else { "value" };
-        let (dx, dy) = (if right { -14.0 } else { 14.0 }, if y < TOP + 24.0 { 20.0 } else { -8.0 });
+        let (class, dx) = if layout.is_right(x) { ("value before", -14.0) } else { ("value", 14.0) };
+        let dy = if y < TOP + 24.0 { 20.0 } else { -8.0 };
         svg.text(class, x + dx, y + dy, &share(point.value));
     }
     svg.into_svg(layout.width, layout.height)
@@ -175,7 +179,7 @@ fn line(points: &[Point], layout: &Layout) -> String {
 }
 
 fn whisker(svg: &mut Fragment, layout: &Layout, point: &Point) {
-    let (Some(value), Some(spread)) = (point.value, point.spread) else { return };
+    let (Some(value), Some(spread)) = (point.value.filter(|value| *value >= LOWEST), point.spread) else { return };
     let (x, cap) = (layout.x(point.block), layout.radius());
     let (low, high) = (layout.y(value - spread), layout.y(value + spread));
     let (left, right) = (number(x - cap), number(x + cap));
@@ -196,7 +200,8 @@ fn mark(svg: &mut Fragment, layout: &Layout, point: &Point) {
             let y = layout.y(LOWEST);
             let (left, right, top) = (number(x - r - 1.0), number(x + r + 1.0), number(y - 2.0 * r));
             svg.path("dot", &format!("M{left} {top}H{right}L{} {}Z", number(x), number(y)));
-            svg.text("under", x + r + 5.0, y - 3.0, &fixed(Some(value), 2));
+            let (class, dx) = if layout.is_right(x) { ("under before", -r - 5.0) } else { ("under", r + 5.0) };
+            svg.text(class, x + dx, y - 3.0, &fixed(Some(value), 2));
         }
         Some(value) => svg.element("circle", "dot", &[("cx", x), ("cy", layout.y(value)), ("r", r)]),
     }

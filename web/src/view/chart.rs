@@ -10,7 +10,7 @@ use straightedge_web::texts::{fill, t};
 use wasm_bindgen::prelude::*;
 use web_sys::ResizeObserver;
 
-use super::typeset;
+use super::{Status, typeset};
 use crate::session::Session;
 
 /// R² by block, with the exact values of the block singled out.
@@ -45,7 +45,7 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
     let shows_expected = move || profile.with(|profile| !profile.expected.is_empty());
     view! {
         <figure class="figure">
-            <h2>{t().chart_name}</h2>
+            <Status session/>
             <div
                 class="chart" data-testid="chart" node_ref=frame tabindex="0" role="slider" aria-label=label
                 aria-valuemin="0" aria-valuemax=move || blocks.get().saturating_sub(1)
@@ -77,8 +77,8 @@ fn profile(session: Session) -> Profile {
 
 fn readout(session: Session) -> String {
     session.run.with(|run| match session.focus.get() {
-        Some(number) => table::sentence(number, run.blocks().iter().find(|block| block.block == number)),
-        None if run.blocks().is_empty() => t().chart_hint_idle.into(),
+        Some(number) => table::sentence(run, number),
+        None if run.blocks().is_empty() => String::new(),
         None => t().chart_hint.into(),
     })
 }

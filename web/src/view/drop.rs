@@ -4,6 +4,7 @@ use leptos::ev;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use straightedge_web::texts::t;
+use web_sys::DragEvent;
 
 use crate::picked::{below, dropped};
 use crate::session::Session;
@@ -13,8 +14,10 @@ use crate::session::Session;
 pub(crate) fn Drop(session: Session) -> impl IntoView {
     let hovers = RwSignal::new(false);
     let over = window_event_listener(ev::dragover, move |event| {
-        event.prevent_default();
-        hovers.set(true);
+        if carries_files(&event) {
+            event.prevent_default();
+            hovers.set(true);
+        }
     });
     let leave = window_event_listener(ev::dragleave, move |event| {
         // Only leaving the window has no element that is entered instead.
@@ -23,12 +26,18 @@ pub(crate) fn Drop(session: Session) -> impl IntoView {
         }
     });
     let drop = window_event_listener(ev::drop, move |event| {
+        if !carries_files(&event) {
+            return;
+        }
         event.prevent_default();
         hovers.set(false);
-        let entries = event.data_transfer().map(|transfer| dropped(&transfer)).unwrap_or_default();
-        if !entries.is_empty() {
-            spawn_local(async move { session.take(below(entries).await) });
-        }
+        let (entries, mut picked) = event.data_transfer().map(|transfer| dropped(&transfer)).unwrap_or_default();
+        spawn_local(async move {
+            picked.extend(below(entries).await);
+            if !picked.is_empty() {
+                session.take(picked);
+            }
+        });
     });
     on_cleanup(move || [over, leave, drop].into_iter().for_each(|listener| listener.remove()));
     view! {
@@ -36,4 +45,9 @@ pub(crate) fn Drop(session: Session) -> impl IntoView {
             <div class="drop" data-testid="drop"><p>{t().drop_here}</p></div>
         </Show>
     }
+}
+
+/// A dragged piece of text or a link is not for the page.
+fn carries_files(event: &DragEvent) -> bool {
+    event.data_transfer().is_some_and(|transfer| transfer.types().includes(&"Files".into(), 0))
 }

@@ -10,8 +10,8 @@ pub(crate) fn Head() -> impl IntoView {
         <header class="head">
             <h1>
                 <svg class="logo" viewBox="0 0 32 32" aria-hidden="true">
-                    <path class="curve" d="M3 24C11 26 15 24.5 18 19S24 8 29 5"/>
-                    <path class="edge" d="M4 28L28 6"/>
+                    <path class="curve" d="M3 20.5C9 20.5 11.5 25.5 17 22S24.5 9.5 28.5 3.5"/>
+                    <path class="edge" d="M3.5 28L28.5 9"/>
                 </svg>
                 {t().title}
             </h1>

@@ -9,7 +9,7 @@ use web_sys::{Blob, BlobPropertyBag, HtmlAnchorElement, Url};
 
 use crate::session::Session;
 
-/// Stage, amount, rate, time left; afterwards a summary and the download.
+/// Stage, amount, rate and time left at the head of the chart; afterwards a summary and the download.
 #[component]
 pub(crate) fn Status(session: Session) -> impl IntoView {
     let line = Memo::new(move |_| session.run.with(words::status));
@@ -19,20 +19,21 @@ pub(crate) fn Status(session: Session) -> impl IntoView {
     let detail = move || progress().map(|progress| words::progress(&progress)).unwrap_or_default();
     let has_report = Memo::new(move |_| session.run.with(|run| run.report().is_some()));
     view! {
-        <div class="status">
-            <div class="standing">
-                <p role="status" data-testid="status" data-phase=move || phase(session)>{line}</p>
-                <Show when=move || is_running.get()>
-                    <progress max="1" value=share aria-label=line></progress>
-                    <p class="note" data-testid="progress">{detail}</p>
-                </Show>
-            </div>
+        <div class="standing">
+            <h2>{t().chart_name}</h2>
+            <p class="note">
+                <span role="status" data-testid="status" data-phase=move || phase(session)>{line}</span>
+                <Show when=move || is_running.get()>" · "<span data-testid="progress">{detail}</span></Show>
+            </p>
             <Show when=move || has_report.get() && !is_running.get()>
                 <button type="button" class="button" data-testid="download" on:click=move |_| download(session)>
                     {t().download}
                 </button>
             </Show>
         </div>
+        <Show when=move || is_running.get() fallback=|| view! { <hr/> }>
+            <progress max="1" value=share aria-label=line></progress>
+        </Show>
     }
 }
 
