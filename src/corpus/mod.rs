@@ -1,1 +1,7 @@
-//! The text of a measurement: tokens, windows, folds.
+//! The text of a measurement: tokens, windows and folds (MEASURES.md section 1).
+
+mod tokens;
+mod windows;
+
+pub use tokens::{Tokenizer, check_ids, parse_token_ids};
+pub use windows::{Folds, TokenWindows};

@@ -9,4 +9,7 @@ pub mod source;
 mod tensors;
 
 pub use rows::RowsFile;
+#[cfg(not(target_arch = "wasm32"))]
+pub use source::FolderFiles;
+pub use source::{Files, MemoryFiles, read_whole};
 pub use tensors::{OnBytes, Weights};

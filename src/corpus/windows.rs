@@ -1,0 +1,112 @@
+//! Windows of tokens and the folds they are cut into. A window is never split.
+
+use std::ops::Range;
+
+use crate::error::{Error, Result};
+use crate::job::Protocol;
+
+/// The windows that a protocol takes of a text, one after the other without overlap.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenWindows {
+    seq_len: usize,
+    /// Whole windows only.
+    ids: Vec<u32>,
+    /// Tokens in the whole text.
+    tokens: usize,
+    /// Rows asked for.
+    rows: usize,
+}
+
+impl TokenWindows {
+    /// The first ⌊rows / seq_len⌋ whole windows of a text, or as many as it has.
+    pub fn new(corpus: &str, mut ids: Vec<u32>, protocol: &Protocol) -> Result<Self> {
+        protocol.check()?;
+        let (seq_len, rows, tokens) = (protocol.seq_len, protocol.rows, ids.len());
+        if tokens == 0 {
+            return Err(Error::EmptyText { corpus: corpus.into() });
+        }
+        let windows = tokens.min(rows) / seq_len;
+        ids.truncate(windows * seq_len);
+        ids.shrink_to_fit();
+        Ok(Self { seq_len, ids, tokens, rows })
+    }
+
+    /// Number of windows.
+    pub fn len(&self) -> usize {
+        self.ids.len() / self.seq_len
+    }
+
+    /// Whether the text is shorter than one window.
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// Token ids of some windows, one after the other.
+    pub fn ids(&self, windows: Range<usize>) -> &[u32] {
+        &self.ids[windows.start * self.seq_len..windows.end * self.seq_len]
+    }
+}
+
+/// n windows cut into contiguous folds: fold k holds the windows ⌊k·n/folds⌋ … ⌊(k+1)·n/folds⌋ − 1.
+///
+/// The last fold is the held-out set. None is empty, and none is larger than the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Folds {
+    windows: usize,
+    folds: usize,
+}
+
+impl Folds {
+    /// Cuts the windows of a text.
+    pub fn new(corpus: &str, windows: &TokenWindows, folds: usize) -> Result<Self> {
+        let seq_len = windows.seq_len;
+        if windows.len() < folds && windows.tokens / seq_len >= folds {
+            let hint = format!("{folds} folds of windows of {seq_len} need at least {} rows", folds * seq_len);
+            return Err(Error::InvalidSetting { field: "--rows".into(), value: windows.rows.to_string(), hint });
+        }
+        Self::cut(corpus, windows.tokens, windows.len(), seq_len, folds)
+    }
+
+    /// Cuts captured rows, `seq_len` of them to a window; rows that do not fill a window are left out.
+    pub fn of_rows(corpus: &str, rows: usize, seq_len: usize, folds: usize) -> Result<Self> {
+        Self::cut(corpus, rows, rows / seq_len, seq_len, folds)
+    }
+
+    fn cut(corpus: &str, tokens: usize, windows: usize, seq_len: usize, folds: usize) -> Result<Self> {
+        if windows < folds {
+            return Err(Error::TooFewWindows { corpus: corpus.into(), tokens, windows, seq_len, folds });
+        }
+        Ok(Self { windows, folds })
+    }
+
+    /// Number of folds.
+    #[allow(clippy::len_without_is_empty, reason = "there are always two or more")]
+    pub fn len(&self) -> usize {
+        self.folds
+    }
+
+    /// The windows of all folds.
+    pub fn all(&self) -> Range<usize> {
+        0..self.windows
+    }
+
+    /// The windows of fold `fold`.
+    pub fn windows(&self, fold: usize) -> Range<usize> {
+        let start = |fold: usize| (fold as u64 * self.windows as u64 / self.folds as u64) as usize;
+        start(fold)..start(fold + 1)
+    }
+
+    /// Rows outside the last fold that count, skipped positions left out.
+    pub fn train_rows(&self, protocol: &Protocol) -> usize {
+        self.windows(self.folds - 1).start * (protocol.seq_len - protocol.skip_positions)
+    }
+
+    /// Refuses fewer training rows than an affine map of `d_in` inputs has parameters per output.
+    pub fn check_rows(&self, corpus: &str, protocol: &Protocol, d_in: usize) -> Result<()> {
+        let (train_rows, needed) = (self.train_rows(protocol), d_in + 1);
+        if train_rows < needed {
+            return Err(Error::TooFewRows { corpus: corpus.into(), train_rows, needed });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,171 @@
+//! Text to tokens to windows to folds, on the fixtures' own tokenizers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use futures::executor::block_on;
+use straightedge::corpus::{Folds, TokenWindows, Tokenizer, check_ids, parse_token_ids};
+use straightedge::error::Error;
+use straightedge::job::Protocol;
+
+const FIXTURES: [(&str, &str); 5] = [
+    ("tiny-gpt2", "wiki"),
+    ("tiny-gpt_neox", "wiki"),
+    ("tiny-llama", "wiki"),
+    ("tiny-bert", "wiki"),
+    ("babyllama-105", "stories"),
+];
+
+fn fixture(path: impl AsRef<Path>) -> Vec<u8> {
+    let full = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures").join(&path);
+    fs::read(&full).unwrap_or_else(|error| panic!("fixture {}: {error}", full.display()))
+}
+
+fn protocol(rows: usize, seq_len: usize) -> Protocol {
+    Protocol { rows, seq_len, ..Protocol::default() }
+}
+
+fn cut(tokens: usize, rows: usize, seq_len: usize, folds: usize) -> Result<Folds, Error> {
+    let ids = (0..tokens as u32).collect();
+    Folds::new("text", &TokenWindows::new("text", ids, &protocol(rows, seq_len))?, folds)
+}
+
+/// The reference's first two windows of 32 tokens, as its own tokenizer library encoded them.
+fn golden_ids(model: &str) -> Vec<u32> {
+    let bytes = fixture(format!("{model}/golden.safetensors"));
+    let golden = safetensors::SafeTensors::deserialize(&bytes).expect("golden data");
+    let ids = golden.tensor("input_ids").expect("input_ids");
+    assert_eq!(ids.shape(), [2, 32]);
+    ids.data().chunks_exact(8).map(|id| u64::from_le_bytes(id.try_into().expect("8 bytes")) as u32).collect()
+}
+
+#[test]
+fn fixtures_are_encoded_as_the_reference_encodes_them() {
+    for (model, text) in FIXTURES {
+        let tokenizer = Tokenizer::from_json(&fixture(format!("{model}/tokenizer.json"))).expect(model);
+        let ids = block_on(tokenizer.encode(text, &fixture(format!("texts/{text}.txt")))).expect(model);
+        assert_eq!(ids[..64], golden_ids(model), "{model}");
+        let windows = TokenWindows::new(text, ids, &Protocol::default()).expect(model);
+        assert_eq!(windows.len(), 117, "{model}: windows that the reference measured");
+    }
+}
+
+#[test]
+fn a_long_text_gives_the_same_tokens_in_pieces_and_at_once() {
+    let text = fixture("texts/wiki.txt");
+    for model in ["tiny-gpt2", "tiny-bert"] {
+        let mut tree: serde_json::Value =
+            serde_json::from_slice(&fixture(format!("{model}/tokenizer.json"))).expect(model);
+        let pieces = Tokenizer::from_json(tree.to_string().as_bytes()).expect(model);
+        // The same normaliser in a wrapping that is not known to be safe to cut.
+        let known = tree["normalizer"].take();
+        let inner = if known.is_null() { vec![] } else { vec![known] };
+        tree["normalizer"] = serde_json::json!({"type": "Sequence", "normalizers": inner});
+        let whole = Tokenizer::from_json(tree.to_string().as_bytes()).expect(model);
+        let [pieces, whole] = [pieces, whole].map(|tokenizer| block_on(tokenizer.encode("wiki", &text)).expect(model));
+        assert!(whole.len() > 100_000, "{model}");
+        assert!(pieces == whole, "{model}: {} tokens in pieces, {} at once", pieces.len(), whole.len());
+    }
+}
+
+#[test]
+fn windows_are_whole_and_no_more_than_asked_for() {
+    let windows =
+        |tokens: u32, rows| TokenWindows::new("text", (0..tokens).collect(), &protocol(rows, 4)).expect("windows");
+    assert_eq!(windows(23, 1000).len(), 5);
+    assert_eq!(windows(23, 11).len(), 2);
+    assert_eq!(windows(23, 1000).ids(1..3), [4, 5, 6, 7, 8, 9, 10, 11]);
+    assert!(windows(3, 1000).is_empty());
+}
+
+#[test]
+fn folds_are_contiguous_and_the_last_is_the_largest() {
+    for (windows, folds) in [(117, 5), (5, 5), (7, 2), (19, 4), (100, 3)] {
+        let cut = cut(windows * 4, windows * 4, 4, folds).expect("folds");
+        let starts: Vec<usize> = (0..folds).map(|fold| fold * windows / folds).collect();
+        let ranges: Vec<_> = (0..folds).map(|fold| cut.windows(fold)).collect();
+        assert_eq!(cut.len(), folds);
+        assert_eq!(ranges.iter().map(|range| range.start).collect::<Vec<_>>(), starts);
+        assert!(ranges.windows(2).all(|pair| pair[0].end == pair[1].start));
+        assert_eq!((ranges[0].start, ranges[folds - 1].end), (0, windows));
+        assert!(ranges.iter().all(|range| !range.is_empty() && range.len() <= ranges[folds - 1].len()));
+        assert_eq!(cut.all(), 0..windows);
+    }
+    // The survey's own numbers: 117 windows of 128, 24 of them held out.
+    let survey = cut(20_000, 15_000, 128, 5).expect("folds");
+    assert_eq!(survey.windows(4), 93..117);
+    assert_eq!(survey.train_rows(&Protocol::default()), 11_904);
+    assert_eq!(survey.train_rows(&Protocol { skip_positions: 1, ..Protocol::default() }), 93 * 127);
+}
+
+#[test]
+fn texts_too_short_are_refused_by_name() {
+    let empty = TokenWindows::new("text", Vec::new(), &Protocol::default()).expect_err("no token");
+    assert_eq!(empty, Error::EmptyText { corpus: "text".into() });
+    let few = Error::TooFewWindows { corpus: "text".into(), tokens: 19, windows: 4, seq_len: 4, folds: 5 };
+    assert_eq!(cut(19, 1000, 4, 5), Err(few));
+    assert_eq!(cut(20, 1000, 4, 5).map(|folds| folds.all()), Ok(0..5));
+    let few = Error::TooFewWindows { corpus: "rows".into(), tokens: 9, windows: 2, seq_len: 4, folds: 3 };
+    assert_eq!(Folds::of_rows("rows", 9, 4, 3), Err(few));
+    let Err(Error::InvalidSetting { field, value, .. }) = cut(1000, 19, 4, 5) else { panic!("--rows is at fault") };
+    assert_eq!((field.as_str(), value.as_str()), ("--rows", "19"));
+}
+
+#[test]
+fn training_rows_must_determine_the_map() {
+    let protocol = protocol(40, 4);
+    let folds = cut(40, 40, 4, 5).expect("folds");
+    assert_eq!(folds.train_rows(&protocol), 32);
+    assert_eq!(folds.check_rows("text", &protocol, 31), Ok(()));
+    let few = Error::TooFewRows { corpus: "text".into(), train_rows: 32, needed: 33 };
+    assert_eq!(folds.check_rows("text", &protocol, 32), Err(few));
+}
+
+#[test]
+fn hostile_tokens_are_refused_by_position() {
+    assert_eq!(parse_token_ids("ids.json", b"[3, 0, 4294967295]"), Ok(vec![3, 0, u32::MAX]));
+    for json in ["", "[", "{}", "[[1]]", "[-1]", "[1.5]", "[\"1\"]", "[4294967296]", "[1] 2", "null"] {
+        let found = parse_token_ids("ids.json", json.as_bytes());
+        assert!(matches!(&found, Err(Error::MalformedJson { file, .. }) if file == "ids.json"), "{json}: {found:?}");
+    }
+    assert_eq!(check_ids("text", &[1, 511, 0], 512), Ok(()));
+    let beyond = Error::TokenOutOfRange { corpus: "text".into(), position: 1, id: 512, vocab_size: 512 };
+    assert_eq!(check_ids("text", &[1, 512, 9999], 512), Err(beyond));
+}
+
+#[test]
+fn hostile_texts_and_tokenizers_are_refused() {
+    let json = fixture("tiny-gpt2/tokenizer.json");
+    let tokenizer = Tokenizer::from_json(&json).expect("tokenizer");
+    assert_eq!(block_on(tokenizer.encode("text", b"")), Ok(Vec::new()));
+    let broken = Error::NotUtf8 { corpus: "text".into(), byte: 3 };
+    assert_eq!(block_on(tokenizer.encode("text", b"abc\xff\xfe")), Err(broken));
+    let intact: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
+    let mut random = intact.clone();
+    random["model"]["dropout"] = 0.5.into();
+    let mut strange = intact.clone();
+    strange["model"]["type"] = "Oracle".into();
+    let mut lacking = intact;
+    lacking["model"]["merges"][0] = serde_json::json!(["not in", "the vocabulary"]);
+    let altered = [random, strange, lacking].map(|tree| tree.to_string().into_bytes());
+    let cut_short = [&b""[..], b"{", b"[]", b"{}", &json[..json.len() / 2]];
+    for json in cut_short.into_iter().chain(altered.iter().map(Vec::as_slice)) {
+        let found = Tokenizer::from_json(json).map(|_| "accepted");
+        assert!(matches!(found, Err(Error::Tokenizer { .. })), "{found:?}");
+    }
+}
+
+#[test]
+fn truncation_and_padding_of_the_file_do_not_apply() {
+    let mut tree: serde_json::Value = serde_json::from_slice(&fixture("tiny-gpt2/tokenizer.json")).expect("JSON");
+    let text = b"The text is one stream, however long it may be.";
+    let plain = Tokenizer::from_json(tree.to_string().as_bytes()).expect("tokenizer");
+    tree["truncation"] =
+        serde_json::json!({"direction": "Right", "max_length": 4, "strategy": "LongestFirst", "stride": 0});
+    tree["padding"] = serde_json::json!({"strategy": {"Fixed": 64}, "direction": "Right", "pad_to_multiple_of": null,
+        "pad_id": 0, "pad_type_id": 0, "pad_token": "<|endoftext|>"});
+    let dressed = Tokenizer::from_json(tree.to_string().as_bytes()).expect("tokenizer");
+    let (plain, dressed) = (block_on(plain.encode("text", text)), block_on(dressed.encode("text", text)));
+    assert_eq!(plain, dressed);
+    assert!(plain.expect("encoding").len() > 8);
+}
