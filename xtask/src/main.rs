@@ -2,6 +2,7 @@
 
 mod build;
 mod bundle;
+mod calibration;
 mod command;
 mod serve;
 mod wasm;
@@ -33,6 +34,8 @@ enum Task {
         #[arg(long)]
         dev: bool,
     },
+    /// Make the calibration model again, whose linearity is known by construction.
+    Calibration,
 }
 
 fn main() -> ExitCode {
@@ -49,5 +52,6 @@ fn run(task: Task) -> Result<()> {
     match task {
         Task::Build { dev } => build::build(Effort::new(dev)).map(drop),
         Task::Serve { port, dev } => serve::serve(Effort::new(dev), port),
+        Task::Calibration => calibration::write(),
     }
 }

@@ -1,0 +1,54 @@
+//! `cargo xtask calibration`: a model whose linearity is known by construction, to see that a device measures right.
+//!
+//! A token carries [`BITS`](design::BITS) independent signs ±1 and every window of the text holds every token equally
+//! often, so over any set of windows the signs and all products of them are exactly uncorrelated. A feed-forward
+//! network that returns a linear function of the signs is exactly linear; one that returns the product of two signs
+//! cannot be predicted at all by an affine map; a mixture has the R² of its linear share ([`design`]). What a block
+//! writes has the same norm for every token, so that the LayerNorms stay what they are built for: a constant scale
+//! ([`weights`]). The attention layers are random but for their values, which are one constant: whatever their
+//! softmax gives, the weights must sum to 1.
+
+mod design;
+mod files;
+mod random;
+mod text;
+mod weights;
+
+#[cfg(test)]
+mod reference;
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+use crate::command::root;
+
+/// Writes the model and the list of bundled models into web/models.
+pub(crate) fn write() -> Result<()> {
+    for (name, bytes) in files::all()? {
+        let file = models().join(name);
+        let folder = file.parent().unwrap_or(&file);
+        fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+        fs::write(&file, &bytes).with_context(|| format!("{} cannot be written", file.display()))?;
+        println!("{} ({} bytes)", file.display(), bytes.len());
+    }
+    Ok(())
+}
+
+fn models() -> PathBuf {
+    root().join("web/models")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bundled_model_is_what_this_code_makes() {
+        for (name, bytes) in files::all().expect("the construction is sound") {
+            let bundled = fs::read(models().join(&name)).expect("the model is in the repository");
+            assert!(bundled == bytes, "{name} differs: run cargo xtask calibration");
+        }
+    }
+}
