@@ -4,7 +4,10 @@ mod build;
 mod bundle;
 mod calibration;
 mod command;
+mod install;
 mod serve;
+mod steps;
+mod test;
 mod wasm;
 mod watch;
 
@@ -14,6 +17,7 @@ use anyhow::Result;
 use clap::Parser;
 
 use crate::build::Effort;
+use crate::test::Part;
 
 /// Builds, serves and tests Straightedge.
 #[derive(Parser)]
@@ -34,6 +38,13 @@ enum Task {
         #[arg(long)]
         dev: bool,
     },
+    /// Install what the tests need, where it is missing and can be, and run them.
+    Test {
+        /// Only these parts.
+        parts: Vec<Part>,
+    },
+    /// Check formatting, lints and documentation, then run all tests: what continuous integration runs.
+    Ci,
     /// Make the calibration model again, whose linearity is known by construction.
     Calibration,
 }
@@ -52,6 +63,8 @@ fn run(task: Task) -> Result<()> {
     match task {
         Task::Build { dev } => build::build(Effort::new(dev)).map(drop),
         Task::Serve { port, dev } => serve::serve(Effort::new(dev), port),
+        Task::Test { parts } => test::test(&parts),
+        Task::Ci => test::ci(),
         Task::Calibration => calibration::write(),
     }
 }

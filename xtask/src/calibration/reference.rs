@@ -12,6 +12,12 @@ use super::weights::{EPS, HEADS, HIDDEN};
 
 type Row = Vec<f64>;
 
+/// What enters and leaves one feed-forward network, one row per position.
+struct Captured {
+    x: Vec<Row>,
+    y: Vec<Row>,
+}
+
 /// The checkpoint as plain numbers.
 struct Model(HashMap<String, (Vec<usize>, Vec<f64>)>);
 
@@ -74,7 +80,7 @@ impl Model {
     }
 
     /// What enters and leaves every feed-forward network over one window.
-    fn forward(&self, window: &[usize]) -> Vec<(Vec<Row>, Vec<Row>)> {
+    fn forward(&self, window: &[usize]) -> Vec<Captured> {
         let embed = |(position, token): (usize, &usize)| {
             let token = &self.values("wte.weight")[token * HIDDEN..][..HIDDEN];
             add(token, &self.values("wpe.weight")[position * HIDDEN..][..HIDDEN])
@@ -88,7 +94,7 @@ impl Model {
             let x: Vec<Row> = h.iter().map(|h| self.norm(&name("ln_2"), h)).collect();
             let y: Vec<Row> = x.iter().map(|x| self.feed_forward(&name("mlp"), x)).collect();
             h = h.iter().zip(&y).map(|(h, y)| add(h, y)).collect();
-            captured.push((x, y));
+            captured.push(Captured { x, y });
         }
         captured
     }
@@ -169,11 +175,11 @@ fn an_independent_forward_pass_and_fit_agree_with_the_construction() {
     let (model, tokens) = (Model::bundled(), tokens());
     let windows: Vec<_> = tokens.chunks(SEQ_LEN).take(2).map(|window| model.forward(window)).collect();
     for (index, expected) in design::expected().into_iter().enumerate() {
-        let rows = |which: fn(&(Vec<Row>, Vec<Row>)) -> &Vec<Row>| -> Vec<Row> {
-            windows.iter().flat_map(|window| which(&window[index]).clone()).collect()
+        let rows = |side: fn(&Captured) -> &[Row]| {
+            windows.iter().flat_map(|window| side(&window[index]).to_vec()).collect::<Vec<Row>>()
         };
-        let x = centred_columns(&rows(|block| &block.0));
-        let y = centred_columns(&rows(|block| &block.1));
+        let x = centred_columns(&rows(|block| &block.x));
+        let y = centred_columns(&rows(|block| &block.y));
         let basis = basis(&x);
         assert_eq!(basis.len(), expected.rank, "block {index}: rank");
 

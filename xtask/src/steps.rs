@@ -1,0 +1,60 @@
+//! A list of steps that goes on after a failure and tells at its end what became of each.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+/// Steps done so far.
+#[derive(Default)]
+pub(crate) struct Steps(Vec<Step>);
+
+struct Step {
+    name: &'static str,
+    failure: Option<String>,
+    took: Duration,
+}
+
+impl Steps {
+    /// Does one step, prints its failure, and hands on what it gave.
+    pub(crate) fn step<T>(&mut self, name: &'static str, work: impl FnOnce() -> Result<T>) -> Option<T> {
+        println!("\n== {name}");
+        let start = Instant::now();
+        let result = work();
+        let failure = result.as_ref().err().map(|error| format!("{error:#}"));
+        if let Some(failure) = &failure {
+            eprintln!("{name}: {failure}");
+        }
+        self.0.push(Step { name, failure, took: start.elapsed() });
+        result.ok()
+    }
+
+    /// Prints the summary; an error if any step failed.
+    pub(crate) fn finish(self) -> Result<()> {
+        println!("\n== Summary");
+        for Step { name, failure, took } in &self.0 {
+            let outcome = failure.as_deref().unwrap_or("ok");
+            println!("{name:<24} {:>6.0} s  {outcome}", took.as_secs_f64());
+        }
+        let failed = self.0.iter().filter(|step| step.failure.is_some()).count();
+        if failed > 0 {
+            bail!("{failed} of {} steps failed", self.0.len());
+        }
+        println!("all {} steps passed", self.0.len());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+
+    #[test]
+    fn a_failure_neither_stops_the_rest_nor_is_forgotten() {
+        let mut steps = Steps::default();
+        assert_eq!(steps.step("first", || Err::<(), _>(anyhow!("broken"))), None);
+        assert_eq!(steps.step("second", || Ok(2)), Some(2));
+        assert_eq!(steps.finish().expect_err("one failed").to_string(), "1 of 2 steps failed");
+    }
+}

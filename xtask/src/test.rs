@@ -1,0 +1,95 @@
+//! `cargo xtask test` and `cargo xtask ci`: every check of the project, in one order, with one summary.
+
+use std::env;
+use std::process::Command;
+
+use anyhow::Result;
+use clap::ValueEnum;
+
+use crate::build::{Effort, MODULES, build};
+use crate::command::{cargo, root, run};
+use crate::install;
+use crate::serve::Site;
+use crate::steps::Steps;
+
+/// Where browser tests find the page: below the root, as on many hosts.
+const PREFIX: &str = "/hosted/below/the/root/";
+
+/// One part of the tests.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Part {
+    /// The engine and its command line, natively, on GPU and CPU.
+    Engine,
+    /// The page's logic, natively and without an engine.
+    Page,
+    /// The tools, and the calibration model that they make.
+    Tools,
+    /// The built page with its engine in a real Chromium, with WebGPU and without.
+    Browser,
+}
+
+/// Runs the tests asked for, all of them if none are named.
+pub(crate) fn test(parts: &[Part]) -> Result<()> {
+    let mut steps = Steps::default();
+    add_tests(&mut steps, parts);
+    steps.finish()
+}
+
+/// Formatting, lints and documentation for every target, then all tests.
+pub(crate) fn ci() -> Result<()> {
+    let mut steps = Steps::default();
+    steps.step("formatting", || run(cargo().args(["fmt", "--all", "--check"])));
+    steps.step("lints", lint);
+    steps.step("documentation", || {
+        run(cargo().env("RUSTDOCFLAGS", "-D warnings").args([
+            "doc",
+            "--workspace",
+            "--no-deps",
+            "--document-private-items",
+        ]))
+    });
+    add_tests(&mut steps, &[]);
+    steps.finish()
+}
+
+/// Clippy on everything native and on both modules for the browser.
+fn lint() -> Result<()> {
+    let deny = ["--", "-D", "warnings"];
+    run(cargo().args(["clippy", "--workspace", "--all-targets"]).args(deny))?;
+    MODULES.iter().try_for_each(|module| run(cargo().arg("clippy").args(module.selection()).args(deny)))
+}
+
+fn add_tests(steps: &mut Steps, parts: &[Part]) {
+    let wanted = |part| parts.is_empty() || parts.contains(&part);
+    if wanted(Part::Engine) {
+        let has_adapter = steps.step("GPU adapter", install::adapter).is_some();
+        steps.step("engine tests", || engine(has_adapter));
+    }
+    if wanted(Part::Page) {
+        steps.step("page tests", || run(cargo().args(["test", "--package", "straightedge-web", "--lib"])));
+    }
+    if wanted(Part::Tools) {
+        steps.step("tool tests", || run(cargo().args(["test", "--package", "xtask"])));
+    }
+    if wanted(Part::Browser) {
+        steps.step("browser and driver", || install::driver().and_then(|()| install::browser())).and_then(|browser| {
+            let dist = steps.step("build", || build(Effort::Full))?;
+            steps.step("browser tests", || {
+                let url = Site::new(dist, PREFIX).start(0)?;
+                let mut node = Command::new("node");
+                node.current_dir(root().join("tests/browser")).args(["--test", "--test-concurrency=1"]);
+                run(node.env("STRAIGHTEDGE_URL", url).env("CHROMIUM", browser))
+            })
+        });
+    }
+}
+
+/// Once an adapter is there, a GPU test that finds none has failed.
+fn engine(has_adapter: bool) -> Result<()> {
+    let mut command = cargo();
+    command.args(["test", "--package", "straightedge"]);
+    if has_adapter || env::var_os("CI").is_some() {
+        command.env("REQUIRE_GPU", "1");
+    }
+    run(&mut command)
+}
