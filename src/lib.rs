@@ -20,6 +20,8 @@ pub mod digest;
 #[cfg(feature = "engine")]
 pub mod forward;
 #[cfg(feature = "engine")]
+pub mod gpu;
+#[cfg(feature = "engine")]
 pub mod model;
 #[cfg(feature = "engine")]
 pub mod moments;

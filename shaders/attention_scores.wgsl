@@ -1,0 +1,57 @@
+// scores[b, i, j] = scale * q_i . k_j within one window and head b, 4 x 4 per thread, no barrier.
+//
+// A batch entry b is window * heads + head; tiles wholly above the diagonal of a causal window are left unwritten.
+
+struct Params {
+    seq_len: u32,
+    heads: u32,
+    kv_heads: u32,
+    head_dim: u32,
+    // First batch entry of this dispatch.
+    first: u32,
+    causal: u32,
+    scale: f32,
+}
+
+override WORKGROUP: u32 = 32u;
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> q: array<f32>;
+@group(0) @binding(2) var<storage, read> k: array<f32>;
+@group(0) @binding(3) var<storage, read_write> scores: array<f32>;
+
+@compute @workgroup_size(WORKGROUP)
+fn attention_scores(@builtin(global_invocation_id) id: vec3<u32>) {
+    let len = params.seq_len;
+    let tiles = (len + 3u) / 4u;
+    let i = id.x / tiles * 4u;
+    let j = id.x % tiles * 4u;
+    if i >= len || (params.causal == 1u && j > i) {
+        return;
+    }
+    let entry = params.first + id.y;
+    let window = entry / params.heads;
+    let head = entry % params.heads;
+    let kv_head = head / (params.heads / params.kv_heads);
+    let step = vec4<u32>(0u, 1u, 2u, 3u);
+    let last = vec4<u32>(len - 1u);
+    let q_at = (window * len + min(i + step, last)) * params.heads * params.head_dim + head * params.head_dim;
+    let k_at = (window * len + min(j + step, last)) * params.kv_heads * params.head_dim + kv_head * params.head_dim;
+
+    var sums = array<vec4<f32>, 4>();
+    for (var d = 0u; d < params.head_dim; d++) {
+        let keys = vec4<f32>(k[k_at.x + d], k[k_at.y + d], k[k_at.z + d], k[k_at.w + d]);
+        sums[0] += q[q_at.x + d] * keys;
+        sums[1] += q[q_at.y + d] * keys;
+        sums[2] += q[q_at.z + d] * keys;
+        sums[3] += q[q_at.w + d] * keys;
+    }
+
+    for (var r = 0u; r < 4u; r++) {
+        for (var c = 0u; c < 4u; c++) {
+            if i + r < len && j + c < len {
+                scores[(id.y * len + i + r) * len + j + c] = params.scale * sums[r][c];
+            }
+        }
+    }
+}

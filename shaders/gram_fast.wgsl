@@ -1,0 +1,100 @@
+// sums += A^T B over rows of f32 values below 1 in magnitude: blocks of 64 rows in f32, 4 x 4 products per thread, no
+// barrier; a block's sum is cut to multiples of 2^-46 and added to the same 64-bit sums as the exact kernel's.
+//
+// Sums lie in tiles of 32 x 32, row-major within; of a symmetric product only tiles on and above the diagonal.
+
+struct Params {
+    first_row: u32,
+    end_row: u32,
+    // Columns of a row of a and of b, in vec4.
+    a_stride: u32,
+    b_stride: u32,
+    // First row of tiles of this dispatch.
+    first_tile: u32,
+    symmetric: u32,
+}
+
+const TILE: u32 = 32u;
+const BLOCK: u32 = 64u;
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> a: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read> b: array<vec4<f32>>;
+// Two 64-bit integers each, low word first.
+@group(0) @binding(3) var<storage, read_write> sums: array<vec4<u32>>;
+
+fn add64(a: vec2<u32>, low: u32, high: u32) -> vec2<u32> {
+    let sum = a.x + low;
+    return vec2<u32>(sum, a.y + high + select(0u, 1u, sum < low));
+}
+
+// A 64-bit sum plus value * 2^46, for |value| < 2^16.
+fn added(to: vec2<u32>, value: f32) -> vec2<u32> {
+    let bits = bitcast<u32>(value);
+    let field = i32((bits >> 23u) & 0xffu);
+    let mantissa = (bits & 0x007fffffu) | 0x00800000u;
+    // |value| * 2^46 = mantissa * 2^shift.
+    let shift = field - 104;
+    if shift < -23 {
+        return to;
+    }
+    var low = 0u;
+    var high = 0u;
+    if shift <= 0 {
+        low = mantissa >> u32(-shift);
+    } else if shift < 32 {
+        low = mantissa << u32(shift);
+        high = mantissa >> u32(32 - shift);
+    } else {
+        high = mantissa << u32(shift - 32);
+    }
+    if (bits >> 31u) == 1u {
+        // Two's complement: the high word borrows unless the low word is 0.
+        high = ~high + select(0u, 1u, low == 0u);
+        low = ~low + 1u;
+    }
+    return add64(to, low, high);
+}
+
+fn flush(at: u32, value: vec4<f32>) {
+    let left = sums[at];
+    let right = sums[at + 1u];
+    sums[at] = vec4<u32>(added(left.xy, value.x), added(left.zw, value.y));
+    sums[at + 1u] = vec4<u32>(added(right.xy, value.z), added(right.zw, value.w));
+}
+
+@compute @workgroup_size(8, 8)
+fn gram_fast(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>) {
+    let tile_row = params.first_tile + group.y;
+    let tile_col = group.x;
+    if params.symmetric == 1u && tile_col < tile_row {
+        return;
+    }
+    let tiles = params.b_stride / (TILE / 4u);
+    // Of a symmetric product, rows of tiles before this one lack 0, 1, 2 … tiles.
+    let missing = select(0u, tile_row * (tile_row + 1u) / 2u, params.symmetric == 1u);
+    let tile = tile_row * tiles + tile_col - missing;
+    let sums_at = (tile * TILE * TILE + local.y * 4u * TILE + local.x * 4u) / 2u;
+    let a_col = tile_row * (TILE / 4u) + local.y;
+    let b_col = tile_col * (TILE / 4u) + local.x;
+
+    for (var first = params.first_row; first < params.end_row; first += BLOCK) {
+        let end = min(first + BLOCK, params.end_row);
+        var sum0 = vec4<f32>();
+        var sum1 = vec4<f32>();
+        var sum2 = vec4<f32>();
+        var sum3 = vec4<f32>();
+        for (var row = first; row < end; row++) {
+            let a_value = a[row * params.a_stride + a_col];
+            let b_value = b[row * params.b_stride + b_col];
+            sum0 += a_value.x * b_value;
+            sum1 += a_value.y * b_value;
+            sum2 += a_value.z * b_value;
+            sum3 += a_value.w * b_value;
+        }
+        flush(sums_at, sum0);
+        flush(sums_at + TILE / 2u, sum1);
+        flush(sums_at + TILE, sum2);
+        flush(sums_at + 3u * TILE / 2u, sum3);
+    }
+}

@@ -1,0 +1,143 @@
+//! Finding an adapter, describing it, and opening a device on it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::error::{Error, Result};
+use crate::report::DeviceInfo;
+
+/// What an adapter says about itself before anything is loaded.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    /// Name, driver, features and limits.
+    pub info: DeviceInfo,
+    /// Whether it computes on the CPU: correct, and slower than the CPU backend.
+    pub is_software: bool,
+}
+
+/// The adapter that [`open`] would use, described.
+pub async fn probe() -> Result<Probe> {
+    Ok(describe(&request().await?))
+}
+
+/// An open device and the queue into it.
+pub(super) struct Device {
+    pub(super) device: wgpu::Device,
+    pub(super) queue: wgpu::Queue,
+    pub(super) limits: wgpu::Limits,
+    pub(super) probe: Probe,
+    faults: Faults,
+}
+
+/// Opens the adapter with its own limits, or refuses where it is a software one and `software` says not to.
+pub(super) async fn open(software: bool) -> Result<Device> {
+    let adapter = request().await?;
+    let mut probe = describe(&adapter);
+    if probe.is_software && !software {
+        let name = probe.info.adapter.unwrap_or_else(|| "the only one".into());
+        return Err(Error::NoAdapter { why: format!("{name} is a software adapter") });
+    }
+    let limits = adapter.limits();
+    let descriptor = wgpu::DeviceDescriptor {
+        label: Some("straightedge"),
+        required_limits: limits.clone(),
+        ..wgpu::DeviceDescriptor::default()
+    };
+    let (device, queue) = adapter
+        .request_device(&descriptor)
+        .await
+        .map_err(|error| Error::Gpu { what: "opening the device".into(), why: error.to_string() })?;
+    probe.info.features = feature_names(device.features());
+
+    let faults = Faults::default();
+    let (uncaptured, lost) = (faults.clone(), faults.clone());
+    device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| uncaptured.record(fault(&error))));
+    device.set_device_lost_callback(move |_, why| lost.record(Error::DeviceLost { why: one_line(&why) }));
+    Ok(Device { device, queue, limits, probe, faults })
+}
+
+impl Device {
+    /// The first thing that went wrong on the device, if anything has.
+    pub(super) fn check(&self) -> Result<()> {
+        self.faults.first().map_or(Ok(()), Err)
+    }
+}
+
+/// The first error that the device reported, wherever it was reported. It stays: what follows builds on garbage.
+#[derive(Clone, Default)]
+struct Faults(Arc<Mutex<Option<Error>>>);
+
+impl Faults {
+    fn record(&self, error: Error) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+
+    fn first(&self) -> Option<Error> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+fn fault(error: &wgpu::Error) -> Error {
+    let what = match error {
+        wgpu::Error::OutOfMemory { .. } => "allocating memory",
+        wgpu::Error::Validation { .. } => "recording",
+        wgpu::Error::Internal { .. } => "an operation",
+    };
+    Error::Gpu { what: what.into(), why: one_line(&error.to_string()) }
+}
+
+/// Driver messages span many lines; an error is one sentence.
+fn one_line(message: &str) -> String {
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+async fn request() -> Result<wgpu::Adapter> {
+    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+    let options = wgpu::RequestAdapterOptions {
+        power_preference: wgpu::PowerPreference::HighPerformance,
+        ..wgpu::RequestAdapterOptions::default()
+    };
+    instance.request_adapter(&options).await.map_err(|error| Error::NoAdapter { why: one_line(&error.to_string()) })
+}
+
+fn describe(adapter: &wgpu::Adapter) -> Probe {
+    let info = adapter.get_info();
+    let is_software = info.device_type == wgpu::DeviceType::Cpu || has_software_name(&info.name);
+    let driver = format!("{} {}", info.driver, info.driver_info);
+    let named = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+    Probe {
+        is_software,
+        info: DeviceInfo {
+            backend: "gpu".into(),
+            adapter: named(&info.name),
+            driver: named(&driver),
+            features: feature_names(adapter.features()),
+            limits: limit_names(&adapter.limits()),
+        },
+    }
+}
+
+fn has_software_name(adapter: &str) -> bool {
+    let name = adapter.to_lowercase();
+    ["swiftshader", "llvmpipe", "lavapipe", "softpipe", "basic render"].iter().any(|software| name.contains(software))
+}
+
+/// WebGPU's names of the features that WebGPU knows.
+fn feature_names(features: wgpu::Features) -> Vec<String> {
+    let webgpu = features & wgpu::Features::all_webgpu_mask();
+    webgpu.iter_names().map(|(name, _)| name.to_lowercase().replace('_', "-")).collect()
+}
+
+/// The limits that bear on this program, by WebGPU's names.
+fn limit_names(limits: &wgpu::Limits) -> BTreeMap<String, u64> {
+    [
+        ("maxBufferSize", limits.max_buffer_size),
+        ("maxStorageBufferBindingSize", limits.max_storage_buffer_binding_size),
+        ("maxStorageBuffersPerShaderStage", limits.max_storage_buffers_per_shader_stage.into()),
+        ("maxComputeInvocationsPerWorkgroup", limits.max_compute_invocations_per_workgroup.into()),
+        ("maxComputeWorkgroupStorageSize", limits.max_compute_workgroup_storage_size.into()),
+        ("maxComputeWorkgroupsPerDimension", limits.max_compute_workgroups_per_dimension.into()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into()
+}

@@ -1,0 +1,77 @@
+//! Attention in three kernels without a barrier: scores, softmax, weighted values.
+//!
+//! Scores are kept for as many windows and heads at a time as a bounded buffer holds.
+
+use super::engine::Engine;
+use super::kernels::{
+    ATTENTION_SCORES, ATTENTION_SOFTMAX, ATTENTION_VALUES, ScoresParams, SoftmaxParams, ValuesParams,
+};
+use super::matmul::Pace;
+use super::tensor::Buffer;
+use crate::backend::AttentionShape;
+use crate::error::{Error, Result};
+
+/// Bytes of scores kept at a time.
+const SCORES_BYTES: u64 = 64 << 20;
+/// Aimed-at milliseconds of one dispatch.
+const DISPATCH_MS: f64 = 50.0;
+/// These kernels reach about this share of a matrix product's rate.
+const SHARE: f64 = 0.5;
+
+/// Queries, keys, values and where the result goes.
+pub(super) struct Heads<'a> {
+    pub(super) q: &'a Buffer,
+    pub(super) k: &'a Buffer,
+    pub(super) v: &'a Buffer,
+    pub(super) out: &'a Buffer,
+    pub(super) windows: usize,
+}
+
+/// Records attention of every window and head.
+pub(super) fn record(engine: &Engine, pace: &Pace, heads: &Heads<'_>, shape: AttentionShape) -> Result<()> {
+    let entry_bytes = 4 * (shape.seq_len * shape.seq_len) as u64;
+    let limit = engine.device.limits.max_storage_buffer_binding_size.min(engine.device.limits.max_buffer_size);
+    if entry_bytes > limit {
+        return Err(Error::DeviceLimit { what: "attention of one window".into(), needed: entry_bytes, limit });
+    }
+    let entry_ms = pace.ms(2.0 * (shape.seq_len * shape.seq_len * shape.head_dim) as f64 / SHARE);
+    let by_memory = (SCORES_BYTES.min(limit) / entry_bytes).max(1) as usize;
+    let by_time = (DISPATCH_MS / entry_ms).max(1.0) as usize;
+    let by_grid = engine.device.limits.max_compute_workgroups_per_dimension as usize;
+    let step = by_memory.min(by_time).min(by_grid);
+
+    let entries = heads.windows * shape.heads;
+    let scores = engine.output(entry_bytes * step.min(entries) as u64);
+    for first in (0..entries).step_by(step) {
+        let count = step.min(entries - first);
+        record_entries(engine, heads, &scores, shape, [first, count], entry_ms * count as f64);
+    }
+    Ok(())
+}
+
+fn record_entries(
+    engine: &Engine,
+    heads: &Heads<'_>,
+    scores: &Buffer,
+    shape: AttentionShape,
+    [first, count]: [usize; 2],
+    ms: f64,
+) {
+    let causal = u32::from(shape.causal);
+    let [seq_len, head_dim] = [shape.seq_len as u32, shape.head_dim as u32];
+    let [tiles, feature_tiles] = [seq_len.div_ceil(4), head_dim.div_ceil(4)];
+    let (q_heads, kv_heads, first, count) = (shape.heads as u32, shape.kv_heads as u32, first as u32, count as u32);
+
+    let scale = 1.0 / (head_dim as f32).sqrt();
+    let params = ScoresParams { seq_len, heads: q_heads, kv_heads, head_dim, first, causal, scale };
+    let groups = (tiles * tiles).div_ceil(ATTENTION_SCORES.workgroup[0]);
+    engine.dispatch(&ATTENTION_SCORES, &params, &[heads.q, heads.k, scores], [groups, count, 1], ms);
+
+    let rows = count * seq_len;
+    let params = SoftmaxParams { rows, seq_len, causal };
+    engine.dispatch(&ATTENTION_SOFTMAX, &params, &[scores], engine.grid(&ATTENTION_SOFTMAX, rows as usize), ms);
+
+    let params = ValuesParams { seq_len, heads: q_heads, kv_heads, head_dim, first, causal };
+    let groups = (tiles * feature_tiles).div_ceil(ATTENTION_VALUES.workgroup[0]);
+    engine.dispatch(&ATTENTION_VALUES, &params, &[scores, heads.v, heads.out], [groups, count, 1], ms);
+}

@@ -1,0 +1,389 @@
+//! Second moments of a block's rows on the device: quantise, multiply, add up, and read out.
+//!
+//! Rows with a value outside their column's scale contribute nothing on the device. They are found by their flags at
+//! the next [`settle`], copied back one by one and added in f64 ([`SidePath`]).
+
+use std::rc::Rc;
+
+use super::engine::{Engine, Span};
+use super::kernels::{COLUMNS, OUTSIDE, QUANTISE, QuantiseParams};
+use super::matmul::Pace;
+use super::quantise::flushed;
+use super::sums::{Digits, GramSums, MAX_ROWS, Sums, stride};
+use super::tensor::{Buffer, Tensor};
+use crate::backend::{GramRows, GramShape};
+use crate::error::{Error, Result};
+use crate::job::GramMode;
+use crate::moments::{Moments, Scale};
+
+/// Time of an element-wise pass of the quantisation, in floating-point operations of a matrix product.
+const FLOPS_PER_ELEMENT: f64 = 64.0;
+
+/// Accumulated second moments of one block, fold by fold.
+pub struct Gram {
+    shape: GramShape,
+    x: Side,
+    y: Side,
+    folds: Vec<Fold>,
+    pending: Vec<Batch>,
+    /// Rows between spills.
+    spill_rows: u64,
+}
+
+/// x or y: its scale, on the host and on the device.
+struct Side {
+    scale: Scale,
+    scales: Rc<Buffer>,
+}
+
+/// Sums of one fold.
+struct Fold {
+    /// Rows accumulated, those outside the scale included.
+    rows: u64,
+    x: Columns,
+    y: Columns,
+    xx: GramSums,
+    xy: GramSums,
+    yy: Option<GramSums>,
+    outside: SidePath,
+}
+
+/// Sums by column.
+struct Columns {
+    /// Σq and Σq² of every column.
+    sums: Sums,
+    /// Bits of the largest |x|.
+    largest: Rc<Buffer>,
+}
+
+/// What [`settle`] needs of a batch to find its rows outside the scale.
+struct Batch {
+    block: usize,
+    fold: usize,
+    first_row: usize,
+    x: Tensor,
+    y: Tensor,
+    flags: Rc<Buffer>,
+}
+
+/// Rows outside the scale, in f64. Few: kept as they are until summing them takes less memory.
+#[derive(Default)]
+struct SidePath {
+    /// x and y of every row kept.
+    rows: Vec<(Vec<f32>, Vec<f32>)>,
+    summed: Option<Moments>,
+}
+
+impl Side {
+    fn new(engine: &Engine, scale: &Scale, cols: usize) -> Result<Self> {
+        let usable = |shift: &f32| shift.is_finite();
+        if scale.shift.len() != cols || scale.exponent.len() != cols || !scale.shift.iter().all(usable) {
+            let why = format!("its scale has {} columns of {cols}, or one that is not finite", scale.shift.len());
+            return Err(Error::Gpu { what: "accumulating second moments".into(), why });
+        }
+        let shift: Vec<f32> = scale.shift.iter().map(|shift| flushed(*shift)).collect();
+        let words: Vec<u32> = shift
+            .iter()
+            .zip(&scale.exponent)
+            .flat_map(|(shift, exponent)| [shift.to_bits(), exponent.cast_unsigned()])
+            .collect();
+        let scales = engine.input(bytemuck::cast_slice(&words));
+        Ok(Self { scale: Scale { shift, exponent: scale.exponent.clone() }, scales })
+    }
+
+    fn cols(&self) -> usize {
+        self.scale.shift.len()
+    }
+}
+
+impl Gram {
+    pub(super) fn new(
+        engine: &Engine,
+        shape: GramShape,
+        x: &Scale,
+        y: &Scale,
+        spill_rows: Option<u64>,
+    ) -> Result<Self> {
+        let fold = |fold| {
+            Ok(Fold {
+                rows: 0,
+                x: Columns::new(engine, shape.d_in)?,
+                y: Columns::new(engine, shape.d_out)?,
+                xx: GramSums::new(engine, "Σxxᵀ", shape.d_in, shape.d_in, true)?,
+                xy: GramSums::new(engine, "Σxyᵀ", shape.d_in, shape.d_out, false)?,
+                yy: (fold + 1 == shape.folds)
+                    .then(|| GramSums::new(engine, "Σyyᵀ", shape.d_out, shape.d_out, true))
+                    .transpose()?,
+                outside: SidePath::default(),
+            })
+        };
+        Ok(Self {
+            x: Side::new(engine, x, shape.d_in)?,
+            y: Side::new(engine, y, shape.d_out)?,
+            folds: (0..shape.folds).map(fold).collect::<Result<_>>()?,
+            pending: Vec::new(),
+            spill_rows: spill_rows.unwrap_or(MAX_ROWS),
+            shape,
+        })
+    }
+
+    /// Records the work of one batch.
+    pub(super) fn accumulate(&mut self, engine: &Engine, pace: &Pace, rows: GramRows<'_, Tensor>) -> Result<()> {
+        let count = rows.x.shape.rows;
+        let fits = rows.x.shape.cols == self.shape.d_in
+            && rows.y.shape.cols == self.shape.d_out
+            && rows.y.shape.rows == count
+            && rows.fold < self.folds.len()
+            && count.is_multiple_of(rows.seq_len)
+            && count as u64 <= self.spill_rows;
+        if !fits {
+            let why = format!("x {:?} and y {:?} do not belong to {:?}", rows.x.shape, rows.y.shape, self.shape);
+            return Err(Error::Gpu { what: "accumulating second moments".into(), why });
+        }
+        let flags = engine.cleared(4 * count as u64);
+        let fold = &mut self.folds[rows.fold];
+        let x = Pass { engine, pace, side: &self.x, values: rows.x, flags: &flags, rows: &rows, mode: self.shape.mode };
+        let y = Pass { side: &self.y, values: rows.y, ..x };
+        x.mark_outside()?;
+        y.mark_outside()?;
+        let (x_digits, y_digits) = (x.digits()?, y.digits()?);
+        x.add_columns(&fold.x, self.spill_rows)?;
+        y.add_columns(&fold.y, self.spill_rows)?;
+        fold.xx.add(engine, pace, self.shape.mode, &x_digits, &x_digits, self.spill_rows);
+        fold.xy.add(engine, pace, self.shape.mode, &x_digits, &y_digits, self.spill_rows);
+        if let Some(yy) = &fold.yy {
+            yy.add(engine, pace, self.shape.mode, &y_digits, &y_digits, self.spill_rows);
+        }
+        fold.rows += (count / rows.seq_len * (rows.seq_len - rows.skip_positions)) as u64;
+        self.pending.push(Batch {
+            block: rows.block,
+            fold: rows.fold,
+            first_row: rows.first_row,
+            x: rows.x.clone(),
+            y: rows.y.clone(),
+            flags,
+        });
+        Ok(())
+    }
+
+    /// Second moments of every fold, what is on the device and what is on the side path.
+    pub(super) async fn moments(&self, engine: &Engine) -> Result<Vec<Moments>> {
+        let mut folds = Vec::with_capacity(self.folds.len());
+        for fold in &self.folds {
+            folds.push(self.fold_moments(engine, fold).await?);
+        }
+        Ok(folds)
+    }
+
+    async fn fold_moments(&self, engine: &Engine, fold: &Fold) -> Result<Moments> {
+        let (x, y) = (&self.x.scale.exponent, &self.y.scale.exponent);
+        let (sum_x, _) = fold.x.read(engine, x).await?;
+        let (sum_y, yy_diagonal) = fold.y.read(engine, y).await?;
+        let shifts = |side: &Side| side.scale.shift.iter().map(|shift| f64::from(*shift)).collect();
+        let mut moments = Moments {
+            n: fold.rows - fold.outside.len(),
+            shift_x: shifts(&self.x),
+            shift_y: shifts(&self.y),
+            sum_x,
+            sum_y,
+            xx: fold.xx.read(engine, |i, j, sum| sum as f64 * unit(x[i] + x[j] - 46)).await?,
+            xy: fold.xy.read(engine, |i, j, sum| sum as f64 * unit(x[i] + y[j] - 46)).await?,
+            yy_diagonal,
+            yy: match &fold.yy {
+                Some(yy) => Some(yy.read(engine, |i, j, sum| sum as f64 * unit(y[i] + y[j] - 46)).await?),
+                None => None,
+            },
+            max_abs_x: fold.x.read_largest(engine, self.shape.d_in).await?,
+        };
+        fold.outside.add_to(&mut moments);
+        Ok(moments)
+    }
+
+    fn empty_moments(&self, fold: usize) -> Moments {
+        Moments::empty(&self.x.scale, &self.y.scale, fold + 1 == self.shape.folds)
+    }
+}
+
+/// One side of one batch on its way into the sums.
+#[derive(Clone, Copy)]
+struct Pass<'a> {
+    engine: &'a Engine,
+    pace: &'a Pace,
+    side: &'a Side,
+    values: &'a Tensor,
+    flags: &'a Buffer,
+    rows: &'a GramRows<'a, Tensor>,
+    mode: GramMode,
+}
+
+impl Pass<'_> {
+    fn params(&self) -> QuantiseParams {
+        QuantiseParams {
+            rows: self.values.shape.rows as u32,
+            cols: self.side.cols() as u32,
+            stride: stride(self.side.cols()) as u32,
+            seq_len: self.rows.seq_len as u32,
+            skip: self.rows.skip_positions as u32,
+            fast: (self.mode == GramMode::Fast).into(),
+        }
+    }
+
+    fn ms(&self, elements: usize) -> f64 {
+        self.pace.ms(FLOPS_PER_ELEMENT * elements as f64)
+    }
+
+    fn mark_outside(&self) -> Result<()> {
+        let elements = self.values.shape.len();
+        let buffers = [self.values.buffer()?, &self.side.scales, self.flags];
+        let grid = self.engine.grid(&OUTSIDE, elements);
+        self.engine.dispatch(&OUTSIDE, &self.params(), &buffers, grid, self.ms(elements));
+        Ok(())
+    }
+
+    fn digits(&self) -> Result<Digits> {
+        let (rows, stride) = (self.values.shape.rows, stride(self.side.cols()));
+        let digits = self.engine.output((4 * rows * stride) as u64);
+        let buffers = [self.values.buffer()?, &self.side.scales, self.flags, &digits];
+        let grid = self.engine.grid(&QUANTISE, rows * stride);
+        self.engine.dispatch(&QUANTISE, &self.params(), &buffers, grid, self.ms(rows * stride));
+        Ok(Digits { buffer: digits, rows, stride })
+    }
+
+    fn add_columns(&self, columns: &Columns, most: u64) -> Result<()> {
+        let sums = columns.sums.room(self.engine, self.pace, self.values.shape.rows as u64, most);
+        let buffers = [self.values.buffer()?, &self.side.scales, self.flags, sums, &columns.largest];
+        let grid = self.engine.grid(&COLUMNS, self.side.cols());
+        self.engine.dispatch(&COLUMNS, &self.params(), &buffers, grid, self.ms(self.values.shape.len()));
+        Ok(())
+    }
+}
+
+impl Columns {
+    fn new(engine: &Engine, cols: usize) -> Result<Self> {
+        Ok(Self { sums: Sums::new(engine, "column sums", 2 * cols)?, largest: engine.zeros(4 * cols as u64) })
+    }
+
+    /// Σv and Σv² of every column.
+    async fn read(&self, engine: &Engine, exponent: &[i32]) -> Result<(Vec<f64>, Vec<f64>)> {
+        let sums = self.sums.read(engine).await?;
+        let pairs = sums.chunks_exact(2).zip(exponent);
+        Ok(pairs.map(|(sum, e)| (sum[0] as f64 * unit(e - 23), sum[1] as f64 * unit(2 * e - 46))).unzip())
+    }
+
+    async fn read_largest(&self, engine: &Engine, cols: usize) -> Result<Vec<f64>> {
+        let mut largest = vec![0.0f32; cols];
+        let span = Span { buffer: &self.largest, offset: 0, size: 4 * cols as u64 };
+        engine
+            .read(&[span], |_, offset, bytes| {
+                let first = offset as usize / 4;
+                let to: &mut [u8] = bytemuck::cast_slice_mut(&mut largest[first..first + bytes.len() / 4]);
+                to.copy_from_slice(bytes);
+            })
+            .await?;
+        Ok(largest.into_iter().map(f64::from).collect())
+    }
+}
+
+/// 2^exponent.
+fn unit(exponent: i32) -> f64 {
+    f64::from_bits(((exponent + 1023) as u64) << 52)
+}
+
+/// Waits for the device and moves every row outside its scale to the side path of its Gram.
+pub(super) async fn settle(engine: &Engine, grams: &mut [Gram]) -> Result<()> {
+    engine.wait().await?;
+    let found = find_outside(engine, grams).await?;
+    let spans: Vec<_> = found
+        .iter()
+        .flat_map(|found| {
+            let batch = &grams[found.gram].pending[found.batch];
+            [row_span(&batch.x, found.row), row_span(&batch.y, found.row)]
+        })
+        .collect::<Result<_>>()?;
+    let mut rows: Vec<Vec<f32>> = vec![Vec::new(); spans.len()];
+    engine
+        .read(&spans, |span, _, bytes| {
+            rows[span]
+                .extend(bytes.chunks_exact(4).map(|word| f32::from_le_bytes(word.try_into().unwrap_or_default())));
+        })
+        .await?;
+    let mut rows = rows.into_iter();
+    for found in &found {
+        let (x, y) = (rows.next().unwrap_or_default(), rows.next().unwrap_or_default());
+        let gram = &mut grams[found.gram];
+        let batch = &gram.pending[found.batch];
+        for (site, values) in [("ffn_in", &x), ("ffn_out", &y)] {
+            if !values.iter().all(|value| value.is_finite()) {
+                let row = batch.first_row + found.row;
+                return Err(Error::NonFiniteActivation { block: batch.block, site: site.into(), row });
+            }
+        }
+        let fold = batch.fold;
+        let empty = || gram.empty_moments(fold);
+        let summed = gram.folds[fold].outside.is_full(&gram.shape).then(empty);
+        gram.folds[fold].outside.push(x, y, summed);
+    }
+    grams.iter_mut().for_each(|gram| gram.pending.clear());
+    Ok(())
+}
+
+/// A row outside its scale.
+struct Found {
+    gram: usize,
+    batch: usize,
+    row: usize,
+}
+
+async fn find_outside(engine: &Engine, grams: &[Gram]) -> Result<Vec<Found>> {
+    let batches: Vec<_> = grams
+        .iter()
+        .enumerate()
+        .flat_map(|(gram, g)| g.pending.iter().enumerate().map(move |(batch, pending)| (gram, batch, pending)))
+        .collect();
+    let spans: Vec<_> = batches
+        .iter()
+        .map(|(_, _, pending)| Span { buffer: &pending.flags, offset: 0, size: pending.flags.size })
+        .collect();
+    let mut found = Vec::new();
+    engine
+        .read(&spans, |span, offset, bytes| {
+            let (gram, batch, _) = batches[span];
+            let flagged = bytes.chunks_exact(4).enumerate().filter(|(_, flag)| flag != &[0; 4]);
+            found.extend(flagged.map(|(row, _)| Found { gram, batch, row: row + offset as usize / 4 }));
+        })
+        .await?;
+    Ok(found)
+}
+
+fn row_span(tensor: &Tensor, row: usize) -> Result<Span<'_>> {
+    let size = 4 * tensor.shape.cols as u64;
+    Ok(Span { buffer: tensor.buffer()?, offset: row as u64 * size, size })
+}
+
+impl SidePath {
+    fn len(&self) -> u64 {
+        self.rows.len() as u64 + self.summed.as_ref().map_or(0, |moments| moments.n)
+    }
+
+    /// Whether the rows kept take more memory than their sums would.
+    fn is_full(&self, shape: &GramShape) -> bool {
+        self.rows.len() >= 2 * shape.d_in
+    }
+
+    /// Keeps one more row; with `empty` moments given, sums up those kept so far.
+    fn push(&mut self, x: Vec<f32>, y: Vec<f32>, empty: Option<Moments>) {
+        if let Some(empty) = empty {
+            let mut summed = self.summed.take().unwrap_or(empty);
+            self.rows.drain(..).for_each(|(x, y)| summed.add_row(&x, &y));
+            self.summed = Some(summed);
+        }
+        self.rows.push((x, y));
+    }
+
+    fn add_to(&self, moments: &mut Moments) {
+        if let Some(summed) = &self.summed {
+            moments.merge(summed);
+        }
+        self.rows.iter().for_each(|(x, y)| moments.add_row(x, y));
+    }
+}

@@ -1,0 +1,354 @@
+//! The kernel table: every shader, its bindings and its parameters, listed once.
+//!
+//! Binding 0 of every kernel is its uniform `Params`. Kernels that share a rule share a file, with an entry point each.
+//! `tests/shaders.rs` holds this table against what naga reads from the shaders.
+
+/// How a kernel uses a storage buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Only read.
+    Read,
+    /// Written, and perhaps read.
+    ReadWrite,
+}
+
+/// One storage buffer of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Binding {
+    /// `@binding` in the shader.
+    pub slot: u32,
+    /// Name of the variable in the shader.
+    pub name: &'static str,
+    /// How it is used.
+    pub access: Access,
+}
+
+const fn read(slot: u32, name: &'static str) -> Binding {
+    Binding { slot, name, access: Access::Read }
+}
+
+const fn read_write(slot: u32, name: &'static str) -> Binding {
+    Binding { slot, name, access: Access::ReadWrite }
+}
+
+/// One member of a kernel's uniform structure; member `i` lies at byte `4·i`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Name in the shader.
+    pub name: &'static str,
+    /// `u32`, `i32` or `f32`.
+    pub kind: &'static str,
+}
+
+/// A compute shader and how it is bound.
+#[derive(Debug)]
+pub struct Kernel {
+    /// Entry point.
+    pub name: &'static str,
+    /// File under `shaders/`.
+    pub file: &'static str,
+    /// Text of that file.
+    pub source: &'static str,
+    /// Members of its `Params`.
+    pub params: &'static [Member],
+    /// Storage buffers, in the order in which they are passed.
+    pub bindings: &'static [Binding],
+    /// Threads per workgroup.
+    pub workgroup: [u32; 3],
+    /// Values given to the shader's `override`s.
+    pub overrides: &'static [(&'static str, f64)],
+}
+
+/// The uniform structure of a kernel: four-byte scalars in the shader's order.
+pub trait Params {
+    /// Its members.
+    const MEMBERS: &'static [Member];
+    /// The members' bits, in order.
+    fn words(&self) -> Vec<u32>;
+}
+
+/// A four-byte scalar of a uniform structure.
+trait Word: Copy {
+    fn bits(self) -> u32;
+}
+
+impl Word for u32 {
+    fn bits(self) -> u32 {
+        self
+    }
+}
+
+impl Word for f32 {
+    fn bits(self) -> u32 {
+        self.to_bits()
+    }
+}
+
+macro_rules! params {
+    ($(#[$doc:meta])* $name:ident { $($member:ident: $kind:ident),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        #[allow(missing_docs, reason = "the shader explains its parameters")]
+        pub struct $name {
+            $(pub $member: $kind),+
+        }
+
+        impl Params for $name {
+            const MEMBERS: &'static [Member] =
+                &[$(Member { name: stringify!($member), kind: stringify!($kind) }),+];
+
+            fn words(&self) -> Vec<u32> {
+                vec![$(Word::bits(self.$member)),+]
+            }
+        }
+    };
+}
+
+macro_rules! kernel {
+    ($(#[$doc:meta])* $constant:ident = $file:literal $name:literal ($params:ty)
+     bindings [$($binding:expr),* $(,)?] workgroup $workgroup:expr, overrides $overrides:expr) => {
+        $(#[$doc])*
+        pub static $constant: Kernel = Kernel {
+            name: $name,
+            file: $file,
+            source: include_str!(concat!("../../shaders/", $file)),
+            params: <$params as Params>::MEMBERS,
+            bindings: &[$($binding),*],
+            workgroup: $workgroup,
+            overrides: $overrides,
+        };
+    };
+}
+
+params!(
+    /// Parameters of [`GATHER`].
+    GatherParams { count: u32, cols: u32, first_row: u32, rows: u32 }
+);
+params!(
+    /// Parameters of [`ADD`] and [`SPILL`].
+    LenParams { len: u32 }
+);
+params!(
+    /// Parameters of [`LAYER_NORM`] and [`RMS_NORM`].
+    NormParams { rows: u32, cols: u32, eps: f32 }
+);
+params!(
+    /// Parameters of the matrix products.
+    MatmulParams {
+        rows: u32,
+        cols: u32,
+        inner: u32,
+        first_row: u32,
+        first_col: u32,
+        out_stride: u32,
+        out_offset: u32,
+        has_bias: u32,
+    }
+);
+params!(
+    /// Parameters of [`ROTATE`].
+    RotateParams { len: u32, cols: u32, head_dim: u32, rotary_dim: u32, seq_len: u32 }
+);
+params!(
+    /// Parameters of [`ATTENTION_SCORES`].
+    ScoresParams {
+        seq_len: u32,
+        heads: u32,
+        kv_heads: u32,
+        head_dim: u32,
+        first: u32,
+        causal: u32,
+        scale: f32,
+    }
+);
+params!(
+    /// Parameters of [`ATTENTION_SOFTMAX`].
+    SoftmaxParams { rows: u32, seq_len: u32, causal: u32 }
+);
+params!(
+    /// Parameters of [`ATTENTION_VALUES`].
+    ValuesParams { seq_len: u32, heads: u32, kv_heads: u32, head_dim: u32, first: u32, causal: u32 }
+);
+params!(
+    /// Parameters of [`ACTIVATION`].
+    ActivationParams { len: u32, kind: u32, gated: u32 }
+);
+params!(
+    /// Parameters of [`STANDARDISE`].
+    StandardiseParams { len: u32, cols: u32 }
+);
+params!(
+    /// Parameters of [`ROW_COSINES`].
+    CosinesParams { rows: u32, cols: u32 }
+);
+params!(
+    /// Parameters of [`OUTSIDE`], [`QUANTISE`] and [`COLUMNS`].
+    QuantiseParams { rows: u32, cols: u32, stride: u32, seq_len: u32, skip: u32, fast: u32 }
+);
+params!(
+    /// Parameters of [`GRAM_EXACT`] and [`GRAM_FAST`].
+    GramParams {
+        first_row: u32,
+        end_row: u32,
+        a_stride: u32,
+        b_stride: u32,
+        first_tile: u32,
+        symmetric: u32,
+    }
+);
+
+/// Threads of a workgroup of element-wise kernels.
+const ELEMENTS: [u32; 3] = [64, 1, 1];
+/// Threads of a workgroup of kernels with one thread per row.
+const ROWS: [u32; 3] = [32, 1, 1];
+/// The same, as the shaders' override.
+const ELEMENTS_OVERRIDE: &[(&str, f64)] = &[("WORKGROUP", ELEMENTS[0] as f64)];
+const ROWS_OVERRIDE: &[(&str, f64)] = &[("WORKGROUP", ROWS[0] as f64)];
+/// Lanes of the matrix products without a barrier.
+const LANES: [u32; 3] = [16, 1, 1];
+const LANES_OVERRIDE: &[(&str, f64)] = &[("LANES", LANES[0] as f64)];
+
+kernel!(
+    /// Rows of a table by id.
+    GATHER = "gather.wgsl" "gather" (GatherParams)
+    bindings [read(1, "ids"), read(2, "table"), read_write(3, "out")]
+    workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
+);
+kernel!(
+    /// a + b.
+    ADD = "add.wgsl" "add" (LenParams)
+    bindings [read(1, "a"), read(2, "b"), read_write(3, "out")]
+    workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
+);
+kernel!(
+    /// LayerNorm.
+    LAYER_NORM = "layer_norm.wgsl" "layer_norm" (NormParams)
+    bindings [read(1, "x"), read(2, "weight"), read(3, "bias"), read_write(4, "out")]
+    workgroup ROWS, overrides ROWS_OVERRIDE
+);
+kernel!(
+    /// RMSNorm.
+    RMS_NORM = "rms_norm.wgsl" "rms_norm" (NormParams)
+    bindings [read(1, "x"), read(2, "weight"), read_write(3, "out")]
+    workgroup ROWS, overrides ROWS_OVERRIDE
+);
+kernel!(
+    /// x·weightᵀ + bias, any inner width.
+    MATMUL_ANY = "matmul_any.wgsl" "matmul_any" (MatmulParams)
+    bindings [read(1, "x"), read(2, "weight"), read(3, "bias"), read_write(4, "out")]
+    workgroup LANES, overrides LANES_OVERRIDE
+);
+kernel!(
+    /// x·weightᵀ + bias in registers, inner width a multiple of 4.
+    MATMUL_TILE = "matmul_tile.wgsl" "matmul_tile" (MatmulParams)
+    bindings [read(1, "x"), read(2, "weight"), read(3, "bias"), read_write(4, "out")]
+    workgroup LANES, overrides LANES_OVERRIDE
+);
+kernel!(
+    /// x·weightᵀ + bias through workgroup memory, inner width a multiple of 4.
+    MATMUL_SHARED = "matmul_shared.wgsl" "matmul_shared" (MatmulParams)
+    bindings [read(1, "x"), read(2, "weight"), read(3, "bias"), read_write(4, "out")]
+    workgroup [16, 16, 1], overrides &[]
+);
+kernel!(
+    /// Rotary position embedding.
+    ROTATE = "rotate.wgsl" "rotate" (RotateParams)
+    bindings [read(1, "x"), read(2, "cosines"), read(3, "sines"), read_write(4, "out")]
+    workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
+);
+kernel!(
+    /// Scaled q·kᵀ of every window and head.
+    ATTENTION_SCORES = "attention_scores.wgsl" "attention_scores" (ScoresParams)
+    bindings [read(1, "q"), read(2, "k"), read_write(3, "scores")]
+    workgroup ROWS, overrides ROWS_OVERRIDE
+);
+kernel!(
+    /// Softmax of every row of scores.
+    ATTENTION_SOFTMAX = "attention_softmax.wgsl" "attention_softmax" (SoftmaxParams)
+    bindings [read_write(1, "scores")]
+    workgroup ROWS, overrides ROWS_OVERRIDE
+);
+kernel!(
+    /// Weighted sums of values.
+    ATTENTION_VALUES = "attention_values.wgsl" "attention_values" (ValuesParams)
+    bindings [read(1, "weights"), read(2, "v"), read_write(3, "out")]
+    workgroup ROWS, overrides ROWS_OVERRIDE
+);
+kernel!(
+    /// Activations, plain and gated.
+    ACTIVATION = "activation.wgsl" "activation" (ActivationParams)
+    bindings [read(1, "gate"), read(2, "up"), read_write(3, "out")]
+    workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
+);
+kernel!(
+    /// (x − mean) ⊙ scale by column.
+    STANDARDISE = "standardise.wgsl" "standardise" (StandardiseParams)
+    bindings [read(1, "x"), read(2, "mean"), read(3, "scale"), read_write(4, "out")]
+    workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
+);
+kernel!(
+    /// Cosines between rows.
+    ROW_COSINES = "row_cosines.wgsl" "row_cosines" (CosinesParams)
+    bindings [read(1, "a"), read(2, "b"), read_write(3, "out")]
+    workgroup ROWS, overrides ROWS_OVERRIDE
+);
+kernel!(
+    /// Marks rows with a value outside its column's scale.
+    OUTSIDE = "quantise.wgsl" "outside" (QuantiseParams)
+    bindings [read(1, "x"), read(2, "scales"), read_write(3, "flags")]
+    workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
+);
+kernel!(
+    /// Digits, or scaled values, of the rows within the scale; 0 for the others.
+    QUANTISE = "quantise.wgsl" "quantise" (QuantiseParams)
+    bindings [read(1, "x"), read(2, "scales"), read_write(3, "flags"), read_write(4, "digits")]
+    workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
+);
+kernel!(
+    /// Sums, squares and largest magnitudes by column.
+    COLUMNS = "quantise.wgsl" "columns" (QuantiseParams)
+    bindings [read(1, "x"), read(2, "scales"), read_write(3, "flags"), read_write(5, "sums"), read_write(6, "largest")]
+    workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
+);
+kernel!(
+    /// Products of digits, exact.
+    GRAM_EXACT = "gram_exact.wgsl" "gram_exact" (GramParams)
+    bindings [read(1, "a"), read(2, "b"), read_write(3, "sums")]
+    workgroup [8, 8, 1], overrides &[]
+);
+kernel!(
+    /// Products of scaled values in f32 blocks.
+    GRAM_FAST = "gram_fast.wgsl" "gram_fast" (GramParams)
+    bindings [read(1, "a"), read(2, "b"), read_write(3, "sums")]
+    workgroup [8, 8, 1], overrides &[]
+);
+kernel!(
+    /// Makes room in 64-bit sums.
+    SPILL = "spill.wgsl" "spill" (LenParams)
+    bindings [read_write(1, "sums"), read_write(2, "high")]
+    workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
+);
+
+/// Every kernel.
+pub static KERNELS: [&Kernel; 20] = [
+    &GATHER,
+    &ADD,
+    &LAYER_NORM,
+    &RMS_NORM,
+    &MATMUL_ANY,
+    &MATMUL_TILE,
+    &MATMUL_SHARED,
+    &ROTATE,
+    &ATTENTION_SCORES,
+    &ATTENTION_SOFTMAX,
+    &ATTENTION_VALUES,
+    &ACTIVATION,
+    &STANDARDISE,
+    &ROW_COSINES,
+    &OUTSIDE,
+    &QUANTISE,
+    &COLUMNS,
+    &GRAM_EXACT,
+    &GRAM_FAST,
+    &SPILL,
+];

@@ -1,0 +1,167 @@
+//! Matrix products: which kernel, in which pieces.
+//!
+//! Software adapters and real GPUs differ by a factor of ten in opposite directions, so the kernels race once on a
+//! small product when a device is opened. The winner's rate also tells how much work fits into one dispatch.
+
+use web_time::Instant;
+
+use super::engine::Engine;
+use super::kernels::{Kernel, MATMUL_ANY, MATMUL_SHARED, MATMUL_TILE, MatmulParams};
+use super::tensor::{Buffer, Part, Tensor};
+use crate::error::Result;
+
+/// Aimed-at time of one dispatch: well under the time after which an operating system resets a GPU.
+const DISPATCH_MS: f64 = 50.0;
+/// A race round this long tells the kernels apart in spite of the timer's grain.
+const RACE_MS: f64 = 4.0;
+/// Widths of the race's square products, until a round takes long enough.
+const RACE_WIDTHS: [usize; 5] = [64, 128, 256, 512, 1024];
+/// A kernel this much slower than the best is out.
+const RACE_MARGIN: f64 = 2.0;
+
+/// A way to compute x·weightᵀ.
+#[derive(Debug)]
+pub struct Variant {
+    /// The kernel.
+    pub kernel: &'static Kernel,
+    /// Outputs of one workgroup: rows, columns.
+    pub tile: [usize; 2],
+    /// The inner width must be a multiple of this.
+    pub inner: usize,
+}
+
+/// Every way, slow and general first.
+pub static VARIANTS: [Variant; 3] = [
+    Variant { kernel: &MATMUL_ANY, tile: [4, 64], inner: 1 },
+    Variant { kernel: &MATMUL_TILE, tile: [4, 64], inner: 4 },
+    Variant { kernel: &MATMUL_SHARED, tile: [64, 64], inner: 4 },
+];
+
+/// What the race found.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// The fastest variant for inner widths that it can take.
+    pub variant: &'static Variant,
+    /// Floating-point operations per millisecond, two per product.
+    pub flops_per_ms: f64,
+}
+
+impl Pace {
+    /// The variant for an inner width.
+    fn variant(&self, inner: usize) -> &'static Variant {
+        if inner.is_multiple_of(self.variant.inner) { self.variant } else { &VARIANTS[0] }
+    }
+
+    /// Milliseconds that so many operations take.
+    pub(super) fn ms(&self, flops: f64) -> f64 {
+        flops / self.flops_per_ms
+    }
+}
+
+/// One product: rows of x against the rows of a weight part.
+pub(super) struct Product<'a> {
+    pub(super) x: &'a Buffer,
+    pub(super) rows: usize,
+    pub(super) inner: usize,
+    pub(super) weight: &'a Part,
+    pub(super) bias: Option<&'a Buffer>,
+    pub(super) out: &'a Buffer,
+    pub(super) out_cols: usize,
+}
+
+/// Records a product in pieces of bounded time.
+pub(super) fn record(engine: &Engine, pace: &Pace, product: &Product<'_>) {
+    let variant = pace.variant(product.inner);
+    let cols = product.weight.rows;
+    let [tile_rows, tile_cols] = variant.tile;
+    let tile_ms = pace.ms(2.0 * (tile_rows * tile_cols * product.inner) as f64);
+    let [step_rows, step_cols] = piece(
+        [product.rows.div_ceil(tile_rows), cols.div_ceil(tile_cols)],
+        DISPATCH_MS / tile_ms,
+        engine.device.limits.max_compute_workgroups_per_dimension as usize,
+    );
+    for tile_row in (0..product.rows.div_ceil(tile_rows)).step_by(step_rows) {
+        for tile_col in (0..cols.div_ceil(tile_cols)).step_by(step_cols) {
+            let groups_y = step_rows.min(product.rows.div_ceil(tile_rows) - tile_row);
+            let groups_x = step_cols.min(cols.div_ceil(tile_cols) - tile_col);
+            let params = MatmulParams {
+                rows: product.rows as u32,
+                cols: cols as u32,
+                inner: product.inner as u32,
+                first_row: (tile_row * tile_rows) as u32,
+                first_col: (tile_col * tile_cols) as u32,
+                out_stride: product.out_cols as u32,
+                out_offset: product.weight.first_row as u32,
+                has_bias: product.bias.is_some().into(),
+            };
+            let weight = &product.weight.buffer;
+            let buffers = [product.x, weight, product.bias.unwrap_or(weight), product.out];
+            let ms = (groups_x * groups_y) as f64 * tile_ms;
+            engine.dispatch(variant.kernel, &params, &buffers, [groups_x as u32, groups_y as u32, 1], ms);
+        }
+    }
+}
+
+/// Cuts a grid of `tiles` into pieces of at most `most` tiles and `limit` tiles along a side, columns last.
+pub(super) fn piece(tiles: [usize; 2], most: f64, limit: usize) -> [usize; 2] {
+    let most = most.clamp(1.0, 1e9) as usize;
+    let [rows, cols] = tiles.map(|side| side.clamp(1, limit));
+    let cols = cols.min(most);
+    [rows.min(most / cols).max(1), cols]
+}
+
+/// Lets the variants compete on square products and returns the fastest with its rate.
+pub(super) async fn race(engine: &Engine) -> Result<Pace> {
+    let mut field: Vec<&'static Variant> = VARIANTS.iter().collect();
+    let mut best = Pace { variant: &VARIANTS[0], flops_per_ms: 0.0 };
+    for width in RACE_WIDTHS {
+        let mut times = Vec::with_capacity(field.len());
+        for variant in &field {
+            times.push(time(engine, variant, width).await?);
+        }
+        let fastest = times.iter().copied().fold(f64::INFINITY, f64::min);
+        let winner = times.iter().position(|ms| *ms <= fastest).unwrap_or(0);
+        best = Pace { variant: field[winner], flops_per_ms: 2.0 * (width as f64).powi(3) / fastest.max(1e-3) };
+        if fastest >= RACE_MS {
+            break;
+        }
+        let mut kept = times.iter().map(|ms| *ms <= RACE_MARGIN * fastest.max(0.1));
+        field.retain(|_| kept.next().unwrap_or(false));
+    }
+    Ok(best)
+}
+
+/// Milliseconds of one product of `width` × `width` matrices, submission and waiting included.
+async fn time(engine: &Engine, variant: &'static Variant, width: usize) -> Result<f64> {
+    let zeros = Part { first_row: 0, rows: width, buffer: engine.zeros((4 * width * width) as u64) };
+    let out = engine.output((4 * width * width) as u64);
+    let product =
+        Product { x: &zeros.buffer, rows: width, inner: width, weight: &zeros, bias: None, out: &out, out_cols: width };
+    // One piece whatever it takes; the first run builds the pipeline.
+    let whole = Pace { variant, flops_per_ms: f64::INFINITY };
+    let mut shortest = f64::INFINITY;
+    for _ in 0..2 {
+        record(engine, &whole, &product);
+        let start = Instant::now();
+        engine.wait().await?;
+        shortest = f64::min(shortest, start.elapsed().as_secs_f64() * 1e3);
+    }
+    Ok(shortest)
+}
+
+/// Records x·weightᵀ + bias for a weight in any number of parts.
+pub(super) fn linear(
+    engine: &Engine,
+    pace: &Pace,
+    x: (&Buffer, usize),
+    weight: &Tensor,
+    bias: Option<&Buffer>,
+    out: &Buffer,
+) {
+    let (x, rows) = x;
+    for part in weight.parts.iter() {
+        let product =
+            Product { x, rows, inner: weight.shape.cols, weight: part, bias, out, out_cols: weight.shape.rows };
+        record(engine, pace, &product);
+    }
+}

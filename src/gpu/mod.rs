@@ -1,0 +1,178 @@
+//! The operations of [`crate::backend::Backend`] as WGSL kernels on WebGPU, natively and in a browser.
+//!
+//! In reading order: [`kernels`] lists the shaders; `adapter` finds and opens a device; `tensor` owns its buffers;
+//! `engine` records and runs; `ops` are the operations, of which [`matmul`] and `attention` cut large work into pieces;
+//! `gram` accumulates second moments in 64-bit `sums` of what [`quantise`] describes. Nothing here knows what a
+//! transformer is.
+
+mod adapter;
+mod attention;
+mod engine;
+mod gram;
+pub mod kernels;
+pub mod matmul;
+mod ops;
+pub mod quantise;
+mod sums;
+mod tensor;
+
+use crate::backend::{Activation, AttentionShape, Backend, GramRows, GramShape, Rotary, Shape};
+use crate::error::Result;
+use crate::job::BackendChoice;
+use crate::moments::{Moments, Scale};
+use crate::report::DeviceInfo;
+
+pub use adapter::{Probe, probe};
+use engine::Engine;
+pub use gram::Gram;
+use matmul::{Pace, Variant};
+pub use tensor::Tensor;
+
+/// The operations on one GPU.
+pub struct GpuBackend {
+    engine: Engine,
+    pace: Pace,
+    /// Most bytes in one buffer of a tensor.
+    part_bytes: u64,
+    /// Rows between spills of 64-bit sums, where not the most possible.
+    spill_rows: Option<u64>,
+}
+
+/// How a [`GpuBackend`] departs from what is best on its adapter; for tests and benchmarks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Fill every output with NaN before the kernel that writes it.
+    pub poison: bool,
+    /// Split tensors into parts of at most so many bytes instead of the adapter's limit.
+    pub part_bytes: Option<u64>,
+    /// With `flops_per_ms`: use this matrix product, without a race.
+    pub matmul: Option<&'static Variant>,
+    /// With `matmul`: plan as if the device did so many floating-point operations per millisecond.
+    pub flops_per_ms: Option<f64>,
+    /// Spill 64-bit sums after so many rows instead of when they could overflow.
+    pub spill_rows: Option<u64>,
+}
+
+impl GpuBackend {
+    /// Opens the best adapter. [`BackendChoice::Auto`] refuses one that computes on the CPU, where the CPU backend is
+    /// faster.
+    pub async fn new(choice: BackendChoice) -> Result<Self> {
+        Self::open(choice != BackendChoice::Auto, Options::default()).await
+    }
+
+    /// Opens the best adapter, whatever it is, with options.
+    pub async fn with(options: Options) -> Result<Self> {
+        Self::open(true, options).await
+    }
+
+    async fn open(software: bool, options: Options) -> Result<Self> {
+        let engine = Engine::new(adapter::open(software).await?, options.poison);
+        let pace = match (options.matmul, options.flops_per_ms) {
+            (Some(variant), Some(flops_per_ms)) => Pace { variant, flops_per_ms },
+            _ => matmul::race(&engine).await?,
+        };
+        let limits = &engine.device.limits;
+        let limit = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
+        Ok(Self {
+            part_bytes: options.part_bytes.unwrap_or(limit).min(limit),
+            spill_rows: options.spill_rows,
+            engine,
+            pace,
+        })
+    }
+
+    /// Whether the adapter computes on the CPU.
+    pub fn is_software(&self) -> bool {
+        self.engine.device.probe.is_software
+    }
+
+    /// The matrix product in use and its rate.
+    pub fn pace(&self) -> Pace {
+        self.pace
+    }
+
+    fn device_info(&self) -> DeviceInfo {
+        self.engine.device.probe.info.clone()
+    }
+}
+
+impl Backend for GpuBackend {
+    type Tensor = Tensor;
+    type Gram = Gram;
+
+    fn info(&self) -> DeviceInfo {
+        self.device_info()
+    }
+
+    fn upload(&self, name: &str, shape: Shape, data: &[f32]) -> Result<Tensor> {
+        self.upload_rows(name, shape, data)
+    }
+
+    fn shape(&self, tensor: &Tensor) -> Shape {
+        tensor.shape
+    }
+
+    async fn read(&self, tensor: &Tensor) -> Result<Vec<f32>> {
+        self.read_rows(tensor).await
+    }
+
+    fn gather(&self, table: &Tensor, ids: &[u32]) -> Result<Tensor> {
+        self.gather_rows(table, ids)
+    }
+
+    fn add(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+        self.add_elements(a, b)
+    }
+
+    fn layer_norm(&self, x: &Tensor, weight: &Tensor, bias: &Tensor, eps: f32) -> Result<Tensor> {
+        self.layer_norm_rows(x, weight, bias, eps)
+    }
+
+    fn rms_norm(&self, x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> {
+        self.rms_norm_rows(x, weight, eps)
+    }
+
+    fn linear(&self, x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+        self.linear_map(x, weight, bias)
+    }
+
+    fn rotate(&self, x: &Tensor, rotary: &Rotary<Tensor>) -> Result<Tensor> {
+        self.rotate_heads(x, rotary)
+    }
+
+    fn attention(&self, q: &Tensor, k: &Tensor, v: &Tensor, shape: AttentionShape) -> Result<Tensor> {
+        self.attend(q, k, v, shape)
+    }
+
+    fn activation(&self, x: &Tensor, activation: Activation) -> Result<Tensor> {
+        self.activate(x, None, activation)
+    }
+
+    fn gated(&self, gate: &Tensor, up: &Tensor, activation: Activation) -> Result<Tensor> {
+        self.activate(gate, Some(up), activation)
+    }
+
+    fn standardise(&self, x: &Tensor, mean: &Tensor, scale: &Tensor) -> Result<Tensor> {
+        self.standardise_columns(x, mean, scale)
+    }
+
+    fn row_cosines(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+        self.cosines(a, b)
+    }
+
+    fn gram(&self, shape: GramShape, x: &Scale, y: &Scale) -> Result<Gram> {
+        Gram::new(&self.engine, shape, x, y, self.spill_rows)
+    }
+
+    fn accumulate(&self, gram: &mut Gram, rows: GramRows<'_, Tensor>) -> Result<()> {
+        gram.accumulate(&self.engine, &self.pace, rows)
+    }
+
+    async fn settle(&self, grams: &mut [Gram]) -> Result<()> {
+        gram::settle(&self.engine, grams).await
+    }
+
+    async fn moments(&self, gram: &Gram) -> Result<Vec<Moments>> {
+        gram.moments(&self.engine).await
+    }
+}

@@ -1,0 +1,269 @@
+//! The operations of a forward pass, each as one or a few dispatches.
+
+use std::rc::Rc;
+
+use super::attention::{self, Heads};
+use super::engine::{Engine, Span};
+use super::kernels::{
+    ACTIVATION, ADD, ActivationParams, CosinesParams, GATHER, GatherParams, Kernel, LAYER_NORM, LenParams, NormParams,
+    RMS_NORM, ROTATE, ROW_COSINES, RotateParams, STANDARDISE, StandardiseParams,
+};
+use super::tensor::{Buffer, Part, Tensor};
+use super::{GpuBackend, matmul};
+use crate::backend::{Activation, AttentionShape, Rotary, Shape};
+use crate::error::{Error, Result};
+
+/// Bytes that an element-wise kernel moves count as so many floating-point operations when time is estimated.
+const FLOPS_PER_ELEMENT: f64 = 32.0;
+
+impl Engine {
+    /// Workgroups that give `threads` threads, spread over two dimensions where one does not suffice.
+    pub(super) fn grid(&self, kernel: &Kernel, threads: usize) -> [u32; 3] {
+        let groups = threads.div_ceil(kernel.workgroup[0] as usize);
+        let width = groups.min(self.device.limits.max_compute_workgroups_per_dimension as usize).max(1);
+        [width as u32, groups.div_ceil(width) as u32, 1]
+    }
+}
+
+impl GpuBackend {
+    pub(super) fn upload_rows(&self, name: &str, shape: Shape, data: &[f32]) -> Result<Tensor> {
+        check(data.len() == shape.len(), "uploading", || {
+            format!("{name} has {} values for shape {shape:?}", data.len())
+        })?;
+        let row_bytes = 4 * shape.cols as u64;
+        if row_bytes > self.part_bytes {
+            return Err(Error::DeviceLimit { what: name.into(), needed: row_bytes, limit: self.part_bytes });
+        }
+        let part_rows = (self.part_bytes / row_bytes.max(1)).max(1) as usize;
+        let parts = data
+            .chunks(part_rows * shape.cols.max(1))
+            .enumerate()
+            .map(|(i, rows)| Part {
+                first_row: i * part_rows,
+                rows: rows.len() / shape.cols,
+                buffer: self.engine.input(bytemuck::cast_slice(rows)),
+            })
+            .collect();
+        Ok(Tensor { shape, parts })
+    }
+
+    pub(super) async fn read_rows(&self, tensor: &Tensor) -> Result<Vec<f32>> {
+        let mut data = vec![0.0f32; tensor.shape.len()];
+        let spans: Vec<_> = tensor
+            .parts
+            .iter()
+            .map(|part| Span { buffer: &part.buffer, offset: 0, size: 4 * (part.rows * tensor.shape.cols) as u64 })
+            .collect();
+        let take = |part: usize, offset: u64, bytes: &[u8]| {
+            let first = tensor.parts[part].first_row * tensor.shape.cols + offset as usize / 4;
+            let to: &mut [u8] = bytemuck::cast_slice_mut(&mut data[first..first + bytes.len() / 4]);
+            to.copy_from_slice(bytes);
+        };
+        self.engine.read(&spans, take).await?;
+        Ok(data)
+    }
+
+    pub(super) fn gather_rows(&self, table: &Tensor, ids: &[u32]) -> Result<Tensor> {
+        check(ids.iter().all(|id| (*id as usize) < table.shape.rows), "gather", || {
+            format!("an id is beyond the table's {} rows", table.shape.rows)
+        })?;
+        let out = self.output("gathered rows", Shape::new(ids.len(), table.shape.cols))?;
+        let id_buffer = self.engine.input(bytemuck::cast_slice(ids));
+        for part in table.parts.iter() {
+            let params = GatherParams {
+                count: ids.len() as u32,
+                cols: table.shape.cols as u32,
+                first_row: part.first_row as u32,
+                rows: part.rows as u32,
+            };
+            self.each(&GATHER, &params, &[&id_buffer, &part.buffer, out.buffer()?], out.shape);
+        }
+        Ok(out)
+    }
+
+    pub(super) fn add_elements(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+        equal("add", a.shape, b.shape)?;
+        let out = self.output("sum", a.shape)?;
+        let params = LenParams { len: a.shape.len() as u32 };
+        self.each(&ADD, &params, &[a.buffer()?, b.buffer()?, out.buffer()?], a.shape);
+        Ok(out)
+    }
+
+    pub(super) fn layer_norm_rows(&self, x: &Tensor, weight: &Tensor, bias: &Tensor, eps: f32) -> Result<Tensor> {
+        equal("layer_norm", weight.shape, Shape::new(1, x.shape.cols))?;
+        equal("layer_norm", bias.shape, weight.shape)?;
+        let out = self.output("layer norm", x.shape)?;
+        let params = NormParams { rows: x.shape.rows as u32, cols: x.shape.cols as u32, eps };
+        let buffers = [x.buffer()?, weight.buffer()?, bias.buffer()?, out.buffer()?];
+        self.by_row(&LAYER_NORM, &params, &buffers, x.shape);
+        Ok(out)
+    }
+
+    pub(super) fn rms_norm_rows(&self, x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> {
+        equal("rms_norm", weight.shape, Shape::new(1, x.shape.cols))?;
+        let out = self.output("RMS norm", x.shape)?;
+        let params = NormParams { rows: x.shape.rows as u32, cols: x.shape.cols as u32, eps };
+        self.by_row(&RMS_NORM, &params, &[x.buffer()?, weight.buffer()?, out.buffer()?], x.shape);
+        Ok(out)
+    }
+
+    pub(super) fn linear_map(&self, x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+        check(x.shape.cols == weight.shape.cols, "linear", || {
+            format!("input is {} wide, weight takes {}", x.shape.cols, weight.shape.cols)
+        })?;
+        if let Some(bias) = bias {
+            equal("linear", bias.shape, Shape::new(1, weight.shape.rows))?;
+        }
+        let out = self.output("linear output", Shape::new(x.shape.rows, weight.shape.rows))?;
+        let bias = bias.map(Tensor::buffer).transpose()?;
+        matmul::linear(&self.engine, &self.pace, (x.buffer()?, x.shape.rows), weight, bias, out.buffer()?);
+        Ok(out)
+    }
+
+    pub(super) fn rotate_heads(&self, x: &Tensor, rotary: &Rotary<Tensor>) -> Result<Tensor> {
+        let angles = Shape::new(rotary.seq_len, rotary.rotary_dim / 2);
+        equal("rotate", rotary.cos.shape, angles)?;
+        equal("rotate", rotary.sin.shape, angles)?;
+        check(
+            x.shape.cols.is_multiple_of(rotary.head_dim)
+                && rotary.rotary_dim <= rotary.head_dim
+                && rotary.rotary_dim.is_multiple_of(2)
+                && x.shape.rows.is_multiple_of(rotary.seq_len),
+            "rotate",
+            || format!("{:?} is not made of such heads and windows", x.shape),
+        )?;
+        let out = self.output("rotated heads", x.shape)?;
+        let params = RotateParams {
+            len: x.shape.len() as u32,
+            cols: x.shape.cols as u32,
+            head_dim: rotary.head_dim as u32,
+            rotary_dim: rotary.rotary_dim as u32,
+            seq_len: rotary.seq_len as u32,
+        };
+        let buffers = [x.buffer()?, rotary.cos.buffer()?, rotary.sin.buffer()?, out.buffer()?];
+        self.each(&ROTATE, &params, &buffers, x.shape);
+        Ok(out)
+    }
+
+    pub(super) fn attend(&self, q: &Tensor, k: &Tensor, v: &Tensor, shape: AttentionShape) -> Result<Tensor> {
+        let kv = Shape::new(q.shape.rows, shape.kv_heads * shape.head_dim);
+        equal("attention", q.shape, Shape::new(q.shape.rows, shape.heads * shape.head_dim))?;
+        equal("attention", k.shape, kv)?;
+        equal("attention", v.shape, kv)?;
+        check(
+            q.shape.rows.is_multiple_of(shape.seq_len) && shape.heads.is_multiple_of(shape.kv_heads),
+            "attention",
+            || format!("{} rows are not whole windows of {shape:?}", q.shape.rows),
+        )?;
+        let out = self.output("attention output", q.shape)?;
+        let heads = Heads {
+            q: q.buffer()?,
+            k: k.buffer()?,
+            v: v.buffer()?,
+            out: out.buffer()?,
+            windows: q.shape.rows / shape.seq_len,
+        };
+        attention::record(&self.engine, &self.pace, &heads, shape)?;
+        Ok(out)
+    }
+
+    /// f(gate), or f(gate) ⊙ up.
+    pub(super) fn activate(&self, gate: &Tensor, up: Option<&Tensor>, activation: Activation) -> Result<Tensor> {
+        let factor = up.unwrap_or(gate);
+        equal("activation", gate.shape, factor.shape)?;
+        let out = self.output("activation", gate.shape)?;
+        let params = ActivationParams {
+            len: gate.shape.len() as u32,
+            kind: activation_code(activation),
+            gated: up.is_some().into(),
+        };
+        self.each(&ACTIVATION, &params, &[gate.buffer()?, factor.buffer()?, out.buffer()?], gate.shape);
+        Ok(out)
+    }
+
+    pub(super) fn standardise_columns(&self, x: &Tensor, mean: &Tensor, scale: &Tensor) -> Result<Tensor> {
+        equal("standardise", mean.shape, Shape::new(1, x.shape.cols))?;
+        equal("standardise", scale.shape, mean.shape)?;
+        let out = self.output("standardised rows", x.shape)?;
+        let params = StandardiseParams { len: x.shape.len() as u32, cols: x.shape.cols as u32 };
+        let buffers = [x.buffer()?, mean.buffer()?, scale.buffer()?, out.buffer()?];
+        self.each(&STANDARDISE, &params, &buffers, x.shape);
+        Ok(out)
+    }
+
+    pub(super) fn cosines(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+        equal("row_cosines", a.shape, b.shape)?;
+        let out = self.output("cosines", Shape::new(a.shape.rows, 1))?;
+        let params = CosinesParams { rows: a.shape.rows as u32, cols: a.shape.cols as u32 };
+        self.by_row(&ROW_COSINES, &params, &[a.buffer()?, b.buffer()?, out.buffer()?], a.shape);
+        Ok(out)
+    }
+
+    /// A tensor for a kernel to write. `what` appears in errors.
+    fn output(&self, what: &str, shape: Shape) -> Result<Tensor> {
+        let needed = 4 * shape.len() as u64;
+        if needed > self.part_bytes {
+            return Err(Error::DeviceLimit { what: what.into(), needed, limit: self.part_bytes });
+        }
+        let part = Part { first_row: 0, rows: shape.rows, buffer: self.engine.output(needed) };
+        Ok(Tensor { shape, parts: Rc::new([part]) })
+    }
+
+    /// Dispatches one thread per element of `shape`.
+    fn each<P: super::kernels::Params>(&self, kernel: &'static Kernel, params: &P, buffers: &[&Buffer], shape: Shape) {
+        let ms = self.pace.ms(FLOPS_PER_ELEMENT * shape.len() as f64);
+        if !shape.is_empty() {
+            self.engine.dispatch(kernel, params, buffers, self.engine.grid(kernel, shape.len()), ms);
+        }
+    }
+
+    /// Dispatches one thread per row of `shape`.
+    fn by_row<P: super::kernels::Params>(
+        &self,
+        kernel: &'static Kernel,
+        params: &P,
+        buffers: &[&Buffer],
+        shape: Shape,
+    ) {
+        let ms = self.pace.ms(FLOPS_PER_ELEMENT * shape.len() as f64);
+        if !shape.is_empty() {
+            self.engine.dispatch(kernel, params, buffers, self.engine.grid(kernel, shape.rows), ms);
+        }
+    }
+}
+
+impl Tensor {
+    /// The only buffer of a tensor that is not a split table.
+    pub(super) fn buffer(&self) -> Result<&Buffer> {
+        match &self.parts[..] {
+            [part] => Ok(&part.buffer),
+            parts => Err(Error::Gpu {
+                what: "an operation".into(),
+                why: format!("it takes no tensor in {} parts; only tables and weights may be so large", parts.len()),
+            }),
+        }
+    }
+}
+
+/// The constants of `activation.wgsl`.
+const fn activation_code(activation: Activation) -> u32 {
+    match activation {
+        Activation::Gelu => 0,
+        Activation::GeluTanh => 1,
+        Activation::QuickGelu => 2,
+        Activation::Relu => 3,
+        Activation::ReluSquared => 4,
+        Activation::Silu => 5,
+        Activation::Tanh => 6,
+        Activation::Sigmoid => 7,
+        Activation::Identity => 8,
+    }
+}
+
+fn equal(what: &str, found: Shape, expected: Shape) -> Result<()> {
+    check(found == expected, what, || format!("shape {found:?} where {expected:?} is needed"))
+}
+
+fn check(holds: bool, what: &str, why: impl FnOnce() -> String) -> Result<()> {
+    if holds { Ok(()) } else { Err(Error::Gpu { what: what.into(), why: why() }) }
+}

@@ -1,0 +1,89 @@
+//! Buffers, the pool that hands them out again, and the tensors made of them.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::{Rc, Weak};
+
+use crate::backend::Shape;
+
+/// Freed buffers are kept up to this many bytes in all.
+const POOL_BYTES: u64 = 512 << 20;
+
+/// A row-major f32 array on the device; cloning shares it.
+#[derive(Clone)]
+pub struct Tensor {
+    pub(super) shape: Shape,
+    /// Consecutive rows; one part unless the whole is larger than a binding.
+    pub(super) parts: Rc<[Part]>,
+}
+
+/// Rows of a tensor in one buffer.
+pub(super) struct Part {
+    pub(super) first_row: usize,
+    pub(super) rows: usize,
+    pub(super) buffer: Rc<Buffer>,
+}
+
+/// A buffer that returns to its pool when nothing refers to it any more.
+pub(super) struct Buffer {
+    pub(super) raw: wgpu::Buffer,
+    /// Bytes in use, at most the buffer's own size.
+    pub(super) size: u64,
+    pool: Weak<Pool>,
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if let Some(pool) = self.pool.upgrade() {
+            pool.put(self.raw.clone());
+        }
+    }
+}
+
+/// Freed buffers by size.
+#[derive(Default)]
+pub(super) struct Pool {
+    free: RefCell<HashMap<u64, Vec<wgpu::Buffer>>>,
+    bytes: Cell<u64>,
+}
+
+impl Pool {
+    /// A buffer for `size` bytes that a kernel will write; its contents are whatever was there before.
+    ///
+    /// Never write to it from the host: writes overtake the commands already recorded on its former contents.
+    pub(super) fn take(self: &Rc<Self>, device: &wgpu::Device, size: u64) -> Rc<Buffer> {
+        let rounded = round(size);
+        let freed = self.free.borrow_mut().get_mut(&rounded).and_then(Vec::pop);
+        match freed {
+            Some(raw) => {
+                self.bytes.set(self.bytes.get() - rounded);
+                Rc::new(Buffer { raw, size, pool: Rc::downgrade(self) })
+            }
+            None => self.fresh(device, size),
+        }
+    }
+
+    /// A new buffer of zeros, which the host may write to.
+    pub(super) fn fresh(self: &Rc<Self>, device: &wgpu::Device, size: u64) -> Rc<Buffer> {
+        let raw = device.create_buffer(&wgpu::BufferDescriptor {
+            label: None,
+            size: round(size),
+            usage: wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        Rc::new(Buffer { raw, size, pool: Rc::downgrade(self) })
+    }
+
+    fn put(&self, raw: wgpu::Buffer) {
+        let size = raw.size();
+        if self.bytes.get() + size <= POOL_BYTES {
+            self.bytes.set(self.bytes.get() + size);
+            self.free.borrow_mut().entry(size).or_default().push(raw);
+        }
+    }
+}
+
+/// Sizes are rounded so that batches of nearly the same size share buffers, and so that a binding is never empty.
+fn round(size: u64) -> u64 {
+    size.max(1).next_multiple_of(256)
+}

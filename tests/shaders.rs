@@ -1,0 +1,143 @@
+//! Layout agreement as a test: what naga reads from every shader against the Rust kernel table.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use naga::valid::{Capabilities, GlobalUse, ModuleInfo, ValidationFlags, Validator};
+use naga::{AddressSpace, GlobalVariable, Module, Scalar, ScalarKind, StorageAccess, TypeInner};
+use straightedge::gpu::kernels::{Access, KERNELS, Kernel, Member};
+
+fn reflect(kernel: &Kernel) -> (Module, ModuleInfo) {
+    let module = naga::front::wgsl::parse_str(kernel.source)
+        .unwrap_or_else(|error| panic!("{}", error.emit_to_string_with_path(kernel.source, kernel.file)));
+    let info = Validator::new(ValidationFlags::all(), Capabilities::empty())
+        .validate(&module)
+        .unwrap_or_else(|error| panic!("{}: {error:?}", kernel.file));
+    (module, info)
+}
+
+/// The global variables that a kernel's entry point uses, with how.
+fn used<'a>(module: &'a Module, info: &ModuleInfo, kernel: &Kernel) -> Vec<(&'a GlobalVariable, GlobalUse)> {
+    let index = module.entry_points.iter().position(|entry| entry.name == kernel.name);
+    let entry = info.get_entry_point(index.unwrap_or_else(|| panic!("{}: no {}", kernel.file, kernel.name)));
+    let globals = module.global_variables.iter().map(|(handle, variable)| (variable, entry[handle]));
+    globals.filter(|(_, usage)| !usage.is_empty()).collect()
+}
+
+#[test]
+fn the_table_lists_every_shader_and_every_entry_point() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("shaders");
+    let files: BTreeSet<String> = std::fs::read_dir(folder)
+        .expect("shaders/")
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
+        .collect();
+    let listed: BTreeSet<String> = KERNELS.iter().map(|kernel| kernel.file.to_owned()).collect();
+    assert_eq!(files, listed);
+
+    for kernel in KERNELS {
+        let (module, _) = reflect(kernel);
+        let found: BTreeSet<&str> = module.entry_points.iter().map(|entry| entry.name.as_str()).collect();
+        let same_file = KERNELS.iter().filter(|other| other.file == kernel.file);
+        assert_eq!(found, same_file.map(|other| other.name).collect(), "{}", kernel.file);
+    }
+    let names: BTreeSet<&str> = KERNELS.iter().map(|kernel| kernel.name).collect();
+    assert_eq!(names.len(), KERNELS.len(), "names are unique");
+}
+
+#[test]
+fn storage_bindings_agree() {
+    for kernel in KERNELS {
+        let (module, info) = reflect(kernel);
+        let mut found: Vec<_> = used(&module, &info, kernel)
+            .into_iter()
+            .filter_map(|(variable, _)| match variable.space {
+                AddressSpace::Storage { access } => Some((variable, access)),
+                _ => None,
+            })
+            .map(|(variable, access)| {
+                let binding = variable.binding.expect("a binding");
+                assert_eq!(binding.group, 0, "{}: group", kernel.name);
+                let writes = access.contains(StorageAccess::STORE);
+                let access = if writes { Access::ReadWrite } else { Access::Read };
+                (binding.binding, variable.name.clone().expect("a name"), access)
+            })
+            .collect();
+        found.sort_by_key(|(slot, ..)| *slot);
+        let listed: Vec<_> =
+            kernel.bindings.iter().map(|binding| (binding.slot, binding.name.to_owned(), binding.access)).collect();
+        assert_eq!(found, listed, "{}", kernel.name);
+    }
+}
+
+#[test]
+fn writable_buffers_are_written() {
+    // A buffer bound for writing that a kernel only reads would hide a missing output.
+    for kernel in KERNELS {
+        let (module, info) = reflect(kernel);
+        let written = used(&module, &info, kernel).iter().filter(|(_, usage)| usage.contains(GlobalUse::WRITE)).count();
+        assert!(written > 0, "{} writes nothing", kernel.name);
+    }
+}
+
+#[test]
+fn parameters_agree_in_name_type_offset_and_size() {
+    for kernel in KERNELS {
+        let (module, info) = reflect(kernel);
+        let uniforms: Vec<_> = used(&module, &info, kernel)
+            .into_iter()
+            .filter(|(variable, _)| variable.space == AddressSpace::Uniform)
+            .collect();
+        let [(variable, _)] = uniforms[..] else { panic!("{}: {} uniforms", kernel.name, uniforms.len()) };
+        let binding = variable.binding.expect("a binding");
+        assert_eq!((binding.group, binding.binding), (0, 0), "{}", kernel.name);
+
+        let TypeInner::Struct { members, span } = &module.types[variable.ty].inner else {
+            panic!("{}: the uniform is no structure", kernel.name);
+        };
+        assert_eq!(*span as usize, 4 * kernel.params.len(), "{}: size", kernel.name);
+        let found: Vec<_> = members
+            .iter()
+            .map(|member| (member.offset, member.name.as_deref().unwrap_or(""), scalar(&module, member.ty)))
+            .collect();
+        let listed: Vec<_> =
+            kernel.params.iter().enumerate().map(|(i, Member { name, kind })| (4 * i as u32, *name, *kind)).collect();
+        assert_eq!(found, listed, "{}", kernel.name);
+    }
+}
+
+fn scalar(module: &Module, ty: naga::Handle<naga::Type>) -> &'static str {
+    match module.types[ty].inner {
+        TypeInner::Scalar(Scalar { kind: ScalarKind::Uint, width: 4 }) => "u32",
+        TypeInner::Scalar(Scalar { kind: ScalarKind::Sint, width: 4 }) => "i32",
+        TypeInner::Scalar(Scalar { kind: ScalarKind::Float, width: 4 }) => "f32",
+        _ => "another type",
+    }
+}
+
+#[test]
+fn overrides_and_workgroups_agree() {
+    for kernel in KERNELS {
+        let (module, info) = reflect(kernel);
+        let found: BTreeSet<_> =
+            module.overrides.iter().map(|(_, constant)| constant.name.clone().expect("a name")).collect();
+        let listed: BTreeSet<_> = kernel.overrides.iter().map(|(name, _)| (*name).to_owned()).collect();
+        assert_eq!(found, listed, "{}", kernel.file);
+
+        let mut constants = naga::back::PipelineConstants::default();
+        constants.extend(kernel.overrides.iter().map(|(name, value)| ((*name).to_owned(), *value)));
+        let entry = Some((naga::ShaderStage::Compute, kernel.name));
+        let (module, _) = naga::back::pipeline_constants::process_overrides(&module, &info, entry, &constants)
+            .unwrap_or_else(|error| panic!("{}: {error}", kernel.name));
+        let entry = module.entry_points.iter().find(|entry| entry.name == kernel.name).expect("the entry point");
+        assert_eq!(entry.workgroup_size, kernel.workgroup, "{}", kernel.name);
+        // What every WebGPU device allows.
+        assert!(kernel.workgroup.iter().product::<u32>() <= 256, "{}", kernel.name);
+    }
+}
+
+#[test]
+fn kernels_fit_the_storage_buffers_of_every_device() {
+    for kernel in KERNELS {
+        assert!(kernel.bindings.len() <= 8, "{}: {} storage buffers", kernel.name, kernel.bindings.len());
+    }
+}
