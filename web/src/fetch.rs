@@ -65,6 +65,11 @@ fn unreadable(file: &str, why: &JsValue) -> Error {
 
 /// What a browser says about a failure.
 pub fn reason(thrown: &JsValue) -> String {
+    message_of(thrown).or_else(|| thrown.as_string()).unwrap_or_else(|| "no reason given".into())
+}
+
+/// The message of an error or of an error event, where it has one.
+pub fn message_of(thrown: &JsValue) -> Option<String> {
     let message = js_sys::Reflect::get(thrown, &"message".into()).ok().and_then(|message| message.as_string());
-    message.or_else(|| thrown.as_string()).unwrap_or_else(|| "no reason given".into())
+    message.filter(|message| !message.is_empty())
 }

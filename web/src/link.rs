@@ -5,10 +5,10 @@ use std::rc::Rc;
 
 use gloo_timers::callback::Timeout;
 use js_sys::Array;
-use straightedge_web::fetch::reason;
+use straightedge_web::fetch::{message_of, reason};
 use straightedge_web::message::{Order, Reply, Request};
 use wasm_bindgen::prelude::*;
-use web_sys::{ErrorEvent, File, MessageEvent, Worker, WorkerOptions, WorkerType};
+use web_sys::{File, MessageEvent, Worker, WorkerOptions, WorkerType};
 
 /// The script that starts the engine, relative to the page.
 const ENGINE: &str = "./engine.js";
@@ -91,8 +91,9 @@ impl Link {
         let on_message = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| link.receive(&event));
         worker.set_onmessage(Some(on_message.into_js_value().unchecked_ref()));
         let link = self.clone();
-        let on_error = Closure::<dyn Fn(ErrorEvent)>::new(move |event: ErrorEvent| {
-            let why = if event.message().is_empty() { "it could not be loaded".into() } else { event.message() };
+        // An error within the engine has a message; a script that cannot be loaded is an event without one.
+        let on_error = Closure::<dyn Fn(JsValue)>::new(move |event: JsValue| {
+            let why = message_of(&event).unwrap_or_else(|| "it could not be loaded".into());
             link.deliver(Reply::Crashed { why });
         });
         worker.set_onerror(Some(on_error.into_js_value().unchecked_ref()));
