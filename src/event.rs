@@ -18,12 +18,25 @@ pub enum Event {
     Started(Box<Header>),
     /// A block is measured. A later event for the same block replaces it, with more fields filled.
     Block(Box<BlockReport>),
+    /// The map of a block, where the job asks for maps.
+    Map(Box<MapDump>),
     /// Something to tell beside the numbers.
     Warning(Warning),
     /// The measurement is complete.
     Finished(Outcome),
     /// The measurement ended early; what came before stays valid.
     Failed(Error),
+}
+
+/// W* and b* of a block in raw units: ŷ = Wᵀ·x + b.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MapDump {
+    /// Block index.
+    pub block: usize,
+    /// Row-major d_in × d_out.
+    pub weight: Vec<f64>,
+    /// d_out.
+    pub bias: Vec<f64>,
 }
 
 /// What is only known at the end.

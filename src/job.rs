@@ -25,6 +25,9 @@ pub struct Job {
     pub blocks: Option<Blocks>,
     /// Where to compute.
     pub backend: BackendChoice,
+    /// Whether to send every block's map along with its numbers.
+    #[serde(default)]
+    pub dump_maps: bool,
 }
 
 impl Job {
@@ -37,6 +40,7 @@ impl Job {
             measures: BTreeSet::from([Measure::Fit]),
             blocks: None,
             backend: BackendChoice::Auto,
+            dump_maps: false,
         }
     }
 

@@ -1,3 +1,11 @@
-//! Starts the program.
+//! The command line `straightedge`: the page's engine without the page.
+//!
+//! Exit status: 0 done, 1 `compare` found differences, 2 bad input (one line on standard error), 130 interrupted.
 
-fn main() {}
+mod cli;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main()
+}

@@ -115,6 +115,9 @@ pub struct ModelInfo {
     pub hidden_act: Option<String>,
     /// Weights and biases of one feed-forward network.
     pub ffn_parameters: Option<usize>,
+    /// Rank of the inputs that the norm before them implies: d − 1 under LayerNorm, d under RMSNorm.
+    #[serde(default)]
+    pub expected_rank: Option<usize>,
 }
 
 /// Text measured on.
@@ -279,9 +282,9 @@ pub struct Seconds {
     pub load: f64,
     /// Tokenising.
     pub tokenize: f64,
-    /// Forward passes.
+    /// Forward passes; on a GPU, where both run asynchronously, with the Gram matrices.
     pub forward: f64,
-    /// Accumulating second moments.
+    /// Accumulating second moments; 0 where it cannot be told from `forward`.
     pub gram: f64,
     /// Solving and scoring.
     pub solve: f64,

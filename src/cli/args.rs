@@ -1,0 +1,169 @@
+//! The arguments, by the names that scripts rely on.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand};
+use straightedge::error::Result;
+use straightedge::job::{BackendChoice, Blocks, GramMode, Job, Measure, Protocol};
+
+/// Measures how linear each feed-forward block of a transformer is.
+#[derive(Debug, Parser)]
+#[command(name = "straightedge", version, max_term_width = 110)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Measure a model on a text.
+    Measure(MeasureArgs),
+    /// Measure captured rows of any network: tensors x (n, d_in) and y (n, d_out).
+    Fit(FitArgs),
+    /// Print a report as a table.
+    Show {
+        /// A report.
+        report: PathBuf,
+    },
+    /// Compare two reports block by block; exit status 1 where they differ by more than the tolerance.
+    Compare {
+        /// A report.
+        a: PathBuf,
+        /// Another report.
+        b: PathBuf,
+        /// Largest difference of an R² or a cosine.
+        #[arg(long, default_value_t = 1e-5)]
+        tolerance: f64,
+    },
+    /// List the bundled models.
+    Models,
+    /// Write the model with some blocks replaced by their affine maps.
+    Export {
+        /// A model.
+        model: String,
+        /// Its report.
+        #[arg(long)]
+        report: PathBuf,
+        /// Blocks to replace, such as 1,2.
+        #[arg(long)]
+        blocks: Blocks,
+        /// Folder to write.
+        #[arg(long)]
+        out: PathBuf,
+    },
+}
+
+/// `measure MODEL`.
+#[derive(Debug, ClapArgs)]
+pub(super) struct MeasureArgs {
+    /// A folder in Hugging Face layout, or the name of a bundled model.
+    pub(super) model: String,
+    #[command(flatten)]
+    pub(super) text: TextArgs,
+    /// Tokens per window.
+    #[arg(long, default_value_t = Protocol::default().seq_len)]
+    pub(super) seq_len: usize,
+    /// Leading positions of every window to leave out of fits and scores.
+    #[arg(long, default_value_t = 0)]
+    pub(super) skip_positions: usize,
+    /// Blocks to measure, such as 0,3-5; all by default.
+    #[arg(long)]
+    pub(super) blocks: Option<Blocks>,
+    /// What to measure, a comma list: fit swap rank-swap layers probes baseline conjunction controls heal, or all.
+    #[arg(long, default_value = "fit")]
+    pub(super) measures: String,
+    /// Perplexity on another text than the held-out windows.
+    #[arg(long, conflicts_with = "eval_tokens")]
+    pub(super) eval_text: Option<PathBuf>,
+    /// The same as token ids.
+    #[arg(long)]
+    pub(super) eval_tokens: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
+}
+
+/// Where the text comes from.
+#[derive(Debug, ClapArgs)]
+#[group(multiple = false)]
+pub(super) struct TextArgs {
+    /// A UTF-8 text.
+    #[arg(long, value_name = "FILE")]
+    pub(super) text: Option<PathBuf>,
+    /// Token ids, a flat JSON array.
+    #[arg(long, value_name = "IDS.json")]
+    pub(super) tokens: Option<PathBuf>,
+    /// A bundled text.
+    #[arg(long, value_name = "NAME")]
+    pub(super) corpus: Option<String>,
+}
+
+/// `fit ROWS.safetensors`.
+#[derive(Debug, ClapArgs)]
+pub(super) struct FitArgs {
+    /// A safetensors file with tensors x (n, d_in) and y (n, d_out).
+    pub(super) rows_file: PathBuf,
+    /// Rows per window; windows are never split between folds.
+    #[arg(long, default_value_t = 32)]
+    pub(super) window: usize,
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
+}
+
+/// Options of every measurement.
+#[derive(Debug, ClapArgs)]
+pub(super) struct CommonArgs {
+    /// Rows to use.
+    #[arg(long, default_value_t = Protocol::default().rows)]
+    pub(super) rows: usize,
+    /// Contiguous folds; the last one is held out.
+    #[arg(long, default_value_t = Protocol::default().folds)]
+    pub(super) folds: usize,
+    /// Seed of everything random.
+    #[arg(long, default_value_t = 0)]
+    pub(super) seed: u64,
+    /// Where to compute: auto, gpu or cpu.
+    #[arg(long, default_value = "auto")]
+    pub(super) backend: BackendChoice,
+    /// How a GPU accumulates Gram matrices: exact or fast.
+    #[arg(long, default_value = "exact")]
+    pub(super) gram: GramMode,
+    /// Write the report to a file; - for standard output. A table is printed otherwise.
+    #[arg(long, value_name = "REPORT.json")]
+    pub(super) out: Option<PathBuf>,
+    /// Write W (d_in, d_out) and b of every measured block as safetensors.
+    #[arg(long, value_name = "FILE")]
+    pub(super) dump_maps: Option<PathBuf>,
+}
+
+impl MeasureArgs {
+    /// The job that these arguments ask for.
+    pub(super) fn job(&self, model: String, corpus: String) -> Result<Job> {
+        Ok(Job {
+            protocol: self.common.protocol(self.seq_len, self.skip_positions),
+            measures: Measure::parse_list(&self.measures)?,
+            blocks: self.blocks.clone(),
+            backend: self.common.backend,
+            dump_maps: self.common.dump_maps.is_some(),
+            ..Job::new(model, corpus)
+        })
+    }
+}
+
+impl FitArgs {
+    /// The job that these arguments ask for.
+    pub(super) fn job(&self, name: String) -> Job {
+        Job {
+            protocol: self.common.protocol(self.window, 0),
+            backend: self.common.backend,
+            dump_maps: self.common.dump_maps.is_some(),
+            ..Job::new(name.clone(), name)
+        }
+    }
+}
+
+impl CommonArgs {
+    fn protocol(&self, seq_len: usize, skip_positions: usize) -> Protocol {
+        Protocol { rows: self.rows, seq_len, folds: self.folds, skip_positions, gram: self.gram, seed: self.seed }
+    }
+}

@@ -1,0 +1,98 @@
+//! `measure` and `fit`: from arguments to a report on disk.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use straightedge::corpus::parse_token_ids;
+use straightedge::error::{Error, Result};
+use straightedge::run::{self, Events, Text};
+use straightedge::weights::{Files, FolderFiles};
+
+use super::args::{CommonArgs, FitArgs, MeasureArgs};
+use super::drive::{Driven, drive};
+use super::{Status, bundled, complain, inputs, maps, output, table};
+
+/// `measure MODEL`.
+pub(super) fn measure(args: &MeasureArgs) -> Result<Status> {
+    if args.eval_text.is_some() || args.eval_tokens.is_some() {
+        return Err(Error::NotAvailable { measure: "swap (--eval-text, --eval-tokens)".into() });
+    }
+    let (model, files) = model_files(&args.model)?;
+    let (corpus, text) = text(args)?;
+    let job = args.job(model, corpus)?;
+    job.check()?;
+    finish(&args.common, || run::measure(job, files, text))
+}
+
+/// `fit ROWS.safetensors`.
+pub(super) fn fit(args: &FitArgs) -> Result<Status> {
+    let name = inputs::name(&args.rows_file);
+    let folder = args.rows_file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let file = args.rows_file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let files: Rc<dyn Files> = Rc::new(FolderFiles::new(folder));
+    let job = args.job(name);
+    job.check()?;
+    finish(&args.common, || run::fit(job, files, file))
+}
+
+fn model_files(model: &str) -> Result<(String, Rc<dyn Files>)> {
+    let folder = PathBuf::from(model);
+    if folder.is_dir() {
+        return Ok((inputs::name(&folder), Rc::new(FolderFiles::new(folder))));
+    }
+    match bundled::find(model) {
+        Some(bundled) => Ok((model.to_owned(), Rc::new(bundled.files()))),
+        None => Err(Error::UnknownModel { name: model.to_owned(), known: bundled::names() }),
+    }
+}
+
+/// The text asked for; a bundled model's own where none is.
+fn text(args: &MeasureArgs) -> Result<(String, Text)> {
+    if let Some(path) = &args.text.text {
+        return Ok((inputs::name(path), Text::Plain(inputs::bytes(path)?)));
+    }
+    if let Some(path) = &args.text.tokens {
+        let name = inputs::name(path);
+        let ids = parse_token_ids(&name, &inputs::bytes(path)?)?;
+        return Ok((name, Text::Tokens(ids)));
+    }
+    let name = args.text.corpus.as_deref().unwrap_or(&args.model);
+    match (bundled::find(name), &args.text.corpus) {
+        (Some(bundled), _) => Ok((format!("{name} text"), Text::Plain(bundled.text().to_vec()))),
+        (None, Some(name)) => Err(Error::InvalidSetting {
+            field: "--corpus".into(),
+            value: name.clone(),
+            hint: format!("bundled texts are those of {}", bundled::names()),
+        }),
+        (None, None) => Err(Error::InvalidSetting {
+            field: "text".into(),
+            value: "none".into(),
+            hint: "give --text FILE, --tokens IDS.json or --corpus NAME".into(),
+        }),
+    }
+}
+
+/// Runs a measurement and writes what it came to, complete or not.
+fn finish(args: &CommonArgs, start: impl FnOnce() -> Events) -> Result<Status> {
+    for path in args.out.iter().chain(&args.dump_maps) {
+        output::check_writable(path)?;
+    }
+    let Driven { report, maps: dumped, failure } = drive(start());
+    if let Some(report) = &report {
+        match &args.out {
+            Some(path) => output::write(path, report.to_json().as_bytes())?,
+            None if !report.blocks.is_empty() => output::print(&table::table(report))?,
+            None => {}
+        }
+    }
+    if let Some(path) = args.dump_maps.as_ref().filter(|_| !dumped.is_empty()) {
+        output::write(path, &maps::safetensors(&dumped)?)?;
+    }
+    Ok(match failure {
+        None => Status::Done,
+        Some(error) => {
+            complain(&error);
+            if error == Error::Cancelled { Status::Interrupted } else { Status::BadInput }
+        }
+    })
+}

@@ -1,0 +1,81 @@
+//! Commands of the native program, one file each.
+
+mod args;
+mod bundled;
+mod compare;
+mod drive;
+mod inputs;
+mod maps;
+mod measure;
+mod output;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use straightedge::error::{Error, Result};
+
+use args::{Args, Command};
+
+/// What a command came to, as an exit status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    Done = 0,
+    Different = 1,
+    BadInput = 2,
+    Interrupted = 130,
+}
+
+/// Parses the arguments, runs the command and says in one line what went wrong.
+pub(crate) fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return usage(&error),
+    };
+    let status = run(args.command).unwrap_or_else(|error| {
+        complain(&error);
+        Status::BadInput
+    });
+    ExitCode::from(status as u8)
+}
+
+fn run(command: Command) -> Result<Status> {
+    match command {
+        Command::Measure(args) => measure::measure(&args),
+        Command::Fit(args) => measure::fit(&args),
+        Command::Show { report } => {
+            output::print(&table::table(&inputs::report(&report)?))?;
+            Ok(Status::Done)
+        }
+        Command::Compare { a, b, tolerance } => compare::compare(&inputs::report(&a)?, &inputs::report(&b)?, tolerance),
+        Command::Models => {
+            output::print(&bundled::list())?;
+            Ok(Status::Done)
+        }
+        Command::Export { .. } => Err(Error::NotAvailable { measure: "export".into() }),
+    }
+}
+
+/// One line on standard error: `straightedge: WHAT: WHY; WHAT TO DO`.
+fn complain(error: &Error) {
+    eprintln!("straightedge: {error}");
+}
+
+/// Help and version as clap writes them; anything else as one line.
+fn usage(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    let text = error.to_string();
+    let why = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+    let why = if why.ends_with(':') {
+        // What is missing follows on the next lines.
+        let missing: Vec<_> = text.lines().skip(1).take_while(|line| !line.is_empty()).map(str::trim).collect();
+        format!("{why} {}", missing.join(", "))
+    } else {
+        why.to_owned()
+    };
+    eprintln!("straightedge: arguments: {why}; see straightedge --help");
+    ExitCode::from(Status::BadInput as u8)
+}

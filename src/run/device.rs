@@ -1,0 +1,37 @@
+//! The choice of device: a hardware GPU where there is one, else the CPU, and said so.
+
+use crate::error::{Error, Result};
+use crate::event::Stage;
+use crate::gpu::GpuBackend;
+use crate::job::BackendChoice;
+
+use super::events::Emitter;
+
+/// Runs `$body` with `$backend` bound to the backend that the choice leads to: the one place that knows both.
+macro_rules! on_device {
+    ($choice:expr, $out:expr, $backend:ident => $body:expr) => {
+        match $crate::run::device::gpu($choice, $out).await? {
+            Some($backend) => $body,
+            None => {
+                let $backend = $crate::cpu::CpuBackend::new();
+                $body
+            }
+        }
+    };
+}
+pub(super) use on_device;
+
+/// The GPU, or `None` for the CPU. `auto` prefers the CPU to a software adapter, which is slower.
+pub(super) async fn gpu(choice: BackendChoice, out: &Emitter) -> Result<Option<GpuBackend>> {
+    if choice == BackendChoice::Cpu {
+        return Ok(None);
+    }
+    out.stage(Stage::Device, 0);
+    match GpuBackend::new(choice).await {
+        Err(Error::NoAdapter { why }) if choice == BackendChoice::Auto => {
+            out.warn("no_adapter", None, format!("no hardware GPU ({why}); measured on the CPU"));
+            Ok(None)
+        }
+        found => found.map(Some),
+    }
+}

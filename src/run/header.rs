@@ -1,0 +1,73 @@
+//! What is known before the first row: the text as windows, and the model and corpus for the report.
+
+use crate::corpus::{TokenWindows, Tokenizer, check_ids};
+use crate::digest::sha256;
+use crate::error::Result;
+use crate::job::Job;
+use crate::model::{Architecture, ModelConfig};
+use crate::report::{CorpusInfo, ModelInfo};
+use crate::weights::{Files, RowsFile, Weights, read_whole};
+
+use super::Text;
+use super::events::Meter;
+
+/// The text as the windows that the protocol asks for.
+pub(super) async fn read_text(
+    files: &dyn Files,
+    job: &Job,
+    config: &ModelConfig,
+    text: &Text,
+    meter: &Meter,
+) -> Result<(CorpusInfo, TokenWindows)> {
+    let (ids, hash) = match text {
+        Text::Tokens(ids) => (ids.clone(), sha256(&ids.iter().flat_map(|id| id.to_le_bytes()).collect::<Vec<u8>>())),
+        Text::Plain(bytes) => {
+            let json = read_whole(files, "tokenizer.json", "put the model's tokenizer.json beside config.json").await?;
+            let tokenizer = Tokenizer::from_json(&json)?;
+            (tokenizer.encode(&job.corpus, bytes).await?, sha256(bytes))
+        }
+    };
+    check_ids(&job.corpus, &ids, config.vocab_size)?;
+    meter.tell(ids.len() as u64, ids.len() as u64);
+    let corpus = CorpusInfo { id: job.corpus.clone(), sha256: Some(hash), tokens: ids.len() };
+    let windows = TokenWindows::new(&job.corpus, ids, &job.protocol)?;
+    Ok((corpus, windows))
+}
+
+/// A model for the report.
+pub(super) async fn model_info(job: &Job, config: &ModelConfig, weights: &Weights) -> Result<ModelInfo> {
+    Ok(ModelInfo {
+        id: job.model.clone(),
+        revision: None,
+        architecture: config.architecture.name().into(),
+        sha256: Some(weights.sha256(&|_, _| {}).await?),
+        dtype: weights.dtype().map(Into::into),
+        hidden_size: config.hidden_size,
+        intermediate_size: Some(config.intermediate_size),
+        num_hidden_layers: config.num_hidden_layers,
+        hidden_act: Some(config.hidden_act.clone()),
+        ffn_parameters: Some(config.ffn_parameters()),
+        expected_rank: expected_rank(config),
+    })
+}
+
+/// A rows file for the report.
+pub(super) async fn rows_info(job: &Job, file: &RowsFile) -> Result<ModelInfo> {
+    Ok(ModelInfo {
+        id: job.model.clone(),
+        architecture: "rows".into(),
+        sha256: Some(file.sha256(&|_, _| {}).await?),
+        dtype: file.dtype().map(Into::into),
+        hidden_size: file.d_in,
+        num_hidden_layers: 1,
+        ..ModelInfo::default()
+    })
+}
+
+/// d − 1 under LayerNorm, whose output has an exact affine dependency, d under RMSNorm (MEASURES.md section 2).
+pub(super) fn expected_rank(config: &ModelConfig) -> Option<usize> {
+    Some(match config.architecture {
+        Architecture::Gpt2 | Architecture::GptNeox | Architecture::Bert => config.hidden_size - 1,
+        Architecture::Llama | Architecture::Mistral | Architecture::Qwen2 => config.hidden_size,
+    })
+}

@@ -1,0 +1,219 @@
+//! Job in, events out: the one place that knows everyone.
+
+mod cosine;
+mod device;
+mod events;
+mod header;
+mod rows;
+
+use std::rc::Rc;
+
+use web_time::Instant;
+
+use crate::backend::Backend;
+use crate::corpus::{Folds, TokenWindows};
+use crate::error::Result;
+use crate::event::{Event, MapDump, Outcome, Stage};
+use crate::forward::Forward;
+use crate::job::Job;
+use crate::model::{self, ModelConfig};
+use crate::report::{AppInfo, BlockReport, CorpusInfo, Header, ModelInfo, ProtocolInfo, Seconds};
+use crate::solve::{self, AffineMap, TAU};
+use crate::weights::{Files, RowsFile, Weights, read_whole};
+
+pub use events::Events;
+
+use device::on_device;
+use events::Emitter;
+use rows::{FileRows, ModelRows, RowSource};
+
+/// The text of a job.
+#[derive(Clone, Debug)]
+pub enum Text {
+    /// UTF-8 bytes, to be tokenised with the model's own tokenizer.
+    Plain(Vec<u8>),
+    /// Token ids.
+    Tokens(Vec<u32>),
+}
+
+/// Measures a model on a text. The stream ends after `Finished` or `Failed`; dropping it cancels.
+pub fn measure(job: Job, files: Rc<dyn Files>, text: Text) -> Events {
+    Events::new(move |out| async move {
+        let started = Instant::now();
+        job.check()?;
+        let config = read_config(&*files, &job).await?;
+        let tokenize = out.stage(Stage::Tokenize, 0);
+        let (corpus, windows) = header::read_text(&*files, &job, &config, &text, &tokenize).await?;
+        let folds = Folds::new(&job.corpus, &windows, job.protocol.folds)?;
+        folds.check_rows(&job.corpus, &job.protocol, config.hidden_size)?;
+        let prepared = Prepared { job, files, config, corpus, windows, folds, tokenize: tokenize.seconds(), started };
+        on_device!(prepared.job.backend, &out, backend => prepared.measure(&backend, &out).await)
+    })
+}
+
+/// Measures captured rows: tensors x (n, d_in) and y (n, d_out) of `file`. `seq_len` of the protocol is the window.
+pub fn fit(job: Job, files: Rc<dyn Files>, file: String) -> Events {
+    Events::new(move |out| async move {
+        let started = Instant::now();
+        job.check()?;
+        let rows_file = RowsFile::open(files, &file).await?;
+        on_device!(job.backend, &out, backend => fit_rows(&backend, &job, &rows_file, started, &out).await)
+    })
+}
+
+/// Everything that is known before a device is chosen.
+struct Prepared {
+    job: Job,
+    files: Rc<dyn Files>,
+    config: ModelConfig,
+    corpus: CorpusInfo,
+    windows: TokenWindows,
+    folds: Folds,
+    tokenize: f64,
+    started: Instant,
+}
+
+impl Prepared {
+    async fn measure<B: Backend>(&self, backend: &B, out: &Emitter) -> Result<()> {
+        let weights = Weights::open(self.files.clone()).await?;
+        let load = out.stage(Stage::Load, weights.total_bytes());
+        let model = model::load(backend, &self.config, &weights, false, &|done, total| load.tell(done, total)).await?;
+        let info = header::model_info(&self.job, &self.config, &weights).await?;
+        let seconds = Seconds { load: load.seconds(), tokenize: self.tokenize, ..Seconds::default() };
+        out.emit(Event::Started(Box::new(self.header(backend, info)))).await;
+
+        let source = ModelRows {
+            forward: Forward::new(backend, &model, self.job.protocol.seq_len)?,
+            windows: &self.windows,
+            blocks: self.blocks()?,
+        };
+        let pass = Pass {
+            backend,
+            job: &self.job,
+            folds: &self.folds,
+            out,
+            expected_rank: header::expected_rank(&self.config),
+        };
+        pass.run(&source, seconds, self.started).await
+    }
+
+    fn blocks(&self) -> Result<Vec<usize>> {
+        let all = self.config.num_hidden_layers;
+        self.job.blocks.as_ref().map_or_else(|| Ok((0..all).collect()), |blocks| blocks.within(all))
+    }
+
+    fn header<B: Backend>(&self, backend: &B, model: ModelInfo) -> Header {
+        header(backend, &self.job, model, self.corpus.clone(), &self.folds)
+    }
+}
+
+async fn read_config(files: &dyn Files, job: &Job) -> Result<ModelConfig> {
+    let hint = "give a folder in Hugging Face layout";
+    let json = read_whole(files, "config.json", hint).await?;
+    let config = ModelConfig::from_json(&String::from_utf8_lossy(&json))?;
+    config.check_window(job.protocol.seq_len)?;
+    if let Some(blocks) = &job.blocks {
+        blocks.within(config.num_hidden_layers)?;
+    }
+    Ok(config)
+}
+
+async fn fit_rows<B: Backend>(backend: &B, job: &Job, file: &RowsFile, started: Instant, out: &Emitter) -> Result<()> {
+    let seq_len = job.protocol.seq_len;
+    let folds = Folds::of_rows(&job.corpus, file.n.min(job.protocol.rows), seq_len, job.protocol.folds)?;
+    folds.check_rows(&job.corpus, &job.protocol, file.d_in)?;
+    let load = out.stage(Stage::Load, 0);
+    let model = header::rows_info(job, file).await?;
+    let corpus = CorpusInfo { id: job.corpus.clone(), sha256: model.sha256.clone(), tokens: file.n };
+    out.emit(Event::Started(Box::new(header(backend, job, model, corpus, &folds)))).await;
+    let seconds = Seconds { load: load.seconds(), ..Seconds::default() };
+    let pass = Pass { backend, job, folds: &folds, out, expected_rank: None };
+    pass.run(&FileRows { backend, file, seq_len }, seconds, started).await
+}
+
+fn header<B: Backend>(backend: &B, job: &Job, model: ModelInfo, corpus: CorpusInfo, folds: &Folds) -> Header {
+    let heldout = folds.windows(folds.len() - 1).len();
+    Header {
+        app: AppInfo::this(),
+        model,
+        corpus,
+        protocol: ProtocolInfo::new(&job.protocol, folds.all().len(), heldout, TAU),
+        device: backend.info(),
+    }
+}
+
+/// One measurement on one device, from rows to report.
+struct Pass<'a, B> {
+    backend: &'a B,
+    job: &'a Job,
+    folds: &'a Folds,
+    out: &'a Emitter,
+    /// Rank that the norm before the feed-forward networks implies, where known.
+    expected_rank: Option<usize>,
+}
+
+impl<B: Backend> Pass<'_, B> {
+    async fn run(&self, source: &impl RowSource<B>, mut seconds: Seconds, started: Instant) -> Result<()> {
+        let protocol = &self.job.protocol;
+        let measure = self.out.stage(Stage::Measure, (self.folds.all().len() * protocol.seq_len) as u64);
+        let grams = rows::accumulate(self.backend, source, self.folds, protocol, &measure).await?;
+        seconds.forward = measure.seconds();
+
+        let solve = self.out.stage(Stage::Solve, grams.len() as u64);
+        let (mut reports, mut maps) = (Vec::new(), Vec::new());
+        for (done, (&block, gram)) in source.blocks().iter().zip(grams).enumerate() {
+            let (report, map) = self.solve(block, gram).await?;
+            self.out.send(Event::Block(Box::new(report.clone())));
+            solve.reach(done as u64 + 1).await;
+            reports.push(report);
+            maps.push(map);
+        }
+        seconds.solve = solve.seconds();
+
+        let heldout = self.folds.windows(self.folds.len() - 1).len() * protocol.seq_len;
+        let score = self.out.stage(Stage::Score, heldout as u64);
+        let cosines = cosine::mean_cosines(self.backend, source, &maps, self.folds, protocol, &score).await?;
+        for (report, cosine) in reports.into_iter().zip(cosines) {
+            let report = BlockReport { cosine: crate::report::finite(cosine), ..report };
+            self.out.send(Event::Block(Box::new(report)));
+        }
+        seconds.forward += score.seconds();
+        seconds.total = started.elapsed().as_secs_f64();
+        self.out.emit(Event::Finished(Outcome { ppl: None, seconds })).await;
+        Ok(())
+    }
+
+    /// Takes the accumulators, so that a block's device memory is free as soon as it is solved.
+    async fn solve(&self, block: usize, gram: B::Gram) -> Result<(BlockReport, AffineMap)> {
+        let folds = self.backend.moments(&gram).await?;
+        drop(gram);
+        let solve::BlockScore { report, map } = solve::score_block(block, &folds)?;
+        self.warn(&report, folds[0].d_in());
+        if self.job.dump_maps {
+            self.out.send(Event::Map(Box::new(MapDump { block, weight: map.weight.clone(), bias: map.bias() })));
+        }
+        Ok((report, map))
+    }
+
+    fn warn(&self, report: &BlockReport, d_in: usize) {
+        let block = report.block;
+        let train_rows = self.folds.train_rows(&self.job.protocol);
+        if train_rows < 2 * d_in {
+            let text = format!(
+                "block {block}: {train_rows} training rows are fewer than twice the {d_in} inputs; R² is pessimistic"
+            );
+            self.out.warn("few_rows", Some(block), text);
+        }
+        if let Some(expected) = self.expected_rank.filter(|expected| report.rank < *expected) {
+            let text = format!(
+                "block {block}: rank {} where {expected} is expected; constant or dependent inputs were cut",
+                report.rank
+            );
+            self.out.warn("clipped_rank", Some(block), text);
+        }
+        if report.r2_lin.is_none() {
+            let text = format!("block {block}: the output does not vary on the held-out rows; R² is undefined");
+            self.out.warn("no_variance", Some(block), text);
+        }
+    }
+}

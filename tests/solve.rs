@@ -1,0 +1,163 @@
+//! The solver recovers planted maps over a ladder of condition numbers, cuts null directions, and says what it cannot.
+
+mod common;
+
+use straightedge::moments::{Moments, Scale};
+use straightedge::solve::{BlockScore, score_block};
+
+const ROWS: usize = 2000;
+const FOLDS: usize = 5;
+
+/// A small linear congruential generator: the same rows on every platform.
+struct Random(u64);
+
+impl Random {
+    fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Sum of uniform numbers: mean 0, variance 1.
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+    }
+}
+
+/// Scores rows made by `row`, which returns x and y.
+fn score(d_in: usize, d_out: usize, mut row: impl FnMut(&mut Random) -> (Vec<f64>, Vec<f64>)) -> BlockScore {
+    let mut random = Random(7);
+    let rows: Vec<(Vec<f32>, Vec<f32>)> = (0..ROWS)
+        .map(|_| row(&mut random))
+        .map(|(x, y)| (x.iter().map(|&x| x as f32).collect(), y.iter().map(|&y| y as f32).collect()))
+        .collect();
+    assert!(rows.iter().all(|(x, y)| x.len() == d_in && y.len() == d_out));
+    let flat =
+        |of: fn(&(Vec<f32>, Vec<f32>)) -> &Vec<f32>| rows.iter().flat_map(|row| of(row).clone()).collect::<Vec<f32>>();
+    let scale_x = Scale::from_rows(&flat(|row| &row.0), d_in);
+    let scale_y = Scale::from_rows(&flat(|row| &row.1), d_out);
+    let folds: Vec<Moments> = (0..FOLDS)
+        .map(|fold| {
+            let mut moments = Moments::empty(&scale_x, &scale_y, fold + 1 == FOLDS);
+            rows[fold * ROWS / FOLDS..(fold + 1) * ROWS / FOLDS].iter().for_each(|(x, y)| moments.add_row(x, y));
+            moments
+        })
+        .collect();
+    score_block(0, &folds).expect("a solution")
+}
+
+fn dense_map(d_in: usize, d_out: usize) -> Vec<Vec<f64>> {
+    let mut random = Random(3);
+    (0..d_in).map(|_| (0..d_out).map(|_| random.normal()).collect()).collect()
+}
+
+fn apply(weight: &[Vec<f64>], x: &[f64]) -> Vec<f64> {
+    (0..weight[0].len()).map(|j| x.iter().zip(weight).map(|(x, row)| x * row[j]).sum::<f64>() + j as f64).collect()
+}
+
+#[test]
+fn planted_maps_are_recovered_over_a_ladder_of_condition_numbers() {
+    let (d, weight) = (12, dense_map(12, 5));
+    for exponent in 0..8 {
+        let smallest = 10f64.powi(-exponent).sqrt();
+        let found = score(d, 5, |random| {
+            // Feature 1 is feature 0 but for a share of `smallest`; columns differ in mean and scale by decades.
+            let mut x: Vec<f64> = (0..d).map(|_| random.normal()).collect();
+            x[1] = x[0] + smallest * x[1];
+            x.iter_mut().enumerate().for_each(|(j, x)| *x = (*x + 10.0 * j as f64) * 10f64.powi(j as i32 % 4 - 2));
+            let x: Vec<f64> = x.iter().map(|&x| f64::from(x as f32)).collect();
+            let y = apply(&weight, &x);
+            (x, y)
+        });
+        let condition = found.report.scaled_condition.expect("a condition");
+        assert!(condition > 0.3 * 10f64.powi(exponent) && condition < 1e3 * 10f64.powi(exponent), "{condition:e}");
+        assert_eq!(found.report.rank, d);
+        // y is rounded to f32, so that R² can miss 1 by 2⁻⁴⁸ of its magnitude over its variance.
+        common::assert_close(&format!("condition {condition:e}: r2_lin"), found.report.r2_lin, 1.0, 1e-9);
+        for (i, row) in weight.iter().enumerate() {
+            for (j, expected) in row.iter().enumerate() {
+                let tolerance = 1e-5 * condition.sqrt() * 100.0;
+                common::assert_close("weight", Some(found.map.weight[i * 5 + j]), *expected, tolerance);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_null_direction_and_a_constant_column_are_cut() {
+    let weight = dense_map(8, 3);
+    let found = score(8, 3, |random| {
+        let mut x: Vec<f64> = (0..8).map(|_| random.normal()).collect();
+        // As after a LayerNorm: the first seven sum to zero but for rounding. The eighth is constant.
+        let mean = x[..7].iter().sum::<f64>() / 7.0;
+        x[..7].iter_mut().for_each(|x| *x -= mean);
+        x[7] = 5.0;
+        let y = apply(&weight, &x).into_iter().map(|y| y + random.normal()).collect();
+        (x, y)
+    });
+    assert_eq!(found.report.rank, 6);
+    assert!(found.report.scaled_condition.expect("a condition") < 10.0);
+    assert!(found.report.condition.expect("a condition") < 10.0);
+    assert!(found.map.weight[7 * 3..].iter().all(|&weight| weight == 0.0), "weights of a constant column");
+}
+
+#[test]
+fn the_bias_restores_the_means() {
+    let weight = dense_map(4, 2);
+    let found = score(4, 2, |random| {
+        let x: Vec<f64> = (0..4).map(|j| random.normal() + 100.0 * j as f64).collect();
+        let y = apply(&weight, &x);
+        (x, y)
+    });
+    for (j, bias) in found.map.bias().into_iter().enumerate() {
+        common::assert_close("bias", Some(bias), j as f64, 1e-3);
+    }
+}
+
+#[test]
+fn a_map_of_rank_three_has_effective_rank_three_at_most() {
+    let (into, out) = (dense_map(10, 3), dense_map(3, 6));
+    let found = score(10, 6, |random| {
+        let x: Vec<f64> = (0..10).map(|_| random.normal()).collect();
+        let y = apply(&out, &apply(&into, &x)).into_iter().map(|y| y + 0.1 * random.normal()).collect();
+        (x, y)
+    });
+    let report = found.report;
+    assert!(report.effective_rank.expect("an effective rank") <= 3, "{:?}", report.effective_rank);
+    assert_eq!(report.r2_rank.len(), 6);
+    common::assert_close("r2 of rank 3", report.r2_rank[2], report.r2_lin.expect("r2"), 1e-4);
+    common::assert_close("r2 of full rank", report.r2_rank[5], report.r2_lin.expect("r2"), 1e-12);
+    assert!(report.r2_rank[0] < report.r2_rank[1] && report.r2_rank[1] < report.r2_rank[2]);
+}
+
+#[test]
+fn noise_has_an_r2_below_zero_and_no_effective_rank() {
+    let report =
+        score(6, 4, |random| ((0..6).map(|_| random.normal()).collect(), (0..4).map(|_| random.normal()).collect()))
+            .report;
+    assert!(report.r2_lin.is_some_and(|r2| r2 < 0.0 && r2 > -0.05), "{:?}", report.r2_lin);
+    assert_eq!(report.effective_rank, None);
+}
+
+#[test]
+fn an_output_that_never_varies_has_no_r2() {
+    let report = score(3, 2, |random| ((0..3).map(|_| random.normal()).collect(), vec![0.0, 2.5])).report;
+    assert_eq!(report.r2_lin, None);
+    assert_eq!(report.r2_features, [None, None]);
+    assert_eq!(report.r2_feature_median, None);
+    assert_eq!(report.effective_rank, None);
+    // Between the two constants there is variance about one scalar mean, all of it explained.
+    common::assert_close("scalar", report.r2_lin_scalar, 1.0, 1e-12);
+}
+
+#[test]
+fn features_without_variance_are_left_out_of_the_median() {
+    let report = score(3, 3, |random| {
+        let x: Vec<f64> = (0..3).map(|_| random.normal()).collect();
+        let y = vec![x[0], 1.0, x[1] + random.normal()];
+        (x, y)
+    })
+    .report;
+    assert_eq!(report.r2_features[1], None);
+    let (first, third) = (report.r2_features[0].expect("r2"), report.r2_features[2].expect("r2"));
+    common::assert_close("median", report.r2_feature_median, f64::midpoint(first, third), 1e-12);
+}
