@@ -271,6 +271,7 @@ fn what_would_change_the_arithmetic_is_refused_by_name() {
         refuse(family, json!({"is_encoder_decoder": true}), "is_encoder_decoder");
         refuse(family, json!({"attn_logit_softcapping": 50.0}), "attn_logit_softcapping");
         refuse(family, json!({"norm_type": "rms"}), "norm_type");
+        refuse(family, json!({"use_mrope": true}), "use_mrope");
         refuse(family, json!({"residual_multiplier": 0.22}), "residual_multiplier");
         // The same fields when they change nothing.
         accept(&with(family, json!({"pruned_heads": {}, "add_cross_attention": false, "residual_multiplier": 1.0})));

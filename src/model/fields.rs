@@ -195,6 +195,7 @@ const SWITCHES: &[(&str, &str)] = &[
     ("use_alibi", VARIANT),
     ("rope_interleaved", VARIANT),
     ("rope_interleave", VARIANT),
+    ("use_mrope", VARIANT),
     ("no_rope_layers", VARIANT),
     ("attention_chunk_size", VARIANT),
     ("norm_type", VARIANT),

@@ -8,7 +8,7 @@ use crate::backend::Backend;
 use crate::error::Result;
 use crate::weights::{OnBytes, Weights};
 
-/// Loads the model that `config` describes. At most one tensor is held decoded at a time.
+/// Loads the model that `config` describes. At most one tensor is held decoded at a time, with its rearranged copy.
 ///
 /// The output head is loaded only where `need_head`; `on_bytes` hears the bytes done, of all in the files.
 ///

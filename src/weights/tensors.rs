@@ -56,7 +56,7 @@ impl Weights {
             return Self::open_shards(files).await;
         }
         let hint = format!(
-            "put it, or {INDEX} with its shards, beside config.json; other formats must be converted to safetensors"
+            "put it, or {INDEX} with its shards, beside config.json, and convert other formats to safetensors first"
         );
         Err(Error::MissingFile { file: SINGLE.into(), hint })
     }
@@ -81,7 +81,7 @@ impl Weights {
     }
 
     async fn header(&mut self, file: &str) -> Result<Header> {
-        let hint = "the model is incomplete, download this file too";
+        let hint = "the model is incomplete without it, download it too";
         let size = self.files.size(file).await?;
         let size = size.ok_or_else(|| Error::MissingFile { file: file.into(), hint: hint.into() })?;
         self.sizes.insert(file.into(), size);
