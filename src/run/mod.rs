@@ -17,7 +17,7 @@ use crate::event::{Event, MapDump, Outcome, Stage};
 use crate::forward::Forward;
 use crate::job::Job;
 use crate::model::{self, ModelConfig};
-use crate::report::{AppInfo, BlockReport, CorpusInfo, Header, ModelInfo, ProtocolInfo, Seconds};
+use crate::report::{AppInfo, BlockReport, CorpusInfo, Header, ModelInfo, ProtocolInfo, Seconds, finite};
 use crate::solve::{self, AffineMap, TAU};
 use crate::weights::{Files, RowsFile, Weights, read_whole};
 
@@ -174,7 +174,9 @@ impl<B: Backend> Pass<'_, B> {
         let score = self.out.stage(Stage::Score, heldout as u64);
         let cosines = cosine::mean_cosines(self.backend, source, &maps, self.folds, protocol, &score).await?;
         for (report, cosine) in reports.into_iter().zip(cosines) {
-            let report = BlockReport { cosine: crate::report::finite(cosine), ..report };
+            // Rows of zeros have no direction.
+            let cosine = finite(cosine).filter(|_| report.r2_lin.is_some());
+            let report = BlockReport { cosine, ..report };
             self.out.send(Event::Block(Box::new(report)));
         }
         seconds.forward += score.seconds();

@@ -1,0 +1,122 @@
+//! The invariants of README's *Architecture*, held by reading the sources.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// All Rust files below `folder`, as paths relative to the repository with their texts.
+fn sources(folder: &str) -> Vec<(String, String)> {
+    fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).expect("a folder of the repository") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                collect(&path, found);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    let mut paths = Vec::new();
+    collect(&root().join(folder), &mut paths);
+    assert!(!paths.is_empty(), "{folder} has no sources");
+    let relative =
+        |path: &Path| path.strip_prefix(root()).expect("below the root").to_string_lossy().replace('\\', "/");
+    paths.iter().map(|path| (relative(path), fs::read_to_string(path).expect("UTF-8"))).collect()
+}
+
+/// Code without comments, so that prose may speak of what code may not.
+fn code(text: &str) -> String {
+    text.lines().filter(|line| !line.trim_start().starts_with("//")).map(|line| format!("{line}\n")).collect()
+}
+
+/// Whether `code` names the crate or module `name` as the head of a path.
+fn names(code: &str, name: &str) -> bool {
+    let separate = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '_' && c != ':');
+    code.match_indices(&format!("{name}::")).any(|(at, _)| separate(code[..at].chars().next_back()))
+}
+
+#[test]
+fn third_party_crates_stay_in_their_modules() {
+    let homes: [(&str, &[&str]); 8] = [
+        ("wgpu", &["src/gpu/"]),
+        ("candle_core", &["src/cpu.rs"]),
+        ("tokenizers", &["src/corpus/tokens.rs"]),
+        ("faer", &["src/solve/"]),
+        ("safetensors", &["src/weights/", "src/cli/maps.rs"]),
+        ("sha2", &["src/digest.rs"]),
+        ("clap", &["src/cli/"]),
+        ("ctrlc", &["src/cli/"]),
+    ];
+    let sources = sources("src");
+    for (name, homes) in homes {
+        let users: Vec<_> = sources.iter().filter(|(_, text)| names(&code(text), name)).map(|(path, _)| path).collect();
+        assert!(!users.is_empty(), "{name} is used nowhere: is this test looking at the right thing?");
+        for path in users {
+            assert!(homes.iter().any(|home| path.starts_with(home)), "{path} names {name}, which stays in {homes:?}");
+        }
+    }
+}
+
+#[test]
+fn modules_do_not_know_what_is_above_them() {
+    let ignorant: [(&str, &[&str]); 5] = [
+        ("src/gpu/", &["model", "forward", "run", "corpus", "weights"]),
+        ("src/solve/", &["gpu", "cpu", "backend", "model", "forward", "run"]),
+        ("src/model/", &["gpu", "cpu", "forward", "run", "solve"]),
+        ("src/forward.rs", &["gpu", "cpu", "run", "solve"]),
+        ("src/moments.rs", &["gpu", "cpu", "backend", "model", "solve"]),
+    ];
+    let sources = sources("src");
+    for (home, unknown) in ignorant {
+        let files: Vec<_> = sources.iter().filter(|(path, _)| path.starts_with(home)).collect();
+        assert!(!files.is_empty(), "{home} is empty");
+        for (path, text) in files {
+            for module in unknown {
+                assert!(!code(text).contains(&format!("crate::{module}")), "{path} has heard of {module}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_page_knows_only_plain_data_of_the_engine() {
+    let plain = ["job", "event", "report", "error"];
+    for (path, text) in sources("web/src") {
+        if path.starts_with("web/src/worker") || path.starts_with("web/src/link") {
+            continue;
+        }
+        for (at, _) in code(&text).match_indices("straightedge::") {
+            let text = &code(&text)[at + "straightedge::".len()..];
+            assert!(plain.iter().any(|module| text.starts_with(module)), "{path}: straightedge::{:.30}", text);
+        }
+    }
+}
+
+#[test]
+fn the_page_builds_without_the_engine() {
+    let tree = Command::new(env!("CARGO"))
+        .args(["tree", "--offline", "--package", "straightedge-web", "--edges", "normal", "--prefix", "none"])
+        .current_dir(root())
+        .output()
+        .expect("cargo runs");
+    let tree = String::from_utf8_lossy(&tree.stdout).into_owned();
+    assert!(tree.contains("leptos "), "not the page's tree:\n{tree}");
+    for name in ["wgpu", "candle-core", "tokenizers", "faer"] {
+        assert!(!tree.lines().any(|line| line.starts_with(&format!("{name} "))), "the page depends on {name}");
+    }
+}
+
+#[test]
+fn every_file_says_what_it_is_for_and_stays_short() {
+    for folder in ["src", "web/src", "xtask/src", "tests"] {
+        for (path, text) in sources(folder) {
+            assert!(text.starts_with("//!"), "{path} does not open with //!");
+            let lines = text.lines().count();
+            assert!(lines <= 500, "{path} has {lines} lines");
+        }
+    }
+}

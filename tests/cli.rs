@@ -1,0 +1,164 @@
+//! The command line as scripts see it: exit statuses, one-line errors, partial results.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use safetensors::SafeTensors;
+use straightedge::report::Report;
+
+fn straightedge(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_straightedge")).args(args).output().expect("the program runs")
+}
+
+/// A fresh folder of one test.
+fn folder(test: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a temporary folder");
+    folder
+}
+
+fn text(path: &std::path::Path) -> String {
+    path.display().to_string()
+}
+
+/// Exit status 2 and one line `straightedge: WHAT: WHY; WHAT TO DO` that holds every word.
+fn assert_complains(args: &[&str], words: &[&str]) {
+    let output = straightedge(args);
+    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+    // Drivers may have something to say as well, for instance of a missing desktop.
+    let own = complaint.lines().filter(|line| line.starts_with("straightedge: "));
+    let lines: Vec<&str> = own.filter(|line| !line.starts_with("straightedge: warning:")).collect();
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {complaint}");
+    let [line] = lines[..] else { panic!("{args:?} says more than one line: {complaint}") };
+    assert!(!complaint.contains("panicked"), "{complaint}");
+    assert!(line["straightedge: ".len()..].contains(": ") && line.contains("; "), "{line}");
+    for word in words {
+        assert!(line.contains(word), "{args:?}: {line} lacks {word}");
+    }
+}
+
+#[test]
+fn bad_input_is_one_sentence_and_status_2() {
+    let folder = folder("bad-input");
+    let file = |name: &str, bytes: &[u8]| {
+        fs::write(folder.join(name), bytes).expect("a file");
+        text(&folder.join(name))
+    };
+    let (empty, short) = (file("empty.txt", b""), file("short.txt", b"AAAA"));
+    let (binary, ids) = (file("binary.txt", b"A\xff\xfe"), file("ids.json", b"[1, 2, 99999]"));
+    let (nested, report) = (file("nested.json", b"[[1]]"), file("report.json", b"{\"schema\": 7}"));
+    let absent = text(&folder.join("absent"));
+
+    assert_complains(&[], &["arguments"]);
+    assert_complains(&["measure"], &["arguments", "MODEL"]);
+    assert_complains(&["measure", "calibration", "--no-such"], &["arguments", "--no-such"]);
+    assert_complains(&["measure", "calibration", "--rows", "many"], &["arguments", "--rows"]);
+    assert_complains(&["measure", "no-such-model"], &["no-such-model", "calibration"]);
+    assert_complains(&["measure", "calibration", "--measures", "fit,nonsense"], &["nonsense", "--measures"]);
+    assert_complains(&["measure", "calibration", "--measures", "heal"], &["heal", "not available yet"]);
+    assert_complains(&["measure", "calibration", "--text", &absent], &["absent", "cannot be read"]);
+    assert_complains(&["measure", "calibration", "--text", &empty], &["empty.txt", "empty"]);
+    assert_complains(&["measure", "calibration", "--text", &short], &["short.txt", "windows"]);
+    assert_complains(&["measure", "calibration", "--text", &binary], &["binary.txt", "byte 1"]);
+    assert_complains(&["measure", "calibration", "--tokens", &ids], &["ids.json", "99999"]);
+    assert_complains(&["measure", "calibration", "--tokens", &nested], &["nested.json", "malformed"]);
+    assert_complains(&["measure", "calibration", "--corpus", "nowhere"], &["--corpus", "nowhere"]);
+    assert_complains(&["measure", "calibration", "--blocks", "9"], &["--blocks", "9"]);
+    assert_complains(&["measure", "calibration", "--blocks", "3-1"], &["--blocks"]);
+    assert_complains(&["measure", "calibration", "--folds", "1"], &["--folds"]);
+    assert_complains(&["measure", "calibration", "--skip-positions", "128"], &["--skip-positions"]);
+    assert_complains(&["measure", "calibration", "--rows", "640", "--seq-len", "4", "--folds", "161"], &["--rows", "161"]);
+    assert_complains(&["measure", "calibration", "--rows", "48", "--seq-len", "8"], &["training rows"]);
+    assert_complains(
+        &["measure", "calibration", "--out", &text(&folder.join("no/such/report.json"))],
+        &["report.json"],
+    );
+    assert_complains(&["measure", &text(&folder), "--text", &short], &["config.json", "not found"]);
+    assert_complains(&["fit", &absent], &["absent"]);
+    assert_complains(&["fit", &binary], &["binary.txt", "safetensors"]);
+    assert_complains(&["show", &absent], &["absent"]);
+    assert_complains(&["show", &report], &["report.json", "schema"]);
+    assert_complains(&["compare", &report, &report], &["report.json"]);
+}
+
+#[test]
+fn a_report_shows_compares_and_carries_its_maps() {
+    let folder = folder("report");
+    let (path, maps) = (text(&folder.join("report.json")), text(&folder.join("maps.safetensors")));
+    let args =
+        ["measure", "calibration", "--backend", "cpu", "--blocks", "0,4-5", "--out", &path, "--dump-maps", &maps];
+    assert_eq!(straightedge(&args).status.code(), Some(0));
+
+    let json = fs::read_to_string(&path).expect("a report");
+    let report = Report::from_json("report", &json).expect("a report");
+    assert_eq!(report.blocks.iter().map(|block| block.block).collect::<Vec<_>>(), [0, 4, 5]);
+    assert!(!report.partial);
+    let shown = straightedge(&["show", &path]);
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.contains("1.000000") && shown.contains("calibration"), "{shown}");
+
+    let mut other = report.clone();
+    other.blocks[1].r2_lin = other.blocks[1].r2_lin.map(|r2| r2 + 1e-4);
+    let changed = text(&folder.join("changed.json"));
+    fs::write(&changed, other.to_json()).expect("a report");
+    assert_eq!(straightedge(&["compare", &path, &path]).status.code(), Some(0));
+    assert_eq!(straightedge(&["compare", &path, &changed]).status.code(), Some(1));
+    assert_eq!(straightedge(&["compare", &path, &changed, "--tolerance", "1e-3"]).status.code(), Some(0));
+    other.blocks.pop();
+    fs::write(&changed, other.to_json()).expect("a report");
+    assert_eq!(straightedge(&["compare", &path, &changed, "--tolerance", "1"]).status.code(), Some(1));
+
+    let bytes = fs::read(&maps).expect("maps");
+    let maps = SafeTensors::deserialize(&bytes).expect("maps");
+    let d = report.model.hidden_size;
+    assert_eq!(maps.tensor("blocks.5.weight").expect("a weight").shape(), [d, d]);
+    assert_eq!(maps.tensor("blocks.5.bias").expect("a bias").shape(), [d]);
+    assert!(maps.tensor("blocks.1.weight").is_err());
+}
+
+#[test]
+fn calibration_measures_what_it_was_made_to_be_on_both_backends() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let expected = fs::read_to_string(root.join("web/models/calibration/expected.json")).expect("expected values");
+    let expected: serde_json::Value = serde_json::from_str(&expected).expect("expected values");
+    let gpu = std::env::var("REQUIRE_GPU").as_deref() == Ok("1");
+    for backend in if gpu { &["cpu", "gpu"][..] } else { &["cpu"] } {
+        let output = straightedge(&["measure", "calibration", "--backend", backend, "--out", "-"]);
+        let report = Report::from_json("report", &String::from_utf8_lossy(&output.stdout)).expect("a report");
+        let values = expected["r2_lin"].as_array().expect("a list");
+        assert_eq!(report.blocks.len(), values.len());
+        for (block, expected) in report.blocks.iter().zip(values) {
+            let close = match (block.r2_lin, expected.as_f64()) {
+                (Some(found), Some(expected)) => (found - expected).abs() <= 1e-6,
+                (None, None) => true,
+                _ => false,
+            };
+            assert!(close, "{backend}, block {}: {:?} where {expected} is expected", block.block, block.r2_lin);
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_keeps_what_is_known_and_ends_with_130() {
+    let folder = folder("interrupt");
+    let (ids, path) = (folder.join("ids.json"), folder.join("report.json"));
+    // Far more rows than are measured before the signal.
+    let many: Vec<String> = (0..4_000_000).map(|i| (i % 60).to_string()).collect();
+    fs::write(&ids, format!("[{}]", many.join(","))).expect("ids");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_straightedge"))
+        .args(["measure", "calibration", "--backend", "cpu", "--rows", "4000000"])
+        .args(["--tokens".as_ref(), ids.as_os_str(), "--out".as_ref(), path.as_os_str()])
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program runs");
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let signalled = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+    assert!(signalled.success());
+    assert_eq!(child.wait().expect("the program ends").code(), Some(130));
+    let report = Report::from_json("report", &fs::read_to_string(&path).expect("a report")).expect("a report");
+    assert!(report.partial);
+    assert_eq!(report.protocol.rows, 4_000_000 / 128 * 128);
+}
