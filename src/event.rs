@@ -86,6 +86,8 @@ pub enum Stage {
     Device,
     /// Reading and uploading weights.
     Load,
+    /// Hashing the weight files for the report.
+    Hash,
     /// Tokenising the text.
     Tokenize,
     /// Forward passes with accumulation of second moments.
@@ -101,7 +103,7 @@ impl Stage {
     pub fn unit(self) -> &'static str {
         match self {
             Self::Device => "kernels",
-            Self::Load => "bytes",
+            Self::Load | Self::Hash => "bytes",
             Self::Tokenize => "tokens",
             Self::Measure | Self::Score => "rows",
             Self::Solve => "blocks",
@@ -113,6 +115,7 @@ impl Stage {
         match self {
             Self::Device => "Preparing the device",
             Self::Load => "Loading weights",
+            Self::Hash => "Hashing weights",
             Self::Tokenize => "Tokenising",
             Self::Measure => "Measuring rows",
             Self::Solve => "Solving blocks",

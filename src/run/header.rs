@@ -35,12 +35,17 @@ pub(super) async fn read_text(
 }
 
 /// A model for the report.
-pub(super) async fn model_info(job: &Job, config: &ModelConfig, weights: &Weights) -> Result<ModelInfo> {
+pub(super) async fn model_info(
+    job: &Job,
+    config: &ModelConfig,
+    weights: &Weights,
+    meter: &Meter,
+) -> Result<ModelInfo> {
     Ok(ModelInfo {
         id: job.model.clone(),
         revision: None,
         architecture: config.architecture.name().into(),
-        sha256: Some(weights.sha256(&|_, _| {}).await?),
+        sha256: Some(weights.sha256(&|done, total| meter.tell(done, total)).await?),
         dtype: weights.dtype().map(Into::into),
         hidden_size: config.hidden_size,
         intermediate_size: Some(config.intermediate_size),
@@ -52,11 +57,11 @@ pub(super) async fn model_info(job: &Job, config: &ModelConfig, weights: &Weight
 }
 
 /// A rows file for the report.
-pub(super) async fn rows_info(job: &Job, file: &RowsFile) -> Result<ModelInfo> {
+pub(super) async fn rows_info(job: &Job, file: &RowsFile, meter: &Meter) -> Result<ModelInfo> {
     Ok(ModelInfo {
         id: job.model.clone(),
         architecture: "rows".into(),
-        sha256: Some(file.sha256(&|_, _| {}).await?),
+        sha256: Some(file.sha256(&|done, total| meter.tell(done, total)).await?),
         dtype: file.dtype().map(Into::into),
         hidden_size: file.d_in,
         num_hidden_layers: 1,

@@ -78,7 +78,7 @@ impl Prepared {
         let weights = Weights::open(self.files.clone()).await?;
         let load = out.stage(Stage::Load, weights.total_bytes());
         let model = model::load(backend, &self.config, &weights, false, &|done, total| load.tell(done, total)).await?;
-        let info = header::model_info(&self.job, &self.config, &weights).await?;
+        let info = header::model_info(&self.job, &self.config, &weights, &out.stage(Stage::Hash, 0)).await?;
         let seconds = Seconds { load: load.seconds(), tokenize: self.tokenize, ..Seconds::default() };
         out.emit(Event::Started(Box::new(self.header(backend, info)))).await;
 
@@ -122,8 +122,8 @@ async fn fit_rows<B: Backend>(backend: &B, job: &Job, file: &RowsFile, started: 
     let seq_len = job.protocol.seq_len;
     let folds = Folds::of_rows(&job.corpus, file.n.min(job.protocol.rows), seq_len, job.protocol.folds)?;
     folds.check_rows(&job.corpus, &job.protocol, file.d_in)?;
-    let load = out.stage(Stage::Load, 0);
-    let model = header::rows_info(job, file).await?;
+    let load = out.stage(Stage::Hash, 0);
+    let model = header::rows_info(job, file, &load).await?;
     let corpus = CorpusInfo { id: job.corpus.clone(), sha256: model.sha256.clone(), tokens: file.n };
     out.emit(Event::Started(Box::new(header(backend, job, model, corpus, &folds)))).await;
     let seconds = Seconds { load: load.seconds(), ..Seconds::default() };
