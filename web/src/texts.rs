@@ -120,7 +120,6 @@ catalogue! {
     differs: "differs",
 
     warnings: "To know beside the numbers",
-    warning_block: "Block {block}: ",
 }
 
 /// A text with its gaps filled.

@@ -37,8 +37,11 @@ pub fn status(run: &Run) -> String {
     }
 }
 
-/// Amount, rate and time left of the present stage.
+/// Amount, rate and time left of the present stage; nothing while its extent is unknown.
 pub fn progress(progress: &Progress) -> String {
+    if progress.total == 0 {
+        return String::new();
+    }
     let left = progress.seconds_left().filter(|_| progress.done < progress.total);
     let left = left.map(|seconds| fill(t().time_left, &[("time", &duration(seconds))]));
     [Some(amount(progress)), rate(progress), left].into_iter().flatten().collect::<Vec<_>>().join(" · ")
@@ -115,6 +118,7 @@ mod tests {
     fn progress_tells_amount_rate_and_time_left() {
         let Event::Progress(measuring) = recording()[2].clone() else { panic!("the recording has changed") };
         assert_eq!(progress(&measuring), "7488 of 14\u{202f}976 rows · 1872 rows/s · 4.0 s left");
+        assert_eq!(progress(&Progress { done: 0, total: 0, ..measuring }), "");
     }
 
     #[test]

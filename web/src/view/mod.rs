@@ -18,7 +18,7 @@
 //! | `error` | the one sentence of what went wrong, if anything did |
 //! | `chart` | the chart, focusable; `readout` is the line with the exact values of the block singled out |
 //! | `table` | the table; `row-N` is the row of block N; a cell's `data-column` is the report's field name |
-//! | `warnings` | the list of warnings |
+//! | `warnings` | the list of warnings, a fold that is open while they are few |
 //! | `download` | downloads the report |
 //! | `drop` | shown while files hover over the page |
 

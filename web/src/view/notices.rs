@@ -2,9 +2,12 @@
 
 use leptos::prelude::*;
 use straightedge_web::run::Phase;
-use straightedge_web::texts::{fill, t};
+use straightedge_web::texts::t;
 
 use crate::session::Session;
+
+/// More warnings than this are folded away.
+const MANY: usize = 3;
 
 /// The sentence of a failure, in place; results so far stay below it.
 #[component]
@@ -20,31 +23,33 @@ pub(crate) fn Failure(session: Session) -> impl IntoView {
     });
     view! {
         <div role="alert">
-            {move || error.get().map(|text| {
-                let (what, rest) = text.split_once(": ").unwrap_or(("", &text));
-                view! { <p class="error" data-testid="error"><strong>{what.to_string()}": "</strong>{rest.to_string()}</p> }
-            })}
+            {move || error.get().map(|text| view! { <p class="error" data-testid="error">{stressed(&text)}</p> })}
         </div>
     }
 }
 
-/// The warnings of the report.
+/// The warnings of the report, folded away when there are many.
 #[component]
 pub(crate) fn Warnings(session: Session) -> impl IntoView {
     let warnings = Memo::new(move |_| session.run.with(|run| run.warnings().to_vec()));
+    let count = Memo::new(move |_| warnings.with(Vec::len));
     let items = move || {
-        let lines = warnings.get().into_iter().map(|warning| {
-            let block = warning.block.map(|block| fill(t().warning_block, &[("block", &block.to_string())]));
-            view! { <li><strong>{block}</strong>{warning.text}</li> }
-        });
+        let lines = warnings.get().into_iter().map(|warning| view! { <li>{stressed(&warning.text)}</li> });
         lines.collect_view()
     };
     view! {
-        <Show when=move || warnings.with(|warnings| !warnings.is_empty())>
-            <section class="warnings" data-testid="warnings">
-                <h2>{t().warnings}</h2>
+        <Show when=move || count.get() != 0>
+            <details class="warnings" data-testid="warnings" open=move || count.get() <= MANY>
+                <summary><h2>{t().warnings}" ("{count}")"</h2></summary>
                 <ul>{items}</ul>
-            </section>
+            </details>
         </Show>
     }
+}
+
+/// A sentence of the form `WHAT: WHY` with its subject stressed.
+fn stressed(sentence: &str) -> impl IntoView + use<> {
+    let (what, why) = sentence.split_once(": ").map_or((None, sentence), |(what, why)| (Some(what), why));
+    let what = what.map(|what| view! { <strong>{what.to_string()}":"</strong>" " });
+    view! { {what}{why.to_string()} }
 }

@@ -17,13 +17,14 @@ pub(crate) fn Status(session: Session) -> impl IntoView {
     let is_running = Memo::new(move |_| session.run.with(|run| *run.phase() == Phase::Running));
     let share = move || progress().map(|progress| progress.fraction().to_string());
     let detail = move || progress().map(|progress| words::progress(&progress)).unwrap_or_default();
+    let has_detail = Memo::new(move |_| progress().is_some_and(|progress| progress.total > 0));
     let has_report = Memo::new(move |_| session.run.with(|run| run.report().is_some()));
     view! {
         <div class="standing">
             <h2>{t().chart_name}</h2>
             <p class="note">
                 <span role="status" data-testid="status" data-phase=move || phase(session)>{line}</span>
-                <Show when=move || is_running.get()>" · "<span data-testid="progress">{detail}</span></Show>
+                <Show when=move || has_detail.get()>" · "<span data-testid="progress">{detail}</span></Show>
             </p>
             <Show when=move || has_report.get() && !is_running.get()>
                 <button type="button" class="button" data-testid="download" on:click=move |_| download(session)>

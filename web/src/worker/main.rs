@@ -93,7 +93,10 @@ async fn whole(name: &str, blob: &Blob) -> Result<Vec<u8>> {
 async fn pass_on(run: u32, events: impl Stream<Item = Event>) {
     let turn = Turn::new();
     let mut events = std::pin::pin!(events);
-    while let Some(event) = events.next().await {
+    while let Some(mut event) = events.next().await {
+        if let Event::Started(header) = &mut event {
+            probe::name(&mut header.device).await;
+        }
         post(&Reply::Event { run, event });
         turn.give().await;
     }
