@@ -87,10 +87,10 @@ fn gram_fast(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
         for (var row = first; row < end; row++) {
             let a_value = a[row * params.a_stride + a_col];
             let b_value = b[row * params.b_stride + b_col];
-            sum0 += a_value.x * b_value;
-            sum1 += a_value.y * b_value;
-            sum2 += a_value.z * b_value;
-            sum3 += a_value.w * b_value;
+            sum0 = fma(vec4<f32>(a_value.x), b_value, sum0);
+            sum1 = fma(vec4<f32>(a_value.y), b_value, sum1);
+            sum2 = fma(vec4<f32>(a_value.z), b_value, sum2);
+            sum3 = fma(vec4<f32>(a_value.w), b_value, sum3);
         }
         flush(sums_at, sum0);
         flush(sums_at + TILE / 2u, sum1);

@@ -79,18 +79,16 @@ fn matmul_shared(
         workgroupBarrier();
 
         for (var k = 0u; k < DEPTH; k++) {
-            let w0 = weight_tile[local.x * STRIDE + k];
-            let w1 = weight_tile[(local.x + 16u) * STRIDE + k];
-            let w2 = weight_tile[(local.x + 32u) * STRIDE + k];
-            let w3 = weight_tile[(local.x + 48u) * STRIDE + k];
-            let x0 = x_tile[local.y * STRIDE + k];
-            sum0 += vec4<f32>(dot(x0, w0), dot(x0, w1), dot(x0, w2), dot(x0, w3));
-            let x1 = x_tile[(local.y + 16u) * STRIDE + k];
-            sum1 += vec4<f32>(dot(x1, w0), dot(x1, w1), dot(x1, w2), dot(x1, w3));
-            let x2 = x_tile[(local.y + 32u) * STRIDE + k];
-            sum2 += vec4<f32>(dot(x2, w0), dot(x2, w1), dot(x2, w2), dot(x2, w3));
-            let x3 = x_tile[(local.y + 48u) * STRIDE + k];
-            sum3 += vec4<f32>(dot(x3, w0), dot(x3, w1), dot(x3, w2), dot(x3, w3));
+            let block = mat4x4<f32>(
+                weight_tile[local.x * STRIDE + k],
+                weight_tile[(local.x + 16u) * STRIDE + k],
+                weight_tile[(local.x + 32u) * STRIDE + k],
+                weight_tile[(local.x + 48u) * STRIDE + k],
+            );
+            sum0 += x_tile[local.y * STRIDE + k] * block;
+            sum1 += x_tile[(local.y + 16u) * STRIDE + k] * block;
+            sum2 += x_tile[(local.y + 32u) * STRIDE + k] * block;
+            sum3 += x_tile[(local.y + 48u) * STRIDE + k] * block;
         }
         workgroupBarrier();
     }

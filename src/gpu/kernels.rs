@@ -242,7 +242,7 @@ kernel!(
     /// x·weightᵀ + bias in registers, inner width a multiple of 4.
     MATMUL_TILE = "matmul_tile.wgsl" "matmul_tile" (MatmulParams)
     bindings [read(1, "x"), read(2, "weight"), read(3, "bias"), read_write(4, "out")]
-    workgroup LANES, overrides LANES_OVERRIDE
+    workgroup [8, 1, 1], overrides &[("LANES", 8.0)]
 );
 kernel!(
     /// x·weightᵀ + bias through workgroup memory, inner width a multiple of 4.

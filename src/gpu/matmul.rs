@@ -33,7 +33,7 @@ pub struct Variant {
 /// Every way, slow and general first.
 pub static VARIANTS: [Variant; 3] = [
     Variant { kernel: &MATMUL_ANY, tile: [4, 64], inner: 1 },
-    Variant { kernel: &MATMUL_TILE, tile: [4, 64], inner: 4 },
+    Variant { kernel: &MATMUL_TILE, tile: [8, 64], inner: 4 },
     Variant { kernel: &MATMUL_SHARED, tile: [64, 64], inner: 4 },
 ];
 

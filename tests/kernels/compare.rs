@@ -1,10 +1,10 @@
 //! Comparing found with expected values so that NaN, a missing tail and a wrong value all fail.
 
 /// Relative rounding of f32.
-pub const EPS: f64 = f32::EPSILON as f64;
+pub(crate) const EPS: f64 = f32::EPSILON as f64;
 
 /// Panics unless both have the same length and every value lies within its tolerance.
-pub fn assert_close(name: &str, found: &[f32], expected: &[f64], tolerance: impl Fn(usize) -> f64) {
+pub(crate) fn assert_close(name: &str, found: &[f32], expected: &[f64], tolerance: impl Fn(usize) -> f64) {
     assert_eq!(found.len(), expected.len(), "{name}: length");
     for (i, (&found, &expected)) in found.iter().zip(expected).enumerate() {
         let (difference, allowed) = ((f64::from(found) - expected).abs(), tolerance(i));
@@ -16,7 +16,7 @@ pub fn assert_close(name: &str, found: &[f32], expected: &[f64], tolerance: impl
 }
 
 /// Panics unless both are equal, element by element.
-pub fn assert_same(name: &str, found: &[f64], expected: &[f64]) {
+pub(crate) fn assert_same(name: &str, found: &[f64], expected: &[f64]) {
     assert_eq!(found.len(), expected.len(), "{name}: length");
     for (i, (found, expected)) in found.iter().zip(expected).enumerate() {
         assert!(found == expected, "{name}: element {i} is {found}, expected {expected}");
