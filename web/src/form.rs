@@ -102,10 +102,10 @@ impl Form {
     /// The protocol as chosen; its ranges are not checked yet.
     pub fn protocol(&self) -> Result<Protocol> {
         Ok(Protocol {
-            rows: number("rows", &self.rows)?,
-            seq_len: number("tokens per window", &self.seq_len)?,
-            folds: number("folds", &self.folds)?,
-            skip_positions: number("positions skipped", &self.skip_positions)?,
+            rows: number("--rows", &self.rows)?,
+            seq_len: number("--seq-len", &self.seq_len)?,
+            folds: number("--folds", &self.folds)?,
+            skip_positions: number("--skip-positions", &self.skip_positions)?,
             gram: self.gram,
             ..Protocol::default()
         })

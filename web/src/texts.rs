@@ -75,7 +75,9 @@ catalogue! {
     status_starting: "Starting",
     status_finished: "{blocks} measured on {rows} rows in {time}, on {device}.",
     status_cancelled: "Cancelled. What was measured is kept: {blocks}.",
+    status_cancelled_early: "Cancelled before the first block was done.",
     status_failed: "Stopped. What was measured is kept: {blocks}.",
+    status_failed_early: "Stopped before the first block was done.",
     status_one_block: "1 block",
     status_blocks: "{blocks} blocks",
     time_left: "{time} left",
@@ -87,6 +89,7 @@ catalogue! {
     chart_label: "R² of each block, {known} of {blocks} measured. Arrow keys go from block to block.",
     chart_caption: "R²_lin is the share of a block’s output that the best affine map of its input predicts on held-out text: 1 is exactly linear, 0 no better than the mean. Whiskers: ± one standard deviation over the folds.",
     chart_expected: "Grey bars: known by construction.",
+    chart_undefined: "Cross: undefined.",
     chart_hint: "Point at a block for its exact values, or use the arrow keys.",
     block_value: "Block {block}: R² {value}",
     block_spread: "± {spread} over the folds",
@@ -118,6 +121,8 @@ catalogue! {
     expected_meaning: "Value known from how the model was made.",
     agrees: "agrees",
     differs: "differs",
+
+    setting: "“{name}”",
 
     warnings: "To know beside the numbers",
 }

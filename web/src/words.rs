@@ -31,7 +31,9 @@ pub fn status(run: &Run) -> String {
     match run.phase() {
         Phase::Idle => t().status_idle.into(),
         Phase::Running => run.progress().map_or(t().status_starting, |progress| progress.stage.label()).into(),
+        Phase::Cancelled if run.blocks().is_empty() => t().status_cancelled_early.into(),
         Phase::Cancelled => fill(t().status_cancelled, &[("blocks", &blocks)]),
+        Phase::Failed(_) if run.blocks().is_empty() => t().status_failed_early.into(),
         Phase::Failed(_) => fill(t().status_failed, &[("blocks", &blocks)]),
         Phase::Finished => run.report().map_or(String::new(), |report| finished(report, &blocks)),
     }
@@ -45,6 +47,19 @@ pub fn progress(progress: &Progress) -> String {
     let left = progress.seconds_left().filter(|_| progress.done < progress.total);
     let left = left.map(|seconds| fill(t().time_left, &[("time", &duration(seconds))]));
     [Some(amount(progress)), rate(progress), left].into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+/// A sentence of the engine in which options of the command line go by their names on the page.
+pub fn on_page(sentence: &str) -> String {
+    let options = [
+        ("--rows", t().rows),
+        ("--seq-len", t().seq_len),
+        ("--folds", t().folds),
+        ("--skip-positions", t().skip_positions),
+        ("--backend", t().backend),
+    ];
+    let name = |name| fill(t().setting, &[("name", name)]);
+    options.iter().fold(sentence.to_string(), |text, (option, label)| text.replace(option, &name(label)))
 }
 
 /// The protocol in one line, as typed.
@@ -84,6 +99,7 @@ mod tests {
     use crate::message::Reply;
     use crate::run::tests::recording;
     use std::collections::BTreeMap;
+    use straightedge::error::Error;
     use straightedge::event::Event;
 
     #[test]
@@ -119,6 +135,12 @@ mod tests {
         let Event::Progress(measuring) = recording()[2].clone() else { panic!("the recording has changed") };
         assert_eq!(progress(&measuring), "7488 of 14\u{202f}976 rows · 1872 rows/s · 4.0 s left");
         assert_eq!(progress(&Progress { done: 0, total: 0, ..measuring }), "");
+    }
+
+    #[test]
+    fn errors_name_settings_as_the_page_does() {
+        let error = Error::InvalidSetting { field: "--seq-len".into(), value: "0".into(), hint: "give more".into() };
+        assert_eq!(on_page(&error.to_string()), "“Tokens per window”: 0 is not possible; give more");
     }
 
     #[test]

@@ -43,6 +43,7 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
         fill(t().chart_label, &[("known", &known), ("blocks", &blocks.get().to_string())])
     };
     let shows_expected = move || profile.with(|profile| !profile.expected.is_empty());
+    let shows_undefined = move || profile.with(|profile| profile.points.iter().any(|point| point.value.is_none()));
     view! {
         <figure class="figure">
             <Status session/>
@@ -60,6 +61,7 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
             <figcaption class="note">
                 {typeset(t().chart_caption)}
                 <Show when=shows_expected>" "{t().chart_expected}</Show>
+                <Show when=shows_undefined>" "{t().chart_undefined}</Show>
             </figcaption>
         </figure>
     }

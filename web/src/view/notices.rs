@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use straightedge_web::run::Phase;
 use straightedge_web::texts::t;
+use straightedge_web::words;
 
 use crate::session::Session;
 
@@ -19,7 +20,7 @@ pub(crate) fn Failure(session: Session) -> impl IntoView {
                 _ => None,
             })
         };
-        session.complaint.get().or_else(of_run).map(|error| error.to_string())
+        session.complaint.get().or_else(of_run).map(|error| words::on_page(&error.to_string()))
     });
     view! {
         <div role="alert">
@@ -34,7 +35,8 @@ pub(crate) fn Warnings(session: Session) -> impl IntoView {
     let warnings = Memo::new(move |_| session.run.with(|run| run.warnings().to_vec()));
     let count = Memo::new(move |_| warnings.with(Vec::len));
     let items = move || {
-        let lines = warnings.get().into_iter().map(|warning| view! { <li>{stressed(&warning.text)}</li> });
+        let lines =
+            warnings.get().into_iter().map(|warning| view! { <li>{stressed(&words::on_page(&warning.text))}</li> });
         lines.collect_view()
     };
     view! {
