@@ -47,6 +47,8 @@ enum Task {
     Ci,
     /// Make the calibration model again, whose linearity is known by construction.
     Calibration,
+    /// Take the README's picture: the page after a measurement.
+    Screenshot,
 }
 
 fn main() -> ExitCode {
@@ -66,5 +68,6 @@ fn run(task: Task) -> Result<()> {
         Task::Test { parts } => test::test(&parts),
         Task::Ci => test::ci(),
         Task::Calibration => calibration::write(),
+        Task::Screenshot => test::screenshot(),
     }
 }

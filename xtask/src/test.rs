@@ -1,6 +1,7 @@
 //! `cargo xtask test` and `cargo xtask ci`: every check of the project, in one order, with one summary.
 
 use std::env;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
@@ -52,6 +53,13 @@ pub(crate) fn ci() -> Result<()> {
     steps.finish()
 }
 
+/// Takes the README's picture.
+pub(crate) fn screenshot() -> Result<()> {
+    install::driver()?;
+    let browser = install::browser()?;
+    node(&["screenshot.mjs", "../../docs/page.png"], build(Effort::Full)?, &browser)
+}
+
 /// Clippy on everything native and on both modules for the browser.
 fn lint() -> Result<()> {
     let deny = ["--", "-D", "warnings"];
@@ -74,14 +82,17 @@ fn add_tests(steps: &mut Steps, parts: &[Part]) {
     if wanted(Part::Browser) {
         steps.step("browser and driver", || install::driver().and_then(|()| install::browser())).and_then(|browser| {
             let dist = steps.step("build", || build(Effort::Full))?;
-            steps.step("browser tests", || {
-                let url = Site::new(dist, PREFIX).start(0)?;
-                let mut node = Command::new("node");
-                node.current_dir(root().join("tests/browser")).args(["--test", "--test-concurrency=1"]);
-                run(node.env("STRAIGHTEDGE_URL", url).env("CHROMIUM", browser))
-            })
+            steps.step("browser tests", || node(&["--test", "--test-concurrency=1"], dist, &browser))
         });
     }
+}
+
+/// Runs Node.js in tests/browser, with the built page served for it.
+fn node(arguments: &[&str], dist: PathBuf, browser: &Path) -> Result<()> {
+    let url = Site::new(dist, PREFIX).start(0)?;
+    let mut node = Command::new("node");
+    node.current_dir(root().join("tests/browser")).args(arguments);
+    run(node.env("STRAIGHTEDGE_URL", url).env("CHROMIUM", browser))
 }
 
 /// Once an adapter is there, a GPU test that finds none has failed.

@@ -1,0 +1,67 @@
+// The calibration model through the page: what is known by construction must be measured, on WebGPU and without it.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { assertClose, open } from './driver.mjs';
+
+const EXPECTED = new URL('models/calibration/expected.json', process.env.STRAIGHTEDGE_URL);
+const TOLERANCE = 1e-5;
+
+async function assertCalibrated(app, report) {
+  const expected = await (await fetch(EXPECTED)).json();
+  assert.equal(report.partial, false);
+  assert.equal(report.model.id, 'calibration');
+  assert.equal(report.protocol.windows, 30);
+  assert.equal(report.blocks.length, expected.r2_lin.length);
+  for (const [at, block] of report.blocks.entries()) {
+    assert.equal(block.block, at);
+    assertClose(`block ${at} r2_lin`, block.r2_lin, expected.r2_lin[at], TOLERANCE);
+    assertClose(`block ${at} r2_feature_median`, block.r2_feature_median, expected.r2_feature_median[at], TOLERANCE);
+    assert.equal(block.r2_folds.length, 5);
+    for (const fold of block.r2_folds) assertClose(`block ${at} fold`, fold, expected.r2_lin[at], TOLERANCE);
+    assert.equal(block.rank, expected.rank[at], `block ${at} rank`);
+    if (expected.effective_rank[at] !== null) {
+      assert.equal(block.effective_rank, expected.effective_rank[at], `block ${at} effective_rank`);
+    }
+  }
+  await assertShown(app, expected);
+}
+
+/** The visitor sees measured and expected side by side, and that they agree. */
+async function assertShown(app, expected) {
+  for (const [at, r2] of expected.r2_lin.entries()) {
+    const row = app.element(`row-${at}`);
+    const cell = row.locator('[data-column=expected]');
+    assert.match(await cell.innerText(), /✓/, `block ${at}`);
+    if (r2 !== null) {
+      const shown = Number((await row.locator('[data-column=r2_lin]').innerText()).replace('−', '-'));
+      assertClose(`block ${at} shown`, shown, r2, TOLERANCE);
+    }
+  }
+  assert.equal(await app.element('error').count(), 0);
+}
+
+test('on WebGPU every block measures what it was made for', async () => {
+  const app = await open({ webgpu: true });
+  assert.equal(await app.device(), 'software');
+  await app.choose({ 'model-select': 'calibration', backend: 'gpu' });
+  const report = await app.measure();
+  assert.equal(report.device.backend, 'gpu');
+  await assertCalibrated(app, report);
+  const undefinedBlock = report.warnings.find((warning) => warning.block === 3);
+  assert.ok(undefinedBlock, 'the block without variance has a warning');
+  assert.ok((await app.element('warnings').innerText()).includes(undefinedBlock.text));
+  await app.close();
+});
+
+test('without WebGPU the page says so in a sentence and measures the same on the CPU', async () => {
+  const app = await open({ webgpu: false });
+  assert.equal(await app.device(), 'cpu');
+  const notice = await app.element('device').innerText();
+  assert.match(notice, /WebGPU/);
+  assert.match(notice, /^[^.]+\.$/, 'one sentence');
+  const report = await app.measure();
+  assert.equal(report.device.backend, 'cpu');
+  await assertCalibrated(app, report);
+  await app.close();
+});

@@ -1,0 +1,46 @@
+// Cancel: at once, with what was measured kept, and ready for the next measurement.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { open } from './driver.mjs';
+
+/** Presses Cancel in the same turn in which something appears, before the engine's next word is heard. */
+function cancelWhenSeen(page, selector) {
+  return page.evaluate((selector) => new Promise((pressed) => {
+    const look = () => {
+      if (!document.querySelector(selector)) return;
+      watcher.disconnect();
+      document.querySelector('[data-testid=cancel]').click();
+      pressed();
+    };
+    const watcher = new MutationObserver(look);
+    watcher.observe(document.body, { childList: true, subtree: true, characterData: true });
+  }), selector);
+}
+
+test('cancelled while it works, the page is ready again', async () => {
+  const app = await open({ webgpu: false });
+  const cancelled = cancelWhenSeen(app.page, '[data-testid=progress]');
+  await app.run();
+  await cancelled;
+  assert.equal(await app.ended(), 'cancelled');
+  assert.equal(await app.element('run').isVisible(), true);
+  const report = await app.measure();
+  assert.equal(report.partial, false);
+  assert.equal(report.blocks.length, 6);
+  await app.close();
+});
+
+test('cancelled after the first block, that block stays and its report is partial', async () => {
+  const app = await open({ webgpu: false });
+  const cancelled = cancelWhenSeen(app.page, '[data-testid=row-0]');
+  await app.run();
+  await cancelled;
+  assert.equal(await app.ended(), 'cancelled');
+  const report = await app.report();
+  assert.equal(report.partial, true);
+  assert.ok(report.blocks.length >= 1 && report.blocks.length < 6, `${report.blocks.length} blocks`);
+  assert.equal(await app.element(`row-${report.blocks.length - 1}`).isVisible(), true);
+  assert.equal(await app.element('run').isVisible(), true);
+  await app.close();
+});

@@ -1,0 +1,123 @@
+// A visitor's own model: a folder from the disk, measured against independent references; damaged files told in words.
+import assert from 'node:assert/strict';
+import { cp, mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+
+import { assertClose, FIXTURES, open } from './driver.mjs';
+
+const MODEL = join(FIXTURES, 'tiny-llama');
+const TEXT = join(FIXTURES, 'texts', 'wiki.txt');
+
+async function own(app, folder, text = TEXT) {
+  await app.choose({ 'model-select': ':own' });
+  await app.element('model-folder').setInputFiles(folder);
+  await app.choose({ 'text-select': ':file' });
+  await app.element('text-file').setInputFiles(text);
+}
+
+/** A folder that goes away with the test. */
+async function scratch(t) {
+  const folder = await mkdtemp(join(tmpdir(), 'straightedge-'));
+  t.after(() => rm(folder, { recursive: true }));
+  return folder;
+}
+
+test('a folder from the disk gives the values of an independent implementation', async () => {
+  const expected = JSON.parse(await readFile(join(MODEL, 'expected.json'), 'utf8'));
+  const app = await open({ webgpu: false });
+  await own(app, MODEL);
+  const report = await app.measure();
+  assert.equal(report.model.id, 'tiny-llama');
+  assert.equal(report.blocks.length, expected.blocks.length);
+  for (const [at, block] of report.blocks.entries()) {
+    const reference = expected.blocks[at];
+    for (const name of ['r2_lin', 'r2_lin_scalar', 'r2_feature_median']) {
+      assertClose(`block ${at} ${name}`, block[name], reference[name], 1e-5);
+    }
+    assert.equal(block.r2_folds.length, reference.r2_folds.length);
+    for (const [fold, value] of block.r2_folds.entries()) {
+      assertClose(`block ${at} fold ${fold}`, value, reference.r2_folds[fold], 1e-5);
+    }
+    assert.equal(block.rank, reference.rank, `block ${at} rank`);
+  }
+  await app.close();
+});
+
+test('GPU and CPU agree on a small part of the text', async () => {
+  const app = await open({ webgpu: true });
+  await own(app, MODEL);
+  await app.choose({ rows: 640, 'seq-len': 32, backend: 'gpu' });
+  const gpu = await app.measure();
+  await app.choose({ backend: 'cpu' });
+  const cpu = await app.measure();
+  assert.deepEqual([gpu.device.backend, cpu.device.backend], ['gpu', 'cpu']);
+  assert.equal(gpu.blocks.length, 4);
+  assert.equal(cpu.blocks.length, 4);
+  for (const [at, block] of gpu.blocks.entries()) {
+    assertClose(`block ${at} r2_lin`, block.r2_lin, cpu.blocks[at].r2_lin, 1e-5);
+    assert.equal(block.rank, cpu.blocks[at].rank, `block ${at} rank`);
+  }
+  await app.close();
+});
+
+test('a truncated weight file is told in one sentence, and the page goes on', async (t) => {
+  const folder = join(await scratch(t), 'broken');
+  await cp(MODEL, folder, { recursive: true });
+  await rm(join(folder, 'model.safetensors'), { force: true });
+  await writeFile(join(folder, 'model.safetensors'), await readFile(join(MODEL, 'model.safetensors')));
+  await truncate(join(folder, 'model.safetensors'), 100_000);
+
+  const app = await open({ webgpu: false });
+  await own(app, folder);
+  await app.run();
+  assert.equal(await app.ended(), 'failed');
+  assert.match(await app.error(), /^model\.safetensors: .*not an intact safetensors file.*;.*$/s);
+
+  await own(app, MODEL);
+  await app.choose({ rows: 640, 'seq-len': 32 });
+  await app.measure();
+  await app.close();
+});
+
+test('a text too short for the folds is told before anything is measured', async (t) => {
+  const text = join(await scratch(t), 'short.txt');
+  await writeFile(text, 'Too short to be cut into windows.');
+  const app = await open({ webgpu: false });
+  await own(app, MODEL, text);
+  await app.run();
+  assert.equal(await app.ended(), 'failed');
+  assert.match(await app.error(), /short\.txt: .*5 folds.*;/s);
+  await app.close();
+});
+
+test('files dropped on the page are taken for what they are', async () => {
+  const app = await open({ webgpu: false });
+  const names = ['config.json', 'tokenizer.json', 'model.safetensors'];
+  const files = await Promise.all(names.map(async (name) => [name, (await readFile(join(MODEL, name))).toString('base64')]));
+  await drop(app.page, files);
+  assert.equal(await app.element('model-select').inputValue(), ':own');
+  assert.match(await app.element('model-note').innerText(), /3/);
+  await drop(app.page, [['part.txt', (await readFile(TEXT)).subarray(0, 20_000).toString('base64')]]);
+  assert.equal(await app.element('text-select').inputValue(), ':file');
+  await app.choose({ rows: 640, 'seq-len': 32 });
+  const report = await app.measure();
+  assert.equal(report.corpus.id, 'part.txt');
+  assert.equal(report.blocks.length, 4);
+  await app.close();
+});
+
+/** Drops files on the middle of the page. */
+async function drop(page, files) {
+  await page.evaluate((files) => {
+    const data = new DataTransfer();
+    for (const [name, base64] of files) {
+      data.items.add(new File([Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0))], name));
+    }
+    const target = document.elementFromPoint(innerWidth / 2, innerHeight / 2);
+    for (const type of ['dragenter', 'dragover', 'drop']) {
+      target.dispatchEvent(new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer: data }));
+    }
+  }, files);
+}
