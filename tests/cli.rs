@@ -69,7 +69,10 @@ fn bad_input_is_one_sentence_and_status_2() {
     assert_complains(&["measure", "calibration", "--blocks", "3-1"], &["--blocks"]);
     assert_complains(&["measure", "calibration", "--folds", "1"], &["--folds"]);
     assert_complains(&["measure", "calibration", "--skip-positions", "128"], &["--skip-positions"]);
-    assert_complains(&["measure", "calibration", "--rows", "640", "--seq-len", "4", "--folds", "161"], &["--rows", "161"]);
+    assert_complains(
+        &["measure", "calibration", "--rows", "640", "--seq-len", "4", "--folds", "161"],
+        &["--rows", "161"],
+    );
     assert_complains(&["measure", "calibration", "--rows", "48", "--seq-len", "8"], &["training rows"]);
     assert_complains(
         &["measure", "calibration", "--out", &text(&folder.join("no/such/report.json"))],

@@ -35,12 +35,7 @@ pub(super) async fn read_text(
 }
 
 /// A model for the report.
-pub(super) async fn model_info(
-    job: &Job,
-    config: &ModelConfig,
-    weights: &Weights,
-    meter: &Meter,
-) -> Result<ModelInfo> {
+pub(super) async fn model_info(job: &Job, config: &ModelConfig, weights: &Weights, meter: &Meter) -> Result<ModelInfo> {
     Ok(ModelInfo {
         id: job.model.clone(),
         revision: None,

@@ -1,143 +1,212 @@
 //! What each block computes, and what must therefore be measured.
+//!
+//! A token is six bits, and a [`Mask`] names the product of the signs of some of them: 63 functions that are ±1,
+//! mutually uncorrelated over all tokens, and uncorrelated with anything affine in the others. The residual stream
+//! holds 47 of them, all but the products with both of the last two signs. Those stay invisible to every affine map.
 
 /// Signs that a token carries.
-pub(super) const BITS: usize = 6;
+const BITS: usize = 6;
 /// One token for every pattern of signs.
 pub(super) const TOKENS: usize = 1 << BITS;
+/// The last two signs.
+const LAST: Mask = 0b10_0000;
+const LAST_BUT_ONE: Mask = 0b01_0000;
+/// Width of the residual stream: one more than what it holds, because LayerNorm takes the mean out.
+pub(super) const HIDDEN: usize = 48;
 
-/// Sign `bit` of a token.
-pub(super) fn sign(token: usize, bit: usize) -> f64 {
-    if token >> bit & 1 == 0 { 1.0 } else { -1.0 }
+/// The product of some signs of a token, by their bits; never empty.
+pub(super) type Mask = usize;
+
+/// The product that a mask names, at a token.
+pub(super) fn sign(mask: Mask, token: usize) -> f64 {
+    if (mask & token).count_ones().is_multiple_of(2) { 1.0 } else { -1.0 }
 }
 
-/// A function of the signs that a pair of hidden units computes. Any two that differ are uncorrelated over the tokens,
-/// unless both are linear.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Whether the residual stream holds a product.
+fn is_held(mask: Mask) -> bool {
+    mask & (LAST | LAST_BUT_ONE) != LAST | LAST_BUT_ONE
+}
+
+/// What the residual stream holds, in the order of its directions.
+pub(super) fn held() -> Vec<Mask> {
+    (1..TOKENS).filter(|mask| is_held(*mask)).collect()
+}
+
+/// What a pair of hidden units computes from the residual stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// Σ cᵢ·signᵢ: no affine map does better than this one, which is affine.
-    Linear([f64; BITS]),
-    /// signᵢ·signⱼ: uncorrelated with every affine function of the signs.
-    Product(usize, usize),
+    /// A product as the stream holds it: an affine function of the input.
+    Read(Mask),
+    /// One such product times another.
+    Product(Mask, Mask),
 }
 
 impl Part {
-    /// One sign by itself.
-    const fn bit(bit: usize) -> Self {
-        let mut coefficients = [0.0; BITS];
-        coefficients[bit] = 1.0;
-        Self::Linear(coefficients)
-    }
-
-    /// Sign `bit` mirrored at the diagonal of all signs: the rows of an orthogonal matrix.
-    const fn reflected(bit: usize) -> Self {
-        let mut coefficients = [-2.0 / BITS as f64; BITS];
-        coefficients[bit] += 1.0;
-        Self::Linear(coefficients)
-    }
-
-    /// Mean square over the tokens.
-    fn power(&self) -> f64 {
+    /// The product that comes out.
+    pub(super) fn mask(self) -> Mask {
         match self {
-            Self::Linear(coefficients) => coefficients.iter().map(|c| c * c).sum(),
-            Self::Product(..) => 1.0,
+            Self::Read(mask) => mask,
+            Self::Product(a, b) => a ^ b,
         }
     }
 }
 
-/// What one block writes into one feature of the residual stream: amplitudes and parts.
-pub(super) type Feature = &'static [(f64, Part)];
+/// Where it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The direction of a held product: spread over all features.
+    Direction(Mask),
+    /// One feature by itself.
+    Feature(usize),
+}
+
+/// One thing that a block writes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Write {
+    pub(super) amplitude: f64,
+    pub(super) part: Part,
+    pub(super) place: Place,
+}
 
 /// One block of the model.
 pub(super) struct Block {
     /// What it shows, for people.
     pub(super) title: &'static str,
-    /// What it writes, each into a feature of its own and, with the sign turned, into that feature's mirror image.
-    pub(super) features: &'static [Feature],
+    /// All that it writes.
+    pub(super) writes: Vec<Write>,
     /// Smallest rank that reaches 0.9 of its R²; `None` where R² is not positive.
     pub(super) effective_rank: Option<usize>,
 }
 
-/// √(3/4).
-const LINEAR_SHARE: f64 = 0.866_025_403_784_438_6;
+/// The blocks. Nothing is read any more from a direction that was written, and no product is written twice from
+/// outside the stream, so that each block's linearity is that of its own parts.
+pub(super) fn blocks() -> [Block; 6] {
+    let block = |title, writes, effective_rank| Block { title, writes, effective_rank };
+    [
+        block("exactly affine: turns 26 directions", affine(), Some(24)),
+        block("three quarters linear, one quarter interaction", mixed(), Some(4)),
+        block("interactions only: nothing for an affine map", interactions(), None),
+        block("zero: nothing to explain", Vec::new(), None),
+        block("rank 1: one direction through all features", rank_one(), Some(1)),
+        block("outlier: one huge linear feature hides 47 interactions", outlier(), Some(1)),
+    ]
+}
 
-/// The blocks. The sum of the squares of what a block writes is the same for every token; a product appears once in
-/// the whole model, since what was written is an input of the next blocks and linear there.
-pub(super) const BLOCKS: [Block; 6] = [
-    Block {
-        title: "exactly affine: an orthogonal map of all signs",
-        features: &[
-            &[(1.0, Part::reflected(0))],
-            &[(1.0, Part::reflected(1))],
-            &[(1.0, Part::reflected(2))],
-            &[(1.0, Part::reflected(3))],
-            &[(1.0, Part::reflected(4))],
-            &[(1.0, Part::reflected(5))],
-        ],
-        effective_rank: Some(6),
-    },
-    Block {
-        title: "three quarters linear, one quarter interaction",
-        // The squares hold s₀·s₁s₂ once with either sign: the norm stays constant.
-        features: &[
-            &[(LINEAR_SHARE, Part::bit(0)), (0.5, Part::Product(1, 2))],
-            &[(LINEAR_SHARE, Part::bit(1)), (-0.5, Part::Product(0, 2))],
-        ],
-        effective_rank: Some(2),
-    },
-    Block {
-        title: "interactions only: nothing for an affine map",
-        features: &[&[(1.0, Part::Product(3, 4))], &[(1.0, Part::Product(4, 5))], &[(1.0, Part::Product(3, 5))]],
-        effective_rank: None,
-    },
-    Block { title: "zero: nothing to explain", features: &[], effective_rank: None },
-    Block {
-        title: "rank 1: one sign in four features",
-        features: &[&[(1.0, Part::bit(2))], &[(-0.75, Part::bit(2))], &[(0.5, Part::bit(2))], &[(0.25, Part::bit(2))]],
-        effective_rank: Some(1),
-    },
-    Block {
-        title: "outlier: one huge linear feature hides two interactions",
-        features: &[&[(16.0, Part::bit(5))], &[(1.0, Part::Product(0, 3))], &[(1.0, Part::Product(1, 4))]],
-        effective_rank: Some(1),
-    },
-];
+/// Writes each of two directions into the other, with opposite signs, times `amplitude` and a sign that may depend
+/// on the token. What stands there and what is added are orthogonal then, and the norm of both together is constant.
+fn turn(a: Mask, b: Mask, amplitude: f64, part: impl Fn(Mask) -> Part) -> [Write; 2] {
+    [
+        Write { amplitude, part: part(b), place: Place::Direction(a) },
+        Write { amplitude: -amplitude, part: part(a), place: Place::Direction(b) },
+    ]
+}
+
+/// Product `k` of the first four signs and the last but one; with the last sign too it leaves the stream.
+fn edge(k: usize) -> Mask {
+    LAST_BUT_ONE | k
+}
+
+fn over_the_edge(mask: Mask) -> Part {
+    Part::Product(mask, LAST)
+}
+
+/// Every direction that no other block needs.
+fn affine() -> Vec<Write> {
+    let is_free = |mask: &Mask| mask.count_ones() > 1 && mask & LAST_BUT_ONE == 0;
+    let free: Vec<Mask> = held().into_iter().filter(is_free).collect();
+    free.chunks(2).flat_map(|pair| turn(pair[0], pair[1], 1.0, Part::Read)).collect()
+}
+
+/// (√¾ ± ½·last sign) times a turn, the two signs in two planes: their norms vary by opposite amounts.
+fn mixed() -> Vec<Write> {
+    let plane = |a, b, half| [turn(a, b, 0.75_f64.sqrt(), Part::Read), turn(a, b, half, over_the_edge)].concat();
+    [plane(edge(1), edge(2), 0.5), plane(edge(3), edge(4), -0.5)].concat()
+}
+
+fn interactions() -> Vec<Write> {
+    [turn(edge(5), edge(6), 1.0, over_the_edge), turn(edge(7), edge(8), 1.0, over_the_edge)].concat()
+}
+
+/// More of what is there already: the first sign.
+fn rank_one() -> Vec<Write> {
+    vec![Write { amplitude: 2.0, part: Part::Read(0b1), place: Place::Direction(0b1) }]
+}
+
+/// Nothing reads the stream after the last block, so that it need not keep its norm.
+fn outlier() -> Vec<Write> {
+    const HUGE: usize = 7;
+    let write = |feature| match feature {
+        HUGE => Write { amplitude: 64.0, part: Part::Read(0b10), place: Place::Feature(feature) },
+        _ => {
+            let part = over_the_edge(edge((9 + feature % 8) % 16));
+            Write { amplitude: 1.0, part, place: Place::Feature(feature) }
+        }
+    };
+    (0..HIDDEN).map(write).collect()
+}
 
 /// What must be measured at one block.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Expected {
     /// Variance-weighted R² of the affine map; `None` without variance.
     pub(super) r2_lin: Option<f64>,
-    /// Median of the R² of the features that vary.
+    /// Median of the R² of the features.
     pub(super) r2_feature_median: Option<f64>,
     /// Smallest rank that reaches 0.9 of r2_lin.
     pub(super) effective_rank: Option<usize>,
-    /// Independent directions of the input: the signs, and every product written before.
+    /// Independent directions of the input: all but the mean.
     pub(super) rank: usize,
 }
 
-/// What must be measured, block by block.
-pub(super) fn expected() -> Vec<Expected> {
-    let mut rank = BITS;
-    let mut expected = Vec::new();
-    for block in &BLOCKS {
-        let shares: Vec<(f64, f64)> = block.features.iter().map(|feature| linear_and_whole(feature)).collect();
-        let sum = |part: fn(&(f64, f64)) -> f64| shares.iter().map(part).sum::<f64>();
-        expected.push(Expected {
-            r2_lin: (!shares.is_empty()).then(|| sum(|share| share.0) / sum(|share| share.1)),
-            r2_feature_median: median(shares.iter().map(|(linear, whole)| linear / whole).collect()),
-            effective_rank: block.effective_rank,
-            rank,
-        });
-        rank += block.features.iter().copied().flatten().filter(|(_, part)| matches!(part, Part::Product(..))).count();
+/// What must be measured at a block, given the directions of the stream as columns (HIDDEN rows).
+pub(super) fn expected(block: &Block, directions: &Directions) -> Expected {
+    let powers: Vec<Power> = (0..HIDDEN).map(|feature| Power::of(block, feature, directions)).collect();
+    let varying = powers.iter().filter(|power| power.whole > 0.0);
+    let whole: f64 = powers.iter().map(|power| power.whole).sum();
+    let held: f64 = powers.iter().map(|power| power.held).sum();
+    Expected {
+        r2_lin: (whole > 0.0).then(|| held / whole),
+        r2_feature_median: median(varying.map(|power| power.held / power.whole).collect()),
+        effective_rank: block.effective_rank,
+        rank: HIDDEN - 1,
     }
-    expected
 }
 
-/// Variance of the linear parts of a feature, and of all its parts.
-fn linear_and_whole(feature: Feature) -> (f64, f64) {
-    let power = |(amplitude, part): &(f64, Part)| amplitude * amplitude * part.power();
-    let linear = feature.iter().filter(|(_, part)| matches!(part, Part::Linear(_))).map(power).sum();
-    (linear, feature.iter().map(power).sum())
+/// For each held product the unit vector along which the stream holds it.
+pub(super) struct Directions(pub(super) Vec<Vec<f64>>);
+
+impl Directions {
+    /// The direction of a product.
+    pub(super) fn of(&self, mask: Mask) -> &[f64] {
+        let place = (1..mask).filter(|mask| is_held(*mask)).count();
+        &self.0[place]
+    }
+
+    /// What a place is in features.
+    pub(super) fn place(&self, place: Place, feature: usize) -> f64 {
+        match place {
+            Place::Direction(mask) => self.of(mask)[feature],
+            Place::Feature(own) if own == feature => 1.0,
+            Place::Feature(_) => 0.0,
+        }
+    }
+}
+
+/// Variance of one output feature, and what of it lies on products that the stream holds.
+struct Power {
+    held: f64,
+    whole: f64,
+}
+
+impl Power {
+    fn of(block: &Block, feature: usize, directions: &Directions) -> Self {
+        let mut amplitudes = [0.0; TOKENS];
+        for write in &block.writes {
+            amplitudes[write.part.mask()] += write.amplitude * directions.place(write.place, feature);
+        }
+        let power = |wanted: fn(Mask) -> bool| (1..TOKENS).filter(|m| wanted(*m)).map(|m| amplitudes[m].powi(2)).sum();
+        Self { held: power(is_held), whole: power(|_| true) }
+    }
 }
 
 fn median(mut values: Vec<f64>) -> Option<f64> {
@@ -152,43 +221,53 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
-    fn the_construction_gives_the_round_values_it_was_made_for() {
-        let expected = expected();
-        let r2_lin: Vec<_> = expected.iter().map(|block| block.r2_lin).collect();
-        let median: Vec<_> = expected.iter().map(|block| block.r2_feature_median).collect();
-        let rank: Vec<_> = expected.iter().map(|block| block.rank).collect();
-        assert_close(&r2_lin, &[Some(1.0), Some(0.75), Some(0.0), None, Some(1.0), Some(256.0 / 258.0)]);
-        assert_close(&median, &[Some(1.0), Some(0.75), Some(0.0), None, Some(1.0), Some(0.0)]);
-        assert_eq!(rank, [6, 6, 8, 11, 11, 11]);
+    fn the_stream_holds_what_fits_beside_the_mean() {
+        assert_eq!(held().len(), HIDDEN - 1);
     }
 
     #[test]
-    fn no_product_is_written_twice() {
-        let parts = BLOCKS.iter().flat_map(|block| block.features.iter().copied().flatten());
-        let mut products: Vec<_> = parts
-            .filter_map(|(_, part)| match part {
-                Part::Product(i, j) => Some((i.min(j), i.max(j))),
-                Part::Linear(_) => None,
-            })
-            .collect();
-        let count = products.len();
-        products.sort();
-        products.dedup();
-        assert_eq!(products.len(), count);
-        assert!(products.iter().all(|(i, j)| i < j));
+    fn products_are_uncorrelated_over_the_tokens() {
+        for a in 1..TOKENS {
+            for b in 0..TOKENS {
+                let sum: f64 = (0..TOKENS).map(|token| sign(a, token) * sign(b, token)).sum();
+                assert_eq!(sum, if a == b { TOKENS as f64 } else { 0.0 }, "{a:b} {b:b}");
+            }
+        }
     }
 
-    fn assert_close(found: &[Option<f64>], expected: &[Option<f64>]) {
-        assert_eq!(found.len(), expected.len());
-        for (found, expected) in found.iter().zip(expected) {
-            match (found, expected) {
-                (None, None) => {}
-                (Some(found), Some(expected)) if (found - expected).abs() <= 1e-15 => {}
-                _ => panic!("{found:?} where {expected:?} was to be"),
+    #[test]
+    fn nothing_is_read_from_a_direction_once_it_was_written() {
+        let mut written = BTreeSet::new();
+        for block in blocks() {
+            for write in &block.writes {
+                let read = match write.part {
+                    Part::Read(mask) => vec![mask],
+                    Part::Product(a, b) => vec![a, b],
+                };
+                for mask in read {
+                    assert!(is_held(mask) && !written.contains(&mask), "{}: {mask:b}", block.title);
+                }
             }
+            written.extend(block.writes.iter().filter_map(|write| match write.place {
+                Place::Direction(mask) => Some(mask),
+                Place::Feature(_) => None,
+            }));
+        }
+    }
+
+    #[test]
+    fn every_interaction_belongs_to_one_block() {
+        let mut seen = BTreeSet::new();
+        for block in blocks() {
+            let parts = block.writes.iter().map(|write| write.part);
+            let outside: BTreeSet<_> = parts.map(Part::mask).filter(|mask| !is_held(*mask)).collect();
+            assert!(seen.is_disjoint(&outside), "{}", block.title);
+            seen.extend(outside);
         }
     }
 }

@@ -6,9 +6,9 @@ use anyhow::Result;
 use safetensors::tensor::{Dtype, TensorView};
 use serde::Serialize;
 
-use super::design::{self, BLOCKS, TOKENS};
+use super::design::{self, HIDDEN, TOKENS, blocks};
 use super::text::{self, ALPHABET, SEQ_LEN};
-use super::weights::{self, EPS, HEADS, HIDDEN, INTERMEDIATE, Tensor};
+use super::weights::{self, EPS, HEADS, INTERMEDIATE, Tensor};
 
 /// Folder of the model, and its identifier in reports.
 const NAME: &str = "calibration";
@@ -86,7 +86,7 @@ impl Config {
             n_embd: HIDDEN,
             n_head: HEADS,
             n_inner: INTERMEDIATE,
-            n_layer: BLOCKS.len(),
+            n_layer: blocks().len(),
             n_positions: SEQ_LEN,
             tie_word_embeddings: true,
             vocab_size: TOKENS,
@@ -106,13 +106,14 @@ struct Expected {
 
 impl Expected {
     fn new() -> Self {
-        let blocks = design::expected();
+        let (blocks, directions) = (blocks(), weights::directions());
+        let expected: Vec<_> = blocks.iter().map(|block| design::expected(block, &directions)).collect();
         Self {
-            title: BLOCKS.iter().map(|block| block.title).collect(),
-            r2_lin: blocks.iter().map(|block| block.r2_lin.map(rounded)).collect(),
-            r2_feature_median: blocks.iter().map(|block| block.r2_feature_median.map(rounded)).collect(),
-            effective_rank: blocks.iter().map(|block| block.effective_rank).collect(),
-            rank: blocks.iter().map(|block| block.rank).collect(),
+            title: blocks.iter().map(|block| block.title).collect(),
+            r2_lin: expected.iter().map(|block| block.r2_lin.map(rounded)).collect(),
+            r2_feature_median: expected.iter().map(|block| block.r2_feature_median.map(rounded)).collect(),
+            effective_rank: expected.iter().map(|block| block.effective_rank).collect(),
+            rank: expected.iter().map(|block| block.rank).collect(),
         }
     }
 }

@@ -1,12 +1,10 @@
 //! `cargo xtask calibration`: a model whose linearity is known by construction, to see that a device measures right.
 //!
-//! A token carries [`BITS`](design::BITS) independent signs ±1 and every window of the text holds every token equally
-//! often, so over any set of windows the signs and all products of them are exactly uncorrelated. A feed-forward
-//! network that returns a linear function of the signs is exactly linear; one that returns the product of two signs
-//! cannot be predicted at all by an affine map; a mixture has the R² of its linear share ([`design`]). What a block
-//! writes has the same norm for every token, so that the LayerNorms stay what they are built for: a constant scale
-//! ([`weights`]). The attention layers are random but for their values, which are one constant: whatever their
-//! softmax gives, the weights must sum to 1.
+//! A token carries six signs, and every window of the text holds every token equally often, so over any set of
+//! windows the products of signs are exactly uncorrelated. The residual stream holds most of these products: what a
+//! feed-forward network returns of them is exactly linear, what it returns of the others cannot be predicted at all
+//! by an affine map, and a mixture has the R² of its linear share ([`design`]). What a block writes leaves the norm
+//! the same for every token, so that the LayerNorms stay what they are built for: a constant scale ([`weights`]).
 
 mod design;
 mod files;

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 
 use safetensors::SafeTensors;
 
-use super::design::{self, BLOCKS};
+use super::design::{HIDDEN, blocks, expected};
 use super::files;
 use super::text::{SEQ_LEN, WINDOWS, tokens};
-use super::weights::{EPS, HEADS, HIDDEN};
+use super::weights::{EPS, HEADS, directions};
 
 type Row = Vec<f64>;
 
@@ -87,7 +87,7 @@ impl Model {
         };
         let mut h: Vec<Row> = window.iter().enumerate().map(embed).collect();
         let mut captured = Vec::new();
-        for block in 0..BLOCKS.len() {
+        for block in 0..blocks().len() {
             let name = |part: &str| format!("h.{block}.{part}");
             let x: Vec<Row> = h.iter().map(|h| self.norm(&name("ln_1"), h)).collect();
             h = h.iter().zip(self.attention(&name("attn"), &x)).map(|(h, a)| add(h, &a)).collect();
@@ -174,7 +174,8 @@ fn assert_near(what: &str, found: f64, expected: f64) {
 fn an_independent_forward_pass_and_fit_agree_with_the_construction() {
     let (model, tokens) = (Model::bundled(), tokens());
     let windows: Vec<_> = tokens.chunks(SEQ_LEN).take(2).map(|window| model.forward(window)).collect();
-    for (index, expected) in design::expected().into_iter().enumerate() {
+    for (index, block) in blocks().iter().enumerate() {
+        let expected = expected(block, &directions());
         let rows = |side: fn(&Captured) -> &[Row]| {
             windows.iter().flat_map(|window| side(&window[index]).to_vec()).collect::<Vec<Row>>()
         };
@@ -212,8 +213,23 @@ fn an_independent_forward_pass_and_fit_agree_with_the_construction() {
 }
 
 #[test]
-fn the_expected_values_cover_every_block_of_a_text_long_enough() {
-    assert_eq!(design::expected().len(), BLOCKS.len());
+fn the_construction_gives_the_values_it_was_made_for() {
+    let expected: Vec<_> = blocks().iter().map(|block| expected(block, &directions())).collect();
+    let assert_near = |what: &str, found: Option<f64>, wanted: Option<f64>| match (found, wanted) {
+        (Some(found), Some(wanted)) => assert_near(what, found, wanted),
+        _ => assert_eq!(found, wanted, "{what}"),
+    };
+    let r2_lin = [Some(1.0), Some(0.75), Some(0.0), None, Some(1.0), Some(4096.0 / (4096.0 + 47.0))];
+    let median = [Some(1.0), Some(0.75), Some(0.0), None, Some(1.0), Some(0.0)];
+    assert_eq!(expected.len(), r2_lin.len());
+    for (index, block) in expected.iter().enumerate() {
+        assert_near(&format!("block {index}: r2_lin"), block.r2_lin, r2_lin[index]);
+        assert_near(&format!("block {index}: median"), block.r2_feature_median, median[index]);
+    }
+}
+
+#[test]
+fn the_text_is_long_enough_for_a_fit_without_reservations() {
     let train_rows = (WINDOWS - WINDOWS / 5) * SEQ_LEN;
     assert!(train_rows >= 2 * HIDDEN);
 }

@@ -1,18 +1,15 @@
 //! The design as the weights of a GPT-2.
 //!
-//! Features of the residual stream come in pairs (+f, −f), so that their mean never depends on the token. The first
-//! pairs hold the signs, written by the embedding; every block writes into pairs of its own and reads only signs.
+//! Everything the stream holds stands in an orthonormal basis orthogonal to (1, …, 1), so that the mean over the
+//! features is 0 and the norm the same for every token: a LayerNorm divides by one known constant. Positions and
+//! attention write along (1, …, 1), which the next LayerNorm takes out again.
 
-use super::design::{BITS, BLOCKS, Block, Feature, Part, TOKENS, sign};
+use super::design::{Block, Directions, HIDDEN, Part, Place, TOKENS, blocks, held, sign};
 use super::random::Random;
 use super::text::SEQ_LEN;
 
-/// Pairs of features: the signs and whatever the blocks write.
-pub(super) const PAIRS: usize = BITS + 18;
-/// Width of the residual stream.
-pub(super) const HIDDEN: usize = 2 * PAIRS;
 /// Width inside a feed-forward network: a pair of units for each part that it computes.
-pub(super) const INTERMEDIATE: usize = 16;
+pub(super) const INTERMEDIATE: usize = 64;
 /// Attention heads.
 pub(super) const HEADS: usize = 4;
 /// Epsilon of the LayerNorms.
@@ -30,81 +27,115 @@ pub(super) struct Tensor {
 
 /// All tensors, in reading order.
 pub(super) fn tensors() -> Vec<Tensor> {
-    let mut random = Random::new(0);
+    let directions = directions();
+    let mut random = Random::new(1);
     let mut stream = Stream::embedded();
     let mut tensors = vec![
-        tensor("wte.weight", &[TOKENS, HIDDEN], embedding()),
-        tensor("wpe.weight", &[SEQ_LEN, HIDDEN], vec![0.0; SEQ_LEN * HIDDEN]),
+        tensor("wte.weight", &[TOKENS, HIDDEN], embedding(&directions)),
+        tensor("wpe.weight", &[SEQ_LEN, HIDDEN], (0..SEQ_LEN).flat_map(|_| [random.symmetric(); HIDDEN]).collect()),
     ];
-    for (index, block) in BLOCKS.iter().enumerate() {
+    for (index, block) in blocks().iter().enumerate() {
         let name = |part: &str| format!("h.{index}.{part}");
-        tensors.extend(norm(&name("ln_1"), &stream));
-        tensors.extend(attention(&name("attn"), &mut random, &mut stream));
-        tensors.extend(norm(&name("ln_2"), &stream));
-        tensors.extend(feed_forward(&name("mlp"), block, &mut stream));
+        tensors.extend(Norm::plain().tensors(&name("ln_1")));
+        tensors.extend(attention(&name("attn"), &mut random));
+        let norm = Norm::random(&mut random);
+        tensors.extend(norm.tensors(&name("ln_2")));
+        tensors.extend(feed_forward(&name("mlp"), block, &directions, &norm, stream.deviation()));
+        stream.receive(block);
     }
-    tensors.extend(norm("ln_f", &stream));
+    tensors.extend(Norm::plain().tensors("ln_f"));
     tensors
 }
 
-/// What is known of the residual stream at some point, the same for every token.
-struct Stream {
-    /// Pairs written so far.
-    written: usize,
-    /// Σ f² over the pairs.
-    power: f64,
-    /// Constant that the attention layers have added to both features of a pair of signs.
-    offsets: [f64; BITS],
+/// A random orthonormal basis of what is orthogonal to (1, …, 1), by Gram–Schmidt, twice for precision.
+pub(super) fn directions() -> Directions {
+    let mut random = Random::new(0);
+    let mut basis = vec![vec![(1.0 / HIDDEN as f64).sqrt(); HIDDEN]];
+    while basis.len() < HIDDEN {
+        let mut vector: Vec<f64> = (0..HIDDEN).map(|_| f64::from(random.symmetric())).collect();
+        for _ in 0..2 {
+            for other in &basis {
+                let share = dot(&vector, other);
+                vector.iter_mut().zip(other).for_each(|(value, other)| *value -= share * other);
+            }
+            let norm = dot(&vector, &vector).sqrt();
+            vector.iter_mut().for_each(|value| *value /= norm);
+        }
+        basis.push(vector);
+    }
+    basis.remove(0);
+    Directions(basis)
 }
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// Coordinates of the residual stream at token 0, whose signs are all +1. Every token's have the same norm.
+struct Stream([f64; TOKENS]);
 
 impl Stream {
     fn embedded() -> Self {
-        Self { written: BITS, power: BITS as f64, offsets: [0.0; BITS] }
+        let mut coordinates = [0.0; TOKENS];
+        held().into_iter().for_each(|mask| coordinates[mask] = 1.0);
+        Self(coordinates)
+    }
+
+    fn receive(&mut self, block: &Block) {
+        for write in &block.writes {
+            if let Place::Direction(mask) = write.place {
+                self.0[mask] += write.amplitude;
+            }
+        }
     }
 
     /// What a LayerNorm divides by.
     fn deviation(&self) -> f64 {
-        let mean = self.offsets.iter().map(|offset| 2.0 * offset).sum::<f64>() / HIDDEN as f64;
-        let squares: f64 = 2.0 * self.power + self.offsets.iter().map(|offset| 2.0 * offset * offset).sum::<f64>();
-        (squares / HIDDEN as f64 - mean * mean + EPS).sqrt()
+        (dot(&self.0, &self.0) / HIDDEN as f64 + EPS).sqrt()
     }
 }
 
-fn embedding() -> Vec<f32> {
-    let mut table = vec![0.0; TOKENS * HIDDEN];
-    for (token, row) in table.chunks_mut(HIDDEN).enumerate() {
-        for bit in 0..BITS {
-            write_pair(row, bit, sign(token, bit));
-        }
+fn embedding(directions: &Directions) -> Vec<f32> {
+    let value = |token: usize, feature: usize| -> f64 {
+        held().into_iter().map(|mask| sign(mask, token) * directions.of(mask)[feature]).sum()
+    };
+    let rows = (0..TOKENS).map(|token| (0..HIDDEN).map(|feature| value(token, feature) as f32).collect::<Vec<_>>());
+    rows.collect::<Vec<_>>().concat()
+}
+
+/// Weight and bias of a LayerNorm.
+struct Norm {
+    weight: Vec<f32>,
+    bias: Vec<f32>,
+}
+
+impl Norm {
+    fn plain() -> Self {
+        Self { weight: vec![1.0; HIDDEN], bias: vec![0.0; HIDDEN] }
     }
-    table
+
+    /// Scales from ½ to 1½ and biases from −1 to 1.
+    fn random(random: &mut Random) -> Self {
+        let weight = (0..HIDDEN).map(|_| 1.0 + random.symmetric() / 2.0).collect();
+        Self { weight, bias: (0..HIDDEN).map(|_| random.symmetric()).collect() }
+    }
+
+    fn tensors(&self, name: &str) -> [Tensor; 2] {
+        [
+            tensor(&format!("{name}.weight"), &[HIDDEN], self.weight.clone()),
+            tensor(&format!("{name}.bias"), &[HIDDEN], self.bias.clone()),
+        ]
+    }
 }
 
-/// A LayerNorm that lets through what was written: an unwritten feature is exactly zero, not rounding noise.
-fn norm(name: &str, stream: &Stream) -> [Tensor; 2] {
-    let weight = (0..HIDDEN).map(|feature| if feature < 2 * stream.written { 1.0 } else { 0.0 }).collect();
-    [
-        tensor(&format!("{name}.weight"), &[HIDDEN], weight),
-        tensor(&format!("{name}.bias"), &[HIDDEN], vec![0.0; HIDDEN]),
-    ]
-}
-
-/// Random queries and keys; values that are one constant vector; an output that adds the same constant to both
-/// features of every pair of signs, where the differences that the networks read cancel it.
-fn attention(name: &str, random: &mut Random, stream: &mut Stream) -> [Tensor; 4] {
+/// Random queries and keys; values that are one constant vector, and an output that puts it along (1, …, 1).
+fn attention(name: &str, random: &mut Random) -> [Tensor; 4] {
     let mut projection = vec![0.0; HIDDEN * 3 * HIDDEN];
     for row in projection.chunks_mut(3 * HIDDEN) {
         row[..2 * HIDDEN].fill_with(|| random.symmetric() / 2.0);
     }
-    let bias: Vec<f32> = (0..3 * HIDDEN).map(|_| random.symmetric()).collect();
-    let mut output = vec![0.0; HIDDEN * HIDDEN];
-    for (row, value) in output.chunks_mut(HIDDEN).zip(&bias[2 * HIDDEN..]) {
-        for bit in 0..BITS {
-            let weight = random.symmetric() / 8.0;
-            row[2 * bit..2 * bit + 2].fill(weight);
-            stream.offsets[bit] += f64::from(weight) * f64::from(*value);
-        }
-    }
+    let bias = (0..3 * HIDDEN).map(|_| random.symmetric()).collect();
+    let output = (0..HIDDEN).flat_map(|_| [random.symmetric() / 8.0; HIDDEN]).collect();
     [
         tensor(&format!("{name}.c_attn.weight"), &[HIDDEN, 3 * HIDDEN], projection),
         tensor(&format!("{name}.c_attn.bias"), &[3 * HIDDEN], bias),
@@ -115,97 +146,70 @@ fn attention(name: &str, random: &mut Random, stream: &mut Stream) -> [Tensor; 4
 
 /// A feed-forward network that computes what the design says: two units u, v = GELU(±z) for each part.
 ///
-/// Linear: z = GAIN·Σ cᵢsᵢ and u − v = z for any GELU. Product: z = GAIN·(sᵢ + sⱼ) and u + v = GAIN·(1 + sᵢsⱼ).
-fn feed_forward(name: &str, block: &Block, stream: &mut Stream) -> [Tensor; 4] {
-    let mut units = Units::new(stream.deviation());
-    for feature in block.features {
-        for (amplitude, part) in *feature {
-            units.add(*amplitude, part, stream.written);
+/// Read: z = GAIN·s, and u − v = z for any GELU. Product: z = GAIN·(s + t), and u + v = GAIN·(1 + s·t).
+fn feed_forward(name: &str, block: &Block, directions: &Directions, norm: &Norm, deviation: f64) -> [Tensor; 4] {
+    let mut parts: Vec<Part> = Vec::new();
+    block.writes.iter().for_each(|write| {
+        if !parts.contains(&write.part) {
+            parts.push(write.part)
         }
-        stream.written += 1;
-    }
-    stream.power += block.features.iter().map(|feature| value(feature, 0).powi(2)).sum::<f64>();
-    [
-        tensor(&format!("{name}.c_fc.weight"), &[HIDDEN, INTERMEDIATE], units.fc_weight),
-        tensor(&format!("{name}.c_fc.bias"), &[INTERMEDIATE], vec![0.0; INTERMEDIATE]),
-        tensor(&format!("{name}.c_proj.weight"), &[INTERMEDIATE, HIDDEN], units.proj_weight),
-        tensor(&format!("{name}.c_proj.bias"), &[HIDDEN], units.proj_bias),
-    ]
-}
+    });
+    assert!(2 * parts.len() <= INTERMEDIATE, "{}: too many parts", block.title);
 
-/// The hidden units of one network, filled pair by pair.
-struct Units {
-    used: usize,
-    /// What a sign must be multiplied with after the LayerNorm.
-    deviation: f64,
-    fc_weight: Vec<f32>,
-    proj_weight: Vec<f32>,
-    proj_bias: Vec<f32>,
-}
-
-impl Units {
-    fn new(deviation: f64) -> Self {
-        Self {
-            used: 0,
-            deviation,
-            fc_weight: vec![0.0; HIDDEN * INTERMEDIATE],
-            proj_weight: vec![0.0; INTERMEDIATE * HIDDEN],
-            proj_bias: vec![0.0; HIDDEN],
+    let mut fc = Affine::zero(HIDDEN, INTERMEDIATE);
+    let mut proj = Affine::zero(INTERMEDIATE, HIDDEN);
+    for (index, part) in parts.iter().enumerate() {
+        let (masks, second) = match *part {
+            Part::Read(mask) => (vec![mask], -1.0),
+            Part::Product(a, b) => (vec![a, b], 1.0),
+        };
+        let (u, v) = (2 * index, 2 * index + 1);
+        for feature in 0..HIDDEN {
+            let sum: f64 = masks.iter().map(|mask| directions.of(*mask)[feature]).sum();
+            let weight = GAIN * deviation * sum / f64::from(norm.weight[feature]);
+            let bias = -weight * f64::from(norm.bias[feature]);
+            fc.add(feature, u, weight, bias);
+            fc.add(feature, v, -weight, -bias);
         }
-    }
-
-    /// Adds `amplitude` times a part to a pair of features.
-    fn add(&mut self, amplitude: f64, part: &Part, pair: usize) {
-        match part {
-            Part::Linear(coefficients) => {
-                self.read(coefficients);
-                self.write(amplitude / GAIN, -amplitude / GAIN, pair);
-            }
-            Part::Product(i, j) => {
-                let mut sum = [0.0; BITS];
-                sum[*i] = 1.0;
-                sum[*j] = 1.0;
-                self.read(&sum);
-                self.write(amplitude / GAIN, amplitude / GAIN, pair);
-                write_pair(&mut self.proj_bias, pair, -amplitude);
-            }
-        }
-        self.used += 2;
-    }
-
-    /// Lets the next two units see ±GAIN·Σ cᵢsᵢ.
-    fn read(&mut self, coefficients: &[f64; BITS]) {
-        for (bit, coefficient) in coefficients.iter().enumerate() {
-            // Half the difference of a pair is its sign.
-            let weight = (GAIN * coefficient * self.deviation / 2.0) as f32;
-            for (feature, weight) in [(2 * bit, weight), (2 * bit + 1, -weight)] {
-                let row = &mut self.fc_weight[feature * INTERMEDIATE..][..INTERMEDIATE];
-                row[self.used] = weight;
-                row[self.used + 1] = -weight;
+        for write in block.writes.iter().filter(|write| write.part == *part) {
+            for feature in 0..HIDDEN {
+                let amplitude = write.amplitude * directions.place(write.place, feature);
+                let bias = if matches!(part, Part::Product(..)) { -amplitude } else { 0.0 };
+                proj.add(u, feature, amplitude / GAIN, bias);
+                proj.add(v, feature, second * amplitude / GAIN, 0.0);
             }
         }
     }
+    let [fc_weight, fc_bias] = fc.tensors(&format!("{name}.c_fc"));
+    let [proj_weight, proj_bias] = proj.tensors(&format!("{name}.c_proj"));
+    [fc_weight, fc_bias, proj_weight, proj_bias]
+}
 
-    /// Lets a pair of features receive the next two units.
-    fn write(&mut self, first: f64, second: f64, pair: usize) {
-        for (unit, weight) in [(self.used, first), (self.used + 1, second)] {
-            write_pair(&mut self.proj_weight[unit * HIDDEN..][..HIDDEN], pair, weight);
-        }
+/// x·W + b with W as GPT-2 stores it, (in, out).
+struct Affine {
+    inputs: usize,
+    weight: Vec<f64>,
+    bias: Vec<f64>,
+}
+
+impl Affine {
+    fn zero(inputs: usize, outputs: usize) -> Self {
+        Self { inputs, weight: vec![0.0; inputs * outputs], bias: vec![0.0; outputs] }
     }
-}
 
-fn write_pair(row: &mut [f32], pair: usize, value: f64) {
-    row[2 * pair] = value as f32;
-    row[2 * pair + 1] = -value as f32;
-}
+    fn add(&mut self, input: usize, output: usize, weight: f64, bias: f64) {
+        self.weight[input * self.bias.len() + output] += weight;
+        self.bias[output] += bias;
+    }
 
-/// What a feature holds at a token.
-fn value(feature: Feature, token: usize) -> f64 {
-    let part = |part: &Part| match part {
-        Part::Linear(coefficients) => (0..BITS).map(|bit| coefficients[bit] * sign(token, bit)).sum(),
-        Part::Product(i, j) => sign(token, *i) * sign(token, *j),
-    };
-    feature.iter().map(|(amplitude, of)| amplitude * part(of)).sum()
+    fn tensors(&self, name: &str) -> [Tensor; 2] {
+        let narrow = |values: &[f64]| values.iter().map(|value| *value as f32).collect();
+        let outputs = self.bias.len();
+        [
+            tensor(&format!("{name}.weight"), &[self.inputs, outputs], narrow(&self.weight)),
+            tensor(&format!("{name}.bias"), &[outputs], narrow(&self.bias)),
+        ]
+    }
 }
 
 fn tensor(name: &str, shape: &[usize], data: Vec<f32>) -> Tensor {
@@ -218,17 +222,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_block_writes_has_the_same_norm_for_every_token() {
-        for block in &BLOCKS {
-            let power = |token| block.features.iter().map(|feature| value(feature, token).powi(2)).sum::<f64>();
-            for token in 1..TOKENS {
-                assert!((power(token) - power(0)).abs() <= 1e-12, "{}: token {token}", block.title);
+    fn the_basis_is_orthonormal_and_orthogonal_to_the_mean() {
+        let Directions(basis) = directions();
+        assert_eq!(basis.len(), HIDDEN - 1);
+        for (i, a) in basis.iter().enumerate() {
+            assert!(a.iter().sum::<f64>().abs() <= 1e-13);
+            for (j, b) in basis.iter().enumerate() {
+                let expected = if i == j { 1.0 } else { 0.0 };
+                assert!((dot(a, b) - expected).abs() <= 1e-13, "{i} {j}");
             }
         }
     }
 
+    /// The last block may do as it likes: nothing reads the stream after it.
     #[test]
-    fn every_pair_is_written_once() {
-        assert_eq!(BITS + BLOCKS.iter().map(|block| block.features.len()).sum::<usize>(), PAIRS);
+    fn the_stream_has_the_same_norm_for_every_token() {
+        let blocks = blocks();
+        let norms = |token: usize| {
+            let mut stream: Vec<f64> =
+                (0..TOKENS).map(|mask| if held().contains(&mask) { sign(mask, token) } else { 0.0 }).collect();
+            let after = |block: &Block| {
+                for write in &block.writes {
+                    let Place::Direction(mask) = write.place else { panic!("{} writes a feature", block.title) };
+                    stream[mask] += write.amplitude * sign(write.part.mask(), token);
+                }
+                dot(&stream, &stream)
+            };
+            blocks[..blocks.len() - 1].iter().map(after).collect::<Vec<f64>>()
+        };
+        for token in 1..TOKENS {
+            for (norm, first) in norms(token).iter().zip(norms(0)) {
+                assert!((norm - first).abs() <= 1e-12 * first, "token {token}: {norm} and {first}");
+            }
+        }
     }
 }
