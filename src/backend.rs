@@ -188,6 +188,12 @@ pub trait Backend {
     /// Cosine of every row of a with the same row of b, `(rows, 1)`; 0 where a row is 0.
     fn row_cosines(&self, a: &Self::Tensor, b: &Self::Tensor) -> Result<Self::Tensor>;
 
+    /// ‖b − a‖/‖a‖ of every row, `(rows, 1)`; 0 where both are 0.
+    fn row_distance_ratios(&self, a: &Self::Tensor, b: &Self::Tensor) -> Result<Self::Tensor>;
+
+    /// −log softmax(logits) at the target of every row, natural logarithm, `(rows, 1)`; targets are below `cols`.
+    fn next_token_nll(&self, logits: &Self::Tensor, targets: &[u32]) -> Result<Self::Tensor>;
+
     /// Empty accumulators for one block, with the scale that its first batch suggests.
     fn gram(&self, shape: GramShape, x: &Scale, y: &Scale) -> Result<Self::Gram>;
 

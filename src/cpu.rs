@@ -153,6 +153,22 @@ impl Backend for CpuBackend {
         })
     }
 
+    fn row_distance_ratios(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+        run("row_distance_ratios", || {
+            let norm = |x: &Tensor| x.sqr()?.sum_keepdim(D::Minus1)?.sqrt();
+            norm(&(b - a)?)? / norm(a)?.maximum(f64::from(f32::MIN_POSITIVE))?
+        })
+    }
+
+    fn next_token_nll(&self, logits: &Tensor, targets: &[u32]) -> Result<Tensor> {
+        run("next_token_nll", || {
+            let largest = logits.max_keepdim(D::Minus1)?;
+            let total = logits.broadcast_sub(&largest)?.exp()?.sum_keepdim(D::Minus1)?.log()?;
+            let targets = Tensor::from_slice(targets, (targets.len(), 1), &Device::Cpu)?;
+            (largest + total)? - logits.gather(&targets, 1)?
+        })
+    }
+
     fn gram(&self, shape: GramShape, x: &Scale, y: &Scale) -> Result<CpuGram> {
         let shift = |scale: &Scale| {
             run("gram", || Tensor::from_slice(&scale.shift, (1, scale.cols()), &Device::Cpu)?.to_dtype(DType::F64))

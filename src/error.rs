@@ -182,7 +182,7 @@ pub enum Error {
         hint: String,
     },
     /// A measure that exists by name and is not built yet.
-    #[error("--measures {measure}: not available yet; available now: fit")]
+    #[error("--measures {measure}: not available yet; available now are fit, swap, rank-swap and layers")]
     NotAvailable {
         /// Name of the measure.
         measure: String,

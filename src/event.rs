@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::report::{BlockReport, Header, Report, Seconds, Warning};
+use crate::report::{BlockReport, Header, LayerReport, Report, Seconds, Warning};
 
 /// One message from the engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,6 +18,8 @@ pub enum Event {
     Started(Box<Header>),
     /// A block is measured. A later event for the same block replaces it, with more fields filled.
     Block(Box<BlockReport>),
+    /// A layer is measured.
+    Layer(Box<LayerReport>),
     /// The map of a block, where the job asks for maps.
     Map(Box<MapDump>),
     /// Something to tell beside the numbers.
@@ -96,6 +98,10 @@ pub enum Stage {
     Solve,
     /// A second look at the held-out rows for what moments cannot tell.
     Score,
+    /// Perplexity with blocks replaced.
+    Swap,
+    /// Second moments of whole layers.
+    Layers,
 }
 
 impl Stage {
@@ -105,8 +111,9 @@ impl Stage {
             Self::Device => "kernels",
             Self::Load | Self::Hash => "bytes",
             Self::Tokenize => "tokens",
-            Self::Measure | Self::Score => "rows",
+            Self::Measure | Self::Score | Self::Layers => "rows",
             Self::Solve => "blocks",
+            Self::Swap => "swaps",
         }
     }
 
@@ -120,6 +127,8 @@ impl Stage {
             Self::Measure => "Measuring rows",
             Self::Solve => "Solving blocks",
             Self::Score => "Scoring held-out rows",
+            Self::Swap => "Swapping blocks",
+            Self::Layers => "Measuring layers",
         }
     }
 }
@@ -141,6 +150,7 @@ impl Recorder {
                 *report = Some(started);
             }
             (Event::Block(block), Some(report)) => insert_block(&mut report.blocks, block),
+            (Event::Layer(layer), Some(report)) => report.layers.push((**layer).clone()),
             (Event::Warning(warning), Some(report)) => report.warnings.push(warning.clone()),
             (Event::Warning(warning), None) => self.early_warnings.push(warning.clone()),
             (Event::Finished(outcome), Some(report)) => {

@@ -4,8 +4,9 @@
 //! enters it, what enters its feed-forward network and what that returns to a read-only observer.
 
 use crate::backend::{AttentionShape, Backend, Rotary, Shape};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::{Attention, Block, Ffn, Linear, Model, Norm, Residual, Rope};
+use crate::swap::{Replacement, Swaps};
 
 /// What a block shows while it runs, one row per token.
 #[derive(Clone, Debug)]
@@ -18,6 +19,11 @@ pub struct Capture<T> {
     pub ffn_in: T,
     /// y: what it returns, before it is added to the residual stream, `(rows, hidden_size)`.
     pub ffn_out: T,
+}
+
+/// An observer that looks away.
+pub fn ignore<T>(_: Capture<T>) -> Result<()> {
+    Ok(())
 }
 
 /// A model made ready for windows of one length.
@@ -40,20 +46,36 @@ impl<'a, B: Backend> Forward<'a, B> {
     ///
     /// `ids` are whole windows, every id within the vocabulary.
     pub fn run(&self, ids: &[u32], observe: &mut dyn FnMut(Capture<B::Tensor>) -> Result<()>) -> Result<B::Tensor> {
-        let mut hidden = self.embed(ids)?;
-        for (index, block) in self.model.blocks.iter().enumerate() {
-            hidden = self.block(index, block, hidden, observe)?;
+        self.resume(0, self.embed(ids)?, &Swaps::new(), observe)
+    }
+
+    /// The rest of [`Forward::run`] from the residual stream that enters block `first`, with the feed-forward networks
+    /// of `swaps` replaced.
+    pub fn resume(
+        &self,
+        first: usize,
+        mut hidden: B::Tensor,
+        swaps: &Swaps<B::Tensor>,
+        observe: &mut dyn FnMut(Capture<B::Tensor>) -> Result<()>,
+    ) -> Result<B::Tensor> {
+        for (index, block) in self.model.blocks.iter().enumerate().skip(first) {
+            hidden = self.block(index, block, hidden, swaps.get(&index), observe)?;
         }
         Ok(hidden)
     }
 
-    /// Next-token logits of the last residual stream, `(rows, vocab_size)`; `None` for an encoder.
-    pub fn logits(&self, hidden: &B::Tensor) -> Result<Option<B::Tensor>> {
-        let Some(head) = &self.model.head else { return Ok(None) };
+    /// Next-token logits of the last residual stream, `(rows, vocab_size)`; of a model loaded with its head.
+    pub fn logits(&self, hidden: &B::Tensor) -> Result<B::Tensor> {
+        let head = self.model.head.as_ref().ok_or_else(|| Error::MissingTensor { tensor: "output head".into() })?;
         match &self.model.final_norm {
-            Some(norm) => self.linear(&self.norm(hidden, norm)?, head).map(Some),
-            None => self.linear(hidden, head).map(Some),
+            Some(norm) => self.linear(&self.norm(hidden, norm)?, head),
+            None => self.linear(hidden, head),
         }
+    }
+
+    /// Width of the logits.
+    pub fn vocab_size(&self) -> usize {
+        self.model.config.vocab_size
     }
 
     fn embed(&self, ids: &[u32]) -> Result<B::Tensor> {
@@ -73,11 +95,15 @@ impl<'a, B: Backend> Forward<'a, B> {
         index: usize,
         block: &Block<B::Tensor>,
         hidden: B::Tensor,
+        swap: Option<&Replacement<B::Tensor>>,
         observe: &mut dyn FnMut(Capture<B::Tensor>) -> Result<()>,
     ) -> Result<B::Tensor> {
         let add = |a: &B::Tensor, b: &B::Tensor| self.backend.add(a, b);
         let mut ffn = |ffn_in: &B::Tensor| {
-            let ffn_out = self.ffn(ffn_in, &block.ffn)?;
+            let ffn_out = match swap {
+                Some(replacement) => replacement.apply(self.backend, ffn_in)?,
+                None => self.ffn(ffn_in, &block.ffn)?,
+            };
             let (hidden, ffn_in) = (hidden.clone(), ffn_in.clone());
             observe(Capture { block: index, hidden, ffn_in, ffn_out: ffn_out.clone() })?;
             Ok(ffn_out)

@@ -47,7 +47,7 @@ impl Job {
     /// Refuses settings outside their range and measures that are not built yet.
     pub fn check(&self) -> Result<()> {
         self.protocol.check()?;
-        match self.measures.iter().find(|measure| **measure != Measure::Fit) {
+        match self.measures.iter().find(|measure| !Measure::AVAILABLE.contains(measure)) {
             Some(measure) => Err(Error::NotAvailable { measure: measure.to_string() }),
             None => Ok(()),
         }
@@ -136,6 +136,9 @@ impl Measure {
         Self::Controls,
         Self::Heal,
     ];
+
+    /// Those that are built. Whatever is asked for, `fit` comes with it.
+    pub const AVAILABLE: [Self; 4] = [Self::Fit, Self::Swap, Self::RankSwap, Self::Layers];
 
     /// Reads a comma list such as `fit,swap`, or `all`.
     pub fn parse_list(list: &str) -> Result<BTreeSet<Self>> {

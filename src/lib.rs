@@ -32,4 +32,6 @@ pub mod run;
 #[cfg(feature = "engine")]
 pub mod solve;
 #[cfg(feature = "engine")]
+pub mod swap;
+#[cfg(feature = "engine")]
 pub mod weights;

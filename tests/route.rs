@@ -46,6 +46,8 @@ fn measure_all(backend: &str) {
             &text,
             "--backend".as_ref(),
             backend.as_ref(),
+            "--measures".as_ref(),
+            "fit,swap,layers".as_ref(),
         ]);
         let expected = json(&folder.join("expected.json"));
         assert!(!report.partial);
@@ -57,6 +59,41 @@ fn measure_all(backend: &str) {
         for (found, expected) in report.blocks.iter().zip(blocks) {
             check_block(&format!("{name} on {backend}, block {}", found.block), found, expected);
         }
+        check_perplexities(&format!("{name} on {backend}"), &report, &expected);
+        check_layers(&format!("{name} on {backend}"), &report, &expected);
+    }
+}
+
+/// Perplexity and its change by every swap, within 0.1 % of the swapped perplexity; null for an encoder, with a reason.
+fn check_perplexities(what: &str, report: &Report, expected: &Value) {
+    let Some(ppl) = expected["ppl"].as_f64() else {
+        assert_eq!(report.ppl, None, "{what}");
+        assert!(report.warnings.iter().any(|warning| warning.code == "no_perplexity"), "{what}");
+        assert!(report.blocks.iter().all(|block| block.delta_ppl["linear"].is_none()), "{what}");
+        return;
+    };
+    common::assert_close(&format!("{what}, ppl"), report.ppl, ppl, 1e-4 * ppl);
+    for (found, expected) in report.blocks.iter().zip(expected["blocks"].as_array().expect("blocks")) {
+        for name in ["linear", "mean", "zero"] {
+            let delta = expected["delta_ppl"][name].as_f64().expect("a number");
+            let what = format!("{what}, block {}, {name}", found.block);
+            common::assert_close(&what, found.delta_ppl[name], delta, 1e-3 * (ppl + delta));
+        }
+    }
+}
+
+fn check_layers(what: &str, report: &Report, expected: &Value) {
+    let layers = expected["layers"].as_array().expect("layers");
+    assert_eq!(report.layers.len(), layers.len(), "{what}");
+    for (found, expected) in report.layers.iter().zip(layers) {
+        let close = |field: &str, value: Option<f64>| {
+            let what = format!("{what}, layer {}, {field}", found.layer);
+            common::assert_close(&what, value, expected[field].as_f64().expect("a number"), 1e-4);
+        };
+        close("linearity", found.linearity);
+        close("linearity_heldout", found.linearity_heldout);
+        close("linearity_no_residual", found.linearity_no_residual);
+        close("update_norm_ratio", found.update_norm_ratio);
     }
 }
 

@@ -14,14 +14,12 @@ use super::{Status, bundled, complain, inputs, maps, output, table};
 
 /// `measure MODEL`.
 pub(super) fn measure(args: &MeasureArgs) -> Result<Status> {
-    if args.eval_text.is_some() || args.eval_tokens.is_some() {
-        return Err(Error::NotAvailable { measure: "swap (--eval-text, --eval-tokens)".into() });
-    }
     let (model, files) = model_files(&args.model)?;
     let (corpus, text) = text(args)?;
     let job = args.job(model, corpus)?;
     job.check()?;
-    finish(&args.common, || run::measure(job, files, text))
+    let eval = eval_text(args)?;
+    finish(&args.common, || run::measure_and_evaluate(job, files, text, eval))
 }
 
 /// `fit ROWS.safetensors`.
@@ -43,6 +41,18 @@ fn model_files(model: &str) -> Result<(String, Rc<dyn Files>)> {
     match bundled::find(model) {
         Some(bundled) => Ok((model.to_owned(), Rc::new(bundled.files()))),
         None => Err(Error::UnknownModel { name: model.to_owned(), known: bundled::names() }),
+    }
+}
+
+/// What perplexity is measured on, where that is not the held-out windows.
+fn eval_text(args: &MeasureArgs) -> Result<Option<Text>> {
+    match (&args.eval_text, &args.eval_tokens) {
+        (Some(path), _) => Ok(Some(Text::Plain(inputs::bytes(path)?))),
+        (None, Some(path)) => {
+            let ids = parse_token_ids(&inputs::name(path), &inputs::bytes(path)?)?;
+            Ok(Some(Text::Tokens(ids)))
+        }
+        (None, None) => Ok(None),
     }
 }
 

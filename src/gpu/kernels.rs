@@ -178,8 +178,8 @@ params!(
     StandardiseParams { len: u32, cols: u32 }
 );
 params!(
-    /// Parameters of [`ROW_COSINES`].
-    CosinesParams { rows: u32, cols: u32 }
+    /// Parameters of [`ROW_COSINES`], [`ROW_DISTANCE_RATIOS`] and [`NEXT_TOKEN_NLL`].
+    RowsParams { rows: u32, cols: u32 }
 );
 params!(
     /// Parameters of [`OUTSIDE`], [`QUANTISE`] and [`COLUMNS`].
@@ -288,8 +288,20 @@ kernel!(
 );
 kernel!(
     /// Cosines between rows.
-    ROW_COSINES = "row_cosines.wgsl" "row_cosines" (CosinesParams)
+    ROW_COSINES = "row_cosines.wgsl" "row_cosines" (RowsParams)
     bindings [read(1, "a"), read(2, "b"), read_write(3, "out")]
+    workgroup ROWS, overrides ROWS_OVERRIDE
+);
+kernel!(
+    /// Distances between rows, relative to the first.
+    ROW_DISTANCE_RATIOS = "row_distance_ratios.wgsl" "row_distance_ratios" (RowsParams)
+    bindings [read(1, "a"), read(2, "b"), read_write(3, "out")]
+    workgroup ROWS, overrides ROWS_OVERRIDE
+);
+kernel!(
+    /// Negative log-likelihoods of target tokens.
+    NEXT_TOKEN_NLL = "next_token_nll.wgsl" "next_token_nll" (RowsParams)
+    bindings [read(1, "logits"), read(2, "targets"), read_write(3, "out")]
     workgroup ROWS, overrides ROWS_OVERRIDE
 );
 kernel!(

@@ -160,6 +160,14 @@ impl Backend for GpuBackend {
         self.cosines(a, b)
     }
 
+    fn row_distance_ratios(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+        self.distance_ratios(a, b)
+    }
+
+    fn next_token_nll(&self, logits: &Tensor, targets: &[u32]) -> Result<Tensor> {
+        self.nll(logits, targets)
+    }
+
     fn gram(&self, shape: GramShape, x: &Scale, y: &Scale) -> Result<Gram> {
         Gram::new(&self.engine, shape, x, y, self.spill_rows)
     }

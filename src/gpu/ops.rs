@@ -5,8 +5,8 @@ use std::rc::Rc;
 use super::attention::{self, Heads};
 use super::engine::{Engine, Span};
 use super::kernels::{
-    ACTIVATION, ADD, ActivationParams, CosinesParams, GATHER, GatherParams, Kernel, LAYER_NORM, LenParams, NormParams,
-    RMS_NORM, ROTATE, ROW_COSINES, RotateParams, STANDARDISE, StandardiseParams,
+    ACTIVATION, ADD, ActivationParams, GATHER, GatherParams, Kernel, LAYER_NORM, LenParams, NEXT_TOKEN_NLL, NormParams,
+    RMS_NORM, ROTATE, ROW_COSINES, ROW_DISTANCE_RATIOS, RotateParams, RowsParams, STANDARDISE, StandardiseParams,
 };
 use super::tensor::{Buffer, Part, Tensor};
 use super::{GpuBackend, matmul};
@@ -194,8 +194,27 @@ impl GpuBackend {
     pub(super) fn cosines(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         equal("row_cosines", a.shape, b.shape)?;
         let out = self.output("cosines", Shape::new(a.shape.rows, 1))?;
-        let params = CosinesParams { rows: a.shape.rows as u32, cols: a.shape.cols as u32 };
+        let params = RowsParams { rows: a.shape.rows as u32, cols: a.shape.cols as u32 };
         self.by_row(&ROW_COSINES, &params, &[a.buffer()?, b.buffer()?, out.buffer()?], a.shape);
+        Ok(out)
+    }
+
+    pub(super) fn distance_ratios(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+        equal("row_distance_ratios", a.shape, b.shape)?;
+        let out = self.output("distance ratios", Shape::new(a.shape.rows, 1))?;
+        let params = RowsParams { rows: a.shape.rows as u32, cols: a.shape.cols as u32 };
+        self.by_row(&ROW_DISTANCE_RATIOS, &params, &[a.buffer()?, b.buffer()?, out.buffer()?], a.shape);
+        Ok(out)
+    }
+
+    pub(super) fn nll(&self, logits: &Tensor, targets: &[u32]) -> Result<Tensor> {
+        let shape = logits.shape;
+        let fits = targets.len() == shape.rows && targets.iter().all(|target| (*target as usize) < shape.cols);
+        check(fits, "next_token_nll", || "targets are beyond the logits".into())?;
+        let out = self.output("log-likelihoods", Shape::new(shape.rows, 1))?;
+        let target_buffer = self.engine.input(bytemuck::cast_slice(targets));
+        let params = RowsParams { rows: shape.rows as u32, cols: shape.cols as u32 };
+        self.by_row(&NEXT_TOKEN_NLL, &params, &[logits.buffer()?, &target_buffer, out.buffer()?], shape);
         Ok(out)
     }
 

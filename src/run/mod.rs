@@ -4,7 +4,9 @@ mod cosine;
 mod device;
 mod events;
 mod header;
+mod layers;
 mod rows;
+mod swaps;
 
 use std::rc::Rc;
 
@@ -15,10 +17,11 @@ use crate::corpus::{Folds, TokenWindows};
 use crate::error::Result;
 use crate::event::{Event, MapDump, Outcome, Stage};
 use crate::forward::Forward;
-use crate::job::Job;
+use crate::job::{Job, Measure};
 use crate::model::{self, ModelConfig};
 use crate::report::{AppInfo, BlockReport, CorpusInfo, Header, ModelInfo, ProtocolInfo, Seconds, finite};
-use crate::solve::{self, AffineMap, TAU};
+use crate::solve::{self, AffineMap, BlockScore, Directions, TAU};
+use crate::swap::Evaluation;
 use crate::weights::{Files, RowsFile, Weights, read_whole};
 
 pub use events::Events;
@@ -38,15 +41,25 @@ pub enum Text {
 
 /// Measures a model on a text. The stream ends after `Finished` or `Failed`; dropping it cancels.
 pub fn measure(job: Job, files: Rc<dyn Files>, text: Text) -> Events {
+    measure_and_evaluate(job, files, text, None)
+}
+
+/// [`measure`] with perplexity on all windows of another text than the held-out ones.
+pub fn measure_and_evaluate(job: Job, files: Rc<dyn Files>, text: Text, eval: Option<Text>) -> Events {
     Events::new(move |out| async move {
         let started = Instant::now();
         job.check()?;
         let config = read_config(&*files, &job).await?;
         let tokenize = out.stage(Stage::Tokenize, 0);
         let (corpus, windows) = header::read_text(&*files, &job, &config, &text, &tokenize).await?;
+        let eval = match eval {
+            Some(text) => Some(header::read_text(&*files, &job, &config, &text, &tokenize).await?.1),
+            None => None,
+        };
         let folds = Folds::new(&job.corpus, &windows, job.protocol.folds)?;
         folds.check_rows(&job.corpus, &job.protocol, config.hidden_size)?;
-        let prepared = Prepared { job, files, config, corpus, windows, folds, tokenize: tokenize.seconds(), started };
+        let prepared =
+            Prepared { job, files, config, corpus, windows, eval, folds, tokenize: tokenize.seconds(), started };
         on_device!(prepared.job.backend, &out, backend => prepared.measure(&backend, &out).await)
     })
 }
@@ -68,6 +81,8 @@ struct Prepared {
     config: ModelConfig,
     corpus: CorpusInfo,
     windows: TokenWindows,
+    /// What perplexity is measured on instead of the held-out windows.
+    eval: Option<TokenWindows>,
     folds: Folds,
     tokenize: f64,
     started: Instant,
@@ -77,16 +92,15 @@ impl Prepared {
     async fn measure<B: Backend>(&self, backend: &B, out: &Emitter) -> Result<()> {
         let weights = Weights::open(self.files.clone()).await?;
         let load = out.stage(Stage::Load, weights.total_bytes());
-        let model = model::load(backend, &self.config, &weights, false, &|done, total| load.tell(done, total)).await?;
+        let need_head = self.config.causal && self.asks_perplexity();
+        let on_bytes = |done, total| load.tell(done, total);
+        let model = model::load(backend, &self.config, &weights, need_head, &on_bytes).await?;
         let info = header::model_info(&self.job, &self.config, &weights, &out.stage(Stage::Hash, 0)).await?;
-        let seconds = Seconds { load: load.seconds(), tokenize: self.tokenize, ..Seconds::default() };
+        let mut seconds = Seconds { load: load.seconds(), tokenize: self.tokenize, ..Seconds::default() };
         out.emit(Event::Started(Box::new(self.header(backend, info)))).await;
 
-        let source = ModelRows {
-            forward: Forward::new(backend, &model, self.job.protocol.seq_len)?,
-            windows: &self.windows,
-            blocks: self.blocks()?,
-        };
+        let forward = Forward::new(backend, &model, self.job.protocol.seq_len)?;
+        let source = ModelRows { forward: &forward, windows: &self.windows, blocks: self.blocks()? };
         let pass = Pass {
             backend,
             job: &self.job,
@@ -94,7 +108,46 @@ impl Prepared {
             out,
             expected_rank: header::expected_rank(&self.config),
         };
-        pass.run(&source, seconds, self.started).await
+        let mut solved = pass.fit(&source, &mut seconds).await?;
+        let ppl = self.perplexities(&pass, &forward, &mut solved, &mut seconds).await?;
+        pass.finish(ppl, seconds, self.started).await;
+        Ok(())
+    }
+
+    /// Everything that needs perplexity, and the layers: the perplexity of the untouched model, where it has one.
+    async fn perplexities<B: Backend>(
+        &self,
+        pass: &Pass<'_, B>,
+        forward: &Forward<'_, B>,
+        solved: &mut [Solved],
+        seconds: &mut Seconds,
+    ) -> Result<Option<f64>> {
+        if !self.asks_perplexity() {
+            return Ok(None);
+        }
+        let swap = pass.out.stage(Stage::Swap, pass.swap_count(solved) as u64);
+        let mut evaluated = None;
+        if self.config.causal {
+            let heldout = self.folds.windows(self.folds.len() - 1);
+            let (windows, which) = self.eval.as_ref().map_or((&self.windows, heldout), |eval| (eval, 0..eval.len()));
+            let seq_len = self.job.protocol.seq_len;
+            let evaluation = Evaluation::new(pass.backend, forward, windows, which, seq_len).await?;
+            let ppl = evaluation.perplexity().await?;
+            pass.swap(&evaluation, ppl, solved, &swap).await?;
+            evaluated = Some((evaluation, ppl));
+        } else {
+            pass.explain_missing_perplexity(solved);
+        }
+        seconds.swap = swap.seconds();
+        if pass.asks(Measure::Layers) {
+            let evaluation = evaluated.as_ref().map(|(evaluation, ppl)| (evaluation, *ppl));
+            pass.layers(forward, &self.windows, self.config.num_hidden_layers, evaluation).await?;
+        }
+        Ok(evaluated.map(|(_, ppl)| ppl))
+    }
+
+    fn asks_perplexity(&self) -> bool {
+        self.job.measures.iter().any(|measure| *measure != Measure::Fit)
     }
 
     fn blocks(&self) -> Result<Vec<usize>> {
@@ -126,9 +179,11 @@ async fn fit_rows<B: Backend>(backend: &B, job: &Job, file: &RowsFile, started: 
     let model = header::rows_info(job, file, &load).await?;
     let corpus = CorpusInfo { id: job.corpus.clone(), sha256: model.sha256.clone(), tokens: file.n };
     out.emit(Event::Started(Box::new(header(backend, job, model, corpus, &folds)))).await;
-    let seconds = Seconds { load: load.seconds(), ..Seconds::default() };
+    let mut seconds = Seconds { load: load.seconds(), ..Seconds::default() };
     let pass = Pass { backend, job, folds: &folds, out, expected_rank: None };
-    pass.run(&FileRows { backend, file, seq_len }, seconds, started).await
+    pass.fit(&FileRows { backend, file, seq_len }, &mut seconds).await?;
+    pass.finish(None, seconds, started).await;
+    Ok(())
 }
 
 fn header<B: Backend>(backend: &B, job: &Job, model: ModelInfo, corpus: CorpusInfo, folds: &Folds) -> Header {
@@ -152,49 +207,74 @@ struct Pass<'a, B> {
     expected_rank: Option<usize>,
 }
 
+/// A block's numbers with the maps behind them.
+struct Solved {
+    report: BlockReport,
+    map: AffineMap,
+    /// Where rank swaps are asked for.
+    directions: Option<Directions>,
+}
+
 impl<B: Backend> Pass<'_, B> {
-    async fn run(&self, source: &impl RowSource<B>, mut seconds: Seconds, started: Instant) -> Result<()> {
+    /// The fit of every block, cosines included.
+    async fn fit(&self, source: &impl RowSource<B>, seconds: &mut Seconds) -> Result<Vec<Solved>> {
         let protocol = &self.job.protocol;
         let measure = self.out.stage(Stage::Measure, (self.folds.all().len() * protocol.seq_len) as u64);
         let grams = rows::accumulate(self.backend, source, self.folds, protocol, &measure).await?;
         seconds.forward = measure.seconds();
 
         let solve = self.out.stage(Stage::Solve, grams.len() as u64);
-        let (mut reports, mut maps) = (Vec::new(), Vec::new());
-        for (done, (&block, gram)) in source.blocks().iter().zip(grams).enumerate() {
-            let (report, map) = self.solve(block, gram).await?;
-            self.out.send(Event::Block(Box::new(report.clone())));
-            solve.reach(done as u64 + 1).await;
-            reports.push(report);
-            maps.push(map);
+        let mut solved = Vec::new();
+        for (&block, gram) in source.blocks().iter().zip(grams) {
+            solved.push(self.solve(block, gram).await?);
+            solve.reach(solved.len() as u64).await;
         }
         seconds.solve = solve.seconds();
 
         let heldout = self.folds.windows(self.folds.len() - 1).len() * protocol.seq_len;
         let score = self.out.stage(Stage::Score, heldout as u64);
+        let maps: Vec<&AffineMap> = solved.iter().map(|block| &block.map).collect();
         let cosines = cosine::mean_cosines(self.backend, source, &maps, self.folds, protocol, &score).await?;
-        for (report, cosine) in reports.into_iter().zip(cosines) {
+        for (block, cosine) in solved.iter_mut().zip(cosines) {
             // Rows of zeros have no direction.
-            let cosine = finite(cosine).filter(|_| report.r2_lin.is_some());
-            let report = BlockReport { cosine, ..report };
-            self.out.send(Event::Block(Box::new(report)));
+            block.report.cosine = finite(cosine).filter(|_| block.report.r2_lin.is_some());
+            self.out.send(Event::Block(Box::new(block.report.clone())));
         }
         seconds.forward += score.seconds();
+        Ok(solved)
+    }
+
+    async fn finish(&self, ppl: Option<f64>, mut seconds: Seconds, started: Instant) {
         seconds.total = started.elapsed().as_secs_f64();
-        self.out.emit(Event::Finished(Outcome { ppl: None, seconds })).await;
-        Ok(())
+        self.out.emit(Event::Finished(Outcome { ppl: ppl.and_then(finite), seconds })).await;
+    }
+
+    fn asks(&self, measure: Measure) -> bool {
+        self.job.measures.contains(&measure)
     }
 
     /// Takes the accumulators, so that a block's device memory is free as soon as it is solved.
-    async fn solve(&self, block: usize, gram: B::Gram) -> Result<(BlockReport, AffineMap)> {
+    async fn solve(&self, block: usize, gram: B::Gram) -> Result<Solved> {
         let folds = self.backend.moments(&gram).await?;
         drop(gram);
-        let solve::BlockScore { report, map } = solve::score_block(block, &folds)?;
+        let BlockScore { report, map, directions } = solve::score_block(block, &folds)?;
         self.warn(&report, folds[0].d_in());
+        self.out.send(Event::Block(Box::new(report.clone())));
         if self.job.dump_maps {
             self.out.send(Event::Map(Box::new(MapDump { block, weight: map.weight.clone(), bias: map.bias() })));
         }
-        Ok((report, map))
+        let directions = self.asks(Measure::RankSwap).then_some(directions);
+        Ok(Solved { report, map, directions })
+    }
+
+    /// An encoder predicts no next token: the values are null, with this reason.
+    fn explain_missing_perplexity(&self, solved: &mut [Solved]) {
+        for block in solved {
+            block.report.delta_ppl.extend(["linear", "mean", "zero"].map(|name| (name.to_owned(), None)));
+            self.out.send(Event::Block(Box::new(block.report.clone())));
+        }
+        let text = "an encoder predicts no next token, so that perplexity and its changes are undefined";
+        self.out.warn("no_perplexity", None, text.into());
     }
 
     fn warn(&self, report: &BlockReport, d_in: usize) {

@@ -52,7 +52,7 @@ pub(super) trait RowSource<B: Backend> {
 
 /// Rows captured from a model's forward pass.
 pub(super) struct ModelRows<'a, B: Backend> {
-    pub(super) forward: Forward<'a, B>,
+    pub(super) forward: &'a Forward<'a, B>,
     pub(super) windows: &'a TokenWindows,
     pub(super) blocks: Vec<usize>,
 }

@@ -92,7 +92,7 @@ impl LinearFit {
         let raw_mean = |mean: &[f64], shift: &[f64]| mean.iter().zip(shift).map(|(m, s)| m + s).collect::<Vec<f64>>();
         let deviations = inverse_deviations(train).into_iter();
         AffineMap {
-            weight: (0..weight.nrows()).flat_map(|i| weight.row(i).iter().copied().collect::<Vec<_>>()).collect(),
+            weight: super::row_major(&weight),
             mean_x: raw_mean(&self.mean_x, &train.shift_x),
             deviation_x: deviations.map(|inverse| if inverse > 0.0 { inverse.recip() } else { 1.0 }).collect(),
             mean_y: raw_mean(&self.mean_y, &train.shift_y),

@@ -5,6 +5,7 @@
 //! is the only place that names faer, and it has never heard of a GPU.
 
 mod fit;
+mod layer;
 mod project;
 mod rank;
 mod score;
@@ -12,11 +13,18 @@ mod score;
 use faer::{Mat, MatRef};
 
 pub use fit::{AffineMap, LinearFit, TAU};
+pub use layer::{LayerScore, score_layer};
+pub use rank::Directions;
 pub use score::{BlockScore, score_block};
 
 /// A row-major slice as a matrix.
 fn matrix(values: &[f64], rows: usize, cols: usize) -> MatRef<'_, f64> {
     MatRef::from_row_major_slice(values, rows, cols)
+}
+
+/// A matrix as a row-major list.
+fn row_major(matrix: &Mat<f64>) -> Vec<f64> {
+    (0..matrix.nrows()).flat_map(|i| matrix.row(i).iter().copied().collect::<Vec<_>>()).collect()
 }
 
 /// `vᵀ·M` for a column of numbers.

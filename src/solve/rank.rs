@@ -2,31 +2,44 @@
 
 use faer::{Mat, Side};
 
-use super::fit::{LinearFit, unsolved};
+use super::fit::{AffineMap, LinearFit, unsolved};
 use super::project::Projected;
-use super::{column_dots, matrix};
+use super::{column_dots, matrix, row_major};
 use crate::error::Result;
 
 /// V: eigenvectors of the training covariance of ŷ, largest first, d_out × d_out.
-pub(super) fn directions(block: usize, fit: &LinearFit) -> Result<Mat<f64>> {
-    // Cov(ŷ) = Cov(z, y)ᵀ·Λ⁻¹·Cov(z, y).
-    let covariance = fit.cross.transpose() * &fit.coefficients;
-    let eigen = covariance.self_adjoint_eigen(Side::Lower).map_err(|error| unsolved(block, error))?;
-    let ascending = eigen.U();
-    let d = ascending.ncols();
-    Ok(Mat::from_fn(d, d, |i, k| ascending[(i, d - 1 - k)]))
+#[derive(Clone, Debug)]
+pub struct Directions(Mat<f64>);
+
+impl Directions {
+    pub(super) fn new(block: usize, fit: &LinearFit) -> Result<Self> {
+        // Cov(ŷ) = Cov(z, y)ᵀ·Λ⁻¹·Cov(z, y).
+        let covariance = fit.cross.transpose() * &fit.coefficients;
+        let eigen = covariance.self_adjoint_eigen(Side::Lower).map_err(|error| unsolved(block, error))?;
+        let ascending = eigen.U();
+        let d = ascending.ncols();
+        Ok(Self(Mat::from_fn(d, d, |i, k| ascending[(i, d - 1 - k)])))
+    }
+
+    /// W_k = W*·V_k·V_kᵀ with b_k = ȳ − W_kᵀ·x̄, of the map that these directions belong to.
+    pub fn map(&self, map: &AffineMap, k: usize) -> AffineMap {
+        let leading = self.0.subcols(0, k);
+        let weight = matrix(&map.weight, map.mean_x.len(), map.mean_y.len());
+        let weight = (weight * leading) * leading.transpose();
+        AffineMap { weight: row_major(&weight), rank: k, ..map.clone() }
+    }
 }
 
 /// Σ‖y − ŷ_k‖² for k = 1 … d_out, given V, zz·coefficients and Σ(ŷ − ȳ)(ŷ − ȳ)ᵀ.
 pub(super) fn squared_errors(
     rows: &Projected,
     fit: &LinearFit,
-    directions: &Mat<f64>,
+    directions: &Directions,
     predicted: &Mat<f64>,
 ) -> Vec<f64> {
     // ‖y − V_kV_kᵀŷ‖² = ‖y‖² − Σ_{i≤k} vᵢᵀ(2ŷyᵀ − ŷŷᵀ)vᵢ, all centred at the training means.
     let gain = fit.coefficients.transpose() * &rows.zy * faer::Scale(2.0) - predicted;
-    let gains = column_dots(directions, &(gain * directions));
+    let gains = column_dots(&directions.0, &(gain * &directions.0));
     let total: f64 = rows.yy.iter().sum();
     gains
         .iter()

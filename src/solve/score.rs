@@ -4,6 +4,7 @@ use faer::Mat;
 
 use super::fit::{self, AffineMap, LinearFit};
 use super::project::Projected;
+use super::rank::Directions;
 use super::{median, participation, rank};
 use crate::error::Result;
 use crate::moments::Moments;
@@ -21,6 +22,8 @@ pub struct BlockScore {
     pub report: BlockReport,
     /// W* and b* of the headline fit.
     pub map: AffineMap,
+    /// Directions of its reduced-rank maps.
+    pub directions: Directions,
 }
 
 /// Fits and scores `block` from the moments of its folds; the last fold is held out, and carries the full yyᵀ.
@@ -50,7 +53,7 @@ pub fn score_block(block: usize, folds: &[Moments]) -> Result<BlockScore> {
 
     let predicted = fit.coefficients.transpose() * &zz_coefficients;
     report.prediction_participation = participation(&prediction_covariance(&fit, &rows, &predicted));
-    let directions = rank::directions(block, &fit)?;
+    let directions = Directions::new(block, &fit)?;
     let rank_errors = rank::squared_errors(&rows, &fit, &directions, &predicted);
     report.r2_rank = rank_errors.into_iter().map(|error| totals.r2(error)).collect();
     report.effective_rank = r2_lin.filter(|r2| *r2 > 0.0).and_then(|r2| {
@@ -59,7 +62,7 @@ pub fn score_block(block: usize, folds: &[Moments]) -> Result<BlockScore> {
     });
 
     cross_validate(block, folds, r2_lin, &mut report)?;
-    Ok(BlockScore { report, map: fit.map(&train) })
+    Ok(BlockScore { report, map: fit.map(&train), directions })
 }
 
 /// R² with each fold held out in turn, their mean and sample standard deviation.
@@ -82,7 +85,7 @@ fn cross_validate(block: usize, folds: &[Moments], last: Option<f64>, report: &m
 }
 
 /// Held-out sums of squares about the held-out means: the denominators of R².
-struct Totals {
+pub(super) struct Totals {
     /// Per feature; `None` where the feature has no held-out variance.
     features: Vec<Option<f64>>,
     /// About one mean per feature.
@@ -92,7 +95,7 @@ struct Totals {
 }
 
 impl Totals {
-    fn new(heldout: &Moments) -> Self {
+    pub(super) fn new(heldout: &Moments) -> Self {
         let n = heldout.n as f64;
         let means: Vec<f64> = heldout.mean_y().iter().zip(&heldout.shift_y).map(|(mean, shift)| mean + shift).collect();
         let grand = means.iter().sum::<f64>() / means.len() as f64;
@@ -106,7 +109,7 @@ impl Totals {
     }
 
     /// 1 − error/total; `None` where nothing varies.
-    fn r2(&self, error: f64) -> Option<f64> {
+    pub(super) fn r2(&self, error: f64) -> Option<f64> {
         finite(1.0 - error / self.vector).filter(|_| self.vector > 0.0)
     }
 

@@ -1,0 +1,63 @@
+//! Linearity of whole layers: how well the residual stream before one explains the stream after it (MEASURES.md
+//! section 7).
+
+use super::LinearFit;
+use super::fit::AffineMap;
+use super::project::Projected;
+use super::score::Totals;
+use crate::error::Result;
+use crate::moments::Moments;
+use crate::report::finite;
+
+/// What moments of (h_ℓ, h_{ℓ+1}) tell about a layer, and the affine map of the training rows.
+#[derive(Clone, Debug)]
+pub struct LayerScore {
+    /// 1 − min‖H̃_ℓM − H̃_{ℓ+1}‖² over all rows, in-sample.
+    pub linearity: Option<f64>,
+    /// The same fitted on the training rows and scored on the held-out ones.
+    pub linearity_heldout: Option<f64>,
+    /// The same against h_{ℓ+1} − h_ℓ, in-sample.
+    pub linearity_no_residual: Option<f64>,
+    /// h_{ℓ+1} as an affine function of h_ℓ.
+    pub map: AffineMap,
+}
+
+/// Scores a layer from the moments of its folds; the last fold is held out.
+pub fn score_layer(layer: usize, folds: &[Moments]) -> Result<LayerScore> {
+    let heldout_fold = folds.len() - 1;
+    let train = Moments::all_but(folds, heldout_fold);
+    let fit = LinearFit::new(layer, &train)?;
+    let heldout = &folds[heldout_fold];
+    let rows = Projected::new(&fit, heldout);
+    let errors = rows.squared_errors(&fit, &(&rows.zz * &fit.coefficients));
+
+    let mut all = train.clone();
+    all.merge(heldout);
+    let in_sample = in_sample_error(layer, &all)?;
+    Ok(LayerScore {
+        linearity: share(in_sample, all.variance_y().iter().sum()),
+        linearity_heldout: Totals::new(heldout).r2(errors.iter().sum()),
+        // Subtracting h_ℓ changes the target by a linear map of the input, so that the residual stays the same.
+        linearity_no_residual: share(in_sample, update_variance(&all)),
+        map: fit.map(&train),
+    })
+}
+
+/// Mean squared error of the affine fit on its own rows.
+fn in_sample_error(layer: usize, rows: &Moments) -> Result<f64> {
+    let fit = LinearFit::new(layer, rows)?;
+    let explained: f64 = super::column_dots(&fit.cross, &fit.coefficients).iter().sum();
+    Ok((rows.variance_y().iter().sum::<f64>() - explained).max(0.0))
+}
+
+/// Σ_j Var(y_j − x_j).
+fn update_variance(rows: &Moments) -> f64 {
+    let (n, mean_x, mean_y) = (rows.n as f64, rows.mean_x(), rows.mean_y());
+    let shared = rows.xy.iter().step_by(rows.d_out() + 1);
+    let covariance: f64 = shared.zip(mean_x.iter().zip(&mean_y)).map(|(xy, (x, y))| xy / n - x * y).sum();
+    rows.variance_x().iter().sum::<f64>() + rows.variance_y().iter().sum::<f64>() - 2.0 * covariance
+}
+
+fn share(error: f64, variance: f64) -> Option<f64> {
+    finite(1.0 - error / variance).filter(|_| variance > 0.0)
+}
