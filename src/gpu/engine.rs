@@ -168,6 +168,7 @@ impl Engine {
     pub(super) fn submit(&self) {
         let recording = self.recording.take();
         if recording.commands.is_empty() {
+            self.pool.destroy_doomed();
             return;
         }
         let queue = &self.device.queue;
@@ -175,6 +176,7 @@ impl Engine {
         let mut encoder = self.device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         encode(&mut encoder, &recording.commands);
         queue.submit([encoder.finish()]);
+        self.pool.destroy_doomed();
         // Lets finished work give back its memory; a failure shows at the next wait.
         let _ = self.device.device.poll(wgpu::PollType::Poll);
     }
@@ -250,7 +252,7 @@ impl Engine {
             take(piece.index, piece.within, &view[piece.at as usize..(piece.at + piece.size) as usize]);
         }
         drop(view);
-        staging.unmap();
+        staging.destroy();
         Ok(())
     }
 
@@ -278,6 +280,13 @@ impl Engine {
 
     fn pipeline(&self, kernel: &'static Kernel) -> Pipeline {
         self.pipelines.borrow_mut().entry(kernel.name).or_insert_with(|| build(&self.device.device, kernel)).clone()
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        // Gives all memory back at once; in a browser nothing else would before the next garbage collection.
+        self.device.device.destroy();
     }
 }
 
@@ -358,4 +367,68 @@ fn build(device: &wgpu::Device, kernel: &'static Kernel) -> Pipeline {
         cache: None,
     });
     Pipeline { pipeline, layout }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::adapter;
+    use super::super::kernels::{ADD, LenParams};
+    use super::*;
+
+    /// Runs a test on a device, or skips it where there is none and none is required.
+    fn with_engine(test: impl AsyncFnOnce(Engine)) {
+        pollster::block_on(async {
+            match adapter::open(true).await {
+                Ok(device) => test(Engine::new(device, false)).await,
+                Err(Error::NoAdapter { why }) if std::env::var("REQUIRE_GPU").as_deref() != Ok("1") => {
+                    eprintln!("SKIPPED: no GPU adapter ({why}); REQUIRE_GPU=1 makes this a failure");
+                }
+                Err(error) => panic!("{error}"),
+            }
+        });
+    }
+
+    fn record_add(engine: &Engine, workgroups: [u32; 3]) -> Rc<Buffer> {
+        let (a, out) = (engine.input(bytemuck::cast_slice(&[1.0f32; 64])), engine.output(256));
+        engine.dispatch(&ADD, &LenParams { len: 64 }, &[&a, &a, &out], workgroups, 0.0);
+        out
+    }
+
+    async fn read(engine: &Engine, buffer: &Buffer) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        engine.read(&[Span { buffer, offset: 0, size: buffer.size }], |_, _, more| bytes.extend(more)).await?;
+        Ok(bytes)
+    }
+
+    #[test]
+    fn more_dispatches_than_one_submission_holds_all_run() {
+        with_engine(async |engine| {
+            let outs: Vec<_> = (0..2 * MAX_DISPATCHES + 3).map(|_| record_add(&engine, [1, 1, 1])).collect();
+            for out in &outs {
+                assert_eq!(read(&engine, out).await.unwrap(), 2.0f32.to_le_bytes().repeat(64));
+            }
+        });
+    }
+
+    #[test]
+    fn a_refused_command_is_an_error_at_the_next_wait() {
+        with_engine(async |engine| {
+            let out = record_add(&engine, [u32::MAX, 1, 1]);
+            let error = read(&engine, &out).await.err();
+            assert!(matches!(error, Some(Error::Gpu { .. })), "{error:?}");
+            let error = engine.wait().await.err();
+            assert!(matches!(error, Some(Error::Gpu { .. })), "it stays: {error:?}");
+        });
+    }
+
+    #[test]
+    fn a_lost_device_is_an_error_at_the_next_wait() {
+        with_engine(async |engine| {
+            let out = record_add(&engine, [1, 1, 1]);
+            engine.device.device.destroy();
+            let error = read(&engine, &out).await.err();
+            assert!(matches!(error, Some(Error::DeviceLost { .. })), "{error:?}");
+            assert!(engine.wait().await.is_err());
+        });
+    }
 }

@@ -291,7 +291,10 @@ fn unit(exponent: i32) -> f64 {
 
 /// Waits for the device and moves every row outside its scale to the side path of its Gram.
 pub(super) async fn settle(engine: &Engine, grams: &mut [Gram]) -> Result<()> {
-    engine.wait().await?;
+    if grams.iter().all(|gram| gram.pending.is_empty()) {
+        return engine.wait().await;
+    }
+    // Reading the flags waits for all that was recorded before.
     let found = find_outside(engine, grams).await?;
     let spans: Vec<_> = found
         .iter()

@@ -1,6 +1,7 @@
 //! The operations of a forward pass against plain f64 loops.
 
 use straightedge::backend::{Activation, AttentionShape, Backend, Rotary};
+use straightedge::error::Error;
 use straightedge::gpu::matmul::VARIANTS;
 use straightedge::gpu::{GpuBackend, Options};
 
@@ -394,6 +395,19 @@ fn row_cosines_are_cosines() {
             let tolerance = EPS * (4.0 + cols as f64 / 4.0);
             assert_close("row_cosines", &gpu.read(&found).await.unwrap(), &expected, |_| tolerance);
         }
+    });
+}
+
+#[test]
+fn what_exceeds_a_binding_is_an_error_that_says_so() {
+    with_device(Options { part_bytes: Some(1 << 20), ..poisoned() }, async |gpu| {
+        let (x, weight) = (upload(gpu, 1024, 1, &[1.0; 1024]), upload(gpu, 1024, 1, &[1.0; 1024]));
+        let error = gpu.linear(&x, &weight, None).err();
+        let (needed, limit) = (4 << 20, 1 << 20);
+        assert_eq!(error, Some(Error::DeviceLimit { what: "linear output".into(), needed, limit }));
+        // A tensor in parts is a table or a weight, no activation.
+        let table = upload(gpu, 600_000, 1, &vec![0.0; 600_000]);
+        assert!(gpu.add(&table, &table).is_err());
     });
 }
 
