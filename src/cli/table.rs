@@ -1,13 +1,14 @@
 //! `show`: a report as a table for people.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use straightedge::report::{BlockReport, Report};
+use straightedge::report::{BlockReport, LayerReport, Report};
 
-/// Heading and value of a column.
-type Column = (&'static str, fn(&BlockReport) -> String);
+/// Heading and values of a column.
+type Column<R> = (&'static str, fn(&R) -> String);
 
-const COLUMNS: [Column; 11] = [
+const BLOCK_COLUMNS: [Column<BlockReport>; 11] = [
     ("block", |block| block.block.to_string()),
     ("r2_lin", |block| fixed(block.r2_lin)),
     ("± folds", |block| fixed(block.r2_cv_std)),
@@ -21,26 +22,53 @@ const COLUMNS: [Column; 11] = [
     ("var. ratio", |block| scientific(block.output_variance_ratio)),
 ];
 
+const SWAP_COLUMNS: [Column<BlockReport>; 4] = [
+    ("block", |block| block.block.to_string()),
+    ("Δppl linear", |block| swapped(&block.delta_ppl, "linear")),
+    ("Δppl mean", |block| swapped(&block.delta_ppl, "mean")),
+    ("Δppl zero", |block| swapped(&block.delta_ppl, "zero")),
+];
+
+const LAYER_COLUMNS: [Column<LayerReport>; 7] = [
+    ("layer", |layer| layer.layer.to_string()),
+    ("linearity", |layer| fixed(layer.linearity)),
+    ("held out", |layer| fixed(layer.linearity_heldout)),
+    ("no residual", |layer| fixed(layer.linearity_no_residual)),
+    ("update/norm", |layer| fixed(layer.update_norm_ratio)),
+    ("Δppl removed", |layer| swapped(&layer.delta_ppl, "removed")),
+    ("Δppl linear", |layer| swapped(&layer.delta_ppl, "linear")),
+];
+
 /// The whole report as text.
 pub(super) fn table(report: &Report) -> String {
     let mut text = heading(report);
-    let rows: Vec<Vec<String>> =
-        report.blocks.iter().map(|block| COLUMNS.iter().map(|(_, of)| of(block)).collect()).collect();
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.chain([COLUMNS[column].0.chars().count()]).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
-    let mut line = |cells: Vec<&str>| {
-        let cells: Vec<String> = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}")).collect();
-        text += &format!("{}\n", cells.join("  "));
-    };
-    line(COLUMNS.iter().map(|(name, _)| *name).collect());
-    rows.iter().for_each(|row| line(row.iter().map(String::as_str).collect()));
+    text += &grid(&BLOCK_COLUMNS, &report.blocks);
+    if let Some(ppl) = report.ppl {
+        let _ = writeln!(text, "\nperplexity {ppl:.4}");
+        text += &grid(&SWAP_COLUMNS, &report.blocks);
+    }
+    if !report.layers.is_empty() {
+        text += "\n";
+        text += &grid(&LAYER_COLUMNS, &report.layers);
+    }
     for warning in &report.warnings {
         let _ = writeln!(text, "{}: {}", warning.code, warning.text);
     }
     text
+}
+
+/// Right-aligned columns under their headings.
+fn grid<R>(columns: &[Column<R>], rows: &[R]) -> String {
+    let heading: Vec<String> = columns.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let rows = rows.iter().map(|row| columns.iter().map(|(_, of)| of(row)).collect::<Vec<String>>());
+    let lines: Vec<Vec<String>> = std::iter::once(heading).chain(rows).collect();
+    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
+    let align = |line: &Vec<String>| {
+        let cells: Vec<String> = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}")).collect();
+        cells.join("  ") + "\n"
+    };
+    lines.iter().map(align).collect()
 }
 
 fn heading(report: &Report) -> String {
@@ -61,6 +89,10 @@ fn heading(report: &Report) -> String {
 
 fn fixed(value: Option<f64>) -> String {
     value.map_or_else(|| "–".into(), |value| format!("{value:.6}"))
+}
+
+fn swapped(delta_ppl: &BTreeMap<String, Option<f64>>, name: &str) -> String {
+    delta_ppl.get(name).copied().flatten().map_or_else(|| "–".into(), |delta| format!("{delta:+.4}"))
 }
 
 fn scientific(value: Option<f64>) -> String {

@@ -97,7 +97,9 @@ async fn request() -> Result<wgpu::Adapter> {
         power_preference: wgpu::PowerPreference::HighPerformance,
         ..wgpu::RequestAdapterOptions::default()
     };
-    instance.request_adapter(&options).await.map_err(|error| Error::NoAdapter { why: one_line(&error.to_string()) })
+    let adapter = instance.request_adapter(&options).await;
+    // wgpu's own message lists every backend that was not compiled in.
+    adapter.map_err(|_| Error::NoAdapter { why: "none was found".into() })
 }
 
 fn describe(adapter: &wgpu::Adapter) -> Probe {

@@ -29,7 +29,7 @@ pub(super) async fn gpu(choice: BackendChoice, out: &Emitter) -> Result<Option<G
     out.stage(Stage::Device, 0);
     match GpuBackend::new(choice).await {
         Err(Error::NoAdapter { why }) if choice == BackendChoice::Auto => {
-            out.warn("no_adapter", None, format!("no hardware GPU ({why}); measured on the CPU"));
+            out.warn("no_adapter", None, format!("no hardware GPU: {why}; measured on the CPU"));
             Ok(None)
         }
         found => found.map(Some),
