@@ -217,10 +217,9 @@ fn a_folder_gives_its_own_files_and_no_others() {
     assert_eq!(block_on(folder.size("absent.json")), Ok(None));
     let unreadable = |found: Result<Vec<u8>, Error>| matches!(found, Err(Error::UnreadableFile { .. }));
     assert!(unreadable(block_on(folder.read("config.json", 0..size + 1))), "beyond its end");
-    assert!(
-        unreadable(block_on(folder.read("config.json", 5..2)))
-            || block_on(folder.read("config.json", 5..2)) == Ok(vec![])
-    );
+    let reversed = std::ops::Range { start: 5, end: 2 };
+    let found = block_on(folder.read("config.json", reversed));
+    assert!(found == Ok(vec![]) || unreadable(found));
     assert!(unreadable(block_on(folder.read("config.json", 0..u64::MAX))), "more than there is memory");
     for name in ["../tiny-llama/config.json", "/etc/passwd", "..", ""] {
         assert!(unreadable(block_on(folder.read(name, 0..1))), "{name}");
@@ -245,10 +244,10 @@ fn rows_of_a_file_are_read_by_range() {
     assert_eq!(block_on(rows.y(1..3)), Err(Error::NonFiniteTensor { tensor: "y".into(), index: 2 }));
     assert!(block_on(rows.x(2..4)).is_err());
     let cases: [&[Made]; 5] = [
-        &[x.clone()],
-        &[y.clone()],
+        std::slice::from_ref(&x),
+        std::slice::from_ref(&y),
         &[x.clone(), f32s("y", &[2, 1], &[7.0, 8.0])],
-        &[x, f32s("y", &[3], &[7.0, 8.0, 9.0])],
+        &[x.clone(), f32s("y", &[3], &[7.0, 8.0, 9.0])],
         &[f32s("x", &[0, usize::MAX], &[]), f32s("y", &[0, 1], &[])],
     ];
     for tensors in cases {

@@ -312,7 +312,8 @@ fn windows_must_fit_positions_and_sliding_window() {
 
 #[test]
 fn absent_sizes_are_named() {
-    let needed: [(fn() -> Value, &[&str]); 6] = [
+    type Case = (fn() -> Value, &'static [&'static str]);
+    let needed: [Case; 6] = [
         (gpt2, &["n_embd", "n_head", "n_layer", "n_positions", "vocab_size"]),
         (pythia, COMMON_SIZES),
         (llama_160m, COMMON_SIZES),

@@ -23,16 +23,18 @@ impl Random {
     }
 }
 
+/// x and y of one row.
+type Row = (Vec<f32>, Vec<f32>);
+
 /// Scores rows made by `row`, which returns x and y.
 fn score(d_in: usize, d_out: usize, mut row: impl FnMut(&mut Random) -> (Vec<f64>, Vec<f64>)) -> BlockScore {
     let mut random = Random(7);
-    let rows: Vec<(Vec<f32>, Vec<f32>)> = (0..ROWS)
+    let rows: Vec<Row> = (0..ROWS)
         .map(|_| row(&mut random))
         .map(|(x, y)| (x.iter().map(|&x| x as f32).collect(), y.iter().map(|&y| y as f32).collect()))
         .collect();
     assert!(rows.iter().all(|(x, y)| x.len() == d_in && y.len() == d_out));
-    let flat =
-        |of: fn(&(Vec<f32>, Vec<f32>)) -> &Vec<f32>| rows.iter().flat_map(|row| of(row).clone()).collect::<Vec<f32>>();
+    let flat = |of: fn(&Row) -> &Vec<f32>| rows.iter().flat_map(|row| of(row).clone()).collect::<Vec<f32>>();
     let scale_x = Scale::from_rows(&flat(|row| &row.0), d_in);
     let scale_y = Scale::from_rows(&flat(|row| &row.1), d_out);
     let folds: Vec<Moments> = (0..FOLDS)
