@@ -10,7 +10,7 @@ use crate::report::{BlockReport, Header, LayerReport, Report, Seconds, Warning};
 
 /// One message from the engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "event", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum Event {
     /// How far a stage has come.
     Progress(Progress),

@@ -103,7 +103,7 @@ async fn pass_on(run: u32, events: impl Stream<Item = Event>) {
 }
 
 fn post(reply: &Reply) {
-    let json = serde_json::to_string(reply).unwrap_or_else(|why| format!(r#"{{"reply":"crashed","why":"{why}"}}"#));
+    let json = serde_json::to_string(reply).unwrap_or_else(|why| format!(r#"{{"crashed":{{"why":"{why}"}}}}"#));
     // Posting a string fails only when the page is gone.
     let _ = scope().post_message(&json.into());
 }
