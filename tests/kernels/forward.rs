@@ -399,6 +399,50 @@ fn row_cosines_are_cosines() {
 }
 
 #[test]
+fn row_distance_ratios_are_relative_to_the_first() {
+    with_device(poisoned(), async |gpu| {
+        for (rows, cols) in ROW_SHAPES {
+            let mut random = Random::new(13);
+            let (mut a, b) = (random.values(rows * cols), random.values(rows * cols));
+            // A row whose squares overflow f32.
+            a[(rows - 1) * cols..].iter_mut().for_each(|value| *value *= 1e30);
+            let ratio = |(a, b): (&[f64], &[f64])| {
+                let norm =
+                    |values: &mut dyn Iterator<Item = f64>| values.map(|value| value * value).sum::<f64>().sqrt();
+                norm(&mut a.iter().zip(b).map(|(a, b)| b - a)) / norm(&mut a.iter().copied())
+            };
+            let expected: Vec<f64> = wide(&a).chunks(cols).zip(wide(&b).chunks(cols)).map(ratio).collect();
+            let found = gpu.row_distance_ratios(&upload(gpu, rows, cols, &a), &upload(gpu, rows, cols, &b)).unwrap();
+            let tolerance = |i: usize| EPS * (8.0 + cols as f64 / 2.0) * expected[i].max(1.0);
+            assert_close("row_distance_ratios", &gpu.read(&found).await.unwrap(), &expected, tolerance);
+        }
+    });
+}
+
+#[test]
+fn next_token_nll_is_the_negative_log_softmax_at_the_target() {
+    with_device(poisoned(), async |gpu| {
+        for (rows, cols) in ROW_SHAPES {
+            let mut random = Random::new(14);
+            let mut logits = random.values(rows * cols);
+            // Logits whose exponentials overflow f32 unless the largest is taken off first.
+            logits[(rows - 1) * cols..].iter_mut().for_each(|value| *value = *value * 10.0 + 500.0);
+            let targets: Vec<u32> = (0..rows).map(|row| (7 * row % cols) as u32).collect();
+            let nll = |(row, &target): (&[f64], &u32)| {
+                let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                let total: f64 = row.iter().map(|logit| (logit - largest).exp()).sum();
+                total.ln() + largest - row[target as usize]
+            };
+            let expected: Vec<f64> = wide(&logits).chunks(cols).zip(&targets).map(nll).collect();
+            let found = gpu.next_token_nll(&upload(gpu, rows, cols, &logits), &targets).unwrap();
+            // f32 carries 500 ± 10 to 2⁻¹⁵.
+            let tolerance = |i: usize| EPS * (600.0 + cols as f64) + EPS * 8.0 * expected[i].abs();
+            assert_close("next_token_nll", &gpu.read(&found).await.unwrap(), &expected, tolerance);
+        }
+    });
+}
+
+#[test]
 fn what_exceeds_a_binding_is_an_error_that_says_so() {
     with_device(Options { part_bytes: Some(1 << 20), ..poisoned() }, async |gpu| {
         let (x, weight) = (upload(gpu, 1024, 1, &[1.0; 1024]), upload(gpu, 1024, 1, &[1.0; 1024]));
@@ -422,6 +466,9 @@ fn wrong_shapes_are_errors() {
             gpu.layer_norm(&a, &b, &b, 1e-6),
             gpu.gated(&a, &b, Activation::Relu),
             gpu.row_cosines(&a, &b),
+            gpu.row_distance_ratios(&a, &b),
+            gpu.next_token_nll(&a, &[0]),
+            gpu.next_token_nll(&a, &[0, 3]),
             gpu.upload("short", straightedge::backend::Shape::new(2, 2), &[0.0; 3]),
         ];
         for failure in failures {
