@@ -20,6 +20,12 @@ override WORKGROUP: u32 = 32u;
 @group(0) @binding(2) var<storage, read> k: array<f32>;
 @group(0) @binding(3) var<storage, read_write> scores: array<f32>;
 
+fn store(at: u32, col: u32, value: vec4<f32>) {
+    for (var c = 0u; c < min(4u, params.seq_len - col); c++) {
+        scores[at + c] = params.scale * value[c];
+    }
+}
+
 @compute @workgroup_size(WORKGROUP)
 fn attention_scores(@builtin(global_invocation_id) id: vec3<u32>) {
     let len = params.seq_len;
@@ -38,20 +44,27 @@ fn attention_scores(@builtin(global_invocation_id) id: vec3<u32>) {
     let q_at = (window * len + min(i + step, last)) * params.heads * params.head_dim + head * params.head_dim;
     let k_at = (window * len + min(j + step, last)) * params.kv_heads * params.head_dim + kv_head * params.head_dim;
 
-    var sums = array<vec4<f32>, 4>();
+    var sum0 = vec4<f32>();
+    var sum1 = vec4<f32>();
+    var sum2 = vec4<f32>();
+    var sum3 = vec4<f32>();
     for (var d = 0u; d < params.head_dim; d++) {
         let keys = vec4<f32>(k[k_at.x + d], k[k_at.y + d], k[k_at.z + d], k[k_at.w + d]);
-        sums[0] += q[q_at.x + d] * keys;
-        sums[1] += q[q_at.y + d] * keys;
-        sums[2] += q[q_at.z + d] * keys;
-        sums[3] += q[q_at.w + d] * keys;
+        sum0 = fma(vec4<f32>(q[q_at.x + d]), keys, sum0);
+        sum1 = fma(vec4<f32>(q[q_at.y + d]), keys, sum1);
+        sum2 = fma(vec4<f32>(q[q_at.z + d]), keys, sum2);
+        sum3 = fma(vec4<f32>(q[q_at.w + d]), keys, sum3);
     }
 
-    for (var r = 0u; r < 4u; r++) {
-        for (var c = 0u; c < 4u; c++) {
-            if i + r < len && j + c < len {
-                scores[(id.y * len + i + r) * len + j + c] = params.scale * sums[r][c];
-            }
-        }
+    let at = (id.y * len + i) * len + j;
+    store(at, j, sum0);
+    if i + 1u < len {
+        store(at + len, j, sum1);
+    }
+    if i + 2u < len {
+        store(at + 2u * len, j, sum2);
+    }
+    if i + 3u < len {
+        store(at + 3u * len, j, sum3);
     }
 }

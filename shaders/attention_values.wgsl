@@ -17,6 +17,13 @@ override WORKGROUP: u32 = 32u;
 @group(0) @binding(2) var<storage, read> v: array<f32>;
 @group(0) @binding(3) var<storage, read_write> out: array<f32>;
 
+fn store(row: u32, head: u32, feature: u32, value: vec4<f32>) {
+    let at = (row * params.heads + head) * params.head_dim + feature;
+    for (var c = 0u; c < min(4u, params.head_dim - feature); c++) {
+        out[at + c] = value[c];
+    }
+}
+
 @compute @workgroup_size(WORKGROUP)
 fn attention_values(@builtin(global_invocation_id) id: vec3<u32>) {
     let len = params.seq_len;
@@ -35,21 +42,28 @@ fn attention_values(@builtin(global_invocation_id) id: vec3<u32>) {
     let features = min(d + step, vec4<u32>(params.head_dim - 1u)) + kv_head * params.head_dim;
     let seen = select(len, min(i + 4u, len), params.causal == 1u);
 
-    var sums = array<vec4<f32>, 4>();
+    var sum0 = vec4<f32>();
+    var sum1 = vec4<f32>();
+    var sum2 = vec4<f32>();
+    var sum3 = vec4<f32>();
     for (var j = 0u; j < seen; j++) {
         let v_at = (window * len + j) * params.kv_heads * params.head_dim + features;
         let values = vec4<f32>(v[v_at.x], v[v_at.y], v[v_at.z], v[v_at.w]);
-        sums[0] += weights[weights_at.x + j] * values;
-        sums[1] += weights[weights_at.y + j] * values;
-        sums[2] += weights[weights_at.z + j] * values;
-        sums[3] += weights[weights_at.w + j] * values;
+        sum0 = fma(vec4<f32>(weights[weights_at.x + j]), values, sum0);
+        sum1 = fma(vec4<f32>(weights[weights_at.y + j]), values, sum1);
+        sum2 = fma(vec4<f32>(weights[weights_at.z + j]), values, sum2);
+        sum3 = fma(vec4<f32>(weights[weights_at.w + j]), values, sum3);
     }
 
-    for (var r = 0u; r < 4u; r++) {
-        for (var c = 0u; c < 4u; c++) {
-            if i + r < len && d + c < params.head_dim {
-                out[((window * len + i + r) * params.heads + head) * params.head_dim + d + c] = sums[r][c];
-            }
-        }
+    let row = window * len + i;
+    store(row, head, d, sum0);
+    if i + 1u < len {
+        store(row + 1u, head, d, sum1);
+    }
+    if i + 2u < len {
+        store(row + 2u, head, d, sum2);
+    }
+    if i + 3u < len {
+        store(row + 3u, head, d, sum3);
     }
 }

@@ -20,12 +20,14 @@ override WORKGROUP: u32 = 64u;
 
 @compute @workgroup_size(WORKGROUP)
 fn gather(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
-    let i = id.y * groups.x * WORKGROUP + id.x;
-    if i >= params.count * params.cols {
+    let col = id.x;
+    if col >= params.cols {
         return;
     }
-    let row = ids[i / params.cols] - params.first_row;
-    if row < params.rows {
-        out[i] = table[row * params.cols + i % params.cols];
+    for (var i = id.y; i < params.count; i += groups.y) {
+        let row = ids[i] - params.first_row;
+        if row < params.rows {
+            out[i * params.cols + col] = table[row * params.cols + col];
+        }
     }
 }

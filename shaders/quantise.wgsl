@@ -82,44 +82,53 @@ fn quantised(x: f32, scale: Scale) -> Quantised {
 
 @compute @workgroup_size(WORKGROUP)
 fn outside(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
-    let i = id.y * groups.x * WORKGROUP + id.x;
-    if i >= params.rows * params.cols {
+    let col = id.x;
+    if col >= params.cols {
         return;
     }
-    let row = i / params.cols;
-    if !is_skipped(row) && quantised(x[i], scales[i % params.cols]).is_outside {
-        atomicStore(&flags[row], 1u);
+    let scale = scales[col];
+    for (var row = id.y; row < params.rows; row += groups.y) {
+        if !is_skipped(row) && quantised(x[row * params.cols + col], scale).is_outside {
+            atomicStore(&flags[row], 1u);
+        }
     }
+}
+
+// Times 2^-e, by adding to the exponent field; what would become denormal counts as 0.
+fn scaled(x: f32, scale: Scale) -> f32 {
+    let bits = bitcast<u32>(flushed(x) - scale.shift);
+    let field = (bits & EXPONENT) >> 23u;
+    let scaled_field = i32(field) - scale.exponent;
+    let value = bitcast<f32>((bits & ~EXPONENT) | (u32(scaled_field) << 23u));
+    return select(0.0, value, field > 0u && scaled_field > 0);
+}
+
+// Balanced 12-bit digits, high and low, as two 16-bit halves.
+fn packed(q: i32) -> i32 {
+    let low = ((q + 2048) & 4095) - 2048;
+    let high = (q - low) >> 12u;
+    return (high << 16u) | (low & 0xffff);
 }
 
 @compute @workgroup_size(WORKGROUP)
 fn quantise(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
-    let i = id.y * groups.x * WORKGROUP + id.x;
-    if i >= params.rows * params.stride {
+    let col = id.x;
+    if col >= params.stride {
         return;
     }
-    let row = i / params.stride;
-    let col = i % params.stride;
-    if col >= params.cols || is_skipped(row) || atomicLoad(&flags[row]) != 0u {
-        digits[i] = 0;
-        return;
+    let scale = scales[min(col, params.cols - 1u)];
+    for (var row = id.y; row < params.rows; row += groups.y) {
+        var digit = 0;
+        if col < params.cols && !is_skipped(row) && atomicLoad(&flags[row]) == 0u {
+            let value = x[row * params.cols + col];
+            if params.fast == 1u {
+                digit = bitcast<i32>(scaled(value, scale));
+            } else {
+                digit = packed(quantised(value, scale).value);
+            }
+        }
+        digits[row * params.stride + col] = digit;
     }
-    let value = x[row * params.cols + col];
-    let scale = scales[col];
-    if params.fast == 1u {
-        // Times 2^-e, by adding to the exponent field; what would become denormal counts as 0.
-        let bits = bitcast<u32>(flushed(value) - scale.shift);
-        let field = (bits & EXPONENT) >> 23u;
-        let scaled = i32(field) - scale.exponent;
-        let packed = bitcast<i32>((bits & ~EXPONENT) | (u32(scaled) << 23u));
-        digits[i] = select(0, packed, field > 0u && scaled > 0);
-        return;
-    }
-    // Balanced 12-bit digits, high and low, as two 16-bit halves.
-    let q = quantised(value, scale).value;
-    let low = ((q + 2048) & 4095) - 2048;
-    let high = (q - low) >> 12u;
-    digits[i] = (high << 16u) | (low & 0xffff);
 }
 
 fn add64(a: vec2<u32>, low: u32, high: u32) -> vec2<u32> {

@@ -2,7 +2,7 @@
 // angle of its position; features from rotary_dim on pass through.
 
 struct Params {
-    len: u32,
+    rows: u32,
     cols: u32,
     head_dim: u32,
     rotary_dim: u32,
@@ -19,21 +19,24 @@ override WORKGROUP: u32 = 64u;
 
 @compute @workgroup_size(WORKGROUP)
 fn rotate(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
-    let i = id.y * groups.x * WORKGROUP + id.x;
-    if i >= params.len {
-        return;
-    }
-    let feature = (i % params.cols) % params.head_dim;
-    if feature >= params.rotary_dim {
-        out[i] = x[i];
+    let col = id.x;
+    if col >= params.cols {
         return;
     }
     let half = params.rotary_dim / 2u;
-    let position = (i / params.cols) % params.seq_len;
-    let angle = position * half + feature % half;
-    if feature < half {
-        out[i] = x[i] * cosines[angle] - x[i + half] * sines[angle];
-    } else {
-        out[i] = x[i] * cosines[angle] + x[i - half] * sines[angle];
+    let feature = col % params.head_dim;
+    let angle = feature % max(half, 1u);
+    for (var row = id.y; row < params.rows; row += groups.y) {
+        let i = row * params.cols + col;
+        if feature >= params.rotary_dim {
+            out[i] = x[i];
+            continue;
+        }
+        let at = row % params.seq_len * half + angle;
+        if feature < half {
+            out[i] = x[i] * cosines[at] - x[i + half] * sines[at];
+        } else {
+            out[i] = x[i] * cosines[at] + x[i - half] * sines[at];
+        }
     }
 }

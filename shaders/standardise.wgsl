@@ -1,7 +1,7 @@
 // out = (x - mean) * scale with one mean and one scale per column.
 
 struct Params {
-    len: u32,
+    rows: u32,
     cols: u32,
 }
 
@@ -15,9 +15,14 @@ override WORKGROUP: u32 = 64u;
 
 @compute @workgroup_size(WORKGROUP)
 fn standardise(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
-    let i = id.y * groups.x * WORKGROUP + id.x;
-    if i < params.len {
-        let col = i % params.cols;
-        out[i] = (x[i] - mean[col]) * scale[col];
+    let col = id.x;
+    if col >= params.cols {
+        return;
+    }
+    let column_mean = mean[col];
+    let column_scale = scale[col];
+    for (var row = id.y; row < params.rows; row += groups.y) {
+        let i = row * params.cols + col;
+        out[i] = (x[i] - column_mean) * column_scale;
     }
 }

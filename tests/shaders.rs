@@ -40,8 +40,9 @@ fn the_table_lists_every_shader_and_every_entry_point() {
         let same_file = KERNELS.iter().filter(|other| other.file == kernel.file);
         assert_eq!(found, same_file.map(|other| other.name).collect(), "{}", kernel.file);
     }
-    let names: BTreeSet<&str> = KERNELS.iter().map(|kernel| kernel.name).collect();
-    assert_eq!(names.len(), KERNELS.len(), "names are unique");
+    let distinct: BTreeSet<String> =
+        KERNELS.iter().map(|kernel| format!("{} {:?}", kernel.name, kernel.overrides)).collect();
+    assert_eq!(distinct.len(), KERNELS.len(), "kernels differ in name or overrides");
 }
 
 #[test]

@@ -27,7 +27,8 @@ const READ_BYTES: u64 = 32 << 20;
 pub(super) struct Engine {
     pub(super) device: Device,
     pub(super) pool: Rc<Pool>,
-    pipelines: RefCell<HashMap<&'static str, Pipeline>>,
+    /// By the kernel's address: specialisations share a name.
+    pipelines: RefCell<HashMap<*const Kernel, Pipeline>>,
     recording: RefCell<Recording>,
     uniforms: wgpu::Buffer,
     /// Whether new outputs are filled with NaN, for tests.
@@ -279,7 +280,11 @@ impl Engine {
     }
 
     fn pipeline(&self, kernel: &'static Kernel) -> Pipeline {
-        self.pipelines.borrow_mut().entry(kernel.name).or_insert_with(|| build(&self.device.device, kernel)).clone()
+        self.pipelines
+            .borrow_mut()
+            .entry(std::ptr::from_ref(kernel))
+            .or_insert_with(|| build(&self.device.device, kernel))
+            .clone()
     }
 }
 

@@ -11,7 +11,7 @@ use super::matmul::Pace;
 use super::quantise::flushed;
 use super::sums::{Digits, GramSums, MAX_ROWS, Sums, stride};
 use super::tensor::{Buffer, Tensor};
-use crate::backend::{GramRows, GramShape};
+use crate::backend::{GramRows, GramShape, Shape};
 use crate::error::{Error, Result};
 use crate::job::GramMode;
 use crate::moments::{Moments, Scale};
@@ -235,7 +235,7 @@ impl Pass<'_> {
     fn mark_outside(&self) -> Result<()> {
         let elements = self.values.shape.len();
         let buffers = [self.values.buffer()?, &self.side.scales, self.flags];
-        let grid = self.engine.grid(&OUTSIDE, elements);
+        let grid = self.engine.column_grid(&OUTSIDE, self.values.shape);
         self.engine.dispatch(&OUTSIDE, &self.params(), &buffers, grid, self.ms(elements));
         Ok(())
     }
@@ -244,7 +244,7 @@ impl Pass<'_> {
         let (rows, stride) = (self.values.shape.rows, stride(self.side.cols()));
         let digits = self.engine.output((4 * rows * stride) as u64);
         let buffers = [self.values.buffer()?, &self.side.scales, self.flags, &digits];
-        let grid = self.engine.grid(&QUANTISE, rows * stride);
+        let grid = self.engine.column_grid(&QUANTISE, Shape::new(rows, stride));
         self.engine.dispatch(&QUANTISE, &self.params(), &buffers, grid, self.ms(rows * stride));
         Ok(Digits { buffer: digits, rows, stride })
     }

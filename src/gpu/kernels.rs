@@ -147,7 +147,7 @@ params!(
 );
 params!(
     /// Parameters of [`ROTATE`].
-    RotateParams { len: u32, cols: u32, head_dim: u32, rotary_dim: u32, seq_len: u32 }
+    RotateParams { rows: u32, cols: u32, head_dim: u32, rotary_dim: u32, seq_len: u32 }
 );
 params!(
     /// Parameters of [`ATTENTION_SCORES`].
@@ -170,15 +170,11 @@ params!(
     ValuesParams { seq_len: u32, heads: u32, kv_heads: u32, head_dim: u32, first: u32, causal: u32 }
 );
 params!(
-    /// Parameters of [`ACTIVATION`].
-    ActivationParams { len: u32, kind: u32, gated: u32 }
+    /// Parameters of [`ACTIVATIONS`].
+    ActivationParams { len: u32, gated: u32 }
 );
 params!(
-    /// Parameters of [`STANDARDISE`].
-    StandardiseParams { len: u32, cols: u32 }
-);
-params!(
-    /// Parameters of [`ROW_COSINES`], [`ROW_DISTANCE_RATIOS`] and [`NEXT_TOKEN_NLL`].
+    /// Parameters of kernels that need only a shape.
     RowsParams { rows: u32, cols: u32 }
 );
 params!(
@@ -274,15 +270,34 @@ kernel!(
     bindings [read(1, "weights"), read(2, "v"), read_write(3, "out")]
     workgroup ROWS, overrides ROWS_OVERRIDE
 );
-kernel!(
-    /// Activations, plain and gated.
-    ACTIVATION = "activation.wgsl" "activation" (ActivationParams)
-    bindings [read(1, "gate"), read(2, "up"), read_write(3, "out")]
-    workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
-);
+/// Activations, plain and gated, in the order of the constants in the shader.
+pub static ACTIVATIONS: [Kernel; 9] = [
+    activation(&[("WORKGROUP", 64.0), ("KIND", 0.0)]),
+    activation(&[("WORKGROUP", 64.0), ("KIND", 1.0)]),
+    activation(&[("WORKGROUP", 64.0), ("KIND", 2.0)]),
+    activation(&[("WORKGROUP", 64.0), ("KIND", 3.0)]),
+    activation(&[("WORKGROUP", 64.0), ("KIND", 4.0)]),
+    activation(&[("WORKGROUP", 64.0), ("KIND", 5.0)]),
+    activation(&[("WORKGROUP", 64.0), ("KIND", 6.0)]),
+    activation(&[("WORKGROUP", 64.0), ("KIND", 7.0)]),
+    activation(&[("WORKGROUP", 64.0), ("KIND", 8.0)]),
+];
+
+const fn activation(overrides: &'static [(&'static str, f64)]) -> Kernel {
+    Kernel {
+        name: "activation",
+        file: "activation.wgsl",
+        source: include_str!("../../shaders/activation.wgsl"),
+        params: ActivationParams::MEMBERS,
+        bindings: const { &[read(1, "gate"), read(2, "up"), read_write(3, "out")] },
+        workgroup: ELEMENTS,
+        overrides,
+    }
+}
+
 kernel!(
     /// (x − mean) ⊙ scale by column.
-    STANDARDISE = "standardise.wgsl" "standardise" (StandardiseParams)
+    STANDARDISE = "standardise.wgsl" "standardise" (RowsParams)
     bindings [read(1, "x"), read(2, "mean"), read(3, "scale"), read_write(4, "out")]
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
@@ -341,8 +356,8 @@ kernel!(
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
 
-/// Every kernel.
-pub static KERNELS: [&Kernel; 20] = [
+/// Every kernel, specialisations of one shader by its overrides included.
+pub static KERNELS: [&Kernel; 30] = [
     &GATHER,
     &ADD,
     &LAYER_NORM,
@@ -354,9 +369,19 @@ pub static KERNELS: [&Kernel; 20] = [
     &ATTENTION_SCORES,
     &ATTENTION_SOFTMAX,
     &ATTENTION_VALUES,
-    &ACTIVATION,
+    &ACTIVATIONS[0],
+    &ACTIVATIONS[1],
+    &ACTIVATIONS[2],
+    &ACTIVATIONS[3],
+    &ACTIVATIONS[4],
+    &ACTIVATIONS[5],
+    &ACTIVATIONS[6],
+    &ACTIVATIONS[7],
+    &ACTIVATIONS[8],
     &STANDARDISE,
     &ROW_COSINES,
+    &ROW_DISTANCE_RATIOS,
+    &NEXT_TOKEN_NLL,
     &OUTSIDE,
     &QUANTISE,
     &COLUMNS,

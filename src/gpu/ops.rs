@@ -5,8 +5,8 @@ use std::rc::Rc;
 use super::attention::{self, Heads};
 use super::engine::{Engine, Span};
 use super::kernels::{
-    ACTIVATION, ADD, ActivationParams, GATHER, GatherParams, Kernel, LAYER_NORM, LenParams, NEXT_TOKEN_NLL, NormParams,
-    RMS_NORM, ROTATE, ROW_COSINES, ROW_DISTANCE_RATIOS, RotateParams, RowsParams, STANDARDISE, StandardiseParams,
+    ACTIVATIONS, ADD, ActivationParams, GATHER, GatherParams, Kernel, LAYER_NORM, LenParams, NEXT_TOKEN_NLL,
+    NormParams, RMS_NORM, ROTATE, ROW_COSINES, ROW_DISTANCE_RATIOS, RotateParams, RowsParams, STANDARDISE,
 };
 use super::tensor::{Buffer, Part, Tensor};
 use super::{GpuBackend, matmul};
@@ -16,12 +16,23 @@ use crate::error::{Error, Result};
 /// Bytes that an element-wise kernel moves count as so many floating-point operations when time is estimated.
 const FLOPS_PER_ELEMENT: f64 = 32.0;
 
+/// Rows of a column that one thread takes.
+const ROWS_PER_THREAD: usize = 8;
+
 impl Engine {
     /// Workgroups that give `threads` threads, spread over two dimensions where one does not suffice.
     pub(super) fn grid(&self, kernel: &Kernel, threads: usize) -> [u32; 3] {
         let groups = threads.div_ceil(kernel.workgroup[0] as usize);
         let width = groups.min(self.device.limits.max_compute_workgroups_per_dimension as usize).max(1);
         [width as u32, groups.div_ceil(width) as u32, 1]
+    }
+
+    /// Workgroups along columns, each thread taking every so-manieth row of its column: no division, and what belongs
+    /// to a column is loaded once.
+    pub(super) fn column_grid(&self, kernel: &Kernel, shape: Shape) -> [u32; 3] {
+        let limit = self.device.limits.max_compute_workgroups_per_dimension as usize;
+        let rows = shape.rows.div_ceil(ROWS_PER_THREAD).clamp(1, limit);
+        [shape.cols.div_ceil(kernel.workgroup[0] as usize) as u32, rows as u32, 1]
     }
 }
 
@@ -76,7 +87,7 @@ impl GpuBackend {
                 first_row: part.first_row as u32,
                 rows: part.rows as u32,
             };
-            self.each(&GATHER, &params, &[&id_buffer, &part.buffer, out.buffer()?], out.shape);
+            self.by_column(&GATHER, &params, &[&id_buffer, &part.buffer, out.buffer()?], out.shape);
         }
         Ok(out)
     }
@@ -134,14 +145,14 @@ impl GpuBackend {
         )?;
         let out = self.output("rotated heads", x.shape)?;
         let params = RotateParams {
-            len: x.shape.len() as u32,
+            rows: x.shape.rows as u32,
             cols: x.shape.cols as u32,
             head_dim: rotary.head_dim as u32,
             rotary_dim: rotary.rotary_dim as u32,
             seq_len: rotary.seq_len as u32,
         };
         let buffers = [x.buffer()?, rotary.cos.buffer()?, rotary.sin.buffer()?, out.buffer()?];
-        self.each(&ROTATE, &params, &buffers, x.shape);
+        self.by_column(&ROTATE, &params, &buffers, x.shape);
         Ok(out)
     }
 
@@ -172,12 +183,13 @@ impl GpuBackend {
         let factor = up.unwrap_or(gate);
         equal("activation", gate.shape, factor.shape)?;
         let out = self.output("activation", gate.shape)?;
-        let params = ActivationParams {
-            len: gate.shape.len() as u32,
-            kind: activation_code(activation),
-            gated: up.is_some().into(),
-        };
-        self.each(&ACTIVATION, &params, &[gate.buffer()?, factor.buffer()?, out.buffer()?], gate.shape);
+        let params = ActivationParams { len: gate.shape.len() as u32, gated: up.is_some().into() };
+        self.each(
+            &ACTIVATIONS[kind(activation)],
+            &params,
+            &[gate.buffer()?, factor.buffer()?, out.buffer()?],
+            gate.shape,
+        );
         Ok(out)
     }
 
@@ -185,9 +197,9 @@ impl GpuBackend {
         equal("standardise", mean.shape, Shape::new(1, x.shape.cols))?;
         equal("standardise", scale.shape, mean.shape)?;
         let out = self.output("standardised rows", x.shape)?;
-        let params = StandardiseParams { len: x.shape.len() as u32, cols: x.shape.cols as u32 };
+        let params = RowsParams { rows: x.shape.rows as u32, cols: x.shape.cols as u32 };
         let buffers = [x.buffer()?, mean.buffer()?, scale.buffer()?, out.buffer()?];
-        self.each(&STANDARDISE, &params, &buffers, x.shape);
+        self.by_column(&STANDARDISE, &params, &buffers, x.shape);
         Ok(out)
     }
 
@@ -236,6 +248,20 @@ impl GpuBackend {
         }
     }
 
+    /// Dispatches threads that take some rows of a column of `shape`.
+    fn by_column<P: super::kernels::Params>(
+        &self,
+        kernel: &'static Kernel,
+        params: &P,
+        buffers: &[&Buffer],
+        shape: Shape,
+    ) {
+        let ms = self.pace.ms(FLOPS_PER_ELEMENT * shape.len() as f64);
+        if !shape.is_empty() {
+            self.engine.dispatch(kernel, params, buffers, self.engine.column_grid(kernel, shape), ms);
+        }
+    }
+
     /// Dispatches one thread per row of `shape`.
     fn by_row<P: super::kernels::Params>(
         &self,
@@ -265,7 +291,7 @@ impl Tensor {
 }
 
 /// The constants of `activation.wgsl`.
-const fn activation_code(activation: Activation) -> u32 {
+const fn kind(activation: Activation) -> usize {
     match activation {
         Activation::Gelu => 0,
         Activation::GeluTanh => 1,
