@@ -1,8 +1,7 @@
 // The calibration model through the page: what is known by construction must be measured, on WebGPU and without it.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 
-import { assertClose, open } from './driver.mjs';
+import { assertClose, visit } from './driver.mjs';
 
 const EXPECTED = new URL('models/calibration/expected.json', process.env.STRAIGHTEDGE_URL);
 const TOLERANCE = 1e-5;
@@ -41,8 +40,7 @@ async function assertShown(app, expected) {
   assert.equal(await app.element('error').count(), 0);
 }
 
-test('on WebGPU every block measures what it was made for', async () => {
-  const app = await open({ webgpu: true });
+visit('on WebGPU every block measures what it was made for', { webgpu: true }, async (app) => {
   assert.equal(await app.device(), 'software');
   await app.choose({ 'model-select': 'calibration', backend: 'gpu' });
   const report = await app.measure();
@@ -51,11 +49,9 @@ test('on WebGPU every block measures what it was made for', async () => {
   const undefinedBlock = report.warnings.find((warning) => warning.block === 3);
   assert.ok(undefinedBlock, 'the block without variance has a warning');
   assert.ok((await app.element('warnings').innerText()).includes(undefinedBlock.text));
-  await app.close();
 });
 
-test('without WebGPU the page says so in a sentence and measures the same on the CPU', async () => {
-  const app = await open({ webgpu: false });
+visit('without WebGPU the page says so in a sentence and measures the same on the CPU', { webgpu: false }, async (app) => {
   assert.equal(await app.device(), 'cpu');
   const notice = await app.element('device').innerText();
   assert.match(notice, /WebGPU/);
@@ -63,5 +59,4 @@ test('without WebGPU the page says so in a sentence and measures the same on the
   const report = await app.measure();
   assert.equal(report.device.backend, 'cpu');
   await assertCalibrated(app, report);
-  await app.close();
 });

@@ -1,8 +1,7 @@
 // Cancel: at once, with what was measured kept, and ready for the next measurement.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 
-import { open } from './driver.mjs';
+import { visit } from './driver.mjs';
 
 /** Presses Cancel in the same turn in which something appears, before the engine's next word is heard. */
 function cancelWhenSeen(page, selector) {
@@ -18,8 +17,7 @@ function cancelWhenSeen(page, selector) {
   }), selector);
 }
 
-test('cancelled while it works, the page is ready again', async () => {
-  const app = await open({ webgpu: false });
+visit('cancelled while it works, the page is ready again', { webgpu: false }, async (app) => {
   const cancelled = cancelWhenSeen(app.page, '[data-testid=progress]');
   await app.run();
   await cancelled;
@@ -28,11 +26,9 @@ test('cancelled while it works, the page is ready again', async () => {
   const report = await app.measure();
   assert.equal(report.partial, false);
   assert.equal(report.blocks.length, 6);
-  await app.close();
 });
 
-test('cancelled after the first block, that block stays and its report is partial', async () => {
-  const app = await open({ webgpu: false });
+visit('cancelled after the first block, that block stays and its report is partial', { webgpu: false }, async (app) => {
   const cancelled = cancelWhenSeen(app.page, '[data-testid=row-0]');
   await app.run();
   await cancelled;
@@ -42,5 +38,4 @@ test('cancelled after the first block, that block stays and its report is partia
   assert.ok(report.blocks.length >= 1 && report.blocks.length < 6, `${report.blocks.length} blocks`);
   assert.equal(await app.element(`row-${report.blocks.length - 1}`).isVisible(), true);
   assert.equal(await app.element('run').isVisible(), true);
-  await app.close();
 });

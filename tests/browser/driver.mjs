@@ -1,6 +1,7 @@
 // A real Chromium on the built page, and a watch over everything that must not happen there.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
+import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 import { chromium } from 'playwright-core';
@@ -19,7 +20,27 @@ function setting(name) {
   return value;
 }
 
-/** Opens the page in a browser of its own, with a WebGPU adapter or without. */
+/**
+ * A test of the page in a browser of its own, with a WebGPU adapter or without. Whatever goes wrong unseen fails it,
+ * and is told beside any other failure.
+ */
+export function visit(name, { webgpu }, body) {
+  test(name, { timeout: 2 * PATIENCE }, async (t) => {
+    const app = await open({ webgpu });
+    try {
+      await app.started();
+      await body(app, t);
+      assert.deepEqual(app.faults, []);
+    } catch (error) {
+      if (app.faults.length > 0) error.message += `\nbeside it: ${app.faults.join('\n')}`;
+      throw error;
+    } finally {
+      await app.browser.close();
+    }
+  });
+}
+
+/** Opens the page. */
 export async function open({ webgpu }) {
   const browser = await chromium.launch({
     executablePath: setting('CHROMIUM'),
@@ -29,7 +50,6 @@ export async function open({ webgpu }) {
   const site = setting('STRAIGHTEDGE_URL');
   const faults = watch(page, new URL(site).origin);
   await page.goto(site);
-  await page.getByTestId('device').and(page.locator(':not([data-state=probing])')).waitFor();
   return new App(browser, page, faults);
 }
 
@@ -57,6 +77,11 @@ export class App {
 
   element(name) {
     return this.page.getByTestId(name);
+  }
+
+  /** Waits until the engine has looked what it can run on. */
+  started() {
+    return this.element('device').and(this.page.locator(':not([data-state=probing])')).waitFor({ timeout: 60_000 });
   }
 
   /** What measurements run on: `gpu`, `software` or `cpu`. */
@@ -102,12 +127,6 @@ export class App {
 
   error() {
     return this.element('error').innerText();
-  }
-
-  /** Ends the browser; whatever went wrong unseen fails the test here. */
-  async close() {
-    await this.browser.close();
-    assert.deepEqual(this.faults, []);
   }
 }
 

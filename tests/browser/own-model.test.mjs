@@ -3,9 +3,8 @@ import assert from 'node:assert/strict';
 import { cp, mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
 
-import { assertClose, FIXTURES, open } from './driver.mjs';
+import { assertClose, FIXTURES, visit } from './driver.mjs';
 
 const MODEL = join(FIXTURES, 'tiny-llama');
 const TEXT = join(FIXTURES, 'texts', 'wiki.txt');
@@ -24,9 +23,8 @@ async function scratch(t) {
   return folder;
 }
 
-test('a folder from the disk gives the values of an independent implementation', async () => {
+visit('a folder from the disk gives the values of an independent implementation', { webgpu: false }, async (app) => {
   const expected = JSON.parse(await readFile(join(MODEL, 'expected.json'), 'utf8'));
-  const app = await open({ webgpu: false });
   await own(app, MODEL);
   const report = await app.measure();
   assert.equal(report.model.id, 'tiny-llama');
@@ -42,11 +40,9 @@ test('a folder from the disk gives the values of an independent implementation',
     }
     assert.equal(block.rank, reference.rank, `block ${at} rank`);
   }
-  await app.close();
 });
 
-test('GPU and CPU agree on a small part of the text', async () => {
-  const app = await open({ webgpu: true });
+visit('GPU and CPU agree on a small part of the text', { webgpu: true }, async (app) => {
   await own(app, MODEL);
   await app.choose({ rows: 640, 'seq-len': 32, backend: 'gpu' });
   const gpu = await app.measure();
@@ -59,17 +55,15 @@ test('GPU and CPU agree on a small part of the text', async () => {
     assertClose(`block ${at} r2_lin`, block.r2_lin, cpu.blocks[at].r2_lin, 1e-5);
     assert.equal(block.rank, cpu.blocks[at].rank, `block ${at} rank`);
   }
-  await app.close();
 });
 
-test('a truncated weight file is told in one sentence, and the page goes on', async (t) => {
+visit('a truncated weight file is told in one sentence, and the page goes on', { webgpu: false }, async (app, t) => {
   const folder = join(await scratch(t), 'broken');
   await cp(MODEL, folder, { recursive: true });
   await rm(join(folder, 'model.safetensors'), { force: true });
   await writeFile(join(folder, 'model.safetensors'), await readFile(join(MODEL, 'model.safetensors')));
   await truncate(join(folder, 'model.safetensors'), 100_000);
 
-  const app = await open({ webgpu: false });
   await own(app, folder);
   await app.run();
   assert.equal(await app.ended(), 'failed');
@@ -78,22 +72,18 @@ test('a truncated weight file is told in one sentence, and the page goes on', as
   await own(app, MODEL);
   await app.choose({ rows: 640, 'seq-len': 32 });
   await app.measure();
-  await app.close();
 });
 
-test('a text too short for the folds is told before anything is measured', async (t) => {
+visit('a text too short for the folds is told before anything is measured', { webgpu: false }, async (app, t) => {
   const text = join(await scratch(t), 'short.txt');
   await writeFile(text, 'Too short to be cut into windows.');
-  const app = await open({ webgpu: false });
   await own(app, MODEL, text);
   await app.run();
   assert.equal(await app.ended(), 'failed');
   assert.match(await app.error(), /short\.txt: .*5 folds.*;/s);
-  await app.close();
 });
 
-test('files dropped on the page are taken for what they are', async () => {
-  const app = await open({ webgpu: false });
+visit('files dropped on the page are taken for what they are', { webgpu: false }, async (app) => {
   const names = ['config.json', 'tokenizer.json', 'model.safetensors'];
   const files = await Promise.all(names.map(async (name) => [name, (await readFile(join(MODEL, name))).toString('base64')]));
   await drop(app.page, files);
@@ -105,7 +95,6 @@ test('files dropped on the page are taken for what they are', async () => {
   const report = await app.measure();
   assert.equal(report.corpus.id, 'part.txt');
   assert.equal(report.blocks.length, 4);
-  await app.close();
 });
 
 /** Drops files on the middle of the page. */

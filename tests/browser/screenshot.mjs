@@ -3,6 +3,7 @@ import { open } from './driver.mjs';
 
 const [, , file] = process.argv;
 const app = await open({ webgpu: false });
+await app.started();
 await app.measure();
 await app.page.screenshot({ path: file });
-await app.close();
+await app.browser.close();
