@@ -24,7 +24,7 @@ pub async fn probe() -> Result<Probe> {
 pub(super) struct Device {
     pub(super) device: wgpu::Device,
     pub(super) queue: wgpu::Queue,
-    pub(super) limits: wgpu::Limits,
+    limits: wgpu::Limits,
     pub(super) probe: Probe,
     faults: Faults,
 }
@@ -57,6 +57,16 @@ pub(super) async fn open(software: bool) -> Result<Device> {
 }
 
 impl Device {
+    /// Most bytes that one buffer can have and one binding can show.
+    pub(super) fn max_bytes(&self) -> u64 {
+        self.limits.max_storage_buffer_binding_size.min(self.limits.max_buffer_size)
+    }
+
+    /// Most workgroups along one dimension.
+    pub(super) fn max_workgroups(&self) -> usize {
+        self.limits.max_compute_workgroups_per_dimension as usize
+    }
+
     /// The first thing that went wrong on the device, if anything has.
     pub(super) fn check(&self) -> Result<()> {
         self.faults.first().map_or(Ok(()), Err)
@@ -127,7 +137,7 @@ fn has_software_name(adapter: &str) -> bool {
 /// WebGPU's names of the features that WebGPU knows.
 fn feature_names(features: wgpu::Features) -> Vec<String> {
     let webgpu = features & wgpu::Features::all_webgpu_mask();
-    webgpu.iter_names().map(|(name, _)| name.to_lowercase().replace('_', "-")).collect()
+    webgpu.iter().filter_map(|feature| feature.as_str()).map(str::to_owned).collect()
 }
 
 /// The limits that bear on this program, by WebGPU's names.

@@ -6,15 +6,13 @@ use super::engine::Engine;
 use super::kernels::{
     ATTENTION_SCORES, ATTENTION_SOFTMAX, ATTENTION_VALUES, ScoresParams, SoftmaxParams, ValuesParams,
 };
-use super::matmul::Pace;
+use super::matmul::{DISPATCH_MS, Pace};
 use super::tensor::Buffer;
 use crate::backend::AttentionShape;
 use crate::error::{Error, Result};
 
 /// Bytes of scores kept at a time.
 const SCORES_BYTES: u64 = 64 << 20;
-/// Aimed-at milliseconds of one dispatch.
-const DISPATCH_MS: f64 = 50.0;
 /// These kernels reach about this share of a matrix product's rate.
 const SHARE: f64 = 0.5;
 
@@ -30,14 +28,14 @@ pub(super) struct Heads<'a> {
 /// Records attention of every window and head.
 pub(super) fn record(engine: &Engine, pace: &Pace, heads: &Heads<'_>, shape: AttentionShape) -> Result<()> {
     let entry_bytes = 4 * (shape.seq_len * shape.seq_len) as u64;
-    let limit = engine.device.limits.max_storage_buffer_binding_size.min(engine.device.limits.max_buffer_size);
+    let limit = engine.device.max_bytes();
     if entry_bytes > limit {
         return Err(Error::DeviceLimit { what: "attention of one window".into(), needed: entry_bytes, limit });
     }
     let entry_ms = pace.ms(2.0 * (shape.seq_len * shape.seq_len * shape.head_dim) as f64 / SHARE);
     let by_memory = (SCORES_BYTES.min(limit) / entry_bytes).max(1) as usize;
     let by_time = (DISPATCH_MS / entry_ms).max(1.0) as usize;
-    let by_grid = engine.device.limits.max_compute_workgroups_per_dimension as usize;
+    let by_grid = engine.device.max_workgroups();
     let step = by_memory.min(by_time).min(by_grid);
 
     let entries = heads.windows * shape.heads;

@@ -306,8 +306,7 @@ pub(super) async fn settle(engine: &Engine, grams: &mut [Gram]) -> Result<()> {
     let mut rows: Vec<Vec<f32>> = vec![Vec::new(); spans.len()];
     engine
         .read(&spans, |span, _, bytes| {
-            rows[span]
-                .extend(bytes.chunks_exact(4).map(|word| f32::from_le_bytes(word.try_into().unwrap_or_default())));
+            rows[span].extend(bytes.chunks_exact(4).map(bytemuck::pod_read_unaligned::<f32>));
         })
         .await?;
     let mut rows = rows.into_iter();

@@ -11,7 +11,7 @@ use super::tensor::{Buffer, Part, Tensor};
 use crate::error::Result;
 
 /// Aimed-at time of one dispatch: well under the time after which an operating system resets a GPU.
-const DISPATCH_MS: f64 = 50.0;
+pub(super) const DISPATCH_MS: f64 = 50.0;
 /// A race round this long tells the kernels apart in spite of the timer's grain.
 const RACE_MS: f64 = 4.0;
 /// Widths of the race's square products, until a round takes long enough.
@@ -78,7 +78,7 @@ pub(super) fn record(engine: &Engine, pace: &Pace, product: &Product<'_>) {
     let [step_rows, step_cols] = piece(
         [product.rows.div_ceil(tile_rows), cols.div_ceil(tile_cols)],
         DISPATCH_MS / tile_ms,
-        engine.device.limits.max_compute_workgroups_per_dimension as usize,
+        engine.device.max_workgroups(),
     );
     for tile_row in (0..product.rows.div_ceil(tile_rows)).step_by(step_rows) {
         for tile_col in (0..cols.div_ceil(tile_cols)).step_by(step_cols) {

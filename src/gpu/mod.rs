@@ -71,8 +71,7 @@ impl GpuBackend {
             (Some(variant), Some(flops_per_ms)) => Pace { variant, flops_per_ms },
             _ => matmul::race(&engine).await?,
         };
-        let limits = &engine.device.limits;
-        let limit = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
+        let limit = engine.device.max_bytes();
         Ok(Self {
             part_bytes: options.part_bytes.unwrap_or(limit).min(limit),
             spill_rows: options.spill_rows,

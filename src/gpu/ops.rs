@@ -6,14 +6,14 @@ use super::attention::{self, Heads};
 use super::engine::{Engine, Span};
 use super::kernels::{
     ACTIVATIONS, ADD, ActivationParams, GATHER, GatherParams, Kernel, LAYER_NORM, LenParams, NEXT_TOKEN_NLL,
-    NormParams, RMS_NORM, ROTATE, ROW_COSINES, ROW_DISTANCE_RATIOS, RotateParams, RowsParams, STANDARDISE,
+    NormParams, Params, RMS_NORM, ROTATE, ROW_COSINES, ROW_DISTANCE_RATIOS, RotateParams, RowsParams, STANDARDISE,
 };
 use super::tensor::{Buffer, Part, Tensor};
 use super::{GpuBackend, matmul};
 use crate::backend::{Activation, AttentionShape, Rotary, Shape};
 use crate::error::{Error, Result};
 
-/// Bytes that an element-wise kernel moves count as so many floating-point operations when time is estimated.
+/// Time of one element in element-wise kernels and norms, in floating-point operations of a matrix product.
 const FLOPS_PER_ELEMENT: f64 = 32.0;
 
 /// Rows of a column that one thread takes.
@@ -23,15 +23,14 @@ impl Engine {
     /// Workgroups that give `threads` threads, spread over two dimensions where one does not suffice.
     pub(super) fn grid(&self, kernel: &Kernel, threads: usize) -> [u32; 3] {
         let groups = threads.div_ceil(kernel.workgroup[0] as usize);
-        let width = groups.min(self.device.limits.max_compute_workgroups_per_dimension as usize).max(1);
+        let width = groups.min(self.device.max_workgroups()).max(1);
         [width as u32, groups.div_ceil(width) as u32, 1]
     }
 
     /// Workgroups along columns, each thread taking every so-manieth row of its column: no division, and what belongs
     /// to a column is loaded once.
     pub(super) fn column_grid(&self, kernel: &Kernel, shape: Shape) -> [u32; 3] {
-        let limit = self.device.limits.max_compute_workgroups_per_dimension as usize;
-        let rows = shape.rows.div_ceil(ROWS_PER_THREAD).clamp(1, limit);
+        let rows = shape.rows.div_ceil(ROWS_PER_THREAD).clamp(1, self.device.max_workgroups());
         [shape.cols.div_ceil(kernel.workgroup[0] as usize) as u32, rows as u32, 1]
     }
 }
@@ -241,38 +240,31 @@ impl GpuBackend {
     }
 
     /// Dispatches one thread per element of `shape`.
-    fn each<P: super::kernels::Params>(&self, kernel: &'static Kernel, params: &P, buffers: &[&Buffer], shape: Shape) {
-        let ms = self.pace.ms(FLOPS_PER_ELEMENT * shape.len() as f64);
-        if !shape.is_empty() {
-            self.engine.dispatch(kernel, params, buffers, self.engine.grid(kernel, shape.len()), ms);
-        }
+    fn each<P: Params>(&self, kernel: &'static Kernel, params: &P, buffers: &[&Buffer], shape: Shape) {
+        self.over(kernel, params, buffers, shape, self.engine.grid(kernel, shape.len()));
     }
 
     /// Dispatches threads that take some rows of a column of `shape`.
-    fn by_column<P: super::kernels::Params>(
-        &self,
-        kernel: &'static Kernel,
-        params: &P,
-        buffers: &[&Buffer],
-        shape: Shape,
-    ) {
-        let ms = self.pace.ms(FLOPS_PER_ELEMENT * shape.len() as f64);
-        if !shape.is_empty() {
-            self.engine.dispatch(kernel, params, buffers, self.engine.column_grid(kernel, shape), ms);
-        }
+    fn by_column<P: Params>(&self, kernel: &'static Kernel, params: &P, buffers: &[&Buffer], shape: Shape) {
+        self.over(kernel, params, buffers, shape, self.engine.column_grid(kernel, shape));
     }
 
     /// Dispatches one thread per row of `shape`.
-    fn by_row<P: super::kernels::Params>(
+    fn by_row<P: Params>(&self, kernel: &'static Kernel, params: &P, buffers: &[&Buffer], shape: Shape) {
+        self.over(kernel, params, buffers, shape, self.engine.grid(kernel, shape.rows));
+    }
+
+    fn over<P: Params>(
         &self,
         kernel: &'static Kernel,
         params: &P,
         buffers: &[&Buffer],
         shape: Shape,
+        workgroups: [u32; 3],
     ) {
-        let ms = self.pace.ms(FLOPS_PER_ELEMENT * shape.len() as f64);
         if !shape.is_empty() {
-            self.engine.dispatch(kernel, params, buffers, self.engine.grid(kernel, shape.rows), ms);
+            let ms = self.pace.ms(FLOPS_PER_ELEMENT * shape.len() as f64);
+            self.engine.dispatch(kernel, params, buffers, workgroups, ms);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use super::engine::{Engine, Span};
 use super::kernels::{GRAM_EXACT, GRAM_FAST, GramParams, LenParams, SPILL};
-use super::matmul::{Pace, piece};
+use super::matmul::{DISPATCH_MS, Pace, piece};
 use super::tensor::Buffer;
 use crate::error::{Error, Result};
 use crate::job::GramMode;
@@ -17,14 +17,12 @@ use crate::job::GramMode;
 pub(super) const TILE: usize = 32;
 /// Rows that an exact sum takes without overflow.
 pub(super) const MAX_ROWS: u64 = 1 << 17;
-/// Aimed-at milliseconds of one dispatch.
-const DISPATCH_MS: f64 = 50.0;
 /// Rows of a block of the Gram kernels; dispatches are cut between blocks.
 const BLOCK_ROWS: usize = 64;
 /// Floating-point operations whose time one exact product takes, against one of a matrix product (2).
 const EXACT_FLOPS: f64 = 8.0;
 /// The same for a fast product.
-const FAST_FLOPS: f64 = 4.0;
+const FAST_FLOPS: f64 = 6.0;
 
 /// An array of 64-bit integers that dispatches add to.
 pub(super) struct Sums {
@@ -38,7 +36,7 @@ impl Sums {
     /// `len` zeros; `what` appears in errors.
     pub(super) fn new(engine: &Engine, what: &str, len: usize) -> Result<Self> {
         let needed = 8 * (len as u64).next_multiple_of(2);
-        let limit = engine.device.limits.max_storage_buffer_binding_size.min(engine.device.limits.max_buffer_size);
+        let limit = engine.device.max_bytes();
         if needed > limit {
             return Err(Error::DeviceLimit { what: what.into(), needed, limit });
         }
@@ -66,16 +64,14 @@ impl Sums {
             .chain(self.high.get())
             .map(|buffer| Span { buffer, offset: 0, size: buffer.size })
             .collect();
-        let spilled = self.high.get().is_some();
         engine
             .read(&spans, |index, offset, bytes| {
                 for (sum, word) in sums[offset as usize / 8..].iter_mut().zip(bytes.chunks_exact(8)) {
-                    let word = i64::from_le_bytes(word.try_into().unwrap_or_default());
-                    *sum += if index == 0 { i128::from(word) } else { i128::from(word) << 32 };
+                    let word = i128::from(bytemuck::pod_read_unaligned::<i64>(word));
+                    *sum += if index == 0 { word } else { word << 32 };
                 }
             })
             .await?;
-        debug_assert!(spilled || spans.len() == 1);
         Ok(sums)
     }
 }
@@ -118,7 +114,7 @@ impl GramSums {
         let share = if self.symmetric { 0.5 } else { 1.0 };
         let tile_row_ms = pace.ms(share * flops * (TILE * TILE * tile_cols * BLOCK_ROWS) as f64);
         let blocks = a.rows.div_ceil(BLOCK_ROWS);
-        let limit = engine.device.limits.max_compute_workgroups_per_dimension as usize;
+        let limit = engine.device.max_workgroups();
         let [step_blocks, step_tiles] = piece([blocks, tile_rows], DISPATCH_MS / tile_row_ms, limit);
         for block in (0..blocks).step_by(step_blocks) {
             for tile in (0..tile_rows).step_by(step_tiles) {
