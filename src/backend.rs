@@ -134,6 +134,11 @@ pub trait Backend {
     /// The device, for the report.
     fn info(&self) -> DeviceInfo;
 
+    /// How Gram matrices are accumulated where `asked` is asked for.
+    fn gram_mode(&self, asked: GramMode) -> GramMode {
+        asked
+    }
+
     /// Copies row-major `data` to the device; `name` appears in errors.
     fn upload(&self, name: &str, shape: Shape, data: &[f32]) -> Result<Self::Tensor>;
 

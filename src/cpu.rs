@@ -6,6 +6,7 @@ use candle_core::{D, DType, Device, Tensor};
 
 use crate::backend::{Activation, AttentionShape, Backend, GramRows, GramShape, Rotary, Shape};
 use crate::error::{Error, Result};
+use crate::job::GramMode;
 use crate::moments::{Moments, Scale};
 use crate::report::DeviceInfo;
 
@@ -56,6 +57,11 @@ impl Backend for CpuBackend {
             driver: Some("candle-core".into()),
             ..DeviceInfo::default()
         }
+    }
+
+    /// f64 sums of exact products, whatever is asked for.
+    fn gram_mode(&self, _asked: GramMode) -> GramMode {
+        GramMode::Exact
     }
 
     fn upload(&self, name: &str, shape: Shape, data: &[f32]) -> Result<Tensor> {

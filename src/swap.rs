@@ -1,10 +1,11 @@
 //! Feed-forward networks replaced by something simpler, and what that does to perplexity (MEASURES.md section 4).
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::backend::{Backend, Shape};
 use crate::corpus::TokenWindows;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::forward::{Forward, ignore};
 use crate::pause::pause;
 use crate::solve::AffineMap;
@@ -102,12 +103,12 @@ struct Batch<T> {
 }
 
 impl<'a, B: Backend> Evaluation<'a, B> {
-    /// Runs the untouched model over `windows` (of `seq_len` tokens). `on_rows` hears the rows done.
+    /// Runs the untouched model over the windows `which`, of `seq_len` tokens each.
     pub async fn new(
         backend: &'a B,
         forward: &'a Forward<'a, B>,
         windows: &TokenWindows,
-        which: std::ops::Range<usize>,
+        which: Range<usize>,
         seq_len: usize,
     ) -> Result<Self> {
         let step = (BATCH_ROWS / seq_len).max(1);
@@ -169,6 +170,13 @@ impl<'a, B: Backend> Evaluation<'a, B> {
                 }
                 pause().await;
             }
+        }
+        if predicted == 0 {
+            return Err(Error::InvalidSetting {
+                field: "perplexity".into(),
+                value: "no predicted token".into(),
+                hint: "give at least one whole window of 2 or more tokens to evaluate on".into(),
+            });
         }
         Ok((sum / predicted as f64).exp())
     }

@@ -64,6 +64,9 @@ fn bad_input_is_one_sentence_and_status_2() {
     assert_complains(&["measure", "calibration", "--text", &binary], &["binary.txt", "byte 1"]);
     assert_complains(&["measure", "calibration", "--tokens", &ids], &["ids.json", "99999"]);
     assert_complains(&["measure", "calibration", "--tokens", &nested], &["nested.json", "malformed"]);
+    let evaluate = ["measure", "calibration", "--backend", "cpu", "--measures", "swap", "--eval-text"];
+    assert_complains(&[&evaluate[..], &[&short]].concat(), &["perplexity", "window"]);
+    assert_complains(&[&evaluate[..], &[&empty]].concat(), &["evaluation text", "empty"]);
     assert_complains(&["measure", "calibration", "--corpus", "nowhere"], &["--corpus", "nowhere"]);
     assert_complains(&["measure", "calibration", "--blocks", "9"], &["--blocks", "9"]);
     assert_complains(&["measure", "calibration", "--blocks", "3-1"], &["--blocks"]);
@@ -119,6 +122,22 @@ fn a_report_shows_compares_and_carries_its_maps() {
     assert_eq!(maps.tensor("blocks.5.weight").expect("a weight").shape(), [d, d]);
     assert_eq!(maps.tensor("blocks.5.bias").expect("a bias").shape(), [d]);
     assert!(maps.tensor("blocks.1.weight").is_err());
+}
+
+#[test]
+fn swapping_the_affine_block_leaves_perplexity_alone() {
+    let args = ["measure", "calibration", "--backend", "cpu", "--measures", "swap,rank-swap", "--gram", "fast"];
+    let output = straightedge(&[&args[..], &["--out", "-"]].concat());
+    let report = Report::from_json("report", &String::from_utf8_lossy(&output.stdout)).expect("a report");
+    let ppl = report.ppl.expect("a perplexity");
+    let delta = |block: usize, name: &str| report.blocks[block].delta_ppl[name].expect("a change");
+    assert!(delta(0, "linear").abs() <= 1e-5 * ppl, "affine block: {}", delta(0, "linear"));
+    let d = report.model.hidden_size;
+    assert!(delta(0, &format!("rank_{d}")).abs() <= 1e-5 * ppl, "its map of full rank");
+    assert!(delta(4, "rank_1").abs() <= 1e-5 * ppl, "rank-1 block: {}", delta(4, "rank_1"));
+    assert!(delta(3, "zero").abs() <= 1e-6 * ppl, "the zero block is zero");
+    // Whatever was asked for, the CPU sums in f64, and the report says so.
+    assert_eq!(report.protocol.gram, straightedge::job::GramMode::Exact);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::corpus::{TokenWindows, Tokenizer, check_ids};
 use crate::digest::sha256;
 use crate::error::Result;
-use crate::job::Job;
+use crate::job::{Job, Protocol};
 use crate::model::{Architecture, ModelConfig};
 use crate::report::{CorpusInfo, ModelInfo};
 use crate::weights::{Files, RowsFile, Weights, read_whole};
@@ -11,10 +11,11 @@ use crate::weights::{Files, RowsFile, Weights, read_whole};
 use super::Text;
 use super::events::Meter;
 
-/// The text as the windows that the protocol asks for.
+/// The text as the windows that the protocol asks for; `name` names it in the report and in errors.
 pub(super) async fn read_text(
     files: &dyn Files,
-    job: &Job,
+    name: &str,
+    protocol: &Protocol,
     config: &ModelConfig,
     text: &Text,
     meter: &Meter,
@@ -24,13 +25,13 @@ pub(super) async fn read_text(
         Text::Plain(bytes) => {
             let json = read_whole(files, "tokenizer.json", "put the model's tokenizer.json beside config.json").await?;
             let tokenizer = Tokenizer::from_json(&json)?;
-            (tokenizer.encode(&job.corpus, bytes).await?, sha256(bytes))
+            (tokenizer.encode(name, bytes).await?, sha256(bytes))
         }
     };
-    check_ids(&job.corpus, &ids, config.vocab_size)?;
+    check_ids(name, &ids, config.vocab_size)?;
     meter.tell(ids.len() as u64, ids.len() as u64);
-    let corpus = CorpusInfo { id: job.corpus.clone(), sha256: Some(hash), tokens: ids.len() };
-    let windows = TokenWindows::new(&job.corpus, ids, &job.protocol)?;
+    let corpus = CorpusInfo { id: name.into(), sha256: Some(hash), tokens: ids.len() };
+    let windows = TokenWindows::new(name, ids, protocol)?;
     Ok((corpus, windows))
 }
 

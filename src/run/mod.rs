@@ -51,9 +51,14 @@ pub fn measure_and_evaluate(job: Job, files: Rc<dyn Files>, text: Text, eval: Op
         job.check()?;
         let config = read_config(&*files, &job).await?;
         let tokenize = out.stage(Stage::Tokenize, 0);
-        let (corpus, windows) = header::read_text(&*files, &job, &config, &text, &tokenize).await?;
+        let (corpus, windows) =
+            header::read_text(&*files, &job.corpus, &job.protocol, &config, &text, &tokenize).await?;
         let eval = match eval {
-            Some(text) => Some(header::read_text(&*files, &job, &config, &text, &tokenize).await?.1),
+            Some(text) => {
+                let name = "evaluation text";
+                let (_, windows) = header::read_text(&*files, name, &job.protocol, &config, &text, &tokenize).await?;
+                Some(windows)
+            }
             None => None,
         };
         let folds = Folds::new(&job.corpus, &windows, job.protocol.folds)?;
@@ -97,7 +102,8 @@ impl Prepared {
         let model = model::load(backend, &self.config, &weights, need_head, &on_bytes).await?;
         let info = header::model_info(&self.job, &self.config, &weights, &out.stage(Stage::Hash, 0)).await?;
         let mut seconds = Seconds { load: load.seconds(), tokenize: self.tokenize, ..Seconds::default() };
-        out.emit(Event::Started(Box::new(self.header(backend, info)))).await;
+        let header = header(backend, &self.job, info, self.corpus.clone(), &self.folds);
+        out.emit(Event::Started(Box::new(header))).await;
 
         let forward = Forward::new(backend, &model, self.job.protocol.seq_len)?;
         let source = ModelRows { forward: &forward, windows: &self.windows, blocks: self.blocks()? };
@@ -154,10 +160,6 @@ impl Prepared {
         let all = self.config.num_hidden_layers;
         self.job.blocks.as_ref().map_or_else(|| Ok((0..all).collect()), |blocks| blocks.within(all))
     }
-
-    fn header<B: Backend>(&self, backend: &B, model: ModelInfo) -> Header {
-        header(backend, &self.job, model, self.corpus.clone(), &self.folds)
-    }
 }
 
 async fn read_config(files: &dyn Files, job: &Job) -> Result<ModelConfig> {
@@ -188,13 +190,9 @@ async fn fit_rows<B: Backend>(backend: &B, job: &Job, file: &RowsFile, started: 
 
 fn header<B: Backend>(backend: &B, job: &Job, model: ModelInfo, corpus: CorpusInfo, folds: &Folds) -> Header {
     let heldout = folds.windows(folds.len() - 1).len();
-    Header {
-        app: AppInfo::this(),
-        model,
-        corpus,
-        protocol: ProtocolInfo::new(&job.protocol, folds.all().len(), heldout, TAU),
-        device: backend.info(),
-    }
+    let mut protocol = ProtocolInfo::new(&job.protocol, folds.all().len(), heldout, TAU);
+    protocol.gram = backend.gram_mode(job.protocol.gram);
+    Header { app: AppInfo::this(), model, corpus, protocol, device: backend.info() }
 }
 
 /// One measurement on one device, from rows to report.
