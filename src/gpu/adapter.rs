@@ -15,7 +15,7 @@ pub struct Probe {
     pub is_software: bool,
 }
 
-/// The adapter that [`open`] would use, described.
+/// The adapter that a backend would open, described.
 pub async fn probe() -> Result<Probe> {
     Ok(describe(&request().await?))
 }
