@@ -14,7 +14,7 @@ use crate::serve::Site;
 use crate::steps::Steps;
 
 /// Where browser tests find the page: below the root, as on many hosts.
-const PREFIX: &str = "/hosted/below/the/root/";
+const PREFIX: &str = "/hosted/below/a/path/";
 
 /// One part of the tests.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
