@@ -25,7 +25,7 @@ use crate::test::Part;
 enum Task {
     /// Build the page and its engine into dist/, a static folder for any web server and any path.
     Build {
-        /// Compile in a fraction of the time to a larger, slower program.
+        /// Skip link-time optimisation and wasm-opt: quicker to build again, larger and slower modules.
         #[arg(long)]
         dev: bool,
     },
@@ -34,7 +34,7 @@ enum Task {
         /// Port of the local address; the next free one is taken where it is in use.
         #[arg(long, default_value_t = 8080)]
         port: u16,
-        /// Compile in a fraction of the time to a larger, slower program.
+        /// Skip link-time optimisation and wasm-opt: quicker to build again, larger and slower modules.
         #[arg(long)]
         dev: bool,
     },
