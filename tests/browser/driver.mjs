@@ -46,11 +46,17 @@ export async function open({ webgpu }) {
     executablePath: setting('CHROMIUM'),
     args: ['--no-sandbox', ...QUIET, ...(webgpu ? ['--enable-unsafe-webgpu'] : [])],
   });
-  const page = await browser.newPage({ viewport: { width: 1280, height: 1000 } });
-  const site = setting('STRAIGHTEDGE_URL');
-  const faults = watch(page, new URL(site).origin);
-  await page.goto(site);
-  return new App(browser, page, faults);
+  try {
+    const page = await browser.newPage({ viewport: { width: 1280, height: 1000 } });
+    const site = setting('STRAIGHTEDGE_URL');
+    const faults = watch(page, new URL(site).origin);
+    await page.goto(site, { timeout: PATIENCE });
+    return new App(browser, page, faults);
+  } catch (error) {
+    // A browser left open would keep the tests from ending.
+    await browser.close();
+    throw error;
+  }
 }
 
 /** Collects errors of any kind, violations of the security policy, and requests to other hosts. */

@@ -1,13 +1,13 @@
 //! `cargo xtask serve`: a static server for dist/ and a build after every change.
 
 use std::fs;
-use std::io::Cursor;
+use std::io::{self, Cursor, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
 use anyhow::{Result, anyhow};
-use tiny_http::{Header, Method, Request, Response, Server, StatusCode};
+use tiny_http::{HTTPVersion, Header, Method, Request, Response, Server, StatusCode};
 
 use crate::build::{Effort, build};
 use crate::watch::Snapshot;
@@ -67,7 +67,7 @@ impl Site {
             Method::Get | Method::Head => self.page(request.url(), range_header(&request)),
             _ => plain(405, "only GET and HEAD"),
         };
-        let _ = request.respond(response);
+        let _ = send(request, response);
     }
 
     fn page(&self, url: &str, range: Option<String>) -> Response<Cursor<Vec<u8>>> {
@@ -96,6 +96,20 @@ impl Site {
         let file = self.folder.join(if path.is_empty() { "index.html" } else { path });
         (inside && !path.starts_with('/')).then_some(file)
     }
+}
+
+/// Sends a response that ends its connection. tiny_http reads each open connection in a thread of its own and can leave
+/// a new one waiting for the next thread that is free, which kept-alive connections would put off for ever.
+fn send(request: Request, response: Response<Cursor<Vec<u8>>>) -> io::Result<()> {
+    let head_only = *request.method() == Method::Head;
+    let mut bytes = Vec::new();
+    response.raw_print(&mut bytes, HTTPVersion(1, 1), request.headers(), head_only, None)?;
+    let status_line = bytes.windows(2).position(|pair| pair == b"\r\n").map_or(0, |end| end + 2);
+    let mut writer = request.into_writer();
+    writer.write_all(&bytes[..status_line])?;
+    writer.write_all(b"Connection: close\r\n")?;
+    writer.write_all(&bytes[status_line..])?;
+    writer.flush()
 }
 
 fn range_header(request: &Request) -> Option<String> {
@@ -136,7 +150,7 @@ fn content_type(file: &Path) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Write};
+    use std::io::Read;
     use std::net::TcpStream;
 
     use super::*;
@@ -176,6 +190,7 @@ mod tests {
         };
         let whole = ask("/sub/Cargo.toml", "");
         assert!(whole.starts_with("HTTP/1.1 200") && whole.contains("[package]"), "{whole}");
+        assert!(whole.contains("\r\nConnection: close\r\n"), "{whole}");
         let part = ask("/sub/Cargo.toml", "Range: bytes=1-7\r\n");
         assert!(part.starts_with("HTTP/1.1 206") && part.ends_with("\r\n\r\npackage"), "{part}");
         assert!(ask("/sub/absent", "").starts_with("HTTP/1.1 404"));
