@@ -77,7 +77,7 @@ pub(crate) fn build(effort: Effort) -> Result<PathBuf> {
 }
 
 /// Adds the standard library for wasm where it is missing.
-fn ensure_target() -> Result<()> {
+pub(crate) fn ensure_target() -> Result<()> {
     let mut rustc = Command::new("rustc");
     rustc.current_dir(root()).args(["--print", "target-libdir", "--target", TARGET]);
     if output(&mut rustc).is_some_and(|folder| Path::new(&folder).is_dir()) {

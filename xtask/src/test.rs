@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::Result;
 use clap::ValueEnum;
 
-use crate::build::{Effort, MODULES, build};
+use crate::build::{Effort, MODULES, build, ensure_target};
 use crate::command::{cargo, root, run};
 use crate::install;
 use crate::serve::Site;
@@ -62,6 +62,7 @@ pub(crate) fn screenshot() -> Result<()> {
 
 /// Clippy on everything native and on both modules for the browser.
 fn lint() -> Result<()> {
+    ensure_target()?;
     let deny = ["--", "-D", "warnings"];
     run(cargo().args(["clippy", "--workspace", "--all-targets"]).args(deny))?;
     MODULES.iter().try_for_each(|module| run(cargo().arg("clippy").args(module.selection()).args(deny)))
