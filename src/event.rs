@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::report::{BlockReport, Header, LayerReport, Report, Seconds, Warning};
+use crate::report::{BlockReport, CurvePoint, GreedyStep, Header, LayerReport, Report, Seconds, Warning};
 
 /// One message from the engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,6 +20,10 @@ pub enum Event {
     Block(Box<BlockReport>),
     /// A layer is measured.
     Layer(Box<LayerReport>),
+    /// One more point of a block's training curve; the block itself follows once training is over.
+    Curve(CurveEvent),
+    /// The blocks made linear so far, the cheapest first.
+    Greedy(Vec<GreedyStep>),
     /// The map of a block, where the job asks for maps.
     Map(Box<MapDump>),
     /// Something to tell beside the numbers.
@@ -28,6 +32,17 @@ pub enum Event {
     Finished(Outcome),
     /// The measurement ended early; what came before stays valid.
     Failed(Error),
+}
+
+/// A point of a curve, and which curve.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CurveEvent {
+    /// Block index.
+    pub block: usize,
+    /// Name as in [`BlockReport::curves`].
+    pub curve: String,
+    /// The point.
+    pub point: CurvePoint,
 }
 
 /// W* and b* of a block in raw units: ŷ = Wᵀ·x + b.
@@ -102,6 +117,16 @@ pub enum Stage {
     Swap,
     /// Second moments of whole layers.
     Layers,
+    /// Networks with parts of their inputs silenced.
+    Conjunction,
+    /// Training probes of the residual.
+    Probes,
+    /// Training affine maps.
+    Baseline,
+    /// The same fits under other conditions.
+    Controls,
+    /// Fine-tuning swapped blocks.
+    Heal,
 }
 
 impl Stage {
@@ -111,9 +136,10 @@ impl Stage {
             Self::Device => "kernels",
             Self::Load | Self::Hash => "bytes",
             Self::Tokenize => "tokens",
-            Self::Measure | Self::Score | Self::Layers => "rows",
-            Self::Solve => "blocks",
+            Self::Measure | Self::Score | Self::Layers | Self::Controls => "rows",
+            Self::Solve | Self::Conjunction => "blocks",
             Self::Swap => "swaps",
+            Self::Probes | Self::Baseline | Self::Heal => "steps",
         }
     }
 
@@ -129,11 +155,18 @@ impl Stage {
             Self::Score => "Scoring held-out rows",
             Self::Swap => "Swapping blocks",
             Self::Layers => "Measuring layers",
+            Self::Conjunction => "Silencing inputs",
+            Self::Probes => "Training probes",
+            Self::Baseline => "Training affine maps",
+            Self::Controls => "Measuring controls",
+            Self::Heal => "Healing blocks",
         }
     }
 }
 
 /// Builds the report from the events as they arrive.
+///
+/// A second measurement of the same model, text and protocol completes the first: what it does not measure stays.
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
     report: Option<Report>,
@@ -141,25 +174,40 @@ pub struct Recorder {
 }
 
 impl Recorder {
+    /// A recorder that goes on from a report.
+    pub fn resume(report: Report) -> Self {
+        Self { report: Some(report), early_warnings: Vec::new() }
+    }
+
     /// Takes in one event; progress leaves the report as it is.
     pub fn record(&mut self, event: &Event) {
         match (event, &mut self.report) {
-            (Event::Started(header), report) => {
-                let mut started = Report::from((**header).clone());
-                started.warnings.append(&mut self.early_warnings);
-                *report = Some(started);
-            }
+            (Event::Started(header), _) => self.start(header),
             (Event::Block(block), Some(report)) => insert_block(&mut report.blocks, block),
-            (Event::Layer(layer), Some(report)) => report.layers.push((**layer).clone()),
-            (Event::Warning(warning), Some(report)) => report.warnings.push(warning.clone()),
+            (Event::Layer(layer), Some(report)) => insert_layer(&mut report.layers, layer),
+            (Event::Curve(curve), Some(report)) => extend_curve(&mut report.blocks, curve),
+            (Event::Greedy(steps), Some(report)) => report.greedy.clone_from(steps),
+            (Event::Warning(warning), Some(report)) if !report.partial => self.early_warnings.push(warning.clone()),
+            (Event::Warning(warning), Some(report)) => insert_warning(&mut report.warnings, warning),
             (Event::Warning(warning), None) => self.early_warnings.push(warning.clone()),
             (Event::Finished(outcome), Some(report)) => {
-                report.ppl = outcome.ppl;
+                report.ppl = outcome.ppl.or(report.ppl);
                 report.seconds = outcome.seconds;
                 report.partial = false;
             }
             _ => {}
         }
+    }
+
+    fn start(&mut self, header: &Header) {
+        let mut report = match self.report.take() {
+            Some(known) if known.is_continued_by(header) => {
+                Report { partial: true, device: header.device.clone(), ..known }
+            }
+            _ => Report::from(header.clone()),
+        };
+        self.early_warnings.drain(..).for_each(|warning| insert_warning(&mut report.warnings, &warning));
+        self.report = Some(report);
     }
 
     /// The report so far; `None` before the measurement started.
@@ -175,8 +223,33 @@ impl Recorder {
 
 fn insert_block(blocks: &mut Vec<BlockReport>, block: &BlockReport) {
     match blocks.binary_search_by_key(&block.block, |known| known.block) {
-        Ok(at) => blocks[at] = block.clone(),
+        Ok(at) => {
+            let earlier = std::mem::replace(&mut blocks[at], block.clone());
+            blocks[at].complete_from(&earlier);
+        }
         Err(at) => blocks.insert(at, block.clone()),
+    }
+}
+
+fn insert_layer(layers: &mut Vec<LayerReport>, layer: &LayerReport) {
+    match layers.binary_search_by_key(&layer.layer, |known| known.layer) {
+        Ok(at) => layers[at] = layer.clone(),
+        Err(at) => layers.insert(at, layer.clone()),
+    }
+}
+
+fn insert_warning(warnings: &mut Vec<Warning>, warning: &Warning) {
+    if !warnings.contains(warning) {
+        warnings.push(warning.clone());
+    }
+}
+
+/// A curve that begins anew replaces the one that was there.
+fn extend_curve(blocks: &mut [BlockReport], event: &CurveEvent) {
+    if let Some(block) = blocks.iter_mut().find(|block| block.block == event.block) {
+        let points = block.curves.entry(event.curve.clone()).or_default();
+        points.retain(|known| known.step < event.point.step);
+        points.push(event.point);
     }
 }
 
@@ -192,6 +265,21 @@ mod tests {
         }
         let found: Vec<_> = blocks.iter().map(|block| (block.block, block.r2_lin)).collect();
         assert_eq!(found, [(0, Some(0.0)), (2, Some(0.5))]);
+    }
+
+    #[test]
+    fn a_second_measurement_completes_the_first() {
+        let known = BlockReport { delta_ppl: [("linear".to_owned(), Some(0.5))].into(), ..Default::default() };
+        let mut blocks = vec![known];
+        let curve =
+            |step, value| CurveEvent { block: 0, curve: "sgd".into(), point: CurvePoint { step, value: Some(value) } };
+        insert_block(&mut blocks, &BlockReport { r2_lin: Some(0.9), ..Default::default() });
+        for (step, value) in [(1, 0.1), (2, 0.2), (1, 0.3)] {
+            extend_curve(&mut blocks, &curve(step, value));
+        }
+        assert_eq!(blocks[0].r2_lin, Some(0.9));
+        assert_eq!(blocks[0].delta_ppl["linear"], Some(0.5), "the earlier measurement's");
+        assert_eq!(blocks[0].curves["sgd"], [CurvePoint { step: 1, value: Some(0.3) }], "begun anew");
     }
 
     #[test]

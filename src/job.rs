@@ -23,6 +23,12 @@ pub struct Job {
     pub measures: BTreeSet<Measure>,
     /// Blocks to measure; `None` is all of them.
     pub blocks: Option<Blocks>,
+    /// Ranks of `rank-swap`; `None` is 1, 2, 4 … and the width itself.
+    #[serde(default)]
+    pub ranks: Option<Ranks>,
+    /// How long what is trained is trained.
+    #[serde(default)]
+    pub training: Training,
     /// Where to compute.
     pub backend: BackendChoice,
     /// Whether to send every block's map along with its numbers.
@@ -39,6 +45,8 @@ impl Job {
             protocol: Protocol::default(),
             measures: BTreeSet::from([Measure::Fit]),
             blocks: None,
+            ranks: None,
+            training: Training::default(),
             backend: BackendChoice::Auto,
             dump_maps: false,
         }
@@ -99,6 +107,23 @@ impl Protocol {
     }
 }
 
+/// Steps of everything that is trained (MEASURES.md sections 4 and 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Training {
+    /// Most steps of a probe, which stops early.
+    pub probe_steps: usize,
+    /// Steps of the affine map trained by SGD and by AdamW.
+    pub baseline_steps: usize,
+    /// Steps of healing.
+    pub heal_steps: usize,
+}
+
+impl Default for Training {
+    fn default() -> Self {
+        Self { probe_steps: 4000, baseline_steps: 3000, heal_steps: 200 }
+    }
+}
+
 /// A family of results that can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -139,6 +164,11 @@ impl Measure {
 
     /// Those that are built. Whatever is asked for, `fit` comes with it.
     pub const AVAILABLE: [Self; 4] = [Self::Fit, Self::Swap, Self::RankSwap, Self::Layers];
+
+    /// Whether it runs the model to its next-token predictions.
+    pub const fn needs_perplexity(self) -> bool {
+        matches!(self, Self::Swap | Self::RankSwap | Self::Layers | Self::Probes | Self::Heal)
+    }
 
     /// Reads a comma list such as `fit,swap`, or `all`.
     pub fn parse_list(list: &str) -> Result<BTreeSet<Self>> {
@@ -287,5 +317,37 @@ impl FromStr for Blocks {
             blocks.extend(first..=last);
         }
         Ok(Self(blocks))
+    }
+}
+
+/// A choice of ranks such as `1,8,64`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Ranks(BTreeSet<usize>);
+
+impl Ranks {
+    /// The chosen ranks of maps with `d_out` outputs, ascending.
+    pub fn within(&self, d_out: usize) -> Result<Vec<usize>> {
+        match self.0.iter().find(|rank| !(1..=d_out).contains(*rank)) {
+            Some(rank) => Err(Error::InvalidSetting {
+                field: "--ranks".into(),
+                value: rank.to_string(),
+                hint: format!("ranks of this model go from 1 to {d_out}"),
+            }),
+            None => Ok(self.0.iter().copied().collect()),
+        }
+    }
+}
+
+impl FromStr for Ranks {
+    type Err = Error;
+
+    fn from_str(list: &str) -> Result<Self> {
+        let rank = |text: &str| text.trim().parse().ok();
+        list.split(',').map(rank).collect::<Option<_>>().map(Self).ok_or_else(|| Error::InvalidSetting {
+            field: "--ranks".into(),
+            value: list.into(),
+            hint: "give a list such as 1,8,64".into(),
+        })
     }
 }

@@ -42,6 +42,9 @@ pub struct Report {
     /// Per layer (MEASURES.md section 7).
     #[serde(default)]
     pub layers: Vec<LayerReport>,
+    /// Blocks made linear one after the other, the cheapest first (MEASURES.md section 4).
+    #[serde(default)]
+    pub greedy: Vec<GreedyStep>,
     /// Wall time by stage.
     pub seconds: Seconds,
     /// What the reader must know beside the numbers.
@@ -238,12 +241,98 @@ pub struct BlockReport {
     pub cosine: Option<f64>,
     /// Root mean squared held-out error, raw units.
     pub rmse: Option<f64>,
-    /// Perplexity change by replacement: `linear`, `mean`, `zero`, `rank_K`.
+    /// Perplexity change by replacement: `linear`, `mean`, `zero`, `rank_K`, and the names of probes.
     #[serde(default)]
     pub delta_ppl: BTreeMap<String, Option<f64>>,
-    /// Trained probes by name.
+    /// Parameters of the network over those of its replacement, by replacement; null for one without parameters.
+    #[serde(default)]
+    pub compression: BTreeMap<String, Option<f64>>,
+    /// Time per row on this device, in microseconds: `original`, and by replacement.
+    #[serde(default)]
+    pub row_microseconds: BTreeMap<String, Option<f64>>,
+    /// Conjunction index of the network itself (section 5).
+    #[serde(default)]
+    pub conjunction: Option<f64>,
+    /// Trained probes by name: `poly`, `dense2x`, `poly2x`.
     #[serde(default)]
     pub probes: BTreeMap<String, ProbeReport>,
+    /// What training came to, step by step: validation R² of probes by their names, held-out R² of `sgd` and `adamw`,
+    /// mean negative log-likelihood on the training text of `heal_linear` and `heal_original`.
+    #[serde(default)]
+    pub curves: BTreeMap<String, Vec<CurvePoint>>,
+    /// The same fit under other conditions (section 6): `first_position`, `reinit_block`, `reinit_model`, `gaussian`,
+    /// `cross_feed`, `cross_feed_matched`.
+    #[serde(default)]
+    pub controls: BTreeMap<String, ControlReport>,
+    /// What fine-tuning wins back: `linear` and `original` (section 4).
+    #[serde(default)]
+    pub heal: BTreeMap<String, HealReport>,
+}
+
+impl BlockReport {
+    /// Adds what `earlier`, an earlier measurement of the same block, knows and this one does not.
+    pub fn complete_from(&mut self, earlier: &Self) {
+        fn fill<T: Clone>(map: &mut BTreeMap<String, T>, earlier: &BTreeMap<String, T>) {
+            for (name, value) in earlier {
+                map.entry(name.clone()).or_insert_with(|| value.clone());
+            }
+        }
+        self.cosine = self.cosine.or(earlier.cosine);
+        self.conjunction = self.conjunction.or(earlier.conjunction);
+        fill(&mut self.delta_ppl, &earlier.delta_ppl);
+        fill(&mut self.compression, &earlier.compression);
+        fill(&mut self.row_microseconds, &earlier.row_microseconds);
+        fill(&mut self.probes, &earlier.probes);
+        fill(&mut self.curves, &earlier.curves);
+        fill(&mut self.controls, &earlier.controls);
+        fill(&mut self.heal, &earlier.heal);
+    }
+}
+
+/// One point of a training curve.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CurvePoint {
+    /// Steps taken.
+    pub step: usize,
+    /// What they came to; null where it left the range of numbers.
+    pub value: Option<f64>,
+}
+
+/// One more block made linear, with those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GreedyStep {
+    /// The block.
+    pub block: usize,
+    /// Perplexity with all blocks up to this step replaced by their maps.
+    pub ppl: Option<f64>,
+    /// The same less that of the untouched model.
+    pub delta_ppl: Option<f64>,
+    /// Parameters of all feed-forward networks over those that are left.
+    pub compression: Option<f64>,
+}
+
+/// The fit of a block under other conditions (MEASURES.md section 6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ControlReport {
+    /// Variance-weighted held-out R².
+    pub r2_lin: Option<f64>,
+    /// The same against one scalar mean.
+    pub r2_lin_scalar: Option<f64>,
+    /// Median over the output features.
+    pub r2_feature_median: Option<f64>,
+    /// Smallest k with r2_rank\[k\] ≥ 0.9 · r2_lin.
+    pub effective_rank: Option<usize>,
+}
+
+/// A fine-tuned block (MEASURES.md section 4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HealReport {
+    /// Perplexity change against the untouched model, after healing.
+    pub delta_ppl: Option<f64>,
+    /// The same before.
+    pub delta_ppl_before: Option<f64>,
+    /// Steps taken.
+    pub steps: usize,
 }
 
 /// A trained probe of the residual (MEASURES.md section 5).
@@ -255,6 +344,12 @@ pub struct ProbeReport {
     pub gain: Option<f64>,
     /// Training steps taken.
     pub steps: usize,
+    /// Weights and biases.
+    #[serde(default)]
+    pub parameters: usize,
+    /// Conjunction index of the probe.
+    #[serde(default)]
+    pub conjunction: Option<f64>,
 }
 
 /// One layer's residual stream (MEASURES.md section 7).
@@ -290,6 +385,24 @@ pub struct Seconds {
     pub solve: f64,
     /// Swaps.
     pub swap: f64,
+    /// Layers.
+    #[serde(default)]
+    pub layers: f64,
+    /// Conjunction indices.
+    #[serde(default)]
+    pub conjunction: f64,
+    /// Training and scoring probes.
+    #[serde(default)]
+    pub probes: f64,
+    /// Training affine maps.
+    #[serde(default)]
+    pub baseline: f64,
+    /// Controls.
+    #[serde(default)]
+    pub controls: f64,
+    /// Healing.
+    #[serde(default)]
+    pub heal: f64,
     /// From start to report.
     pub total: f64,
 }
@@ -306,6 +419,8 @@ pub struct Warning {
 }
 
 /// Everything known before the first block is measured.
+///
+/// Measurements with equal model, corpus and protocol complete each other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// Program.
@@ -318,6 +433,13 @@ pub struct Header {
     pub protocol: ProtocolInfo,
     /// Device.
     pub device: DeviceInfo,
+}
+
+impl Report {
+    /// Whether `header` begins another measurement of the same thing.
+    pub fn is_continued_by(&self, header: &Header) -> bool {
+        (&self.model, &self.corpus, &self.protocol) == (&header.model, &header.corpus, &header.protocol)
+    }
 }
 
 impl From<Header> for Report {
@@ -335,6 +457,7 @@ impl From<Header> for Report {
             ppl: None,
             blocks: Vec::new(),
             layers: Vec::new(),
+            greedy: Vec::new(),
             seconds: Seconds::default(),
             warnings: Vec::new(),
         }

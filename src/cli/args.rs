@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use straightedge::error::Result;
-use straightedge::job::{BackendChoice, Blocks, GramMode, Job, Measure, Protocol};
+use straightedge::job::{BackendChoice, Blocks, GramMode, Job, Measure, Protocol, Ranks, Training};
 
 /// Measures how linear each feed-forward block of a transformer is.
 #[derive(Debug, Parser)]
@@ -70,9 +70,9 @@ pub(super) struct MeasureArgs {
     /// Blocks to measure, such as 0,3-5; all by default.
     #[arg(long)]
     pub(super) blocks: Option<Blocks>,
-    /// What to measure, a comma list: fit swap rank-swap layers probes baseline conjunction controls heal, or all.
-    #[arg(long, default_value = "fit")]
-    pub(super) measures: String,
+    /// Ranks of rank-swap, such as 1,8,64; 1, 2, 4 … and the width by default.
+    #[arg(long)]
+    pub(super) ranks: Option<Ranks>,
     /// Perplexity on another text than the held-out windows.
     #[arg(long, conflicts_with = "eval_tokens")]
     pub(super) eval_text: Option<PathBuf>,
@@ -119,6 +119,18 @@ pub(super) struct CommonArgs {
     /// Contiguous folds; the last one is held out.
     #[arg(long, default_value_t = Protocol::default().folds)]
     pub(super) folds: usize,
+    /// What to measure, a comma list: fit swap rank-swap layers probes baseline conjunction controls heal, or all.
+    #[arg(long, default_value = "fit")]
+    pub(super) measures: String,
+    /// Most steps of a probe.
+    #[arg(long, default_value_t = Training::default().probe_steps)]
+    pub(super) probe_steps: usize,
+    /// Steps of the affine map trained by gradient descent.
+    #[arg(long, default_value_t = Training::default().baseline_steps)]
+    pub(super) baseline_steps: usize,
+    /// Steps of healing.
+    #[arg(long, default_value_t = Training::default().heal_steps)]
+    pub(super) heal_steps: usize,
     /// Seed of everything random.
     #[arg(long, default_value_t = 0)]
     pub(super) seed: u64,
@@ -141,8 +153,10 @@ impl MeasureArgs {
     pub(super) fn job(&self, model: String, corpus: String) -> Result<Job> {
         Ok(Job {
             protocol: self.common.protocol(self.seq_len, self.skip_positions),
-            measures: Measure::parse_list(&self.measures)?,
+            measures: Measure::parse_list(&self.common.measures)?,
             blocks: self.blocks.clone(),
+            ranks: self.ranks.clone(),
+            training: self.common.training(),
             backend: self.common.backend,
             dump_maps: self.common.dump_maps.is_some(),
             ..Job::new(model, corpus)
@@ -152,18 +166,24 @@ impl MeasureArgs {
 
 impl FitArgs {
     /// The job that these arguments ask for.
-    pub(super) fn job(&self, name: String) -> Job {
-        Job {
+    pub(super) fn job(&self, name: String) -> Result<Job> {
+        Ok(Job {
             protocol: self.common.protocol(self.window, 0),
+            measures: Measure::parse_list(&self.common.measures)?,
+            training: self.common.training(),
             backend: self.common.backend,
             dump_maps: self.common.dump_maps.is_some(),
             ..Job::new(name.clone(), name)
-        }
+        })
     }
 }
 
 impl CommonArgs {
     fn protocol(&self, seq_len: usize, skip_positions: usize) -> Protocol {
         Protocol { rows: self.rows, seq_len, folds: self.folds, skip_positions, gram: self.gram, seed: self.seed }
+    }
+
+    fn training(&self) -> Training {
+        Training { probe_steps: self.probe_steps, baseline_steps: self.baseline_steps, heal_steps: self.heal_steps }
     }
 }

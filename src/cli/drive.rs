@@ -30,7 +30,12 @@ pub(super) fn drive(mut events: Events) -> Driven {
             Event::Warning(warning) => line.interject(&format!("warning: {}", warning.text)),
             Event::Map(map) => maps.push(*map),
             Event::Failed(error) => failure = Some(error),
-            Event::Started(_) | Event::Block(_) | Event::Layer(_) | Event::Finished(_) => {}
+            Event::Started(_)
+            | Event::Block(_)
+            | Event::Layer(_)
+            | Event::Curve(_)
+            | Event::Greedy(_)
+            | Event::Finished(_) => {}
         }
         if interrupted.load(Ordering::Relaxed) {
             failure = Some(Error::Cancelled);

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use straightedge::corpus::parse_token_ids;
 use straightedge::error::{Error, Result};
-use straightedge::run::{self, Events, Text};
+use straightedge::run::{self, Events, Inputs, Text};
 use straightedge::weights::{Files, FolderFiles};
 
 use super::args::{CommonArgs, FitArgs, MeasureArgs};
@@ -19,7 +19,7 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<Status> {
     let job = args.job(model, corpus)?;
     job.check()?;
     let eval = eval_text(args)?;
-    finish(&args.common, || run::measure_and_evaluate(job, files, text, eval))
+    finish(&args.common, || run::measure_inputs(job, Inputs { files, text, eval, feed: None }))
 }
 
 /// `fit ROWS.safetensors`.
@@ -28,7 +28,7 @@ pub(super) fn fit(args: &FitArgs) -> Result<Status> {
     let folder = args.rows_file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let file = args.rows_file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let files: Rc<dyn Files> = Rc::new(FolderFiles::new(folder));
-    let job = args.job(name);
+    let job = args.job(name)?;
     job.check()?;
     finish(&args.common, || run::fit(job, files, file))
 }

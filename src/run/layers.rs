@@ -8,12 +8,12 @@ use crate::error::Result;
 use crate::event::{Event, Stage};
 use crate::forward::Forward;
 use crate::job::Protocol;
-use crate::report::{LayerReport, finite};
+use crate::report::{LayerReport, Seconds, finite};
 use crate::solve::{self, LayerScore};
-use crate::swap::{Evaluation, Replacement};
+use crate::swap::Replacement;
 
-use super::Pass;
 use super::rows::{self, Batch, BlockRows, RowSource};
+use super::{Evaluated, Pass};
 
 /// The residual stream before and after every layer, as x and y; keeps the relative update of every row.
 struct LayerRows<'a, B: Backend> {
@@ -57,7 +57,8 @@ impl<B: Backend> Pass<'_, B> {
         forward: &Forward<'_, B>,
         windows: &TokenWindows,
         num_hidden_layers: usize,
-        evaluation: Option<(&Evaluation<'_, B>, f64)>,
+        evaluated: Option<&Evaluated<'_, B>>,
+        seconds: &mut Seconds,
     ) -> Result<()> {
         let protocol = &self.job.protocol;
         let layers = (0..num_hidden_layers).collect();
@@ -79,7 +80,7 @@ impl<B: Backend> Pass<'_, B> {
                 ..LayerReport::default()
             };
             let (mut removed, mut linear) = (None, None);
-            if let Some((evaluation, ppl)) = evaluation {
+            if let Some(Evaluated { evaluation, ppl }) = evaluated {
                 removed = finite(evaluation.without_layer(layer).await? - ppl);
                 let map = Replacement::affine(self.backend, &map)?;
                 linear = finite(evaluation.with_linear_layer(layer, &map).await? - ppl);
@@ -88,6 +89,7 @@ impl<B: Backend> Pass<'_, B> {
             report.delta_ppl.insert("linear".into(), linear);
             self.out.emit(Event::Layer(Box::new(report))).await;
         }
+        seconds.layers = meter.seconds();
         Ok(())
     }
 

@@ -39,16 +39,29 @@ pub enum Text {
     Tokens(Vec<u32>),
 }
 
-/// Measures a model on a text. The stream ends after `Finished` or `Failed`; dropping it cancels.
-pub fn measure(job: Job, files: Rc<dyn Files>, text: Text) -> Events {
-    measure_and_evaluate(job, files, text, None)
+/// What a job works on.
+pub struct Inputs {
+    /// The model in Hugging Face layout.
+    pub files: Rc<dyn Files>,
+    /// What it reads.
+    pub text: Text,
+    /// What perplexity is measured on instead of the held-out windows.
+    pub eval: Option<Text>,
+    /// The model whose rows are fed through this one's networks, with its name (MEASURES.md section 6, `cross_feed`).
+    pub feed: Option<(String, Rc<dyn Files>)>,
 }
 
-/// [`measure`] with perplexity on all windows of another text than the held-out ones.
-pub fn measure_and_evaluate(job: Job, files: Rc<dyn Files>, text: Text, eval: Option<Text>) -> Events {
+/// Measures a model on a text. The stream ends after `Finished` or `Failed`; dropping it cancels.
+pub fn measure(job: Job, files: Rc<dyn Files>, text: Text) -> Events {
+    measure_inputs(job, Inputs { files, text, eval: None, feed: None })
+}
+
+/// [`measure`] with all that can be given besides.
+pub fn measure_inputs(job: Job, inputs: Inputs) -> Events {
     Events::new(move |out| async move {
         let started = Instant::now();
         job.check()?;
+        let Inputs { files, text, eval, feed } = inputs;
         let config = read_config(&*files, &job).await?;
         let tokenize = out.stage(Stage::Tokenize, 0);
         let (corpus, windows) =
@@ -63,8 +76,8 @@ pub fn measure_and_evaluate(job: Job, files: Rc<dyn Files>, text: Text, eval: Op
         };
         let folds = Folds::new(&job.corpus, &windows, job.protocol.folds)?;
         folds.check_rows(&job.corpus, &job.protocol, config.hidden_size)?;
-        let prepared =
-            Prepared { job, files, config, corpus, windows, eval, folds, tokenize: tokenize.seconds(), started };
+        let tokenize = tokenize.seconds();
+        let prepared = Prepared { job, files, config, corpus, text, windows, eval, feed, folds, tokenize, started };
         on_device!(prepared.job.backend, &out, backend => prepared.measure(&backend, &out).await)
     })
 }
@@ -85,9 +98,12 @@ struct Prepared {
     files: Rc<dyn Files>,
     config: ModelConfig,
     corpus: CorpusInfo,
+    /// Kept for the tokenizer of another model.
+    text: Text,
     windows: TokenWindows,
     /// What perplexity is measured on instead of the held-out windows.
     eval: Option<TokenWindows>,
+    feed: Option<(String, Rc<dyn Files>)>,
     folds: Folds,
     tokenize: f64,
     started: Instant,
@@ -97,7 +113,7 @@ impl Prepared {
     async fn measure<B: Backend>(&self, backend: &B, out: &Emitter) -> Result<()> {
         let weights = Weights::open(self.files.clone()).await?;
         let load = out.stage(Stage::Load, weights.total_bytes());
-        let need_head = self.config.causal && self.asks_perplexity();
+        let need_head = self.config.causal && self.needs_perplexity();
         let on_bytes = |done, total| load.tell(done, total);
         let model = model::load(backend, &self.config, &weights, need_head, &on_bytes).await?;
         let info = header::model_info(&self.job, &self.config, &weights, &out.stage(Stage::Hash, 0)).await?;
@@ -115,45 +131,42 @@ impl Prepared {
             expected_rank: header::expected_rank(&self.config),
         };
         let mut solved = pass.fit(&source, &mut seconds).await?;
-        let ppl = self.perplexities(&pass, &forward, &mut solved, &mut seconds).await?;
-        pass.finish(ppl, seconds, self.started).await;
+        let evaluated = self.evaluate(&pass, &forward, &mut solved).await?;
+        if let Some(evaluated) = &evaluated {
+            pass.swap(evaluated, &mut solved, &mut seconds).await?;
+        }
+        if pass.asks(Measure::Layers) {
+            let layers = self.config.num_hidden_layers;
+            pass.layers(&forward, &self.windows, layers, evaluated.as_ref(), &mut seconds).await?;
+        }
+        pass.finish(evaluated.map(|evaluated| evaluated.ppl), seconds, self.started).await;
         Ok(())
     }
 
-    /// Everything that needs perplexity, and the layers: the perplexity of the untouched model, where it has one.
-    async fn perplexities<B: Backend>(
+    /// The untouched model on the evaluation windows, where something asks for its perplexity and it has one.
+    async fn evaluate<'a, B: Backend>(
         &self,
-        pass: &Pass<'_, B>,
-        forward: &Forward<'_, B>,
+        pass: &Pass<'a, B>,
+        forward: &'a Forward<'a, B>,
         solved: &mut [Solved],
-        seconds: &mut Seconds,
-    ) -> Result<Option<f64>> {
-        if !self.asks_perplexity() {
+    ) -> Result<Option<Evaluated<'a, B>>> {
+        if !self.needs_perplexity() {
             return Ok(None);
         }
-        let swap = pass.out.stage(Stage::Swap, pass.swap_count(solved) as u64);
-        let mut evaluated = None;
-        if self.config.causal {
-            let heldout = self.folds.windows(self.folds.len() - 1);
-            let (windows, which) = self.eval.as_ref().map_or((&self.windows, heldout), |eval| (eval, 0..eval.len()));
-            let seq_len = self.job.protocol.seq_len;
-            let evaluation = Evaluation::new(pass.backend, forward, windows, which, seq_len).await?;
-            let ppl = evaluation.perplexity().await?;
-            pass.swap(&evaluation, ppl, solved, &swap).await?;
-            evaluated = Some((evaluation, ppl));
-        } else {
+        if !self.config.causal {
             pass.explain_missing_perplexity(solved);
+            return Ok(None);
         }
-        seconds.swap = swap.seconds();
-        if pass.asks(Measure::Layers) {
-            let evaluation = evaluated.as_ref().map(|(evaluation, ppl)| (evaluation, *ppl));
-            pass.layers(forward, &self.windows, self.config.num_hidden_layers, evaluation).await?;
-        }
-        Ok(evaluated.map(|(_, ppl)| ppl))
+        let heldout = self.folds.windows(self.folds.len() - 1);
+        let (windows, which) = self.eval.as_ref().map_or((&self.windows, heldout), |eval| (eval, 0..eval.len()));
+        let seq_len = self.job.protocol.seq_len;
+        let evaluation = Evaluation::new(pass.backend, forward, windows, which, seq_len).await?;
+        let ppl = evaluation.perplexity().await?;
+        Ok(Some(Evaluated { evaluation, ppl }))
     }
 
-    fn asks_perplexity(&self) -> bool {
-        self.job.measures.iter().any(|measure| *measure != Measure::Fit)
+    fn needs_perplexity(&self) -> bool {
+        self.job.measures.iter().any(|measure| measure.needs_perplexity())
     }
 
     fn blocks(&self) -> Result<Vec<usize>> {
@@ -203,6 +216,12 @@ struct Pass<'a, B> {
     out: &'a Emitter,
     /// Rank that the norm before the feed-forward networks implies, where known.
     expected_rank: Option<usize>,
+}
+
+/// The evaluation windows, and the perplexity of the untouched model on them.
+struct Evaluated<'a, B: Backend> {
+    evaluation: Evaluation<'a, B>,
+    ppl: f64,
 }
 
 /// A block's numbers with the maps behind them.

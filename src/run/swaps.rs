@@ -2,29 +2,28 @@
 
 use crate::backend::Backend;
 use crate::error::Result;
-use crate::event::Event;
+use crate::event::{Event, Stage};
 use crate::job::Measure;
-use crate::report::finite;
+use crate::report::{Seconds, finite};
 use crate::solve::AffineMap;
-use crate::swap::{Evaluation, Replacement, Swaps};
+use crate::swap::{Replacement, Swaps};
 
-use super::events::Meter;
-use super::{Pass, Solved};
+use super::{Evaluated, Pass, Solved};
 
 impl<B: Backend> Pass<'_, B> {
-    /// How many perplexities the swaps of all blocks need.
-    pub(super) fn swap_count(&self, solved: &[Solved]) -> usize {
-        solved.iter().map(|block| self.replacements(block).len()).sum()
-    }
-
     /// Fills in `delta_ppl` of every block, the cheapest replacement first.
     pub(super) async fn swap(
         &self,
-        evaluation: &Evaluation<'_, B>,
-        ppl: f64,
+        evaluated: &Evaluated<'_, B>,
         solved: &mut [Solved],
-        meter: &Meter,
+        seconds: &mut Seconds,
     ) -> Result<()> {
+        let Evaluated { evaluation, ppl } = evaluated;
+        let total: usize = solved.iter().map(|block| self.replacements(block).len()).sum();
+        if total == 0 {
+            return Ok(());
+        }
+        let meter = self.out.stage(Stage::Swap, total as u64);
         let mut done = 0;
         for block in solved {
             for (name, replacement) in self.replacements(block) {
@@ -40,6 +39,7 @@ impl<B: Backend> Pass<'_, B> {
             }
             self.out.emit(Event::Block(Box::new(block.report.clone()))).await;
         }
+        seconds.swap = meter.seconds();
         Ok(())
     }
 

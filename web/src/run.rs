@@ -68,7 +68,7 @@ impl Run {
             Event::Progress(progress) => self.progress = Some(*progress),
             Event::Finished(_) => self.phase = Phase::Finished,
             Event::Failed(error) => self.phase = Phase::Failed(error.clone()),
-            Event::Started(_) | Event::Block(_) | Event::Layer(_) | Event::Map(_) | Event::Warning(_) => {}
+            _ => {}
         }
     }
 
