@@ -28,6 +28,8 @@ pub mod moments;
 #[cfg(feature = "engine")]
 pub mod pause;
 #[cfg(feature = "engine")]
+pub mod random;
+#[cfg(feature = "engine")]
 pub mod run;
 #[cfg(feature = "engine")]
 pub mod solve;
