@@ -73,6 +73,17 @@ impl<'a, B: Backend> Forward<'a, B> {
         }
     }
 
+    /// y: what the feed-forward network of `block` returns for rows x that need not come from the model itself; both
+    /// `(rows, hidden_size)`. A block that the model does not have is refused as in [`crate::job::Blocks::within`].
+    pub fn network(&self, block: usize, x: &B::Tensor) -> Result<B::Tensor> {
+        let found = self.model.blocks.get(block).ok_or_else(|| Error::InvalidSetting {
+            field: "--blocks".into(),
+            value: block.to_string(),
+            hint: format!("the model has blocks 0 to {}", self.model.blocks.len().saturating_sub(1)),
+        })?;
+        self.ffn(x, &found.ffn)
+    }
+
     /// Width of the logits.
     pub fn vocab_size(&self) -> usize {
         self.model.config.vocab_size
