@@ -4,10 +4,12 @@
 //! [`event::Recorder`] sums them up to a [`report::Report`]. Without the `engine` feature the crate is only these
 //! plain-data types, which is all that the page needs.
 
+pub mod agreement;
 pub mod error;
 pub mod event;
 pub mod job;
 pub mod report;
+pub mod thirds;
 
 #[cfg(feature = "engine")]
 pub mod backend;

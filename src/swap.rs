@@ -8,7 +8,7 @@ use crate::corpus::TokenWindows;
 use crate::error::{Error, Result};
 use crate::forward::{Forward, ignore};
 use crate::pause::pause;
-use crate::solve::AffineMap;
+use crate::solve::{AffineMap, LowRankMap};
 
 /// What stands in for a feed-forward network, by block.
 pub type Swaps<T> = BTreeMap<usize, Replacement<T>>;
@@ -28,9 +28,14 @@ impl<T: Clone> Replacement<T> {
         DeviceMap::upload(backend, map).map(Self::Affine)
     }
 
+    /// A low-rank map as its two thin factors, on the device.
+    pub fn low_rank<B: Backend<Tensor = T>>(backend: &B, map: &LowRankMap) -> Result<Self> {
+        DeviceMap::upload_factors(backend, map).map(Self::Affine)
+    }
+
     /// A constant row, on the device.
     pub fn constant<B: Backend<Tensor = T>>(backend: &B, row: &[f64]) -> Result<Self> {
-        upload_row(backend, "constant", row.iter().map(|&value| value as f32)).map(Self::Constant)
+        upload_row(backend, "constant", row).map(Self::Constant)
     }
 
     /// What it returns for the rows of x.
@@ -47,7 +52,9 @@ impl<T: Clone> Replacement<T> {
 pub struct DeviceMap<T> {
     mean: T,
     inverse_deviation: T,
-    /// (W ⊙ σ)ᵀ, `(d_out, d_in)`.
+    /// (W*·V_k ⊙ σ)ᵀ, `(k, d_in)`, of a map through k features.
+    inner: Option<T>,
+    /// (W ⊙ σ)ᵀ, `(d_out, d_in)`; after `inner` V_k, `(d_out, k)`.
     weight: T,
     offset: T,
 }
@@ -56,28 +63,52 @@ impl<T: Clone> DeviceMap<T> {
     /// Copies `map` to the device.
     pub fn upload<B: Backend<Tensor = T>>(backend: &B, map: &AffineMap) -> Result<Self> {
         let (d_in, d_out) = (map.mean_x.len(), map.mean_y.len());
-        let weight: Vec<f32> = (0..d_out)
-            .flat_map(|j| (0..d_in).map(move |i| (map.weight[i * d_out + j] * map.deviation_x[i]) as f32))
-            .collect();
-        let row = |name: &str, values: &[f64]| upload_row(backend, name, values.iter().map(|&value| value as f32));
-        let inverse: Vec<f64> = map.deviation_x.iter().map(|sigma| sigma.recip()).collect();
         Ok(Self {
-            mean: row("map mean", &map.mean_x)?,
-            inverse_deviation: row("map scale", &inverse)?,
-            weight: backend.upload("map weight", Shape::new(d_out, d_in), &weight)?,
-            offset: row("map offset", &map.mean_y)?,
+            mean: upload_row(backend, "map mean", &map.mean_x)?,
+            inverse_deviation: upload_row(backend, "map scale", &reciprocals(&map.deviation_x))?,
+            inner: None,
+            weight: backend.upload("map weight", Shape::new(d_out, d_in), &scaled(&map.weight, &map.deviation_x))?,
+            offset: upload_row(backend, "map offset", &map.mean_y)?,
+        })
+    }
+
+    /// Copies `map` to the device as its two factors: k·(d_in + d_out) products per row in place of d_in·d_out.
+    pub fn upload_factors<B: Backend<Tensor = T>>(backend: &B, map: &LowRankMap) -> Result<Self> {
+        let (d_in, d_out) = (map.mean_x.len(), map.mean_y.len());
+        let inner = scaled(&map.inner, &map.deviation_x);
+        let outer: Vec<f32> = map.outer.iter().map(|&value| value as f32).collect();
+        Ok(Self {
+            mean: upload_row(backend, "map mean", &map.mean_x)?,
+            inverse_deviation: upload_row(backend, "map scale", &reciprocals(&map.deviation_x))?,
+            inner: Some(backend.upload("map inner factor", Shape::new(map.rank, d_in), &inner)?),
+            weight: backend.upload("map outer factor", Shape::new(d_out, map.rank), &outer)?,
+            offset: upload_row(backend, "map offset", &map.mean_y)?,
         })
     }
 
     /// ŷ for the rows of x.
     pub fn apply<B: Backend<Tensor = T>>(&self, backend: &B, x: &T) -> Result<T> {
-        let standardised = backend.standardise(x, &self.mean, &self.inverse_deviation)?;
-        backend.linear(&standardised, &self.weight, Some(&self.offset))
+        let mut features = backend.standardise(x, &self.mean, &self.inverse_deviation)?;
+        if let Some(inner) = &self.inner {
+            features = backend.linear(&features, inner, None)?;
+        }
+        backend.linear(&features, &self.weight, Some(&self.offset))
     }
 }
 
-fn upload_row<B: Backend>(backend: &B, name: &str, values: impl Iterator<Item = f32>) -> Result<B::Tensor> {
-    let values: Vec<f32> = values.collect();
+fn reciprocals(values: &[f64]) -> Vec<f64> {
+    values.iter().map(|value| value.recip()).collect()
+}
+
+/// (M ⊙ σ)ᵀ of a row-major M with one row per σ.
+fn scaled(matrix: &[f64], deviation: &[f64]) -> Vec<f32> {
+    let cols = matrix.len() / deviation.len();
+    let column = |j: usize| deviation.iter().enumerate().map(move |(i, sigma)| (matrix[i * cols + j] * sigma) as f32);
+    (0..cols).flat_map(column).collect()
+}
+
+fn upload_row<B: Backend>(backend: &B, name: &str, values: &[f64]) -> Result<B::Tensor> {
+    let values: Vec<f32> = values.iter().map(|&value| value as f32).collect();
     backend.upload(name, Shape::new(1, values.len()), &values)
 }
 
@@ -135,7 +166,15 @@ impl<'a, B: Backend> Evaluation<'a, B> {
 
     /// Perplexity with the feed-forward networks of `swaps` replaced.
     pub async fn swapped(&self, swaps: &Swaps<B::Tensor>) -> Result<f64> {
-        let Some((&first, _)) = swaps.first_key_value() else { return self.perplexity().await };
+        match swaps.first_key_value() {
+            Some((&first, _)) => self.resumed(first, swaps).await,
+            None => self.perplexity().await,
+        }
+    }
+
+    /// Perplexity with everything from block `first` on run again, with the feed-forward networks of `swaps` replaced;
+    /// none of them lies before it.
+    pub async fn resumed(&self, first: usize, swaps: &Swaps<B::Tensor>) -> Result<f64> {
         self.perplexity_of(|batch| self.forward.resume(first, batch.hidden[first].clone(), swaps, &mut ignore)).await
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use straightedge::agreement::Agreement;
 use straightedge::error::Result;
 use straightedge::report::{BlockReport, Report};
 
@@ -33,8 +34,17 @@ pub(super) fn compare(a: &Report, b: &Report, tolerance: f64) -> Result<Status> 
             }
         }
     }
+    text += &agreement(&Agreement::of_profiles(a, b));
     output::print(&text)?;
     Ok(if different { Status::Different } else { Status::Done })
+}
+
+/// How far the two profiles of r2_lin agree as a whole; it has no part in the exit status.
+fn agreement(found: &Agreement) -> String {
+    let show = |value: Option<f64>| value.map_or_else(|| "–".into(), |value| format!("{value:.6}"));
+    let Agreement { pairs, pearson, spearman, mean_shift } = *found;
+    let (pearson, spearman, shift) = (show(pearson), show(spearman), show(mean_shift));
+    format!("r2_lin of {pairs} blocks: Pearson {pearson}, Spearman {spearman}, mean shift {shift}\n")
 }
 
 /// One field of one block in both reports.

@@ -4,10 +4,12 @@ mod args;
 mod bundled;
 mod compare;
 mod drive;
+mod grid;
 mod inputs;
 mod maps;
 mod measure;
 mod output;
+mod swap_table;
 mod table;
 
 use std::process::ExitCode;

@@ -1,55 +1,30 @@
-//! `show`: a report as a table for people.
+//! `show`: a report as tables for people.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use straightedge::report::{BlockReport, LayerReport, Report};
 
-/// Heading and values of a column.
-type Column<R> = (&'static str, fn(&R) -> String);
-
-const BLOCK_COLUMNS: [Column<BlockReport>; 11] = [
-    ("block", |block| block.block.to_string()),
-    ("r2_lin", |block| fixed(block.r2_lin)),
-    ("± folds", |block| fixed(block.r2_cv_std)),
-    ("scalar", |block| fixed(block.r2_lin_scalar)),
-    ("median", |block| fixed(block.r2_feature_median)),
-    ("rank", |block| block.rank.to_string()),
-    ("eff. rank", |block| block.effective_rank.map_or_else(|| "–".into(), |rank| rank.to_string())),
-    ("scaled cond.", |block| scientific(block.scaled_condition)),
-    ("cosine", |block| fixed(block.cosine)),
-    ("rmse", |block| scientific(block.rmse)),
-    ("var. ratio", |block| scientific(block.output_variance_ratio)),
-];
-
-const SWAP_COLUMNS: [Column<BlockReport>; 4] = [
-    ("block", |block| block.block.to_string()),
-    ("Δppl linear", |block| swapped(&block.delta_ppl, "linear")),
-    ("Δppl mean", |block| swapped(&block.delta_ppl, "mean")),
-    ("Δppl zero", |block| swapped(&block.delta_ppl, "zero")),
-];
-
-const LAYER_COLUMNS: [Column<LayerReport>; 7] = [
-    ("layer", |layer| layer.layer.to_string()),
-    ("linearity", |layer| fixed(layer.linearity)),
-    ("held out", |layer| fixed(layer.linearity_heldout)),
-    ("no residual", |layer| fixed(layer.linearity_no_residual)),
-    ("update/norm", |layer| fixed(layer.update_norm_ratio)),
-    ("Δppl removed", |layer| swapped(&layer.delta_ppl, "removed")),
-    ("Δppl linear", |layer| swapped(&layer.delta_ppl, "linear")),
-];
+use super::grid::{Column, change, column, fixed, grid, scientific, whole};
+use super::swap_table::swaps;
 
 /// The whole report as text.
 pub(super) fn table(report: &Report) -> String {
+    let blocks = &report.blocks;
     let mut text = heading(report);
-    text += &grid(&BLOCK_COLUMNS, &report.blocks);
+    text += &grid(&block_columns(), blocks);
     if let Some(ppl) = report.ppl {
         let _ = writeln!(text, "\nperplexity {ppl:.4}");
-        text += &grid(&SWAP_COLUMNS, &report.blocks);
     }
+    text += &swaps(report);
     if !report.layers.is_empty() {
-        text += "\n";
-        text += &grid(&LAYER_COLUMNS, &report.layers);
+        text += &format!("\n{}", grid(&layer_columns(), &report.layers));
+    }
+    for columns in [probe_columns(blocks), baseline_columns(blocks), control_columns(blocks), heal_columns(blocks)] {
+        // The first two only say which block and what its map alone comes to.
+        if columns.len() > 2 {
+            text += &format!("\n{}", grid(&columns, blocks));
+        }
     }
     for warning in &report.warnings {
         let _ = writeln!(text, "{}: {}", warning.code, warning.text);
@@ -57,18 +32,99 @@ pub(super) fn table(report: &Report) -> String {
     text
 }
 
-/// Right-aligned columns under their headings.
-fn grid<R>(columns: &[Column<R>], rows: &[R]) -> String {
-    let heading: Vec<String> = columns.iter().map(|(name, _)| (*name).to_owned()).collect();
-    let rows = rows.iter().map(|row| columns.iter().map(|(_, of)| of(row)).collect::<Vec<String>>());
-    let lines: Vec<Vec<String>> = std::iter::once(heading).chain(rows).collect();
-    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
-    let align = |line: &Vec<String>| {
-        let cells: Vec<String> = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}")).collect();
-        cells.join("  ") + "\n"
-    };
-    lines.iter().map(align).collect()
+fn block_columns() -> Vec<Column<BlockReport>> {
+    let mut columns = identity();
+    columns.extend([
+        column("± folds", |block: &BlockReport| fixed(block.r2_cv_std)),
+        column("scalar", |block: &BlockReport| fixed(block.r2_lin_scalar)),
+        column("median", |block: &BlockReport| fixed(block.r2_feature_median)),
+        column("rank", |block: &BlockReport| block.rank.to_string()),
+        column("eff. rank", |block: &BlockReport| whole(block.effective_rank)),
+        column("scaled cond.", |block: &BlockReport| scientific(block.scaled_condition)),
+        column("cosine", |block: &BlockReport| fixed(block.cosine)),
+        column("rmse", |block: &BlockReport| scientific(block.rmse)),
+        column("var. ratio", |block: &BlockReport| scientific(block.output_variance_ratio)),
+    ]);
+    columns
+}
+
+/// Which block, and the R² of its map.
+fn identity() -> Vec<Column<BlockReport>> {
+    vec![
+        column("block", |block: &BlockReport| block.block.to_string()),
+        column("r2_lin", |block: &BlockReport| fixed(block.r2_lin)),
+    ]
+}
+
+fn layer_columns() -> [Column<LayerReport>; 7] {
+    let delta = |layer: &LayerReport, name: &str| change(layer.delta_ppl.get(name).copied().flatten());
+    [
+        column("layer", |layer: &LayerReport| layer.layer.to_string()),
+        column("linearity", |layer: &LayerReport| fixed(layer.linearity)),
+        column("held out", |layer: &LayerReport| fixed(layer.linearity_heldout)),
+        column("no residual", |layer: &LayerReport| fixed(layer.linearity_no_residual)),
+        column("update/norm", |layer: &LayerReport| fixed(layer.update_norm_ratio)),
+        column("Δppl removed", move |layer: &LayerReport| delta(layer, "removed")),
+        column("Δppl linear", move |layer: &LayerReport| delta(layer, "linear")),
+    ]
+}
+
+/// Every name that some block has, in order.
+fn names<'a, V: 'a>(blocks: &'a [BlockReport], of: impl Fn(&'a BlockReport) -> &'a BTreeMap<String, V>) -> Vec<String> {
+    let names: BTreeSet<&String> = blocks.iter().flat_map(|block| of(block).keys()).collect();
+    names.into_iter().cloned().collect()
+}
+
+fn probe_columns(blocks: &[BlockReport]) -> Vec<Column<BlockReport>> {
+    let mut columns = identity();
+    for name in names(blocks, |block| &block.probes) {
+        let (r2, gain, steps) = (name.clone(), name.clone(), name.clone());
+        let probe = |block: &BlockReport, name: &str| block.probes.get(name).cloned();
+        columns.push(column(name.as_str(), move |block| fixed(probe(block, &r2).and_then(|probe| probe.r2))));
+        columns.push(column("gain", move |block| fixed(probe(block, &gain).and_then(|probe| probe.gain))));
+        columns.push(column("steps", move |block| whole(probe(block, &steps).map(|probe| probe.steps))));
+        if blocks.iter().any(|block| block.probes.get(&name).is_some_and(|probe| probe.conjunction.is_some())) {
+            columns.push(column("conj.", move |block| fixed(probe(block, &name).and_then(|probe| probe.conjunction))));
+        }
+    }
+    if blocks.iter().any(|block| block.conjunction.is_some()) {
+        columns.push(column("conjunction", |block: &BlockReport| fixed(block.conjunction)));
+    }
+    columns
+}
+
+/// What training by gradient descent came to in the end.
+fn baseline_columns(blocks: &[BlockReport]) -> Vec<Column<BlockReport>> {
+    let mut columns = identity();
+    for name in ["sgd", "adamw"].into_iter().filter(|name| blocks.iter().any(|b| b.curves.contains_key(*name))) {
+        let last = move |block: &BlockReport| block.curves.get(name).and_then(|points| points.last().copied());
+        columns.push(column(name, move |block| fixed(last(block).and_then(|point| point.value))));
+        columns.push(column("steps", move |block| whole(last(block).map(|point| point.step))));
+    }
+    columns
+}
+
+fn control_columns(blocks: &[BlockReport]) -> Vec<Column<BlockReport>> {
+    let mut columns = identity();
+    for name in names(blocks, |block| &block.controls) {
+        let key = name.clone();
+        let r2 = move |block: &BlockReport| fixed(block.controls.get(&key).and_then(|control| control.r2_lin));
+        columns.push(column(name, r2));
+    }
+    columns
+}
+
+fn heal_columns(blocks: &[BlockReport]) -> Vec<Column<BlockReport>> {
+    let mut columns = identity();
+    for name in names(blocks, |block| &block.heal) {
+        let (before, after, steps) = (name.clone(), name.clone(), name.clone());
+        let heal = |block: &BlockReport, name: &str| block.heal.get(name).copied();
+        let before = move |block: &BlockReport| change(heal(block, &before).and_then(|heal| heal.delta_ppl_before));
+        columns.push(column(format!("Δppl {name}"), before));
+        columns.push(column("healed", move |block| change(heal(block, &after).and_then(|heal| heal.delta_ppl))));
+        columns.push(column("steps", move |block| whole(heal(block, &steps).map(|heal| heal.steps))));
+    }
+    columns
 }
 
 fn heading(report: &Report) -> String {
@@ -87,14 +143,44 @@ fn heading(report: &Report) -> String {
     text
 }
 
-fn fixed(value: Option<f64>) -> String {
-    value.map_or_else(|| "–".into(), |value| format!("{value:.6}"))
-}
+#[cfg(test)]
+mod tests {
+    use straightedge::report::*;
 
-fn swapped(delta_ppl: &BTreeMap<String, Option<f64>>, name: &str) -> String {
-    delta_ppl.get(name).copied().flatten().map_or_else(|| "–".into(), |delta| format!("{delta:+.4}"))
-}
+    use super::*;
 
-fn scientific(value: Option<f64>) -> String {
-    value.map_or_else(|| "–".into(), |value| format!("{value:.3e}"))
+    #[test]
+    fn every_measure_that_is_there_has_its_columns() {
+        let header = Header {
+            app: AppInfo::this(),
+            model: ModelInfo { num_hidden_layers: 1, hidden_size: 8, ..ModelInfo::default() },
+            corpus: CorpusInfo::default(),
+            protocol: ProtocolInfo::new(&Default::default(), 10, 2, 0.0),
+            device: DeviceInfo::default(),
+        };
+        let mut report = Report { blocks: vec![BlockReport::default()], ..Report::from(header) };
+        let plain = table(&report);
+        for absent in ["Δppl", "linearity", "gain", "sgd", "gaussian", "healed"] {
+            assert!(!plain.contains(absent), "{absent} in\n{plain}");
+        }
+        let block = &mut report.blocks[0];
+        block.delta_ppl =
+            [("rank_10".into(), Some(0.25)), ("rank_2".into(), None), ("linear".into(), Some(1.5))].into();
+        block.row_microseconds = [("original".into(), Some(3.0)), ("linear".into(), Some(1.5))].into();
+        block.compression = [("linear".into(), Some(8.0))].into();
+        block.probes = [("poly".into(), ProbeReport { gain: Some(0.125), ..ProbeReport::default() })].into();
+        block.curves = [("sgd".into(), vec![CurvePoint { step: 77, value: Some(0.75) }])].into();
+        block.controls =
+            [("gaussian".into(), ControlReport { r2_lin: Some(0.625), ..ControlReport::default() })].into();
+        block.heal = [("linear".into(), HealReport { delta_ppl: Some(-0.5), ..HealReport::default() })].into();
+        report.greedy = vec![GreedyStep { block: 0, ppl: Some(99.25), delta_ppl: Some(1.5), compression: Some(4.0) }];
+        report.layers = vec![LayerReport { linearity: Some(0.875), ..LayerReport::default() }];
+        let full = table(&report);
+        for cell in ["+0.2500", "+1.5000", "×8.00", "×2.00", "99.25", "lower", "0.875", "0.125", "0.75", "77", "0.625"]
+        {
+            assert!(full.contains(cell), "{cell} is not in\n{full}");
+        }
+        assert!(full.contains("-0.5000") && full.contains("gaussian") && full.contains("healed"), "{full}");
+        assert!(full.find("rank_2").zip(full.find("rank_10")).is_some_and(|(two, ten)| two < ten), "{full}");
+    }
 }

@@ -7,6 +7,7 @@ mod header;
 mod layers;
 mod rows;
 mod swaps;
+mod timing;
 
 use std::rc::Rc;
 
@@ -132,9 +133,7 @@ impl Prepared {
         };
         let mut solved = pass.fit(&source, &mut seconds).await?;
         let evaluated = self.evaluate(&pass, &forward, &mut solved).await?;
-        if let Some(evaluated) = &evaluated {
-            pass.swap(evaluated, &mut solved, &mut seconds).await?;
-        }
+        pass.swap(&self.config, &source, evaluated.as_ref(), &mut solved, &mut seconds).await?;
         if pass.asks(Measure::Layers) {
             let layers = self.config.num_hidden_layers;
             pass.layers(&forward, &self.windows, layers, evaluated.as_ref(), &mut seconds).await?;
@@ -182,6 +181,9 @@ async fn read_config(files: &dyn Files, job: &Job) -> Result<ModelConfig> {
     config.check_window(job.protocol.seq_len)?;
     if let Some(blocks) = &job.blocks {
         blocks.within(config.num_hidden_layers)?;
+    }
+    if let Some(ranks) = &job.ranks {
+        ranks.within(config.hidden_size)?;
     }
     Ok(config)
 }

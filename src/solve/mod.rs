@@ -14,7 +14,7 @@ use faer::{Mat, MatRef};
 
 pub use fit::{AffineMap, LinearFit, TAU};
 pub use layer::{LayerScore, score_layer};
-pub use rank::Directions;
+pub use rank::{Directions, LowRankMap};
 pub use score::{BlockScore, score_block};
 
 /// A row-major slice as a matrix.

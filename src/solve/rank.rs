@@ -11,6 +11,23 @@ use crate::error::Result;
 #[derive(Clone, Debug)]
 pub struct Directions(Mat<f64>);
 
+/// W_k = W*·V_k·V_kᵀ kept in its two thin factors: y ≈ ȳ + V_k·(W*·V_k ⊙ σ)ᵀ·((x − x̄)/σ).
+#[derive(Clone, Debug, PartialEq)]
+pub struct LowRankMap {
+    /// W*·V_k, row-major d_in × k.
+    pub inner: Vec<f64>,
+    /// V_k, row-major d_out × k.
+    pub outer: Vec<f64>,
+    /// x̄, d_in.
+    pub mean_x: Vec<f64>,
+    /// σ, d_in, as in [`AffineMap::deviation_x`].
+    pub deviation_x: Vec<f64>,
+    /// ȳ, d_out.
+    pub mean_y: Vec<f64>,
+    /// k.
+    pub rank: usize,
+}
+
 impl Directions {
     pub(super) fn new(block: usize, fit: &LinearFit) -> Result<Self> {
         // Cov(ŷ) = Cov(z, y)ᵀ·Λ⁻¹·Cov(z, y).
@@ -27,6 +44,20 @@ impl Directions {
         let weight = matrix(&map.weight, map.mean_x.len(), map.mean_y.len());
         let weight = (weight * leading) * leading.transpose();
         AffineMap { weight: row_major(&weight), rank: k, ..map.clone() }
+    }
+
+    /// The same map as [`Directions::map`], in two factors.
+    pub fn factors(&self, map: &AffineMap, k: usize) -> LowRankMap {
+        let leading = self.0.subcols(0, k);
+        let weight = matrix(&map.weight, map.mean_x.len(), map.mean_y.len());
+        LowRankMap {
+            inner: row_major(&(weight * leading)),
+            outer: row_major(&leading.to_owned()),
+            mean_x: map.mean_x.clone(),
+            deviation_x: map.deviation_x.clone(),
+            mean_y: map.mean_y.clone(),
+            rank: k,
+        }
     }
 }
 

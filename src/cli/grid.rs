@@ -1,0 +1,60 @@
+//! Columns under their headings, and numbers as tables show them.
+
+/// Heading and values of a column.
+pub(super) struct Column<R> {
+    heading: String,
+    of: Box<dyn Fn(&R) -> String>,
+}
+
+/// A column.
+pub(super) fn column<R>(heading: impl Into<String>, of: impl Fn(&R) -> String + 'static) -> Column<R> {
+    Column { heading: heading.into(), of: Box::new(of) }
+}
+
+/// Right-aligned columns under their headings.
+pub(super) fn grid<R>(columns: &[Column<R>], rows: &[R]) -> String {
+    let heading: Vec<String> = columns.iter().map(|column| column.heading.clone()).collect();
+    let rows = rows.iter().map(|row| columns.iter().map(|column| (column.of)(row)).collect::<Vec<String>>());
+    let lines: Vec<Vec<String>> = std::iter::once(heading).chain(rows).collect();
+    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
+    let align = |line: &Vec<String>| {
+        let cells: Vec<String> = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}")).collect();
+        cells.join("  ") + "\n"
+    };
+    lines.iter().map(align).collect()
+}
+
+fn or_dash(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
+    value.map_or_else(|| "–".into(), show)
+}
+
+/// Six decimals.
+pub(super) fn fixed(value: Option<f64>) -> String {
+    or_dash(value, |value| format!("{value:.6}"))
+}
+
+/// Two decimals.
+pub(super) fn short(value: Option<f64>) -> String {
+    or_dash(value, |value| format!("{value:.2}"))
+}
+
+/// Four significant digits.
+pub(super) fn scientific(value: Option<f64>) -> String {
+    or_dash(value, |value| format!("{value:.3e}"))
+}
+
+/// A change, with its sign.
+pub(super) fn change(value: Option<f64>) -> String {
+    or_dash(value, |value| format!("{value:+.4}"))
+}
+
+/// How many times as small or as fast.
+pub(super) fn times(value: Option<f64>) -> String {
+    or_dash(value, |value| format!("×{value:.2}"))
+}
+
+/// A whole number.
+pub(super) fn whole(value: Option<usize>) -> String {
+    value.map_or_else(|| "–".into(), |value| value.to_string())
+}

@@ -1,0 +1,105 @@
+//! What blocks cost and save when they are replaced, for `show`: one by one, one after the other, and by thirds.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use straightedge::report::{BlockReport, GreedyStep, Report};
+use straightedge::thirds::{Third, Thirds};
+
+use super::grid::{Column, change, column, grid, short, times};
+
+/// All tables about swaps; nothing where no block was swapped.
+pub(super) fn swaps(report: &Report) -> String {
+    let names = replacements(&report.blocks);
+    if names.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\n{}", grid(&delta_columns(&names), &report.blocks));
+    text += &format!("\n{}", grid(&cost_columns(), &costs(&names, &report.blocks)));
+    if !report.greedy.is_empty() {
+        text += &format!("\n{}", grid(&greedy_columns(), &report.greedy));
+    }
+    if let Some(thirds) = Thirds::new(report) {
+        text += &format!("\n{}", grid(&third_columns(&thirds), &named(thirds.thirds)));
+    }
+    text
+}
+
+/// Names of all replacements, ranks last and in their order.
+fn replacements(blocks: &[BlockReport]) -> Vec<String> {
+    let names: BTreeSet<&String> = blocks.iter().flat_map(|block| block.delta_ppl.keys()).collect();
+    let mut names: Vec<String> = names.into_iter().cloned().collect();
+    names.sort_by_key(|name| name.strip_prefix("rank_").and_then(|rank| rank.parse::<usize>().ok()));
+    names
+}
+
+fn delta_columns(names: &[String]) -> Vec<Column<BlockReport>> {
+    let of = |name: &String| {
+        let key = name.clone();
+        column(format!("Δppl {name}"), move |block: &BlockReport| change(block.delta_ppl.get(&key).copied().flatten()))
+    };
+    let block = column("block", |block: &BlockReport| block.block.to_string());
+    std::iter::once(block).chain(names.iter().map(of)).collect()
+}
+
+/// What a replacement saves, on the mean over the blocks.
+struct Cost {
+    name: String,
+    compression: Option<f64>,
+    microseconds: Option<f64>,
+    speedup: Option<f64>,
+}
+
+fn costs(names: &[String], blocks: &[BlockReport]) -> Vec<Cost> {
+    let mean = |values: Vec<f64>| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
+    let known = |map: &BTreeMap<String, Option<f64>>, name: &str| map.get(name).copied().flatten();
+    let cost = |name: &String| {
+        let time = |block: &BlockReport| known(&block.row_microseconds, name);
+        let speedup = |block: &BlockReport| Some(known(&block.row_microseconds, "original")? / time(block)?);
+        Cost {
+            name: name.clone(),
+            compression: mean(blocks.iter().filter_map(|block| known(&block.compression, name)).collect()),
+            microseconds: mean(blocks.iter().filter_map(time).collect()),
+            speedup: mean(blocks.iter().filter_map(speedup).collect()),
+        }
+    };
+    std::iter::once(&"original".to_owned()).chain(names).map(cost).collect()
+}
+
+fn cost_columns() -> [Column<Cost>; 4] {
+    [
+        column("network", |cost: &Cost| cost.name.clone()),
+        column("parameters", |cost: &Cost| times(cost.compression)),
+        column("µs/row", |cost: &Cost| short(cost.microseconds)),
+        column("speed", |cost: &Cost| times(cost.speedup)),
+    ]
+}
+
+fn greedy_columns() -> [Column<GreedyStep>; 4] {
+    [
+        column("then block", |step: &GreedyStep| step.block.to_string()),
+        column("ppl", |step: &GreedyStep| short(step.ppl)),
+        column("Δppl", |step: &GreedyStep| change(step.delta_ppl)),
+        column("parameters", |step: &GreedyStep| times(step.compression)),
+    ]
+}
+
+/// The thirds in which a block was measured, with their names.
+fn named(thirds: [Third; 3]) -> Vec<(&'static str, Third)> {
+    ["lower", "middle", "upper"].into_iter().zip(thirds).filter(|(_, third)| !third.blocks.is_empty()).collect()
+}
+
+fn third_columns(thirds: &Thirds) -> Vec<Column<(&'static str, Third)>> {
+    type Row = (&'static str, Third);
+    let mut columns = vec![
+        column("third", |(name, _): &Row| (*name).into()),
+        column("blocks", |(_, third): &Row| third.blocks.len().to_string()),
+        column("Δppl removed", |(_, third): &Row| change(third.removed)),
+        column("Δppl linear", |(_, third): &Row| change(third.linear)),
+        column("speed linear", |(_, third): &Row| times(third.linear_speedup)),
+    ];
+    if let Some(rank) = thirds.rank {
+        columns.push(column(format!("Δppl rank_{rank}"), |(_, third): &Row| change(third.low_rank)));
+        columns.push(column(format!("speed rank_{rank}"), |(_, third): &Row| times(third.low_rank_speedup)));
+    }
+    columns
+}

@@ -1,0 +1,303 @@
+//! Swaps on fixtures and on the calibration model: what must not change perplexity does not, the greedy order is what
+//! it says, and low-rank maps are the same in two factors as in one product.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
+
+use futures::StreamExt;
+use futures::executor::block_on;
+use straightedge::backend::{Backend, Shape};
+use straightedge::corpus::{Folds, TokenWindows, Tokenizer};
+use straightedge::cpu::CpuBackend;
+use straightedge::error::Error;
+use straightedge::event::{Event, MapDump, Recorder};
+use straightedge::forward::Forward;
+use straightedge::job::{BackendChoice, Job, Measure, Protocol};
+use straightedge::model::{ModelConfig, load};
+use straightedge::moments::{Moments, Scale};
+use straightedge::report::Report;
+use straightedge::run::{Text, measure};
+use straightedge::solve::{AffineMap, score_block};
+use straightedge::swap::{DeviceMap, Evaluation, Replacement, Swaps};
+use straightedge::weights::{FolderFiles, Weights};
+
+const DECODERS: [&str; 3] = ["tiny-gpt2", "tiny-gpt_neox", "tiny-llama"];
+
+/// Few enough rows for a test, enough for every block to be solved.
+fn job(backend: BackendChoice, measures: &[Measure]) -> Job {
+    let protocol = Protocol { rows: 1280, seq_len: 32, ..Protocol::default() };
+    Job {
+        protocol,
+        backend,
+        measures: measures.iter().copied().collect(),
+        dump_maps: true,
+        ..Job::new("model", "text")
+    }
+}
+
+/// The report of a job with the maps behind it, or why it failed.
+fn run(job: Job, folder: &Path, text: &Path) -> Result<(Report, Vec<MapDump>), Error> {
+    let text = Text::Plain(std::fs::read(text).expect("a text"));
+    let events: Vec<Event> = block_on(measure(job, Rc::new(FolderFiles::new(folder)), text).collect());
+    let (mut recorder, mut maps) = (Recorder::default(), Vec::new());
+    for event in events {
+        recorder.record(&event);
+        match event {
+            Event::Failed(error) => return Err(error),
+            Event::Map(map) => maps.push(*map),
+            _ => {}
+        }
+    }
+    Ok((recorder.into_report().expect("a report"), maps))
+}
+
+/// Every backend that is here, by its name in jobs.
+fn backends() -> Vec<BackendChoice> {
+    let gpu = common::gpu().map(|_| BackendChoice::Gpu);
+    [BackendChoice::Cpu].into_iter().chain(gpu).collect()
+}
+
+fn calibration() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("web/models/calibration")
+}
+
+/// Calls `$test(backend, …)` with each backend that is here.
+macro_rules! on_every_backend {
+    ($test:ident($($argument:expr),*)) => {
+        block_on($test(&CpuBackend::new(), $($argument),*));
+        if let Some(gpu) = common::gpu() {
+            block_on($test(&gpu, $($argument),*));
+        }
+    };
+}
+
+/// The held-out windows of a text under `protocol`, with what the model does on them.
+async fn with_evaluation<B: Backend>(
+    backend: &B,
+    (folder, text): (&Path, &Path),
+    protocol: &Protocol,
+    test: impl AsyncFnOnce(&Evaluation<'_, B>, &Forward<'_, B>, &ModelConfig),
+) {
+    let read = |path: &Path| std::fs::read(path).expect("a file");
+    let config = ModelConfig::from_json(&String::from_utf8_lossy(&read(&folder.join("config.json")))).expect("config");
+    let weights = Weights::open(Rc::new(FolderFiles::new(folder))).await.expect("weights");
+    let model = load(backend, &config, &weights, true, &|_, _| {}).await.expect("a model");
+    let tokenizer = Tokenizer::from_json(&read(&folder.join("tokenizer.json"))).expect("a tokenizer");
+    let ids = tokenizer.encode("text", &read(text)).await.expect("ids");
+    let windows = TokenWindows::new("text", ids, protocol).expect("windows");
+    let folds = Folds::new("text", &windows, protocol.folds).expect("folds");
+    let forward = Forward::new(backend, &model, protocol.seq_len).expect("tables");
+    let which = folds.windows(folds.len() - 1);
+    let evaluation =
+        Evaluation::new(backend, &forward, &windows, which, protocol.seq_len).await.expect("an evaluation");
+    test(&evaluation, &forward, &config).await;
+}
+
+#[test]
+fn swapping_nothing_changes_nothing_from_whichever_block_the_model_runs_again() {
+    async fn check<B: Backend>(backend: &B, model: (&Path, &Path), protocol: &Protocol) {
+        with_evaluation(backend, model, protocol, async |evaluation, _, config| {
+            let ppl = evaluation.perplexity().await.expect("a perplexity");
+            let nothing = Swaps::new();
+            let mut found = vec![evaluation.swapped(&nothing).await.expect("a perplexity")];
+            for first in 0..=config.num_hidden_layers {
+                found.push(evaluation.resumed(first, &nothing).await.expect("a perplexity"));
+            }
+            for found in found {
+                common::assert_close("ppl", Some(found), ppl, 1e-6 * ppl);
+            }
+        })
+        .await;
+    }
+    let Some(fixtures) = common::fixtures() else { return };
+    let text = fixtures.join("texts/wiki.txt");
+    for name in DECODERS {
+        let protocol = job(BackendChoice::Cpu, &[]).protocol;
+        on_every_backend!(check((&fixtures.join(name), &text), &protocol));
+    }
+}
+
+#[test]
+fn swapping_the_affine_block_changes_perplexity_by_less_than_1e_5_of_it() {
+    let folder = calibration();
+    for backend in backends() {
+        let job = Job { protocol: Protocol::default(), ..job(backend, &[Measure::Swap]) };
+        let (report, _) = run(job, &folder, &folder.join("text.txt")).expect("a report");
+        let ppl = report.ppl.expect("a perplexity");
+        common::assert_close(&format!("{backend:?}"), report.blocks[0].delta_ppl["linear"], 0.0, 1e-5 * ppl);
+    }
+}
+
+#[test]
+fn the_greedy_order_goes_from_the_cheapest_block_to_all_of_them() {
+    let Some(fixtures) = common::fixtures() else { return };
+    let text = fixtures.join("texts/wiki.txt");
+    for name in DECODERS {
+        for backend in backends() {
+            let what = format!("{name} on {backend:?}");
+            let job = job(backend, &[Measure::Swap]);
+            let protocol = job.protocol.clone();
+            let (report, maps) = run(job, &fixtures.join(name), &text).expect("a report");
+            check_greedy(&what, &report);
+            let last = report.greedy.last().expect("steps");
+            let all = all_at_once((&fixtures.join(name), &text), &protocol, &maps);
+            common::assert_close(&format!("{what}, all blocks"), last.ppl, all, 1e-4 * all);
+        }
+    }
+}
+
+fn check_greedy(what: &str, report: &Report) {
+    let ppl = report.ppl.expect("a perplexity");
+    let single: BTreeMap<usize, f64> =
+        report.blocks.iter().map(|block| (block.block, block.delta_ppl["linear"].expect("a change"))).collect();
+    assert_eq!(report.greedy.len(), report.blocks.len(), "{what}");
+    let order: Vec<f64> = report.greedy.iter().map(|step| single[&step.block]).collect();
+    assert!(order.windows(2).all(|pair| pair[0] <= pair[1]), "{what}: {order:?}");
+    common::assert_close(&format!("{what}, first"), report.greedy[0].delta_ppl, order[0], 1e-6 * ppl);
+    for step in &report.greedy {
+        let delta = step.ppl.expect("a perplexity") - ppl;
+        common::assert_close(&format!("{what}, difference"), step.delta_ppl, delta, 1e-9 * ppl);
+    }
+    // With all blocks swapped the networks' parameters shrink by as much as each one's.
+    let each = report.blocks[0].compression["linear"].expect("a ratio");
+    let last = report.greedy.last().expect("steps").compression;
+    common::assert_close(&format!("{what}, compression"), last, each, 1e-12 * each);
+}
+
+/// Perplexity with all dumped maps swapped in at once, in raw units and on the CPU.
+fn all_at_once(model: (&Path, &Path), protocol: &Protocol, maps: &[MapDump]) -> f64 {
+    let backend = CpuBackend::new();
+    let mut found = f64::NAN;
+    block_on(with_evaluation(&backend, model, protocol, async |evaluation, _, _| {
+        let raw = |map: &MapDump| {
+            let d = map.bias.len();
+            let (weight, mean_y) = (map.weight.clone(), map.bias.clone());
+            AffineMap { weight, mean_x: vec![0.0; d], deviation_x: vec![1.0; d], mean_y, rank: d }
+        };
+        let swaps: Swaps<_> =
+            maps.iter().map(|map| (map.block, Replacement::affine(&backend, &raw(map)).expect("a map"))).collect();
+        found = evaluation.swapped(&swaps).await.expect("a perplexity");
+    }));
+    found
+}
+
+#[test]
+fn ranks_are_those_asked_for_and_within_the_width() {
+    let Some(fixtures) = common::fixtures() else { return };
+    let (folder, text) = (fixtures.join("tiny-gpt2"), fixtures.join("texts/wiki.txt"));
+    let asking = |ranks: &str| Job {
+        ranks: Some(ranks.parse().expect("ranks")),
+        ..job(BackendChoice::Cpu, &[Measure::Swap, Measure::RankSwap])
+    };
+    let (report, _) = run(asking("1,3"), &folder, &text).expect("a report");
+    for block in &report.blocks {
+        let names = |map: &BTreeMap<String, Option<f64>>| map.keys().cloned().collect::<Vec<_>>();
+        assert_eq!(names(&block.delta_ppl), ["linear", "mean", "rank_1", "rank_3", "zero"]);
+        assert_eq!(names(&block.compression), ["linear", "mean", "rank_1", "rank_3", "zero"]);
+        assert_eq!(names(&block.row_microseconds), ["linear", "original", "rank_1", "rank_3"]);
+        assert!(block.row_microseconds.values().all(|time| time.is_some_and(|time| time > 0.0)), "{block:?}");
+        // 64 → 256 → 64 with biases; 2·3·64 + 64 for rank 3.
+        let network = (2 * 64 * 256 + 256 + 64) as f64;
+        assert_eq!(block.compression["linear"], Some(network / (64 * 64 + 64) as f64));
+        assert_eq!(block.compression["rank_3"], Some(network / (2 * 3 * 64 + 64) as f64));
+        assert_eq!(block.compression["mean"], Some(network / 64.0));
+        assert_eq!(block.compression["zero"], None);
+    }
+    assert!(!report.partial);
+    match run(asking("1,65"), &folder, &text) {
+        Err(Error::InvalidSetting { field, value, .. }) => {
+            assert_eq!((field.as_str(), value.as_str()), ("--ranks", "65"))
+        }
+        other => panic!("rank 65 of 64: {other:?}"),
+    }
+}
+
+#[test]
+fn an_encoder_has_compression_and_times_and_no_change_of_perplexity() {
+    let Some(fixtures) = common::fixtures() else { return };
+    let job = job(BackendChoice::Cpu, &[Measure::Swap]);
+    let (report, _) = run(job, &fixtures.join("tiny-bert"), &fixtures.join("texts/wiki.txt")).expect("a report");
+    for block in &report.blocks {
+        assert_eq!(block.delta_ppl["linear"], None);
+        assert!(block.compression["linear"].is_some_and(|ratio| ratio > 7.0), "{:?}", block.compression);
+        assert!(block.row_microseconds["original"].is_some());
+    }
+    assert_eq!(report.greedy, []);
+}
+
+/// Rows with correlated inputs on very different scales, far from zero.
+fn rows(n: usize, d_in: usize, d_out: usize) -> (Vec<f32>, Vec<f32>) {
+    let mut state = 11u64;
+    let mut random = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f32 / (1u32 << 23) as f32 - 1.0
+    };
+    let (mut x, mut y) = (Vec::new(), Vec::new());
+    for _ in 0..n {
+        let shared = random();
+        let row: Vec<f32> = (0..d_in).map(|j| (shared + random()) * (1 + j * j) as f32 + 50.0).collect();
+        y.extend((0..d_out).map(|j| row[j % d_in] * 0.1 - row[(3 * j + 1) % d_in] + 0.3 * random() + j as f32));
+        x.extend(row);
+    }
+    (x, y)
+}
+
+#[test]
+fn a_low_rank_map_is_the_same_in_two_factors() {
+    async fn check<B: Backend>(backend: &B) {
+        let (n, d_in, d_out, folds) = (600, 24, 20, 3);
+        let (x, y) = rows(n, d_in, d_out);
+        let (scale_x, scale_y) = (Scale::from_rows(&x, d_in), Scale::from_rows(&y, d_out));
+        let mut moments: Vec<Moments> =
+            (0..folds).map(|fold| Moments::empty(&scale_x, &scale_y, fold + 1 == folds)).collect();
+        for (row, (x, y)) in x.chunks(d_in).zip(y.chunks(d_out)).enumerate() {
+            moments[row * folds / n].add_row(x, y);
+        }
+        let score = score_block(0, &moments).expect("a solution");
+        let x = backend.upload("x", Shape::new(n, d_in), &x).expect("rows");
+        for k in [1, 2, 7, d_out] {
+            let full = DeviceMap::upload(backend, &score.directions.map(&score.map, k)).expect("a map");
+            let factors = score.directions.factors(&score.map, k);
+            assert_eq!((factors.inner.len(), factors.outer.len()), (d_in * k, d_out * k));
+            let factored = DeviceMap::upload_factors(backend, &factors).expect("a map");
+            let full = backend.read(&full.apply(backend, &x).expect("ŷ")).await.expect("ŷ");
+            let factored = backend.read(&factored.apply(backend, &x).expect("ŷ")).await.expect("ŷ");
+            // Of the size of the outputs, whose features differ by orders of magnitude.
+            let size = full.iter().fold(0.0f32, |largest, y| largest.max(y.abs()));
+            let relative = |y: Vec<f32>| y.into_iter().map(|y| y / size).collect::<Vec<f32>>();
+            let (error, at) = common::worst(&relative(factored), &relative(full));
+            assert!(error <= 1e-5, "rank {k}: off by {error:.2e} of {size} at {at}");
+        }
+    }
+    on_every_backend!(check());
+}
+
+#[test]
+fn a_network_on_its_own_returns_what_it_returns_in_the_model() {
+    async fn check<B: Backend>(backend: &B, model: (&Path, &Path), protocol: &Protocol) {
+        with_evaluation(backend, model, protocol, async |_, forward, config| {
+            let ids: Vec<u32> = (0..2 * protocol.seq_len as u32).collect();
+            let mut seen = Vec::new();
+            let capture = &mut |capture| {
+                seen.push(capture);
+                Ok(())
+            };
+            forward.run(&ids, capture).expect("a pass");
+            for capture in &seen {
+                let own = forward.network(capture.block, &capture.ffn_in).expect("y");
+                let (own, y) = (backend.read(&own).await.expect("y"), backend.read(&capture.ffn_out).await.expect("y"));
+                assert!(common::worst(&own, &y).0 <= 1e-6, "block {}", capture.block);
+            }
+            let beyond = forward.network(config.num_hidden_layers, &seen[0].ffn_in);
+            assert!(matches!(beyond, Err(Error::InvalidSetting { .. })));
+        })
+        .await;
+    }
+    let Some(fixtures) = common::fixtures() else { return };
+    let text = fixtures.join("texts/wiki.txt");
+    let protocol = job(BackendChoice::Cpu, &[]).protocol;
+    on_every_backend!(check((&fixtures.join("tiny-llama"), &text), &protocol));
+}
