@@ -182,7 +182,7 @@ pub enum Error {
         hint: String,
     },
     /// A measure that exists by name and is not built yet.
-    #[error("--measures {measure}: not available yet; available now are fit, swap, rank-swap and layers")]
+    #[error("--measures {measure}: not available yet; available now are fit, swap, rank-swap, layers and controls")]
     NotAvailable {
         /// Name of the measure.
         measure: String,

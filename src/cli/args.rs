@@ -79,6 +79,9 @@ pub(super) struct MeasureArgs {
     /// The same as token ids.
     #[arg(long)]
     pub(super) eval_tokens: Option<PathBuf>,
+    /// A model whose rows are fed through this one's networks by the controls: a folder or a bundled name.
+    #[arg(long, value_name = "MODEL")]
+    pub(super) feed: Option<String>,
     #[command(flatten)]
     pub(super) common: CommonArgs,
 }

@@ -19,7 +19,8 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<Status> {
     let job = args.job(model, corpus)?;
     job.check()?;
     let eval = eval_text(args)?;
-    finish(&args.common, || run::measure_inputs(job, Inputs { files, text, eval, feed: None }))
+    let feed = args.feed.as_deref().map(model_files).transpose()?;
+    finish(&args.common, || run::measure_inputs(job, Inputs { files, text, eval, feed }))
 }
 
 /// `fit ROWS.safetensors`.

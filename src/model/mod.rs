@@ -11,6 +11,7 @@ mod layout;
 mod llama;
 mod load;
 mod neox;
+mod redraw;
 mod rope;
 mod vars;
 

@@ -82,7 +82,7 @@ impl Emitter {
 
     /// Starts to report on a stage.
     pub(super) fn stage(&self, stage: Stage, total: u64) -> Meter {
-        let meter = Meter { emitter: self.clone(), stage, total, started: Instant::now() };
+        let meter = Meter { emitter: self.clone(), stage, before: 0, total, started: Instant::now() };
         meter.tell(0, total);
         meter
     }
@@ -92,6 +92,8 @@ impl Emitter {
 pub(super) struct Meter {
     emitter: Emitter,
     stage: Stage,
+    /// Amount done by earlier parts.
+    before: u64,
     total: u64,
     started: Instant,
 }
@@ -105,8 +107,13 @@ impl Meter {
 
     /// Reports the amount done and lets the stream's owner see it, and cancel.
     pub(super) async fn reach(&self, done: u64) {
-        self.tell(done, self.total);
+        self.tell(self.before + done, self.total);
         pause().await;
+    }
+
+    /// The meter of one part of the stage, which counts from 0 where `done` is done before it.
+    pub(super) fn after(&self, done: u64) -> Self {
+        Self { before: self.before + done, emitter: self.emitter.clone(), ..*self }
     }
 
     /// Seconds since the stage began.

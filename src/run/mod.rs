@@ -1,8 +1,10 @@
 //! Job in, events out: the one place that knows everyone.
 
+mod controls;
 mod cosine;
 mod device;
 mod events;
+mod feed;
 mod header;
 mod layers;
 mod rows;
@@ -15,13 +17,13 @@ use web_time::Instant;
 
 use crate::backend::Backend;
 use crate::corpus::{Folds, TokenWindows};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::event::{Event, MapDump, Outcome, Stage};
 use crate::forward::Forward;
 use crate::job::{Job, Measure};
 use crate::model::{self, ModelConfig};
 use crate::report::{AppInfo, BlockReport, CorpusInfo, Header, ModelInfo, ProtocolInfo, Seconds, finite};
-use crate::solve::{self, AffineMap, BlockScore, Directions, TAU};
+use crate::solve::{self, AffineMap, BlockScore, Directions, InputDistribution, TAU};
 use crate::swap::Evaluation;
 use crate::weights::{Files, RowsFile, Weights, read_whole};
 
@@ -29,6 +31,7 @@ pub use events::Events;
 
 use device::on_device;
 use events::Emitter;
+use feed::Feed;
 use rows::{FileRows, ModelRows, RowSource};
 
 /// The text of a job.
@@ -77,8 +80,12 @@ pub fn measure_inputs(job: Job, inputs: Inputs) -> Events {
         };
         let folds = Folds::new(&job.corpus, &windows, job.protocol.folds)?;
         folds.check_rows(&job.corpus, &job.protocol, config.hidden_size)?;
+        let feed = match feed {
+            Some(feed) => Some(Feed::read(&job, feed, &text, config.hidden_size, &tokenize).await?),
+            None => None,
+        };
         let tokenize = tokenize.seconds();
-        let prepared = Prepared { job, files, config, corpus, text, windows, eval, feed, folds, tokenize, started };
+        let prepared = Prepared { job, files, config, corpus, windows, eval, feed, folds, tokenize, started };
         on_device!(prepared.job.backend, &out, backend => prepared.measure(&backend, &out).await)
     })
 }
@@ -88,6 +95,7 @@ pub fn fit(job: Job, files: Rc<dyn Files>, file: String) -> Events {
     Events::new(move |out| async move {
         let started = Instant::now();
         job.check()?;
+        check_rows_measures(&job)?;
         let rows_file = RowsFile::open(files, &file).await?;
         on_device!(job.backend, &out, backend => fit_rows(&backend, &job, &rows_file, started, &out).await)
     })
@@ -99,12 +107,11 @@ struct Prepared {
     files: Rc<dyn Files>,
     config: ModelConfig,
     corpus: CorpusInfo,
-    /// Kept for the tokenizer of another model.
-    text: Text,
     windows: TokenWindows,
     /// What perplexity is measured on instead of the held-out windows.
     eval: Option<TokenWindows>,
-    feed: Option<(String, Rc<dyn Files>)>,
+    /// The model whose rows are fed through this one's networks.
+    feed: Option<Feed>,
     folds: Folds,
     tokenize: f64,
     started: Instant,
@@ -137,6 +144,9 @@ impl Prepared {
         if pass.asks(Measure::Layers) {
             let layers = self.config.num_hidden_layers;
             pass.layers(&forward, &self.windows, layers, evaluated.as_ref(), &mut seconds).await?;
+        }
+        if pass.asks(Measure::Controls) {
+            pass.controls(&model, &source, self.feed.as_ref(), &mut solved, &mut seconds).await?;
         }
         pass.finish(evaluated.map(|evaluated| evaluated.ppl), seconds, self.started).await;
         Ok(())
@@ -188,6 +198,15 @@ async fn read_config(files: &dyn Files, job: &Job) -> Result<ModelConfig> {
     Ok(config)
 }
 
+/// Captured rows have no network to put other inputs through.
+fn check_rows_measures(job: &Job) -> Result<()> {
+    if job.measures.contains(&Measure::Controls) {
+        let hint = "captured rows have no network to repeat the fit with; measure the model itself".into();
+        return Err(Error::InvalidSetting { field: "--measures".into(), value: Measure::Controls.to_string(), hint });
+    }
+    Ok(())
+}
+
 async fn fit_rows<B: Backend>(backend: &B, job: &Job, file: &RowsFile, started: Instant, out: &Emitter) -> Result<()> {
     let seq_len = job.protocol.seq_len;
     let folds = Folds::of_rows(&job.corpus, file.n.min(job.protocol.rows), seq_len, job.protocol.folds)?;
@@ -232,6 +251,8 @@ struct Solved {
     map: AffineMap,
     /// Where rank swaps are asked for.
     directions: Option<Directions>,
+    /// Where controls are asked for.
+    inputs: Option<InputDistribution>,
 }
 
 impl<B: Backend> Pass<'_, B> {
@@ -277,13 +298,14 @@ impl<B: Backend> Pass<'_, B> {
         let folds = self.backend.moments(&gram).await?;
         drop(gram);
         let BlockScore { report, map, directions } = solve::score_block(block, &folds)?;
+        let inputs = if self.asks(Measure::Controls) { Some(InputDistribution::new(block, &folds)?) } else { None };
         self.warn(&report, folds[0].d_in());
         self.out.send(Event::Block(Box::new(report.clone())));
         if self.job.dump_maps {
             self.out.send(Event::Map(Box::new(MapDump { block, weight: map.weight.clone(), bias: map.bias() })));
         }
         let directions = self.asks(Measure::RankSwap).then_some(directions);
-        Ok(Solved { report, map, directions })
+        Ok(Solved { report, map, directions, inputs })
     }
 
     /// An encoder predicts no next token: the values are null, with this reason.

@@ -10,7 +10,7 @@ use crate::report::finite;
 /// Eigenvalues of the correlation matrix at or below τ·λ_max carry only rounding noise and are cut.
 pub const TAU: f64 = 1e-10;
 /// A column whose standard deviation is below this share of its largest magnitude is constant to f32 precision.
-const CONSTANT: f64 = 1.0 / (1 << 22) as f64;
+pub(super) const CONSTANT: f64 = 1.0 / (1 << 22) as f64;
 
 /// y ≈ Wᵀ·x + b in raw units, kept in the form that is safe to apply in f32: y ≈ ȳ + (W ⊙ σ)ᵀ·((x − x̄)/σ).
 ///
@@ -121,7 +121,7 @@ pub(super) fn input_participation(train: &Moments) -> Option<f64> {
 }
 
 /// 1/σ_j, or 0 for a column that is constant to f32 precision.
-fn inverse_deviations(train: &Moments) -> Vec<f64> {
+pub(super) fn inverse_deviations(train: &Moments) -> Vec<f64> {
     let deviations = train.variance_x().into_iter().map(f64::sqrt);
     deviations
         .zip(&train.max_abs_x)

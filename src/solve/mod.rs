@@ -5,6 +5,7 @@
 //! is the only place that names faer, and it has never heard of a GPU.
 
 mod fit;
+mod inputs;
 mod layer;
 mod project;
 mod rank;
@@ -13,9 +14,10 @@ mod score;
 use faer::{Mat, MatRef};
 
 pub use fit::{AffineMap, LinearFit, TAU};
+pub use inputs::{InputColumns, InputDistribution};
 pub use layer::{LayerScore, score_layer};
 pub use rank::{Directions, LowRankMap};
-pub use score::{BlockScore, score_block};
+pub use score::{BlockScore, score_block, score_control};
 
 /// A row-major slice as a matrix.
 fn matrix(values: &[f64], rows: usize, cols: usize) -> MatRef<'_, f64> {

@@ -8,7 +8,7 @@ use super::rank::Directions;
 use super::{median, participation, rank};
 use crate::error::Result;
 use crate::moments::Moments;
-use crate::report::{BlockReport, finite};
+use crate::report::{BlockReport, ControlReport, finite};
 
 /// Share of r2_lin that the effective rank must reach.
 const EFFECTIVE_SHARE: f64 = 0.9;
@@ -28,20 +28,14 @@ pub struct BlockScore {
 
 /// Fits and scores `block` from the moments of its folds; the last fold is held out, and carries the full yyᵀ.
 pub fn score_block(block: usize, folds: &[Moments]) -> Result<BlockScore> {
-    let heldout_fold = folds.len() - 1;
-    let train = Moments::all_but(folds, heldout_fold);
-    let heldout = &folds[heldout_fold];
-    let fit = LinearFit::new(block, &train)?;
-    let rows = Projected::new(&fit, heldout);
-    let zz_coefficients = &rows.zz * &fit.coefficients;
-    let errors = rows.squared_errors(&fit, &zz_coefficients);
-    let totals = Totals::new(heldout);
-    let r2_lin = totals.r2(errors.iter().sum());
+    let (train, heldout) = split(folds);
+    let headline = Headline::new(block, &train, heldout)?;
+    let Headline { fit, rows, errors, totals, .. } = &headline;
 
-    let mut report = BlockReport { block, r2_lin, rank: fit.rank(), ..BlockReport::default() };
-    report.r2_lin_scalar = totals.r2_scalar(errors.iter().sum());
-    report.r2_features = totals.r2_features(&errors);
-    report.r2_feature_median = median(report.r2_features.iter().flatten().copied().collect());
+    let mut report = BlockReport { block, r2_lin: headline.r2_lin, rank: fit.rank(), ..BlockReport::default() };
+    report.r2_lin_scalar = headline.r2_lin_scalar();
+    report.r2_features = totals.r2_features(errors);
+    report.r2_feature_median = headline.r2_feature_median();
     report.rmse = finite((errors.iter().sum::<f64>() / (rows.n * errors.len() as f64)).sqrt());
     report.condition = fit::condition(block, &train, fit.rank())?;
     report.scaled_condition = fit.scaled_condition();
@@ -50,19 +44,74 @@ pub fn score_block(block: usize, folds: &[Moments]) -> Result<BlockScore> {
     report.output_variance_ratio = variance_ratio(train.variance_y());
     report.output_participation =
         heldout.yy.as_ref().and_then(|yy| rank::output_participation(yy, &heldout.mean_y(), rows.n));
+    report.prediction_participation = participation(&prediction_covariance(fit, rows, &headline.predicted));
+    report.effective_rank = headline.effective_rank();
+    report.r2_rank.clone_from(&headline.r2_rank);
 
-    let predicted = fit.coefficients.transpose() * &zz_coefficients;
-    report.prediction_participation = participation(&prediction_covariance(&fit, &rows, &predicted));
-    let directions = Directions::new(block, &fit)?;
-    let rank_errors = rank::squared_errors(&rows, &fit, &directions, &predicted);
-    report.r2_rank = rank_errors.into_iter().map(|error| totals.r2(error)).collect();
-    report.effective_rank = r2_lin.filter(|r2| *r2 > 0.0).and_then(|r2| {
-        let enough = report.r2_rank.iter().position(|r2_rank| r2_rank.is_some_and(|at_k| at_k >= EFFECTIVE_SHARE * r2));
-        enough.map(|index| index + 1)
-    });
+    cross_validate(block, folds, headline.r2_lin, &mut report)?;
+    Ok(BlockScore { report, map: fit.map(&train), directions: headline.directions })
+}
 
-    cross_validate(block, folds, r2_lin, &mut report)?;
-    Ok(BlockScore { report, map: fit.map(&train), directions })
+/// The headline numbers of `score_block` alone, at a fraction of its cost.
+pub fn score_control(block: usize, folds: &[Moments]) -> Result<ControlReport> {
+    let (train, heldout) = split(folds);
+    let headline = Headline::new(block, &train, heldout)?;
+    Ok(ControlReport {
+        r2_lin: headline.r2_lin,
+        r2_lin_scalar: headline.r2_lin_scalar(),
+        r2_feature_median: headline.r2_feature_median(),
+        effective_rank: headline.effective_rank(),
+    })
+}
+
+/// The training rows and the held-out fold, which is the last one.
+fn split(folds: &[Moments]) -> (Moments, &Moments) {
+    let heldout = folds.len() - 1;
+    (Moments::all_but(folds, heldout), &folds[heldout])
+}
+
+/// Fit on the training rows and its errors on the held-out ones.
+struct Headline {
+    fit: LinearFit,
+    rows: Projected,
+    totals: Totals,
+    /// Per feature.
+    errors: Vec<f64>,
+    r2_lin: Option<f64>,
+    /// Σ(ŷ − ȳ)(ŷ − ȳ)ᵀ.
+    predicted: Mat<f64>,
+    directions: Directions,
+    r2_rank: Vec<Option<f64>>,
+}
+
+impl Headline {
+    fn new(block: usize, train: &Moments, heldout: &Moments) -> Result<Self> {
+        let fit = LinearFit::new(block, train)?;
+        let rows = Projected::new(&fit, heldout);
+        let zz_coefficients = &rows.zz * &fit.coefficients;
+        let errors = rows.squared_errors(&fit, &zz_coefficients);
+        let totals = Totals::new(heldout);
+        let r2_lin = totals.r2(errors.iter().sum());
+        let predicted = fit.coefficients.transpose() * &zz_coefficients;
+        let directions = Directions::new(block, &fit)?;
+        let rank_errors = rank::squared_errors(&rows, &fit, &directions, &predicted);
+        let r2_rank = rank_errors.into_iter().map(|error| totals.r2(error)).collect();
+        Ok(Self { fit, rows, totals, errors, r2_lin, predicted, directions, r2_rank })
+    }
+
+    fn r2_lin_scalar(&self) -> Option<f64> {
+        self.totals.r2_scalar(self.errors.iter().sum())
+    }
+
+    fn r2_feature_median(&self) -> Option<f64> {
+        median(self.totals.r2_features(&self.errors).into_iter().flatten().collect())
+    }
+
+    fn effective_rank(&self) -> Option<usize> {
+        let enough = EFFECTIVE_SHARE * self.r2_lin.filter(|r2| *r2 > 0.0)?;
+        let reached = self.r2_rank.iter().position(|at_k| at_k.is_some_and(|r2| r2 >= enough));
+        reached.map(|index| index + 1)
+    }
 }
 
 /// R² with each fold held out in turn, their mean and sample standard deviation.

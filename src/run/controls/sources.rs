@@ -1,0 +1,218 @@
+//! Rows for the controls: inputs from somewhere else, through a model's networks.
+
+use crate::backend::{Backend, Shape};
+use crate::error::Result;
+use crate::forward::Forward;
+use crate::random::Random;
+use crate::run::rows::{Batch, BlockRows, RowSource};
+use crate::solve::{InputColumns, InputDistribution};
+
+/// Inputs of another source through the networks of the same blocks of `forward`'s model.
+pub(super) struct Through<'a, B: Backend, S> {
+    pub(super) backend: &'a B,
+    pub(super) source: &'a S,
+    pub(super) forward: &'a Forward<'a, B>,
+    /// What is done to the inputs before, per block of the source; nothing where this is empty.
+    pub(super) matches: Vec<Match<B::Tensor>>,
+}
+
+impl<B: Backend, S: RowSource<B>> RowSource<B> for Through<'_, B, S> {
+    fn blocks(&self) -> &[usize] {
+        self.source.blocks()
+    }
+
+    async fn show(&self, batch: &Batch, take: &mut dyn FnMut(BlockRows<B::Tensor>) -> Result<()>) -> Result<()> {
+        let mut matches = self.matches.iter();
+        let mut through = |BlockRows { block, x, .. }: BlockRows<B::Tensor>| {
+            let x = match matches.next() {
+                Some(Match { centre, scale }) => self.backend.standardise(&x, centre, scale)?,
+                None => x,
+            };
+            let y = self.forward.network(block, &x)?;
+            take(BlockRows { block, x, y })
+        };
+        self.source.show(batch, &mut through).await
+    }
+}
+
+/// (x − centre) ⊙ scale, which gives every column another mean and variance.
+pub(super) struct Match<T> {
+    centre: T,
+    scale: T,
+}
+
+impl<T> Match<T> {
+    /// Takes columns distributed as `from` to the means and variances of `to`.
+    pub(super) fn upload<B: Backend<Tensor = T>>(backend: &B, from: &InputColumns, to: &InputColumns) -> Result<Self> {
+        let (centre, scale): (Vec<f32>, Vec<f32>) = (0..to.mean.len()).map(|j| match_column(from, to, j)).unzip();
+        let shape = Shape::new(1, centre.len());
+        Ok(Self {
+            centre: backend.upload("match centre", shape, &centre)?,
+            scale: backend.upload("match scale", shape, &scale)?,
+        })
+    }
+}
+
+/// Centre and scale of column j: (x − μ_from)·s + μ_to = (x − (μ_from − μ_to/s))·s.
+///
+/// One step, so that equal distributions leave every bit as it is. A column that is constant in `from` only moves; one
+/// that is constant in `to` becomes constant to f32 precision.
+fn match_column(from: &InputColumns, to: &InputColumns, j: usize) -> (f32, f32) {
+    let scale = match (from.deviation[j] > 0.0, to.deviation[j] > 0.0) {
+        (false, _) => 1.0,
+        (true, true) => to.deviation[j] / from.deviation[j],
+        (true, false) => to.resolution[j] / from.deviation[j],
+    };
+    let centre = if scale > 0.0 { from.mean[j] - to.mean[j] / scale } else { from.mean[j] };
+    (centre as f32, scale as f32)
+}
+
+/// Inputs from N(x̄, Cov(x)), drawn anew wherever the captured rows had one; for [`Through`], so that y is x itself.
+///
+/// All blocks share the numbers behind their draws: each is looked at for itself, and one draw is cheaper than many.
+pub(super) struct GaussianInputs<'a, B: Backend> {
+    backend: &'a B,
+    blocks: Vec<usize>,
+    laws: Vec<Law<B::Tensor>>,
+    width: usize,
+    seq_len: usize,
+    seed: u64,
+}
+
+/// x = F·z + x̄.
+struct Law<T> {
+    /// F, filled up with columns of zeros to `(width, width)`.
+    factor: T,
+    /// `(1, width)`.
+    mean: T,
+}
+
+/// Sets this use of the seed apart from others.
+const PURPOSE: u64 = u64::from_be_bytes(*b"gaussian");
+
+impl<'a, B: Backend> GaussianInputs<'a, B> {
+    /// Draws for every block from the distribution beside it, all of one width.
+    pub(super) fn new<'d>(
+        backend: &'a B,
+        laws: impl Iterator<Item = (usize, &'d InputDistribution)>,
+        (seq_len, seed): (usize, u64),
+    ) -> Result<Self> {
+        let mut inputs = Self { backend, blocks: Vec::new(), laws: Vec::new(), width: 0, seq_len, seed };
+        for (block, law) in laws {
+            inputs.width = law.columns.mean.len();
+            inputs.blocks.push(block);
+            inputs.laws.push(Law::upload(backend, law)?);
+        }
+        Ok(inputs)
+    }
+
+    /// z of a batch, the same for every division of the windows into batches.
+    fn normals(&self, batch: &Batch) -> Vec<f32> {
+        let of_window = |window: usize| {
+            let mut random = Random::stream(self.seed, &[PURPOSE, window as u64]);
+            (0..self.seq_len * self.width).map(move |_| random.normal() as f32)
+        };
+        batch.windows.clone().flat_map(of_window).collect()
+    }
+}
+
+impl<T> Law<T> {
+    fn upload<B: Backend<Tensor = T>>(backend: &B, law: &InputDistribution) -> Result<Self> {
+        let d = law.columns.mean.len();
+        let mut factor = vec![0.0; d * d];
+        for (padded, row) in factor.chunks_exact_mut(d).zip(law.factor.chunks_exact(law.rank.max(1))) {
+            padded.iter_mut().zip(row).for_each(|(padded, &value)| *padded = value as f32);
+        }
+        let mean: Vec<f32> = law.columns.mean.iter().map(|&mean| mean as f32).collect();
+        Ok(Self {
+            factor: backend.upload("gaussian factor", Shape::new(d, d), &factor)?,
+            mean: backend.upload("gaussian mean", Shape::new(1, d), &mean)?,
+        })
+    }
+}
+
+impl<B: Backend> RowSource<B> for GaussianInputs<'_, B> {
+    fn blocks(&self) -> &[usize] {
+        &self.blocks
+    }
+
+    async fn show(&self, batch: &Batch, take: &mut dyn FnMut(BlockRows<B::Tensor>) -> Result<()>) -> Result<()> {
+        let shape = Shape::new(batch.windows.len() * self.seq_len, self.width);
+        let z = self.backend.upload("gaussian numbers", shape, &self.normals(batch))?;
+        for (&block, law) in self.blocks.iter().zip(&self.laws) {
+            let x = self.backend.linear(&z, &law.factor, Some(&law.mean))?;
+            take(BlockRows { block, y: x.clone(), x })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pollster::block_on;
+
+    use super::*;
+    use crate::cpu::CpuBackend;
+
+    #[test]
+    fn gaussian_rows_have_the_mean_and_covariance_asked_for() {
+        // Cov = F·Fᵀ = [[4, 2, 0], [2, 10, 0], [0, 0, 0]].
+        let columns = InputColumns {
+            mean: vec![5.0, -1.0, 3.0],
+            deviation: vec![2.0, 10f64.sqrt(), 0.0],
+            resolution: vec![0.0; 3],
+        };
+        let law = InputDistribution { columns, factor: vec![2.0, 0.0, 1.0, 3.0, 0.0, 0.0], rank: 2 };
+        let rows = |seed: u64, windows: std::ops::Range<usize>| {
+            let backend = CpuBackend::new();
+            let inputs = GaussianInputs::new(&backend, [(7, &law)].into_iter(), (50, seed)).expect("laws");
+            let mut shown = None;
+            let mut take = |rows: BlockRows<_>| {
+                assert_eq!(rows.block, 7);
+                shown = Some(rows.x);
+                Ok(())
+            };
+            block_on(inputs.show(&Batch { fold: 0, windows }, &mut take)).expect("rows");
+            block_on(backend.read(&shown.expect("one block"))).expect("values")
+        };
+        let found = rows(0, 0..400);
+        assert_eq!(found.len(), 20_000 * 3);
+        let n = 20_000.0;
+        let mean = |j: usize| found.chunks_exact(3).map(|row| f64::from(row[j])).sum::<f64>() / n;
+        for (i, j, expected) in [(0, 0, 4.0), (0, 1, 2.0), (1, 1, 10.0), (0, 2, 0.0), (2, 2, 0.0)] {
+            let means = [mean(i), mean(j)];
+            let centred = |row: &[f32]| (f64::from(row[i]) - means[0]) * (f64::from(row[j]) - means[1]);
+            let covariance = found.chunks_exact(3).map(centred).sum::<f64>() / n;
+            // Five standard errors of a sample covariance at most: √((σᵢ²σⱼ² + σᵢⱼ²)/n).
+            assert!((covariance - expected).abs() <= 5.0 * (200.0f64 / n).sqrt(), "({i}, {j}): {covariance}");
+        }
+        for (j, expected) in [5.0, -1.0, 3.0].into_iter().enumerate() {
+            assert!((mean(j) - expected).abs() <= 5.0 * (10.0f64 / n).sqrt(), "{j}: {}", mean(j));
+        }
+        assert_eq!(found[..50 * 3 * 10], rows(0, 0..10), "windows are drawn one by one");
+        assert_eq!(found[50 * 3 * 10..50 * 3 * 12], rows(0, 10..12), "wherever a batch begins");
+        assert_ne!(rows(1, 0..10), rows(0, 0..10));
+    }
+
+    #[test]
+    fn matching_gives_the_other_mean_and_deviation_and_leaves_equals_alone() {
+        let columns = |mean: [f64; 4], deviation: [f64; 4], resolution: [f64; 4]| InputColumns {
+            mean: mean.into(),
+            deviation: deviation.into(),
+            resolution: resolution.into(),
+        };
+        let from = columns([10.0, 0.0, 2.0, 1.0], [2.0, 1.0, 0.0, 1.0], [1e-5; 4]);
+        let to = columns([-3.0, 5.0, 7.0, 0.0], [0.5, 0.0, 3.0, 0.0], [1e-6, 1e-6, 1e-6, 0.0]);
+        let matched = |x: f64, j: usize| {
+            let (centre, scale) = match_column(&from, &to, j);
+            (x - f64::from(centre)) * f64::from(scale)
+        };
+        assert!((matched(10.0, 0) + 3.0).abs() < 1e-5 && (matched(12.0, 0) + 2.5).abs() < 1e-5);
+        assert!((matched(3.0, 1) - 5.0).abs() < 1e-5, "constant there");
+        assert_eq!(matched(2.0, 2), 7.0, "constant here: it moves");
+        assert_eq!(matched(9.0, 3), 0.0, "silent there");
+        for j in 0..4 {
+            assert_eq!(match_column(&from, &from, j), (0.0, 1.0));
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The distribution of a block's inputs as far as first and second moments tell: what the controls of MEASURES.md
+//! section 6 draw from, and match others to.
+
+use super::fit::{CONSTANT, inverse_deviations};
+use super::{LinearFit, row_major};
+use crate::error::Result;
+use crate::moments::Moments;
+
+/// Mean and deviation of every column of some training inputs, d columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InputColumns {
+    /// x̄, d.
+    pub mean: Vec<f64>,
+    /// σ, d; 0 for a column that is constant to f32 precision.
+    pub deviation: Vec<f64>,
+    /// What f32 can tell apart in each column, d: 2⁻²²·max|x_j|.
+    pub resolution: Vec<f64>,
+}
+
+impl InputColumns {
+    /// Of the training rows of a block's folds; the last fold is held out.
+    pub fn new(folds: &[Moments]) -> Self {
+        Self::of(&Moments::all_but(folds, folds.len() - 1))
+    }
+
+    fn of(train: &Moments) -> Self {
+        let deviation = |inverse: f64| if inverse > 0.0 { inverse.recip() } else { 0.0 };
+        Self {
+            mean: train.mean_x().iter().zip(&train.shift_x).map(|(mean, shift)| mean + shift).collect(),
+            deviation: inverse_deviations(train).into_iter().map(deviation).collect(),
+            resolution: train.max_abs_x.iter().map(|max| CONSTANT * max).collect(),
+        }
+    }
+}
+
+/// Mean and covariance of some training inputs, d columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InputDistribution {
+    /// Mean and deviation of every column.
+    pub columns: InputColumns,
+    /// F with F·Fᵀ = Cov(x) up to the cut of section 2, row-major d × rank.
+    pub factor: Vec<f64>,
+    /// Columns of the factor.
+    pub rank: usize,
+}
+
+impl InputDistribution {
+    /// Of the training rows of a block's folds; the last fold is held out. `block` names it in errors.
+    pub fn new(block: usize, folds: &[Moments]) -> Result<Self> {
+        let train = Moments::all_but(folds, folds.len() - 1);
+        let fit = LinearFit::new(block, &train)?;
+        let columns = InputColumns::of(&train);
+        // Cov(x) = D⁻¹·Q·Λ·Qᵀ·D⁻¹, and the fit's basis is D·Q.
+        let mut factor = fit.basis.clone();
+        for (k, lambda) in fit.eigenvalues.iter().enumerate() {
+            let to_root = |(j, deviation): (usize, &f64)| factor[(j, k)] *= deviation * deviation * lambda.sqrt();
+            columns.deviation.iter().enumerate().for_each(to_root);
+        }
+        Ok(Self { columns, factor: row_major(&factor), rank: fit.rank() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::moments::Scale;
+    use crate::random::Random;
+
+    #[test]
+    fn the_factor_squares_to_the_covariance() {
+        let (d, n, mut random) = (6, 400, Random::new(5));
+        // The last column is constant, the one before it the sum of two others: rank 4.
+        let rows: Vec<f32> = (0..n)
+            .flat_map(|_| {
+                let z: Vec<f64> = (0..4).map(|_| random.normal()).collect();
+                [z[0], 3.0 * z[1] + 100.0, z[2] - z[0], 0.01 * z[3], z[0] + z[2], 7.0].map(|x| x as f32)
+            })
+            .collect();
+        let scale = Scale::from_rows(&rows, d);
+        let mut folds = [Moments::empty(&scale, &scale, false), Moments::empty(&scale, &scale, true)];
+        rows.chunks_exact(d).enumerate().for_each(|(i, row)| folds[usize::from(i >= 300)].add_row(row, row));
+        let found = InputDistribution::new(0, &folds).expect("a solution");
+        assert_eq!((found.rank, found.factor.len()), (4, 4 * d));
+        let train: Vec<Vec<f64>> =
+            rows.chunks_exact(d).take(300).map(|row| row.iter().map(|&x| f64::from(x)).collect()).collect();
+        let mean = |j: usize| train.iter().map(|row| row[j]).sum::<f64>() / 300.0;
+        for i in 0..d {
+            assert!((found.columns.mean[i] - mean(i)).abs() <= 1e-12 * mean(i).abs().max(1.0));
+            for j in 0..d {
+                let covariance = train.iter().map(|row| (row[i] - mean(i)) * (row[j] - mean(j))).sum::<f64>() / 300.0;
+                let product: f64 = (0..4).map(|k| found.factor[i * 4 + k] * found.factor[j * 4 + k]).sum();
+                let scale = (found.columns.deviation[i] * found.columns.deviation[j]).max(1e-3);
+                // What the cut leaves out is the rounding of the dependent column to f32.
+                assert!((covariance - product).abs() <= 1e-6 * scale, "({i}, {j}): {product} for {covariance}");
+            }
+        }
+        assert_eq!(found.columns.deviation[5], 0.0);
+        assert!((found.columns.resolution[5] - 7.0 / f64::from(1 << 22)).abs() < 1e-12);
+    }
+}
