@@ -267,6 +267,28 @@ pub enum Error {
         /// What is wrong.
         why: String,
     },
+    /// A block whose map the model's layout cannot hold.
+    #[error("export: {what} cannot hold an affine map ({why}); {hint}")]
+    NotLinearisable {
+        /// Model, block or configuration value at fault.
+        what: String,
+        /// What stands in the way.
+        why: String,
+        /// What to do.
+        hint: String,
+    },
+    /// A model, text or file of maps that is another one than the report speaks of.
+    #[error(
+        "{what}: not what the report was measured on (SHA-256 {found} where the report has {reported}); give the {what} of the report, or measure this one"
+    )]
+    NotTheReported {
+        /// `model`, `text`, `maps` …
+        what: String,
+        /// Hash of what was given.
+        found: String,
+        /// Hash in the report.
+        reported: String,
+    },
     /// The job was cancelled by its user.
     #[error("cancelled: stopped on request; the blocks finished so far are kept")]
     Cancelled,

@@ -45,7 +45,7 @@ pub struct CurveEvent {
     pub point: CurvePoint,
 }
 
-/// W* and b* of a block in raw units: ŷ = Wᵀ·x + b.
+/// W* and b* of a block in raw units: ŷ = Wᵀ·x + b, which is ȳ + (W ⊙ σ)ᵀ·((x − x̄)/σ).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MapDump {
     /// Block index.
@@ -54,6 +54,12 @@ pub struct MapDump {
     pub weight: Vec<f64>,
     /// d_out.
     pub bias: Vec<f64>,
+    /// x̄, d_in.
+    pub mean_x: Vec<f64>,
+    /// σ, d_in; 1 for a column that is constant to f32 precision.
+    pub deviation_x: Vec<f64>,
+    /// ȳ, d_out.
+    pub mean_y: Vec<f64>,
 }
 
 /// What is only known at the end.

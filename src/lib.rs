@@ -20,6 +20,8 @@ pub mod cpu;
 #[cfg(feature = "engine")]
 pub mod digest;
 #[cfg(feature = "engine")]
+pub mod export;
+#[cfg(feature = "engine")]
 pub mod forward;
 #[cfg(feature = "engine")]
 pub mod gpu;

@@ -39,19 +39,7 @@ pub(super) enum Command {
     /// List the bundled models.
     Models,
     /// Write the model with some blocks replaced by their affine maps.
-    Export {
-        /// A model.
-        model: String,
-        /// Its report.
-        #[arg(long)]
-        report: PathBuf,
-        /// Blocks to replace, such as 1,2.
-        #[arg(long)]
-        blocks: Blocks,
-        /// Folder to write.
-        #[arg(long)]
-        out: PathBuf,
-    },
+    Export(ExportArgs),
 }
 
 /// `measure MODEL`.
@@ -84,6 +72,30 @@ pub(super) struct MeasureArgs {
     pub(super) feed: Option<String>,
     #[command(flatten)]
     pub(super) common: CommonArgs,
+}
+
+/// `export MODEL`.
+#[derive(Debug, ClapArgs)]
+pub(super) struct ExportArgs {
+    /// A folder in Hugging Face layout, or the name of a bundled model.
+    pub(super) model: String,
+    /// Its report.
+    #[arg(long, value_name = "REPORT.json")]
+    pub(super) report: PathBuf,
+    /// Blocks to replace, such as 1,2.
+    #[arg(long)]
+    pub(super) blocks: Blocks,
+    /// Folder to write: a new or an empty one.
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) out: PathBuf,
+    /// The maps that measure --dump-maps wrote; without them the blocks are measured again, on the report's text.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "tokens", "corpus"])]
+    pub(super) maps: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) text: TextArgs,
+    /// Where to measure: auto, gpu or cpu.
+    #[arg(long, default_value = "auto")]
+    pub(super) backend: BackendChoice,
 }
 
 /// Where the text comes from.

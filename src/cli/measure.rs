@@ -8,14 +8,14 @@ use straightedge::error::{Error, Result};
 use straightedge::run::{self, Events, Inputs, Text};
 use straightedge::weights::{Files, FolderFiles};
 
-use super::args::{CommonArgs, FitArgs, MeasureArgs};
+use super::args::{CommonArgs, FitArgs, MeasureArgs, TextArgs};
 use super::drive::{Driven, drive};
 use super::{Status, bundled, complain, inputs, maps, output, table};
 
 /// `measure MODEL`.
 pub(super) fn measure(args: &MeasureArgs) -> Result<Status> {
     let (model, files) = model_files(&args.model)?;
-    let (corpus, text) = text(args)?;
+    let (corpus, text) = text(&args.text, &args.model)?;
     let job = args.job(model, corpus)?;
     job.check()?;
     let eval = eval_text(args)?;
@@ -34,7 +34,8 @@ pub(super) fn fit(args: &FitArgs) -> Result<Status> {
     finish(&args.common, || run::fit(job, files, file))
 }
 
-fn model_files(model: &str) -> Result<(String, Rc<dyn Files>)> {
+/// The model that an argument names: a folder, or a bundled one.
+pub(super) fn model_files(model: &str) -> Result<(String, Rc<dyn Files>)> {
     let folder = PathBuf::from(model);
     if folder.is_dir() {
         return Ok((inputs::name(&folder), Rc::new(FolderFiles::new(folder))));
@@ -58,17 +59,17 @@ fn eval_text(args: &MeasureArgs) -> Result<Option<Text>> {
 }
 
 /// The text asked for; a bundled model's own where none is.
-fn text(args: &MeasureArgs) -> Result<(String, Text)> {
-    if let Some(path) = &args.text.text {
+pub(super) fn text(args: &TextArgs, model: &str) -> Result<(String, Text)> {
+    if let Some(path) = &args.text {
         return Ok((inputs::name(path), Text::Plain(inputs::bytes(path)?)));
     }
-    if let Some(path) = &args.text.tokens {
+    if let Some(path) = &args.tokens {
         let name = inputs::name(path);
         let ids = parse_token_ids(&name, &inputs::bytes(path)?)?;
         return Ok((name, Text::Tokens(ids)));
     }
-    let name = args.text.corpus.as_deref().unwrap_or(&args.model);
-    match (bundled::find(name), &args.text.corpus) {
+    let name = args.corpus.as_deref().unwrap_or(model);
+    match (bundled::find(name), &args.corpus) {
         (Some(bundled), _) => Ok((format!("{name} text"), Text::Plain(bundled.text().to_vec()))),
         (None, Some(name)) => Err(Error::InvalidSetting {
             field: "--corpus".into(),
@@ -96,8 +97,8 @@ fn finish(args: &CommonArgs, start: impl FnOnce() -> Events) -> Result<Status> {
             None => {}
         }
     }
-    if let Some(path) = args.dump_maps.as_ref().filter(|_| !dumped.is_empty()) {
-        output::write(path, &maps::safetensors(&dumped)?)?;
+    if let (Some(path), Some(report), false) = (&args.dump_maps, &report, dumped.is_empty()) {
+        output::write(path, &maps::safetensors(&dumped, report)?)?;
     }
     Ok(match failure {
         None => Status::Done,

@@ -4,6 +4,7 @@ mod args;
 mod bundled;
 mod compare;
 mod drive;
+mod export;
 mod grid;
 mod inputs;
 mod maps;
@@ -54,7 +55,7 @@ fn run(command: Command) -> Result<Status> {
             output::print(&bundled::list())?;
             Ok(Status::Done)
         }
-        Command::Export { .. } => Err(Error::NotAvailable { measure: "export".into() }),
+        Command::Export(args) => export::export(&args),
     }
 }
 

@@ -11,12 +11,14 @@ mod layout;
 mod llama;
 mod load;
 mod neox;
+mod places;
 mod redraw;
 mod rope;
 mod vars;
 
 pub use config::{Architecture, AttentionBias, ModelConfig, Residual, Rope};
 pub use load::load;
+pub use places::{FfnPlace, Places};
 
 /// The weights of a model on a backend with tensors `T`.
 #[derive(Clone, Debug)]

@@ -1,7 +1,6 @@
 //! What is known before the first row: the text as windows, and the model and corpus for the report.
 
 use crate::corpus::{TokenWindows, Tokenizer, check_ids};
-use crate::digest::sha256;
 use crate::error::Result;
 use crate::job::{Job, Protocol};
 use crate::model::{Architecture, ModelConfig};
@@ -20,17 +19,17 @@ pub(super) async fn read_text(
     text: &Text,
     meter: &Meter,
 ) -> Result<(CorpusInfo, TokenWindows)> {
-    let (ids, hash) = match text {
-        Text::Tokens(ids) => (ids.clone(), sha256(&ids.iter().flat_map(|id| id.to_le_bytes()).collect::<Vec<u8>>())),
+    let ids = match text {
+        Text::Tokens(ids) => ids.clone(),
         Text::Plain(bytes) => {
             let json = read_whole(files, "tokenizer.json", "put the model's tokenizer.json beside config.json").await?;
             let tokenizer = Tokenizer::from_json(&json)?;
-            (tokenizer.encode(name, bytes).await?, sha256(bytes))
+            tokenizer.encode(name, bytes).await?
         }
     };
     check_ids(name, &ids, config.vocab_size)?;
     meter.tell(ids.len() as u64, ids.len() as u64);
-    let corpus = CorpusInfo { id: name.into(), sha256: Some(hash), tokens: ids.len() };
+    let corpus = CorpusInfo { id: name.into(), sha256: Some(text.sha256()), tokens: ids.len() };
     let windows = TokenWindows::new(name, ids, protocol)?;
     Ok((corpus, windows))
 }

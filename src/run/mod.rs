@@ -17,6 +17,7 @@ use web_time::Instant;
 
 use crate::backend::Backend;
 use crate::corpus::{Folds, TokenWindows};
+use crate::digest::sha256;
 use crate::error::{Error, Result};
 use crate::event::{Event, MapDump, Outcome, Stage};
 use crate::forward::Forward;
@@ -41,6 +42,16 @@ pub enum Text {
     Plain(Vec<u8>),
     /// Token ids.
     Tokens(Vec<u32>),
+}
+
+impl Text {
+    /// SHA-256 as in a report: of the text's bytes, or of its ids as little-endian 32-bit numbers.
+    pub fn sha256(&self) -> String {
+        match self {
+            Self::Plain(bytes) => sha256(bytes),
+            Self::Tokens(ids) => sha256(&ids.iter().flat_map(|id| id.to_le_bytes()).collect::<Vec<u8>>()),
+        }
+    }
 }
 
 /// What a job works on.
@@ -255,6 +266,12 @@ struct Solved {
     inputs: Option<InputDistribution>,
 }
 
+/// A map with its block, as plain data.
+fn dump(block: usize, map: &AffineMap) -> MapDump {
+    let AffineMap { weight, mean_x, deviation_x, mean_y, rank: _ } = map.clone();
+    MapDump { block, weight, bias: map.bias(), mean_x, deviation_x, mean_y }
+}
+
 impl<B: Backend> Pass<'_, B> {
     /// The fit of every block, cosines included.
     async fn fit(&self, source: &impl RowSource<B>, seconds: &mut Seconds) -> Result<Vec<Solved>> {
@@ -302,7 +319,7 @@ impl<B: Backend> Pass<'_, B> {
         self.warn(&report, folds[0].d_in());
         self.out.send(Event::Block(Box::new(report.clone())));
         if self.job.dump_maps {
-            self.out.send(Event::Map(Box::new(MapDump { block, weight: map.weight.clone(), bias: map.bias() })));
+            self.out.send(Event::Map(Box::new(dump(block, &map))));
         }
         let directions = self.asks(Measure::RankSwap).then_some(directions);
         Ok(Solved { report, map, directions, inputs })

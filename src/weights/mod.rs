@@ -7,9 +7,11 @@ mod header;
 mod rows;
 pub mod source;
 mod tensors;
+mod write;
 
 pub use rows::RowsFile;
 #[cfg(not(target_arch = "wasm32"))]
 pub use source::FolderFiles;
 pub use source::{Files, MemoryFiles, read_whole};
 pub use tensors::{OnBytes, Weights};
+pub use write::{NewTensor, write_model};

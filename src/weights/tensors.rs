@@ -117,6 +117,26 @@ impl Weights {
         self.tensors.get(name).map_or(0, Stored::len)
     }
 
+    /// Names of all tensors, ascending.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tensors.keys().map(String::as_str)
+    }
+
+    /// Hands the bytes of a tensor to `take` as they are stored, piece by piece.
+    pub async fn copy(&self, name: &str, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let stored = self.stored(name)?;
+        for start in stored.bytes.clone().step_by(PIECE) {
+            take(&self.files.read(&stored.file, start..stored.bytes.end.min(start + PIECE as u64)).await?)?;
+            pause().await;
+        }
+        Ok(())
+    }
+
+    /// Format of a tensor in its file.
+    pub(super) fn format(&self, name: &str) -> Option<Dtype> {
+        self.tensors.get(name).map(|stored| stored.dtype)
+    }
+
     /// Bytes of all tensors as they are stored.
     pub fn total_bytes(&self) -> u64 {
         self.tensors.values().map(Stored::len).sum()

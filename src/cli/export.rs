@@ -1,0 +1,223 @@
+//! `export`: the model with some blocks linear, as a folder in Hugging Face layout.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use pollster::block_on;
+use straightedge::error::{Error, Result};
+use straightedge::event::MapDump;
+use straightedge::export::{self, Exported};
+use straightedge::job::{Job, Measure, Protocol};
+use straightedge::model::ModelConfig;
+use straightedge::report::{AppInfo, Report};
+use straightedge::run::{self, Inputs};
+use straightedge::weights::{Files, NewTensor, Weights, read_whole, write_model};
+
+use super::args::ExportArgs;
+use super::drive::{Driven, drive};
+use super::maps::Maps;
+use super::{Status, complain, inputs, measure, output};
+
+/// What travels with a model unchanged, where it is there.
+const COMPANIONS: [&str; 17] = [
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.json",
+    "vocab.txt",
+    "merges.txt",
+    "tokenizer.model",
+    "spiece.model",
+    "chat_template.jinja",
+    "chat_template.json",
+    "LICENSE",
+    "LICENSE.txt",
+    "LICENSE.md",
+    "NOTICE",
+    "USE_POLICY.md",
+];
+
+/// `export MODEL`.
+pub(super) fn export(args: &ExportArgs) -> Result<Status> {
+    let report = inputs::report(&args.report)?;
+    let (name, files) = measure::model_files(&args.model)?;
+    let json = block_on(read_whole(&*files, "config.json", "give a folder in Hugging Face layout"))?;
+    let json = String::from_utf8(json)
+        .map_err(|error| Error::MalformedJson { file: "config.json".into(), why: error.to_string() })?;
+    let config = ModelConfig::from_json(&json)?;
+    let blocks = args.blocks.within(config.num_hidden_layers)?;
+    export::check(&config)?;
+    check_vacant(&args.out)?;
+    let weights = block_on(Weights::open(files.clone()))?;
+    same("model", &block_on(weights.sha256(&|_, _| ()))?, report.model.sha256.as_deref())?;
+    let maps = match &args.maps {
+        Some(path) => kept_maps(path, &report, &blocks)?,
+        None => match measured_maps(args, name, files.clone(), &report)? {
+            Ok(maps) => maps,
+            Err(failure) => {
+                complain(&failure);
+                return Ok(if failure == Error::Cancelled { Status::Interrupted } else { Status::BadInput });
+            }
+        },
+    };
+    let exported = export::export(&json, &config, &weights, &maps)?;
+    let folder = Folder::create(&args.out)?;
+    folder.write("config.json", exported.config.as_ref().unwrap_or(&json).as_bytes())?;
+    folder.write("straightedge.json", provenance(&report, &blocks).as_bytes())?;
+    for name in COMPANIONS {
+        if let Some(size) = block_on(files.size(name))? {
+            folder.write(name, &block_on(files.read(name, 0..size))?)?;
+        }
+    }
+    folder.write_weights(&weights, &exported.tensors)?;
+    folder.finish()?;
+    output::print(&summary(args, &report, &blocks, &exported))?;
+    Ok(Status::Done)
+}
+
+/// The maps of a file, where they are those of the report.
+fn kept_maps(path: &Path, report: &Report, blocks: &[usize]) -> Result<Vec<MapDump>> {
+    let maps = Maps::read(path)?;
+    same("model of the maps", &maps.model, report.model.sha256.as_deref())?;
+    same("text of the maps", &maps.corpus, report.corpus.sha256.as_deref())?;
+    blocks.iter().map(|&block| maps.block(block)).collect()
+}
+
+/// The maps measured again, with the report's protocol on the report's text; inside what ended the measurement early.
+fn measured_maps(
+    args: &ExportArgs,
+    model: String,
+    files: Rc<dyn Files>,
+    report: &Report,
+) -> Result<Result<Vec<MapDump>>> {
+    let (corpus, text) = measure::text(&args.text, &args.model)?;
+    same("text", &text.sha256(), report.corpus.sha256.as_deref())?;
+    let found = &report.protocol;
+    let protocol = Protocol {
+        rows: found.rows,
+        seq_len: found.seq_len,
+        folds: found.folds,
+        skip_positions: found.skip_positions,
+        gram: found.gram,
+        seed: found.seed,
+    };
+    let job = Job {
+        protocol,
+        measures: [Measure::Fit].into(),
+        blocks: Some(args.blocks.clone()),
+        backend: args.backend,
+        dump_maps: true,
+        ..Job::new(model, corpus)
+    };
+    let Driven { maps, failure, .. } = drive(run::measure_inputs(job, Inputs { files, text, eval: None, feed: None }));
+    Ok(failure.map_or(Ok(maps), Err))
+}
+
+fn same(what: &str, found: &str, reported: Option<&str>) -> Result<()> {
+    let reported = reported.unwrap_or("none");
+    if found == reported {
+        return Ok(());
+    }
+    Err(Error::NotTheReported { what: what.into(), found: found.into(), reported: reported.into() })
+}
+
+/// Where the folder comes from, for those who find it.
+fn provenance(report: &Report, blocks: &[usize]) -> String {
+    let text = serde_json::json!({
+        "app": AppInfo::this(), "linear_blocks": blocks, "model": report.model, "corpus": report.corpus,
+        "protocol": report.protocol,
+    });
+    format!("{text:#}\n")
+}
+
+fn summary(args: &ExportArgs, report: &Report, blocks: &[usize], exported: &Exported) -> String {
+    let list = blocks.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+    let mut text = format!("{}: {} with linear blocks {list}\n", args.out.display(), report.model.id);
+    let delta =
+        |block: &usize| report.blocks.iter().find(|found| found.block == *block)?.delta_ppl.get("linear")?.as_ref();
+    if let ([block], Some(ppl)) = (blocks, report.ppl)
+        && let Some(delta) = delta(block)
+    {
+        text += &format!("perplexity by the report: {:.6}, untouched {ppl:.6}\n", ppl + delta);
+    }
+    if exported.config.is_some() {
+        text += "written as a Llama model with mlp_bias, whose other blocks have biases of zero\n";
+    }
+    if report.model.dtype.as_deref().is_some_and(|dtype| dtype != "F32") {
+        text += "the new tensors are F32; load the model with dtype float32 to keep all of their digits\n";
+    }
+    text
+}
+
+/// Whether the folder can be written: absent within a folder that exists, or empty.
+fn check_vacant(out: &Path) -> Result<()> {
+    let refuse = |why: &str| Err(Error::UnwritableFile { file: out.display().to_string(), why: why.into() });
+    match fs::read_dir(out).map(|entries| entries.count()) {
+        Ok(0) => Ok(()),
+        Ok(_) => refuse("the folder is not empty"),
+        Err(_) if out.exists() => refuse("it is not a folder that can be read"),
+        Err(_) => match parent(out).is_dir() && out.file_name().is_some() {
+            true => Ok(()),
+            false => refuse("the folder above it does not exist"),
+        },
+    }
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// A folder under a temporary name until it is complete; gone where it is not.
+struct Folder {
+    out: PathBuf,
+    part: PathBuf,
+    finished: bool,
+}
+
+impl Folder {
+    fn create(out: &Path) -> Result<Self> {
+        let mut name = out.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{}.part", std::process::id()));
+        let part = parent(out).join(name);
+        fs::create_dir(&part).map_err(|error| unwritable(&part, &error))?;
+        Ok(Self { out: out.into(), part, finished: false })
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let path = self.part.join(name);
+        fs::write(&path, bytes).map_err(|error| unwritable(&path, &error))
+    }
+
+    fn write_weights(&self, weights: &Weights, new: &BTreeMap<String, NewTensor>) -> Result<()> {
+        let path = self.part.join("model.safetensors");
+        let failed = |error: std::io::Error| unwritable(&path, &error);
+        let mut file = BufWriter::new(File::create(&path).map_err(failed)?);
+        block_on(write_model(weights, new, &mut |bytes| file.write_all(bytes).map_err(failed)))?;
+        file.flush().map_err(failed)
+    }
+
+    /// Puts the folder in its place.
+    fn finish(mut self) -> Result<()> {
+        let _ = fs::remove_dir(&self.out);
+        fs::rename(&self.part, &self.out).map_err(|error| unwritable(&self.out, &error))?;
+        self.finished = true;
+        Ok(())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if !self.finished {
+            let _ = fs::remove_dir_all(&self.part);
+        }
+    }
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Error {
+    Error::UnwritableFile { file: path.display().to_string(), why: error.to_string() }
+}

@@ -1,0 +1,369 @@
+//! Exported folders: what is replaced computes the affine map, nothing else changes, and it loads elsewhere.
+
+mod common;
+mod made;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use futures::executor::block_on;
+use half::bf16;
+use made::Made;
+use safetensors::SafeTensors;
+use serde_json::{Value, json};
+use straightedge::corpus::Tokenizer;
+use straightedge::report::Report;
+
+/// A fixture, a block of it, and the folders of one test.
+struct Case {
+    model: PathBuf,
+    text: PathBuf,
+    folder: PathBuf,
+}
+
+impl Case {
+    /// `name` below the fixtures, which must be there.
+    fn new(test: &str, model: impl Into<PathBuf>) -> Self {
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("export-{test}"));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("a temporary folder");
+        Self { model: model.into(), text: made::fixtures().join("texts/wiki.txt"), folder }
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Measures `model` with swaps where it is a decoder.
+    fn measure(&self, model: &Path, block: &str, backend: &str) -> Report {
+        let mut args = vec!["measure", path(model), "--text", path(&self.text), "--blocks", block];
+        args.extend(["--backend", backend, "--measures", "swap", "--out", "-"]);
+        let output = run(&args);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Report::from_json("report", &String::from_utf8_lossy(&output.stdout)).expect("a report")
+    }
+
+    /// Measures the model, keeps its report and exports `block`.
+    fn export(&self, block: &str, out: &str) -> Report {
+        let report = self.measure(&self.model, block, "cpu");
+        fs::write(self.at("report.json"), report.to_json()).expect("a report");
+        let output = self.run_export(block, out, &["--text", path(&self.text)]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        report
+    }
+
+    fn run_export(&self, block: &str, out: &str, more: &[&str]) -> Output {
+        let (report, out) = (self.at("report.json"), self.at(out));
+        let args = ["export", path(&self.model), "--report", path(&report), "--blocks", block, "--out", path(&out)];
+        run(&[&args[..], &["--backend", "cpu"][usize::from(more.contains(&"--maps")) * 2..], more].concat())
+    }
+
+    /// Status 2, one sentence with every word, and nothing left behind.
+    fn refuses(&self, block: &str, more: &[&str], words: &[&str]) {
+        let output = self.run_export(block, "refused", more);
+        let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{more:?}: {complaint}");
+        for word in words {
+            assert!(complaint.contains(word), "{complaint} lacks {word}");
+        }
+        assert!(!complaint.contains("panicked"), "{complaint}");
+        let left: Vec<_> =
+            fs::read_dir(&self.folder).expect("a folder").map(|entry| entry.expect("one").path()).collect();
+        assert!(!left.iter().any(|left| path(left).contains("refused")), "{left:?}");
+    }
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+fn run(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_straightedge")).args(args).output().expect("the program runs")
+}
+
+/// Format, shape and bytes of every tensor of a file.
+fn tensors(file: &Path) -> BTreeMap<String, (String, Vec<usize>, Vec<u8>)> {
+    let bytes = fs::read(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let file = SafeTensors::deserialize(&bytes).expect("safetensors");
+    let whole = |view: safetensors::tensor::TensorView<'_>| {
+        (view.dtype().to_string(), view.shape().to_vec(), view.data().to_vec())
+    };
+    file.tensors().into_iter().map(|(name, view)| (name, whole(view))).collect()
+}
+
+/// Every tensor of `original` but those of the networks `replaced` is in `exported`, bit for bit; what is new besides
+/// are biases of zero.
+fn assert_the_rest_is_untouched(original: &Path, exported: &Path, replaced: &[String]) {
+    let (before, mut after) = (tensors(original), tensors(&exported.join("model.safetensors")));
+    for (name, tensor) in &before {
+        let found = after.remove(name).unwrap_or_else(|| panic!("{name} is gone"));
+        let changed = replaced.iter().any(|network| name.contains(network.as_str()));
+        assert_eq!(found != *tensor, changed, "{name}");
+    }
+    for (name, (_, _, bytes)) in after {
+        let replaced = replaced.iter().any(|network| name.contains(network.as_str()));
+        assert!(name.ends_with(".bias") && (replaced || bytes.iter().all(|byte| *byte == 0)), "{name}");
+    }
+}
+
+/// The exported folder is the model with that block's map, by this engine's own measurement.
+fn check_folder(what: &str, case: &Case, report: &Report, block: usize, backend: &str) -> Report {
+    let again = case.measure(&case.at("out"), &block.to_string(), backend);
+    common::assert_close(&format!("{what}, r2_lin"), again.blocks[0].r2_lin, 1.0, 1e-6);
+    if let Some(ppl) = report.ppl {
+        let expected = ppl + report.blocks[0].delta_ppl["linear"].expect("a change");
+        let found = again.ppl.expect("a perplexity");
+        println!("{what}: {found:.9} where the swap gives {expected:.9}, untouched {ppl:.6}");
+        assert!((found / expected - 1.0).abs() <= 1e-4, "{what}: {found} where {expected} is expected");
+        assert!((ppl / expected - 1.0).abs() > 1e-3, "{what}: a swap that changes nothing shows nothing");
+    }
+    again
+}
+
+const NETWORKS: [(&str, usize, &str); 4] = [
+    ("tiny-gpt2", 1, "h.1.mlp."),
+    ("tiny-gpt_neox", 2, "layers.2.mlp."),
+    ("tiny-llama", 3, "layers.3.mlp."),
+    ("tiny-bert", 0, "layer.0.intermediate.|layer.0.output.dense."),
+];
+
+#[test]
+fn an_exported_folder_is_the_swapped_model_and_nothing_else_changes() {
+    let Some(fixtures) = common::fixtures() else { return };
+    for (name, block, network) in NETWORKS {
+        let case = Case::new(name, fixtures.join(name));
+        let report = case.export(&block.to_string(), "out");
+        let replaced: Vec<String> = network.split('|').map(Into::into).collect();
+        assert_the_rest_is_untouched(&fixtures.join(name).join("model.safetensors"), &case.at("out"), &replaced);
+        let kept = |file: &str| fs::read(case.at("out").join(file)).ok();
+        assert_eq!(kept("tokenizer.json"), fs::read(fixtures.join(name).join("tokenizer.json")).ok());
+        if name != "tiny-llama" {
+            assert_eq!(kept("config.json"), fs::read(fixtures.join(name).join("config.json")).ok());
+        }
+        let again = check_folder(name, &case, &report, block, "cpu");
+        check_elsewhere(name, &case, &again);
+    }
+}
+
+#[test]
+fn the_constant_gate_is_exact_on_a_gpu_too() {
+    if common::gpu().is_none() {
+        return;
+    }
+    let Some(fixtures) = common::fixtures() else { return };
+    for (name, block) in [("tiny-llama", 1), ("tiny-gpt_neox", 1)] {
+        let case = Case::new(&format!("gpu-{name}"), fixtures.join(name));
+        let report = case.export(&block.to_string(), "out");
+        check_folder(&format!("{name} on the GPU"), &case, &report, block, "gpu");
+    }
+}
+
+#[test]
+fn maps_from_a_file_give_the_same_folder() {
+    let Some(fixtures) = common::fixtures() else { return };
+    let case = Case::new("maps", fixtures.join("tiny-gpt2"));
+    case.export("0,2", "out");
+    let maps = case.at("maps.safetensors");
+    let measure = ["measure", path(&case.model), "--text", path(&case.text), "--backend", "cpu"];
+    assert!(run(&[&measure[..], &["--dump-maps", path(&maps)]].concat()).status.success());
+    let output = case.run_export("0,2", "from-maps", &["--maps", path(&maps)]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for file in ["model.safetensors", "config.json", "tokenizer.json", "straightedge.json"] {
+        assert!(
+            fs::read(case.at("out").join(file)).expect(file) == fs::read(case.at("from-maps").join(file)).expect(file)
+        );
+    }
+    case.refuses("1,7", &["--maps", path(&maps)], &["--blocks", "7"]);
+
+    // The maps of another text.
+    let other = case.at("other.safetensors");
+    let text = fixtures.join("texts/stories.txt");
+    let measure = ["measure", path(&case.model), "--text", path(&text), "--backend", "cpu", "--blocks", "1"];
+    assert!(run(&[&measure[..], &["--dump-maps", path(&other)]].concat()).status.success());
+    case.refuses("1", &["--maps", path(&other)], &["text of the maps", "SHA-256"]);
+    let weights = case.model.join("model.safetensors");
+    case.refuses("1", &["--maps", path(&weights)], &["model_sha256", "--dump-maps"]);
+}
+
+#[test]
+fn what_does_not_belong_together_or_cannot_be_held_is_refused() {
+    let Some(fixtures) = common::fixtures() else { return };
+    let mut case = Case::new("refused", fixtures.join("tiny-gpt2"));
+    case.export("1", "out");
+    let stories = fixtures.join("texts/stories.txt");
+    case.refuses("1", &["--text", path(&stories)], &["text: ", "SHA-256"]);
+    case.refuses("1", &[], &["--text"]);
+    let filled = case.run_export("1", "out", &["--text", path(&case.text)]);
+    assert!(String::from_utf8_lossy(&filled.stderr).contains("not empty"), "{filled:?}");
+    let nowhere = case.run_export("1", "no/such/folder", &["--text", path(&case.text)]);
+    assert!(String::from_utf8_lossy(&nowhere.stderr).contains("does not exist"), "{nowhere:?}");
+    case.model = fixtures.join("tiny-llama");
+    case.refuses("1", &["--text", path(&case.text)], &["model: ", "SHA-256"]);
+    case.model = "calibration".into();
+    case.refuses("1", &[], &["intermediate_size 64", "96 units"]);
+
+    for (model, field, value, words) in [
+        ("tiny-gpt2", "activation_function", json!("relu2"), ["relu2", "act(z) − act(−z)"]),
+        ("tiny-gpt2", "activation_function", json!("tanh"), ["tanh", "act(z) − act(−z)"]),
+        ("tiny-llama", "sliding_window", json!(200), ["mistral", "sliding window"]),
+    ] {
+        let changed = remade(&case, model, |config| {
+            config[field] = value;
+            if model == "tiny-llama" {
+                config["model_type"] = json!("mistral");
+            }
+        });
+        case.model = changed;
+        case.refuses("1", &["--text", path(&case.text)], &words);
+    }
+}
+
+/// A copy of a fixture with another configuration.
+fn remade(case: &Case, model: &str, change: impl FnOnce(&mut Value)) -> PathBuf {
+    let (from, to) = (made::fixtures().join(model), case.at(&format!("remade-{model}")));
+    fs::create_dir_all(&to).expect("a folder");
+    for file in ["model.safetensors", "tokenizer.json"] {
+        fs::copy(from.join(file), to.join(file)).expect(file);
+    }
+    let json = fs::read_to_string(from.join("config.json")).expect("config.json");
+    let mut config: Value = serde_json::from_str(&json).expect("JSON");
+    change(&mut config);
+    fs::write(to.join("config.json"), config.to_string()).expect("config.json");
+    to
+}
+
+#[test]
+fn mistral_and_qwen2_become_llama() {
+    let Some(_) = common::fixtures() else { return };
+    let mut case = Case::new("mistral", "");
+    case.model = remade(&case, "tiny-llama", |config| {
+        config["model_type"] = json!("mistral");
+        config["architectures"] = json!(["MistralForCausalLM"]);
+        config["sliding_window"] = Value::Null;
+        config.as_object_mut().expect("an object").remove("rms_norm_eps");
+    });
+    let report = case.export("2", "out");
+    assert_eq!(report.model.architecture, "mistral");
+    let again = check_folder("mistral", &case, &report, 2, "cpu");
+    assert_eq!(again.model.architecture, "llama");
+    check_elsewhere("mistral", &case, &again);
+
+    let mut case = Case::new("qwen2", "");
+    case.model = remade(&case, "tiny-llama", |config| {
+        config["model_type"] = json!("qwen2");
+        config["architectures"] = json!(["Qwen2ForCausalLM"]);
+        config["use_sliding_window"] = json!(false);
+        config["sliding_window"] = json!(64);
+        let config = config.as_object_mut().expect("an object");
+        config.remove("attention_bias");
+        config.remove("mlp_bias");
+    });
+    add_attention_biases(&case.model.join("model.safetensors"));
+    let report = case.export("1", "out");
+    assert_eq!(report.model.architecture, "qwen2");
+    let again = check_folder("qwen2", &case, &report, 1, "cpu");
+    assert_eq!(again.model.architecture, "llama");
+    check_elsewhere("qwen2", &case, &again);
+}
+
+/// Biases of queries, keys and values that matter.
+fn add_attention_biases(file: &Path) {
+    let mut all: Vec<Made> =
+        tensors(file).into_iter().map(|(name, (_, shape, bytes))| Made { name, dtype: "F32", shape, bytes }).collect();
+    let projections = |tensor: &&Made| ["q_proj", "k_proj", "v_proj"].iter().any(|part| tensor.name.contains(part));
+    let biases: Vec<Made> = all
+        .iter()
+        .filter(projections)
+        .map(|weight| {
+            let values: Vec<f32> = (0..weight.shape[0]).map(|i| ((i * 7 + 3) % 11) as f32 / 10.0 - 0.5).collect();
+            made::f32s(&weight.name.replace("weight", "bias"), &[values.len()], &values)
+        })
+        .collect();
+    all.extend(biases);
+    fs::write(file, made::safetensors(&all)).expect("weights");
+}
+
+#[test]
+fn shards_in_bf16_become_one_file_with_the_rest_as_it_was() {
+    let Some(_) = common::fixtures() else { return };
+    let mut case = Case::new("bf16", "");
+    case.model = remade(&case, "tiny-gpt2", |config| config["dtype"] = json!("bfloat16"));
+    let whole = case.model.join("model.safetensors");
+    let halves: Vec<Made> =
+        tensors(&whole).into_iter().map(|(name, (_, shape, bytes))| halved(name, shape, &bytes)).collect();
+    let (first, second) = halves.split_at(halves.len() / 2);
+    let mut map = serde_json::Map::new();
+    for (shard, tensors) in [("a.safetensors", first), ("b.safetensors", second)] {
+        fs::write(case.model.join(shard), made::safetensors(tensors)).expect("a shard");
+        map.extend(tensors.iter().map(|tensor| (tensor.name.clone(), json!(shard))));
+    }
+    fs::write(case.model.join("model.safetensors.index.json"), json!({"weight_map": map}).to_string()).expect("index");
+    fs::remove_file(&whole).expect("the whole file");
+    let report = case.export("1", "out");
+    assert_eq!(report.model.dtype.as_deref(), Some("BF16"));
+    let reference = case.at("whole.safetensors");
+    fs::write(&reference, made::safetensors(&halves)).expect("a file");
+    assert_the_rest_is_untouched(&reference, &case.at("out"), &["h.1.mlp.".into()]);
+    assert!(!case.at("out/model.safetensors.index.json").exists());
+    let again = check_folder("bf16 shards", &case, &report, 1, "cpu");
+    check_elsewhere("bf16 shards", &case, &again);
+}
+
+fn halved(name: String, shape: Vec<usize>, bytes: &[u8]) -> Made {
+    let halve = |bytes: &[u8; 4]| bf16::from_f32(f32::from_le_bytes(*bytes)).to_le_bytes();
+    Made { name, dtype: "BF16", shape, bytes: bytes.as_chunks().0.iter().flat_map(halve).collect() }
+}
+
+/// `transformers` loads the folder without a missing or unknown tensor, and finds the same perplexity on the held-out
+/// windows.
+fn check_elsewhere(what: &str, case: &Case, measured: &Report) {
+    let Some(python) = python() else { return };
+    let protocol = &measured.protocol;
+    let tokenizer = fs::read(case.model.join("tokenizer.json")).expect("tokenizer.json");
+    let tokenizer = Tokenizer::from_json(&tokenizer).expect("a tokenizer");
+    let ids = block_on(tokenizer.encode("text", &fs::read(&case.text).expect("a text"))).expect("ids");
+    let first = (protocol.folds - 1) * protocol.windows / protocol.folds;
+    let heldout = &ids[first * protocol.seq_len..protocol.windows * protocol.seq_len];
+    let file = case.at("heldout.json");
+    fs::write(&file, json!(heldout).to_string()).expect("ids");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/perplexity.py");
+    let output = Command::new(python)
+        .args([&script, &case.at("out"), &file])
+        .arg(protocol.seq_len.to_string())
+        .output()
+        .expect("Python runs");
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{what}: {complaint}");
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    println!("{what} in transformers: {found}; here {:?}", measured.ppl);
+    assert_eq!((&found["missing"], &found["unexpected"]), (&json!([]), &json!([])), "{what}");
+    if let Some(ppl) = measured.ppl {
+        common::assert_close(&format!("{what} in transformers"), found["ppl"].as_f64(), ppl, 1e-4 * ppl);
+    }
+}
+
+/// A Python with `transformers`: of an environment below the target folder, which `STRAIGHTEDGE_PYTHON=1` makes, or
+/// the machine's own. Without one this part of the test is skipped, loudly.
+fn python() -> Option<PathBuf> {
+    let environment = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("python");
+    let own = environment.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
+    if std::env::var("STRAIGHTEDGE_PYTHON").as_deref() == Ok("1") && !usable(&own) {
+        let requirements = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/requirements.txt");
+        let succeeds = |command: &mut Command| command.status().is_ok_and(|status| status.success());
+        assert!(succeeds(Command::new("python3").args(["-m", "venv"]).arg(&environment)), "an environment");
+        let install = ["-m", "pip", "install", "--quiet", "--no-cache-dir", "-r"];
+        assert!(succeeds(Command::new(&own).args(install).arg(requirements)), "its packages");
+    }
+    let found = [own, "python3".into()].into_iter().find(|python| usable(python));
+    if found.is_none() {
+        eprintln!("\n!!! SKIPPED: no Python with transformers; STRAIGHTEDGE_PYTHON=1 installs one (gigabytes) !!!\n");
+    }
+    found
+}
+
+fn usable(python: &Path) -> bool {
+    let output = Command::new(python).args(["-c", "import torch, transformers"]).output();
+    output.is_ok_and(|output| output.status.success())
+}
