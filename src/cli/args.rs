@@ -18,7 +18,7 @@ pub(super) struct Args {
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Measure a model on a text.
-    Measure(MeasureArgs),
+    Measure(Box<MeasureArgs>),
     /// Measure captured rows of any network: tensors x (n, d_in) and y (n, d_out).
     Fit(FitArgs),
     /// Print a report as a table.
