@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use straightedge_web::texts::t;
 
 use crate::session::Session;
-use crate::view::{Chart, Device, Drop, Failure, Go, Head, ModelChoice, ProtocolChoice, Table, TextChoice, Warnings};
+use crate::view::{Board, Device, Drop, Failure, Go, Head, ModelChoice, ProtocolChoice, TextChoice, Warnings};
 
 /// The page.
 #[component]
@@ -27,8 +27,7 @@ pub(crate) fn App() -> impl IntoView {
             </form>
             <section class="results" aria-label=t().results>
                 <Failure session/>
-                <Chart session/>
-                <Table session/>
+                <Board session/>
                 <Warnings session/>
             </section>
         </main>

@@ -1,4 +1,4 @@
-//! What a heap of chosen or dropped files is: a model, a text, or neither.
+//! What a heap of chosen or dropped files is: a model, a text, a report, or neither.
 
 use straightedge::error::{Error, Result};
 
@@ -11,6 +11,8 @@ pub enum Chosen {
     Model(Folder),
     /// A single text file.
     Text(usize),
+    /// A report of an earlier measurement.
+    Report(usize),
 }
 
 /// The files of a model.
@@ -28,6 +30,7 @@ pub fn sort_out(paths: &[String]) -> Result<Chosen> {
     match (config, paths) {
         (Some(config), _) => Ok(Chosen::Model(folder_of(config, paths))),
         (None, [text]) if is_text(text) => Ok(Chosen::Text(0)),
+        (None, [report]) if report.to_lowercase().ends_with(".json") => Ok(Chosen::Report(0)),
         (None, _) => Err(Error::MissingFile {
             file: CONFIG.into(),
             hint: "choose a model's folder with config.json, tokenizer.json and model.safetensors, or one .txt file"
@@ -77,9 +80,10 @@ mod tests {
     }
 
     #[test]
-    fn a_text_alone_is_a_text_and_anything_else_is_refused() {
+    fn a_text_or_a_report_alone_is_one_and_anything_else_is_refused() {
         assert_eq!(sort_out(&paths(&["Notes.TXT"])), Ok(Chosen::Text(0)));
-        for list in [&[][..], &["a.txt", "b.txt"], &["model.safetensors"], &["my-config.json"]] {
+        assert_eq!(sort_out(&paths(&["straightedge-gpt2.json"])), Ok(Chosen::Report(0)));
+        for list in [&[][..], &["a.txt", "b.txt"], &["model.safetensors"], &["a.json", "b.json"]] {
             assert!(matches!(sort_out(&paths(list)), Err(Error::MissingFile { .. })), "{list:?}");
         }
     }

@@ -32,6 +32,31 @@ pub fn magnitude(value: Option<f64>) -> String {
     fixed(Some(value), digits.max(0) as usize)
 }
 
+/// A value of unknown magnitude with six significant digits.
+pub fn exact(value: Option<f64>) -> String {
+    let Some(number) = value else { return NOTHING.into() };
+    let size = number.abs();
+    if size != 0.0 && !(1e-4..1e7).contains(&size) {
+        return format!("{number:.5e}").replace('-', &MINUS.to_string());
+    }
+    if number.fract() == 0.0 {
+        return fixed(value, 0);
+    }
+    fixed(value, (5 - size.log10().floor() as i32).max(0) as usize)
+}
+
+/// The value of a grid line, which is round.
+pub fn tick(value: f64) -> String {
+    let size = value.abs();
+    let text = if size != 0.0 && !(1e-3..1e5).contains(&size) {
+        format!("{size:.1e}").replace(".0e", "e").replace('-', &MINUS.to_string())
+    } else {
+        let text = format!("{size:.4}");
+        text.trim_end_matches('0').trim_end_matches('.').to_string()
+    };
+    if value < 0.0 && size > 0.0 { format!("{MINUS}{text}") } else { text }
+}
+
 /// A count, its thousands set apart.
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
@@ -121,6 +146,29 @@ mod tests {
         ];
         for (value, text) in cases {
             assert_eq!(magnitude(Some(value)), text);
+        }
+    }
+
+    #[test]
+    fn exact_values_keep_six_digits() {
+        let cases = [
+            (3.0, "3"),
+            (137.065_255_78, "137.065"),
+            (-0.012_345_678, "−0.0123457"),
+            (2_414_504.5, "2414504"),
+            (1.5e-7, "1.50000e−7"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(exact(Some(value)), text);
+        }
+        assert_eq!(exact(None), NOTHING);
+    }
+
+    #[test]
+    fn ticks_are_short() {
+        let cases = [(0.0, "0"), (-0.25, "−0.25"), (20.0, "20"), (0.005, "0.005"), (2e5, "2e5"), (-1e-4, "−1e−4")];
+        for (value, text) in cases {
+            assert_eq!(tick(value), text);
         }
     }
 

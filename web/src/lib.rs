@@ -3,14 +3,20 @@
 //! Of the engine only its plain data is known here. The page (`main.rs`) adds signals and views, the worker
 //! (`worker/main.rs`) the engine itself; [`message`] is all that passes between them.
 
+pub mod agreement;
 pub mod bundled;
 pub mod chart;
+pub mod cost;
 pub mod fetch;
+pub mod figures;
 pub mod folder;
 pub mod form;
 pub mod format;
 pub mod message;
+pub mod overlay;
+pub mod published;
 pub mod run;
 pub mod table;
 pub mod texts;
+pub mod views;
 pub mod words;

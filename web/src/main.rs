@@ -2,6 +2,7 @@
 #![allow(unreachable_pub, reason = "the component macro makes public what it generates")]
 
 mod app;
+mod compare;
 mod link;
 mod picked;
 mod session;

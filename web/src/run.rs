@@ -7,6 +7,7 @@ use straightedge::report::{BlockReport, Report, Warning};
 use crate::bundled::Expected;
 use crate::chart::profile::{Point, Profile};
 use crate::message::Reply;
+use crate::overlay::Metric;
 
 /// A measurement from its start to whatever end it comes to.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +39,18 @@ impl Run {
     /// A measurement that was just ordered; `expected` is what is known of its model beforehand.
     pub fn start(number: u32, expected: Option<Expected>) -> Self {
         Self { number, phase: Phase::Running, expected, ..Self::default() }
+    }
+
+    /// A measurement of the same thing that adds to this one; what this one knows stays.
+    pub fn extend(&self, number: u32) -> Self {
+        let recorder = self.report().cloned().map(Recorder::resume).unwrap_or_default();
+        Self { number, phase: Phase::Running, recorder, expected: self.expected.clone(), progress: None }
+    }
+
+    /// A report from a file, as if it had just been measured.
+    pub fn opened(number: u32, report: Report) -> Self {
+        let phase = if report.partial { Phase::Cancelled } else { Phase::Finished };
+        Self { number, phase, recorder: Recorder::resume(report), ..Self::default() }
     }
 
     /// Takes in a reply; those of other measurements and those after the end change nothing.
@@ -98,12 +111,15 @@ impl Run {
     }
 
     /// The chart of the blocks so far.
-    pub fn profile(&self) -> Profile {
-        let point = |block: &BlockReport| Point { block: block.block, value: block.r2_lin, spread: block.r2_cv_std };
+    pub fn profile(&self, metric: Metric) -> Profile {
+        let spread = |block: &BlockReport| block.r2_cv_std.filter(|_| metric == Metric::Lin);
+        let point = |block: &BlockReport| Point { block: block.block, value: metric.of(block), spread: spread(block) };
+        let expected = self.expected.as_ref().filter(|_| metric == Metric::Lin);
         Profile {
             blocks: self.report().map_or(0, |report| report.model.num_hidden_layers),
             points: self.blocks().iter().map(point).collect(),
-            expected: self.expected.as_ref().map(|expected| expected.r2_lin.clone()).unwrap_or_default(),
+            expected: expected.map(|expected| expected.r2_lin.clone()).unwrap_or_default(),
+            overlay: Vec::new(),
         }
         .covering()
     }
@@ -168,6 +184,36 @@ pub(crate) mod tests {
         assert_eq!(run.phase(), &Phase::Finished);
         assert!(run.report().is_some_and(|report| !report.partial));
         assert_eq!(run.progress(), None);
+    }
+
+    #[test]
+    fn a_second_measurement_adds_to_the_first_and_loses_nothing_when_it_is_cancelled() {
+        let mut first = Run::start(1, None);
+        replay(&mut first, &recording());
+        let mut run = first.extend(2);
+        assert_eq!((run.phase(), run.blocks().len()), (&Phase::Running, 3), "shown before the engine answers");
+        let started = recording().remove(1);
+        let swapped = BlockReport {
+            block: 0,
+            r2_lin: Some(1.0),
+            delta_ppl: [("linear".to_string(), Some(0.25))].into(),
+            ..Default::default()
+        };
+        replay(&mut run, &[started, Event::Block(Box::new(swapped))]);
+        run.cancel();
+        assert_eq!(run.phase(), &Phase::Cancelled);
+        assert_eq!(run.blocks().len(), 3);
+        assert_eq!(run.blocks()[0].delta_ppl["linear"], Some(0.25));
+        assert_eq!(run.blocks()[1].r2_lin, Some(-0.25), "of the first");
+    }
+
+    #[test]
+    fn a_report_from_a_file_is_shown_as_what_it_is() {
+        let mut first = Run::start(1, None);
+        replay(&mut first, &recording()[..4]);
+        let run = Run::opened(2, first.report().unwrap().clone());
+        assert_eq!(run.phase(), &Phase::Cancelled, "half a measurement");
+        assert_eq!(run.profile(Metric::Lin).points.len(), 1);
     }
 
     #[test]

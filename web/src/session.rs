@@ -3,12 +3,18 @@
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use straightedge::error::{Error, Result};
+use straightedge::event::Event;
+use straightedge::job::Measure;
+use straightedge::report::Report;
 use straightedge_web::bundled::{Bundled, Expected, INDEX};
 use straightedge_web::fetch;
 use straightedge_web::folder::{Chosen, Folder, sort_out};
 use straightedge_web::form::{Form, LocalModel, ModelChoice, TextChoice};
 use straightedge_web::message::{Device, ModelSource, Order, Reply, TextSource};
+use straightedge_web::overlay::{Choice, Kept, Metric};
+use straightedge_web::published::Published;
 use straightedge_web::run::{Phase, Run};
+use straightedge_web::views::{View, job_measures};
 use web_sys::File;
 
 use crate::link::Link;
@@ -31,6 +37,22 @@ pub(crate) struct Session {
     pub(crate) run: RwSignal<Run>,
     /// The block singled out in chart and table.
     pub(crate) focus: RwSignal<Option<usize>>,
+    /// The view that is open.
+    pub(crate) view: RwSignal<View>,
+    /// The block that views of one block show; `None` is whichever has the news.
+    pub(crate) block: RwSignal<Option<usize>>,
+    /// Which R² the profile shows.
+    pub(crate) metric: RwSignal<Metric>,
+    /// What is laid over it.
+    pub(crate) overlay: RwSignal<Option<Choice>>,
+    /// Earlier measurements and opened reports.
+    pub(crate) kept: RwSignal<Vec<Kept>>,
+    /// Published values, once a model that may have some was measured.
+    pub(crate) published: RwSignal<Option<Published>>,
+    /// Whether the measurement shown can be added to: it was made here.
+    pub(crate) can_extend: RwSignal<bool>,
+    /// What the measurement shown was ordered with.
+    ordered: StoredValue<Option<(Order, Vec<File>)>, LocalStorage>,
     handles: StoredValue<Handles, LocalStorage>,
     link: StoredValue<Option<Link>, LocalStorage>,
 }
@@ -53,6 +75,14 @@ impl Session {
             complaint: RwSignal::new(None),
             run: RwSignal::new(Run::default()),
             focus: RwSignal::new(None),
+            view: RwSignal::new(View::default()),
+            block: RwSignal::new(None),
+            metric: RwSignal::new(Metric::default()),
+            overlay: RwSignal::new(None),
+            kept: RwSignal::new(Vec::new()),
+            published: RwSignal::new(None),
+            can_extend: RwSignal::new(false),
+            ordered: StoredValue::new_local(None),
             handles: StoredValue::new_local(Handles::default()),
             link: StoredValue::new_local(None),
         };
@@ -69,6 +99,20 @@ impl Session {
             Ok(order) => self.send(order),
             Err(error) => self.complaint.set(Some(error)),
         }
+    }
+
+    /// Adds a measure to the measurement shown, for one block or all: same model, same text, same protocol.
+    pub(crate) fn extend(self, measure: Measure, block: Option<usize>) {
+        let Some((mut order, handles)) = self.ordered.get_value() else { return };
+        order.run = self.run.with_untracked(Run::number) + 1;
+        order.job.measures = job_measures(measure);
+        order.job.blocks = block.and_then(|block| block.to_string().parse().ok());
+        if let Err(error) = order.job.check() {
+            return self.complaint.set(Some(error));
+        }
+        self.complaint.set(None);
+        self.run.update(|run| *run = run.extend(order.run));
+        self.with_link(|link| link.measure(order, &handles));
     }
 
     /// Stops at once; what was measured stays.
@@ -108,6 +152,7 @@ impl Session {
         match sort_out(&paths) {
             Ok(Chosen::Model(folder)) => self.take_model(folder, &picked),
             Ok(Chosen::Text(at)) => self.take_text(picked[at].clone()),
+            Ok(Chosen::Report(at)) => self.open_report(picked[at].file.clone()),
             Err(error) => self.complaint.set(Some(error)),
         }
     }
@@ -137,9 +182,28 @@ impl Session {
     fn send(self, order: Order) {
         let handles = self.handles.with_value(|handles| handles.of(&order));
         self.complaint.set(None);
-        self.focus.set(None);
-        self.run.set(Run::start(order.run, self.expected.get_untracked()));
+        self.keep();
+        self.show(Run::start(order.run, self.expected.get_untracked()));
+        self.ordered.set_value(Some((order.clone(), handles.clone())));
+        self.can_extend.set(true);
         self.with_link(|link| link.measure(order, &handles));
+    }
+
+    /// Shows another measurement, with nothing singled out.
+    fn show(self, run: Run) {
+        self.focus.set(None);
+        self.block.set(None);
+        self.overlay.set(None);
+        self.run.set(run);
+    }
+
+    /// Shows a report that was not measured here, so that nothing can be added to it.
+    pub(crate) fn show_opened(self, report: Report) {
+        let number = self.run.with_untracked(Run::number) + 1;
+        self.show(Run::opened(number, report));
+        self.ordered.set_value(None);
+        self.can_extend.set(false);
+        self.look_up();
     }
 
     fn hear(self, reply: &Reply) {
@@ -149,6 +213,9 @@ impl Session {
             Reply::Ready | Reply::Event { .. } | Reply::Ended { .. } => {}
         }
         self.run.update(|run| run.hear(reply));
+        if matches!(reply, Reply::Event { event: Event::Started(_), .. }) {
+            self.look_up();
+        }
     }
 
     /// A running measurement tells of a crash itself.

@@ -3,6 +3,7 @@
 use straightedge::report::BlockReport;
 
 use crate::format::{NOTHING, fixed, magnitude, share};
+use crate::overlay::{Metric, Overlay};
 use crate::run::Run;
 use crate::texts::{Texts, fill, t};
 
@@ -62,11 +63,24 @@ pub fn cells(block: &BlockReport) -> Vec<String> {
 }
 
 /// A block in one sentence, for the line under the chart and for screen readers.
-pub fn sentence(run: &Run, number: usize) -> String {
+pub fn sentence(run: &Run, number: usize, metric: Metric) -> String {
+    let block = run.blocks().iter().find(|block| block.block == number);
+    if let Some(scalar) = block.and_then(|block| block.r2_lin_scalar).filter(|_| metric == Metric::Scalar) {
+        return fill(t().block_scalar, &[("block", &number.to_string()), ("value", &share(Some(scalar)))]);
+    }
     let title = run.expected().and_then(|expected| expected.title.get(number));
     let title = title.map(|title| fill(t().block_title, &[("title", title)]));
-    let values = values(number, run.blocks().iter().find(|block| block.block == number));
+    let values = values(number, block);
     [Some(values), title].into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// What is laid over the chart has to say of a block, if anything.
+pub fn beside(number: usize, overlay: Option<&Overlay>) -> String {
+    let found = overlay.and_then(|overlay| Some((overlay, overlay.values.get(number).copied()??)));
+    found.map_or(String::new(), |(overlay, value)| {
+        let value = share(Some(value));
+        format!(" {}", fill(t().overlay_value, &[("name", &overlay.name), ("value", &value)]))
+    })
 }
 
 /// `None` is a block still to come.
@@ -113,10 +127,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_laid_over_speaks_where_it_has_a_value() {
+        let overlay = Overlay { name: "other".into(), values: vec![Some(0.5), None], note: String::new() };
+        assert_eq!(beside(0, Some(&overlay)), " other: 0.500000.");
+        assert_eq!([beside(1, Some(&overlay)), beside(7, Some(&overlay)), beside(0, None)], ["", "", ""]);
+    }
+
+    #[test]
     fn sentences_of_a_model_made_to_measure_say_what_the_block_is() {
         let title = vec!["exactly affine".to_string()];
         let run = Run::start(1, Some(Expected { r2_lin: vec![Some(1.0), None], title }));
-        assert_eq!(sentence(&run, 0), "Block 0: not measured. Made to be: exactly affine.");
-        assert_eq!(sentence(&run, 1), "Block 1: not measured.");
+        assert_eq!(sentence(&run, 0, Metric::Lin), "Block 0: not measured. Made to be: exactly affine.");
+        assert_eq!(sentence(&run, 1, Metric::Lin), "Block 1: not measured.");
     }
 }

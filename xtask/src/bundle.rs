@@ -11,8 +11,13 @@ use flate2::write::GzEncoder;
 use crate::command::root;
 
 /// Sources of static files and where they go within dist/.
-const STATIC: [(&str, &str); 4] =
-    [("index.html", "index.html"), ("web/public", ""), ("web/style", "style"), ("web/models", "models")];
+const STATIC: [(&str, &str); 5] = [
+    ("index.html", "index.html"),
+    ("web/public", ""),
+    ("web/style", "style"),
+    ("web/models", "models"),
+    ("web/data", "data"),
+];
 
 /// Puts modules and static files together in a fresh `dist`.
 pub(crate) fn assemble(modules: &[PathBuf], dist: &Path) -> Result<()> {

@@ -3,6 +3,7 @@
 //! The axis always runs from 0 to 1, with a strip below zero. A value under the strip is drawn as a triangle at its
 //! lower edge with the number beside it, an undefined one as a cross on the zero line.
 
+use super::shape::outline;
 use super::svg::{Fragment, number};
 use crate::format::{fixed, share};
 
@@ -20,6 +21,9 @@ const BOTTOM: f64 = 44.0;
 /// Least distance between two labels of the block axis.
 const LABEL_STEP: f64 = 26.0;
 
+/// Look of the diamonds.
+const DIAMOND: usize = 2;
+
 /// What is drawn.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profile {
@@ -29,13 +33,15 @@ pub struct Profile {
     pub points: Vec<Point>,
     /// Values known beforehand, by block.
     pub expected: Vec<Option<f64>>,
+    /// Values of another measurement to compare with, by block.
+    pub overlay: Vec<Option<f64>>,
 }
 
 impl Profile {
     /// The same with an axis that is long enough for everything on it.
     pub fn covering(mut self) -> Self {
         let measured = self.points.last().map_or(0, |point| point.block + 1);
-        self.blocks = self.blocks.max(measured).max(self.expected.len());
+        self.blocks = self.blocks.max(measured).max(self.expected.len()).max(self.overlay.len());
         self
     }
 }
@@ -116,6 +122,7 @@ pub fn draw(profile: &Profile, layout: &Layout, labels: Labels) -> String {
     for (block, value) in profile.expected.iter().enumerate() {
         expected(&mut svg, layout, block, *value);
     }
+    overlay(&mut svg, layout, &profile.overlay);
     svg.path("line", &line(&profile.points, layout));
     for point in &profile.points {
         whisker(&mut svg, layout, point);
@@ -162,6 +169,19 @@ fn expected(svg: &mut Fragment, layout: &Layout, block: usize, value: Option<f64
         let half = (layout.step() * 0.36).clamp(6.0, 16.0);
         let (from, to) = (layout.x(block) - half, layout.x(block) + half);
         svg.path("expected", &format!("M{} {}H{}", number(from), number(layout.y(value)), number(to)));
+    }
+}
+
+/// Another measurement, as diamonds on a dashed line.
+fn overlay(svg: &mut Fragment, layout: &Layout, values: &[Option<f64>]) {
+    let point = |(block, value): (usize, &Option<f64>)| Point { block, value: *value, spread: None };
+    let points: Vec<_> = values.iter().enumerate().map(point).collect();
+    svg.path("overlay line", &line(&points, layout));
+    for (block, value) in values.iter().enumerate() {
+        if let Some(value) = value {
+            let (x, y) = (layout.x(block), layout.y(*value));
+            svg.path("overlay", &outline(DIAMOND, x, y, layout.radius()));
+        }
     }
 }
 
@@ -260,12 +280,20 @@ mod tests {
     fn whiskers_and_expected_values_are_at_their_heights() {
         let layout = Layout::new(600.0, 1);
         let measured = Point { block: 0, value: Some(0.5), spread: Some(0.1) };
-        let profile = Profile { blocks: 1, points: vec![measured], expected: vec![Some(0.25)] };
+        let profile = Profile { blocks: 1, points: vec![measured], expected: vec![Some(0.25)], ..Profile::default() };
         let svg = draw(&profile, &layout, LABELS);
         let (low, high) = (number(layout.y(0.4)), number(layout.y(0.6)));
         assert!(svg.contains(&format!("{low}V{high}M")), "{svg}");
         let bar = svg.split("class=\"expected\" d=\"").nth(1).unwrap();
         assert!(bar.split('"').next().unwrap().contains(&format!(" {}H", number(layout.y(0.25)))), "{svg}");
+    }
+
+    #[test]
+    fn another_measurement_is_laid_over_where_it_has_values() {
+        let overlay = vec![Some(0.5), None, Some(0.75)];
+        let svg = draw(&Profile { overlay, ..Profile::default() }.covering(), &Layout::new(600.0, 3), LABELS);
+        assert_eq!(svg.matches("class=\"overlay\"").count(), 2);
+        assert_eq!(svg.matches("class=\"tick x\"").count(), 3);
     }
 
     #[test]

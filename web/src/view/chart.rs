@@ -4,13 +4,15 @@ use leptos::ev::{KeyboardEvent, PointerEvent};
 use leptos::html::Div;
 use leptos::prelude::*;
 use straightedge_web::chart::profile::{Labels, Layout, Profile, draw, highlight};
+use straightedge_web::overlay::Metric;
 use straightedge_web::run::Phase;
 use straightedge_web::table;
 use straightedge_web::texts::{fill, t};
 use wasm_bindgen::prelude::*;
 use web_sys::ResizeObserver;
 
-use super::{Status, typeset};
+use super::overlay::{OverlayChoice, OverlayNote};
+use super::typeset;
 use crate::session::Session;
 
 /// R² by block, with the exact values of the block singled out.
@@ -21,8 +23,11 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
     let profile = Memo::new(move |_| profile(session));
     let blocks = Memo::new(move |_| profile.with(|profile| profile.blocks));
     let layout = Memo::new(move |_| Layout::new(width.get(), blocks.get()));
-    let labels = Labels { value: t().chart_axis_value, block: t().chart_axis_block };
-    let drawing = move || profile.with(|profile| draw(profile, &layout.get(), labels));
+    let labels = move || {
+        let value = if session.metric.get() == Metric::Lin { t().chart_axis_value } else { t().scalar };
+        Labels { value, block: t().chart_axis_block }
+    };
+    let drawing = move || profile.with(|profile| draw(profile, &layout.get(), labels()));
     let singled_out = move || {
         let block = session.focus.get()?;
         Some(profile.with(|profile| highlight(profile, &layout.get(), block)))
@@ -31,6 +36,10 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
     let point = move |event: PointerEvent| {
         let left = frame.get_untracked().map_or(0.0, |frame| frame.get_bounding_client_rect().left());
         session.focus.set(layout.get_untracked().block_at(f64::from(event.client_x()) - left));
+    };
+    let choose = move |event| {
+        point(event);
+        session.block.set(session.focus.get_untracked());
     };
     let press = move |event: KeyboardEvent| {
         if let Some(focus) = step(&event.key(), session.focus.get_untracked(), blocks.get_untracked()) {
@@ -45,19 +54,20 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
     let shows_expected = move || profile.with(|profile| !profile.expected.is_empty());
     let shows_undefined = move || profile.with(|profile| profile.points.iter().any(|point| point.value.is_none()));
     view! {
-        <figure class="figure">
-            <Status session/>
+        <OverlayChoice session/>
+        <figure>
             <div
                 class="chart" data-testid="chart" node_ref=frame tabindex="0" role="slider" aria-label=label
                 aria-valuemin="0" aria-valuemax=move || blocks.get().saturating_sub(1)
                 aria-valuenow=move || session.focus.get().unwrap_or(0) aria-valuetext=readout
-                on:pointermove=point on:pointerdown=point on:pointerleave=move |_| session.focus.set(None)
+                on:pointermove=point on:pointerdown=choose on:pointerleave=move |_| session.focus.set(None)
                 on:keydown=press on:blur=move |_| session.focus.set(None)
             >
                 <div class="drawing" inner_html=drawing></div>
                 <div class="drawing over" inner_html=move || singled_out().unwrap_or_default()></div>
             </div>
             <p class="readout" data-testid="readout">{readout}</p>
+            <OverlayNote session/>
             <figcaption class="note">
                 {typeset(t().chart_caption)}
                 <Show when=shows_expected>" "{t().chart_expected}</Show>
@@ -71,7 +81,9 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
 fn profile(session: Session) -> Profile {
     let idle = session.run.with(|run| *run.phase() == Phase::Idle);
     if !idle {
-        return session.run.with(|run| run.profile());
+        let overlay = session.overlay_shown().map(|overlay| overlay.values).unwrap_or_default();
+        let profile = session.run.with(|run| run.profile(session.metric.get()));
+        return Profile { overlay, ..profile }.covering();
     }
     let expected = session.expected.get().map(|expected| expected.r2_lin).unwrap_or_default();
     Profile { expected, ..Profile::default() }.covering()
@@ -79,7 +91,10 @@ fn profile(session: Session) -> Profile {
 
 fn readout(session: Session) -> String {
     session.run.with(|run| match session.focus.get() {
-        Some(number) => table::sentence(run, number),
+        Some(number) => {
+            let overlay = session.overlay_shown();
+            table::sentence(run, number, session.metric.get()) + &table::beside(number, overlay.as_ref())
+        }
         None if run.blocks().is_empty() => String::new(),
         None => t().chart_hint.into(),
     })
@@ -99,7 +114,7 @@ fn step(key: &str, focus: Option<usize>, blocks: usize) -> Option<Option<usize>>
 }
 
 /// The width of an element, followed as it changes.
-fn observed_width(element: NodeRef<Div>) -> RwSignal<f64> {
+pub(super) fn observed_width(element: NodeRef<Div>) -> RwSignal<f64> {
     let width = RwSignal::new(0.0);
     let measure = Closure::<dyn Fn()>::new(move || {
         if let Some(element) = element.get_untracked() {

@@ -21,27 +21,39 @@
 //! | `warnings` | the list of warnings, a fold that is open while they are few |
 //! | `download` | downloads the report |
 //! | `drop` | shown while files hover over the page |
+//! | `tab-VIEW`, `panel` | the tabs (`profile`, `losses` …) and what is open |
+//! | `chart-N`, `readout-N`, `facts-N`, `numbers-N` | the N-th figure of a view, its line of exact values, what follows, and its table, folded |
+//! | `measure-MEASURE`, `cost-MEASURE`, `scope-MEASURE` | adds a measure to the report, what it takes, and of which blocks |
+//! | `refused-MEASURE` | why there is no such button |
+//! | `block-select` | the block that a view of one block shows |
+//! | `metric`, `overlay-select`, `report-file`, `agreement`, `overlay-note` | what the profile shows, what is laid over it, and how well they agree |
 
+mod board;
 mod chart;
 mod controls;
 mod drop;
+mod figure;
 mod head;
 mod model;
 mod notices;
+mod overlay;
+mod panel;
 mod protocol;
 mod status;
 mod table;
+mod tabs;
 mod text;
 
-pub(crate) use chart::Chart;
+pub(crate) use board::Board;
+use chart::Chart;
 pub(crate) use controls::{Device, Go};
 pub(crate) use drop::Drop;
 pub(crate) use head::Head;
 pub(crate) use model::ModelChoice;
 pub(crate) use notices::{Failure, Warnings};
 pub(crate) use protocol::ProtocolChoice;
-pub(crate) use status::Status;
-pub(crate) use table::Table;
+use status::Status;
+use table::Table;
 pub(crate) use text::TextChoice;
 
 use leptos::prelude::*;
@@ -50,6 +62,14 @@ use leptos::prelude::*;
 fn typeset(text: &'static str) -> impl IntoView {
     match text.split_once("_lin") {
         Some((before, after)) => view! { {before}<sub>"lin"</sub>{after} }.into_any(),
+        None => text.into_any(),
+    }
+}
+
+/// The same for a text made here.
+fn typeset_owned(text: String) -> impl IntoView {
+    match text.split_once("_lin") {
+        Some((before, after)) => view! { {before.to_string()}<sub>"lin"</sub>{after.to_string()} }.into_any(),
         None => text.into_any(),
     }
 }

@@ -7,6 +7,7 @@ use straightedge_web::words;
 use wasm_bindgen::JsCast;
 use web_sys::{Blob, BlobPropertyBag, HtmlAnchorElement, Url};
 
+use super::overlay::OpenReport;
 use crate::session::Session;
 
 /// Stage, amount, rate and time left at the head of the chart; afterwards a summary and the download.
@@ -18,10 +19,11 @@ pub(crate) fn Status(session: Session) -> impl IntoView {
     let share = move || progress().map(|progress| progress.fraction().to_string());
     let detail = move || progress().map(|progress| words::progress(&progress)).unwrap_or_default();
     let has_detail = Memo::new(move |_| progress().is_some_and(|progress| progress.total > 0));
+    let is_idle = Memo::new(move |_| session.run.with(|run| *run.phase() == Phase::Idle));
     let has_report = Memo::new(move |_| session.run.with(|run| run.report().is_some()));
     view! {
         <div class="standing">
-            <h2>{t().chart_name}</h2>
+            <h2>{move || session.view.get().texts()[1]}</h2>
             <p class="note">
                 <span role="status" data-testid="status" data-phase=move || phase(session)>{line}</span>
                 <Show when=move || has_detail.get()>" · "<span data-testid="progress">{detail}</span></Show>
@@ -30,6 +32,10 @@ pub(crate) fn Status(session: Session) -> impl IntoView {
                 <button type="button" class="button" data-testid="download" on:click=move |_| download(session)>
                     {t().download}
                 </button>
+            </Show>
+            <Show when=move || is_idle.get()><OpenReport session/></Show>
+            <Show when=move || is_running.get()>
+                <button type="button" data-testid="stop" on:click=move |_| session.cancel()>{t().cancel}</button>
             </Show>
         </div>
         <Show when=move || is_running.get() fallback=|| view! { <hr/> }>

@@ -1,0 +1,305 @@
+//! Draws a [`Plot`]: grid, rules, lines, whiskers, marks and names, each class coloured by the style sheet.
+
+use super::plot::{Mark, Plot, Series, Spot};
+use super::scale::{Kind, Scale};
+use super::shape::{LOOKS, arrow, outline};
+use super::svg::{Fragment, number};
+use crate::format::{fixed, tick};
+
+const RIGHT: f64 = 16.0;
+const TOP: f64 = 30.0;
+const BOTTOM: f64 = 46.0;
+/// Usual radius of a mark.
+const RADIUS: f64 = 4.6;
+/// Width of a digit of tick labels, and of the short names beside marks.
+const DIGIT: f64 = 6.8;
+
+/// Where everything is, in pixels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layout {
+    /// Width of the whole chart.
+    pub width: f64,
+    /// Height of the whole chart.
+    pub height: f64,
+    left: f64,
+    x: Scale,
+    y: Scale,
+    /// Width of a column, and how many marks stand beside each other in it.
+    column: Option<(f64, usize)>,
+}
+
+impl Layout {
+    /// The layout of a plot in a space `width` wide.
+    pub fn new(plot: &Plot, width: f64) -> Self {
+        let width = width.max(240.0).round();
+        let inner = (width * 0.44).clamp(210.0, 330.0).round();
+        let (x, y) = plot.scales();
+        let labels = y.ticks(inner / 44.0).into_iter().map(|value| tick(value).chars().count());
+        let left = 16.0 + DIGIT * labels.max().unwrap_or(1) as f64;
+        let column = match x.kind() {
+            Kind::Index(count) => {
+                let beside = plot.series.iter().filter(|series| !series.joined).count();
+                Some(((width - left - RIGHT) / count.max(1) as f64, beside))
+            }
+            _ => None,
+        };
+        Self { width, height: TOP + inner + BOTTOM, left, x, y, column }
+    }
+
+    /// The centre of a mark.
+    fn centre(&self, plot: &Plot, series: usize, mark: &Mark) -> Option<(f64, f64)> {
+        Some((self.x(mark.x) + self.aside(plot, series), self.y(mark.y?)))
+    }
+
+    /// How far the marks of a series stand from the middle of their columns.
+    fn aside(&self, plot: &Plot, series: usize) -> f64 {
+        let Some((width, beside)) = self.column.filter(|(_, beside)| *beside > 1) else { return 0.0 };
+        if plot.series[series].joined {
+            return 0.0;
+        }
+        let before = plot.series[..series].iter().filter(|series| !series.joined).count() as f64;
+        let step = (width * 0.8 / beside as f64).min(13.0);
+        (before - (beside as f64 - 1.0) / 2.0) * step
+    }
+
+    fn x(&self, value: f64) -> f64 {
+        self.left + self.x.place(value) * (self.width - self.left - RIGHT)
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        TOP + (1.0 - self.y.place(value)) * (self.height - TOP - BOTTOM)
+    }
+
+    fn floor(&self) -> f64 {
+        self.height - BOTTOM
+    }
+
+    fn radius(&self, plot: &Plot, mark: &Mark) -> f64 {
+        let crowded = self.column.map_or(RADIUS, |(width, beside)| width * 0.42 / beside.max(1) as f64);
+        let usual = if plot.series.len() > 1 || self.column.is_some() { crowded.clamp(2.6, RADIUS) } else { RADIUS };
+        usual * mark.size
+    }
+
+    /// The mark nearest to a place in the chart.
+    pub fn nearest(&self, plot: &Plot, x: f64, y: f64) -> Option<Spot> {
+        let mut best = None;
+        for (at, series) in plot.series.iter().enumerate() {
+            for (number, mark) in series.marks.iter().enumerate() {
+                let Some((mx, my)) = self.centre(plot, at, mark) else { continue };
+                let distance = (mx - x).powi(2) + (my - y).powi(2);
+                if best.is_none_or(|(least, _)| distance < least) {
+                    best = Some((distance, (at, number)));
+                }
+            }
+        }
+        best.map(|(_, spot)| spot)
+    }
+}
+
+/// The chart.
+pub fn draw(plot: &Plot, layout: &Layout) -> String {
+    let mut svg = Fragment::default();
+    axes(&mut svg, plot, layout);
+    for rule in &plot.rules {
+        let (line, x, y) = if rule.is_x {
+            let x = layout.x(rule.at);
+            (format!("M{} {}V{}", number(x), number(TOP), number(layout.floor())), x, layout.floor() - 8.0)
+        } else {
+            let y = layout.y(rule.at);
+            (format!("M{} {}H{}", number(layout.left), number(y), number(layout.width - RIGHT)), layout.left, y - 7.0)
+        };
+        svg.path("rule", &line);
+        let (class, dx) = if x > layout.width * 0.6 { ("aside before", -6.0) } else { ("aside", 6.0) };
+        svg.text(class, x + dx, y, &rule.name);
+    }
+    for (at, series) in plot.series.iter().enumerate().rev() {
+        if series.joined {
+            svg.path(&format!("join look{}", series.look % LOOKS), &line(plot, layout, at));
+        }
+        for mark in series.marks.iter().filter(|_| series.marked || !series.joined) {
+            draw_mark(&mut svg, plot, layout, at, mark);
+        }
+    }
+    names(&mut svg, plot, layout);
+    svg.into_svg(layout.width, layout.height)
+}
+
+/// What is laid over the chart to single out one mark.
+pub fn single_out(plot: &Plot, layout: &Layout, spot: Spot) -> String {
+    let mut svg = Fragment::default();
+    if let Some((mark, (x, y))) = plot.mark(spot).and_then(|mark| Some((mark, layout.centre(plot, spot.0, mark)?))) {
+        let (across, down) = (number(x), number(y));
+        let (left, floor) = (number(layout.left), number(layout.floor()));
+        svg.path("guide", &format!("M{across} {down}V{floor}M{left} {down}H{across}"));
+        svg.element("circle", "ring", &[("cx", x), ("cy", y), ("r", layout.radius(plot, mark) + 4.0)]);
+    }
+    svg.into_svg(layout.width, layout.height)
+}
+
+/// The sample of a series for the legend.
+pub fn sample(series: &Series) -> String {
+    let (mut svg, look) = (Fragment::default(), series.look % LOOKS);
+    if series.joined {
+        svg.path(&format!("join look{look}"), "M1 8H25");
+    }
+    if series.marked || !series.joined {
+        svg.path(&format!("mark look{look}"), &outline(look, 13.0, 8.0, RADIUS));
+    }
+    svg.into_svg(26.0, 16.0)
+}
+
+fn axes(svg: &mut Fragment, plot: &Plot, layout: &Layout) {
+    let (end, floor) = (layout.width - RIGHT, layout.floor());
+    if layout.y.kind() == Kind::Share {
+        let zero = layout.y(0.0);
+        svg.element(
+            "rect",
+            "below",
+            &[("x", layout.left), ("y", zero), ("width", end - layout.left), ("height", floor - zero)],
+        );
+    }
+    for value in layout.y.ticks((floor - TOP) / 44.0) {
+        let y = layout.y(value);
+        let class = if value == 0.0 { "zero" } else { "grid" };
+        svg.path(class, &format!("M{} {}H{}", number(layout.left), number(y), number(end)));
+        svg.text("tick y", layout.left - 9.0, y + 4.0, &tick(value));
+    }
+    let room = if layout.column.is_some() { 26.0 } else { 60.0 };
+    for value in layout.x.ticks((end - layout.left) / room) {
+        let x = layout.x(value);
+        if layout.column.is_none() {
+            svg.path("grid", &format!("M{} {}V{}", number(x), number(floor), number(floor + 4.0)));
+        }
+        svg.text("tick x", x, floor + 18.0, &tick(value));
+    }
+    svg.text("name y", 2.0, 14.0, plot.y.name);
+    svg.text("name x", (layout.left + end) / 2.0, layout.height - 6.0, plot.x.name);
+}
+
+/// Joins neighbouring marks; undefined ones leave gaps.
+fn line(plot: &Plot, layout: &Layout, at: usize) -> String {
+    let mut path = String::new();
+    let mut is_begun = false;
+    for mark in &plot.series[at].marks {
+        let centre = layout.centre(plot, at, mark);
+        if let Some((x, y)) = centre {
+            path += &format!("{}{} {}", if is_begun { 'L' } else { 'M' }, number(x), number(y));
+        }
+        is_begun = centre.is_some();
+    }
+    path
+}
+
+fn draw_mark(svg: &mut Fragment, plot: &Plot, layout: &Layout, at: usize, mark: &Mark) {
+    let (Some(value), Some((x, y))) = (mark.y, layout.centre(plot, at, mark)) else { return };
+    let (look, r) = (plot.series[at].look % LOOKS, layout.radius(plot, mark));
+    let class = format!("mark look{look}");
+    if layout.y.is_below(value) {
+        svg.path(&class, &arrow(x, layout.floor(), r));
+        let (class, dx) = if x > layout.width * 0.7 { ("under before", -r - 5.0) } else { ("under", r + 5.0) };
+        svg.text(class, x + dx, layout.floor() - 3.0, &fixed(Some(value), 2));
+    } else {
+        svg.path(&class, &outline(look, x, y, r));
+    }
+}
+
+/// Short names beside marks, wherever there is room for them.
+fn names(svg: &mut Fragment, plot: &Plot, layout: &Layout) {
+    let centres: Vec<(usize, &Mark, f64, f64)> = plot
+        .series
+        .iter()
+        .enumerate()
+        .flat_map(|(at, series)| series.marks.iter().map(move |mark| (at, mark)))
+        .filter_map(|(at, mark)| layout.centre(plot, at, mark).map(|(x, y)| (at, mark, x, y)))
+        .collect();
+    let mut taken: Vec<(f64, f64, f64, f64)> =
+        centres.iter().map(|(_, _, x, y)| (x - 5.0, y - 5.0, x + 5.0, y + 5.0)).collect();
+    for (at, mark, x, y) in centres {
+        let Some(block) = mark.block.filter(|_| plot.series[at].named) else { continue };
+        let text = block.to_string();
+        let (w, r) = (DIGIT * text.len() as f64, layout.radius(plot, mark) + 3.0);
+        let places = [(x + r, y + 4.0), (x - r - w, y + 4.0), (x - w / 2.0, y - r), (x - w / 2.0, y + r + 9.0)];
+        let boxed = |(x, y): (f64, f64)| (x, y - 9.0, x + w, y);
+        let is_free = |place: &&(f64, f64)| {
+            let (a, b, c, d) = boxed(**place);
+            let inside = a > layout.left && c < layout.width && b > 16.0 && d < layout.floor();
+            inside && !taken.iter().any(|(e, f, g, h)| a < *g && c > *e && b < *h && d > *f)
+        };
+        if let Some(place) = places.iter().find(is_free) {
+            taken.push(boxed(*place));
+            svg.text("short", place.0, place.1, &text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plot::{Axis, Rule};
+    use super::*;
+
+    fn plot(kind: Kind, joined: bool) -> Plot {
+        let series = |look, shift: f64| Series {
+            look,
+            joined,
+            named: true,
+            marks: (0..4).map(|at| Mark::new("", at as f64, Some(0.2 * at as f64 + shift)).of_block(at)).collect(),
+            ..Series::default()
+        };
+        let axis = Axis { name: "R²_lin", kind: Kind::Share };
+        let rules = vec![Rule { is_x: false, at: 0.9, name: "ceiling".into() }];
+        Plot { x: Axis { name: "x", kind }, y: axis, series: vec![series(0, 0.0), series(1, 0.01)], rules }
+    }
+
+    #[test]
+    fn the_mark_nearest_to_its_own_place_is_itself() {
+        let plot = plot(Kind::Index(4), false);
+        let layout = Layout::new(&plot, 390.0);
+        for series in 0..2 {
+            for at in 0..4 {
+                let (x, y) = layout.centre(&plot, series, &plot.series[series].marks[at]).unwrap();
+                assert_eq!(layout.nearest(&plot, x, y), Some((series, at)));
+                assert!(x > layout.left && x < layout.width - RIGHT);
+            }
+        }
+    }
+
+    #[test]
+    fn undefined_values_leave_gaps_and_no_marks() {
+        let mut plot = plot(Kind::Linear, true);
+        plot.series[0].marks[1].y = None;
+        let layout = Layout::new(&plot, 600.0);
+        let commands: String = line(&plot, &layout, 0).chars().filter(|c| c.is_alphabetic()).collect();
+        assert_eq!(commands, "MML");
+        plot.series[0].marked = true;
+        assert_eq!(draw(&plot, &layout).matches("class=\"mark look0\"").count(), 3);
+    }
+
+    #[test]
+    fn values_far_below_zero_are_told_at_the_edge() {
+        let mut plot = plot(Kind::Index(4), false);
+        plot.series[0].marks[2].y = Some(-7.0);
+        let svg = draw(&plot, &Layout::new(&plot, 600.0));
+        assert!(svg.contains("−7.00"), "{svg}");
+    }
+
+    #[test]
+    fn rules_stand_at_their_values_and_names_never_overlap() {
+        let plot = plot(Kind::Linear, false);
+        let layout = Layout::new(&plot, 600.0);
+        let svg = draw(&plot, &layout);
+        assert!(
+            svg.contains(&format!("class=\"rule\" d=\"M{} {}H", number(layout.left), number(layout.y(0.9)))),
+            "{svg}"
+        );
+        assert!(svg.matches("class=\"short\"").count() >= 4, "{svg}");
+    }
+
+    #[test]
+    fn a_mark_singled_out_is_ringed_and_nothing_else_is() {
+        let plot = plot(Kind::Linear, false);
+        let layout = Layout::new(&plot, 600.0);
+        assert!(single_out(&plot, &layout, (1, 3)).contains("ring"));
+        assert!(!single_out(&plot, &layout, (1, 9)).contains("ring"));
+        assert!(sample(&plot.series[1]).contains("mark look1"));
+    }
+}

@@ -1,0 +1,203 @@
+//! What a chart shows, as numbers: axes, series of marks, and lines to compare them with.
+
+use super::scale::{Kind, Scale};
+use crate::format::{exact, share};
+
+/// A chart.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plot {
+    /// The axis along the bottom.
+    pub x: Axis,
+    /// The axis along the side.
+    pub y: Axis,
+    /// What is shown, the first on top.
+    pub series: Vec<Series>,
+    /// Values to compare with.
+    pub rules: Vec<Rule>,
+}
+
+/// One axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Axis {
+    /// Its name, with its unit.
+    pub name: &'static str,
+    /// How it spreads its values.
+    pub kind: Kind,
+}
+
+/// Marks that belong together, told from others by colour, shape and dashes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Series {
+    /// Name in the legend.
+    pub name: String,
+    /// Number of its look, the same wherever the same thing is shown.
+    pub look: usize,
+    /// Whether neighbouring marks are joined.
+    pub joined: bool,
+    /// Whether marks are drawn where they are joined; many marks on a line are clearer without.
+    pub marked: bool,
+    /// Whether every mark has its short name beside it.
+    pub named: bool,
+    /// The marks in the order in which keys go through them.
+    pub marks: Vec<Mark>,
+}
+
+/// One value.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Mark {
+    /// What it belongs to, such as `Block 3`.
+    pub name: String,
+    /// The block it belongs to, where it does.
+    pub block: Option<usize>,
+    /// Place on the x axis.
+    pub x: f64,
+    /// Value; `None` where it is undefined.
+    pub y: Option<f64>,
+    /// Size relative to the usual one.
+    pub size: f64,
+    /// Said after the value.
+    pub more: String,
+}
+
+/// A straight line at one value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rule {
+    /// Whether it is a value of the x axis.
+    pub is_x: bool,
+    /// The value.
+    pub at: f64,
+    /// What it is.
+    pub name: String,
+}
+
+/// Position of a mark: series, then mark.
+pub type Spot = (usize, usize);
+
+impl Plot {
+    /// The scales that hold everything shown.
+    pub(super) fn scales(&self) -> (Scale, Scale) {
+        let marks = || self.series.iter().flat_map(|series| &series.marks).filter(|mark| mark.y.is_some());
+        let rules = |is_x| self.rules.iter().filter(move |rule| rule.is_x == is_x).map(|rule| rule.at);
+        let xs: Vec<f64> = marks().map(|mark| mark.x).chain(rules(true)).collect();
+        let ys: Vec<f64> = marks().filter_map(|mark| mark.y).chain(rules(false)).collect();
+        (Scale::over(self.x.kind, &xs), Scale::over(self.y.kind, &ys))
+    }
+
+    /// The mark at a spot that has a value.
+    pub fn mark(&self, (series, mark): Spot) -> Option<&Mark> {
+        self.series.get(series)?.marks.get(mark)
+    }
+
+    /// A mark in words, with its exact values.
+    pub fn tell(&self, spot: Spot) -> String {
+        let Some(mark) = self.mark(spot) else { return String::new() };
+        let x = match self.x.kind {
+            Kind::Index(_) => String::new(),
+            kind => format!(", {} {}", self.x.name, written(kind, Some(mark.x))),
+        };
+        let more = if mark.more.is_empty() { String::new() } else { format!(", {}", mark.more) };
+        let who = [mark.name.as_str(), self.series[spot.0].name.as_str()];
+        let who: Vec<_> = who.into_iter().filter(|name| !name.is_empty()).collect();
+        let text = format!("{}: {} {}{x}{more}", who.join(", "), self.y.name, written(self.y.kind, mark.y));
+        text.replace("_lin", "")
+    }
+
+    /// The spot that a key leads to; `None` for keys with no meaning here, `Some(None)` for none at all.
+    pub fn step(&self, key: &str, spot: Option<Spot>) -> Option<Option<Spot>> {
+        let shown: Vec<usize> = (0..self.series.len()).filter(|at| !self.series[*at].marks.is_empty()).collect();
+        let &first = shown.first()?;
+        let (series, mark) = spot.unwrap_or((first, usize::MAX));
+        let last = self.series.get(series)?.marks.len().checked_sub(1)?;
+        let at = shown.iter().position(|shown| *shown == series)?;
+        let beside = |at: usize| {
+            let series = shown[at];
+            let same = self.mark(spot?).map(|mark| mark.x);
+            let marks = &self.series[series].marks;
+            let distance = |mark: &f64| same.map_or(0.0, |same| (mark - same).abs());
+            let nearest = (0..marks.len()).min_by(|a, b| distance(&marks[*a].x).total_cmp(&distance(&marks[*b].x)));
+            Some((series, nearest?))
+        };
+        Some(match key {
+            "ArrowRight" => Some((series, if mark == usize::MAX { 0 } else { (mark + 1).min(last) })),
+            "ArrowLeft" => Some((series, mark.min(last + 1).saturating_sub(1))),
+            "ArrowDown" if spot.is_some() => beside((at + 1).min(shown.len() - 1)),
+            "ArrowUp" if spot.is_some() => beside(at.saturating_sub(1)),
+            "Home" | "ArrowDown" | "ArrowUp" => Some((series, 0)),
+            "End" => Some((series, last)),
+            "Escape" => None,
+            _ => return None,
+        })
+    }
+
+    /// Number of marks before a spot, and of all.
+    pub fn count(&self, spot: Option<Spot>) -> (usize, usize) {
+        let all = self.series.iter().map(|series| series.marks.len());
+        let before = spot.map_or(0, |(series, mark)| all.clone().take(series).sum::<usize>() + mark);
+        (before, all.sum())
+    }
+}
+
+impl Mark {
+    /// A mark of the usual size.
+    pub fn new(name: impl Into<String>, x: f64, y: Option<f64>) -> Self {
+        Self { name: name.into(), x, y, size: 1.0, ..Self::default() }
+    }
+
+    /// The same, belonging to a block.
+    pub fn of_block(mut self, block: usize) -> Self {
+        self.block = Some(block);
+        self
+    }
+}
+
+fn written(kind: Kind, value: Option<f64>) -> String {
+    if kind == Kind::Share { share(value) } else { exact(value) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(crate) fn two_series() -> Plot {
+        let marks = |values: [f64; 3]| {
+            let mark =
+                |(at, value): (usize, f64)| Mark::new(format!("Block {at}"), at as f64, Some(value)).of_block(at);
+            values.into_iter().enumerate().map(mark).collect()
+        };
+        let series =
+            |name: &str, look, values| Series { name: name.into(), look, marks: marks(values), ..Series::default() };
+        Plot {
+            x: Axis { name: "block", kind: Kind::Index(3) },
+            y: Axis { name: "R²_lin", kind: Kind::Share },
+            series: vec![series("one", 0, [0.1, 0.2, 0.3]), series("two", 1, [0.4, -0.5, 0.6])],
+            rules: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_mark_is_told_with_its_exact_value() {
+        let mut plot = two_series();
+        assert_eq!(plot.tell((1, 1)), "Block 1, two: R² −0.500000");
+        plot.x.kind = Kind::Log;
+        plot.series[1].marks[1].more = "8 steps".into();
+        assert_eq!(plot.tell((1, 1)), "Block 1, two: R² −0.500000, block 1, 8 steps");
+        assert_eq!(plot.tell((7, 1)), "");
+    }
+
+    #[test]
+    fn keys_go_along_a_series_and_across_at_the_same_place() {
+        let plot = two_series();
+        assert_eq!(plot.step("ArrowRight", None), Some(Some((0, 0))));
+        assert_eq!(plot.step("ArrowLeft", None), Some(Some((0, 2))));
+        assert_eq!(plot.step("ArrowRight", Some((0, 2))), Some(Some((0, 2))));
+        assert_eq!(plot.step("ArrowLeft", Some((0, 2))), Some(Some((0, 1))));
+        assert_eq!(plot.step("ArrowDown", Some((0, 1))), Some(Some((1, 1))));
+        assert_eq!(plot.step("ArrowDown", Some((1, 1))), Some(Some((1, 1))));
+        assert_eq!(plot.step("ArrowUp", Some((1, 2))), Some(Some((0, 2))));
+        assert_eq!(plot.step("End", Some((1, 0))), Some(Some((1, 2))));
+        assert_eq!(plot.step("Escape", Some((1, 0))), Some(None));
+        assert_eq!(plot.step("Tab", None), None);
+        assert_eq!(Plot::default().step("Home", None), None);
+        assert_eq!(plot.count(Some((1, 1))), (4, 6));
+    }
+}

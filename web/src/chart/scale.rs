@@ -1,0 +1,225 @@
+//! Scales: from the values of an axis to places between 0 and 1, with the values that deserve a grid line.
+
+/// How an axis spreads its values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// Shares such as R²: 0 to 1 is always there, and a strip below zero.
+    #[default]
+    Share,
+    /// As far as the values go.
+    Linear,
+    /// The same, with zero on it.
+    FromZero,
+    /// Powers of ten; values must be above zero.
+    Log,
+    /// From zero where that shows all values, else logarithmic away from zero, to either side.
+    Wide,
+    /// Positions 0, 1, 2 … of this many, each in the middle of its column.
+    Index(usize),
+}
+
+/// Lowest share that has its place on an axis; lower ones are drawn at the edge.
+const LOWEST_SHARE: f64 = -0.5;
+/// A wide axis is needed where the largest value is so many times the middle one.
+const WIDE: f64 = 40.0;
+
+/// An axis fitted to its values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale {
+    kind: Kind,
+    low: f64,
+    high: f64,
+    /// Where a wide scale turns from linear to logarithmic.
+    unit: f64,
+}
+
+impl Scale {
+    /// The scale of `kind` that holds `values`.
+    pub fn over(kind: Kind, values: &[f64]) -> Self {
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let (least, most) = if least <= most { (least, most) } else { (0.0, 1.0) };
+        match kind {
+            Kind::Share => {
+                let low = if least < -0.1 { (least * 4.0).floor() / 4.0 } else { -0.1 };
+                Self::plain(kind, low.max(LOWEST_SHARE), 1.06)
+            }
+            Kind::Index(count) => Self::plain(kind, -0.5, count.max(1) as f64 - 0.5),
+            Kind::Log => Self::logarithmic(least, most),
+            Kind::Linear => Self::rounded(kind, least, most),
+            Kind::FromZero => Self::rounded(kind, least.min(0.0), most.max(0.0)),
+            Kind::Wide => Self::wide(values, least.min(0.0), most.max(0.0)),
+        }
+    }
+
+    fn plain(kind: Kind, low: f64, high: f64) -> Self {
+        Self { kind, low, high, unit: 1.0 }
+    }
+
+    /// Ends at round values.
+    fn rounded(kind: Kind, low: f64, high: f64) -> Self {
+        let room = if high > low { high - low } else { high.abs().max(1e-9) };
+        let step = step(room, 4.0);
+        let (low, high) = ((low / step).floor() * step, (high / step).ceil() * step);
+        Self::plain(kind, low, if high > low { high } else { low + step })
+    }
+
+    fn logarithmic(least: f64, most: f64) -> Self {
+        let least = least.max(f64::MIN_POSITIVE);
+        let most = most.max(least * 2.0);
+        let room = (most / least).powf(0.03);
+        Self::plain(Kind::Log, least / room, most * room)
+    }
+
+    fn wide(values: &[f64], low: f64, high: f64) -> Self {
+        let mut sizes: Vec<f64> = values.iter().map(|value| value.abs()).filter(|size| *size > 0.0).collect();
+        sizes.sort_by(f64::total_cmp);
+        let (Some(middle), Some(largest)) = (sizes.get(sizes.len() / 2), sizes.last()) else {
+            return Self::rounded(Kind::FromZero, low, high);
+        };
+        if largest / middle < WIDE {
+            return Self::rounded(Kind::FromZero, low, high);
+        }
+        let unit = 10f64.powf((sizes[sizes.len() / 4]).log10().floor());
+        let mut scale = Self { kind: Kind::Wide, low, high, unit };
+        let room = (scale.spread(high) - scale.spread(low)) * 0.04;
+        scale.low = scale.gather(scale.spread(low) - if low < 0.0 { room } else { 0.0 });
+        scale.high = scale.gather(scale.spread(high) + room);
+        scale
+    }
+
+    /// Place of a value, 0 at the low end and 1 at the high one; values beyond are at the ends.
+    pub fn place(&self, value: f64) -> f64 {
+        let (low, high) = (self.spread(self.low), self.spread(self.high));
+        ((self.spread(value) - low) / (high - low)).clamp(0.0, 1.0)
+    }
+
+    /// Whether a value lies below the low end.
+    pub fn is_below(&self, value: f64) -> bool {
+        value < self.low
+    }
+
+    /// How it spreads its values.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Values with a grid line, about `room` of them, ascending.
+    pub fn ticks(&self, room: f64) -> Vec<f64> {
+        match self.kind {
+            Kind::Share => [-0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0].into_iter().filter(|t| *t >= self.low).collect(),
+            Kind::Index(count) => {
+                let every = (count as f64 / room).ceil().max(1.0) as usize;
+                (0..count).step_by(every).map(|at| at as f64).collect()
+            }
+            Kind::Log => self.log_ticks(room),
+            Kind::Wide => self.wide_ticks(room),
+            Kind::Linear | Kind::FromZero => {
+                let step = step(self.high - self.low, room);
+                let first = (self.low / step - 1e-9).ceil() as i64;
+                let last = (self.high / step + 1e-9).floor() as i64;
+                (first..=last).map(|at| at as f64 * step).collect()
+            }
+        }
+    }
+
+    fn log_ticks(&self, room: f64) -> Vec<f64> {
+        let (low, high) = (self.low.log10(), self.high.log10());
+        let decades = high - low;
+        let within = |value: &f64| (self.low..=self.high).contains(value);
+        if decades * 3.0 <= room {
+            let first = low.floor() as i32;
+            let fine = (first..=high.ceil() as i32).flat_map(|p| [1.0, 2.0, 5.0].map(|m| m * 10f64.powi(p)));
+            return fine.filter(within).collect();
+        }
+        let every = (decades / room).ceil().max(1.0) as usize;
+        let tens = (low.ceil() as i32..=high.floor() as i32).step_by(every);
+        tens.map(|power| 10f64.powi(power)).collect()
+    }
+
+    fn wide_ticks(&self, room: f64) -> Vec<f64> {
+        let decades = |end: f64| if end == 0.0 { 0.0 } else { (end.abs() / self.unit).log10().floor() + 1.0 };
+        let all = decades(self.high) + decades(self.low);
+        let every = (all / room).ceil().max(1.0) as usize;
+        let powers = |end: f64| {
+            let sign = end.signum();
+            (0..decades(end).max(0.0) as i32).step_by(every).map(move |p| sign * self.unit * 10f64.powi(p))
+        };
+        let mut ticks: Vec<f64> = powers(self.low).chain([0.0]).chain(powers(self.high)).collect();
+        ticks.sort_by(f64::total_cmp);
+        ticks
+    }
+
+    fn spread(&self, value: f64) -> f64 {
+        match self.kind {
+            Kind::Log => value.max(f64::MIN_POSITIVE).log10(),
+            Kind::Wide => value.signum() * (1.0 + value.abs() / self.unit).log10(),
+            _ => value,
+        }
+    }
+
+    /// The inverse of [`Self::spread`] on a wide scale.
+    fn gather(&self, place: f64) -> f64 {
+        place.signum() * self.unit * (10f64.powf(place.abs()) - 1.0)
+    }
+}
+
+/// The round step that cuts `room` into about `parts`.
+fn step(room: f64, parts: f64) -> f64 {
+    let raw = room / parts.max(1.0);
+    let power = 10f64.powf(raw.log10().floor());
+    let round = [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().find(|round| raw <= round * power * 1.000_001);
+    round.unwrap_or(10.0) * power
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_always_show_zero_and_one_and_go_below_as_far_as_it_makes_sense() {
+        let positive = Scale::over(Kind::Share, &[0.2, 0.9]);
+        assert!(positive.place(0.0) > 0.0 && positive.place(1.0) < 1.0);
+        let negative = Scale::over(Kind::Share, &[-0.3, 0.9]);
+        assert!(!negative.is_below(-0.3) && negative.place(-0.3) < negative.place(0.0));
+        assert!(Scale::over(Kind::Share, &[-40.0]).is_below(-40.0));
+    }
+
+    #[test]
+    fn linear_axes_end_at_round_values_and_hold_all() {
+        let scale = Scale::over(Kind::Linear, &[13.0, 87.0]);
+        assert_eq!(scale.ticks(5.0), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0].to_vec());
+        assert_eq!((scale.place(0.0), scale.place(100.0)), (0.0, 1.0));
+        for values in [&[][..], &[3.0, 3.0], &[0.0, 0.0]] {
+            let place = Scale::over(Kind::FromZero, values).place(3.0);
+            assert!((0.0..=1.0).contains(&place), "{values:?}");
+        }
+    }
+
+    #[test]
+    fn decades_are_equally_long_on_a_logarithmic_axis() {
+        let scale = Scale::over(Kind::Log, &[1.0, 1000.0]);
+        let [a, b, c] = [1.0, 10.0, 100.0].map(|value| scale.place(value));
+        assert!((b - a - (c - b)).abs() < 1e-12);
+        assert_eq!(scale.ticks(5.0), [1.0, 10.0, 100.0, 1000.0].to_vec());
+        assert_eq!(Scale::over(Kind::Log, &[1.0, 64.0]).ticks(8.0), [1.0, 2.0, 5.0, 10.0, 20.0, 50.0].to_vec());
+    }
+
+    #[test]
+    fn a_wide_axis_spreads_outliers_of_either_sign_and_stays_linear_without_them() {
+        let scale = Scale::over(Kind::Wide, &[-0.5, 0.2, 0.4, 1.0, 5000.0]);
+        assert_eq!(scale.kind(), Kind::Wide);
+        let places = [-0.5, 0.2, 0.4, 1.0, 5000.0].map(|value| scale.place(value));
+        assert!(places.windows(2).all(|pair| pair[1] - pair[0] > 0.02), "{places:?}");
+        let ticks = scale.ticks(8.0);
+        assert!(ticks.contains(&0.0) && ticks.windows(2).all(|pair| pair[0] < pair[1]), "{ticks:?}");
+        assert_eq!(Scale::over(Kind::Wide, &[1.0, 2.0, 3.0]).kind(), Kind::FromZero);
+    }
+
+    #[test]
+    fn columns_are_centred() {
+        let scale = Scale::over(Kind::Index(4), &[]);
+        assert_eq!([0.0, 3.0].map(|at| scale.place(at)), [0.125, 0.875]);
+        assert_eq!(scale.ticks(2.0), [0.0, 2.0].to_vec());
+    }
+}

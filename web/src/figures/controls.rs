@@ -1,0 +1,88 @@
+//! The same fit under other conditions, beside the original: is it learned, is it the weights or the inputs?
+
+use straightedge::report::{BlockReport, ControlReport, Report};
+
+use super::{BLOCK_AXIS, Figure, Grid, blocks_of, by_block, heads, share_axis};
+use crate::chart::plot::Plot;
+use crate::format::{NOTHING, share};
+use crate::texts::{Texts, t};
+
+/// Every control by its name in the report, with its name for people.
+const NAMES: [(&str, fn(&Texts) -> &'static str); 6] = [
+    ("first_position", |t| t.control_first),
+    ("reinit_block", |t| t.control_block),
+    ("reinit_model", |t| t.control_model),
+    ("gaussian", |t| t.control_gaussian),
+    ("cross_feed", |t| t.control_cross),
+    ("cross_feed_matched", |t| t.control_matched),
+];
+
+pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
+    let control = |(at, (key, name)): (usize, &(&'static str, fn(&Texts) -> &'static str))| {
+        by_block(report, name(t()), at + 1, |block| block.controls.get(*key).map(|control| control.r2_lin))
+    };
+    let found: Vec<_> = NAMES.iter().enumerate().filter_map(control).collect();
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let original = by_block(report, t().control_original, 0, |block| Some(block.r2_lin));
+    let figure = Figure {
+        title: t().controls_figure.into(),
+        plot: Plot {
+            x: BLOCK_AXIS(blocks_of(report)),
+            y: share_axis(t().chart_axis_value),
+            series: original.into_iter().chain(found).collect(),
+            rules: Vec::new(),
+        },
+        facts: Vec::new(),
+        caption: t().controls_caption,
+        table: table(report),
+    };
+    vec![Some(figure)]
+}
+
+fn table(report: &Report) -> Grid {
+    let original = |block: &BlockReport| ControlReport {
+        r2_lin: block.r2_lin,
+        r2_lin_scalar: block.r2_lin_scalar,
+        r2_feature_median: block.r2_feature_median,
+        effective_rank: block.effective_rank,
+    };
+    let rows = report.blocks.iter().flat_map(|block| {
+        let controls = NAMES.iter().filter_map(move |(key, name)| Some((name(t()), *block.controls.get(*key)?)));
+        let all = std::iter::once((t().control_original, original(block))).chain(controls);
+        all.map(|(name, control)| row(block, name, &control))
+    });
+    Grid {
+        head: heads(&[t().block, t().control, t().r2_lin, t().scalar, t().median, t().effective_rank]),
+        rows: rows.collect(),
+    }
+}
+
+fn row(block: &BlockReport, name: &str, control: &ControlReport) -> Vec<String> {
+    let rank = control.effective_rank.map_or(NOTHING.into(), |rank| rank.to_string());
+    let [r2, scalar, median] = [control.r2_lin, control.r2_lin_scalar, control.r2_feature_median].map(share);
+    vec![block.block.to_string(), name.into(), r2, scalar, median, rank]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn controls_stand_beside_the_original_under_looks_of_their_own() {
+        let figures: Vec<_> = figures(&sample::report()).into_iter().flatten().collect();
+        let found: Vec<_> = figures[0].plot.series.iter().map(|series| (series.look, series.marks.len())).collect();
+        assert_eq!(found, [(0, 3), (4, 2), (5, 1)]);
+        assert_eq!(figures[0].plot.series[1].marks[0].y, Some(1.0));
+        assert_eq!(figures[0].table.rows[1][..3], ["0", "Gaussian inputs", "1.000000"]);
+    }
+
+    #[test]
+    fn without_controls_there_is_no_figure() {
+        let mut report = sample::report();
+        report.blocks.iter_mut().for_each(|block| block.controls.clear());
+        assert!(figures(&report).is_empty());
+    }
+}

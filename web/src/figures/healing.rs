@@ -1,0 +1,93 @@
+//! What fine-tuning wins back of what a swap cost, beside the same budget for the original.
+
+use straightedge::report::{BlockReport, Report};
+
+use super::{BLOCK_AXIS, Figure, Grid, at_x, block_name, blocks_of, by_block, curve, grid_of, heads, shown_block};
+use crate::chart::plot::{Axis, Plot};
+use crate::chart::scale::Kind;
+use crate::format::{NOTHING, exact};
+use crate::texts::t;
+use crate::views::View;
+
+/// Names of the curves in the report.
+pub(super) const CURVES: [&str; 2] = ["heal_linear", "heal_original"];
+
+pub(super) fn figures(report: &Report, block: Option<usize>) -> Vec<Option<Figure>> {
+    vec![before_and_after(report), training(report, block)]
+}
+
+fn before_and_after(report: &Report) -> Option<Figure> {
+    let all = [
+        by_block(report, t().heal_before, 1, |block| Some(block.heal.get("linear")?.delta_ppl_before)),
+        by_block(report, t().heal_after, 0, |block| Some(block.heal.get("linear")?.delta_ppl)),
+        by_block(report, t().heal_original, 2, |block| Some(block.heal.get("original")?.delta_ppl)),
+    ];
+    let all: Vec<_> = all.into_iter().flatten().collect();
+    (!all.is_empty()).then(|| Figure {
+        title: t().healing_figure.into(),
+        plot: Plot {
+            x: BLOCK_AXIS(blocks_of(report)),
+            y: Axis { name: t().axis_delta_ppl, kind: Kind::Wide },
+            series: all,
+            rules: Vec::new(),
+        },
+        facts: Vec::new(),
+        caption: t().healing_caption,
+        table: table(report),
+    })
+}
+
+fn training(report: &Report, block: Option<usize>) -> Option<Figure> {
+    let number = shown_block(View::Healing, report, block)?;
+    let block = report.blocks.iter().find(|block| block.block == number)?;
+    let names = [(t().heal_after, 0), (t().heal_original, 2)];
+    let curves = CURVES.iter().zip(names).filter_map(|(key, (name, look))| curve(block, key, name, look, 0));
+    let all: Vec<_> = curves.collect();
+    (!all.is_empty()).then(|| Figure {
+        title: format!("{}: {}", block_name(number), t().healing_curves_figure),
+        table: grid_of(t().axis_steps, &all, at_x, exact),
+        plot: Plot {
+            x: Axis { name: t().axis_steps, kind: Kind::Linear },
+            y: Axis { name: t().axis_nll, kind: Kind::Linear },
+            series: all,
+            rules: Vec::new(),
+        },
+        facts: Vec::new(),
+        caption: t().healing_curves_caption,
+    })
+}
+
+fn table(report: &Report) -> Grid {
+    let healed = report.blocks.iter().filter(|block| !block.heal.is_empty());
+    Grid {
+        head: heads(&[t().block, t().heal_before, t().heal_after, t().heal_original, t().axis_steps]),
+        rows: healed.map(row).collect(),
+    }
+}
+
+fn row(block: &BlockReport) -> Vec<String> {
+    let (linear, original) = (block.heal.get("linear"), block.heal.get("original"));
+    let steps = linear.or(original).map_or(NOTHING.into(), |heal| heal.steps.to_string());
+    vec![
+        block.block.to_string(),
+        exact(linear.and_then(|heal| heal.delta_ppl_before)),
+        exact(linear.and_then(|heal| heal.delta_ppl)),
+        exact(original.and_then(|heal| heal.delta_ppl)),
+        steps,
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn healing_shows_before_after_and_the_original_with_the_same_budget() {
+        let figures: Vec<_> = figures(&sample::report(), None).into_iter().flatten().collect();
+        let values: Vec<_> = figures[0].plot.series.iter().map(|series| series.marks[0].y).collect();
+        assert_eq!(values, [Some(0.5), Some(0.2), Some(-0.3)]);
+        assert_eq!(figures[0].table.rows, [["0", "0.500000", "0.200000", "−0.300000", "200"]]);
+        assert_eq!(figures[1].plot.series[0].marks.len(), 2);
+    }
+}

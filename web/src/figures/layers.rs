@@ -1,0 +1,98 @@
+//! Whole layers: how linear the step of the residual stream is, how large, and what the model loses without it.
+
+use straightedge::report::{LayerReport, Report};
+
+use super::{Figure, grid_of, series, share_axis};
+use crate::chart::plot::{Axis, Mark, Plot, Series};
+use crate::chart::scale::Kind;
+use crate::format::{exact, share};
+use crate::texts::{fill, t};
+
+pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
+    vec![linearity(report), update(report), losses(report)]
+}
+
+fn linearity(report: &Report) -> Option<Figure> {
+    let all = [
+        by_layer(report, t().layer_linearity, 0, |layer| Some(layer.linearity)),
+        by_layer(report, t().layer_heldout, 1, |layer| Some(layer.linearity_heldout)),
+        by_layer(report, t().layer_no_residual, 2, |layer| Some(layer.linearity_no_residual)),
+    ];
+    figure(report, all, share_axis(t().axis_linearity), t().layers_figure, t().layers_caption, share)
+}
+
+fn update(report: &Report) -> Option<Figure> {
+    let all = [by_layer(report, t().layer_update, 3, |layer| Some(layer.update_norm_ratio))];
+    let axis = Axis { name: t().axis_update, kind: Kind::FromZero };
+    figure(report, all, axis, t().update_figure, t().update_caption, exact)
+}
+
+fn losses(report: &Report) -> Option<Figure> {
+    let loss = |key: &'static str| move |layer: &LayerReport| layer.delta_ppl.get(key).copied();
+    let all = [
+        by_layer(report, t().layer_linear, 0, loss("linear")),
+        by_layer(report, t().layer_removed, 2, loss("removed")),
+    ];
+    let axis = Axis { name: t().axis_delta_ppl, kind: Kind::Wide };
+    figure(report, all, axis, t().layer_losses_figure, t().layer_losses_caption, exact)
+}
+
+fn figure<const N: usize>(
+    report: &Report,
+    all: [Option<Series>; N],
+    axis: Axis,
+    title: &str,
+    caption: &'static str,
+    cell: fn(Option<f64>) -> String,
+) -> Option<Figure> {
+    let all: Vec<_> = all.into_iter().flatten().collect();
+    let is_known = all.iter().any(|series| series.marks.iter().any(|mark| mark.y.is_some()));
+    let layers = report.model.num_hidden_layers.max(report.layers.last().map_or(0, |layer| layer.layer + 1));
+    is_known.then(|| Figure {
+        title: title.into(),
+        table: grid_of(t().layer, &all, |mark| mark.x.to_string(), cell),
+        plot: Plot {
+            x: Axis { name: t().axis_layer, kind: Kind::Index(layers) },
+            y: axis,
+            series: all,
+            rules: Vec::new(),
+        },
+        facts: Vec::new(),
+        caption,
+    })
+}
+
+fn by_layer(
+    report: &Report,
+    name: &str,
+    look: usize,
+    value: impl Fn(&LayerReport) -> Option<Option<f64>>,
+) -> Option<Series> {
+    let mark = |layer: &LayerReport| {
+        let name = fill(t().layer_n, &[("layer", &layer.layer.to_string())]);
+        Some(Mark::new(name, layer.layer as f64, value(layer)?))
+    };
+    series(name, look, report.layers.iter().filter_map(mark).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn layers_show_all_their_measures() {
+        let figures: Vec<_> = figures(&sample::report()).into_iter().flatten().collect();
+        let names: Vec<_> = figures.iter().map(|figure| figure.plot.series.len()).collect();
+        assert_eq!(names, [3, 1, 2]);
+        assert_eq!(figures[0].table.rows[1], ["1", "0.990000", "0.980000", "0.400000"]);
+        assert_eq!(figures[2].plot.series[1].marks[0].y, Some(7.0));
+    }
+
+    #[test]
+    fn an_encoder_has_no_losses_to_show() {
+        let mut report = sample::report();
+        report.layers.iter_mut().for_each(|layer| layer.delta_ppl.values_mut().for_each(|value| *value = None));
+        assert_eq!(figures(&report).into_iter().flatten().count(), 2);
+    }
+}

@@ -1,0 +1,139 @@
+//! What the model loses: ΔPPL of every block against its R², and blocks made linear one after the other.
+
+use straightedge::report::{BlockReport, GreedyStep, Report};
+
+use super::{BLOCK_AXIS, Figure, Grid, block_mark, heads, perplexity_kind, series, share_axis};
+use crate::chart::plot::{Axis, Mark, Plot, Rule, Series};
+use crate::chart::scale::Kind;
+use crate::format::{exact, fixed, share};
+use crate::texts::{fill, t};
+
+pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
+    vec![against_r2(report), greedy(report)]
+}
+
+fn against_r2(report: &Report) -> Option<Figure> {
+    let kinds = [("linear", t().swap_linear, 0), ("mean", t().swap_mean, 1), ("zero", t().swap_zero, 2)];
+    let of_kind = |(key, name, look): (&str, &str, usize)| {
+        let mark = |block: &BlockReport| Some(block_mark(block, block.r2_lin?, *block.delta_ppl.get(key)?));
+        let marks: Vec<_> = report.blocks.iter().filter_map(mark).filter(|mark| mark.y.is_some()).collect();
+        series(name, look, marks).map(|series| Series { named: look == 0, ..series })
+    };
+    let all: Vec<_> = kinds.into_iter().filter_map(of_kind).collect();
+    let plot = Plot {
+        x: share_axis(t().chart_axis_value),
+        y: Axis { name: t().axis_delta_ppl, kind: Kind::Wide },
+        series: all,
+        rules: Vec::new(),
+    };
+    (!plot.series.is_empty()).then(|| Figure {
+        title: t().losses_figure.into(),
+        plot,
+        facts: facts(report),
+        caption: t().losses_caption,
+        table: table(report),
+    })
+}
+
+fn facts(report: &Report) -> Vec<String> {
+    let untouched = report.ppl.map(|ppl| fill(t().untouched, &[("ppl", &exact(Some(ppl)))]));
+    untouched.into_iter().collect()
+}
+
+fn table(report: &Report) -> Grid {
+    let timed = report.blocks.iter().any(|block| !block.row_microseconds.is_empty());
+    let mut head = heads(&[t().block, t().r2_lin, t().swap_linear, t().swap_mean, t().swap_zero, t().compression]);
+    if timed {
+        head.extend(heads(&[t().time_original, t().time_linear]));
+    }
+    let row = |block: &BlockReport| {
+        let of = |map: &std::collections::BTreeMap<String, Option<f64>>, name: &str| map.get(name).copied().flatten();
+        let loss = |name| exact(of(&block.delta_ppl, name));
+        let smaller = of(&block.compression, "linear").map_or(fixed(None, 1), |times| format!("{times:.1}×"));
+        let mut cells =
+            vec![block.block.to_string(), share(block.r2_lin), loss("linear"), loss("mean"), loss("zero"), smaller];
+        if timed {
+            cells.extend(["original", "linear"].map(|name| exact(of(&block.row_microseconds, name))));
+        }
+        cells
+    };
+    Grid { head, rows: report.blocks.iter().map(row).collect() }
+}
+
+fn greedy(report: &Report) -> Option<Figure> {
+    if report.greedy.is_empty() {
+        return None;
+    }
+    let mark = |(at, step): (usize, &GreedyStep)| {
+        let smaller = fixed(step.compression, 2);
+        Mark {
+            more: fill(t().greedy_more, &[("times", &smaller)]),
+            block: Some(step.block),
+            ..Mark::new(fill(t().greedy_step, &[("block", &step.block.to_string())]), (at + 1) as f64, step.ppl)
+        }
+    };
+    let start = report.ppl.map(|ppl| Mark::new(t().greedy_start, 0.0, Some(ppl)));
+    let marks: Vec<_> = start.into_iter().chain(report.greedy.iter().enumerate().map(mark)).collect();
+    let kind = perplexity_kind(&marks.iter().filter_map(|mark| mark.y).collect::<Vec<_>>());
+    let series = series("", 0, marks).map(|series| Series { joined: true, marked: true, named: true, ..series })?;
+    let rules = report.ppl.map(|at| Rule { is_x: false, at, name: t().greedy_start.into() });
+    let plot = Plot {
+        x: Axis { name: t().axis_greedy, ..BLOCK_AXIS(report.greedy.len() + 1) },
+        y: Axis { name: t().axis_ppl, kind },
+        series: vec![series],
+        rules: rules.into_iter().collect(),
+    };
+    let row = |(at, step): (usize, &GreedyStep)| {
+        let name = (at + 1).to_string();
+        vec![name, step.block.to_string(), exact(step.ppl), exact(step.delta_ppl), fixed(step.compression, 3)]
+    };
+    Some(Figure {
+        title: t().greedy_figure.into(),
+        plot,
+        facts: Vec::new(),
+        caption: t().greedy_caption,
+        table: Grid {
+            head: heads(&[t().axis_greedy, t().block, t().axis_ppl, t().axis_delta_ppl, t().compression]),
+            rows: report.greedy.iter().enumerate().map(row).collect(),
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn every_loss_stands_at_its_blocks_r2() {
+        let report = sample::report();
+        let figures: Vec<_> = figures(&report).into_iter().flatten().collect();
+        let scatter = &figures[0].plot.series;
+        assert_eq!(scatter.iter().map(|series| series.marks.len()).collect::<Vec<_>>(), [2, 2, 2]);
+        let first = &scatter[0].marks[0];
+        assert_eq!((first.block, first.x, first.y), (Some(0), 0.9, Some(0.5)));
+        assert_eq!(figures[0].table.rows[0], ["0", "0.900000", "0.500000", "4", "8", "8.0×", "2.50000", "0.500000"]);
+        assert_eq!(figures[0].table.rows[2][2..6], ["–", "–", "–", "–"], "the block without variance");
+    }
+
+    #[test]
+    fn the_greedy_curve_begins_with_the_untouched_model() {
+        let report = sample::report();
+        let greedy = greedy(&report).unwrap();
+        let found: Vec<_> = greedy.plot.series[0].marks.iter().map(|mark| (mark.x, mark.y)).collect();
+        assert_eq!(found, [(0.0, Some(20.0)), (1.0, Some(20.5)), (2.0, Some(23.0))]);
+        assert_eq!(
+            greedy.plot.tell((0, 2)),
+            "Block 1 linear too: perplexity 23, all feed-forward networks 2.00× smaller"
+        );
+        assert_eq!(greedy.table.rows[1], ["2", "1", "23", "3", "2.000"]);
+    }
+
+    #[test]
+    fn nothing_is_drawn_of_what_was_not_measured() {
+        let mut report = sample::report();
+        report.greedy.clear();
+        report.blocks.iter_mut().for_each(|block| block.delta_ppl.clear());
+        assert!(figures(&report).into_iter().flatten().next().is_none());
+    }
+}

@@ -1,0 +1,153 @@
+//! What trained probes find in the residual: their gain, how they were trained, and how far from affine they are.
+
+use straightedge::report::{BlockReport, ProbeReport, Report};
+
+use super::{
+    BLOCK_AXIS, Figure, Grid, at_x, block_mark, block_name, by_block, curve, grid_of, heads, series, share_axis,
+    shown_block,
+};
+use crate::agreement::{median, pearson};
+use crate::chart::plot::{Axis, Mark, Plot, Series};
+use crate::chart::scale::Kind;
+use crate::format::{exact, fixed, share};
+use crate::texts::{fill, t};
+use crate::views::View;
+
+/// Names of the probes in the report, which are those of their curves.
+pub(super) const NAMES: [&str; 3] = ["poly", "dense2x", "poly2x"];
+
+pub(super) fn figures(report: &Report, block: Option<usize>) -> Vec<Option<Figure>> {
+    vec![gains(report), conjunction(report), training(report, block)]
+}
+
+fn gains(report: &Report) -> Option<Figure> {
+    let of_probe = |(look, name): (usize, &str)| {
+        let mark = |block: &BlockReport| {
+            let probe = block.probes.get(name)?;
+            let more = fill(t().probe_more, &[("steps", &probe.steps.to_string())]);
+            Some(Mark { more, ..block_mark(block, 1.0 - block.r2_lin?, Some(probe.gain?)) })
+        };
+        let found = series(name, look, report.blocks.iter().filter_map(mark).collect())?;
+        Some(Series { named: look == 0, ..found })
+    };
+    let all: Vec<Series> = NAMES.into_iter().enumerate().filter_map(of_probe).collect();
+    (!all.is_empty()).then(|| Figure {
+        title: t().probes_figure.into(),
+        facts: all.iter().map(fact).collect(),
+        plot: Plot {
+            x: share_axis(t().axis_residual),
+            y: Axis { name: t().axis_gain, kind: Kind::FromZero },
+            series: all,
+            rules: Vec::new(),
+        },
+        caption: t().probes_caption,
+        table: table(report),
+    })
+}
+
+/// Correlation and median of a probe's gains.
+fn fact(series: &Series) -> String {
+    let (xs, ys): (Vec<f64>, Vec<f64>) = series.marks.iter().filter_map(|mark| Some((mark.x, mark.y?))).unzip();
+    let most = ys.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    fill(
+        t().probe_fact,
+        &[
+            ("probe", &series.name),
+            ("r", &fixed(pearson(&xs, &ys), 3)),
+            ("n", &xs.len().to_string()),
+            ("median", &fixed(median(&ys), 4)),
+            ("most", &fixed(Some(most), 4)),
+        ],
+    )
+}
+
+fn conjunction(report: &Report) -> Option<Figure> {
+    let network = by_block(report, t().conjunction_network, 6, |block| Some(Some(block.conjunction?)));
+    let of_probe = |(look, name): (usize, &str)| {
+        by_block(report, name, look, |block| Some(Some(block.probes.get(name)?.conjunction?)))
+    };
+    let all: Vec<_> = network.into_iter().chain(NAMES.into_iter().enumerate().filter_map(of_probe)).collect();
+    (!all.is_empty()).then(|| Figure {
+        title: t().conjunction_figure.into(),
+        table: grid_of(t().block, &all, super::at_block, exact),
+        plot: Plot {
+            x: BLOCK_AXIS(super::blocks_of(report)),
+            y: Axis { name: t().axis_conjunction, kind: Kind::FromZero },
+            series: all,
+            rules: Vec::new(),
+        },
+        facts: Vec::new(),
+        caption: t().conjunction_caption,
+    })
+}
+
+fn training(report: &Report, block: Option<usize>) -> Option<Figure> {
+    let number = shown_block(View::Probes, report, block)?;
+    let block = report.blocks.iter().find(|block| block.block == number)?;
+    let curves = NAMES.into_iter().enumerate().filter_map(|(look, name)| curve(block, name, name, look, 0));
+    let all: Vec<_> = curves.collect();
+    (!all.is_empty()).then(|| Figure {
+        title: format!("{}: {}", block_name(number), t().probe_curves_figure),
+        table: grid_of(t().axis_steps, &all, at_x, share),
+        plot: Plot {
+            x: Axis { name: t().axis_steps, kind: Kind::Linear },
+            y: Axis { name: t().axis_validation, kind: Kind::Linear },
+            series: all,
+            rules: Vec::new(),
+        },
+        facts: Vec::new(),
+        caption: t().probe_curves_caption,
+    })
+}
+
+fn table(report: &Report) -> Grid {
+    let rows = report.blocks.iter().flat_map(|block| {
+        NAMES.iter().filter_map(move |name| block.probes.get(*name).map(|probe| row(block, name, probe)))
+    });
+    Grid {
+        head: heads(&[t().block, t().probe, t().r2, t().axis_gain, t().axis_steps, t().parameters, t().axis_delta_ppl]),
+        rows: rows.collect(),
+    }
+}
+
+fn row(block: &BlockReport, name: &str, probe: &ProbeReport) -> Vec<String> {
+    let loss = block.delta_ppl.get(name).copied().flatten();
+    vec![
+        block.block.to_string(),
+        name.into(),
+        share(probe.r2),
+        share(probe.gain),
+        probe.steps.to_string(),
+        probe.parameters.to_string(),
+        exact(loss),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn gains_stand_against_what_the_line_leaves() {
+        let report = sample::report();
+        let figures: Vec<_> = figures(&report, None).into_iter().flatten().collect();
+        assert_eq!(figures.len(), 3);
+        let poly = &figures[0].plot.series[0];
+        let found: Vec<_> = poly.marks.iter().map(|mark| (mark.block, mark.x, mark.y)).collect();
+        assert_eq!(found, [(Some(0), 1.0 - 0.9, Some(0.01)), (Some(1), 1.25, Some(0.03))]);
+        assert_eq!(figures[0].facts[0], "poly: Pearson r = 1.000 over 2 blocks, median gain 0.0200, largest 0.0300.");
+        assert_eq!(figures[0].table.rows[0], ["0", "poly", "0.910000", "0.010000", "40", "192", "0.400000"]);
+        assert_eq!(figures[1].plot.series[0].marks[0].y, Some(0.125));
+    }
+
+    #[test]
+    fn curves_are_those_of_the_last_block_that_has_any_until_one_is_chosen() {
+        let report = sample::report();
+        assert!(training(&report, None).unwrap().title.starts_with("Block 1"));
+        let chosen = training(&report, Some(0)).unwrap();
+        let values: Vec<_> = chosen.plot.series[0].marks.iter().map(|mark| (mark.x, mark.y)).collect();
+        assert_eq!(values, [(20.0, Some(0.5)), (40.0, None)]);
+        assert_eq!(chosen.table.rows, [["20", "0.500000"], ["40", "–"]]);
+    }
+}

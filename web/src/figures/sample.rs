@@ -1,0 +1,110 @@
+//! A recorded measurement with something of everything, replayed for the tests of the figures.
+
+use std::collections::BTreeMap;
+
+use straightedge::event::{CurveEvent, Event, Outcome, Recorder};
+use straightedge::report::{
+    BlockReport, ControlReport, CurvePoint, GreedyStep, HealReport, LayerReport, ProbeReport, Report,
+};
+
+use crate::run::tests::recording;
+
+/// The report at the end of it: three blocks, the last of them undefined.
+pub(crate) fn report() -> Report {
+    let mut recorder = Recorder::default();
+    events().iter().for_each(|event| recorder.record(event));
+    recorder.into_report().unwrap()
+}
+
+/// The recording.
+pub(crate) fn events() -> Vec<Event> {
+    let mut events = vec![recording().remove(1)];
+    events.extend(
+        [block_0(), block_1(), BlockReport { block: 2, ..Default::default() }].map(|b| Event::Block(Box::new(b))),
+    );
+    let points = [("sgd", 0, 0, -9.0), ("sgd", 0, 1, -2.0), ("sgd", 0, 100, 0.3), ("poly", 1, 20, 0.1)];
+    events.extend(points.map(|(curve, block, step, value)| curve_event(curve, block, step, Some(value))));
+    events.extend([
+        curve_event("poly", 0, 20, Some(0.5)),
+        curve_event("poly", 0, 40, None),
+        curve_event("heal_linear", 0, 0, Some(3.5)),
+        curve_event("heal_linear", 0, 200, Some(3.25)),
+    ]);
+    events.extend([layer(0, 0.95, 7.0), layer(1, 0.99, 2.0)].map(|layer| Event::Layer(Box::new(layer))));
+    let step = |block, ppl, compression| GreedyStep {
+        block,
+        ppl: Some(ppl),
+        delta_ppl: Some(ppl - 20.0),
+        compression: Some(compression),
+    };
+    events.push(Event::Greedy(vec![step(0, 20.5, 1.4), step(1, 23.0, 2.0)]));
+    events.push(Event::Finished(Outcome { ppl: Some(20.0), ..Default::default() }));
+    events
+}
+
+fn curve_event(curve: &str, block: usize, step: usize, value: Option<f64>) -> Event {
+    Event::Curve(CurveEvent { block, curve: curve.into(), point: CurvePoint { step, value } })
+}
+
+fn map<T: Clone>(entries: &[(&str, T)]) -> BTreeMap<String, T> {
+    entries.iter().map(|(name, value)| (name.to_string(), value.clone())).collect()
+}
+
+fn block_0() -> BlockReport {
+    let losses = [
+        ("linear", 0.5),
+        ("mean", 4.0),
+        ("zero", 8.0),
+        ("rank_1", 3.0),
+        ("rank_2", 1.0),
+        ("rank_4", 0.5),
+        ("poly", 0.4),
+    ];
+    let gaussian = ControlReport { r2_lin: Some(1.0), ..Default::default() };
+    BlockReport {
+        block: 0,
+        r2_lin: Some(0.9),
+        r2_lin_scalar: Some(0.95),
+        r2_feature_median: Some(0.6),
+        effective_rank: Some(2),
+        r2_rank: [0.5, 0.85, 0.9, 0.9].map(Some).to_vec(),
+        delta_ppl: map(&losses.map(|(name, value)| (name, Some(value)))),
+        compression: map(&[("linear", Some(8.0))]),
+        row_microseconds: map(&[("original", Some(2.5)), ("linear", Some(0.5))]),
+        conjunction: Some(0.125),
+        probes: map(&[(
+            "poly",
+            ProbeReport { r2: Some(0.91), gain: Some(0.01), steps: 40, parameters: 192, conjunction: None },
+        )]),
+        controls: map(&[("gaussian", gaussian), ("cross_feed", ControlReport { r2_lin: Some(-3.0), ..gaussian })]),
+        heal: map(&[
+            ("linear", HealReport { delta_ppl: Some(0.2), delta_ppl_before: Some(0.5), steps: 200 }),
+            ("original", HealReport { delta_ppl: Some(-0.3), delta_ppl_before: Some(0.0), steps: 200 }),
+        ]),
+        ..Default::default()
+    }
+}
+
+fn block_1() -> BlockReport {
+    BlockReport {
+        block: 1,
+        r2_lin: Some(-0.25),
+        r2_lin_scalar: Some(0.1),
+        r2_feature_median: Some(0.1),
+        delta_ppl: map(&[("linear", Some(2.0)), ("mean", Some(1.5)), ("zero", Some(3.0))]),
+        probes: map(&[("poly", ProbeReport { r2: Some(-0.22), gain: Some(0.03), steps: 20, ..Default::default() })]),
+        controls: map(&[("gaussian", ControlReport::default())]),
+        ..Default::default()
+    }
+}
+
+fn layer(layer: usize, linearity: f64, removed: f64) -> LayerReport {
+    LayerReport {
+        layer,
+        linearity: Some(linearity),
+        linearity_heldout: Some(linearity - 0.01),
+        linearity_no_residual: Some(0.4),
+        update_norm_ratio: Some(0.3),
+        delta_ppl: map(&[("removed", Some(removed)), ("linear", Some(0.1))]),
+    }
+}

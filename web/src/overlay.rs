@@ -1,0 +1,111 @@
+//! What can be laid over the profile: published values and other measurements, and how well they agree.
+
+use straightedge::report::{BlockReport, Report};
+
+use crate::agreement::{mean_shift, pearson, spearman};
+use crate::format::fixed;
+use crate::texts::{fill, t};
+
+/// Which R² the profile shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Metric {
+    /// One mean per feature.
+    #[default]
+    Lin,
+    /// One mean for all.
+    Scalar,
+}
+
+impl Metric {
+    /// This R² of a block.
+    pub fn of(self, block: &BlockReport) -> Option<f64> {
+        match self {
+            Self::Lin => block.r2_lin,
+            Self::Scalar => block.r2_lin_scalar,
+        }
+    }
+
+    /// This R² of every block up to the last, by its index.
+    pub fn by_block(self, report: &Report) -> Vec<Option<f64>> {
+        let mut values = vec![None; report.blocks.last().map_or(0, |block| block.block + 1)];
+        for block in &report.blocks {
+            values[block.block] = self.of(block);
+        }
+        values
+    }
+}
+
+/// What is chosen to be laid over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Published values on this corpus.
+    Published(String),
+    /// A kept measurement, by its position.
+    Kept(usize),
+}
+
+/// Something laid over the profile.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Overlay {
+    /// Its short name.
+    pub name: String,
+    /// Its values by block.
+    pub values: Vec<Option<f64>>,
+    /// What it is, in a sentence.
+    pub note: String,
+}
+
+/// A measurement kept for comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kept {
+    /// Model and text.
+    pub name: String,
+    /// Its report.
+    pub report: Report,
+}
+
+impl Kept {
+    /// A report under the name of its model and text.
+    pub fn new(report: Report) -> Self {
+        Self { name: format!("{} · {}", report.model.id, report.corpus.id), report }
+    }
+}
+
+/// How well two profiles agree over the blocks that both have; `None` where fewer than two.
+pub fn agreement(ours: &[Option<f64>], theirs: &[Option<f64>]) -> Option<String> {
+    let pairs = ours.iter().zip(theirs).filter_map(|(ours, theirs)| ours.zip(*theirs));
+    let (ours, theirs): (Vec<f64>, Vec<f64>) = pairs.unzip();
+    (ours.len() >= 2).then(|| {
+        fill(
+            t().overlay_agreement,
+            &[
+                ("n", &ours.len().to_string()),
+                ("pearson", &fixed(pearson(&ours, &theirs), 3)),
+                ("spearman", &fixed(spearman(&ours, &theirs), 3)),
+                ("shift", &fixed(mean_shift(&ours, &theirs), 4)),
+            ],
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::sample_report;
+
+    #[test]
+    fn agreement_counts_only_blocks_that_both_have() {
+        let sentence = agreement(&[Some(0.1), None, Some(0.3), Some(0.2)], &[Some(0.2), Some(9.0), Some(0.4)]);
+        let expected = "Over 2 blocks: Pearson 1.000, Spearman 1.000, mean absolute shift 0.1000.";
+        assert_eq!(sentence.as_deref(), Some(expected));
+        assert_eq!(agreement(&[Some(0.1)], &[Some(0.1)]), None);
+    }
+
+    #[test]
+    fn both_metrics_are_read_by_block() {
+        let report = sample_report();
+        assert_eq!(Metric::Lin.by_block(&report), [Some(0.9), Some(-0.25), None]);
+        assert_eq!(Metric::Scalar.by_block(&report), [Some(0.95), Some(0.1), None]);
+        assert_eq!(Kept::new(report).name, "m · t");
+    }
+}

@@ -1,0 +1,132 @@
+//! A chart with its legend, readout and table; it answers pointer and keyboard.
+
+use leptos::ev::{KeyboardEvent, MouseEvent, PointerEvent};
+use leptos::html::Div;
+use leptos::prelude::*;
+use straightedge_web::chart::draw::{Layout, draw, sample, single_out};
+use straightedge_web::chart::plot::Spot;
+use straightedge_web::figures::Figure;
+use straightedge_web::texts::{fill, t};
+
+use super::chart::observed_width;
+use super::typeset;
+use crate::session::Session;
+
+/// One figure; `at` is its number within the view.
+#[component]
+pub(crate) fn FigureView(session: Session, figure: Memo<Figure>, at: usize) -> impl IntoView {
+    let frame = NodeRef::<Div>::new();
+    let width = observed_width(frame);
+    let spot = RwSignal::new(None::<Spot>);
+    let plot = Memo::new(move |_| figure.with(|figure| figure.plot.clone()));
+    let layout = Memo::new(move |_| plot.with(|plot| Layout::new(plot, width.get())));
+    let drawing = move || plot.with(|plot| layout.with(|layout| draw(plot, layout)));
+    let singled_out =
+        move || spot.get().map(|spot| plot.with(|plot| layout.with(|layout| single_out(plot, layout, spot))));
+    let readout = Memo::new(move |_| match spot.get() {
+        Some(spot) => plot.with(|plot| plot.tell(spot)),
+        None => t().figure_hint.into(),
+    });
+    let nearest = move |event: &MouseEvent| {
+        let rect = frame.get_untracked()?.get_bounding_client_rect();
+        let (x, y) = (f64::from(event.client_x()) - rect.left(), f64::from(event.client_y()) - rect.top());
+        plot.with_untracked(|plot| layout.with_untracked(|layout| layout.nearest(plot, x, y)))
+    };
+    let choose = move || {
+        let block = plot.with_untracked(|plot| plot.mark(spot.get_untracked()?)?.block);
+        if block.is_some() {
+            session.block.set(block);
+        }
+    };
+    let press = move |event: KeyboardEvent| {
+        let key = event.key();
+        if key == "Enter" {
+            choose();
+        } else if let Some(next) = plot.with_untracked(|plot| plot.step(&key, spot.get_untracked())) {
+            event.prevent_default();
+            spot.set(next);
+        }
+    };
+    let title = Memo::new(move |_| figure.with(|figure| figure.title.clone()));
+    let count = move || plot.with(|plot| plot.count(spot.get()));
+    let label = move || fill(t().figure_label, &[("title", &title.get()), ("marks", &count().1.to_string())]);
+    let facts = move || {
+        let facts = figure.with(|figure| figure.facts.clone());
+        facts.into_iter().map(|fact| view! { <li>{fact}</li> }).collect_view()
+    };
+    view! {
+        <figure class="plot" data-testid=format!("figure-{at}")>
+            <h3>{title}</h3>
+            <Legend figure/>
+            <div
+                class="chart" data-testid=format!("chart-{at}") node_ref=frame tabindex="0" role="slider"
+                aria-label=label aria-valuemin="0" aria-valuemax=move || count().1.saturating_sub(1)
+                aria-valuenow=move || count().0 aria-valuetext=readout
+                on:pointermove=move |event: PointerEvent| spot.set(nearest(&event))
+                on:pointerdown=move |event: PointerEvent| { spot.set(nearest(&event)); choose(); }
+                on:pointerleave=move |_| spot.set(None) on:blur=move |_| spot.set(None) on:keydown=press
+            >
+                <div class="drawing" inner_html=drawing></div>
+                <div class="drawing over" inner_html=move || singled_out().unwrap_or_default()></div>
+            </div>
+            <p class="readout" data-testid=format!("readout-{at}")>{readout}</p>
+            <ul class="facts" data-testid=format!("facts-{at}")>{facts}</ul>
+            <figcaption class="note">{move || figure.with(|figure| typeset(figure.caption).into_any())}</figcaption>
+            <Numbers figure at/>
+        </figure>
+    }
+}
+
+/// What every look stands for, where there is more than one.
+#[component]
+fn Legend(figure: Memo<Figure>) -> impl IntoView {
+    let entries = Memo::new(move |_| {
+        figure.with(|figure| {
+            let named = figure.plot.series.iter().filter(|series| !series.name.is_empty());
+            named.map(|series| (sample(series), series.name.clone())).collect::<Vec<_>>()
+        })
+    });
+    let items = move || {
+        let entries = entries.get().into_iter();
+        entries.map(|(sample, name)| view! { <li><span inner_html=sample></span>{name}</li> }).collect_view()
+    };
+    view! {
+        <Show when=move || entries.with(|entries| !entries.is_empty())>
+            <ul class="legend" aria-label=t().legend>{items}</ul>
+        </Show>
+    }
+}
+
+/// The table of a figure, folded; rows are only made while it is open.
+#[component]
+fn Numbers(figure: Memo<Figure>, at: usize) -> impl IntoView {
+    let is_open = RwSignal::new(false);
+    let table = Memo::new(move |_| if is_open.get() { figure.with(|f| f.table.clone()) } else { Default::default() });
+    let head = move || {
+        let head = table.with(|table| table.head.clone());
+        head.into_iter().map(|name| view! { <th scope="col">{super::typeset_owned(name)}</th> }).collect_view()
+    };
+    let rows = move || {
+        let rows = table.with(|table| table.rows.clone());
+        rows.into_iter().map(|cells| view! { <tr><Cells cells/></tr> }).collect_view()
+    };
+    view! {
+        <details class="numbers" data-testid=format!("numbers-{at}")>
+            <summary on:click=move |_| is_open.update(|is_open| *is_open = !*is_open)>{t().in_numbers}</summary>
+            <div class="scroll" role="region" aria-label=t().in_numbers tabindex="0">
+                <table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>
+            </div>
+        </details>
+    }
+}
+
+/// The first cell names its row.
+#[component]
+fn Cells(cells: Vec<String>) -> impl IntoView {
+    let mut cells = cells.into_iter();
+    let first = cells.next();
+    view! {
+        <th scope="row">{first}</th>
+        {cells.map(|cell| view! { <td>{cell}</td> }).collect_view()}
+    }
+}

@@ -1,0 +1,76 @@
+//! The views as tabs: one open at a time, arrow keys go from tab to tab.
+
+use leptos::ev::KeyboardEvent;
+use leptos::prelude::*;
+use straightedge_web::texts::t;
+use straightedge_web::views::View;
+use wasm_bindgen::JsCast;
+use web_sys::HtmlElement;
+
+use crate::session::Session;
+
+/// The list of tabs; the panel below it is labelled by the one that is open.
+#[component]
+pub(crate) fn Tabs(session: Session) -> impl IntoView {
+    let press = move |event: KeyboardEvent| {
+        if let Some(view) = step(&event.key(), session.view.get_untracked()) {
+            event.prevent_default();
+            session.view.set(view);
+            focus(view);
+        }
+    };
+    let tabs = View::ALL.map(|view| {
+        let is_open = move || session.view.get() == view;
+        view! {
+            <button
+                type="button" role="tab" id=tab_id(view) data-testid=tab_id(view) aria-controls="panel"
+                aria-selected=move || is_open().to_string() tabindex=move || if is_open() { "0" } else { "-1" }
+                on:click=move |_| session.view.set(view)
+            >
+                {view.texts()[0]}
+            </button>
+        }
+    });
+    view! { <div class="tabs" role="tablist" aria-label=t().views on:keydown=press>{tabs.collect_view()}</div> }
+}
+
+/// Identifier of a view's tab.
+pub(crate) fn tab_id(view: View) -> String {
+    format!("tab-{}", view.id())
+}
+
+/// Moves the focus, which also scrolls the tab into view where they do not all fit.
+fn focus(view: View) {
+    let tab = document().get_element_by_id(&tab_id(view)).and_then(|tab| tab.dyn_into::<HtmlElement>().ok());
+    if let Some(tab) = tab {
+        // An element that is on the page can be focused.
+        let _ = tab.focus();
+    }
+}
+
+/// The view that a key leads to from another.
+fn step(key: &str, from: View) -> Option<View> {
+    let all = View::ALL;
+    let at = all.iter().position(|view| *view == from)?;
+    let to = match key {
+        "ArrowRight" => (at + 1) % all.len(),
+        "ArrowLeft" => (at + all.len() - 1) % all.len(),
+        "Home" => 0,
+        "End" => all.len() - 1,
+        _ => return None,
+    };
+    Some(all[to])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_go_round_the_tabs() {
+        assert_eq!(step("ArrowRight", View::Profile), Some(View::Losses));
+        assert_eq!(step("ArrowLeft", View::Profile), Some(View::Healing));
+        assert_eq!(step("End", View::Losses), Some(View::Healing));
+        assert_eq!(step("Enter", View::Losses), None);
+    }
+}

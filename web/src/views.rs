@@ -1,0 +1,209 @@
+//! The views of a measurement: what each is called, what it needs measured, and whether that is there.
+
+use std::collections::BTreeSet;
+
+use straightedge::job::Measure;
+use straightedge::report::{BlockReport, Report};
+
+use crate::texts::{Texts, fill, t};
+
+/// One of the views, in their order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum View {
+    /// R² by block.
+    #[default]
+    Profile,
+    /// What the model loses.
+    Losses,
+    /// Which kind of linearity.
+    Regimes,
+    /// Maps of every rank.
+    Ranks,
+    /// Probes of the residual.
+    Probes,
+    /// The under-trained baseline.
+    Baseline,
+    /// Controls.
+    Controls,
+    /// Whole layers.
+    Layers,
+    /// Healing.
+    Healing,
+}
+
+/// Why a measure cannot be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// This build does not have it.
+    NotBuilt,
+    /// An encoder has no next-token perplexity.
+    Encoder,
+}
+
+impl View {
+    /// All views.
+    pub const ALL: [Self; 9] = [
+        Self::Profile,
+        Self::Losses,
+        Self::Regimes,
+        Self::Ranks,
+        Self::Probes,
+        Self::Baseline,
+        Self::Controls,
+        Self::Layers,
+        Self::Healing,
+    ];
+
+    /// Short name that stays, for addresses and tests.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Profile => "profile",
+            Self::Losses => "losses",
+            Self::Regimes => "regimes",
+            Self::Ranks => "ranks",
+            Self::Probes => "probes",
+            Self::Baseline => "baseline",
+            Self::Controls => "controls",
+            Self::Layers => "layers",
+            Self::Healing => "healing",
+        }
+    }
+
+    /// Name on its tab, name in full, and what it is, in one sentence.
+    pub fn texts(self) -> [&'static str; 3] {
+        let t: &Texts = t();
+        match self {
+            Self::Profile => [t.profile_tab, t.chart_name, ""],
+            Self::Losses => [t.losses_tab, t.losses_name, t.losses_about],
+            Self::Regimes => [t.regimes_tab, t.regimes_name, t.regimes_about],
+            Self::Ranks => [t.ranks_tab, t.ranks_name, t.ranks_about],
+            Self::Probes => [t.probes_tab, t.probes_name, t.probes_about],
+            Self::Baseline => [t.baseline_tab, t.baseline_name, t.baseline_about],
+            Self::Controls => [t.controls_tab, t.controls_name, t.controls_about],
+            Self::Layers => [t.layers_tab, t.layers_name, t.layers_about],
+            Self::Healing => [t.healing_tab, t.healing_name, t.healing_about],
+        }
+    }
+
+    /// Measures that fill it, beyond the fit.
+    pub fn measures(self) -> &'static [Measure] {
+        match self {
+            Self::Profile | Self::Regimes => &[],
+            Self::Losses => &[Measure::Swap],
+            Self::Ranks => &[Measure::RankSwap],
+            Self::Probes => &[Measure::Probes, Measure::Conjunction],
+            Self::Baseline => &[Measure::Baseline],
+            Self::Controls => &[Measure::Controls],
+            Self::Layers => &[Measure::Layers],
+            Self::Healing => &[Measure::Heal],
+        }
+    }
+
+    /// Whether it shows one block at a time.
+    pub fn is_by_block(self) -> bool {
+        matches!(self, Self::Ranks | Self::Probes | Self::Baseline | Self::Healing)
+    }
+}
+
+/// What a measure measures, for its button.
+pub fn name(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Fit => t().measure_fit,
+        Measure::Swap => t().measure_swap,
+        Measure::RankSwap => t().measure_rank_swap,
+        Measure::Layers => t().measure_layers,
+        Measure::Probes => t().measure_probes,
+        Measure::Baseline => t().measure_baseline,
+        Measure::Conjunction => t().measure_conjunction,
+        Measure::Controls => t().measure_controls,
+        Measure::Heal => t().measure_heal,
+    }
+}
+
+/// Whether a report has everything of a measure.
+pub fn is_complete(measure: Measure, report: &Report) -> bool {
+    if report.blocks.is_empty() {
+        return false;
+    }
+    if measure == Measure::Layers {
+        return report.layers.len() >= report.model.num_hidden_layers;
+    }
+    report.blocks.iter().all(|block| has(measure, block))
+}
+
+fn has(measure: Measure, block: &BlockReport) -> bool {
+    match measure {
+        Measure::Fit => true,
+        Measure::Swap => block.delta_ppl.contains_key("zero"),
+        Measure::RankSwap => block.delta_ppl.keys().any(|name| name.starts_with("rank_")),
+        Measure::Layers => false,
+        Measure::Probes => !block.probes.is_empty(),
+        Measure::Baseline => ["sgd", "adamw"].iter().all(|name| block.curves.contains_key(*name)),
+        Measure::Conjunction => block.conjunction.is_some(),
+        Measure::Controls => !block.controls.is_empty(),
+        Measure::Heal => !block.heal.is_empty(),
+    }
+}
+
+/// Why a measure cannot be had of the model of a report.
+pub fn refusal(measure: Measure, report: &Report) -> Option<Refusal> {
+    let is_encoder = report.model.architecture == "bert";
+    let is_perplexity = matches!(measure, Measure::Swap | Measure::RankSwap | Measure::Heal);
+    if !Measure::AVAILABLE.contains(&measure) {
+        Some(Refusal::NotBuilt)
+    } else if is_encoder && is_perplexity {
+        Some(Refusal::Encoder)
+    } else {
+        None
+    }
+}
+
+/// The refusal in words.
+pub fn refused(measure: Measure, refusal: Refusal) -> String {
+    let text = match refusal {
+        Refusal::NotBuilt => t().refused_not_built,
+        Refusal::Encoder => t().refused_encoder,
+    };
+    fill(text, &[("measure", name(measure))])
+}
+
+/// What a job must ask for to add a measure to a report.
+pub fn job_measures(measure: Measure) -> BTreeSet<Measure> {
+    BTreeSet::from([Measure::Fit, measure])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::sample_report as report;
+
+    #[test]
+    fn a_measure_is_complete_when_every_block_has_it() {
+        let mut report = report();
+        assert!(!is_complete(Measure::Swap, &report));
+        report.blocks.truncate(2);
+        assert!(is_complete(Measure::Swap, &report));
+        assert!(!is_complete(Measure::Heal, &report));
+        assert!(!is_complete(Measure::Layers, &report), "two of three layers");
+    }
+
+    #[test]
+    fn an_encoder_is_told_why_it_has_no_perplexity() {
+        let mut report = report();
+        assert_eq!(refusal(Measure::Swap, &report), None);
+        report.model.architecture = "bert".into();
+        let why = refusal(Measure::Swap, &report).unwrap();
+        assert_eq!(why, Refusal::Encoder);
+        assert!(refused(Measure::Swap, why).contains("encoder"));
+        assert_eq!(refusal(Measure::Layers, &report), None);
+    }
+
+    #[test]
+    fn every_view_has_a_name_and_all_but_the_first_say_what_they_are() {
+        for view in View::ALL {
+            let [tab, name, about] = view.texts();
+            assert!(!tab.is_empty() && !name.is_empty());
+            assert!(view == View::Profile || about.ends_with('.'), "{view:?}");
+        }
+    }
+}
