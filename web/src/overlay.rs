@@ -1,8 +1,8 @@
 //! What can be laid over the profile: published values and other measurements, and how well they agree.
 
+use straightedge::agreement::Agreement;
 use straightedge::report::{BlockReport, Report};
 
-use crate::agreement::{mean_shift, pearson, spearman};
 use crate::format::fixed;
 use crate::texts::{fill, t};
 
@@ -73,19 +73,14 @@ impl Kept {
 
 /// How well two profiles agree over the blocks that both have; `None` where fewer than two.
 pub fn agreement(ours: &[Option<f64>], theirs: &[Option<f64>]) -> Option<String> {
-    let pairs = ours.iter().zip(theirs).filter_map(|(ours, theirs)| ours.zip(*theirs));
-    let (ours, theirs): (Vec<f64>, Vec<f64>) = pairs.unzip();
-    (ours.len() >= 2).then(|| {
-        fill(
-            t().overlay_agreement,
-            &[
-                ("n", &ours.len().to_string()),
-                ("pearson", &fixed(pearson(&ours, &theirs), 3)),
-                ("spearman", &fixed(spearman(&ours, &theirs), 3)),
-                ("shift", &fixed(mean_shift(&ours, &theirs), 4)),
-            ],
-        )
-    })
+    let Agreement { pairs, pearson, spearman, mean_shift } = Agreement::new(ours, theirs);
+    let gaps = [
+        ("n", &pairs.to_string()),
+        ("pearson", &fixed(pearson, 3)),
+        ("spearman", &fixed(spearman, 3)),
+        ("shift", &fixed(mean_shift, 4)),
+    ];
+    (pairs >= 2).then(|| fill(t().overlay_agreement, &gaps.map(|(name, value)| (name, value.as_str()))))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What the model loses: ΔPPL of every block against its R², and blocks made linear one after the other.
 
 use straightedge::report::{BlockReport, GreedyStep, Report};
+use straightedge::thirds::{Third, Thirds};
 
 use super::{BLOCK_AXIS, Figure, Grid, block_mark, heads, perplexity_kind, series, share_axis};
 use crate::chart::plot::{Axis, Mark, Plot, Rule, Series};
@@ -37,7 +38,35 @@ fn against_r2(report: &Report) -> Option<Figure> {
 
 fn facts(report: &Report) -> Vec<String> {
     let untouched = report.ppl.map(|ppl| fill(t().untouched, &[("ppl", &exact(Some(ppl)))]));
-    untouched.into_iter().collect()
+    untouched.into_iter().chain(thirds(report)).collect()
+}
+
+/// Lower, middle and upper third of the depth, each in a sentence.
+fn thirds(report: &Report) -> Vec<String> {
+    let Some(Thirds { rank, thirds }) = Thirds::new(report) else { return Vec::new() };
+    let sentence = |(third, name): (&Third, &str)| {
+        if third.removed.is_none() && third.linear.is_none() && third.low_rank.is_none() {
+            return None;
+        }
+        let low_rank = rank
+            .filter(|_| third.low_rank.is_some())
+            .map(|rank| [("rank", rank.to_string()), ("loss", exact(third.low_rank))]);
+        let low_rank = low_rank.map(|gaps| fill_owned(t().third_low_rank, &gaps)).unwrap_or_default();
+        let speed = third.linear_speedup.map(|times| fill(t().third_speed, &[("times", &fixed(Some(times), 1))]));
+        let gaps = [
+            ("third", name.to_string()),
+            ("removed", exact(third.removed)),
+            ("linear", exact(third.linear)),
+            ("low_rank", low_rank),
+            ("speed", speed.unwrap_or_default()),
+        ];
+        Some(fill_owned(t().third, &gaps))
+    };
+    thirds.iter().zip([t().third_lower, t().third_middle, t().third_upper]).filter_map(sentence).collect()
+}
+
+fn fill_owned(text: &str, gaps: &[(&str, String)]) -> String {
+    fill(text, &gaps.iter().map(|(name, value)| (*name, value.as_str())).collect::<Vec<_>>())
 }
 
 fn table(report: &Report) -> Grid {
@@ -114,6 +143,15 @@ mod tests {
         assert_eq!((first.block, first.x, first.y), (Some(0), 0.9, Some(0.5)));
         assert_eq!(figures[0].table.rows[0], ["0", "0.900000", "0.500000", "4", "8", "8.0×", "2.50000", "0.500000"]);
         assert_eq!(figures[0].table.rows[2][2..6], ["–", "–", "–", "–"], "the block without variance");
+    }
+
+    #[test]
+    fn thirds_of_the_depth_are_told_in_a_sentence_each() {
+        let facts = facts(&sample::report());
+        assert_eq!(facts[0], "Perplexity of the untouched model: 20.");
+        let lower = "Lower third, mean ΔPPL: removed 8, linear 0.500000, rank 1 3; linear 5.0× as fast.";
+        assert_eq!(facts[1], lower);
+        assert_eq!(facts.len(), 3, "nothing of the block without values: {facts:?}");
     }
 
     #[test]

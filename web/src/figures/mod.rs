@@ -14,7 +14,7 @@ mod regimes;
 mod sample;
 
 #[cfg(test)]
-pub(crate) use sample::{events as sample_events, report as sample_report};
+pub(crate) use sample::report as sample_report;
 
 use straightedge::report::{BlockReport, CurvePoint, Report};
 

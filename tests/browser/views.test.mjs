@@ -1,0 +1,160 @@
+// The views beyond the profile: measured from their buttons, with the values of an independent implementation, by
+// keyboard alone, and cancelled without loss.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { assertClose, FIXTURES, visit } from './driver.mjs';
+
+const MODEL = join(FIXTURES, 'tiny-llama');
+const TEXT = join(FIXTURES, 'texts', 'wiki.txt');
+
+async function own(app, folder = MODEL) {
+  await app.choose({ 'model-select': ':own' });
+  await app.element('model-folder').setInputFiles(folder);
+  await app.choose({ 'text-select': ':file' });
+  await app.element('text-file').setInputFiles(TEXT);
+}
+
+/** Opens a view, presses its button, and returns the report that comes of it. */
+async function add(app, view, measure) {
+  await app.element(`tab-${view}`).click();
+  await app.element(`measure-${measure}`).click();
+  await app.page.locator('[data-testid=status][data-phase=running]').waitFor({ timeout: 5000 }).catch(() => {});
+  assert.equal(await app.ended(), 'finished');
+  return app.report();
+}
+
+/** Whatever is added to ppl is compared relative to what it gives. */
+function assertLoss(what, found, expected, ppl) {
+  assertClose(what, found, expected, 1e-3 * (ppl + expected));
+}
+
+visit('swaps and layers measured from their buttons give the values of an independent implementation', { webgpu: false }, async (app) => {
+  const expected = JSON.parse(await readFile(join(MODEL, 'expected.json'), 'utf8'));
+  await own(app);
+  await app.measure();
+  await app.element('tab-losses').click();
+  assert.match(await app.element('cost-swap').innerText(), /about .* s/);
+
+  const swapped = await add(app, 'losses', 'swap');
+  assertClose('ppl', swapped.ppl, expected.ppl, 1e-3 * expected.ppl);
+  for (const [at, block] of swapped.blocks.entries()) {
+    for (const name of ['linear', 'mean', 'zero']) {
+      assertLoss(`block ${at} ${name}`, block.delta_ppl[name], expected.blocks[at].delta_ppl[name], expected.ppl);
+    }
+  }
+  assert.equal(await app.element('measure-swap').count(), 0, 'there is nothing left to offer');
+  await app.element('numbers-0').locator('summary').click();
+  const shown = await app.element('numbers-0').locator('tbody tr').nth(0).locator('td').nth(1).innerText();
+  assertLoss('shown', Number(shown), expected.blocks[0].delta_ppl.linear, expected.ppl);
+
+  const layered = await add(app, 'layers', 'layers');
+  assert.deepEqual(layered.blocks[0].delta_ppl, swapped.blocks[0].delta_ppl, 'swaps stay');
+  for (const [at, layer] of layered.layers.entries()) {
+    for (const name of ['linearity', 'linearity_heldout', 'linearity_no_residual']) {
+      assertClose(`layer ${at} ${name}`, layer[name], expected.layers[at][name], 1e-4);
+    }
+  }
+  assert.equal(await app.element('chart-0').locator('path.mark').count(), 3 * 4);
+});
+
+visit('the rank curve is shown for the block chosen and told value by value', { webgpu: false }, async (app) => {
+  const report = await app.measure();
+  await app.element('tab-ranks').click();
+  await app.element('block-select').selectOption('1');
+  assert.match(await app.element('figure-0').locator('h3').innerText(), /^Block 1/);
+  await app.element('chart-0').focus();
+  await app.page.keyboard.press('ArrowRight');
+  await app.page.keyboard.press('ArrowRight');
+  const told = (await app.element('readout-0').innerText()).replace('−', '-');
+  assert.match(told, /^Rank 2: R² /);
+  assertClose('rank 2', Number(told.match(/R² (-?[\d.]+)/)[1]), report.blocks[1].r2_rank[1], 1e-6);
+});
+
+visit('a long measure that is cancelled leaves everything that was measured', { webgpu: false }, async (app) => {
+  await own(app);
+  await app.choose({ rows: 6400, 'seq-len': 64 });
+  await app.measure();
+  const before = await add(app, 'losses', 'swap');
+  await app.element('tab-ranks').click();
+  const cancelled = app.page.evaluate(() => new Promise((pressed) => {
+    const watcher = new MutationObserver(() => {
+      if (!/swaps/.test(document.querySelector('[data-testid=progress]')?.textContent ?? '')) return;
+      watcher.disconnect();
+      document.querySelector('[data-testid=stop]').click();
+      pressed();
+    });
+    watcher.observe(document.body, { childList: true, subtree: true, characterData: true });
+  }));
+  await app.element('measure-rank-swap').click();
+  await cancelled;
+  assert.equal(await app.ended(), 'cancelled');
+  const after = await app.report();
+  assert.equal(after.partial, true);
+  assert.equal(after.blocks.length, before.blocks.length);
+  for (const [at, block] of after.blocks.entries()) {
+    assert.equal(block.r2_lin, before.blocks[at].r2_lin);
+    assert.equal(block.delta_ppl.zero, before.blocks[at].delta_ppl.zero, `block ${at}`);
+  }
+  assert.equal(await app.element('measure-rank-swap').isVisible(), true, 'it can be asked for again');
+});
+
+visit('tabs are gone through by keyboard', { webgpu: false }, async (app) => {
+  assert.equal(await app.element('tab-losses').count(), 0, 'no tabs before there is anything to see');
+  await app.measure();
+  await app.element('tab-profile').focus();
+  const open = () => app.page.evaluate(() => [document.activeElement.dataset.testid, document.activeElement.ariaSelected]);
+  const keys = [['ArrowRight', 'tab-losses'], ['ArrowRight', 'tab-regimes'], ['End', 'tab-healing'],
+    ['ArrowRight', 'tab-profile'], ['ArrowLeft', 'tab-healing'], ['Home', 'tab-profile']];
+  for (const [key, tab] of keys) {
+    await app.page.keyboard.press(key);
+    assert.deepEqual(await open(), [tab, 'true'], key);
+    assert.equal(await app.element('panel').getAttribute('aria-labelledby'), tab);
+  }
+  assert.equal(await app.page.locator('[role=tab][tabindex="0"]').count(), 1, 'one stop for the Tab key');
+});
+
+visit('an encoder is told why it has no losses', { webgpu: false }, async (app) => {
+  await own(app, join(FIXTURES, 'tiny-bert'));
+  await app.choose({ rows: 640, 'seq-len': 32 });
+  await app.measure();
+  await app.element('tab-losses').click();
+  assert.match(await app.element('refused-swap').innerText(), /encoder/);
+  assert.equal(await app.element('measure-swap').count(), 0);
+});
+
+visit('measurements are laid over each other and compared in numbers', { webgpu: false }, async (app) => {
+  const first = await app.measure();
+  await app.choose({ 'skip-positions': 1 });
+  const second = await app.measure();
+  await app.element('overlay-select').selectOption({ index: 1 });
+  const pairs = first.blocks.map((block, at) => [block.r2_lin, second.blocks[at].r2_lin]).filter(([a, b]) => a !== null && b !== null);
+  const shift = pairs.reduce((sum, [a, b]) => sum + Math.abs(a - b), 0) / pairs.length;
+  const told = await app.element('agreement').innerText();
+  assert.match(told, new RegExp(`Over ${pairs.length} blocks: Pearson 1.000`));
+  assertClose('shift', Number(told.match(/shift ([\d.]+)\./)[1]), shift, 6e-5);
+  assert.equal(await app.element('chart').locator('path.overlay:not(.line)').count(), pairs.length);
+});
+
+visit('a report opened from the disk shows its views, and published values where its model is known', { webgpu: false }, async (app) => {
+  const measured = await app.measure();
+  const block = measured.blocks[0];
+  const blocks = Array.from({ length: 12 }, (_, at) => ({ ...block, block: at, r2_lin_scalar: at / 12 }));
+  const model = { ...measured.model, id: 'openai-community/gpt2', architecture: 'gpt2', hidden_size: 768, intermediate_size: 3072, num_hidden_layers: 12 };
+  const report = { ...measured, model, blocks };
+  await app.page.reload();
+  await app.started();
+  await app.element('report-file').setInputFiles({
+    name: 'gpt2.json', mimeType: 'application/json', buffer: Buffer.from(JSON.stringify(report)),
+  });
+  await app.element('tab-losses').click();
+  assert.match(await app.element('refused-swap').innerText(), /opened from a file/);
+  await app.element('tab-profile').click();
+  await app.element('overlay-select').locator('option', { hasText: 'WikiText-2' }).waitFor({ state: 'attached' });
+  await app.element('overlay-select').selectOption('published:WikiText-2');
+  assert.match(await app.element('overlay-note').innerText(), /published in arXiv 2606\.19379.*not measured here/);
+  await app.element('chart').focus();
+  await app.page.keyboard.press('End');
+  assert.match(await app.element('readout').innerText(), /R² scalar 0\.916667.*0\.712851/);
+});
