@@ -218,7 +218,11 @@ fn names(svg: &mut Fragment, plot: &Plot, layout: &Layout) {
         let Some(block) = mark.block.filter(|_| plot.series[at].named) else { continue };
         let text = block.to_string();
         let (w, r) = (DIGIT * text.len() as f64, layout.radius(plot, mark) + 3.0);
-        let places = [(x + r, y + 4.0), (x - r - w, y + 4.0), (x - w / 2.0, y - r), (x - w / 2.0, y + r + 9.0)];
+        let beside = [(x + r, y + 4.0), (x - r - w, y + 4.0)];
+        let over_and_under = [(x - w / 2.0, y - r), (x - w / 2.0, y + r + 9.0)];
+        // A line runs to either side of its marks.
+        let is_joined = plot.series[at].joined;
+        let places = if is_joined { [over_and_under, beside] } else { [beside, over_and_under] }.concat();
         let boxed = |(x, y): (f64, f64)| (x, y - 9.0, x + w, y);
         let is_free = |place: &&(f64, f64)| {
             let (a, b, c, d) = boxed(**place);

@@ -113,21 +113,35 @@ fn step(key: &str, focus: Option<usize>, blocks: usize) -> Option<Option<usize>>
     })
 }
 
-/// The width of an element, followed as it changes.
+/// The width of an element, followed as it changes for as long as its view is open.
 pub(super) fn observed_width(element: NodeRef<Div>) -> RwSignal<f64> {
     let width = RwSignal::new(0.0);
-    let measure = Closure::<dyn Fn()>::new(move || {
-        if let Some(element) = element.get_untracked() {
-            width.set(f64::from(element.client_width()));
-        }
-    });
-    let observer = ResizeObserver::new(measure.into_js_value().unchecked_ref());
+    let watch = StoredValue::new_local(None::<Watch>);
     Effect::new(move |_| {
-        if let (Some(element), Ok(observer)) = (element.get(), &observer) {
-            observer.observe(&element);
+        if let Some(element) = element.get() {
+            let measured = element.clone();
+            let measure = Closure::<dyn Fn()>::new(move || {
+                width.try_set(f64::from(measured.client_width()));
+            });
+            if let Ok(observer) = ResizeObserver::new(measure.as_ref().unchecked_ref()) {
+                observer.observe(&element);
+                watch.set_value(Some(Watch { observer, _measure: measure }));
+            }
         }
     });
     width
+}
+
+/// An observer that ends with its view: one that called a dropped closure would be an error.
+struct Watch {
+    observer: ResizeObserver,
+    _measure: Closure<dyn Fn()>,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.observer.disconnect();
+    }
 }
 
 #[cfg(test)]
