@@ -1,4 +1,5 @@
-// out = f(gate), or f(gate) * up for a gated network, element by element.
+// out = f(gate), or f(gate) * up for a gated network, element by element; and what a gradient becomes on its way back
+// through the first of these functions.
 //
 // erf and tanh are written out: WGSL has no erf, and its tanh may overflow to NaN and is only as precise as the
 // device likes. The polynomials are Chebyshev fits; erf is within 2e-7, tanh within 2e-7, both absolute.
@@ -97,5 +98,18 @@ fn activation(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgro
     if i < params.len {
         let value = activate(gate[i]);
         out[i] = select(value, value * up[i], params.gated == 1u);
+    }
+}
+
+// out = up * (cdf(gate) + gate * density(gate)) of the standard normal distribution: d/dx of x * cdf(x).
+@compute @workgroup_size(WORKGROUP)
+fn gelu_gradient(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
+    let i = id.y * groups.x * WORKGROUP + id.x;
+    if i < params.len {
+        let x = gate[i];
+        // Beyond 20 the density is 0; the bound keeps the square finite.
+        let bounded = clamp(x, -20.0, 20.0);
+        let density = 0.39894228 * exp(-0.5 * bounded * bounded);
+        out[i] = up[i] * (0.5 * (1.0 + erf(x * 0.70710678)) + bounded * density);
     }
 }

@@ -1,4 +1,4 @@
-//! The few operations that a forward pass and the accumulation of second moments need.
+//! The few operations that a forward pass, the accumulation of second moments and the training of probes need.
 //!
 //! Everything above this trait is written once; nothing above it names wgpu or candle. Activations and weights are
 //! two-dimensional, row-major `(rows, cols)`, one row per token. Operations record work and return at once where the
@@ -123,6 +123,52 @@ pub struct GramRows<'a, T> {
     pub skip_positions: usize,
 }
 
+/// A parameter in training, with the running moments of its gradient; all of one shape.
+#[derive(Clone, Debug)]
+pub struct Adam<T> {
+    /// The parameter.
+    pub parameter: T,
+    /// Decayed mean of the gradient.
+    pub first: T,
+    /// Decayed mean of its square.
+    pub second: T,
+}
+
+/// One step of Adam with decoupled weight decay.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AdamStep {
+    /// Steps taken, this one included: from 1.
+    pub step: usize,
+    /// Learning rate of this step.
+    pub learning_rate: f64,
+    /// Share of the parameter taken off per unit of learning rate.
+    pub weight_decay: f64,
+}
+
+impl AdamStep {
+    /// Decay of the first moment.
+    pub const BETA1: f64 = 0.9;
+    /// Decay of the second moment.
+    pub const BETA2: f64 = 0.999;
+    /// Added to the root of the second moment.
+    pub const EPS: f64 = 1e-8;
+
+    /// Learning rate over the bias correction of the first moment.
+    pub fn rate(&self) -> f64 {
+        self.learning_rate / (1.0 - Self::BETA1.powf(self.step as f64))
+    }
+
+    /// Reciprocal root of the bias correction of the second moment.
+    pub fn correction(&self) -> f64 {
+        (1.0 - Self::BETA2.powf(self.step as f64)).sqrt().recip()
+    }
+
+    /// Factor of the parameter itself.
+    pub fn keep(&self) -> f64 {
+        1.0 - self.learning_rate * self.weight_decay
+    }
+}
+
 /// Where a model runs.
 #[allow(async_fn_in_trait, reason = "one thread by design: a page's worker has no other")]
 pub trait Backend {
@@ -198,6 +244,18 @@ pub trait Backend {
 
     /// −log softmax(logits) at the target of every row, natural logarithm, `(rows, 1)`; targets are below `cols`.
     fn next_token_nll(&self, logits: &Self::Tensor, targets: &[u32]) -> Result<Self::Tensor>;
+
+    /// xᵀ, `(cols, rows)`.
+    fn transpose(&self, x: &Self::Tensor) -> Result<Self::Tensor>;
+
+    /// α·a + β·b, equal shapes.
+    fn combine(&self, a: &Self::Tensor, alpha: f64, b: &Self::Tensor, beta: f64) -> Result<Self::Tensor>;
+
+    /// gradient ⊙ f′(x) for f = [`Activation::Gelu`], equal shapes.
+    fn gelu_gradient(&self, x: &Self::Tensor, gradient: &Self::Tensor) -> Result<Self::Tensor>;
+
+    /// The parameter and its moments after one step against `gradient`; `state` stays as it is.
+    fn adam(&self, state: &Adam<Self::Tensor>, gradient: &Self::Tensor, step: &AdamStep) -> Result<Adam<Self::Tensor>>;
 
     /// Empty accumulators for one block, with the scale that its first batch suggests.
     fn gram(&self, shape: GramShape, x: &Scale, y: &Scale) -> Result<Self::Gram>;

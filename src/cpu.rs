@@ -4,7 +4,7 @@
 
 use candle_core::{D, DType, Device, Tensor};
 
-use crate::backend::{Activation, AttentionShape, Backend, GramRows, GramShape, Rotary, Shape};
+use crate::backend::{Activation, Adam, AdamStep, AttentionShape, Backend, GramRows, GramShape, Rotary, Shape};
 use crate::error::{Error, Result};
 use crate::job::GramMode;
 use crate::moments::{Moments, Scale};
@@ -172,6 +172,36 @@ impl Backend for CpuBackend {
             let total = logits.broadcast_sub(&largest)?.exp()?.sum_keepdim(D::Minus1)?.log()?;
             let targets = Tensor::from_slice(targets, (targets.len(), 1), &Device::Cpu)?;
             (largest + total)? - logits.gather(&targets, 1)?
+        })
+    }
+
+    fn transpose(&self, x: &Tensor) -> Result<Tensor> {
+        run("transpose", || x.t()?.contiguous())
+    }
+
+    fn combine(&self, a: &Tensor, alpha: f64, b: &Tensor, beta: f64) -> Result<Tensor> {
+        run("combine", || a.affine(alpha, 0.0)? + b.affine(beta, 0.0)?)
+    }
+
+    fn gelu_gradient(&self, x: &Tensor, gradient: &Tensor) -> Result<Tensor> {
+        run("gelu_gradient", || {
+            // f(x) = x·Φ(x), so that f′(x) = Φ(x) + x·φ(x).
+            let cdf = (x * std::f64::consts::FRAC_1_SQRT_2)?.erf()?.affine(0.5, 0.5)?;
+            let density =
+                x.sqr()?.affine(-0.5, 0.0)?.exp()?.affine((2.0 * std::f64::consts::PI).sqrt().recip(), 0.0)?;
+            gradient * (cdf + (x * density)?)?
+        })
+    }
+
+    fn adam(&self, state: &Adam<Tensor>, gradient: &Tensor, step: &AdamStep) -> Result<Adam<Tensor>> {
+        run("adam", || {
+            let decayed =
+                |moment: &Tensor, beta: f64, new: &Tensor| moment.affine(beta, 0.0)? + new.affine(1.0 - beta, 0.0)?;
+            let first = decayed(&state.first, AdamStep::BETA1, gradient)?;
+            let second = decayed(&state.second, AdamStep::BETA2, &gradient.sqr()?)?;
+            let root = second.sqrt()?.affine(step.correction(), AdamStep::EPS)?;
+            let parameter = (state.parameter.affine(step.keep(), 0.0)? - (&first / root)?.affine(step.rate(), 0.0)?)?;
+            Ok(Adam { parameter, first, second })
         })
     }
 

@@ -174,6 +174,22 @@ params!(
     ActivationParams { len: u32, gated: u32 }
 );
 params!(
+    /// Parameters of [`COMBINE`].
+    CombineParams { len: u32, alpha: f32, beta: f32 }
+);
+params!(
+    /// Parameters of [`ADAM`].
+    AdamParams {
+        len: u32,
+        beta1: f32,
+        beta2: f32,
+        rate: f32,
+        correction: f32,
+        eps: f32,
+        keep: f32,
+    }
+);
+params!(
     /// Parameters of kernels that need only a shape.
     RowsParams { rows: u32, cols: u32 }
 );
@@ -356,8 +372,41 @@ kernel!(
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
 
+kernel!(
+    /// xᵀ.
+    TRANSPOSE = "transpose.wgsl" "transpose_rows" (RowsParams)
+    bindings [read(1, "x"), read_write(2, "out")]
+    workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
+);
+kernel!(
+    /// α·a + β·b.
+    COMBINE = "combine.wgsl" "combine" (CombineParams)
+    bindings [read(1, "a"), read(2, "b"), read_write(3, "out")]
+    workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
+);
+kernel!(
+    /// A gradient on its way back through GELU.
+    GELU_GRADIENT = "activation.wgsl" "gelu_gradient" (ActivationParams)
+    bindings [read(1, "gate"), read(2, "up"), read_write(3, "out")]
+    workgroup ELEMENTS, overrides &[("WORKGROUP", 64.0), ("KIND", 0.0)]
+);
+kernel!(
+    /// One step of Adam.
+    ADAM = "adam.wgsl" "adam" (AdamParams)
+    bindings [
+        read(1, "parameter"),
+        read(2, "first"),
+        read(3, "second"),
+        read(4, "gradient"),
+        read_write(5, "new_parameter"),
+        read_write(6, "new_first"),
+        read_write(7, "new_second"),
+    ]
+    workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
+);
+
 /// Every kernel, specialisations of one shader by its overrides included.
-pub static KERNELS: [&Kernel; 30] = [
+pub static KERNELS: [&Kernel; 34] = [
     &GATHER,
     &ADD,
     &LAYER_NORM,
@@ -388,4 +437,8 @@ pub static KERNELS: [&Kernel; 30] = [
     &GRAM_EXACT,
     &GRAM_FAST,
     &SPILL,
+    &TRANSPOSE,
+    &COMBINE,
+    &GELU_GRADIENT,
+    &ADAM,
 ];

@@ -2,7 +2,7 @@
 //!
 //! In reading order: [`kernels`] lists the shaders; `adapter` finds and opens a device; `tensor` owns its buffers;
 //! `engine` records and runs; `ops` are the operations, of which [`matmul`] and `attention` cut large work into pieces;
-//! `gram` accumulates second moments in 64-bit `sums` of what [`quantise`] describes. Nothing here knows what a
+//! `training` adds what gradients need; `gram` accumulates second moments in 64-bit `sums` of what [`quantise`] describes. Nothing here knows what a
 //! transformer is.
 
 mod adapter;
@@ -15,8 +15,9 @@ mod ops;
 pub mod quantise;
 mod sums;
 mod tensor;
+mod training;
 
-use crate::backend::{Activation, AttentionShape, Backend, GramRows, GramShape, Rotary, Shape};
+use crate::backend::{Activation, Adam, AdamStep, AttentionShape, Backend, GramRows, GramShape, Rotary, Shape};
 use crate::error::Result;
 use crate::job::BackendChoice;
 use crate::moments::{Moments, Scale};
@@ -165,6 +166,22 @@ impl Backend for GpuBackend {
 
     fn next_token_nll(&self, logits: &Tensor, targets: &[u32]) -> Result<Tensor> {
         self.nll(logits, targets)
+    }
+
+    fn transpose(&self, x: &Tensor) -> Result<Tensor> {
+        self.transposed(x)
+    }
+
+    fn combine(&self, a: &Tensor, alpha: f64, b: &Tensor, beta: f64) -> Result<Tensor> {
+        self.combination(a, alpha as f32, b, beta as f32)
+    }
+
+    fn gelu_gradient(&self, x: &Tensor, gradient: &Tensor) -> Result<Tensor> {
+        self.through_gelu(x, gradient)
+    }
+
+    fn adam(&self, state: &Adam<Tensor>, gradient: &Tensor, step: &AdamStep) -> Result<Adam<Tensor>> {
+        self.adam_step(state, gradient, step)
     }
 
     fn gram(&self, shape: GramShape, x: &Scale, y: &Scale) -> Result<Gram> {

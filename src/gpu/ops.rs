@@ -230,7 +230,7 @@ impl GpuBackend {
     }
 
     /// A tensor for a kernel to write. `what` appears in errors.
-    fn output(&self, what: &str, shape: Shape) -> Result<Tensor> {
+    pub(super) fn output(&self, what: &str, shape: Shape) -> Result<Tensor> {
         let needed = 4 * shape.len() as u64;
         if needed > self.part_bytes {
             return Err(Error::DeviceLimit { what: what.into(), needed, limit: self.part_bytes });
@@ -240,12 +240,12 @@ impl GpuBackend {
     }
 
     /// Dispatches one thread per element of `shape`.
-    fn each<P: Params>(&self, kernel: &'static Kernel, params: &P, buffers: &[&Buffer], shape: Shape) {
+    pub(super) fn each<P: Params>(&self, kernel: &'static Kernel, params: &P, buffers: &[&Buffer], shape: Shape) {
         self.over(kernel, params, buffers, shape, self.engine.grid(kernel, shape.len()));
     }
 
     /// Dispatches threads that take some rows of a column of `shape`.
-    fn by_column<P: Params>(&self, kernel: &'static Kernel, params: &P, buffers: &[&Buffer], shape: Shape) {
+    pub(super) fn by_column<P: Params>(&self, kernel: &'static Kernel, params: &P, buffers: &[&Buffer], shape: Shape) {
         self.over(kernel, params, buffers, shape, self.engine.column_grid(kernel, shape));
     }
 
@@ -297,7 +297,7 @@ const fn kind(activation: Activation) -> usize {
     }
 }
 
-fn equal(what: &str, found: Shape, expected: Shape) -> Result<()> {
+pub(super) fn equal(what: &str, found: Shape, expected: Shape) -> Result<()> {
     check(found == expected, what, || format!("shape {found:?} where {expected:?} is needed"))
 }
 

@@ -7,3 +7,4 @@ mod compare;
 mod device;
 mod forward;
 mod gram;
+mod training;
