@@ -32,6 +32,8 @@ pub mod moments;
 #[cfg(feature = "engine")]
 pub mod pause;
 #[cfg(feature = "engine")]
+pub mod probe;
+#[cfg(feature = "engine")]
 pub mod random;
 #[cfg(feature = "engine")]
 pub mod run;

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::rc::Rc;
 
 use crate::backend::{Backend, Shape};
 use crate::corpus::TokenWindows;
 use crate::error::{Error, Result};
 use crate::forward::{Forward, ignore};
 use crate::pause::pause;
+use crate::probe::Probe;
 use crate::solve::{AffineMap, LowRankMap};
 
 /// What stands in for a feed-forward network, by block.
@@ -18,6 +20,8 @@ pub type Swaps<T> = BTreeMap<usize, Replacement<T>>;
 pub enum Replacement<T> {
     /// An affine map of its input.
     Affine(DeviceMap<T>),
+    /// A trained probe.
+    Probe(Rc<Probe<T>>),
     /// The same row `(1, d_out)` whatever the input: its mean, or zero.
     Constant(T),
 }
@@ -42,6 +46,7 @@ impl<T: Clone> Replacement<T> {
     pub fn apply<B: Backend<Tensor = T>>(&self, backend: &B, x: &T) -> Result<T> {
         match self {
             Self::Affine(map) => map.apply(backend, x),
+            Self::Probe(probe) => probe.apply(backend, x),
             Self::Constant(row) => backend.gather(row, &vec![0; backend.shape(x).rows]),
         }
     }
@@ -88,11 +93,20 @@ impl<T: Clone> DeviceMap<T> {
 
     /// ŷ for the rows of x.
     pub fn apply<B: Backend<Tensor = T>>(&self, backend: &B, x: &T) -> Result<T> {
-        let mut features = backend.standardise(x, &self.mean, &self.inverse_deviation)?;
-        if let Some(inner) = &self.inner {
-            features = backend.linear(&features, inner, None)?;
+        self.apply_standardised(backend, &self.standardise(backend, x)?)
+    }
+
+    /// x̃ = (x − x̄)/σ.
+    pub fn standardise<B: Backend<Tensor = T>>(&self, backend: &B, x: &T) -> Result<T> {
+        backend.standardise(x, &self.mean, &self.inverse_deviation)
+    }
+
+    /// ŷ for the rows of x̃.
+    pub fn apply_standardised<B: Backend<Tensor = T>>(&self, backend: &B, x: &T) -> Result<T> {
+        match &self.inner {
+            Some(inner) => backend.linear(&backend.linear(x, inner, None)?, &self.weight, Some(&self.offset)),
+            None => backend.linear(x, &self.weight, Some(&self.offset)),
         }
-        backend.linear(&features, &self.weight, Some(&self.offset))
     }
 }
 

@@ -116,6 +116,11 @@ impl Meter {
         Self { before: self.before + done, emitter: self.emitter.clone(), ..*self }
     }
 
+    /// Lets the stream's owner cancel between two amounts worth reporting.
+    pub(super) async fn again(&self) {
+        pause().await;
+    }
+
     /// Seconds since the stage began.
     pub(super) fn seconds(&self) -> f64 {
         self.started.elapsed().as_secs_f64()

@@ -1,5 +1,8 @@
 //! Job in, events out: the one place that knows everyone.
 
+mod baseline;
+mod captured;
+mod conjunction;
 mod controls;
 mod cosine;
 mod device;
@@ -7,6 +10,7 @@ mod events;
 mod feed;
 mod header;
 mod layers;
+mod probes;
 mod rows;
 mod swaps;
 mod timing;
@@ -156,6 +160,16 @@ impl Prepared {
             let layers = self.config.num_hidden_layers;
             pass.layers(&forward, &self.windows, layers, evaluated.as_ref(), &mut seconds).await?;
         }
+        if pass.asks(Measure::Conjunction) {
+            pass.conjunctions(&source, &forward, &mut solved, &mut seconds).await?;
+        }
+        if pass.asks(Measure::Probes) {
+            let ffn_parameters = Some(self.config.ffn_parameters());
+            pass.probes(&source, evaluated.as_ref(), ffn_parameters, &mut solved, &mut seconds).await?;
+        }
+        if pass.asks(Measure::Baseline) {
+            pass.baseline(&source, &mut solved, &mut seconds).await?;
+        }
         if pass.asks(Measure::Controls) {
             pass.controls(&model, &source, self.feed.as_ref(), &mut solved, &mut seconds).await?;
         }
@@ -209,13 +223,17 @@ async fn read_config(files: &dyn Files, job: &Job) -> Result<ModelConfig> {
     Ok(config)
 }
 
-/// Captured rows have no network to put other inputs through.
+/// Refuses what needs the model that the rows came from.
 fn check_rows_measures(job: &Job) -> Result<()> {
-    if job.measures.contains(&Measure::Controls) {
-        let hint = "captured rows have no network to repeat the fit with; measure the model itself".into();
-        return Err(Error::InvalidSetting { field: "--measures".into(), value: Measure::Controls.to_string(), hint });
+    let of_rows = [Measure::Fit, Measure::Probes, Measure::Baseline, Measure::Conjunction];
+    match job.measures.iter().find(|measure| !of_rows.contains(measure)) {
+        Some(measure) => Err(Error::InvalidSetting {
+            field: "--measures".into(),
+            value: measure.to_string(),
+            hint: "it needs the model; of captured rows choose from fit, probes, baseline and conjunction".into(),
+        }),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 async fn fit_rows<B: Backend>(backend: &B, job: &Job, file: &RowsFile, started: Instant, out: &Emitter) -> Result<()> {
@@ -228,7 +246,17 @@ async fn fit_rows<B: Backend>(backend: &B, job: &Job, file: &RowsFile, started: 
     out.emit(Event::Started(Box::new(header(backend, job, model, corpus, &folds)))).await;
     let mut seconds = Seconds { load: load.seconds(), ..Seconds::default() };
     let pass = Pass { backend, job, folds: &folds, out, expected_rank: None };
-    pass.fit(&FileRows { backend, file, seq_len }, &mut seconds).await?;
+    let source = FileRows { backend, file, seq_len };
+    let mut solved = pass.fit(&source, &mut seconds).await?;
+    if pass.asks(Measure::Conjunction) {
+        pass.explain_missing_network();
+    }
+    if pass.asks(Measure::Probes) {
+        pass.probes(&source, None, None, &mut solved, &mut seconds).await?;
+    }
+    if pass.asks(Measure::Baseline) {
+        pass.baseline(&source, &mut solved, &mut seconds).await?;
+    }
     pass.finish(None, seconds, started).await;
     Ok(())
 }
@@ -259,6 +287,8 @@ struct Evaluated<'a, B: Backend> {
 /// A block's numbers with the maps behind them.
 struct Solved {
     report: BlockReport,
+    /// Held-out Σ‖y − ȳ_h‖².
+    heldout_variation: f64,
     map: AffineMap,
     /// Where rank swaps are asked for.
     directions: Option<Directions>,
@@ -314,15 +344,15 @@ impl<B: Backend> Pass<'_, B> {
     async fn solve(&self, block: usize, gram: B::Gram) -> Result<Solved> {
         let folds = self.backend.moments(&gram).await?;
         drop(gram);
-        let BlockScore { report, map, directions } = solve::score_block(block, &folds)?;
         let inputs = if self.asks(Measure::Controls) { Some(InputDistribution::new(block, &folds)?) } else { None };
+        let BlockScore { report, heldout_variation, map, directions } = solve::score_block(block, &folds)?;
         self.warn(&report, folds[0].d_in());
         self.out.send(Event::Block(Box::new(report.clone())));
         if self.job.dump_maps {
             self.out.send(Event::Map(Box::new(dump(block, &map))));
         }
         let directions = self.asks(Measure::RankSwap).then_some(directions);
-        Ok(Solved { report, map, directions, inputs })
+        Ok(Solved { report, heldout_variation, map, directions, inputs })
     }
 
     /// An encoder predicts no next token: the values are null, with this reason.

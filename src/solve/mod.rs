@@ -9,6 +9,7 @@ mod inputs;
 mod layer;
 mod project;
 mod rank;
+mod readout;
 mod score;
 
 use faer::{Mat, MatRef};
@@ -17,6 +18,7 @@ pub use fit::{AffineMap, LinearFit, TAU};
 pub use inputs::{InputColumns, InputDistribution};
 pub use layer::{LayerScore, score_layer};
 pub use rank::{Directions, LowRankMap};
+pub use readout::{Readout, raw_curvature, solve_readout, squared_error};
 pub use score::{BlockScore, score_block, score_control};
 
 /// A row-major slice as a matrix.

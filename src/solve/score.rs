@@ -20,6 +20,8 @@ const CONSTANT: f64 = 1.0 / (1 << 22) as f64;
 pub struct BlockScore {
     /// Every field that follows from moments; `cosine` is left empty.
     pub report: BlockReport,
+    /// Held-out Σ‖y − ȳ_h‖²: what the errors of R² are measured against.
+    pub heldout_variation: f64,
     /// W* and b* of the headline fit.
     pub map: AffineMap,
     /// Directions of its reduced-rank maps.
@@ -49,7 +51,8 @@ pub fn score_block(block: usize, folds: &[Moments]) -> Result<BlockScore> {
     report.r2_rank.clone_from(&headline.r2_rank);
 
     cross_validate(block, folds, headline.r2_lin, &mut report)?;
-    Ok(BlockScore { report, map: fit.map(&train), directions: headline.directions })
+    let heldout_variation = totals.vector;
+    Ok(BlockScore { report, heldout_variation, map: fit.map(&train), directions: headline.directions })
 }
 
 /// The headline numbers of `score_block` alone, at a fraction of its cost.

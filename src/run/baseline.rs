@@ -1,0 +1,167 @@
+//! `baseline`: the affine map as gradient descent on raw inputs finds it, step by step, under the closed form's ceiling.
+
+use crate::backend::{Backend, Shape};
+use crate::error::Result;
+use crate::event::{CurveEvent, Event, Stage};
+use crate::moments::Moments;
+use crate::probe::Values;
+use crate::probe::network::{Layer, Network};
+use crate::probe::readout;
+use crate::probe::train::{BATCH, Optimiser, Table, Trainer};
+use crate::random::Random;
+use crate::report::{CurvePoint, Seconds, finite};
+use crate::solve;
+
+use super::captured::Captured;
+use super::events::Meter;
+use super::rows::RowSource;
+use super::{Pass, Solved};
+
+/// Points of a curve, about.
+const POINTS: usize = 30;
+/// Steps between two moments at which the device is waited for and a cancel is seen.
+const STEPS_AT_ONCE: usize = 20;
+/// AdamW's learning rate at the start; it falls to 0 along a cosine.
+const ADAMW_RATE: f64 = 1e-3;
+/// AdamW's weight decay: too small to move the optimum by 1e-3 of R².
+const ADAMW_DECAY: f64 = 1e-4;
+/// What the random numbers are for, beside the block.
+const BATCHES: u64 = 0x62_61_73;
+
+impl<B: Backend> Pass<'_, B> {
+    /// Trains the affine map of every block from zero, by SGD and by AdamW.
+    pub(super) async fn baseline(
+        &self,
+        source: &impl RowSource<B>,
+        solved: &mut [Solved],
+        seconds: &mut Seconds,
+    ) -> Result<()> {
+        let steps = self.job.training.baseline_steps;
+        let meter = self.out.stage(Stage::Baseline, (2 * solved.len() * steps) as u64);
+        let mut done = 0;
+        for block in solved {
+            let (index, folds, protocol) = (block.report.block, self.folds, &self.job.protocol);
+            let rows = Captured::new(self.backend, source, index, folds, 0..folds.len(), protocol, &meter).await?;
+            let upload = |data: &[f32], cols| self.backend.upload("rows", Shape::new(rows.len(), cols), data);
+            let table = Table { x: upload(&rows.x, rows.d_in)?, target: upload(&rows.y, rows.d_out)? };
+            let [train, heldout] = raw_moments(self.backend, index, &rows, &table).await?;
+            let rate = stable_rate(index, &rows, &train)?;
+            let adamw = Optimiser::Adam { rate: ADAMW_RATE, decay: ADAMW_DECAY, cosine: Some(steps) };
+            for (name, optimiser) in [("sgd", Optimiser::Sgd { rate }), ("adamw", adamw)] {
+                let course = Course { name, optimiser, rows: &rows, table: &table, heldout: &heldout };
+                let curve = self.course(block, &course, &meter, done).await?;
+                block.report.curves.insert(name.into(), curve);
+                done += steps;
+            }
+            self.out.emit(Event::Block(Box::new(block.report.clone()))).await;
+        }
+        seconds.baseline = meter.seconds();
+        Ok(())
+    }
+
+    /// One training from zero, with the held-out R² along it.
+    async fn course(
+        &self,
+        block: &Solved,
+        course: &Course<'_, B>,
+        meter: &Meter,
+        done: usize,
+    ) -> Result<Vec<CurvePoint>> {
+        let Course { name, optimiser, rows, table, heldout } = *course;
+        let (index, steps) = (block.report.block, self.job.training.baseline_steps);
+        let zero = Network(vec![Layer {
+            weight: Some(Values::zeros(rows.d_out, rows.d_in)),
+            bilinear: None,
+            bias: Values::zeros(1, rows.d_out),
+        }]);
+        let random = Random::stream(self.job.protocol.seed, &[BATCHES, index as u64]);
+        let mut trainer = Trainer::new(self.backend, table, rows.train(), &zero, optimiser, random)?;
+        let mut curve = Vec::with_capacity(POINTS + 2);
+        for stop in stops(steps) {
+            while trainer.steps() < stop {
+                trainer.step()?;
+                if trainer.steps().is_multiple_of(STEPS_AT_ONCE) {
+                    self.backend.settle(&mut []).await?;
+                    meter.reach((done + trainer.steps()) as u64).await;
+                }
+            }
+            let error = self.error(&trainer, heldout).await?;
+            let value = finite(1.0 - error / block.heldout_variation).filter(|_| block.report.r2_lin.is_some());
+            let point = CurvePoint { step: stop, value };
+            curve.push(point);
+            self.out.emit(Event::Curve(CurveEvent { block: index, curve: name.into(), point })).await;
+        }
+        Ok(curve)
+    }
+
+    /// Σ‖y − Wᵀx − b‖² over the held-out rows, in f64 from their moments.
+    async fn error(&self, trainer: &Trainer<'_, B>, heldout: &Moments) -> Result<f64> {
+        let network = trainer.network()?;
+        let layer = &network.0[0];
+        let Some(weight) = &layer.weight else { return Ok(f64::NAN) };
+        let weight = self.backend.read(&self.backend.transpose(weight)?).await?;
+        let bias = self.backend.read(&layer.bias).await?;
+        let wide = |values: Vec<f32>| values.into_iter().map(f64::from).collect::<Vec<f64>>();
+        Ok(solve::squared_error(heldout, &wide(weight), &wide(bias)))
+    }
+}
+
+/// What one training differs in from another.
+struct Course<'a, B: Backend> {
+    name: &'static str,
+    optimiser: Optimiser,
+    rows: &'a Captured,
+    table: &'a Table<B::Tensor>,
+    heldout: &'a Moments,
+}
+
+impl<B: Backend> Clone for Course<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B: Backend> Copy for Course<'_, B> {}
+
+/// Moments of the raw training and held-out rows.
+async fn raw_moments<B: Backend>(
+    backend: &B,
+    block: usize,
+    rows: &Captured,
+    table: &Table<B::Tensor>,
+) -> Result<[Moments; 2]> {
+    readout::moments(backend, block, &|x| Ok(x.clone()), table, [&rows.train(), &rows.heldout()]).await
+}
+
+/// The largest step that is safe for plain gradient descent on half the mean squared error: 1/(λ + r²/batch), with λ the
+/// largest eigenvalue of the mean of (x, 1)(x, 1)ᵀ and r the longest (x, 1). Full-batch descent would allow 2/λ; the
+/// second term is what a batch can add to the curvature when a rare long row falls into it.
+fn stable_rate(block: usize, rows: &Captured, train: &Moments) -> Result<f64> {
+    let curvature = solve::raw_curvature(block, train)?;
+    let count = rows.train().len();
+    let squares = |row: &[f32]| 1.0 + row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>();
+    let longest = rows.x.chunks_exact(rows.d_in).take(count).map(squares).fold(0.0, f64::max);
+    Ok((curvature + longest / BATCH.min(count) as f64).recip())
+}
+
+/// 0 and about [`POINTS`] steps up to `last`, evenly spaced on a logarithmic scale.
+fn stops(last: usize) -> Vec<usize> {
+    let power = |i: usize| (last as f64).powf(i as f64 / (POINTS - 1) as f64).round() as usize;
+    let mut stops: Vec<usize> = std::iter::once(0).chain((0..POINTS).map(power)).collect();
+    stops.dedup();
+    stops.retain(|stop| *stop <= last);
+    stops
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stops;
+
+    #[test]
+    fn stops_go_from_zero_to_the_last_step() {
+        let found = stops(3000);
+        assert_eq!((found[..3].to_vec(), found.last()), (vec![0, 1, 2], Some(&3000)));
+        assert!((20..=31).contains(&found.len()) && found.is_sorted_by(|a, b| a < b), "{found:?}");
+        assert_eq!((stops(0), stops(1)), (vec![0], vec![0, 1]));
+    }
+}

@@ -1,0 +1,120 @@
+//! The rows of one block on the host, for what looks at them more than once.
+
+use std::ops::Range;
+
+use crate::backend::Backend;
+use crate::corpus::Folds;
+use crate::error::Result;
+use crate::job::Protocol;
+
+use super::events::Meter;
+use super::rows::{RowSource, batches};
+
+/// The counted rows of one block, in corpus order.
+pub(super) struct Captured {
+    pub(super) d_in: usize,
+    pub(super) d_out: usize,
+    /// Row-major, `rows · d_in`.
+    pub(super) x: Vec<f32>,
+    /// Row-major, `rows · d_out`.
+    pub(super) y: Vec<f32>,
+    /// Rows of a window that count.
+    window: usize,
+    /// Windows before the held-out ones.
+    train_windows: usize,
+}
+
+impl Captured {
+    /// Shows the source again and keeps the rows of `block` in the folds `which`.
+    pub(super) async fn new<B: Backend>(
+        backend: &B,
+        source: &impl RowSource<B>,
+        block: usize,
+        folds: &Folds,
+        which: Range<usize>,
+        protocol: &Protocol,
+        meter: &Meter,
+    ) -> Result<Self> {
+        let window = protocol.seq_len - protocol.skip_positions;
+        let heldout = folds.windows(folds.len() - 1).start;
+        let train_windows = heldout.saturating_sub(folds.windows(which.start).start);
+        let mut captured = Self { d_in: 0, d_out: 0, x: Vec::new(), y: Vec::new(), window, train_windows };
+        for batch in batches(folds, which, protocol.seq_len) {
+            let mut shown = None;
+            source
+                .show(&batch, &mut |rows| {
+                    if rows.block == block {
+                        shown = Some((rows.x, rows.y));
+                    }
+                    Ok(())
+                })
+                .await?;
+            if let Some((x, y)) = shown {
+                (captured.d_in, captured.d_out) = (backend.shape(&x).cols, backend.shape(&y).cols);
+                keep_counted(&mut captured.x, &backend.read(&x).await?, captured.d_in, protocol);
+                keep_counted(&mut captured.y, &backend.read(&y).await?, captured.d_out, protocol);
+            }
+            meter.again().await;
+        }
+        Ok(captured)
+    }
+
+    /// Number of rows.
+    pub(super) fn len(&self) -> usize {
+        self.x.len() / self.d_in.max(1)
+    }
+
+    /// Rows before the held-out ones.
+    pub(super) fn train(&self) -> Vec<u32> {
+        self.rows(0..self.train_windows)
+    }
+
+    /// The held-out rows.
+    pub(super) fn heldout(&self) -> Vec<u32> {
+        self.rows(self.train_windows..self.len() / self.window)
+    }
+
+    /// The training rows cut in two: those to learn from, and for validation the last tenth of whole windows. A single
+    /// window serves as both.
+    pub(super) fn learn_and_validate(&self) -> [Vec<u32>; 2] {
+        if self.train_windows < 2 {
+            return [self.train(), self.train()];
+        }
+        let cut = self.train_windows - (self.train_windows / 10).max(1);
+        [self.rows(0..cut), self.rows(cut..self.train_windows)]
+    }
+
+    fn rows(&self, windows: Range<usize>) -> Vec<u32> {
+        (windows.start * self.window..windows.end * self.window).map(|row| row as u32).collect()
+    }
+}
+
+/// Appends the rows of a batch without the skipped positions of every window.
+fn keep_counted(kept: &mut Vec<f32>, rows: &[f32], cols: usize, protocol: &Protocol) {
+    for window in rows.chunks_exact(protocol.seq_len * cols) {
+        kept.extend(&window[protocol.skip_positions * cols..]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn validation_is_the_last_tenth_of_the_training_windows() {
+        let captured = Captured { d_in: 1, d_out: 1, x: vec![0.0; 75], y: vec![0.0; 75], window: 3, train_windows: 20 };
+        let [learn, validate] = captured.learn_and_validate();
+        assert_eq!((learn, validate), ((0..54).collect(), (54..60).collect::<Vec<u32>>()));
+        assert_eq!((captured.train(), captured.heldout()), ((0..60).collect(), (60..75).collect()));
+        let few = Captured { train_windows: 1, ..captured };
+        assert_eq!(few.learn_and_validate(), [vec![0, 1, 2], vec![0, 1, 2]]);
+    }
+
+    #[test]
+    fn skipped_positions_are_left_out() {
+        let protocol = Protocol { seq_len: 3, skip_positions: 1, ..Protocol::default() };
+        let mut kept = Vec::new();
+        keep_counted(&mut kept, &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0], 2, &protocol);
+        assert_eq!(kept, [2.0, 3.0, 4.0, 5.0, 8.0, 9.0, 10.0, 11.0]);
+    }
+}

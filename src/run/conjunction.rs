@@ -1,0 +1,120 @@
+//! `conjunction`: how much more than the sum of its halves is a network's response (MEASURES.md section 5)?
+
+use crate::backend::{Backend, Shape};
+use crate::error::Result;
+use crate::event::{Event, Stage};
+use crate::forward::Forward;
+use crate::random::Random;
+use crate::report::{Seconds, finite};
+
+use super::captured::Captured;
+use super::events::Meter;
+use super::rows::RowSource;
+use super::{Pass, Solved};
+
+/// Held-out rows looked at.
+const ROWS: usize = 2048;
+/// Random halves.
+const SPLITS: u64 = 8;
+/// Rows at a time.
+const ROWS_AT_ONCE: usize = 1024;
+/// What the random numbers are for, beside the block.
+const HALVES: u64 = 0x63_6f_6e;
+
+/// Rows with either half of their features set to the training means.
+pub(super) struct Silenced {
+    d: usize,
+    /// Row-major.
+    x: Vec<f32>,
+    mean: Vec<f32>,
+    /// Per split and feature, whether it belongs to the first half.
+    splits: Vec<Vec<bool>>,
+}
+
+impl Silenced {
+    /// The first held-out rows of `rows`, and halves that depend on nothing but seed and block.
+    pub(super) fn new(rows: &Captured, mean_x: &[f64], seed: u64, block: usize) -> Self {
+        let d = rows.d_in;
+        let heldout = rows.heldout();
+        let first = heldout.first().map_or(0, |id| *id as usize);
+        let x = rows.x[first * d..(first + heldout.len().min(ROWS)) * d].to_vec();
+        let halves = |split: u64| {
+            let mut order: Vec<usize> = (0..d).collect();
+            Random::stream(seed, &[HALVES, block as u64, split]).shuffle(&mut order);
+            let mut in_first = vec![false; d];
+            order[..d / 2].iter().for_each(|&feature| in_first[feature] = true);
+            in_first
+        };
+        let mean = mean_x.iter().map(|&mean| mean as f32).collect();
+        Self { d, x, mean, splits: (0..SPLITS).map(halves).collect() }
+    }
+
+    /// Some rows with the features of one half silenced.
+    fn without(&self, rows: &[f32], split: &[bool], half: bool) -> Vec<f32> {
+        let value = |(i, &x): (usize, &f32)| if split[i % self.d] == half { self.mean[i % self.d] } else { x };
+        rows.iter().enumerate().map(value).collect()
+    }
+}
+
+/// Σ‖f(x) − f(x∖A) − f(x∖B) + f(x∖A∖B)‖² over rows and splits, over Σ‖f(x) − f(x∖A)‖² + Σ‖f(x) − f(x∖B)‖².
+///
+/// Both halves together are all features, so that f(x∖A∖B) is the same for every row. `None` where nothing answers.
+pub(super) async fn conjunction<B: Backend>(
+    backend: &B,
+    silenced: &Silenced,
+    meter: &Meter,
+    network: &dyn Fn(&B::Tensor) -> Result<B::Tensor>,
+) -> Result<Option<f64>> {
+    let of = async |rows: &[f32]| {
+        let x = backend.upload("rows", Shape::new(rows.len() / silenced.d, silenced.d), rows)?;
+        backend.read(&network(&x)?).await
+    };
+    let nothing = of(&silenced.mean).await?;
+    let (mut together, mut apart) = (0.0, 0.0);
+    for rows in silenced.x.chunks(ROWS_AT_ONCE * silenced.d) {
+        let whole = of(rows).await?;
+        for split in &silenced.splits {
+            let without_a = of(&silenced.without(rows, split, true)).await?;
+            let without_b = of(&silenced.without(rows, split, false)).await?;
+            let outputs = whole.iter().zip(&without_a).zip(&without_b).zip(nothing.iter().cycle());
+            for (((&f, &a), &b), &none) in outputs {
+                let [f, a, b, none] = [f, a, b, none].map(f64::from);
+                together += (f - a - b + none).powi(2);
+                apart += (f - a).powi(2) + (f - b).powi(2);
+            }
+            meter.again().await;
+        }
+    }
+    Ok(finite(together / apart))
+}
+
+impl<B: Backend> Pass<'_, B> {
+    /// The conjunction index of every block's own network.
+    pub(super) async fn conjunctions(
+        &self,
+        source: &impl RowSource<B>,
+        forward: &Forward<'_, B>,
+        solved: &mut [Solved],
+        seconds: &mut Seconds,
+    ) -> Result<()> {
+        let meter = self.out.stage(Stage::Conjunction, solved.len() as u64);
+        let (folds, protocol) = (self.folds, &self.job.protocol);
+        for (done, block) in solved.iter_mut().enumerate() {
+            let (index, heldout) = (block.report.block, folds.len() - 1..folds.len());
+            let rows = Captured::new(self.backend, source, index, folds, heldout, protocol, &meter).await?;
+            let silenced = Silenced::new(&rows, &block.map.mean_x, protocol.seed, index);
+            let network = |x: &B::Tensor| forward.network(index, x);
+            block.report.conjunction = conjunction(self.backend, &silenced, &meter, &network).await?;
+            self.out.emit(Event::Block(Box::new(block.report.clone()))).await;
+            meter.reach(done as u64 + 1).await;
+        }
+        seconds.conjunction = meter.seconds();
+        Ok(())
+    }
+
+    /// Captured rows come without the network that made them.
+    pub(super) fn explain_missing_network(&self) {
+        let text = "captured rows come without their network, so that its conjunction index is undefined";
+        self.out.warn("no_network", None, text.into());
+    }
+}

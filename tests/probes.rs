@@ -1,0 +1,345 @@
+//! Probes, the trained baseline and the conjunction index on rows and models that are known by construction.
+
+mod common;
+mod made;
+
+use std::path::Path;
+use std::rc::Rc;
+
+use futures::StreamExt;
+use futures::executor::block_on;
+use made::{f32s, safetensors};
+use straightedge::backend::{Backend, Shape};
+use straightedge::cpu::CpuBackend;
+use straightedge::event::{Event, Recorder};
+use straightedge::job::{BackendChoice, Job, Measure, Training};
+use straightedge::probe::network::Network;
+use straightedge::probe::{Kind, Values};
+use straightedge::random::Random;
+use straightedge::report::{BlockReport, Report};
+use straightedge::run::{self, Events, Text};
+use straightedge::weights::{FolderFiles, MemoryFiles};
+
+const FILE: &str = "rows.safetensors";
+const WINDOW: usize = 32;
+
+/// Rows x with the y that `network` makes of them.
+struct Rows {
+    d: usize,
+    x: Vec<f32>,
+    y: Vec<f32>,
+}
+
+impl Rows {
+    fn new(
+        n: usize,
+        d: usize,
+        random: &mut Random,
+        mut x: impl FnMut(&mut Random) -> Vec<f64>,
+        y: impl Fn(&[f64]) -> Vec<f64>,
+    ) -> Self {
+        let mut rows = Self { d, x: Vec::new(), y: Vec::new() };
+        for _ in 0..n {
+            let row = x(random);
+            rows.x.extend(row.iter().map(|&value| value as f32));
+            // y is made of what x is in f32.
+            let row: Vec<f64> = row.iter().map(|&value| f64::from(value as f32)).collect();
+            rows.y.extend(y(&row).into_iter().map(|value| value as f32));
+        }
+        rows
+    }
+
+    fn fit(&self, backend: BackendChoice, measures: &[Measure], training: Training) -> Report {
+        let n = self.x.len() / self.d;
+        let d_out = self.y.len() / n;
+        let bytes = safetensors(&[f32s("x", &[n, self.d], &self.x), f32s("y", &[n, d_out], &self.y)]);
+        let mut job = Job::new("planted", "planted");
+        job.protocol.seq_len = WINDOW;
+        job.protocol.rows = n;
+        job.measures = measures.iter().copied().collect();
+        (job.backend, job.training) = (backend, training);
+        finished(run::fit(job, Rc::new(MemoryFiles::default().with(FILE, bytes)), FILE.into()))
+    }
+}
+
+fn finished(mut events: Events) -> Report {
+    let mut recorder = Recorder::default();
+    block_on(async {
+        while let Some(event) = events.next().await {
+            if let Event::Failed(error) = &event {
+                panic!("{error}");
+            }
+            recorder.record(&event);
+        }
+    });
+    let report = recorder.into_report().expect("a report");
+    assert!(!report.partial);
+    report
+}
+
+fn backends() -> Vec<BackendChoice> {
+    let gpu = common::gpu().map(|_| BackendChoice::Gpu);
+    [BackendChoice::Cpu].into_iter().chain(gpu).collect()
+}
+
+fn matrix(rows: usize, cols: usize, random: &mut Random) -> Vec<f64> {
+    (0..rows * cols).map(|_| random.normal() / (cols as f64).sqrt()).collect()
+}
+
+fn times(matrix: &[f64], x: &[f64]) -> Vec<f64> {
+    matrix.chunks_exact(x.len()).map(|row| row.iter().zip(x).map(|(m, x)| m * x).sum()).collect()
+}
+
+/// Normal inputs of mean 1 and deviation 2.
+fn normal(d: usize) -> impl FnMut(&mut Random) -> Vec<f64> {
+    move |random| (0..d).map(|_| 1.0 + 2.0 * random.normal()).collect()
+}
+
+/// An affine map and a bilinear one of rank 4 beside it.
+fn bilinear(n: usize, d: usize) -> Rows {
+    let mut random = Random::new(11);
+    let (w, a, b) = (matrix(d, d, &mut random), matrix(4, d, &mut random), matrix(4, d, &mut random));
+    let c = matrix(d, 4, &mut random);
+    Rows::new(n, d, &mut random, normal(d), move |x| {
+        let products: Vec<f64> = times(&a, x).iter().zip(times(&b, x)).map(|(u, v)| u * v).collect();
+        times(&w, x).iter().zip(times(&c, &products)).map(|(linear, more)| 3.0 + linear + 0.5 * more).collect()
+    })
+}
+
+fn affine(n: usize, d: usize) -> Rows {
+    let mut random = Random::new(12);
+    let w = matrix(d, d, &mut random);
+    Rows::new(n, d, &mut random, normal(d), move |x| times(&w, x).iter().map(|y| y - 2.0).collect())
+}
+
+fn only(report: &Report) -> &BlockReport {
+    let [block] = &report.blocks[..] else { panic!("one block") };
+    block
+}
+
+fn probe_steps(probe_steps: usize) -> Training {
+    Training { probe_steps, ..Training::default() }
+}
+
+#[test]
+fn poly_recovers_a_bilinear_map() {
+    let report = bilinear(8000, 12).fit(BackendChoice::Cpu, &[Measure::Fit, Measure::Probes], Training::default());
+    let block = only(&report);
+    let (there, poly) = (1.0 - block.r2_lin.expect("r2_lin"), &block.probes["poly"]);
+    assert!(there > 0.1, "planted: {there}");
+    let gain = poly.gain.expect("gain");
+    assert!(gain >= 0.99 * there && gain <= there, "gain {gain} of {there} in {} steps", poly.steps);
+    assert_eq!(poly.gain, poly.r2.map(|r2| r2 - block.r2_lin.expect("r2_lin")));
+    assert_eq!(poly.parameters, 12 * 13 + 16 * 36);
+    let curve = &block.curves["poly"];
+    assert_eq!(curve.last().map(|point| point.step), Some(poly.steps));
+    assert!(curve[0].value < curve[curve.len() - 1].value, "{curve:?}");
+    assert!(poly.conjunction.expect("conjunction") > 0.01, "products need both halves");
+    // The same may be said with layers that know nothing of the map, in more steps or less well.
+    let others = [&block.probes["dense2x"], &block.probes["poly2x"]];
+    assert!(others.iter().all(|probe| probe.gain.is_some_and(|gain| gain > 0.5 * there)), "{others:?}");
+}
+
+#[test]
+fn probes_take_the_same_course_on_the_gpu() {
+    if common::gpu().is_none() {
+        return;
+    }
+    let fit = |backend| bilinear(2400, 12).fit(backend, &[Measure::Probes], probe_steps(200));
+    let (cpu, gpu) = (fit(BackendChoice::Cpu), fit(BackendChoice::Gpu));
+    for kind in Kind::ALL {
+        let name = kind.name();
+        let (a, b) = (&only(&cpu).probes[name], &only(&gpu).probes[name]);
+        assert_eq!(a.steps, b.steps);
+        common::assert_close(&format!("{name}, r2"), b.r2, a.r2.expect("r2"), 1e-4);
+        common::assert_close(&format!("{name}, conjunction"), b.conjunction, a.conjunction.expect("index"), 1e-4);
+        for (a, b) in only(&cpu).curves[name].iter().zip(&only(&gpu).curves[name]) {
+            common::assert_close(&format!("{name} at {}", a.step), b.value, a.value.expect("a value"), 1e-4);
+        }
+    }
+}
+
+#[test]
+fn an_affine_block_leaves_nothing_to_any_probe() {
+    for backend in backends() {
+        let report = affine(2400, 12).fit(backend, &[Measure::Fit, Measure::Probes], probe_steps(300));
+        let block = only(&report);
+        for kind in Kind::ALL {
+            let probe = &block.probes[kind.name()];
+            assert!(probe.gain.expect("gain") <= 1e-6, "{backend:?} {}: {probe:?}", kind.name());
+        }
+        let poly = &block.probes["poly"];
+        assert_eq!(poly.steps, 0, "rounding is not worth training");
+        assert!(poly.gain.expect("gain") >= -1e-6 && poly.conjunction.expect("conjunction") <= 1e-6, "{poly:?}");
+        let unfinished =
+            |probe: &str| report.warnings.iter().any(|w| w.code == "probe_steps" && w.text.contains(probe));
+        assert!(unfinished("dense2x") && !unfinished("poly "), "{:?}", report.warnings);
+    }
+}
+
+#[test]
+fn early_stopping_does_not_look_at_held_out_rows() {
+    let rows = bilinear(3200, 8);
+    let mut other = bilinear(3200, 8);
+    let heldout = 3200 / WINDOW * 4 / 5 * WINDOW * 8;
+    other.y[heldout..].iter_mut().for_each(|y| *y = 1.0 - *y * *y);
+    let fit = |rows: &Rows| rows.fit(BackendChoice::Cpu, &[Measure::Probes], probe_steps(700));
+    let (a, b) = (fit(&rows), fit(&other));
+    for kind in Kind::ALL {
+        let name = kind.name();
+        assert_eq!(only(&a).curves[name], only(&b).curves[name], "{name}");
+        let (a, b) = (&only(&a).probes[name], &only(&b).probes[name]);
+        assert_eq!((a.steps, a.conjunction), (b.steps, b.conjunction), "{name}: the same network");
+        assert!(a.r2 != b.r2, "{name}: other rows to score on");
+    }
+}
+
+/// Inputs of deviations from 0.2 to 60, all of which y follows alike.
+fn ill_conditioned(n: usize, d: usize) -> Rows {
+    let mut random = Random::new(13);
+    let w = matrix(d, d, &mut random);
+    let scales: Vec<f64> = (0..d).map(|j| 0.2 * 300f64.powf(j as f64 / (d - 1) as f64)).collect();
+    let all = scales.clone();
+    let x = move |random: &mut Random| all.iter().map(|scale| scale * (0.5 + random.normal())).collect();
+    Rows::new(n, d, &mut random, x, move |x| {
+        let own: Vec<f64> = x.iter().zip(&scales).map(|(x, scale)| x / scale).collect();
+        times(&w, &own).iter().map(|y| 1.0 + y).collect()
+    })
+}
+
+#[test]
+fn gradient_descent_falls_short_where_inputs_are_ill_conditioned() {
+    const STEPS: usize = 16_000;
+    let training = Training { baseline_steps: STEPS, ..Training::default() };
+    let report = ill_conditioned(2400, 4).fit(BackendChoice::Cpu, &[Measure::Baseline], training);
+    let block = only(&report);
+    let ceiling = block.r2_lin.expect("r2_lin");
+    let last = |name: &str| block.curves[name].last().and_then(|point| point.value).expect("a value");
+    println!("ceiling {ceiling}, sgd {}, adamw {}", last("sgd"), last("adamw"));
+    assert!(ceiling > 0.999_99);
+    assert!(last("sgd") < ceiling - 0.1, "sgd: {}", last("sgd"));
+    assert!((ceiling - last("adamw")).abs() <= 1e-3, "adamw: {}", last("adamw"));
+    for name in ["sgd", "adamw"] {
+        let curve = &block.curves[name];
+        assert_eq!((curve[0].step, curve[curve.len() - 1].step), (0, STEPS));
+        assert!(curve.iter().all(|point| point.value.is_some_and(|r2| r2 <= ceiling + 1e-9)), "under the ceiling");
+    }
+}
+
+#[test]
+fn the_baseline_is_the_same_on_the_gpu() {
+    if common::gpu().is_none() {
+        return;
+    }
+    let training = Training { baseline_steps: 60, ..Training::default() };
+    let fit = |backend| ill_conditioned(1600, 6).fit(backend, &[Measure::Baseline], training);
+    let (cpu, gpu) = (fit(BackendChoice::Cpu), fit(BackendChoice::Gpu));
+    for name in ["sgd", "adamw"] {
+        for (a, b) in only(&cpu).curves[name].iter().zip(&only(&gpu).curves[name]) {
+            assert_eq!(a.step, b.step);
+            common::assert_close(&format!("{name} at {}", a.step), b.value, a.value.expect("a value"), 1e-3);
+        }
+    }
+}
+
+#[test]
+fn conjunction_is_zero_for_the_affine_calibration_block_alone() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("web/models/calibration");
+    let text = std::fs::read(folder.join("text.txt")).expect("its text");
+    for backend in backends() {
+        let mut job = Job::new("calibration", "calibration text");
+        job.measures = [Measure::Conjunction].into();
+        job.backend = backend;
+        let report = finished(run::measure(job, Rc::new(FolderFiles::new(&folder)), Text::Plain(text.clone())));
+        let found: Vec<Option<f64>> = report.blocks.iter().map(|block| block.conjunction).collect();
+        assert!(found[0].is_some_and(|index| index <= 1e-6), "{backend:?}: {found:?}");
+        assert!(found[1..].iter().any(|index| index.is_some_and(|index| index > 1e-3)), "{backend:?}: {found:?}");
+    }
+}
+
+#[test]
+fn measures_that_need_the_model_are_refused_for_rows() {
+    let mut job = Job::new("planted", "planted");
+    job.measures = [Measure::Fit, Measure::Swap].into();
+    let events: Vec<Event> = block_on(run::fit(job, Rc::new(MemoryFiles::default()), FILE.into()).collect());
+    let [Event::Failed(error)] = &events[..] else { panic!("{events:?}") };
+    assert!(error.to_string().starts_with("--measures: swap is not possible; it needs the model"), "{error}");
+
+    let report = affine(1600, 6).fit(BackendChoice::Cpu, &[Measure::Conjunction], Training::default());
+    assert_eq!(only(&report).conjunction, None);
+    assert!(report.warnings.iter().any(|warning| warning.code == "no_network"), "{:?}", report.warnings);
+}
+
+/// Half the mean squared output, in f64 throughout.
+fn loss(network: &Network<Values>, x: &Values, target: &Values) -> f64 {
+    let cpu = CpuBackend::oracle();
+    let network = network.map(&mut |values: &Values| values.upload(&cpu)).expect("upload");
+    let (x, target) = (x.upload(&cpu).expect("x"), target.upload(&cpu).expect("target"));
+    let traces = network.forward(&cpu, &x).expect("forward");
+    let error = cpu.combine(&traces[traces.len() - 1].output, 1.0, &target, -1.0).expect("error");
+    let error: Vec<f64> = error.flatten_all().and_then(|error| error.to_vec1()).expect("f64");
+    0.5 * error.iter().map(|error| error * error).sum::<f64>()
+}
+
+#[test]
+fn gradients_are_those_of_finite_differences() {
+    let (n, d_in, d_out) = (5, 4, 3);
+    for kind in Kind::ALL {
+        let mut random = Random::new(14);
+        let mut values = |rows, cols| {
+            // Multiples of 2⁻⁸: adding 2⁻¹² is exact in f32.
+            let data = (0..rows * cols).map(|_| (256.0 * random.normal()).round() as f32 / 256.0).collect();
+            Values { shape: Shape::new(rows, cols), data }
+        };
+        let (x, target) = (values(n, d_in), values(n, d_out));
+        let initial = kind.initial(d_in, d_out, &mut Random::new(15));
+        let initial = initial.map(&mut |of: &Values| Ok(values(of.shape.rows, of.shape.cols))).expect("values");
+
+        let cpu = CpuBackend::oracle();
+        let network = initial.map(&mut |values: &Values| values.upload(&cpu)).expect("upload");
+        let traces = network.forward(&cpu, &x.upload(&cpu).expect("x")).expect("forward");
+        let error = cpu.combine(&traces[traces.len() - 1].output, 1.0, &target.upload(&cpu).expect("target"), -1.0);
+        let ones = cpu.upload("ones", Shape::new(1, n), &vec![1.0; n]).expect("ones");
+        let gradients = network.backward(&cpu, &traces, error.expect("error"), &ones).expect("backward");
+
+        let mut found: Vec<Vec<f64>> = Vec::new();
+        let mut take = |tensor: &_| {
+            found.push(read(tensor));
+            Ok(())
+        };
+        gradients.map(&mut take).expect("gradients");
+        let mut checked = 0;
+        for (parameter, gradient) in found.iter().enumerate() {
+            for (element, &gradient) in gradient.iter().enumerate() {
+                let step = 1.0 / 4096.0;
+                let moved = |by: f32| {
+                    let mut index = 0;
+                    let network = initial.map(&mut |values: &Values| {
+                        let mut values = values.clone();
+                        if index == parameter {
+                            values.data[element] += by;
+                        }
+                        index += 1;
+                        Ok(values)
+                    });
+                    loss(&network.expect("moved"), &x, &target)
+                };
+                let slope = (moved(step) - moved(-step)) / (2.0 * f64::from(step));
+                let difference = (gradient - slope).abs();
+                assert!(
+                    difference <= 1e-4 * (1.0 + slope.abs()),
+                    "{kind:?} {parameter}[{element}]: {gradient} {slope}"
+                );
+                checked += 1;
+            }
+        }
+        // The frozen map of `poly` has no gradient, its bias has.
+        let frozen = if kind.has_frozen_map() { d_in * d_out } else { 0 };
+        assert_eq!(checked, kind.parameters(d_in, d_out) - frozen, "{kind:?}");
+    }
+}
+
+/// The elements of an oracle's tensor, unrounded.
+fn read(tensor: &<CpuBackend as Backend>::Tensor) -> Vec<f64> {
+    tensor.flatten_all().and_then(|tensor| tensor.to_vec1()).expect("f64")
+}
