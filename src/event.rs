@@ -185,10 +185,15 @@ impl Recorder {
         Self { report: Some(report), early_warnings: Vec::new() }
     }
 
-    /// Takes in one event; progress leaves the report as it is.
+    /// Takes in one event; of progress the report keeps the time that a stage has taken so far.
     pub fn record(&mut self, event: &Event) {
         match (event, &mut self.report) {
             (Event::Started(header), _) => self.start(header),
+            (Event::Progress(progress), Some(report)) if report.partial => {
+                if let Some(seconds) = seconds_of(&mut report.seconds, progress.stage) {
+                    *seconds = progress.seconds;
+                }
+            }
             (Event::Block(block), Some(report)) => insert_block(&mut report.blocks, block),
             (Event::Layer(layer), Some(report)) => insert_layer(&mut report.layers, layer),
             (Event::Curve(curve), Some(report)) => extend_curve(&mut report.blocks, curve),
@@ -224,6 +229,22 @@ impl Recorder {
     /// The report at the end.
     pub fn into_report(self) -> Option<Report> {
         self.report
+    }
+}
+
+/// Where the time of a stage is kept; `None` where it is part of another's.
+fn seconds_of(seconds: &mut Seconds, stage: Stage) -> Option<&mut f64> {
+    match stage {
+        Stage::Device | Stage::Load | Stage::Hash | Stage::Tokenize | Stage::Score => None,
+        Stage::Measure => Some(&mut seconds.forward),
+        Stage::Solve => Some(&mut seconds.solve),
+        Stage::Swap => Some(&mut seconds.swap),
+        Stage::Layers => Some(&mut seconds.layers),
+        Stage::Conjunction => Some(&mut seconds.conjunction),
+        Stage::Probes => Some(&mut seconds.probes),
+        Stage::Baseline => Some(&mut seconds.baseline),
+        Stage::Controls => Some(&mut seconds.controls),
+        Stage::Heal => Some(&mut seconds.heal),
     }
 }
 
@@ -286,6 +307,24 @@ mod tests {
         assert_eq!(blocks[0].r2_lin, Some(0.9));
         assert_eq!(blocks[0].delta_ppl["linear"], Some(0.5), "the earlier measurement's");
         assert_eq!(blocks[0].curves["sgd"], [CurvePoint { step: 1, value: Some(0.3) }], "begun anew");
+    }
+
+    #[test]
+    fn a_measurement_under_way_knows_the_time_of_its_stages() {
+        let protocol = crate::report::ProtocolInfo::new(&Default::default(), 10, 2, 0.0);
+        let (model, corpus, device) = Default::default();
+        let header = Header { app: crate::report::AppInfo::this(), model, corpus, protocol, device };
+        let mut recorder = Recorder::default();
+        let progress = |stage, seconds| Event::Progress(Progress { stage, done: 1, total: 2, seconds });
+        for event in [progress(Stage::Measure, 9.0), Event::Started(Box::new(header)), progress(Stage::Measure, 2.0)] {
+            recorder.record(&event);
+        }
+        recorder.record(&progress(Stage::Score, 5.0));
+        assert_eq!(recorder.report().map(|report| report.seconds.forward), Some(2.0));
+        let outcome = Outcome { seconds: Seconds { forward: 3.0, ..Seconds::default() }, ..Outcome::default() };
+        recorder.record(&Event::Finished(outcome));
+        recorder.record(&progress(Stage::Measure, 7.0));
+        assert_eq!(recorder.report().map(|report| report.seconds.forward), Some(3.0), "the next has not begun");
     }
 
     #[test]

@@ -121,6 +121,9 @@ pub struct ModelInfo {
     /// Rank of the inputs that the norm before them implies: d − 1 under LayerNorm, d under RMSNorm.
     #[serde(default)]
     pub expected_rank: Option<usize>,
+    /// Tokens that the model tells apart.
+    #[serde(default)]
+    pub vocab_size: Option<usize>,
 }
 
 /// Text measured on.

@@ -198,7 +198,8 @@ impl CommonArgs {
         Protocol { rows: self.rows, seq_len, folds: self.folds, skip_positions, gram: self.gram, seed: self.seed }
     }
 
-    fn training(&self) -> Training {
+    /// How long what is trained is trained.
+    pub(super) fn training(&self) -> Training {
         Training { probe_steps: self.probe_steps, baseline_steps: self.baseline_steps, heal_steps: self.heal_steps }
     }
 }

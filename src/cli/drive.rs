@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
+use straightedge::cost::{announced, estimate};
 use straightedge::error::Error;
-use straightedge::event::{Event, MapDump, Progress, Recorder};
+use straightedge::event::{Event, MapDump, Progress, Recorder, Stage};
+use straightedge::job::Training;
 use straightedge::report::Report;
 use straightedge::run::Events;
 
@@ -18,15 +20,22 @@ pub(super) struct Driven {
     pub(super) failure: Option<Error>,
 }
 
-/// Runs `events` to the end, or until Ctrl-C, which ends in [`Error::Cancelled`].
-pub(super) fn drive(mut events: Events) -> Driven {
+/// Runs `events` to the end, or until Ctrl-C, which ends in [`Error::Cancelled`]. `training` is the job's.
+pub(super) fn drive(mut events: Events, training: &Training) -> Driven {
     let interrupted = interrupt_flag();
-    let mut line = ProgressLine::new();
+    let (mut line, mut begun) = (ProgressLine::new(), None);
     let (mut recorder, mut maps, mut failure) = (Recorder::default(), Vec::new(), None);
     while let Some(event) = pollster::block_on(events.next()) {
         recorder.record(&event);
         match event {
-            Event::Progress(progress) => line.show(&progress),
+            Event::Progress(progress) => {
+                if begun.replace(progress.stage) != Some(progress.stage)
+                    && let Some(cost) = recorder.report().and_then(|report| cost(report, progress.stage, training))
+                {
+                    line.tell(&cost);
+                }
+                line.show(&progress);
+            }
             Event::Warning(warning) => line.interject(&format!("warning: {}", warning.text)),
             Event::Map(map) => maps.push(*map),
             Event::Failed(error) => failure = Some(error),
@@ -82,14 +91,39 @@ impl ProgressLine {
     }
 
     fn interject(&mut self, text: &str) {
+        self.tell(&format!("straightedge: {text}"));
+    }
+
+    /// A line that stays.
+    fn tell(&mut self, text: &str) {
         self.clear();
-        eprintln!("straightedge: {text}");
+        eprintln!("{text}");
     }
 
     fn clear(&mut self) {
         if self.shown.take().is_some() {
             let _ = write!(stderr(), "\r\x1b[K");
         }
+    }
+}
+
+/// What a long stage that begins now will take, for people; nothing of a short one.
+fn cost(report: &Report, stage: Stage, training: &Training) -> Option<String> {
+    let cost = estimate(report, announced(stage)?, training)?;
+    let plural = if cost.blocks == 1 { "" } else { "s" };
+    let action = stage.label();
+    let what = action.split_once(' ').map_or(action, |(verb, what)| if what == "blocks" { verb } else { action });
+    let of = if what == action { " of" } else { "" };
+    Some(format!("{what}{of} {} block{plural}: about {}", cost.blocks, duration(cost.seconds)))
+}
+
+/// Seconds, minutes or hours, as exact as an estimate is.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        ..1.0 => "1 s".into(),
+        ..100.0 => format!("{seconds:.0} s"),
+        ..6000.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.0} h", seconds / 3600.0),
     }
 }
 
@@ -103,4 +137,31 @@ fn describe(progress: &Progress) -> String {
         text += &format!(", {rate:.0} {unit}/s, {left:.0} s left");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use straightedge::report::*;
+
+    use super::*;
+
+    #[test]
+    fn what_takes_long_is_announced_with_its_cost() {
+        let header = Header {
+            app: AppInfo::this(),
+            model: ModelInfo { num_hidden_layers: 2, hidden_size: 64, ..ModelInfo::default() },
+            corpus: CorpusInfo::default(),
+            protocol: ProtocolInfo::new(&Default::default(), 100, 20, 0.0),
+            device: DeviceInfo::default(),
+        };
+        let seconds = Seconds { forward: 8.0, solve: 2.0, ..Seconds::default() };
+        let blocks = vec![BlockReport::default()];
+        let report = Report { blocks, seconds, ..Report::from(header) };
+        let told = |stage| cost(&report, stage, &Training::default());
+        assert_eq!(told(Stage::Controls).as_deref(), Some("Measuring controls of 1 block: about 40 s"));
+        assert!(told(Stage::Heal).is_some_and(|told| told.starts_with("Healing 1 block: about ")));
+        assert_eq!(told(Stage::Swap), None);
+        let spans = [0.2, 40.4, 250.0, 7200.0].map(duration);
+        assert_eq!(spans, ["1 s", "40 s", "4 min", "2 h"]);
+    }
 }

@@ -114,7 +114,9 @@ fn measured_maps(
         dump_maps: true,
         ..Job::new(model, corpus)
     };
-    let Driven { maps, failure, .. } = drive(run::measure_inputs(job, Inputs { files, text, eval: None, feed: None }));
+    let training = job.training;
+    let events = run::measure_inputs(job, Inputs { files, text, eval: None, feed: None });
+    let Driven { maps, failure, .. } = drive(events, &training);
     Ok(failure.map_or(Ok(maps), Err))
 }
 

@@ -89,7 +89,7 @@ fn finish(args: &CommonArgs, start: impl FnOnce() -> Events) -> Result<Status> {
     for path in args.out.iter().chain(&args.dump_maps) {
         output::check_writable(path)?;
     }
-    let Driven { report, maps: dumped, failure } = drive(start());
+    let Driven { report, maps: dumped, failure } = drive(start(), &args.training());
     if let Some(report) = &report {
         match &args.out {
             Some(path) => output::write(path, report.to_json().as_bytes())?,

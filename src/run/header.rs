@@ -48,6 +48,7 @@ pub(super) async fn model_info(job: &Job, config: &ModelConfig, weights: &Weight
         hidden_act: Some(config.hidden_act.clone()),
         ffn_parameters: Some(config.ffn_parameters()),
         expected_rank: expected_rank(config),
+        vocab_size: Some(config.vocab_size),
     })
 }
 

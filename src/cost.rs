@@ -1,0 +1,284 @@
+//! What a measure will cost, before it begins: from the time that measuring the rows took and how much more there is to
+//! compute, as plain data.
+//!
+//! Work is counted in multiply-adds. The speed of the machine is what it reached on the forward passes and second
+//! moments of this very report, so that an estimate is good to a factor of about three, not better.
+
+use crate::event::Stage;
+use crate::job::{Measure, Training};
+use crate::report::{Report, finite};
+
+/// Rows of one training step of probes and baseline.
+const TRAINING_ROWS: f64 = 256.0;
+/// Rows of one healing step.
+const HEALING_ROWS: f64 = 512.0;
+/// Forward and backward pass over forward pass.
+const WITH_GRADIENTS: f64 = 3.0;
+/// Width of the bilinear probes.
+const BILINEAR_RANK: f64 = 16.0;
+/// Seconds of a training step that computes next to nothing.
+const STEP_SECONDS: f64 = 5e-4;
+/// Seconds to time one network.
+const TIMING_SECONDS: f64 = 0.06;
+/// Multiply-adds per second of a processor of which nothing is known.
+const CPU_SPEED: f64 = 1e10;
+/// Random halves of the conjunction index.
+const SPLITS: f64 = 8.0;
+/// Rows of the conjunction index.
+const CONJUNCTION_ROWS: f64 = 2048.0;
+/// Controls that every model has.
+const CONTROLS: f64 = 4.0;
+
+/// What a measure is made of, and the time that this takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Estimate {
+    /// Seconds in all.
+    pub seconds: f64,
+    /// Blocks, or layers, that are measured.
+    pub blocks: usize,
+    /// Passes of all rows through the model.
+    pub passes: f64,
+    /// Perplexities.
+    pub perplexities: usize,
+    /// Most training steps.
+    pub steps: usize,
+}
+
+/// The measure behind a stage that takes long enough to be announced.
+pub fn announced(stage: Stage) -> Option<Measure> {
+    match stage {
+        Stage::Probes => Some(Measure::Probes),
+        Stage::Baseline => Some(Measure::Baseline),
+        Stage::Controls => Some(Measure::Controls),
+        Stage::Heal => Some(Measure::Heal),
+        _ => None,
+    }
+}
+
+/// The cost of `measure` on the blocks of `report`; `None` before any rows have been measured.
+pub fn estimate(report: &Report, measure: Measure, training: &Training) -> Option<Estimate> {
+    let work = Work::new(report)?;
+    let parts = match measure {
+        Measure::Fit => {
+            Parts { seconds: report.seconds.forward + report.seconds.solve, passes: 1.0, ..Parts::default() }
+        }
+        Measure::Swap => work.swap(),
+        Measure::RankSwap => work.rank_swap(),
+        Measure::Layers => work.layers(report),
+        Measure::Probes => work.probes(training),
+        Measure::Baseline => work.baseline(training),
+        Measure::Conjunction => work.conjunction(),
+        Measure::Controls => work.controls(report),
+        Measure::Heal => work.heal(report, training),
+    };
+    let blocks = if measure == Measure::Layers { report.model.num_hidden_layers } else { report.blocks.len() };
+    let perplexity = work.heldout * (work.remaining * work.body + work.head);
+    let products = parts.products + parts.perplexities as f64 * perplexity;
+    let seconds = finite(parts.seconds + products / work.speed)?;
+    Some(Estimate { seconds, blocks, passes: parts.passes, perplexities: parts.perplexities, steps: parts.steps })
+}
+
+/// What one measure adds up to.
+#[derive(Default)]
+struct Parts {
+    /// Multiply-adds besides those of perplexities.
+    products: f64,
+    /// Seconds that do not depend on the speed of products.
+    seconds: f64,
+    passes: f64,
+    perplexities: usize,
+    steps: usize,
+}
+
+/// Sizes of a measurement, in numbers that multiply.
+struct Work {
+    /// Width of the residual stream.
+    d: f64,
+    layers: f64,
+    /// Measured blocks.
+    blocks: f64,
+    rows: f64,
+    heldout: f64,
+    /// Parameters of one feed-forward network.
+    ffn: f64,
+    /// Multiply-adds of a row through all layers.
+    body: f64,
+    /// The same of its logits.
+    head: f64,
+    /// Share of the layers that a swap of a measured block runs again, on the mean.
+    remaining: f64,
+    /// Multiply-adds that second moments of one block cost per row.
+    gram: f64,
+    /// Multiply-adds per second.
+    speed: f64,
+}
+
+impl Work {
+    fn new(report: &Report) -> Option<Self> {
+        let (model, protocol) = (&report.model, &report.protocol);
+        let (d, layers) = (model.hidden_size as f64, model.num_hidden_layers as f64);
+        let blocks = report.blocks.len() as f64;
+        let rows = protocol.rows as f64;
+        // A network of captured rows is not run at all.
+        let ffn = model.ffn_parameters.unwrap_or(0) as f64;
+        let attention = if ffn > 0.0 { 4.0 * d * d + 2.0 * d * protocol.seq_len as f64 } else { 0.0 };
+        let body = layers * (ffn + attention);
+        // Where the vocabulary is unknown, the logits of a small model are about half of its work.
+        let head = model.vocab_size.map_or(body, |vocabulary| vocabulary as f64 * d);
+        let after = |block: usize| 1.0 - block as f64 / layers;
+        let remaining = report.blocks.iter().map(|block| after(block.block)).sum::<f64>() / blocks;
+        // xxᵀ and xyᵀ in double precision.
+        let gram = 4.0 * d * d;
+        let speed = rows * (body + blocks * gram) / report.seconds.forward;
+        let usable = blocks > 0.0 && speed.is_finite() && speed > 0.0;
+        let heldout = rows / protocol.folds as f64;
+        usable.then_some(Self { d, layers, blocks, rows, heldout, ffn, body, head, remaining, gram, speed })
+    }
+
+    fn swap(&self) -> Parts {
+        // Linear, mean and zero, and once more in the greedy order; the network and its map are timed.
+        Parts {
+            perplexities: (4.0 * self.blocks) as usize,
+            seconds: 2.0 * self.blocks * TIMING_SECONDS,
+            ..Parts::default()
+        }
+    }
+
+    fn rank_swap(&self) -> Parts {
+        let candidates = self.blocks * (self.d.log2().ceil() + 1.0);
+        Parts {
+            perplexities: candidates as usize,
+            seconds: (candidates + self.blocks) * TIMING_SECONDS,
+            ..Parts::default()
+        }
+    }
+
+    fn layers(&self, report: &Report) -> Parts {
+        let products = self.rows * (self.body + self.layers * self.gram);
+        // Two fits where a block has one per fold.
+        let solve = report.seconds.solve / self.blocks * self.layers * 2.0 / report.protocol.folds as f64;
+        Parts { products, seconds: solve, passes: 1.0, perplexities: (2.0 * self.layers) as usize, ..Parts::default() }
+    }
+
+    /// All three probes, to the last step.
+    fn probes(&self, training: &Training) -> Parts {
+        let bilinear = 3.0 * BILINEAR_RANK * self.d;
+        let dense = 2.0 * self.d * self.d;
+        let parameters = bilinear + dense + (dense + 2.0 * bilinear);
+        let steps = self.blocks * 3.0 * training.probe_steps as f64;
+        let learned = self.blocks * training.probe_steps as f64 * TRAINING_ROWS * WITH_GRADIENTS * parameters;
+        let captured = self.blocks * self.rows * (self.body + self.gram);
+        Parts {
+            products: learned + captured,
+            seconds: steps * STEP_SECONDS,
+            passes: self.blocks,
+            perplexities: (3.0 * self.blocks) as usize,
+            steps: steps as usize,
+        }
+    }
+
+    fn baseline(&self, training: &Training) -> Parts {
+        let steps = self.blocks * 2.0 * training.baseline_steps as f64;
+        let learned = steps * TRAINING_ROWS * WITH_GRADIENTS * self.d * self.d;
+        let captured = self.blocks * self.rows * (self.body + self.gram);
+        Parts {
+            products: learned + captured,
+            seconds: steps * STEP_SECONDS,
+            passes: self.blocks,
+            steps: steps as usize,
+            ..Parts::default()
+        }
+    }
+
+    fn conjunction(&self) -> Parts {
+        let rows = self.heldout.min(CONJUNCTION_ROWS);
+        let products = self.blocks * (self.heldout * self.body + (2.0 * SPLITS + 1.0) * rows * self.ffn);
+        let passes = self.blocks * self.heldout / self.rows;
+        Parts { products, passes, ..Parts::default() }
+    }
+
+    fn controls(&self, report: &Report) -> Parts {
+        Parts {
+            seconds: CONTROLS * (report.seconds.forward + report.seconds.solve),
+            passes: CONTROLS,
+            ..Parts::default()
+        }
+    }
+
+    /// The map and the original network of every block, always on the CPU.
+    fn heal(&self, report: &Report, training: &Training) -> Parts {
+        let steps = 2.0 * self.blocks * training.heal_steps as f64;
+        let step = HEALING_ROWS * WITH_GRADIENTS * (self.remaining * self.body + self.head);
+        let speed = if report.device.backend == "cpu" { self.speed } else { CPU_SPEED };
+        Parts {
+            seconds: steps * (STEP_SECONDS + step / speed),
+            perplexities: (3.0 * self.blocks) as usize,
+            steps: steps as usize,
+            ..Parts::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{AppInfo, BlockReport, CorpusInfo, DeviceInfo, Header, ModelInfo, ProtocolInfo, Seconds};
+
+    fn report(blocks: usize) -> Report {
+        let model = ModelInfo {
+            hidden_size: 64,
+            num_hidden_layers: 4,
+            ffn_parameters: Some(33_088),
+            vocab_size: Some(512),
+            ..ModelInfo::default()
+        };
+        let (corpus, device) = (CorpusInfo::default(), DeviceInfo { backend: "cpu".into(), ..DeviceInfo::default() });
+        let protocol = ProtocolInfo::new(&Default::default(), 117, 24, 0.0);
+        let header = Header { app: AppInfo::this(), model, corpus, protocol, device };
+        let blocks = (0..blocks).map(|block| BlockReport { block, ..BlockReport::default() }).collect();
+        let seconds = Seconds { forward: 2.0, solve: 0.5, ..Seconds::default() };
+        Report { blocks, seconds, ..Report::from(header) }
+    }
+
+    fn seconds(report: &Report, measure: Measure, training: &Training) -> f64 {
+        estimate(report, measure, training).expect("an estimate").seconds
+    }
+
+    #[test]
+    fn everything_has_a_cost_and_long_things_cost_more() {
+        let training = Training::default();
+        for measure in Measure::ALL {
+            assert!(seconds(&report(4), measure, &training) > 0.0, "{measure}");
+        }
+        let [few, many] = [1, 4].map(report);
+        for measure in [Measure::Swap, Measure::RankSwap, Measure::Probes, Measure::Baseline] {
+            assert!(seconds(&many, measure, &training) > 2.0 * seconds(&few, measure, &training), "{measure}");
+        }
+        let twice = Training { heal_steps: 400, probe_steps: 8000, baseline_steps: 6000 };
+        for measure in [Measure::Heal, Measure::Probes, Measure::Baseline] {
+            let (once, twice) = (seconds(&many, measure, &training), seconds(&many, measure, &twice));
+            assert!(twice > 1.5 * once && twice <= 2.0 * once, "{measure}: {once} s, {twice} s");
+        }
+        assert_eq!(estimate(&many, Measure::Heal, &training).expect("an estimate").steps, 2 * 200 * 4);
+        assert_eq!(estimate(&many, Measure::Swap, &training).expect("an estimate").perplexities, 16);
+        assert_eq!(seconds(&many, Measure::Controls, &training), 10.0, "four times forward and solve");
+    }
+
+    #[test]
+    fn a_slower_machine_takes_longer() {
+        let training = Training::default();
+        let (quick, mut slow) = (report(4), report(4));
+        slow.seconds.forward *= 10.0;
+        for measure in [Measure::Swap, Measure::Layers, Measure::Heal] {
+            assert!(seconds(&slow, measure, &training) > 2.0 * seconds(&quick, measure, &training), "{measure}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_known_before_the_first_rows() {
+        let mut early = report(4);
+        early.seconds.forward = 0.0;
+        assert_eq!(estimate(&early, Measure::Heal, &Training::default()), None);
+        assert_eq!(estimate(&report(0), Measure::Swap, &Training::default()), None);
+    }
+}
