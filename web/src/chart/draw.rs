@@ -32,7 +32,7 @@ impl Layout {
     /// The layout of a plot in a space `width` wide.
     pub fn new(plot: &Plot, width: f64) -> Self {
         let width = width.max(240.0).round();
-        let inner = (width * 0.44).clamp(210.0, 330.0).round();
+        let inner = (width * 0.44).clamp(240.0, 330.0).round();
         let (x, y) = plot.scales();
         let labels = y.ticks(inner / 44.0).into_iter().map(|value| tick(value).chars().count());
         let left = 16.0 + DIGIT * labels.max().unwrap_or(1) as f64;
@@ -150,6 +150,13 @@ pub fn sample(series: &Series) -> String {
 
 fn axes(svg: &mut Fragment, plot: &Plot, layout: &Layout) {
     let (end, floor) = (layout.width - RIGHT, layout.floor());
+    // Marks that stand beside each other are seen to belong to one column.
+    if let Some((width, _)) = layout.column.filter(|(_, beside)| *beside > 1) {
+        for value in layout.x.ticks(f64::INFINITY).iter().skip(1).step_by(2) {
+            let x = layout.x(*value) - width / 2.0;
+            svg.element("rect", "band", &[("x", x), ("y", TOP), ("width", width), ("height", floor - TOP)]);
+        }
+    }
     if layout.y.kind() == Kind::Share {
         let zero = layout.y(0.0);
         svg.element(
@@ -196,6 +203,9 @@ fn draw_mark(svg: &mut Fragment, plot: &Plot, layout: &Layout, at: usize, mark: 
     let class = format!("mark look{look}");
     if layout.y.is_below(value) {
         svg.path(&class, &arrow(x, layout.floor(), r));
+        if plot.series[at].joined {
+            return;
+        }
         let (class, dx) = if x > layout.width * 0.7 { ("under before", -r - 5.0) } else { ("under", r + 5.0) };
         svg.text(class, x + dx, layout.floor() - 3.0, &fixed(Some(value), 2));
     } else {

@@ -91,8 +91,11 @@ impl Plot {
     /// A mark in words, with its exact values.
     pub fn tell(&self, spot: Spot) -> String {
         let Some(mark) = self.mark(spot) else { return String::new() };
+        // A mark that belongs to no block is named after its place.
+        let is_named_so = mark.block.is_none() && !mark.name.is_empty();
         let x = match self.x.kind {
             Kind::Index(_) => String::new(),
+            _ if is_named_so => String::new(),
             kind => format!(", {} {}", self.x.name, written(kind, Some(mark.x))),
         };
         let more = if mark.more.is_empty() { String::new() } else { format!(", {}", mark.more) };
@@ -181,6 +184,8 @@ mod tests {
         plot.x.kind = Kind::Log;
         plot.series[1].marks[1].more = "8 steps".into();
         assert_eq!(plot.tell((1, 1)), "Block 1, two: R² −0.500000, block 1, 8 steps");
+        plot.series[1].marks[1].block = None;
+        assert_eq!(plot.tell((1, 1)), "Block 1, two: R² −0.500000, 8 steps");
         assert_eq!(plot.tell((7, 1)), "");
     }
 

@@ -59,7 +59,7 @@ impl Scale {
     /// Ends at round values.
     fn rounded(kind: Kind, low: f64, high: f64) -> Self {
         let room = if high > low { high - low } else { high.abs().max(1e-9) };
-        let step = step(room, 4.0);
+        let step = step(room, 8.0);
         let (low, high) = ((low / step).floor() * step, (high / step).ceil() * step);
         Self::plain(kind, low, if high > low { high } else { low + step })
     }
@@ -188,8 +188,8 @@ mod tests {
     #[test]
     fn linear_axes_end_at_round_values_and_hold_all() {
         let scale = Scale::over(Kind::Linear, &[13.0, 87.0]);
-        assert_eq!(scale.ticks(5.0), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0].to_vec());
-        assert_eq!((scale.place(0.0), scale.place(100.0)), (0.0, 1.0));
+        assert_eq!(scale.ticks(5.0), [20.0, 40.0, 60.0, 80.0].to_vec());
+        assert_eq!((scale.place(10.0), scale.place(90.0)), (0.0, 1.0));
         for values in [&[][..], &[3.0, 3.0], &[0.0, 0.0]] {
             let place = Scale::over(Kind::FromZero, values).place(3.0);
             assert!((0.0..=1.0).contains(&place), "{values:?}");

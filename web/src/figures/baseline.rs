@@ -3,7 +3,7 @@
 use straightedge::report::{BlockReport, CurvePoint, Report};
 
 use super::{
-    BLOCK_AXIS, Figure, at_block, at_x, block_name, blocks_of, by_block, curve, grid_of, share_axis, shown_block,
+    BLOCK_AXIS, Figure, alike, at_block, at_x, block_name, blocks_of, by_block, curve, grid_of, share_axis, shown_block,
 };
 use crate::chart::plot::{Axis, Plot, Rule};
 use crate::chart::scale::Kind;
@@ -24,7 +24,7 @@ fn training(report: &Report, block: Option<usize>) -> Option<Figure> {
     let names = [t().sgd, t().adamw];
     // Before the first step there is nothing on a logarithmic axis.
     let curves = NAMES.iter().zip(names).enumerate().filter_map(|(at, (key, name))| curve(block, key, name, at + 1, 1));
-    let all: Vec<_> = curves.collect();
+    let all = alike(curves.collect());
     let ceiling = block.r2_lin.map(|at| Rule { is_x: false, at, name: t().ceiling.into() });
     (!all.is_empty()).then(|| Figure {
         title: format!("{}: {}", block_name(number), t().baseline_figure),

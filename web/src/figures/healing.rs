@@ -2,7 +2,9 @@
 
 use straightedge::report::{BlockReport, Report};
 
-use super::{BLOCK_AXIS, Figure, Grid, at_x, block_name, blocks_of, by_block, curve, grid_of, heads, shown_block};
+use super::{
+    BLOCK_AXIS, Figure, Grid, alike, at_x, block_name, blocks_of, by_block, curve, grid_of, heads, shown_block,
+};
 use crate::chart::plot::{Axis, Plot};
 use crate::chart::scale::Kind;
 use crate::format::{NOTHING, exact};
@@ -42,7 +44,7 @@ fn training(report: &Report, block: Option<usize>) -> Option<Figure> {
     let block = report.blocks.iter().find(|block| block.block == number)?;
     let names = [(t().heal_after, 0), (t().heal_original, 2)];
     let curves = CURVES.iter().zip(names).filter_map(|(key, (name, look))| curve(block, key, name, look, 0));
-    let all: Vec<_> = curves.collect();
+    let all = alike(curves.collect());
     (!all.is_empty()).then(|| Figure {
         title: format!("{}: {}", block_name(number), t().healing_curves_figure),
         table: grid_of(t().axis_steps, &all, at_x, exact),

@@ -24,6 +24,9 @@ use crate::format::exact;
 use crate::texts::{fill, t};
 use crate::views::View;
 
+/// Marks up to which those of a line are drawn.
+const FEW: usize = 24;
+
 /// A chart with all that stands around it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figure {
@@ -112,7 +115,14 @@ fn curve(block: &BlockReport, key: &str, name: &str, look: usize, from: usize) -
     let mark = |point: &CurvePoint| Mark::new("", point.step as f64, point.value).of_block(block.block);
     let points = block.curves.get(key)?.iter().filter(|point| point.step >= from);
     let series = series(name, look, points.map(mark).collect())?;
-    Some(Series { joined: true, marked: series.marks.len() <= 24, ..series })
+    Some(Series { joined: true, ..series })
+}
+
+/// Curves of one figure, with marks where all of them have few.
+fn alike(mut curves: Vec<Series>) -> Vec<Series> {
+    let marked = curves.iter().all(|curve| curve.marks.len() <= FEW);
+    curves.iter_mut().for_each(|curve| curve.marked = marked);
+    curves
 }
 
 /// All series side by side, one row per value of x.

@@ -4,7 +4,7 @@ use straightedge::agreement::correlation;
 use straightedge::report::{BlockReport, ProbeReport, Report};
 
 use super::{
-    BLOCK_AXIS, Figure, Grid, at_x, block_mark, block_name, by_block, curve, grid_of, heads, series, share_axis,
+    BLOCK_AXIS, Figure, Grid, alike, at_x, block_mark, block_name, by_block, curve, grid_of, heads, series, share_axis,
     shown_block,
 };
 use crate::chart::plot::{Axis, Mark, Plot, Series};
@@ -92,7 +92,7 @@ fn training(report: &Report, block: Option<usize>) -> Option<Figure> {
     let number = shown_block(View::Probes, report, block)?;
     let block = report.blocks.iter().find(|block| block.block == number)?;
     let curves = NAMES.into_iter().enumerate().filter_map(|(look, name)| curve(block, name, name, look, 0));
-    let all: Vec<_> = curves.collect();
+    let all = alike(curves.collect());
     (!all.is_empty()).then(|| Figure {
         title: format!("{}: {}", block_name(number), t().probe_curves_figure),
         table: grid_of(t().axis_steps, &all, at_x, share),

@@ -2,7 +2,7 @@
 
 use straightedge::report::{BlockReport, Report};
 
-use super::{Figure, at_x, block_name, grid_of, series, shown_block};
+use super::{FEW, Figure, at_x, block_name, grid_of, series, shown_block};
 use crate::chart::plot::{Axis, Mark, Plot, Rule, Series};
 use crate::chart::scale::Kind;
 use crate::format::{exact, share};
@@ -19,7 +19,7 @@ fn curve(block: &BlockReport) -> Option<Figure> {
     let mark = |(at, value): (usize, &Option<f64>)| Mark::new(rank_name(at + 1), (at + 1) as f64, *value);
     let marks: Vec<_> = block.r2_rank.iter().enumerate().map(mark).collect();
     let line = series("", 0, marks).filter(|series| series.marks.iter().any(|mark| mark.y.is_some()))?;
-    let line = Series { joined: true, marked: line.marks.len() <= 24, ..line };
+    let line = Series { joined: true, marked: line.marks.len() <= FEW, ..line };
     let rank = block.effective_rank;
     let rule = rank.map(|rank| Rule {
         is_x: true,

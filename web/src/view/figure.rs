@@ -91,7 +91,7 @@ fn Legend(figure: Memo<Figure>) -> impl IntoView {
         entries.map(|(sample, name)| view! { <li><span inner_html=sample></span>{name}</li> }).collect_view()
     };
     view! {
-        <Show when=move || entries.with(|entries| !entries.is_empty())>
+        <Show when=move || entries.with(|entries| entries.len() > 1)>
             <ul class="legend" aria-label=t().legend>{items}</ul>
         </Show>
     }
