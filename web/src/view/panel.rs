@@ -90,8 +90,7 @@ fn Offer(session: Session, view: View, measure: Measure) -> impl IntoView {
     let cost = Memo::new(move |_| {
         session.run.with(|run| {
             let report = run.report()?;
-            let blocks = if scope.get().is_some() { 1 } else { report.blocks.len() };
-            let seconds = cost::seconds(measure, report, blocks)?;
+            let seconds = cost::seconds(measure, report, scope.get())?;
             Some(fill(t().measure_cost, &[("time", &duration(seconds))]))
         })
     });
