@@ -7,8 +7,11 @@ use crate::chart::plot::Plot;
 use crate::format::{NOTHING, share};
 use crate::texts::{Texts, t};
 
-/// Every control by its name in the report, with its name for people.
-const NAMES: [(&str, fn(&Texts) -> &'static str); 6] = [
+/// A control's name in the report, and its name for people.
+type Names = (&'static str, fn(&Texts) -> &'static str);
+
+/// Every control.
+const NAMES: [Names; 6] = [
     ("first_position", |t| t.control_first),
     ("reinit_block", |t| t.control_block),
     ("reinit_model", |t| t.control_model),
@@ -18,7 +21,7 @@ const NAMES: [(&str, fn(&Texts) -> &'static str); 6] = [
 ];
 
 pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
-    let control = |(at, (key, name)): (usize, &(&'static str, fn(&Texts) -> &'static str))| {
+    let control = |(at, (key, name)): (usize, &Names)| {
         by_block(report, name(t()), at + 1, |block| block.controls.get(*key).map(|control| control.r2_lin))
     };
     let found: Vec<_> = NAMES.iter().enumerate().filter_map(control).collect();
