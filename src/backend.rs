@@ -173,7 +173,7 @@ impl AdamStep {
 #[allow(async_fn_in_trait, reason = "one thread by design: a page's worker has no other")]
 pub trait Backend {
     /// A two-dimensional f32 array on the device; cloning shares it.
-    type Tensor: Clone;
+    type Tensor: Clone + 'static;
     /// Accumulated second moments of one block.
     type Gram;
 

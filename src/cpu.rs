@@ -131,7 +131,8 @@ impl Backend for CpuBackend {
             let scores = (q.matmul(&k.transpose(2, 3)?.contiguous()?)? / (shape.head_dim as f64).sqrt())?;
             let scores =
                 if shape.causal { scores.broadcast_add(&causal_mask(shape.seq_len, self.dtype)?)? } else { scores };
-            let weights = scores.broadcast_sub(&scores.max_keepdim(D::Minus1)?)?.exp()?;
+            // Softmax does not change with what is subtracted, so that no gradient goes through the maximum.
+            let weights = scores.broadcast_sub(&scores.max_keepdim(D::Minus1)?.detach())?.exp()?;
             let weights = weights.broadcast_div(&weights.sum_keepdim(D::Minus1)?)?;
             let mixed = weights.matmul(&v)?.transpose(1, 2)?;
             let windows = mixed.dim(0)?;
@@ -168,7 +169,7 @@ impl Backend for CpuBackend {
 
     fn next_token_nll(&self, logits: &Tensor, targets: &[u32]) -> Result<Tensor> {
         run("next_token_nll", || {
-            let largest = logits.max_keepdim(D::Minus1)?;
+            let largest = logits.max_keepdim(D::Minus1)?.detach();
             let total = logits.broadcast_sub(&largest)?.exp()?.sum_keepdim(D::Minus1)?.log()?;
             let targets = Tensor::from_slice(targets, (targets.len(), 1), &Device::Cpu)?;
             (largest + total)? - logits.gather(&targets, 1)?

@@ -182,9 +182,7 @@ pub enum Error {
         hint: String,
     },
     /// A measure that exists by name and is not built yet.
-    #[error(
-        "--measures {measure}: not available yet; available now are fit, swap, rank-swap, layers, probes, baseline, conjunction and controls"
-    )]
+    #[error("--measures {measure}: not available yet; choose others, see straightedge measure --help")]
     NotAvailable {
         /// Name of the measure.
         measure: String,

@@ -163,16 +163,7 @@ impl Measure {
     ];
 
     /// Those that are built. Whatever is asked for, `fit` comes with it.
-    pub const AVAILABLE: [Self; 8] = [
-        Self::Fit,
-        Self::Swap,
-        Self::RankSwap,
-        Self::Layers,
-        Self::Probes,
-        Self::Baseline,
-        Self::Conjunction,
-        Self::Controls,
-    ];
+    pub const AVAILABLE: [Self; 9] = Self::ALL;
 
     /// Whether it runs the model to its next-token predictions.
     pub const fn needs_perplexity(self) -> bool {

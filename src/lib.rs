@@ -27,6 +27,8 @@ pub mod forward;
 #[cfg(feature = "engine")]
 pub mod gpu;
 #[cfg(feature = "engine")]
+pub mod heal;
+#[cfg(feature = "engine")]
 pub mod model;
 #[cfg(feature = "engine")]
 pub mod moments;

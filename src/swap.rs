@@ -91,6 +91,16 @@ impl<T: Clone> DeviceMap<T> {
         })
     }
 
+    /// The same with what `make` gives for each of its weights; centres and scales of inputs stay.
+    pub fn with_weights(self, make: &mut dyn FnMut(T) -> Result<T>) -> Result<Self> {
+        Ok(Self {
+            inner: self.inner.map(&mut *make).transpose()?,
+            weight: make(self.weight)?,
+            offset: make(self.offset)?,
+            ..self
+        })
+    }
+
     /// ŷ for the rows of x.
     pub fn apply<B: Backend<Tensor = T>>(&self, backend: &B, x: &T) -> Result<T> {
         self.apply_standardised(backend, &self.standardise(backend, x)?)
@@ -173,6 +183,11 @@ impl<'a, B: Backend> Evaluation<'a, B> {
         Ok(Self { backend, forward, seq_len, batches })
     }
 
+    /// Tokens of a window.
+    pub fn seq_len(&self) -> usize {
+        self.seq_len
+    }
+
     /// Perplexity of the untouched model.
     pub async fn perplexity(&self) -> Result<f64> {
         self.perplexity_of(|batch| Ok(batch.hidden[batch.hidden.len() - 1].clone())).await
@@ -190,6 +205,12 @@ impl<'a, B: Backend> Evaluation<'a, B> {
     /// none of them lies before it.
     pub async fn resumed(&self, first: usize, swaps: &Swaps<B::Tensor>) -> Result<f64> {
         self.perplexity_of(|batch| self.forward.resume(first, batch.hidden[first].clone(), swaps, &mut ignore)).await
+    }
+
+    /// Perplexity of `other`, a forward pass of the same model but for what comes from block `first` on, with the
+    /// feed-forward networks of `swaps` replaced.
+    pub async fn of_other(&self, other: &Forward<'_, B>, first: usize, swaps: &Swaps<B::Tensor>) -> Result<f64> {
+        self.perplexity_of(|batch| other.resume(first, batch.hidden[first].clone(), swaps, &mut ignore)).await
     }
 
     /// Perplexity with layer `layer` left out.

@@ -57,7 +57,6 @@ fn bad_input_is_one_sentence_and_status_2() {
     assert_complains(&["measure", "calibration", "--rows", "many"], &["arguments", "--rows"]);
     assert_complains(&["measure", "no-such-model"], &["no-such-model", "calibration"]);
     assert_complains(&["measure", "calibration", "--measures", "fit,nonsense"], &["nonsense", "--measures"]);
-    assert_complains(&["measure", "calibration", "--measures", "heal"], &["heal", "not available yet"]);
     assert_complains(&["measure", "calibration", "--text", &absent], &["absent", "cannot be read"]);
     assert_complains(&["measure", "calibration", "--text", &empty], &["empty.txt", "empty"]);
     assert_complains(&["measure", "calibration", "--text", &short], &["short.txt", "windows"]);

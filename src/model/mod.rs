@@ -105,3 +105,20 @@ pub enum Norm<T> {
         eps: f32,
     },
 }
+
+impl<T> Ffn<T> {
+    /// The same with what `make` gives for each of its weights and biases.
+    pub fn with_weights<E>(self, make: &mut dyn FnMut(T) -> Result<T, E>) -> Result<Self, E> {
+        Ok(Self {
+            gate: self.gate.map(|gate| gate.with_weights(make)).transpose()?,
+            up: self.up.with_weights(make)?,
+            down: self.down.with_weights(make)?,
+        })
+    }
+}
+
+impl<T> Linear<T> {
+    fn with_weights<E>(self, make: &mut dyn FnMut(T) -> Result<T, E>) -> Result<Self, E> {
+        Ok(Self { weight: make(self.weight)?, bias: self.bias.map(make).transpose()? })
+    }
+}

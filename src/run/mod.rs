@@ -9,6 +9,7 @@ mod device;
 mod events;
 mod feed;
 mod header;
+mod heal;
 mod layers;
 mod probes;
 mod rows;
@@ -172,6 +173,9 @@ impl Prepared {
         }
         if pass.asks(Measure::Controls) {
             pass.controls(&model, &source, self.feed.as_ref(), &mut solved, &mut seconds).await?;
+        }
+        if pass.asks(Measure::Heal) {
+            self.heal(&pass, &model, &mut solved, &mut seconds).await?;
         }
         pass.finish(evaluated.map(|evaluated| evaluated.ppl), seconds, self.started).await;
         Ok(())

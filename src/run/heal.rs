@@ -1,0 +1,128 @@
+//! `heal`: perplexity after fine-tuning the swapped map, and after the same training of the network itself.
+//!
+//! Gradients are computed on the CPU, whatever the device: a model on a GPU is loaded a second time for it.
+
+use crate::backend::Backend;
+use crate::cpu::CpuBackend;
+use crate::error::Result;
+use crate::event::{CurveEvent, Event, Stage};
+use crate::forward::Forward;
+use crate::heal::{CpuModel, Entering, Healing, LEARNING_RATE, on_cpu};
+use crate::model::{self, Model};
+use crate::random::Random;
+use crate::report::{CurvePoint, HealReport, Seconds, finite};
+use crate::swap::Evaluation;
+use crate::weights::Weights;
+
+use super::events::Meter;
+use super::{Pass, Prepared, Solved};
+
+/// Names this use of the job's seed.
+const STREAM: u64 = 0x6865_616c;
+
+/// What healing needs beside the block.
+struct Clinic<'a> {
+    backend: &'a CpuBackend,
+    evaluation: Evaluation<'a, CpuBackend>,
+    ppl: f64,
+    meter: Meter,
+}
+
+impl Prepared {
+    /// Fills in `heal` of every block.
+    pub(super) async fn heal<B: Backend>(
+        &self,
+        pass: &Pass<'_, B>,
+        model: &Model<B::Tensor>,
+        solved: &mut [Solved],
+        seconds: &mut Seconds,
+    ) -> Result<()> {
+        if !self.config.causal {
+            explain_missing(pass, solved);
+            return Ok(());
+        }
+        let steps = self.job.training.heal_steps;
+        // The amount is known from the first event on, so that the first step already tells what all will take.
+        let meter = pass.out.stage(Stage::Heal, (2 * steps * solved.len()) as u64);
+        let backend = CpuBackend::new();
+        let model = &self.model_on_cpu(&backend, model).await?;
+        let seq_len = self.job.protocol.seq_len;
+        let forward = Forward::new(&backend, model, seq_len)?;
+        let heldout = self.folds.windows(self.folds.len() - 1);
+        let training = 0..heldout.start;
+        let (windows, which) = self.eval.as_ref().map_or((&self.windows, heldout), |eval| (eval, 0..eval.len()));
+        let evaluation = Evaluation::new(&backend, &forward, windows, which, seq_len).await?;
+        let ppl = evaluation.perplexity().await?;
+        let clinic = Clinic { backend: &backend, evaluation, ppl, meter };
+
+        let mut done = 0;
+        for solved in solved {
+            let block = solved.report.block;
+            let text = Entering::new(&backend, model, block, &self.windows, training.clone(), seq_len).await?;
+            let schedule = text.schedule(steps, Random::stream(self.job.protocol.seed, &[STREAM, block as u64]));
+            for name in ["linear", "original"] {
+                let healing = match name {
+                    "linear" => Healing::linear(&backend, model, block, &solved.map)?,
+                    _ => Healing::original(&backend, model, block)?,
+                };
+                let report = clinic.heal(pass, (block, name), healing, &text, &schedule, &mut done).await?;
+                solved.report.heal.insert(name.into(), report);
+                pass.out.emit(Event::Block(Box::new(solved.report.clone()))).await;
+            }
+        }
+        seconds.heal = clinic.meter.seconds();
+        Ok(())
+    }
+
+    /// The model on the CPU: itself where it is there already, else loaded again.
+    async fn model_on_cpu<T: 'static>(&self, backend: &CpuBackend, model: &Model<T>) -> Result<CpuModel> {
+        if let Some(model) = on_cpu(model) {
+            return Ok(model.clone());
+        }
+        let weights = Weights::open(self.files.clone()).await?;
+        model::load(backend, &self.config, &weights, true, &|_, _| ()).await
+    }
+}
+
+impl Clinic<'_> {
+    /// Trains through the schedule; `done` counts the steps of all blocks.
+    async fn heal<B: Backend>(
+        &self,
+        pass: &Pass<'_, B>,
+        (block, name): (usize, &str),
+        mut healing: Healing,
+        text: &Entering,
+        schedule: &[Vec<usize>],
+        done: &mut u64,
+    ) -> Result<HealReport> {
+        let before = self.delta(&healing, block).await?;
+        for (step, windows) in schedule.iter().enumerate() {
+            let loss = healing.step(text, windows, LEARNING_RATE).await?;
+            let point = CurvePoint { step, value: finite(loss) };
+            pass.out.send(Event::Curve(CurveEvent { block, curve: format!("heal_{name}"), point }));
+            *done += 1;
+            self.meter.reach(*done).await;
+        }
+        let after = self.delta(&healing, block).await?;
+        if after.is_none() {
+            let text = format!("block {block}: fine-tuning of {name} left the range of numbers");
+            pass.out.warn("heal_diverged", Some(block), text);
+        }
+        Ok(HealReport { delta_ppl: after, delta_ppl_before: before, steps: schedule.len() })
+    }
+
+    /// Perplexity as the training stands, less that of the untouched model.
+    async fn delta(&self, healing: &Healing, block: usize) -> Result<Option<f64>> {
+        let model = healing.model()?;
+        let forward = Forward::new(self.backend, &model, self.evaluation.seq_len())?;
+        Ok(finite(self.evaluation.of_other(&forward, block, &healing.swaps()?).await? - self.ppl))
+    }
+}
+
+/// An encoder has no next token to be trained on; the warning says so already.
+fn explain_missing<B: Backend>(pass: &Pass<'_, B>, solved: &mut [Solved]) {
+    for block in solved {
+        block.report.heal.extend(["linear", "original"].map(|name| (name.to_owned(), HealReport::default())));
+        pass.out.send(Event::Block(Box::new(block.report.clone())));
+    }
+}

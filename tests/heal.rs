@@ -1,0 +1,268 @@
+//! Healing: gradients against differences, frozen weights bit for bit, and what training wins back.
+
+mod common;
+
+use std::rc::Rc;
+
+use futures::executor::block_on;
+use futures::{StreamExt, pin_mut};
+use straightedge::backend::Backend;
+use straightedge::corpus::{TokenWindows, Tokenizer};
+use straightedge::cpu::CpuBackend;
+use straightedge::event::{Event, Recorder, Stage};
+use straightedge::heal::{CpuModel, Entering, Healing, LEARNING_RATE, WINDOWS};
+use straightedge::job::{BackendChoice, Job, Measure, Protocol, Training};
+use straightedge::model::{Linear, ModelConfig, Norm, load};
+use straightedge::random::Random;
+use straightedge::report::Report;
+use straightedge::run::{Text, measure};
+use straightedge::solve::AffineMap;
+use straightedge::weights::{Files, FolderFiles, Weights, read_whole};
+
+const SEQ_LEN: usize = 32;
+const DECODERS: [&str; 3] = ["tiny-gpt2", "tiny-gpt_neox", "tiny-llama"];
+
+/// A decoder of the fixtures with windows of its text.
+struct Patient {
+    backend: CpuBackend,
+    model: CpuModel,
+    windows: TokenWindows,
+}
+
+impl Patient {
+    fn new(name: &str, backend: CpuBackend) -> Option<Self> {
+        let fixtures = common::fixtures()?;
+        let files: Rc<dyn Files> = Rc::new(FolderFiles::new(fixtures.join(name)));
+        block_on(async {
+            let json = read_whole(&*files, "config.json", "").await.expect("config.json");
+            let config = ModelConfig::from_json(&String::from_utf8_lossy(&json)).expect("a configuration");
+            let weights = Weights::open(files.clone()).await.expect("weights");
+            let model = load(&backend, &config, &weights, true, &|_, _| ()).await.expect("a model");
+            let tokenizer = read_whole(&*files, "tokenizer.json", "").await.expect("tokenizer.json");
+            let text = std::fs::read(fixtures.join("texts/wiki.txt")).expect("a text");
+            let ids = Tokenizer::from_json(&tokenizer).expect("a tokenizer").encode("text", &text).await.expect("ids");
+            let protocol = Protocol { rows: 64 * SEQ_LEN, seq_len: SEQ_LEN, ..Protocol::default() };
+            let windows = TokenWindows::new("text", ids, &protocol).expect("windows");
+            Some(Self { backend, model, windows })
+        })
+    }
+
+    /// The text entering `block`, of the windows `which`.
+    fn entering(&self, block: usize, which: std::ops::Range<usize>) -> Entering {
+        let entering = Entering::new(&self.backend, &self.model, block, &self.windows, which, SEQ_LEN);
+        block_on(entering).expect("a text")
+    }
+
+    /// A map that knows nothing: zero, about inputs of mean 0 and deviation 1.
+    fn damaged(&self) -> AffineMap {
+        let d = self.model.config.hidden_size;
+        let (weight, zeros) = (vec![0.0; d * d], vec![0.0; d]);
+        AffineMap { weight, mean_x: zeros.clone(), deviation_x: vec![1.0; d], mean_y: zeros, rank: 0 }
+    }
+
+    /// Bits of every weight.
+    fn bits(&self, model: &CpuModel) -> Vec<u32> {
+        let read = |tensor: &<CpuBackend as Backend>::Tensor| block_on(self.backend.read(tensor)).expect("a tensor");
+        let mut values = read(&model.token_embedding);
+        values.extend(model.position_embedding.iter().flat_map(&read));
+        let linear =
+            |linear: &Linear<_>| [read(&linear.weight), linear.bias.as_ref().map(read).unwrap_or_default()].concat();
+        let norm = |norm: &Norm<_>| match norm {
+            Norm::Layer { weight, bias, .. } => [read(weight), read(bias)].concat(),
+            Norm::Rms { weight, .. } => read(weight),
+        };
+        for block in &model.blocks {
+            let (attention, ffn) = (&block.attention, &block.ffn);
+            let all = [&attention.q, &attention.k, &attention.v, &attention.o, &ffn.up, &ffn.down];
+            values.extend(all.into_iter().chain(&ffn.gate).flat_map(&linear));
+            values.extend([&block.attention_norm, &block.ffn_norm].into_iter().flat_map(norm));
+        }
+        values.extend(model.final_norm.iter().flat_map(norm));
+        values.extend(model.head.iter().flat_map(&linear));
+        values.into_iter().map(f32::to_bits).collect()
+    }
+}
+
+/// In double precision, so that differences are good to more digits than the constants of candle's own derivatives.
+#[test]
+fn gradients_agree_with_central_differences_through_every_family() {
+    for name in DECODERS {
+        let Some(patient) = Patient::new(name, CpuBackend::oracle()) else { return };
+        let (backend, model, block) = (&patient.backend, &patient.model, 1);
+        let text = patient.entering(block, 0..3);
+        let mut map = patient.damaged();
+        let mut random = Random::new(1);
+        map.weight.iter_mut().for_each(|weight| *weight = 0.1 * random.normal());
+        for healing in [Healing::linear(backend, model, block, &map), Healing::original(backend, model, block)] {
+            let healing = healing.expect("variables");
+            let gradients = block_on(healing.gradients(&text, &[0, 2])).expect("gradients");
+            assert!(gradients.len() >= 2, "{name}");
+            for (which, (var, gradient)) in gradients.iter().enumerate() {
+                // The direction in which the loss grows fastest, so that no rounding hides a wrong sign or scale.
+                let size = gradient.sqr().and_then(|sqr| sqr.sum_all()).and_then(|sum| sum.to_scalar::<f64>());
+                let size = size.expect("a number").sqrt();
+                let start = var.as_detached_tensor().copy().expect("a copy");
+                let loss_at = |t: f64| {
+                    let moved = (&start + (gradient * (t / size)).expect("a step")).expect("a point");
+                    var.set(&moved).expect("a variable");
+                    block_on(healing.loss(&text, &[0, 2])).expect("a loss")
+                };
+                let step = 1e-3;
+                let slope = (loss_at(step) - loss_at(-step)) / (2.0 * step);
+                loss_at(0.0);
+                let error = (slope - size).abs() / size;
+                assert!(
+                    error <= 1e-4,
+                    "{name}, weight {which}: slope {slope} where the gradient has {size}, {error:.1e}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn healing_a_damaged_block_lowers_the_loss_elsewhere_and_touches_nothing_frozen() {
+    for name in DECODERS {
+        let Some(patient) = Patient::new(name, CpuBackend::new()) else { return };
+        let (backend, model, block) = (&patient.backend, &patient.model, 2);
+        let before = patient.bits(model);
+        let (text, elsewhere) = (patient.entering(block, 0..48), patient.entering(block, 48..64));
+        let all: Vec<usize> = (0..elsewhere.len()).collect();
+        let mut healing = Healing::linear(backend, model, block, &patient.damaged()).expect("variables");
+        let damaged = block_on(healing.loss(&elsewhere, &all)).expect("a loss");
+        for windows in text.schedule(40, Random::new(3)) {
+            assert_eq!(windows.len(), WINDOWS);
+            block_on(healing.step(&text, &windows, 1e-3)).expect("a step");
+        }
+        let healed = block_on(healing.loss(&elsewhere, &all)).expect("a loss");
+        println!("{name}: loss on other windows {damaged:.5} damaged, {healed:.5} healed");
+        assert!(healed < damaged - 0.01, "{name}: {damaged} before and {healed} after");
+        assert!(patient.bits(model) == before, "{name}: the model itself changed");
+        assert!(patient.bits(&healing.model().expect("a model")) == before, "{name}: a frozen weight changed");
+
+        let mut original = Healing::original(backend, model, block).expect("variables");
+        block_on(original.step(&text, &[0, 1], LEARNING_RATE)).expect("a step");
+        assert!(patient.bits(model) == before, "{name}: the original shares its trained weights with the model");
+        let trained = patient.bits(&original.model().expect("a model"));
+        let changed = trained.iter().zip(&before).filter(|(a, b)| a != b).count();
+        assert!((1..=model.config.ffn_parameters()).contains(&changed), "{name}: {changed} weights changed");
+    }
+}
+
+#[test]
+fn a_learning_rate_of_zero_changes_nothing() {
+    let Some(patient) = Patient::new("tiny-gpt2", CpuBackend::new()) else { return };
+    let text = patient.entering(1, 0..8);
+    let mut healing = Healing::original(&patient.backend, &patient.model, 1).expect("variables");
+    let first = block_on(healing.step(&text, &[0, 3], 0.0)).expect("a step");
+    let second = block_on(healing.step(&text, &[0, 3], 0.0)).expect("a step");
+    assert_eq!(first, second);
+    assert!(patient.bits(&healing.model().expect("a model")) == patient.bits(&patient.model));
+}
+
+#[test]
+fn a_schedule_shows_every_window_before_any_comes_again() {
+    let Some(patient) = Patient::new("tiny-gpt2", CpuBackend::new()) else { return };
+    let text = patient.entering(0, 0..20);
+    let seen: Vec<usize> = text.schedule(5, Random::new(7)).concat();
+    assert_eq!(seen.len(), 5 * WINDOWS);
+    for epoch in seen.chunks(20) {
+        let mut epoch = epoch.to_vec();
+        epoch.sort_unstable();
+        assert_eq!(epoch, (0..20).collect::<Vec<_>>());
+    }
+    assert_eq!(seen, text.schedule(5, Random::new(7)).concat(), "reproducible");
+    assert_ne!(seen, text.schedule(5, Random::new(8)).concat());
+}
+
+fn job(name: &str, steps: usize, blocks: &str, backend: BackendChoice) -> Job {
+    Job {
+        protocol: Protocol { rows: 4096, ..Protocol::default() },
+        measures: [Measure::Fit, Measure::Heal].into(),
+        blocks: Some(blocks.parse().expect("blocks")),
+        training: Training { heal_steps: steps, ..Training::default() },
+        backend,
+        ..Job::new(name, "wiki")
+    }
+}
+
+/// All events of a measurement, to the end or until `enough`.
+fn events(job: Job, enough: impl Fn(&Event) -> bool) -> Option<Vec<Event>> {
+    let fixtures = common::fixtures()?;
+    let files: Rc<dyn Files> = Rc::new(FolderFiles::new(fixtures.join(&job.model)));
+    let text = Text::Plain(std::fs::read(fixtures.join("texts/wiki.txt")).expect("a text"));
+    let stream = measure(job, files, text);
+    pin_mut!(stream);
+    let mut events = Vec::new();
+    while let Some(event) = block_on(stream.next()) {
+        let last = enough(&event);
+        events.push(event);
+        if last {
+            break;
+        }
+    }
+    Some(events)
+}
+
+fn report(events: &[Event]) -> Report {
+    let mut recorder = Recorder::default();
+    events.iter().for_each(|event| recorder.record(event));
+    assert!(matches!(events.last(), Some(Event::Finished(_))), "{:?}", events.last());
+    recorder.into_report().expect("a report")
+}
+
+#[test]
+fn a_healed_map_costs_less_than_the_zero_shot_one() {
+    let Some(events) = events(job("tiny-gpt2", 12, "1", BackendChoice::Cpu), |_| false) else { return };
+    let report = report(&events);
+    let heal = &report.blocks[0].heal;
+    println!("tiny-gpt2, block 1, 12 steps: {heal:?}, {:.1} s", report.seconds.heal);
+    let (before, after) = (heal["linear"].delta_ppl_before.expect("before"), heal["linear"].delta_ppl.expect("after"));
+    assert!(after < before - 0.1, "{after} after, {before} before");
+    let original = heal["original"];
+    assert!(original.delta_ppl_before.expect("a number").abs() <= 1e-6 * report.ppl.expect("ppl"), "{original:?}");
+    assert!((heal["linear"].steps, original.steps) == (12, 12));
+    for curve in ["heal_linear", "heal_original"] {
+        let points = &report.blocks[0].curves[curve];
+        assert_eq!(points.len(), 12);
+        assert!(points.iter().all(|point| point.value.is_some_and(|loss| loss > 0.0 && loss < 20.0)), "{points:?}");
+    }
+    // What it will cost is known before the first step.
+    let progress = |event: &Event| matches!(event, Event::Progress(p) if p.stage == Stage::Heal && p.total == 24);
+    assert!(events.iter().position(progress) < events.iter().position(|event| matches!(event, Event::Curve(_))));
+    assert!(report.seconds.heal > 0.0);
+}
+
+#[test]
+fn healing_stops_at_the_next_step_and_keeps_the_blocks() {
+    let enough = |event: &Event| matches!(event, Event::Curve(curve) if curve.point.step == 1);
+    let Some(events) = events(job("tiny-gpt2", 100_000, "1", BackendChoice::Cpu), enough) else { return };
+    let mut recorder = Recorder::default();
+    events.iter().for_each(|event| recorder.record(event));
+    let report = recorder.into_report().expect("a report");
+    assert!(report.partial && report.blocks[0].r2_lin.is_some() && report.blocks[0].curves["heal_linear"].len() == 2);
+}
+
+#[test]
+fn a_model_on_the_gpu_heals_as_on_the_cpu() {
+    if common::gpu().is_none() {
+        return;
+    }
+    let on = |backend| events(job("tiny-llama", 3, "2", backend), |_| false).map(|events| report(&events));
+    let (Some(cpu), Some(gpu)) = (on(BackendChoice::Cpu), on(BackendChoice::Gpu)) else { return };
+    assert_eq!(gpu.device.backend, "gpu");
+    for name in ["linear", "original"] {
+        let expected = cpu.blocks[0].heal[name].delta_ppl.expect("a number");
+        common::assert_close(name, gpu.blocks[0].heal[name].delta_ppl, expected, 1e-4 * cpu.ppl.expect("ppl"));
+    }
+}
+
+#[test]
+fn an_encoder_has_nothing_to_be_healed_with() {
+    let Some(events) = events(job("tiny-bert", 5, "0", BackendChoice::Cpu), |_| false) else { return };
+    let report = report(&events);
+    assert!(report.warnings.iter().any(|warning| warning.code == "no_perplexity"));
+    for name in ["linear", "original"] {
+        assert_eq!((report.blocks[0].heal[name].delta_ppl, report.blocks[0].heal[name].steps), (None, 0));
+    }
+}
