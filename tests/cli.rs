@@ -66,7 +66,9 @@ fn bad_input_is_one_sentence_and_status_2() {
     let evaluate = ["measure", "calibration", "--backend", "cpu", "--measures", "swap", "--eval-text"];
     assert_complains(&[&evaluate[..], &[&short]].concat(), &["perplexity", "window"]);
     assert_complains(&[&evaluate[..], &[&empty]].concat(), &["evaluation text", "empty"]);
-    assert_complains(&["measure", "calibration", "--corpus", "nowhere"], &["--corpus", "nowhere"]);
+    assert_complains(&["measure", "calibration", "--corpus", "nowhere"], &["--corpus", "nowhere", "puzzles"]);
+    assert_complains(&["measure", "calibration", "--corpus", "tales:x"], &["--corpus", "tales:x", "number"]);
+    assert_complains(&["measure", "calibration", "--corpus", "tales:1000000"], &["--corpus", "1000000", "training"]);
     assert_complains(&["measure", "calibration", "--blocks", "9"], &["--blocks", "9"]);
     assert_complains(&["measure", "calibration", "--blocks", "3-1"], &["--blocks"]);
     assert_complains(&["measure", "calibration", "--folds", "1"], &["--folds"]);

@@ -108,7 +108,7 @@ pub(super) struct TextArgs {
     /// Token ids, a flat JSON array.
     #[arg(long, value_name = "IDS.json")]
     pub(super) tokens: Option<PathBuf>,
-    /// A bundled text.
+    /// A bundled text, or a made one: tales, encyclopedia or puzzles, with a seed as in tales:7.
     #[arg(long, value_name = "NAME")]
     pub(super) corpus: Option<String>,
 }

@@ -95,7 +95,7 @@ fn measured_maps(
     files: Rc<dyn Files>,
     report: &Report,
 ) -> Result<Result<Vec<MapDump>>> {
-    let (corpus, text) = measure::text(&args.text, &args.model)?;
+    let (corpus, text) = measure::text(&args.text, &args.model, report.protocol.rows)?;
     same("text", &text.sha256(), report.corpus.sha256.as_deref())?;
     let found = &report.protocol;
     let protocol = Protocol {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use straightedge::corpus::made::{Domain, Made};
 use straightedge::corpus::parse_token_ids;
 use straightedge::error::{Error, Result};
 use straightedge::run::{self, Events, Inputs, Text};
@@ -15,7 +16,9 @@ use super::{Status, bundled, complain, inputs, maps, output, table};
 /// `measure MODEL`.
 pub(super) fn measure(args: &MeasureArgs) -> Result<Status> {
     let (model, files) = model_files(&args.model)?;
-    let (corpus, text) = text(&args.text, &args.model)?;
+    // Rows of whole windows, as the report counts them, so that its text can be made again from it.
+    let rows = args.common.rows - args.common.rows % args.seq_len.max(1);
+    let (corpus, text) = text(&args.text, &args.model, rows)?;
     let job = args.job(model, corpus)?;
     job.check()?;
     let eval = eval_text(args)?;
@@ -58,8 +61,8 @@ fn eval_text(args: &MeasureArgs) -> Result<Option<Text>> {
     }
 }
 
-/// The text asked for; a bundled model's own where none is.
-pub(super) fn text(args: &TextArgs, model: &str) -> Result<(String, Text)> {
+/// The text asked for, a made one long enough for `rows`; a bundled model's own where none is.
+pub(super) fn text(args: &TextArgs, model: &str, rows: usize) -> Result<(String, Text)> {
     if let Some(path) = &args.text {
         return Ok((inputs::name(path), Text::Plain(inputs::bytes(path)?)));
     }
@@ -68,13 +71,21 @@ pub(super) fn text(args: &TextArgs, model: &str) -> Result<(String, Text)> {
         let ids = parse_token_ids(&name, &inputs::bytes(path)?)?;
         return Ok((name, Text::Tokens(ids)));
     }
+    if let Some(made) = args.corpus.as_deref().and_then(Made::for_measurement) {
+        let made = made?;
+        return Ok((made.to_string(), Text::Plain(made.text_for_rows(rows).into_bytes())));
+    }
     let name = args.corpus.as_deref().unwrap_or(model);
     match (bundled::find(name), &args.corpus) {
         (Some(bundled), _) => Ok((format!("{name} text"), Text::Plain(bundled.text().to_vec()))),
         (None, Some(name)) => Err(Error::InvalidSetting {
             field: "--corpus".into(),
             value: name.clone(),
-            hint: format!("bundled texts are those of {}", bundled::names()),
+            hint: format!(
+                "bundled texts are those of {}, made ones {}, with a seed as in tales:7",
+                bundled::names(),
+                Domain::ALL.map(Domain::name).join(", ")
+            ),
         }),
         (None, None) => Err(Error::InvalidSetting {
             field: "text".into(),

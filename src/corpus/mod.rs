@@ -1,5 +1,6 @@
-//! The text of a measurement: tokens, windows and folds (MEASURES.md section 1).
+//! The text of a measurement: made or given, tokens, windows and folds (MEASURES.md section 1).
 
+pub mod made;
 mod tokens;
 mod windows;
 

@@ -1,0 +1,149 @@
+//! Texts made from a seed: a small world in three domains, in any amount, the same on every machine.
+//!
+//! `tales` are stories of its people, `encyclopedia` states its facts, `puzzles` asks and reckons. The world is the
+//! same for every seed, so that its facts can be learned from one text and met again in another; stories, sums and
+//! wordings are drawn anew.
+//!
+//! **Training and measurement never share a text.** Seeds below [`FIRST_TRAINING_SEED`] are for measurement and the
+//! others for training. Beyond that, a sentence of 64 bytes or more is worded until the hashes of its first and of its
+//! last 64 bytes both name the side that the seed is on, and so is a line without such a sentence and every puzzle. Whatever the seeds,
+//! no sentence and no line of 64 bytes or more is in a training text and in a measurement text, and none begins or
+//! ends with the 64 bytes that one of the other side begins or ends with. Headings and shorter sentences are free,
+//! for facts are to be met again; so are 64 bytes out of the middle of a sentence or across short ones.
+
+mod brackets;
+mod cast;
+mod encyclopedia;
+mod facts;
+mod grammar;
+mod page;
+mod puzzles;
+mod random;
+mod sums;
+mod tales;
+mod world;
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+use page::{Page, Side};
+use random::{Random, mix};
+
+/// Rises whenever a seed's text changes.
+pub const VERSION: u32 = 1;
+
+/// Seeds from here on are for training, those below for measurement.
+pub const FIRST_TRAINING_SEED: u64 = 1_000_000;
+
+/// Bytes of text per token that is asked for: more than any usual tokenizer needs.
+const BYTES_PER_TOKEN: usize = 8;
+
+/// Most bytes made for a measurement, whatever is asked for.
+const MOST_BYTES: usize = 256 << 20;
+
+/// A kind of text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Domain {
+    /// Stories.
+    Tales,
+    /// Articles.
+    Encyclopedia,
+    /// Sums, lists, brackets and questions.
+    Puzzles,
+}
+
+impl Domain {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Tales, Self::Encyclopedia, Self::Puzzles];
+
+    /// As it is asked for.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tales => "tales",
+            Self::Encyclopedia => "encyclopedia",
+            Self::Puzzles => "puzzles",
+        }
+    }
+}
+
+impl fmt::Display for Domain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A text by its domain and seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Made {
+    /// What kind of text.
+    pub domain: Domain,
+    /// Which one.
+    pub seed: u64,
+}
+
+impl Made {
+    /// Reads `tales:7`, or `tales` for seed 0; `None` where the name before the colon is no domain.
+    ///
+    /// # Errors
+    /// A seed that is no number, or one for training.
+    pub fn for_measurement(name: &str) -> Option<Result<Self>> {
+        let (domain, seed) = name.split_once(':').map_or((name, None), |(domain, seed)| (domain, Some(seed)));
+        let domain = Domain::ALL.into_iter().find(|known| known.name() == domain)?;
+        Some(measurement_seed(seed.unwrap_or("0"), name).map(|seed| Self { domain, seed }))
+    }
+
+    /// Its documents, without end.
+    pub fn documents(self) -> impl Iterator<Item = String> {
+        (0..).map(move |index| self.document(index))
+    }
+
+    /// Whole documents of at least `bytes` bytes together.
+    pub fn text(self, bytes: usize) -> String {
+        let mut text = String::with_capacity(bytes.saturating_add(4096));
+        let mut documents = self.documents();
+        while text.len() < bytes {
+            text.extend(documents.next());
+        }
+        text
+    }
+
+    /// The text that a measurement of `rows` rows reads: 8 bytes for every row, at most 256 MiB.
+    pub fn text_for_rows(self, rows: usize) -> String {
+        self.text(rows.saturating_mul(BYTES_PER_TOKEN).min(MOST_BYTES))
+    }
+
+    /// Document `index`, drawn again until every sentence found a wording for this side.
+    fn document(self, index: u64) -> String {
+        let side = if self.seed < FIRST_TRAINING_SEED { Side::Measurement } else { Side::Training };
+        let domain = mix(self.domain as u64 + 1);
+        let mut random = Random::new(mix(mix(domain ^ self.seed).wrapping_add(index)));
+        loop {
+            let mut page = Page::new(side, Random::new(random.next()));
+            let done = match self.domain {
+                Domain::Tales => tales::tale(&mut page),
+                Domain::Encyclopedia => encyclopedia::article(&mut page),
+                Domain::Puzzles => puzzles::sheet(&mut page),
+            };
+            if done.is_some() {
+                return page.finish();
+            }
+        }
+    }
+}
+
+impl fmt::Display for Made {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.domain, self.seed)
+    }
+}
+
+fn measurement_seed(seed: &str, name: &str) -> Result<u64> {
+    let invalid = |hint: String| Error::InvalidSetting { field: "--corpus".into(), value: name.into(), hint };
+    let seed =
+        u64::from_str(seed).map_err(|_| invalid("give a whole number after the colon, such as tales:7".into()))?;
+    if seed >= FIRST_TRAINING_SEED {
+        return Err(invalid(format!("seeds from {FIRST_TRAINING_SEED} on are for training, give a smaller one")));
+    }
+    Ok(seed)
+}
