@@ -7,6 +7,8 @@ use std::process::{Command, Output, Stdio};
 use safetensors::SafeTensors;
 use straightedge::report::Report;
 
+mod common;
+
 fn straightedge(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_straightedge")).args(args).output().expect("the program runs")
 }
@@ -184,4 +186,30 @@ fn ctrl_c_keeps_what_is_known_and_ends_with_130() {
     let report = Report::from_json("report", &fs::read_to_string(&path).expect("a report")).expect("a report");
     assert!(report.partial);
     assert_eq!(report.protocol.rows, 4_000_000 / 128 * 128);
+}
+
+#[test]
+fn a_made_text_is_named_by_its_seed_and_as_long_as_its_rows_need() {
+    let Some(model) = common::fixtures().map(|fixtures| text(&fixtures.join("tiny-gpt2"))) else { return };
+    let measure = |corpus: &str| {
+        let args = ["measure", &model, "--backend", "cpu", "--rows", "4000", "--corpus", corpus, "--out", "-"];
+        let output = straightedge(&args);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let json = String::from_utf8(output.stdout).expect("UTF-8");
+        Report::from_json("standard output", &json).expect("a report")
+    };
+    let (first, second) = (measure("puzzles"), measure("puzzles:1"));
+    assert_eq!((&*first.corpus.id, &*second.corpus.id), ("puzzles:0", "puzzles:1"));
+    assert_ne!(first.corpus.sha256, second.corpus.sha256);
+    assert_eq!(first.corpus.sha256, measure("puzzles:0").corpus.sha256);
+    assert_eq!(first.protocol.windows, 4000 / first.protocol.seq_len);
+
+    // The report alone says which text it was: export makes it again.
+    let folder = folder("made-text");
+    let report = text(&folder.join("report.json"));
+    std::fs::write(&report, first.to_json()).expect("a report");
+    let out = text(&folder.join("linear"));
+    let args = ["export", &model, "--report", &report, "--blocks", "0", "--backend", "cpu", "--out", &out, "--corpus"];
+    let exported = straightedge(&[&args[..], &["puzzles"]].concat());
+    assert_eq!(exported.status.code(), Some(0), "{}", String::from_utf8_lossy(&exported.stderr));
 }
