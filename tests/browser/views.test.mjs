@@ -35,7 +35,7 @@ visit('swaps and layers measured from their buttons give the values of an indepe
   await own(app);
   await app.measure();
   await app.element('tab-losses').click();
-  assert.match(await app.element('cost-swap').innerText(), /about .* s/);
+  assert.match(await app.element('cost-swap').innerText(), /^About .* s/);
 
   const swapped = await add(app, 'losses', 'swap');
   assertClose('ppl', swapped.ppl, expected.ppl, 1e-3 * expected.ppl);

@@ -275,7 +275,7 @@ catalogue! {
     measure_controls: "the controls",
     measure_heal: "healing",
     measure_more: "Measure {measure}",
-    measure_cost: "about {time} here",
+    measure_cost: "About {time} here",
     measure_keeps: "What is measured already stays, also if you cancel.",
     measure_all: "all blocks",
     measure_opened: "This report was opened from a file. Choose its model and text, and measure here to add to it.",

@@ -33,7 +33,7 @@ fn gains(report: &Report) -> Option<Figure> {
     let all: Vec<Series> = NAMES.into_iter().enumerate().filter_map(of_probe).collect();
     (!all.is_empty()).then(|| Figure {
         title: t().probes_figure.into(),
-        facts: all.iter().map(fact).collect(),
+        facts: all.iter().filter(|series| series.marks.len() > 1).map(fact).collect(),
         plot: Plot {
             x: share_axis(t().axis_residual),
             y: Axis { name: t().axis_gain, kind: Kind::FromZero },

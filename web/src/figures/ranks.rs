@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(values, [(1.0, Some(0.5)), (2.0, Some(0.85)), (3.0, Some(0.9)), (4.0, Some(0.9))]);
         assert!(found[0].plot.rules.contains(&Rule { is_x: true, at: 2.0, name: "effective rank 2".into() }));
         let losses: Vec<_> = found[1].plot.series[0].marks.iter().map(|mark| (mark.x, mark.y)).collect();
-        assert_eq!(losses, [(1.0, Some(3.0)), (2.0, Some(1.0)), (4.0, Some(0.5))], "by rank, not by name");
+        assert_eq!(losses, [(1.0, Some(3.0)), (2.0, Some(1.0)), (16.0, Some(0.5))], "by rank, not by name");
         assert!(found[0].title.starts_with("Block 0"));
     }
 

@@ -57,7 +57,7 @@ fn block_0() -> BlockReport {
         ("zero", 8.0),
         ("rank_1", 3.0),
         ("rank_2", 1.0),
-        ("rank_4", 0.5),
+        ("rank_16", 0.5),
         ("poly", 0.4),
     ];
     let gaussian = ControlReport { r2_lin: Some(1.0), ..Default::default() };
