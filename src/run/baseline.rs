@@ -148,8 +148,8 @@ fn stable_rate(block: usize, rows: &Captured, train: &Moments) -> Result<f64> {
 fn stops(last: usize) -> Vec<usize> {
     let power = |i: usize| (last as f64).powf(i as f64 / (POINTS - 1) as f64).round() as usize;
     let mut stops: Vec<usize> = std::iter::once(0).chain((0..POINTS).map(power)).collect();
-    stops.dedup();
     stops.retain(|stop| *stop <= last);
+    stops.dedup();
     stops
 }
 
