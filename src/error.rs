@@ -289,6 +289,90 @@ pub enum Error {
         /// Hash in the report.
         reported: String,
     },
+    /// Something that is not the name of a repository on the hub.
+    #[error("{id}: not a name on the hub ({why}); write OWNER/NAME or OWNER/NAME@REVISION")]
+    HubId {
+        /// What was given, shortened.
+        id: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Something that is not the base address of a hub.
+    #[error("{address}: not the address of a hub ({why}); write it as https://HOST or http://HOST:PORT")]
+    HubEndpoint {
+        /// What was given, shortened.
+        address: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The hub knows no such repository, revision or file.
+    #[error("{what}: the hub has none of this name ({why}); {hint}")]
+    HubMissing {
+        /// Repository, revision or file.
+        what: String,
+        /// The hub's answer.
+        why: String,
+        /// What to do.
+        hint: String,
+    },
+    /// A repository whose owner grants access one by one, or that is private.
+    #[error("{what}: access is restricted ({why}); {hint}")]
+    HubGated {
+        /// Repository.
+        what: String,
+        /// The hub's answer.
+        why: String,
+        /// What to do.
+        hint: String,
+    },
+    /// The hub does not want to be asked for some time.
+    #[error(
+        "{what}: the server asks to wait {minutes} minutes ({why}); what was downloaded is kept, go on then, or give the address of a mirror"
+    )]
+    HubBusy {
+        /// File or repository.
+        what: String,
+        /// The server's answer.
+        why: String,
+        /// Rounded up.
+        minutes: u64,
+    },
+    /// No connection, or one that broke again and again.
+    #[error("{what}: the connection fails ({why}); what was downloaded is kept, start again to go on")]
+    Network {
+        /// File or repository.
+        what: String,
+        /// The last reason given.
+        why: String,
+    },
+    /// The server sent something else than the file: an error page, another range, another size.
+    #[error("{what}: the server sent something else ({why}); {hint}")]
+    NotTheFile {
+        /// File or repository.
+        what: String,
+        /// What came instead.
+        why: String,
+        /// What to do.
+        hint: String,
+    },
+    /// A downloaded file that is not what the hub lists.
+    #[error(
+        "{file}: damaged on its way (SHA-256 {found} where the hub lists {expected}); it was thrown away, download it again"
+    )]
+    HashMismatch {
+        /// Name of the file.
+        file: String,
+        /// Hash of what came.
+        found: String,
+        /// Hash in the listing.
+        expected: String,
+    },
+    /// No room to keep what is downloaded.
+    #[error("storage: no room ({why}); delete what is not needed any more")]
+    StorageFull {
+        /// The reason given.
+        why: String,
+    },
     /// The job was cancelled by its user.
     #[error("cancelled: stopped on request; the blocks finished so far are kept")]
     Cancelled,

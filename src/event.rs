@@ -28,10 +28,21 @@ pub enum Event {
     Map(Box<MapDump>),
     /// Something to tell beside the numbers.
     Warning(Warning),
+    /// Nothing happens for a while, and why: a server that asks to be left alone, a connection to be made again.
+    Waiting(Wait),
     /// The measurement is complete.
     Finished(Outcome),
     /// The measurement ended early; what came before stays valid.
     Failed(Error),
+}
+
+/// A pause that is not the engine's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Wait {
+    /// How long.
+    pub seconds: f64,
+    /// What for, as a clause: `the server asks to wait`.
+    pub why: String,
 }
 
 /// A point of a curve, and which curve.
@@ -105,6 +116,8 @@ impl Progress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
+    /// Fetching what is not here yet.
+    Download,
     /// Acquiring the device and preparing kernels.
     Device,
     /// Reading and uploading weights.
@@ -140,7 +153,7 @@ impl Stage {
     pub fn unit(self) -> &'static str {
         match self {
             Self::Device => "kernels",
-            Self::Load | Self::Hash => "bytes",
+            Self::Download | Self::Load | Self::Hash => "bytes",
             Self::Tokenize => "tokens",
             Self::Measure | Self::Score | Self::Layers | Self::Controls => "rows",
             Self::Solve | Self::Conjunction => "blocks",
@@ -152,6 +165,7 @@ impl Stage {
     /// The stage as a present participle for people.
     pub fn label(self) -> &'static str {
         match self {
+            Self::Download => "Downloading",
             Self::Device => "Preparing the device",
             Self::Load => "Loading weights",
             Self::Hash => "Hashing weights",
@@ -235,7 +249,7 @@ impl Recorder {
 /// Where the time of a stage is kept; `None` where it is part of another's.
 fn seconds_of(seconds: &mut Seconds, stage: Stage) -> Option<&mut f64> {
     match stage {
-        Stage::Device | Stage::Load | Stage::Hash | Stage::Tokenize | Stage::Score => None,
+        Stage::Download | Stage::Device | Stage::Load | Stage::Hash | Stage::Tokenize | Stage::Score => None,
         Stage::Measure => Some(&mut seconds.forward),
         Stage::Solve => Some(&mut seconds.solve),
         Stage::Swap => Some(&mut seconds.swap),

@@ -8,6 +8,7 @@ pub mod agreement;
 pub mod cost;
 pub mod error;
 pub mod event;
+pub mod hub;
 pub mod job;
 pub mod report;
 pub mod thirds;

@@ -37,6 +37,7 @@ pub(super) fn drive(mut events: Events, training: &Training) -> Driven {
                 line.show(&progress);
             }
             Event::Warning(warning) => line.interject(&format!("warning: {}", warning.text)),
+            Event::Waiting(wait) => line.interject(&format!("waiting {}: {}", duration(wait.seconds), wait.why)),
             Event::Map(map) => maps.push(*map),
             Event::Failed(error) => failure = Some(error),
             Event::Started(_)

@@ -7,10 +7,18 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::ops::Range;
 #[cfg(not(target_arch = "wasm32"))]
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use futures::future::LocalBoxFuture;
 
 use crate::error::{Error, Result};
+use crate::event::Event;
+
+/// A part of a file.
+pub type Part = (String, Range<u64>);
+
+/// Hears what a source of files does while others wait for it: progress, waits and warnings.
+pub type Listener = Rc<dyn Fn(Event)>;
 
 /// Random access to the files of one model, by names relative to its folder.
 pub trait Files {
@@ -19,6 +27,25 @@ pub trait Files {
 
     /// Bytes `range` of a file; exactly as many as asked for, or an error.
     fn read<'a>(&'a self, file: &'a str, range: Range<u64>) -> LocalBoxFuture<'a, Result<Vec<u8>>>;
+
+    /// Announces everything that will be read of the weights, so that a source far away can fetch it in few requests.
+    /// Afterwards [`Files::read`] has these parts at hand.
+    fn prepare<'a>(&'a self, _parts: &'a [Part]) -> LocalBoxFuture<'a, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// From now on `listener` hears what this source does; a source near by has nothing to tell.
+    fn listen(&self, _listener: Listener) {}
+
+    /// The revision of the model, where its source knows one.
+    fn revision(&self) -> Option<String> {
+        None
+    }
+
+    /// SHA-256 of a file that the source knows without reading it.
+    fn sha256(&self, _file: &str) -> Option<String> {
+        None
+    }
 }
 
 /// All of a file that the layout requires; `hint` says what to do where it is absent.

@@ -105,7 +105,7 @@ pub fn duration(seconds: f64) -> String {
 /// How much of a stage is done: `3 200 of 14 976 rows`.
 pub fn amount(progress: &Progress) -> String {
     match progress.stage {
-        Stage::Load | Stage::Hash => format!("{} of {}", bytes(progress.done), bytes(progress.total)),
+        Stage::Download | Stage::Load | Stage::Hash => format!("{} of {}", bytes(progress.done), bytes(progress.total)),
         stage => format!("{} of {} {}", count(progress.done), count(progress.total), stage.unit()),
     }
 }
@@ -114,7 +114,7 @@ pub fn amount(progress: &Progress) -> String {
 pub fn rate(progress: &Progress) -> Option<String> {
     let rate = progress.rate()?;
     Some(match progress.stage {
-        Stage::Load | Stage::Hash => format!("{}/s", bytes(rate as u64)),
+        Stage::Download | Stage::Load | Stage::Hash => format!("{}/s", bytes(rate as u64)),
         stage if rate >= 10.0 => format!("{} {}/s", count(rate.round() as u64), stage.unit()),
         stage => format!("{} {}/s", trimmed(rate), stage.unit()),
     })

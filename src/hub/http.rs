@@ -1,0 +1,73 @@
+//! What a platform must be able to do for a download: ask for an address, hear the body piece by piece, wait.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+use futures::future::LocalBoxFuture;
+
+/// The network and the clock of a platform. Dropping a future or a [`Body`] ends the request at once.
+pub trait Http {
+    /// Sends a GET and waits for status and headers; redirects are followed.
+    fn get<'a>(&'a self, request: &'a Request) -> LocalBoxFuture<'a, Result<Response, Failure>>;
+
+    /// Waits.
+    fn sleep(&self, seconds: f64) -> LocalBoxFuture<'static, ()>;
+}
+
+/// A GET.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Absolute address.
+    pub url: String,
+    /// Bytes to ask for (`Range: bytes=start-(end − 1)`); `None` is the whole file. Never empty.
+    pub range: Option<Range<u64>>,
+}
+
+impl Request {
+    /// The value of the `Range` header.
+    pub fn range_header(&self) -> Option<String> {
+        self.range.as_ref().map(|range| format!("bytes={}-{}", range.start, range.end.saturating_sub(1)))
+    }
+}
+
+/// What came back, whatever its status.
+pub struct Response {
+    /// HTTP status.
+    pub status: u16,
+    /// Headers as far as the platform lets them be seen, by lower-case name.
+    pub headers: BTreeMap<String, String>,
+    /// The body to come.
+    pub body: Box<dyn Body>,
+}
+
+impl Response {
+    /// A header by its lower-case name.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(String::as_str)
+    }
+}
+
+/// A body under way.
+pub trait Body {
+    /// The next bytes, at least one; `None` at the end.
+    fn chunk(&mut self) -> LocalBoxFuture<'_, Result<Option<Vec<u8>>, Failure>>;
+}
+
+/// Why a request came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// No connection, or one that broke: trying again may help.
+    Network(String),
+    /// The server sends from one address to the next without end.
+    Redirects,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Network(why) => f.write_str(why),
+            Self::Redirects => f.write_str("it redirects without end"),
+        }
+    }
+}

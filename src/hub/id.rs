@@ -1,0 +1,369 @@
+//! Names on the hub: `ID` or `ID@REVISION`, and the base address of the hub or a mirror. Nothing here is trusted.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// Most characters of an owner, a name or a part of a revision.
+const MAX_PART: usize = 96;
+/// Most characters of a revision or of a base address.
+const MAX_LENGTH: usize = 200;
+
+/// What a repository holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A model.
+    Model,
+    /// A data set: here, a text.
+    Dataset,
+}
+
+/// A repository at a revision, checked: it can only name what it says, whatever address it becomes part of.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Plain", into = "Plain")]
+pub struct HubId {
+    kind: Kind,
+    name: String,
+    revision: Option<String>,
+}
+
+/// [`HubId`] as it is written, before it is checked.
+#[derive(Clone, Serialize, Deserialize)]
+struct Plain {
+    kind: Kind,
+    name: String,
+    revision: Option<String>,
+}
+
+impl HubId {
+    /// A model from `ID` or `ID@REVISION`.
+    ///
+    /// # Errors
+    /// [`Error::HubId`] where it is not of this form.
+    pub fn model(text: &str) -> Result<Self> {
+        Self::parse(Kind::Model, text)
+    }
+
+    /// A data set from `ID` or `ID@REVISION`.
+    ///
+    /// # Errors
+    /// [`Error::HubId`] where it is not of this form.
+    pub fn dataset(text: &str) -> Result<Self> {
+        Self::parse(Kind::Dataset, text)
+    }
+
+    fn parse(kind: Kind, text: &str) -> Result<Self> {
+        let (name, revision) = match text.trim().split_once('@') {
+            Some((name, revision)) => (name, Some(revision)),
+            None => (text.trim(), None),
+        };
+        let refused = |why: &str| Error::HubId { id: excerpt(text), why: why.into() };
+        check_name(name).map_err(refused)?;
+        revision.map_or(Ok(()), check_revision).map_err(refused)?;
+        Ok(Self { kind, name: name.into(), revision: revision.map(Into::into) })
+    }
+
+    /// Model or data set.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// `OWNER/NAME`, or `NAME` alone for the oldest models.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The revision asked for: a branch, a tag or a commit; `None` is the main branch.
+    pub fn revision(&self) -> Option<&str> {
+        self.revision.as_deref()
+    }
+
+    /// The revision asked for, or the main branch.
+    pub fn revision_or_main(&self) -> &str {
+        self.revision.as_deref().unwrap_or("main")
+    }
+
+    /// The same repository at another revision, such as the commit that a branch stands for today.
+    ///
+    /// # Errors
+    /// [`Error::HubId`] where it is not the name of a revision.
+    pub fn at(&self, revision: &str) -> Result<Self> {
+        check_revision(revision).map_err(|why| Error::HubId { id: excerpt(revision), why: why.into() })?;
+        Ok(Self { revision: Some(revision.into()), ..self.clone() })
+    }
+}
+
+impl fmt::Display for HubId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.revision {
+            Some(revision) => write!(f, "{}@{revision}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+impl TryFrom<Plain> for HubId {
+    type Error = Error;
+
+    fn try_from(plain: Plain) -> Result<Self> {
+        let text = plain.revision.map_or_else(|| plain.name.clone(), |revision| format!("{}@{revision}", plain.name));
+        Self::parse(plain.kind, &text)
+    }
+}
+
+impl From<HubId> for Plain {
+    fn from(id: HubId) -> Self {
+        Self { kind: id.kind, name: id.name, revision: id.revision }
+    }
+}
+
+/// One or two parts, as the hub allows them.
+fn check_name(name: &str) -> Result<(), &'static str> {
+    if name.split('/').count() > 2 {
+        return Err("it has more than one slash");
+    }
+    name.split('/').try_for_each(check_part)
+}
+
+fn check_revision(revision: &str) -> Result<(), &'static str> {
+    if revision.len() > MAX_LENGTH {
+        return Err("its revision is too long");
+    }
+    revision.split('/').try_for_each(check_part)
+}
+
+/// Letters, digits, `-`, `_` and `.`; nothing that means something else in an address or a path.
+fn check_part(part: &str) -> Result<(), &'static str> {
+    if part.is_empty() {
+        return Err("a part of it is empty");
+    }
+    if part.len() > MAX_PART {
+        return Err("a part of it is too long");
+    }
+    if !part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')) {
+        return Err("only letters, digits, - _ and . are possible in its parts");
+    }
+    if part.starts_with(['.', '-']) || part.ends_with('.') || part.contains("..") {
+        return Err("a part of it begins with a dot or dash, ends with a dot or has two dots in a row");
+    }
+    Ok(())
+}
+
+/// What an error quotes of something that may be of any length.
+fn excerpt(text: &str) -> String {
+    text.trim().chars().take(80).map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// Base address of the hub or a mirror: `http(s)://HOST[:PORT][/PATH]`, without a slash at its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Endpoint(String);
+
+impl Endpoint {
+    /// The address of a file's bytes at a commit; the hub answers with a redirect to where they are.
+    pub fn file_url(&self, id: &HubId, commit: &str, path: &str) -> String {
+        let part = match id.kind() {
+            Kind::Model => "",
+            Kind::Dataset => "datasets/",
+        };
+        format!("{}/{part}{}/resolve/{}/{}", self.0, id.name(), escaped(commit), path_escaped(path))
+    }
+
+    /// The address of what the hub knows about a revision, its commit above all.
+    pub fn revision_url(&self, id: &HubId) -> String {
+        format!("{}/revision/{}", self.api(id), escaped(id.revision_or_main()))
+    }
+
+    /// The address of the list of files directly in `folder`, which is empty for the root.
+    pub fn tree_url(&self, id: &HubId, commit: &str, folder: &str) -> String {
+        let root = format!("{}/tree/{}", self.api(id), escaped(commit));
+        if folder.is_empty() { root } else { format!("{root}/{}", path_escaped(folder)) }
+    }
+
+    /// The page about a repository, for people.
+    pub fn page_url(&self, id: &HubId) -> String {
+        let part = match id.kind() {
+            Kind::Model => "",
+            Kind::Dataset => "datasets/",
+        };
+        format!("{}/{part}{}", self.0, id.name())
+    }
+
+    fn api(&self, id: &HubId) -> String {
+        let part = match id.kind() {
+            Kind::Model => "models",
+            Kind::Dataset => "datasets",
+        };
+        format!("{}/api/{part}/{}", self.0, id.name())
+    }
+
+    /// As it is written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether this is the hub itself and no mirror.
+    pub fn is_hub(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Default for Endpoint {
+    fn default() -> Self {
+        Self("https://huggingface.co".into())
+    }
+}
+
+impl FromStr for Endpoint {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let refused = |why: &str| Error::HubEndpoint { address: excerpt(text), why: why.into() };
+        let address = text.trim().trim_end_matches('/');
+        let rest = address.strip_prefix("https://").or_else(|| address.strip_prefix("http://"));
+        let rest = rest.ok_or_else(|| refused("it does not begin with https:// or http://"))?;
+        if address.len() > MAX_LENGTH {
+            return Err(refused("it is too long"));
+        }
+        let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | ':' | '[' | ']' | '_');
+        if host.is_empty() || !host.chars().all(plain) {
+            return Err(refused("its host is not a plain name or number"));
+        }
+        if !path.is_empty() {
+            path.split('/').try_for_each(check_part).map_err(refused)?;
+        }
+        Ok(Self(address.into()))
+    }
+}
+
+impl TryFrom<String> for Endpoint {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<Endpoint> for String {
+    fn from(endpoint: Endpoint) -> Self {
+        endpoint.0
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One part of an address: what is not a letter, a digit or one of `-_.` becomes `%XX`.
+fn escaped(part: &str) -> String {
+    let escape = |byte: u8| match byte {
+        b'-' | b'_' | b'.' => char::from(byte).to_string(),
+        _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    part.bytes().map(escape).collect()
+}
+
+fn path_escaped(path: &str) -> String {
+    path.split('/').map(escaped).collect::<Vec<_>>().join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_read_with_and_without_owner_and_revision() {
+        let id = HubId::model(" EleutherAI/pythia-160m@step3000 ").unwrap();
+        assert_eq!((id.name(), id.revision()), ("EleutherAI/pythia-160m", Some("step3000")));
+        assert_eq!(id.to_string(), "EleutherAI/pythia-160m@step3000");
+        let id = HubId::model("gpt2").unwrap();
+        assert_eq!((id.name(), id.revision_or_main()), ("gpt2", "main"));
+        assert_eq!(HubId::model("a/b@refs/pr/1").unwrap().revision(), Some("refs/pr/1"));
+    }
+
+    #[test]
+    fn hostile_ids_are_refused_with_a_sentence() {
+        let long = "x".repeat(1000);
+        for text in [
+            "",
+            "@main",
+            "a/b/c",
+            "../x",
+            "a/..",
+            "a/./b",
+            "/a",
+            "a/",
+            "a b",
+            "a/b@",
+            "a/b@../../x",
+            "a/b@x@y",
+            "a/b?x=1",
+            "a/b#x",
+            "a%2fb",
+            "a\\b",
+            "a/b\n",
+            "é/b",
+            "a/b@/etc",
+            "-a/b",
+            long.as_str(),
+        ] {
+            // A line break at either end is trimmed away, like the blanks around what was pasted.
+            let found = HubId::model(text);
+            if text == "a/b\n" {
+                assert!(found.is_ok());
+                continue;
+            }
+            let Err(error @ Error::HubId { .. }) = found else { panic!("{text:?}: {found:?}") };
+            assert!(error.to_string().len() < 300 && error.to_string().contains("; "), "{error}");
+        }
+        let crossing = r#"{"kind":"model","name":"../x","revision":null}"#;
+        assert!(serde_json::from_str::<HubId>(crossing).is_err(), "a message is checked as well");
+    }
+
+    #[test]
+    fn addresses_are_those_of_the_hub() {
+        let hub = Endpoint::default();
+        let model = HubId::model("EleutherAI/pythia-160m@refs/pr/1").unwrap();
+        let text = HubId::dataset("Salesforce/wikitext").unwrap();
+        assert_eq!(
+            hub.revision_url(&model),
+            "https://huggingface.co/api/models/EleutherAI/pythia-160m/revision/refs%2Fpr%2F1"
+        );
+        assert_eq!(
+            hub.tree_url(&text, "abc", "wikitext-2-raw-v1"),
+            "https://huggingface.co/api/datasets/Salesforce/wikitext/tree/abc/wikitext-2-raw-v1"
+        );
+        assert_eq!(
+            hub.file_url(&text, "abc", "a b/c?.parquet"),
+            "https://huggingface.co/datasets/Salesforce/wikitext/resolve/abc/a%20b/c%3F.parquet"
+        );
+    }
+
+    #[test]
+    fn mirrors_are_addresses_without_surprises() {
+        for good in ["http://192.168.1.5:8090", "https://mirror.example/hub/", "http://localhost:1", "http://[::1]:80"]
+        {
+            assert_eq!(good.parse::<Endpoint>().unwrap().as_str(), good.trim_end_matches('/'));
+        }
+        for bad in [
+            "",
+            "mirror.example",
+            "ftp://x",
+            "https://",
+            "https://u:p@x",
+            "http://x/?a",
+            "javascript:0",
+            "http://x/../y",
+        ] {
+            assert!(matches!(bad.parse::<Endpoint>(), Err(Error::HubEndpoint { .. })), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Where downloaded bytes are kept: what a platform must be able to do, and the same in memory.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use futures::future::LocalBoxFuture;
+
+use super::id::HubId;
+use super::listing::Repo;
+use crate::error::{Error, Result};
+
+/// A file of a repository at a commit: the same key always means the same bytes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileKey {
+    /// Repository, without a revision.
+    pub repo: HubId,
+    /// Commit, 40 hexadecimal digits on the hub.
+    pub commit: String,
+    /// Path within the repository: plain names joined by `/`, never `.` or `..`.
+    pub path: String,
+    /// Bytes of the whole file.
+    pub size: u64,
+    /// Its SHA-256 where the hub tells it.
+    pub sha256: Option<String>,
+}
+
+/// Keeps parts of files until they are whole, across visits where the platform can.
+///
+/// Errors are [`Error::StorageFull`] where there is no room, and then what was kept before stays readable.
+pub trait Store {
+    /// The parts of a file that are held, ascending, not empty and apart from each other.
+    fn held<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<Vec<Range<u64>>>>;
+
+    /// Bytes that are held; exactly as many as asked for, or an error.
+    fn read<'a>(&'a self, file: &'a FileKey, range: Range<u64>) -> LocalBoxFuture<'a, Result<Vec<u8>>>;
+
+    /// Keeps bytes that begin at `at`. Calls come in ascending order within a part, each where the last one ended.
+    /// [`Store::held`] tells of them once this is done, and never, not even after a crash, of bytes that are not there.
+    fn write<'a>(&'a self, file: &'a FileKey, at: u64, bytes: &'a [u8]) -> LocalBoxFuture<'a, Result<()>>;
+
+    /// Makes durable what was written: after every part, and when a file is whole.
+    fn flush<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>>;
+
+    /// Throws away what is held of a file, which turned out to be damaged.
+    fn forget<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>>;
+
+    /// What [`Store::remember`] was last told about an id, to go on without a network; `None` where it never was.
+    fn recall<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>>;
+
+    /// Keeps what an id stands for: called whenever the hub has told it.
+    fn remember<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>>;
+}
+
+/// A store that lives as long as the program: for tests, and for what finds no room elsewhere.
+#[derive(Default)]
+pub struct MemoryStore {
+    parts: RefCell<BTreeMap<FileKey, Parts>>,
+    repos: RefCell<BTreeMap<HubId, Repo>>,
+}
+
+/// Parts of a file by their first byte; neighbours are joined.
+type Parts = BTreeMap<u64, Vec<u8>>;
+
+impl MemoryStore {
+    fn ranges(&self, file: &FileKey) -> Vec<Range<u64>> {
+        let parts = self.parts.borrow();
+        let range = |(&start, bytes): (&u64, &Vec<u8>)| start..start + bytes.len() as u64;
+        parts.get(file).map(|parts| parts.iter().map(range).collect()).unwrap_or_default()
+    }
+
+    fn bytes(&self, file: &FileKey, range: &Range<u64>) -> Option<Vec<u8>> {
+        let parts = self.parts.borrow();
+        let (start, bytes) = parts.get(file)?.range(..=range.start).next_back()?;
+        let at = |position: u64| usize::try_from(position.checked_sub(*start)?).ok();
+        bytes.get(at(range.start)?..at(range.end)?).map(<[u8]>::to_vec)
+    }
+
+    fn keep(&self, file: &FileKey, at: u64, bytes: &[u8]) -> Result<()> {
+        let mut files = self.parts.borrow_mut();
+        let parts = files.entry(file.clone()).or_default();
+        let before = parts.range(..=at).next_back().filter(|(start, held)| **start + held.len() as u64 == at);
+        let start = before.map_or(at, |(start, _)| *start);
+        let part = parts.entry(start).or_default();
+        part.try_reserve(bytes.len()).map_err(|error| Error::StorageFull { why: error.to_string() })?;
+        part.extend_from_slice(bytes);
+        let end = start + part.len() as u64;
+        if let Some(after) = parts.remove(&end) {
+            parts.entry(start).or_default().extend(after);
+        }
+        Ok(())
+    }
+}
+
+impl Store for MemoryStore {
+    fn held<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<Vec<Range<u64>>>> {
+        Box::pin(async move { Ok(self.ranges(file)) })
+    }
+
+    fn read<'a>(&'a self, file: &'a FileKey, range: Range<u64>) -> LocalBoxFuture<'a, Result<Vec<u8>>> {
+        Box::pin(async move {
+            let why = format!("bytes {range:?} were not downloaded");
+            self.bytes(file, &range).ok_or(Error::UnreadableFile { file: file.path.clone(), why })
+        })
+    }
+
+    fn write<'a>(&'a self, file: &'a FileKey, at: u64, bytes: &'a [u8]) -> LocalBoxFuture<'a, Result<()>> {
+        Box::pin(async move { self.keep(file, at, bytes) })
+    }
+
+    fn flush<'a>(&'a self, _file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn forget<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            self.parts.borrow_mut().remove(file);
+            Ok(())
+        })
+    }
+
+    fn recall<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
+        Box::pin(async move { Ok(self.repos.borrow().get(id).cloned()) })
+    }
+
+    fn remember<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            self.repos.borrow_mut().insert(id.clone(), repo.clone());
+            Ok(())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::executor::block_on;
+
+    use super::*;
+
+    fn key() -> FileKey {
+        let repo = HubId::model("a/b").unwrap();
+        FileKey { repo, commit: "c".into(), path: "model.safetensors".into(), size: 100, sha256: None }
+    }
+
+    #[test]
+    fn parts_join_with_their_neighbours_and_nothing_else_is_read() {
+        let (store, key) = (MemoryStore::default(), key());
+        for (at, bytes) in [(10, &b"abc"[..]), (13, b"de"), (20, b"xyz"), (15, b"fghij")] {
+            block_on(store.write(&key, at, bytes)).unwrap();
+        }
+        assert_eq!(block_on(store.held(&key)).unwrap(), [10..23]);
+        assert_eq!(block_on(store.read(&key, 12..21)).unwrap(), b"cdefghijx");
+        for outside in [9..11, 22..24, 0..1, 30..31] {
+            assert!(block_on(store.read(&key, outside)).is_err());
+        }
+        let other = FileKey { commit: "d".into(), ..key };
+        assert!(block_on(store.held(&other)).unwrap().is_empty(), "another commit is another file");
+    }
+}
