@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use candle_core::{Tensor, Var};
 
+use crate::adamw::AdamW;
 use crate::backend::Backend;
 use crate::corpus::TokenWindows;
 use crate::cpu::CpuBackend;
@@ -24,6 +25,8 @@ pub type CpuModel = Model<Tensor>;
 
 /// Learning rate of healing.
 pub const LEARNING_RATE: f64 = 1e-4;
+/// Share of a weight that is taken off per step and learning rate.
+const WEIGHT_DECAY: f64 = 0.01;
 /// Windows of one step.
 pub const WINDOWS: usize = 8;
 /// Most logits of one backward pass, which holds about ten copies of them.
@@ -115,15 +118,15 @@ impl Healing {
     pub fn linear(backend: &CpuBackend, model: &CpuModel, block: usize, map: &AffineMap) -> Result<Self> {
         let mut vars = Vec::new();
         let map = DeviceMap::upload(backend, map)?.with_weights(&mut |weight| variable(&mut vars, weight))?;
-        Ok(Self { backend: backend.clone(), model: model.clone(), map: Some(map), block, optimiser: AdamW::new(vars)? })
+        Ok(Self { backend: backend.clone(), model: model.clone(), map: Some(map), block, optimiser: optimiser(vars)? })
     }
 
     /// The network of `block` itself: what the same training gives without a replacement.
     pub fn original(backend: &CpuBackend, model: &CpuModel, block: usize) -> Result<Self> {
         let (mut vars, mut model) = (Vec::new(), model.clone());
         let ffn = model.blocks[block].ffn.clone();
-        model.blocks[block].ffn = ffn.with_weights(&mut |weight| variable(&mut vars, weight))?;
-        Ok(Self { backend: backend.clone(), model, map: None, block, optimiser: AdamW::new(vars)? })
+        model.blocks[block].ffn = ffn.map(&mut |weight| variable(&mut vars, weight))?;
+        Ok(Self { backend: backend.clone(), model, map: None, block, optimiser: optimiser(vars)? })
     }
 
     /// Mean negative log-likelihood of the predicted tokens of some windows.
@@ -142,7 +145,7 @@ impl Healing {
     pub fn model(&self) -> Result<CpuModel> {
         let mut model = self.model.clone();
         let ffn = model.blocks[self.block].ffn.clone();
-        model.blocks[self.block].ffn = ffn.with_weights(&mut |weight| Ok(weight.detach()))?;
+        model.blocks[self.block].ffn = ffn.map(&mut |weight| Ok(weight.detach()))?;
         Ok(model)
     }
 
@@ -159,7 +162,7 @@ impl Healing {
     /// Every weight under training, with its gradient at the mean loss of some windows: what tests compare.
     pub async fn gradients(&self, text: &Entering, windows: &[usize]) -> Result<Vec<(Var, Tensor)>> {
         let (_, gradients) = self.loss_and_gradients(text, windows, true).await?;
-        Ok(self.optimiser.slots.iter().map(|slot| slot.var.clone()).zip(gradients).collect())
+        Ok(self.optimiser.vars().cloned().zip(gradients).collect())
     }
 
     /// In parts whose logits fit, which add up to the mean over all.
@@ -208,56 +211,9 @@ impl Healing {
     }
 }
 
-/// AdamW (Loshchilov and Hutter 2019) with the usual constants.
-struct AdamW {
-    slots: Vec<Slot>,
-    steps: i32,
-}
-
-/// A variable with the running means of its gradient and of the gradient's square.
-struct Slot {
-    var: Var,
-    mean: Tensor,
-    square: Tensor,
-}
-
-impl AdamW {
-    const BETA_1: f64 = 0.9;
-    const BETA_2: f64 = 0.999;
-    const EPSILON: f64 = 1e-8;
-    const WEIGHT_DECAY: f64 = 0.01;
-
-    fn new(vars: Vec<Var>) -> Result<Self> {
-        let slot = |var: Var| {
-            let zeros = run("optimiser", || var.as_detached_tensor().zeros_like())?;
-            Ok(Slot { var, mean: zeros.clone(), square: zeros })
-        };
-        Ok(Self { slots: vars.into_iter().map(slot).collect::<Result<_>>()?, steps: 0 })
-    }
-
-    /// Gradients of `loss`, in the order of the variables.
-    fn gradients(&self, loss: &Tensor) -> Result<Vec<Tensor>> {
-        let store = run("backward", || loss.backward())?;
-        let unknown = || Error::Cpu { what: "backward".into(), why: "a weight has no gradient".into() };
-        self.slots.iter().map(|slot| store.get(slot.var.as_tensor()).cloned().ok_or_else(unknown)).collect()
-    }
-
-    fn step(&mut self, gradients: &[Tensor], learning_rate: f64) -> Result<()> {
-        self.steps += 1;
-        let correction = |beta: f64| 1.0 - beta.powi(self.steps);
-        let (correction_1, correction_2) = (correction(Self::BETA_1), correction(Self::BETA_2));
-        for (slot, gradient) in self.slots.iter_mut().zip(gradients) {
-            run("optimiser", || {
-                slot.mean = ((&slot.mean * Self::BETA_1)? + (gradient * (1.0 - Self::BETA_1))?)?;
-                slot.square = ((&slot.square * Self::BETA_2)? + (gradient.sqr()? * (1.0 - Self::BETA_2))?)?;
-                let deviation = ((&slot.square / correction_2)?.sqrt()? + Self::EPSILON)?;
-                let direction = ((&slot.mean / correction_1)? / deviation)?;
-                let kept = (slot.var.as_detached_tensor() * (1.0 - learning_rate * Self::WEIGHT_DECAY))?;
-                slot.var.set(&(kept - (direction * learning_rate)?)?)
-            })?;
-        }
-        Ok(())
-    }
+/// The usual constants, with the decay on every weight.
+fn optimiser(vars: Vec<Var>) -> Result<AdamW> {
+    AdamW::new(vars, AdamW::BETAS, |_| WEIGHT_DECAY)
 }
 
 /// A copy of `weight` that is trained.

@@ -14,6 +14,8 @@ pub mod report;
 pub mod thirds;
 
 #[cfg(feature = "engine")]
+pub mod adamw;
+#[cfg(feature = "engine")]
 pub mod backend;
 #[cfg(feature = "engine")]
 pub mod corpus;

@@ -3,6 +3,7 @@
 use super::config::{Architecture, ModelConfig, Spelling};
 use super::fields::Fields;
 use super::layout::transposed_columns;
+use super::store::Store;
 use super::vars::Vars;
 use super::{Attention, Block, Ffn, Linear, Model};
 use crate::backend::Backend;
@@ -90,4 +91,42 @@ async fn conv1d<B: Backend>(vars: &Vars<'_, B>, inputs: usize, outputs: usize) -
     let weight = transposed_columns(&stored, outputs, 0..outputs);
     drop(stored);
     Ok(Linear { weight: vars.upload("weight", outputs, &weight)?, bias: Some(vars.vector("bias", outputs).await?) })
+}
+
+pub(super) async fn store<B: Backend>(store: &mut Store<'_, B>, model: &Model<B::Tensor>) -> Result<()> {
+    store.matrix("transformer.wte.weight", &model.token_embedding).await?;
+    if let Some(table) = &model.position_embedding {
+        store.matrix("transformer.wpe.weight", table).await?;
+    }
+    for (layer, block) in model.blocks.iter().enumerate() {
+        let at = format!("transformer.h.{layer}");
+        store.norm(format!("{at}.ln_1"), &block.attention_norm).await?;
+        let Attention { q, k, v, o } = &block.attention;
+        store_conv1d(store, format!("{at}.attn.c_attn"), &[q, k, v]).await?;
+        store_conv1d(store, format!("{at}.attn.c_proj"), &[o]).await?;
+        store.norm(format!("{at}.ln_2"), &block.ffn_norm).await?;
+        store_conv1d(store, format!("{at}.mlp.c_fc"), &[&block.ffn.up]).await?;
+        store_conv1d(store, format!("{at}.mlp.c_proj"), &[&block.ffn.down]).await?;
+    }
+    store.end("transformer.ln_f", "lm_head", model).await
+}
+
+/// Layers of the same inputs, side by side as one that is stored `(inputs, outputs)`.
+async fn store_conv1d<B: Backend>(
+    store: &mut Store<'_, B>,
+    path: String,
+    layers: &[&Linear<B::Tensor>],
+) -> Result<()> {
+    let (mut weight, mut bias) = (Vec::new(), Vec::new());
+    for layer in layers {
+        weight.extend(store.read(&layer.weight).await?);
+        if let Some(values) = &layer.bias {
+            bias.extend(store.read(values).await?);
+        }
+    }
+    let outputs = bias.len();
+    let inputs = weight.len() / outputs;
+    store.put(format!("{path}.weight"), &[inputs, outputs], transposed_columns(&weight, inputs, 0..inputs));
+    store.put(format!("{path}.bias"), &[outputs], bias);
+    Ok(())
 }

@@ -17,6 +17,13 @@ pub(super) fn interleaved_part(values: &[f32], parts: usize, part: usize, head_d
     values.chunks_exact(parts * one).flat_map(|head| &head[part * one..(part + 1) * one]).copied().collect()
 }
 
+/// The fused projection that such parts were taken from.
+pub(super) fn interleaved(parts: &[Vec<f32>], head_dim: usize, width: usize) -> Vec<f32> {
+    let one = head_dim * width;
+    let heads = parts.first().map_or(0, |part| part.len() / one);
+    (0..heads).flat_map(|head| parts.iter().flat_map(move |part| &part[head * one..(head + 1) * one])).copied().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,5 +41,7 @@ mod tests {
         let fused = [0.0, 0.0, 0.1, 0.1, 0.2, 0.2, 1.0, 1.0, 1.1, 1.1, 1.2, 1.2];
         assert_eq!(interleaved_part(&fused, 3, 0, 1, 2), [0.0, 0.0, 1.0, 1.0]);
         assert_eq!(interleaved_part(&fused, 3, 2, 1, 2), [0.2, 0.2, 1.2, 1.2]);
+        let parts: Vec<_> = (0..3).map(|part| interleaved_part(&fused, 3, part, 1, 2)).collect();
+        assert_eq!(interleaved(&parts, 1, 2), fused);
     }
 }

@@ -3,6 +3,7 @@
 use super::config::{Architecture, AttentionBias, ModelConfig, Spelling, unsupported};
 use super::fields::{Fields, MAX_HEADS, MAX_ROWS};
 use super::rope::{RopeNames, rope};
+use super::store::Store;
 use super::vars::Vars;
 use super::{Attention, Block, Ffn, Model};
 use crate::backend::Backend;
@@ -139,4 +140,23 @@ async fn ffn<B: Backend>(vars: &Vars<'_, B>, config: &ModelConfig) -> Result<Ffn
         up: vars.at("up_proj").linear(inner, width, biased).await?,
         down: vars.at("down_proj").linear(width, inner, biased).await?,
     })
+}
+
+pub(super) async fn store<B: Backend>(store: &mut Store<'_, B>, model: &Model<B::Tensor>) -> Result<()> {
+    store.matrix("model.embed_tokens.weight", &model.token_embedding).await?;
+    for (layer, block) in model.blocks.iter().enumerate() {
+        let at = format!("model.layers.{layer}");
+        store.norm(format!("{at}.input_layernorm"), &block.attention_norm).await?;
+        store.norm(format!("{at}.post_attention_layernorm"), &block.ffn_norm).await?;
+        let (attention, ffn) = (&block.attention, &block.ffn);
+        for (name, linear) in [("q", &attention.q), ("k", &attention.k), ("v", &attention.v), ("o", &attention.o)] {
+            store.linear(format!("{at}.self_attn.{name}_proj"), linear).await?;
+        }
+        for (name, linear) in [("up", Some(&ffn.up)), ("down", Some(&ffn.down)), ("gate", ffn.gate.as_ref())] {
+            if let Some(linear) = linear {
+                store.linear(format!("{at}.mlp.{name}_proj"), linear).await?;
+            }
+        }
+    }
+    store.end("model.norm", "lm_head", model).await
 }

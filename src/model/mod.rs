@@ -14,11 +14,14 @@ mod neox;
 mod places;
 mod redraw;
 mod rope;
+mod shapes;
+mod store;
 mod vars;
 
 pub use config::{Architecture, AttentionBias, ModelConfig, Residual, Rope};
 pub use load::load;
 pub use places::{FfnPlace, Places};
+pub use store::checkpoint;
 
 /// The weights of a model on a backend with tensors `T`.
 #[derive(Clone, Debug)]
@@ -106,19 +109,53 @@ pub enum Norm<T> {
     },
 }
 
+impl<T> Model<T> {
+    /// The same with what `make` gives for each tensor. A tied head is a tensor of its own here.
+    pub fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Model<U>, E> {
+        let token_embedding = make(self.token_embedding)?;
+        let position_embedding = self.position_embedding.map(&mut *make).transpose()?;
+        let embedding_norm = self.embedding_norm.map(|norm| norm.map(make)).transpose()?;
+        let blocks = self.blocks.into_iter().map(|block| block.map(make)).collect::<Result<_, E>>()?;
+        let final_norm = self.final_norm.map(|norm| norm.map(make)).transpose()?;
+        let head = self.head.map(|head| head.map(make)).transpose()?;
+        Ok(Model { config: self.config, token_embedding, position_embedding, embedding_norm, blocks, final_norm, head })
+    }
+}
+
+impl<T> Block<T> {
+    fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Block<U>, E> {
+        let Attention { q, k, v, o } = self.attention;
+        Ok(Block {
+            attention_norm: self.attention_norm.map(make)?,
+            attention: Attention { q: q.map(make)?, k: k.map(make)?, v: v.map(make)?, o: o.map(make)? },
+            ffn_norm: self.ffn_norm.map(make)?,
+            ffn: self.ffn.map(make)?,
+        })
+    }
+}
+
 impl<T> Ffn<T> {
     /// The same with what `make` gives for each of its weights and biases.
-    pub fn with_weights<E>(self, make: &mut dyn FnMut(T) -> Result<T, E>) -> Result<Self, E> {
-        Ok(Self {
-            gate: self.gate.map(|gate| gate.with_weights(make)).transpose()?,
-            up: self.up.with_weights(make)?,
-            down: self.down.with_weights(make)?,
+    pub fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Ffn<U>, E> {
+        Ok(Ffn {
+            gate: self.gate.map(|gate| gate.map(make)).transpose()?,
+            up: self.up.map(make)?,
+            down: self.down.map(make)?,
         })
     }
 }
 
 impl<T> Linear<T> {
-    fn with_weights<E>(self, make: &mut dyn FnMut(T) -> Result<T, E>) -> Result<Self, E> {
-        Ok(Self { weight: make(self.weight)?, bias: self.bias.map(make).transpose()? })
+    fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Linear<U>, E> {
+        Ok(Linear { weight: make(self.weight)?, bias: self.bias.map(make).transpose()? })
+    }
+}
+
+impl<T> Norm<T> {
+    fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Norm<U>, E> {
+        Ok(match self {
+            Self::Layer { weight, bias, eps } => Norm::Layer { weight: make(weight)?, bias: make(bias)?, eps },
+            Self::Rms { weight, eps } => Norm::Rms { weight: make(weight)?, eps },
+        })
     }
 }

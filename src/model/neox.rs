@@ -2,8 +2,9 @@
 
 use super::config::{Architecture, AttentionBias, ModelConfig, Residual, Spelling};
 use super::fields::Fields;
-use super::layout::interleaved_part;
+use super::layout::{interleaved, interleaved_part};
 use super::rope::{RopeNames, rope};
+use super::store::Store;
 use super::vars::Vars;
 use super::{Attention, Block, Ffn, Linear, Model};
 use crate::backend::Backend;
@@ -80,4 +81,40 @@ async fn attention<B: Backend>(vars: &Vars<'_, B>, config: &ModelConfig) -> Resu
     };
     let o = vars.at("dense").linear(width, width, has_bias).await?;
     Ok(Attention { q: part(0)?, k: part(1)?, v: part(2)?, o })
+}
+
+pub(super) async fn store<B: Backend>(store: &mut Store<'_, B>, model: &Model<B::Tensor>) -> Result<()> {
+    store.matrix("gpt_neox.embed_in.weight", &model.token_embedding).await?;
+    for (layer, block) in model.blocks.iter().enumerate() {
+        let at = format!("gpt_neox.layers.{layer}");
+        store.norm(format!("{at}.input_layernorm"), &block.attention_norm).await?;
+        store.norm(format!("{at}.post_attention_layernorm"), &block.ffn_norm).await?;
+        store_fused(store, format!("{at}.attention.query_key_value"), &block.attention, &model.config).await?;
+        store.linear(format!("{at}.attention.dense"), &block.attention.o).await?;
+        store.linear(format!("{at}.mlp.dense_h_to_4h"), &block.ffn.up).await?;
+        store.linear(format!("{at}.mlp.dense_4h_to_h"), &block.ffn.down).await?;
+    }
+    store.end("gpt_neox.final_layer_norm", "embed_out", model).await
+}
+
+/// Queries, keys and values as one layer, interleaved by head.
+async fn store_fused<B: Backend>(
+    store: &mut Store<'_, B>,
+    path: String,
+    attention: &Attention<B::Tensor>,
+    config: &ModelConfig,
+) -> Result<()> {
+    let (width, head_dim) = (config.hidden_size, config.head_dim);
+    let (mut weights, mut biases) = (Vec::new(), Vec::new());
+    for layer in [&attention.q, &attention.k, &attention.v] {
+        weights.push(store.read(&layer.weight).await?);
+        if let Some(bias) = &layer.bias {
+            biases.push(store.read(bias).await?);
+        }
+    }
+    store.put(format!("{path}.weight"), &[3 * width, width], interleaved(&weights, head_dim, width));
+    if !biases.is_empty() {
+        store.put(format!("{path}.bias"), &[3 * width], interleaved(&biases, head_dim, 1));
+    }
+    Ok(())
 }

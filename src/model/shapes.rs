@@ -1,0 +1,59 @@
+//! What a configuration says about the shape of every weight, for models that no file holds yet.
+
+use super::{Architecture, Attention, AttentionBias, Block, Ffn, Linear, Model, ModelConfig, Norm};
+use crate::backend::Shape;
+
+impl ModelConfig {
+    /// The shapes of a decoder's weights, its output head left out.
+    pub fn shapes(&self) -> Model<Shape> {
+        let width = self.hidden_size;
+        Model {
+            config: self.clone(),
+            token_embedding: Shape::new(self.vocab_size, width),
+            position_embedding: self.rope.is_none().then(|| Shape::new(self.max_position_embeddings, width)),
+            embedding_norm: None,
+            blocks: (0..self.num_hidden_layers).map(|_| self.block()).collect(),
+            final_norm: Some(self.norm()),
+            head: None,
+        }
+    }
+
+    fn block(&self) -> Block<Shape> {
+        let (width, inner, biased) = (self.hidden_size, self.intermediate_size, self.ffn_bias);
+        let (queries, keys) = (self.num_attention_heads * self.head_dim, self.num_key_value_heads * self.head_dim);
+        let (inputs, output) = match self.attention_bias {
+            AttentionBias::None => (false, false),
+            AttentionBias::Inputs => (true, false),
+            AttentionBias::All => (true, true),
+        };
+        Block {
+            attention_norm: self.norm(),
+            attention: Attention {
+                q: linear(queries, width, inputs),
+                k: linear(keys, width, inputs),
+                v: linear(keys, width, inputs),
+                o: linear(width, queries, output),
+            },
+            ffn_norm: self.norm(),
+            ffn: Ffn {
+                gate: self.gated_ffn.then(|| linear(inner, width, biased)),
+                up: linear(inner, width, biased),
+                down: linear(width, inner, biased),
+            },
+        }
+    }
+
+    fn norm(&self) -> Norm<Shape> {
+        let (row, eps) = (Shape::new(1, self.hidden_size), self.norm_eps);
+        match self.architecture {
+            Architecture::Gpt2 | Architecture::GptNeox | Architecture::Bert => {
+                Norm::Layer { weight: row, bias: row, eps }
+            }
+            Architecture::Llama | Architecture::Mistral | Architecture::Qwen2 => Norm::Rms { weight: row, eps },
+        }
+    }
+}
+
+fn linear(outputs: usize, inputs: usize, biased: bool) -> Linear<Shape> {
+    Linear { weight: Shape::new(outputs, inputs), bias: biased.then(|| Shape::new(1, outputs)) }
+}

@@ -1,0 +1,88 @@
+//! A model's weights under the names and in the layout of a checkpoint of its family: what [`super::load`] undoes.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use super::{Architecture, Linear, Model, Norm, gpt2, llama, neox};
+use crate::backend::Backend;
+use crate::error::{Error, Result};
+use crate::weights::NewTensor;
+
+/// Every tensor of a decoder's checkpoint; a head that is tied to the embedding is not among them.
+///
+/// # Errors
+/// An encoder: nothing here makes one.
+pub async fn checkpoint<B: Backend>(backend: &B, model: &Model<B::Tensor>) -> Result<BTreeMap<String, NewTensor>> {
+    let mut store = Store { backend, tensors: BTreeMap::new() };
+    match model.config.architecture {
+        Architecture::Gpt2 => gpt2::store(&mut store, model).await,
+        Architecture::GptNeox => neox::store(&mut store, model).await,
+        Architecture::Llama | Architecture::Mistral | Architecture::Qwen2 => llama::store(&mut store, model).await,
+        Architecture::Bert => Err(Error::UnknownArchitecture { found: Architecture::Bert.name().into() }),
+    }?;
+    Ok(store.tensors)
+}
+
+/// The tensors so far.
+pub(super) struct Store<'a, B> {
+    backend: &'a B,
+    tensors: BTreeMap<String, NewTensor>,
+}
+
+impl<B: Backend> Store<'_, B> {
+    /// Row-major values of a tensor of the model.
+    pub(super) async fn read(&self, tensor: &B::Tensor) -> Result<Vec<f32>> {
+        self.backend.read(tensor).await
+    }
+
+    /// Values under a name.
+    pub(super) fn put(&mut self, name: impl Display, shape: &[usize], values: Vec<f32>) {
+        self.tensors.insert(name.to_string(), NewTensor { shape: shape.to_vec(), values });
+    }
+
+    /// `(rows, cols)` as it is.
+    pub(super) async fn matrix(&mut self, name: impl Display, tensor: &B::Tensor) -> Result<()> {
+        let shape = self.backend.shape(tensor);
+        let values = self.read(tensor).await?;
+        self.put(name, &[shape.rows, shape.cols], values);
+        Ok(())
+    }
+
+    /// `(1, len)` as a vector.
+    pub(super) async fn vector(&mut self, name: impl Display, tensor: &B::Tensor) -> Result<()> {
+        let values = self.read(tensor).await?;
+        self.put(name, &[values.len()], values);
+        Ok(())
+    }
+
+    /// `weight` (outputs, inputs), and `bias` where there is one.
+    pub(super) async fn linear(&mut self, path: impl Display, linear: &Linear<B::Tensor>) -> Result<()> {
+        self.matrix(format!("{path}.weight"), &linear.weight).await?;
+        match &linear.bias {
+            Some(bias) => self.vector(format!("{path}.bias"), bias).await,
+            None => Ok(()),
+        }
+    }
+
+    /// `weight`, and of a LayerNorm `bias`.
+    pub(super) async fn norm(&mut self, path: impl Display, norm: &Norm<B::Tensor>) -> Result<()> {
+        match norm {
+            Norm::Layer { weight, bias, .. } => {
+                self.vector(format!("{path}.weight"), weight).await?;
+                self.vector(format!("{path}.bias"), bias).await
+            }
+            Norm::Rms { weight, .. } => self.vector(format!("{path}.weight"), weight).await,
+        }
+    }
+
+    /// The norm before the head, and the head where it is not the embedding.
+    pub(super) async fn end(&mut self, norm: &str, head: &str, model: &Model<B::Tensor>) -> Result<()> {
+        if let Some(final_norm) = &model.final_norm {
+            self.norm(norm, final_norm).await?;
+        }
+        match &model.head {
+            Some(linear) if !model.config.tie_word_embeddings => self.linear(head, linear).await,
+            _ => Ok(()),
+        }
+    }
+}

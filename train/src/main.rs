@@ -1,0 +1,82 @@
+//! `cargo xtask train NAME…|all`: trains the demo models, or goes on where a run stopped.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use straightedge_train::recipe::Plan;
+use straightedge_train::run::{End, Run};
+use straightedge_train::tokenizer;
+
+/// Trains the demo models of Straightedge.
+#[derive(Parser)]
+struct Args {
+    /// Models to train, or all.
+    #[arg(required = true)]
+    names: Vec<String>,
+    /// Folder for models and for the states that a stopped run goes on from.
+    #[arg(long, default_value = "target/demo")]
+    out: PathBuf,
+    /// Stop after this many steps, to go on later.
+    #[arg(long)]
+    steps: Option<usize>,
+}
+
+fn main() -> ExitCode {
+    match train(&Args::parse()) {
+        Ok(End::Done) => ExitCode::SUCCESS,
+        Ok(End::Stopped) => ExitCode::from(130),
+        Err(error) => {
+            eprintln!("train: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn train(args: &Args) -> Result<End> {
+    let plans = chosen(&args.names)?;
+    fs::create_dir_all(&args.out).with_context(|| format!("{} cannot be made", args.out.display()))?;
+    let stop = stop_flag()?;
+    for plan in &plans {
+        let tokenizer = shared_tokenizer(&args.out, plan.recipe.size.vocab_size)?;
+        let mut run = Run::open(plan, &args.out, &tokenizer)?;
+        eprintln!("{}: from step {} of {}", plan.recipe.name, run.record().steps_done(), plan.recipe.steps);
+        if run.go(&stop, args.steps.unwrap_or(usize::MAX))? == End::Stopped {
+            eprintln!("{}: stopped after step {}", plan.recipe.name, run.record().steps_done());
+            return Ok(End::Stopped);
+        }
+    }
+    Ok(End::Done)
+}
+
+fn chosen(names: &[String]) -> Result<Vec<Plan>> {
+    let plans = Plan::all();
+    let known: Vec<String> = plans.iter().map(|plan| plan.recipe.name.clone()).collect();
+    if let Some(unknown) = names.iter().find(|name| *name != "all" && !known.contains(name)) {
+        bail!("{unknown} is no demo model; give all, or some of {}", known.join(", "));
+    }
+    let wanted = |plan: &Plan| names.iter().any(|name| name == "all" || *name == plan.recipe.name);
+    Ok(plans.into_iter().filter(wanted).collect())
+}
+
+/// The tokenizer of all runs, made by the first.
+fn shared_tokenizer(out: &Path, vocab_size: usize) -> Result<Vec<u8>> {
+    let path = out.join("tokenizer.json");
+    if !path.exists() {
+        eprintln!("tokenizer: learning {vocab_size} entries");
+        straightedge_train::state::write_whole(&path, tokenizer::train(vocab_size)?.as_bytes())?;
+    }
+    fs::read(&path).with_context(|| format!("{} cannot be read", path.display()))
+}
+
+/// Set by Ctrl-C.
+fn stop_flag() -> Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let seen = flag.clone();
+    ctrlc::set_handler(move || seen.store(true, Ordering::Relaxed))?;
+    Ok(flag)
+}

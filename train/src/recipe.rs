@@ -1,0 +1,195 @@
+//! What is trained and how: everything that a run depends on besides the code.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// A family of models.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Family {
+    /// Learned positions, LayerNorm, GELU.
+    Gpt2,
+    /// Rotary positions, LayerNorm, GELU, attention and network side by side.
+    GptNeox,
+    /// Rotary positions, RMSNorm, SwiGLU.
+    Llama,
+}
+
+/// Everything that one run depends on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recipe {
+    /// Folder of the model, and its identifier in reports.
+    pub name: String,
+    /// Architecture.
+    pub family: Family,
+    /// Of the initial weights and of the text.
+    pub seed: u64,
+    /// Steps of the whole schedule.
+    pub steps: usize,
+    /// λ of the regulariser λ·Σ_ℓ (1 − cos(h_ℓ, h_ℓ₋₁)) of arXiv 2405.12250; 0 leaves it out.
+    pub cosine_penalty: f64,
+    /// Width, depth and window.
+    pub size: Size,
+    /// Optimiser and schedule.
+    pub schedule: Schedule,
+}
+
+/// Sizes that all demo models share.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Size {
+    /// Entries of the tokenizer.
+    pub vocab_size: usize,
+    /// Width of the residual stream.
+    pub hidden_size: usize,
+    /// Number of blocks.
+    pub num_hidden_layers: usize,
+    /// Attention heads.
+    pub num_attention_heads: usize,
+    /// Tokens of a window.
+    pub seq_len: usize,
+    /// Standard deviation of initial weights.
+    pub initializer_range: f64,
+}
+
+/// AdamW along a warm-up and a cosine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Schedule {
+    /// Windows of one step, a third from each domain.
+    pub windows: usize,
+    /// Highest learning rate.
+    pub learning_rate: f64,
+    /// Lowest learning rate, at the end, as a share of the highest.
+    pub final_share: f64,
+    /// Steps up to the highest learning rate.
+    pub warmup_steps: usize,
+    /// β₁ and β₂.
+    pub betas: (f64, f64),
+    /// Weight decay of matrices.
+    pub weight_decay: f64,
+    /// Largest norm of all gradients together.
+    pub max_gradient_norm: f64,
+}
+
+impl Schedule {
+    /// The learning rate of step `step` of `steps`, counted from 0.
+    pub fn learning_rate(&self, step: usize, steps: usize) -> f64 {
+        if step < self.warmup_steps {
+            return self.learning_rate * (step + 1) as f64 / self.warmup_steps as f64;
+        }
+        let done = (step - self.warmup_steps) as f64 / (steps - self.warmup_steps).max(1) as f64;
+        let cosine = 0.5 * (1.0 + (std::f64::consts::PI * done.min(1.0)).cos());
+        self.learning_rate * (self.final_share + (1.0 - self.final_share) * cosine)
+    }
+}
+
+/// A run of the demo set.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What is trained.
+    pub recipe: Recipe,
+    /// Steps before which the model is written as a checkpoint.
+    pub checkpoints: Vec<usize>,
+}
+
+impl Plan {
+    /// The demo set.
+    pub fn all() -> Vec<Self> {
+        let plan = |name: &str, family, seed, cosine_penalty| Self {
+            recipe: Recipe {
+                name: name.into(),
+                family,
+                seed,
+                steps: STEPS,
+                cosine_penalty,
+                size: Size::demo(),
+                schedule: Schedule::demo(),
+            },
+            checkpoints: Vec::new(),
+        };
+        let watched = Self { checkpoints: CHECKPOINTS.into(), ..plan("demo-gpt2", Family::Gpt2, 1, 0.0) };
+        vec![
+            watched,
+            plan("demo-llama", Family::Llama, 1, 0.0),
+            plan("demo-gpt2-cosine", Family::Gpt2, 1, COSINE_PENALTY),
+            plan("demo-neox", Family::GptNeox, 1, 0.0),
+            plan("demo-gpt2-seed2", Family::Gpt2, 2, 0.0),
+        ]
+    }
+}
+
+/// Steps of every run.
+const STEPS: usize = 1000;
+/// λ of the regularised run.
+const COSINE_PENALTY: f64 = 0.2;
+/// Steps before which the watched run is written, spaced so that what is learned early is seen.
+const CHECKPOINTS: [usize; 5] = [0, 16, 64, 192, 512];
+
+impl Size {
+    fn demo() -> Self {
+        Self {
+            vocab_size: 1024,
+            hidden_size: 128,
+            num_hidden_layers: 6,
+            num_attention_heads: 4,
+            seq_len: 128,
+            initializer_range: 0.02,
+        }
+    }
+}
+
+impl Schedule {
+    fn demo() -> Self {
+        Self {
+            windows: 6,
+            learning_rate: 3e-3,
+            final_share: 0.1,
+            warmup_steps: 50,
+            betas: (0.9, 0.98),
+            weight_decay: 0.1,
+            max_gradient_norm: 1.0,
+        }
+    }
+}
+
+impl Recipe {
+    /// Name of its checkpoint before step `step`.
+    pub fn checkpoint_name(&self, step: usize) -> String {
+        format!("{}-step{step}", self.name)
+    }
+
+    /// `config.json` as the family's classes write and read it.
+    pub fn config(&self) -> Value {
+        let Size { vocab_size, hidden_size, num_hidden_layers, num_attention_heads, seq_len, initializer_range } =
+            self.size;
+        match self.family {
+            Family::Gpt2 => json!({
+                "architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "vocab_size": vocab_size,
+                "n_embd": hidden_size, "n_layer": num_hidden_layers, "n_head": num_attention_heads,
+                "n_inner": 4 * hidden_size, "n_positions": seq_len, "activation_function": "gelu_new",
+                "layer_norm_epsilon": 1e-5, "attn_pdrop": 0.0, "embd_pdrop": 0.0, "resid_pdrop": 0.0,
+                "initializer_range": initializer_range, "tie_word_embeddings": true,
+                "bos_token_id": null, "eos_token_id": null, "dtype": "float16",
+            }),
+            Family::GptNeox => json!({
+                "architectures": ["GPTNeoXForCausalLM"], "model_type": "gpt_neox", "vocab_size": vocab_size,
+                "hidden_size": hidden_size, "num_hidden_layers": num_hidden_layers,
+                "num_attention_heads": num_attention_heads, "intermediate_size": 4 * hidden_size,
+                "max_position_embeddings": seq_len, "hidden_act": "gelu_new", "layer_norm_eps": 1e-5,
+                "rotary_pct": 0.25, "rotary_emb_base": 10000, "use_parallel_residual": true, "attention_bias": true,
+                "attention_dropout": 0.0, "hidden_dropout": 0.0, "initializer_range": initializer_range,
+                "tie_word_embeddings": true, "bos_token_id": null, "eos_token_id": null, "dtype": "float16",
+            }),
+            Family::Llama => json!({
+                "architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": vocab_size,
+                "hidden_size": hidden_size, "num_hidden_layers": num_hidden_layers,
+                "num_attention_heads": num_attention_heads, "num_key_value_heads": num_attention_heads,
+                // Three matrices of this width have as many weights as two of 4·hidden_size.
+                "intermediate_size": (8 * hidden_size / 3).next_multiple_of(8),
+                "max_position_embeddings": seq_len, "hidden_act": "silu", "rms_norm_eps": 1e-5,
+                "rope_theta": 10000.0, "attention_bias": false, "attention_dropout": 0.0, "mlp_bias": false,
+                "initializer_range": initializer_range, "tie_word_embeddings": true,
+                "bos_token_id": null, "eos_token_id": null, "dtype": "float16",
+            }),
+        }
+    }
+}

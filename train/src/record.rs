@@ -1,0 +1,63 @@
+//! What a run did, as it is written beside its model.
+
+use serde::{Deserialize, Serialize};
+use straightedge::corpus::made;
+
+use crate::recipe::Recipe;
+use crate::trainer::Losses;
+
+/// Everything needed to run it again, and what came out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// What was trained, and how.
+    pub recipe: Recipe,
+    /// Version of the made texts.
+    pub corpus_version: u32,
+    /// Version of the program.
+    pub program: String,
+    /// Threads that the processor offered.
+    pub threads: usize,
+    /// Seconds of all steps, on whatever else the machine was busy with.
+    pub seconds: f64,
+    /// Mean negative log-likelihood of every step's batch before the step, in nats per token.
+    pub losses: Vec<f64>,
+    /// Σ_ℓ (1 − cos(h_ℓ, h_ℓ₋₁)) of every step's batch, averaged over tokens, whether it was part of the loss or not.
+    pub cosine: Vec<f64>,
+}
+
+impl Record {
+    /// A run that has not begun.
+    pub fn new(recipe: Recipe) -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let (corpus_version, program) = (made::VERSION, env!("CARGO_PKG_VERSION").into());
+        Self { recipe, corpus_version, program, threads, seconds: 0.0, losses: Vec::new(), cosine: Vec::new() }
+    }
+
+    /// Steps done.
+    pub fn steps_done(&self) -> usize {
+        self.losses.len()
+    }
+
+    /// Takes down one step.
+    pub fn add(&mut self, losses: Losses, seconds: f64) {
+        self.losses.push(rounded(losses.nll));
+        self.cosine.push(rounded(losses.cosine));
+        self.seconds += seconds;
+    }
+
+    /// Mean loss of the last `steps` steps.
+    pub fn recent(&self, steps: usize) -> f64 {
+        let recent = &self.losses[self.losses.len().saturating_sub(steps)..];
+        recent.iter().sum::<f64>() / recent.len().max(1) as f64
+    }
+
+    /// Tokens seen.
+    pub fn tokens(&self) -> usize {
+        self.steps_done() * self.recipe.schedule.windows * self.recipe.size.seq_len
+    }
+}
+
+/// To six decimals, which is what a comparison can use.
+fn rounded(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}

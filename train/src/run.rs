@@ -1,0 +1,132 @@
+//! One run from its first step, or from where it stopped, to its last.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use crate::folder;
+use crate::recipe::{Plan, Recipe};
+use crate::record::Record;
+use crate::state;
+use crate::text::Batches;
+use crate::trainer::Trainer;
+
+/// How often the state goes to disk.
+const SAVE: Duration = Duration::from_secs(60);
+/// How often progress is told.
+const TELL: Duration = Duration::from_secs(10);
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// All steps are done.
+    Done,
+    /// It was asked to stop, and goes on from here when it is started again.
+    Stopped,
+}
+
+/// A run with everything it needs at hand.
+pub struct Run<'a> {
+    plan: &'a Plan,
+    /// Folder of all runs.
+    out: &'a Path,
+    tokenizer: &'a [u8],
+    trainer: Trainer,
+    record: Record,
+    batches: Batches,
+}
+
+impl<'a> Run<'a> {
+    /// The run of `plan` below `out`, where it stopped if it did.
+    pub fn open(plan: &'a Plan, out: &'a Path, tokenizer: &'a [u8]) -> Result<Self> {
+        let recipe = &plan.recipe;
+        let (trainer, record) = match state::load(&state_file(out, recipe))? {
+            Some((trainer, record)) if record.recipe == *recipe => (trainer, record),
+            Some(_) => bail!(
+                "{} holds a run of another recipe; move it away to begin anew",
+                state_file(out, recipe).display()
+            ),
+            None => (Trainer::new(recipe.clone())?, Record::new(recipe.clone())),
+        };
+        let batches = Batches::new(tokenizer, recipe.seed, recipe.schedule.windows, recipe.size.seq_len)?;
+        Ok(Self { plan, out, tokenizer, trainer, record, batches })
+    }
+
+    /// What it did so far.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// Steps until all are done, `most` are, or `stop` is set; what was done is then on disk.
+    pub fn go(&mut self, stop: &AtomicBool, most: usize) -> Result<End> {
+        let (mut saved, mut told, begun) = (Instant::now(), Instant::now(), (Instant::now(), self.record.steps_done()));
+        while self.record.steps_done() < self.plan.recipe.steps {
+            if self.plan.checkpoints.contains(&self.record.steps_done()) {
+                let name = self.plan.recipe.checkpoint_name(self.record.steps_done());
+                self.write_folder(&name)?;
+            }
+            if stop.load(Ordering::Relaxed) || self.record.steps_done() >= most {
+                self.finish()?;
+                return Ok(End::Stopped);
+            }
+            self.step()?;
+            if saved.elapsed() >= SAVE {
+                self.save()?;
+                saved = Instant::now();
+            }
+            if told.elapsed() >= TELL {
+                eprintln!("{}", self.progress(begun));
+                told = Instant::now();
+            }
+        }
+        self.finish()?;
+        Ok(End::Done)
+    }
+
+    /// Writes the state and the model as they are, complete or not.
+    fn finish(&self) -> Result<()> {
+        self.save()?;
+        self.write_folder(&self.plan.recipe.name)
+    }
+
+    /// One step; what it found is in the record.
+    pub fn step(&mut self) -> Result<()> {
+        let start = Instant::now();
+        let ids = self.batches.ids(self.record.steps_done())?;
+        let losses = self.trainer.step(&ids)?;
+        if !losses.nll.is_finite() || !losses.gradient_norm.is_finite() {
+            bail!("{} diverged at step {}: lower its learning rate", self.plan.recipe.name, self.record.steps_done());
+        }
+        self.record.add(losses, start.elapsed().as_secs_f64());
+        Ok(())
+    }
+
+    /// Writes the state.
+    pub fn save(&self) -> Result<()> {
+        state::save(&state_file(self.out, &self.plan.recipe), &self.trainer, &self.record)
+    }
+
+    /// Writes the model as it is now, as `name`.
+    pub fn write_folder(&self, name: &str) -> Result<()> {
+        folder::write(&self.out.join(name), name, &self.trainer, &self.record, self.tokenizer)
+    }
+
+    fn progress(&self, (start, from): (Instant, usize)) -> String {
+        let Recipe { name, steps, .. } = &self.plan.recipe;
+        let done = self.record.steps_done();
+        let rate = (done - from) as f64 / start.elapsed().as_secs_f64();
+        let tokens = rate * (self.record.tokens() / done.max(1)) as f64;
+        let minutes = (steps - done) as f64 / rate / 60.0;
+        format!(
+            "{name}: step {done} of {steps}, loss {:.3}, {tokens:.0} tokens/s, {minutes:.0} min left",
+            self.record.recent(20)
+        )
+    }
+}
+
+/// Where the state of a run lies.
+pub fn state_file(out: &Path, recipe: &Recipe) -> PathBuf {
+    out.join(format!("{}.state", recipe.name))
+}

@@ -1,0 +1,52 @@
+//! Batches of made text. A batch follows from seed and step alone, so that a run can go on from any step.
+
+use pollster::block_on;
+use straightedge::corpus::Tokenizer;
+use straightedge::corpus::made::{Domain, FIRST_TRAINING_SEED, Made};
+use straightedge::error::Result;
+
+/// Seeds of made texts that belong to one run: more than any has steps.
+const STEPS: u64 = 1_000_000;
+
+/// Bytes made for a token at first; where they are too few, twice as many.
+const BYTES_PER_TOKEN: usize = 5;
+
+/// The text of one run.
+pub struct Batches {
+    tokenizer: Tokenizer,
+    seed: u64,
+    windows: usize,
+    seq_len: usize,
+}
+
+impl Batches {
+    /// `windows` windows of `seq_len` tokens per step.
+    pub fn new(tokenizer_json: &[u8], seed: u64, windows: usize, seq_len: usize) -> Result<Self> {
+        Ok(Self { tokenizer: Tokenizer::from_json(tokenizer_json)?, seed, windows, seq_len })
+    }
+
+    /// Token ids of step `step`, window after window: a third from each domain, in three texts of their own.
+    pub fn ids(&self, step: usize) -> Result<Vec<u32>> {
+        let seed = FIRST_TRAINING_SEED + self.seed * STEPS + step as u64;
+        let mut ids = Vec::with_capacity(self.windows * self.seq_len);
+        for (index, domain) in Domain::ALL.into_iter().enumerate() {
+            let share = |index: usize| index * self.windows / Domain::ALL.len();
+            let windows = share(index + 1) - share(index);
+            ids.extend(self.some(Made { domain, seed }, windows * self.seq_len)?);
+        }
+        Ok(ids)
+    }
+
+    /// The first `tokens` tokens of a text.
+    fn some(&self, made: Made, tokens: usize) -> Result<Vec<u32>> {
+        let mut bytes = tokens * BYTES_PER_TOKEN;
+        loop {
+            let mut ids = block_on(self.tokenizer.encode("made text", made.text(bytes).as_bytes()))?;
+            if ids.len() >= tokens {
+                ids.truncate(tokens);
+                return Ok(ids);
+            }
+            bytes *= 2;
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! One model under training: the engine's forward pass over variables, its loss, and the optimiser. \[candle-core\]
+
+use candle_core::{DType, Tensor, Var};
+use pollster::block_on;
+use straightedge::adamw::AdamW;
+use straightedge::backend::Backend;
+use crate::backend::TrainingBackend;
+use straightedge::error::{Error, Result};
+use straightedge::forward::Forward;
+use straightedge::model::{Linear, Model, ModelConfig};
+
+use crate::recipe::Recipe;
+
+/// A model whose weights are variables.
+pub struct Trainer {
+    backend: TrainingBackend,
+    recipe: Recipe,
+    model: Model<Tensor>,
+    optimiser: AdamW,
+    step: usize,
+}
+
+/// What a step found before it moved the weights.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Losses {
+    /// Mean negative log-likelihood of a predicted token, in nats.
+    pub nll: f64,
+    /// Σ_ℓ (1 − cos(h_ℓ, h_ℓ₋₁)), averaged over tokens; without its factor λ.
+    pub cosine: f64,
+    /// Norm of all gradients together, before clipping.
+    pub gradient_norm: f64,
+}
+
+impl Trainer {
+    /// The model of `recipe` before its first step: drawn as the engine draws re-initialised models.
+    pub fn new(recipe: Recipe) -> Result<Self> {
+        let backend = TrainingBackend::default();
+        let config = ModelConfig::from_json(&recipe.config().to_string())?;
+        let blank = config.shapes().map(&mut |shape| backend.upload("blank", shape, &vec![0.0; shape.len()]))?;
+        let drawn = block_on(blank.redrawn(&backend, recipe.seed))?;
+        let mut vars = Vec::new();
+        let mut variable = |tensor: Tensor| {
+            let var = run("variable", || Var::from_tensor(&tensor))?;
+            let tensor = var.as_tensor().clone();
+            vars.push(var);
+            Ok(tensor)
+        };
+        let mut model = drawn.map(&mut variable)?;
+        model.head = Some(Linear { weight: model.token_embedding.clone(), bias: None });
+        // Biases and norms are rows; embeddings are matrices like all others.
+        let decay = recipe.schedule.weight_decay;
+        let weight_decay = |var: &Var| if var.dims()[0] == 1 { 0.0 } else { decay };
+        let optimiser = AdamW::new(vars, recipe.schedule.betas, weight_decay)?;
+        Ok(Self { backend, recipe, model, optimiser, step: 0 })
+    }
+
+    /// Steps done.
+    pub fn steps_done(&self) -> usize {
+        self.step
+    }
+
+    /// What is trained, and how.
+    pub fn recipe(&self) -> &Recipe {
+        &self.recipe
+    }
+
+    /// The optimiser with all variables.
+    pub fn optimiser(&self) -> &AdamW {
+        &self.optimiser
+    }
+
+    /// Goes on from a stored state after `steps` steps.
+    pub fn resume(&mut self, steps: usize, weights: &[Tensor], moments: Vec<(Tensor, Tensor)>) -> Result<()> {
+        for (var, weight) in self.optimiser.vars().zip(weights) {
+            run("resume", || var.set(weight))?;
+        }
+        self.optimiser.resume(steps as i32, moments);
+        self.step = steps;
+        Ok(())
+    }
+
+    /// The model as it is now.
+    pub fn model(&self) -> &Model<Tensor> {
+        &self.model
+    }
+
+    /// One step on the windows `ids`.
+    pub fn step(&mut self, ids: &[u32]) -> Result<Losses> {
+        let (nll, cosine) = self.losses(ids)?;
+        let penalty = self.recipe.cosine_penalty;
+        let loss = if penalty > 0.0 { run("loss", || &nll + (&cosine * penalty)?)? } else { nll.clone() };
+        let mut gradients = self.optimiser.gradients(&loss)?;
+        let gradient_norm = norm(&gradients)?;
+        let largest = self.recipe.schedule.max_gradient_norm;
+        if gradient_norm > largest {
+            gradients = run("clip", || gradients.iter().map(|gradient| gradient * (largest / gradient_norm)).collect())?;
+        }
+        let rate = self.recipe.schedule.learning_rate(self.step, self.recipe.steps);
+        self.optimiser.step(&gradients, rate)?;
+        self.step += 1;
+        Ok(Losses { nll: scalar(&nll)?, cosine: scalar(&cosine)?, gradient_norm })
+    }
+
+    fn losses(&self, ids: &[u32]) -> Result<(Tensor, Tensor)> {
+        let seq_len = self.recipe.size.seq_len;
+        let forward = Forward::new(&self.backend, &self.model, seq_len)?;
+        let mut hidden = Vec::new();
+        let last = forward.run(ids, &mut |capture| {
+            hidden.push(capture.hidden);
+            Ok(())
+        })?;
+        let targets: Vec<u32> = ids.iter().skip(1).chain([&0]).copied().collect();
+        let nll = self.backend.next_token_nll(&forward.logits(&last)?, &targets)?;
+        let nll = run("loss", || nll.reshape((ids.len() / seq_len, seq_len))?.narrow(1, 0, seq_len - 1)?.mean_all())?;
+        hidden.push(last);
+        Ok((nll, self.cosine(&hidden)?))
+    }
+
+    /// Σ_ℓ (1 − cos(h_ℓ, h_ℓ₋₁)); no gradient is kept where nobody asks for it.
+    fn cosine(&self, hidden: &[Tensor]) -> Result<Tensor> {
+        let wanted = self.recipe.cosine_penalty > 0.0;
+        let mut sum = run("loss", || Tensor::zeros((), DType::F32, hidden[0].device()))?;
+        for pair in hidden.windows(2) {
+            let cosines = if wanted {
+                self.backend.row_cosines(&pair[1], &pair[0])?
+            } else {
+                self.backend.row_cosines(&pair[1].detach(), &pair[0].detach())?
+            };
+            sum = run("loss", || sum + (1.0 - cosines.mean_all()?)?)?;
+        }
+        Ok(sum)
+    }
+}
+
+fn norm(gradients: &[Tensor]) -> Result<f64> {
+    let mut sum = 0.0;
+    for gradient in gradients {
+        sum += scalar(&run("norm", || gradient.sqr()?.sum_all())?)?;
+    }
+    Ok(sum.sqrt())
+}
+
+fn scalar(tensor: &Tensor) -> Result<f64> {
+    run("loss", || tensor.to_dtype(DType::F64)?.to_scalar())
+}
+
+/// Runs candle code, naming the operation in its error.
+fn run<T>(what: &str, body: impl FnOnce() -> candle_core::Result<T>) -> Result<T> {
+    body().map_err(|error| Error::Cpu { what: what.into(), why: error.to_string() })
+}
