@@ -1,0 +1,112 @@
+//! Training: gradients against the engine's own operations, a run that stops and goes on, and the recorded losses.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use candle_core::Tensor;
+use straightedge::backend::Backend;
+use straightedge::cpu::CpuBackend;
+use straightedge::forward::Forward;
+use straightedge_train::backend::TrainingBackend;
+use straightedge_train::recipe::{Family, Plan, Recipe};
+use straightedge_train::run::{End, Run};
+use straightedge_train::text::Batches;
+use straightedge_train::tokenizer;
+use straightedge_train::trainer::Trainer;
+
+const FAMILIES: [Family; 3] = [Family::Gpt2, Family::GptNeox, Family::Llama];
+
+/// A run of the demo set made so small that its steps take no time.
+fn small(family: Family, cosine_penalty: f64) -> Plan {
+    let mut plan = Plan::all().swap_remove(0);
+    let recipe = Recipe { name: format!("small-{family:?}"), family, cosine_penalty, steps: 8, ..plan.recipe };
+    plan.recipe = recipe;
+    let (size, schedule) = (&mut plan.recipe.size, &mut plan.recipe.schedule);
+    (size.vocab_size, size.hidden_size, size.num_hidden_layers, size.num_attention_heads) = (300, 16, 2, 2);
+    (size.seq_len, schedule.windows, schedule.warmup_steps) = (24, 3, 2);
+    plan.checkpoints = vec![3];
+    plan
+}
+
+fn nll<B: Backend<Tensor = Tensor>>(backend: &B, trainer: &Trainer, ids: &[u32]) -> Tensor {
+    let seq_len = trainer.recipe().size.seq_len;
+    let forward = Forward::new(backend, trainer.model(), seq_len).expect("a forward pass");
+    let last = forward.run(ids, &mut |_| Ok(())).expect("a residual stream");
+    let logits = forward.logits(&last).expect("logits");
+    let targets: Vec<u32> = ids.iter().skip(1).chain([&0]).copied().collect();
+    backend.next_token_nll(&logits, &targets).expect("losses").mean_all().expect("a mean")
+}
+
+fn values(tensor: &Tensor) -> Vec<f32> {
+    tensor.flatten_all().and_then(|flat| flat.to_vec1()).expect("f32 values")
+}
+
+#[test]
+fn fused_operations_have_the_values_and_gradients_of_the_engines_own() {
+    let tokenizer = tokenizer::train(300).expect("a tokenizer");
+    for family in FAMILIES {
+        let plan = small(family, 0.0);
+        let size = &plan.recipe.size;
+        let batches = Batches::new(tokenizer.as_bytes(), 1, 3, size.seq_len).expect("batches");
+        let mut trainer = Trainer::new(plan.recipe.clone()).expect("a trainer");
+        // Away from the initial weights, where norms and biases are all alike.
+        for step in 0..6 {
+            trainer.step(&batches.ids(step).expect("ids")).expect("a step");
+        }
+        let ids = batches.ids(6).expect("ids");
+        let plain = nll(&CpuBackend::new(), &trainer, &ids);
+        let fused = nll(&TrainingBackend::default(), &trainer, &ids);
+        let (a, b) = (values(&plain)[0], values(&fused)[0]);
+        assert!((a - b).abs() <= 1e-5, "{family:?}: loss {b} where the engine has {a}");
+        let gradients = |loss| trainer.optimiser().gradients(loss).expect("gradients");
+        for (index, (plain, fused)) in gradients(&plain).iter().zip(&gradients(&fused)).enumerate() {
+            let (plain, fused) = (values(plain), values(fused));
+            assert_eq!(plain.len(), fused.len());
+            let norm = plain.iter().map(|x| x * x).sum::<f32>().sqrt();
+            let off = plain.iter().zip(&fused).map(|(a, b)| (a - b) * (a - b)).sum::<f32>().sqrt();
+            // candle's own derivative of GELU has constants of six digits.
+            assert!(off <= 2e-4 * norm + 1e-7, "{family:?}, weight {index}: gradients differ by {off} of {norm}");
+        }
+    }
+}
+
+#[test]
+fn a_run_that_stops_and_goes_on_is_the_run_that_never_stopped() {
+    let tokenizer = tokenizer::train(300).expect("a tokenizer");
+    let (plan, go_on) = (small(Family::Llama, 0.3), AtomicBool::new(false));
+    let (unbroken, parts) = (temporary("resume/whole"), temporary("resume/parts"));
+    let mut whole = Run::open(&plan, &unbroken, tokenizer.as_bytes()).expect("a run");
+    assert_eq!(whole.go(&go_on, usize::MAX).expect("an end"), End::Done);
+    let mut first = Run::open(&plan, &parts, tokenizer.as_bytes()).expect("a run");
+    assert_eq!(first.go(&go_on, 5).expect("an end"), End::Stopped);
+    drop(first);
+    let mut rest = Run::open(&plan, &parts, tokenizer.as_bytes()).expect("the run");
+    assert_eq!(rest.record().steps_done(), 5);
+    assert_eq!(rest.go(&go_on, usize::MAX).expect("an end"), End::Done);
+    assert_eq!(rest.record().losses, whole.record().losses);
+    assert_eq!(rest.record().cosine, whole.record().cosine);
+    let weights = |run: &Path| std::fs::read(run.join("small-Llama/model.safetensors")).expect("a model");
+    assert!(weights(&unbroken) == weights(&parts), "the weights differ");
+    assert!(parts.join("small-Llama-step3/config.json").exists(), "a checkpoint on the way");
+}
+
+#[test]
+fn a_state_of_another_recipe_is_refused_and_kept() {
+    let tokenizer = tokenizer::train(300).expect("a tokenizer");
+    let (mut plan, folder) = (small(Family::Gpt2, 0.0), temporary("refused"));
+    Run::open(&plan, &folder, tokenizer.as_bytes()).expect("a run").go(&AtomicBool::new(false), 1).expect("an end");
+    plan.recipe.seed += 1;
+    let why = Run::open(&plan, &folder, tokenizer.as_bytes()).err().expect("a refusal").to_string();
+    assert!(why.contains("another recipe"), "{why}");
+    plan.recipe.seed -= 1;
+    std::fs::write(folder.join("small-Gpt2.state"), b"cut short").expect("a broken file");
+    let why = Run::open(&plan, &folder, tokenizer.as_bytes()).err().expect("a refusal").to_string();
+    assert!(why.contains("no state of a run"), "{why}");
+}
+
+fn temporary(name: &str) -> std::path::PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
