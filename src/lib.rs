@@ -5,6 +5,7 @@
 //! plain-data types, which is all that the page needs.
 
 pub mod agreement;
+pub mod bundled;
 pub mod cost;
 pub mod error;
 pub mod event;

@@ -319,24 +319,14 @@ fn halved(name: String, shape: Vec<usize>, bytes: &[u8]) -> Made {
 /// `transformers` loads the folder without a missing or unknown tensor, and finds the same perplexity on the held-out
 /// windows.
 fn check_elsewhere(what: &str, case: &Case, measured: &Report) {
-    let Some(python) = python() else { return };
+    let Some(python) = Python::find() else { return };
     let protocol = &measured.protocol;
     let tokenizer = fs::read(case.model.join("tokenizer.json")).expect("tokenizer.json");
     let tokenizer = Tokenizer::from_json(&tokenizer).expect("a tokenizer");
     let ids = block_on(tokenizer.encode("text", &fs::read(&case.text).expect("a text"))).expect("ids");
     let first = (protocol.folds - 1) * protocol.windows / protocol.folds;
     let heldout = &ids[first * protocol.seq_len..protocol.windows * protocol.seq_len];
-    let file = case.at("heldout.json");
-    fs::write(&file, json!(heldout).to_string()).expect("ids");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/perplexity.py");
-    let output = Command::new(python)
-        .args([&script, &case.at("out"), &file])
-        .arg(protocol.seq_len.to_string())
-        .output()
-        .expect("Python runs");
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{what}: {complaint}");
-    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let found = python.perplexity(what, &case.at("out"), heldout, protocol.seq_len);
     println!("{what} in transformers: {found}; here {:?}", measured.ppl);
     // The fixture of BERT has no pooler either.
     let mut missing: Vec<&str> =
@@ -346,28 +336,4 @@ fn check_elsewhere(what: &str, case: &Case, measured: &Report) {
     if let Some(ppl) = measured.ppl {
         common::assert_close(&format!("{what} in transformers"), found["ppl"].as_f64(), ppl, 1e-4 * ppl);
     }
-}
-
-/// A Python with `transformers`: of an environment below the target folder, which `STRAIGHTEDGE_PYTHON=1` makes, or
-/// the machine's own. Without one this part of the test is skipped, loudly.
-fn python() -> Option<PathBuf> {
-    let environment = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("python");
-    let own = environment.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
-    if std::env::var("STRAIGHTEDGE_PYTHON").as_deref() == Ok("1") && !usable(&own) {
-        let requirements = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/requirements.txt");
-        let succeeds = |command: &mut Command| command.status().is_ok_and(|status| status.success());
-        assert!(succeeds(Command::new("python3").args(["-m", "venv"]).arg(&environment)), "an environment");
-        let install = ["-m", "pip", "install", "--quiet", "--no-cache-dir", "-r"];
-        assert!(succeeds(Command::new(&own).args(install).arg(requirements)), "its packages");
-    }
-    let found = [own, "python3".into()].into_iter().find(|python| usable(python));
-    if found.is_none() {
-        eprintln!("\n!!! SKIPPED: no Python with transformers; STRAIGHTEDGE_PYTHON=1 installs one (gigabytes) !!!\n");
-    }
-    found
-}
-
-fn usable(python: &Path) -> bool {
-    let output = Command::new(python).args(["-c", "import torch, transformers"]).output();
-    output.is_ok_and(|output| output.status.success())
 }

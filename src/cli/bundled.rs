@@ -1,56 +1,78 @@
-//! Models and texts that come with the program.
+//! Models and texts that come with the program, in the program file itself: it needs no folder beside it.
 
+use std::sync::LazyLock;
+
+use include_dir::{Dir, include_dir};
+use straightedge::bundled::{Bundled, DefaultText};
+use straightedge::corpus::made::Made;
+use straightedge::run::Text;
 use straightedge::weights::MemoryFiles;
 
-/// A model with the text it is measured on by default.
-pub(super) struct Bundled {
-    name: &'static str,
-    description: &'static str,
-    files: &'static [(&'static str, &'static [u8])],
-    text: &'static [u8],
+/// What the page is served from, too.
+static FILES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/web/models");
+
+static INDEX: LazyLock<Vec<Bundled>> = LazyLock::new(|| {
+    let index = FILES.get_file("index.json").map(|file| serde_json::from_slice(file.contents()));
+    index.and_then(Result::ok).expect("the list of bundled models is read by a test")
+});
+
+/// The files of a bundled model.
+pub(super) fn files(bundled: &Bundled) -> MemoryFiles {
+    let names = bundled.files.keys().filter_map(|name| Some((name, contents(bundled, name)?)));
+    names.fold(MemoryFiles::default(), |files, (name, bytes)| files.with(name.as_str(), bytes))
 }
 
-macro_rules! bundled_file {
-    ($model:literal, $file:literal) => {
-        include_bytes!(concat!("../../web/models/", $model, "/", $file))
-    };
-}
-
-const ALL: [Bundled; 1] = [Bundled {
-    name: "calibration",
-    description: "blocks whose linearity is known by construction",
-    files: &[
-        ("config.json", bundled_file!("calibration", "config.json")),
-        ("model.safetensors", bundled_file!("calibration", "model.safetensors")),
-        ("tokenizer.json", bundled_file!("calibration", "tokenizer.json")),
-    ],
-    text: bundled_file!("calibration", "text.txt"),
-}];
-
-impl Bundled {
-    /// Its files.
-    pub(super) fn files(&self) -> MemoryFiles {
-        self.files.iter().fold(MemoryFiles::default(), |files, (name, bytes)| files.with(*name, *bytes))
-    }
-
-    /// Its text.
-    pub(super) fn text(&self) -> &'static [u8] {
-        self.text
+/// The text that a bundled model is measured on where no other is asked for, with its name; a made one is long enough
+/// for `rows`.
+pub(super) fn text(bundled: &Bundled, rows: usize) -> (String, Text) {
+    match &bundled.text {
+        DefaultText::File(file) => {
+            (format!("{} text", bundled.name), Text::Plain(contents(bundled, file).unwrap_or_default().to_vec()))
+        }
+        DefaultText::Corpus(name) => {
+            let text = Made::for_measurement(name).and_then(Result::ok).map(|made| made.text_for_rows(rows));
+            (name.clone(), Text::Plain(text.unwrap_or_default().into_bytes()))
+        }
     }
 }
 
 /// The bundled model of that name.
 pub(super) fn find(name: &str) -> Option<&'static Bundled> {
-    const BUNDLED: &[Bundled] = &ALL;
-    BUNDLED.iter().find(|bundled| bundled.name == name)
+    INDEX.iter().find(|bundled| bundled.name == name)
 }
 
 /// All names, comma-separated.
 pub(super) fn names() -> String {
-    ALL.map(|bundled| bundled.name).join(", ")
+    INDEX.iter().map(|bundled| bundled.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// One line per model.
+/// One line per model: its name, its size and what it is.
 pub(super) fn list() -> String {
-    ALL.iter().map(|bundled| format!("{:<14} {}\n", bundled.name, bundled.description)).collect()
+    let line = |bundled: &Bundled| {
+        let megabytes = bundled.files.values().sum::<u64>() as f64 / 1e6;
+        format!("{:<20} {megabytes:>5.1} MB  {}\n", bundled.name, bundled.about)
+    };
+    INDEX.iter().map(line).collect()
+}
+
+fn contents(bundled: &Bundled, file: &str) -> Option<&'static [u8]> {
+    FILES.get_file(format!("{}/{file}", bundled.name)).map(include_dir::File::contents)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bundled_model_is_whole() {
+        assert!(INDEX.len() > 1, "{}", names());
+        for bundled in INDEX.iter() {
+            for (name, size) in &bundled.files {
+                let found = contents(bundled, name).map(|bytes| bytes.len() as u64);
+                assert_eq!(found, Some(*size), "{}/{name}", bundled.name);
+            }
+            let (corpus, text) = text(bundled, 100);
+            assert!(matches!(text, Text::Plain(text) if text.len() > 500), "{corpus}");
+        }
+    }
 }

@@ -44,7 +44,7 @@ pub(super) fn model_files(model: &str) -> Result<(String, Rc<dyn Files>)> {
         return Ok((inputs::name(&folder), Rc::new(FolderFiles::new(folder))));
     }
     match bundled::find(model) {
-        Some(bundled) => Ok((model.to_owned(), Rc::new(bundled.files()))),
+        Some(bundled) => Ok((model.to_owned(), Rc::new(bundled::files(bundled)))),
         None => Err(Error::UnknownModel { name: model.to_owned(), known: bundled::names() }),
     }
 }
@@ -77,7 +77,7 @@ pub(super) fn text(args: &TextArgs, model: &str, rows: usize) -> Result<(String,
     }
     let name = args.corpus.as_deref().unwrap_or(model);
     match (bundled::find(name), &args.corpus) {
-        (Some(bundled), _) => Ok((format!("{name} text"), Text::Plain(bundled.text().to_vec()))),
+        (Some(bundled), _) => Ok(bundled::text(bundled, rows)),
         (None, Some(name)) => Err(Error::InvalidSetting {
             field: "--corpus".into(),
             value: name.clone(),

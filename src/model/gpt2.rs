@@ -112,11 +112,7 @@ pub(super) async fn store<B: Backend>(store: &mut Store<'_, B>, model: &Model<B:
 }
 
 /// Layers of the same inputs, side by side as one that is stored `(inputs, outputs)`.
-async fn store_conv1d<B: Backend>(
-    store: &mut Store<'_, B>,
-    path: String,
-    layers: &[&Linear<B::Tensor>],
-) -> Result<()> {
+async fn store_conv1d<B: Backend>(store: &mut Store<'_, B>, path: String, layers: &[&Linear<B::Tensor>]) -> Result<()> {
     let (mut weight, mut bias) = (Vec::new(), Vec::new());
     for layer in layers {
         weight.extend(store.read(&layer.weight).await?);

@@ -21,7 +21,10 @@ pub(super) fn interleaved_part(values: &[f32], parts: usize, part: usize, head_d
 pub(super) fn interleaved(parts: &[Vec<f32>], head_dim: usize, width: usize) -> Vec<f32> {
     let one = head_dim * width;
     let heads = parts.first().map_or(0, |part| part.len() / one);
-    (0..heads).flat_map(|head| parts.iter().flat_map(move |part| &part[head * one..(head + 1) * one])).copied().collect()
+    (0..heads)
+        .flat_map(|head| parts.iter().flat_map(move |part| &part[head * one..(head + 1) * one]))
+        .copied()
+        .collect()
 }
 
 #[cfg(test)]

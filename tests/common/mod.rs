@@ -1,6 +1,8 @@
 //! What the integration tests share: fixtures, an adapter, and a comparison in which NaN fails.
 #![allow(dead_code, reason = "every test file uses its own part")]
 
+pub(crate) mod python;
+
 use std::path::{Path, PathBuf};
 
 use straightedge::error::Error;

@@ -1,9 +1,7 @@
 //! [`CpuBackend`] with fused operations where training spends its time: the same function, the same gradients. \[candle-core\]
 
 use candle_core::Tensor;
-use straightedge::backend::{
-    Activation, Adam, AdamStep, AttentionShape, Backend, GramRows, GramShape, Rotary, Shape,
-};
+use straightedge::backend::{Activation, Adam, AdamStep, AttentionShape, Backend, GramRows, GramShape, Rotary, Shape};
 use straightedge::cpu::{CpuBackend, CpuGram};
 use straightedge::error::{Error, Result};
 use straightedge::moments::{Moments, Scale};

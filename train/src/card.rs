@@ -11,7 +11,9 @@ pub fn card(name: &str, record: &Record) -> String {
         schedule;
     let (class, parts) = match family {
         Family::Gpt2 => ("GPT-2", "learned positions, LayerNorm, a feed-forward network with GELU"),
-        Family::GptNeox => ("GPT-NeoX", "rotary positions, LayerNorm, a feed-forward network with GELU beside the attention"),
+        Family::GptNeox => {
+            ("GPT-NeoX", "rotary positions, LayerNorm, a feed-forward network with GELU beside the attention")
+        }
         Family::Llama => ("Llama", "rotary positions, RMSNorm, a feed-forward network with SwiGLU"),
     };
     let done = record.steps_done();

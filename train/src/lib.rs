@@ -5,10 +5,10 @@
 //! stop and go on; [`folder`] writes the result as others read it.
 
 pub mod backend;
-mod fused;
-mod op;
 pub mod card;
 pub mod folder;
+mod fused;
+mod op;
 pub mod recipe;
 pub mod record;
 pub mod run;

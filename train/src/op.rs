@@ -102,10 +102,7 @@ impl<F: Fused<3>> CustomOp3 for Op<F> {
     }
 }
 
-fn forward<F: Fused<N>, const N: usize>(
-    op: &F,
-    inputs: [(&CpuStorage, &Layout); N],
-) -> Result<(CpuStorage, Shape)> {
+fn forward<F: Fused<N>, const N: usize>(op: &F, inputs: [(&CpuStorage, &Layout); N]) -> Result<(CpuStorage, Shape)> {
     let mut dims = inputs[0].1.dims().to_vec();
     if let Some(cols) = dims.last_mut() {
         *cols = op.cols(*cols);
@@ -132,7 +129,8 @@ fn backward<F: Fused<N>, const N: usize>(
     }
     let (output, gradient) = (on_cpu(&output.0, output.1, F::NAME)?, on_cpu(&gradient.0, gradient.1, F::NAME)?);
     let found = op.backward(slices, output, gradient);
-    let mut shaped = found.into_iter().zip(inputs).map(|(values, like)| Tensor::from_vec(values, like.shape(), &Device::Cpu));
+    let mut shaped =
+        found.into_iter().zip(inputs).map(|(values, like)| Tensor::from_vec(values, like.shape(), &Device::Cpu));
     let mut failure = None;
     let tensors = std::array::from_fn(|_| match shaped.next() {
         Some(Ok(tensor)) => tensor,

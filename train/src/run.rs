@@ -44,10 +44,9 @@ impl<'a> Run<'a> {
         let recipe = &plan.recipe;
         let (trainer, record) = match state::load(&state_file(out, recipe))? {
             Some((trainer, record)) if record.recipe == *recipe => (trainer, record),
-            Some(_) => bail!(
-                "{} holds a run of another recipe; move it away to begin anew",
-                state_file(out, recipe).display()
-            ),
+            Some(_) => {
+                bail!("{} holds a run of another recipe; move it away to begin anew", state_file(out, recipe).display())
+            }
             None => (Trainer::new(recipe.clone())?, Record::new(recipe.clone())),
         };
         let batches = Batches::new(tokenizer, recipe.seed, recipe.schedule.windows, recipe.size.seq_len)?;

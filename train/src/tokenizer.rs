@@ -20,12 +20,13 @@ pub fn train(vocab_size: usize) -> Result<String> {
         .initial_alphabet(ByteLevel::alphabet().into_iter().collect())
         .show_progress(false)
         .build();
-    let mut tokenizer = TokenizerBuilder::<BPE, NormalizerWrapper, ByteLevel, PostProcessorWrapper, DecoderWrapper>::new()
-        .with_model(BPE::default())
-        .with_pre_tokenizer(Some(bytes))
-        .with_decoder(Some(DecoderWrapper::ByteLevel(bytes)))
-        .build()
-        .map_err(failed)?;
+    let mut tokenizer =
+        TokenizerBuilder::<BPE, NormalizerWrapper, ByteLevel, PostProcessorWrapper, DecoderWrapper>::new()
+            .with_model(BPE::default())
+            .with_pre_tokenizer(Some(bytes))
+            .with_decoder(Some(DecoderWrapper::ByteLevel(bytes)))
+            .build()
+            .map_err(failed)?;
     let texts = Domain::ALL.map(|domain| Made { domain, seed: FIRST_TRAINING_SEED }.text(BYTES));
     tokenizer.train(&mut trainer, texts.iter()).map_err(failed)?;
     tokenizer.to_string(true).map_err(failed)

@@ -1,10 +1,10 @@
 //! One model under training: the engine's forward pass over variables, its loss, and the optimiser. \[candle-core\]
 
+use crate::backend::TrainingBackend;
 use candle_core::{DType, Tensor, Var};
 use pollster::block_on;
 use straightedge::adamw::AdamW;
 use straightedge::backend::Backend;
-use crate::backend::TrainingBackend;
 use straightedge::error::{Error, Result};
 use straightedge::forward::Forward;
 use straightedge::model::{Linear, Model, ModelConfig};
@@ -93,7 +93,8 @@ impl Trainer {
         let gradient_norm = norm(&gradients)?;
         let largest = self.recipe.schedule.max_gradient_norm;
         if gradient_norm > largest {
-            gradients = run("clip", || gradients.iter().map(|gradient| gradient * (largest / gradient_norm)).collect())?;
+            gradients =
+                run("clip", || gradients.iter().map(|gradient| gradient * (largest / gradient_norm)).collect())?;
         }
         let rate = self.recipe.schedule.learning_rate(self.step, self.recipe.steps);
         self.optimiser.step(&gradients, rate)?;

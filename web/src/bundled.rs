@@ -1,8 +1,7 @@
-//! The models that come with the page, and what is known about them by construction.
-
-use std::collections::BTreeMap;
+//! Where the models that come with the page lie, and what is known about them by construction.
 
 use serde::Deserialize;
+use straightedge::bundled::{Bundled, DefaultText};
 use straightedge::report::BlockReport;
 
 use crate::message::{ModelSource, TextSource};
@@ -13,44 +12,28 @@ pub const INDEX: &str = "models/index.json";
 /// Largest deviation from an expected value that counts as agreement.
 const TOLERANCE: f64 = 1e-5;
 
-/// One entry of [`INDEX`].
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Bundled {
-    /// Folder below `models/`, and the model's identifier in reports.
-    pub name: String,
-    /// Name for people.
-    pub title: String,
-    /// What it is, in a sentence or two.
-    #[serde(default)]
-    pub about: String,
-    /// Size in bytes of every file in Hugging Face layout.
-    pub files: BTreeMap<String, u64>,
-    /// File in the folder with the text to measure it on.
-    pub text: String,
-    /// File in the folder with values known by construction, read as [`Expected`].
-    #[serde(default)]
-    pub expected: Option<String>,
+/// Path of one of a model's files, relative to the page.
+pub fn path(bundled: &Bundled, file: &str) -> String {
+    format!("{}/{file}", folder(bundled))
 }
 
-impl Bundled {
-    /// Path of one of its files, relative to the page.
-    pub fn path(&self, file: &str) -> String {
-        format!("{}/{file}", self.folder())
-    }
+/// Where the worker finds a model.
+pub fn source(bundled: &Bundled) -> ModelSource {
+    ModelSource::Bundled { folder: folder(bundled), files: bundled.files.clone() }
+}
 
-    /// Where the worker finds the model.
-    pub fn source(&self) -> ModelSource {
-        ModelSource::Bundled { folder: self.folder(), files: self.files.clone() }
+/// Name of a model's text in reports, and where the worker finds it; a made one is long enough for `rows`.
+pub fn text_source(bundled: &Bundled, rows: usize) -> (String, TextSource) {
+    match &bundled.text {
+        DefaultText::File(file) => {
+            (format!("{}/{file}", bundled.name), TextSource::Bundled { path: path(bundled, file) })
+        }
+        DefaultText::Corpus(corpus) => (corpus.clone(), TextSource::Made { corpus: corpus.clone(), rows }),
     }
+}
 
-    /// Where the worker finds its text.
-    pub fn text_source(&self) -> TextSource {
-        TextSource::Bundled { path: self.path(&self.text) }
-    }
-
-    fn folder(&self) -> String {
-        format!("models/{}", self.name)
-    }
+fn folder(bundled: &Bundled) -> String {
+    format!("models/{}", bundled.name)
 }
 
 /// What a measurement of a model must give, known from how the model was made.
@@ -88,19 +71,6 @@ pub struct Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_index_is_read_with_and_without_its_optional_fields() {
-        let json = r#"[
-            {"name": "calibration", "title": "Calibration", "about": "Known.", "files": {"config.json": 300},
-             "text": "text.txt", "expected": "expected.json"},
-            {"name": "plain", "title": "Plain", "files": {}, "text": "t.txt"}
-        ]"#;
-        let index: Vec<Bundled> = serde_json::from_str(json).unwrap();
-        assert_eq!(index[0].path("config.json"), "models/calibration/config.json");
-        assert_eq!(index[0].text_source(), TextSource::Bundled { path: "models/calibration/text.txt".into() });
-        assert_eq!(index[1].expected, None);
-    }
 
     #[test]
     fn a_verdict_tells_agreement_from_everything_else() {

@@ -1,9 +1,10 @@
 //! What the user has chosen so far, and the order that follows from it.
 
+use straightedge::bundled::{Bundled, DefaultText};
 use straightedge::error::{Error, Result};
 use straightedge::job::{BackendChoice, GramMode, Job, Protocol};
 
-use crate::bundled::Bundled;
+use crate::bundled::{source, text_source};
 use crate::message::{ModelSource, Order, TextSource};
 
 /// Every choice of the page. Numbers stay as typed until they are needed.
@@ -45,8 +46,10 @@ pub enum ModelChoice {
 /// Where the text comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextChoice {
-    /// The text of a bundled model, by the model's name.
+    /// The file that belongs to a bundled model, by the model's name.
     Bundled(String),
+    /// A made one, such as `tales:1`.
+    Made(String),
     /// What is pasted into the form.
     Pasted,
     /// A file of the user.
@@ -84,10 +87,13 @@ impl Default for Form {
 }
 
 impl Form {
-    /// Chooses a bundled model together with its own text.
-    pub fn choose_bundled(&mut self, name: &str) {
-        self.model = ModelChoice::Bundled(name.into());
-        self.text = TextChoice::Bundled(name.into());
+    /// Chooses a bundled model together with its text.
+    pub fn choose_bundled(&mut self, bundled: &Bundled) {
+        self.model = ModelChoice::Bundled(bundled.name.clone());
+        self.text = match &bundled.text {
+            DefaultText::File(_) => TextChoice::Bundled(bundled.name.clone()),
+            DefaultText::Corpus(corpus) => TextChoice::Made(corpus.clone()),
+        };
     }
 
     /// The order for measurement number `run`, or the first thing that is missing or out of range.
@@ -111,9 +117,15 @@ impl Form {
         })
     }
 
+    /// Rows of whole windows, as the report counts them, so that a made text can be made again from it.
+    fn whole_rows(&self) -> Result<usize> {
+        let Protocol { rows, seq_len, .. } = self.protocol()?;
+        Ok(rows - rows % seq_len.max(1))
+    }
+
     fn model_source(&self, index: &[Bundled]) -> Result<(String, ModelSource)> {
         match &self.model {
-            ModelChoice::Bundled(name) => find(index, name).map(|bundled| (bundled.name.clone(), bundled.source())),
+            ModelChoice::Bundled(name) => find(index, name).map(|bundled| (bundled.name.clone(), source(bundled))),
             ModelChoice::Local => {
                 let local = self.local_model.as_ref().ok_or_else(|| Error::MissingFile {
                     file: "model".into(),
@@ -126,8 +138,9 @@ impl Form {
 
     fn text_source(&self, index: &[Bundled]) -> Result<(String, TextSource)> {
         match &self.text {
-            TextChoice::Bundled(name) => {
-                find(index, name).map(|bundled| (format!("{name}/{}", bundled.text), bundled.text_source()))
+            TextChoice::Bundled(name) => Ok(text_source(find(index, name)?, self.whole_rows()?)),
+            TextChoice::Made(corpus) => {
+                Ok((corpus.clone(), TextSource::Made { corpus: corpus.clone(), rows: self.whole_rows()? }))
             }
             TextChoice::Pasted if self.pasted.trim().is_empty() => {
                 Err(Error::EmptyText { corpus: "pasted text".into() })
@@ -171,19 +184,30 @@ mod tests {
             title: "Calibration".into(),
             about: String::new(),
             files: BTreeMap::from([("config.json".into(), 2)]),
-            text: "text.txt".into(),
+            text: DefaultText::File("text.txt".into()),
             expected: None,
+            demo: None,
         }]
     }
 
     #[test]
     fn a_bundled_model_brings_its_text_and_the_default_protocol() {
         let mut form = Form::default();
-        form.choose_bundled("calibration");
+        form.choose_bundled(&index()[0]);
         let order = form.order(7, &index()).unwrap();
         assert_eq!(order.run, 7);
         assert_eq!(order.job, Job::new("calibration", "calibration/text.txt"));
         assert_eq!(order.text, TextSource::Bundled { path: "models/calibration/text.txt".into() });
+    }
+
+    #[test]
+    fn a_trained_model_brings_a_made_text_of_whole_windows() {
+        let demo = Bundled { name: "demo".into(), text: DefaultText::Corpus("tales:1".into()), ..index().remove(0) };
+        let mut form = Form { rows: "1 500".into(), ..Form::default() };
+        form.choose_bundled(&demo);
+        let order = form.order(1, &[demo]).unwrap();
+        assert_eq!(order.job.corpus, "tales:1");
+        assert_eq!(order.text, TextSource::Made { corpus: "tales:1".into(), rows: 1408 });
     }
 
     #[test]
@@ -206,7 +230,7 @@ mod tests {
     fn what_is_missing_or_impossible_is_named() {
         let mut form = Form::default();
         assert!(matches!(form.order(1, &[]), Err(Error::MissingFile { file, .. }) if file == "model"));
-        form.choose_bundled("calibration");
+        form.choose_bundled(&index()[0]);
         assert!(matches!(form.order(1, &[]), Err(Error::UnknownModel { .. })));
         form.text = TextChoice::File;
         assert!(matches!(form.order(1, &index()), Err(Error::MissingFile { file, .. }) if file == "text"));

@@ -65,6 +65,13 @@ pub enum TextSource {
         /// Path of the file.
         path: String,
     },
+    /// Made by the engine.
+    Made {
+        /// Domain and seed, such as `tales:1`.
+        corpus: String,
+        /// Rows that it must be long enough for.
+        rows: usize,
+    },
     /// In the message.
     Pasted {
         /// The text.

@@ -2,11 +2,12 @@
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use straightedge::bundled::Bundled;
 use straightedge::error::{Error, Result};
 use straightedge::event::Event;
 use straightedge::job::Measure;
 use straightedge::report::Report;
-use straightedge_web::bundled::{Bundled, Expected, INDEX};
+use straightedge_web::bundled::{Expected, INDEX, path};
 use straightedge_web::fetch;
 use straightedge_web::folder::{Chosen, Folder, sort_out};
 use straightedge_web::form::{Form, LocalModel, ModelChoice, TextChoice};
@@ -124,18 +125,15 @@ impl Session {
 
     /// Chooses a bundled model and its text.
     pub(crate) fn choose_bundled(self, name: &str) {
+        let found = |bundled: &&Bundled| bundled.name == name;
+        let Some(bundled) = self.index.with_untracked(|index| index.iter().flatten().find(found).cloned()) else {
+            return;
+        };
         self.complaint.set(None);
-        self.form.update(|form| form.choose_bundled(name));
+        self.form.update(|form| form.choose_bundled(&bundled));
         self.expected.set(None);
-        let known = self.index.with_untracked(|index| {
-            index
-                .iter()
-                .flatten()
-                .find(|bundled| bundled.name == name)
-                .and_then(|bundled| Some((bundled.name.clone(), bundled.path(bundled.expected.as_deref()?))))
-        });
-        if let Some((name, path)) = known {
-            spawn_local(self.load_expected(name, path));
+        if let Some(file) = &bundled.expected {
+            spawn_local(self.load_expected(bundled.name.clone(), path(&bundled, file)));
         }
     }
 

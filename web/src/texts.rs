@@ -35,6 +35,7 @@ catalogue! {
 
     text: "Text",
     text_own: "The text of “{title}”",
+    text_made: "Made text {corpus}",
     text_pasted: "Pasted text …",
     text_file: "Text file …",
     text_paste_label: "Paste the text here",

@@ -4,13 +4,16 @@ mod build;
 mod bundle;
 mod calibration;
 mod command;
+mod demo;
 mod install;
+mod record;
 mod serve;
 mod steps;
 mod test;
 mod wasm;
 mod watch;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -47,6 +50,22 @@ enum Task {
     Ci,
     /// Make the calibration model again, whose linearity is known by construction.
     Calibration,
+    /// Train demo models, or go on where a run stopped, and bundle what has come of it.
+    Train {
+        /// Names of models, or all; with none, only bundle what is trained.
+        names: Vec<String>,
+        /// Folder for models under training and for the states that a stopped run goes on from.
+        #[arg(long, default_value = "target/demo")]
+        out: PathBuf,
+        /// Stop after this many steps, to go on later.
+        #[arg(long)]
+        steps: Option<usize>,
+    },
+    /// Measure every bundled model that was trained, and write reports, their summary and docs/models.md.
+    Record {
+        /// Only these models; all where none is named.
+        names: Vec<String>,
+    },
     /// Take the README's picture: the page after a measurement.
     Screenshot,
 }
@@ -68,6 +87,8 @@ fn run(task: Task) -> Result<()> {
         Task::Test { parts } => test::test(&parts),
         Task::Ci => test::ci(),
         Task::Calibration => calibration::write(),
+        Task::Train { names, out, steps } => demo::train(&names, &out, steps),
+        Task::Record { names } => record::record(&names),
         Task::Screenshot => test::screenshot(),
     }
 }

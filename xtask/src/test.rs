@@ -23,7 +23,7 @@ pub(crate) enum Part {
     Engine,
     /// The page's logic, natively and without an engine.
     Page,
-    /// The tools, and the calibration model that they make.
+    /// The tools, the calibration model that they make, and the training of the demo models.
     Tools,
     /// The built page with its engine in a real Chromium, with WebGPU and without.
     Browser,
@@ -78,7 +78,9 @@ fn add_tests(steps: &mut Steps, parts: &[Part]) {
         steps.step("page tests", || run(cargo().args(["test", "--package", "straightedge-web", "--lib"])));
     }
     if wanted(Part::Tools) {
-        steps.step("tool tests", || run(cargo().args(["test", "--package", "xtask"])));
+        steps.step("tool tests", || {
+            run(cargo().args(["test", "--package", "xtask", "--package", "straightedge-train"]))
+        });
     }
     if wanted(Part::Browser) {
         steps.step("browser and driver", || install::driver().and_then(|()| install::browser())).and_then(|browser| {

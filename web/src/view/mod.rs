@@ -7,7 +7,7 @@
 //! | `model-select` | choice of the model; option values are bundled names, and `:own` |
 //! | `model-folder`, `model-files` | file inputs for the user's own model |
 //! | `model-note` | what the chosen model is, or which files were taken |
-//! | `text-select` | choice of the text; option values are bundled names, `:pasted` and `:file` |
+//! | `text-select` | choice of the text; option values are bundled names, made texts, `:pasted` and `:file` |
 //! | `text-input` | where a text is pasted |
 //! | `text-file` | file input for a text |
 //! | `protocol` | the fold with `rows`, `seq-len`, `folds`, `skip-positions`, `gram` and `backend` |

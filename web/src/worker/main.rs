@@ -11,7 +11,8 @@ use std::rc::Rc;
 
 use futures::future::{AbortHandle, abortable};
 use futures::{Stream, StreamExt};
-use straightedge::error::Result;
+use straightedge::corpus::made::Made;
+use straightedge::error::{Error, Result};
 use straightedge::event::Event;
 use straightedge::run::{Text, measure};
 use straightedge_web::fetch;
@@ -75,6 +76,7 @@ async fn carry_out(order: Order, handles: Vec<Blob>) {
 async fn prepare(order: Order, mut handles: Vec<Blob>) -> Result<impl Stream<Item = Event>> {
     let text = match order.text {
         TextSource::Pasted { content } => content.into_bytes(),
+        TextSource::Made { corpus, rows } => made(&corpus, rows)?.into_bytes(),
         TextSource::Bundled { path } => whole(&path, &fetch::blob(&path).await?).await?,
         TextSource::Handle => match handles.pop() {
             Some(blob) => whole(&order.job.corpus, &blob).await?,
@@ -83,6 +85,15 @@ async fn prepare(order: Order, mut handles: Vec<Blob>) -> Result<impl Stream<Ite
     };
     let files = Rc::new(BlobFiles::new(order.model, handles));
     Ok(measure(order.job, files, Text::Plain(text)))
+}
+
+fn made(corpus: &str, rows: usize) -> Result<String> {
+    let unknown = || Error::InvalidSetting {
+        field: "text".into(),
+        value: corpus.into(),
+        hint: "made texts are tales, encyclopedia and puzzles, with a seed as in tales:7".into(),
+    };
+    Ok(Made::for_measurement(corpus).ok_or_else(unknown)??.text_for_rows(rows))
 }
 
 async fn whole(name: &str, blob: &Blob) -> Result<Vec<u8>> {

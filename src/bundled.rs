@@ -1,0 +1,78 @@
+//! The list of models that come with the program, as page, command line and build tool read it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Made texts that the page offers by name; any other seed below those for training will do as well.
+pub const MADE_TEXTS: [&str; 3] = ["tales:1", "encyclopedia:1", "puzzles:1"];
+
+/// One entry of `models/index.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bundled {
+    /// Folder below `models/`, and the model's identifier in reports.
+    pub name: String,
+    /// Name for people.
+    pub title: String,
+    /// What it is, in a sentence or two.
+    #[serde(default)]
+    pub about: String,
+    /// Size in bytes of every file that a measurement may read.
+    pub files: BTreeMap<String, u64>,
+    /// What it is measured on where nothing else is asked for.
+    pub text: DefaultText,
+    /// File in the folder with values known by construction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// How it was trained, of the models that the project trained.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub demo: Option<Demo>,
+}
+
+/// The text that belongs to a model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DefaultText {
+    /// A file in the model's folder.
+    File(String),
+    /// A made text such as `tales:1`.
+    Corpus(String),
+}
+
+/// What sets one trained model apart from the others, which share width, depth, tokenizer and recipe.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Demo {
+    /// The run that it comes from: the name of the model at its end.
+    pub run: String,
+    /// `gpt2`, `gpt_neox` or `llama`.
+    pub family: String,
+    /// Of the initial weights and of the training text.
+    pub seed: u64,
+    /// Steps done.
+    pub step: usize,
+    /// Steps of the whole run.
+    pub steps: usize,
+    /// λ of the regulariser λ·Σ_ℓ (1 − cos(h_ℓ, h_ℓ₋₁)); 0 without it.
+    pub cosine_penalty: f64,
+    /// Mean loss of the last training batches in nats per token; null before the first step.
+    pub loss: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_index_is_read_with_and_without_its_optional_fields() {
+        let json = r#"[
+            {"name": "calibration", "title": "Calibration", "about": "Known.", "files": {"config.json": 300},
+             "text": {"file": "text.txt"}, "expected": "expected.json"},
+            {"name": "demo", "title": "Demo", "files": {}, "text": {"corpus": "tales:1"}}
+        ]"#;
+        let index: Vec<Bundled> = serde_json::from_str(json).unwrap();
+        assert_eq!(index[0].text, DefaultText::File("text.txt".into()));
+        assert_eq!(index[1].text, DefaultText::Corpus("tales:1".into()));
+        assert_eq!((&index[1].expected, &index[1].demo), (&None, &None));
+        assert_eq!(serde_json::from_str::<Vec<Bundled>>(&serde_json::to_string(&index).unwrap()).unwrap(), index);
+    }
+}

@@ -1,0 +1,131 @@
+//! The demo models: recordings found again on both backends, and the same perplexity in `transformers`.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use common::python::Python;
+use futures::StreamExt;
+use futures::executor::block_on;
+use serde_json::{Value, json};
+use straightedge::bundled::{Bundled, DefaultText};
+use straightedge::corpus::Tokenizer;
+use straightedge::corpus::made::Made;
+use straightedge::event::{Event, Recorder};
+use straightedge::job::{BackendChoice, Job};
+use straightedge::report::Report;
+use straightedge::run::{Text, measure};
+use straightedge::weights::FolderFiles;
+
+/// The model that is measured again.
+const AGAIN: &str = "demo-gpt2";
+
+fn web(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("web").join(path)
+}
+
+fn demos() -> Vec<Bundled> {
+    let index = fs::read(web("models/index.json")).expect("a list");
+    let mut index: Vec<Bundled> = serde_json::from_slice(&index).expect("bundled models");
+    index.retain(|bundled| bundled.demo.is_some());
+    assert!(index.iter().any(|bundled| bundled.name == AGAIN), "{AGAIN} is not bundled");
+    index
+}
+
+fn recorded(name: &str) -> Report {
+    let file = web(&format!("data/recorded/{name}.json"));
+    let json = fs::read_to_string(&file).expect("a recording: `cargo xtask record` makes them");
+    Report::from_json(name, &json).expect("a report")
+}
+
+/// The text that the model is measured on, as long as the recording's.
+fn text(bundled: &Bundled, report: &Report) -> String {
+    let DefaultText::Corpus(corpus) = &bundled.text else { panic!("{} has no made text", bundled.name) };
+    assert_eq!(report.corpus.id, *corpus);
+    let made = Made::for_measurement(corpus).expect("a domain").expect("a seed for measurement");
+    made.text_for_rows(report.protocol.windows * report.protocol.seq_len)
+}
+
+fn measured(bundled: &Bundled, recorded: &Report, backend: BackendChoice) -> Report {
+    let job = Job { backend, ..Job::new(&bundled.name, &recorded.corpus.id) };
+    let files = Rc::new(FolderFiles::new(web("models").join(&bundled.name)));
+    let text = Text::Plain(text(bundled, recorded).into_bytes());
+    block_on(async {
+        let mut events = std::pin::pin!(measure(job, files, text));
+        let mut recorder = Recorder::default();
+        while let Some(event) = events.next().await {
+            if let Event::Failed(error) = &event {
+                panic!("{error}");
+            }
+            recorder.record(&event);
+        }
+        recorder.into_report().expect("a report")
+    })
+}
+
+fn assert_found_again(what: &str, found: &Report, recorded: &Report) {
+    assert_eq!(found.model.sha256, recorded.model.sha256, "{what}: another model");
+    assert_eq!(found.corpus.sha256, recorded.corpus.sha256, "{what}: another text");
+    assert_eq!(found.blocks.len(), recorded.blocks.len());
+    for (found, recorded) in found.blocks.iter().zip(&recorded.blocks) {
+        let expected = recorded.r2_lin.expect("a recorded value");
+        common::assert_close(&format!("{what}, block {}", recorded.block), found.r2_lin, expected, 1e-5);
+    }
+}
+
+#[test]
+fn a_recording_is_found_again_on_the_cpu() {
+    let bundled = demos().into_iter().find(|bundled| bundled.name == AGAIN).expect("it is bundled");
+    let recorded = recorded(AGAIN);
+    assert_found_again("cpu", &measured(&bundled, &recorded, BackendChoice::Cpu), &recorded);
+}
+
+#[test]
+fn a_recording_is_found_again_on_the_gpu() {
+    if common::gpu().is_none() {
+        return;
+    }
+    let bundled = demos().into_iter().find(|bundled| bundled.name == AGAIN).expect("it is bundled");
+    let recorded = recorded(AGAIN);
+    assert_found_again("gpu", &measured(&bundled, &recorded, BackendChoice::Gpu), &recorded);
+}
+
+#[test]
+fn every_demo_model_is_recorded_on_the_default_protocol() {
+    let summary = fs::read(web("data/recorded/index.json")).expect("a summary");
+    let summary: Vec<Value> = serde_json::from_slice(&summary).expect("JSON");
+    let demos = demos();
+    assert_eq!(summary.len(), demos.len());
+    let table = fs::read_to_string(web("../docs/models.md")).expect("the table");
+    for (bundled, summary) in demos.iter().zip(&summary) {
+        let report = recorded(&bundled.name);
+        let r2: Vec<_> = report.blocks.iter().map(|block| block.r2_lin).collect();
+        assert_eq!((summary["name"].as_str(), &summary["r2_lin"]), (Some(&*bundled.name), &json!(r2)));
+        assert_eq!((report.partial, report.device.backend.as_str()), (false, "cpu"), "{}", bundled.name);
+        assert_eq!((report.protocol.windows, report.protocol.seq_len, report.protocol.folds), (117, 128, 5));
+        assert!(report.ppl.is_some() && report.layers.len() == r2.len(), "{}", bundled.name);
+        assert!(table.contains(&format!("[{}]", bundled.name)), "{} is not in docs/models.md", bundled.name);
+    }
+}
+
+#[test]
+fn transformers_loads_every_demo_model_and_finds_the_same_perplexity() {
+    let Some(python) = Python::find() else { return };
+    for bundled in demos() {
+        let (name, report) = (&bundled.name, recorded(&bundled.name));
+        let protocol = &report.protocol;
+        let folder = web("models").join(name);
+        let tokenizer = fs::read(folder.join("tokenizer.json")).expect("tokenizer.json");
+        let tokenizer = Tokenizer::from_json(&tokenizer).expect("a tokenizer");
+        let ids = block_on(tokenizer.encode(name, text(&bundled, &report).as_bytes())).expect("ids");
+        let first = (protocol.folds - 1) * protocol.windows / protocol.folds;
+        let heldout = &ids[first * protocol.seq_len..protocol.windows * protocol.seq_len];
+        let found = python.perplexity(name, &folder, heldout, protocol.seq_len);
+        println!("{name} in transformers: {found}; here {:?}", report.ppl);
+        assert_eq!((&found["missing"], &found["unexpected"]), (&json!([]), &json!([])), "{name}");
+        let ppl = report.ppl.expect("a perplexity");
+        common::assert_close(&format!("{name} in transformers"), found["ppl"].as_f64(), ppl, 1e-4 * ppl);
+    }
+}

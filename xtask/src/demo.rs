@@ -1,0 +1,156 @@
+//! `cargo xtask train`: the demo models, trained by the package `train/` and bundled from where it left them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+use straightedge::bundled::{Bundled, DefaultText, Demo};
+
+use crate::command::{cargo, root, run};
+
+/// The text that demo models are measured on: of a seed that no training uses.
+const TEXT: &str = "tales:1";
+/// Files of a model that a measurement reads.
+const READ: [&str; 3] = ["config.json", "model.safetensors", "tokenizer.json"];
+/// Files for people and for other tools.
+const BESIDE: [&str; 3] = ["README.md", "tokenizer_config.json", "training.json"];
+
+/// Trains the models of those names, then bundles whatever lies in `out`, finished or not.
+pub(crate) fn train(names: &[String], out: &Path, steps: Option<usize>) -> Result<()> {
+    let out = root().join(out);
+    if !names.is_empty() {
+        let mut train = cargo();
+        train.args(["run", "--release", "--package", "straightedge-train", "--"]).args(names).arg("--out").arg(&out);
+        if let Some(steps) = steps {
+            train.arg("--steps").arg(steps.to_string());
+        }
+        // A run that was stopped has left a model, too.
+        let ended = run(&mut train);
+        bundle(&out)?;
+        return ended;
+    }
+    bundle(&out)
+}
+
+/// The list of bundled models.
+pub(crate) fn index() -> Result<Vec<Bundled>> {
+    let path = models().join("index.json");
+    let json = fs::read(&path).with_context(|| format!("{} cannot be read", path.display()))?;
+    serde_json::from_slice(&json).with_context(|| format!("{} is no list of models", path.display()))
+}
+
+fn models() -> PathBuf {
+    root().join("web/models")
+}
+
+/// Copies every model in `out` to the bundled ones and writes their list anew.
+fn bundle(out: &Path) -> Result<()> {
+    for folder in folders(out)? {
+        let target = models().join(folder.file_name().unwrap_or_default());
+        fs::create_dir_all(&target).with_context(|| format!("{} cannot be made", target.display()))?;
+        for file in READ.iter().chain(&BESIDE) {
+            fs::copy(folder.join(file), target.join(file))
+                .with_context(|| format!("{} cannot be copied", folder.join(file).display()))?;
+        }
+    }
+    let mut index = index()?;
+    index.retain(|bundled| bundled.demo.is_none());
+    let mut demos = folders(&models())?.iter().map(|folder| entry(folder)).collect::<Result<Vec<_>>>()?;
+    demos.sort_by_key(|bundled| bundled.demo.as_ref().map(place));
+    index.extend(demos);
+    let path = models().join("index.json");
+    fs::write(&path, serde_json::to_string_pretty(&index)? + "\n")
+        .with_context(|| format!("{} cannot be written", path.display()))
+}
+
+/// Folders that hold a trained model.
+fn folders(parent: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(parent).with_context(|| format!("{} cannot be listed", parent.display()))? {
+        let folder = entry?.path();
+        if folder.join("training.json").is_file() {
+            found.push(folder);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// What the trainer wrote down, as far as it is needed here.
+#[derive(Deserialize)]
+struct Record {
+    recipe: Recipe,
+    losses: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+struct Recipe {
+    name: String,
+    family: String,
+    seed: u64,
+    steps: usize,
+    cosine_penalty: f64,
+}
+
+fn entry(folder: &Path) -> Result<Bundled> {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let path = folder.join("training.json");
+    let json = fs::read(&path).with_context(|| format!("{} cannot be read", path.display()))?;
+    let Record { recipe, losses } =
+        serde_json::from_slice(&json).with_context(|| format!("{} is no training record", path.display()))?;
+    let mut files = BTreeMap::new();
+    for file in READ {
+        let size = fs::metadata(folder.join(file)).with_context(|| format!("{name} has no {file}"))?.len();
+        files.insert(file.to_owned(), size);
+    }
+    let recent = &losses[losses.len().saturating_sub(50)..];
+    let loss = (!recent.is_empty()).then(|| recent.iter().sum::<f64>() / recent.len() as f64);
+    let Recipe { name: run, family, seed, steps, cosine_penalty } = recipe;
+    let demo = Demo { run, family, seed, step: losses.len(), steps, cosine_penalty, loss: loss.map(rounded) };
+    let (title, about) = (title(&demo), about(&demo));
+    Ok(Bundled { name, title, about, files, text: DefaultText::Corpus(TEXT.into()), expected: None, demo: Some(demo) })
+}
+
+/// Models at the end of their runs before checkpoints; plain ones before other seeds and regularised ones.
+fn place(demo: &Demo) -> (bool, String, bool, u64, usize) {
+    let checkpoint = demo.step < demo.steps;
+    (checkpoint, demo.family.clone(), demo.cosine_penalty > 0.0, demo.seed, demo.step)
+}
+
+fn title(demo: &Demo) -> String {
+    let family = match demo.family.as_str() {
+        "gpt2" => "GPT-2",
+        "gpt_neox" => "GPT-NeoX",
+        "llama" => "Llama",
+        other => other,
+    };
+    let mut title = format!("Demo {family}");
+    if demo.seed != 1 {
+        title += &format!(", seed {}", demo.seed);
+    }
+    if demo.cosine_penalty > 0.0 {
+        title += ", regularised";
+    }
+    if demo.step < demo.steps {
+        title += &format!(", step {} of {}", demo.step, demo.steps);
+    }
+    title
+}
+
+fn about(demo: &Demo) -> String {
+    let training = match demo.step {
+        0 => "before its first training step".to_owned(),
+        step => format!("after {step} steps of training on made texts"),
+    };
+    let penalty = match demo.cosine_penalty {
+        0.0 => "",
+        _ => ", with a penalty on layers that turn the residual stream",
+    };
+    format!("A small {} of our own, seed {}, {training}{penalty}.", demo.family, demo.seed)
+}
+
+fn rounded(loss: f64) -> f64 {
+    (loss * 1e3).round() / 1e3
+}
