@@ -319,7 +319,7 @@ fn halved(name: String, shape: Vec<usize>, bytes: &[u8]) -> Made {
 /// `transformers` loads the folder without a missing or unknown tensor, and finds the same perplexity on the held-out
 /// windows.
 fn check_elsewhere(what: &str, case: &Case, measured: &Report) {
-    let Some(python) = Python::find() else { return };
+    let Some(python) = common::python::Python::find() else { return };
     let protocol = &measured.protocol;
     let tokenizer = fs::read(case.model.join("tokenizer.json")).expect("tokenizer.json");
     let tokenizer = Tokenizer::from_json(&tokenizer).expect("a tokenizer");
