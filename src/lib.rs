@@ -37,6 +37,8 @@ pub mod model;
 #[cfg(feature = "engine")]
 pub mod moments;
 #[cfg(feature = "engine")]
+mod parallel;
+#[cfg(feature = "engine")]
 pub mod pause;
 #[cfg(feature = "engine")]
 pub mod probe;

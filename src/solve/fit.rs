@@ -1,8 +1,8 @@
 //! The closed-form affine map: W* = D·Q_r·Λ_r⁻¹·Q_rᵀ·D·Cov(x, y) with a relative eigenvalue cut.
 
-use faer::{Mat, Side};
+use faer::{Mat, MatRef, Side};
 
-use super::{matrix, participation};
+use super::{matrix, participation, symmetric_product};
 use crate::error::{Error, Result};
 use crate::moments::Moments;
 use crate::report::finite;
@@ -40,7 +40,7 @@ impl AffineMap {
     }
 }
 
-/// The least-squares solution on some training rows, in their eigenbasis.
+/// The least-squares solution on some training rows.
 #[derive(Clone, Debug)]
 pub struct LinearFit {
     /// Training mean of the shifted x, d_in.
@@ -51,29 +51,31 @@ pub struct LinearFit {
     pub(super) basis: Mat<f64>,
     /// Λ_r, the training variances of z, ascending.
     pub(super) eigenvalues: Vec<f64>,
-    /// Training Cov(z, y), rank × d_out.
-    pub(super) cross: Mat<f64>,
-    /// Λ_r⁻¹·Cov(z, y), rank × d_out: ŷ = ȳ + coefficientsᵀ·z.
-    pub(super) coefficients: Mat<f64>,
+    /// D·Q of the eigenvalues that are cut, d_in × (active − rank): directions in which x − x̄ is rounding noise.
+    pub(super) cut: Mat<f64>,
+    /// Training Λ_r^−½·Cov(z, y), rank × d_out: its squares add up to the variance that the fit explains.
+    pub(super) whitened: Mat<f64>,
+    /// W*, d_in × d_out.
+    pub(super) weight: Mat<f64>,
 }
 
 impl LinearFit {
     /// Solves on `train`; `block` names it in errors.
     pub fn new(block: usize, train: &Moments) -> Result<Self> {
-        let scaling = inverse_deviations(train);
-        let active: Vec<usize> = (0..scaling.len()).filter(|&j| scaling[j] > 0.0).collect();
-        let covariance = covariance_x(train);
-        let correlation = Mat::from_fn(active.len(), active.len(), |i, j| {
-            covariance[(active[i], active[j])] * scaling[active[i]] * scaling[active[j]]
-        });
-        let (eigenvalues, vectors) = kept_eigenvectors(block, &correlation)?;
-        let mut basis = Mat::zeros(scaling.len(), eigenvalues.len());
-        for (i, &j) in active.iter().enumerate() {
-            (0..eigenvalues.len()).for_each(|k| basis[(j, k)] = scaling[j] * vectors[(i, k)]);
-        }
-        let cross = basis.transpose() * covariance_xy(train);
-        let coefficients = Mat::from_fn(cross.nrows(), cross.ncols(), |k, j| cross[(k, j)] / eigenvalues[k]);
-        Ok(Self { mean_x: train.mean_x(), mean_y: train.mean_y(), basis, eigenvalues, cross, coefficients })
+        super::one_thread_per_matrix();
+        let columns = Columns::new(train);
+        let (eigenvalues, vectors) = eigenvectors(block, &columns.correlation(train))?;
+        let largest = eigenvalues.last().copied().unwrap_or(0.0);
+        let kept = eigenvalues.partition_point(|&lambda| !(lambda > TAU * largest));
+        let cut = columns.scaled_to_raw(vectors.subcols(0, kept));
+        let basis = columns.scaled_to_raw(vectors.subcols(kept, vectors.ncols() - kept));
+        let eigenvalues = eigenvalues[kept..].to_vec();
+        let mut whitened = basis.transpose() * covariance_xy(train);
+        scale_rows(&mut whitened, |k| eigenvalues[k].sqrt().recip());
+        let mut coefficients = whitened.clone();
+        scale_rows(&mut coefficients, |k| eigenvalues[k].sqrt().recip());
+        let weight = &basis * coefficients;
+        Ok(Self { mean_x: train.mean_x(), mean_y: train.mean_y(), basis, eigenvalues, cut, whitened, weight })
     }
 
     /// Eigenvalues kept.
@@ -86,13 +88,17 @@ impl LinearFit {
         finite(self.eigenvalues.last()? / self.eigenvalues.first()?)
     }
 
+    /// Training Cov(ŷ), d_out × d_out.
+    pub(super) fn prediction_covariance(&self) -> Mat<f64> {
+        symmetric_product(&self.whitened, &self.whitened)
+    }
+
     /// The map in raw units; `train` is what this was solved on.
     pub fn map(&self, train: &Moments) -> AffineMap {
-        let weight = &self.basis * &self.coefficients;
         let raw_mean = |mean: &[f64], shift: &[f64]| mean.iter().zip(shift).map(|(m, s)| m + s).collect::<Vec<f64>>();
         let deviations = inverse_deviations(train).into_iter();
         AffineMap {
-            weight: super::row_major(&weight),
+            weight: super::row_major(&self.weight),
             mean_x: raw_mean(&self.mean_x, &train.shift_x),
             deviation_x: deviations.map(|inverse| if inverse > 0.0 { inverse.recip() } else { 1.0 }).collect(),
             mean_y: raw_mean(&self.mean_y, &train.shift_y),
@@ -101,18 +107,21 @@ impl LinearFit {
     }
 }
 
-/// λ_max/λ_min⁺ of the training Cov(x) without constant columns; λ_min⁺ is the `rank`-th largest eigenvalue.
-pub(super) fn condition(block: usize, train: &Moments, rank: usize) -> Result<Option<f64>> {
-    let scaling = inverse_deviations(train);
-    let active: Vec<usize> = (0..scaling.len()).filter(|&j| scaling[j] > 0.0).collect();
+/// Eigenvalues of the training Cov(x) without constant columns, ascending.
+pub(super) fn raw_eigenvalues(block: usize, train: &Moments) -> Result<Vec<f64>> {
+    let active = Columns::new(train).active;
     let covariance = covariance_x(train);
     let covariance = Mat::from_fn(active.len(), active.len(), |i, j| covariance[(active[i], active[j])]);
-    if rank == 0 {
-        return Ok(None);
+    if active.is_empty() {
+        return Ok(Vec::new());
     }
-    let eigenvalues = covariance.self_adjoint_eigenvalues(Side::Lower).map_err(|error| unsolved(block, error))?;
-    let largest = eigenvalues[eigenvalues.len() - 1];
-    Ok(finite(largest / eigenvalues[eigenvalues.len() - rank]).filter(|condition| *condition > 0.0))
+    covariance.self_adjoint_eigenvalues(Side::Lower).map_err(|error| unsolved(block, error))
+}
+
+/// λ_max/λ_min⁺ of ascending eigenvalues; λ_min⁺ is the `rank`-th largest.
+pub(super) fn condition(eigenvalues: &[f64], rank: usize) -> Option<f64> {
+    let smallest = eigenvalues.len().checked_sub(rank)?;
+    finite(eigenvalues.last()? / eigenvalues.get(smallest)?).filter(|condition| *condition > 0.0)
 }
 
 /// (Σλ)²/Σλ² of the training Cov(x).
@@ -129,27 +138,70 @@ pub(super) fn inverse_deviations(train: &Moments) -> Vec<f64> {
         .collect()
 }
 
-fn covariance_x(train: &Moments) -> Mat<f64> {
-    let (n, mean, xx) = (train.n as f64, train.mean_x(), matrix(&train.xx, train.d_in(), train.d_in()));
-    Mat::from_fn(train.d_in(), train.d_in(), |i, j| xx[(i, j)] / n - mean[i] * mean[j])
+/// The columns of x that vary, and their scale.
+pub(super) struct Columns {
+    /// Indices among all columns, ascending.
+    pub(super) active: Vec<usize>,
+    /// 1/σ of every active column.
+    pub(super) inverse: Vec<f64>,
+    d_in: usize,
 }
 
-fn covariance_xy(train: &Moments) -> Mat<f64> {
+impl Columns {
+    pub(super) fn new(train: &Moments) -> Self {
+        let scaling = inverse_deviations(train);
+        let (active, inverse) = scaling.iter().enumerate().filter(|(_, scale)| **scale > 0.0).unzip();
+        Self { active, inverse, d_in: scaling.len() }
+    }
+
+    /// C, the training correlations of the active columns.
+    pub(super) fn correlation(&self, train: &Moments) -> Mat<f64> {
+        let (n, mean, d) = (train.n as f64, train.mean_x(), self.d_in);
+        Mat::from_fn(self.active.len(), self.active.len(), |i, j| {
+            let (a, b) = (self.active[i], self.active[j]);
+            // Symmetric, so that a column is read as a row.
+            (train.xx[b * d + a] / n - mean[a] * mean[b]) * self.inverse[i] * self.inverse[j]
+        })
+    }
+
+    /// Directions over active columns in units of σ as directions over all columns in raw units.
+    pub(super) fn scaled_to_raw(&self, directions: MatRef<'_, f64>) -> Mat<f64> {
+        let mut raw = Mat::zeros(self.d_in, directions.ncols());
+        for k in 0..directions.ncols() {
+            for (i, &j) in self.active.iter().enumerate() {
+                raw[(j, k)] = self.inverse[i] * directions[(i, k)];
+            }
+        }
+        raw
+    }
+}
+
+fn covariance_x(train: &Moments) -> Mat<f64> {
+    let (n, mean, d) = (train.n as f64, train.mean_x(), train.d_in());
+    // Symmetric, so that a column is read as a row.
+    Mat::from_fn(d, d, |i, j| train.xx[j * d + i] / n - mean[i] * mean[j])
+}
+
+pub(super) fn covariance_xy(train: &Moments) -> Mat<f64> {
     let (n, mean_x, mean_y) = (train.n as f64, train.mean_x(), train.mean_y());
     let xy = matrix(&train.xy, train.d_in(), train.d_out());
     Mat::from_fn(train.d_in(), train.d_out(), |i, j| xy[(i, j)] / n - mean_x[i] * mean_y[j])
 }
 
-/// Eigenpairs above τ·λ_max, ascending.
-fn kept_eigenvectors(block: usize, correlation: &Mat<f64>) -> Result<(Vec<f64>, Mat<f64>)> {
+fn scale_rows(matrix: &mut Mat<f64>, factor: impl Fn(usize) -> f64) {
+    let factors: Vec<f64> = (0..matrix.nrows()).map(factor).collect();
+    for j in 0..matrix.ncols() {
+        matrix.col_mut(j).iter_mut().zip(&factors).for_each(|(value, factor)| *value *= factor);
+    }
+}
+
+/// All eigenpairs, ascending.
+fn eigenvectors(block: usize, correlation: &Mat<f64>) -> Result<(Vec<f64>, Mat<f64>)> {
     if correlation.nrows() == 0 {
         return Ok((Vec::new(), Mat::zeros(0, 0)));
     }
     let eigen = correlation.self_adjoint_eigen(Side::Lower).map_err(|error| unsolved(block, error))?;
-    let eigenvalues: Vec<f64> = eigen.S().column_vector().iter().copied().collect();
-    let cut = TAU * eigenvalues[eigenvalues.len() - 1];
-    let first = eigenvalues.partition_point(|&lambda| !(lambda > cut));
-    Ok((eigenvalues[first..].to_vec(), eigen.U().subcols(first, eigenvalues.len() - first).to_owned()))
+    Ok((eigen.S().column_vector().iter().copied().collect(), eigen.U().to_owned()))
 }
 
 pub(super) fn unsolved(block: usize, error: impl std::fmt::Debug) -> Error {

@@ -3,10 +3,11 @@
 
 use super::LinearFit;
 use super::fit::AffineMap;
-use super::project::Projected;
+use super::project::Unseen;
 use super::score::Totals;
 use crate::error::Result;
 use crate::moments::Moments;
+use crate::parallel;
 use crate::report::finite;
 
 /// What moments of (h_ℓ, h_{ℓ+1}) tell about a layer, and the affine map of the training rows.
@@ -26,14 +27,12 @@ pub struct LayerScore {
 pub fn score_layer(layer: usize, folds: &[Moments]) -> Result<LayerScore> {
     let heldout_fold = folds.len() - 1;
     let train = Moments::all_but(folds, heldout_fold);
-    let fit = LinearFit::new(layer, &train)?;
     let heldout = &folds[heldout_fold];
-    let rows = Projected::new(&fit, heldout);
-    let errors = rows.squared_errors(&fit, &(&rows.zz * &fit.coefficients));
-
     let mut all = train.clone();
     all.merge(heldout);
-    let in_sample = in_sample_error(layer, &all)?;
+    let (fit, in_sample) = parallel::join(|| LinearFit::new(layer, &train), || in_sample_error(layer, &all));
+    let (fit, in_sample) = (fit?, in_sample?);
+    let errors = Unseen::of(&fit, heldout).predict(&fit).errors;
     Ok(LayerScore {
         linearity: share(in_sample, all.variance_y().iter().sum()),
         linearity_heldout: Totals::new(heldout).r2(errors.iter().sum()),
@@ -46,7 +45,7 @@ pub fn score_layer(layer: usize, folds: &[Moments]) -> Result<LayerScore> {
 /// Mean squared error of the affine fit on its own rows.
 fn in_sample_error(layer: usize, rows: &Moments) -> Result<f64> {
     let fit = LinearFit::new(layer, rows)?;
-    let explained: f64 = super::column_dots(&fit.cross, &fit.coefficients).iter().sum();
+    let explained: f64 = super::column_dots(&fit.whitened, &fit.whitened).iter().sum();
     Ok((rows.variance_y().iter().sum::<f64>() - explained).max(0.0))
 }
 

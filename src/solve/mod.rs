@@ -1,9 +1,10 @@
 //! The least squares in double precision: fit, scores and rank curve from second moments alone.
 //!
-//! Everything is done in the eigenbasis of the training correlation matrix (MEASURES.md section 2): rows become
-//! z = Qᵀ·D·(x − x̄), whose training covariance is diagonal, so that every score is a few small products. This folder
-//! is the only place that names faer, and it has never heard of a GPU.
+//! The headline comes from one eigen-decomposition of the training correlation matrix (MEASURES.md section 2), the folds
+//! from Cholesky factors in what it keeps, certified fold by fold ([`deflated`]). This folder is the only place that
+//! names faer, and it has never heard of a GPU.
 
+mod deflated;
 mod fit;
 mod inputs;
 mod layer;
@@ -12,7 +13,8 @@ mod rank;
 mod readout;
 mod score;
 
-use faer::{Mat, MatRef};
+use faer::linalg::matmul::triangular::{BlockStructure, matmul};
+use faer::{Accum, Mat, MatRef, Par};
 
 pub use fit::{AffineMap, LinearFit, TAU};
 pub use inputs::{InputColumns, InputDistribution};
@@ -20,6 +22,14 @@ pub use layer::{LayerScore, score_layer};
 pub use rank::{Directions, LowRankMap};
 pub use readout::{Readout, raw_curvature, solve_readout, squared_error};
 pub use score::{BlockScore, score_block, score_control};
+
+/// One thread per matrix: threads go to blocks and folds, which keeps them busier than any one factorisation does.
+const PAR: Par = Par::Seq;
+
+/// Makes [`PAR`] what faer's operators go by as well.
+fn one_thread_per_matrix() {
+    faer::set_global_parallelism(PAR);
+}
 
 /// A row-major slice as a matrix.
 fn matrix(values: &[f64], rows: usize, cols: usize) -> MatRef<'_, f64> {
@@ -39,6 +49,27 @@ fn project_vector(basis: &Mat<f64>, vector: &[f64]) -> Vec<f64> {
 /// Σ_i a_ij·b_ij for every column j.
 fn column_dots(a: &Mat<f64>, b: &Mat<f64>) -> Vec<f64> {
     (0..a.ncols()).map(|j| a.col(j).iter().zip(b.col(j).iter()).map(|(a, b)| a * b).sum()).collect()
+}
+
+/// AᵀB where it is known to be symmetric: half of the work.
+fn symmetric_product(a: &Mat<f64>, b: &Mat<f64>) -> Mat<f64> {
+    use BlockStructure::{Rectangular, TriangularLower};
+    let mut product = Mat::zeros(a.ncols(), b.ncols());
+    matmul(&mut product, TriangularLower, Accum::Replace, a.transpose(), Rectangular, b, Rectangular, 1.0, PAR);
+    for j in 0..product.ncols() {
+        (0..j).for_each(|i| product[(i, j)] = product[(j, i)]);
+    }
+    product
+}
+
+/// ⟨S, M·Mᵀ⟩ for the symmetric S with these entries: half of the work.
+fn inner_with_square(m: &Mat<f64>, entry: impl Fn(usize, usize) -> f64) -> f64 {
+    use BlockStructure::{Rectangular, TriangularLower};
+    let d = m.nrows();
+    let mut square = Mat::<f64>::zeros(d, d);
+    matmul(&mut square, TriangularLower, Accum::Replace, m, Rectangular, m.transpose(), Rectangular, 1.0, PAR);
+    let below = |j: usize| (j + 1..d).map(|i| square[(i, j)] * entry(i, j)).sum::<f64>();
+    (0..d).map(|j| square[(j, j)] * entry(j, j) + 2.0 * below(j)).sum()
 }
 
 /// (Σλ)²/Σλ² of a symmetric matrix, from its trace and Frobenius norm; `None` where it is zero.

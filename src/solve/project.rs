@@ -1,57 +1,74 @@
-//! Rows that a fit has not seen, expressed in its eigenbasis.
+//! Rows that a fit has not seen, about its training means.
 
 use faer::Mat;
 
-use super::{LinearFit, matrix, project_vector};
+use super::{LinearFit, column_dots, project_vector, symmetric_product};
 use crate::moments::Moments;
 
-/// Second moments of z = basisᵀ·(x − x̄) and of y − ȳ over some rows, x̄ and ȳ being the **training** means.
-pub(super) struct Projected {
+/// Second moments of x − x̄ and y − ȳ over some rows, x̄ and ȳ being the **training** means.
+pub(super) struct Unseen {
     /// Rows.
     pub(super) n: f64,
-    /// Mean of z.
-    pub(super) mean_z: Vec<f64>,
-    /// Σz·zᵀ, rank × rank.
-    pub(super) zz: Mat<f64>,
-    /// Σz·(y − ȳ)ᵀ, rank × d_out.
-    pub(super) zy: Mat<f64>,
+    /// Mean of x − x̄, d_in.
+    mean_x: Vec<f64>,
+    /// Σ(x − x̄)(x − x̄)ᵀ, d_in × d_in.
+    pub(super) xx: Mat<f64>,
+    /// Σ(x − x̄)(y − ȳ)ᵀ, d_in × d_out.
+    pub(super) xy: Mat<f64>,
     /// Σ(y_j − ȳ_j)² per feature.
     pub(super) yy: Vec<f64>,
 }
 
-impl Projected {
-    /// `rows` in the basis of `fit`; both under the same shifts.
-    pub(super) fn new(fit: &LinearFit, rows: &Moments) -> Self {
-        let n = rows.n as f64;
-        let (own_x, own_y) = (rows.mean_x(), rows.mean_y());
-        let offset = |own: &[f64], mean: &[f64]| own.iter().zip(mean).map(|(own, mean)| own - mean).collect::<Vec<_>>();
-        let (offset_x, offset_y) = (offset(&own_x, &fit.mean_x), offset(&own_y, &fit.mean_y));
-        let (own_z, mean_z) = (project_vector(&fit.basis, &own_x), project_vector(&fit.basis, &offset_x));
+/// What a fit says of unseen rows.
+pub(super) struct Predicted {
+    /// Σ(y_j − ŷ_j)² per feature.
+    pub(super) errors: Vec<f64>,
+    /// Σ(x − x̄)(ŷ − ȳ)ᵀ, d_in × d_out.
+    xx_weight: Mat<f64>,
+}
 
-        // Σ(x − x̄)(·)ᵀ = Σx(·)ᵀ − n·own·ownᵀ + n·offset·offsetᵀ, applied after the projection.
-        let xx = matrix(&rows.xx, rows.d_in(), rows.d_in());
-        let mut zz = fit.basis.transpose() * (xx * &fit.basis);
-        recentre(&mut zz, n, (&own_z, &own_z), (&mean_z, &mean_z));
-        let mut zy = fit.basis.transpose() * matrix(&rows.xy, rows.d_in(), rows.d_out());
-        recentre(&mut zy, n, (&own_z, &own_y), (&mean_z, &offset_y));
-        let yy = rows.yy_diagonal.iter().zip(own_y.iter().zip(&offset_y));
+impl Unseen {
+    /// `rows` about the training means of the shifted x and y; all under the same shifts.
+    pub(super) fn new(train_x: &[f64], train_y: &[f64], rows: &Moments) -> Self {
+        let (n, d_in, d_out) = (rows.n as f64, rows.d_in(), rows.d_out());
+        let (own_x, own_y) = (rows.mean_x(), rows.mean_y());
+        let offset =
+            |own: &[f64], train: &[f64]| own.iter().zip(train).map(|(own, mean)| own - mean).collect::<Vec<_>>();
+        let (off_x, off_y) = (offset(&own_x, train_x), offset(&own_y, train_y));
+        // Σ(a − ā)(b − b̄)ᵀ = Σabᵀ − n·own·ownᵀ + n·offset·offsetᵀ; Σxxᵀ is symmetric: a column is read as a row.
+        let xx =
+            Mat::from_fn(d_in, d_in, |i, j| rows.xx[j * d_in + i] + n * (off_x[i] * off_x[j] - own_x[i] * own_x[j]));
+        let sums = super::matrix(&rows.xy, d_in, d_out);
+        let xy = Mat::from_fn(d_in, d_out, |i, j| sums[(i, j)] + n * (off_x[i] * off_y[j] - own_x[i] * own_y[j]));
+        let yy = rows.yy_diagonal.iter().zip(own_y.iter().zip(&off_y));
         let yy = yy.map(|(sum, (own, offset))| sum - n * own * own + n * offset * offset).collect();
-        Self { n, mean_z, zz, zy, yy }
+        Self { n, mean_x: off_x, xx, xy, yy }
     }
 
-    /// Σ(y_j − ŷ_j)² per feature, given zz·coefficients.
-    pub(super) fn squared_errors(&self, fit: &LinearFit, zz_coefficients: &Mat<f64>) -> Vec<f64> {
-        let explained = super::column_dots(&fit.coefficients, &self.zy);
-        let predicted = super::column_dots(&fit.coefficients, zz_coefficients);
+    /// `rows` about the training means of `fit`.
+    pub(super) fn of(fit: &LinearFit, rows: &Moments) -> Self {
+        Self::new(&fit.mean_x, &fit.mean_y, rows)
+    }
+
+    /// The errors of `fit`.
+    pub(super) fn predict(&self, fit: &LinearFit) -> Predicted {
+        let xx_weight = &self.xx * &fit.weight;
+        let explained = column_dots(&fit.weight, &self.xy);
+        let predicted = column_dots(&fit.weight, &xx_weight);
         let errors = self.yy.iter().zip(explained.iter().zip(&predicted));
-        errors.map(|(yy, (explained, predicted))| (yy - 2.0 * explained + predicted).max(0.0)).collect()
+        let errors = errors.map(|(yy, (explained, predicted))| (yy - 2.0 * explained + predicted).max(0.0)).collect();
+        Predicted { errors, xx_weight }
+    }
+
+    /// Mean of ŷ − ȳ.
+    pub(super) fn mean_prediction(&self, fit: &LinearFit) -> Vec<f64> {
+        project_vector(&fit.weight, &self.mean_x)
     }
 }
 
-fn recentre(sums: &mut Mat<f64>, n: f64, own: (&[f64], &[f64]), offset: (&[f64], &[f64])) {
-    for j in 0..sums.ncols() {
-        for i in 0..sums.nrows() {
-            sums[(i, j)] += n * (offset.0[i] * offset.1[j] - own.0[i] * own.1[j]);
-        }
+impl Predicted {
+    /// Σ(ŷ − ȳ)(ŷ − ȳ)ᵀ, d_out × d_out.
+    pub(super) fn squares(&self, fit: &LinearFit) -> Mat<f64> {
+        symmetric_product(&fit.weight, &self.xx_weight)
     }
 }

@@ -1,9 +1,12 @@
 //! Reduced-rank maps: the held-out R² of W_k = W*·V_k·V_kᵀ for every k (MEASURES.md section 3).
 
-use faer::{Mat, Side};
+use std::cmp::Ordering;
+
+use faer::linalg::matmul::triangular::{BlockStructure, matmul};
+use faer::{Accum, Mat, Side};
 
 use super::fit::{AffineMap, LinearFit, unsolved};
-use super::project::Projected;
+use super::project::Unseen;
 use super::{column_dots, matrix, row_major};
 use crate::error::Result;
 
@@ -30,9 +33,8 @@ pub struct LowRankMap {
 
 impl Directions {
     pub(super) fn new(block: usize, fit: &LinearFit) -> Result<Self> {
-        // Cov(ŷ) = Cov(z, y)ᵀ·Λ⁻¹·Cov(z, y).
-        let covariance = fit.cross.transpose() * &fit.coefficients;
-        let eigen = covariance.self_adjoint_eigen(Side::Lower).map_err(|error| unsolved(block, error))?;
+        let eigen =
+            fit.prediction_covariance().self_adjoint_eigen(Side::Lower).map_err(|error| unsolved(block, error))?;
         let ascending = eigen.U();
         let d = ascending.ncols();
         Ok(Self(Mat::from_fn(d, d, |i, k| ascending[(i, d - 1 - k)])))
@@ -61,16 +63,16 @@ impl Directions {
     }
 }
 
-/// Σ‖y − ŷ_k‖² for k = 1 … d_out, given V, zz·coefficients and Σ(ŷ − ȳ)(ŷ − ȳ)ᵀ.
+/// Σ‖y − ŷ_k‖² for k = 1 … d_out, given V and Σ(ŷ − ȳ)(ŷ − ȳ)ᵀ.
 pub(super) fn squared_errors(
-    rows: &Projected,
+    rows: &Unseen,
     fit: &LinearFit,
     directions: &Directions,
     predicted: &Mat<f64>,
 ) -> Vec<f64> {
     // ‖y − V_kV_kᵀŷ‖² = ‖y‖² − Σ_{i≤k} vᵢᵀ(2ŷyᵀ − ŷŷᵀ)vᵢ, all centred at the training means.
-    let gain = fit.coefficients.transpose() * &rows.zy * faer::Scale(2.0) - predicted;
-    let gains = column_dots(&directions.0, &(gain * &directions.0));
+    let explained = fit.weight.transpose() * &rows.xy;
+    let gains = quadratic_forms(&directions.0, |i, j| explained[(i, j)] + explained[(j, i)] - predicted[(i, j)]);
     let total: f64 = rows.yy.iter().sum();
     gains
         .iter()
@@ -79,6 +81,21 @@ pub(super) fn squared_errors(
             Some(*left)
         })
         .collect()
+}
+
+/// vᵀ·G·v for every column v of `vectors` and a symmetric G: half of the work of a product.
+fn quadratic_forms(vectors: &Mat<f64>, entry: impl Fn(usize, usize) -> f64) -> Vec<f64> {
+    use BlockStructure::{Rectangular, TriangularLower};
+    let d = vectors.nrows();
+    // The lower triangle stands for both.
+    let folded = Mat::from_fn(d, d, |i, j| match i.cmp(&j) {
+        Ordering::Less => 0.0,
+        Ordering::Equal => entry(i, j),
+        Ordering::Greater => 2.0 * entry(i, j),
+    });
+    let mut product = Mat::zeros(d, vectors.ncols());
+    matmul(&mut product, Rectangular, Accum::Replace, &folded, TriangularLower, vectors, Rectangular, 1.0, super::PAR);
+    column_dots(vectors, &product)
 }
 
 /// (Σλ)²/Σλ² of the held-out Cov(y).

@@ -5,7 +5,7 @@ use faer::{Mat, Side};
 
 use super::fit::{AffineMap, LinearFit, unsolved};
 use super::matrix;
-use super::project::Projected;
+use super::project::Unseen;
 use crate::error::Result;
 use crate::moments::Moments;
 
@@ -22,8 +22,7 @@ pub struct Readout {
 /// has the same shifts. `block` names it in errors.
 pub fn solve_readout(block: usize, train: &Moments, heldout: &Moments) -> Result<Readout> {
     let fit = LinearFit::new(block, train)?;
-    let rows = Projected::new(&fit, heldout);
-    let errors = rows.squared_errors(&fit, &(&rows.zz * &fit.coefficients));
+    let errors = Unseen::of(&fit, heldout).predict(&fit).errors;
     Ok(Readout { map: fit.map(train), heldout_error: errors.iter().sum() })
 }
 

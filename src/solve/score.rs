@@ -3,11 +3,12 @@
 use faer::Mat;
 
 use super::fit::{self, AffineMap, LinearFit};
-use super::project::Projected;
+use super::project::{Predicted, Unseen};
 use super::rank::Directions;
-use super::{median, participation, rank};
+use super::{deflated, median, participation, rank};
 use crate::error::Result;
 use crate::moments::Moments;
+use crate::parallel;
 use crate::report::{BlockReport, ControlReport, finite};
 
 /// Share of r2_lin that the effective rank must reach.
@@ -29,28 +30,35 @@ pub struct BlockScore {
 }
 
 /// Fits and scores `block` from the moments of its folds; the last fold is held out, and carries the full yyᵀ.
+///
+/// Of eigen-decompositions it takes one with vectors of the input correlations, one of Cov(ŷ), and one without vectors
+/// of Cov(x); the other folds take none ([`deflated`]). What does not wait for another runs beside it.
 pub fn score_block(block: usize, folds: &[Moments]) -> Result<BlockScore> {
+    super::one_thread_per_matrix();
     let (train, heldout) = split(folds);
-    let headline = Headline::new(block, &train, heldout)?;
-    let Headline { fit, rows, errors, totals, .. } = &headline;
+    let (fit, covariance) = parallel::join(|| LinearFit::new(block, &train), || fit::raw_eigenvalues(block, &train));
+    let (fit, covariance) = (fit?, covariance?);
+    let (headline, others) = parallel::join(|| Headline::new(block, &fit, heldout), || other_folds(block, folds, &fit));
+    let headline = headline?;
+    let Headline { rows, predicted: Predicted { errors, .. }, totals, .. } = &headline;
 
     let mut report = BlockReport { block, r2_lin: headline.r2_lin, rank: fit.rank(), ..BlockReport::default() };
     report.r2_lin_scalar = headline.r2_lin_scalar();
     report.r2_features = totals.r2_features(errors);
     report.r2_feature_median = headline.r2_feature_median();
     report.rmse = finite((errors.iter().sum::<f64>() / (rows.n * errors.len() as f64)).sqrt());
-    report.condition = fit::condition(block, &train, fit.rank())?;
+    report.condition = fit::condition(&covariance, fit.rank());
     report.scaled_condition = fit.scaled_condition();
     report.input_participation = fit::input_participation(&train);
     report.input_variance_ratio = variance_ratio(train.variance_x());
     report.output_variance_ratio = variance_ratio(train.variance_y());
     report.output_participation =
         heldout.yy.as_ref().and_then(|yy| rank::output_participation(yy, &heldout.mean_y(), rows.n));
-    report.prediction_participation = participation(&prediction_covariance(fit, rows, &headline.predicted));
+    report.prediction_participation = participation(&headline.prediction_covariance());
     report.effective_rank = headline.effective_rank();
     report.r2_rank.clone_from(&headline.r2_rank);
 
-    cross_validate(block, folds, headline.r2_lin, &mut report)?;
+    cross_validate(others?, headline.r2_lin, &mut report);
     let heldout_variation = totals.vector;
     Ok(BlockScore { report, heldout_variation, map: fit.map(&train), directions: headline.directions })
 }
@@ -58,7 +66,8 @@ pub fn score_block(block: usize, folds: &[Moments]) -> Result<BlockScore> {
 /// The headline numbers of `score_block` alone, at a fraction of its cost.
 pub fn score_control(block: usize, folds: &[Moments]) -> Result<ControlReport> {
     let (train, heldout) = split(folds);
-    let headline = Headline::new(block, &train, heldout)?;
+    let fit = LinearFit::new(block, &train)?;
+    let headline = Headline::new(block, &fit, heldout)?;
     Ok(ControlReport {
         r2_lin: headline.r2_lin,
         r2_lin_scalar: headline.r2_lin_scalar(),
@@ -73,41 +82,44 @@ fn split(folds: &[Moments]) -> (Moments, &Moments) {
     (Moments::all_but(folds, heldout), &folds[heldout])
 }
 
-/// Fit on the training rows and its errors on the held-out ones.
-struct Headline {
-    fit: LinearFit,
-    rows: Projected,
+/// Errors on the held-out rows of the fit on the training rows.
+struct Headline<'a> {
+    fit: &'a LinearFit,
+    rows: Unseen,
     totals: Totals,
-    /// Per feature.
-    errors: Vec<f64>,
+    predicted: Predicted,
     r2_lin: Option<f64>,
     /// Σ(ŷ − ȳ)(ŷ − ȳ)ᵀ.
-    predicted: Mat<f64>,
+    squares: Mat<f64>,
     directions: Directions,
     r2_rank: Vec<Option<f64>>,
 }
 
-impl Headline {
-    fn new(block: usize, train: &Moments, heldout: &Moments) -> Result<Self> {
-        let fit = LinearFit::new(block, train)?;
-        let rows = Projected::new(&fit, heldout);
-        let zz_coefficients = &rows.zz * &fit.coefficients;
-        let errors = rows.squared_errors(&fit, &zz_coefficients);
+impl<'a> Headline<'a> {
+    fn new(block: usize, fit: &'a LinearFit, heldout: &Moments) -> Result<Self> {
+        let rows = Unseen::of(fit, heldout);
+        let predicted = rows.predict(fit);
         let totals = Totals::new(heldout);
-        let r2_lin = totals.r2(errors.iter().sum());
-        let predicted = fit.coefficients.transpose() * &zz_coefficients;
-        let directions = Directions::new(block, &fit)?;
-        let rank_errors = rank::squared_errors(&rows, &fit, &directions, &predicted);
+        let r2_lin = totals.r2(predicted.errors.iter().sum());
+        let squares = predicted.squares(fit);
+        let directions = Directions::new(block, fit)?;
+        let rank_errors = rank::squared_errors(&rows, fit, &directions, &squares);
         let r2_rank = rank_errors.into_iter().map(|error| totals.r2(error)).collect();
-        Ok(Self { fit, rows, totals, errors, r2_lin, predicted, directions, r2_rank })
+        Ok(Self { fit, rows, totals, predicted, r2_lin, squares, directions, r2_rank })
+    }
+
+    /// Held-out Cov(ŷ).
+    fn prediction_covariance(&self) -> Mat<f64> {
+        let (n, mean) = (self.rows.n, self.rows.mean_prediction(self.fit));
+        Mat::from_fn(mean.len(), mean.len(), |i, j| self.squares[(i, j)] / n - mean[i] * mean[j])
     }
 
     fn r2_lin_scalar(&self) -> Option<f64> {
-        self.totals.r2_scalar(self.errors.iter().sum())
+        self.totals.r2_scalar(self.predicted.errors.iter().sum())
     }
 
     fn r2_feature_median(&self) -> Option<f64> {
-        median(self.totals.r2_features(&self.errors).into_iter().flatten().collect())
+        median(self.totals.r2_features(&self.predicted.errors).into_iter().flatten().collect())
     }
 
     fn effective_rank(&self) -> Option<usize> {
@@ -117,23 +129,29 @@ impl Headline {
     }
 }
 
-/// R² with each fold held out in turn, their mean and sample standard deviation.
-fn cross_validate(block: usize, folds: &[Moments], last: Option<f64>, report: &mut BlockReport) -> Result<()> {
-    for (fold, heldout) in folds.iter().enumerate().take(folds.len() - 1) {
-        let fit = LinearFit::new(block, &Moments::all_but(folds, fold))?;
-        let rows = Projected::new(&fit, heldout);
-        let errors = rows.squared_errors(&fit, &(&rows.zz * &fit.coefficients));
-        report.r2_folds.push(Totals::new(heldout).r2(errors.iter().sum()));
-    }
+/// R² with each fold but the last held out in turn.
+fn other_folds(block: usize, folds: &[Moments], fit: &LinearFit) -> Result<Vec<Option<f64>>> {
+    let others: Vec<usize> = (0..folds.len() - 1).collect();
+    let r2 = |&fold: &usize| {
+        let train = Moments::all_but(folds, fold);
+        let error = deflated::heldout_error(block, &train, &folds[fold], &fit.cut)?;
+        Ok(Totals::new(&folds[fold]).r2(error))
+    };
+    parallel::map(&others, r2).into_iter().collect()
+}
+
+/// R² of every fold, their mean and sample standard deviation.
+fn cross_validate(others: Vec<Option<f64>>, last: Option<f64>, report: &mut BlockReport) {
+    report.r2_folds = others;
     report.r2_folds.push(last);
+    let folds = report.r2_folds.len();
     let known: Vec<f64> = report.r2_folds.iter().flatten().copied().collect();
-    if known.len() == folds.len() {
+    if known.len() == folds {
         let mean = known.iter().sum::<f64>() / known.len() as f64;
         let squares: f64 = known.iter().map(|r2| (r2 - mean).powi(2)).sum();
         report.r2_cv_mean = finite(mean);
         report.r2_cv_std = finite((squares / (known.len() - 1) as f64).sqrt());
     }
-    Ok(())
 }
 
 /// Held-out sums of squares about the held-out means: the denominators of R².
@@ -173,12 +191,6 @@ impl Totals {
         let pairs = self.features.iter().zip(errors);
         pairs.map(|(total, error)| total.and_then(|total| finite(1.0 - error / total))).collect()
     }
-}
-
-/// Held-out Cov(ŷ) from Σ(ŷ − ȳ)(ŷ − ȳ)ᵀ.
-fn prediction_covariance(fit: &LinearFit, rows: &Projected, predicted: &Mat<f64>) -> Mat<f64> {
-    let mean = super::project_vector(&fit.coefficients, &rows.mean_z);
-    Mat::from_fn(mean.len(), mean.len(), |i, j| predicted[(i, j)] / rows.n - mean[i] * mean[j])
 }
 
 /// Largest variance over the median one; `None` where the median is zero.

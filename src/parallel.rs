@@ -1,0 +1,39 @@
+//! Work spread over the machine's cores, where a platform has threads: the one place that names rayon.
+
+/// Both results; at once where there are threads.
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) fn join<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
+    rayon::join(a, b)
+}
+
+/// Both results; at once where there are threads.
+#[cfg(target_arch = "wasm32")]
+pub(crate) fn join<A, B>(a: impl FnOnce() -> A, b: impl FnOnce() -> B) -> (A, B) {
+    (a(), b())
+}
+
+/// `f` of every item, in order; at once where there are threads.
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) fn map<T: Send + Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Send + Sync) -> Vec<R> {
+    use rayon::prelude::*;
+    items.par_iter().map(f).collect()
+}
+
+/// `f` of every item, in order; at once where there are threads.
+#[cfg(target_arch = "wasm32")]
+pub(crate) fn map<T, R>(items: &[T], f: impl Fn(&T) -> R) -> Vec<R> {
+    items.iter().map(f).collect()
+}
+
+/// `f` of every run of `len` elements, with its index; at once where there are threads.
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) fn for_chunks<T: Send>(values: &mut [T], len: usize, f: impl Fn(usize, &mut [T]) + Send + Sync) {
+    use rayon::prelude::*;
+    values.par_chunks_mut(len).enumerate().for_each(|(index, chunk)| f(index, chunk));
+}
+
+/// `f` of every run of `len` elements, with its index; at once where there are threads.
+#[cfg(target_arch = "wasm32")]
+pub(crate) fn for_chunks<T>(values: &mut [T], len: usize, f: impl Fn(usize, &mut [T])) {
+    values.chunks_mut(len).enumerate().for_each(|(index, chunk)| f(index, chunk));
+}
