@@ -2,6 +2,8 @@
 //!
 //! Second moments are always accumulated in f64, where products of f32 values are exact.
 
+mod fused;
+
 use candle_core::{D, DType, Device, Tensor};
 
 use crate::backend::{Activation, Adam, AdamStep, AttentionShape, Backend, GramRows, GramShape, Rotary, Shape};
@@ -16,11 +18,9 @@ pub struct CpuBackend {
     dtype: DType,
 }
 
-/// Moments of every fold, with the shifts as tensors.
+/// Moments of every fold.
 pub struct CpuGram {
     folds: Vec<Moments>,
-    shift_x: Tensor,
-    shift_y: Tensor,
 }
 
 impl CpuBackend {
@@ -90,19 +90,31 @@ impl Backend for CpuBackend {
 
     fn layer_norm(&self, x: &Tensor, weight: &Tensor, bias: &Tensor, eps: f32) -> Result<Tensor> {
         run("layer_norm", || {
+            if fused::fits(&[x, weight, bias]) {
+                return fused::layer_norm(x, weight, bias, eps);
+            }
             let centred = x.broadcast_sub(&x.mean_keepdim(D::Minus1)?)?;
             normalise(&centred, eps)?.broadcast_mul(weight)?.broadcast_add(bias)
         })
     }
 
     fn rms_norm(&self, x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> {
-        run("rms_norm", || normalise(x, eps)?.broadcast_mul(weight))
+        run("rms_norm", || {
+            if fused::fits(&[x, weight]) {
+                return fused::rms_norm(x, weight, eps);
+            }
+            normalise(x, eps)?.broadcast_mul(weight)
+        })
     }
 
     fn linear(&self, x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
         run("linear", || {
             let y = x.matmul(&weight.t()?)?;
-            bias.map_or_else(|| Ok(y.clone()), |bias| y.broadcast_add(bias))
+            match bias {
+                None => Ok(y),
+                Some(bias) if fused::fits(&[&y, bias]) => fused::add_bias(y, bias),
+                Some(bias) => y.broadcast_add(bias),
+            }
         })
     }
 
@@ -128,12 +140,7 @@ impl Backend for CpuBackend {
         run("attention", || {
             let q = split_heads(q, shape.heads, shape)?;
             let (k, v) = (split_heads(k, shape.kv_heads, shape)?, split_heads(v, shape.kv_heads, shape)?);
-            let scores = (q.matmul(&k.transpose(2, 3)?.contiguous()?)? / (shape.head_dim as f64).sqrt())?;
-            let scores =
-                if shape.causal { scores.broadcast_add(&causal_mask(shape.seq_len, self.dtype)?)? } else { scores };
-            // Softmax does not change with what is subtracted, so that no gradient goes through the maximum.
-            let weights = scores.broadcast_sub(&scores.max_keepdim(D::Minus1)?.detach())?.exp()?;
-            let weights = weights.broadcast_div(&weights.sum_keepdim(D::Minus1)?)?;
+            let weights = attention_weights(q.matmul(&k.transpose(2, 3)?.contiguous()?)?, shape, self.dtype)?;
             let mixed = weights.matmul(&v)?.transpose(1, 2)?;
             let windows = mixed.dim(0)?;
             mixed.reshape((windows * shape.seq_len, shape.heads * shape.head_dim))
@@ -141,11 +148,17 @@ impl Backend for CpuBackend {
     }
 
     fn activation(&self, x: &Tensor, activation: Activation) -> Result<Tensor> {
-        run("activation", || activate(x, activation))
+        run("activation", || {
+            let fused = if fused::fits(&[x]) { fused::activation(x, activation) } else { None };
+            fused.unwrap_or_else(|| activate(x, activation))
+        })
     }
 
     fn gated(&self, gate: &Tensor, up: &Tensor, activation: Activation) -> Result<Tensor> {
-        run("gated", || activate(gate, activation)? * up)
+        run("gated", || {
+            let fused = if fused::fits(&[gate, up]) { fused::gated(gate, up, activation) } else { None };
+            fused.unwrap_or_else(|| activate(gate, activation)? * up)
+        })
     }
 
     fn standardise(&self, x: &Tensor, mean: &Tensor, scale: &Tensor) -> Result<Tensor> {
@@ -207,31 +220,28 @@ impl Backend for CpuBackend {
     }
 
     fn gram(&self, shape: GramShape, x: &Scale, y: &Scale) -> Result<CpuGram> {
-        let shift = |scale: &Scale| {
-            run("gram", || Tensor::from_slice(&scale.shift, (1, scale.cols()), &Device::Cpu)?.to_dtype(DType::F64))
-        };
         let folds = (0..shape.folds).map(|fold| Moments::empty(x, y, fold + 1 == shape.folds)).collect();
-        Ok(CpuGram { folds, shift_x: shift(x)?, shift_y: shift(y)? })
+        Ok(CpuGram { folds })
     }
 
     fn accumulate(&self, gram: &mut CpuGram, rows: GramRows<'_, Tensor>) -> Result<()> {
         let heldout = rows.fold + 1 == gram.folds.len();
+        let fold = &gram.folds[rows.fold];
+        let (shift_x, shift_y) = (fold.shift_x.clone(), fold.shift_y.clone());
         let batch = run("accumulate", || {
-            let raw_x = counted_rows(rows.x, &rows)?;
-            let x = raw_x.broadcast_sub(&gram.shift_x)?;
-            let y = counted_rows(rows.y, &rows)?.broadcast_sub(&gram.shift_y)?;
-            let (xt, yt) = (x.t()?, y.t()?);
+            let x = Columns::new(counted_rows(rows.x, &rows)?, &shift_x)?;
+            let y = Columns::new(counted_rows(rows.y, &rows)?, &shift_y)?;
             Ok(Moments {
-                n: x.dim(0)? as u64,
-                shift_x: gram.folds[rows.fold].shift_x.clone(),
-                shift_y: gram.folds[rows.fold].shift_y.clone(),
-                sum_x: flat(&x.sum_keepdim(0)?)?,
-                sum_y: flat(&y.sum_keepdim(0)?)?,
-                xx: flat(&xt.matmul(&x)?)?,
-                xy: flat(&xt.matmul(&y)?)?,
-                yy_diagonal: flat(&y.sqr()?.sum_keepdim(0)?)?,
-                yy: if heldout { Some(flat(&yt.matmul(&y)?)?) } else { None },
-                max_abs_x: flat(&raw_x.abs()?.max_keepdim(0)?)?,
+                n: x.shifted.dim(0)? as u64,
+                xx: square(&x.shifted)?,
+                xy: flat(&x.shifted.t()?.matmul(&y.shifted)?)?,
+                yy: if heldout { Some(square(&y.shifted)?) } else { None },
+                shift_x,
+                shift_y,
+                sum_x: x.sum,
+                sum_y: y.sum,
+                yy_diagonal: y.squares,
+                max_abs_x: x.largest,
             })
         })?;
         check_finite(&batch, &rows)?;
@@ -294,18 +304,78 @@ fn split_heads(x: &Tensor, heads: usize, shape: AttentionShape) -> candle_core::
     ))
 }
 
+/// softmax(scores/√head_dim), where `scores` are nobody else's.
+fn attention_weights(scores: Tensor, shape: AttentionShape, dtype: DType) -> candle_core::Result<Tensor> {
+    let root = (shape.head_dim as f64).sqrt();
+    if fused::fits(&[&scores]) {
+        return fused::softmax(scores, root.recip() as f32, shape.causal);
+    }
+    let scores = (scores / root)?;
+    let scores = if shape.causal { scores.broadcast_add(&causal_mask(shape.seq_len, dtype)?)? } else { scores };
+    // Softmax does not change with what is subtracted, so that no gradient goes through the maximum.
+    let weights = scores.broadcast_sub(&scores.max_keepdim(D::Minus1)?.detach())?.exp()?;
+    weights.broadcast_div(&weights.sum_keepdim(D::Minus1)?)
+}
+
 fn causal_mask(seq_len: usize, dtype: DType) -> candle_core::Result<Tensor> {
     let hidden = |i: usize, j: usize| if j > i { f32::NEG_INFINITY } else { 0.0 };
     let mask: Vec<f32> = (0..seq_len).flat_map(|i| (0..seq_len).map(move |j| hidden(i, j))).collect();
     Tensor::from_vec(mask, (1, 1, seq_len, seq_len), &Device::Cpu)?.to_dtype(dtype)
 }
 
-/// The rows that count, in f64.
-fn counted_rows(x: &Tensor, rows: &GramRows<'_, Tensor>) -> candle_core::Result<Tensor> {
+/// Rows about their shift, and what one pass over them tells of every column.
+struct Columns {
+    shifted: Tensor,
+    sum: Vec<f64>,
+    squares: Vec<f64>,
+    /// Largest magnitude before the shift.
+    largest: Vec<f64>,
+}
+
+impl Columns {
+    fn new(mut rows: Vec<f64>, shift: &[f64]) -> candle_core::Result<Self> {
+        let cols = shift.len();
+        let (mut sum, mut squares, mut largest) = (vec![0.0; cols], vec![0.0; cols], vec![0.0f64; cols]);
+        for row in rows.chunks_exact_mut(cols) {
+            for j in 0..cols {
+                largest[j] = largest[j].max(row[j].abs());
+                row[j] -= shift[j];
+                sum[j] += row[j];
+                squares[j] += row[j] * row[j];
+            }
+        }
+        let shape = (rows.len() / cols, cols);
+        Ok(Self { shifted: Tensor::from_vec(rows, shape, &Device::Cpu)?, sum, squares, largest })
+    }
+}
+
+/// Strips of a square product: one half and a strip's share of the other is computed.
+const STRIPS: usize = 6;
+
+/// xᵀx, row-major: what lies on and above the diagonal strip by strip, the rest mirrored.
+fn square(x: &Tensor) -> candle_core::Result<Vec<f64>> {
+    let (d, xt) = (x.dim(1)?, x.t()?);
+    let mut product = vec![0.0; d * d];
+    let width = d.div_ceil(STRIPS);
+    for first in (0..d).step_by(width) {
+        let width = width.min(d - first);
+        let end = first + width;
+        let strip = flat(&xt.narrow(0, 0, end)?.matmul(&x.narrow(1, first, width)?)?)?;
+        for (i, values) in strip.chunks_exact(width).enumerate() {
+            product[i * d + first..i * d + end].copy_from_slice(values);
+        }
+    }
+    for i in 1..d {
+        (0..i).for_each(|j| product[i * d + j] = product[j * d + i]);
+    }
+    Ok(product)
+}
+
+/// The rows that count, in f64, row-major.
+fn counted_rows(x: &Tensor, rows: &GramRows<'_, Tensor>) -> candle_core::Result<Vec<f64>> {
     let (n, d) = x.dims2()?;
     let (windows, kept) = (n / rows.seq_len, rows.seq_len - rows.skip_positions);
-    let x = x.reshape((windows, rows.seq_len, d))?.narrow(1, rows.skip_positions, kept)?;
-    x.reshape((windows * kept, d))?.to_dtype(DType::F64)
+    flat(&x.reshape((windows, rows.seq_len, d))?.narrow(1, rows.skip_positions, kept)?.to_dtype(DType::F64)?)
 }
 
 /// Names the first row with NaN or infinity; its square is then on a diagonal.
