@@ -69,8 +69,12 @@ struct Batch {
 /// Rows outside the scale, in f64. Few: kept as they are until summing them takes less memory.
 #[derive(Default)]
 struct SidePath {
-    /// x and y of every row kept.
-    rows: Vec<(Vec<f32>, Vec<f32>)>,
+    /// Rows kept.
+    kept: usize,
+    /// Their x, row-major.
+    x: Vec<f32>,
+    /// Their y, row-major.
+    y: Vec<f32>,
     summed: Option<Moments>,
 }
 
@@ -195,7 +199,10 @@ impl Gram {
             },
             max_abs_x: fold.x.read_largest(engine, self.shape.d_in).await?,
         };
-        fold.outside.add_to(&mut moments);
+        if fold.outside.len() > 0 {
+            let heldout = moments.yy.is_some();
+            moments.merge(&fold.outside.moments(|| Moments::empty(&self.x.scale, &self.y.scale, heldout)));
+        }
         Ok(moments)
     }
 
@@ -323,7 +330,7 @@ pub(super) async fn settle(engine: &Engine, grams: &mut [Gram]) -> Result<()> {
         let fold = batch.fold;
         let empty = || gram.empty_moments(fold);
         let summed = gram.folds[fold].outside.is_full(&gram.shape).then(empty);
-        gram.folds[fold].outside.push(x, y, summed);
+        gram.folds[fold].outside.push(&x, &y, summed);
     }
     grams.iter_mut().for_each(|gram| gram.pending.clear());
     Ok(())
@@ -364,28 +371,28 @@ fn row_span(tensor: &Tensor, row: usize) -> Result<Span<'_>> {
 
 impl SidePath {
     fn len(&self) -> u64 {
-        self.rows.len() as u64 + self.summed.as_ref().map_or(0, |moments| moments.n)
+        self.kept as u64 + self.summed.as_ref().map_or(0, |moments| moments.n)
     }
 
     /// Whether the rows kept take more memory than their sums would.
     fn is_full(&self, shape: &GramShape) -> bool {
-        self.rows.len() >= 2 * shape.d_in
+        self.kept >= 2 * shape.d_in
     }
 
     /// Keeps one more row; with `empty` moments given, sums up those kept so far.
-    fn push(&mut self, x: Vec<f32>, y: Vec<f32>, empty: Option<Moments>) {
+    fn push(&mut self, x: &[f32], y: &[f32], empty: Option<Moments>) {
         if let Some(empty) = empty {
-            let mut summed = self.summed.take().unwrap_or(empty);
-            self.rows.drain(..).for_each(|(x, y)| summed.add_row(&x, &y));
-            self.summed = Some(summed);
+            *self = Self { summed: Some(self.moments(|| empty)), ..Self::default() };
         }
-        self.rows.push((x, y));
+        self.kept += 1;
+        self.x.extend_from_slice(x);
+        self.y.extend_from_slice(y);
     }
 
-    fn add_to(&self, moments: &mut Moments) {
-        if let Some(summed) = &self.summed {
-            moments.merge(summed);
-        }
-        self.rows.iter().for_each(|(x, y)| moments.add_row(x, y));
+    /// The sums of all rows in their order, however many were summed up on the way.
+    fn moments(&self, empty: impl FnOnce() -> Moments) -> Moments {
+        let mut moments = self.summed.clone().unwrap_or_else(empty);
+        moments.add_rows(&self.x, &self.y);
+        moments
     }
 }

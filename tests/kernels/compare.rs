@@ -15,14 +15,6 @@ pub(crate) fn assert_close(name: &str, found: &[f32], expected: &[f64], toleranc
     }
 }
 
-/// Panics unless both are equal, element by element.
-pub(crate) fn assert_same(name: &str, found: &[f64], expected: &[f64]) {
-    assert_eq!(found.len(), expected.len(), "{name}: length");
-    for (i, (found, expected)) in found.iter().zip(expected).enumerate() {
-        assert!(found == expected, "{name}: element {i} is {found}, expected {expected}");
-    }
-}
-
 #[test]
 fn equal_values_pass() {
     assert_close("equal", &[1.0, -2.0], &[1.0, -2.0], |_| 0.0);

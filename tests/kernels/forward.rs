@@ -6,7 +6,8 @@ use straightedge::gpu::matmul::VARIANTS;
 use straightedge::gpu::{GpuBackend, Options};
 
 use crate::compare::{EPS, assert_close};
-use crate::device::{Random, poisoned, upload, with_device};
+use crate::device::{poisoned, upload, with_device};
+use crate::random::Random;
 
 fn wide(values: &[f32]) -> Vec<f64> {
     values.iter().map(|value| f64::from(*value)).collect()

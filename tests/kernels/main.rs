@@ -5,6 +5,8 @@
 
 mod compare;
 mod device;
+mod exact;
 mod forward;
 mod gram;
+mod random;
 mod training;

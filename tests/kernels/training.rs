@@ -5,7 +5,8 @@ use straightedge::cpu::CpuBackend;
 use straightedge::gpu::Tensor;
 
 use crate::compare::{EPS, assert_close};
-use crate::device::{Random, poisoned, upload, with_device};
+use crate::device::{poisoned, upload, with_device};
+use crate::random::Random;
 
 const SHAPES: [(usize, usize); 9] =
     [(1, 1), (1, 7), (3, 64), (63, 1), (65, 2), (31, 65), (256, 16), (16, 768), (700, 129)];

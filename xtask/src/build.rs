@@ -43,6 +43,9 @@ pub(crate) const MODULES: [Module; 2] = [
     Module { bin: "worker", feature: "worker", profile: "wasm-engine" },
 ];
 
+/// The engine's own checks in a browser, which tests serve beside the page.
+pub(crate) const CHECKS: Module = Module { bin: "checks", feature: "checks", profile: "wasm-engine" };
+
 impl Module {
     /// Cargo arguments that select this module for the browser.
     pub(crate) fn selection(&self) -> [&'static str; 9] {
@@ -74,6 +77,15 @@ pub(crate) fn build(effort: Effort) -> Result<PathBuf> {
     bundle::assemble(&finished, &dist)?;
     bundle::print_sizes(&dist)?;
     Ok(dist)
+}
+
+/// A copy of the finished page with the module of checks in it; returns its folder.
+pub(crate) fn with_checks(dist: &Path) -> Result<PathBuf> {
+    let compiled = compile(&CHECKS, Effort::Full, None)?;
+    let module = wasm::finish(CHECKS.bin, &compiled, Effort::Quick)?;
+    let site = compiled.with_file_name("site-under-test");
+    bundle::gather(&[dist, &module], &site)?;
+    Ok(site)
 }
 
 /// Adds the standard library for wasm where it is missing.

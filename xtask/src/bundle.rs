@@ -21,16 +21,20 @@ const STATIC: [(&str, &str); 5] = [
 
 /// Puts modules and static files together in a fresh `dist`.
 pub(crate) fn assemble(modules: &[PathBuf], dist: &Path) -> Result<()> {
-    if dist.exists() {
-        fs::remove_dir_all(dist).with_context(|| format!("{} cannot be emptied", dist.display()))?;
-    }
-    for module in modules {
-        copy(module, dist)?;
-    }
+    let modules: Vec<&Path> = modules.iter().map(PathBuf::as_path).collect();
+    gather(&modules, dist)?;
     for (from, to) in STATIC {
         copy(&root().join(from), &dist.join(to))?;
     }
     Ok(())
+}
+
+/// Puts the contents of some folders together in a fresh `to`.
+pub(crate) fn gather(folders: &[&Path], to: &Path) -> Result<()> {
+    if to.exists() {
+        fs::remove_dir_all(to).with_context(|| format!("{} cannot be emptied", to.display()))?;
+    }
+    folders.iter().try_for_each(|folder| copy(folder, to))
 }
 
 /// Copies a file or a whole folder.

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::Result;
 use clap::ValueEnum;
 
-use crate::build::{Effort, MODULES, build, ensure_target};
+use crate::build::{CHECKS, Effort, MODULES, build, ensure_target, with_checks};
 use crate::command::{cargo, root, run};
 use crate::install;
 use crate::serve::Site;
@@ -65,7 +65,10 @@ fn lint() -> Result<()> {
     ensure_target()?;
     let deny = ["--", "-D", "warnings"];
     run(cargo().args(["clippy", "--workspace", "--all-targets"]).args(deny))?;
-    MODULES.iter().try_for_each(|module| run(cargo().arg("clippy").args(module.selection()).args(deny)))
+    MODULES
+        .iter()
+        .chain([&CHECKS])
+        .try_for_each(|module| run(cargo().arg("clippy").args(module.selection()).args(deny)))
 }
 
 fn add_tests(steps: &mut Steps, parts: &[Part]) {
@@ -84,8 +87,8 @@ fn add_tests(steps: &mut Steps, parts: &[Part]) {
     }
     if wanted(Part::Browser) {
         steps.step("browser and driver", || install::driver().and_then(|()| install::browser())).and_then(|browser| {
-            let dist = steps.step("build", || build(Effort::Full))?;
-            steps.step("browser tests", || node(&["--test", "--test-concurrency=1"], dist, &browser))
+            let site = steps.step("build", || with_checks(&build(Effort::Full)?))?;
+            steps.step("browser tests", || node(&["--test", "--test-concurrency=1"], site, &browser))
         });
     }
 }
