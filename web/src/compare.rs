@@ -5,7 +5,7 @@ use leptos::task::spawn_local;
 use straightedge::error::{Error, Result};
 use straightedge::report::Report;
 use straightedge_web::fetch;
-use straightedge_web::overlay::{Choice, Kept, Metric, Overlay};
+use straightedge_web::overlay::{Choice, Kept, Metric, Overlay, sums};
 use straightedge_web::published::{PUBLISHED, may_have};
 use straightedge_web::run::{Phase, Run};
 use straightedge_web::texts::{fill, t};
@@ -79,7 +79,9 @@ impl Session {
         match self.overlay.get()? {
             Choice::Kept(at) => self.kept.with(|kept| {
                 let kept = kept.get(at)?;
-                let note = fill(t().overlay_kept_note, &[("name", &kept.name)]);
+                let sums = self.run.with(|run| sums(run.report()?, &kept.report));
+                let note = [Some(fill(t().overlay_kept_note, &[("name", &kept.name)])), sums];
+                let note = note.into_iter().flatten().collect::<Vec<_>>().join(" ");
                 Some(Overlay { name: kept.name.clone(), values: self.metric.get().by_block(&kept.report), note })
             }),
             Choice::Published(corpus) => {

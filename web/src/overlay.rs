@@ -1,9 +1,10 @@
 //! What can be laid over the profile: published values and other measurements, and how well they agree.
 
 use straightedge::agreement::Agreement;
-use straightedge::report::{BlockReport, Report};
+use straightedge::job::GramMode;
+use straightedge::report::{BlockReport, ProtocolInfo, Report};
 
-use crate::format::fixed;
+use crate::format::{duration, fixed, magnitude};
 use crate::texts::{fill, t};
 
 /// Which R² the profile shows.
@@ -65,10 +66,35 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// A report under the name of its model and text.
+    /// A report under the name of its model and text, and of its moments where they are not exact.
     pub fn new(report: Report) -> Self {
-        Self { name: format!("{} · {}", report.model.id, report.corpus.id), report }
+        let name = format!("{} · {}", report.model.id, report.corpus.id);
+        let is_fast = report.protocol.gram == GramMode::Fast;
+        Self { name: if is_fast { fill(t().overlay_fast, &[("name", &name)]) } else { name }, report }
     }
+}
+
+/// What exact and fast moments make of the same rows; `None` where two reports differ in anything else.
+pub fn sums(ours: &Report, theirs: &Report) -> Option<String> {
+    let same_but_gram = ProtocolInfo { gram: theirs.protocol.gram, ..ours.protocol.clone() } == theirs.protocol;
+    let same_rows = ours.model.sha256 == theirs.model.sha256 && ours.corpus.sha256 == theirs.corpus.sha256;
+    if ours.protocol.gram == theirs.protocol.gram || !same_but_gram || !same_rows {
+        return None;
+    }
+    let difference = |block: &BlockReport| {
+        let other = theirs.blocks.iter().find(|other| other.block == block.block)?;
+        Some((block.block, (block.r2_lin? - other.r2_lin?).abs()))
+    };
+    let (block, most) = ours.blocks.iter().filter_map(difference).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let gaps = [
+        ("ours", ours.protocol.gram.to_string()),
+        ("theirs", theirs.protocol.gram.to_string()),
+        ("most", magnitude(Some(most))),
+        ("block", block.to_string()),
+        ("seconds", duration(ours.seconds.forward)),
+        ("their_seconds", duration(theirs.seconds.forward)),
+    ];
+    Some(fill(t().overlay_sums, &gaps.each_ref().map(|(name, value)| (*name, value.as_str()))))
 }
 
 /// How well two profiles agree over the blocks that both have; `None` where fewer than two.
@@ -94,6 +120,23 @@ mod tests {
         let expected = "Over 2 blocks: Pearson 1.000, Spearman 1.000, mean absolute shift 0.1000.";
         assert_eq!(sentence.as_deref(), Some(expected));
         assert_eq!(agreement(&[Some(0.1)], &[Some(0.1)]), None);
+    }
+
+    #[test]
+    fn exact_and_fast_moments_are_told_apart_on_the_same_rows_alone() {
+        let exact = sample_report();
+        let mut fast = exact.clone();
+        fast.protocol.gram = GramMode::Fast;
+        fast.blocks[0].r2_lin = Some(0.9 - 1e-6);
+        fast.blocks[1].r2_lin = Some(-0.25 + 2.5e-5);
+        fast.seconds.forward = 2.0;
+        let told = sums(&exact, &fast).expect("a difference");
+        assert!(told.contains("exact here and fast there") && told.contains("2.50e−5 at most, in block 1"), "{told}");
+        assert!(told.ends_with("2.0 s there."), "{told}");
+        assert_eq!(Kept::new(fast.clone()).name, "m · t · fast");
+        assert_eq!(sums(&exact, &exact), None);
+        fast.protocol.rows += 1;
+        assert_eq!(sums(&exact, &fast), None, "other rows");
     }
 
     #[test]

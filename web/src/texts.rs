@@ -290,6 +290,8 @@ catalogue! {
     overlay_published_note: "Diamonds: published in {source}, {how}; not measured here. They count constant offsets as explained, so they are compared with R² scalar.",
     overlay_kept_note: "Diamonds: {name}.",
     overlay_value: "{name}: {value}.",
+    overlay_fast: "{name} · fast",
+    overlay_sums: "The same rows, moments {ours} here and {theirs} there: R² differs by {most} at most, in block {block}. Forward pass and moments took {seconds} here, {their_seconds} there.",
     overlay_agreement: "Over {n} blocks: Pearson {pearson}, Spearman {spearman}, mean absolute shift {shift}.",
     block_scalar: "Block {block}: R² scalar {value}.",
     open_report: "Open report",
