@@ -80,6 +80,9 @@ pub struct Outcome {
     pub ppl: Option<f64>,
     /// Wall time by stage.
     pub seconds: Seconds,
+    /// As in [`Report::peak_memory`].
+    #[serde(default)]
+    pub peak_memory: Option<u64>,
 }
 
 /// Amount done of a stage.
@@ -218,6 +221,7 @@ impl Recorder {
             (Event::Finished(outcome), Some(report)) => {
                 report.ppl = outcome.ppl.or(report.ppl);
                 report.seconds = outcome.seconds;
+                report.peak_memory = outcome.peak_memory;
                 report.partial = false;
             }
             _ => {}

@@ -47,6 +47,10 @@ pub struct Report {
     pub greedy: Vec<GreedyStep>,
     /// Wall time by stage.
     pub seconds: Seconds,
+    /// Most bytes that the process held at once, in a browser those of the engine's linear memory; `None` where the
+    /// platform does not tell.
+    #[serde(default)]
+    pub peak_memory: Option<u64>,
     /// What the reader must know beside the numbers.
     pub warnings: Vec<Warning>,
 }
@@ -462,6 +466,7 @@ impl From<Header> for Report {
             layers: Vec::new(),
             greedy: Vec::new(),
             seconds: Seconds::default(),
+            peak_memory: None,
             warnings: Vec::new(),
         }
     }

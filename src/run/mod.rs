@@ -11,6 +11,7 @@ mod feed;
 mod header;
 mod heal;
 mod layers;
+mod memory;
 mod probes;
 mod rows;
 mod swaps;
@@ -337,7 +338,8 @@ impl<B: Backend> Pass<'_, B> {
 
     async fn finish(&self, ppl: Option<f64>, mut seconds: Seconds, started: Instant) {
         seconds.total = started.elapsed().as_secs_f64();
-        self.out.emit(Event::Finished(Outcome { ppl: ppl.and_then(finite), seconds })).await;
+        let outcome = Outcome { ppl: ppl.and_then(finite), seconds, peak_memory: memory::peak() };
+        self.out.emit(Event::Finished(outcome)).await;
     }
 
     fn asks(&self, measure: Measure) -> bool {

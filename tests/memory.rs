@@ -1,0 +1,33 @@
+//! Memory stays flat however many rows are measured.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::path::Path;
+use std::process::Command;
+
+use straightedge::report::Report;
+
+/// Peak memory of a measurement of so many rows in a process of its own, and the rows of its report.
+fn peak(model: &Path, text: &Path, rows: usize) -> (u64, usize) {
+    let output = Command::new(env!("CARGO_BIN_EXE_straightedge"))
+        .args(["measure".as_ref(), model.as_os_str(), "--text".as_ref(), text.as_os_str()])
+        .args(["--backend", "cpu", "--rows", &rows.to_string(), "--out", "-"])
+        .output()
+        .expect("the program runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = Report::from_json("report", &String::from_utf8_lossy(&output.stdout)).expect("a report");
+    let rows = report.protocol.train_rows + report.protocol.heldout_rows;
+    (report.peak_memory.expect("Linux tells"), rows)
+}
+
+#[test]
+fn four_times_the_rows_need_no_more_memory() {
+    let Some(fixtures) = common::fixtures() else { return };
+    // Five blocks of width 128: the rows themselves would be 19 MB at first and 77 MB in the end.
+    let (model, text) = (fixtures.join("babyllama-105"), fixtures.join("texts/stories.txt"));
+    let (once, few) = peak(&model, &text, 3_840);
+    let (four_times, many) = peak(&model, &text, 15_360);
+    assert_eq!((few, many), (3_840, 15_360), "the text is long enough");
+    assert!(four_times as f64 <= 1.1 * once as f64, "{once} bytes at first, {four_times} with four times the rows");
+}
