@@ -35,6 +35,18 @@ impl Shape {
     }
 }
 
+/// How a checkpoint stores the elements of a weight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Storage {
+    /// Single precision.
+    #[default]
+    F32,
+    /// IEEE half precision.
+    F16,
+    /// The upper half of single precision.
+    Bf16,
+}
+
 /// Element-wise functions by what they compute, not by what a configuration calls them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Activation {
@@ -187,6 +199,14 @@ pub trait Backend {
 
     /// Copies row-major `data` to the device; `name` appears in errors.
     fn upload(&self, name: &str, shape: Shape, data: &[f32]) -> Result<Self::Tensor>;
+
+    /// The same for a table or the weight of a linear layer whose values a checkpoint stores as `storage`: the device
+    /// may keep them so, and computes with the same values as after [`Backend::upload`]. Only [`Backend::gather`],
+    /// [`Backend::linear`] and [`Backend::read`] take such a tensor.
+    fn upload_stored(&self, name: &str, shape: Shape, data: &[f32], storage: Storage) -> Result<Self::Tensor> {
+        let _ = storage;
+        self.upload(name, shape, data)
+    }
 
     /// Shape of a tensor.
     fn shape(&self, tensor: &Self::Tensor) -> Shape;

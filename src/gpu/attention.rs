@@ -1,12 +1,14 @@
-//! Attention in three kernels without a barrier: scores, softmax, weighted values.
+//! Attention in three kernels: scores, softmax, weighted values.
 //!
 //! Scores are kept for as many windows and heads at a time as a bounded buffer holds.
 
 use super::engine::Engine;
 use super::kernels::{
-    ATTENTION_SCORES, ATTENTION_SOFTMAX, ATTENTION_VALUES, ScoresParams, SoftmaxParams, ValuesParams,
+    ATTENTION_SCORES, ATTENTION_SCORES_FOUR, ATTENTION_SOFTMAX, ATTENTION_SOFTMAX_GROUP, ATTENTION_VALUES,
+    ATTENTION_VALUES_FOUR, Kernel, ScoresParams, SoftmaxParams, ValuesParams,
 };
 use super::matmul::{DISPATCH_MS, Pace};
+use super::race::{Loads, Reduction};
 use super::tensor::Buffer;
 use crate::backend::AttentionShape;
 use crate::error::{Error, Result};
@@ -42,13 +44,22 @@ pub(super) fn record(engine: &Engine, pace: &Pace, heads: &Heads<'_>, shape: Att
     let scores = engine.output(entry_bytes * step.min(entries) as u64);
     for first in (0..entries).step_by(step) {
         let count = step.min(entries - first);
-        record_entries(engine, heads, &scores, shape, [first, count], entry_ms * count as f64);
+        record_entries(engine, pace, heads, &scores, shape, [first, count], entry_ms * count as f64);
     }
     Ok(())
 }
 
+/// The kernels for scores and values.
+fn products(pace: &Pace, head_dim: usize) -> [&'static Kernel; 2] {
+    match pace.loads {
+        Loads::Four if head_dim.is_multiple_of(4) => [&ATTENTION_SCORES_FOUR, &ATTENTION_VALUES_FOUR],
+        _ => [&ATTENTION_SCORES, &ATTENTION_VALUES],
+    }
+}
+
 fn record_entries(
     engine: &Engine,
+    pace: &Pace,
     heads: &Heads<'_>,
     scores: &Buffer,
     shape: AttentionShape,
@@ -60,16 +71,21 @@ fn record_entries(
     let [tiles, feature_tiles] = [seq_len.div_ceil(4), head_dim.div_ceil(4)];
     let (q_heads, kv_heads, first, count) = (shape.heads as u32, shape.kv_heads as u32, first as u32, count as u32);
 
+    let [scores_kernel, values_kernel] = products(pace, shape.head_dim);
     let scale = 1.0 / (head_dim as f32).sqrt();
     let params = ScoresParams { seq_len, heads: q_heads, kv_heads, head_dim, first, causal, scale };
-    let groups = (tiles * tiles).div_ceil(ATTENTION_SCORES.workgroup[0]);
-    engine.dispatch(&ATTENTION_SCORES, &params, &[heads.q, heads.k, scores], [groups, count, 1], ms);
+    let groups = (tiles * tiles).div_ceil(scores_kernel.workgroup[0]);
+    engine.dispatch(scores_kernel, &params, &[heads.q, heads.k, scores], [groups, count, 1], ms);
 
     let rows = count * seq_len;
     let params = SoftmaxParams { rows, seq_len, causal };
-    engine.dispatch(&ATTENTION_SOFTMAX, &params, &[scores], engine.grid(&ATTENTION_SOFTMAX, rows as usize), ms);
+    let (kernel, groups) = match pace.reduction {
+        Reduction::Thread => (&ATTENTION_SOFTMAX, engine.grid(&ATTENTION_SOFTMAX, rows as usize)),
+        Reduction::Group => (&ATTENTION_SOFTMAX_GROUP, engine.group_grid(rows as usize)),
+    };
+    engine.dispatch(kernel, &params, &[scores], groups, ms);
 
     let params = ValuesParams { seq_len, heads: q_heads, kv_heads, head_dim, first, causal };
-    let groups = (tiles * feature_tiles).div_ceil(ATTENTION_VALUES.workgroup[0]);
-    engine.dispatch(&ATTENTION_VALUES, &params, &[scores, heads.v, heads.out], [groups, count, 1], ms);
+    let groups = (tiles * feature_tiles).div_ceil(values_kernel.workgroup[0]);
+    engine.dispatch(values_kernel, &params, &[scores, heads.v, heads.out], [groups, count, 1], ms);
 }

@@ -107,7 +107,7 @@ impl Engine {
     /// A buffer that is set to 0 in the order of recording.
     pub(super) fn cleared(&self, size: u64) -> Rc<Buffer> {
         let buffer = self.pool.take(&self.device.device, size);
-        self.recording.borrow_mut().commands.push(Command::Clear(buffer.raw.clone()));
+        self.recording.borrow_mut().commands.push(Command::Clear(wgpu::Buffer::clone(&buffer.raw)));
         buffer
     }
 
@@ -237,7 +237,7 @@ impl Engine {
         for piece in pieces {
             let span = &spans[piece.index];
             self.recording.borrow_mut().commands.push(Command::Copy(Copy {
-                from: span.buffer.raw.clone(),
+                from: wgpu::Buffer::clone(&span.buffer.raw),
                 from_offset: span.offset + piece.within,
                 to: staging.clone(),
                 to_offset: piece.at,

@@ -129,7 +129,7 @@ params!(
     LenParams { len: u32 }
 );
 params!(
-    /// Parameters of [`LAYER_NORM`] and [`RMS_NORM`].
+    /// Parameters of the norms.
     NormParams { rows: u32, cols: u32, eps: f32 }
 );
 params!(
@@ -150,7 +150,7 @@ params!(
     RotateParams { rows: u32, cols: u32, head_dim: u32, rotary_dim: u32, seq_len: u32 }
 );
 params!(
-    /// Parameters of [`ATTENTION_SCORES`].
+    /// Parameters of [`ATTENTION_SCORES`] and [`ATTENTION_SCORES_FOUR`].
     ScoresParams {
         seq_len: u32,
         heads: u32,
@@ -162,16 +162,20 @@ params!(
     }
 );
 params!(
-    /// Parameters of [`ATTENTION_SOFTMAX`].
+    /// Parameters of [`ATTENTION_SOFTMAX`] and [`ATTENTION_SOFTMAX_GROUP`].
     SoftmaxParams { rows: u32, seq_len: u32, causal: u32 }
 );
 params!(
-    /// Parameters of [`ATTENTION_VALUES`].
+    /// Parameters of [`ATTENTION_VALUES`] and [`ATTENTION_VALUES_FOUR`].
     ValuesParams { seq_len: u32, heads: u32, kv_heads: u32, head_dim: u32, first: u32, causal: u32 }
 );
 params!(
     /// Parameters of [`ACTIVATIONS`].
     ActivationParams { len: u32, gated: u32 }
+);
+params!(
+    /// Parameters of [`UNPACK`].
+    UnpackParams { len: u32, first: u32, bf16: u32 }
 );
 params!(
     /// Parameters of [`COMBINE`].
@@ -227,6 +231,12 @@ kernel!(
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
 kernel!(
+    /// Values stored in 16 bits as f32.
+    UNPACK = "unpack.wgsl" "unpack" (UnpackParams)
+    bindings [read(1, "words"), read_write(2, "out")]
+    workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
+);
+kernel!(
     /// a + b.
     ADD = "add.wgsl" "add" (LenParams)
     bindings [read(1, "a"), read(2, "b"), read_write(3, "out")]
@@ -243,6 +253,18 @@ kernel!(
     RMS_NORM = "rms_norm.wgsl" "rms_norm" (NormParams)
     bindings [read(1, "x"), read(2, "weight"), read_write(3, "out")]
     workgroup ROWS, overrides ROWS_OVERRIDE
+);
+kernel!(
+    /// LayerNorm, one workgroup per row.
+    LAYER_NORM_GROUP = "norm_group.wgsl" "layer_norm_group" (NormParams)
+    bindings [read(1, "x"), read(2, "weight"), read(3, "bias"), read_write(4, "out")]
+    workgroup ELEMENTS, overrides &[]
+);
+kernel!(
+    /// RMSNorm, one workgroup per row.
+    RMS_NORM_GROUP = "norm_group.wgsl" "rms_norm_group" (NormParams)
+    bindings [read(1, "x"), read(2, "weight"), read_write(4, "out")]
+    workgroup ELEMENTS, overrides &[]
 );
 kernel!(
     /// x·weightᵀ + bias, any inner width.
@@ -283,6 +305,24 @@ kernel!(
 kernel!(
     /// Weighted sums of values.
     ATTENTION_VALUES = "attention_values.wgsl" "attention_values" (ValuesParams)
+    bindings [read(1, "weights"), read(2, "v"), read_write(3, "out")]
+    workgroup ROWS, overrides ROWS_OVERRIDE
+);
+kernel!(
+    /// Scaled q·kᵀ of heads whose width is a multiple of 4.
+    ATTENTION_SCORES_FOUR = "attention_scores_four.wgsl" "attention_scores_four" (ScoresParams)
+    bindings [read(1, "q"), read(2, "k"), read_write(3, "scores")]
+    workgroup ROWS, overrides ROWS_OVERRIDE
+);
+kernel!(
+    /// Softmax, one workgroup per row of scores.
+    ATTENTION_SOFTMAX_GROUP = "attention_softmax_group.wgsl" "attention_softmax_group" (SoftmaxParams)
+    bindings [read_write(1, "scores")]
+    workgroup ELEMENTS, overrides &[]
+);
+kernel!(
+    /// Weighted sums of values of heads whose width is a multiple of 4.
+    ATTENTION_VALUES_FOUR = "attention_values_four.wgsl" "attention_values_four" (ValuesParams)
     bindings [read(1, "weights"), read(2, "v"), read_write(3, "out")]
     workgroup ROWS, overrides ROWS_OVERRIDE
 );
@@ -334,6 +374,12 @@ kernel!(
     NEXT_TOKEN_NLL = "next_token_nll.wgsl" "next_token_nll" (RowsParams)
     bindings [read(1, "logits"), read(2, "targets"), read_write(3, "out")]
     workgroup ROWS, overrides ROWS_OVERRIDE
+);
+kernel!(
+    /// Negative log-likelihoods of target tokens, one workgroup per row.
+    NEXT_TOKEN_NLL_GROUP = "next_token_nll_group.wgsl" "next_token_nll_group" (RowsParams)
+    bindings [read(1, "logits"), read(2, "targets"), read_write(3, "out")]
+    workgroup ELEMENTS, overrides &[]
 );
 kernel!(
     /// Marks rows with a value outside its column's scale.
@@ -406,11 +452,14 @@ kernel!(
 );
 
 /// Every kernel, specialisations of one shader by its overrides included.
-pub static KERNELS: [&Kernel; 34] = [
+pub static KERNELS: [&Kernel; 41] = [
     &GATHER,
+    &UNPACK,
     &ADD,
     &LAYER_NORM,
     &RMS_NORM,
+    &LAYER_NORM_GROUP,
+    &RMS_NORM_GROUP,
     &MATMUL_ANY,
     &MATMUL_TILE,
     &MATMUL_SHARED,
@@ -418,6 +467,9 @@ pub static KERNELS: [&Kernel; 34] = [
     &ATTENTION_SCORES,
     &ATTENTION_SOFTMAX,
     &ATTENTION_VALUES,
+    &ATTENTION_SCORES_FOUR,
+    &ATTENTION_SOFTMAX_GROUP,
+    &ATTENTION_VALUES_FOUR,
     &ACTIVATIONS[0],
     &ACTIVATIONS[1],
     &ACTIVATIONS[2],
@@ -431,6 +483,7 @@ pub static KERNELS: [&Kernel; 34] = [
     &ROW_COSINES,
     &ROW_DISTANCE_RATIOS,
     &NEXT_TOKEN_NLL,
+    &NEXT_TOKEN_NLL_GROUP,
     &OUTSIDE,
     &QUANTISE,
     &COLUMNS,

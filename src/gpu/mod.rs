@@ -1,9 +1,9 @@
 //! The operations of [`crate::backend::Backend`] as WGSL kernels on WebGPU, natively and in a browser.
 //!
 //! In reading order: [`kernels`] lists the shaders; `adapter` finds and opens a device; `tensor` owns its buffers;
-//! `engine` records and runs; `ops` are the operations, of which [`matmul`] and `attention` cut large work into pieces;
-//! `training` adds what gradients need; `gram` accumulates second moments in 64-bit `sums` of what [`quantise`] describes. Nothing here knows what a
-//! transformer is.
+//! `engine` records and runs; `ops` are the operations, of which [`matmul`] and `attention` cut large work into pieces; [`race`] finds the fastest kernels;
+//! `training` adds what gradients need; `packed` keeps weights in 16 bits; `gram` accumulates second moments in 64-bit
+//! `sums` of what [`quantise`] describes. Nothing here knows what a transformer is.
 
 mod adapter;
 mod attention;
@@ -12,12 +12,16 @@ mod gram;
 pub mod kernels;
 pub mod matmul;
 mod ops;
+mod packed;
 pub mod quantise;
+pub mod race;
 mod sums;
 mod tensor;
 mod training;
 
-use crate::backend::{Activation, Adam, AdamStep, AttentionShape, Backend, GramRows, GramShape, Rotary, Shape};
+use crate::backend::{
+    Activation, Adam, AdamStep, AttentionShape, Backend, GramRows, GramShape, Rotary, Shape, Storage,
+};
 use crate::error::Result;
 use crate::job::BackendChoice;
 use crate::moments::{Moments, Scale};
@@ -27,7 +31,8 @@ pub use adapter::{Probe, probe};
 use engine::Engine;
 pub use gram::Gram;
 use matmul::{Pace, Variant};
-pub use tensor::Tensor;
+use race::{Loads, Reduction};
+pub use tensor::{Memory, Tensor};
 
 /// The operations on one GPU.
 pub struct GpuBackend {
@@ -50,6 +55,10 @@ pub struct Options {
     pub matmul: Option<&'static Variant>,
     /// With `matmul`: plan as if the device did so many floating-point operations per millisecond.
     pub flops_per_ms: Option<f64>,
+    /// Reduce rows so, whatever is faster.
+    pub reduction: Option<Reduction>,
+    /// Load the heads of attention so, whatever is faster.
+    pub loads: Option<Loads>,
     /// Spill 64-bit sums after so many rows instead of when they could overflow.
     pub spill_rows: Option<u64>,
 }
@@ -68,10 +77,12 @@ impl GpuBackend {
 
     async fn open(software: bool, options: Options) -> Result<Self> {
         let engine = Engine::new(adapter::open(software).await?, options.poison);
-        let pace = match (options.matmul, options.flops_per_ms) {
-            (Some(variant), Some(flops_per_ms)) => Pace { variant, flops_per_ms },
-            _ => matmul::race(&engine).await?,
+        let mut pace = match (options.matmul, options.flops_per_ms) {
+            (Some(variant), Some(flops_per_ms)) => Pace::new(variant, flops_per_ms),
+            _ => race::race(&engine).await?,
         };
+        pace.reduction = options.reduction.unwrap_or(pace.reduction);
+        pace.loads = options.loads.unwrap_or(pace.loads);
         let limit = engine.device.max_bytes();
         Ok(Self {
             part_bytes: options.part_bytes.unwrap_or(limit).min(limit),
@@ -86,7 +97,7 @@ impl GpuBackend {
         self.engine.device.probe.is_software
     }
 
-    /// The matrix product in use and its rate.
+    /// The kernels in use, and the rate of the matrix product.
     pub fn pace(&self) -> Pace {
         self.pace
     }
@@ -106,6 +117,13 @@ impl Backend for GpuBackend {
 
     fn upload(&self, name: &str, shape: Shape, data: &[f32]) -> Result<Tensor> {
         self.upload_rows(name, shape, data)
+    }
+
+    fn upload_stored(&self, name: &str, shape: Shape, data: &[f32], storage: Storage) -> Result<Tensor> {
+        match packed::pack(data, shape.cols, storage) {
+            Some(words) => self.upload_words(name, shape, &words, storage),
+            None => self.upload_rows(name, shape, data),
+        }
     }
 
     fn shape(&self, tensor: &Tensor) -> Shape {

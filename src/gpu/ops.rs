@@ -5,12 +5,14 @@ use std::rc::Rc;
 use super::attention::{self, Heads};
 use super::engine::{Engine, Span};
 use super::kernels::{
-    ACTIVATIONS, ADD, ActivationParams, GATHER, GatherParams, Kernel, LAYER_NORM, LenParams, NEXT_TOKEN_NLL,
-    NormParams, Params, RMS_NORM, ROTATE, ROW_COSINES, ROW_DISTANCE_RATIOS, RotateParams, RowsParams, STANDARDISE,
+    ACTIVATIONS, ADD, ActivationParams, GATHER, GatherParams, Kernel, LAYER_NORM, LAYER_NORM_GROUP, LenParams,
+    NEXT_TOKEN_NLL, NEXT_TOKEN_NLL_GROUP, NormParams, Params, RMS_NORM, RMS_NORM_GROUP, ROTATE, ROW_COSINES,
+    ROW_DISTANCE_RATIOS, RotateParams, RowsParams, STANDARDISE,
 };
+use super::race::Reduction;
 use super::tensor::{Buffer, Part, Tensor};
-use super::{GpuBackend, matmul};
-use crate::backend::{Activation, AttentionShape, Rotary, Shape};
+use super::{GpuBackend, matmul, packed};
+use crate::backend::{Activation, AttentionShape, Rotary, Shape, Storage};
 use crate::error::{Error, Result};
 
 /// Time of one element in element-wise kernels and norms, in floating-point operations of a matrix product.
@@ -27,6 +29,12 @@ impl Engine {
         [width as u32, groups.div_ceil(width) as u32, 1]
     }
 
+    /// One workgroup per row, spread over two dimensions where one does not suffice.
+    pub(super) fn group_grid(&self, rows: usize) -> [u32; 3] {
+        let width = rows.min(self.device.max_workgroups()).max(1);
+        [width as u32, rows.div_ceil(width) as u32, 1]
+    }
+
     /// Workgroups along columns, each thread taking every so-manieth row of its column: no division, and what belongs
     /// to a column is loaded once.
     pub(super) fn column_grid(&self, kernel: &Kernel, shape: Shape) -> [u32; 3] {
@@ -40,55 +48,69 @@ impl GpuBackend {
         check(data.len() == shape.len(), "uploading", || {
             format!("{name} has {} values for shape {shape:?}", data.len())
         })?;
-        let row_bytes = 4 * shape.cols as u64;
+        self.upload_words(name, shape, bytemuck::cast_slice(data), Storage::F32)
+    }
+
+    /// Uploads rows of whole words, cut into parts that a binding can show.
+    pub(super) fn upload_words(&self, name: &str, shape: Shape, words: &[u32], storage: Storage) -> Result<Tensor> {
+        let row_words = words.len() / shape.rows.max(1);
+        let row_bytes = 4 * row_words as u64;
         if row_bytes > self.part_bytes {
             return Err(Error::DeviceLimit { what: name.into(), needed: row_bytes, limit: self.part_bytes });
         }
         let part_rows = (self.part_bytes / row_bytes.max(1)).max(1) as usize;
-        let parts = data
-            .chunks(part_rows * shape.cols.max(1))
+        let parts = words
+            .chunks(part_rows * row_words.max(1))
             .enumerate()
             .map(|(i, rows)| Part {
                 first_row: i * part_rows,
-                rows: rows.len() / shape.cols,
+                rows: rows.len() / row_words,
                 buffer: self.engine.input(bytemuck::cast_slice(rows)),
             })
             .collect();
-        Ok(Tensor { shape, parts })
+        Ok(Tensor { shape, storage, parts })
     }
 
     pub(super) async fn read_rows(&self, tensor: &Tensor) -> Result<Vec<f32>> {
-        let mut data = vec![0.0f32; tensor.shape.len()];
+        let row_words = tensor.row_words();
+        let mut words = vec![0u32; tensor.shape.rows * row_words];
         let spans: Vec<_> = tensor
             .parts
             .iter()
-            .map(|part| Span { buffer: &part.buffer, offset: 0, size: 4 * (part.rows * tensor.shape.cols) as u64 })
+            .map(|part| Span { buffer: &part.buffer, offset: 0, size: 4 * (part.rows * row_words) as u64 })
             .collect();
         let take = |part: usize, offset: u64, bytes: &[u8]| {
-            let first = tensor.parts[part].first_row * tensor.shape.cols + offset as usize / 4;
-            let to: &mut [u8] = bytemuck::cast_slice_mut(&mut data[first..first + bytes.len() / 4]);
+            let first = tensor.parts[part].first_row * row_words + offset as usize / 4;
+            let to: &mut [u8] = bytemuck::cast_slice_mut(&mut words[first..first + bytes.len() / 4]);
             to.copy_from_slice(bytes);
         };
         self.engine.read(&spans, take).await?;
-        Ok(data)
+        Ok(match tensor.storage {
+            Storage::F32 => words.into_iter().map(f32::from_bits).collect(),
+            storage => packed::unpack(words.into_iter(), storage).collect(),
+        })
     }
 
     pub(super) fn gather_rows(&self, table: &Tensor, ids: &[u32]) -> Result<Tensor> {
         check(ids.iter().all(|id| (*id as usize) < table.shape.rows), "gather", || {
             format!("an id is beyond the table's {} rows", table.shape.rows)
         })?;
-        let out = self.output("gathered rows", Shape::new(ids.len(), table.shape.cols))?;
+        let row_words = table.row_words();
+        let words = self.output("gathered rows", Shape::new(ids.len(), row_words))?;
         let id_buffer = self.engine.input(bytemuck::cast_slice(ids));
         for part in table.parts.iter() {
             let params = GatherParams {
                 count: ids.len() as u32,
-                cols: table.shape.cols as u32,
+                cols: row_words as u32,
                 first_row: part.first_row as u32,
                 rows: part.rows as u32,
             };
-            self.by_column(&GATHER, &params, &[&id_buffer, &part.buffer, out.buffer()?], out.shape);
+            self.by_column(&GATHER, &params, &[&id_buffer, &part.buffer, words.buffer()?], words.shape);
         }
-        Ok(out)
+        match table.storage {
+            Storage::F32 => Ok(words),
+            storage => self.widened(&Tensor { shape: Shape::new(ids.len(), table.shape.cols), storage, ..words }),
+        }
     }
 
     pub(super) fn add_elements(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
@@ -105,7 +127,7 @@ impl GpuBackend {
         let out = self.output("layer norm", x.shape)?;
         let params = NormParams { rows: x.shape.rows as u32, cols: x.shape.cols as u32, eps };
         let buffers = [x.buffer()?, weight.buffer()?, bias.buffer()?, out.buffer()?];
-        self.by_row(&LAYER_NORM, &params, &buffers, x.shape);
+        self.reduce([&LAYER_NORM, &LAYER_NORM_GROUP], &params, &buffers, x.shape);
         Ok(out)
     }
 
@@ -113,7 +135,8 @@ impl GpuBackend {
         equal("rms_norm", weight.shape, Shape::new(1, x.shape.cols))?;
         let out = self.output("RMS norm", x.shape)?;
         let params = NormParams { rows: x.shape.rows as u32, cols: x.shape.cols as u32, eps };
-        self.by_row(&RMS_NORM, &params, &[x.buffer()?, weight.buffer()?, out.buffer()?], x.shape);
+        let buffers = [x.buffer()?, weight.buffer()?, out.buffer()?];
+        self.reduce([&RMS_NORM, &RMS_NORM_GROUP], &params, &buffers, x.shape);
         Ok(out)
     }
 
@@ -126,7 +149,11 @@ impl GpuBackend {
         }
         let out = self.output("linear output", Shape::new(x.shape.rows, weight.shape.rows))?;
         let bias = bias.map(Tensor::buffer).transpose()?;
-        matmul::linear(&self.engine, &self.pace, (x.buffer()?, x.shape.rows), weight, bias, out.buffer()?);
+        let x = (x.buffer()?, x.shape.rows);
+        match weight.storage {
+            Storage::F32 => matmul::linear(&self.engine, &self.pace, x, weight, bias, out.buffer()?),
+            _ => self.packed_linear(x, weight, bias, out.buffer()?),
+        }
         Ok(out)
     }
 
@@ -225,7 +252,8 @@ impl GpuBackend {
         let out = self.output("log-likelihoods", Shape::new(shape.rows, 1))?;
         let target_buffer = self.engine.input(bytemuck::cast_slice(targets));
         let params = RowsParams { rows: shape.rows as u32, cols: shape.cols as u32 };
-        self.by_row(&NEXT_TOKEN_NLL, &params, &[logits.buffer()?, &target_buffer, out.buffer()?], shape);
+        let buffers = [logits.buffer()?, &target_buffer, out.buffer()?];
+        self.reduce([&NEXT_TOKEN_NLL, &NEXT_TOKEN_NLL_GROUP], &params, &buffers, shape);
         Ok(out)
     }
 
@@ -236,7 +264,7 @@ impl GpuBackend {
             return Err(Error::DeviceLimit { what: what.into(), needed, limit: self.part_bytes });
         }
         let part = Part { first_row: 0, rows: shape.rows, buffer: self.engine.output(needed) };
-        Ok(Tensor { shape, parts: Rc::new([part]) })
+        Ok(Tensor { shape, storage: Storage::F32, parts: Rc::new([part]) })
     }
 
     /// Dispatches one thread per element of `shape`.
@@ -247,6 +275,15 @@ impl GpuBackend {
     /// Dispatches threads that take some rows of a column of `shape`.
     pub(super) fn by_column<P: Params>(&self, kernel: &'static Kernel, params: &P, buffers: &[&Buffer], shape: Shape) {
         self.over(kernel, params, buffers, shape, self.engine.column_grid(kernel, shape));
+    }
+
+    /// Dispatches what is faster: one thread per row of `shape`, or one workgroup.
+    fn reduce<P: Params>(&self, kernels: [&'static Kernel; 2], params: &P, buffers: &[&Buffer], shape: Shape) {
+        let [by_thread, by_group] = kernels;
+        match self.pace.reduction {
+            Reduction::Thread => self.by_row(by_thread, params, buffers, shape),
+            Reduction::Group => self.over(by_group, params, buffers, shape, self.engine.group_grid(shape.rows)),
+        }
     }
 
     /// Dispatches one thread per row of `shape`.
@@ -270,9 +307,21 @@ impl GpuBackend {
 }
 
 impl Tensor {
-    /// The only buffer of a tensor that is not a split table.
+    /// Words of a row.
+    fn row_words(&self) -> usize {
+        match self.storage {
+            Storage::F32 => self.shape.cols,
+            Storage::F16 | Storage::Bf16 => self.shape.cols / 2,
+        }
+    }
+
+    /// The only buffer of a tensor in f32 that is not a split table.
     pub(super) fn buffer(&self) -> Result<&Buffer> {
         match &self.parts[..] {
+            _ if self.storage != Storage::F32 => Err(Error::Gpu {
+                what: "an operation".into(),
+                why: format!("it takes no tensor stored as {:?}; only tables and weights may be", self.storage),
+            }),
             [part] => Ok(&part.buffer),
             parts => Err(Error::Gpu {
                 what: "an operation".into(),

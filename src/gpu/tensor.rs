@@ -2,17 +2,47 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::rc::{Rc, Weak};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::backend::Shape;
+use crate::backend::{Shape, Storage};
 
 /// Freed buffers are kept up to this many bytes in all.
 const POOL_BYTES: u64 = 256 << 20;
 
-/// A row-major f32 array on the device; cloning shares it.
+/// Bytes of all buffers that exist, over all devices of the process.
+static ALLOCATED: AtomicU64 = AtomicU64::new(0);
+/// The most that [`ALLOCATED`] has been since [`Memory::restart_peak`].
+static PEAK: AtomicU64 = AtomicU64::new(0);
+
+/// Device memory in buffers, over all devices of the process, freed buffers that are kept for reuse included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Bytes now.
+    pub allocated: u64,
+    /// The most bytes at any time since [`Memory::restart_peak`].
+    pub peak: u64,
+}
+
+impl Memory {
+    /// The counters as they stand.
+    pub fn now() -> Self {
+        Self { allocated: ALLOCATED.load(Ordering::Relaxed), peak: PEAK.load(Ordering::Relaxed) }
+    }
+
+    /// Lets the peak begin anew at what is allocated now.
+    pub fn restart_peak() {
+        PEAK.store(ALLOCATED.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+}
+
+/// A row-major array on the device; cloning shares it.
 #[derive(Clone)]
 pub struct Tensor {
     pub(super) shape: Shape,
+    /// f32, or two values to a word (`packed`).
+    pub(super) storage: Storage,
     /// Consecutive rows; one part unless the whole is larger than a binding.
     pub(super) parts: Rc<[Part]>,
 }
@@ -26,7 +56,7 @@ pub(super) struct Part {
 
 /// A buffer that returns to its pool when nothing refers to it any more.
 pub(super) struct Buffer {
-    pub(super) raw: wgpu::Buffer,
+    pub(super) raw: Allocation,
     /// Bytes in use, at most the buffer's own size.
     pub(super) size: u64,
     /// Whether kernels may get the buffer again. What the host wrote is gone with its owner: weights, above all.
@@ -42,14 +72,42 @@ impl Drop for Buffer {
     }
 }
 
+/// A buffer of the device, counted for as long as anything but commands refers to it.
+#[derive(Clone)]
+pub(super) struct Allocation(Rc<Counted>);
+
+struct Counted(wgpu::Buffer);
+
+impl Allocation {
+    fn new(device: &wgpu::Device, size: u64) -> Self {
+        let allocated = ALLOCATED.fetch_add(size, Ordering::Relaxed) + size;
+        PEAK.fetch_max(allocated, Ordering::Relaxed);
+        Self(Rc::new(Counted(create(device, size))))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        ALLOCATED.fetch_sub(self.0.size(), Ordering::Relaxed);
+    }
+}
+
+impl Deref for Allocation {
+    type Target = wgpu::Buffer;
+
+    fn deref(&self) -> &wgpu::Buffer {
+        &self.0.0
+    }
+}
+
 /// Freed buffers: by size those to be used again, and those to be destroyed.
 ///
 /// Destruction is explicit because a browser's garbage collector does not see how much memory a buffer holds.
 #[derive(Default)]
 pub(super) struct Pool {
-    free: RefCell<HashMap<u64, Vec<wgpu::Buffer>>>,
+    free: RefCell<HashMap<u64, Vec<Allocation>>>,
     bytes: Cell<u64>,
-    doomed: RefCell<Vec<wgpu::Buffer>>,
+    doomed: RefCell<Vec<Allocation>>,
 }
 
 impl Pool {
@@ -62,23 +120,23 @@ impl Pool {
         if freed.is_some() {
             self.bytes.set(self.bytes.get() - rounded);
         }
-        let raw = freed.unwrap_or_else(|| create(device, rounded));
+        let raw = freed.unwrap_or_else(|| Allocation::new(device, rounded));
         Rc::new(Buffer { raw, size, reusable: true, pool: Rc::downgrade(self) })
     }
 
     /// A new buffer of zeros, which the host may write to.
     pub(super) fn fresh(self: &Rc<Self>, device: &wgpu::Device, size: u64) -> Rc<Buffer> {
-        let raw = create(device, round(size));
+        let raw = Allocation::new(device, round(size));
         Rc::new(Buffer { raw, size, reusable: false, pool: Rc::downgrade(self) })
     }
 
     /// Destroys what is not to be used again. Only right after a submission: commands that are merely recorded may
     /// still refer to it.
     pub(super) fn destroy_doomed(&self) {
-        self.doomed.take().iter().for_each(wgpu::Buffer::destroy);
+        self.doomed.take().iter().for_each(|doomed| doomed.destroy());
     }
 
-    fn put(&self, raw: wgpu::Buffer, reusable: bool) {
+    fn put(&self, raw: Allocation, reusable: bool) {
         let size = raw.size();
         if !reusable || self.bytes.get() + size > POOL_BYTES {
             self.doomed.borrow_mut().push(raw);

@@ -78,7 +78,7 @@ async fn attention<B: Backend>(vars: &Vars<'_, B>, width: usize) -> Result<Atten
         let columns = index * width..(index + 1) * width;
         let weight = transposed_columns(&weight, 3 * width, columns.clone());
         Ok(Linear {
-            weight: c_attn.upload("weight", width, &weight)?,
+            weight: c_attn.upload_stored("weight", width, &weight)?,
             bias: Some(c_attn.upload("bias", 1, &bias[columns])?),
         })
     };
@@ -90,7 +90,10 @@ async fn conv1d<B: Backend>(vars: &Vars<'_, B>, inputs: usize, outputs: usize) -
     let stored = vars.values("weight", &[inputs, outputs]).await?;
     let weight = transposed_columns(&stored, outputs, 0..outputs);
     drop(stored);
-    Ok(Linear { weight: vars.upload("weight", outputs, &weight)?, bias: Some(vars.vector("bias", outputs).await?) })
+    Ok(Linear {
+        weight: vars.upload_stored("weight", outputs, &weight)?,
+        bias: Some(vars.vector("bias", outputs).await?),
+    })
 }
 
 pub(super) async fn store<B: Backend>(store: &mut Store<'_, B>, model: &Model<B::Tensor>) -> Result<()> {

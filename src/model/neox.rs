@@ -75,7 +75,7 @@ async fn attention<B: Backend>(vars: &Vars<'_, B>, config: &ModelConfig) -> Resu
         let weight = interleaved_part(&weight, 3, index, head_dim, width);
         let bias = bias.as_ref().map(|bias| interleaved_part(bias, 3, index, head_dim, 1));
         Ok(Linear {
-            weight: fused.upload("weight", width, &weight)?,
+            weight: fused.upload_stored("weight", width, &weight)?,
             bias: bias.map(|bias| fused.upload("bias", 1, &bias)).transpose()?,
         })
     };

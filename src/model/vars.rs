@@ -69,9 +69,17 @@ impl<'a, B: Backend> Vars<'a, B> {
         self.loader.backend.upload(&self.name(name), shape, values)
     }
 
-    /// A tensor here as `(rows, cols)`.
+    /// Uploads the values of the tensor `name`, or some of them in another order, which the device may keep as they are
+    /// stored.
+    pub(super) fn upload_stored(&self, name: &str, rows: usize, values: &[f32]) -> Result<B::Tensor> {
+        let name = self.name(name);
+        let storage = self.loader.weights.storage(&name);
+        self.loader.backend.upload_stored(&name, Shape::new(rows, values.len() / rows), values, storage)
+    }
+
+    /// A tensor here as `(rows, cols)`: a table, or the weight of a linear layer.
     pub(super) async fn matrix(&self, name: &str, rows: usize, cols: usize) -> Result<B::Tensor> {
-        self.upload(name, rows, &self.values(name, &[rows, cols]).await?)
+        self.upload_stored(name, rows, &self.values(name, &[rows, cols]).await?)
     }
 
     /// A vector here as `(1, len)`.

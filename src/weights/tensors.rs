@@ -10,6 +10,7 @@ use serde::Deserialize;
 use super::decode::Format;
 use super::header::{Header, malformed};
 use super::source::{Files, is_plain_name, read_whole};
+use crate::backend::Storage;
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::pause::pause;
@@ -130,6 +131,15 @@ impl Weights {
             pause().await;
         }
         Ok(())
+    }
+
+    /// How the elements of a tensor are stored; F32 where there is none.
+    pub fn storage(&self, name: &str) -> Storage {
+        match self.tensors.get(name).and_then(|stored| Format::of(stored.dtype)) {
+            Some(Format::F16) => Storage::F16,
+            Some(Format::Bf16) => Storage::Bf16,
+            Some(Format::F32) | None => Storage::F32,
+        }
     }
 
     /// Format of a tensor in its file.

@@ -3,6 +3,7 @@
 use straightedge::backend::{Activation, AttentionShape, Backend, Rotary};
 use straightedge::error::Error;
 use straightedge::gpu::matmul::VARIANTS;
+use straightedge::gpu::race::{Loads, Reduction};
 use straightedge::gpu::{GpuBackend, Options};
 
 use crate::compare::{EPS, assert_close};
@@ -65,29 +66,31 @@ const ROW_SHAPES: [(usize, usize); 8] = [(1, 1), (1, 7), (3, 64), (31, 65), (32,
 
 #[test]
 fn layer_norm_normalises_rows() {
-    with_device(poisoned(), async |gpu| {
-        for (rows, cols) in ROW_SHAPES {
-            let mut random = Random::new(6);
-            // A mean much larger than the spread loses digits in a one-pass formula.
-            let x: Vec<f32> = random.values(rows * cols).iter().map(|value| 30.0 + value).collect();
-            let (weight, bias) = (random.values(cols), random.values(cols));
-            let eps = 1e-5;
-            let expected: Vec<f64> =
-                wide(&x).chunks(cols).flat_map(|row| layer_norm(row, &weight, &bias, eps)).collect();
-            let found = gpu
-                .layer_norm(
-                    &upload(gpu, rows, cols, &x),
-                    &upload(gpu, 1, cols, &weight),
-                    &upload(gpu, 1, cols, &bias),
-                    eps,
-                )
-                .unwrap();
-            // The mean is known to 30·EPS·√cols at best; a single column has no spread but ε.
-            let spread = if cols < 3 { f64::from(eps).sqrt() } else { 0.3 };
-            let tolerance = 30.0 * EPS * (4.0 + (cols as f64).sqrt()) / spread;
-            assert_close("layer_norm", &gpu.read(&found).await.unwrap(), &expected, |_| tolerance);
-        }
-    });
+    for reduction in Reduction::ALL {
+        with_device(Options { reduction: Some(reduction), ..poisoned() }, async |gpu| {
+            for (rows, cols) in ROW_SHAPES {
+                let mut random = Random::new(6);
+                // A mean much larger than the spread loses digits in a one-pass formula.
+                let x: Vec<f32> = random.values(rows * cols).iter().map(|value| 30.0 + value).collect();
+                let (weight, bias) = (random.values(cols), random.values(cols));
+                let eps = 1e-5;
+                let expected: Vec<f64> =
+                    wide(&x).chunks(cols).flat_map(|row| layer_norm(row, &weight, &bias, eps)).collect();
+                let found = gpu
+                    .layer_norm(
+                        &upload(gpu, rows, cols, &x),
+                        &upload(gpu, 1, cols, &weight),
+                        &upload(gpu, 1, cols, &bias),
+                        eps,
+                    )
+                    .unwrap();
+                // The mean is known to 30·EPS·√cols at best; a single column has no spread but ε.
+                let spread = if cols < 3 { f64::from(eps).sqrt() } else { 0.3 };
+                let tolerance = 30.0 * EPS * (4.0 + (cols as f64).sqrt()) / spread;
+                assert_close("layer_norm", &gpu.read(&found).await.unwrap(), &expected, |_| tolerance);
+            }
+        });
+    }
 }
 
 fn layer_norm(row: &[f64], weight: &[f32], bias: &[f32], eps: f32) -> Vec<f64> {
@@ -101,22 +104,24 @@ fn layer_norm(row: &[f64], weight: &[f32], bias: &[f32], eps: f32) -> Vec<f64> {
 
 #[test]
 fn rms_norm_normalises_rows() {
-    with_device(poisoned(), async |gpu| {
-        for (rows, cols) in ROW_SHAPES {
-            let mut random = Random::new(7);
-            let (x, weight) = (random.values(rows * cols), random.values(cols));
-            let eps = 1e-6;
-            let norm = |row: &[f64]| -> Vec<f64> {
-                let squares = row.iter().map(|value| value * value).sum::<f64>() / cols as f64;
-                let scale = 1.0 / (squares + f64::from(eps)).sqrt();
-                row.iter().zip(&weight).map(|(x, w)| x * scale * f64::from(*w)).collect()
-            };
-            let expected: Vec<f64> = wide(&x).chunks(cols).flat_map(norm).collect();
-            let found = gpu.rms_norm(&upload(gpu, rows, cols, &x), &upload(gpu, 1, cols, &weight), eps).unwrap();
-            let tolerance = 4.0 * EPS * (4.0 + cols as f64);
-            assert_close("rms_norm", &gpu.read(&found).await.unwrap(), &expected, |_| tolerance);
-        }
-    });
+    for reduction in Reduction::ALL {
+        with_device(Options { reduction: Some(reduction), ..poisoned() }, async |gpu| {
+            for (rows, cols) in ROW_SHAPES {
+                let mut random = Random::new(7);
+                let (x, weight) = (random.values(rows * cols), random.values(cols));
+                let eps = 1e-6;
+                let norm = |row: &[f64]| -> Vec<f64> {
+                    let squares = row.iter().map(|value| value * value).sum::<f64>() / cols as f64;
+                    let scale = 1.0 / (squares + f64::from(eps)).sqrt();
+                    row.iter().zip(&weight).map(|(x, w)| x * scale * f64::from(*w)).collect()
+                };
+                let expected: Vec<f64> = wide(&x).chunks(cols).flat_map(norm).collect();
+                let found = gpu.rms_norm(&upload(gpu, rows, cols, &x), &upload(gpu, 1, cols, &weight), eps).unwrap();
+                let tolerance = 4.0 * EPS * (4.0 + cols as f64);
+                assert_close("rms_norm", &gpu.read(&found).await.unwrap(), &expected, |_| tolerance);
+            }
+        });
+    }
 }
 
 const MATMUL_SHAPES: [(usize, usize, usize); 12] = [
@@ -226,8 +231,16 @@ fn triples(a: usize, b: usize, c: usize) -> impl Iterator<Item = (usize, usize, 
 #[test]
 fn attention_attends_within_windows() {
     // The second device is so slow that every head of every window has its own dispatches.
-    for flops_per_ms in [1e6, 1.0] {
-        with_device(Options { flops_per_ms: Some(flops_per_ms), ..poisoned() }, async |gpu| {
+    let devices = [
+        (1e6, Reduction::Thread, Loads::One),
+        (1.0, Reduction::Thread, Loads::Four),
+        (1e6, Reduction::Group, Loads::Four),
+        (1.0, Reduction::Group, Loads::One),
+    ];
+    for (flops_per_ms, reduction, loads) in devices {
+        let flops_per_ms = Some(flops_per_ms);
+        let options = Options { flops_per_ms, reduction: Some(reduction), loads: Some(loads), ..poisoned() };
+        with_device(options, async |gpu| {
             for causal in [true, false] {
                 for (windows, seq_len, heads, kv_heads, head_dim) in [
                     (1, 1, 1, 1, 1),
@@ -236,6 +249,7 @@ fn attention_attends_within_windows() {
                     (1, 5, 3, 3, 8),
                     (2, 33, 4, 1, 6),
                     (1, 64, 2, 2, 64),
+                    (1, 70, 2, 1, 12),
                 ] {
                     let shape = AttentionShape { heads, kv_heads, head_dim, seq_len, causal };
                     check_attention(gpu, windows, shape).await;
@@ -422,25 +436,27 @@ fn row_distance_ratios_are_relative_to_the_first() {
 
 #[test]
 fn next_token_nll_is_the_negative_log_softmax_at_the_target() {
-    with_device(poisoned(), async |gpu| {
-        for (rows, cols) in ROW_SHAPES {
-            let mut random = Random::new(14);
-            let mut logits = random.values(rows * cols);
-            // Logits whose exponentials overflow f32 unless the largest is taken off first.
-            logits[(rows - 1) * cols..].iter_mut().for_each(|value| *value = *value * 10.0 + 500.0);
-            let targets: Vec<u32> = (0..rows).map(|row| (7 * row % cols) as u32).collect();
-            let nll = |(row, &target): (&[f64], &u32)| {
-                let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-                let total: f64 = row.iter().map(|logit| (logit - largest).exp()).sum();
-                total.ln() + largest - row[target as usize]
-            };
-            let expected: Vec<f64> = wide(&logits).chunks(cols).zip(&targets).map(nll).collect();
-            let found = gpu.next_token_nll(&upload(gpu, rows, cols, &logits), &targets).unwrap();
-            // f32 carries 500 ± 10 to 2⁻¹⁵.
-            let tolerance = |i: usize| EPS * (600.0 + cols as f64) + EPS * 8.0 * expected[i].abs();
-            assert_close("next_token_nll", &gpu.read(&found).await.unwrap(), &expected, tolerance);
-        }
-    });
+    for reduction in Reduction::ALL {
+        with_device(Options { reduction: Some(reduction), ..poisoned() }, async |gpu| {
+            for (rows, cols) in ROW_SHAPES {
+                let mut random = Random::new(14);
+                let mut logits = random.values(rows * cols);
+                // Logits whose exponentials overflow f32 unless the largest is taken off first.
+                logits[(rows - 1) * cols..].iter_mut().for_each(|value| *value = *value * 10.0 + 500.0);
+                let targets: Vec<u32> = (0..rows).map(|row| (7 * row % cols) as u32).collect();
+                let nll = |(row, &target): (&[f64], &u32)| {
+                    let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                    let total: f64 = row.iter().map(|logit| (logit - largest).exp()).sum();
+                    total.ln() + largest - row[target as usize]
+                };
+                let expected: Vec<f64> = wide(&logits).chunks(cols).zip(&targets).map(nll).collect();
+                let found = gpu.next_token_nll(&upload(gpu, rows, cols, &logits), &targets).unwrap();
+                // f32 carries 500 ± 10 to 2⁻¹⁵.
+                let tolerance = |i: usize| EPS * (600.0 + cols as f64) + EPS * 8.0 * expected[i].abs();
+                assert_close("next_token_nll", &gpu.read(&found).await.unwrap(), &expected, tolerance);
+            }
+        });
+    }
 }
 
 #[test]

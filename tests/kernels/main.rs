@@ -9,4 +9,5 @@ mod exact;
 mod forward;
 mod gram;
 mod random;
+mod storage;
 mod training;
