@@ -114,7 +114,7 @@ fn the_page_builds_without_the_engine() {
 
 #[test]
 fn every_file_says_what_it_is_for_and_stays_short() {
-    for folder in ["src", "web/src", "train", "xtask/src", "tests"] {
+    for folder in ["src", "bench/src", "web/src", "train", "xtask/src", "tests"] {
         for (path, text) in sources(folder) {
             assert!(text.starts_with("//!"), "{path} does not open with //!");
             let lines = text.lines().count();

@@ -59,8 +59,7 @@ fn tables_whole_and_split_are_gathered_as_in_f32() {
     for part_bytes in [None, Some(800), Some(4 * 34)] {
         with_device(Options { part_bytes, ..poisoned() }, async |gpu| {
             for storage in FORMATS {
-                for (rows, cols, count) in [(1, 1, 1), (1, 2, 3), (100, 7, 3), (40, 34, 1), (63, 2, 16), (300, 10, 3)]
-                {
+                for (rows, cols, count) in [(1, 1, 1), (1, 2, 3), (100, 7, 3), (40, 34, 1), (63, 2, 16), (300, 10, 3)] {
                     let mut random = Random::new(2);
                     let values = values(&mut random, rows * cols, storage);
                     let ids: Vec<u32> = (0..count).map(|_| random.below(rows) as u32).collect();

@@ -28,39 +28,36 @@ impl Effort {
     }
 }
 
-/// One of the two modules of the app.
+/// A module for the browser.
 pub(crate) struct Module {
+    /// Cargo package.
+    package: &'static str,
     /// Name of the Cargo binary and of the files in dist/.
     pub(crate) bin: &'static str,
-    /// Features of straightedge-web that make it; the other module's dependencies stay out.
+    /// Features of the package that make it; another module's dependencies stay out.
     pub(crate) feature: &'static str,
     profile: &'static str,
 }
 
 /// The page, small because it paints first, and the engine in its worker.
 pub(crate) const MODULES: [Module; 2] = [
-    Module { bin: "page", feature: "page", profile: "wasm-page" },
-    Module { bin: "worker", feature: "worker", profile: "wasm-engine" },
+    Module { package: "straightedge-web", bin: "page", feature: "page", profile: "wasm-page" },
+    Module { package: "straightedge-web", bin: "worker", feature: "worker", profile: "wasm-engine" },
 ];
 
 /// The engine's own checks in a browser, which tests serve beside the page.
-pub(crate) const CHECKS: Module = Module { bin: "checks", feature: "checks", profile: "wasm-engine" };
+pub(crate) const CHECKS: Module =
+    Module { package: "straightedge-web", bin: "checks", feature: "checks", profile: "wasm-engine" };
+
+/// The engine with its benchmarks, built as the engine of the page is.
+pub(crate) const BENCH: Module =
+    Module { package: "straightedge-bench", bin: "bench", feature: "browser", profile: "wasm-engine" };
 
 impl Module {
     /// Cargo arguments that select this module for the browser.
     pub(crate) fn selection(&self) -> [&'static str; 9] {
-        let Self { bin, feature, .. } = self;
-        [
-            "--package",
-            "straightedge-web",
-            "--bin",
-            bin,
-            "--no-default-features",
-            "--features",
-            feature,
-            "--target",
-            TARGET,
-        ]
+        let Self { package, bin, feature, .. } = self;
+        ["--package", package, "--bin", bin, "--no-default-features", "--features", feature, "--target", TARGET]
     }
 }
 
@@ -100,7 +97,7 @@ pub(crate) fn ensure_target() -> Result<()> {
 }
 
 /// The commit that the reports name, marked where the sources differ from it.
-fn commit() -> Option<String> {
+pub(crate) fn commit() -> Option<String> {
     output(Command::new("git").current_dir(root()).args([
         "describe",
         "--always",
@@ -111,7 +108,7 @@ fn commit() -> Option<String> {
 }
 
 /// Compiles one module and returns where Cargo put it.
-fn compile(module: &Module, effort: Effort, commit: Option<&str>) -> Result<PathBuf> {
+pub(crate) fn compile(module: &Module, effort: Effort, commit: Option<&str>) -> Result<PathBuf> {
     let mut command = cargo();
     command.arg("build").args(module.selection());
     command.args(["--profile", if effort == Effort::Full { module.profile } else { "dev" }]);

@@ -38,7 +38,7 @@ pub(crate) fn gather(folders: &[&Path], to: &Path) -> Result<()> {
 }
 
 /// Copies a file or a whole folder.
-fn copy(from: &Path, to: &Path) -> Result<()> {
+pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
     if from.is_dir() {
         return files(from)?.iter().try_for_each(|file| {
             let name = file.strip_prefix(from).expect("a listed file is inside the folder that was listed");

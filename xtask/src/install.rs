@@ -64,9 +64,13 @@ fn find_browser() -> Option<PathBuf> {
     on_path.or_else(|| BROWSER_FILES.iter().map(PathBuf::from).find(|file| file.exists()))
 }
 
-/// Makes sure that the packages of tests/browser are there, exactly as its lockfile says.
+/// Makes sure that the packages of tests/browser are there.
 pub(crate) fn driver() -> Result<()> {
-    let folder = root().join("tests/browser");
+    packages(&root().join("tests/browser"))
+}
+
+/// Makes sure that the npm packages of a folder are there, exactly as its lockfile says.
+pub(crate) fn packages(folder: &Path) -> Result<()> {
     let changed = |file: &str| fs::metadata(folder.join(file)).and_then(|metadata| metadata.modified()).ok();
     let (wanted, installed) = (changed("package-lock.json"), changed("node_modules/.package-lock.json"));
     if installed.is_some() && installed >= wanted {
@@ -75,7 +79,7 @@ pub(crate) fn driver() -> Result<()> {
     if output(npm().arg("--version")).is_none() {
         bail!("npm is missing; install Node.js 20 or newer");
     }
-    run(npm().current_dir(&folder).args(["ci", "--no-audit", "--no-fund"]))
+    run(npm().current_dir(folder).args(["ci", "--no-audit", "--no-fund"]))
 }
 
 /// Installs packages of Debian or Ubuntu.

@@ -1,5 +1,6 @@
-//! `cargo xtask …`: builds, serves and tests the project with nothing installed by hand but Rust, Node and git.
+//! `cargo xtask …`: builds, serves, tests and times the project with nothing installed by hand but Rust, Node and git.
 
+mod bench;
 mod build;
 mod bundle;
 mod calibration;
@@ -19,6 +20,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Parser;
 
+use crate::bench::BenchArgs;
 use crate::build::Effort;
 use crate::test::Part;
 
@@ -46,6 +48,8 @@ enum Task {
         /// Only these parts.
         parts: Vec<Part>,
     },
+    /// Measure what the engine's parts cost on this machine.
+    Bench(BenchArgs),
     /// Check formatting, lints and documentation, then run all tests: what continuous integration runs.
     Ci,
     /// Make the calibration model again, whose linearity is known by construction.
@@ -85,6 +89,7 @@ fn run(task: Task) -> Result<()> {
         Task::Build { dev } => build::build(Effort::new(dev)).map(drop),
         Task::Serve { port, dev } => serve::serve(Effort::new(dev), port),
         Task::Test { parts } => test::test(&parts),
+        Task::Bench(args) => bench::bench(&args),
         Task::Ci => test::ci(),
         Task::Calibration => calibration::write(),
         Task::Train { names, out, steps } => demo::train(&names, &out, steps),

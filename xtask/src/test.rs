@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::Result;
 use clap::ValueEnum;
 
-use crate::build::{CHECKS, Effort, MODULES, build, ensure_target, with_checks};
+use crate::build::{BENCH, CHECKS, Effort, MODULES, build, ensure_target, with_checks};
 use crate::command::{cargo, root, run};
 use crate::install;
 use crate::serve::Site;
@@ -67,7 +67,7 @@ fn lint() -> Result<()> {
     run(cargo().args(["clippy", "--workspace", "--all-targets"]).args(deny))?;
     MODULES
         .iter()
-        .chain([&CHECKS])
+        .chain([&CHECKS, &BENCH])
         .try_for_each(|module| run(cargo().arg("clippy").args(module.selection()).args(deny)))
 }
 
@@ -81,9 +81,9 @@ fn add_tests(steps: &mut Steps, parts: &[Part]) {
         steps.step("page tests", || run(cargo().args(["test", "--package", "straightedge-web", "--lib"])));
     }
     if wanted(Part::Tools) {
-        steps.step("tool tests", || {
-            run(cargo().args(["test", "--package", "xtask", "--package", "straightedge-train"]))
-        });
+        let packages = ["xtask", "straightedge-train", "straightedge-bench"];
+        let selection = packages.map(|package| ["--package", package]);
+        steps.step("tool tests", || run(cargo().arg("test").args(selection.as_flattened())));
     }
     if wanted(Part::Browser) {
         steps.step("browser and driver", || install::driver().and_then(|()| install::browser())).and_then(|browser| {

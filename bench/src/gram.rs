@@ -1,0 +1,129 @@
+//! What second moments add to the forward pass that they accompany.
+
+use std::rc::Rc;
+
+use straightedge::backend::{Backend, GramRows, GramShape};
+use straightedge::error::{Error, Result};
+use straightedge::forward::Forward;
+use straightedge::job::GramMode;
+use straightedge::model::{self, ModelConfig};
+use straightedge::moments::Scale;
+use straightedge::pause::pause;
+use straightedge::weights::{Files, Weights};
+use web_time::Instant;
+
+use crate::model::MadeModel;
+use crate::results::GramLine;
+use crate::settings::{Settings, Shape};
+
+/// Blocks of the model: all blocks are alike, and what is asked for is a ratio.
+const LAYERS: usize = 2;
+/// Rows of one batch on a device that is fast enough: the engine's.
+const MOST_ROWS: usize = 1024;
+/// Milliseconds of a forward pass above which batches are smaller.
+const SLOW_MS: f64 = 400.0;
+/// Rounds of which the medians count.
+const ROUNDS: usize = 3;
+/// Folds; only the last one gets Σyyᵀ.
+const FOLDS: usize = 5;
+
+/// Times forward passes without, with exact and with fast second moments, in turn.
+pub(crate) async fn time<B: Backend>(backend: &B, shape: Shape, settings: &Settings) -> Result<GramLine> {
+    let small = Shape { layers: shape.layers.min(LAYERS), ..shape };
+    let files = Rc::new(MadeModel::new(small, settings.seed));
+    let config = files.read("config.json", 0..files.size("config.json").await?.unwrap_or(0)).await?;
+    let config = ModelConfig::from_json(&String::from_utf8_lossy(&config))?;
+    let weights = Weights::open(files).await?;
+    let model = model::load(backend, &config, &weights, false, &|_, _| {}).await?;
+    let forward = Forward::new(backend, &model, settings.seq_len)?;
+    let mut bench = Bench { backend, forward, seq_len: settings.seq_len, ids: Vec::new() };
+    bench.choose_rows(settings.seed).await?;
+
+    let mut times: [Vec<f64>; 5] = Default::default();
+    let mut exact = bench.grams(GramMode::Exact).await?;
+    let mut fast = bench.grams(GramMode::Fast).await?;
+    for round in 0..=ROUNDS {
+        let found = [
+            bench.forward_ms().await?,
+            bench.with_grams_ms(&mut exact, 0).await?,
+            bench.with_grams_ms(&mut exact, FOLDS - 1).await?,
+            bench.with_grams_ms(&mut fast, 0).await?,
+            bench.with_grams_ms(&mut fast, FOLDS - 1).await?,
+        ];
+        // The first round prepares kernels and memory.
+        if round > 0 {
+            times.iter_mut().zip(found).for_each(|(times, ms)| times.push(ms));
+        }
+    }
+    let [forward_ms, exact, exact_last, fast, fast_last] = times.map(median);
+    let added = |most: f64, last: f64| {
+        let mean = (most * (FOLDS - 1) as f64 + last) / FOLDS as f64;
+        mean / forward_ms - 1.0
+    };
+    let (rows, exact, fast) = (bench.ids.len(), added(exact, exact_last), added(fast, fast_last));
+    Ok(GramLine { shape: small, rows, forward_ms, exact, fast })
+}
+
+struct Bench<'a, B: Backend> {
+    backend: &'a B,
+    forward: Forward<'a, B>,
+    seq_len: usize,
+    ids: Vec<u32>,
+}
+
+impl<B: Backend> Bench<'_, B> {
+    /// As many windows as keep a pass within its time.
+    async fn choose_rows(&mut self, seed: u64) -> Result<()> {
+        self.ids = MadeModel::tokens(self.seq_len, seed);
+        self.forward_ms().await?;
+        let ms = self.forward_ms().await?;
+        let windows = ((SLOW_MS / ms) as usize).clamp(1, (MOST_ROWS / self.seq_len).max(1));
+        self.ids = MadeModel::tokens(windows * self.seq_len, seed);
+        Ok(())
+    }
+
+    async fn forward_ms(&self) -> Result<f64> {
+        pause().await;
+        let started = Instant::now();
+        self.forward.run(&self.ids, &mut |_| Ok(()))?;
+        self.backend.settle(&mut []).await?;
+        Ok(started.elapsed().as_secs_f64() * 1e3)
+    }
+
+    /// Accumulators of every block, calibrated on the batch as the engine does.
+    async fn grams(&self, mode: GramMode) -> Result<Vec<B::Gram>> {
+        let mut rows = Vec::new();
+        self.forward.run(&self.ids, &mut |capture| {
+            rows.push((capture.ffn_in, capture.ffn_out));
+            Ok(())
+        })?;
+        let mut grams = Vec::new();
+        for (x, y) in &rows {
+            let (d_in, d_out) = (self.backend.shape(x).cols, self.backend.shape(y).cols);
+            let scale_x = Scale::from_rows(&self.backend.read(x).await?, d_in);
+            let scale_y = Scale::from_rows(&self.backend.read(y).await?, d_out);
+            let shape = GramShape { d_in, d_out, folds: FOLDS, max_rows: self.ids.len(), mode };
+            grams.push(self.backend.gram(shape, &scale_x, &scale_y)?);
+        }
+        Ok(grams)
+    }
+
+    async fn with_grams_ms(&self, grams: &mut [B::Gram], fold: usize) -> Result<f64> {
+        pause().await;
+        let started = Instant::now();
+        self.forward.run(&self.ids, &mut |capture| {
+            let gram = grams.get_mut(capture.block).ok_or(Error::Cancelled)?;
+            let (x, y) = (&capture.ffn_in, &capture.ffn_out);
+            let rows =
+                GramRows { block: capture.block, fold, first_row: 0, x, y, seq_len: self.seq_len, skip_positions: 0 };
+            self.backend.accumulate(gram, rows)
+        })?;
+        self.backend.settle(grams).await?;
+        Ok(started.elapsed().as_secs_f64() * 1e3)
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}

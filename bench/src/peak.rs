@@ -1,0 +1,197 @@
+//! What a device can do at most: multiply-adds in registers and nothing else. \[wgpu\]
+
+use std::hint::black_box;
+
+use futures::channel::oneshot;
+use web_time::Instant;
+
+/// Milliseconds that one measurement should last.
+const ENOUGH_MS: f64 = 80.0;
+/// Measurements of which the fastest counts.
+const REPETITIONS: usize = 3;
+
+/// Threads of one dispatch: enough to fill any GPU several times.
+const THREADS: u32 = 1 << 16;
+/// Multiply-adds of one thread in one turn of the shader's loop.
+const PER_STEP: f64 = 32.0;
+
+/// GFLOP/s of the best adapter; `None` where there is none.
+pub(crate) async fn gpu() -> Option<f64> {
+    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+    let options = wgpu::RequestAdapterOptions {
+        power_preference: wgpu::PowerPreference::HighPerformance,
+        ..wgpu::RequestAdapterOptions::default()
+    };
+    let adapter = instance.request_adapter(&options).await.ok()?;
+    let (device, queue) = adapter.request_device(&wgpu::DeviceDescriptor::default()).await.ok()?;
+    let kernel = Kernel::new(&device);
+    let mut steps = 1u32;
+    let mut fastest = 0.0f64;
+    let mut counted = 0;
+    while counted < REPETITIONS {
+        let ms = kernel.run(&device, &queue, steps).await?;
+        if ms < ENOUGH_MS && steps < 1 << 20 {
+            // Never more than eightfold at once: a dispatch of seconds would be taken for a hanging one.
+            steps = (f64::from(steps) * (1.2 * ENOUGH_MS / ms).clamp(1.5, 8.0)).ceil() as u32;
+            continue;
+        }
+        counted += 1;
+        fastest = fastest.max(2.0 * PER_STEP * f64::from(THREADS) * f64::from(steps) / ms / 1e6);
+    }
+    device.destroy();
+    Some(fastest)
+}
+
+/// The pipeline with what it is bound to.
+struct Kernel {
+    pipeline: wgpu::ComputePipeline,
+    uniform: wgpu::Buffer,
+    group: wgpu::BindGroup,
+}
+
+impl Kernel {
+    fn new(device: &wgpu::Device) -> Self {
+        let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+            label: Some("fma.wgsl"),
+            source: wgpu::ShaderSource::Wgsl(include_str!("../shaders/fma.wgsl").into()),
+        });
+        let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label: Some("multiply_add"),
+            layout: None,
+            module: &module,
+            entry_point: Some("multiply_add"),
+            compilation_options: wgpu::PipelineCompilationOptions::default(),
+            cache: None,
+        });
+        let buffer = |size, usage| {
+            device.create_buffer(&wgpu::BufferDescriptor { label: None, size, usage, mapped_at_creation: false })
+        };
+        let uniform = buffer(16, wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST);
+        let out = buffer(4 * u64::from(THREADS), wgpu::BufferUsages::STORAGE);
+        let entries = [(0, &uniform), (1, &out)]
+            .map(|(binding, buffer)| wgpu::BindGroupEntry { binding, resource: buffer.as_entire_binding() });
+        let group = device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: None,
+            layout: &pipeline.get_bind_group_layout(0),
+            entries: &entries,
+        });
+        Self { pipeline, uniform, group }
+    }
+
+    /// Milliseconds of one dispatch, submission and waiting included.
+    async fn run(&self, device: &wgpu::Device, queue: &wgpu::Queue, steps: u32) -> Option<f64> {
+        queue.write_buffer(&self.uniform, 0, bytemuck::bytes_of(&steps));
+        let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+        pass.set_pipeline(&self.pipeline);
+        pass.set_bind_group(0, &self.group, &[]);
+        pass.dispatch_workgroups(THREADS / 64, 1, 1);
+        drop(pass);
+        let started = Instant::now();
+        queue.submit([encoder.finish()]);
+        let (sender, receiver) = oneshot::channel();
+        queue.on_submitted_work_done(move || {
+            let _ = sender.send(());
+        });
+        device.poll(wgpu::PollType::wait_indefinitely()).ok()?;
+        receiver.await.ok()?;
+        Some(started.elapsed().as_secs_f64() * 1e3)
+    }
+}
+
+/// GFLOP/s of the processor on `threads` threads, with the widest instructions that the engine's libraries can use.
+pub(crate) fn cpu(threads: usize) -> f64 {
+    let mut steps = 1u64 << 16;
+    let mut fastest = 0.0f64;
+    let mut counted = 0;
+    while counted < REPETITIONS {
+        let (flops, ms) = on_all(threads, steps);
+        if ms < ENOUGH_MS {
+            steps *= 2;
+            continue;
+        }
+        counted += 1;
+        fastest = fastest.max(flops / ms / 1e6);
+    }
+    fastest
+}
+
+/// Floating-point operations and milliseconds of so many steps on every thread.
+#[cfg(not(target_arch = "wasm32"))]
+fn on_all(threads: usize, steps: u64) -> (f64, f64) {
+    let started = Instant::now();
+    let flops = std::thread::scope(|scope| {
+        let all: Vec<_> = (0..threads).map(|_| scope.spawn(|| chains(steps))).collect();
+        all.into_iter().filter_map(|one| one.join().ok()).sum()
+    });
+    (flops, started.elapsed().as_secs_f64() * 1e3)
+}
+
+/// A worker has one thread.
+#[cfg(target_arch = "wasm32")]
+fn on_all(_threads: usize, steps: u64) -> (f64, f64) {
+    let started = Instant::now();
+    let flops = chains(steps);
+    (flops, started.elapsed().as_secs_f64() * 1e3)
+}
+
+#[cfg(target_arch = "x86_64")]
+fn chains(steps: u64) -> f64 {
+    #[target_feature(enable = "avx512f")]
+    fn widest(steps: u64) -> f64 {
+        multiply_add::<16>(steps, f32::mul_add)
+    }
+    #[target_feature(enable = "avx2,fma")]
+    fn wide(steps: u64) -> f64 {
+        multiply_add::<8>(steps, f32::mul_add)
+    }
+    if is_x86_feature_detected!("avx512f") {
+        #[allow(unsafe_code, reason = "the processor has just been asked for the instructions")]
+        return unsafe { widest(steps) };
+    }
+    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        #[allow(unsafe_code, reason = "the processor has just been asked for the instructions")]
+        return unsafe { wide(steps) };
+    }
+    multiply_add::<4>(steps, |a, b, c| a * b + c)
+}
+
+/// Every 64-bit Arm processor multiplies and adds in one instruction.
+#[cfg(target_arch = "aarch64")]
+fn chains(steps: u64) -> f64 {
+    multiply_add::<4>(steps, f32::mul_add)
+}
+
+/// Without such an instruction, WebAssembly for one: a product and a sum.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn chains(steps: u64) -> f64 {
+    multiply_add::<4>(steps, |a, b, c| a * b + c)
+}
+
+/// Twelve independent chains, each as wide as a register, and the operations that they took.
+#[inline(always)]
+fn multiply_add<const WIDTH: usize>(steps: u64, step: impl Fn(f32, f32, f32) -> f32) -> f64 {
+    const CHAINS: usize = 12;
+    let mut sums = black_box([[1.0f32; WIDTH]; CHAINS]);
+    let (factor, term) = (black_box([0.5f32; WIDTH]), black_box([0.25f32; WIDTH]));
+    for _ in 0..steps {
+        for sum in &mut sums {
+            for i in 0..WIDTH {
+                sum[i] = step(sum[i], factor[i], term[i]);
+            }
+        }
+    }
+    black_box(sums);
+    2.0 * (WIDTH * CHAINS) as f64 * steps as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_chains_count_what_they_do() {
+        assert_eq!(multiply_add::<4>(10, |a, b, c| a * b + c), 2.0 * 4.0 * 12.0 * 10.0);
+        assert!(chains(10) > 0.0);
+    }
+}

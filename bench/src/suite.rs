@@ -1,0 +1,143 @@
+//! All that is asked for, one backend after the other; what fails says why and the rest goes on.
+
+use straightedge::backend::Backend;
+use straightedge::cpu::CpuBackend;
+use straightedge::error::Result;
+use straightedge::gpu::GpuBackend;
+use straightedge::job::{BackendChoice, Protocol};
+
+use crate::results::{DeviceResults, Host, Results};
+use crate::settings::{Device, Part, Settings, Shape};
+use crate::whole::{Plan, growth};
+use crate::{gram, kernels, peak, solve};
+
+/// Version of the results' format.
+const SCHEMA: u32 = 1;
+
+/// Hears what begins, for people who wait.
+pub type Tell<'a> = &'a dyn Fn(&str);
+
+/// Runs the benchmarks on `host`.
+pub async fn run(settings: &Settings, host: Host, tell: Tell<'_>) -> Results {
+    let mut results = Results { schema: SCHEMA, settings: settings.clone(), host, ..Results::default() };
+    for device in &settings.devices {
+        let mut found = DeviceResults::default();
+        let threads = results.host.threads;
+        if let Err(error) = on_device(*device, settings, threads, &mut found, tell).await {
+            found.failure = Some(error.to_string());
+        }
+        results.devices.push(found);
+    }
+    results
+}
+
+async fn on_device(
+    device: Device,
+    settings: &Settings,
+    threads: usize,
+    found: &mut DeviceResults,
+    tell: Tell<'_>,
+) -> Result<()> {
+    match device {
+        Device::Gpu => {
+            found.backend = "gpu".into();
+            let backend = GpuBackend::new(BackendChoice::Gpu).await?;
+            found.adapter = backend.info().adapter;
+            found.software = backend.is_software();
+            let pace = backend.pace();
+            found.variants = vec![
+                pace.variant.kernel.name.into(),
+                format!("rows by {:?}", pace.reduction),
+                format!("loads by {:?}", pace.loads),
+            ];
+            tell("gpu: peak");
+            found.peak_gflops = peak::gpu().await;
+            on_backend(&backend, settings, found, tell).await?;
+        }
+        Device::Cpu => {
+            found.backend = "cpu".into();
+            tell("cpu: peak");
+            found.peak_gflops = Some(peak::cpu(threads));
+            on_backend(&CpuBackend::new(), settings, found, tell).await?;
+        }
+    }
+    if settings.parts.contains(&Part::Whole) {
+        let (shape, rows) = size(settings, found.software);
+        tell(&format!("{}: complete measurement, {shape}, {rows} rows", found.backend));
+        let (seq_len, seed) = (settings.seq_len, settings.seed);
+        let plan = Plan { name: "complete measurement".into(), device, shape, rows, seq_len, seed };
+        found.whole = Some(plan.run().await?);
+    }
+    if settings.parts.contains(&Part::Growth) {
+        for plan in growth(device, settings.seq_len, settings.seed) {
+            tell(&format!("{}: {}", found.backend, plan.name));
+            found.growth.push(plan.run().await?);
+        }
+    }
+    Ok(())
+}
+
+/// What needs the backend itself.
+async fn on_backend<B: Backend>(
+    backend: &B,
+    settings: &Settings,
+    found: &mut DeviceResults,
+    tell: Tell<'_>,
+) -> Result<()> {
+    let (shape, _) = size(settings, found.software);
+    if settings.parts.contains(&Part::Kernels) {
+        tell(&format!("{}: operations of {shape}", found.backend));
+        found.kernels = kernels::time(backend, shape, settings, found.peak_gflops).await?;
+    }
+    if settings.parts.contains(&Part::Gram) {
+        tell(&format!("{}: second moments of {shape}", found.backend));
+        found.gram = Some(gram::time(backend, shape, settings).await?);
+    }
+    if settings.parts.contains(&Part::Solve) && found.backend == "cpu" {
+        tell(&format!("solve of width {}", shape.width));
+        found.solve = Some(solve::time(shape.width).await?);
+    }
+    Ok(())
+}
+
+/// The model and its rows: small where the processor emulates the GPU, unless it is asked for.
+fn size(settings: &Settings, software: bool) -> (Shape, usize) {
+    let small = software && settings.shape.is_none();
+    let shape = settings.shape.unwrap_or(if small { Shape::SMALL } else { Shape::GPT2 });
+    let rows = settings.rows.unwrap_or(if small { 1280 } else { Protocol::default().rows });
+    (shape, rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use pollster::block_on;
+
+    use super::*;
+
+    #[test]
+    fn every_part_gives_finite_figures_on_the_processor() {
+        let settings = Settings {
+            devices: vec![Device::Cpu],
+            shape: Some(Shape { layers: 1, width: 16 }),
+            rows: Some(160),
+            seq_len: 16,
+            parts: vec![Part::Kernels, Part::Gram, Part::Solve, Part::Whole],
+            ..Settings::default()
+        };
+        let results = block_on(run(&settings, Host { threads: 1, ..Host::default() }, &|_| {}));
+        let [device] = &results.devices[..] else { panic!("one device") };
+        assert_eq!(device.failure, None);
+        assert!(device.peak_gflops.is_some_and(|peak| peak > 0.0));
+        assert_eq!(device.kernels.len(), 9);
+        for line in &device.kernels {
+            assert!(line.ms > 0.0 && line.gbytes.is_finite() && line.gflops.is_finite(), "{line:?}");
+        }
+        let whole = device.whole.as_ref().expect("a measurement");
+        assert_eq!(whole.rows, 160);
+        assert!(whole.r2.is_some_and(f64::is_finite) && whole.total > 0.0, "{whole:?}");
+        assert!(device.solve.is_some_and(|solve| solve.ratio > 1.0), "a solve holds an eigen-decomposition");
+        assert!(device.gram.is_some_and(|gram| gram.exact.is_finite()));
+        let json = serde_json::to_string(&results).expect("plain data");
+        assert_eq!(serde_json::from_str::<Results>(&json).expect("the same"), results);
+    }
+}

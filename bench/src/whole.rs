@@ -1,0 +1,101 @@
+//! Complete measurements of a made model, by stage.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use futures::StreamExt;
+use straightedge::error::Result;
+use straightedge::event::{Event, Stage};
+use straightedge::job::{BackendChoice, Job, Protocol};
+use straightedge::run::{Text, measure};
+use web_time::Instant;
+
+use crate::memory;
+use crate::model::MadeModel;
+use crate::results::WholeLine;
+use crate::settings::{Device, Shape};
+
+/// One measurement.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) name: String,
+    pub(crate) device: Device,
+    pub(crate) shape: Shape,
+    pub(crate) rows: usize,
+    pub(crate) seq_len: usize,
+    pub(crate) seed: u64,
+}
+
+impl Plan {
+    /// Measures, and tells where the time went.
+    pub(crate) async fn run(&self) -> Result<WholeLine> {
+        let files = Rc::new(MadeModel::new(self.shape, self.seed));
+        let tokens = MadeModel::tokens(self.rows, self.seed);
+        memory::restart();
+        let started = Instant::now();
+        let mut events = measure(self.job(), files.clone(), Text::Tokens(tokens));
+        let mut seconds: BTreeMap<Stage, f64> = BTreeMap::new();
+        let (mut loaded, mut made_by_load, mut r2, mut rows) = (0, 0.0, Vec::new(), 0);
+        while let Some(event) = events.next().await {
+            match event {
+                Event::Progress(progress) => {
+                    // The stage's end is told again, when the next one may have begun to read.
+                    if progress.stage == Stage::Load && progress.done > loaded {
+                        (loaded, made_by_load) = (progress.done, files.seconds());
+                    }
+                    seconds.insert(progress.stage, progress.seconds);
+                }
+                Event::Started(header) => rows = header.protocol.rows,
+                Event::Block(block) => {
+                    r2.retain(|(known, _)| *known != block.block);
+                    r2.push((block.block, block.r2_lin));
+                }
+                Event::Failed(error) => return Err(error),
+                _ => {}
+            }
+        }
+        let total = started.elapsed().as_secs_f64();
+        let made = files.seconds();
+        let stage = |stage| seconds.get(&stage).copied().unwrap_or(0.0);
+        let known: Vec<f64> = r2.iter().filter_map(|(_, r2)| *r2).collect();
+        Ok(WholeLine {
+            name: self.name.clone(),
+            shape: Some(self.shape),
+            rows,
+            made,
+            load: stage(Stage::Load) - made_by_load,
+            hash: stage(Stage::Hash) - (made - made_by_load),
+            measure: stage(Stage::Measure),
+            solve: stage(Stage::Solve),
+            score: stage(Stage::Score),
+            total: total - made,
+            process_bytes: memory::process(),
+            device_bytes: Some(memory::device()).filter(|bytes| *bytes > 0),
+            r2: (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64),
+        })
+    }
+
+    fn job(&self) -> Job {
+        let mut job = Job::new(format!("random {}", self.shape), "random tokens");
+        job.protocol = Protocol { rows: self.rows, seq_len: self.seq_len, ..Protocol::default() };
+        job.backend = match self.device {
+            Device::Gpu => BackendChoice::Gpu,
+            Device::Cpu => BackendChoice::Cpu,
+        };
+        job
+    }
+}
+
+/// Small measurements: a base, and each with twice or four times something.
+pub(crate) fn growth(device: Device, seq_len: usize, seed: u64) -> Vec<Plan> {
+    let base = Shape { layers: 2, width: 192 };
+    let rows = 1280usize.next_multiple_of(5 * seq_len);
+    let plan = |name: &str, shape, rows| Plan { name: name.into(), device, shape, rows, seq_len, seed };
+    vec![
+        plan("base", base, rows),
+        plan("rows ×2", base, 2 * rows),
+        plan("rows ×4", base, 4 * rows),
+        plan("depth ×2", Shape { layers: 4, ..base }, rows),
+        plan("width ×2", Shape { width: 384, ..base }, rows),
+    ]
+}
