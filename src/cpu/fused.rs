@@ -98,7 +98,7 @@ fn gelu(x: f32) -> f32 {
 
 /// 0.5·x·(1 + tanh u) = x·sigmoid(2u), which does not cancel where tanh nears −1.
 fn gelu_tanh(x: f32) -> f32 {
-    const TWICE_ROOT_2_OVER_PI: f32 = 1.595_769_1;
+    const TWICE_ROOT_2_OVER_PI: f32 = 1.595_769;
     x * sigmoid(TWICE_ROOT_2_OVER_PI * x * (1.0 + 0.044_715 * x * x))
 }
 
