@@ -12,7 +12,7 @@ use straightedge::report::Report;
 fn peak(model: &Path, text: &Path, rows: usize) -> (u64, usize) {
     let output = Command::new(env!("CARGO_BIN_EXE_straightedge"))
         .args(["measure".as_ref(), model.as_os_str(), "--text".as_ref(), text.as_os_str()])
-        .args(["--backend", "cpu", "--rows", &rows.to_string(), "--out", "-"])
+        .args(["--backend", "cpu", "--folds", "2", "--rows", &rows.to_string(), "--out", "-"])
         .output()
         .expect("the program runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -24,10 +24,11 @@ fn peak(model: &Path, text: &Path, rows: usize) -> (u64, usize) {
 #[test]
 fn four_times_the_rows_need_no_more_memory() {
     let Some(fixtures) = common::fixtures() else { return };
-    // Five blocks of width 128: the rows themselves would be 19 MB at first and 77 MB in the end.
+    // Five blocks of width 128: the rows themselves would be 20 MB at first and 79 MB in the end. Folds hold more than a
+    // batch in either case. Which thread works on what varies, and with it a megabyte or two: the better of two counts.
     let (model, text) = (fixtures.join("babyllama-105"), fixtures.join("texts/stories.txt"));
-    let (once, few) = peak(&model, &text, 3_840);
-    let (four_times, many) = peak(&model, &text, 15_360);
+    let better = |rows| peak(&model, &text, rows).min(peak(&model, &text, rows));
+    let ((once, few), (four_times, many)) = (better(3_840), better(15_360));
     assert_eq!((few, many), (3_840, 15_360), "the text is long enough");
     assert!(four_times as f64 <= 1.1 * once as f64, "{once} bytes at first, {four_times} with four times the rows");
 }
