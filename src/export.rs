@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use crate::backend::Activation;
 use crate::error::{Error, Result};
 use crate::event::MapDump;
-use crate::model::{Architecture, FfnPlace, ModelConfig, Places};
+use crate::model::{self, Architecture, Ffn, Linear, ModelConfig, Stored};
 use crate::weights::{NewTensor, Weights};
 
 /// The gate's bias. In f32 every activation is exactly a power of two here, saturated where it saturates, so that the
@@ -63,14 +63,16 @@ pub fn check(config: &ModelConfig) -> Result<()> {
 /// As [`check`]; and a map of another width, or with values that f32 cannot hold.
 pub fn export(config_json: &str, config: &ModelConfig, weights: &Weights, maps: &[MapDump]) -> Result<Exported> {
     check(config)?;
-    let places = Places::new(config, weights);
+    let model = model::stored(config, weights, false)?;
     let mut tensors = BTreeMap::new();
     if config.gated_ffn {
-        add_zero_biases(&mut tensors, config, &places);
+        for block in &model.blocks {
+            add_zero_biases(&mut tensors, config, &FfnPlace::of(&block.ffn), &block.attention.o);
+        }
     }
     for map in maps {
         let linear = LinearBlock::new(config, map)?;
-        linear.write(&mut tensors, config, &places.ffn(map.block));
+        linear.write(&mut tensors, config, &FfnPlace::of(&model.blocks[map.block].ffn));
     }
     for (name, tensor) in &tensors {
         if let Some(index) = tensor.values.iter().position(|value| !value.is_finite()) {
@@ -175,7 +177,25 @@ impl LinearBlock {
     }
 }
 
+/// Checkpoint names of one feed-forward network, without `.weight` and `.bias`.
+struct FfnPlace {
+    gate: Option<String>,
+    up: String,
+    down: String,
+    /// Whether weights are stored `(in, out)`, not `(out, in)`.
+    inputs_first: bool,
+}
+
 impl FfnPlace {
+    fn of(ffn: &Ffn<Stored>) -> Self {
+        Self {
+            gate: ffn.gate.as_ref().map(layer_name),
+            up: layer_name(&ffn.up),
+            down: layer_name(&ffn.down),
+            inputs_first: ffn.up.weight.inputs_first(),
+        }
+    }
+
     /// Index of the weight from input `input` to output `output`.
     fn at(&self, output: usize, input: usize, outputs: usize, inputs: usize) -> usize {
         if self.inputs_first { input * outputs + output } else { output * inputs + input }
@@ -186,22 +206,28 @@ impl FfnPlace {
     }
 }
 
-/// Biases that the other configuration asks for and that change nothing.
-fn add_zero_biases(tensors: &mut BTreeMap<String, NewTensor>, config: &ModelConfig, places: &Places) {
-    let mut zeros = |name: String, len: usize| {
+fn layer_name(layer: &Linear<Stored>) -> String {
+    layer.weight.name().trim_end_matches(".weight").into()
+}
+
+/// Biases of one layer that the other configuration asks for and that change nothing.
+fn add_zero_biases(
+    tensors: &mut BTreeMap<String, NewTensor>,
+    config: &ModelConfig,
+    place: &FfnPlace,
+    attention_output: &Linear<Stored>,
+) {
+    let mut zeros = |name: &str, len: usize| {
         tensors.insert(format!("{name}.bias"), NewTensor { shape: vec![len], values: vec![0.0; len] });
     };
-    for layer in 0..config.num_hidden_layers {
-        let place = places.ffn(layer);
-        if !config.ffn_bias {
-            for name in place.gate.into_iter().chain([place.up]) {
-                zeros(name, config.intermediate_size);
-            }
-            zeros(place.down, config.hidden_size);
+    if !config.ffn_bias {
+        for name in place.gate.iter().chain([&place.up]) {
+            zeros(name, config.intermediate_size);
         }
-        if config.architecture == Architecture::Qwen2 {
-            zeros(places.attention_output(layer), config.hidden_size);
-        }
+        zeros(&place.down, config.hidden_size);
+    }
+    if config.architecture == Architecture::Qwen2 {
+        zeros(&layer_name(attention_output), config.hidden_size);
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::config::{Architecture, ModelConfig, Residual, Spelling};
 use super::fields::{Fields, MAX_ROWS};
+use super::stored::Stored;
 use super::vars::Vars;
 use super::{Attention, Block, Ffn, Model};
-use crate::backend::Backend;
 use crate::error::Result;
 
 const SPELLING: Spelling = Spelling { norm_eps: ("layer_norm_eps", 1e-12), ..Spelling::COMMON };
@@ -21,16 +21,16 @@ pub(super) fn config(fields: &Fields) -> Result<ModelConfig> {
     })
 }
 
-pub(super) async fn model<B: Backend>(vars: &Vars<'_, B>, config: &ModelConfig) -> Result<Model<B::Tensor>> {
+pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig) -> Result<Model<Stored>> {
     let bert = vars.at_if_there("bert", "embeddings.word_embeddings.weight");
     let embeddings = bert.at("embeddings");
     let words = embeddings.at("word_embeddings");
-    let token_embedding = words.matrix("weight", config.vocab_size, config.hidden_size).await?;
-    let position_embedding = positions(&embeddings, config).await?;
-    let embedding_norm = embeddings.at("LayerNorm").layer_norm(config.hidden_size, config.norm_eps).await?;
+    let token_embedding = words.matrix("weight", config.vocab_size, config.hidden_size)?;
+    let position_embedding = positions(&embeddings, config)?;
+    let embedding_norm = embeddings.at("LayerNorm").layer_norm(config.hidden_size, config.norm_eps)?;
     let mut blocks = Vec::with_capacity(config.num_hidden_layers);
     for layer in 0..config.num_hidden_layers {
-        blocks.push(block(&bert.at("encoder.layer").at(layer), config).await?);
+        blocks.push(block(&bert.at("encoder.layer").at(layer), config)?);
     }
     Ok(Model {
         config: config.clone(),
@@ -44,37 +44,30 @@ pub(super) async fn model<B: Backend>(vars: &Vars<'_, B>, config: &ModelConfig) 
 }
 
 /// The position table with the embedding of token type 0, which every token of a window has, added to each row.
-async fn positions<B: Backend>(vars: &Vars<'_, B>, config: &ModelConfig) -> Result<B::Tensor> {
-    let (rows, width) = (config.max_position_embeddings, config.hidden_size);
-    let types = vars.at("token_type_embeddings").values("weight", &[config.type_vocab_size, width]).await?;
-    let table = vars.at("position_embeddings");
-    let mut positions = table.values("weight", &[rows, width]).await?;
-    for row in positions.chunks_exact_mut(width) {
-        for (position, token_type) in row.iter_mut().zip(&types) {
-            *position += token_type;
-        }
-    }
-    table.upload("weight", rows, &positions)
+fn positions(vars: &Vars<'_>, config: &ModelConfig) -> Result<Stored> {
+    let positions = ("position_embeddings.weight", config.max_position_embeddings);
+    let types = ("token_type_embeddings.weight", config.type_vocab_size);
+    vars.plus_first_row(positions, types, config.hidden_size)
 }
 
-async fn block<B: Backend>(vars: &Vars<'_, B>, config: &ModelConfig) -> Result<Block<B::Tensor>> {
+fn block(vars: &Vars<'_>, config: &ModelConfig) -> Result<Block<Stored>> {
     let (width, inner, eps) = (config.hidden_size, config.intermediate_size, config.norm_eps);
     let attention = vars.at("attention");
     let inputs = attention.at("self");
     let output = attention.at("output");
     Ok(Block {
         attention: Attention {
-            q: inputs.at("query").linear(width, width, true).await?,
-            k: inputs.at("key").linear(width, width, true).await?,
-            v: inputs.at("value").linear(width, width, true).await?,
-            o: output.at("dense").linear(width, width, true).await?,
+            q: inputs.at("query").linear(width, width, true)?,
+            k: inputs.at("key").linear(width, width, true)?,
+            v: inputs.at("value").linear(width, width, true)?,
+            o: output.at("dense").linear(width, width, true)?,
         },
-        attention_norm: output.at("LayerNorm").layer_norm(width, eps).await?,
+        attention_norm: output.at("LayerNorm").layer_norm(width, eps)?,
         ffn: Ffn {
             gate: None,
-            up: vars.at("intermediate.dense").linear(inner, width, true).await?,
-            down: vars.at("output.dense").linear(width, inner, true).await?,
+            up: vars.at("intermediate.dense").linear(inner, width, true)?,
+            down: vars.at("output.dense").linear(width, inner, true)?,
         },
-        ffn_norm: vars.at("output.LayerNorm").layer_norm(width, eps).await?,
+        ffn_norm: vars.at("output.LayerNorm").layer_norm(width, eps)?,
     })
 }

@@ -4,6 +4,7 @@ use super::config::{Architecture, ModelConfig, Spelling};
 use super::fields::Fields;
 use super::layout::transposed_columns;
 use super::store::Store;
+use super::stored::Stored;
 use super::vars::Vars;
 use super::{Attention, Block, Ffn, Linear, Model};
 use crate::backend::Backend;
@@ -29,21 +30,17 @@ pub(super) fn config(fields: &Fields) -> Result<ModelConfig> {
     ModelConfig::common(fields, Architecture::Gpt2, &SPELLING)
 }
 
-pub(super) async fn model<B: Backend>(
-    vars: &Vars<'_, B>,
-    config: &ModelConfig,
-    need_head: bool,
-) -> Result<Model<B::Tensor>> {
+pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> Result<Model<Stored>> {
     let (width, vocab) = (config.hidden_size, config.vocab_size);
     let transformer = vars.at_if_there("transformer", "wte.weight");
-    let token_embedding = transformer.at("wte").matrix("weight", vocab, width).await?;
-    let position_embedding = transformer.at("wpe").matrix("weight", config.max_position_embeddings, width).await?;
+    let token_embedding = transformer.at("wte").matrix("weight", vocab, width)?;
+    let position_embedding = transformer.at("wpe").matrix("weight", config.max_position_embeddings, width)?;
     let mut blocks = Vec::with_capacity(config.num_hidden_layers);
     for layer in 0..config.num_hidden_layers {
-        blocks.push(block(&transformer.at("h").at(layer), config).await?);
+        blocks.push(block(&transformer.at("h").at(layer), config)?);
     }
-    let final_norm = transformer.at("ln_f").layer_norm(width, config.norm_eps).await?;
-    let head = vars.head("lm_head", &token_embedding, config, need_head).await?;
+    let final_norm = transformer.at("ln_f").layer_norm(width, config.norm_eps)?;
+    let head = vars.head("lm_head", &token_embedding, config, need_head)?;
     Ok(Model {
         config: config.clone(),
         token_embedding,
@@ -55,45 +52,24 @@ pub(super) async fn model<B: Backend>(
     })
 }
 
-async fn block<B: Backend>(vars: &Vars<'_, B>, config: &ModelConfig) -> Result<Block<B::Tensor>> {
+fn block(vars: &Vars<'_>, config: &ModelConfig) -> Result<Block<Stored>> {
     let (width, inner, eps) = (config.hidden_size, config.intermediate_size, config.norm_eps);
     let mlp = vars.at("mlp");
     Ok(Block {
-        attention_norm: vars.at("ln_1").layer_norm(width, eps).await?,
-        attention: attention(&vars.at("attn"), width).await?,
-        ffn_norm: vars.at("ln_2").layer_norm(width, eps).await?,
+        attention_norm: vars.at("ln_1").layer_norm(width, eps)?,
+        attention: attention(&vars.at("attn"), width)?,
+        ffn_norm: vars.at("ln_2").layer_norm(width, eps)?,
         ffn: Ffn {
             gate: None,
-            up: conv1d(&mlp.at("c_fc"), width, inner).await?,
-            down: conv1d(&mlp.at("c_proj"), inner, width).await?,
+            up: mlp.at("c_fc").conv1d(width, inner, 0..inner)?,
+            down: mlp.at("c_proj").conv1d(inner, width, 0..width)?,
         },
     })
 }
 
-async fn attention<B: Backend>(vars: &Vars<'_, B>, width: usize) -> Result<Attention<B::Tensor>> {
-    let c_attn = vars.at("c_attn");
-    let weight = c_attn.values("weight", &[width, 3 * width]).await?;
-    let bias = c_attn.values("bias", &[3 * width]).await?;
-    let part = |index: usize| {
-        let columns = index * width..(index + 1) * width;
-        let weight = transposed_columns(&weight, 3 * width, columns.clone());
-        Ok(Linear {
-            weight: c_attn.upload_stored("weight", width, &weight)?,
-            bias: Some(c_attn.upload("bias", 1, &bias[columns])?),
-        })
-    };
-    Ok(Attention { q: part(0)?, k: part(1)?, v: part(2)?, o: conv1d(&vars.at("c_proj"), width, width).await? })
-}
-
-/// A layer stored `(inputs, outputs)`.
-async fn conv1d<B: Backend>(vars: &Vars<'_, B>, inputs: usize, outputs: usize) -> Result<Linear<B::Tensor>> {
-    let stored = vars.values("weight", &[inputs, outputs]).await?;
-    let weight = transposed_columns(&stored, outputs, 0..outputs);
-    drop(stored);
-    Ok(Linear {
-        weight: vars.upload_stored("weight", outputs, &weight)?,
-        bias: Some(vars.vector("bias", outputs).await?),
-    })
+fn attention(vars: &Vars<'_>, width: usize) -> Result<Attention<Stored>> {
+    let part = |index: usize| vars.at("c_attn").conv1d(width, 3 * width, index * width..(index + 1) * width);
+    Ok(Attention { q: part(0)?, k: part(1)?, v: part(2)?, o: vars.at("c_proj").conv1d(width, width, 0..width)? })
 }
 
 pub(super) async fn store<B: Backend>(store: &mut Store<'_, B>, model: &Model<B::Tensor>) -> Result<()> {

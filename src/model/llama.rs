@@ -4,6 +4,7 @@ use super::config::{Architecture, AttentionBias, ModelConfig, Spelling, unsuppor
 use super::fields::{Fields, MAX_HEADS, MAX_ROWS};
 use super::rope::{RopeNames, rope};
 use super::store::Store;
+use super::stored::Stored;
 use super::vars::Vars;
 use super::{Attention, Block, Ffn, Model};
 use crate::backend::Backend;
@@ -84,20 +85,16 @@ fn sliding_window(fields: &Fields, architecture: Architecture) -> Result<Option<
     Ok(window)
 }
 
-pub(super) async fn model<B: Backend>(
-    vars: &Vars<'_, B>,
-    config: &ModelConfig,
-    need_head: bool,
-) -> Result<Model<B::Tensor>> {
+pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> Result<Model<Stored>> {
     let (width, vocab) = (config.hidden_size, config.vocab_size);
     let model = vars.at_if_there("model", "embed_tokens.weight");
-    let token_embedding = model.at("embed_tokens").matrix("weight", vocab, width).await?;
+    let token_embedding = model.at("embed_tokens").matrix("weight", vocab, width)?;
     let mut blocks = Vec::with_capacity(config.num_hidden_layers);
     for layer in 0..config.num_hidden_layers {
-        blocks.push(block(&model.at("layers").at(layer), config).await?);
+        blocks.push(block(&model.at("layers").at(layer), config)?);
     }
-    let final_norm = model.at("norm").rms_norm(width, config.norm_eps).await?;
-    let head = vars.head("lm_head", &token_embedding, config, need_head).await?;
+    let final_norm = model.at("norm").rms_norm(width, config.norm_eps)?;
+    let head = vars.head("lm_head", &token_embedding, config, need_head)?;
     Ok(Model {
         config: config.clone(),
         token_embedding,
@@ -109,36 +106,36 @@ pub(super) async fn model<B: Backend>(
     })
 }
 
-async fn block<B: Backend>(vars: &Vars<'_, B>, config: &ModelConfig) -> Result<Block<B::Tensor>> {
+fn block(vars: &Vars<'_>, config: &ModelConfig) -> Result<Block<Stored>> {
     let (width, eps) = (config.hidden_size, config.norm_eps);
     Ok(Block {
-        attention_norm: vars.at("input_layernorm").rms_norm(width, eps).await?,
-        attention: attention(&vars.at("self_attn"), config).await?,
-        ffn_norm: vars.at("post_attention_layernorm").rms_norm(width, eps).await?,
-        ffn: ffn(&vars.at("mlp"), config).await?,
+        attention_norm: vars.at("input_layernorm").rms_norm(width, eps)?,
+        attention: attention(&vars.at("self_attn"), config)?,
+        ffn_norm: vars.at("post_attention_layernorm").rms_norm(width, eps)?,
+        ffn: ffn(&vars.at("mlp"), config)?,
     })
 }
 
-async fn attention<B: Backend>(vars: &Vars<'_, B>, config: &ModelConfig) -> Result<Attention<B::Tensor>> {
+fn attention(vars: &Vars<'_>, config: &ModelConfig) -> Result<Attention<Stored>> {
     let width = config.hidden_size;
     let queries = config.num_attention_heads * config.head_dim;
     let keys = config.num_key_value_heads * config.head_dim;
     let inputs_biased = config.attention_bias != AttentionBias::None;
     let output_biased = config.attention_bias == AttentionBias::All;
     Ok(Attention {
-        q: vars.at("q_proj").linear(queries, width, inputs_biased).await?,
-        k: vars.at("k_proj").linear(keys, width, inputs_biased).await?,
-        v: vars.at("v_proj").linear(keys, width, inputs_biased).await?,
-        o: vars.at("o_proj").linear(width, queries, output_biased).await?,
+        q: vars.at("q_proj").linear(queries, width, inputs_biased)?,
+        k: vars.at("k_proj").linear(keys, width, inputs_biased)?,
+        v: vars.at("v_proj").linear(keys, width, inputs_biased)?,
+        o: vars.at("o_proj").linear(width, queries, output_biased)?,
     })
 }
 
-async fn ffn<B: Backend>(vars: &Vars<'_, B>, config: &ModelConfig) -> Result<Ffn<B::Tensor>> {
+fn ffn(vars: &Vars<'_>, config: &ModelConfig) -> Result<Ffn<Stored>> {
     let (width, inner, biased) = (config.hidden_size, config.intermediate_size, config.ffn_bias);
     Ok(Ffn {
-        gate: Some(vars.at("gate_proj").linear(inner, width, biased).await?),
-        up: vars.at("up_proj").linear(inner, width, biased).await?,
-        down: vars.at("down_proj").linear(width, inner, biased).await?,
+        gate: Some(vars.at("gate_proj").linear(inner, width, biased)?),
+        up: vars.at("up_proj").linear(inner, width, biased)?,
+        down: vars.at("down_proj").linear(width, inner, biased)?,
     })
 }
 

@@ -1,7 +1,8 @@
 //! Model families as data: what a configuration says and which checkpoint tensor plays which part.
 //!
 //! No arithmetic here: a family file (`gpt2`, `neox`, `llama`, `bert`) maps its `config.json` onto [`ModelConfig`]
-//! and its checkpoint names onto [`Model`]; `forward` is written once over both.
+//! and its checkpoint names onto a [`Model`] of [`Stored`] places, which `load` brings onto a backend; `forward` is
+//! written once over both.
 
 mod bert;
 mod config;
@@ -11,17 +12,17 @@ mod layout;
 mod llama;
 mod load;
 mod neox;
-mod places;
 mod redraw;
 mod rope;
 mod shapes;
 mod store;
+mod stored;
 mod vars;
 
 pub use config::{Architecture, AttentionBias, ModelConfig, Residual, Rope};
-pub use load::load;
-pub use places::{FfnPlace, Places};
+pub use load::{fetch, load, stored};
 pub use store::checkpoint;
+pub use stored::Stored;
 
 /// The weights of a model on a backend with tensors `T`.
 #[derive(Clone, Debug)]

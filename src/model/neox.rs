@@ -2,11 +2,12 @@
 
 use super::config::{Architecture, AttentionBias, ModelConfig, Residual, Spelling};
 use super::fields::Fields;
-use super::layout::{interleaved, interleaved_part};
+use super::layout::interleaved;
 use super::rope::{RopeNames, rope};
 use super::store::Store;
+use super::stored::Stored;
 use super::vars::Vars;
-use super::{Attention, Block, Ffn, Linear, Model};
+use super::{Attention, Block, Ffn, Model};
 use crate::backend::Backend;
 use crate::error::Result;
 
@@ -25,20 +26,16 @@ pub(super) fn config(fields: &Fields) -> Result<ModelConfig> {
     })
 }
 
-pub(super) async fn model<B: Backend>(
-    vars: &Vars<'_, B>,
-    config: &ModelConfig,
-    need_head: bool,
-) -> Result<Model<B::Tensor>> {
+pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> Result<Model<Stored>> {
     let (width, vocab) = (config.hidden_size, config.vocab_size);
     let gpt_neox = vars.at_if_there("gpt_neox", "embed_in.weight");
-    let token_embedding = gpt_neox.at("embed_in").matrix("weight", vocab, width).await?;
+    let token_embedding = gpt_neox.at("embed_in").matrix("weight", vocab, width)?;
     let mut blocks = Vec::with_capacity(config.num_hidden_layers);
     for layer in 0..config.num_hidden_layers {
-        blocks.push(block(&gpt_neox.at("layers").at(layer), config).await?);
+        blocks.push(block(&gpt_neox.at("layers").at(layer), config)?);
     }
-    let final_norm = gpt_neox.at("final_layer_norm").layer_norm(width, config.norm_eps).await?;
-    let head = vars.head("embed_out", &token_embedding, config, need_head).await?;
+    let final_norm = gpt_neox.at("final_layer_norm").layer_norm(width, config.norm_eps)?;
+    let head = vars.head("embed_out", &token_embedding, config, need_head)?;
     Ok(Model {
         config: config.clone(),
         token_embedding,
@@ -50,36 +47,26 @@ pub(super) async fn model<B: Backend>(
     })
 }
 
-async fn block<B: Backend>(vars: &Vars<'_, B>, config: &ModelConfig) -> Result<Block<B::Tensor>> {
+fn block(vars: &Vars<'_>, config: &ModelConfig) -> Result<Block<Stored>> {
     let (width, inner, eps) = (config.hidden_size, config.intermediate_size, config.norm_eps);
     let mlp = vars.at("mlp");
     Ok(Block {
-        attention_norm: vars.at("input_layernorm").layer_norm(width, eps).await?,
-        attention: attention(&vars.at("attention"), config).await?,
-        ffn_norm: vars.at("post_attention_layernorm").layer_norm(width, eps).await?,
+        attention_norm: vars.at("input_layernorm").layer_norm(width, eps)?,
+        attention: attention(&vars.at("attention"), config)?,
+        ffn_norm: vars.at("post_attention_layernorm").layer_norm(width, eps)?,
         ffn: Ffn {
             gate: None,
-            up: mlp.at("dense_h_to_4h").linear(inner, width, true).await?,
-            down: mlp.at("dense_4h_to_h").linear(width, inner, true).await?,
+            up: mlp.at("dense_h_to_4h").linear(inner, width, true)?,
+            down: mlp.at("dense_4h_to_h").linear(width, inner, true)?,
         },
     })
 }
 
-async fn attention<B: Backend>(vars: &Vars<'_, B>, config: &ModelConfig) -> Result<Attention<B::Tensor>> {
+fn attention(vars: &Vars<'_>, config: &ModelConfig) -> Result<Attention<Stored>> {
     let (width, head_dim) = (config.hidden_size, config.head_dim);
     let has_bias = config.attention_bias == AttentionBias::All;
-    let fused = vars.at("query_key_value");
-    let weight = fused.values("weight", &[3 * width, width]).await?;
-    let bias = if has_bias { Some(fused.values("bias", &[3 * width]).await?) } else { None };
-    let part = |index: usize| {
-        let weight = interleaved_part(&weight, 3, index, head_dim, width);
-        let bias = bias.as_ref().map(|bias| interleaved_part(bias, 3, index, head_dim, 1));
-        Ok(Linear {
-            weight: fused.upload_stored("weight", width, &weight)?,
-            bias: bias.map(|bias| fused.upload("bias", 1, &bias)).transpose()?,
-        })
-    };
-    let o = vars.at("dense").linear(width, width, has_bias).await?;
+    let part = |index: usize| vars.at("query_key_value").head_part(index, head_dim, width, has_bias);
+    let o = vars.at("dense").linear(width, width, has_bias)?;
     Ok(Attention { q: part(0)?, k: part(1)?, v: part(2)?, o })
 }
 

@@ -1,47 +1,34 @@
 //! A place in a checkpoint's tree of tensors, so that family files read like the checkpoint itself.
 
-use std::cell::Cell;
 use std::fmt::Display;
+use std::ops::Range;
 
+use super::stored::{Arrangement, Stored};
 use super::{Linear, ModelConfig, Norm};
-use crate::backend::{Backend, Shape};
 use crate::error::Result;
-use crate::pause::pause;
-use crate::weights::{OnBytes, Weights};
+use crate::weights::Weights;
 
-/// Brings tensors from files to a backend, one at a time, and counts the bytes.
-pub(super) struct Loader<'a, B> {
-    pub(super) backend: &'a B,
-    pub(super) weights: &'a Weights,
-    pub(super) on_bytes: OnBytes<'a>,
-    pub(super) done: Cell<u64>,
-}
-
-/// A path such as `transformer.h.0.attn`.
-pub(super) struct Vars<'a, B> {
-    loader: &'a Loader<'a, B>,
+/// A path such as `transformer.h.0.attn`. Whatever it gives is known to be in the checkpoint, in its shape.
+pub(super) struct Vars<'a> {
+    weights: &'a Weights,
     path: String,
 }
 
-impl<'a, B: Backend> Vars<'a, B> {
+impl<'a> Vars<'a> {
     /// The root of the tree.
-    pub(super) fn root(loader: &'a Loader<'a, B>) -> Self {
-        Self { loader, path: String::new() }
+    pub(super) fn root(weights: &'a Weights) -> Self {
+        Self { weights, path: String::new() }
     }
 
     /// The place `segment` below this one.
     pub(super) fn at(&self, segment: impl Display) -> Self {
-        Self { loader: self.loader, path: self.name(segment) }
+        Self { weights: self.weights, path: self.name(segment) }
     }
 
     /// The place `prefix` below this one where a tensor `probe` lies there; else this one: some exports drop the prefix.
     pub(super) fn at_if_there(&self, prefix: &str, probe: &str) -> Self {
         let below = self.at(prefix);
-        if below.has(probe) { below } else { self.at_itself() }
-    }
-
-    fn at_itself(&self) -> Self {
-        Self { loader: self.loader, path: self.path.clone() }
+        if below.has(probe) { below } else { Self { weights: self.weights, path: self.path.clone() } }
     }
 
     fn name(&self, segment: impl Display) -> String {
@@ -49,75 +36,90 @@ impl<'a, B: Backend> Vars<'a, B> {
     }
 
     fn has(&self, name: &str) -> bool {
-        self.loader.weights.has(&self.name(name))
+        self.weights.has(&self.name(name))
     }
 
-    /// The values of a tensor here, row-major.
-    pub(super) async fn values(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
-        let Loader { weights, on_bytes, done, .. } = self.loader;
+    fn stored(&self, name: &str, shape: &[usize], rows: usize, arrangement: Arrangement) -> Result<Stored> {
         let name = self.name(name);
-        let values = weights.tensor(&name, shape).await?;
-        done.set(done.get() + weights.bytes(&name));
-        on_bytes(done.get(), weights.total_bytes());
-        pause().await;
-        Ok(values)
+        self.weights.check(&name, shape)?;
+        Ok(Stored { name, shape: shape.into(), rows, arrangement })
     }
 
-    /// Uploads values under a name that is known here.
-    pub(super) fn upload(&self, name: &str, rows: usize, values: &[f32]) -> Result<B::Tensor> {
-        let shape = Shape::new(rows, values.len() / rows);
-        self.loader.backend.upload(&self.name(name), shape, values)
-    }
-
-    /// Uploads the values of the tensor `name`, or some of them in another order, which the device may keep as they are
-    /// stored.
-    pub(super) fn upload_stored(&self, name: &str, rows: usize, values: &[f32]) -> Result<B::Tensor> {
-        let name = self.name(name);
-        let storage = self.loader.weights.storage(&name);
-        self.loader.backend.upload_stored(&name, Shape::new(rows, values.len() / rows), values, storage)
-    }
-
-    /// A tensor here as `(rows, cols)`: a table, or the weight of a linear layer.
-    pub(super) async fn matrix(&self, name: &str, rows: usize, cols: usize) -> Result<B::Tensor> {
-        self.upload_stored(name, rows, &self.values(name, &[rows, cols]).await?)
+    /// A tensor here as `(rows, cols)`.
+    pub(super) fn matrix(&self, name: &str, rows: usize, cols: usize) -> Result<Stored> {
+        self.stored(name, &[rows, cols], rows, Arrangement::Same)
     }
 
     /// A vector here as `(1, len)`.
-    pub(super) async fn vector(&self, name: &str, len: usize) -> Result<B::Tensor> {
-        self.upload(name, 1, &self.values(name, &[len]).await?)
+    pub(super) fn vector(&self, name: &str, len: usize) -> Result<Stored> {
+        self.stored(name, &[len], 1, Arrangement::Same)
+    }
+
+    /// A tensor here, `(rows, cols)`, with the first row of another, `(other_rows, cols)`, added to each row.
+    pub(super) fn plus_first_row(
+        &self,
+        (name, rows): (&str, usize),
+        (other, other_rows): (&str, usize),
+        cols: usize,
+    ) -> Result<Stored> {
+        self.weights.check(&self.name(other), &[other_rows, cols])?;
+        let arrangement = Arrangement::PlusFirstRow { name: self.name(other), rows: other_rows };
+        self.stored(name, &[rows, cols], rows, arrangement)
     }
 
     /// `weight` (outputs, inputs), and `bias` where there is one.
-    pub(super) async fn linear(&self, outputs: usize, inputs: usize, has_bias: bool) -> Result<Linear<B::Tensor>> {
-        let weight = self.matrix("weight", outputs, inputs).await?;
-        let bias = if has_bias { Some(self.vector("bias", outputs).await?) } else { None };
-        Ok(Linear { weight, bias })
+    pub(super) fn linear(&self, outputs: usize, inputs: usize, has_bias: bool) -> Result<Linear<Stored>> {
+        let bias = if has_bias { Some(self.vector("bias", outputs)?) } else { None };
+        Ok(Linear { weight: self.matrix("weight", outputs, inputs)?, bias })
+    }
+
+    /// The outputs `columns` of a layer with weight `(inputs, outputs)` and a bias.
+    pub(super) fn conv1d(&self, inputs: usize, outputs: usize, columns: Range<usize>) -> Result<Linear<Stored>> {
+        let of_bias = if columns.len() == outputs { Arrangement::Same } else { Arrangement::Columns(columns.clone()) };
+        let rows = columns.len();
+        Ok(Linear {
+            weight: self.stored("weight", &[inputs, outputs], rows, Arrangement::Columns(columns))?,
+            bias: Some(self.stored("bias", &[outputs], 1, of_bias)?),
+        })
+    }
+
+    /// One of three parts of a layer whose outputs are ordered `(heads, 3, head_dim)`; each part is `width` wide.
+    pub(super) fn head_part(
+        &self,
+        part: usize,
+        head_dim: usize,
+        width: usize,
+        has_bias: bool,
+    ) -> Result<Linear<Stored>> {
+        let arrangement = |width| Arrangement::HeadPart { part, head_dim, width };
+        let bias = if has_bias { Some(self.stored("bias", &[3 * width], 1, arrangement(1))?) } else { None };
+        Ok(Linear { weight: self.stored("weight", &[3 * width, width], width, arrangement(width))?, bias })
     }
 
     /// The output head `name`: the embedding where they are tied, nothing where nobody needs it.
-    pub(super) async fn head(
+    pub(super) fn head(
         &self,
         name: &str,
-        embedding: &B::Tensor,
+        embedding: &Stored,
         config: &ModelConfig,
         need_head: bool,
-    ) -> Result<Option<Linear<B::Tensor>>> {
+    ) -> Result<Option<Linear<Stored>>> {
         match (need_head, config.tie_word_embeddings) {
             (false, _) => Ok(None),
             (true, true) => Ok(Some(Linear { weight: embedding.clone(), bias: None })),
-            (true, false) => self.at(name).linear(config.vocab_size, config.hidden_size, false).await.map(Some),
+            (true, false) => self.at(name).linear(config.vocab_size, config.hidden_size, false).map(Some),
         }
     }
 
     /// LayerNorm; old checkpoints call its scale and offset `gamma` and `beta`.
-    pub(super) async fn layer_norm(&self, width: usize, eps: f32) -> Result<Norm<B::Tensor>> {
+    pub(super) fn layer_norm(&self, width: usize, eps: f32) -> Result<Norm<Stored>> {
         let old = !self.has("weight") && self.has("gamma");
         let (weight, bias) = if old { ("gamma", "beta") } else { ("weight", "bias") };
-        Ok(Norm::Layer { weight: self.vector(weight, width).await?, bias: self.vector(bias, width).await?, eps })
+        Ok(Norm::Layer { weight: self.vector(weight, width)?, bias: self.vector(bias, width)?, eps })
     }
 
     /// RMSNorm.
-    pub(super) async fn rms_norm(&self, width: usize, eps: f32) -> Result<Norm<B::Tensor>> {
-        Ok(Norm::Rms { weight: self.vector("weight", width).await?, eps })
+    pub(super) fn rms_norm(&self, width: usize, eps: f32) -> Result<Norm<Stored>> {
+        Ok(Norm::Rms { weight: self.vector("weight", width)?, eps })
     }
 }

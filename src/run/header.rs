@@ -38,7 +38,7 @@ pub(super) async fn read_text(
 pub(super) async fn model_info(job: &Job, config: &ModelConfig, weights: &Weights, meter: &Meter) -> Result<ModelInfo> {
     Ok(ModelInfo {
         id: job.model.clone(),
-        revision: None,
+        revision: weights.revision(),
         architecture: config.architecture.name().into(),
         sha256: Some(weights.sha256(&|done, total| meter.tell(done, total)).await?),
         dtype: weights.dtype().map(Into::into),

@@ -83,6 +83,10 @@ pub fn measure_inputs(job: Job, inputs: Inputs) -> Events {
         let started = Instant::now();
         job.check()?;
         let Inputs { files, text, eval, feed } = inputs;
+        for files in [&files].into_iter().chain(feed.as_ref().map(|(_, files)| files)) {
+            let out = out.clone();
+            files.listen(Rc::new(move |event| out.send(event)));
+        }
         let config = read_config(&*files, &job).await?;
         let tokenize = out.stage(Stage::Tokenize, 0);
         let (corpus, windows) =
@@ -137,8 +141,9 @@ struct Prepared {
 impl Prepared {
     async fn measure<B: Backend>(&self, backend: &B, out: &Emitter) -> Result<()> {
         let weights = Weights::open(self.files.clone()).await?;
-        let load = out.stage(Stage::Load, weights.total_bytes());
         let need_head = self.config.causal && self.needs_perplexity();
+        model::fetch(&self.config, &weights, need_head).await?;
+        let load = out.stage(Stage::Load, weights.total_bytes());
         let on_bytes = |done, total| load.tell(done, total);
         let model = model::load(backend, &self.config, &weights, need_head, &on_bytes).await?;
         let info = header::model_info(&self.job, &self.config, &weights, &out.stage(Stage::Hash, 0)).await?;

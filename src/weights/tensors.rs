@@ -9,9 +9,9 @@ use serde::Deserialize;
 
 use super::decode::Format;
 use super::header::{Header, malformed};
-use super::source::{Files, is_plain_name, read_whole};
+use super::source::{Files, Part, is_plain_name, read_whole};
 use crate::backend::Storage;
-use crate::digest::Digest;
+use crate::digest::{Digest, sha256};
 use crate::error::{Error, Result};
 use crate::pause::pause;
 
@@ -147,6 +147,11 @@ impl Weights {
         self.tensors.get(name).map(|stored| stored.dtype)
     }
 
+    /// Revision of the model, where its source knows one.
+    pub fn revision(&self) -> Option<String> {
+        self.files.revision()
+    }
+
     /// Bytes of all tensors as they are stored.
     pub fn total_bytes(&self) -> u64 {
         self.tensors.values().map(Stored::len).sum()
@@ -163,14 +168,38 @@ impl Weights {
         elements.into_iter().max_by_key(|(_, count)| *count).map(|(format, _)| format.name())
     }
 
-    /// All of a tensor, row-major, after its shape is known to be `shape` and its elements finite.
-    pub async fn tensor(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
+    /// Whether a tensor of this name and shape is there in a format that can be read.
+    pub fn check(&self, name: &str, shape: &[usize]) -> Result<()> {
         let stored = self.stored(name)?;
         if stored.shape != shape {
             let (tensor, found, expected) = (name.into(), stored.shape.clone(), shape.to_vec());
             return Err(Error::TensorShape { tensor, found, expected });
         }
-        self.elements(name, stored, 0..shape.iter().product()).await
+        stored.format(name).map(drop)
+    }
+
+    /// Where a tensor lies; file and bytes are empty where there is none.
+    pub(crate) fn part(&self, name: &str) -> (Rc<str>, u64, u64) {
+        self.tensors
+            .get(name)
+            .map_or_else(|| ("".into(), 0, 0), |stored| (stored.file.clone(), stored.bytes.start, stored.bytes.end))
+    }
+
+    /// Announces to the source of the files that these tensors will be read.
+    pub async fn prepare(&self, names: &[String]) -> Result<()> {
+        self.files.prepare(&self.parts(names)).await
+    }
+
+    /// The parts of the files that hold these tensors.
+    pub fn parts(&self, names: &[String]) -> Vec<Part> {
+        let stored = names.iter().filter_map(|name| self.tensors.get(name));
+        stored.map(|stored| (stored.file.to_string(), stored.bytes.clone())).collect()
+    }
+
+    /// All of a tensor, row-major, after its shape is known to be `shape` and its elements finite.
+    pub async fn tensor(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
+        self.check(name, shape)?;
+        self.elements(name, self.stored(name)?, 0..shape.iter().product()).await
     }
 
     /// Rows `rows` of a matrix with `cols` columns, row-major and finite. The caller knows the shape.
@@ -183,8 +212,7 @@ impl Weights {
     }
 
     async fn elements(&self, name: &str, stored: &Stored, range: Range<usize>) -> Result<Vec<f32>> {
-        let format = Format::of(stored.dtype)
-            .ok_or_else(|| Error::TensorDtype { tensor: name.into(), dtype: stored.dtype.to_string() })?;
+        let format = stored.format(name)?;
         let at = |element: usize| stored.bytes.start + (element * format.size()) as u64;
         let mut values = Vec::with_capacity(range.len());
         for start in range.clone().step_by(PIECE / format.size()) {
@@ -198,25 +226,44 @@ impl Weights {
         }
     }
 
-    /// SHA-256 over the weight files in order of their names; for a single file the hash that the hub shows.
+    /// SHA-256 of the weight file, which the hub shows too; of several files, SHA-256 of their hashes in hexadecimal, in
+    /// order of their names. What the source knows about a file it has not read whole is taken from there.
     pub async fn sha256(&self, on_bytes: OnBytes<'_>) -> Result<String> {
         let total = self.sizes.values().sum();
-        let mut digest = Digest::default();
-        let mut done = 0;
+        let (mut hashes, mut done) = (Vec::new(), 0);
         for (file, &size) in &self.sizes {
-            for start in (0..size).step_by(PIECE) {
-                let end = size.min(start + PIECE as u64);
-                digest.update(&self.files.read(file, start..end).await?);
-                done += end - start;
-                on_bytes(done, total);
-                pause().await;
-            }
+            let known = self.files.sha256(file);
+            hashes.push(match known {
+                Some(hash) => hash,
+                None => self.file_sha256(file, size, &|part| on_bytes(done + part, total)).await?,
+            });
+            done += size;
+            on_bytes(done, total);
+        }
+        match &hashes[..] {
+            [hash] => Ok(hash.clone()),
+            hashes => Ok(sha256(hashes.concat().as_bytes())),
+        }
+    }
+
+    async fn file_sha256(&self, file: &str, size: u64, on_bytes: &dyn Fn(u64)) -> Result<String> {
+        let mut digest = Digest::default();
+        for start in (0..size).step_by(PIECE) {
+            let end = size.min(start + PIECE as u64);
+            digest.update(&self.files.read(file, start..end).await?);
+            on_bytes(end);
+            pause().await;
         }
         Ok(digest.hex())
     }
 }
 
 impl Stored {
+    fn format(&self, name: &str) -> Result<Format> {
+        let unsupported = || Error::TensorDtype { tensor: name.into(), dtype: self.dtype.to_string() };
+        Format::of(self.dtype).ok_or_else(unsupported)
+    }
+
     fn len(&self) -> u64 {
         self.bytes.end - self.bytes.start
     }

@@ -130,6 +130,7 @@ impl<B: Backend> Controls<'_, B> {
             return Ok(());
         }
         let weights = Weights::open(feed.files.clone()).await?;
+        model::fetch(&feed.config, &weights, false).await?;
         let load = pass.out.stage(Stage::Load, weights.total_bytes());
         let on_bytes = |done, total| load.tell(done, total);
         let model = model::load(pass.backend, &feed.config, &weights, false, &on_bytes).await?;
