@@ -195,6 +195,18 @@ pub enum Error {
         /// Comma list of the names that exist.
         known: String,
     },
+    /// A name that is neither a folder, a bundled model nor a model on the hub.
+    #[error(
+        "{name}: no such folder or bundled model, nor one on the hub ({why}); give a folder in Hugging Face layout, OWNER/NAME on the hub, or one of: {known}"
+    )]
+    NoModel {
+        /// The name asked for.
+        name: String,
+        /// Why it is not on the hub.
+        why: String,
+        /// Comma list of the bundled models.
+        known: String,
+    },
     /// No usable GPU adapter.
     #[error("GPU: no adapter ({why}); use --backend cpu")]
     NoAdapter {

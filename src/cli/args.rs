@@ -36,7 +36,7 @@ pub(super) enum Command {
         #[arg(long, default_value_t = 1e-5)]
         tolerance: f64,
     },
-    /// List the bundled models.
+    /// List the bundled models, and those of the hub that are here.
     Models,
     /// Write the model with some blocks replaced by their affine maps.
     Export(ExportArgs),
@@ -45,7 +45,7 @@ pub(super) enum Command {
 /// `measure MODEL`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct MeasureArgs {
-    /// A folder in Hugging Face layout, or the name of a bundled model.
+    /// A folder in Hugging Face layout, the name of a bundled model, or a model on the hub as OWNER/NAME[@REVISION].
     pub(super) model: String,
     #[command(flatten)]
     pub(super) text: TextArgs,
@@ -77,7 +77,7 @@ pub(super) struct MeasureArgs {
 /// `export MODEL`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct ExportArgs {
-    /// A folder in Hugging Face layout, or the name of a bundled model.
+    /// A folder in Hugging Face layout, the name of a bundled model, or a model on the hub as OWNER/NAME[@REVISION].
     pub(super) model: String,
     /// Its report.
     #[arg(long, value_name = "REPORT.json")]
@@ -108,7 +108,8 @@ pub(super) struct TextArgs {
     /// Token ids, a flat JSON array.
     #[arg(long, value_name = "IDS.json")]
     pub(super) tokens: Option<PathBuf>,
-    /// A bundled text, or a made one: tales, encyclopedia or puzzles, with a seed as in tales:7.
+    /// A bundled text; a made one: tales, encyclopedia or puzzles, with a seed as in tales:7; or one of the hub:
+    /// wikitext-2 (its test part), wikitext-2-validation or wikitext-2-train.
     #[arg(long, value_name = "NAME")]
     pub(super) corpus: Option<String>,
 }

@@ -1,17 +1,22 @@
 //! Polls a measurement to its end: progress on the terminal, Ctrl-C, and whatever was finished kept.
 
+use std::cell::RefCell;
 use std::io::{IsTerminal, Write, stderr};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
+use futures::channel::mpsc::{UnboundedReceiver, unbounded};
+use futures::future::{Either, select};
 use straightedge::cost::{announced, estimate};
 use straightedge::error::Error;
-use straightedge::event::{Event, MapDump, Progress, Recorder, Stage};
+use straightedge::event::{Event, MapDump, Progress, Recorder, Stage, Wait};
 use straightedge::job::Training;
 use straightedge::report::Report;
 use straightedge::run::Events;
+use straightedge::weights::Listener;
 
 /// How a measurement ended, and all that it finished.
 pub(super) struct Driven {
@@ -22,10 +27,19 @@ pub(super) struct Driven {
 
 /// Runs `events` to the end, or until Ctrl-C, which ends in [`Error::Cancelled`]. `training` is the job's.
 pub(super) fn drive(mut events: Events, training: &Training) -> Driven {
-    let interrupted = interrupt_flag();
+    let (interrupted, mut woken) = interrupt_flag();
     let (mut line, mut begun) = (ProgressLine::new(), None);
     let (mut recorder, mut maps, mut failure) = (Recorder::default(), Vec::new(), None);
-    while let Some(event) = pollster::block_on(events.next()) {
+    loop {
+        // Whoever waits for a server hears Ctrl-C as well.
+        let event = match pollster::block_on(select(events.next(), woken.next())) {
+            Either::Left((Some(event), _)) => event,
+            Either::Left((None, _)) => break,
+            Either::Right(_) => {
+                failure = Some(Error::Cancelled);
+                break;
+            }
+        };
         recorder.record(&event);
         match event {
             Event::Progress(progress) => {
@@ -37,7 +51,7 @@ pub(super) fn drive(mut events: Events, training: &Training) -> Driven {
                 line.show(&progress);
             }
             Event::Warning(warning) => line.interject(&format!("warning: {}", warning.text)),
-            Event::Waiting(wait) => line.interject(&format!("waiting {}: {}", duration(wait.seconds), wait.why)),
+            Event::Waiting(wait) => line.tell(&waiting(&wait)),
             Event::Map(map) => maps.push(*map),
             Event::Failed(error) => failure = Some(error),
             Event::Started(_)
@@ -56,18 +70,39 @@ pub(super) fn drive(mut events: Events, training: &Training) -> Driven {
     Driven { report: recorder.into_report(), maps, failure }
 }
 
-/// Set by the first Ctrl-C; the second one ends the program at once.
-fn interrupt_flag() -> Arc<AtomicBool> {
+/// Set, and heard of, at the first Ctrl-C; the second one ends the program at once.
+fn interrupt_flag() -> (Arc<AtomicBool>, UnboundedReceiver<()>) {
     let flag = Arc::new(AtomicBool::new(false));
-    let seen = flag.clone();
+    let (seen, (wake, woken)) = (flag.clone(), unbounded());
+    let waking = wake.clone();
     let handler = move || {
         if seen.swap(true, Ordering::Relaxed) {
             std::process::exit(super::Status::Interrupted as i32);
         }
+        let _ = waking.unbounded_send(());
     };
     // Without a handler Ctrl-C ends the program, which loses the partial report and nothing else.
-    let _ = ctrlc::set_handler(handler);
-    flag
+    if ctrlc::set_handler(handler).is_err() {
+        // Nobody is left to wake: the receiver must not end for that.
+        std::mem::forget(wake);
+    }
+    (flag, woken)
+}
+
+/// Shows on standard error what a source of files does before a measurement begins.
+pub(super) fn listener() -> Listener {
+    let line = RefCell::new(ProgressLine::new());
+    Rc::new(move |event| match event {
+        Event::Progress(progress) if progress.done < progress.total => line.borrow_mut().show(&progress),
+        Event::Progress(_) => line.borrow_mut().clear(),
+        Event::Waiting(wait) => line.borrow_mut().tell(&waiting(&wait)),
+        Event::Warning(warning) => line.borrow_mut().interject(&format!("warning: {}", warning.text)),
+        _ => {}
+    })
+}
+
+fn waiting(wait: &Wait) -> String {
+    format!("waiting {}: {}", duration(wait.seconds), wait.why)
 }
 
 /// One line on standard error that is written over, when that is a terminal.
@@ -118,8 +153,14 @@ fn cost(report: &Report, stage: Stage, training: &Training) -> Option<String> {
     Some(format!("{what}{of} {} block{plural}: about {}", cost.blocks, duration(cost.seconds)))
 }
 
+/// Megabytes, as exact as a person reads them.
+pub(super) fn megabytes(bytes: u64) -> String {
+    let megabytes = bytes as f64 / 1e6;
+    if megabytes < 10.0 { format!("{megabytes:.1} MB") } else { format!("{megabytes:.0} MB") }
+}
+
 /// Seconds, minutes or hours, as exact as an estimate is.
-fn duration(seconds: f64) -> String {
+pub(super) fn duration(seconds: f64) -> String {
     match seconds {
         ..1.0 => "1 s".into(),
         ..100.0 => format!("{seconds:.0} s"),
@@ -133,9 +174,13 @@ fn describe(progress: &Progress) -> String {
     if progress.total == 0 {
         return format!("{label} …");
     }
-    let mut text = format!("{label}  {} of {} {unit}", progress.done, progress.total);
+    let amount = |amount: f64| match unit {
+        "bytes" => megabytes(amount as u64),
+        unit => format!("{amount:.0} {unit}"),
+    };
+    let mut text = format!("{label}  {} of {}", amount(progress.done as f64), amount(progress.total as f64));
     if let Some((rate, left)) = progress.rate().zip(progress.seconds_left()) {
-        text += &format!(", {rate:.0} {unit}/s, {left:.0} s left");
+        text += &format!(", {}/s, {left:.0} s left", amount(rate));
     }
     text
 }

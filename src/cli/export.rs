@@ -54,6 +54,8 @@ pub(super) fn export(args: &ExportArgs) -> Result<Status> {
     export::check(&config)?;
     check_vacant(&args.out)?;
     let weights = block_on(Weights::open(files.clone()))?;
+    // All of them are read, if only to be copied.
+    block_on(weights.prepare(&weights.names().map(str::to_owned).collect::<Vec<_>>()))?;
     same("model", &block_on(weights.sha256(&|_, _| ()))?, report.model.sha256.as_deref())?;
     let maps = match &args.maps {
         Some(path) => kept_maps(path, &report, &blocks)?,

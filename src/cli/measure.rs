@@ -3,25 +3,30 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use straightedge::bundled::Bundled;
 use straightedge::corpus::made::{Domain, Made};
 use straightedge::corpus::parse_token_ids;
 use straightedge::error::{Error, Result};
+use straightedge::hub::id::HubId;
+use straightedge::hub::text::WikiText2;
+use straightedge::job::Job;
 use straightedge::run::{self, Events, Inputs, Text};
 use straightedge::weights::{Files, FolderFiles};
 
 use super::args::{CommonArgs, FitArgs, MeasureArgs, TextArgs};
 use super::drive::{Driven, drive};
-use super::{Status, bundled, complain, inputs, maps, output, table};
+use super::{Status, bundled, complain, hub, inputs, maps, output, table};
 
 /// `measure MODEL`.
 pub(super) fn measure(args: &MeasureArgs) -> Result<Status> {
-    let (model, files) = model_files(&args.model)?;
+    let model = Model::find(&args.model)?;
     // Rows of whole windows, as the report counts them, so that its text can be made again from it.
     let rows = args.common.rows - args.common.rows % args.seq_len.max(1);
     let (corpus, text) = text(&args.text, &args.model, rows)?;
-    let job = args.job(model, corpus)?;
+    let job = args.job(model.name(), corpus)?;
     job.check()?;
     let eval = eval_text(args)?;
+    let files = model.files(Some(&job))?;
     let feed = args.feed.as_deref().map(model_files).transpose()?;
     finish(&args.common, || run::measure_inputs(job, Inputs { files, text, eval, feed }))
 }
@@ -37,16 +42,60 @@ pub(super) fn fit(args: &FitArgs) -> Result<Status> {
     finish(&args.common, || run::fit(job, files, file))
 }
 
-/// The model that an argument names: a folder, or a bundled one.
+/// What an argument names.
+enum Model {
+    Folder(PathBuf),
+    Bundled(&'static Bundled),
+    Hub(HubId),
+}
+
+impl Model {
+    /// A folder that is there, a bundled model, or else a model on the hub.
+    fn find(model: &str) -> Result<Self> {
+        let folder = PathBuf::from(model);
+        if folder.is_dir() {
+            return Ok(Self::Folder(folder));
+        }
+        match bundled::find(model) {
+            Some(bundled) => Ok(Self::Bundled(bundled)),
+            None => HubId::model(model).map(Self::Hub).map_err(|error| unknown(model, &error)),
+        }
+    }
+
+    /// Its name for reports.
+    fn name(&self) -> String {
+        match self {
+            Self::Folder(folder) => inputs::name(folder),
+            Self::Bundled(bundled) => bundled.name.clone(),
+            Self::Hub(id) => id.name().to_owned(),
+        }
+    }
+
+    /// Its files; of a model on the hub, what `job` will need is told.
+    fn files(&self, job: Option<&Job>) -> Result<Rc<dyn Files>> {
+        Ok(match self {
+            Self::Folder(folder) => Rc::new(FolderFiles::new(folder)),
+            Self::Bundled(bundled) => Rc::new(bundled::files(bundled)),
+            Self::Hub(id) => match hub::model(id, job) {
+                // A name alone is more often a folder that is not there than one of the hub's oldest models.
+                Err(error) if !id.name().contains('/') => return Err(unknown(&id.to_string(), &error)),
+                files => Rc::new(files?),
+            },
+        })
+    }
+}
+
+fn unknown(model: &str, why: &Error) -> Error {
+    // What to do is said here.
+    let why = why.to_string();
+    let why = why.split_once("; ").map_or(&*why, |(why, _)| why).into();
+    Error::NoModel { name: model.to_owned(), why, known: bundled::names() }
+}
+
+/// The model that an argument names, with its name for reports.
 pub(super) fn model_files(model: &str) -> Result<(String, Rc<dyn Files>)> {
-    let folder = PathBuf::from(model);
-    if folder.is_dir() {
-        return Ok((inputs::name(&folder), Rc::new(FolderFiles::new(folder))));
-    }
-    match bundled::find(model) {
-        Some(bundled) => Ok((model.to_owned(), Rc::new(bundled::files(bundled)))),
-        None => Err(Error::UnknownModel { name: model.to_owned(), known: bundled::names() }),
-    }
+    let model = Model::find(model)?;
+    Ok((model.name(), model.files(None)?))
 }
 
 /// What perplexity is measured on, where that is not the held-out windows.
@@ -75,6 +124,9 @@ pub(super) fn text(args: &TextArgs, model: &str, rows: usize) -> Result<(String,
         let made = made?;
         return Ok((made.to_string(), Text::Plain(made.text_for_rows(rows).into_bytes())));
     }
+    if let Some(part) = args.corpus.as_deref().and_then(WikiText2::named) {
+        return hub::wikitext(part);
+    }
     let name = args.corpus.as_deref().unwrap_or(model);
     match (bundled::find(name), &args.corpus) {
         (Some(bundled), _) => Ok(bundled::text(bundled, rows)),
@@ -82,9 +134,10 @@ pub(super) fn text(args: &TextArgs, model: &str, rows: usize) -> Result<(String,
             field: "--corpus".into(),
             value: name.clone(),
             hint: format!(
-                "bundled texts are those of {}, made ones {}, with a seed as in tales:7",
+                "bundled texts are those of {}, made ones {}, with a seed as in tales:7, those of the hub {}",
                 bundled::names(),
-                Domain::ALL.map(Domain::name).join(", ")
+                Domain::ALL.map(Domain::name).join(", "),
+                WikiText2::ALL.map(|part| part.to_string()).join(", ")
             ),
         }),
         (None, None) => Err(Error::InvalidSetting {

@@ -6,6 +6,7 @@ mod compare;
 mod drive;
 mod export;
 mod grid;
+mod hub;
 mod inputs;
 mod maps;
 mod measure;
@@ -52,7 +53,7 @@ fn run(command: Command) -> Result<Status> {
         }
         Command::Compare { a, b, tolerance } => compare::compare(&inputs::report(&a)?, &inputs::report(&b)?, tolerance),
         Command::Models => {
-            output::print(&bundled::list())?;
+            output::print(&(bundled::list() + &hub::list()))?;
             Ok(Status::Done)
         }
         Command::Export(args) => export::export(&args),

@@ -5,11 +5,30 @@
 //! resolves an id to a commit with its files, `plan` says which byte ranges a model needs, `download` brings them into
 //! the store whatever the network does, and `files` is the result as a source of [`crate::weights::Files`].
 
+pub mod id;
+pub mod preflight;
+
+#[cfg(feature = "cli")]
+pub mod client;
+#[cfg(feature = "cli")]
+pub mod disk;
+#[cfg(feature = "engine")]
+mod download;
+#[cfg(feature = "engine")]
+pub mod fallback;
+#[cfg(feature = "engine")]
+pub mod files;
 #[cfg(feature = "engine")]
 pub mod http;
-pub mod id;
 #[cfg(feature = "engine")]
 pub mod listing;
-pub mod preflight;
+#[cfg(feature = "engine")]
+pub mod plan;
+#[cfg(feature = "engine")]
+pub mod server;
 #[cfg(feature = "engine")]
 pub mod store;
+#[cfg(feature = "engine")]
+mod survey;
+#[cfg(feature = "engine")]
+pub mod text;

@@ -9,6 +9,7 @@ use futures::future::LocalBoxFuture;
 use super::id::HubId;
 use super::listing::Repo;
 use crate::error::{Error, Result};
+use crate::weights::Listener;
 
 /// A file of a repository at a commit: the same key always means the same bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,6 +24,8 @@ pub struct FileKey {
     pub size: u64,
     /// Its SHA-256 where the hub tells it.
     pub sha256: Option<String>,
+    /// What the hub calls its content: the SHA-256 of a large file, git's hash of a small one.
+    pub blob: Option<String>,
 }
 
 /// Keeps parts of files until they are whole, across visits where the platform can.
@@ -41,6 +44,14 @@ pub trait Store {
 
     /// Makes durable what was written: after every part, and when a file is whole.
     fn flush<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>>;
+
+    /// Hears that a file is whole and, where the hub tells its hash, the very file that the hub lists.
+    fn complete<'a>(&'a self, _file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// From now on `listener` hears what there is to tell besides.
+    fn listen(&self, _listener: Listener) {}
 
     /// Throws away what is held of a file, which turned out to be damaged.
     fn forget<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>>;
@@ -139,7 +150,7 @@ mod tests {
 
     fn key() -> FileKey {
         let repo = HubId::model("a/b").unwrap();
-        FileKey { repo, commit: "c".into(), path: "model.safetensors".into(), size: 100, sha256: None }
+        FileKey { repo, commit: "c".into(), path: "model.safetensors".into(), size: 100, sha256: None, blob: None }
     }
 
     #[test]

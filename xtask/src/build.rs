@@ -53,6 +53,9 @@ pub(crate) const CHECKS: Module =
 pub(crate) const BENCH: Module =
     Module { package: "straightedge-bench", bin: "bench", feature: "browser", profile: "wasm-engine" };
 
+/// Cargo arguments for the reader of tables: a module without bindings, which the engine loads when a text asks for it.
+pub(crate) const TABLE: [&str; 5] = ["--package", "straightedge-table", "--lib", "--target", TARGET];
+
 impl Module {
     /// Cargo arguments that select this module for the browser.
     pub(crate) fn selection(&self) -> [&'static str; 9] {
@@ -70,6 +73,8 @@ pub(crate) fn build(effort: Effort) -> Result<PathBuf> {
         let compiled = compile(module, effort, commit.as_deref())?;
         finished.push(wasm::finish(module.bin, &compiled, effort)?);
     }
+    let compiled = compile_selected("straightedge_table", &TABLE, "wasm-engine", effort, None)?;
+    finished.push(wasm::finish_plain("table", &compiled, effort)?);
     let dist = root().join("dist");
     bundle::assemble(&finished, &dist)?;
     bundle::print_sizes(&dist)?;
@@ -109,9 +114,20 @@ pub(crate) fn commit() -> Option<String> {
 
 /// Compiles one module and returns where Cargo put it.
 pub(crate) fn compile(module: &Module, effort: Effort, commit: Option<&str>) -> Result<PathBuf> {
+    compile_selected(module.bin, &module.selection(), module.profile, effort, commit)
+}
+
+/// The same of the target `name` that the arguments of Cargo in `selection` select.
+fn compile_selected(
+    name: &str,
+    selection: &[&str],
+    profile: &str,
+    effort: Effort,
+    commit: Option<&str>,
+) -> Result<PathBuf> {
     let mut command = cargo();
-    command.arg("build").args(module.selection());
-    command.args(["--profile", if effort == Effort::Full { module.profile } else { "dev" }]);
+    command.arg("build").args(selection);
+    command.args(["--profile", if effort == Effort::Full { profile } else { "dev" }]);
     command.arg("--message-format=json-render-diagnostics");
     if let Some(commit) = commit.filter(|_| env::var_os("STRAIGHTEDGE_COMMIT").is_none()) {
         command.env("STRAIGHTEDGE_COMMIT", commit);
@@ -119,16 +135,16 @@ pub(crate) fn compile(module: &Module, effort: Effort, commit: Option<&str>) -> 
     eprintln!("$ {}", shown(&command));
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().context("cargo does not start")?;
     if !output.status.success() {
-        bail!("the module {} does not compile", module.bin);
+        bail!("the module {name} does not compile");
     }
-    artifact(&String::from_utf8_lossy(&output.stdout), module.bin)
-        .with_context(|| format!("cargo did not say where it put the module {}", module.bin))
+    artifact(&String::from_utf8_lossy(&output.stdout), name)
+        .with_context(|| format!("cargo did not say where it put the module {name}"))
 }
 
-/// The wasm file of a binary among Cargo's messages, one JSON object per line.
-fn artifact(messages: &str, bin: &str) -> Option<PathBuf> {
+/// The wasm file of a target among Cargo's messages, one JSON object per line.
+fn artifact(messages: &str, name: &str) -> Option<PathBuf> {
     messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).find_map(|message| {
-        let ours = message["reason"] == "compiler-artifact" && message["target"]["name"] == bin;
+        let ours = message["reason"] == "compiler-artifact" && message["target"]["name"] == name;
         let files = message["filenames"].as_array().filter(|_| ours)?;
         files.iter().filter_map(Value::as_str).find(|file| file.ends_with(".wasm")).map(PathBuf::from)
     })

@@ -6,6 +6,7 @@ mod bundle;
 mod calibration;
 mod command;
 mod demo;
+mod hub;
 mod install;
 mod record;
 mod serve;
@@ -52,6 +53,16 @@ enum Task {
     Bench(BenchArgs),
     /// Check formatting, lints and documentation, then run all tests: what continuous integration runs.
     Ci,
+    /// Serve local models as the Hugging Face hub does: a mirror for a class, and a hub for tests.
+    Hub(hub::HubArgs),
+    /// Write a model of GPT-2's shape with random weights, 548 MB, for tests.
+    MadeModel {
+        /// Folder to write.
+        folder: PathBuf,
+        /// Seed of the weights.
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+    },
     /// Make the calibration model again, whose linearity is known by construction.
     Calibration,
     /// Train demo models, or go on where a run stopped, and bundle what has come of it.
@@ -91,6 +102,8 @@ fn run(task: Task) -> Result<()> {
         Task::Test { parts } => test::test(&parts),
         Task::Bench(args) => bench::bench(&args),
         Task::Ci => test::ci(),
+        Task::Hub(args) => hub::hub(args),
+        Task::MadeModel { folder, seed } => hub::made_model(&folder, seed),
         Task::Calibration => calibration::write(),
         Task::Train { names, out, steps } => demo::train(&names, &out, steps),
         Task::Record { names } => record::record(&names),

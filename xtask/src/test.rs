@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::Result;
 use clap::ValueEnum;
 
-use crate::build::{BENCH, CHECKS, Effort, MODULES, build, ensure_target, with_checks};
+use crate::build::{BENCH, CHECKS, Effort, MODULES, TABLE, build, ensure_target, with_checks};
 use crate::command::{cargo, root, run};
 use crate::install;
 use crate::serve::Site;
@@ -68,7 +68,8 @@ fn lint() -> Result<()> {
     MODULES
         .iter()
         .chain([&CHECKS, &BENCH])
-        .try_for_each(|module| run(cargo().arg("clippy").args(module.selection()).args(deny)))
+        .try_for_each(|module| run(cargo().arg("clippy").args(module.selection()).args(deny)))?;
+    run(cargo().arg("clippy").args(TABLE).args(deny))
 }
 
 fn add_tests(steps: &mut Steps, parts: &[Part]) {
@@ -81,9 +82,9 @@ fn add_tests(steps: &mut Steps, parts: &[Part]) {
         steps.step("page tests", || run(cargo().args(["test", "--package", "straightedge-web", "--lib"])));
     }
     if wanted(Part::Tools) {
-        let packages = ["xtask", "straightedge-train", "straightedge-bench"];
-        let selection = packages.map(|package| ["--package", package]);
-        steps.step("tool tests", || run(cargo().arg("test").args(selection.as_flattened())));
+        let tools = ["xtask", "straightedge-train", "straightedge-mirror", "straightedge-table", "straightedge-bench"];
+        let packages = tools.iter().flat_map(|name| ["--package", name]);
+        steps.step("tool tests", || run(cargo().arg("test").args(packages)));
     }
     if wanted(Part::Browser) {
         steps.step("browser and driver", || install::driver().and_then(|()| install::browser())).and_then(|browser| {

@@ -28,20 +28,35 @@ const WASM_2: [&str; 8] = [
 ///
 /// The files stay beside Cargo's until the module changes, so that a new style sheet costs no new optimisation.
 pub(crate) fn finish(name: &str, compiled: &Path, effort: Effort) -> Result<PathBuf> {
+    finish_with(&format!("{name}_bg.wasm"), compiled, effort, |folder| bind(name, compiled, folder, effort))
+}
+
+/// [`finish`] for a module without bindings, which stays one file `name.wasm`.
+pub(crate) fn finish_plain(name: &str, compiled: &Path, effort: Effort) -> Result<PathBuf> {
+    let file = format!("{name}.wasm");
+    finish_with(&file, compiled, effort, |folder| {
+        fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+        let copied = fs::copy(compiled, folder.join(&file)).map(drop);
+        copied.with_context(|| format!("{} cannot be copied", compiled.display()))
+    })
+}
+
+/// Makes the folder anew with what `make` puts into it, unless its `file` is newer than the module.
+fn finish_with(file: &str, compiled: &Path, effort: Effort, make: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
     let folder = compiled.with_extension("web");
-    let module = folder.join(format!("{name}_bg.wasm"));
+    let module = folder.join(file);
     if newer(&module, compiled) {
         return Ok(folder);
     }
     if folder.exists() {
         fs::remove_dir_all(&folder).with_context(|| format!("{} cannot be emptied", folder.display()))?;
     }
-    bind(name, compiled, &folder, effort)?;
+    make(&folder)?;
     if effort == Effort::Full {
         optimise(&module)?;
     }
     let bytes = fs::read(&module).with_context(|| format!("{} cannot be read", module.display()))?;
-    check(&bytes).with_context(|| format!("the module {name} is not for every browser"))?;
+    check(&bytes).with_context(|| format!("{file} is not for every browser"))?;
     Ok(folder)
 }
 

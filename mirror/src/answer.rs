@@ -1,0 +1,180 @@
+//! An answer with its ranges and what other origins may see of it, written at a given pace.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::net::TcpStream;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// Bytes written at once.
+const CHUNK: usize = 64 << 10;
+
+/// What pages of other origins may read, as on the hub, and how long to wait.
+const EXPOSED: &str = "X-Repo-Commit,X-Request-Id,X-Error-Code,X-Error-Message,X-Total-Count,ETag,Link,Accept-Ranges,\
+                       Content-Range,X-Linked-Size,X-Linked-ETag,Retry-After";
+
+/// Status, headers and where the body is.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Content,
+    /// Bytes of the body after which the connection breaks.
+    pub(crate) cut: Option<u64>,
+    /// Position in the body of a byte that is sent as another.
+    pub(crate) flipped: Option<u64>,
+}
+
+/// A body.
+#[derive(Clone, Debug)]
+pub(crate) enum Content {
+    Bytes(Vec<u8>),
+    Part(PathBuf, Range<u64>),
+}
+
+impl Content {
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Part(_, range) => range.end - range.start,
+        }
+    }
+}
+
+impl Answer {
+    pub(crate) fn new(status: u16, kind: &str, body: impl Into<Vec<u8>>) -> Self {
+        let headers = vec![("Content-Type".to_owned(), kind.to_owned())];
+        Self { status, headers, body: Content::Bytes(body.into()), cut: None, flipped: None }
+    }
+
+    pub(crate) fn empty(status: u16) -> Self {
+        Self { headers: Vec::new(), ..Self::new(status, "", "") }
+    }
+
+    pub(crate) fn json(value: &Value) -> Self {
+        Self::new(200, "application/json; charset=utf-8", value.to_string())
+    }
+
+    /// A refusal as the hub words it.
+    pub(crate) fn error(status: u16, code: &str, message: &str) -> Self {
+        let body = json!({"error": message}).to_string();
+        Self::new(status, "application/json; charset=utf-8", body).with("X-Error-Code", code)
+    }
+
+    pub(crate) fn redirect(to: &str) -> Self {
+        Self::new(302, "text/plain; charset=utf-8", "Found").with("Location", to)
+    }
+
+    /// A file, or the part of it that a `Range` header asks for.
+    pub(crate) fn file(path: &Path, range: Option<&str>) -> Self {
+        let Ok(found) = path.metadata() else { return Self::error(404, "EntryNotFound", "Entry not found") };
+        let kind = match path.extension().and_then(|ending| ending.to_str()) {
+            Some("json" | "txt" | "md") => "text/plain; charset=utf-8",
+            _ => "binary/octet-stream",
+        };
+        let (size, base) = (found.len(), Self::new(200, kind, "").with("Accept-Ranges", "bytes"));
+        match range.map(|range| parse_range(range, size)) {
+            None => Self { body: Content::Part(path.into(), 0..size), ..base },
+            Some(None) => Self::empty(416).with("Content-Range", &format!("bytes */{size}")),
+            Some(Some(part)) => {
+                let described = format!("bytes {}-{}/{size}", part.start, part.end - 1);
+                let answer = Self { status: 206, body: Content::Part(path.into(), part), ..base };
+                answer.with("Content-Range", &described)
+            }
+        }
+    }
+
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+        self.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Writes it to the visitor, at most `throttle` bytes per second, and ends the connection; `sent` hears the bytes.
+    pub(crate) fn send(
+        self,
+        mut stream: TcpStream,
+        head_only: bool,
+        throttle: Option<u64>,
+        sent: &dyn Fn(u64),
+    ) -> io::Result<()> {
+        let mut head = format!("HTTP/1.1 {} {}\r\nConnection: close\r\n", self.status, reason(self.status));
+        for (name, value) in &self.headers {
+            head += &format!("{name}: {value}\r\n");
+        }
+        head += &format!("Content-Length: {}\r\nAccess-Control-Allow-Origin: *\r\n", self.body.len());
+        head += &format!("Access-Control-Expose-Headers: {EXPOSED}\r\n");
+        head += "Access-Control-Allow-Headers: Range, Authorization\r\nAccess-Control-Allow-Methods: GET, HEAD\r\n\r\n";
+        stream.write_all(head.as_bytes())?;
+        if !head_only {
+            self.send_body(&mut stream, throttle, sent)?;
+        }
+        stream.flush()
+    }
+
+    fn send_body(&self, writer: &mut dyn Write, throttle: Option<u64>, sent: &dyn Fn(u64)) -> io::Result<()> {
+        let mut body: Box<dyn Read> = match &self.body {
+            Content::Bytes(bytes) => Box::new(&bytes[..]),
+            Content::Part(path, range) => {
+                let mut file = File::open(path)?;
+                file.seek(SeekFrom::Start(range.start))?;
+                Box::new(file.take(range.end - range.start))
+            }
+        };
+        let (started, limit) = (Instant::now(), self.cut.unwrap_or(u64::MAX));
+        let (mut buffer, mut done) = (vec![0; CHUNK], 0);
+        while done < limit {
+            let most = usize::try_from(limit - done).unwrap_or(CHUNK).min(CHUNK);
+            let read = body.read(&mut buffer[..most])?;
+            if read == 0 {
+                break;
+            }
+            if let Some(at) = self.flipped.and_then(|at| at.checked_sub(done)).filter(|at| *at < read as u64) {
+                buffer[at as usize] ^= 1;
+            }
+            writer.write_all(&buffer[..read])?;
+            done += read as u64;
+            sent(read as u64);
+            if let Some(rate) = throttle {
+                let due = Duration::from_secs_f64(done as f64 / rate.max(1) as f64);
+                thread::sleep(due.saturating_sub(started.elapsed()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `bytes=first-last` as far as it lies within `size`.
+fn parse_range(range: &str, size: u64) -> Option<Range<u64>> {
+    let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
+    let first: u64 = first.parse().ok()?;
+    let last = if last.is_empty() { u64::MAX - 1 } else { last.parse().ok()? };
+    (first <= last && first < size).then(|| first..(last.min(size - 1) + 1))
+}
+
+/// A path with `%XX` for everything that means something else in an address.
+pub(crate) fn encoded(path: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./@".contains(&byte);
+    path.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
+fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        204 => "No Content",
+        206 => "Partial Content",
+        302 => "Found",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        416 => "Range Not Satisfiable",
+        429 => "Too Many Requests",
+        503 => "Service Unavailable",
+        _ => "Other",
+    }
+}

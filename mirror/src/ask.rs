@@ -1,0 +1,68 @@
+//! A request as it comes in: its first line and its headers. One per connection, which ends with the answer, so that a
+//! connection can also break in the middle of one.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::net::TcpStream;
+use std::time::Duration;
+
+/// Most bytes of a request.
+const MAX: u64 = 16 << 10;
+/// How long a visitor may take to say what is wanted.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What is asked for.
+#[derive(Debug)]
+pub(crate) struct Ask {
+    pub(crate) method: String,
+    /// Path and query.
+    pub(crate) url: String,
+    headers: Vec<(String, String)>,
+}
+
+impl Ask {
+    /// Reads a request.
+    pub(crate) fn read(stream: &TcpStream) -> io::Result<Self> {
+        stream.set_read_timeout(Some(PATIENCE))?;
+        Self::parse(BufReader::new(stream.take(MAX)))
+    }
+
+    fn parse(mut lines: impl BufRead) -> io::Result<Self> {
+        let mut next = || {
+            let mut line = String::new();
+            lines.read_line(&mut line).map(|_| line.trim_end().to_owned())
+        };
+        let first = next()?;
+        let mut words = first.split(' ');
+        let (Some(method), Some(url), Some(_)) = (words.next(), words.next(), words.next()) else {
+            return Err(io::ErrorKind::InvalidData.into());
+        };
+        let mut headers = Vec::new();
+        loop {
+            let line = next()?;
+            let Some((name, value)) = line.split_once(':') else { break };
+            headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+        }
+        Ok(Self { method: method.into(), url: url.into(), headers })
+    }
+
+    /// A header by its lower-case name.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| &**value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_line_and_headers_are_read() {
+        let text = "GET /a?b=1 HTTP/1.1\r\nHost: x:1\r\nRANGE:  bytes=0-3\r\n\r\nrest";
+        let ask = Ask::parse(text.as_bytes()).expect("a request");
+        assert_eq!((&*ask.method, &*ask.url), ("GET", "/a?b=1"));
+        assert_eq!((ask.header("host"), ask.header("range"), ask.header("x")), (Some("x:1"), Some("bytes=0-3"), None));
+        for wrong in ["", "GET\r\n\r\n", "GET /\r\n"] {
+            assert!(Ask::parse(wrong.as_bytes()).is_err(), "{wrong:?}");
+        }
+    }
+}

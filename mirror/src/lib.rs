@@ -1,0 +1,258 @@
+//! A stand-in for the Hugging Face hub: serves local folders under the hub's addresses, for classes that share one
+//! connection and for tests, which can have it misbehave.
+//!
+//! In reading order: `repos` finds folders and lists them as the hub does; `answer` writes an answer with its ranges;
+//! `fault` spoils it; `stats` counts what was sent. As on the hub, a file's address redirects to another origin.
+
+mod answer;
+mod ask;
+pub mod fault;
+pub mod made;
+mod repos;
+pub mod stats;
+
+use std::io;
+use std::net::{IpAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+
+use serde_json::json;
+
+use answer::Answer;
+use ask::Ask;
+use fault::{Fault, Faults, Kind};
+use repos::Repos;
+use stats::Stats;
+
+/// How a mirror is set up.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Folder with `OWNER/NAME` or `NAME` for models and `datasets/OWNER/NAME` for texts; `NAME@REVISION` for others than
+    /// the main branch.
+    pub folder: PathBuf,
+    /// Address to listen on.
+    pub host: IpAddr,
+    /// Port of the hub itself; 0 is any.
+    pub port: u16,
+    /// Port of the origin that holds the files; 0 is any.
+    pub cdn_port: u16,
+    /// Most bytes per second and answer.
+    pub throttle: Option<u64>,
+    /// What goes wrong from the beginning.
+    pub faults: Vec<Fault>,
+}
+
+impl Options {
+    /// A mirror of `folder` for this machine alone, on free ports.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        let (host, faults) = (IpAddr::from([127, 0, 0, 1]), Vec::new());
+        Self { folder: folder.into(), host, port: 0, cdn_port: 0, throttle: None, faults }
+    }
+}
+
+/// A mirror that runs until the program ends.
+pub struct Mirror {
+    url: String,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    repos: Repos,
+    throttle: Option<u64>,
+    faults: Faults,
+    stats: Stats,
+    cdn_port: u16,
+}
+
+/// Which of the two origins is asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Hub,
+    Files,
+}
+
+impl Mirror {
+    /// Starts to serve in the background.
+    ///
+    /// # Errors
+    /// A folder that is not there, and ports that cannot be opened, as sentences.
+    pub fn start(options: Options) -> Result<Self, String> {
+        if !options.folder.is_dir() {
+            return Err(format!("{}: not a folder; give one that holds models", options.folder.display()));
+        }
+        let open = |port| {
+            let failed = |error| format!("port {port} cannot be opened ({error}); give another one");
+            TcpListener::bind((options.host, port)).map_err(failed)
+        };
+        let (hub, files) = (open(options.port)?, open(options.cdn_port)?);
+        let port_of = |server: &TcpListener| server.local_addr().map_or(0, |address| address.port());
+        let shared = Arc::new(Shared {
+            repos: Repos::new(options.folder),
+            throttle: options.throttle,
+            faults: Faults::new(options.faults),
+            stats: Stats::default(),
+            cdn_port: port_of(&files),
+        });
+        let url = format!("http://{}:{}", options.host, port_of(&hub));
+        for (server, origin) in [(hub, Origin::Hub), (files, Origin::Files)] {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                for stream in server.incoming().flatten() {
+                    let shared = shared.clone();
+                    // A slow visitor keeps nobody else waiting, and one who has left is no reason to stop.
+                    thread::spawn(move || Ask::read(&stream).and_then(|ask| shared.serve(&ask, stream, origin)));
+                }
+            });
+        }
+        Ok(Self { url, shared })
+    }
+
+    /// Its address, as the base address of a hub.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// What it sent so far.
+    pub fn stats(&self) -> &Stats {
+        &self.shared.stats
+    }
+
+    /// What it does wrong.
+    pub fn faults(&self) -> &Faults {
+        &self.shared.faults
+    }
+}
+
+impl Shared {
+    fn serve(&self, ask: &Ask, stream: TcpStream, origin: Origin) -> io::Result<()> {
+        let (path, query) = ask.url.split_once('?').unwrap_or((&ask.url, ""));
+        let path = decoded(path);
+        let answer = match (&*ask.method, &path) {
+            (_, None) => Answer::error(400, "BadRequest", "the address is not UTF-8"),
+            ("OPTIONS", _) => Answer::empty(204),
+            ("GET" | "HEAD" | "POST", Some(path)) if path.starts_with("/__") => self.control(path, query),
+            ("GET" | "HEAD", Some(path)) => match origin {
+                Origin::Hub => self.hub(ask, path),
+                Origin::Files => self.file(ask, path),
+            },
+            _ => Answer::error(405, "BadMethod", "only GET and HEAD"),
+        };
+        let counter = self.stats.request(path.as_deref().unwrap_or_default(), ask.header("range").is_some());
+        answer.send(stream, ask.method == "HEAD", self.throttle, &|bytes| counter.add(bytes))
+    }
+
+    /// Statistics and faults, for tests.
+    fn control(&self, path: &str, query: &str) -> Answer {
+        let value = |name: &str| query.split('&').find_map(|pair| decoded(pair.strip_prefix(name)?.strip_prefix('=')?));
+        match path {
+            "/__stats" => Answer::json(&self.stats.json()),
+            "/__reset" => {
+                self.stats.reset();
+                self.faults.clear();
+                Answer::json(&json!({}))
+            }
+            "/__fault" => {
+                let spec = [value("kind"), value("path"), value("times")];
+                let spec = spec.map(|part| part.unwrap_or_default()).join(":");
+                match spec.parse() {
+                    Ok(fault) => {
+                        self.faults.add(fault);
+                        Answer::json(&json!({}))
+                    }
+                    Err(why) => Answer::error(400, "BadRequest", &why),
+                }
+            }
+            _ => Answer::error(404, "NotFound", "no such address"),
+        }
+    }
+
+    fn hub(&self, ask: &Ask, path: &str) -> Answer {
+        if let Some(answer) = self
+            .faults
+            .take(path, |kind| kind.of_answers() || path.starts_with("/api/"))
+            .and_then(|kind| kind.answer(path))
+        {
+            return answer;
+        }
+        let route = path.trim_start_matches('/');
+        if let Some(rest) = route.strip_prefix("api/") {
+            return self.api(rest);
+        }
+        let Some((repo, rest)) = route.split_once("/resolve/") else {
+            return Answer::error(404, "NotFound", "no such address");
+        };
+        let Some((revision, file)) = rest.split_once('/') else {
+            return Answer::error(404, "EntryNotFound", "no file is named");
+        };
+        match self.repos.find(repo, revision) {
+            Err(answer) => answer,
+            Ok(found) => match found.file(file) {
+                None => Answer::error(404, "EntryNotFound", "Entry not found"),
+                Some(entry) => {
+                    let host = ask.header("host").unwrap_or_default();
+                    let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
+                    let to = format!("http://{host}:{}/{}", self.cdn_port, answer::encoded(&found.address(file)));
+                    Answer::redirect(&to)
+                        .with("X-Repo-Commit", found.commit())
+                        .with("X-Linked-Size", &entry.size.to_string())
+                        .with("X-Linked-ETag", &format!("\"{}\"", entry.etag()))
+                }
+            },
+        }
+    }
+
+    /// `models/ID/revision/REV` and `models/ID/tree/REV[/FOLDER]`, the same for data sets.
+    fn api(&self, route: &str) -> Answer {
+        let (kind, route) = route.split_once('/').unwrap_or((route, ""));
+        let prefix = match kind {
+            "models" => "",
+            "datasets" => "datasets/",
+            _ => return Answer::error(404, "NotFound", "no such address"),
+        };
+        let found = |id: &str, revision: &str| self.repos.find(&format!("{prefix}{id}"), revision);
+        if let Some((id, revision)) = route.split_once("/revision/") {
+            return found(id, revision).map_or_else(|answer| answer, |repo| Answer::json(&repo.revision(id)));
+        }
+        if let Some((id, rest)) = route.split_once("/tree/") {
+            let (revision, folder) = rest.split_once('/').unwrap_or((rest, ""));
+            return found(id, revision).map_or_else(
+                |answer| answer,
+                |repo| Answer::json(&repo.tree(folder)).with("X-Repo-Commit", repo.commit()),
+            );
+        }
+        Answer::error(404, "NotFound", "no such address")
+    }
+
+    /// `REPO@COMMIT/FILE` on the other origin.
+    fn file(&self, ask: &Ask, path: &str) -> Answer {
+        let fault = self.faults.take(path, |_| true);
+        if let Some(answer) = fault.and_then(|kind| kind.answer(path)) {
+            return answer;
+        }
+        let Some((found, file)) = self.repos.addressed(path.trim_start_matches('/')) else {
+            return Answer::error(404, "EntryNotFound", "Entry not found");
+        };
+        let range = ask.header("range").filter(|_| fault != Some(Kind::NoRanges));
+        let answer = Answer::file(&found.path(&file), range);
+        match fault {
+            Some(kind) => kind.spoil(answer),
+            None => answer,
+        }
+    }
+}
+
+/// `%XX` undone; `None` where that is no text.
+fn decoded(text: &str) -> Option<String> {
+    let (mut bytes, mut rest) = (Vec::new(), text.bytes());
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let digits = [rest.next()?, rest.next()?];
+                u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
+            }
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}

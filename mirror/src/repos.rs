@@ -1,0 +1,193 @@
+//! Folders as repositories: found by name and revision, listed with sizes and hashes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::answer::Answer;
+
+/// From this size on the hub tells a file's SHA-256, and of weights and tables always.
+const LARGE: u64 = 10 << 20;
+const ALWAYS_LARGE: [&str; 3] = ["safetensors", "parquet", "bin"];
+
+/// All repositories below a folder, which may change while it is served.
+pub(crate) struct Repos {
+    root: PathBuf,
+    /// Hashes of files that have not changed since.
+    hashes: Mutex<BTreeMap<PathBuf, (u64, SystemTime, String)>>,
+}
+
+/// A repository at a revision.
+pub(crate) struct Repo {
+    /// As in an address: `OWNER/NAME`, `datasets/OWNER/NAME`.
+    name: String,
+    folder: PathBuf,
+    files: BTreeMap<String, Entry>,
+    commit: String,
+}
+
+/// A file of a repository.
+#[derive(Clone)]
+pub(crate) struct Entry {
+    pub(crate) size: u64,
+    sha256: String,
+    large: bool,
+}
+
+impl Entry {
+    /// What names the content: the whole hash of a large file, the length of one of git's for a small one.
+    pub(crate) fn etag(&self) -> &str {
+        if self.large { &self.sha256 } else { &self.sha256[..40] }
+    }
+}
+
+impl Repos {
+    pub(crate) fn new(root: PathBuf) -> Self {
+        Self { root, hashes: Mutex::default() }
+    }
+
+    /// The repository `name` at a branch, tag or commit, or what the hub says where there is none.
+    pub(crate) fn find(&self, name: &str, revision: &str) -> Result<Arc<Repo>, Answer> {
+        let parts: Vec<&str> = name.split('/').collect();
+        let plain = parts.len() <= 3 && parts.iter().all(|part| is_plain(part) && !part.contains('@'));
+        let folder = self.root.join(name);
+        let versions = if plain { self.versions(&folder) } else { Vec::new() };
+        if versions.is_empty() {
+            return Err(Answer::error(401, "RepoNotFound", "Repository Not Found"));
+        }
+        let named = |(version, folder): &(String, PathBuf)| (version == revision).then(|| self.read(name, folder));
+        let found = versions.iter().find_map(named).or_else(|| {
+            let mut all = versions.iter().map(|(_, folder)| self.read(name, folder));
+            all.find(|repo| repo.commit == revision)
+        });
+        found.map(Arc::new).ok_or_else(|| Answer::error(404, "RevisionNotFound", "Invalid rev id"))
+    }
+
+    /// Revisions of a repository with their folders.
+    fn versions(&self, folder: &Path) -> Vec<(String, PathBuf)> {
+        let mut versions = Vec::new();
+        if folder.is_dir() {
+            versions.push(("main".to_owned(), folder.to_owned()));
+        }
+        let prefix = format!("{}@", folder.file_name().unwrap_or_default().to_string_lossy());
+        for entry in folder.parent().and_then(|parent| fs::read_dir(parent).ok()).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if let Some(revision) = name.strip_prefix(&prefix).filter(|_| entry.path().is_dir()) {
+                versions.push((revision.to_owned(), entry.path()));
+            }
+        }
+        versions
+    }
+
+    fn read(&self, name: &str, folder: &Path) -> Repo {
+        let mut files = BTreeMap::new();
+        self.collect(folder, "", &mut files);
+        let mut hash = Sha256::new();
+        for (path, entry) in &files {
+            hash.update(format!("{path} {} {}\n", entry.size, entry.sha256));
+        }
+        let commit = hex(&hash.finalize())[..40].to_owned();
+        Repo { name: name.into(), folder: folder.into(), files, commit }
+    }
+
+    fn collect(&self, folder: &Path, prefix: &str, files: &mut BTreeMap<String, Entry>) {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let path = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
+            if entry.path().is_dir() {
+                self.collect(&entry.path(), &path, files);
+            } else if let Some((size, sha256)) = self.hash(&entry.path()) {
+                let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
+                let large = size >= LARGE || ALWAYS_LARGE.contains(&ending);
+                files.insert(path, Entry { size, sha256, large });
+            }
+        }
+    }
+
+    /// Size and SHA-256 of a file.
+    fn hash(&self, path: &Path) -> Option<(u64, String)> {
+        let found = fs::metadata(path).ok()?;
+        let changed = found.modified().ok()?;
+        let lock = || self.hashes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((size, when, hash)) = lock().get(path)
+            && (*size, *when) == (found.len(), changed)
+        {
+            return Some((*size, hash.clone()));
+        }
+        let mut hash = Sha256::new();
+        let mut file = fs::File::open(path).ok()?;
+        let mut buffer = vec![0; 1 << 20];
+        loop {
+            match std::io::Read::read(&mut file, &mut buffer).ok()? {
+                0 => break,
+                read => hash.update(&buffer[..read]),
+            }
+        }
+        let hash = hex(&hash.finalize());
+        lock().insert(path.into(), (found.len(), changed, hash.clone()));
+        Some((found.len(), hash))
+    }
+
+    /// The repository and file that an address on the other origin names.
+    pub(crate) fn addressed(&self, address: &str) -> Option<(Arc<Repo>, String)> {
+        let (name, rest) = address.split_once('@')?;
+        let (commit, file) = rest.split_once('/')?;
+        let repo = self.find(name, commit).ok()?;
+        repo.file(file)?;
+        Some((repo, file.to_owned()))
+    }
+}
+
+impl Repo {
+    pub(crate) fn commit(&self) -> &str {
+        &self.commit
+    }
+
+    pub(crate) fn file(&self, path: &str) -> Option<&Entry> {
+        self.files.get(path)
+    }
+
+    /// Where a file that is there lies.
+    pub(crate) fn path(&self, file: &str) -> PathBuf {
+        self.folder.join(file)
+    }
+
+    /// Its address on the other origin.
+    pub(crate) fn address(&self, file: &str) -> String {
+        format!("{}@{}/{file}", self.name, self.commit)
+    }
+
+    /// What the hub tells of a revision.
+    pub(crate) fn revision(&self, id: &str) -> Value {
+        let siblings: Vec<Value> = self.files.keys().map(|path| json!({"rfilename": path})).collect();
+        json!({"id": id, "sha": self.commit, "private": false, "gated": false, "siblings": siblings})
+    }
+
+    /// All files below `folder`, however deep.
+    pub(crate) fn tree(&self, folder: &str) -> Value {
+        let below =
+            |path: &&String| folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+        let line = |path: &String| {
+            let entry = &self.files[path];
+            let mut line = json!({"type": "file", "oid": &entry.sha256[..40], "size": entry.size, "path": path});
+            if entry.large {
+                line["lfs"] = json!({"oid": entry.sha256, "size": entry.size, "pointerSize": 134});
+            }
+            line
+        };
+        self.files.keys().filter(below).map(line).collect()
+    }
+}
+
+fn is_plain(part: &str) -> bool {
+    !matches!(part, "" | "." | "..") && !part.contains(['\\', ':', '\0'])
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

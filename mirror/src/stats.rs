@@ -1,0 +1,74 @@
+//! Counts what was asked for and what was sent.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// Counts by address, without what follows a question mark.
+#[derive(Clone, Default)]
+pub struct Stats(Arc<Mutex<BTreeMap<String, Count>>>);
+
+/// What happened at one address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Count {
+    /// Requests.
+    pub requests: u64,
+    /// Requests that asked for a range.
+    pub ranged: u64,
+    /// Bytes of bodies sent.
+    pub bytes: u64,
+}
+
+/// Counts the bytes of one request.
+pub(crate) struct Counter {
+    stats: Stats,
+    path: String,
+}
+
+impl Stats {
+    pub(crate) fn request(&self, path: &str, ranged: bool) -> Counter {
+        let mut counts = self.lock();
+        let count = counts.entry(path.into()).or_default();
+        count.requests += 1;
+        count.ranged += u64::from(ranged);
+        Counter { stats: self.clone(), path: path.into() }
+    }
+
+    /// Sums over the addresses on the files' origin that end in `file`.
+    pub fn file(&self, file: &str) -> Count {
+        let ending = format!("/{file}");
+        let counts = self.lock();
+        let files = counts.iter().filter(|(path, _)| path.contains('@') && path.ends_with(&ending));
+        files.fold(Count::default(), |sum, (_, count)| Count {
+            requests: sum.requests + count.requests,
+            ranged: sum.ranged + count.ranged,
+            bytes: sum.bytes + count.bytes,
+        })
+    }
+
+    /// Requests at all addresses that contain `part`.
+    pub fn requests(&self, part: &str) -> u64 {
+        self.lock().iter().filter(|(path, _)| path.contains(part)).map(|(_, count)| count.requests).sum()
+    }
+
+    /// Counts from 0 again.
+    pub fn reset(&self) {
+        self.lock().clear();
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        json!(*self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Count>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Counter {
+    pub(crate) fn add(&self, bytes: u64) {
+        self.stats.lock().entry(self.path.clone()).or_default().bytes += bytes;
+    }
+}

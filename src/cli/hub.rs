@@ -1,0 +1,128 @@
+//! Models and texts from the hub: the settings that Hugging Face's own tools read, and what is told before a download.
+
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use futures::future::LocalBoxFuture;
+use pollster::block_on;
+use straightedge::error::Result;
+use straightedge::hub::client::Client;
+use straightedge::hub::disk::DiskStore;
+use straightedge::hub::fallback::Fallback;
+use straightedge::hub::files::HubFiles;
+use straightedge::hub::id::{Endpoint, HubId};
+use straightedge::hub::preflight::{Preflight, Room};
+use straightedge::hub::server::Hub;
+use straightedge::hub::text::{Table, WikiText2};
+use straightedge::job::Job;
+use straightedge::run::Text;
+
+use super::drive;
+
+/// The hub as the environment sets it: `HF_ENDPOINT`, `HF_HUB_OFFLINE`, `HF_TOKEN`, `HF_HUB_CACHE`, `HF_HOME`.
+pub(super) fn hub() -> Result<Hub> {
+    let endpoint = variable("HF_ENDPOINT").map_or_else(|| Ok(Endpoint::default()), |address| address.parse())?;
+    let offline = variable("HF_HUB_OFFLINE").is_some_and(|value| is_true(&value));
+    let client = Client::new(endpoint.clone(), token(), offline);
+    let hub = Hub::new(Rc::new(client), Rc::new(Fallback::new(Rc::new(store()))), endpoint);
+    hub.listen(drive::listener());
+    Ok(hub)
+}
+
+/// The cache that Hugging Face's own tools use.
+pub(super) fn store() -> DiskStore {
+    let cache = variable("HF_HUB_CACHE").or_else(|| variable("HUGGINGFACE_HUB_CACHE"));
+    DiskStore::new(cache.map_or_else(|| home().join("hub"), PathBuf::from))
+}
+
+/// A model on the hub. What `job` will need of it is told on standard error.
+pub(super) fn model(id: &HubId, job: Option<&Job>) -> Result<HubFiles> {
+    let files = block_on(hub()?.open(id))?;
+    if let Some(job) = job {
+        let need_head = job.measures.iter().any(|measure| measure.needs_perplexity());
+        let found = block_on(files.preflight(need_head, job.protocol.seq_len, &Room::default()))?;
+        eprint!("{}", describe(&found));
+    }
+    Ok(files)
+}
+
+/// A part of WikiText-2, with its name for reports.
+pub(super) fn wikitext(part: WikiText2) -> Result<(String, Text)> {
+    let (name, text) = block_on(hub()?.wikitext(part, &Tables))?;
+    Ok((name, Text::Plain(text)))
+}
+
+/// Tables read in this program itself.
+struct Tables;
+
+impl Table for Tables {
+    fn texts(&self, file: Vec<u8>) -> LocalBoxFuture<'_, std::result::Result<String, String>> {
+        Box::pin(async { straightedge_table::texts(file, "text") })
+    }
+}
+
+/// What there is to know before the download, for people.
+fn describe(found: &Preflight) -> String {
+    let mut text = found.id.to_string();
+    if let Some(architecture) = &found.architecture {
+        let dtype = found.dtype.as_deref().unwrap_or("no weights that can be read");
+        text +=
+            &format!(": {architecture}, {} blocks of width {}, {dtype}", found.num_hidden_layers, found.hidden_size);
+    }
+    if found.download_bytes > 0 {
+        let (bytes, requests) = (drive::megabytes(found.download_bytes), found.requests);
+        text += &format!("\nto download: {bytes} in {requests} request{}", if requests == 1 { "" } else { "s" });
+        if found.held_bytes > 0 {
+            text += &format!(", {} are here already", drive::megabytes(found.held_bytes));
+        }
+        let [fast, slow] = [10e6, 1e6].map(|rate| found.seconds_at(rate).map_or_else(String::new, drive::duration));
+        text += &format!("; at 10 MB/s about {fast}, at 1 MB/s about {slow}");
+    }
+    if found.device_bytes > 0 {
+        text += &format!("\nmemory of the model: {}", drive::megabytes(found.device_bytes));
+    }
+    for problem in &found.problems {
+        text += &format!("\n{}", problem.text);
+    }
+    text + "\n"
+}
+
+/// The user's token, for models with restricted access.
+fn token() -> Option<String> {
+    let file = || {
+        let path = variable("HF_TOKEN_PATH").map_or_else(|| home().join("token"), PathBuf::from);
+        fs::read_to_string(path).ok()
+    };
+    let token = variable("HF_TOKEN").or_else(|| variable("HUGGING_FACE_HUB_TOKEN")).or_else(file)?;
+    let token = token.trim();
+    (!token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic())).then(|| token.to_owned())
+}
+
+/// Where Hugging Face's own tools keep everything.
+fn home() -> PathBuf {
+    let cache = || {
+        let cache = variable("XDG_CACHE_HOME").map(PathBuf::from);
+        cache.unwrap_or_else(|| env::home_dir().unwrap_or_default().join(".cache")).join("huggingface")
+    };
+    variable("HF_HOME").map_or_else(cache, PathBuf::from)
+}
+
+/// An environment variable that is set to something.
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.trim().is_empty())
+}
+
+fn is_true(value: &str) -> bool {
+    matches!(value.trim().to_ascii_uppercase().as_str(), "1" | "ON" | "YES" | "TRUE")
+}
+
+/// One line per model that can be measured without a network.
+pub(super) fn list() -> String {
+    let line = |model: straightedge::hub::disk::Cached| {
+        let id = if model.revision == "main" { model.name } else { format!("{}@{}", model.name, model.revision) };
+        format!("{id:<40} {}\n", drive::megabytes(model.bytes))
+    };
+    store().list().into_iter().map(line).collect()
+}

@@ -1,0 +1,340 @@
+//! The store of the command line: the cache that Hugging Face's own tools use, and beside it what these have no place for.
+//!
+//! Whole files lie in the cache as `models--OWNER--NAME/{blobs,refs,snapshots}`, shared with all other tools. Parts of
+//! files lie in a folder of our own next to the cache, each as a file named by its first byte, until a file is whole.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use futures::future::LocalBoxFuture;
+
+use super::id::{HubId, Kind};
+use super::listing::{Entry, Repo, is_commit};
+use super::plan::{self, Ranges};
+use super::store::{FileKey, Store};
+use crate::error::{Error, Result};
+
+/// Keeps one process from writing what another one writes.
+const LOCK: &str = "lock";
+
+/// Files on disk.
+pub struct DiskStore {
+    /// `…/huggingface/hub`.
+    cache: PathBuf,
+    /// `…/huggingface/straightedge`.
+    own: PathBuf,
+    /// Files being written, locked.
+    open: RefCell<BTreeMap<FileKey, File>>,
+    /// What ids stood for in this run: once a file is whole, the cache may know too.
+    resolved: RefCell<BTreeMap<HubId, String>>,
+}
+
+/// A model that can be measured without a network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cached {
+    /// `OWNER/NAME`.
+    pub name: String,
+    /// Branch, tag or commit.
+    pub revision: String,
+    /// Bytes on disk, of all files of that revision.
+    pub bytes: u64,
+}
+
+impl DiskStore {
+    /// Over the cache folder `cache`, which need not exist yet.
+    pub fn new(cache: PathBuf) -> Self {
+        let own = cache.with_file_name("straightedge");
+        Self { cache, own, open: RefCell::default(), resolved: RefCell::default() }
+    }
+
+    /// A repository's folder in the cache, and in ours.
+    fn folder(&self, id: &HubId) -> PathBuf {
+        self.cache.join(folder_name(id))
+    }
+
+    fn own_folder(&self, id: &HubId) -> PathBuf {
+        self.own.join(folder_name(id))
+    }
+
+    /// Where a whole file lies in the cache.
+    fn snapshot(&self, file: &FileKey) -> PathBuf {
+        self.folder(&file.repo).join("snapshots").join(&file.commit).join(&file.path)
+    }
+
+    /// Where the parts of a file lie.
+    fn parts(&self, file: &FileKey) -> PathBuf {
+        self.own_folder(&file.repo).join(&file.commit).join(format!("{}.parts", file.path))
+    }
+
+    fn is_whole(&self, file: &FileKey) -> bool {
+        fs::metadata(self.snapshot(file)).is_ok_and(|found| found.is_file() && found.len() == file.size)
+    }
+
+    /// Parts by their first byte, with their ends.
+    fn part_files(&self, file: &FileKey) -> Vec<(Range<u64>, PathBuf)> {
+        let Ok(entries) = fs::read_dir(self.parts(file)) else { return Vec::new() };
+        let mut parts: Vec<_> = entries
+            .flatten()
+            .filter_map(|entry| {
+                let start: u64 = entry.file_name().to_str()?.parse().ok()?;
+                let end = start.checked_add(entry.metadata().ok()?.len())?;
+                (end <= file.size && start < end).then(|| (start..end, entry.path()))
+            })
+            .collect();
+        parts.sort_unstable_by_key(|(range, _)| range.start);
+        parts
+    }
+
+    fn read_now(&self, file: &FileKey, range: &Range<u64>) -> Result<Vec<u8>> {
+        let unreadable = |why: String| Error::UnreadableFile { file: file.path.clone(), why };
+        let pieces = match self.is_whole(file) {
+            true => vec![(0..file.size, self.snapshot(file))],
+            false => self.part_files(file),
+        };
+        let mut bytes = Vec::new();
+        for (held, path) in pieces {
+            let at = range.start + bytes.len() as u64;
+            if !(held.start..held.end).contains(&at) || at >= range.end {
+                continue;
+            }
+            let len = held.end.min(range.end) - at;
+            let mut part = File::open(path).map_err(|error| unreadable(error.to_string()))?;
+            let read = part.seek(SeekFrom::Start(at - held.start)).and_then(|_| part.take(len).read_to_end(&mut bytes));
+            read.map_err(|error| unreadable(error.to_string()))?;
+        }
+        if bytes.len() as u64 == range.end - range.start {
+            return Ok(bytes);
+        }
+        Err(unreadable(format!("bytes {range:?} were not downloaded")))
+    }
+
+    fn write_now(&self, file: &FileKey, at: u64, bytes: &[u8]) -> Result<()> {
+        let folder = self.parts(file);
+        let failed = |error: std::io::Error| unwritable(&folder, &error);
+        let mut open = self.open.borrow_mut();
+        if !open.contains_key(file) {
+            fs::create_dir_all(&folder).map_err(failed)?;
+            let lock = OpenOptions::new().create(true).truncate(false).write(true).open(folder.join(LOCK));
+            let lock = lock.map_err(failed)?;
+            lock.try_lock().map_err(|_| Error::UnwritableFile {
+                file: folder.display().to_string(),
+                why: "another download of it is under way".into(),
+            })?;
+            open.insert(file.clone(), lock);
+        }
+        let before = self.part_files(file).into_iter().find(|(range, _)| range.end == at);
+        let path = before.map_or_else(|| folder.join(at.to_string()), |(_, path)| path);
+        let mut part = OpenOptions::new().create(true).append(true).open(path).map_err(failed)?;
+        part.write_all(bytes).map_err(failed)
+    }
+
+    /// Puts a whole file where all tools find it.
+    fn complete_now(&self, file: &FileKey) -> Result<()> {
+        let (Some(blob), parts) = (&file.blob, self.part_files(file)) else { return Ok(()) };
+        let Some(((_, first), others)) = parts.split_first() else { return Ok(()) };
+        let (repo, snapshot) = (self.folder(&file.repo), self.snapshot(file));
+        let failed = |error: std::io::Error| unwritable(&snapshot, &error);
+        let mut whole = OpenOptions::new().append(true).open(first).map_err(failed)?;
+        for (_, part) in others {
+            let mut part = File::open(part).map_err(failed)?;
+            std::io::copy(&mut part, &mut whole).map_err(failed)?;
+        }
+        whole.sync_all().map_err(failed)?;
+        drop(whole);
+        fs::create_dir_all(repo.join("blobs")).map_err(failed)?;
+        fs::create_dir_all(snapshot.parent().unwrap_or(&repo)).map_err(failed)?;
+        let kept = repo.join("blobs").join(blob);
+        fs::rename(first, &kept).map_err(failed)?;
+        if fs::symlink_metadata(&snapshot).is_ok() {
+            fs::remove_file(&snapshot).map_err(failed)?;
+        }
+        link(&kept, &snapshot, 2 + file.path.matches('/').count()).map_err(failed)?;
+        self.open.borrow_mut().remove(file);
+        fs::remove_dir_all(self.parts(file)).map_err(failed)?;
+        self.name_commit(file).map_err(failed)
+    }
+
+    /// Lets the cache know which commit a branch stands for, now that a file of it is there.
+    fn name_commit(&self, file: &FileKey) -> std::io::Result<()> {
+        for (id, commit) in self.resolved.borrow().iter() {
+            let (same, revision) =
+                (id.name() == file.repo.name() && id.kind() == file.repo.kind(), id.revision_or_main());
+            if same && *commit == file.commit && !is_commit(revision) {
+                let reference = self.folder(id).join("refs").join(revision);
+                fs::create_dir_all(reference.parent().unwrap_or(&self.cache))?;
+                fs::write(reference, commit)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What we noted about an id ourselves.
+    fn noted(&self, id: &HubId) -> Option<Repo> {
+        let json = fs::read(self.note(id)).ok()?;
+        serde_json::from_slice(&json).ok()
+    }
+
+    fn note(&self, id: &HubId) -> PathBuf {
+        self.own_folder(id).join("listings").join(format!("{}.json", id.revision_or_main()))
+    }
+
+    /// What other tools left in the cache, where it is all that a measurement reads.
+    fn cached(&self, id: &HubId) -> Option<Repo> {
+        let revision = id.revision_or_main();
+        let commit = match is_commit(revision) {
+            true => revision.to_owned(),
+            false => fs::read_to_string(self.folder(id).join("refs").join(revision)).ok()?.trim().to_owned(),
+        };
+        let pinned = id.at(&commit).ok()?;
+        let mut files = BTreeMap::new();
+        for entry in fs::read_dir(self.folder(id).join("snapshots").join(&commit)).ok()?.flatten() {
+            let (name, path) = (entry.file_name().to_str()?.to_owned(), entry.path());
+            let Some(size) = fs::metadata(&path).ok().filter(fs::Metadata::is_file).map(|found| found.len()) else {
+                continue;
+            };
+            let blob = fs::read_link(&path).ok();
+            let blob = blob.as_deref().and_then(Path::file_name).and_then(|name| name.to_str()).map(str::to_owned);
+            let sha256 = blob.clone().filter(|blob| blob.len() == 64);
+            files.insert(name, Entry { size, sha256, oid: blob.filter(|blob| blob.len() == 40) });
+        }
+        let has = |name: &str| files.contains_key(name);
+        let weights = has("model.safetensors") || has("model.safetensors.index.json");
+        (weights && has("config.json") && has("tokenizer.json")).then_some(Repo { id: pinned, commit, files })
+    }
+
+    /// The models that can be measured without a network, by name and revision.
+    pub fn list(&self) -> Vec<Cached> {
+        let mut found = BTreeMap::new();
+        for id in self.references() {
+            let known = self.cached(&id).into_iter().chain(self.noted(&id)).find(|repo| self.is_measurable(repo));
+            if let Some(repo) = known {
+                let bytes = repo.files.keys().filter_map(|path| repo.key(path)).map(|key| self.bytes(&key)).sum();
+                let revision = id.revision_or_main().to_owned();
+                found.insert(
+                    (id.name().to_owned(), revision.clone()),
+                    Cached { name: id.name().into(), revision, bytes },
+                );
+            }
+        }
+        found.into_values().collect()
+    }
+
+    /// Whether weights of it are here, at least in part.
+    fn is_measurable(&self, repo: &Repo) -> bool {
+        let keys = repo.files.keys().filter(|path| path.ends_with(".safetensors")).filter_map(|path| repo.key(path));
+        keys.map(|key| self.bytes(&key)).any(|bytes| bytes > 1 << 10)
+    }
+
+    fn bytes(&self, file: &FileKey) -> u64 {
+        plan::len(&self.held_now(file))
+    }
+
+    fn held_now(&self, file: &FileKey) -> Ranges {
+        if self.is_whole(file) {
+            return vec![0..file.size];
+        }
+        plan::normal(self.part_files(file).into_iter().map(|(range, _)| range).collect())
+    }
+
+    /// Models with a branch or tag that one of the two folders knows.
+    fn references(&self) -> Vec<HubId> {
+        let mut ids = Vec::new();
+        for (root, folder, ending) in [(&self.cache, "refs", ""), (&self.own, "listings", ".json")] {
+            for entry in fs::read_dir(root).into_iter().flatten().flatten() {
+                let Some(name) =
+                    entry.file_name().to_str().and_then(|name| Some(name.strip_prefix("models--")?.replace("--", "/")))
+                else {
+                    continue;
+                };
+                for reference in fs::read_dir(entry.path().join(folder)).into_iter().flatten().flatten() {
+                    let revision =
+                        reference.file_name().to_str().and_then(|file| Some(file.strip_suffix(ending)?.to_owned()));
+                    let named = revision.filter(|revision| !is_commit(revision));
+                    ids.extend(named.and_then(|revision| HubId::model(&format!("{name}@{revision}")).ok()));
+                }
+            }
+        }
+        ids
+    }
+}
+
+fn folder_name(id: &HubId) -> String {
+    let kind = match id.kind() {
+        Kind::Model => "models",
+        Kind::Dataset => "datasets",
+    };
+    format!("{kind}--{}", id.name().replace('/', "--"))
+}
+
+/// Makes `to` stand for `kept`, which is `depth` folders up and then in `blobs`, as Hugging Face's own tools do.
+#[cfg(unix)]
+fn link(kept: &Path, to: &Path, depth: usize) -> std::io::Result<()> {
+    let target: PathBuf = std::iter::repeat_n("..", depth).collect();
+    std::os::unix::fs::symlink(target.join("blobs").join(kept.file_name().unwrap_or_default()), to)
+}
+
+/// Where links are a privilege, the file itself lies in the snapshot.
+#[cfg(not(unix))]
+fn link(kept: &Path, to: &Path, _depth: usize) -> std::io::Result<()> {
+    fs::rename(kept, to)
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Error {
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Error::StorageFull { why: error.to_string() },
+        _ => Error::UnwritableFile { file: path.display().to_string(), why: error.to_string() },
+    }
+}
+
+impl Store for DiskStore {
+    fn held<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<Ranges>> {
+        Box::pin(async move { Ok(self.held_now(file)) })
+    }
+
+    fn read<'a>(&'a self, file: &'a FileKey, range: Range<u64>) -> LocalBoxFuture<'a, Result<Vec<u8>>> {
+        Box::pin(async move { self.read_now(file, &range) })
+    }
+
+    fn write<'a>(&'a self, file: &'a FileKey, at: u64, bytes: &'a [u8]) -> LocalBoxFuture<'a, Result<()>> {
+        Box::pin(async move { self.write_now(file, at, bytes) })
+    }
+
+    fn flush<'a>(&'a self, _file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {
+        // Every write is handed to the system at once, and a part is as long as what arrived.
+        Box::pin(async { Ok(()) })
+    }
+
+    fn complete<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {
+        Box::pin(async move { self.complete_now(file) })
+    }
+
+    fn forget<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            self.open.borrow_mut().remove(file);
+            let parts = self.parts(file);
+            match fs::remove_dir_all(&parts) {
+                Err(error) if error.kind() != ErrorKind::NotFound => Err(unwritable(&parts, &error)),
+                _ => Ok(()),
+            }
+        })
+    }
+
+    fn recall<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
+        Box::pin(async move { Ok(self.noted(id).or_else(|| self.cached(id))) })
+    }
+
+    fn remember<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            self.resolved.borrow_mut().insert(id.clone(), repo.commit.clone());
+            let note = self.note(id);
+            let folder = note.parent().unwrap_or(&self.own);
+            let json = serde_json::to_vec(repo).expect("a listing is plain data");
+            let written = fs::create_dir_all(folder).and_then(|()| fs::write(&note, json));
+            written.map_err(|error| unwritable(&note, &error))
+        })
+    }
+}

@@ -1,0 +1,210 @@
+//! Brings parts of files into the store whatever the network does, and checks everything that can be checked.
+
+use std::ops::Range;
+
+use web_time::Instant;
+
+use super::http::{Failure, Request, Response};
+use super::plan::{self, Ranges};
+use super::server::{Hub, Patience, not_the_file};
+use super::store::FileKey;
+use crate::digest::Digest;
+use crate::error::{Error, Result};
+use crate::event::{Event, Progress, Stage};
+use crate::pause::pause;
+
+/// Bytes between two flushes: what a closed tab may cost.
+const FLUSH: u64 = 16 << 20;
+/// Bytes read back at once to be hashed.
+const PIECE: u64 = 8 << 20;
+/// Seconds between two reports of progress.
+const REPORT: f64 = 0.1;
+
+/// Reports the bytes of one download, of all its files.
+pub(super) struct Meter<'a> {
+    hub: &'a Hub,
+    stage: Stage,
+    done: u64,
+    total: u64,
+    started: Instant,
+    told: f64,
+}
+
+impl<'a> Meter<'a> {
+    pub(super) fn new(hub: &'a Hub, stage: Stage, total: u64) -> Self {
+        Self { hub, stage, done: 0, total, started: Instant::now(), told: f64::NEG_INFINITY }
+    }
+
+    /// Reports now and then, and lets the owner of the download see it, and cancel.
+    async fn add(&mut self, bytes: u64) {
+        self.done += bytes;
+        let seconds = self.started.elapsed().as_secs_f64();
+        if seconds - self.told >= REPORT || self.done >= self.total {
+            self.told = seconds;
+            self.hub.tell(Event::Progress(Progress { stage: self.stage, done: self.done, total: self.total, seconds }));
+        }
+        pause().await;
+    }
+}
+
+/// Fetches `missing`, which is normal and not held yet, of one file.
+///
+/// # Errors
+/// No connection after several tries, refusals, and whatever comes that cannot be the file.
+pub(super) async fn fetch(
+    hub: &Hub,
+    id_url: &str,
+    key: &FileKey,
+    missing: Ranges,
+    meter: &mut Meter<'_>,
+) -> Result<()> {
+    let mut part = Part { hub, key, missing, unflushed: 0 };
+    let mut patience = Patience::for_downloads();
+    while let Some(next) = part.missing.first().cloned() {
+        let range = (next != (0..key.size)).then(|| next.clone());
+        let request = Request { url: id_url.into(), range };
+        let response = hub.ask(&key.path, &request, &mut patience).await?;
+        let (start, end) = extent(key, &request, &response)?;
+        let left = plan::len(&part.missing);
+        let outcome = part.stream(response, start..end, meter).await?;
+        hub.store().flush(key).await?;
+        if plan::len(&part.missing) < left {
+            patience.restore();
+        }
+        if let Some(why) = outcome {
+            patience.broken(hub, &key.path, why).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Which bytes of the file an answer brings, from its status and headers alone.
+fn extent(key: &FileKey, request: &Request, response: &Response) -> Result<(u64, u64)> {
+    let refused = |why: String| Err(not_the_file(&key.path, why));
+    let kind = response.header("content-type").unwrap_or_default();
+    if kind.starts_with("text/html") {
+        return refused("a web page came".into());
+    }
+    if kind.starts_with("application/json") && !key.path.ends_with(".json") {
+        return refused("a JSON text came".into());
+    }
+    if response.status == 206 && request.range.is_none() {
+        return refused("a part came where the whole was asked for".into());
+    }
+    let (Some(asked), 206) = (&request.range, response.status) else {
+        let length = response.header("content-length").and_then(|value| value.parse::<u64>().ok());
+        // A compressed body has another length than the file.
+        let plain = response.header("content-encoding").is_none_or(|encoding| encoding == "identity");
+        return match length.filter(|length| plain && *length != key.size) {
+            Some(length) => refused(format!("{length} bytes where the hub lists {}", key.size)),
+            None => Ok((0, key.size)),
+        };
+    };
+    let expected = format!("bytes {}-{}/{}", asked.start, asked.end - 1, key.size);
+    match response.header("content-range") {
+        Some(found) if found.trim() != expected => refused(format!("{found} where {expected} was to come")),
+        _ => Ok((asked.start, asked.end)),
+    }
+}
+
+/// A file being fetched.
+struct Part<'a> {
+    hub: &'a Hub,
+    key: &'a FileKey,
+    missing: Ranges,
+    unflushed: u64,
+}
+
+impl Part<'_> {
+    /// Takes in the bytes `extent` of the file; gives the reason where they ended early.
+    async fn stream(
+        &mut self,
+        response: Response,
+        extent: Range<u64>,
+        meter: &mut Meter<'_>,
+    ) -> Result<Option<String>> {
+        let mut body = response.body;
+        let mut position = extent.start;
+        let mut digest = (extent == (0..self.key.size)).then(Digest::default);
+        while position < extent.end {
+            let chunk = match self.hub.chunk(&mut *body).await {
+                Ok(Some(chunk)) => chunk,
+                Ok(None) => return Ok(Some(format!("it ended after {position} of {} bytes", extent.end))),
+                Err(Failure::Network(why)) => return Ok(Some(why)),
+                Err(failure) => return Err(not_the_file(&self.key.path, failure.to_string())),
+            };
+            if position + chunk.len() as u64 > extent.end {
+                return Err(not_the_file(&self.key.path, "more bytes came than were to come".into()));
+            }
+            if position == 0 {
+                check_beginning(&self.key.path, &chunk)?;
+            }
+            digest.iter_mut().for_each(|digest| digest.update(&chunk));
+            self.keep(position, &chunk, meter).await?;
+            position += chunk.len() as u64;
+        }
+        match digest {
+            Some(digest) => self.hub.check_hash(self.key, digest).await.map(|()| None),
+            None => Ok(None),
+        }
+    }
+
+    /// Keeps what of a chunk is missing.
+    async fn keep(&mut self, position: u64, chunk: &[u8], meter: &mut Meter<'_>) -> Result<()> {
+        let whole = position..position + chunk.len() as u64;
+        let wanted: Ranges =
+            self.missing.iter().map(|range| range.start.max(whole.start)..range.end.min(whole.end)).collect();
+        for range in plan::normal(wanted.into_iter().filter(|range| range.start < range.end).collect()) {
+            let bytes = &chunk[(range.start - position) as usize..(range.end - position) as usize];
+            self.hub.store().write(self.key, range.start, bytes).await?;
+            self.unflushed += bytes.len() as u64;
+            self.missing = plan::missing(&self.missing, std::slice::from_ref(&range));
+            meter.add(bytes.len() as u64).await;
+        }
+        if self.unflushed >= FLUSH {
+            self.unflushed = 0;
+            self.hub.store().flush(self.key).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Refuses what announces itself as something else, whatever its headers say.
+fn check_beginning(path: &str, bytes: &[u8]) -> Result<()> {
+    let text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+    let first = bytes.trim_ascii_start().first();
+    let why = match path.rsplit('.').next() {
+        // The length of a header is 8 bytes, of which the last are zero.
+        Some("safetensors") if bytes.len() >= 8 && bytes[..8].iter().all(text) => "a text came",
+        Some("parquet") if bytes.len() >= 4 && !bytes.starts_with(b"PAR1") => "no Parquet file came",
+        _ if first == Some(&b'<') => "a web page came",
+        _ => return Ok(()),
+    };
+    Err(not_the_file(path, why.into()))
+}
+
+impl Hub {
+    /// Compares a file that is held whole with the hash in the listing.
+    pub(super) async fn verify(&self, key: &FileKey) -> Result<()> {
+        if key.sha256.is_some() {
+            let mut meter = Meter::new(self, Stage::Hash, key.size);
+            let mut digest = Digest::default();
+            for start in (0..key.size).step_by(PIECE as usize) {
+                let bytes = self.store().read(key, start..key.size.min(start + PIECE)).await?;
+                digest.update(&bytes);
+                meter.add(bytes.len() as u64).await;
+            }
+            self.check_hash(key, digest).await?;
+        }
+        self.store().complete(key).await
+    }
+
+    async fn check_hash(&self, key: &FileKey, digest: Digest) -> Result<()> {
+        let (Some(expected), found) = (&key.sha256, digest.hex()) else { return Ok(()) };
+        if *expected == found {
+            return Ok(());
+        }
+        self.store().forget(key).await?;
+        Err(Error::HashMismatch { file: key.path.clone(), found, expected: expected.clone() })
+    }
+}

@@ -1,0 +1,194 @@
+//! A store that goes on in memory where another has no room any more, and says so.
+
+use std::cell::{Cell, RefCell};
+use std::ops::Range;
+use std::rc::Rc;
+
+use futures::future::LocalBoxFuture;
+
+use super::id::HubId;
+use super::listing::Repo;
+use super::plan;
+use super::store::{FileKey, MemoryStore, Store};
+use crate::error::{Error, Result};
+use crate::event::Event;
+use crate::report::Warning;
+use crate::weights::Listener;
+
+/// Keeps bytes in `first` as long as it has room for them, and in memory from then on.
+pub struct Fallback {
+    first: Rc<dyn Store>,
+    memory: MemoryStore,
+    full: Cell<bool>,
+    listener: RefCell<Option<Listener>>,
+}
+
+impl Fallback {
+    /// Over a store that may become full.
+    pub fn new(first: Rc<dyn Store>) -> Self {
+        Self { first, memory: MemoryStore::default(), full: Cell::new(false), listener: RefCell::default() }
+    }
+
+    /// Notes that there is no room, and says so once.
+    fn fill(&self, why: &str) {
+        if self.full.replace(true) {
+            return;
+        }
+        let text = format!(
+            "storage is full ({why}); what follows is kept in memory and fetched again next time, unless room is made"
+        );
+        let warning = Warning { code: "storage_full".into(), block: None, text };
+        if let Some(listener) = &*self.listener.borrow() {
+            listener(Event::Warning(warning));
+        }
+    }
+
+    /// Nothing where the reason is that there is no room.
+    fn unless_full(&self, result: Result<()>) -> Result<()> {
+        match result {
+            Err(Error::StorageFull { why }) => {
+                self.fill(&why);
+                Ok(())
+            }
+            result => result,
+        }
+    }
+}
+
+impl Store for Fallback {
+    fn listen(&self, listener: Listener) {
+        *self.listener.borrow_mut() = Some(listener);
+    }
+
+    fn held<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<plan::Ranges>> {
+        Box::pin(async move {
+            let mut held = self.first.held(file).await?;
+            held.extend(self.memory.held(file).await?);
+            Ok(plan::normal(held))
+        })
+    }
+
+    fn read<'a>(&'a self, file: &'a FileKey, range: Range<u64>) -> LocalBoxFuture<'a, Result<Vec<u8>>> {
+        Box::pin(async move {
+            // A range may lie across both.
+            let (first, mut bytes) = (self.first.held(file).await?, Vec::new());
+            let in_memory = plan::missing(std::slice::from_ref(&range), &first);
+            let mut at = range.start;
+            for gap in in_memory.iter().cloned().chain([range.end..range.end]) {
+                if at < gap.start {
+                    bytes.extend(self.first.read(file, at..gap.start).await?);
+                }
+                if gap.start < gap.end {
+                    bytes.extend(self.memory.read(file, gap.clone()).await?);
+                }
+                at = gap.end;
+            }
+            Ok(bytes)
+        })
+    }
+
+    fn write<'a>(&'a self, file: &'a FileKey, at: u64, bytes: &'a [u8]) -> LocalBoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            if !self.full.get() {
+                match self.first.write(file, at, bytes).await {
+                    Err(Error::StorageFull { why }) => self.fill(&why),
+                    result => return result,
+                }
+            }
+            self.memory.write(file, at, bytes).await
+        })
+    }
+
+    fn flush<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {
+        Box::pin(async move { self.unless_full(self.first.flush(file).await) })
+    }
+
+    fn complete<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            // A file that lies across both is whole in neither.
+            if self.memory.held(file).await?.is_empty() { self.first.complete(file).await } else { Ok(()) }
+        })
+    }
+
+    fn forget<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            self.memory.forget(file).await?;
+            self.first.forget(file).await
+        })
+    }
+
+    fn recall<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
+        self.first.recall(id)
+    }
+
+    fn remember<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {
+        Box::pin(async move { self.unless_full(self.first.remember(id, repo).await) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::executor::block_on;
+
+    use super::*;
+
+    /// Has room for so many bytes in all.
+    struct Small(MemoryStore, Cell<usize>);
+
+    impl Store for Small {
+        fn held<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<plan::Ranges>> {
+            self.0.held(file)
+        }
+        fn read<'a>(&'a self, file: &'a FileKey, range: Range<u64>) -> LocalBoxFuture<'a, Result<Vec<u8>>> {
+            self.0.read(file, range)
+        }
+        fn write<'a>(&'a self, file: &'a FileKey, at: u64, bytes: &'a [u8]) -> LocalBoxFuture<'a, Result<()>> {
+            Box::pin(async move {
+                let room = self.1.get().checked_sub(bytes.len());
+                self.1.set(room.ok_or_else(|| Error::StorageFull { why: "quota".into() })?);
+                self.0.write(file, at, bytes).await
+            })
+        }
+        fn flush<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {
+            self.0.flush(file)
+        }
+        fn forget<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {
+            self.0.forget(file)
+        }
+        fn recall<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
+            self.0.recall(id)
+        }
+        fn remember<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {
+            self.0.remember(id, repo)
+        }
+    }
+
+    #[test]
+    fn what_finds_no_room_goes_on_in_memory_and_is_read_in_one_piece() {
+        let told = Rc::new(Cell::new(0));
+        let store = Fallback::new(Rc::new(Small(MemoryStore::default(), Cell::new(6))));
+        let heard = told.clone();
+        store.listen(Rc::new(move |event| {
+            assert!(matches!(&event, Event::Warning(warning) if warning.code == "storage_full"), "{event:?}");
+            heard.set(heard.get() + 1);
+        }));
+        let key = FileKey {
+            repo: HubId::model("a/b").unwrap(),
+            commit: "c".into(),
+            path: "w".into(),
+            size: 12,
+            sha256: None,
+            blob: None,
+        };
+        block_on(async {
+            for (at, bytes) in [(0, b"abc"), (3, b"def"), (6, b"ghi"), (9, b"jkl")] {
+                store.write(&key, at, bytes).await.unwrap();
+            }
+            assert_eq!(store.held(&key).await.unwrap(), [0..12]);
+            assert_eq!(store.read(&key, 4..11).await.unwrap(), b"efghijk");
+            assert_eq!(told.get(), 1, "told once");
+            store.forget(&key).await.unwrap();
+            assert!(store.held(&key).await.unwrap().is_empty());
+        });
+    }
+}

@@ -1,0 +1,140 @@
+//! A model on the hub as a source of files: what is read is fetched first, unless it is here already.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use futures::future::LocalBoxFuture;
+
+use super::download::{self, Meter};
+use super::id::HubId;
+use super::listing::Repo;
+use super::plan::{self, Ranges};
+use super::server::Hub;
+use super::store::FileKey;
+use crate::error::{Error, Result};
+use crate::event::Stage;
+use crate::weights::{Files, Listener, Part};
+
+/// The files of a repository at a commit.
+#[derive(Clone)]
+pub struct HubFiles {
+    hub: Hub,
+    repo: Repo,
+}
+
+impl HubFiles {
+    pub(super) fn new(hub: Hub, repo: Repo) -> Self {
+        Self { hub, repo }
+    }
+
+    /// The repository, pinned to the commit.
+    pub fn id(&self) -> &HubId {
+        &self.repo.id
+    }
+
+    /// What the repository holds.
+    pub fn repo(&self) -> &Repo {
+        &self.repo
+    }
+
+    fn key(&self, file: &str) -> Result<FileKey> {
+        let hint = || format!("{} does not hold it; choose another model or revision", self.repo.id.name());
+        self.repo.key(file).ok_or_else(|| Error::MissingFile { file: file.into(), hint: hint() })
+    }
+
+    /// What would have to be fetched so that `parts` can be read, by file, and what of them is here.
+    pub(super) async fn plan(&self, parts: &[Part]) -> Result<Plan> {
+        let mut needed: BTreeMap<String, Ranges> = BTreeMap::new();
+        for (file, range) in parts {
+            needed.entry(file.clone()).or_default().push(range.clone());
+        }
+        let mut plan = Plan::default();
+        for (file, ranges) in plan::coalesce(needed, plan::MAX_RANGES) {
+            let key = self.key(&file)?;
+            let outside = ranges.iter().find(|range| range.end > key.size);
+            if let Some(range) = outside {
+                let why = format!("bytes {range:?} lie outside its {} bytes", key.size);
+                return Err(Error::UnreadableFile { file, why });
+            }
+            let held = self.hub.store().held(&key).await?;
+            let missing = plan::missing(&ranges, &held);
+            plan.needed += plan::len(&ranges);
+            plan.held += plan::len(&ranges) - plan::len(&missing);
+            plan.missing.push((key, missing));
+        }
+        Ok(plan)
+    }
+
+    /// Fetches what a plan misses. A file that is whole by then is compared with its hash.
+    pub(super) async fn carry_out(&self, plan: Plan) -> Result<()> {
+        let total = plan.bytes();
+        let mut meter = Meter::new(&self.hub, Stage::Download, total);
+        for (key, missing) in plan.missing.into_iter().filter(|(_, missing)| !missing.is_empty()) {
+            let url = self.hub.endpoint().file_url(&self.repo.id, &self.repo.commit, &key.path);
+            download::fetch(&self.hub, &url, &key, missing, &mut meter).await?;
+            if self.hub.store().held(&key).await? == [0..key.size] {
+                self.hub.verify(&key).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What has to be fetched.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// Bytes of all ranges, held ones included.
+    pub(super) needed: u64,
+    /// Bytes of these that are here.
+    pub(super) held: u64,
+    /// Ranges to be asked for, by file.
+    pub(super) missing: Vec<(FileKey, Ranges)>,
+}
+
+impl Plan {
+    /// Bytes to fetch.
+    pub(super) fn bytes(&self) -> u64 {
+        self.missing.iter().map(|(_, missing)| plan::len(missing)).sum()
+    }
+
+    /// Requests that this takes.
+    pub(super) fn requests(&self) -> usize {
+        self.missing.iter().map(|(_, missing)| missing.len()).sum()
+    }
+}
+
+/// Whether only parts of a file may be needed. All else is small, and whole it can be checked.
+fn is_weights(file: &str) -> bool {
+    file.ends_with(".safetensors")
+}
+
+impl Files for HubFiles {
+    fn size<'a>(&'a self, file: &'a str) -> LocalBoxFuture<'a, Result<Option<u64>>> {
+        Box::pin(async move { Ok(self.repo.files.get(file).map(|entry| entry.size)) })
+    }
+
+    fn read<'a>(&'a self, file: &'a str, range: Range<u64>) -> LocalBoxFuture<'a, Result<Vec<u8>>> {
+        Box::pin(async move {
+            let key = self.key(file)?;
+            let wanted = if is_weights(file) { range.clone() } else { 0..key.size };
+            self.carry_out(self.plan(&[(file.into(), wanted)]).await?).await?;
+            self.hub.store().read(&key, range).await
+        })
+    }
+
+    fn prepare<'a>(&'a self, parts: &'a [Part]) -> LocalBoxFuture<'a, Result<()>> {
+        Box::pin(async move { self.carry_out(self.plan(parts).await?).await })
+    }
+
+    fn listen(&self, listener: Listener) {
+        self.hub.listen(listener);
+    }
+
+    fn revision(&self) -> Option<String> {
+        Some(self.repo.commit.clone())
+    }
+
+    fn sha256(&self, file: &str) -> Option<String> {
+        self.repo.files.get(file)?.sha256.clone()
+    }
+}

@@ -1,0 +1,161 @@
+//! Finds out what a model on the hub is and what measuring it takes, from its listing, its configuration and the headers
+//! of its weights alone.
+
+use std::rc::Rc;
+
+use super::files::{HubFiles, Plan};
+use super::preflight::{Preflight, Problem, Room};
+use crate::error::{Error, Result};
+use crate::model::{self, ModelConfig};
+use crate::weights::{Weights, read_whole};
+
+/// Device memory beyond which a model is likely not to fit where nothing is known of the device.
+const LARGE: u64 = 6 << 30;
+/// Rows of activations held at once, as multiples of the widest.
+const ACTIVATIONS: u64 = 6;
+
+impl HubFiles {
+    /// What there is to know before the download. Whatever speaks against the model becomes a [`Problem`].
+    ///
+    /// `need_head`: whether a measure asks for perplexity; `seq_len`: tokens per window; `room`: what there is room for.
+    ///
+    /// # Errors
+    /// Only what keeps the hub from answering.
+    pub async fn preflight(&self, need_head: bool, seq_len: usize, room: &Room) -> Result<Preflight> {
+        let mut found = Preflight::unknown(self.id().clone());
+        match self.survey(&mut found, need_head, seq_len, room).await {
+            Err(error) if is_about_the_network(&error) => return Err(error),
+            Err(error) => found.problem(true, error.to_string()),
+            Ok(()) => {}
+        }
+        found.problems.sort_by_key(|problem| !problem.fatal);
+        Ok(found)
+    }
+
+    async fn survey(&self, found: &mut Preflight, need_head: bool, seq_len: usize, room: &Room) -> Result<()> {
+        let json = read_whole(self, "config.json", "choose a model in Hugging Face layout").await?;
+        let config = ModelConfig::from_json(&String::from_utf8_lossy(&json))?;
+        found.architecture = Some(config.architecture.name().into());
+        (found.num_hidden_layers, found.hidden_size) = (config.num_hidden_layers, config.hidden_size);
+        if !self.repo().files.contains_key("tokenizer.json") {
+            let text = "tokenizer.json: not found; choose a model or revision that holds one, or give token ids";
+            found.problem(true, text.into());
+        }
+        if let Err(error) = config.check_window(seq_len) {
+            found.problem(true, error.to_string());
+        }
+        let weights = Weights::open(Rc::new(self.clone())).await.map_err(|error| self.without_safetensors(error))?;
+        found.dtype = weights.dtype().map(Into::into);
+        let model = model::stored(&config, &weights, need_head && config.causal)?;
+        let widest = if need_head { config.vocab_size } else { config.intermediate_size };
+        found.device_bytes = model.device_bytes() + ACTIVATIONS * 4 * (seq_len * widest) as u64;
+        self.count(found, &self.plan(&weights.parts(&model.names())).await?).await?;
+        found.compare(room, 4 * config.hidden_size.max(config.intermediate_size) as u64);
+        Ok(())
+    }
+
+    /// The weights of a plan, and the tokenizer beside them.
+    async fn count(&self, found: &mut Preflight, weights: &Plan) -> Result<()> {
+        let tokenizer = match self.repo().files.get("tokenizer.json") {
+            Some(entry) => self.plan(&[("tokenizer.json".into(), 0..entry.size)]).await?,
+            None => Plan::default(),
+        };
+        for plan in [weights, &tokenizer] {
+            found.needed_bytes += plan.needed;
+            found.held_bytes += plan.held;
+            found.download_bytes += plan.bytes();
+            found.requests += plan.requests();
+        }
+        Ok(())
+    }
+
+    /// Says what else there is where safetensors are not.
+    fn without_safetensors(&self, error: Error) -> Error {
+        let other = self.repo().files.keys().find(|file| file.ends_with(".bin") || file.ends_with(".h5"));
+        match (error, other) {
+            (Error::MissingFile { file, .. }, Some(other)) => {
+                let hint = format!(
+                    "this revision has its weights only as {other}, look on its page for one with safetensors, often refs/pr/1"
+                );
+                Error::MissingFile { file, hint }
+            }
+            (error, _) => error,
+        }
+    }
+}
+
+impl Preflight {
+    fn unknown(id: super::id::HubId) -> Self {
+        Self {
+            id,
+            architecture: None,
+            num_hidden_layers: 0,
+            hidden_size: 0,
+            dtype: None,
+            needed_bytes: 0,
+            held_bytes: 0,
+            download_bytes: 0,
+            requests: 0,
+            device_bytes: 0,
+            problems: Vec::new(),
+        }
+    }
+
+    fn problem(&mut self, fatal: bool, text: String) {
+        self.problems.push(Problem { fatal, text });
+    }
+
+    /// Notes what there is no room for; `row` is the bytes of the longest row of a tensor, which cannot be split.
+    fn compare(&mut self, room: &Room, row: u64) {
+        if let Some(limit) = [room.buffer, room.binding].into_iter().flatten().min().filter(|limit| row > *limit) {
+            let text = format!(
+                "GPU: a row of a weight takes {row} bytes where the adapter allows {limit}; measure on the CPU"
+            );
+            self.problem(true, text);
+        }
+        let device = megabytes(self.device_bytes);
+        match room.memory {
+            Some(memory) if self.device_bytes > memory => {
+                let text = format!(
+                    "memory: the model takes {device} where {} are there; choose a smaller model",
+                    megabytes(memory)
+                );
+                self.problem(true, text);
+            }
+            None if self.device_bytes > LARGE => {
+                let text = format!("memory: the model takes {device}; on a device with less the measurement will fail");
+                self.problem(false, text);
+            }
+            _ => {}
+        }
+        if let Some(storage) = room.storage.filter(|storage| self.download_bytes > *storage) {
+            let text = format!(
+                "storage: {} are to be downloaded where {} are free; the rest is kept in memory and fetched again next \
+                 time, delete what is not needed any more",
+                megabytes(self.download_bytes),
+                megabytes(storage)
+            );
+            self.problem(false, text);
+        }
+    }
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{} MB", bytes.div_ceil(1_000_000))
+}
+
+/// Whether an error says nothing about the model.
+fn is_about_the_network(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Network { .. }
+            | Error::HubBusy { .. }
+            | Error::HubGated { .. }
+            | Error::HubMissing { .. }
+            | Error::NotTheFile { .. }
+            | Error::HashMismatch { .. }
+            | Error::StorageFull { .. }
+            | Error::UnreadableFile { .. }
+            | Error::UnwritableFile { .. }
+    )
+}

@@ -1,0 +1,121 @@
+//! Reads the texts in a column of a Parquet file: how data sets on the hub are stored. \[parquet\]
+//!
+//! The command line calls [`texts`]. For the page this crate becomes a module of its own, without any bindings, that is
+//! loaded when a text asks for it: see [`module`].
+
+#[cfg(target_arch = "wasm32")]
+pub mod module;
+
+use bytes::Bytes;
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::ByteArrayType;
+use parquet::errors::{ParquetError, Result};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+
+/// Rows read at once.
+const ROWS: usize = 1024;
+
+/// All texts of a column, one after the other with nothing between them; a row without a text adds nothing.
+///
+/// # Errors
+/// A file that is damaged, has no such column, or holds something else than UTF-8 in it, as a clause.
+pub fn texts(file: Vec<u8>, column: &str) -> Result<String, String> {
+    read(file, column).map_err(|error| error.to_string())
+}
+
+fn read(file: Vec<u8>, column: &str) -> Result<String> {
+    let reader = SerializedFileReader::new(Bytes::from(file))?;
+    let columns = reader.metadata().file_metadata().schema_descr();
+    let named = |at: &usize| columns.column(*at).path().string() == column;
+    let at = (0..columns.num_columns()).find(named);
+    let at = at.ok_or_else(|| ParquetError::General(format!("it has no column {column}")))?;
+    if columns.column(at).max_rep_level() > 0 {
+        return Err(ParquetError::General(format!("column {column} holds lists")));
+    }
+    let mut text = String::new();
+    for group in 0..reader.num_row_groups() {
+        match reader.get_row_group(group)?.get_column_reader(at)? {
+            ColumnReader::ByteArrayColumnReader(rows) => append(rows, &mut text)?,
+            _ => return Err(ParquetError::General(format!("column {column} holds no texts"))),
+        }
+    }
+    Ok(text)
+}
+
+fn append(mut rows: ColumnReaderImpl<ByteArrayType>, text: &mut String) -> Result<()> {
+    loop {
+        let (mut present, mut values) = (Vec::new(), Vec::new());
+        let (read, ..) = rows.read_records(ROWS, Some(&mut present), None, &mut values)?;
+        if read == 0 {
+            return Ok(());
+        }
+        for value in &values {
+            let value = std::str::from_utf8(value.data());
+            text.push_str(value.map_err(|error| ParquetError::General(format!("a text is not UTF-8 ({error})")))?);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use parquet::basic::Compression;
+    use parquet::data_type::ByteArray;
+    use parquet::file::properties::WriterProperties;
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
+
+    use super::*;
+
+    /// A file with these texts, in groups of `rows`, compressed as on the hub.
+    fn table(texts: &[Option<&[u8]>], rows: usize) -> Vec<u8> {
+        let schema = "message schema { REQUIRED INT64 id; OPTIONAL BYTE_ARRAY text (STRING); }";
+        let schema = Arc::new(parse_message_type(schema).expect("a schema"));
+        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+        let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties)).expect("a writer");
+        for (group, texts) in texts.chunks(rows).enumerate() {
+            let mut columns = writer.next_row_group().expect("a group");
+            let mut ids = columns.next_column().expect("a column").expect("two columns");
+            let numbers: Vec<i64> = (0..texts.len()).map(|at| (group * rows + at) as i64).collect();
+            ids.typed::<parquet::data_type::Int64Type>().write_batch(&numbers, None, None).expect("ids");
+            ids.close().expect("ids");
+            let mut column = columns.next_column().expect("a column").expect("two columns");
+            let levels: Vec<i16> = texts.iter().map(|text| i16::from(text.is_some())).collect();
+            let values: Vec<ByteArray> = texts.iter().flatten().map(|text| ByteArray::from(text.to_vec())).collect();
+            column.typed::<ByteArrayType>().write_batch(&values, Some(&levels), None).expect("texts");
+            column.close().expect("texts");
+            columns.close().expect("a group");
+        }
+        writer.into_inner().expect("a file")
+    }
+
+    #[test]
+    fn rows_are_joined_as_they_are_over_all_groups() {
+        let lines: Vec<String> = (0..3000)
+            .map(|at| if at % 7 == 0 { String::new() } else { format!(" = line {} é = \n", at % 100) })
+            .collect();
+        let mut rows: Vec<Option<&[u8]>> = lines.iter().map(|line| Some(line.as_bytes())).collect();
+        rows.insert(5, None);
+        assert_eq!(texts(table(&rows, 1234), "text").expect("texts"), lines.concat());
+    }
+
+    #[test]
+    fn damaged_files_and_other_columns_are_refused_with_a_reason() {
+        let rows: Vec<Option<&[u8]>> = vec![Some(b"a line\n"); 200];
+        let file = table(&rows, 100);
+        for (column, why) in [("no such", "no column"), ("id", "no texts")] {
+            assert!(texts(file.clone(), column).expect_err(column).contains(why));
+        }
+        for end in [0, 3, 8, file.len() / 2, file.len() - 1] {
+            assert!(texts(file[..end].to_vec(), "text").is_err(), "{end} bytes of {}", file.len());
+        }
+        assert!(texts(table(&[Some(b"\xff\xfe")], 1), "text").expect_err("not UTF-8").contains("UTF-8"));
+        // Whatever byte is another, there is an error or a text, and no panic.
+        for at in 0..file.len() {
+            let mut altered = file.clone();
+            altered[at] ^= 0x55;
+            let _ = texts(altered, "text");
+        }
+    }
+}

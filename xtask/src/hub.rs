@@ -1,0 +1,52 @@
+//! `cargo xtask hub`: a mirror of local models for a class, or for tests; `cargo xtask made-model`: one to put there.
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use anyhow::{Context, Result, anyhow};
+use clap::Args;
+use straightedge_mirror::fault::Fault;
+use straightedge_mirror::made::{self, Shape};
+use straightedge_mirror::{Mirror, Options};
+
+/// `hub FOLDER`.
+#[derive(Args)]
+pub(crate) struct HubArgs {
+    /// Folder with OWNER/NAME or NAME for models and datasets/OWNER/NAME for texts; NAME@REVISION for other revisions.
+    folder: PathBuf,
+    /// Port of the hub.
+    #[arg(long, default_value_t = 8090)]
+    port: u16,
+    /// Port of the second origin, to which the addresses of files redirect, as on the hub.
+    #[arg(long, default_value_t = 8091)]
+    cdn_port: u16,
+    /// Address to listen on: 0.0.0.0 for everybody in this network.
+    #[arg(long, default_value = "127.0.0.1")]
+    host: IpAddr,
+    /// Most bytes per second and answer.
+    #[arg(long, value_name = "BYTES")]
+    throttle: Option<u64>,
+    /// What goes wrong, for tests: KIND, KIND:PATH or KIND:PATH:TIMES.
+    #[arg(long = "fault", value_name = "FAULT")]
+    faults: Vec<Fault>,
+}
+
+/// Serves until it is interrupted.
+pub(crate) fn hub(args: HubArgs) -> Result<()> {
+    let HubArgs { folder, port, cdn_port, host, throttle, faults } = args;
+    let mirror =
+        Mirror::start(Options { folder, host, port, cdn_port, throttle, faults }).map_err(|why| anyhow!(why))?;
+    println!(
+        "\n    {}\n\nGive it to the page as the address of the hub, or to the command line as HF_ENDPOINT.",
+        mirror.url()
+    );
+    loop {
+        thread::park();
+    }
+}
+
+/// Writes a model of GPT-2's shape.
+pub(crate) fn made_model(folder: &Path, seed: u64) -> Result<()> {
+    made::gpt2(folder, Shape::GPT2, seed).with_context(|| format!("{} cannot be written", folder.display()))
+}
