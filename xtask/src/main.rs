@@ -80,6 +80,9 @@ enum Task {
     Record {
         /// Only these models; all where none is named.
         names: Vec<String>,
+        /// Measure nothing: only write summary and table of what is recorded.
+        #[arg(long, conflicts_with = "names")]
+        tables: bool,
     },
     /// Take the README's picture: the page after a measurement.
     Screenshot,
@@ -106,7 +109,7 @@ fn run(task: Task) -> Result<()> {
         Task::MadeModel { folder, seed } => hub::made_model(&folder, seed),
         Task::Calibration => calibration::write(),
         Task::Train { names, out, steps } => demo::train(&names, &out, steps),
-        Task::Record { names } => record::record(&names),
+        Task::Record { names, tables } => record::record(&names, tables),
         Task::Screenshot => test::screenshot(),
     }
 }

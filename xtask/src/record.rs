@@ -25,15 +25,17 @@ struct Summary<'a> {
     linearity: Vec<Option<f64>>,
 }
 
-/// Measures the models of those names, or all, then writes summary and table of all that are recorded.
-pub(crate) fn record(names: &[String]) -> Result<()> {
+/// Measures the models of those names, or all, unless only tables are asked for; then writes summary and table of all
+/// that are recorded.
+pub(crate) fn record(names: &[String], only_tables: bool) -> Result<()> {
     let mut index = demo::index()?;
     index.retain(|bundled| bundled.demo.is_some());
     if let Some(unknown) = names.iter().find(|name| !index.iter().any(|bundled| bundled.name == **name)) {
         bail!("{unknown} is no bundled model that was trained");
     }
     fs::create_dir_all(folder()).with_context(|| format!("{} cannot be made", folder().display()))?;
-    for bundled in index.iter().filter(|bundled| names.is_empty() || names.contains(&bundled.name)) {
+    let wanted = |bundled: &&Bundled| !only_tables && (names.is_empty() || names.contains(&bundled.name));
+    for bundled in index.iter().filter(wanted) {
         measure(&bundled.name)?;
     }
     let mut recorded = Vec::new();
