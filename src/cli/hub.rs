@@ -37,15 +37,17 @@ pub(super) fn store() -> DiskStore {
     DiskStore::new(cache.map_or_else(|| home().join("hub"), PathBuf::from))
 }
 
-/// A model on the hub. What `job` will need of it is told on standard error.
-pub(super) fn model(id: &HubId, job: Option<&Job>) -> Result<HubFiles> {
-    let files = block_on(hub()?.open(id))?;
-    if let Some(job) = job {
-        let need_head = job.measures.iter().any(|measure| measure.needs_perplexity());
-        let found = block_on(files.preflight(need_head, job.protocol.seq_len, &Room::default()))?;
-        eprint!("{}", describe(&found));
-    }
-    Ok(files)
+/// A model on the hub.
+pub(super) fn open(id: &HubId) -> Result<HubFiles> {
+    block_on(hub()?.open(id))
+}
+
+/// Tells on standard error what `job` will need of a model.
+pub(super) fn tell(files: &HubFiles, job: &Job) -> Result<()> {
+    let need_head = job.measures.iter().any(|measure| measure.needs_perplexity());
+    let found = block_on(files.preflight(need_head, job.protocol.seq_len, &Room::default()))?;
+    eprint!("{}", describe(&found));
+    Ok(())
 }
 
 /// A part of WikiText-2, with its name for reports.

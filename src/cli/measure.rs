@@ -7,6 +7,7 @@ use straightedge::bundled::Bundled;
 use straightedge::corpus::made::{Domain, Made};
 use straightedge::corpus::parse_token_ids;
 use straightedge::error::{Error, Result};
+use straightedge::hub::files::HubFiles;
 use straightedge::hub::id::HubId;
 use straightedge::hub::text::WikiText2;
 use straightedge::job::Job;
@@ -46,7 +47,7 @@ pub(super) fn fit(args: &FitArgs) -> Result<Status> {
 enum Model {
     Folder(PathBuf),
     Bundled(&'static Bundled),
-    Hub(HubId),
+    Hub(Box<HubFiles>),
 }
 
 impl Model {
@@ -56,9 +57,14 @@ impl Model {
         if folder.is_dir() {
             return Ok(Self::Folder(folder));
         }
-        match bundled::find(model) {
-            Some(bundled) => Ok(Self::Bundled(bundled)),
-            None => HubId::model(model).map(Self::Hub).map_err(|error| unknown(model, &error)),
+        if let Some(bundled) = bundled::find(model) {
+            return Ok(Self::Bundled(bundled));
+        }
+        let id = HubId::model(model).map_err(|error| unknown(model, &error))?;
+        match hub::open(&id) {
+            // A name alone is more often a folder that is not there than one of the hub's oldest models.
+            Err(error) if !id.name().contains('/') => Err(unknown(model, &error)),
+            files => Ok(Self::Hub(Box::new(files?))),
         }
     }
 
@@ -67,7 +73,7 @@ impl Model {
         match self {
             Self::Folder(folder) => inputs::name(folder),
             Self::Bundled(bundled) => bundled.name.clone(),
-            Self::Hub(id) => id.name().to_owned(),
+            Self::Hub(files) => files.id().name().to_owned(),
         }
     }
 
@@ -76,11 +82,10 @@ impl Model {
         Ok(match self {
             Self::Folder(folder) => Rc::new(FolderFiles::new(folder)),
             Self::Bundled(bundled) => Rc::new(bundled::files(bundled)),
-            Self::Hub(id) => match hub::model(id, job) {
-                // A name alone is more often a folder that is not there than one of the hub's oldest models.
-                Err(error) if !id.name().contains('/') => return Err(unknown(&id.to_string(), &error)),
-                files => Rc::new(files?),
-            },
+            Self::Hub(files) => {
+                job.map_or(Ok(()), |job| hub::tell(files, job))?;
+                Rc::new(HubFiles::clone(files))
+            }
         })
     }
 }
