@@ -1,4 +1,4 @@
-//! A model's weights under the names and in the layout of a checkpoint of its family: what [`super::load`] undoes.
+//! A model's weights under the names and in the layout of a checkpoint of its family: what [`load`](super::load()) undoes.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;

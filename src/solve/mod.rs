@@ -1,7 +1,7 @@
 //! The least squares in double precision: fit, scores and rank curve from second moments alone.
 //!
 //! The headline comes from one eigen-decomposition of the training correlation matrix (MEASURES.md section 2), the folds
-//! from Cholesky factors in what it keeps, certified fold by fold ([`deflated`]). This folder is the only place that
+//! from Cholesky factors in what it keeps, certified fold by fold (`deflated`). This folder is the only place that
 //! names faer, and it has never heard of a GPU.
 
 mod deflated;

@@ -32,7 +32,7 @@ pub struct BlockScore {
 /// Fits and scores `block` from the moments of its folds; the last fold is held out, and carries the full yyᵀ.
 ///
 /// Of eigen-decompositions it takes one with vectors of the input correlations, one of Cov(ŷ), and one without vectors
-/// of Cov(x); the other folds take none ([`deflated`]). What does not wait for another runs beside it.
+/// of Cov(x); the other folds take none (`deflated`). What does not wait for another runs beside it.
 pub fn score_block(block: usize, folds: &[Moments]) -> Result<BlockScore> {
     super::one_thread_per_matrix();
     let (train, heldout) = split(folds);

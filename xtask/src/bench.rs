@@ -163,8 +163,8 @@ impl Bench<'_> {
     fn python(&self, results: &Path, peers: &Path) -> Result<()> {
         let python = self.environment()?;
         let found: Value = serde_json::from_slice(&fs::read(results)?)?;
-        let whole = found["devices"].as_array().into_iter().flatten().map(|device| &device["whole"]);
-        let whole = whole.filter(|whole| whole.is_object()).last();
+        let mut whole = found["devices"].as_array().into_iter().flatten().map(|device| &device["whole"]);
+        let whole = whole.rfind(|whole| whole.is_object());
         let whole = whole.context("there is no complete measurement to compare with; leave --parts whole in")?;
         let number = |value: &Value| value.as_u64().unwrap_or(0);
         let (layers, width) = (number(&whole["shape"]["layers"]), number(&whole["shape"]["width"]));
