@@ -1,7 +1,7 @@
 //! Reads the texts in a column of a Parquet file: how data sets on the hub are stored. \[parquet\]
 //!
 //! The command line calls [`texts`]. For the page this crate becomes a module of its own, without any bindings, that is
-//! loaded when a text asks for it: see [`module`].
+//! loaded when a text asks for it: see `module`.
 
 #[cfg(target_arch = "wasm32")]
 pub mod module;
