@@ -51,7 +51,7 @@ pub(super) fn drive(mut events: Events, training: &Training) -> Driven {
                 line.show(&progress);
             }
             Event::Warning(warning) => line.interject(&format!("warning: {}", warning.text)),
-            Event::Waiting(wait) => line.tell(&waiting(&wait)),
+            Event::Waiting(wait) => line.note(&waiting(&wait)),
             Event::Map(map) => maps.push(*map),
             Event::Failed(error) => failure = Some(error),
             Event::Started(_)
@@ -95,7 +95,7 @@ pub(super) fn listener() -> Listener {
     Rc::new(move |event| match event {
         Event::Progress(progress) if progress.done < progress.total => line.borrow_mut().show(&progress),
         Event::Progress(_) => line.borrow_mut().clear(),
-        Event::Waiting(wait) => line.borrow_mut().tell(&waiting(&wait)),
+        Event::Waiting(wait) => line.borrow_mut().note(&waiting(&wait)),
         Event::Warning(warning) => line.borrow_mut().interject(&format!("warning: {}", warning.text)),
         _ => {}
     })
@@ -128,6 +128,13 @@ impl ProgressLine {
 
     fn interject(&mut self, text: &str) {
         self.tell(&format!("straightedge: {text}"));
+    }
+
+    /// A line that stays, on a terminal: whoever reads the output of a script wants the outcome.
+    fn note(&mut self, text: &str) {
+        if self.terminal {
+            self.tell(text);
+        }
     }
 
     /// A line that stays.

@@ -1,6 +1,8 @@
 //! The distribution of a block's inputs as far as first and second moments tell: what the controls of MEASURES.md
 //! section 6 draw from, and match others to.
 
+use faer::Mat;
+
 use super::fit::{CONSTANT, inverse_deviations};
 use super::{LinearFit, row_major};
 use crate::error::Result;
@@ -38,10 +40,8 @@ impl InputColumns {
 pub struct InputDistribution {
     /// Mean and deviation of every column.
     pub columns: InputColumns,
-    /// F with F·Fᵀ = Cov(x) up to the cut of section 2, row-major d × rank.
+    /// F with F·Fᵀ = Cov(x) up to the cut of section 2, row-major d × d.
     pub factor: Vec<f64>,
-    /// Columns of the factor.
-    pub rank: usize,
 }
 
 impl InputDistribution {
@@ -50,13 +50,17 @@ impl InputDistribution {
         let train = Moments::all_but(folds, folds.len() - 1);
         let fit = LinearFit::new(block, &train)?;
         let columns = InputColumns::of(&train);
-        // Cov(x) = D⁻¹·Q·Λ·Qᵀ·D⁻¹, and the fit's basis is D·Q.
-        let mut factor = fit.basis.clone();
-        for (k, lambda) in fit.eigenvalues.iter().enumerate() {
-            let to_root = |(j, deviation): (usize, &f64)| factor[(j, k)] *= deviation * deviation * lambda.sqrt();
-            columns.deviation.iter().enumerate().for_each(to_root);
-        }
-        Ok(Self { columns, factor: row_major(&factor), rank: fit.rank() })
+        // F = D⁻¹·Q·√Λ·Qᵀ, where the fit's basis is D·Q. The symmetric root hangs on neither the signs of eigenvectors nor
+        // on how those of nearly equal eigenvalues are turned, which differ with the last bit of the moments.
+        let scaled = |weight: &dyn Fn(f64, f64) -> f64| {
+            Mat::from_fn(fit.basis.nrows(), fit.basis.ncols(), |j, k| {
+                fit.basis[(j, k)] * weight(columns.deviation[j], fit.eigenvalues[k])
+            })
+        };
+        let left = scaled(&|deviation, eigenvalue| deviation * deviation * eigenvalue.sqrt());
+        let right = scaled(&|deviation, _| deviation);
+        let factor = row_major(&(&left * right.transpose()));
+        Ok(Self { columns, factor })
     }
 }
 
@@ -80,7 +84,7 @@ mod tests {
         let mut folds = [Moments::empty(&scale, &scale, false), Moments::empty(&scale, &scale, true)];
         rows.chunks_exact(d).enumerate().for_each(|(i, row)| folds[usize::from(i >= 300)].add_row(row, row));
         let found = InputDistribution::new(0, &folds).expect("a solution");
-        assert_eq!((found.rank, found.factor.len()), (4, 4 * d));
+        assert_eq!(found.factor.len(), d * d);
         let train: Vec<Vec<f64>> =
             rows.chunks_exact(d).take(300).map(|row| row.iter().map(|&x| f64::from(x)).collect()).collect();
         let mean = |j: usize| train.iter().map(|row| row[j]).sum::<f64>() / 300.0;
@@ -88,7 +92,7 @@ mod tests {
             assert!((found.columns.mean[i] - mean(i)).abs() <= 1e-12 * mean(i).abs().max(1.0));
             for j in 0..d {
                 let covariance = train.iter().map(|row| (row[i] - mean(i)) * (row[j] - mean(j))).sum::<f64>() / 300.0;
-                let product: f64 = (0..4).map(|k| found.factor[i * 4 + k] * found.factor[j * 4 + k]).sum();
+                let product: f64 = (0..d).map(|k| found.factor[i * d + k] * found.factor[j * d + k]).sum();
                 let scale = (found.columns.deviation[i] * found.columns.deviation[j]).max(1e-3);
                 // What the cut leaves out is the rounding of the dependent column to f32.
                 assert!((covariance - product).abs() <= 1e-6 * scale, "({i}, {j}): {product} for {covariance}");

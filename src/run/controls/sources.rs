@@ -81,7 +81,7 @@ pub(super) struct GaussianInputs<'a, B: Backend> {
 
 /// x = F·z + x̄.
 struct Law<T> {
-    /// F, filled up with columns of zeros to `(width, width)`.
+    /// F, `(width, width)`.
     factor: T,
     /// `(1, width)`.
     mean: T,
@@ -119,10 +119,7 @@ impl<'a, B: Backend> GaussianInputs<'a, B> {
 impl<T> Law<T> {
     fn upload<B: Backend<Tensor = T>>(backend: &B, law: &InputDistribution) -> Result<Self> {
         let d = law.columns.mean.len();
-        let mut factor = vec![0.0; d * d];
-        for (padded, row) in factor.chunks_exact_mut(d).zip(law.factor.chunks_exact(law.rank.max(1))) {
-            padded.iter_mut().zip(row).for_each(|(padded, &value)| *padded = value as f32);
-        }
+        let factor: Vec<f32> = law.factor.iter().map(|&value| value as f32).collect();
         let mean: Vec<f32> = law.columns.mean.iter().map(|&mean| mean as f32).collect();
         Ok(Self {
             factor: backend.upload("gaussian factor", Shape::new(d, d), &factor)?,
@@ -162,7 +159,7 @@ mod tests {
             deviation: vec![2.0, 10f64.sqrt(), 0.0],
             resolution: vec![0.0; 3],
         };
-        let law = InputDistribution { columns, factor: vec![2.0, 0.0, 1.0, 3.0, 0.0, 0.0], rank: 2 };
+        let law = InputDistribution { columns, factor: vec![2.0, 0.0, 0.0, 1.0, 3.0, 0.0, 0.0, 0.0, 0.0] };
         let rows = |seed: u64, windows: std::ops::Range<usize>| {
             let backend = CpuBackend::new();
             let inputs = GaussianInputs::new(&backend, [(7, &law)].into_iter(), (50, seed)).expect("laws");
