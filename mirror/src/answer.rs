@@ -136,9 +136,10 @@ impl Answer {
             if let Some(at) = self.flipped.and_then(|at| at.checked_sub(done)).filter(|at| *at < read as u64) {
                 buffer[at as usize] ^= 1;
             }
+            // Counted before they leave: who has them may ask for the count at once.
+            sent(read as u64);
             writer.write_all(&buffer[..read])?;
             done += read as u64;
-            sent(read as u64);
             if let Some(rate) = throttle {
                 let due = Duration::from_secs_f64(done as f64 / rate.max(1) as f64);
                 thread::sleep(due.saturating_sub(started.elapsed()));

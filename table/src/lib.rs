@@ -20,7 +20,9 @@ const ROWS: usize = 1024;
 /// # Errors
 /// A file that is damaged, has no such column, or holds something else than UTF-8 in it, as a clause.
 pub fn texts(file: Vec<u8>, column: &str) -> Result<String, String> {
-    read(file, column).map_err(|error| error.to_string())
+    // The reader panics on some damaged metadata; in the page that ends its module, which the engine tells.
+    let found = std::panic::catch_unwind(|| read(file, column).map_err(|error| error.to_string()));
+    found.unwrap_or_else(|_| Err("its metadata is damaged".into()))
 }
 
 fn read(file: Vec<u8>, column: &str) -> Result<String> {

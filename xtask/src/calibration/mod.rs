@@ -44,7 +44,9 @@ mod tests {
 
     #[test]
     fn the_bundled_model_is_what_this_code_makes() {
-        for (name, bytes) in files::all().expect("the construction is sound") {
+        // The list of models names others beside it.
+        let own = files::all().expect("the construction is sound").into_iter().filter(|(name, _)| name != "index.json");
+        for (name, bytes) in own {
             let bundled = fs::read(models().join(&name)).expect("the model is in the repository");
             assert!(bundled == bytes, "{name} differs: run cargo xtask calibration");
         }
