@@ -156,8 +156,7 @@ impl Stage {
     pub fn unit(self) -> &'static str {
         match self {
             Self::Device => "kernels",
-            Self::Download | Self::Load | Self::Hash => "bytes",
-            Self::Tokenize => "tokens",
+            Self::Download | Self::Load | Self::Hash | Self::Tokenize => "bytes",
             Self::Measure | Self::Score | Self::Layers | Self::Controls => "rows",
             Self::Solve | Self::Conjunction => "blocks",
             Self::Swap => "swaps",

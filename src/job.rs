@@ -62,6 +62,9 @@ impl Job {
     }
 }
 
+/// Rows per window of captured rows, by default: enough that neighbours, which are correlated, stay together.
+pub const ROWS_WINDOW: usize = 32;
+
 /// How the corpus becomes rows and folds (MEASURES.md section 1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Protocol {

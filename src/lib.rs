@@ -9,6 +9,7 @@ pub mod bundled;
 pub mod cost;
 pub mod error;
 pub mod event;
+pub mod extent;
 pub mod hub;
 pub mod job;
 pub mod report;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use straightedge::error::Result;
-use straightedge::job::{BackendChoice, Blocks, GramMode, Job, Measure, Protocol, Ranks, Training};
+use straightedge::job::{BackendChoice, Blocks, GramMode, Job, Measure, Protocol, ROWS_WINDOW, Ranks, Training};
 
 /// Measures how linear each feed-forward block of a transformer is.
 #[derive(Debug, Parser)]
@@ -120,7 +120,7 @@ pub(super) struct FitArgs {
     /// A safetensors file with tensors x (n, d_in) and y (n, d_out).
     pub(super) rows_file: PathBuf,
     /// Rows per window; windows are never split between folds.
-    #[arg(long, default_value_t = 32)]
+    #[arg(long, default_value_t = ROWS_WINDOW)]
     pub(super) window: usize,
     #[command(flatten)]
     pub(super) common: CommonArgs,

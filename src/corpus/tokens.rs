@@ -33,10 +33,21 @@ impl Tokenizer {
 
     /// Token ids of UTF-8 bytes; `corpus` names the text in errors. Every line end is read as a line feed.
     pub async fn encode(&self, corpus: &str, bytes: &[u8]) -> Result<Vec<u32>> {
-        self.encode_in_chunks(corpus, bytes, CHUNK).await
+        self.encode_heard(corpus, bytes, &|_, _| {}).await
     }
 
-    async fn encode_in_chunks(&self, corpus: &str, bytes: &[u8], size: usize) -> Result<Vec<u32>> {
+    /// [`Tokenizer::encode`], with `on_bytes` hearing how many bytes of the text are done, of how many.
+    pub async fn encode_heard(&self, corpus: &str, bytes: &[u8], on_bytes: &dyn Fn(u64, u64)) -> Result<Vec<u32>> {
+        self.encode_in_chunks(corpus, bytes, CHUNK, on_bytes).await
+    }
+
+    async fn encode_in_chunks(
+        &self,
+        corpus: &str,
+        bytes: &[u8],
+        size: usize,
+        on_bytes: &dyn Fn(u64, u64),
+    ) -> Result<Vec<u32>> {
         let mut rest = std::str::from_utf8(bytes)
             .map_err(|error| Error::NotUtf8 { corpus: corpus.into(), byte: error.valid_up_to() })?;
         let mut ids = Vec::new();
@@ -46,6 +57,7 @@ impl Tokenizer {
             let encoding = self.inner.encode_fast(with_line_feeds(chunk), false);
             ids.extend_from_slice(encoding.map_err(|error| Error::Tokenizer { why: error.to_string() })?.get_ids());
             rest = after;
+            on_bytes((bytes.len() - rest.len()) as u64, bytes.len() as u64);
             pause().await;
         }
         Ok(ids)
@@ -157,7 +169,7 @@ mod tests {
         let mut tokenizer = Tokenizer::from_json(tree.to_string().as_bytes()).expect("tokenizer");
         assert_eq!(tokenizer.cuttable, cuttable, "{}", tree["pre_tokenizer"]);
         tokenizer.cuttable = true;
-        block_on(tokenizer.encode_in_chunks("text", TEXT.as_bytes(), chunk)).expect("encoding")
+        block_on(tokenizer.encode_in_chunks("text", TEXT.as_bytes(), chunk, &|_, _| {})).expect("encoding")
     }
 
     fn bytes_after(pattern: &str) -> Value {

@@ -15,10 +15,10 @@ use crate::event::Event;
 use crate::report::Warning;
 use crate::weights::Listener;
 
-/// Keeps bytes in `first` as long as it has room for them, and in memory from then on.
+/// Keeps bytes in `first` as long as it has room for them, and in a store in memory from then on.
 pub struct Fallback {
     first: Rc<dyn Store>,
-    memory: MemoryStore,
+    memory: Rc<dyn Store>,
     full: Cell<bool>,
     listener: RefCell<Option<Listener>>,
 }
@@ -26,7 +26,12 @@ pub struct Fallback {
 impl Fallback {
     /// Over a store that may become full.
     pub fn new(first: Rc<dyn Store>) -> Self {
-        Self { first, memory: MemoryStore::default(), full: Cell::new(false), listener: RefCell::default() }
+        Self::with(first, Rc::<MemoryStore>::default())
+    }
+
+    /// [`Fallback::new`], with the store in memory to go on in: a browser has room outside the engine's own memory.
+    pub fn with(first: Rc<dyn Store>, memory: Rc<dyn Store>) -> Self {
+        Self { first, memory, full: Cell::new(false), listener: RefCell::default() }
     }
 
     /// Notes that there is no room, and says so once.

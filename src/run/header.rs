@@ -19,19 +19,30 @@ pub(super) async fn read_text(
     text: &Text,
     meter: &Meter,
 ) -> Result<(CorpusInfo, TokenWindows)> {
+    let ids = token_ids(files, name, config, text, &|done, total| meter.tell(done, total)).await?;
+    let corpus = CorpusInfo { id: name.into(), sha256: Some(text.sha256()), tokens: ids.len() };
+    let windows = TokenWindows::new(name, ids, protocol)?;
+    Ok((corpus, windows))
+}
+
+/// The token ids of a text, all of them within the model's vocabulary.
+pub(super) async fn token_ids(
+    files: &dyn Files,
+    name: &str,
+    config: &ModelConfig,
+    text: &Text,
+    on_bytes: &dyn Fn(u64, u64),
+) -> Result<Vec<u32>> {
     let ids = match text {
         Text::Tokens(ids) => ids.clone(),
         Text::Plain(bytes) => {
             let json = read_whole(files, "tokenizer.json", "put the model's tokenizer.json beside config.json").await?;
             let tokenizer = Tokenizer::from_json(&json)?;
-            tokenizer.encode(name, bytes).await?
+            tokenizer.encode_heard(name, bytes, on_bytes).await?
         }
     };
     check_ids(name, &ids, config.vocab_size)?;
-    meter.tell(ids.len() as u64, ids.len() as u64);
-    let corpus = CorpusInfo { id: name.into(), sha256: Some(text.sha256()), tokens: ids.len() };
-    let windows = TokenWindows::new(name, ids, protocol)?;
-    Ok((corpus, windows))
+    Ok(ids)
 }
 
 /// A model for the report.

@@ -7,6 +7,7 @@ mod controls;
 mod cosine;
 mod device;
 mod events;
+mod extent;
 mod feed;
 mod header;
 mod heal;
@@ -35,6 +36,7 @@ use crate::swap::Evaluation;
 use crate::weights::{Files, RowsFile, Weights, read_whole};
 
 pub use events::Events;
+pub use extent::{extent, rows_extent};
 
 use device::on_device;
 use events::Emitter;

@@ -1,5 +1,6 @@
 // A real Chromium on the built page, and a watch over everything that must not happen there.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -24,9 +25,10 @@ function setting(name) {
  * A test of the page in a browser of its own, with a WebGPU adapter or without. Whatever goes wrong unseen fails it,
  * and is told beside any other failure.
  */
-export function visit(name, { webgpu }, body) {
+export function visit(name, { webgpu, mirror: folder, throttle }, body) {
   test(name, { timeout: 2 * PATIENCE }, async (t) => {
-    const app = await open({ webgpu });
+    const mirror = folder && await startMirror(t, await folder(t), throttle);
+    const app = await open({ webgpu, mirror });
     try {
       await app.started();
       await body(app, t);
@@ -41,17 +43,18 @@ export function visit(name, { webgpu }, body) {
 }
 
 /** Opens the page. */
-export async function open({ webgpu }) {
+export async function open({ webgpu, mirror }) {
   const browser = await chromium.launch({
     executablePath: setting('CHROMIUM'),
     args: ['--no-sandbox', ...QUIET, ...(webgpu ? ['--enable-unsafe-webgpu'] : [])],
   });
   try {
     const page = await browser.newPage({ viewport: { width: 1280, height: 1000 } });
-    const site = setting('STRAIGHTEDGE_URL');
-    const faults = watch(page, new URL(site).origin);
-    await page.goto(site, { timeout: PATIENCE });
-    return new App(browser, page, faults);
+    const site = new URL(setting('STRAIGHTEDGE_URL'));
+    const faults = watch(page, (url) => url.origin === site.origin || (mirror && url.hostname === new URL(mirror.url).hostname));
+    if (mirror) site.searchParams.set('mirror', mirror.url);
+    await page.goto(site.href, { timeout: PATIENCE });
+    return new App(browser, page, faults, mirror);
   } catch (error) {
     // A browser left open would keep the tests from ending.
     await browser.close();
@@ -60,7 +63,7 @@ export async function open({ webgpu }) {
 }
 
 /** Collects errors of any kind, violations of the security policy, and requests to other hosts. */
-function watch(page, origin) {
+function watch(page, isAllowed) {
   const faults = [];
   page.on('console', (message) => {
     if (message.type() === 'error') faults.push(`console: ${message.text()} (${message.location().url})`);
@@ -70,15 +73,38 @@ function watch(page, origin) {
   page.on('requestfailed', (request) => faults.push(`failed: ${request.url()} (${request.failure()?.errorText})`));
   page.context().on('request', (request) => {
     const url = new URL(request.url());
-    if (url.protocol !== 'blob:' && url.origin !== origin) faults.push(`foreign request: ${request.url()}`);
+    if (url.protocol !== 'blob:' && !isAllowed(url)) faults.push(`foreign request: ${request.url()}`);
   });
   return faults;
 }
 
+/** A stand-in for the hub that serves a folder as long as the test runs. */
+async function startMirror(t, folder, throttle) {
+  const limit = throttle ? ['--throttle', String(throttle)] : [];
+  const child = spawn(setting('XTASK'), ['hub', folder, '--port', '0', '--cdn-port', '0', ...limit]);
+  t.after(() => child.kill());
+  const url = await new Promise((told, failed) => {
+    let said = '';
+    child.stdout.on('data', (text) => {
+      said += text;
+      const found = said.match(/http:\/\/[^\s/]+/);
+      if (found) told(found[0]);
+    });
+    child.on('exit', (status) => failed(new Error(`the mirror ended with ${status}: ${said}`)));
+  });
+  const ask = async (path) => (await fetch(`${url}/__${path}`)).text();
+  return {
+    url,
+    fault: (kind, path, times) => ask(`fault?kind=${kind}&path=${encodeURIComponent(path)}&times=${times}`),
+    reset: () => ask('reset'),
+    stats: async () => JSON.parse(await ask('stats')),
+  };
+}
+
 /** The page as its visitor sees it. */
 export class App {
-  constructor(browser, page, faults) {
-    Object.assign(this, { browser, page, faults });
+  constructor(browser, page, faults, mirror) {
+    Object.assign(this, { browser, page, faults, mirror });
   }
 
   element(name) {
@@ -104,6 +130,42 @@ export class App {
     }
   }
 
+  /** Chooses a model on the hub by its id and waits until it is known, or known why not. */
+  async hub(id) {
+    await this.choose({ 'model-select': ':hub' });
+    await this.element('hub-id').fill(id);
+    await this.element('hub-look').click();
+    const known = this.element('preflight').and(this.page.locator(':is([data-state=known], [data-state=refused], [data-state=failed])'));
+    await known.waitFor({ timeout: 60_000 });
+    return known.getAttribute('data-state');
+  }
+
+  /** Waits until the engine has let go of the latest order, and returns what it holds then. */
+  async memory() {
+    const status = this.element('status');
+    const before = Number(await status.getAttribute('data-ended'));
+    await this.page.waitForFunction(
+      (before) => Number(document.querySelector('[data-testid=status]').dataset.ended) > before, before, { timeout: 60_000 },
+    );
+    const held = await status.evaluate((element) => ({ ...element.dataset }));
+    return { gpu: Number(held.gpuBytes), wasm: Number(held.wasmBytes) };
+  }
+
+  /** Presses Cancel in the same turn in which the status says something, before the engine's next word is heard. */
+  cancelWhenSaid(words) {
+    return this.page.evaluate((words) => new Promise((pressed) => {
+      const look = () => {
+        const cancel = document.querySelector('[data-testid=cancel]');
+        if (!cancel || !document.querySelector('[data-testid=status]').textContent.includes(words)) return;
+        watcher.disconnect();
+        cancel.click();
+        pressed();
+      };
+      const watcher = new MutationObserver(look);
+      watcher.observe(document.body, { childList: true, subtree: true, characterData: true });
+    }), words);
+  }
+
   run() {
     return this.element('run').click();
   }
@@ -125,6 +187,16 @@ export class App {
     return this.report();
   }
 
+  /** Waits until an element says something like `words`. */
+  async told(name, words) {
+    const element = this.element(name).filter({ hasText: words });
+    await element.waitFor({ timeout: 60_000 }).catch(async () => {
+      const said = await this.element(name).allInnerTexts();
+      assert.fail(`${name} says ${JSON.stringify(said)}, not ${words}`);
+    });
+    return element.innerText();
+  }
+
   async report() {
     const [download] = await Promise.all([this.page.waitForEvent('download'), this.element('download').click()]);
     assert.match(download.suggestedFilename(), /\.json$/);
@@ -141,4 +213,18 @@ export function assertClose(what, found, expected, tolerance) {
   if (expected === null) return assert.equal(found, null, what);
   assert.equal(typeof found, 'number', `${what}: ${found} is no number`);
   assert.ok(Math.abs(found - expected) <= tolerance, `${what}: ${found} where ${expected} was expected`);
+}
+
+/** Drops files on the middle of the page. */
+export async function drop(page, files) {
+  await page.evaluate((files) => {
+    const data = new DataTransfer();
+    for (const [name, base64] of files) {
+      data.items.add(new File([Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0))], name));
+    }
+    const target = document.elementFromPoint(innerWidth / 2, innerHeight / 2);
+    for (const type of ['dragenter', 'dragover', 'drop']) {
+      target.dispatchEvent(new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer: data }));
+    }
+  }, files);
 }

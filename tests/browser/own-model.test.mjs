@@ -4,7 +4,7 @@ import { cp, mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { assertClose, FIXTURES, visit } from './driver.mjs';
+import { assertClose, drop, FIXTURES, visit } from './driver.mjs';
 
 const MODEL = join(FIXTURES, 'tiny-llama');
 const TEXT = join(FIXTURES, 'texts', 'wiki.txt');
@@ -96,17 +96,3 @@ visit('files dropped on the page are taken for what they are', { webgpu: false }
   assert.equal(report.corpus.id, 'part.txt');
   assert.equal(report.blocks.length, 4);
 });
-
-/** Drops files on the middle of the page. */
-async function drop(page, files) {
-  await page.evaluate((files) => {
-    const data = new DataTransfer();
-    for (const [name, base64] of files) {
-      data.items.add(new File([Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0))], name));
-    }
-    const target = document.elementFromPoint(innerWidth / 2, innerHeight / 2);
-    for (const type of ['dragenter', 'dragover', 'drop']) {
-      target.dispatchEvent(new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer: data }));
-    }
-  }, files);
-}

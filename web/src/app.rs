@@ -5,7 +5,9 @@ use leptos::prelude::*;
 use straightedge_web::texts::t;
 
 use crate::session::Session;
-use crate::view::{Board, Device, Drop, Failure, Go, Head, ModelChoice, ProtocolChoice, TextChoice, Warnings};
+use crate::view::{
+    Board, Device, Downloads, Drop, Failure, Go, Head, ModelChoice, ProtocolChoice, TextChoice, Warnings,
+};
 
 /// The page.
 #[component]
@@ -22,6 +24,7 @@ pub(crate) fn App() -> impl IntoView {
                 <ModelChoice session/>
                 <TextChoice session/>
                 <ProtocolChoice session/>
+                <Downloads session/>
                 <Go session/>
                 <Device session/>
             </form>

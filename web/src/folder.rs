@@ -13,6 +13,8 @@ pub enum Chosen {
     Text(usize),
     /// A report of an earlier measurement.
     Report(usize),
+    /// Rows of some network in a single safetensors file.
+    Rows(usize),
 }
 
 /// The files of a model.
@@ -31,6 +33,7 @@ pub fn sort_out(paths: &[String]) -> Result<Chosen> {
         (Some(config), _) => Ok(Chosen::Model(folder_of(config, paths))),
         (None, [text]) if is_text(text) => Ok(Chosen::Text(0)),
         (None, [report]) if report.to_lowercase().ends_with(".json") => Ok(Chosen::Report(0)),
+        (None, [rows]) if is_rows(rows) => Ok(Chosen::Rows(0)),
         (None, _) => Err(Error::MissingFile {
             file: CONFIG.into(),
             hint: "choose a model's folder with config.json, tokenizer.json and model.safetensors, or one .txt file"
@@ -50,6 +53,11 @@ fn folder_of(config: &str, paths: &[String]) -> Folder {
 
 fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Weights of a model, by their name, are no rows: they lack their configuration.
+fn is_rows(path: &str) -> bool {
+    path.to_lowercase().ends_with(".safetensors") && !name_of(path).starts_with("model")
 }
 
 fn is_text(path: &str) -> bool {
@@ -83,6 +91,7 @@ mod tests {
     fn a_text_or_a_report_alone_is_one_and_anything_else_is_refused() {
         assert_eq!(sort_out(&paths(&["Notes.TXT"])), Ok(Chosen::Text(0)));
         assert_eq!(sort_out(&paths(&["straightedge-gpt2.json"])), Ok(Chosen::Report(0)));
+        assert_eq!(sort_out(&paths(&["rows.safetensors"])), Ok(Chosen::Rows(0)));
         for list in [&[][..], &["a.txt", "b.txt"], &["model.safetensors"], &["a.json", "b.json"]] {
             assert!(matches!(sort_out(&paths(list)), Err(Error::MissingFile { .. })), "{list:?}");
         }

@@ -2,10 +2,21 @@
 
 use straightedge::bundled::{Bundled, DefaultText};
 use straightedge::error::{Error, Result};
-use straightedge::job::{BackendChoice, GramMode, Job, Protocol};
+use straightedge::hub::id::{Endpoint, HubId};
+use straightedge::job::{BackendChoice, GramMode, Job, Protocol, ROWS_WINDOW};
 
 use crate::bundled::{source, text_source};
-use crate::message::{ModelSource, Order, TextSource};
+use crate::message::{ModelSource, Order, TextSource, Work};
+
+/// Models on the hub that are offered by name, with what people call them.
+pub const PUBLISHED: [(&str, &str); 3] = [
+    ("openai-community/gpt2", "GPT-2"),
+    ("EleutherAI/pythia-160m", "Pythia 160M"),
+    ("JackFram/llama-160m", "Llama 160M"),
+];
+
+/// Texts on the hub: the parts of WikiText-2, the one that perplexities are published for first.
+pub const WIKITEXT: [&str; 3] = ["wikitext-2-test", "wikitext-2-validation", "wikitext-2-train"];
 
 /// Every choice of the page. Numbers stay as typed until they are needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +31,10 @@ pub struct Form {
     pub pasted: String,
     /// Name of the local text, once a file is chosen.
     pub local_text: Option<String>,
+    /// The file of rows, once it is chosen: its name and its bytes.
+    pub local_rows: Option<(String, u64)>,
+    /// Base address of a mirror of the hub as typed; nothing is the hub itself.
+    pub mirror: String,
     /// `rows` as typed.
     pub rows: String,
     /// `seq_len` as typed.
@@ -39,8 +54,12 @@ pub struct Form {
 pub enum ModelChoice {
     /// A bundled model by name.
     Bundled(String),
+    /// A model on the hub: `ID` or `ID@REVISION` as typed.
+    Hub(String),
     /// Files of the user.
     Local,
+    /// No model: rows x and y in a file of the user.
+    Rows,
 }
 
 /// Where the text comes from.
@@ -50,6 +69,8 @@ pub enum TextChoice {
     Bundled(String),
     /// A made one, such as `tales:1`.
     Made(String),
+    /// A text on the hub, by its name in reports.
+    Hub(String),
     /// What is pasted into the form.
     Pasted,
     /// A file of the user.
@@ -76,6 +97,8 @@ impl Default for Form {
             text: TextChoice::Pasted,
             pasted: String::new(),
             local_text: None,
+            local_rows: None,
+            mirror: String::new(),
             rows: protocol.rows.to_string(),
             seq_len: protocol.seq_len.to_string(),
             folds: protocol.folds.to_string(),
@@ -89,20 +112,66 @@ impl Default for Form {
 impl Form {
     /// Chooses a bundled model together with its text.
     pub fn choose_bundled(&mut self, bundled: &Bundled) {
-        self.model = ModelChoice::Bundled(bundled.name.clone());
+        self.choose(ModelChoice::Bundled(bundled.name.clone()));
         self.text = match &bundled.text {
             DefaultText::File(_) => TextChoice::Bundled(bundled.name.clone()),
             DefaultText::Corpus(corpus) => TextChoice::Made(corpus.clone()),
         };
     }
 
+    /// Chooses a model on the hub, and a text from there in place of a bundled one, which only bundled models can read.
+    pub fn choose_hub(&mut self, id: &str) {
+        self.choose(ModelChoice::Hub(id.into()));
+        if matches!(self.text, TextChoice::Bundled(_)) {
+            self.text = TextChoice::Hub(WIKITEXT[0].into());
+        }
+    }
+
+    /// Chooses a model, or rows, whose windows are shorter by default.
+    pub fn choose(&mut self, model: ModelChoice) {
+        let window = |choice: &ModelChoice| match choice {
+            ModelChoice::Rows => ROWS_WINDOW.to_string(),
+            _ => Protocol::default().seq_len.to_string(),
+        };
+        if self.seq_len == window(&self.model) {
+            self.seq_len = window(&model);
+        }
+        self.model = model;
+    }
+
     /// The order for measurement number `run`, or the first thing that is missing or out of range.
     pub fn order(&self, run: u32, index: &[Bundled]) -> Result<Order> {
+        if self.model == ModelChoice::Rows {
+            let (name, _) =
+                self.local_rows.clone().ok_or_else(|| missing("rows", "choose a safetensors file of rows"))?;
+            return self.order_of(run, name.clone(), name, Work::Rows);
+        }
         let (model_id, model) = self.model_source(index)?;
         let (corpus_id, text) = self.text_source(index)?;
-        let job = Job { protocol: self.protocol()?, backend: self.backend, ..Job::new(model_id, corpus_id) };
+        self.order_of(run, model_id, corpus_id, Work::Model { model, text })
+    }
+
+    /// The order as far as it goes, for a look ahead; `None` where there is no model yet or a setting is out of range.
+    pub fn look(&self, run: u32, index: &[Bundled]) -> Option<Order> {
+        if let Ok(order) = self.order(run, index) {
+            return Some(order);
+        }
+        let (model_id, model) = self.model_source(index).ok()?;
+        self.order_of(run, model_id, "text".into(), Work::Model { model, text: TextSource::Missing }).ok()
+    }
+
+    fn order_of(&self, run: u32, model: String, corpus: String, work: Work) -> Result<Order> {
+        let job = Job { protocol: self.protocol()?, backend: self.backend, ..Job::new(model, corpus) };
         job.check()?;
-        Ok(Order { run, job, model, text })
+        Ok(Order { run, job, work })
+    }
+
+    /// Where the hub is.
+    pub fn endpoint(&self) -> Result<Endpoint> {
+        match self.mirror.trim() {
+            "" => Ok(Endpoint::default()),
+            address => address.parse(),
+        }
     }
 
     /// The protocol as chosen; its ranges are not checked yet.
@@ -126,19 +195,25 @@ impl Form {
     fn model_source(&self, index: &[Bundled]) -> Result<(String, ModelSource)> {
         match &self.model {
             ModelChoice::Bundled(name) => find(index, name).map(|bundled| (bundled.name.clone(), source(bundled))),
+            ModelChoice::Hub(typed) => {
+                let id = HubId::model(typed)?;
+                Ok((id.name().into(), ModelSource::Hub { id, endpoint: self.endpoint()? }))
+            }
             ModelChoice::Local => {
-                let local = self.local_model.as_ref().ok_or_else(|| Error::MissingFile {
-                    file: "model".into(),
-                    hint: "choose the folder of a model in Hugging Face layout, or drop it on the page".into(),
-                })?;
+                let hint = "choose the folder of a model in Hugging Face layout, or drop it on the page";
+                let local = self.local_model.as_ref().ok_or_else(|| missing("model", hint))?;
                 Ok((local.name.clone(), ModelSource::Handles { names: local.files.clone() }))
             }
+            ModelChoice::Rows => Err(missing("model", "choose one")),
         }
     }
 
     fn text_source(&self, index: &[Bundled]) -> Result<(String, TextSource)> {
         match &self.text {
             TextChoice::Bundled(name) => Ok(text_source(find(index, name)?, self.whole_rows()?)),
+            TextChoice::Hub(name) => {
+                Ok((name.clone(), TextSource::Hub { name: name.clone(), endpoint: self.endpoint()? }))
+            }
             TextChoice::Made(corpus) => {
                 Ok((corpus.clone(), TextSource::Made { corpus: corpus.clone(), rows: self.whole_rows()? }))
             }
@@ -147,14 +222,16 @@ impl Form {
             }
             TextChoice::Pasted => Ok(("pasted text".into(), TextSource::Pasted { content: self.pasted.clone() })),
             TextChoice::File => {
-                let name = self.local_text.clone().ok_or_else(|| Error::MissingFile {
-                    file: "text".into(),
-                    hint: "choose a text file, paste a text or take a bundled one".into(),
-                })?;
+                let hint = "choose a text file, paste a text or take a bundled one";
+                let name = self.local_text.clone().ok_or_else(|| missing("text", hint))?;
                 Ok((name, TextSource::Handle))
             }
         }
     }
+}
+
+fn missing(file: &str, hint: &str) -> Error {
+    Error::MissingFile { file: file.into(), hint: hint.into() }
 }
 
 fn find<'a>(index: &'a [Bundled], name: &str) -> Result<&'a Bundled> {
@@ -197,7 +274,56 @@ mod tests {
         let order = form.order(7, &index()).unwrap();
         assert_eq!(order.run, 7);
         assert_eq!(order.job, Job::new("calibration", "calibration/text.txt"));
-        assert_eq!(order.text, TextSource::Bundled { path: "models/calibration/text.txt".into() });
+        let Work::Model { text, .. } = order.work else { panic!("rows without a model") };
+        assert_eq!(text, TextSource::Bundled { path: "models/calibration/text.txt".into() });
+    }
+
+    #[test]
+    fn a_model_on_the_hub_brings_a_text_and_keeps_one_of_the_users() {
+        let mut form = Form::default();
+        form.choose_bundled(&index()[0]);
+        form.choose_hub("a/b@step0");
+        form.mirror = "http://127.0.0.1:8081".into();
+        let order = form.order(1, &[]).unwrap();
+        let endpoint: Endpoint = "http://127.0.0.1:8081".parse().unwrap();
+        let model = ModelSource::Hub { id: HubId::model("a/b@step0").unwrap(), endpoint: endpoint.clone() };
+        let text = TextSource::Hub { name: WIKITEXT[0].into(), endpoint };
+        assert_eq!((order.job.model.as_str(), order.work), ("a/b", Work::Model { model, text }));
+        form.text = TextChoice::Made("tales:3".into());
+        form.choose_hub("a/c");
+        assert_eq!(form.text, TextChoice::Made("tales:3".into()));
+        form.choose_hub("not a name");
+        assert!(matches!(form.order(1, &[]), Err(Error::HubId { .. })));
+        form.choose_hub("a/b");
+        form.mirror = "ftp://x".into();
+        assert!(matches!(form.order(1, &[]), Err(Error::HubEndpoint { .. })));
+    }
+
+    #[test]
+    fn rows_need_no_text_and_have_windows_of_their_own() {
+        let mut form = Form::default();
+        form.choose(ModelChoice::Rows);
+        assert!(matches!(form.order(1, &[]), Err(Error::MissingFile { file, .. }) if file == "rows"));
+        form.local_rows = Some(("r.safetensors".into(), 10));
+        let order = form.order(1, &[]).unwrap();
+        assert_eq!((order.work, order.job.protocol.seq_len), (Work::Rows, ROWS_WINDOW));
+        form.choose(ModelChoice::Local);
+        assert_eq!(form.seq_len, "128");
+        form.seq_len = "64".into();
+        form.choose(ModelChoice::Rows);
+        assert_eq!(form.seq_len, "64", "as typed");
+    }
+
+    #[test]
+    fn a_look_needs_a_model_and_can_do_without_a_text() {
+        let mut form = Form::default();
+        assert_eq!(form.look(1, &[]), None);
+        form.choose_hub("a/b");
+        assert_eq!(form.text, TextChoice::Pasted);
+        let order = form.look(1, &[]).unwrap();
+        assert!(matches!(order.work, Work::Model { text: TextSource::Missing, .. }));
+        form.folds = "1".into();
+        assert_eq!(form.look(1, &[]), None);
     }
 
     #[test]
@@ -207,7 +333,8 @@ mod tests {
         form.choose_bundled(&demo);
         let order = form.order(1, &[demo]).unwrap();
         assert_eq!(order.job.corpus, "tales:1");
-        assert_eq!(order.text, TextSource::Made { corpus: "tales:1".into(), rows: 1408 });
+        let Work::Model { text, .. } = order.work else { panic!("rows without a model") };
+        assert_eq!(text, TextSource::Made { corpus: "tales:1".into(), rows: 1408 });
     }
 
     #[test]
@@ -221,8 +348,8 @@ mod tests {
             ..Form::default()
         };
         let order = form.order(1, &[]).unwrap();
-        assert_eq!(order.model, ModelSource::Handles { names: files });
-        assert_eq!(order.text, TextSource::Pasted { content: "some words".into() });
+        let text = TextSource::Pasted { content: "some words".into() };
+        assert_eq!(order.work, Work::Model { model: ModelSource::Handles { names: files }, text });
         assert_eq!((order.job.protocol.rows, order.job.backend), (1500, BackendChoice::Cpu));
     }
 

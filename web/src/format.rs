@@ -1,6 +1,6 @@
 //! Numbers as people read them: fixed digits, real minus signs, narrow spaces between thousands.
 
-use straightedge::event::{Progress, Stage};
+use straightedge::event::Progress;
 
 /// Stands where a value is undefined.
 pub const NOTHING: &str = "–";
@@ -104,25 +104,26 @@ pub fn duration(seconds: f64) -> String {
 
 /// How much of a stage is done: `3 200 of 14 976 rows`.
 pub fn amount(progress: &Progress) -> String {
-    match progress.stage {
-        Stage::Download | Stage::Load | Stage::Hash => format!("{} of {}", bytes(progress.done), bytes(progress.total)),
-        stage => format!("{} of {} {}", count(progress.done), count(progress.total), stage.unit()),
+    match progress.stage.unit() {
+        "bytes" => format!("{} of {}", bytes(progress.done), bytes(progress.total)),
+        unit => format!("{} of {} {unit}", count(progress.done), count(progress.total)),
     }
 }
 
 /// Amount per second of a stage, once it is known.
 pub fn rate(progress: &Progress) -> Option<String> {
     let rate = progress.rate()?;
-    Some(match progress.stage {
-        Stage::Download | Stage::Load | Stage::Hash => format!("{}/s", bytes(rate as u64)),
-        stage if rate >= 10.0 => format!("{} {}/s", count(rate.round() as u64), stage.unit()),
-        stage => format!("{} {}/s", trimmed(rate), stage.unit()),
+    Some(match progress.stage.unit() {
+        "bytes" => format!("{}/s", bytes(rate as u64)),
+        unit if rate >= 10.0 => format!("{} {unit}/s", count(rate.round() as u64)),
+        unit => format!("{} {unit}/s", trimmed(rate)),
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use straightedge::event::Stage;
 
     #[test]
     fn shares_have_six_digits_and_no_negative_zero() {

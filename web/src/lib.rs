@@ -3,6 +3,8 @@
 //! Of the engine only its plain data is known here. The page (`main.rs`) adds signals and views, the worker
 //! (`worker/main.rs`) the engine itself; [`message`] is all that passes between them.
 
+pub mod address;
+pub mod ahead;
 pub mod bundled;
 pub mod chart;
 pub mod cost;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use gloo_timers::callback::Timeout;
 use js_sys::Array;
 use straightedge_web::fetch::{message_of, reason};
-use straightedge_web::message::{Order, Reply, Request};
+use straightedge_web::message::{Deletion, Order, Reply, Request};
 use wasm_bindgen::prelude::*;
 use web_sys::{File, MessageEvent, Worker, WorkerOptions, WorkerType};
 
@@ -30,8 +30,8 @@ struct State {
     is_ready: bool,
     /// The measurement that the worker is at, cancelled ones until they have ended.
     busy_with: Option<u32>,
-    /// An order that came before the worker was ready.
-    waiting: Option<JsValue>,
+    /// Requests that came before the worker was ready, orders with their number.
+    waiting: Vec<(Option<u32>, JsValue)>,
     deadline: Option<Timeout>,
 }
 
@@ -48,23 +48,45 @@ impl Link {
         if self.0.state.borrow().busy_with.is_some() {
             self.stop();
         }
+        let run = order.run;
+        self.send(Some(run), &Request::Measure(Box::new(order)), handles);
+        self.0.state.borrow_mut().busy_with = Some(run);
+    }
+
+    /// Asks what an order would come to; an earlier question is dropped.
+    pub(crate) fn look(&self, order: Order, handles: &[File]) {
+        self.send(Some(order.run), &Request::Look(Box::new(order)), handles);
+    }
+
+    /// Asks what is in the browser's storage, once some of it is deleted.
+    pub(crate) fn shelf(&self, deletion: Deletion) {
+        self.send(None, &Request::Shelf(deletion), &[]);
+    }
+
+    /// Drops a look.
+    pub(crate) fn forget(&self, run: u32) {
+        self.0.state.borrow_mut().waiting.retain(|(number, _)| *number != Some(run));
+        self.send(None, &Request::Cancel { run }, &[]);
+    }
+
+    fn send(&self, number: Option<u32>, request: &Request, handles: &[File]) {
         if self.0.state.borrow().worker.is_none() {
             self.start();
         }
-        let run = order.run;
-        let message = message(&Request::Measure(Box::new(order)), handles);
+        let message = message(request, handles);
         let mut state = self.0.state.borrow_mut();
-        state.busy_with = Some(run);
         match &state.worker {
             Some(worker) if state.is_ready => post(worker, &message),
-            _ => state.waiting = Some(message),
+            _ => state.waiting.push((number, message)),
         }
     }
 
     /// Asks for an end, and enforces it when nothing comes of it.
     pub(crate) fn cancel(&self, run: u32) {
         let mut state = self.0.state.borrow_mut();
-        if state.waiting.take().is_some() {
+        let waiting = state.waiting.len();
+        state.waiting.retain(|(number, _)| *number != Some(run));
+        if state.waiting.len() < waiting {
             state.busy_with = None;
         }
         if state.busy_with != Some(run) {
@@ -117,9 +139,9 @@ impl Link {
     fn deliver(&self, reply: Reply) {
         match &reply {
             Reply::Ready => self.ready(),
-            Reply::Ended { run } => self.ended(*run),
+            Reply::Ended { run, .. } => self.ended(*run),
             Reply::Crashed { .. } => self.stop(),
-            Reply::Device(_) | Reply::Event { .. } => {}
+            _ => {}
         }
         (self.0.hear)(reply);
     }
@@ -127,8 +149,9 @@ impl Link {
     fn ready(&self) {
         let mut state = self.0.state.borrow_mut();
         state.is_ready = true;
-        if let (Some(message), Some(worker)) = (state.waiting.take(), &state.worker) {
-            post(worker, &message);
+        let waiting = std::mem::take(&mut state.waiting);
+        if let Some(worker) = &state.worker {
+            waiting.iter().for_each(|(_, message)| post(worker, message));
         }
     }
 

@@ -4,6 +4,7 @@
 mod app;
 mod compare;
 mod link;
+mod look;
 mod picked;
 mod session;
 mod view;

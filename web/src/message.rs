@@ -1,14 +1,18 @@
 //! What page and worker say to each other, as plain data.
 //!
-//! A message crosses as JSON. File handles cannot: they travel beside a [`Request::Measure`], those of the model
-//! first and in the order of their names, that of the text last.
+//! A message crosses as JSON. File handles cannot: they travel beside a request with an [`Order`], those of the model
+//! first and in the order of their names, that of the text last; a file of rows alone.
 //!
 //! Enumerations are tagged from outside throughout: serde's other forms double the size of the page's module.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use straightedge::error::Result;
 use straightedge::event::Event;
+use straightedge::extent::Extent;
+use straightedge::hub::id::{Endpoint, HubId};
+use straightedge::hub::preflight::Preflight;
 use straightedge::job::Job;
 use straightedge::report::DeviceInfo;
 
@@ -18,11 +22,54 @@ use straightedge::report::DeviceInfo;
 pub enum Request {
     /// Starts a measurement; one that still runs is dropped.
     Measure(Box<Order>),
-    /// Drops a measurement at its next event or wait.
+    /// Looks what an order would come to: a model on the hub, the extent of the text. A look under way is dropped.
+    Look(Box<Order>),
+    /// Drops a measurement or a look at its next event or wait.
     Cancel {
-        /// The measurement meant.
+        /// The measurement or look meant.
         run: u32,
     },
+    /// Lists what downloads have left in the browser's storage, after deleting some of it.
+    Shelf(Deletion),
+}
+
+/// What to delete of the browser's storage.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Deletion {
+    /// Nothing.
+    Nothing,
+    /// One model or text.
+    One {
+        /// Its [`Stored::name`].
+        name: String,
+    },
+    /// All of it.
+    Everything,
+}
+
+/// What downloads have left in the browser's storage.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shelf {
+    /// Models and texts by name.
+    pub stored: Vec<Stored>,
+    /// Bytes that the site uses in all, where the browser tells.
+    pub usage: Option<u64>,
+    /// Bytes that it may use.
+    pub quota: Option<u64>,
+    /// Whether the browser has promised not to clear it by itself.
+    pub is_persistent: bool,
+    /// Why nothing can be kept here, if so.
+    pub why_not: Option<String>,
+}
+
+/// A model or text in the browser's storage.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stored {
+    /// `OWNER/NAME@COMMIT`.
+    pub name: String,
+    /// Bytes of it that are there.
+    pub bytes: u64,
 }
 
 /// A measurement with where to find what it needs.
@@ -32,10 +79,23 @@ pub struct Order {
     pub run: u32,
     /// What to measure.
     pub job: Job,
-    /// Where the model's files are.
-    pub model: ModelSource,
-    /// Where the text is.
-    pub text: TextSource,
+    /// What to measure it on.
+    pub work: Work,
+}
+
+/// What a measurement works on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Work {
+    /// A model that reads a text.
+    Model {
+        /// Where the model's files are.
+        model: ModelSource,
+        /// Where the text is.
+        text: TextSource,
+    },
+    /// Rows x and y that some network left behind, in the one file handle beside the message.
+    Rows,
 }
 
 /// Where the files of a model are.
@@ -53,6 +113,13 @@ pub enum ModelSource {
     Handles {
         /// Name of every handle, relative to the model's folder.
         names: Vec<String>,
+    },
+    /// On the hub or a mirror of it.
+    Hub {
+        /// Which model.
+        id: HubId,
+        /// Where the hub is.
+        endpoint: Endpoint,
     },
 }
 
@@ -79,6 +146,15 @@ pub enum TextSource {
     },
     /// In the last file handle beside the message.
     Handle,
+    /// A text on the hub or a mirror of it.
+    Hub {
+        /// Its name in reports.
+        name: String,
+        /// Where the hub is.
+        endpoint: Endpoint,
+    },
+    /// Not chosen yet, which only a look can do with.
+    Missing,
 }
 
 /// From the worker to the page.
@@ -96,16 +172,50 @@ pub enum Reply {
         /// Its event.
         event: Event,
     },
-    /// A measurement is over, cancelled ones included: its last message.
+    /// A measurement or look is over, cancelled ones included: its last message.
     Ended {
-        /// The measurement.
+        /// The measurement or look.
         run: u32,
+        /// What the engine holds now.
+        memory: Memory,
     },
+    /// How a look goes on: progress, waits and warnings.
+    Looking {
+        /// The look.
+        run: u32,
+        /// What happens.
+        event: Event,
+    },
+    /// What a look found out about a model on the hub.
+    Preflight {
+        /// The look.
+        run: u32,
+        /// The model, or why it cannot be had.
+        found: Result<Preflight>,
+    },
+    /// What a look found out about the text, or the file of rows.
+    Extent {
+        /// The look.
+        run: u32,
+        /// How far it goes, or what is wrong with it.
+        found: Result<Extent>,
+    },
+    /// What is in the browser's storage.
+    Shelf(Shelf),
     /// The engine broke down and will not answer again.
     Crashed {
         /// The reason as far as it is known.
         why: String,
     },
+}
+
+/// Memory of the engine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// Bytes of GPU buffers.
+    pub gpu_bytes: u64,
+    /// Bytes of wasm memory, which never shrinks: the most it ever was.
+    pub wasm_bytes: u64,
 }
 
 /// What a measurement can run on here.
@@ -136,11 +246,13 @@ mod tests {
         let order = Order {
             run: 3,
             job: Job::new("calibration", "calibration.txt"),
-            model: ModelSource::Bundled {
-                folder: "models/calibration".into(),
-                files: BTreeMap::from([("model.safetensors".into(), u64::from(u32::MAX) + 7)]),
+            work: Work::Model {
+                model: ModelSource::Bundled {
+                    folder: "models/calibration".into(),
+                    files: BTreeMap::from([("model.safetensors".into(), u64::from(u32::MAX) + 7)]),
+                },
+                text: TextSource::Pasted { content: "two\nlines \"quoted\"".into() },
             },
-            text: TextSource::Pasted { content: "two\nlines \"quoted\"".into() },
         };
         let request = Request::Measure(Box::new(order));
         let json = serde_json::to_string(&request).unwrap();

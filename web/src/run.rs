@@ -1,7 +1,7 @@
 //! One measurement as the page sees it: replies of the worker go in, what can be shown comes out.
 
 use straightedge::error::Error;
-use straightedge::event::{Event, Progress, Recorder};
+use straightedge::event::{Event, Progress, Recorder, Wait};
 use straightedge::report::{BlockReport, Report, Warning};
 
 use crate::bundled::Expected;
@@ -15,6 +15,7 @@ pub struct Run {
     number: u32,
     phase: Phase,
     progress: Option<Progress>,
+    waiting: Option<Wait>,
     recorder: Recorder,
     expected: Option<Expected>,
 }
@@ -44,7 +45,7 @@ impl Run {
     /// A measurement of the same thing that adds to this one; what this one knows stays.
     pub fn extend(&self, number: u32) -> Self {
         let recorder = self.report().cloned().map(Recorder::resume).unwrap_or_default();
-        Self { number, phase: Phase::Running, recorder, expected: self.expected.clone(), progress: None }
+        Self { number, phase: Phase::Running, recorder, expected: self.expected.clone(), ..Self::default() }
     }
 
     /// A report from a file, as if it had just been measured.
@@ -60,7 +61,7 @@ impl Run {
         }
         match reply {
             Reply::Event { run, event } if *run == self.number => self.record(event),
-            Reply::Ended { run } if *run == self.number => {
+            Reply::Ended { run, .. } if *run == self.number => {
                 self.phase = Phase::Failed(Error::Engine { why: "it stopped without a result".into() });
             }
             Reply::Crashed { why } => self.phase = Phase::Failed(Error::Engine { why: why.clone() }),
@@ -78,7 +79,8 @@ impl Run {
     fn record(&mut self, event: &Event) {
         self.recorder.record(event);
         match event {
-            Event::Progress(progress) => self.progress = Some(*progress),
+            Event::Progress(progress) => (self.progress, self.waiting) = (Some(*progress), None),
+            Event::Waiting(wait) => self.waiting = Some(wait.clone()),
             Event::Finished(_) => self.phase = Phase::Finished,
             Event::Failed(error) => self.phase = Phase::Failed(error.clone()),
             _ => {}
@@ -98,6 +100,11 @@ impl Run {
     /// How far its present stage has come, while it runs.
     pub fn progress(&self) -> Option<Progress> {
         self.progress.filter(|_| self.phase == Phase::Running)
+    }
+
+    /// What it waits for, while it does.
+    pub fn waiting(&self) -> Option<&Wait> {
+        self.waiting.as_ref().filter(|_| self.phase == Phase::Running)
     }
 
     /// The report so far, once model and text are known.
@@ -138,6 +145,7 @@ impl Run {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::message::Memory;
     use straightedge::event::{Outcome, Stage};
     use straightedge::job::Protocol;
     use straightedge::report::{AppInfo, CorpusInfo, DeviceInfo, Header, ModelInfo, ProtocolInfo};
@@ -224,10 +232,21 @@ pub(crate) mod tests {
         assert!(run.progress().is_some_and(|progress| progress.stage == Stage::Measure));
         run.cancel();
         replay(&mut run, &events[4..]);
-        run.hear(&Reply::Ended { run: 1 });
+        run.hear(&Reply::Ended { run: 1, memory: Memory::default() });
         assert_eq!(run.phase(), &Phase::Cancelled);
         assert_eq!(run.blocks().len(), 1);
         assert!(run.report().is_some_and(|report| report.partial));
+    }
+
+    #[test]
+    fn a_wait_is_told_until_something_moves() {
+        let mut run = Run::start(1, None);
+        let events = recording();
+        replay(&mut run, &events[..1]);
+        replay(&mut run, &[Event::Waiting(Wait { seconds: 3.0, why: "the server asks to wait".into() })]);
+        assert!(run.waiting().is_some_and(|wait| wait.seconds == 3.0));
+        replay(&mut run, &events[2..3]);
+        assert_eq!(run.waiting(), None);
     }
 
     #[test]
@@ -236,14 +255,15 @@ pub(crate) mod tests {
         let lost = Error::DeviceLost { why: "reset".into() };
         replay(&mut run, &recording()[..4]);
         replay(&mut run, &[Event::Failed(lost.clone())]);
-        run.hear(&Reply::Ended { run: 1 });
+        run.hear(&Reply::Ended { run: 1, memory: Memory::default() });
         assert_eq!(run.phase(), &Phase::Failed(lost));
         assert_eq!(run.blocks().len(), 1);
     }
 
     #[test]
     fn an_engine_that_breaks_down_or_says_nothing_is_a_failure() {
-        for reply in [Reply::Crashed { why: "out of memory".into() }, Reply::Ended { run: 1 }] {
+        let ended = Reply::Ended { run: 1, memory: Memory::default() };
+        for reply in [Reply::Crashed { why: "out of memory".into() }, ended] {
             let mut run = Run::start(1, None);
             run.hear(&reply);
             assert!(matches!(run.phase(), Phase::Failed(Error::Engine { .. })), "{reply:?}");
@@ -256,7 +276,7 @@ pub(crate) mod tests {
         for event in recording() {
             run.hear(&Reply::Event { run: 1, event });
         }
-        run.hear(&Reply::Ended { run: 1 });
+        run.hear(&Reply::Ended { run: 1, memory: Memory::default() });
         assert_eq!(run.phase(), &Phase::Running);
         assert!(run.report().is_none());
     }

@@ -11,7 +11,7 @@ use straightedge_web::bundled::{Expected, INDEX, path};
 use straightedge_web::fetch;
 use straightedge_web::folder::{Chosen, Folder, sort_out};
 use straightedge_web::form::{Form, LocalModel, ModelChoice, TextChoice};
-use straightedge_web::message::{Device, ModelSource, Order, Reply, TextSource};
+use straightedge_web::message::{Device, Memory, ModelSource, Order, Reply, Shelf, TextSource, Work};
 use straightedge_web::overlay::{Choice, Kept, Metric};
 use straightedge_web::published::Published;
 use straightedge_web::run::{Phase, Run};
@@ -19,6 +19,7 @@ use straightedge_web::views::{View, job_measures};
 use web_sys::File;
 
 use crate::link::Link;
+use crate::look::Look;
 use crate::picked::Picked;
 
 /// The state of the page. Copies are handles to the same state.
@@ -28,6 +29,12 @@ pub(crate) struct Session {
     pub(crate) index: RwSignal<Option<Vec<Bundled>>>,
     /// What is known of the chosen model beforehand.
     pub(crate) expected: RwSignal<Option<Expected>>,
+    /// What is known about the choice before it is measured.
+    pub(crate) look: RwSignal<Look>,
+    /// What downloads have left in the browser; `None` until the engine has told.
+    pub(crate) shelf: RwSignal<Option<Shelf>>,
+    /// Which order last came to an end in the engine, and what it held then.
+    pub(crate) ended: RwSignal<(u32, Memory)>,
     /// What measurements run on, or why the engine did not start; `None` until it is known.
     pub(crate) device: RwSignal<Option<Result<Device>>>,
     /// What is chosen.
@@ -54,6 +61,8 @@ pub(crate) struct Session {
     pub(crate) can_extend: RwSignal<bool>,
     /// What the measurement shown was ordered with.
     ordered: StoredValue<Option<(Order, Vec<File>)>, LocalStorage>,
+    /// Number of the latest order or look.
+    numbers: StoredValue<u32>,
     handles: StoredValue<Handles, LocalStorage>,
     link: StoredValue<Option<Link>, LocalStorage>,
 }
@@ -63,6 +72,7 @@ pub(crate) struct Session {
 struct Handles {
     model: Vec<File>,
     text: Option<File>,
+    rows: Option<File>,
 }
 
 impl Session {
@@ -71,6 +81,9 @@ impl Session {
         let session = Self {
             index: RwSignal::new(None),
             expected: RwSignal::new(None),
+            look: RwSignal::new(Look::default()),
+            shelf: RwSignal::new(None),
+            ended: RwSignal::new((0, Memory::default())),
             device: RwSignal::new(None),
             form: RwSignal::new(Form::default()),
             complaint: RwSignal::new(None),
@@ -84,20 +97,29 @@ impl Session {
             published: RwSignal::new(None),
             can_extend: RwSignal::new(false),
             ordered: StoredValue::new_local(None),
+            numbers: StoredValue::new(0),
             handles: StoredValue::new_local(Handles::default()),
             link: StoredValue::new_local(None),
         };
         session.link.set_value(Some(Link::open(move |reply| session.hear(&reply))));
+        session.read_address();
         spawn_local(session.load_index());
+        session.keep_looking();
         session
+    }
+
+    /// A number that no order or look had before.
+    pub(crate) fn next_number(self) -> u32 {
+        self.numbers.update_value(|number| *number += 1);
+        self.numbers.get_value()
     }
 
     /// Orders what is chosen, or complains.
     pub(crate) fn measure(self) {
-        let number = self.run.with_untracked(Run::number) + 1;
+        let number = self.next_number();
         let index = self.index.get_untracked().unwrap_or_default();
         match self.form.with_untracked(|form| form.order(number, &index)) {
-            Ok(order) => self.send(order),
+            Ok(order) => self.send(self.as_looked_up(order)),
             Err(error) => self.complaint.set(Some(error)),
         }
     }
@@ -105,7 +127,7 @@ impl Session {
     /// Adds a measure to the measurement shown, for one block or all: same model, same text, same protocol.
     pub(crate) fn extend(self, measure: Measure, block: Option<usize>) {
         let Some((mut order, handles)) = self.ordered.get_value() else { return };
-        order.run = self.run.with_untracked(Run::number) + 1;
+        order.run = self.next_number();
         order.job.measures = job_measures(measure);
         order.job.blocks = block.and_then(|block| block.to_string().parse().ok());
         if let Err(error) = order.job.check() {
@@ -141,15 +163,39 @@ impl Session {
     pub(crate) fn choose_local(self) {
         self.complaint.set(None);
         self.expected.set(None);
-        self.form.update(|form| form.model = ModelChoice::Local);
+        self.form.update(|form| form.choose(ModelChoice::Local));
     }
 
-    /// Takes files for whatever they are: a model or a text.
+    /// Chooses a model on the hub.
+    pub(crate) fn choose_hub(self, id: &str) {
+        self.complaint.set(None);
+        self.expected.set(None);
+        self.look_anew();
+        self.form.update(|form| form.choose_hub(id));
+    }
+
+    /// Chooses captured rows, whose file may still be missing.
+    pub(crate) fn choose_rows(self) {
+        self.complaint.set(None);
+        self.expected.set(None);
+        self.form.update(|form| form.choose(ModelChoice::Rows));
+    }
+
+    /// Takes a file as captured rows, whatever its name.
+    pub(crate) fn take_rows(self, picked: Picked) {
+        self.choose_rows();
+        self.form.update(|form| form.local_rows = Some((picked.file.name(), picked.file.size() as u64)));
+        self.handles.update_value(|handles| handles.rows = Some(picked.file));
+        self.look_again();
+    }
+
+    /// Takes files for whatever they are: a model, a text, rows or a report.
     pub(crate) fn take(self, picked: Vec<Picked>) {
         let paths: Vec<_> = picked.iter().map(|picked| picked.path.clone()).collect();
         match sort_out(&paths) {
             Ok(Chosen::Model(folder)) => self.take_model(folder, &picked),
             Ok(Chosen::Text(at)) => self.take_text(picked[at].clone()),
+            Ok(Chosen::Rows(at)) => self.take_rows(picked[at].clone()),
             Ok(Chosen::Report(at)) => self.open_report(picked[at].file.clone()),
             Err(error) => self.complaint.set(Some(error)),
         }
@@ -163,6 +209,7 @@ impl Session {
             form.local_text = Some(picked.file.name());
         });
         self.handles.update_value(|handles| handles.text = Some(picked.file));
+        self.look_again();
     }
 
     fn take_model(self, folder: Folder, picked: &[Picked]) {
@@ -175,10 +222,20 @@ impl Session {
         };
         self.form.update(|form| form.local_model = Some(local));
         self.handles.update_value(|handles| handles.model = files);
+        self.look_again();
+    }
+
+    /// The file handles that belong to an order.
+    pub(crate) fn handles_of(self, order: &Order) -> Vec<File> {
+        self.handles.with_value(|handles| handles.of(order))
     }
 
     fn send(self, order: Order) {
-        let handles = self.handles.with_value(|handles| handles.of(&order));
+        let handles = self.handles_of(&order);
+        self.stop_looking();
+        if matches!(order.work, Work::Model { model: ModelSource::Hub { .. }, .. }) {
+            ask_to_keep();
+        }
         self.complaint.set(None);
         self.keep();
         self.show(Run::start(order.run, self.expected.get_untracked()));
@@ -197,8 +254,7 @@ impl Session {
 
     /// Shows a report that was not measured here, so that nothing can be added to it.
     pub(crate) fn show_opened(self, report: Report) {
-        let number = self.run.with_untracked(Run::number) + 1;
-        self.show(Run::opened(number, report));
+        self.show(Run::opened(self.next_number(), report));
         self.ordered.set_value(None);
         self.can_extend.set(false);
         self.look_up();
@@ -208,8 +264,12 @@ impl Session {
         match reply {
             Reply::Device(device) => self.device.set(Some(Ok(device.clone()))),
             Reply::Crashed { why } => self.crashed(Error::Engine { why: why.clone() }),
-            Reply::Ready | Reply::Event { .. } | Reply::Ended { .. } => {}
+            Reply::Ended { run, memory } => self.ended.set((*run, *memory)),
+            Reply::Shelf(shelf) => self.shelf.set(Some(shelf.clone())),
+            Reply::Ready | Reply::Event { .. } => {}
+            Reply::Looking { .. } | Reply::Preflight { .. } | Reply::Extent { .. } => {}
         }
+        self.hear_of_look(reply);
         self.run.update(|run| run.hear(reply));
         if matches!(reply, Reply::Event { event: Event::Started(_), .. }) {
             self.look_up();
@@ -226,7 +286,7 @@ impl Session {
         }
     }
 
-    fn with_link(self, action: impl FnOnce(&Link)) {
+    pub(crate) fn with_link(self, action: impl FnOnce(&Link)) {
         // Cloned, so that replies that arrive meanwhile may use the link again.
         if let Some(link) = self.link.get_value() {
             action(&link);
@@ -241,7 +301,7 @@ impl Session {
         });
         let first = index.first().map(|bundled| bundled.name.clone());
         self.index.set(Some(index));
-        let untouched = self.form.with_untracked(|form| *form == Form::default());
+        let untouched = self.form.with_untracked(|form| form.model == ModelChoice::Local && form.local_model.is_none());
         if let (Some(name), true) = (first, untouched) {
             self.choose_bundled(&name);
         }
@@ -258,14 +318,18 @@ impl Session {
     }
 }
 
+/// Asks the browser not to clear downloads by itself; whether it agrees shows with what is stored.
+fn ask_to_keep() {
+    // It answers by itself or asks its user, and outside a secure context there is nothing to ask.
+    let _ = window().navigator().storage().persist();
+}
+
 impl Handles {
     /// The handles that an order speaks of, in its order.
     fn of(&self, order: &Order) -> Vec<File> {
-        let model = match order.model {
-            ModelSource::Handles { .. } => self.model.as_slice(),
-            ModelSource::Bundled { .. } => &[],
-        };
-        let text = self.text.as_ref().filter(|_| order.text == TextSource::Handle);
+        let Work::Model { model, text } = &order.work else { return self.rows.iter().cloned().collect() };
+        let model = if matches!(model, ModelSource::Handles { .. }) { self.model.as_slice() } else { &[] };
+        let text = self.text.as_ref().filter(|_| *text == TextSource::Handle);
         model.iter().chain(text).cloned().collect()
     }
 }

@@ -38,6 +38,8 @@ pub enum Refusal {
     NotBuilt,
     /// An encoder has no next-token perplexity.
     Encoder,
+    /// It needs the model that the rows came from.
+    Rows,
 }
 
 impl View {
@@ -149,8 +151,11 @@ fn has(measure: Measure, block: &BlockReport) -> bool {
 pub fn refusal(measure: Measure, report: &Report) -> Option<Refusal> {
     let is_encoder = report.model.architecture == "bert";
     let is_perplexity = matches!(measure, Measure::Swap | Measure::RankSwap | Measure::Heal);
+    let is_rows = report.model.architecture == "rows";
     if !Measure::AVAILABLE.contains(&measure) {
         Some(Refusal::NotBuilt)
+    } else if is_rows && !matches!(measure, Measure::Fit | Measure::Probes | Measure::Baseline) {
+        Some(Refusal::Rows)
     } else if is_encoder && is_perplexity {
         Some(Refusal::Encoder)
     } else {
@@ -163,6 +168,7 @@ pub fn refused(measure: Measure, refusal: Refusal) -> String {
     let text = match refusal {
         Refusal::NotBuilt => t().refused_not_built,
         Refusal::Encoder => t().refused_encoder,
+        Refusal::Rows => t().refused_rows,
     };
     fill(text, &[("measure", name(measure))])
 }
@@ -196,6 +202,16 @@ mod tests {
         assert_eq!(why, Refusal::Encoder);
         assert!(refused(Measure::Swap, why).contains("encoder"));
         assert_eq!(refusal(Measure::Layers, &report), None);
+    }
+
+    #[test]
+    fn rows_are_told_what_needs_their_model() {
+        let mut report = report();
+        report.model.architecture = "rows".into();
+        for measure in [Measure::Swap, Measure::Layers, Measure::Conjunction, Measure::Controls] {
+            assert_eq!(refusal(measure, &report), Some(Refusal::Rows), "{measure}");
+        }
+        assert_eq!(refusal(Measure::Probes, &report), None);
     }
 
     #[test]

@@ -28,6 +28,9 @@ pub fn device(device: Option<&Result<Device>>) -> String {
 /// Where a measurement stands, in one line.
 pub fn status(run: &Run) -> String {
     let blocks = blocks(run.blocks().len());
+    if let Some(wait) = run.waiting() {
+        return fill(t().status_waiting, &[("time", &duration(wait.seconds)), ("why", &wait.why)]);
+    }
     match run.phase() {
         Phase::Idle => t().status_idle.into(),
         Phase::Running => run.progress().map_or(t().status_starting, |progress| progress.stage.label()).into(),

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::bundle;
 use crate::command::{cargo, output, root, run, shown};
+use crate::offline;
 use crate::wasm;
 
 const TARGET: &str = "wasm32-unknown-unknown";
@@ -77,6 +78,7 @@ pub(crate) fn build(effort: Effort) -> Result<PathBuf> {
     finished.push(wasm::finish_plain("table", &compiled, effort)?);
     let dist = root().join("dist");
     bundle::assemble(&finished, &dist)?;
+    offline::write(&dist, effort)?;
     bundle::print_sizes(&dist)?;
     Ok(dist)
 }

@@ -8,6 +8,7 @@ mod command;
 mod demo;
 mod hub;
 mod install;
+mod offline;
 mod record;
 mod serve;
 mod steps;

@@ -99,7 +99,7 @@ fn node(arguments: &[&str], dist: PathBuf, browser: &Path) -> Result<()> {
     let url = Site::new(dist, PREFIX).start(0)?;
     let mut node = Command::new("node");
     node.current_dir(root().join("tests/browser")).args(arguments);
-    run(node.env("STRAIGHTEDGE_URL", url).env("CHROMIUM", browser))
+    run(node.env("STRAIGHTEDGE_URL", url).env("CHROMIUM", browser).env("XTASK", env::current_exe()?))
 }
 
 /// Once an adapter is there, a GPU test that finds none has failed.

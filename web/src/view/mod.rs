@@ -4,16 +4,20 @@
 //!
 //! | name | what |
 //! |---|---|
-//! | `model-select` | choice of the model; option values are bundled names, and `:own` |
-//! | `model-folder`, `model-files` | file inputs for the user's own model |
+//! | `model-select` | choice of the model; option values are bundled names, `:hub:ID`, `:hub`, `:own` and `:rows` |
+//! | `model-folder`, `model-files`, `rows-file` | file inputs for the user's own model, and for captured rows |
+//! | `hub-id`, `hub-look` | `ID` or `ID@REVISION`, and the button that looks it up |
+//! | `preflight` | what is known of a model on the hub; `data-state` is `unknown`, `looking`, `known`, `refused` or `failed` |
+//! | `downloads` | the fold with `mirror`, `shelf-sum`, the list `shelf` and `shelf-clear` |
 //! | `model-note` | what the chosen model is, or which files were taken |
-//! | `text-select` | choice of the text; option values are bundled names, made texts, `:pasted` and `:file` |
+//! | `text-select` | choice of the text; option values are bundled names, made texts, `:hub:NAME`, `:pasted` and `:file` |
+//! | `extent` | how far the text goes towards the rows asked for |
 //! | `text-input` | where a text is pasted |
 //! | `text-file` | file input for a text |
 //! | `protocol` | the fold with `rows`, `seq-len`, `folds`, `skip-positions`, `gram` and `backend` |
 //! | `run`, `cancel` | the two buttons; one of them is there at a time |
 //! | `device` | what measurements run on; `data-state` is `probing`, `gpu`, `software`, `cpu` or `broken` |
-//! | `status` | where the measurement stands; `data-phase` is `idle`, `running`, `finished`, `cancelled` or `failed` |
+//! | `status` | where the measurement stands; `data-phase` is `idle`, `running`, `finished`, `cancelled` or `failed`, `data-gpu-bytes` and `data-wasm-bytes` what the engine held when order or look `data-ended` was over |
 //! | `progress` | amount, rate and time left, while it runs |
 //! | `error` | the one sentence of what went wrong, if anything did |
 //! | `chart` | the chart, focusable; `readout` is the line with the exact values of the block singled out |
@@ -34,6 +38,7 @@ mod controls;
 mod drop;
 mod figure;
 mod head;
+mod hub;
 mod model;
 mod notices;
 mod overlay;
@@ -49,6 +54,7 @@ use chart::Chart;
 pub(crate) use controls::{Device, Go};
 pub(crate) use drop::Drop;
 pub(crate) use head::Head;
+pub(crate) use hub::Downloads;
 pub(crate) use model::ModelChoice;
 pub(crate) use notices::{Failure, Warnings};
 pub(crate) use protocol::ProtocolChoice;

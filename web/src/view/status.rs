@@ -25,7 +25,10 @@ pub(crate) fn Status(session: Session) -> impl IntoView {
         <div class="standing">
             <h2>{move || session.view.get().texts()[1]}</h2>
             <p class="note">
-                <span role="status" data-testid="status" data-phase=move || phase(session)>{line}</span>
+                <span role="status" data-testid="status" data-phase=move || phase(session)
+                    data-ended=move || session.ended.get().0
+                    data-gpu-bytes=move || session.ended.get().1.gpu_bytes
+                    data-wasm-bytes=move || session.ended.get().1.wasm_bytes>{line}</span>
                 <Show when=move || has_detail.get()>" · "<span data-testid="progress">{detail}</span></Show>
             </p>
             <Show when=move || has_report.get() && !is_running.get()>

@@ -11,7 +11,6 @@ use futures::future::LocalBoxFuture;
 use straightedge::error::{Error, Result};
 use straightedge::weights::source::Files;
 use straightedge_web::fetch;
-use straightedge_web::message::ModelSource;
 use web_sys::Blob;
 
 /// A model's files by name.
@@ -27,16 +26,14 @@ struct Site {
 }
 
 impl BlobFiles {
-    /// The files of `source`; `handles` are those that came beside it, in the order of their names.
-    pub(crate) fn new(source: ModelSource, handles: Vec<Blob>) -> Self {
-        match source {
-            ModelSource::Bundled { folder, files } => {
-                Self { blobs: RefCell::default(), site: Some(Site { folder, sizes: files }) }
-            }
-            ModelSource::Handles { names } => {
-                Self { blobs: RefCell::new(names.into_iter().zip(handles).collect()), site: None }
-            }
-        }
+    /// Files of the site, with their sizes.
+    pub(crate) fn of_site(folder: String, sizes: BTreeMap<String, u64>) -> Self {
+        Self { blobs: RefCell::default(), site: Some(Site { folder, sizes }) }
+    }
+
+    /// Files of the user: handles in the order of their names.
+    pub(crate) fn of_handles(names: Vec<String>, handles: Vec<Blob>) -> Self {
+        Self { blobs: RefCell::new(names.into_iter().zip(handles).collect()), site: None }
     }
 
     /// The file; `None` where the model has none of this name.

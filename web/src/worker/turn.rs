@@ -3,11 +3,60 @@
 //! A message channel does so at once, where timers are held back for 4 ms each.
 
 use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 
 use futures::channel::oneshot;
+use futures::task::AtomicWaker;
 use wasm_bindgen::prelude::*;
 use web_sys::{MessageChannel, MessagePort};
+
+/// Carries `work` out and gives the browser its turn wherever it pauses by itself, so that a cancel is heard there.
+pub(crate) async fn attentive<F: Future>(work: F) -> F::Output {
+    let turn = Turn::new();
+    let alarm = Arc::new(Alarm::default());
+    let waker = Waker::from(Arc::clone(&alarm));
+    let mut work = pin!(work);
+    loop {
+        alarm.rang.store(false, Ordering::Relaxed);
+        if let Poll::Ready(output) = work.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return output;
+        }
+        if alarm.rang.load(Ordering::Relaxed) {
+            turn.give().await;
+        } else {
+            alarm.wait().await;
+        }
+    }
+}
+
+/// Whether work wants to go on, which tells a pause from waiting for something.
+#[derive(Default)]
+struct Alarm {
+    rang: AtomicBool,
+    sleeper: AtomicWaker,
+}
+
+impl Alarm {
+    async fn wait(&self) {
+        poll_fn(|context| {
+            self.sleeper.register(context.waker());
+            if self.rang.load(Ordering::Relaxed) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+}
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        self.rang.store(true, Ordering::Relaxed);
+        self.sleeper.wake();
+    }
+}
 
 /// Something to wait on for as long as a turn takes.
 pub(crate) struct Turn {

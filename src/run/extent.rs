@@ -1,0 +1,46 @@
+//! A look ahead: how many rows a text or a file of rows gives, and whether they suffice, without measuring any.
+
+use std::rc::Rc;
+
+use crate::corpus::{Folds, TokenWindows};
+use crate::error::Result;
+use crate::extent::Extent;
+use crate::job::{Job, Protocol};
+use crate::weights::{Files, RowsFile};
+
+use super::{Text, header, read_config};
+
+/// What a job's text comes to; `on_bytes` hears how many bytes of it are tokenised, of how many.
+///
+/// # Errors
+/// Whatever [`super::measure`] would say about configuration, tokenizer or text itself. That the text is too short is
+/// no error here but the [`Extent::refusal`].
+pub async fn extent(job: &Job, files: &dyn Files, text: &Text, on_bytes: &dyn Fn(u64, u64)) -> Result<Extent> {
+    job.check()?;
+    let config = read_config(files, job).await?;
+    let ids = header::token_ids(files, &job.corpus, &config, text, on_bytes).await?;
+    let tokens = ids.len();
+    let windows = TokenWindows::new(&job.corpus, ids, &job.protocol)?;
+    let folds = Folds::new(&job.corpus, &windows, job.protocol.folds);
+    Ok(of_folds(job, tokens, windows.len(), folds, config.hidden_size))
+}
+
+/// What a job's file of rows comes to.
+///
+/// # Errors
+/// Whatever [`super::fit`] would say about the file itself.
+pub async fn rows_extent(job: &Job, files: Rc<dyn Files>, file: &str) -> Result<Extent> {
+    job.check()?;
+    let rows = RowsFile::open(files, file).await?;
+    let Protocol { rows: asked, seq_len, folds, .. } = job.protocol;
+    let used = rows.n.min(asked);
+    let folds = Folds::of_rows(&job.corpus, used, seq_len, folds);
+    Ok(of_folds(job, rows.n, used / seq_len, folds, rows.d_in))
+}
+
+fn of_folds(job: &Job, tokens: usize, windows: usize, folds: Result<Folds>, d_in: usize) -> Extent {
+    let train_rows = folds.as_ref().map_or(0, |folds| folds.train_rows(&job.protocol)) as u64;
+    let checked = folds.and_then(|folds| folds.check_rows(&job.corpus, &job.protocol, d_in));
+    let rows = (windows * job.protocol.seq_len) as u64;
+    Extent { tokens: tokens as u64, rows, d_in: d_in as u64, train_rows, refusal: checked.err() }
+}

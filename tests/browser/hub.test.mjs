@@ -1,0 +1,184 @@
+// Models from the hub, here a mirror of it: looked up before anything large is fetched, kept for later visits without a
+// network, and told in a sentence where something is wrong.
+import assert from 'node:assert/strict';
+import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { FIXTURES, visit } from './driver.mjs';
+
+const FAMILIES = ['gpt2', 'gpt_neox', 'llama', 'bert'];
+const SMALL = { 'text-select': 'tales:1', rows: 640, 'seq-len': 32, backend: 'cpu' };
+
+/** A folder for a mirror with these models, each a copy of a fixture. */
+function models(copies) {
+  return async (t) => {
+    const folder = await mkdtemp(join(tmpdir(), 'straightedge-hub-'));
+    t.after(() => rm(folder, { recursive: true }));
+    for (const [name, fixture] of Object.entries(copies)) {
+      await mkdir(join(folder, 'test', name), { recursive: true });
+      for (const file of ['config.json', 'tokenizer.json', 'model.safetensors']) {
+        await cp(join(FIXTURES, fixture, file), join(folder, 'test', name, file));
+      }
+    }
+    return folder;
+  };
+}
+
+const total = (stats, ending) => Object.entries(stats).filter(([path]) => path.endsWith(ending))
+  .reduce((sum, [, { requests, bytes }]) => ({ requests: sum.requests + requests, bytes: sum.bytes + bytes }), { requests: 0, bytes: 0 });
+
+visit('every family is measured from its id as it is from its folder, and once more without a network', {
+  webgpu: false, mirror: models(Object.fromEntries(FAMILIES.map((family) => [family, `tiny-${family}`]))),
+}, async (app) => {
+  for (const family of FAMILIES) {
+    await app.choose({ 'model-select': ':own' });
+    await app.element('model-folder').setInputFiles(join(FIXTURES, `tiny-${family}`));
+    await app.choose(SMALL);
+    const local = await app.measure();
+    assert.equal(await app.hub(`test/${family}`), 'known');
+    const told = await app.element('preflight').innerText();
+    assert.match(told, /to download/);
+    const remote = await app.measure();
+    assert.equal(remote.model.id, `test/${family}`);
+    assert.match(remote.model.revision, /^[0-9a-f]{40}$/);
+    assert.ok(app.page.url().includes(`hub=test/${family}@${remote.model.revision}`), app.page.url());
+    assert.deepEqual(remote.blocks.map((block) => block.r2_lin), local.blocks.map((block) => block.r2_lin), family);
+    assert.equal(remote.model.sha256, local.model.sha256, family);
+    const { requests } = total(await app.mirror.stats(), 'model.safetensors');
+    assert.ok(requests <= 20, `${requests} requests for ${family}`);
+    await app.mirror.reset();
+  }
+  await app.told('shelf-sum', /kept in this browser/);
+  assert.equal(await app.element('shelf').locator('li').count(), FAMILIES.length);
+
+  await app.page.evaluate(() => navigator.serviceWorker.ready);
+  await app.page.context().setOffline(true);
+  await app.page.reload();
+  await app.started();
+  await app.told('preflight', /are here already/);
+  await app.choose(SMALL);
+  const offline = await app.measure();
+  assert.equal(offline.blocks.length > 0, true);
+  await app.page.context().setOffline(false);
+  app.faults.length = 0; // What fails without a network is told by the browser as well.
+
+  await app.element('downloads').evaluate((fold) => { fold.open = true; });
+  await app.element('shelf').locator('li button').first().click();
+  await app.page.waitForFunction((count) => document.querySelectorAll('[data-testid=shelf] li').length === count, FAMILIES.length - 1);
+  await app.element('shelf-clear').click();
+  await app.page.waitForFunction(() => document.querySelectorAll('[data-testid=shelf] li').length === 0);
+});
+
+/** What goes wrong, with which file, and what the visitor reads. */
+const FAULTS = [
+  ['missing', '/api/', /the hub has none of this name/],
+  ['gated', '/api/', /access is restricted/],
+  ['html', 'config.json', /the server sent something else/],
+  ['json', 'model.safetensors', /the server sent something else/],
+  ['content-range', 'model.safetensors', /the server sent something else/],
+  ['truncated', 'model.safetensors', /the server sent something else|the connection fails/],
+  ['flipped', 'model.safetensors', /damaged on its way/],
+  ['redirects', 'config.json', /the connection fails|redirect/],
+  ['busy-for-long', 'config.json', /asks to wait/],
+];
+
+visit('each fault is told in its sentence, gives no result, and a later try works', {
+  webgpu: false, mirror: models(Object.fromEntries(FAULTS.map(([kind]) => [kind, 'tiny-gpt2']))),
+}, async (app) => {
+  for (const [kind, path, words] of FAULTS) {
+    await app.mirror.fault(kind, path, 1000);
+    const state = await app.hub(`test/${kind}`);
+    await app.choose(SMALL);
+    await app.run();
+    assert.equal(await app.ended(), 'failed', kind);
+    const told = await app.error();
+    assert.match(told, words, `${kind}: ${told}`);
+    assert.equal(await app.element('row-0').count(), 0, `${kind}: no result`);
+    assert.ok(state !== 'known' || path.startsWith('model'), `${kind} is told beforehand: ${state}`);
+    await app.mirror.reset();
+    const report = await app.measure();
+    assert.equal(report.blocks.length > 0 && report.partial, false, kind);
+    assert.equal(report.model.id, `test/${kind}`);
+  }
+  app.faults.length = 0; // The browser tells of every answer that is not a file.
+});
+
+visit('a connection that breaks half-way and a server that asks to wait cost time and nothing else', {
+  webgpu: false, mirror: models({ cut: 'tiny-llama', busy: 'tiny-llama' }),
+}, async (app) => {
+  for (const kind of ['cut', 'busy']) {
+    await app.hub(`test/${kind}`);
+    await app.choose(SMALL);
+    await app.mirror.reset();
+    await app.mirror.fault(kind, 'model.safetensors', 1);
+    const waited = app.page.waitForFunction(() => /Waiting/.test(document.querySelector('[data-testid=status]').textContent));
+    const report = await app.measure();
+    await waited;
+    assert.equal(report.partial, false);
+    const size = 850_008;
+    const { bytes } = total(await app.mirror.stats(), 'model.safetensors');
+    assert.ok(bytes < 1.1 * size, `${bytes} bytes for a ${kind}`);
+  }
+  app.faults.length = 0;
+});
+
+visit('cancelled while it lists and while it downloads, it starts again; a closed tab loses nothing', {
+  webgpu: false, mirror: models({ slow: 'tiny-llama' }), throttle: 250_000,
+}, async (app) => {
+  await app.choose({ ...SMALL, 'model-select': ':hub' });
+  await app.mirror.fault('busy', '/api/', 1000);
+  await app.element('hub-id').fill('test/slow');
+  await app.element('hub-look').click();
+  await app.run();
+  await app.told('status', /Waiting/);
+  await app.element('cancel').click();
+  assert.equal((await app.memory()).gpu, 0);
+  assert.equal(await app.ended(), 'cancelled');
+  await app.mirror.reset();
+
+  await app.run();
+  await app.told('progress', /of .* · .*B\/s/);
+  await app.element('cancel').click();
+  assert.equal((await app.memory()).gpu, 0);
+
+  await app.run();
+  await app.told('progress', /[3-9]\d\d kB of .* · .*B\/s/);
+  await app.page.reload();
+  await app.started();
+  await app.told('preflight', /are here already/);
+  await app.choose(SMALL);
+  await app.mirror.reset();
+  const report = await app.measure();
+  assert.equal(report.partial, false);
+  const { bytes } = total(await app.mirror.stats(), 'model.safetensors');
+  assert.ok(bytes > 0 && bytes < 600_000, `${bytes} bytes after the tab was closed`);
+});
+
+visit('where storage is full it goes on in memory and says so', { webgpu: false, mirror: models({ full: 'tiny-llama' }) }, async (app) => {
+  const session = await app.page.context().newCDPSession(app.page);
+  await session.send('Storage.overrideQuotaForOrigin', { origin: new URL(app.page.url()).origin, quotaSize: 200_000 });
+  await app.hub('test/full');
+  await app.choose(SMALL);
+  const report = await app.measure();
+  assert.equal(report.partial, false);
+  assert.match(await app.element('warnings').innerText(), /kept in memory/);
+});
+
+visit('cancelled while weights go to the GPU, all of its memory is given back', {
+  webgpu: true, mirror: models({ gpu: 'tiny-gpt2' }),
+}, async (app) => {
+  await app.hub('test/gpu');
+  await app.choose({ ...SMALL, backend: 'gpu' });
+  for (const stage of ['Preparing the device', 'Loading weights', 'Measuring rows']) {
+    const cancelled = app.cancelWhenSaid(stage);
+    await app.run();
+    await cancelled;
+    const { gpu, wasm } = await app.memory();
+    assert.equal(gpu, 0, `after ${stage}`);
+    assert.ok(wasm > 0);
+    assert.equal(await app.ended(), 'cancelled');
+  }
+  const report = await app.measure();
+  assert.equal(report.device.backend, 'gpu');
+});

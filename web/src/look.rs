@@ -1,0 +1,232 @@
+//! Looking ahead: whenever the choice changes, the engine is asked what it would come to, and the answer kept.
+
+use gloo_timers::callback::Timeout;
+use leptos::prelude::*;
+use straightedge::error::Result;
+use straightedge::event::{Event, Progress, Stage};
+use straightedge::extent::Extent;
+use straightedge::hub::id::HubId;
+use straightedge::hub::preflight::Preflight;
+use straightedge_web::address::Address;
+use straightedge_web::form::{Form, ModelChoice};
+use straightedge_web::message::{Deletion, ModelSource, Order, Reply, Work};
+use straightedge_web::run::Phase;
+use wasm_bindgen::JsValue;
+use web_sys::UrlSearchParams;
+
+use crate::session::Session;
+
+/// Milliseconds without a change after which the engine is asked: somebody may be typing.
+const CALM: u32 = 400;
+
+/// What is known about the choice before it is measured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Look {
+    /// Number of the question; 0 before the first.
+    number: u32,
+    /// What was asked, without its number.
+    asked: Option<Order>,
+    /// Whether the engine is still at it.
+    pub(crate) is_busy: bool,
+    /// How far the text is tokenised.
+    pub(crate) progress: Option<Progress>,
+    /// The model on the hub.
+    pub(crate) preflight: Option<Result<Preflight>>,
+    /// The text, or the file of rows.
+    pub(crate) extent: Option<Result<Extent>>,
+    /// Bytes per second of the latest download.
+    pub(crate) rate: Option<f64>,
+}
+
+impl Look {
+    /// What is still true of another question: a model stays what it is when the text changes.
+    fn next(&self, number: u32, order: &Order) -> Self {
+        let same_model =
+            self.asked.as_ref().is_some_and(|asked| model(asked).is_some() && model(asked) == model(order));
+        let preflight = self.preflight.clone().filter(|_| same_model);
+        Self { number, asked: Some(plain(order)), is_busy: true, preflight, rate: self.rate, ..Self::default() }
+    }
+}
+
+impl Session {
+    /// From now on follows the form, while nothing is measured.
+    pub(crate) fn keep_looking(self) {
+        let timer: StoredValue<Option<Timeout>, LocalStorage> = StoredValue::new_local(None);
+        Effect::new(move |_| {
+            self.form.track();
+            self.index.track();
+            let is_running = self.run.with(|run| *run.phase() == Phase::Running);
+            let ask = Timeout::new(CALM, move || self.ask());
+            timer.set_value((!is_running).then_some(ask));
+        });
+        self.ask_shelf(Deletion::Nothing);
+    }
+
+    /// Forgets the last answer: the files behind the same names are others.
+    pub(crate) fn look_again(self) {
+        self.look.update(|look| look.asked = None);
+    }
+
+    /// Knows nothing any more: another model was chosen, or the same to be looked up once more.
+    pub(crate) fn look_anew(self) {
+        self.look.update(|look| *look = Look { rate: look.rate, ..Look::default() });
+    }
+
+    /// Drops the question under way; what it was about is asked again afterwards.
+    pub(crate) fn stop_looking(self) {
+        let number = self.look.with_untracked(|look| look.is_busy.then_some(look.number));
+        if let Some(number) = number {
+            self.with_link(|link| link.forget(number));
+            self.look.update(|look| (look.is_busy, look.asked) = (false, None));
+        }
+    }
+
+    /// Asks what is in the browser's storage, once some of it is deleted.
+    pub(crate) fn ask_shelf(self, deletion: Deletion) {
+        if deletion != Deletion::Nothing {
+            self.look_again();
+            self.form.notify();
+        }
+        self.with_link(|link| link.shelf(deletion));
+    }
+
+    /// The order for the very revision that was told about.
+    pub(crate) fn as_looked_up(self, mut order: Order) -> Order {
+        let told = self.look.with_untracked(|look| match &look.preflight {
+            Some(Ok(preflight)) if look.asked.as_ref().and_then(model) == model(&order) => Some(preflight.id.clone()),
+            _ => None,
+        });
+        if let (Work::Model { model: ModelSource::Hub { id, .. }, .. }, Some(told)) = (&mut order.work, told) {
+            *id = told;
+        }
+        order
+    }
+
+    /// Chooses what the page's address says.
+    pub(crate) fn read_address(self) {
+        match Address::read(&query()) {
+            Ok(Address { hub, mirror }) => {
+                if let Some(mirror) = mirror {
+                    self.form.update(|form| form.mirror = mirror.to_string());
+                }
+                if let Some(hub) = hub {
+                    self.choose_hub(&hub.to_string());
+                }
+            }
+            Err(error) => self.complaint.set(Some(error)),
+        }
+    }
+
+    fn ask(self) {
+        let index = self.index.get_untracked().unwrap_or_default();
+        let number = self.next_number();
+        let order = self.form.with_untracked(|form| form.look(number, &index));
+        let Some(order) = order else {
+            self.stop_looking();
+            self.look_anew();
+            return self.write_address();
+        };
+        if self.look.with_untracked(|look| look.asked == Some(plain(&order))) {
+            return;
+        }
+        self.look.update(|look| *look = look.next(number, &order));
+        self.write_address();
+        let handles = self.handles_of(&order);
+        self.with_link(|link| link.look(order, &handles));
+    }
+
+    /// Takes in what an answer says.
+    pub(crate) fn hear_of_look(self, reply: &Reply) {
+        self.watch_download(reply);
+        let current = self.look.with_untracked(|look| look.number);
+        match reply {
+            Reply::Looking { run, event: Event::Progress(progress) } if *run == current => {
+                self.look.update(|look| look.progress = Some(*progress));
+            }
+            Reply::Preflight { run, found } if *run == current => {
+                self.look.update(|look| look.preflight = Some(found.clone()));
+                self.write_address();
+            }
+            Reply::Extent { run, found } if *run == current => {
+                self.look.update(|look| (look.extent, look.progress) = (Some(found.clone()), None));
+            }
+            Reply::Ended { run, .. } if *run == current => self.look.update(|look| look.is_busy = false),
+            Reply::Ended { .. } => {
+                // A measurement may have downloaded something.
+                if self.form.with_untracked(|form| matches!(form.model, ModelChoice::Hub(_))) {
+                    self.look_again();
+                    self.form.notify();
+                }
+                self.ask_shelf(Deletion::Nothing);
+            }
+            _ => {}
+        }
+    }
+
+    fn watch_download(self, reply: &Reply) {
+        if let Reply::Event { event: Event::Progress(progress), .. } = reply
+            && progress.stage == Stage::Download
+            && let Some(rate) = progress.rate()
+        {
+            self.look.update(|look| look.rate = Some(rate));
+        }
+    }
+
+    /// The address names the model with the commit that was found, so that a link repeats the measurement.
+    fn write_address(self) {
+        let found = self.look.with_untracked(|look| match &look.preflight {
+            Some(Ok(preflight)) => Some(preflight.id.clone()),
+            _ => None,
+        });
+        let address = self.form.with_untracked(|form| address(form, found));
+        let _ = replace_query(&address);
+    }
+}
+
+fn address(form: &Form, found: Option<HubId>) -> Address {
+    let typed = match &form.model {
+        ModelChoice::Hub(typed) => HubId::model(typed).ok(),
+        _ => None,
+    };
+    let hub = found.filter(|found| typed.as_ref().is_some_and(|typed| typed.name() == found.name())).or(typed);
+    Address { hub, mirror: form.endpoint().ok().filter(|endpoint| !endpoint.is_hub()) }
+}
+
+/// The order by itself, for comparison with another.
+fn plain(order: &Order) -> Order {
+    Order { run: 0, ..order.clone() }
+}
+
+/// The model of an order that is on the hub.
+fn model(order: &Order) -> Option<&ModelSource> {
+    match &order.work {
+        Work::Model { model: model @ ModelSource::Hub { .. }, .. } => Some(model),
+        _ => None,
+    }
+}
+
+fn query() -> Vec<(String, String)> {
+    let search = window().location().search().unwrap_or_default();
+    let Ok(params) = UrlSearchParams::new_with_str(&search) else { return Vec::new() };
+    let value = |(name, _): (&str, _)| params.get(name).map(|value| (name.to_string(), value));
+    Address::default().pairs().into_iter().filter_map(value).collect()
+}
+
+/// Names that are not ours stay in the address.
+fn replace_query(address: &Address) -> Result<(), JsValue> {
+    let location = window().location();
+    let params = UrlSearchParams::new_with_str(&location.search()?)?;
+    for (name, value) in address.pairs() {
+        match value {
+            Some(value) => params.set(name, &value),
+            None => params.delete(name),
+        }
+    }
+    let query = String::from(params.to_string()).replace("%2F", "/").replace("%40", "@").replace("%3A", ":");
+    let query = if query.is_empty() { String::new() } else { format!("?{query}") };
+    if query != location.search()? {
+        let target = format!("{}{query}{}", location.pathname()?, location.hash()?);
+        window().history()?.replace_state_with_url(&JsValue::NULL, "", Some(&target))?;
+    }
+    Ok(())
+}

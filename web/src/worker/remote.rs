@@ -1,0 +1,78 @@
+//! Models and texts on the hub: fetched by the engine, kept in the browser's file system, or as blobs beyond its room.
+
+use std::rc::Rc;
+
+use straightedge::error::{Error, Result};
+use straightedge::event::Event;
+use straightedge::hub::fallback::Fallback;
+use straightedge::hub::files::HubFiles;
+use straightedge::hub::id::{Endpoint, HubId};
+use straightedge::hub::preflight::{Preflight, Room};
+use straightedge::hub::server::Hub;
+use straightedge::hub::store::Store;
+use straightedge::hub::text::WikiText2;
+use straightedge::job::{BackendChoice, Job};
+use straightedge::report::Warning;
+use straightedge::weights::Listener;
+
+use super::blobs::Blobs;
+use super::http::FetchHttp;
+use super::opfs::Opfs;
+use super::shelf;
+use super::table::TableModule;
+
+thread_local! {
+    /// What found no room on disk lasts as long as the worker.
+    static BLOBS: Rc<Blobs> = Rc::default();
+}
+
+/// The files of a model.
+pub(super) async fn open(id: &HubId, endpoint: Endpoint, listener: &Listener) -> Result<HubFiles> {
+    hub(endpoint, listener).await.open(id).await
+}
+
+/// What a model would take.
+pub(super) async fn preflight(id: &HubId, endpoint: Endpoint, job: &Job, listener: &Listener) -> Result<Preflight> {
+    let files = open(id, endpoint, listener).await?;
+    let need_head = job.measures.iter().any(|measure| measure.needs_perplexity());
+    files.preflight(need_head, job.protocol.seq_len, &room(job).await).await
+}
+
+/// A text by its name in reports.
+pub(super) async fn text(name: &str, endpoint: Endpoint, listener: &Listener) -> Result<Vec<u8>> {
+    let part = WikiText2::named(name).ok_or_else(|| Error::InvalidSetting {
+        field: "text".into(),
+        value: name.into(),
+        hint: format!("known on the hub are {}", WikiText2::ALL.map(|part| part.to_string()).join(", ")),
+    })?;
+    let (_, text) = hub(endpoint, listener).await.wikitext(part, &TableModule).await?;
+    Ok(text)
+}
+
+async fn hub(endpoint: Endpoint, listener: &Listener) -> Hub {
+    let blobs = BLOBS.with(Rc::clone);
+    let store: Rc<dyn Store> = match Opfs::open().await {
+        Ok(opfs) => Rc::new(Fallback::with(Rc::new(opfs), blobs)),
+        Err(error) => {
+            let text = format!("{error}; what is downloaded lasts as long as this page");
+            listener(Event::Warning(Warning { code: "no_storage".into(), block: None, text }));
+            blobs
+        }
+    };
+    let hub = Hub::new(Rc::new(FetchHttp), store, endpoint);
+    hub.listen(listener.clone());
+    hub
+}
+
+/// What this browser has room for.
+async fn room(job: &Job) -> Room {
+    let room = Room { storage: shelf::room().await, ..Room::default() };
+    let gpu = if job.backend == BackendChoice::Cpu { None } else { straightedge::gpu::probe().await.ok() };
+    match gpu.filter(|found| job.backend == BackendChoice::Gpu || !found.is_software) {
+        Some(found) => {
+            let limit = |name: &str| found.info.limits.get(name).copied();
+            Room { buffer: limit("maxBufferSize"), binding: limit("maxStorageBufferBindingSize"), ..room }
+        }
+        None => room,
+    }
+}

@@ -1,0 +1,65 @@
+// Keeps the page for visits without a network: the files of one build, each under its hash, and nothing else. What
+// models download is not a file of the site and never comes through here.
+//
+// The build puts before this: FILES, the SHA-256 of every file by its path, and LATER, those that are kept only once
+// somebody has used them. A build for development lists none, which clears what an earlier one kept.
+
+const scope = self.registration.scope;
+const CACHE = `straightedge ${scope}`;
+
+self.addEventListener('install', (event) => event.waitUntil(keepAll()));
+self.addEventListener('activate', (event) => event.waitUntil(forgetOthers()));
+self.addEventListener('message', (event) => {
+  if (event.data === 'take over') self.skipWaiting();
+});
+self.addEventListener('fetch', (event) => {
+  const { request } = event;
+  const path = pathOf(request.url);
+  if (request.method !== 'GET' || path === null || !Object.hasOwn(FILES, path)) return;
+  event.respondWith(request.mode === 'navigate' ? page(request) : kept(path));
+});
+
+/** Path of a file of the site, the page itself being ''; null for all else. */
+function pathOf(url) {
+  if (!url.startsWith(scope)) return null;
+  const path = url.slice(scope.length).split(/[?#]/)[0];
+  return path === 'index.html' ? '' : path;
+}
+
+/** Under which a file is kept: another content is another key, so that two builds never mix. */
+function keyOf(path) {
+  return `${scope}${path}?sha256=${encodeURIComponent(FILES[path])}`;
+}
+
+/** Fetches what a build needs and is not here from an earlier one; a single file that fails fails it all. */
+async function keepAll() {
+  await Promise.all(Object.keys(FILES).filter((path) => !LATER.includes(path)).map(kept));
+}
+
+async function forgetOthers() {
+  const cache = await caches.open(CACHE);
+  const ours = new Set(Object.keys(FILES).map(keyOf));
+  const others = (await cache.keys()).filter((request) => !ours.has(request.url));
+  await Promise.all(others.map((request) => cache.delete(request)));
+}
+
+/** A file as this build has it: the browser refuses another content. */
+async function kept(path) {
+  const cache = await caches.open(CACHE);
+  const known = await cache.match(keyOf(path));
+  if (known) return known;
+  const response = await fetch(scope + path, { integrity: `sha256-${FILES[path]}`, cache: 'no-cache' });
+  if (!response.ok) throw new Error(`${path}: ${response.status}`);
+  // Without room for it the page still works, as long as there is a network.
+  await cache.put(keyOf(path), response.clone()).catch(() => {});
+  return response;
+}
+
+/** The page. A newer build takes over where no other tab still runs this one. */
+async function page(request) {
+  if (self.registration.waiting && (await self.clients.matchAll()).length < 2) {
+    self.registration.waiting.postMessage('take over');
+    return new Response('', { headers: { Refresh: '0' } });
+  }
+  return kept('').catch(() => fetch(request));
+}

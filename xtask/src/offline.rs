@@ -1,0 +1,76 @@
+//! The service worker: what it must know of a build, put before the script that is the same for all.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
+
+use crate::build::Effort;
+use crate::bundle::files;
+use crate::command::root;
+
+/// Models larger than this are kept once somebody has used them, not at the first visit.
+const AT_ONCE: usize = 512 << 10;
+
+/// Writes `sw.js` for what is in `dist`. A quick build keeps nothing: every change must be seen at once.
+pub(crate) fn write(dist: &Path, effort: Effort) -> Result<()> {
+    let listed = if effort == Effort::Full { list(dist)? } else { Listed::default() };
+    let script = fs::read_to_string(root().join("web/sw.js")).context("web/sw.js cannot be read")?;
+    fs::write(dist.join("sw.js"), format!("{}{script}", listed.declarations())).context("sw.js cannot be written")
+}
+
+/// The files of a build.
+#[derive(Debug, Default)]
+struct Listed {
+    /// SHA-256 in base64 by path; the page itself is the empty path, under which hosts serve it without a redirect.
+    files: BTreeMap<String, String>,
+    /// Those that are kept once they were used.
+    later: Vec<String>,
+}
+
+impl Listed {
+    fn add(&mut self, path: String, bytes: &[u8]) {
+        let path = if path == "index.html" { String::new() } else { path };
+        if path.starts_with("models/") && bytes.len() > AT_ONCE {
+            self.later.push(path.clone());
+        }
+        self.files.insert(path, STANDARD.encode(Sha256::digest(bytes)));
+    }
+
+    fn declarations(&self) -> String {
+        let (files, later) = (serde_json::json!(self.files), serde_json::json!(self.later));
+        format!("const FILES = {files};\nconst LATER = {later};\n\n")
+    }
+}
+
+fn list(dist: &Path) -> Result<Listed> {
+    let mut listed = Listed::default();
+    for file in files(dist)? {
+        let bytes = fs::read(&file).with_context(|| format!("{} cannot be read", file.display()))?;
+        let parts = file.strip_prefix(dist)?.components().map(|part| part.as_os_str().to_string_lossy());
+        listed.add(parts.collect::<Vec<_>>().join("/"), &bytes);
+    }
+    Ok(listed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_listed_with_its_hash_and_large_models_wait() {
+        let mut listed = Listed::default();
+        listed.add("index.html".into(), b"");
+        listed.add("models/small/config.json".into(), b"{}");
+        listed.add("models/large/model.safetensors".into(), &vec![0; AT_ONCE + 1]);
+        assert_eq!(listed.files[""], "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=", "SHA-256 of nothing");
+        assert_eq!(listed.later, ["models/large/model.safetensors"]);
+        let script = listed.declarations();
+        assert!(script.starts_with(r#"const FILES = {"":"47DEQ"#), "{script}");
+        assert!(script.contains(r#"const LATER = ["models/large/model.safetensors"];"#), "{script}");
+    }
+}
