@@ -86,8 +86,19 @@ fn modules_do_not_know_what_is_above_them() {
 
 #[test]
 fn the_page_knows_only_plain_data_of_the_engine() {
-    let plain =
-        ["job", "event", "extent", "report", "error", "agreement", "bundled", "cost", "thirds", "hub::id", "hub::preflight"];
+    let plain = [
+        "job",
+        "event",
+        "extent",
+        "report",
+        "error",
+        "agreement",
+        "bundled",
+        "cost",
+        "thirds",
+        "hub::id",
+        "hub::preflight",
+    ];
     for (path, text) in sources("web/src") {
         if path.starts_with("web/src/worker") || path.starts_with("web/src/link") {
             continue;

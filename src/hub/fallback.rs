@@ -48,6 +48,17 @@ impl Fallback {
         }
     }
 
+    /// What the first store holds: nothing where it has no room even to look.
+    async fn held_first(&self, file: &FileKey) -> Result<plan::Ranges> {
+        match self.first.held(file).await {
+            Err(Error::StorageFull { why }) => {
+                self.fill(&why);
+                Ok(plan::Ranges::new())
+            }
+            held => held,
+        }
+    }
+
     /// Nothing where the reason is that there is no room.
     fn unless_full(&self, result: Result<()>) -> Result<()> {
         match result {
@@ -67,7 +78,7 @@ impl Store for Fallback {
 
     fn held<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<plan::Ranges>> {
         Box::pin(async move {
-            let mut held = self.first.held(file).await?;
+            let mut held = self.held_first(file).await?;
             held.extend(self.memory.held(file).await?);
             Ok(plan::normal(held))
         })
@@ -76,7 +87,7 @@ impl Store for Fallback {
     fn read<'a>(&'a self, file: &'a FileKey, range: Range<u64>) -> LocalBoxFuture<'a, Result<Vec<u8>>> {
         Box::pin(async move {
             // A range may lie across both.
-            let (first, mut bytes) = (self.first.held(file).await?, Vec::new());
+            let (first, mut bytes) = (self.held_first(file).await?, Vec::new());
             let in_memory = plan::missing(std::slice::from_ref(&range), &first);
             let mut at = range.start;
             for gap in in_memory.iter().cloned().chain([range.end..range.end]) {

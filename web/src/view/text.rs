@@ -57,13 +57,13 @@ fn Text(session: Session) -> impl IntoView {
         });
         options.collect_view()
     };
-    let made = MADE_TEXTS.map(|corpus| {
-        option(corpus.into(), Choice::Made(corpus.into()), fill(t().text_made, &[("corpus", corpus)]))
-    });
+    let made = MADE_TEXTS
+        .map(|corpus| option(corpus.into(), Choice::Made(corpus.into()), fill(t().text_made, &[("corpus", corpus)])));
     let titles = [t().text_wikitext_test, t().text_wikitext_validation, t().text_wikitext_train];
-    let wikitext = WIKITEXT.iter().zip(titles).map(|(name, title)| {
-        option(format!("{HUB}{name}"), Choice::Hub((*name).into()), title.into())
-    });
+    let wikitext = WIKITEXT
+        .iter()
+        .zip(titles)
+        .map(|(name, title)| option(format!("{HUB}{name}"), Choice::Hub((*name).into()), title.into()));
     let wikitext: Vec<_> = wikitext.collect();
     let is_pasted = move || choice.with(|choice| *choice == Choice::Pasted);
     let is_file = move || choice.with(|choice| *choice == Choice::File);

@@ -17,7 +17,8 @@ impl Table for TableModule {
     fn texts(&self, file: Vec<u8>) -> LocalBoxFuture<'_, Result<String, String>> {
         Box::pin(async move {
             let module = fetch::blob(MODULE).await.map_err(|error| error.to_string())?;
-            let module = fetch::bytes(MODULE, &module, 0, module.size() as u64).await.map_err(|error| error.to_string())?;
+            let module =
+                fetch::bytes(MODULE, &module, 0, module.size() as u64).await.map_err(|error| error.to_string())?;
             let loaded = JsFuture::from(WebAssembly::instantiate_buffer(&module, &Object::new())).await;
             read(&loaded.map_err(|why| reason(&why))?, &file).map_err(|why| reason(&why))?
         })
