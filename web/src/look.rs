@@ -26,6 +26,8 @@ pub(crate) struct Look {
     number: u32,
     /// What was asked, without its number.
     asked: Option<Order>,
+    /// Whether the answer no longer holds, though the question is the same.
+    is_stale: bool,
     /// Whether the engine is still at it.
     pub(crate) is_busy: bool,
     /// How far the text is tokenised.
@@ -62,9 +64,9 @@ impl Session {
         self.ask_shelf(Deletion::Nothing);
     }
 
-    /// Forgets the last answer: the files behind the same names are others.
+    /// Asks even the same again: the files behind its names are others.
     pub(crate) fn look_again(self) {
-        self.look.update(|look| look.asked = None);
+        self.look.update(|look| look.is_stale = true);
     }
 
     /// Knows nothing any more: another model was chosen, or the same to be looked up once more.
@@ -77,7 +79,7 @@ impl Session {
         let number = self.look.with_untracked(|look| look.is_busy.then_some(look.number));
         if let Some(number) = number {
             self.with_link(|link| link.forget(number));
-            self.look.update(|look| (look.is_busy, look.asked) = (false, None));
+            self.look.update(|look| (look.is_busy, look.is_stale) = (false, true));
         }
     }
 
@@ -126,7 +128,7 @@ impl Session {
             self.look_anew();
             return self.write_address();
         };
-        if self.look.with_untracked(|look| look.asked == Some(plain(&order))) {
+        if self.look.with_untracked(|look| !look.is_stale && look.asked == Some(plain(&order))) {
             return;
         }
         self.look.update(|look| *look = look.next(number, &order));
