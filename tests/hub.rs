@@ -318,6 +318,17 @@ fn headers_that_lie_are_refused_before_anything_large_is_fetched() {
 }
 
 #[test]
+fn a_header_damaged_on_its_way_is_not_kept() {
+    let Some(fixtures) = fixtures() else { return };
+    let mirror = mirror(&fixtures);
+    mirror.faults().add("flipped:model.safetensors".parse().expect("a fault"));
+    let files = open(&mirror, Rc::<MemoryStore>::default(), "tiny-gpt2").expect("a listing");
+    let error = block_on(Weights::open(Rc::new(files.clone()))).map(|_| ()).expect_err("a flipped bit");
+    assert!(matches!(error, Error::MalformedWeights { .. }), "{error}");
+    block_on(Weights::open(Rc::new(files))).expect("read once more");
+}
+
+#[test]
 fn what_was_listed_once_is_known_without_a_network() {
     let Some(fixtures) = fixtures() else { return };
     let mirror = mirror(&fixtures);

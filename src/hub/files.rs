@@ -126,6 +126,10 @@ impl Files for HubFiles {
         Box::pin(async move { self.carry_out(self.plan(parts).await?).await })
     }
 
+    fn doubt<'a>(&'a self, file: &'a str) -> LocalBoxFuture<'a, Result<()>> {
+        Box::pin(async move { self.hub.store().forget(&self.key(file)?).await })
+    }
+
     fn listen(&self, listener: Listener) {
         self.hub.listen(listener);
     }

@@ -25,7 +25,7 @@ pub struct Preflight {
     pub download_bytes: u64,
     /// Requests that this takes.
     pub requests: usize,
-    /// Bytes of the model on the device, in f32, and of the largest activations beside it.
+    /// Bytes of the model on the device, and of the largest activations beside it.
     pub device_bytes: u64,
     /// What stands in the way or should be known, the worst first.
     pub problems: Vec<Problem>,

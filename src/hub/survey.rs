@@ -48,7 +48,8 @@ impl HubFiles {
         found.dtype = weights.dtype().map(Into::into);
         let model = model::stored(&config, &weights, need_head && config.causal)?;
         let widest = if need_head { config.vocab_size } else { config.intermediate_size };
-        found.device_bytes = model.device_bytes() + ACTIVATIONS * 4 * (seq_len * widest) as u64;
+        let on_gpu = room.buffer.is_some();
+        found.device_bytes = model.device_bytes(&weights, on_gpu) + ACTIVATIONS * 4 * (seq_len * widest) as u64;
         self.count(found, &self.plan(&weights.parts(&model.names())).await?).await?;
         found.compare(room, 4 * config.hidden_size.max(config.intermediate_size) as u64);
         Ok(())

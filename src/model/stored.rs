@@ -105,13 +105,15 @@ impl Model<Stored> {
         names
     }
 
-    /// Bytes that it takes on a device, in f32.
-    pub fn device_bytes(&self) -> u64 {
+    /// Bytes that it takes on a device: one that `keeps_halves` stores matrices of 16-bit formats as they are, all else
+    /// is f32.
+    pub fn device_bytes(&self, weights: &Weights, keeps_halves: bool) -> u64 {
         let mut seen = HashSet::new();
         let mut bytes = 0;
         self.each(&mut |stored| {
             if seen.insert(stored.clone()) {
-                bytes += 4 * stored.len();
+                let is_half = keeps_halves && stored.storage(weights) != Storage::F32;
+                bytes += if is_half { 2 } else { 4 } * stored.len();
             }
         });
         bytes

@@ -34,6 +34,11 @@ pub trait Files {
         Box::pin(async { Ok(()) })
     }
 
+    /// Hears that what was read of a file makes no sense: a source that keeps copies does not read this one again.
+    fn doubt<'a>(&'a self, _file: &'a str) -> LocalBoxFuture<'a, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
     /// From now on `listener` hears what this source does; a source near by has nothing to tell.
     fn listen(&self, _listener: Listener) {}
 

@@ -86,7 +86,11 @@ impl Weights {
         let size = self.files.size(file).await?;
         let size = size.ok_or_else(|| Error::MissingFile { file: file.into(), hint: hint.into() })?;
         self.sizes.insert(file.into(), size);
-        Header::read(&*self.files, file, size).await
+        let header = Header::read(&*self.files, file, size).await;
+        if matches!(header, Err(Error::MalformedWeights { .. })) {
+            self.files.doubt(file).await?;
+        }
+        header
     }
 
     fn take(&mut self, file: &str, header: &Header, names: impl IntoIterator<Item = String>) -> Result<()> {

@@ -228,3 +228,12 @@ export async function drop(page, files) {
     }
   }, files);
 }
+
+/** Drags a folder of the machine onto the page, as a file manager does: the browser itself hands out its entries. */
+export async function dragFolder(page, path) {
+  const session = await page.context().newCDPSession(page);
+  const data = { items: [], files: [path], dragOperationsMask: 1 };
+  for (const type of ['dragEnter', 'dragOver', 'drop']) {
+    await session.send('Input.dispatchDragEvent', { type, x: 400, y: 300, data });
+  }
+}

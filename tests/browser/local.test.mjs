@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { assertClose, drop, FIXTURES, visit } from './driver.mjs';
+import { assertClose, dragFolder, drop, FIXTURES, visit } from './driver.mjs';
 
 const PLANTED = join(FIXTURES, 'planted');
 const ROWS = join(PLANTED, 'k4.safetensors');
@@ -35,6 +35,15 @@ visit('a dropped file of rows is taken for one, and a model’s weights alone ar
   await app.told('extent', /rows/);
   await drop(app.page, [['model.safetensors', (await readFile(ROWS)).toString('base64')]]);
   assert.match(await app.error(), /config\.json: not found/);
+});
+
+visit('a folder dragged from a file manager is taken with all that is in it', { webgpu: false }, async (app) => {
+  await dragFolder(app.page, join(FIXTURES, 'tiny-llama'));
+  await app.told('model-note', /tiny-llama.*stays on your machine/s);
+  await app.choose({ 'text-select': 'tales:1', rows: 640, 'seq-len': 32 });
+  const report = await app.measure();
+  assert.equal(report.model.id, 'tiny-llama');
+  assert.equal(report.blocks.length, 4);
 });
 
 visit('tokens are counted against the rows asked for before anything is measured', { webgpu: false }, async (app) => {
