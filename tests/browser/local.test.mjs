@@ -39,7 +39,7 @@ visit('a dropped file of rows is taken for one, and a model’s weights alone ar
 
 visit('a folder dragged from a file manager is taken with all that is in it', { webgpu: false }, async (app) => {
   await dragFolder(app.page, join(FIXTURES, 'tiny-llama'));
-  await app.told('model-note', /tiny-llama.*stays on your machine/s);
+  await app.told('model-note', /tiny-llama.*nothing leaves your machine/s);
   await app.choose({ 'text-select': 'tales:1', rows: 640, 'seq-len': 32 });
   const report = await app.measure();
   assert.equal(report.model.id, 'tiny-llama');
