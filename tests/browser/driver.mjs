@@ -140,13 +140,13 @@ export class App {
     return known.getAttribute('data-state');
   }
 
-  /** Waits until the engine has let go of the latest order, and returns what it holds then. */
+  /** Waits until the engine has let go of the measurement shown, and returns what it holds then. */
   async memory() {
     const status = this.element('status');
-    const before = Number(await status.getAttribute('data-ended'));
-    await this.page.waitForFunction(
-      (before) => Number(document.querySelector('[data-testid=status]').dataset.ended) > before, before, { timeout: 60_000 },
-    );
+    await this.page.waitForFunction(() => {
+      const { run, ended } = document.querySelector('[data-testid=status]').dataset;
+      return Number(ended) >= Number(run);
+    }, null, { timeout: 60_000 });
     const held = await status.evaluate((element) => ({ ...element.dataset }));
     return { gpu: Number(held.gpuBytes), wasm: Number(held.wasmBytes) };
   }

@@ -175,7 +175,7 @@ impl Session {
     }
 
     /// The address names the model with the commit that was found, so that a link repeats the measurement.
-    fn write_address(self) {
+    pub(crate) fn write_address(self) {
         let found = self.look.with_untracked(|look| match &look.preflight {
             Some(Ok(preflight)) => Some(preflight.id.clone()),
             _ => None,

@@ -233,6 +233,7 @@ impl Session {
     fn send(self, order: Order) {
         let handles = self.handles_of(&order);
         self.stop_looking();
+        self.write_address();
         if matches!(order.work, Work::Model { model: ModelSource::Hub { .. }, .. }) {
             ask_to_keep();
         }

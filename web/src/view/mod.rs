@@ -17,7 +17,7 @@
 //! | `protocol` | the fold with `rows`, `seq-len`, `folds`, `skip-positions`, `gram` and `backend` |
 //! | `run`, `cancel` | the two buttons; one of them is there at a time |
 //! | `device` | what measurements run on; `data-state` is `probing`, `gpu`, `software`, `cpu` or `broken` |
-//! | `status` | where the measurement stands; `data-phase` is `idle`, `running`, `finished`, `cancelled` or `failed`, `data-gpu-bytes` and `data-wasm-bytes` what the engine held when order or look `data-ended` was over |
+//! | `status` | where the measurement stands; `data-phase` is `idle`, `running`, `finished`, `cancelled` or `failed`, `data-run` is its number, `data-gpu-bytes` and `data-wasm-bytes` what the engine held when order or look `data-ended` was over |
 //! | `progress` | amount, rate and time left, while it runs |
 //! | `error` | the one sentence of what went wrong, if anything did |
 //! | `chart` | the chart, focusable; `readout` is the line with the exact values of the block singled out |

@@ -1,7 +1,7 @@
 //! Where the measurement stands, and the report once there is one.
 
 use leptos::prelude::*;
-use straightedge_web::run::Phase;
+use straightedge_web::run::{Phase, Run};
 use straightedge_web::texts::t;
 use straightedge_web::words;
 use wasm_bindgen::JsCast;
@@ -26,6 +26,7 @@ pub(crate) fn Status(session: Session) -> impl IntoView {
             <h2>{move || session.view.get().texts()[1]}</h2>
             <p class="note">
                 <span role="status" data-testid="status" data-phase=move || phase(session)
+                    data-run=move || session.run.with(Run::number)
                     data-ended=move || session.ended.get().0
                     data-gpu-bytes=move || session.ended.get().1.gpu_bytes
                     data-wasm-bytes=move || session.ended.get().1.wasm_bytes>{line}</span>
