@@ -1,57 +1,293 @@
-//! What of the choices stands in the page's address, so that a link repeats them: `?hub=ID@COMMIT&mirror=URL`.
+//! The page's whole configuration as names and values of its address, so that a link repeats a measurement:
+//! `?v=1&model=demo-neox&rows=5120&measures=swap&view=losses`.
+//!
+//! What is as it is at first is left out. `v` says which defaults those are; an address comes from anybody, so every
+//! value is checked, and the first that is not what its name says refuses the whole.
 
-use straightedge::error::Result;
+use std::collections::BTreeSet;
+
+use straightedge::bundled::MADE_TEXTS;
+use straightedge::error::{Error, Result};
 use straightedge::hub::id::{Endpoint, HubId};
+use straightedge::job::{BackendChoice, Measure, Protocol};
 
-/// The part of an address that chooses a model.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+use crate::beforehand::FIRST;
+use crate::form::{TextChoice, WIKITEXT};
+use crate::frame::Frame;
+use crate::overlay::Metric;
+use crate::views::View;
+
+/// The version that this page writes, and the only one there was.
+const VERSION: &str = "1";
+/// Every name that has a meaning.
+pub const NAMES: [&str; 19] = [
+    "v", "model", "hub", "mirror", "text", "rows", "seq_len", "folds", "skip_positions", "gram", "backend", "measures",
+    "view", "block", "metric", "overlay", "embed", "hide", "lock",
+];
+/// The user's own files, which no link can carry: only that there are some.
+pub const OWN: &str = ":own";
+/// Captured rows.
+pub const ROWS: &str = ":rows";
+const PASTED: &str = ":pasted";
+const FILE: &str = ":file";
+/// Before the corpus of published values.
+const PUBLISHED: &str = "published:";
+/// As much of a value as an answer repeats.
+const SHOWN: usize = 60;
+
+/// A configuration.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Address {
+    /// A bundled model by name, [`OWN`] or [`ROWS`].
+    pub model: Option<String>,
     /// A model on the hub, with its commit once that is known.
     pub hub: Option<HubId>,
     /// The mirror that it is fetched from; `None` is the hub itself.
     pub mirror: Option<Endpoint>,
+    /// The text, where it is not the model's own.
+    pub text: Option<TextChoice>,
+    /// How rows are cut and folded.
+    pub protocol: Protocol,
+    /// Where to compute.
+    pub backend: BackendChoice,
+    /// What is measured beside the fit.
+    pub measures: BTreeSet<Measure>,
+    /// The view that is open.
+    pub view: View,
+    /// The block that views of one block show.
+    pub block: Option<usize>,
+    /// Which R² the profile shows.
+    pub metric: Metric,
+    /// The corpus of the published values that are laid over.
+    pub overlay: Option<String>,
+    /// How much of the page is there.
+    pub frame: Frame,
 }
 
 impl Address {
     /// Reads decoded names and values of a query; those of other names are left alone.
     ///
     /// # Errors
-    /// The first value that is not what its name says: an address comes from anybody.
+    /// The first value that is not what its name says.
     pub fn read(pairs: &[(String, String)]) -> Result<Self> {
-        let value = |name: &str| pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
-        let hub = value("hub").map(HubId::model).transpose()?;
-        let mirror = value("mirror").map(str::parse).transpose()?;
-        Ok(Self { hub, mirror })
+        let given = Given(pairs);
+        given.read("v", |version| (version == VERSION).then_some(()), "this page reads links of version 1")?;
+        let usual = Protocol::default();
+        let protocol = Protocol {
+            rows: given.count("rows")?.unwrap_or(usual.rows),
+            seq_len: given.count("seq_len")?.unwrap_or(usual.seq_len),
+            folds: given.count("folds")?.unwrap_or(usual.folds),
+            skip_positions: given.count("skip_positions")?.unwrap_or(usual.skip_positions),
+            gram: given.read("gram", |mode| mode.parse().ok(), "choose exact or fast")?.unwrap_or_default(),
+            ..usual
+        };
+        protocol.check()?;
+        let metric = |name: &str| Metric::ALL.into_iter().find(|metric| metric.id() == name);
+        let view = |id: &str| View::ALL.into_iter().find(|view| view.id() == id);
+        let corpus = |value: &str| Some(value.strip_prefix(PUBLISHED)?.to_string()).filter(|name| is_plain(name));
+        let frame = Frame {
+            is_embedded: given.read("embed", |value| (value == "1").then_some(()), "embed=1 is all there is")?.is_some(),
+            hidden: given.parts("hide")?,
+            locked: given.parts("lock")?,
+        };
+        Ok(Self {
+            model: given.read("model", |name| is_plain(name).then(|| name.into()), "give the name of a model")?,
+            hub: given.value("hub").map(HubId::model).transpose()?,
+            mirror: given.value("mirror").map(str::parse).transpose()?,
+            text: given.read("text", text, "give a text that the page offers")?,
+            protocol,
+            backend: given.read("backend", |name| name.parse().ok(), "choose auto, gpu or cpu")?.unwrap_or_default(),
+            measures: given.measures()?,
+            view: given.read("view", view, "give one of the page’s views")?.unwrap_or_default(),
+            block: given.count("block")?,
+            metric: given.read("metric", metric, "choose lin or scalar")?.unwrap_or_default(),
+            overlay: given.read("overlay", corpus, "give published: and a corpus")?,
+            frame,
+        })
     }
 
-    /// Names with the values that they have now; `None` takes a name out.
-    pub fn pairs(&self) -> [(&'static str, Option<String>); 2] {
-        let (hub, mirror) = (&self.hub, self.mirror.as_ref().filter(|_| self.hub.is_some()));
-        [("hub", hub.as_ref().map(ToString::to_string)), ("mirror", mirror.map(ToString::to_string))]
+    /// Whether the page opens on its recording: no other model is asked for.
+    pub fn is_first(&self) -> bool {
+        self.hub.is_none() && self.model.as_deref().is_none_or(|model| model == FIRST)
     }
+
+    /// Every name with the value that it has now; `None` takes it out of an address.
+    pub fn pairs(&self) -> Vec<(&'static str, Option<String>)> {
+        let usual = Protocol::default();
+        let Protocol { rows, seq_len, folds, skip_positions, gram, .. } = self.protocol;
+        let count = |value: usize, usual: usize| (value != usual).then(|| value.to_string());
+        let mut pairs = vec![
+            ("model", self.model.clone().filter(|model| self.hub.is_none() && model != FIRST)),
+            ("hub", self.hub.as_ref().map(ToString::to_string)),
+            ("mirror", self.mirror.as_ref().map(ToString::to_string)),
+            ("text", self.text.as_ref().map(written)),
+            ("rows", count(rows, usual.rows)),
+            ("seq_len", count(seq_len, usual.seq_len)),
+            ("folds", count(folds, usual.folds)),
+            ("skip_positions", count(skip_positions, usual.skip_positions)),
+            ("gram", (gram != usual.gram).then(|| gram.to_string())),
+            ("backend", (self.backend != BackendChoice::default()).then(|| self.backend.to_string())),
+            ("measures", listed(&self.measures)),
+            ("view", (self.view != View::default()).then(|| self.view.id().into())),
+            ("block", self.block.map(|block| block.to_string())),
+            ("metric", (self.metric != Metric::default()).then(|| self.metric.id().into())),
+            ("overlay", self.overlay.as_ref().map(|corpus| format!("{PUBLISHED}{corpus}"))),
+            ("embed", self.frame.is_embedded.then(|| "1".into())),
+            ("hide", listed(&self.frame.hidden)),
+            ("lock", listed(&self.frame.locked)),
+        ];
+        let says_anything = pairs.iter().any(|(_, value)| value.is_some());
+        pairs.insert(0, ("v", says_anything.then(|| VERSION.into())));
+        pairs
+    }
+}
+
+/// Names and values as they were given.
+struct Given<'a>(&'a [(String, String)]);
+
+impl Given<'_> {
+    fn value(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    fn read<T>(&self, name: &str, parse: impl Fn(&str) -> Option<T>, hint: &str) -> Result<Option<T>> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        parse(value).map(Some).ok_or_else(|| refused(name, value, hint))
+    }
+
+    fn count(&self, name: &str) -> Result<Option<usize>> {
+        // Nothing that is counted here needs more digits, and none of it may overflow in sums.
+        let digits = |value: &str| value.parse().ok().filter(|_| value.len() <= 9);
+        self.read(name, digits, "give a whole number")
+    }
+
+    fn measures(&self) -> Result<BTreeSet<Measure>> {
+        let Some(list) = self.value("measures") else { return Ok(BTreeSet::new()) };
+        let refused = || refused("measures", list, "give a list such as swap,layers");
+        let mut measures = Measure::parse_list(list).map_err(|_| refused())?;
+        measures.remove(&Measure::Fit);
+        Ok(measures)
+    }
+
+    fn parts<T: std::str::FromStr + Ord>(&self, name: &str) -> Result<BTreeSet<T>> {
+        let list = |value: &str| value.split(',').map(|part| part.parse().ok()).collect();
+        Ok(self.read(name, list, "name parts of the page, such as model,text")?.unwrap_or_default())
+    }
+}
+
+fn refused(name: &str, value: &str, hint: &str) -> Error {
+    let mut shown: String = value.chars().take(SHOWN).collect();
+    if shown.len() < value.len() {
+        shown.push('…');
+    }
+    Error::InvalidSetting { field: format!("{name} in this link"), value: format!("“{shown}”"), hint: hint.into() }
+}
+
+/// Whether a value can be a name: nothing that could mean a place.
+fn is_plain(name: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || " -_.:".contains(c);
+    !name.is_empty() && name.len() <= SHOWN && name.chars().all(plain) && !name.contains("..")
+}
+
+fn text(value: &str) -> Option<TextChoice> {
+    Some(match value {
+        PASTED => TextChoice::Pasted,
+        FILE => TextChoice::File,
+        made if MADE_TEXTS.contains(&made) => TextChoice::Made(made.into()),
+        hub if WIKITEXT.contains(&hub) => TextChoice::Hub(hub.into()),
+        bundled => TextChoice::Bundled(Some(bundled).filter(|name| is_plain(name) && !name.contains(':'))?.into()),
+    })
+}
+
+fn written(text: &TextChoice) -> String {
+    match text {
+        TextChoice::Pasted => PASTED.into(),
+        TextChoice::File => FILE.into(),
+        TextChoice::Made(name) | TextChoice::Hub(name) | TextChoice::Bundled(name) => name.clone(),
+    }
+}
+
+fn listed<T: ToString>(parts: &BTreeSet<T>) -> Option<String> {
+    (!parts.is_empty()).then(|| parts.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::Part;
+    use straightedge::job::GramMode;
 
     fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
         list.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
     }
 
-    #[test]
-    fn an_address_says_again_what_was_read_from_it() {
-        let given = pairs(&[("x", "1"), ("hub", "a/b@step0"), ("mirror", "http://127.0.0.1:8081")]);
-        let address = Address::read(&given).unwrap();
-        let written = address.pairs().map(|(name, value)| (name.to_string(), value.unwrap()));
-        assert_eq!(written, [given[1].clone(), given[2].clone()]);
-        assert_eq!(Address::read(&[]).unwrap().pairs(), [("hub", None), ("mirror", None)]);
+    fn said(address: &Address) -> Vec<(String, String)> {
+        let said = address.pairs().into_iter().filter_map(|(name, value)| Some((name.to_string(), value?)));
+        said.collect()
+    }
+
+    /// Nothing in it is as it is at first.
+    fn full() -> Address {
+        let protocol =
+            Protocol { rows: 5120, seq_len: 64, folds: 4, skip_positions: 1, gram: GramMode::Fast, ..Default::default() };
+        Address {
+            model: Some("demo-neox".into()),
+            hub: None,
+            mirror: Some("http://127.0.0.1:8081".parse().unwrap()),
+            text: Some(TextChoice::Made("puzzles:1".into())),
+            protocol,
+            backend: BackendChoice::Cpu,
+            measures: BTreeSet::from([Measure::Swap, Measure::RankSwap]),
+            view: View::Losses,
+            block: Some(3),
+            metric: Metric::Scalar,
+            overlay: Some("math puzzles".into()),
+            frame: Frame {
+                is_embedded: true,
+                hidden: BTreeSet::from([Part::Downloads]),
+                locked: BTreeSet::from([Part::Model, Part::Protocol]),
+            },
+        }
     }
 
     #[test]
-    fn hostile_values_are_refused() {
-        for (name, value) in [("hub", "../x"), ("hub", "a/b@x y"), ("mirror", "javascript:alert(1)"), ("mirror", "")] {
-            assert!(Address::read(&pairs(&[(name, value)])).is_err(), "{name}={value}");
+    fn every_setting_comes_back_from_its_link() {
+        let all = full();
+        let names: Vec<_> = said(&all).into_iter().map(|(name, _)| name).collect();
+        let left_out: Vec<_> = NAMES.iter().filter(|name| !names.contains(&name.to_string())).collect();
+        assert_eq!(left_out, [&"hub"], "a bundled model was chosen");
+        assert_eq!(Address::read(&said(&all)).unwrap(), all);
+        let hub = Address { model: None, hub: Some(HubId::model("a/b@step0").unwrap()), ..all };
+        assert_eq!(Address::read(&said(&hub)).unwrap(), hub);
+        for text in [TextChoice::Pasted, TextChoice::File, TextChoice::Hub(WIKITEXT[1].into())] {
+            let address = Address { text: Some(text), model: Some(OWN.into()), ..Address::default() };
+            assert_eq!(Address::read(&said(&address)).unwrap(), address);
+        }
+    }
+
+    #[test]
+    fn what_is_as_at_first_is_not_said_and_other_names_are_left_alone() {
+        assert_eq!(said(&Address::default()), []);
+        assert_eq!(Address::read(&pairs(&[("x", "1")])).unwrap(), Address::default());
+        let one = Address { view: View::Ranks, ..Address::default() };
+        assert_eq!(said(&one), pairs(&[("v", "1"), ("view", "ranks")]));
+        assert!(one.is_first() && !full().is_first());
+    }
+
+    #[test]
+    fn hostile_values_are_refused_in_a_sentence_of_bounded_length() {
+        let long = "x".repeat(100_000);
+        let hostile = [
+            ("v", "2"), ("hub", "../x"), ("hub", "a/b@x y"), ("mirror", "javascript:alert(1)"), ("mirror", ""),
+            ("model", "../../secret"), ("model", "<img src=x>"), ("model", ""), ("text", "tales:99"), ("text", "a/b"),
+            ("rows", "-1"), ("rows", "1e9"), ("rows", "99999999999999999999"), ("rows", "5"), ("folds", "1"),
+            ("seq_len", "0"), ("skip_positions", "128"), ("gram", "slow"), ("backend", "tpu"), ("measures", "all,x"),
+            ("measures", ""), ("view", "secrets"), ("block", "x"), ("metric", "r2"), ("overlay", "kept:1"),
+            ("overlay", "published:<b>"), ("embed", "yes"), ("hide", "everything"), ("lock", ","), ("text", &long),
+        ];
+        for (name, value) in hostile {
+            let refusal = Address::read(&pairs(&[(name, value)])).expect_err(&format!("{name}={value:.20}"));
+            assert!(refusal.to_string().len() < 400, "{refusal}");
         }
     }
 }

@@ -5,22 +5,36 @@ use leptos::prelude::*;
 use straightedge_web::texts::t;
 
 use crate::session::Session;
+use crate::start::Start;
 use crate::view::{
     Board, Device, Downloads, Drop, Failure, Go, Head, ModelChoice, ProtocolChoice, TextChoice, Warnings,
 };
 
-/// The page.
+/// The page with its engine.
 #[component]
-pub(crate) fn App() -> impl IntoView {
-    let session = Session::open();
+pub(crate) fn App(start: Start) -> impl IntoView {
+    let session = Session::new(start);
+    session.connect();
+    session.act_on_early_press();
+    view! {
+        <Page session/>
+        <Drop session/>
+    }
+}
+
+/// All that is seen.
+#[component]
+pub(crate) fn Page(session: Session) -> impl IntoView {
     let submit = move |event: SubmitEvent| {
         event.prevent_default();
         session.measure();
     };
+    // As written beforehand nothing can be chosen yet.
+    let inert = cfg!(not(target_arch = "wasm32"));
     view! {
         <Head/>
         <main class="bench">
-            <form class="controls" aria-label=t().controls on:submit=submit novalidate>
+            <form class="controls" aria-label=t().controls on:submit=submit inert=inert novalidate>
                 <ModelChoice session/>
                 <TextChoice session/>
                 <ProtocolChoice session/>
@@ -34,6 +48,5 @@ pub(crate) fn App() -> impl IntoView {
                 <Warnings session/>
             </section>
         </main>
-        <Drop session/>
     }
 }

@@ -6,8 +6,8 @@ use straightedge::error::{Error, Result};
 use straightedge::report::Report;
 use straightedge_web::fetch;
 use straightedge_web::overlay::{Choice, Kept, Metric, Overlay, sums};
-use straightedge_web::published::{PUBLISHED, may_have};
-use straightedge_web::run::{Phase, Run};
+use straightedge_web::published::{Published, PublishedModel, may_have};
+use straightedge_web::run::Run;
 use straightedge_web::texts::{fill, t};
 use web_sys::File;
 
@@ -19,7 +19,8 @@ const MOST_KEPT: usize = 20;
 impl Session {
     /// Keeps the measurement shown, before another takes its place.
     pub(crate) fn keep(self) {
-        let report = self.run.with_untracked(|run| run.report().filter(|report| !report.blocks.is_empty()).cloned());
+        let is_measured = |run: &Run| !run.is_untouched() && !run.blocks().is_empty();
+        let report = self.run.with_untracked(|run| run.report().filter(|_| is_measured(run)).cloned());
         if let Some(report) = report {
             self.kept.update(|kept| {
                 kept.push(Kept::new(report));
@@ -34,7 +35,7 @@ impl Session {
     pub(crate) fn open_report(self, file: File) {
         spawn_local(async move {
             match read(&file).await {
-                Ok(report) if self.run.with_untracked(|run| *run.phase() == Phase::Idle) => self.show_opened(report),
+                Ok(report) if self.run.with_untracked(Run::is_untouched) => self.show_opened(report),
                 Ok(report) => {
                     self.complaint.set(None);
                     self.kept.update(|kept| kept.push(Kept::new(report)));
@@ -48,22 +49,24 @@ impl Session {
     /// Fetches published values once a model has come that may have some.
     pub(crate) fn look_up(self) {
         let is_candidate = self.run.with_untracked(|run| run.report().is_some_and(|report| may_have(&report.model)));
-        if is_candidate && self.published.with_untracked(Option::is_none) {
-            spawn_local(async move {
-                match fetch::json(PUBLISHED).await {
-                    Ok(published) => self.published.set(Some(published)),
-                    Err(error) => self.complaint.set(Some(error)),
-                }
-            });
+        if is_candidate {
+            self.load_published();
         }
     }
 
     /// Corpora of the published values about the model shown; the survey's first.
     pub(crate) fn published_corpora(self) -> Vec<String> {
         self.published.with(|published| {
-            let found = self.run.with(|run| Some(published.as_ref()?.of(run.report()?)?.corpora()));
-            found.unwrap_or_default()
+            published.as_ref().and_then(|published| Some(self.model_in(published)?.corpora())).unwrap_or_default()
         })
+    }
+
+    /// The published model that is the one measured, or introduced before.
+    fn model_in(self, published: &Published) -> Option<&PublishedModel> {
+        match self.introduced.get() {
+            Some(id) => published.models.iter().find(|model| model.hub_id == id),
+            None => self.run.with(|run| published.of(run.report()?)),
+        }
     }
 
     /// Lays something over the profile; published values are of the scalar kind.
@@ -90,7 +93,7 @@ impl Session {
                 }
                 self.published.with(|published| {
                     let published = published.as_ref()?;
-                    let values = self.run.with(|run| Some(published.of(run.report()?)?.on(&corpus)))?;
+                    let values = self.model_in(published)?.on(&corpus);
                     let note = [("source", published.source.as_str()), ("how", &published.how)];
                     let name = fill(t().overlay_published, &[("corpus", &corpus)]);
                     Some(Overlay { name, values, note: fill(t().overlay_published_note, &note) })

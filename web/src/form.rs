@@ -1,10 +1,14 @@
 //! What the user has chosen so far, and the order that follows from it.
 
+use std::collections::BTreeSet;
+
 use straightedge::bundled::{Bundled, DefaultText};
 use straightedge::error::{Error, Result};
 use straightedge::hub::id::{Endpoint, HubId};
-use straightedge::job::{BackendChoice, GramMode, Job, Protocol, ROWS_WINDOW};
+use straightedge::job::{BackendChoice, GramMode, Job, Measure, Protocol, ROWS_WINDOW};
+use straightedge::report::{ProtocolInfo, Report};
 
+use crate::address::Address;
 use crate::bundled::{source, text_source};
 use crate::message::{ModelSource, Order, TextSource, Work};
 
@@ -47,6 +51,8 @@ pub struct Form {
     pub gram: GramMode,
     /// Where to compute.
     pub backend: BackendChoice,
+    /// What to measure beside the fit.
+    pub measures: BTreeSet<Measure>,
 }
 
 /// Where the model comes from.
@@ -105,6 +111,7 @@ impl Default for Form {
             skip_positions: protocol.skip_positions.to_string(),
             gram: protocol.gram,
             backend: BackendChoice::default(),
+            measures: BTreeSet::new(),
         }
     }
 }
@@ -139,6 +146,52 @@ impl Form {
         self.model = model;
     }
 
+    /// Chooses what an address says, but for the model.
+    pub fn follow(&mut self, address: &Address) {
+        if let Some(text) = &address.text {
+            self.text = text.clone();
+        }
+        // Captured rows have windows of their own, which a link that says nothing leaves alone.
+        if self.model != ModelChoice::Rows || address.protocol != Protocol::default() {
+            self.set_protocol(&address.protocol);
+        }
+        self.backend = address.backend;
+        self.measures = address.measures.clone();
+    }
+
+    /// The text, where it is another than the chosen model brings.
+    pub fn foreign_text(&self, index: &[Bundled]) -> Option<TextChoice> {
+        let mut fresh = Self::default();
+        match &self.model {
+            ModelChoice::Bundled(name) => fresh.choose_bundled(find(index, name).ok()?),
+            ModelChoice::Hub(id) => {
+                fresh.text = TextChoice::Bundled(String::new());
+                fresh.choose_hub(id);
+            }
+            ModelChoice::Local => {}
+            ModelChoice::Rows => return None,
+        }
+        (fresh.text != self.text).then(|| self.text.clone())
+    }
+
+    fn set_protocol(&mut self, protocol: &Protocol) {
+        let Protocol { rows, seq_len, folds, skip_positions, gram, .. } = protocol;
+        self.rows = rows.to_string();
+        self.seq_len = seq_len.to_string();
+        self.folds = folds.to_string();
+        self.skip_positions = skip_positions.to_string();
+        self.gram = *gram;
+    }
+
+    /// Chooses again what the recorded report of a bundled model was measured on.
+    pub fn repeat_recorded(&mut self, report: &Report, index: &[Bundled]) {
+        if let Ok(bundled) = find(index, &report.model.id) {
+            self.choose_bundled(bundled);
+            let ProtocolInfo { rows, seq_len, folds, skip_positions, gram, seed, .. } = report.protocol;
+            self.set_protocol(&Protocol { rows, seq_len, folds, skip_positions, gram, seed });
+        }
+    }
+
     /// The order for measurement number `run`, or the first thing that is missing or out of range.
     pub fn order(&self, run: u32, index: &[Bundled]) -> Result<Order> {
         if self.model == ModelChoice::Rows {
@@ -161,7 +214,8 @@ impl Form {
     }
 
     fn order_of(&self, run: u32, model: String, corpus: String, work: Work) -> Result<Order> {
-        let job = Job { protocol: self.protocol()?, backend: self.backend, ..Job::new(model, corpus) };
+        let mut job = Job { protocol: self.protocol()?, backend: self.backend, ..Job::new(model, corpus) };
+        job.measures.extend(&self.measures);
         job.check()?;
         Ok(Order { run, job, work })
     }
@@ -234,7 +288,11 @@ fn missing(file: &str, hint: &str) -> Error {
     Error::MissingFile { file: file.into(), hint: hint.into() }
 }
 
-fn find<'a>(index: &'a [Bundled], name: &str) -> Result<&'a Bundled> {
+/// A bundled model by its name.
+///
+/// # Errors
+/// There is none of that name.
+pub fn find<'a>(index: &'a [Bundled], name: &str) -> Result<&'a Bundled> {
     index.iter().find(|bundled| bundled.name == name).ok_or_else(|| Error::UnknownModel {
         name: name.into(),
         known: index.iter().map(|bundled| bundled.name.as_str()).collect::<Vec<_>>().join(", "),

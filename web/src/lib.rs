@@ -5,6 +5,7 @@
 
 pub mod address;
 pub mod ahead;
+pub mod beforehand;
 pub mod bundled;
 pub mod chart;
 pub mod cost;
@@ -13,6 +14,7 @@ pub mod figures;
 pub mod folder;
 pub mod form;
 pub mod format;
+pub mod frame;
 pub mod message;
 pub mod overlay;
 pub mod published;

@@ -7,12 +7,9 @@ use straightedge::event::{Event, Progress, Stage};
 use straightedge::extent::Extent;
 use straightedge::hub::id::HubId;
 use straightedge::hub::preflight::Preflight;
-use straightedge_web::address::Address;
-use straightedge_web::form::{Form, ModelChoice};
+use straightedge_web::form::ModelChoice;
 use straightedge_web::message::{Deletion, ModelSource, Order, Reply, Work};
 use straightedge_web::run::Phase;
-use wasm_bindgen::JsValue;
-use web_sys::UrlSearchParams;
 
 use crate::session::Session;
 
@@ -104,35 +101,18 @@ impl Session {
         order
     }
 
-    /// Chooses what the page's address says.
-    pub(crate) fn read_address(self) {
-        match Address::read(&query()) {
-            Ok(Address { hub, mirror }) => {
-                if let Some(mirror) = mirror {
-                    self.form.update(|form| form.mirror = mirror.to_string());
-                }
-                if let Some(hub) = hub {
-                    self.choose_hub(&hub.to_string());
-                }
-            }
-            Err(error) => self.complaint.set(Some(error)),
-        }
-    }
-
     fn ask(self) {
         let index = self.index.get_untracked().unwrap_or_default();
         let number = self.next_number();
         let order = self.form.with_untracked(|form| form.look(number, &index));
         let Some(order) = order else {
             self.stop_looking();
-            self.look_anew();
-            return self.write_address();
+            return self.look_anew();
         };
         if self.look.with_untracked(|look| !look.is_stale && look.asked == Some(plain(&order))) {
             return;
         }
         self.look.update(|look| *look = look.next(number, &order));
-        self.write_address();
         let handles = self.handles_of(&order);
         self.with_link(|link| link.look(order, &handles));
     }
@@ -147,7 +127,6 @@ impl Session {
             }
             Reply::Preflight { run, found } if *run == current => {
                 self.look.update(|look| look.preflight = Some(found.clone()));
-                self.write_address();
             }
             Reply::Extent { run, found } if *run == current => {
                 self.look.update(|look| (look.extent, look.progress) = (Some(found.clone()), None));
@@ -174,24 +153,13 @@ impl Session {
         }
     }
 
-    /// The address names the model with the commit that was found, so that a link repeats the measurement.
-    pub(crate) fn write_address(self) {
-        let found = self.look.with_untracked(|look| match &look.preflight {
+    /// The model on the hub with the commit that was found, so that a link repeats the measurement.
+    pub(crate) fn found(self) -> Option<HubId> {
+        self.look.with(|look| match &look.preflight {
             Some(Ok(preflight)) => Some(preflight.id.clone()),
             _ => None,
-        });
-        let address = self.form.with_untracked(|form| address(form, found));
-        let _ = replace_query(&address);
+        })
     }
-}
-
-fn address(form: &Form, found: Option<HubId>) -> Address {
-    let typed = match &form.model {
-        ModelChoice::Hub(typed) => HubId::model(typed).ok(),
-        _ => None,
-    };
-    let hub = found.filter(|found| typed.as_ref().is_some_and(|typed| typed.name() == found.name())).or(typed);
-    Address { hub, mirror: form.endpoint().ok().filter(|endpoint| !endpoint.is_hub()) }
 }
 
 /// The order by itself, for comparison with another.
@@ -205,30 +173,4 @@ fn model(order: &Order) -> Option<&ModelSource> {
         Work::Model { model: model @ ModelSource::Hub { .. }, .. } => Some(model),
         _ => None,
     }
-}
-
-fn query() -> Vec<(String, String)> {
-    let search = window().location().search().unwrap_or_default();
-    let Ok(params) = UrlSearchParams::new_with_str(&search) else { return Vec::new() };
-    let value = |(name, _): (&str, _)| params.get(name).map(|value| (name.to_string(), value));
-    Address::default().pairs().into_iter().filter_map(value).collect()
-}
-
-/// Names that are not ours stay in the address.
-fn replace_query(address: &Address) -> Result<(), JsValue> {
-    let location = window().location();
-    let params = UrlSearchParams::new_with_str(&location.search()?)?;
-    for (name, value) in address.pairs() {
-        match value {
-            Some(value) => params.set(name, &value),
-            None => params.delete(name),
-        }
-    }
-    let query = String::from(params.to_string()).replace("%2F", "/").replace("%40", "@").replace("%3A", ":");
-    let query = if query.is_empty() { String::new() } else { format!("?{query}") };
-    if query != location.search()? {
-        let target = format!("{}{query}{}", location.pathname()?, location.hash()?);
-        window().history()?.replace_state_with_url(&JsValue::NULL, "", Some(&target))?;
-    }
-    Ok(())
 }

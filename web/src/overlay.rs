@@ -18,6 +18,17 @@ pub enum Metric {
 }
 
 impl Metric {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Lin, Self::Scalar];
+
+    /// Short name that stays, for addresses.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Lin => "lin",
+            Self::Scalar => "scalar",
+        }
+    }
+
     /// This R² of a block.
     pub fn of(self, block: &BlockReport) -> Option<f64> {
         match self {
@@ -68,10 +79,19 @@ pub struct Kept {
 impl Kept {
     /// A report under the name of its model and text, and of its moments where they are not exact.
     pub fn new(report: Report) -> Self {
-        let name = format!("{} · {}", report.model.id, report.corpus.id);
+        let name = name_of(&report);
         let is_fast = report.protocol.gram == GramMode::Fast;
         Self { name: if is_fast { fill(t().overlay_fast, &[("name", &name)]) } else { name }, report }
     }
+
+    /// A report that was recorded with the page.
+    pub fn recorded(report: Report) -> Self {
+        Self { name: fill(t().overlay_recorded, &[("name", &name_of(&report))]), report }
+    }
+}
+
+fn name_of(report: &Report) -> String {
+    format!("{} · {}", report.model.id, report.corpus.id)
 }
 
 /// What exact and fast moments make of the same rows; `None` where two reports differ in anything else.

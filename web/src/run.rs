@@ -26,6 +26,8 @@ pub enum Phase {
     /// Nothing was asked for yet.
     #[default]
     Idle,
+    /// Nothing either: what is shown was recorded with the page.
+    Recorded,
     /// The worker is busy with it.
     Running,
     /// Complete.
@@ -52,6 +54,16 @@ impl Run {
     pub fn opened(number: u32, report: Report) -> Self {
         let phase = if report.partial { Phase::Cancelled } else { Phase::Finished };
         Self { number, phase, recorder: Recorder::resume(report), ..Self::default() }
+    }
+
+    /// A report that was recorded with the page, shown until something is measured.
+    pub fn recorded(report: Report) -> Self {
+        Self { phase: Phase::Recorded, recorder: Recorder::resume(report), ..Self::default() }
+    }
+
+    /// Whether nothing was measured or opened yet.
+    pub fn is_untouched(&self) -> bool {
+        matches!(self.phase, Phase::Idle | Phase::Recorded)
     }
 
     /// Takes in a reply; those of other measurements and those after the end change nothing.
@@ -222,6 +234,16 @@ pub(crate) mod tests {
         let run = Run::opened(2, first.report().unwrap().clone());
         assert_eq!(run.phase(), &Phase::Cancelled, "half a measurement");
         assert_eq!(run.profile(Metric::Lin).points.len(), 1);
+    }
+
+    #[test]
+    fn a_recording_is_shown_and_is_no_measurement() {
+        let mut first = Run::start(1, None);
+        replay(&mut first, &recording());
+        let mut run = Run::recorded(first.report().unwrap().clone());
+        replay(&mut run, &recording()[3..4]);
+        assert_eq!((run.phase(), run.profile(Metric::Lin).points.len()), (&Phase::Recorded, 3));
+        assert!(run.is_untouched() && Run::default().is_untouched() && !first.is_untouched());
     }
 
     #[test]

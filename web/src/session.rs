@@ -7,10 +7,12 @@ use straightedge::error::{Error, Result};
 use straightedge::event::Event;
 use straightedge::job::Measure;
 use straightedge::report::Report;
-use straightedge_web::bundled::{Expected, INDEX, path};
+use straightedge_web::beforehand::FIRST;
+use straightedge_web::bundled::{Expected, path};
 use straightedge_web::fetch;
 use straightedge_web::folder::{Chosen, Folder, sort_out};
-use straightedge_web::form::{Form, LocalModel, ModelChoice, TextChoice};
+use straightedge_web::form::{Form, LocalModel, ModelChoice, TextChoice, find};
+use straightedge_web::frame::Frame;
 use straightedge_web::message::{Device, Memory, ModelSource, Order, Reply, Shelf, TextSource, Work};
 use straightedge_web::overlay::{Choice, Kept, Metric};
 use straightedge_web::published::Published;
@@ -21,6 +23,7 @@ use web_sys::File;
 use crate::link::Link;
 use crate::look::Look;
 use crate::picked::Picked;
+use crate::start::Start;
 
 /// The state of the page. Copies are handles to the same state.
 #[derive(Clone, Copy)]
@@ -49,14 +52,18 @@ pub(crate) struct Session {
     pub(crate) view: RwSignal<View>,
     /// The block that views of one block show; `None` is whichever has the news.
     pub(crate) block: RwSignal<Option<usize>>,
+    /// How much of the page is there.
+    pub(crate) frame: RwSignal<Frame>,
     /// Which R² the profile shows.
     pub(crate) metric: RwSignal<Metric>,
     /// What is laid over it.
     pub(crate) overlay: RwSignal<Option<Choice>>,
     /// Earlier measurements and opened reports.
     pub(crate) kept: RwSignal<Vec<Kept>>,
-    /// Published values, once a model that may have some was measured.
+    /// Published values, once they were asked for.
     pub(crate) published: RwSignal<Option<Published>>,
+    /// The model on the hub whose published values are shown before anything is measured.
+    pub(crate) introduced: RwSignal<Option<String>>,
     /// Whether the measurement shown can be added to: it was made here.
     pub(crate) can_extend: RwSignal<bool>,
     /// What the measurement shown was ordered with.
@@ -76,9 +83,15 @@ struct Handles {
 }
 
 impl Session {
-    /// Starts the engine and looks what comes with the page.
-    pub(crate) fn open() -> Self {
-        let session = Self {
+    /// The page as it opens.
+    pub(crate) fn new(start: Start) -> Self {
+        let session = Self::empty();
+        session.begin(start);
+        session
+    }
+
+    fn empty() -> Self {
+        Self {
             index: RwSignal::new(None),
             expected: RwSignal::new(None),
             look: RwSignal::new(Look::default()),
@@ -91,21 +104,49 @@ impl Session {
             focus: RwSignal::new(None),
             view: RwSignal::new(View::default()),
             block: RwSignal::new(None),
+            frame: RwSignal::new(Frame::default()),
             metric: RwSignal::new(Metric::default()),
             overlay: RwSignal::new(None),
             kept: RwSignal::new(Vec::new()),
             published: RwSignal::new(None),
+            introduced: RwSignal::new(None),
             can_extend: RwSignal::new(false),
             ordered: StoredValue::new_local(None),
             numbers: StoredValue::new(0),
             handles: StoredValue::new_local(Handles::default()),
             link: StoredValue::new_local(None),
-        };
-        session.link.set_value(Some(Link::open(move |reply| session.hear(&reply))));
-        session.read_address();
-        spawn_local(session.load_index());
-        session.keep_looking();
-        session
+        }
+    }
+
+    /// Starts the engine, and looks ahead from now on.
+    pub(crate) fn connect(self) {
+        self.link.set_value(Some(Link::open(move |reply| self.hear(&reply))));
+        self.keep_looking();
+        self.keep_address();
+    }
+
+    /// Chooses what the address says, or the first model.
+    fn begin(self, start: Start) {
+        let Start { address, index, recording, missing } = start;
+        self.index.set(Some(index));
+        self.complaint.set(missing);
+        match address {
+            Ok(address) if address.is_first() => {
+                self.open_first(recording);
+                self.follow(address);
+            }
+            Ok(address) => self.choose_address(address),
+            Err(error) => {
+                self.open_first(recording);
+                self.complaint.set(Some(error));
+            }
+        }
+    }
+
+    fn open_first(self, recording: Option<Report>) {
+        let Some(report) = recording else { return self.choose_bundled(FIRST) };
+        self.pick_bundled(FIRST);
+        self.run.set(Run::recorded(report));
     }
 
     /// A number that no order or look had before.
@@ -147,16 +188,31 @@ impl Session {
 
     /// Chooses a bundled model and its text.
     pub(crate) fn choose_bundled(self, name: &str) {
-        let found = |bundled: &&Bundled| bundled.name == name;
-        let Some(bundled) = self.index.with_untracked(|index| index.iter().flatten().find(found).cloned()) else {
-            return;
-        };
-        self.complaint.set(None);
-        self.form.update(|form| form.choose_bundled(&bundled));
-        self.expected.set(None);
+        let Some(bundled) = self.pick_bundled(name) else { return };
         if let Some(file) = &bundled.expected {
             spawn_local(self.load_expected(bundled.name.clone(), path(&bundled, file)));
         }
+        self.know_nothing();
+        self.know(&bundled);
+    }
+
+    /// Chooses a bundled model by a name that somebody else wrote.
+    pub(crate) fn choose_named(self, name: &str) {
+        self.choose_bundled(name);
+        if self.form.with_untracked(|form| form.model != ModelChoice::Bundled(name.into())) {
+            self.choose_bundled(FIRST);
+            let index = self.index.get_untracked().unwrap_or_default();
+            self.complaint.set(find(&index, name).err());
+        }
+    }
+
+    fn pick_bundled(self, name: &str) -> Option<Bundled> {
+        let found = |bundled: &&Bundled| bundled.name == name;
+        let bundled = self.index.with_untracked(|index| index.iter().flatten().find(found).cloned())?;
+        self.complaint.set(None);
+        self.form.update(|form| form.choose_bundled(&bundled));
+        self.expected.set(None);
+        Some(bundled)
     }
 
     /// Chooses the user's own model, whose files may still be missing.
@@ -164,6 +220,7 @@ impl Session {
         self.complaint.set(None);
         self.expected.set(None);
         self.form.update(|form| form.choose(ModelChoice::Local));
+        self.know_nothing();
     }
 
     /// Chooses a model on the hub.
@@ -172,6 +229,8 @@ impl Session {
         self.expected.set(None);
         self.look_anew();
         self.form.update(|form| form.choose_hub(id));
+        self.know_nothing();
+        self.introduce(id);
     }
 
     /// Chooses captured rows, whose file may still be missing.
@@ -179,6 +238,7 @@ impl Session {
         self.complaint.set(None);
         self.expected.set(None);
         self.form.update(|form| form.choose(ModelChoice::Rows));
+        self.know_nothing();
     }
 
     /// Takes a file as captured rows, whatever its name.
@@ -233,20 +293,22 @@ impl Session {
     fn send(self, order: Order) {
         let handles = self.handles_of(&order);
         self.stop_looking();
-        self.write_address();
         if matches!(order.work, Work::Model { model: ModelSource::Hub { .. }, .. }) {
             ask_to_keep();
         }
         self.complaint.set(None);
+        let known = self.remember_known();
         self.keep();
         self.show(Run::start(order.run, self.expected.get_untracked()));
+        self.overlay.set(known);
+        self.introduced.set(None);
         self.ordered.set_value(Some((order.clone(), handles.clone())));
         self.can_extend.set(true);
         self.with_link(|link| link.measure(order, &handles));
     }
 
     /// Shows another measurement, with nothing singled out.
-    fn show(self, run: Run) {
+    pub(crate) fn show(self, run: Run) {
         self.focus.set(None);
         self.block.set(None);
         self.overlay.set(None);
@@ -291,20 +353,6 @@ impl Session {
         // Cloned, so that replies that arrive meanwhile may use the link again.
         if let Some(link) = self.link.get_value() {
             action(&link);
-        }
-    }
-
-    async fn load_index(self) {
-        let loaded: Result<Vec<Bundled>> = fetch::json(INDEX).await;
-        let index = loaded.unwrap_or_else(|error| {
-            self.complaint.set(Some(error));
-            Vec::new()
-        });
-        let first = index.first().map(|bundled| bundled.name.clone());
-        self.index.set(Some(index));
-        let untouched = self.form.with_untracked(|form| form.model == ModelChoice::Local && form.local_model.is_none());
-        if let (Some(name), true) = (first, untouched) {
-            self.choose_bundled(&name);
         }
     }
 

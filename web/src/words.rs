@@ -33,6 +33,7 @@ pub fn status(run: &Run) -> String {
     }
     match run.phase() {
         Phase::Idle => t().status_idle.into(),
+        Phase::Recorded => run.report().map_or(String::new(), recorded),
         Phase::Running => run.progress().map_or(t().status_starting, |progress| progress.stage.label()).into(),
         Phase::Cancelled if run.blocks().is_empty() => t().status_cancelled_early.into(),
         Phase::Cancelled => fill(t().status_cancelled, &[("blocks", &blocks)]),
@@ -82,6 +83,12 @@ fn finished(report: &Report, blocks: &str) -> String {
     let (rows, time) = (count(report.protocol.rows as u64), duration(report.seconds.total));
     let gaps = [("blocks", blocks), ("rows", &rows), ("time", &time), ("device", computed_on(&report.device))];
     fill(t().status_finished, &gaps)
+}
+
+fn recorded(report: &Report) -> String {
+    let rows = count(report.protocol.rows as u64);
+    let gaps = [("rows", rows.as_str()), ("text", &report.corpus.id), ("device", computed_on(&report.device))];
+    fill(t().status_recorded, &gaps)
 }
 
 fn computed_on(device: &DeviceInfo) -> &str {

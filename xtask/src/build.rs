@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::bundle;
+use crate::first_view;
 use crate::command::{cargo, output, root, run, shown};
 use crate::offline;
 use crate::wasm;
@@ -78,6 +79,7 @@ pub(crate) fn build(effort: Effort) -> Result<PathBuf> {
     finished.push(wasm::finish_plain("table", &compiled, effort)?);
     let dist = root().join("dist");
     bundle::assemble(&finished, &dist)?;
+    first_view::write(&dist)?;
     offline::write(&dist, effort)?;
     bundle::print_sizes(&dist)?;
     Ok(dist)

@@ -6,6 +6,7 @@ mod bundle;
 mod calibration;
 mod command;
 mod demo;
+mod first_view;
 mod hub;
 mod install;
 mod offline;

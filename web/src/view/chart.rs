@@ -11,6 +11,7 @@ use straightedge_web::texts::{fill, t};
 use wasm_bindgen::prelude::*;
 use web_sys::ResizeObserver;
 
+use super::known::Known;
 use super::overlay::{OverlayChoice, OverlayNote};
 use super::typeset;
 use crate::session::Session;
@@ -27,7 +28,11 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
         let value = if session.metric.get() == Metric::Lin { t().chart_axis_value } else { t().scalar };
         Labels { value, block: t().chart_axis_block }
     };
-    let drawing = move || profile.with(|profile| draw(profile, &layout.get(), labels()));
+    let drawing = move || {
+        profile.with(|profile| {
+            if width.get() > 0.0 { draw(profile, &layout.get(), labels()) } else { unmeasured(profile, labels()) }
+        })
+    };
     let singled_out = move || {
         let block = session.focus.get()?;
         Some(profile.with(|profile| highlight(profile, &layout.get(), block)))
@@ -54,10 +59,11 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
     let shows_expected = move || profile.with(|profile| !profile.expected.is_empty());
     let shows_undefined = move || profile.with(|profile| profile.points.iter().any(|point| point.value.is_none()));
     view! {
+        <Known session/>
         <OverlayChoice session/>
         <figure>
             <div
-                class="chart" data-testid="chart" node_ref=frame tabindex="0" role="slider" aria-label=label
+                class="chart of-blocks" data-testid="chart" node_ref=frame tabindex="0" role="slider" aria-label=label
                 aria-valuemin="0" aria-valuemax=move || blocks.get().saturating_sub(1)
                 aria-valuenow=move || session.focus.get().unwrap_or(0) aria-valuetext=readout
                 on:pointermove=point on:pointerdown=choose on:pointerleave=move |_| session.focus.set(None)
@@ -77,16 +83,25 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
     }
 }
 
+/// Drawings for several widths, of which the style sheet shows the one that fits: the page as it is written beforehand
+/// cannot know its width.
+fn unmeasured(profile: &Profile, labels: Labels) -> String {
+    let drawing = |name: &str, width: f64| {
+        format!(r#"<div class="{name}">{}</div>"#, draw(profile, &Layout::new(width, profile.blocks), labels))
+    };
+    drawing("narrow", 320.0) + &drawing("middling", 560.0) + &drawing("wide", 860.0)
+}
+
 /// Before the first measurement the chart shows what is known of the chosen model.
 fn profile(session: Session) -> Profile {
+    let overlay = session.overlay_shown().map(|overlay| overlay.values).unwrap_or_default();
     let idle = session.run.with(|run| *run.phase() == Phase::Idle);
     if !idle {
-        let overlay = session.overlay_shown().map(|overlay| overlay.values).unwrap_or_default();
         let profile = session.run.with(|run| run.profile(session.metric.get()));
         return Profile { overlay, ..profile }.covering();
     }
     let expected = session.expected.get().map(|expected| expected.r2_lin).unwrap_or_default();
-    Profile { expected, ..Profile::default() }.covering()
+    Profile { expected, overlay, ..Profile::default() }.covering()
 }
 
 fn readout(session: Session) -> String {
@@ -95,7 +110,7 @@ fn readout(session: Session) -> String {
             let overlay = session.overlay_shown();
             table::sentence(run, number, session.metric.get()) + &table::beside(number, overlay.as_ref())
         }
-        None if run.blocks().is_empty() => String::new(),
+        None if run.blocks().is_empty() && session.introduced.with(Option::is_none) => String::new(),
         None => t().chart_hint.into(),
     })
 }

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 use straightedge_web::message::Device as Found;
-use straightedge_web::run::Phase;
+use straightedge_web::run::{Phase, Run};
 use straightedge_web::texts::t;
 use straightedge_web::words;
 
@@ -13,7 +13,8 @@ use crate::session::Session;
 pub(crate) fn Go(session: Session) -> impl IntoView {
     let phase = Memo::new(move |_| session.run.with(|run| run.phase().clone()));
     let is_running = move || phase.with(|phase| *phase == Phase::Running);
-    let name = move || if phase.with(|phase| *phase == Phase::Idle) { t().measure } else { t().measure_again };
+    let is_untouched = Memo::new(move |_| session.run.with(Run::is_untouched));
+    let name = move || if is_untouched.get() { t().measure } else { t().measure_again };
     view! {
         <div class="go">
             <Show

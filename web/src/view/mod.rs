@@ -17,13 +17,15 @@
 //! | `protocol` | the fold with `rows`, `seq-len`, `folds`, `skip-positions`, `gram` and `backend` |
 //! | `run`, `cancel` | the two buttons; one of them is there at a time |
 //! | `device` | what measurements run on; `data-state` is `probing`, `gpu`, `software`, `cpu` or `broken` |
-//! | `status` | where the measurement stands; `data-phase` is `idle`, `running`, `finished`, `cancelled` or `failed`, `data-run` is its number, `data-gpu-bytes` and `data-wasm-bytes` what the engine held when order or look `data-ended` was over |
+//! | `status` | where the measurement stands; `data-phase` is `idle`, `recorded`, `running`, `finished`, `cancelled` or `failed`, `data-run` is its number, `data-gpu-bytes` and `data-wasm-bytes` what the engine held when order or look `data-ended` was over |
 //! | `progress` | amount, rate and time left, while it runs |
 //! | `error` | the one sentence of what went wrong, if anything did |
 //! | `chart` | the chart, focusable; `readout` is the line with the exact values of the block singled out |
 //! | `table` | the table; `row-N` is the row of block N; a cell's `data-column` is the report's field name |
 //! | `warnings` | the list of warnings, a fold that is open while they are few |
 //! | `download` | downloads the report |
+//! | `known`, `known-recorded`, `known-ID` | what is known before anything is measured: the recording, published figures |
+//! | `measure-here` | measures what is shown as known, and lays it over |
 //! | `drop` | shown while files hover over the page |
 //! | `tab-VIEW`, `panel` | the tabs (`profile`, `losses` …) and what is open |
 //! | `chart-N`, `readout-N`, `facts-N`, `numbers-N` | the N-th figure of a view, its line of exact values, what follows, and its table, folded |
@@ -39,6 +41,7 @@ mod drop;
 mod figure;
 mod head;
 mod hub;
+mod known;
 mod model;
 mod notices;
 mod overlay;

@@ -15,7 +15,7 @@ const PUBLISHED: &str = "published:";
 /// The two choices, and how well the two profiles agree.
 #[component]
 pub(crate) fn OverlayChoice(session: Session) -> impl IntoView {
-    let is_there = Memo::new(move |_| session.run.with(has_profile));
+    let is_there = Memo::new(move |_| session.run.with(|run| !run.is_untouched() && has_profile(run)));
     let change = move |event| {
         let value = event_target_value(&event);
         session.lay_over(match value.strip_prefix(PUBLISHED) {

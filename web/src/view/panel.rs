@@ -5,7 +5,7 @@ use straightedge::job::Measure;
 use straightedge_web::cost;
 use straightedge_web::figures::{Figure, figures, shown_block};
 use straightedge_web::format::duration;
-use straightedge_web::run::Phase;
+use straightedge_web::run::{Phase, Run};
 use straightedge_web::texts::{fill, t};
 use straightedge_web::views::{View, is_complete, name, refusal, refused};
 
@@ -70,7 +70,7 @@ fn Missing(session: Session, view: View, measure: Measure) -> impl IntoView {
     let why_not = Memo::new(move |_| {
         let refusal = session.run.with(|run| refusal(measure, run.report()?));
         let refused = refusal.map(|refusal| refused(measure, refusal));
-        refused.or_else(|| (!session.can_extend.get()).then(|| t().measure_opened.into()))
+        refused.or_else(|| (!session.can_extend.get()).then(|| unextended(session).into()))
     });
     view! {
         <Show when=move || is_missing.get() && !is_running.get()>
@@ -80,6 +80,11 @@ fn Missing(session: Session, view: View, measure: Measure) -> impl IntoView {
             }}
         </Show>
     }
+}
+
+/// Why nothing can be added to what is shown.
+fn unextended(session: Session) -> &'static str {
+    if session.run.with(Run::is_untouched) { t().measure_recorded } else { t().measure_opened }
 }
 
 #[component]

@@ -7,20 +7,22 @@ use straightedge_web::words;
 use wasm_bindgen::JsCast;
 use web_sys::{Blob, BlobPropertyBag, HtmlAnchorElement, Url};
 
-use super::overlay::OpenReport;
+use super::known::MeasureHere;
 use crate::session::Session;
 
 /// Stage, amount, rate and time left at the head of the chart; afterwards a summary and the download.
 #[component]
 pub(crate) fn Status(session: Session) -> impl IntoView {
-    let line = Memo::new(move |_| session.run.with(words::status));
+    let line = Memo::new(move |_| match session.introduced.get() {
+        Some(_) => t().status_published.into(),
+        None => session.run.with(words::status),
+    });
     let progress = move || session.run.with(|run| run.progress());
     let is_running = Memo::new(move |_| session.run.with(|run| *run.phase() == Phase::Running));
     let share = move || progress().map(|progress| progress.fraction().to_string());
     let detail = move || progress().map(|progress| words::progress(&progress)).unwrap_or_default();
     let has_detail = Memo::new(move |_| progress().is_some_and(|progress| progress.total > 0));
-    let is_idle = Memo::new(move |_| session.run.with(|run| *run.phase() == Phase::Idle));
-    let has_report = Memo::new(move |_| session.run.with(|run| run.report().is_some()));
+    let has_report = Memo::new(move |_| session.run.with(|run| run.report().is_some() && !run.is_untouched()));
     view! {
         <div class="standing">
             <h2>{move || session.view.get().texts()[1]}</h2>
@@ -37,7 +39,7 @@ pub(crate) fn Status(session: Session) -> impl IntoView {
                     {t().download}
                 </button>
             </Show>
-            <Show when=move || is_idle.get()><OpenReport session/></Show>
+            <MeasureHere session/>
             <Show when=move || is_running.get()>
                 <button type="button" data-testid="stop" on:click=move |_| session.cancel()>{t().cancel}</button>
             </Show>
@@ -51,6 +53,7 @@ pub(crate) fn Status(session: Session) -> impl IntoView {
 fn phase(session: Session) -> &'static str {
     session.run.with(|run| match run.phase() {
         Phase::Idle => "idle",
+        Phase::Recorded => "recorded",
         Phase::Running => "running",
         Phase::Finished => "finished",
         Phase::Cancelled => "cancelled",

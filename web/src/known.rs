@@ -1,0 +1,122 @@
+//! What the session knows before it has measured: the recording or the published figures of a model, and how either
+//! is measured again here, to be laid over each other.
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use straightedge::bundled::Bundled;
+use straightedge_web::beforehand::{is_published, recording};
+use straightedge_web::fetch;
+use straightedge_web::form::ModelChoice;
+use straightedge_web::overlay::{Choice, Kept, Metric};
+use straightedge_web::published::{PUBLISHED, SURVEY};
+use straightedge_web::run::Run;
+
+use crate::session::Session;
+
+impl Session {
+    /// The bundled model that is chosen, if it was recorded.
+    pub(crate) fn recorded_model(self) -> Option<String> {
+        let name = self.form.with(|form| match &form.model {
+            ModelChoice::Bundled(name) => Some(name.clone()),
+            _ => None,
+        })?;
+        self.index.with(|index| {
+            let bundled = index.iter().flatten().find(|bundled| bundled.name == name)?;
+            recording(bundled).map(|_| name.clone())
+        })
+    }
+
+    /// Forgets what was known of another model; measurements stay.
+    pub(crate) fn know_nothing(self) {
+        self.introduced.set(None);
+        if self.run.with_untracked(Run::is_untouched) {
+            self.show(Run::default());
+        }
+    }
+
+    /// Shows the recording of a bundled model, once it is here and unless something else was done meanwhile.
+    pub(crate) fn know(self, bundled: &Bundled) {
+        let Some(path) = recording(bundled) else { return };
+        let name = bundled.name.clone();
+        spawn_local(async move {
+            let loaded = fetch::json(&path).await;
+            let still_chosen = self.form.with_untracked(|form| form.model == ModelChoice::Bundled(name));
+            let is_free = self.run.with_untracked(Run::is_untouched) && self.introduced.with_untracked(Option::is_none);
+            // A model that was not recorded yet is none to complain about.
+            if let (Ok(report), true, true) = (loaded, still_chosen, is_free) {
+                self.show(Run::recorded(report));
+                self.metric.set(Metric::Lin);
+            }
+        });
+    }
+
+    /// Shows the published figures of a model on the hub, and asks nobody but the site for them.
+    pub(crate) fn introduce(self, hub_id: &str) {
+        if !is_published(hub_id) || !self.run.with_untracked(Run::is_untouched) {
+            return;
+        }
+        let id = hub_id.to_string();
+        self.show(Run::default());
+        self.introduced.set(Some(id));
+        self.metric.set(Metric::Scalar);
+        self.overlay.set(Some(Choice::Published(SURVEY.into())));
+        self.load_published();
+    }
+
+    /// Fetches the published figures, once.
+    pub(crate) fn load_published(self) {
+        if self.published.with_untracked(Option::is_some) {
+            return;
+        }
+        spawn_local(async move {
+            match fetch::json(PUBLISHED).await {
+                Ok(published) => self.published.set(Some(published)),
+                Err(error) => self.complaint.set(Some(error)),
+            }
+        });
+    }
+
+    /// Measures what is known: the recorded one at once, a published one after it was looked up with what it takes.
+    pub(crate) fn measure_here(self) {
+        match self.introduced.get_untracked() {
+            Some(id) => {
+                let is_chosen = self.form.with_untracked(|form| matches!(&form.model, ModelChoice::Hub(own) if *own == id));
+                if is_chosen { self.measure() } else { self.choose_hub(&id) }
+            }
+            None => {
+                let report = self.run.with_untracked(|run| run.report().cloned());
+                if let (Some(report), Some(index)) = (report, self.index.get_untracked()) {
+                    self.form.update(|form| form.repeat_recorded(&report, &index));
+                }
+                self.measure();
+            }
+        }
+    }
+
+    /// What a measurement that begins is laid over: the recording that was shown, or what was published of its model.
+    pub(crate) fn remember_known(self) -> Option<Choice> {
+        if !self.run.with_untracked(Run::is_untouched) {
+            return None;
+        }
+        let recorded = self.run.with_untracked(|run| run.report().cloned());
+        let ordered = self.form.with_untracked(|form| form.model.clone());
+        match (recorded, self.introduced.get_untracked()) {
+            (Some(report), _) => {
+                let is_same = ordered == ModelChoice::Bundled(report.model.id.clone());
+                self.kept.update(|kept| kept.push(Kept::recorded(report)));
+                let last = self.kept.with_untracked(|kept| kept.len().checked_sub(1));
+                last.filter(|_| is_same).map(Choice::Kept)
+            }
+            (None, Some(id)) => (ordered == ModelChoice::Hub(id)).then(|| Choice::Published(SURVEY.into())),
+            (None, None) => None,
+        }
+    }
+
+    /// Does what was asked for before the page could.
+    pub(crate) fn act_on_early_press(self) {
+        let root = document().document_element();
+        if root.is_some_and(|root| root.get_attribute("data-pressed").is_some()) {
+            self.measure_here();
+        }
+    }
+}
