@@ -2,24 +2,32 @@
 
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
+use straightedge_web::frame::{Frame, Part};
 use straightedge_web::texts::t;
 
+use crate::permalink::link;
 use crate::session::Session;
 use crate::start::Start;
 use crate::view::{
-    Board, Device, Downloads, Drop, Failure, Go, Head, ModelChoice, ProtocolChoice, TextChoice, Warnings,
+    Board, Device, Downloads, Drop, Failure, ForClass, Framed, Go, Head, ModelChoice, ProtocolChoice, TextChoice,
+    Warnings,
 };
 
 /// The page with its engine.
 #[component]
 pub(crate) fn App(start: Start) -> impl IntoView {
     let session = Session::new(start);
+    let is_embedded = session.frame.with_untracked(|frame| frame.is_embedded);
+    if is_embedded {
+        return view! { <Embedded session/> }.into_any();
+    }
     session.connect();
     session.act_on_early_press();
     view! {
         <Page session/>
         <Drop session/>
     }
+    .into_any()
 }
 
 /// All that is seen.
@@ -35,10 +43,11 @@ pub(crate) fn Page(session: Session) -> impl IntoView {
         <Head/>
         <main class="bench">
             <form class="controls" aria-label=t().controls on:submit=submit inert=inert novalidate>
-                <ModelChoice session/>
-                <TextChoice session/>
-                <ProtocolChoice session/>
-                <Downloads session/>
+                <Framed session part=Part::Model><ModelChoice session/></Framed>
+                <Framed session part=Part::Text><TextChoice session/></Framed>
+                <Framed session part=Part::Protocol><ProtocolChoice session/></Framed>
+                <Framed session part=Part::Downloads><Downloads session/></Framed>
+                <ForClass session/>
                 <Go session/>
                 <Device session/>
             </form>
@@ -47,6 +56,23 @@ pub(crate) fn Page(session: Session) -> impl IntoView {
                 <Board session/>
                 <Warnings session/>
             </section>
+        </main>
+    }
+}
+
+/// The result alone, in somebody else's page, without an engine, and with a link to all of it.
+#[component]
+fn Embedded(session: Session) -> impl IntoView {
+    let target = move || {
+        let mut address = session.address();
+        address.frame = Frame::default();
+        link(&address).unwrap_or_default()
+    };
+    view! {
+        <main class="embedded" data-testid="embedded">
+            <Failure session/>
+            <Board session/>
+            <p class="note"><a href=target target="_blank" data-testid="link-back">{t().link_back}</a></p>
         </main>
     }
 }

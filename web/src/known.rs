@@ -1,15 +1,20 @@
 //! What the session knows before it has measured: the recording or the published figures of a model, and how either
 //! is measured again here, to be laid over each other.
 
+use std::collections::BTreeSet;
+
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use straightedge::bundled::Bundled;
+use straightedge::job::Measure;
+use straightedge::report::Report;
 use straightedge_web::beforehand::{is_published, recording};
 use straightedge_web::fetch;
 use straightedge_web::form::ModelChoice;
 use straightedge_web::overlay::{Choice, Kept, Metric};
 use straightedge_web::published::{PUBLISHED, SURVEY};
-use straightedge_web::run::Run;
+use straightedge_web::run::{Phase, Run};
+use straightedge_web::views::measured;
 
 use crate::session::Session;
 
@@ -83,33 +88,53 @@ impl Session {
                 let is_chosen = self.form.with_untracked(|form| matches!(&form.model, ModelChoice::Hub(own) if *own == id));
                 if is_chosen { self.measure() } else { self.choose_hub(&id) }
             }
-            None => {
-                let report = self.run.with_untracked(|run| run.report().cloned());
-                if let (Some(report), Some(index)) = (report, self.index.get_untracked()) {
-                    self.form.update(|form| form.repeat_recorded(&report, &index));
-                }
-                self.measure();
-            }
+            None => self.repeat(|_| BTreeSet::new()),
         }
     }
 
-    /// What a measurement that begins is laid over: the recording that was shown, or what was published of its model.
-    pub(crate) fn remember_known(self) -> Option<Choice> {
-        if !self.run.with_untracked(Run::is_untouched) {
-            return None;
-        }
-        let recorded = self.run.with_untracked(|run| run.report().cloned());
-        let ordered = self.form.with_untracked(|form| form.model.clone());
-        match (recorded, self.introduced.get_untracked()) {
-            (Some(report), _) => {
-                let is_same = ordered == ModelChoice::Bundled(report.model.id.clone());
-                self.kept.update(|kept| kept.push(Kept::recorded(report)));
-                let last = self.kept.with_untracked(|kept| kept.len().checked_sub(1));
-                last.filter(|_| is_same).map(Choice::Kept)
+    /// Measures again all that an opened report holds.
+    pub(crate) fn replay(self) {
+        self.repeat(measured);
+    }
+
+    /// Measures again what the report shown was measured on, and lays it over that report.
+    fn repeat(self, measures: fn(&Report) -> BTreeSet<Measure>) {
+        let Some(report) = self.run.with_untracked(|run| run.report().cloned()) else { return };
+        let index = self.index.get_untracked().unwrap_or_default();
+        let mut form = self.form.get_untracked();
+        match form.repeat(&report, &index) {
+            Ok(()) => {
+                form.measures = measures(&report);
+                self.form.set(form);
+                self.measure();
+                if self.run.with_untracked(|run| *run.phase() == Phase::Running) {
+                    self.repeated.set(Some(report));
+                }
             }
-            (None, Some(id)) => (ordered == ModelChoice::Hub(id)).then(|| Choice::Published(SURVEY.into())),
-            (None, None) => None,
+            Err(error) => self.complaint.set(Some(error)),
         }
+    }
+
+    /// What a measurement that begins is laid over: the recording or report that was shown where it is the same model,
+    /// or what was published of it.
+    pub(crate) fn remember_known(self) -> Option<Choice> {
+        let ordered = self.form.with_untracked(|form| form.model.clone());
+        if let Some(id) = self.introduced.get_untracked() {
+            return (ordered == ModelChoice::Hub(id)).then(|| Choice::Published(SURVEY.into()));
+        }
+        let shown = self.run.with_untracked(|run| run.report().cloned())?;
+        if self.run.with_untracked(Run::is_untouched) {
+            let is_same = ordered == ModelChoice::Bundled(shown.model.id.clone());
+            self.kept.update(|kept| kept.push(Kept::recorded(shown)));
+            return self.last_kept().filter(|_| is_same);
+        }
+        let is_replay = !self.can_extend.get_untracked();
+        self.keep();
+        self.last_kept().filter(|_| is_replay)
+    }
+
+    fn last_kept(self) -> Option<Choice> {
+        self.kept.with_untracked(|kept| kept.len().checked_sub(1).map(Choice::Kept))
     }
 
     /// Does what was asked for before the page could.

@@ -9,6 +9,8 @@ pub mod beforehand;
 pub mod bundled;
 pub mod chart;
 pub mod cost;
+pub mod differences;
+pub mod export;
 pub mod fetch;
 pub mod figures;
 pub mod folder;

@@ -12,6 +12,7 @@ mod link;
 mod look;
 mod permalink;
 mod picked;
+mod save;
 mod session;
 mod start;
 mod view;

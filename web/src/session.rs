@@ -58,6 +58,8 @@ pub(crate) struct Session {
     pub(crate) metric: RwSignal<Metric>,
     /// What is laid over it.
     pub(crate) overlay: RwSignal<Option<Choice>>,
+    /// The report that the measurement shown repeats.
+    pub(crate) repeated: RwSignal<Option<Report>>,
     /// Earlier measurements and opened reports.
     pub(crate) kept: RwSignal<Vec<Kept>>,
     /// Published values, once they were asked for.
@@ -107,6 +109,7 @@ impl Session {
             frame: RwSignal::new(Frame::default()),
             metric: RwSignal::new(Metric::default()),
             overlay: RwSignal::new(None),
+            repeated: RwSignal::new(None),
             kept: RwSignal::new(Vec::new()),
             published: RwSignal::new(None),
             introduced: RwSignal::new(None),
@@ -298,7 +301,6 @@ impl Session {
         }
         self.complaint.set(None);
         let known = self.remember_known();
-        self.keep();
         self.show(Run::start(order.run, self.expected.get_untracked()));
         self.overlay.set(known);
         self.introduced.set(None);
@@ -312,6 +314,7 @@ impl Session {
         self.focus.set(None);
         self.block.set(None);
         self.overlay.set(None);
+        self.repeated.set(None);
         self.run.set(run);
     }
 

@@ -133,6 +133,16 @@ pub fn is_complete(measure: Measure, report: &Report) -> bool {
     report.blocks.iter().all(|block| has(measure, block))
 }
 
+/// All measures beside the fit that a report has something of.
+pub fn measured(report: &Report) -> BTreeSet<Measure> {
+    let some = |measure: &Measure| match measure {
+        Measure::Fit => false,
+        Measure::Layers => !report.layers.is_empty(),
+        measure => report.blocks.iter().any(|block| has(*measure, block)),
+    };
+    Measure::ALL.into_iter().filter(some).collect()
+}
+
 fn has(measure: Measure, block: &BlockReport) -> bool {
     match measure {
         Measure::Fit => true,
@@ -191,6 +201,15 @@ mod tests {
         assert!(is_complete(Measure::Swap, &report));
         assert!(!is_complete(Measure::Heal, &report));
         assert!(!is_complete(Measure::Layers, &report), "two of three layers");
+    }
+
+    #[test]
+    fn what_was_measured_is_known_from_the_report() {
+        let mut report = report();
+        assert!(measured(&report).is_superset(&BTreeSet::from([Measure::Swap, Measure::Layers])));
+        report.blocks.clear();
+        report.layers.clear();
+        assert!(measured(&report).is_empty());
     }
 
     #[test]

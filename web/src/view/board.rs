@@ -1,11 +1,12 @@
 //! The result: where the measurement stands, the views as tabs, and the one that is open.
 
 use leptos::prelude::*;
+use straightedge_web::frame::Part;
 use straightedge_web::views::View;
 
 use super::panel::Panel;
 use super::tabs::{Tabs, tab_id};
-use super::{Chart, Status, Table};
+use super::{Chart, Differences, Status, Table};
 use crate::session::Session;
 
 /// Everything that comes of a measurement but its warnings.
@@ -13,7 +14,11 @@ use crate::session::Session;
 pub(crate) fn Board(session: Session) -> impl IntoView {
     let has_blocks = Memo::new(move |_| session.run.with(|run| !run.blocks().is_empty()));
     let is_profile = Memo::new(move |_| session.view.get() == View::Profile);
-    let has_tabs = Memo::new(move |_| has_blocks.get() || !is_profile.get());
+    let is_embedded = Memo::new(move |_| session.frame.with(|frame| frame.is_embedded));
+    let may_have_tabs = Memo::new(move |_| {
+        session.frame.with(|frame| !frame.is_embedded && !frame.hidden.contains(&Part::Views))
+    });
+    let has_tabs = Memo::new(move |_| may_have_tabs.get() && (has_blocks.get() || !is_profile.get()));
     let panel = move || match session.view.get() {
         View::Profile => view! { <Chart session/> }.into_any(),
         view => view! { <Panel session view/> }.into_any(),
@@ -27,6 +32,7 @@ pub(crate) fn Board(session: Session) -> impl IntoView {
             <Show when=move || has_tabs.get()><Tabs session/></Show>
             <div id="panel" class="panel" data-testid="panel" role=role aria-labelledby=label>{panel}</div>
         </div>
-        <Show when=move || is_profile.get()><Table session/></Show>
+        <Differences session/>
+        <Show when=move || is_profile.get() && !is_embedded.get()><Table session/></Show>
     }
 }

@@ -4,6 +4,8 @@ use leptos::ev::{KeyboardEvent, PointerEvent};
 use leptos::html::Div;
 use leptos::prelude::*;
 use straightedge_web::chart::profile::{Labels, Layout, Profile, draw, highlight};
+use straightedge::report::Report;
+use straightedge_web::export::Sheet;
 use straightedge_web::overlay::Metric;
 use straightedge_web::run::Phase;
 use straightedge_web::table;
@@ -13,7 +15,7 @@ use web_sys::ResizeObserver;
 
 use super::known::Known;
 use super::overlay::{OverlayChoice, OverlayNote};
-use super::typeset;
+use super::{Exports, typeset};
 use crate::session::Session;
 
 /// R² by block, with the exact values of the block singled out.
@@ -58,6 +60,12 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
     };
     let shows_expected = move || profile.with(|profile| !profile.expected.is_empty());
     let shows_undefined = move || profile.with(|profile| profile.points.iter().any(|point| point.value.is_none()));
+    let sheet = Callback::new(move |()| {
+        let (metric, overlay) = (session.metric.get_untracked(), untrack(|| session.overlay_shown()));
+        let profile = profile.get_untracked();
+        let sheet = |report: Option<&Report>| Sheet::of_profile(&profile, metric, report, overlay.as_ref());
+        Some(session.run.with_untracked(|run| sheet(run.report())))
+    });
     view! {
         <Known session/>
         <OverlayChoice session/>
@@ -74,6 +82,7 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
             </div>
             <p class="readout" data-testid="readout">{readout}</p>
             <OverlayNote session/>
+            <Exports sheet at="profile".to_string()/>
             <figcaption class="note">
                 {typeset(t().chart_caption)}
                 <Show when=shows_expected>" "{t().chart_expected}</Show>

@@ -5,9 +5,11 @@ use leptos::html::Div;
 use leptos::prelude::*;
 use straightedge_web::chart::draw::{Layout, draw, sample, single_out};
 use straightedge_web::chart::plot::Spot;
-use straightedge_web::figures::Figure;
+use straightedge_web::export::Sheet;
+use straightedge_web::figures::{Figure, Grid};
 use straightedge_web::texts::{fill, t};
 
+use super::Exports;
 use super::chart::observed_width;
 use super::typeset;
 use crate::session::Session;
@@ -54,6 +56,10 @@ pub(crate) fn FigureView(session: Session, figure: Memo<Figure>, at: usize) -> i
         let facts = figure.with(|figure| figure.facts.clone());
         facts.into_iter().map(|fact| view! { <li>{fact}</li> }).collect_view()
     };
+    let sheet = Callback::new(move |()| {
+        let report = session.run.with_untracked(|run| run.report().cloned())?;
+        Some(figure.with_untracked(|figure| Sheet::of_figure(figure, &report)))
+    });
     view! {
         <figure class="plot" data-testid=format!("figure-{at}")>
             <h3>{title}</h3>
@@ -72,6 +78,7 @@ pub(crate) fn FigureView(session: Session, figure: Memo<Figure>, at: usize) -> i
             <p class="readout" data-testid=format!("readout-{at}")>{readout}</p>
             <ul class="facts" data-testid=format!("facts-{at}")>{facts}</ul>
             <figcaption class="note">{move || figure.with(|figure| typeset(figure.caption).into_any())}</figcaption>
+            <Exports sheet at=at.to_string()/>
             <Numbers figure at/>
         </figure>
     }
@@ -101,22 +108,23 @@ fn Legend(figure: Memo<Figure>) -> impl IntoView {
 #[component]
 fn Numbers(figure: Memo<Figure>, at: usize) -> impl IntoView {
     let is_open = RwSignal::new(false);
-    let table = Memo::new(move |_| if is_open.get() { figure.with(|f| f.table.clone()) } else { Default::default() });
-    let head = move || {
-        let head = table.with(|table| table.head.clone());
-        head.into_iter().map(|name| view! { <th scope="col">{super::typeset_owned(name)}</th> }).collect_view()
-    };
-    let rows = move || {
-        let rows = table.with(|table| table.rows.clone());
-        rows.into_iter().map(|cells| view! { <tr><Cells cells/></tr> }).collect_view()
-    };
     view! {
         <details class="numbers" data-testid=format!("numbers-{at}")>
             <summary on:click=move |_| is_open.update(|is_open| *is_open = !*is_open)>{t().in_numbers}</summary>
-            <div class="scroll" role="region" aria-label=t().in_numbers tabindex="0">
-                <table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>
-            </div>
+            {move || is_open.get().then(|| view! { <GridView table=figure.with(|figure| figure.table.clone())/> })}
         </details>
+    }
+}
+
+/// A table.
+#[component]
+pub(super) fn GridView(table: Grid) -> impl IntoView {
+    let head = table.head.into_iter().map(|name| view! { <th scope="col">{super::typeset_owned(name)}</th> });
+    let rows = table.rows.into_iter().map(|cells| view! { <tr><Cells cells/></tr> });
+    view! {
+        <div class="scroll" role="region" aria-label=t().in_numbers tabindex="0">
+            <table><thead><tr>{head.collect_view()}</tr></thead><tbody>{rows.collect_view()}</tbody></table>
+        </div>
     }
 }
 

@@ -12,7 +12,9 @@ use crate::session::Session;
 /// The choice, while nothing is measured.
 #[component]
 pub(crate) fn Known(session: Session) -> impl IntoView {
-    let is_untouched = Memo::new(move |_| session.run.with(Run::is_untouched));
+    let is_untouched = Memo::new(move |_| {
+        session.run.with(Run::is_untouched) && session.frame.with(|frame| !frame.is_embedded)
+    });
     view! {
         <Show when=move || is_untouched.get()>
             <div class="known-bar"><div class="segments known" role="group" aria-label=t().known data-testid="known">
@@ -67,7 +69,7 @@ pub(crate) fn MeasureHere(session: Session) -> impl IntoView {
     let is_known = Memo::new(move |_| {
         let is_recorded = session.run.with(|run| run.is_untouched() && run.report().is_some());
         let is_published = session.introduced.with(Option::is_some) && session.run.with(Run::is_untouched);
-        is_recorded || is_published
+        (is_recorded || is_published) && session.frame.with(|frame| !frame.is_embedded)
     });
     view! {
         <Show when=move || is_known.get()>

@@ -26,6 +26,11 @@
 //! | `download` | downloads the report |
 //! | `known`, `known-recorded`, `known-ID` | what is known before anything is measured: the recording, published figures |
 //! | `measure-here` | measures what is shown as known, and lays it over |
+//! | `replay`, `differences` | measures again what an opened report names, and what differs; `data-most` is the largest difference |
+//! | `svg-AT`, `png-AT`, `csv-AT`, `json-AT` | save a chart: `AT` is `profile` or the number of the figure |
+//! | `class`, `frame-PART`, `link-embed`, `link`, `link-copy` | the fold that makes links, what they hide or lock, and the link |
+//! | `part-PART` | a part that a link can hide or lock; `embedded` and `link-back` are all there is where it is embedded |
+//! | `measures-MEASURE` | what is measured beside the fit, in the fold `protocol` |
 //! | `drop` | shown while files hover over the page |
 //! | `tab-VIEW`, `panel` | the tabs (`profile`, `losses` …) and what is open |
 //! | `chart-N`, `readout-N`, `facts-N`, `numbers-N` | the N-th figure of a view, its line of exact values, what follows, and its table, folded |
@@ -36,8 +41,11 @@
 
 mod board;
 mod chart;
+mod class;
 mod controls;
+mod differences;
 mod drop;
+mod exports;
 mod figure;
 mod head;
 mod hub;
@@ -54,8 +62,11 @@ mod text;
 
 pub(crate) use board::Board;
 use chart::Chart;
+pub(crate) use class::{ForClass, Framed};
 pub(crate) use controls::{Device, Go};
+use differences::Differences;
 pub(crate) use drop::Drop;
+use exports::Exports;
 pub(crate) use head::Head;
 pub(crate) use hub::Downloads;
 pub(crate) use model::ModelChoice;

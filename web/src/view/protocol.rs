@@ -1,10 +1,10 @@
 //! The protocol, folded away: its defaults are right for most.
 
 use leptos::prelude::*;
-use straightedge::job::{BackendChoice, GramMode};
+use straightedge::job::{BackendChoice, GramMode, Measure};
 use straightedge_web::form::Form;
 use straightedge_web::texts::t;
-use straightedge_web::words;
+use straightedge_web::{views, words};
 
 use crate::session::Session;
 
@@ -23,6 +23,7 @@ pub(crate) fn ProtocolChoice(session: Session) -> impl IntoView {
                     session id="skip-positions" name=t().skip_positions meaning=t().skip_positions_meaning
                     field=|form| &mut form.skip_positions
                 />
+                <Measures session/>
                 <Gram session/>
                 <Backend session/>
             </div>
@@ -49,6 +50,33 @@ fn Number(
             prop:value=value on:input=change
         />
         <p class="note" id=note>{meaning}</p>
+    }
+}
+
+/// What is measured beside the fit; views add what is missing later.
+#[component]
+fn Measures(session: Session) -> impl IntoView {
+    let choice = |measure: Measure| {
+        let change = move |event| {
+            let is_wanted = event_target_checked(&event);
+            session.form.update(|form| {
+                if is_wanted { form.measures.insert(measure) } else { form.measures.remove(&measure) };
+            });
+        };
+        let is_wanted = move || session.form.with(|form| form.measures.contains(&measure));
+        view! {
+            <label>
+                <input type="checkbox" data-testid=format!("measures-{measure}") prop:checked=is_wanted on:change=change/>
+                {views::name(measure)}
+            </label>
+        }
+    };
+    let others = Measure::AVAILABLE.into_iter().filter(|measure| *measure != Measure::Fit);
+    view! {
+        <fieldset class="measures">
+            <legend>{t().measures}</legend>
+            {others.map(choice).collect_view()}
+        </fieldset>
     }
 }
 

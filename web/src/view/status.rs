@@ -4,10 +4,9 @@ use leptos::prelude::*;
 use straightedge_web::run::{Phase, Run};
 use straightedge_web::texts::t;
 use straightedge_web::words;
-use wasm_bindgen::JsCast;
-use web_sys::{Blob, BlobPropertyBag, HtmlAnchorElement, Url};
 
 use super::known::MeasureHere;
+use crate::save;
 use crate::session::Session;
 
 /// Stage, amount, rate and time left at the head of the chart; afterwards a summary and the download.
@@ -23,6 +22,7 @@ pub(crate) fn Status(session: Session) -> impl IntoView {
     let detail = move || progress().map(|progress| words::progress(&progress)).unwrap_or_default();
     let has_detail = Memo::new(move |_| progress().is_some_and(|progress| progress.total > 0));
     let has_report = Memo::new(move |_| session.run.with(|run| run.report().is_some() && !run.is_untouched()));
+    let can_replay = Memo::new(move |_| has_report.get() && !is_running.get() && !session.can_extend.get());
     view! {
         <div class="standing">
             <h2>{move || session.view.get().texts()[1]}</h2>
@@ -40,6 +40,9 @@ pub(crate) fn Status(session: Session) -> impl IntoView {
                 </button>
             </Show>
             <MeasureHere session/>
+            <Show when=move || can_replay.get()>
+                <button type="button" class="main" data-testid="replay" on:click=move |_| session.replay()>{t().replay}</button>
+            </Show>
             <Show when=move || is_running.get()>
                 <button type="button" data-testid="stop" on:click=move |_| session.cancel()>{t().cancel}</button>
             </Show>
@@ -66,18 +69,6 @@ fn download(session: Session) {
         session.run.with_untracked(|run| run.report().map(|report| (words::report_name(report), report.to_json())));
     if let Some((name, json)) = file {
         // A browser that cannot make a blob or an address for it cannot download at all.
-        let _ = save(&name, &json);
+        let _ = save::text(&name, "application/json", &json);
     }
-}
-
-fn save(name: &str, json: &str) -> Result<(), wasm_bindgen::JsValue> {
-    let kind = BlobPropertyBag::new();
-    kind.set_type("application/json");
-    let blob = Blob::new_with_str_sequence_and_options(&js_sys::Array::of1(&json.into()), &kind)?;
-    let address = Url::create_object_url_with_blob(&blob)?;
-    let anchor: HtmlAnchorElement = document().create_element("a")?.unchecked_into();
-    anchor.set_href(&address);
-    anchor.set_download(name);
-    anchor.click();
-    Url::revoke_object_url(&address)
 }

@@ -1,0 +1,233 @@
+//! A chart for paper: on white, with title, legend, caption and source within, and its looks written on every element,
+//! so that whatever opens an SVG shows it alike.
+//!
+//! The page's own charts take their looks from the style sheet by the same class names; a test holds that none of
+//! these is missing here.
+
+use super::shape::LOOKS;
+use super::svg::{escaped, number};
+
+const INK: &str = "#1f1e1b";
+const SOFT: &str = "#615e56";
+const ACCENT: &str = "#0072b2";
+/// Colour and dashes of each look, those of the style sheet in light.
+const LOOK: [(&str, &str); LOOKS] = [
+    ("#0072b2", "none"), ("#d55e00", "7 4"), ("#009e73", "2 4"), ("#b05a8c", "9 3 2 3"),
+    ("#b27a00", "5 2"), ("#2f8fc4", "1 3"), ("#5d5a52", "12 4"), ("#8a8200", "3 3"),
+];
+const FONT: &str = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation Sans', Arial, sans-serif";
+const MARGIN: f64 = 24.0;
+const LINE: f64 = 17.0;
+/// Mean width of a letter of captions.
+const LETTER: f64 = 5.9;
+
+/// What stands around a chart on paper.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Paper {
+    /// Heading.
+    pub title: String,
+    /// Samples of looks, as they are drawn for the page, with their names.
+    pub legend: Vec<(String, String)>,
+    /// How to read it.
+    pub caption: String,
+    /// Where the numbers are from.
+    pub source: String,
+}
+
+/// The chart `drawing`, as it is drawn for a page, `width` wide and `height` high, on paper.
+pub fn paper(drawing: &str, (width, height): (f64, f64), around: &Paper) -> String {
+    let full = width + 2.0 * MARGIN;
+    let mut body = String::new();
+    let mut y = MARGIN + 12.0;
+    line(&mut body, y, "font-size=\"16\" font-weight=\"600\"", INK, &around.title);
+    y += 14.0;
+    if around.legend.len() > 1 {
+        y = legend(&mut body, y, full, &around.legend);
+    }
+    body += &format!(r#"<g transform="translate({MARGIN} {})">{}</g>"#, number(y), inside(&dressed(drawing)));
+    y += height + 10.0;
+    for (text, colour) in [(&around.caption, INK), (&around.source, SOFT)] {
+        for text in wrapped(text, ((full - 2.0 * MARGIN) / LETTER) as usize) {
+            y += LINE;
+            line(&mut body, y, "font-size=\"12\"", colour, &text);
+        }
+        y += 5.0;
+    }
+    let (full, y) = (number(full), number(y + MARGIN - 6.0));
+    format!(
+        r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {full} {y}" width="{full}" height="{y}" font-family="{FONT}"><title>{}</title><desc>{}</desc><metadata>{}</metadata><rect width="100%" height="100%" fill="#ffffff"/>{body}</svg>"##,
+        escaped(&around.title),
+        escaped(&around.caption),
+        escaped(&around.source),
+    )
+}
+
+fn line(body: &mut String, y: f64, font: &str, colour: &str, text: &str) {
+    let y = number(y);
+    *body += &format!(r#"<text x="{MARGIN}" y="{y}" {font} fill="{colour}">{}</text>"#, escaped(text));
+}
+
+/// Samples with names in rows as wide as the paper; returns where they end.
+fn legend(body: &mut String, mut y: f64, full: f64, entries: &[(String, String)]) -> f64 {
+    let mut x = MARGIN;
+    for (sample, name) in entries {
+        let width = 34.0 + name.chars().count() as f64 * 6.4 + 18.0;
+        if x + width > full && x > MARGIN {
+            (x, y) = (MARGIN, y + 20.0);
+        }
+        let (left, name_x) = (number(x), number(x + 32.0));
+        *body += &format!(r#"<g transform="translate({left} {})">{}</g>"#, number(y), inside(&dressed(sample)));
+        *body += &format!(
+            r#"<text x="{name_x}" y="{}" font-size="12" fill="{INK}">{}</text>"#,
+            number(y + 12.0),
+            escaped(name)
+        );
+        x += width;
+    }
+    y + 26.0
+}
+
+/// The elements within a drawing.
+fn inside(svg: &str) -> &str {
+    let start = svg.find('>').map_or(0, |at| at + 1);
+    svg[start..].strip_suffix("</svg>").unwrap_or(&svg[start..])
+}
+
+/// A drawing whose classes are replaced by what they look like.
+fn dressed(drawing: &str) -> String {
+    let mut parts = drawing.split(" class=\"");
+    let mut text = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        let (class, rest) = part.split_once('"').unwrap_or((part, ""));
+        text += " ";
+        text += &looks(class).unwrap_or_default();
+        text += rest;
+    }
+    text
+}
+
+/// What elements of a class look like; `None` for one that is not known here.
+fn looks(class: &str) -> Option<String> {
+    if let Some((kind, look)) = class.split_once(" look") {
+        let (colour, dash) = LOOK.get(look.parse::<usize>().ok()?)?;
+        return match kind {
+            "mark" => Some(format!(r##"fill="{colour}" stroke="#ffffff" stroke-width="1.2""##)),
+            "join" => {
+                Some(format!(r#"fill="none" stroke="{colour}" stroke-width="1.8" stroke-dasharray="{dash}""#))
+            }
+            _ => None,
+        };
+    }
+    let text = |size: &str, colour: &str, anchor: &str| format!(r#"font-size="{size}" fill="{colour}" text-anchor="{anchor}""#);
+    let stroke = |colour: &str, more: &str| format!(r#"fill="none" stroke="{colour}" {more}"#);
+    Some(match class {
+        "grid" => stroke("#e9e6de", ""),
+        "zero" => stroke(SOFT, r#"stroke-width="1.2""#),
+        "below" => r##"fill="#e9e6de" opacity="0.45""##.into(),
+        "band" => r##"fill="#e9e6de" opacity="0.35""##.into(),
+        "expected" => stroke("#a39e92", r#"stroke-width="5" stroke-linecap="round" opacity="0.7""#),
+        "line" => stroke(ACCENT, r#"stroke-width="1.5" opacity="0.4""#),
+        "whisker" => stroke(ACCENT, r#"stroke-width="1.5""#),
+        "dot" => format!(r##"fill="{ACCENT}" stroke="#ffffff" stroke-width="1.5""##),
+        "undefined" => stroke(SOFT, r#"stroke-width="2""#),
+        "rule" => stroke(SOFT, r#"stroke-width="1.2" stroke-dasharray="6 4""#),
+        "overlay" => stroke("#d55e00", r#"stroke-width="1.8""#),
+        "overlay line" => stroke("#d55e00", r#"stroke-width="1.4" stroke-dasharray="5 4" opacity="0.7""#),
+        "under" => text("12", ACCENT, "start"),
+        "under before" => text("12", ACCENT, "end"),
+        "tick x" => text("12", SOFT, "middle"),
+        "tick y" => text("12", SOFT, "end"),
+        "name x" => text("12.5", INK, "middle"),
+        "name y" => text("12.5", INK, "start"),
+        "aside" => text("11.5", SOFT, "start"),
+        "aside before" => text("11.5", SOFT, "end"),
+        "short" => text("11.5", INK, "start"),
+        "low" => r#"font-size="9""#.into(),
+        _ => return None,
+    })
+}
+
+/// Lines of at most `room` letters.
+fn wrapped(text: &str, room: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let last = lines.last_mut().expect("there is always a line");
+        if last.is_empty() {
+            last.push_str(word);
+        } else if last.chars().count() + 1 + word.chars().count() <= room {
+            last.push(' ');
+            last.push_str(word);
+        } else {
+            lines.push(word.to_string());
+        }
+    }
+    lines.retain(|line| !line.is_empty());
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chart::draw::{self, Layout};
+    use crate::chart::profile::{self, Labels, Point, Profile};
+    use crate::figures::{figures, sample_report};
+    use crate::views::View;
+
+    fn classes(drawing: &str) -> Vec<&str> {
+        drawing.split(" class=\"").skip(1).filter_map(|part| part.split('"').next()).collect()
+    }
+
+    fn drawings() -> Vec<String> {
+        let report = sample_report();
+        let figures = View::ALL.into_iter().flat_map(|view| figures(view, &report, None));
+        let mut all: Vec<_> = figures.map(|f| draw::draw(&f.plot, &Layout::new(&f.plot, 700.0))).collect();
+        let values = [Some(0.5), None, Some(-3.0), Some(-7.0)];
+        let points = values.iter().enumerate().map(|(block, value)| Point { block, value: *value, spread: Some(0.1) });
+        let profile = Profile {
+            points: points.collect(),
+            expected: vec![Some(0.2)],
+            overlay: values.to_vec(),
+            ..Profile::default()
+        };
+        let labels = Labels { value: "R²_lin", block: "block" };
+        all.push(profile::draw(&profile.covering(), &profile::Layout::new(700.0, 4), labels));
+        all
+    }
+
+    #[test]
+    fn every_class_of_every_chart_has_its_looks_on_paper_and_none_is_left() {
+        let drawings = drawings();
+        assert!(drawings.len() > 8);
+        for drawing in &drawings {
+            for class in classes(drawing) {
+                assert!(looks(class).is_some(), "{class}");
+            }
+            assert!(!dressed(drawing).contains("class="));
+        }
+    }
+
+    #[test]
+    fn the_colours_of_looks_are_those_of_the_style_sheet() {
+        let sheet = include_str!("../../style/views.css");
+        for (at, (colour, dash)) in LOOK.iter().enumerate() {
+            let line = sheet.lines().find(|line| line.starts_with(&format!(".look{at} "))).expect("in light first");
+            assert!(line.contains(&format!("--look: {colour};")), "{line}");
+            assert!(*dash == "none" || line.contains(&format!("--dash: {dash};")), "{line}");
+        }
+    }
+
+    #[test]
+    fn texts_from_outside_stay_texts_and_long_ones_are_broken() {
+        let around = Paper {
+            title: "<script>alert(1)</script>".into(),
+            caption: "word ".repeat(60),
+            source: "a & b".into(),
+            legend: vec![(drawings()[0].clone(), "<b>".into()), (String::new(), "y".into())],
+        };
+        let svg = paper(&drawings()[0], (700.0, 400.0), &around);
+        assert!(!svg.contains("<script>") && !svg.contains("<b>") && svg.contains("a &amp; b"));
+        assert!(svg.matches("word word").count() >= 3, "broken into lines");
+        assert_eq!(svg.matches("<svg").count(), 1, "one drawing, nothing nested");
+        assert!(wrapped("aa bb cc", 5) == ["aa bb", "cc"] && wrapped("", 5).is_empty());
+    }
+}

@@ -1,0 +1,207 @@
+//! A chart to take away: as a picture for paper, as a table, as data. Every form says where its numbers are from.
+
+use serde_json::{Value, json};
+use straightedge::report::Report;
+
+use crate::chart::draw::{self, sample};
+use crate::chart::paper::{Paper, paper};
+use crate::chart::profile::{self, Labels, Profile};
+use crate::figures::{Figure, Grid};
+use crate::format::{NOTHING, count};
+use crate::overlay::{Metric, Overlay};
+use crate::table::{COLUMNS, cells};
+use crate::texts::{fill, t};
+
+/// Width of pictures.
+const WIDTH: f64 = 760.0;
+
+/// What is taken away.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sheet {
+    /// Name of the file without its ending.
+    pub name: String,
+    /// The picture.
+    pub svg: String,
+    /// The numbers as they stand beside the chart.
+    pub table: Grid,
+    /// What the chart shows, in full digits.
+    pub data: Value,
+}
+
+impl Sheet {
+    /// A figure of a view.
+    pub fn of_figure(figure: &Figure, report: &Report) -> Self {
+        let layout = draw::Layout::new(&figure.plot, WIDTH);
+        let named = figure.plot.series.iter().filter(|series| !series.name.is_empty());
+        let around = Paper {
+            title: figure.title.clone(),
+            legend: named.map(|series| (sample(series), series.name.clone())).collect(),
+            caption: figure.facts.iter().map(String::as_str).chain([figure.caption]).collect::<Vec<_>>().join(" "),
+            source: source(report),
+        };
+        let series = figure.plot.series.iter().map(|series| {
+            let point = |mark: &crate::chart::plot::Mark| json!({"block": mark.block, "x": mark.x, "y": mark.y});
+            json!({"name": series.name, "points": series.marks.iter().map(point).collect::<Vec<_>>()})
+        });
+        let (x, y) = (figure.plot.x.name, figure.plot.y.name);
+        Self {
+            name: name(&figure.title, Some(report)),
+            svg: paper(&draw::draw(&figure.plot, &layout), (layout.width, layout.height), &around),
+            table: figure.table.clone(),
+            data: data(&around, json!({"x": x, "y": y, "series": series.collect::<Vec<_>>()}), Some(report)),
+        }
+    }
+
+    /// The profile, with what is laid over it; `report` is there once something is measured, opened or recorded.
+    pub fn of_profile(profile: &Profile, metric: Metric, report: Option<&Report>, overlay: Option<&Overlay>) -> Self {
+        let value = if metric == Metric::Lin { t().chart_axis_value } else { t().scalar };
+        let layout = profile::Layout::new(WIDTH, profile.blocks);
+        let labels = Labels { value, block: t().chart_axis_block };
+        let notes = [Some(t().chart_caption), overlay.map(|overlay| overlay.note.as_str())];
+        let around = Paper {
+            title: t().chart_name.into(),
+            legend: Vec::new(),
+            caption: notes.into_iter().flatten().collect::<Vec<_>>().join(" "),
+            source: report.map(source).unwrap_or_default(),
+        };
+        let points = profile.points.iter();
+        let points = points.map(|point| json!({"block": point.block, "y": point.value, "spread": point.spread}));
+        let mut series = vec![json!({"name": value, "points": points.collect::<Vec<_>>()})];
+        if let Some(overlay) = overlay {
+            let points = overlay.values.iter().enumerate().map(|(block, y)| json!({"block": block, "y": y}));
+            series.push(json!({"name": overlay.name, "points": points.collect::<Vec<_>>()}));
+        }
+        Self {
+            name: name(t().chart_name, report),
+            svg: paper(&profile::draw(profile, &layout, labels), (layout.width, layout.height), &around),
+            table: profile_table(report, overlay),
+            data: data(&around, json!({"x": t().block, "y": value, "series": series}), report),
+        }
+    }
+
+    /// The table for other programs: points as decimal marks, plain minus signs, nothing for what is undefined.
+    pub fn csv(&self) -> String {
+        let cell = |text: &String| quoted(&plain(text));
+        let line = |cells: &Vec<String>| cells.iter().map(cell).collect::<Vec<_>>().join(",") + "\r\n";
+        std::iter::once(&self.table.head).chain(&self.table.rows).map(line).collect()
+    }
+
+    /// What the chart shows, as JSON.
+    pub fn json(&self) -> String {
+        format!("{:#}\n", self.data)
+    }
+}
+
+/// Where the numbers of a report are from, in one line.
+pub fn source(report: &Report) -> String {
+    let commit = report.app.commit.as_ref().map_or(String::new(), |commit| format!(" ({commit})"));
+    let hash = report.model.sha256.as_deref().and_then(|hash| hash.get(..12));
+    let revision = report.model.revision.as_ref().map(|revision| format!("@{revision}"));
+    let gaps = [
+        ("app", format!("Straightedge {}{commit}", report.app.version)),
+        ("model", format!("{}{}", report.model.id, revision.unwrap_or_default())),
+        ("hash", hash.unwrap_or("?").into()),
+        ("text", report.corpus.id.clone()),
+        ("rows", count(report.protocol.rows as u64)),
+        ("seq_len", report.protocol.seq_len.to_string()),
+        ("folds", report.protocol.folds.to_string()),
+        ("backend", report.device.backend.clone()),
+        ("adapter", report.device.adapter.clone().unwrap_or_default()),
+    ];
+    fill(t().export_source, &gaps.each_ref().map(|(name, value)| (*name, value.as_str())))
+}
+
+fn profile_table(report: Option<&Report>, overlay: Option<&Overlay>) -> Grid {
+    let headings = COLUMNS.iter().map(|column| (column.heading)(t()).to_string());
+    let mut head: Vec<String> = std::iter::once(t().block.to_string()).chain(headings).collect();
+    let over = |block: usize| overlay.map(|overlay| crate::format::share(overlay.values.get(block).copied().flatten()));
+    head.extend(overlay.map(|overlay| overlay.name.clone()));
+    let blocks = report.map(|report| report.blocks.as_slice()).unwrap_or_default();
+    let mut rows: Vec<Vec<String>> = blocks
+        .iter()
+        .map(|block| std::iter::once(block.block.to_string()).chain(cells(block)).chain(over(block.block)).collect())
+        .collect();
+    if let (true, Some(overlay)) = (rows.is_empty(), overlay) {
+        head = vec![t().block.into(), overlay.name.clone()];
+        rows = (0..overlay.values.len()).map(|block| vec![block.to_string(), over(block).unwrap_or_default()]).collect();
+    }
+    Grid { head, rows }
+}
+
+/// The chart's numbers with all that a report says of how it was made.
+fn data(around: &Paper, chart: Value, report: Option<&Report>) -> Value {
+    let made = report.map(|report| {
+        json!({
+            "app": report.app, "model": report.model, "corpus": report.corpus,
+            "protocol": report.protocol, "device": report.device,
+        })
+    });
+    json!({
+        "title": around.title, "caption": around.caption, "source": around.source, "chart": chart, "made": made,
+    })
+}
+
+fn name(title: &str, report: Option<&Report>) -> String {
+    let parts = [Some(title), report.map(|r| r.model.id.as_str()), report.map(|r| r.corpus.id.as_str())];
+    let text = parts.into_iter().flatten().collect::<Vec<_>>().join("-").to_lowercase();
+    let text: String = text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
+    let words = text.split('-').filter(|word| !word.is_empty());
+    format!("straightedge-{}", words.collect::<Vec<_>>().join("-"))
+}
+
+/// A cell as other programs read it.
+fn plain(cell: &str) -> String {
+    if cell == NOTHING { String::new() } else { cell.replace('−', "-").replace('\u{202f}', "") }
+}
+
+/// A cell that begins like a formula is one to spreadsheets, unless it is a number.
+fn quoted(cell: &str) -> String {
+    let is_formula = cell.starts_with(['=', '+', '-', '@']) && cell.parse::<f64>().is_err();
+    let cell = if is_formula { format!("'{cell}") } else { cell.to_string() };
+    let is_bare = !cell.contains([',', '"', '\n', '\r']);
+    if is_bare { cell } else { format!("\"{}\"", cell.replace('"', "\"\"")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::{figures, sample_report};
+    use crate::run::Run;
+    use crate::views::View;
+
+    #[test]
+    fn a_figure_leaves_with_its_table_its_digits_and_its_source() {
+        let report = sample_report();
+        let figure = figures(View::Losses, &report, None).remove(0);
+        let sheet = Sheet::of_figure(&figure, &report);
+        let rows: Vec<_> = sheet.csv().lines().map(|line| line.split(',').count()).collect();
+        assert_eq!(rows, vec![figure.table.head.len(); figure.table.rows.len() + 1]);
+        assert!(sheet.svg.contains("Straightedge ") && sheet.svg.contains("windows of"), "{}", sheet.svg);
+        let data: Value = serde_json::from_str(&sheet.json()).unwrap();
+        assert_eq!(data["chart"]["series"][0]["points"][0]["y"], json!(figure.plot.series[0].marks[0].y));
+        assert_eq!(data["made"]["model"]["id"], "m");
+        assert!(sheet.name.starts_with("straightedge-") && sheet.name.ends_with("-m-t"), "{}", sheet.name);
+    }
+
+    #[test]
+    fn a_profile_leaves_with_what_is_laid_over_it() {
+        let report = sample_report();
+        let profile = Run::opened(1, report.clone()).profile(Metric::Lin);
+        let overlay = Overlay { name: "o".into(), values: vec![Some(0.5), None], note: "Diamonds: o.".into() };
+        let sheet = Sheet::of_profile(&profile, Metric::Lin, Some(&report), Some(&overlay));
+        let lines: Vec<_> = sheet.csv().lines().map(String::from).collect();
+        assert!(lines[0].starts_with("Block,R²_lin,") && lines[0].ends_with(",o"), "{}", lines[0]);
+        assert!(lines[1].ends_with(",0.500000") && lines[2].ends_with(','), "{lines:?}");
+        assert!(lines[2].starts_with("1,-0.250000,"), "{}", lines[2]);
+        assert_eq!(sheet.data["chart"]["series"][1]["points"][0]["y"], 0.5);
+        let alone = Sheet::of_profile(&Profile::default(), Metric::Scalar, None, Some(&overlay));
+        assert_eq!(alone.csv(), "Block,o\r\n0,0.500000\r\n1,\r\n");
+    }
+
+    #[test]
+    fn cells_are_numbers_to_programs_and_never_formulas() {
+        assert_eq!(plain("−1.5"), "-1.5");
+        assert_eq!(plain("14\u{202f}976"), "14976");
+        assert_eq!([quoted("-1.5"), quoted("=1+1"), quoted("a,\"b\"")], ["-1.5", "'=1+1", "\"a,\"\"b\"\"\""]);
+    }
+}
