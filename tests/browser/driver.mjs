@@ -25,12 +25,12 @@ function setting(name) {
  * A test of the page in a browser of its own, with a WebGPU adapter or without. Whatever goes wrong unseen fails it,
  * and is told beside any other failure.
  */
-export function visit(name, { webgpu, mirror: folder, throttle }, body) {
+export function visit(name, { webgpu, mirror: folder, throttle, query }, body) {
   test(name, { timeout: 2 * PATIENCE }, async (t) => {
     const mirror = folder && await startMirror(t, await folder(t), throttle);
-    const app = await open({ webgpu, mirror });
+    const app = await open({ webgpu, mirror, query });
     try {
-      await app.started();
+      if (!query?.embed) await app.started();
       await body(app, t);
       assert.deepEqual(app.faults, []);
     } catch (error) {
@@ -42,8 +42,11 @@ export function visit(name, { webgpu, mirror: folder, throttle }, body) {
   });
 }
 
-/** Opens the page. */
-export async function open({ webgpu, mirror }) {
+/** What most tests measure: known by construction, and quick. */
+const CALIBRATION = { model: 'calibration' };
+
+/** Opens the page with names and values in its address; `before` is done to the browser's page before that. */
+export async function open({ webgpu, mirror, query = CALIBRATION, before, waitUntil = 'load' }) {
   const browser = await chromium.launch({
     executablePath: setting('CHROMIUM'),
     args: ['--no-sandbox', ...QUIET, ...(webgpu ? ['--enable-unsafe-webgpu'] : [])],
@@ -52,8 +55,10 @@ export async function open({ webgpu, mirror }) {
     const page = await browser.newPage({ viewport: { width: 1280, height: 1000 } });
     const site = new URL(setting('STRAIGHTEDGE_URL'));
     const faults = watch(page, (url) => url.origin === site.origin || (mirror && url.hostname === new URL(mirror.url).hostname));
+    for (const [name, value] of Object.entries(query)) site.searchParams.set(name, value);
     if (mirror) site.searchParams.set('mirror', mirror.url);
-    await page.goto(site.href, { timeout: PATIENCE });
+    await before?.(page);
+    await page.goto(site.href, { timeout: PATIENCE, waitUntil });
     return new App(browser, page, faults, mirror);
   } catch (error) {
     // A browser left open would keep the tests from ending.
@@ -73,7 +78,7 @@ function watch(page, isAllowed) {
   page.on('requestfailed', (request) => faults.push(`failed: ${request.url()} (${request.failure()?.errorText})`));
   page.context().on('request', (request) => {
     const url = new URL(request.url());
-    if (url.protocol !== 'blob:' && !isAllowed(url)) faults.push(`foreign request: ${request.url()}`);
+    if (!['blob:', 'data:'].includes(url.protocol) && !isAllowed(url)) faults.push(`foreign request: ${request.url()}`);
   });
   return faults;
 }
@@ -168,6 +173,12 @@ export class App {
 
   run() {
     return this.element('run').click();
+  }
+
+  /** Presses a button and returns the name and the bytes of what it saves. */
+  async saved(button) {
+    const [download] = await Promise.all([this.page.waitForEvent('download'), this.element(button).click()]);
+    return { name: download.suggestedFilename(), bytes: await readFile(await download.path()) };
   }
 
   /** Waits for one of the phases in which a measurement can end, and returns it. */

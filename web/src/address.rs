@@ -21,8 +21,25 @@ use crate::views::View;
 const VERSION: &str = "1";
 /// Every name that has a meaning.
 pub const NAMES: [&str; 19] = [
-    "v", "model", "hub", "mirror", "text", "rows", "seq_len", "folds", "skip_positions", "gram", "backend", "measures",
-    "view", "block", "metric", "overlay", "embed", "hide", "lock",
+    "v",
+    "model",
+    "hub",
+    "mirror",
+    "text",
+    "rows",
+    "seq_len",
+    "folds",
+    "skip_positions",
+    "gram",
+    "backend",
+    "measures",
+    "view",
+    "block",
+    "metric",
+    "overlay",
+    "embed",
+    "hide",
+    "lock",
 ];
 /// The user's own files, which no link can carry: only that there are some.
 pub const OWN: &str = ":own";
@@ -86,7 +103,9 @@ impl Address {
         let view = |id: &str| View::ALL.into_iter().find(|view| view.id() == id);
         let corpus = |value: &str| Some(value.strip_prefix(PUBLISHED)?.to_string()).filter(|name| is_plain(name));
         let frame = Frame {
-            is_embedded: given.read("embed", |value| (value == "1").then_some(()), "embed=1 is all there is")?.is_some(),
+            is_embedded: given
+                .read("embed", |value| (value == "1").then_some(()), "embed=1 is all there is")?
+                .is_some(),
             hidden: given.parts("hide")?,
             locked: given.parts("lock")?,
         };
@@ -228,8 +247,14 @@ mod tests {
 
     /// Nothing in it is as it is at first.
     fn full() -> Address {
-        let protocol =
-            Protocol { rows: 5120, seq_len: 64, folds: 4, skip_positions: 1, gram: GramMode::Fast, ..Default::default() };
+        let protocol = Protocol {
+            rows: 5120,
+            seq_len: 64,
+            folds: 4,
+            skip_positions: 1,
+            gram: GramMode::Fast,
+            ..Default::default()
+        };
         Address {
             model: Some("demo-neox".into()),
             hub: None,
@@ -278,12 +303,36 @@ mod tests {
     fn hostile_values_are_refused_in_a_sentence_of_bounded_length() {
         let long = "x".repeat(100_000);
         let hostile = [
-            ("v", "2"), ("hub", "../x"), ("hub", "a/b@x y"), ("mirror", "javascript:alert(1)"), ("mirror", ""),
-            ("model", "../../secret"), ("model", "<img src=x>"), ("model", ""), ("text", "tales:99"), ("text", "a/b"),
-            ("rows", "-1"), ("rows", "1e9"), ("rows", "99999999999999999999"), ("rows", "5"), ("folds", "1"),
-            ("seq_len", "0"), ("skip_positions", "128"), ("gram", "slow"), ("backend", "tpu"), ("measures", "all,x"),
-            ("measures", ""), ("view", "secrets"), ("block", "x"), ("metric", "r2"), ("overlay", "kept:1"),
-            ("overlay", "published:<b>"), ("embed", "yes"), ("hide", "everything"), ("lock", ","), ("text", &long),
+            ("v", "2"),
+            ("hub", "../x"),
+            ("hub", "a/b@x y"),
+            ("mirror", "javascript:alert(1)"),
+            ("mirror", ""),
+            ("model", "../../secret"),
+            ("model", "<img src=x>"),
+            ("model", ""),
+            ("text", "tales:99"),
+            ("text", "a/b"),
+            ("rows", "-1"),
+            ("rows", "1e9"),
+            ("rows", "99999999999999999999"),
+            ("rows", "5"),
+            ("folds", "1"),
+            ("seq_len", "0"),
+            ("skip_positions", "128"),
+            ("gram", "slow"),
+            ("backend", "tpu"),
+            ("measures", "all,x"),
+            ("measures", ""),
+            ("view", "secrets"),
+            ("block", "x"),
+            ("metric", "r2"),
+            ("overlay", "kept:1"),
+            ("overlay", "published:<b>"),
+            ("embed", "yes"),
+            ("hide", "everything"),
+            ("lock", ","),
+            ("text", &long),
         ];
         for (name, value) in hostile {
             let refusal = Address::read(&pairs(&[(name, value)])).expect_err(&format!("{name}={value:.20}"));

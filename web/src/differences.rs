@@ -53,12 +53,19 @@ pub fn differences(then: &Report, now: &Report) -> Differences {
         if most.is_none_or(|(known, ..)| size > known) {
             most = Some((size, field, now.block));
         }
-        let gap = then.r2_lin.zip(now.r2_lin).map(|(then, now)| now - then);
+        let gap = then.r2_lin.zip(now.r2_lin).map(|(then, now)| gap(then, now));
         let gap = if gap == Some(0.0) { "0".into() } else { magnitude(gap) };
         let (size, field) = if size == 0.0 { ("0".into(), NOTHING) } else { (magnitude(Some(size)), field) };
         rows.push(vec![now.block.to_string(), share(then.r2_lin), share(now.r2_lin), gap, size, field.into()]);
     }
-    let head = [t().block, t().differences_then, t().differences_now, t().differences_gap, t().differences_most, t().differences_field];
+    let head = [
+        t().block,
+        t().differences_then,
+        t().differences_now,
+        t().differences_gap,
+        t().differences_most,
+        t().differences_field,
+    ];
     let mut sentences = conditions(then, now);
     sentences.extend(most.map(|(size, field, block)| told(size, field, block, pairs.len())));
     Differences {
@@ -79,7 +86,7 @@ fn largest(then: &BlockReport, now: &BlockReport) -> (f64, &'static str) {
         }
         for (then, now) in then.iter().zip(&now) {
             let size = match (then, now) {
-                (Some(then), Some(now)) => (then - now).abs(),
+                (Some(then), Some(now)) => gap(*then, *now).abs(),
                 (None, None) => 0.0,
                 _ => f64::INFINITY,
             };
@@ -90,6 +97,12 @@ fn largest(then: &BlockReport, now: &BlockReport) -> (f64, &'static str) {
         }
     }
     most
+}
+
+/// How far a number is from an earlier one; the last digit does not count, which reading a report can turn.
+fn gap(then: f64, now: f64) -> f64 {
+    let gap = now - then;
+    if gap.abs() <= 2.0 * f64::EPSILON * then.abs() { 0.0 } else { gap }
 }
 
 /// What was not the same to begin with.
@@ -131,6 +144,7 @@ mod tests {
         let then = sample_report();
         let mut now = then.clone();
         now.seconds.forward = 9.0;
+        now.blocks[0].r2_lin = Some(0.9f64.next_down());
         let found = differences(&then, &now);
         assert_eq!((found.most, found.table.rows.len()), (Some(0.0), 3));
         assert_eq!(found.sentences, ["No number of any of the 3 blocks differs."]);
@@ -145,7 +159,13 @@ mod tests {
         now.blocks[0].r2_lin = then.blocks[0].r2_lin.map(|r2| r2 - 2e-6);
         now.device.adapter = Some("other".into());
         now.model.sha256 = Some("b".into());
-        let found = differences(&Report { model: straightedge::report::ModelInfo { sha256: Some("a".into()), ..then.model.clone() }, ..then.clone() }, &now);
+        let found = differences(
+            &Report {
+                model: straightedge::report::ModelInfo { sha256: Some("a".into()), ..then.model.clone() },
+                ..then.clone()
+            },
+            &now,
+        );
         assert!(found.most.is_some_and(|most| most > 9e-4), "{found:?}");
         assert_eq!(found.table.rows[1][5], "cosine");
         assert!(found.table.rows[0][3].starts_with('−'), "{:?}", found.table.rows[0]);

@@ -123,7 +123,8 @@ fn profile_table(report: Option<&Report>, overlay: Option<&Overlay>) -> Grid {
         .collect();
     if let (true, Some(overlay)) = (rows.is_empty(), overlay) {
         head = vec![t().block.into(), overlay.name.clone()];
-        rows = (0..overlay.values.len()).map(|block| vec![block.to_string(), over(block).unwrap_or_default()]).collect();
+        rows =
+            (0..overlay.values.len()).map(|block| vec![block.to_string(), over(block).unwrap_or_default()]).collect();
     }
     Grid { head, rows }
 }

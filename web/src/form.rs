@@ -129,12 +129,12 @@ impl Form {
         };
     }
 
-    /// Chooses a model on the hub, and a text from there in place of a bundled one, which only bundled models can read.
-    pub fn choose_hub(&mut self, id: &str) {
-        self.choose(ModelChoice::Hub(id.into()));
-        if matches!(self.text, TextChoice::Bundled(_)) {
+    /// Chooses a model on the hub, and a text from there in place of one that came with another model.
+    pub fn choose_hub(&mut self, id: &str, index: &[Bundled]) {
+        if matches!(self.text, TextChoice::Bundled(_)) || self.foreign_text(index).is_none() {
             self.text = TextChoice::Hub(WIKITEXT[0].into());
         }
+        self.choose(ModelChoice::Hub(id.into()));
     }
 
     /// Chooses a model, or rows, whose windows are shorter by default.
@@ -167,10 +167,8 @@ impl Form {
         let mut fresh = Self::default();
         match &self.model {
             ModelChoice::Bundled(name) => fresh.choose_bundled(find(index, name).ok()?),
-            ModelChoice::Hub(id) => {
-                fresh.text = TextChoice::Bundled(String::new());
-                fresh.choose_hub(id);
-            }
+            ModelChoice::Hub(id) => fresh.choose_hub(id, index),
+            ModelChoice::Local if !self.pasted.is_empty() => return Some(self.text.clone()),
             ModelChoice::Local => {}
             ModelChoice::Rows => return None,
         }
@@ -208,7 +206,7 @@ impl Form {
         }
         if let Some(revision) = &report.model.revision {
             let id = HubId::model(&format!("{}@{revision}", id.split('@').next().unwrap_or(id)))?;
-            self.choose_hub(&id.to_string());
+            self.choose_hub(&id.to_string(), index);
             return Ok(());
         }
         let is_here = match report.model.architecture.as_str() {
@@ -216,7 +214,10 @@ impl Form {
             _ => self.local_model.as_ref().is_some_and(|local| local.name == *id),
         };
         if !is_here {
-            return Err(missing(id, "the report names files of your own: choose them under Model, open the report and replay it"));
+            return Err(missing(
+                id,
+                "the report names files of your own: choose them under Model, open the report and replay it",
+            ));
         }
         self.choose(if report.model.architecture == "rows" { ModelChoice::Rows } else { ModelChoice::Local });
         Ok(())
@@ -319,9 +320,7 @@ impl Form {
             TextChoice::Made(corpus) => {
                 Ok((corpus.clone(), TextSource::Made { corpus: corpus.clone(), rows: self.whole_rows()? }))
             }
-            TextChoice::Pasted if self.pasted.trim().is_empty() => {
-                Err(Error::EmptyText { corpus: PASTED_TEXT.into() })
-            }
+            TextChoice::Pasted if self.pasted.trim().is_empty() => Err(Error::EmptyText { corpus: PASTED_TEXT.into() }),
             TextChoice::Pasted => Ok((PASTED_TEXT.into(), TextSource::Pasted { content: self.pasted.clone() })),
             TextChoice::File => {
                 let hint = "choose a text file, paste a text or take a bundled one";
@@ -388,7 +387,7 @@ mod tests {
     fn a_model_on_the_hub_brings_a_text_and_keeps_one_of_the_users() {
         let mut form = Form::default();
         form.choose_bundled(&index()[0]);
-        form.choose_hub("a/b@step0");
+        form.choose_hub("a/b@step0", &index());
         form.mirror = "http://127.0.0.1:8081".into();
         let order = form.order(1, &[]).unwrap();
         let endpoint: Endpoint = "http://127.0.0.1:8081".parse().unwrap();
@@ -396,11 +395,11 @@ mod tests {
         let text = TextSource::Hub { name: WIKITEXT[0].into(), endpoint };
         assert_eq!((order.job.model.as_str(), order.work), ("a/b", Work::Model { model, text }));
         form.text = TextChoice::Made("tales:3".into());
-        form.choose_hub("a/c");
+        form.choose_hub("a/c", &index());
         assert_eq!(form.text, TextChoice::Made("tales:3".into()));
-        form.choose_hub("not a name");
+        form.choose_hub("not a name", &index());
         assert!(matches!(form.order(1, &[]), Err(Error::HubId { .. })));
-        form.choose_hub("a/b");
+        form.choose_hub("a/b", &[]);
         form.mirror = "ftp://x".into();
         assert!(matches!(form.order(1, &[]), Err(Error::HubEndpoint { .. })));
     }
@@ -424,8 +423,8 @@ mod tests {
     fn a_look_needs_a_model_and_can_do_without_a_text() {
         let mut form = Form::default();
         assert_eq!(form.look(1, &[]), None);
-        form.choose_hub("a/b");
-        assert_eq!(form.text, TextChoice::Pasted);
+        form.text = TextChoice::File;
+        form.choose_hub("a/b", &[]);
         let order = form.look(1, &[]).unwrap();
         assert!(matches!(order.work, Work::Model { text: TextSource::Missing, .. }));
         form.folds = "1".into();
@@ -513,7 +512,7 @@ mod tests {
         assert_eq!(order.job.measures, BTreeSet::from([Measure::Fit, Measure::Swap]));
         let mut hub = Form::default();
         hub.choose_bundled(&index()[0]);
-        hub.choose_hub("a/b");
+        hub.choose_hub("a/b", &index());
         assert_eq!(hub.foreign_text(&index()), None, "the one that it brings");
     }
 

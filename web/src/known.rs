@@ -33,7 +33,10 @@ impl Session {
 
     /// Forgets what was known of another model; measurements stay.
     pub(crate) fn know_nothing(self) {
-        self.introduced.set(None);
+        if self.introduced.get_untracked().is_some() {
+            self.introduced.set(None);
+            self.metric.set(Metric::Lin);
+        }
         if self.run.with_untracked(Run::is_untouched) {
             self.show(Run::default());
         }
@@ -49,8 +52,8 @@ impl Session {
             let is_free = self.run.with_untracked(Run::is_untouched) && self.introduced.with_untracked(Option::is_none);
             // A model that was not recorded yet is none to complain about.
             if let (Ok(report), true, true) = (loaded, still_chosen, is_free) {
-                self.show(Run::recorded(report));
-                self.metric.set(Metric::Lin);
+                // What a link says of it may be chosen already.
+                self.run.set(Run::recorded(report));
             }
         });
     }
@@ -85,7 +88,8 @@ impl Session {
     pub(crate) fn measure_here(self) {
         match self.introduced.get_untracked() {
             Some(id) => {
-                let is_chosen = self.form.with_untracked(|form| matches!(&form.model, ModelChoice::Hub(own) if *own == id));
+                let is_chosen =
+                    self.form.with_untracked(|form| matches!(&form.model, ModelChoice::Hub(own) if *own == id));
                 if is_chosen { self.measure() } else { self.choose_hub(&id) }
             }
             None => self.repeat(|_| BTreeSet::new()),

@@ -27,7 +27,8 @@ fn main() {
     let Some(place) = document().get_element_by_id("app").and_then(|place| place.dyn_into::<HtmlElement>().ok()) else {
         return;
     };
-    leptos::task::spawn_local(async move {
+    // Before there is a page, leptos runs no tasks.
+    wasm_bindgen_futures::spawn_local(async move {
         let start = start::fetched().await;
         let focused = document().active_element().and_then(|element| element.get_attribute("data-testid"));
         place.set_inner_html("");

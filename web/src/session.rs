@@ -231,7 +231,8 @@ impl Session {
         self.complaint.set(None);
         self.expected.set(None);
         self.look_anew();
-        self.form.update(|form| form.choose_hub(id));
+        let index = self.index.get_untracked().unwrap_or_default();
+        self.form.update(|form| form.choose_hub(id, &index));
         self.know_nothing();
         self.introduce(id);
     }
@@ -307,6 +308,7 @@ impl Session {
         self.ordered.set_value(Some((order.clone(), handles.clone())));
         self.can_extend.set(true);
         self.with_link(|link| link.measure(order, &handles));
+        look_at_results();
     }
 
     /// Shows another measurement, with nothing singled out.
@@ -366,6 +368,18 @@ impl Session {
             Ok(expected) if still_chosen => self.expected.set(Some(expected)),
             Ok(_) => {}
             Err(error) => self.complaint.set(Some(error)),
+        }
+    }
+}
+
+/// Brings the result into sight where it is above or below what is seen, as on a phone.
+fn look_at_results() {
+    let results = document().query_selector(".results").ok().flatten();
+    if let Some(results) = results {
+        let (top, height) = (results.get_bounding_client_rect().top(), window().inner_height());
+        let height = height.ok().and_then(|height| height.as_f64()).unwrap_or(f64::INFINITY);
+        if !(0.0..height * 0.7).contains(&top) {
+            results.scroll_into_view();
         }
     }
 }

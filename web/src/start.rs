@@ -21,7 +21,8 @@ pub(crate) struct Start {
 /// As the page is written into index.html: what it opens on without anything in its address.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn written() -> Result<Start> {
-    let malformed = |file: &str, why: serde_json::Error| Error::MalformedJson { file: file.into(), why: why.to_string() };
+    let malformed =
+        |file: &str, why: serde_json::Error| Error::MalformedJson { file: file.into(), why: why.to_string() };
     let index = serde_json::from_str(include_str!("../models/index.json"));
     let recording = Report::from_json("demo-gpt2.json", include_str!("../data/recorded/demo-gpt2.json"))?;
     Ok(Start {

@@ -116,8 +116,8 @@ catalogue! {
     backend_cpu: "the CPU",
 
     known: "Known beforehand",
-    known_recorded: "{name}, recorded",
-    known_published: "{name}, published",
+    known_recorded: "Recorded",
+    known_published: "Published",
     measure_here: "Measure it here",
     measure: "Measure",
     measure_again: "Measure again",

@@ -8,8 +8,8 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::bundle;
-use crate::first_view;
 use crate::command::{cargo, output, root, run, shown};
+use crate::first_view;
 use crate::offline;
 use crate::wasm;
 

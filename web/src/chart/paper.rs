@@ -12,8 +12,14 @@ const SOFT: &str = "#615e56";
 const ACCENT: &str = "#0072b2";
 /// Colour and dashes of each look, those of the style sheet in light.
 const LOOK: [(&str, &str); LOOKS] = [
-    ("#0072b2", "none"), ("#d55e00", "7 4"), ("#009e73", "2 4"), ("#b05a8c", "9 3 2 3"),
-    ("#b27a00", "5 2"), ("#2f8fc4", "1 3"), ("#5d5a52", "12 4"), ("#8a8200", "3 3"),
+    ("#0072b2", "none"),
+    ("#d55e00", "7 4"),
+    ("#009e73", "2 4"),
+    ("#b05a8c", "9 3 2 3"),
+    ("#b27a00", "5 2"),
+    ("#2f8fc4", "1 3"),
+    ("#5d5a52", "12 4"),
+    ("#8a8200", "3 3"),
 ];
 const FONT: &str = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation Sans', Arial, sans-serif";
 const MARGIN: f64 = 24.0;
@@ -112,13 +118,13 @@ fn looks(class: &str) -> Option<String> {
         let (colour, dash) = LOOK.get(look.parse::<usize>().ok()?)?;
         return match kind {
             "mark" => Some(format!(r##"fill="{colour}" stroke="#ffffff" stroke-width="1.2""##)),
-            "join" => {
-                Some(format!(r#"fill="none" stroke="{colour}" stroke-width="1.8" stroke-dasharray="{dash}""#))
-            }
+            "join" => Some(format!(r#"fill="none" stroke="{colour}" stroke-width="1.8" stroke-dasharray="{dash}""#)),
             _ => None,
         };
     }
-    let text = |size: &str, colour: &str, anchor: &str| format!(r#"font-size="{size}" fill="{colour}" text-anchor="{anchor}""#);
+    let text = |size: &str, colour: &str, anchor: &str| {
+        format!(r#"font-size="{size}" fill="{colour}" text-anchor="{anchor}""#)
+    };
     let stroke = |colour: &str, more: &str| format!(r#"fill="none" stroke="{colour}" {more}"#);
     Some(match class {
         "grid" => stroke("#e9e6de", ""),

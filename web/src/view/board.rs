@@ -15,9 +15,8 @@ pub(crate) fn Board(session: Session) -> impl IntoView {
     let has_blocks = Memo::new(move |_| session.run.with(|run| !run.blocks().is_empty()));
     let is_profile = Memo::new(move |_| session.view.get() == View::Profile);
     let is_embedded = Memo::new(move |_| session.frame.with(|frame| frame.is_embedded));
-    let may_have_tabs = Memo::new(move |_| {
-        session.frame.with(|frame| !frame.is_embedded && !frame.hidden.contains(&Part::Views))
-    });
+    let may_have_tabs =
+        Memo::new(move |_| session.frame.with(|frame| !frame.is_embedded && !frame.hidden.contains(&Part::Views)));
     let has_tabs = Memo::new(move |_| may_have_tabs.get() && (has_blocks.get() || !is_profile.get()));
     let panel = move || match session.view.get() {
         View::Profile => view! { <Chart session/> }.into_any(),

@@ -3,8 +3,8 @@
 use leptos::ev::{KeyboardEvent, PointerEvent};
 use leptos::html::Div;
 use leptos::prelude::*;
-use straightedge_web::chart::profile::{Labels, Layout, Profile, draw, highlight};
 use straightedge::report::Report;
+use straightedge_web::chart::profile::{Labels, Layout, Profile, draw, highlight};
 use straightedge_web::export::Sheet;
 use straightedge_web::overlay::Metric;
 use straightedge_web::run::Phase;
@@ -82,12 +82,12 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
             </div>
             <p class="readout" data-testid="readout">{readout}</p>
             <OverlayNote session/>
-            <Exports sheet at="profile".to_string()/>
             <figcaption class="note">
                 {typeset(t().chart_caption)}
                 <Show when=shows_expected>" "{t().chart_expected}</Show>
                 <Show when=shows_undefined>" "{t().chart_undefined}</Show>
             </figcaption>
+            <Exports sheet at="profile".to_string()/>
         </figure>
     }
 }

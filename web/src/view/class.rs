@@ -57,7 +57,11 @@ fn PartChoice(frame: RwSignal<Frame>, part: Part) -> impl IntoView {
     let change = move |event| {
         let chosen = event_target_value(&event);
         let put = |parts: &mut BTreeSet<Part>, is_in: bool| {
-            if is_in { parts.insert(part) } else { parts.remove(&part) };
+            if is_in {
+                parts.insert(part)
+            } else {
+                parts.remove(&part)
+            };
         };
         frame.update(|frame| {
             put(&mut frame.hidden, chosen == "hide");

@@ -22,6 +22,7 @@ pub(crate) fn Exports(sheet: Callback<(), Option<Sheet>>, at: String) -> impl In
     let svg = button("svg", |sheet| drop(save::text(&format!("{}.svg", sheet.name), "image/svg+xml", &sheet.svg)));
     let png = button("png", |sheet| save::png(format!("{}.png", sheet.name), sheet.svg));
     let csv = button("csv", |sheet| drop(save::text(&format!("{}.csv", sheet.name), "text/csv", &sheet.csv())));
-    let json = button("json", |sheet| drop(save::text(&format!("{}.json", sheet.name), "application/json", &sheet.json())));
+    let json =
+        button("json", |sheet| drop(save::text(&format!("{}.json", sheet.name), "application/json", &sheet.json())));
     view! { <div class="exports" role="group" aria-label=t().export><span>{t().export}</span>{svg}{png}{csv}{json}</div> }
 }

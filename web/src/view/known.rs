@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use straightedge_web::beforehand::FIRST;
 use straightedge_web::form::PUBLISHED;
 use straightedge_web::run::Run;
-use straightedge_web::texts::{fill, t};
+use straightedge_web::texts::t;
 
 use super::overlay::OpenReport;
 use crate::session::Session;
@@ -12,13 +12,14 @@ use crate::session::Session;
 /// The choice, while nothing is measured.
 #[component]
 pub(crate) fn Known(session: Session) -> impl IntoView {
-    let is_untouched = Memo::new(move |_| {
-        session.run.with(Run::is_untouched) && session.frame.with(|frame| !frame.is_embedded)
-    });
+    let is_untouched =
+        Memo::new(move |_| session.run.with(Run::is_untouched) && session.frame.with(|frame| !frame.is_embedded));
     view! {
         <Show when=move || is_untouched.get()>
-            <div class="known-bar"><div class="segments known" role="group" aria-label=t().known data-testid="known">
+            <div class="known-bar"><div class="known" role="group" aria-label=t().known data-testid="known">
+                <span>{t().known_recorded}</span>
                 <Recorded session/>
+                <span>{t().known_published}</span>
                 {PUBLISHED.map(|(id, name)| view! { <Published session id name/> }).collect_view()}
             </div>
             <OpenReport session/></div>
@@ -29,15 +30,12 @@ pub(crate) fn Known(session: Session) -> impl IntoView {
 /// The recording of the chosen model, or of the first.
 #[component]
 fn Recorded(session: Session) -> impl IntoView {
-    let model = Memo::new(move |_| {
-        session.recorded_model().unwrap_or_else(|| FIRST.into())
-    });
+    let model = Memo::new(move |_| session.recorded_model().unwrap_or_else(|| FIRST.into()));
     let name = move || {
-        let name = session.index.with(|index| {
+        session.index.with(|index| {
             let bundled = index.iter().flatten().find(|bundled| model.with(|model| bundled.name == *model));
             bundled.map_or_else(|| model.get(), |bundled| bundled.title.clone())
-        });
-        fill(t().known_recorded, &[("name", &name)])
+        })
     };
     let is_on = move || session.run.with(|run| run.report().is_some()).to_string();
     view! {
@@ -58,7 +56,7 @@ fn Published(session: Session, id: &'static str, name: &'static str) -> impl Int
             type="button" aria-pressed=is_on data-testid=format!("known-{id}")
             on:click=move |_| session.introduce(id)
         >
-            {fill(t().known_published, &[("name", name)])}
+            {name}
         </button>
     }
 }

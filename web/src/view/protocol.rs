@@ -60,7 +60,11 @@ fn Measures(session: Session) -> impl IntoView {
         let change = move |event| {
             let is_wanted = event_target_checked(&event);
             session.form.update(|form| {
-                if is_wanted { form.measures.insert(measure) } else { form.measures.remove(&measure) };
+                if is_wanted {
+                    form.measures.insert(measure)
+                } else {
+                    form.measures.remove(&measure)
+                };
             });
         };
         let is_wanted = move || session.form.with(|form| form.measures.contains(&measure));

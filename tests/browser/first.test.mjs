@@ -1,0 +1,95 @@
+// The first second: a recorded result is seen before any module has arrived, nothing moves when the page takes over, and
+// one button measures the same here, pressed early or late.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+
+import { assertClose, open, PATIENCE, visit } from './driver.mjs';
+
+const SITE = process.env.STRAIGHTEDGE_URL;
+/** Bytes that may travel before the first view is seen. */
+const FIRST = 120_000;
+
+const recorded = async () => (await fetch(new URL('data/recorded/demo-gpt2.json', SITE))).json();
+
+/** Modules wait until they are let go. */
+function held() {
+  let letGo;
+  const gone = new Promise((resolve) => { letGo = resolve; });
+  return { letGo, before: (page) => page.route('**/*.wasm', async (route) => { await gone; await route.continue(); }) };
+}
+
+test('the first view needs no module, and what is pressed on it is done once there is one', { timeout: 2 * PATIENCE }, async () => {
+  const report = await recorded();
+  const { letGo, before } = held();
+  const app = await open({ webgpu: false, query: {}, before, waitUntil: 'commit' });
+  try {
+    await app.element('measure-here').waitFor();
+    const dots = app.element('chart').locator('svg:visible circle.dot');
+    assert.equal(await dots.count(), report.blocks.length);
+    assert.match(await app.element('status').innerText(), /Recorded with this page, not measured on your machine/);
+    for (const [at, block] of report.blocks.entries()) {
+      const shown = await app.element(`row-${at}`).locator('[data-column=r2_lin]').innerText();
+      assertClose(`block ${at}`, Number(shown.replace('−', '-')), block.r2_lin, 6e-7);
+    }
+    await app.element('measure-here').click();
+    assert.equal(await app.element('measure-here').getAttribute('aria-busy'), 'true');
+    letGo();
+    assert.equal(await app.ended(), 'finished', await app.element('error').allInnerTexts().then(String));
+    const measured = await app.report();
+    for (const [at, block] of measured.blocks.entries()) assertClose(`block ${at}`, block.r2_lin, report.blocks[at].r2_lin, 1e-5);
+    assert.equal(await app.element('chart').locator('path.overlay:not(.line)').count(), report.blocks.length);
+    assert.match(await app.element('agreement').innerText(), /Pearson 1\.000/);
+    assert.ok(Number(await app.element('differences').getAttribute('data-most')) < 1e-2);
+    assert.deepEqual(app.faults, []);
+  } finally {
+    await app.browser.close();
+  }
+});
+
+test('nothing moves when the page takes over, at any width', { timeout: PATIENCE }, async () => {
+  for (const width of [390, 800, 1280]) {
+    const { letGo, before } = held();
+    const narrow = async (page) => { await page.setViewportSize({ width, height: 900 }); await before(page); };
+    const app = await open({ webgpu: false, query: {}, before: narrow, waitUntil: 'commit' });
+    try {
+      await app.element('measure-here').waitFor();
+      await app.page.evaluate(() => {
+        window.moved = 0;
+        new PerformanceObserver((list) => list.getEntries().forEach((entry) => { window.moved += entry.value; }))
+          .observe({ type: 'layout-shift' });
+      });
+      letGo();
+      await app.started();
+      await app.element('extent').waitFor();
+      const moved = await app.page.evaluate(() => window.moved);
+      assert.ok(moved < 0.01, `${moved} at ${width}`);
+    } finally {
+      await app.browser.close();
+    }
+  }
+});
+
+test('what is needed for the first view is small', async () => {
+  const page = await (await fetch(SITE)).text();
+  const head = page.slice(0, page.indexOf('</head>'));
+  const needed = [...head.matchAll(/(?:stylesheet" href|script src)="([^"]+)"/g)].map(([, path]) => new URL(path, SITE));
+  assert.ok(needed.length >= 5, String(needed));
+  const files = await Promise.all([new URL(SITE), ...needed].map(async (url) => Buffer.from(await (await fetch(url)).arrayBuffer())));
+  const sent = files.reduce((sum, file) => sum + gzipSync(file, { level: 9 }).length, 0);
+  console.log(`the first view takes ${sent} bytes compressed`);
+  assert.ok(sent < FIRST, `${sent} bytes`);
+});
+
+visit('published profiles are shown with their source, and nobody else is asked', { webgpu: false, query: {} }, async (app) => {
+  await app.element('known-openai-community/gpt2').click();
+  await app.element('chart').locator('path.overlay:not(.line)').nth(11).waitFor();
+  assert.match(await app.element('overlay-note').innerText(), /published in arXiv 2606\.19379.*not measured here/);
+  assert.match(await app.element('status').innerText(), /Published, not measured on your machine/);
+  await app.element('chart').focus();
+  await app.page.keyboard.press('End');
+  assert.match(await app.element('readout').innerText(), /0\.712851/);
+  await app.element('known-recorded').click();
+  await app.element('chart').locator('circle.dot').nth(5).waitFor();
+  assert.equal(await app.element('status').getAttribute('data-phase'), 'recorded');
+});

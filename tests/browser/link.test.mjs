@@ -1,0 +1,81 @@
+// Links: the whole configuration comes back from the address; what is not what it says is refused in a sentence; a
+// teacher's link hides and locks; an embedded chart stands alone.
+import assert from 'node:assert/strict';
+
+import { visit } from './driver.mjs';
+
+const FIELDS = {
+  'model-select': 'demo-neox', 'text-select': 'puzzles:1', rows: '5120', 'seq-len': '64', folds: '4',
+  'skip-positions': '1', gram: 'fast', backend: 'cpu',
+};
+
+/** Waits until the address says something. */
+const said = (app, words) => app.page.waitForFunction((words) => location.search.includes(words), words, { timeout: 20_000 });
+
+visit('every setting comes back from the address', { webgpu: false, query: {} }, async (app) => {
+  await app.choose(FIELDS);
+  await app.element('measures-swap').check();
+  await app.element('measures-rank-swap').check();
+  await app.element('metric').waitFor({ timeout: 1000 }).catch(() => {});
+  await app.element('tab-ranks').click();
+  await app.element('block-select').selectOption('3');
+  await said(app, 'block=3');
+  const address = app.page.url();
+  const expected = ['v=1', 'model=demo-neox', 'text=puzzles:1', 'rows=5120', 'seq_len=64', 'folds=4', 'skip_positions=1',
+    'gram=fast', 'backend=cpu', 'measures=swap,rank-swap', 'view=ranks', 'block=3'];
+  for (const part of expected) assert.ok(new URL(address).search.slice(1).split('&').includes(part), `${part} in ${address}`);
+
+  await app.page.goto('about:blank');
+  await app.page.goto(address);
+  await app.started();
+  for (const [name, value] of Object.entries(FIELDS)) assert.equal(await app.element(name).inputValue(), value, name);
+  assert.equal(await app.element('measures-swap').isChecked(), true);
+  assert.equal(await app.element('measures-layers').isChecked(), false);
+  assert.equal(await app.element('tab-ranks').getAttribute('aria-selected'), 'true');
+  await app.page.waitForFunction(() => document.querySelector('[data-testid=block-select]')?.value === '3');
+  assert.equal(app.page.url(), address);
+});
+
+visit('what a link cannot mean is refused in a sentence, and the page works', { webgpu: false, query: {} }, async (app) => {
+  const site = new URL(app.page.url());
+  const hostile = { view: 'secrets', v: '7', hub: '../../x', mirror: 'javascript:alert(1)', rows: '-1', model: '<img src=x onerror=alert(1)>', text: 'tales:x', lock: 'everything' };
+  for (const [name, value] of Object.entries(hostile)) {
+    site.search = new URLSearchParams({ [name]: value }).toString();
+    await app.page.goto(site.href);
+    await app.started();
+    assert.match(await app.error(), /\S+/, name);
+    assert.equal(await app.element('chart').locator('svg:visible circle.dot').count(), 6, name);
+  }
+  site.search = '?model=absent';
+  await app.page.goto(site.href);
+  await app.started();
+  assert.match(await app.error(), /absent/);
+});
+
+visit('a teacher’s link holds still and hides, and was made on the page', { webgpu: false, query: {} }, async (app) => {
+  await app.element('class').evaluate((fold) => { fold.open = true; });
+  await app.element('frame-model').selectOption('lock');
+  await app.element('frame-protocol').selectOption('hide');
+  await app.element('frame-views').selectOption('hide');
+  const link = await app.element('link').inputValue();
+  assert.match(link, /hide=protocol,views&lock=model/);
+  await app.page.goto(link);
+  await app.started();
+  assert.equal(await app.element('model-select').isDisabled(), true);
+  assert.equal(await app.element('text-select').isDisabled(), false);
+  for (const gone of ['protocol', 'tab-losses', 'class']) assert.equal(await app.element(gone).count(), 0, gone);
+  assert.equal(await app.element('run').isEnabled(), true);
+});
+
+visit('an embedded chart stands alone, asks for no engine, and leads back', { webgpu: false, query: { embed: '1', view: 'losses' } }, async (app) => {
+  await app.element('embedded').waitFor();
+  const asked = [];
+  app.page.on('request', (request) => asked.push(request.url()));
+  await app.page.reload();
+  await app.element('embedded').waitFor();
+  await app.element('chart-0').locator('path.mark').first().waitFor();
+  for (const gone of ['model-select', 'run', 'tab-losses', 'measure-here']) assert.equal(await app.element(gone).count(), 0, gone);
+  const back = await app.element('link-back').getAttribute('href');
+  assert.ok(back.includes('view=losses') && !back.includes('embed'), back);
+  assert.deepEqual(asked.filter((url) => url.includes('worker') || url.includes('engine')), []);
+});
