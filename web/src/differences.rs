@@ -17,8 +17,11 @@ pub struct Differences {
     pub most: Option<f64>,
 }
 
+/// A number of a block, or several of a kind.
+type Values = fn(&BlockReport) -> Vec<Option<f64>>;
+
 /// Every number of a block that does not depend on how fast the device is, by the report's name for it.
-const FIELDS: [(&str, fn(&BlockReport) -> Vec<Option<f64>>); 18] = [
+const FIELDS: [(&str, Values); 18] = [
     ("r2_lin", |b| vec![b.r2_lin]),
     ("r2_lin_scalar", |b| vec![b.r2_lin_scalar]),
     ("r2_feature_median", |b| vec![b.r2_feature_median]),
