@@ -20,6 +20,7 @@ pub mod frame;
 pub mod message;
 pub mod overlay;
 pub mod published;
+mod repeat;
 pub mod run;
 pub mod table;
 pub mod texts;
