@@ -329,6 +329,22 @@ fn a_header_damaged_on_its_way_is_not_kept() {
 }
 
 #[test]
+fn a_token_opens_what_is_restricted_and_is_shown_to_the_hub_alone() {
+    let (mirror, _) = with_bytes("token");
+    mirror.faults().add("gated::1000".parse().expect("a fault"));
+    let error = open(&mirror, Rc::<MemoryStore>::default(), "a/b").map(|_| ()).expect_err("no token");
+    assert!(matches!(error, Error::HubGated { .. }), "{error}");
+    mirror.stats().reset();
+    let endpoint: Endpoint = mirror.url().parse().expect("an address");
+    let client = Client::new(endpoint.clone(), Some("secret".into()), false);
+    let known = Hub::new(Rc::new(client), Rc::<MemoryStore>::default(), endpoint);
+    let files = block_on(known.open(&HubId::model("a/b").expect("an id"))).expect("a listing");
+    block_on(files.read("model.safetensors", 0..8)).expect("bytes");
+    let sent = mirror.stats().file("model.safetensors");
+    assert_eq!((sent.requests, sent.tokens), (1, 0), "the files' origin is another");
+}
+
+#[test]
 fn what_was_listed_once_is_known_without_a_network() {
     let Some(fixtures) = fixtures() else { return };
     let mirror = mirror(&fixtures);

@@ -32,7 +32,7 @@ pub enum Kind {
     Unavailable,
     /// 404.
     Missing,
-    /// 401, as of a model with restricted access.
+    /// 401 for whoever shows no token, as of a model with restricted access.
     Gated,
     /// A web page with status 200.
     Html,

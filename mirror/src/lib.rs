@@ -138,7 +138,7 @@ impl Shared {
             },
             _ => Answer::error(405, "BadMethod", "only GET and HEAD"),
         };
-        let counter = self.stats.request(path.as_deref().unwrap_or_default(), ask.header("range").is_some());
+        let counter = self.stats.request(path.as_deref().unwrap_or_default(), ask);
         answer.send(stream, ask.method == "HEAD", self.throttle, &|bytes| counter.add(bytes))
     }
 
@@ -168,11 +168,10 @@ impl Shared {
     }
 
     fn hub(&self, ask: &Ask, path: &str) -> Answer {
-        if let Some(answer) = self
-            .faults
-            .take(path, |kind| kind.of_answers() || path.starts_with("/api/"))
-            .and_then(|kind| kind.answer(path))
-        {
+        let has_token = ask.header("authorization").is_some();
+        let happens =
+            |kind: Kind| (kind.of_answers() || path.starts_with("/api/")) && !(kind == Kind::Gated && has_token);
+        if let Some(answer) = self.faults.take(path, happens).and_then(|kind| kind.answer(path)) {
             return answer;
         }
         let route = path.trim_start_matches('/');
@@ -226,7 +225,8 @@ impl Shared {
 
     /// `REPO@COMMIT/FILE` on the other origin.
     fn file(&self, ask: &Ask, path: &str) -> Answer {
-        let fault = self.faults.take(path, |_| true);
+        // Where the files are, addresses are known only to those whom the hub let in.
+        let fault = self.faults.take(path, |kind| kind != Kind::Gated);
         if let Some(answer) = fault.and_then(|kind| kind.answer(path)) {
             return answer;
         }

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::ask::Ask;
+
 /// Counts by address, without what follows a question mark.
 #[derive(Clone, Default)]
 pub struct Stats(Arc<Mutex<BTreeMap<String, Count>>>);
@@ -17,6 +19,8 @@ pub struct Count {
     pub requests: u64,
     /// Requests that asked for a range.
     pub ranged: u64,
+    /// Requests that showed a token.
+    pub tokens: u64,
     /// Bytes of bodies sent.
     pub bytes: u64,
 }
@@ -28,11 +32,12 @@ pub(crate) struct Counter {
 }
 
 impl Stats {
-    pub(crate) fn request(&self, path: &str, ranged: bool) -> Counter {
+    pub(crate) fn request(&self, path: &str, ask: &Ask) -> Counter {
         let mut counts = self.lock();
         let count = counts.entry(path.into()).or_default();
         count.requests += 1;
-        count.ranged += u64::from(ranged);
+        count.ranged += u64::from(ask.header("range").is_some());
+        count.tokens += u64::from(ask.header("authorization").is_some());
         Counter { stats: self.clone(), path: path.into() }
     }
 
@@ -44,6 +49,7 @@ impl Stats {
         files.fold(Count::default(), |sum, (_, count)| Count {
             requests: sum.requests + count.requests,
             ranged: sum.ranged + count.ranged,
+            tokens: sum.tokens + count.tokens,
             bytes: sum.bytes + count.bytes,
         })
     }

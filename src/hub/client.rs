@@ -1,4 +1,4 @@
-//! The network of the command line. \[ureq, futures-timer\]
+//! The network of the command line. \[ureq, url, futures-timer\]
 //!
 //! A request runs in a thread of its own, so that whoever waits for it can stop waiting.
 
@@ -11,8 +11,8 @@ use futures::StreamExt;
 use futures::channel::{mpsc, oneshot};
 use futures::future::LocalBoxFuture;
 use futures_timer::Delay;
-use ureq::config::RedirectAuthHeaders;
 use ureq::tls::{RootCerts, TlsConfig};
+use url::Url;
 
 use super::http::{Body, Failure, Http, Request, Response};
 use super::id::Endpoint;
@@ -27,6 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(90);
 const REDIRECTS: u32 = 10;
 
 /// A client that shows a token to one hub and to nobody else.
+#[derive(Clone)]
 pub struct Client {
     agent: ureq::Agent,
     endpoint: Endpoint,
@@ -39,9 +40,9 @@ impl Client {
     pub fn new(endpoint: Endpoint, token: Option<String>, offline: bool) -> Self {
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
-            .max_redirects(REDIRECTS)
-            .max_redirects_will_error(true)
-            .redirect_auth_headers(RedirectAuthHeaders::SameHost)
+            // Followed here, where it is known to whom the token may be shown.
+            .max_redirects(0)
+            .max_redirects_will_error(false)
             .user_agent(concat!("straightedge/", env!("CARGO_PKG_VERSION")))
             .timeout_connect(Some(Duration::from_secs(20)))
             .timeout_recv_response(Some(PATIENCE))
@@ -51,12 +52,26 @@ impl Client {
         Self { agent: config.into(), endpoint, token, offline }
     }
 
-    fn request(&self, request: &Request) -> ureq::RequestBuilder<ureq::typestate::WithoutBody> {
-        let mut builder = self.agent.get(&request.url);
+    /// Asks, and asks again where it is sent elsewhere.
+    fn call(&self, request: &Request) -> Result<ureq::http::Response<ureq::Body>, Failure> {
+        let mut url = Url::parse(&request.url).map_err(|error| Failure::Network(error.to_string()))?;
+        for _ in 0..=REDIRECTS {
+            let response = self.builder(&url, request).call().map_err(|error| Failure::Network(error.to_string()))?;
+            let elsewhere = response.headers().get("location").filter(|_| response.status().is_redirection());
+            let Some(elsewhere) = elsewhere.and_then(|location| url.join(location.to_str().ok()?).ok()) else {
+                return Ok(response);
+            };
+            url = elsewhere;
+        }
+        Err(Failure::Redirects)
+    }
+
+    fn builder(&self, url: &Url, request: &Request) -> ureq::RequestBuilder<ureq::typestate::WithoutBody> {
+        let mut builder = self.agent.get(url.as_str());
         if let Some(range) = request.range_header() {
             builder = builder.header("range", range);
         }
-        let at_home = request.url.strip_prefix(self.endpoint.as_str()).is_some_and(|rest| rest.starts_with('/'));
+        let at_home = url.as_str().strip_prefix(self.endpoint.as_str()).is_some_and(|rest| rest.starts_with('/'));
         if let Some(token) = self.token.as_ref().filter(|_| at_home) {
             builder = builder.header("authorization", format!("Bearer {token}"));
         }
@@ -70,11 +85,11 @@ impl Http for Client {
             if self.offline {
                 return Err(Failure::Network("HF_HUB_OFFLINE says to stay offline".into()));
             }
-            let builder = self.request(request);
+            let (client, request) = (self.clone(), request.clone());
             let (head, received) = oneshot::channel();
             let (chunks, body) = mpsc::channel(WAITING);
-            thread::spawn(move || match builder.call() {
-                Err(error) => drop(head.send(Err(failure(&error)))),
+            thread::spawn(move || match client.call(&request) {
+                Err(failure) => drop(head.send(Err(failure))),
                 Ok(response) => {
                     let (parts, body) = response.into_parts();
                     if head.send(Ok(parts)).is_ok() {
@@ -123,12 +138,5 @@ struct Chunks(mpsc::Receiver<Result<Vec<u8>, Failure>>);
 impl Body for Chunks {
     fn chunk(&mut self) -> LocalBoxFuture<'_, Result<Option<Vec<u8>>, Failure>> {
         Box::pin(async move { self.0.next().await.transpose() })
-    }
-}
-
-fn failure(error: &ureq::Error) -> Failure {
-    match error {
-        ureq::Error::TooManyRedirects => Failure::Redirects,
-        error => Failure::Network(error.to_string()),
     }
 }

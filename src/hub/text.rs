@@ -42,6 +42,11 @@ impl WikiText2 {
         }
     }
 
+    /// Its file in the data set.
+    fn path(self) -> String {
+        format!("{FOLDER}/{}-00000-of-00001.parquet", self.split())
+    }
+
     fn split(self) -> &'static str {
         match self {
             Self::Train => "train",
@@ -58,6 +63,15 @@ impl fmt::Display for WikiText2 {
 }
 
 impl Hub {
+    /// Whether a part is here, from an earlier download; nobody is asked.
+    pub async fn holds_wikitext(&self, part: WikiText2) -> Result<bool> {
+        let known = self.store().recall(&HubId::dataset(WIKITEXT)?).await?;
+        match known.and_then(|repo| repo.key(&part.path())) {
+            Some(key) => Ok(self.store().held(&key).await? == [0..key.size]),
+            None => Ok(false),
+        }
+    }
+
     /// A part of WikiText-2, and what a report calls it. Rows are joined as they are: each carries its own line end,
     /// and nothing is added.
     ///
@@ -65,7 +79,7 @@ impl Hub {
     /// As of every download, and a file that cannot be read as a table.
     pub async fn wikitext(&self, part: WikiText2, table: &dyn Table) -> Result<(String, Vec<u8>)> {
         let files = self.open_folder(&HubId::dataset(WIKITEXT)?, FOLDER).await?;
-        let path = format!("{FOLDER}/{}-00000-of-00001.parquet", part.split());
+        let path = part.path();
         let hint = "the data set has changed its layout, save the text and give it as a file";
         let bytes = read_whole(&files as &dyn Files, &path, hint).await?;
         let text = table.texts(bytes).await.map_err(|why| {

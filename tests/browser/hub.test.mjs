@@ -1,9 +1,12 @@
 // Models from the hub, here a mirror of it: looked up before anything large is fetched, kept for later visits without a
 // network, and told in a sentence where something is wrong.
 import assert from 'node:assert/strict';
-import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
+import { parquetWriteBuffer } from 'hyparquet-writer';
 
 import { FIXTURES, visit } from './driver.mjs';
 
@@ -68,6 +71,40 @@ visit('every family is measured from its id as it is from its folder, and once m
   await app.page.waitForFunction((count) => document.querySelectorAll('[data-testid=shelf] li').length === count, FAMILIES.length - 1);
   await app.element('shelf-clear').click();
   await app.page.waitForFunction(() => document.querySelectorAll('[data-testid=shelf] li').length === 0);
+});
+
+const DATASET = 'datasets/Salesforce/wikitext/wikitext-2-raw-v1';
+
+/** A mirror with a model and the test part of WikiText-2, whose text is another here, in Parquet as on the hub. */
+function withText(lines) {
+  return async (t) => {
+    const folder = await models({ tiny: 'tiny-gpt2' })(t);
+    await mkdir(join(folder, DATASET), { recursive: true });
+    const table = parquetWriteBuffer({ columnData: [{ name: 'text', data: lines, type: 'STRING' }], rowGroupSize: 1000 });
+    await writeFile(join(folder, DATASET, 'test-00000-of-00001.parquet'), Buffer.from(table));
+    return folder;
+  };
+}
+
+const WIKI = (await readFile(join(FIXTURES, 'texts/wiki.txt'), 'utf8')).split(/(?<=\n)/);
+
+visit('WikiText-2 comes from the hub, is counted beforehand once it is here, and a damaged table is refused', {
+  webgpu: false, mirror: withText(WIKI),
+}, async (app) => {
+  await app.hub('test/tiny');
+  assert.equal(await app.element('text-select').inputValue(), ':hub:wikitext-2-test', 'the usual text of a model on the hub');
+  await app.choose({ rows: 640, 'seq-len': 32, backend: 'cpu' });
+  await app.mirror.fault('truncated', '.parquet', 1000);
+  await app.run();
+  assert.equal(await app.ended(), 'failed');
+  assert.match(await app.error(), /the server sent something else|the connection fails/);
+  await app.mirror.reset();
+  const report = await app.measure();
+  assert.equal(report.corpus.id, 'wikitext-2-test');
+  assert.equal(report.corpus.sha256, createHash('sha256').update(WIKI.join('')).digest('hex'));
+  assert.equal(report.blocks.length, 4);
+  await app.told('extent', /enough for the 640 rows/);
+  app.faults.length = 0;
 });
 
 /** What goes wrong, with which file, and what the visitor reads. */

@@ -36,8 +36,13 @@ async fn look_at_text(order: Order, handles: Vec<Blob>, listener: &Listener) -> 
             let (files, file) = work::rows(&job, handles);
             Some(rows_extent(&job, files, &file).await)
         }
-        Work::Model { text: TextSource::Missing | TextSource::Hub { .. }, .. } => None,
+        Work::Model { text: TextSource::Missing, .. } => None,
         Work::Model { model, text } => {
+            if let TextSource::Hub { name, endpoint } = &text
+                && !remote::holds_text(name, endpoint.clone(), listener).await.unwrap_or(false)
+            {
+                return None;
+            }
             let look = async {
                 let (files, handles) = work::files(model, handles, listener).await?;
                 let text = work::text_of(&job, text, handles, listener).await?;

@@ -40,13 +40,21 @@ pub(super) async fn preflight(id: &HubId, endpoint: Endpoint, job: &Job, listene
 
 /// A text by its name in reports.
 pub(super) async fn text(name: &str, endpoint: Endpoint, listener: &Listener) -> Result<Vec<u8>> {
-    let part = WikiText2::named(name).ok_or_else(|| Error::InvalidSetting {
+    let (_, text) = hub(endpoint, listener).await.wikitext(part(name)?, &TableModule).await?;
+    Ok(text)
+}
+
+/// Whether a text is here already.
+pub(super) async fn holds_text(name: &str, endpoint: Endpoint, listener: &Listener) -> Result<bool> {
+    hub(endpoint, listener).await.holds_wikitext(part(name)?).await
+}
+
+fn part(name: &str) -> Result<WikiText2> {
+    WikiText2::named(name).ok_or_else(|| Error::InvalidSetting {
         field: "text".into(),
         value: name.into(),
         hint: format!("known on the hub are {}", WikiText2::ALL.map(|part| part.to_string()).join(", ")),
-    })?;
-    let (_, text) = hub(endpoint, listener).await.wikitext(part, &TableModule).await?;
-    Ok(text)
+    })
 }
 
 async fn hub(endpoint: Endpoint, listener: &Listener) -> Hub {
