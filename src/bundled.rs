@@ -58,9 +58,39 @@ pub struct Demo {
     pub loss: Option<f64>,
 }
 
+impl Demo {
+    /// Whether it was trained without the regulariser.
+    pub fn is_plain(&self) -> bool {
+        self.cosine_penalty == 0.0
+    }
+
+    /// Whether it is at the end of its run.
+    pub fn is_complete(&self) -> bool {
+        self.step == self.steps
+    }
+
+    /// Whether it is as far as `other` on the same run but for the regulariser, which it does without.
+    pub fn is_plain_twin_of(&self, other: &Self) -> bool {
+        let same = (&self.family, self.seed, self.step) == (&other.family, other.seed, other.step);
+        self.is_plain() && !other.is_plain() && same
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_twin_differs_in_the_regulariser_alone() {
+        let (run, family) = ("r".to_string(), "gpt2".to_string());
+        let plain = Demo { run, family, seed: 1, step: 9, steps: 9, cosine_penalty: 0.0, loss: None };
+        let penalised = Demo { cosine_penalty: 0.2, ..plain.clone() };
+        assert!(plain.is_plain_twin_of(&penalised) && plain.is_complete());
+        assert!(!penalised.is_plain_twin_of(&plain) && !plain.is_plain_twin_of(&plain));
+        for other in [Demo { seed: 2, ..penalised.clone() }, Demo { step: 8, ..penalised.clone() }] {
+            assert!(!plain.is_plain_twin_of(&other), "{other:?}");
+        }
+    }
 
     #[test]
     fn the_index_is_read_with_and_without_its_optional_fields() {

@@ -13,6 +13,7 @@ pub mod extent;
 pub mod hub;
 pub mod job;
 pub mod report;
+pub mod summary;
 pub mod thirds;
 
 #[cfg(feature = "engine")]

@@ -13,6 +13,9 @@ use crate::job::{GramMode, Protocol};
 /// Schema number written by this version.
 pub const SCHEMA: u32 = 1;
 
+/// More blocks than any model has.
+const MOST_BLOCKS: usize = 10_000;
+
 /// `None` in place of NaN and infinities, which JSON cannot hold.
 pub fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
@@ -65,6 +68,12 @@ impl Report {
         }
         if report.blocks.windows(2).any(|pair| pair[0].block >= pair[1].block) {
             return Err(malformed("blocks are not in ascending order".into()));
+        }
+        // Curves have a place for every block up to the last.
+        let blocks = report.blocks.iter().map(|block| block.block);
+        let layers = report.layers.iter().map(|layer| layer.layer);
+        if blocks.chain(layers).chain([report.model.num_hidden_layers]).any(|number| number > MOST_BLOCKS) {
+            return Err(malformed(format!("no model has more than {MOST_BLOCKS} blocks")));
         }
         Ok(report)
     }
@@ -468,6 +477,28 @@ impl From<Header> for Report {
             seconds: Seconds::default(),
             peak_memory: None,
             warnings: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_with_more_blocks_than_any_model_is_refused() {
+        let (model, corpus, device) = (ModelInfo::default(), CorpusInfo::default(), DeviceInfo::default());
+        let protocol = ProtocolInfo::new(&Default::default(), 10, 2, 0.0);
+        let plain = Report::from(Header { app: AppInfo::this(), model, corpus, protocol, device });
+        let read = |report: &Report| Report::from_json("r.json", &report.to_json());
+        assert_eq!(read(&plain).as_ref(), Ok(&plain));
+        let (mut blocks, mut layers, mut depth) = (plain.clone(), plain.clone(), plain);
+        blocks.blocks.push(BlockReport { block: usize::MAX, ..BlockReport::default() });
+        layers.layers.push(LayerReport { layer: usize::MAX, ..LayerReport::default() });
+        depth.model.num_hidden_layers = usize::MAX;
+        for hostile in [blocks, layers, depth] {
+            let refused = read(&hostile).expect_err("a refusal").to_string();
+            assert!(refused.contains("r.json") && refused.contains("10000 blocks"), "{refused}");
         }
     }
 }

@@ -95,6 +95,7 @@ fn the_page_knows_only_plain_data_of_the_engine() {
         "agreement",
         "bundled",
         "cost",
+        "summary",
         "thirds",
         "hub::id",
         "hub::preflight",

@@ -21,14 +21,14 @@ struct Args {
     /// Folder for models and for the states that a stopped run goes on from.
     #[arg(long, default_value = "target/demo")]
     out: PathBuf,
-    /// Stop after this many steps, to go on later.
+    /// Stop every run after this many steps, to go on later.
     #[arg(long)]
     steps: Option<usize>,
 }
 
 fn main() -> ExitCode {
     match train(&Args::parse()) {
-        Ok(End::Done) => ExitCode::SUCCESS,
+        Ok(End::Done | End::Enough) => ExitCode::SUCCESS,
         Ok(End::Stopped) => ExitCode::from(130),
         Err(error) => {
             eprintln!("train: {error:#}");
@@ -45,8 +45,12 @@ fn train(args: &Args) -> Result<End> {
         let tokenizer = shared_tokenizer(&args.out, plan.recipe.size.vocab_size)?;
         let mut run = Run::open(plan, &args.out, &tokenizer)?;
         eprintln!("{}: from step {} of {}", plan.recipe.name, run.record().steps_done(), plan.recipe.steps);
-        if run.go(&stop, args.steps.unwrap_or(usize::MAX))? == End::Stopped {
-            eprintln!("{}: stopped after step {}", plan.recipe.name, run.record().steps_done());
+        let end = run.go(&stop, args.steps.unwrap_or(usize::MAX))?;
+        if end != End::Done {
+            let (name, done) = (&plan.recipe.name, run.record().steps_done());
+            eprintln!("{name}: stopped after step {done}; the same command goes on from there");
+        }
+        if end == End::Stopped {
             return Ok(End::Stopped);
         }
     }

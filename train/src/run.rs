@@ -23,6 +23,8 @@ const TELL: Duration = Duration::from_secs(10);
 pub enum End {
     /// All steps are done.
     Done,
+    /// As many as were asked for are, and it goes on from here when more are.
+    Enough,
     /// It was asked to stop, and goes on from here when it is started again.
     Stopped,
 }
@@ -66,9 +68,10 @@ impl<'a> Run<'a> {
                 let name = self.plan.recipe.checkpoint_name(self.record.steps_done());
                 self.write_folder(&name)?;
             }
-            if stop.load(Ordering::Relaxed) || self.record.steps_done() >= most {
+            let stopped = stop.load(Ordering::Relaxed).then_some(End::Stopped);
+            if let Some(end) = stopped.or((self.record.steps_done() >= most).then_some(End::Enough)) {
                 self.finish()?;
-                return Ok(End::Stopped);
+                return Ok(end);
             }
             self.step()?;
             if saved.elapsed() >= SAVE {

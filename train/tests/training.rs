@@ -78,10 +78,14 @@ fn a_run_that_stops_and_goes_on_is_the_run_that_never_stopped() {
     let mut whole = Run::open(&plan, &unbroken, tokenizer.as_bytes()).expect("a run");
     assert_eq!(whole.go(&go_on, usize::MAX).expect("an end"), End::Done);
     let mut first = Run::open(&plan, &parts, tokenizer.as_bytes()).expect("a run");
-    assert_eq!(first.go(&go_on, 5).expect("an end"), End::Stopped);
+    assert_eq!(first.go(&go_on, 5).expect("an end"), End::Enough);
     drop(first);
     let mut rest = Run::open(&plan, &parts, tokenizer.as_bytes()).expect("the run");
     assert_eq!(rest.record().steps_done(), 5);
+    assert_eq!(rest.go(&AtomicBool::new(true), usize::MAX).expect("an end"), End::Stopped);
+    assert_eq!(rest.record().steps_done(), 5, "nothing is done once it is to stop");
+    drop(rest);
+    let mut rest = Run::open(&plan, &parts, tokenizer.as_bytes()).expect("the run");
     assert_eq!(rest.go(&go_on, usize::MAX).expect("an end"), End::Done);
     assert_eq!(rest.record().losses, whole.record().losses);
     assert_eq!(rest.record().cosine, whole.record().cosine);

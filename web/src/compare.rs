@@ -2,13 +2,22 @@
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use std::collections::BTreeSet;
+
 use straightedge::error::{Error, Result};
+use straightedge::job::Measure;
 use straightedge::report::Report;
+use straightedge::summary::Quantity;
+use straightedge_web::comparison::Key;
+use straightedge_web::comparison::known::{Known, Measured, RECORDED};
+use straightedge_web::comparison::presets::Preset;
 use straightedge_web::fetch;
+use straightedge_web::form::Form;
 use straightedge_web::overlay::{Choice, Kept, Metric, Overlay, sums};
 use straightedge_web::published::{Published, PublishedModel, may_have};
-use straightedge_web::run::Run;
+use straightedge_web::run::{Phase, Run};
 use straightedge_web::texts::{fill, t};
+use straightedge_web::views::View;
 use web_sys::File;
 
 use crate::session::Session;
@@ -19,26 +28,44 @@ const MOST_KEPT: usize = 20;
 impl Session {
     /// Keeps the measurement shown, before another takes its place.
     pub(crate) fn keep(self) {
-        let is_measured = |run: &Run| !run.is_untouched() && !run.blocks().is_empty();
-        let report = self.run.with_untracked(|run| run.report().filter(|_| is_measured(run)).cloned());
-        if let Some(report) = report {
-            self.kept.update(|kept| {
-                kept.push(Kept::new(report));
-                if kept.len() > MOST_KEPT {
-                    kept.remove(0);
-                }
-            });
+        let kept = self.run.with_untracked(|run| {
+            let report = run.report().filter(|report| !report.blocks.is_empty())?;
+            Some(Kept::new(run.origin()?, run.is_opened(), report.clone()))
+        });
+        if let Some(kept) = kept {
+            self.keep_this(kept);
         }
     }
 
-    /// Opens a report: as the measurement shown where there is none yet, else laid over the profile.
+    /// Keeps an opened report, and returns its number.
+    fn keep_opened(self, report: Report) -> u32 {
+        let number = self.next_number();
+        self.complaint.set(None);
+        self.keep_this(Kept::new(number, true, report));
+        number
+    }
+
+    fn keep_this(self, new: Kept) {
+        self.kept.update(|kept| {
+            kept.push(new);
+            if kept.len() > MOST_KEPT {
+                kept.remove(0);
+            }
+        });
+    }
+
+    /// Opens a report: among what is compared where that is open, as the measurement shown where there is none yet,
+    /// else laid over the profile.
     pub(crate) fn open_report(self, file: File) {
         spawn_local(async move {
             match read(&file).await {
+                Ok(report) if self.view.get_untracked() == View::Compare => {
+                    let number = self.keep_opened(report);
+                    self.comparison.update(|comparison| comparison.add(Key::Measured(number)));
+                }
                 Ok(report) if self.run.with_untracked(Run::is_untouched) => self.show_opened(report),
                 Ok(report) => {
-                    self.complaint.set(None);
-                    self.kept.update(|kept| kept.push(Kept::new(report)));
+                    self.keep_opened(report);
                     self.overlay.set(self.kept.with_untracked(|kept| kept.len().checked_sub(1).map(Choice::Kept)));
                 }
                 Err(error) => self.complaint.set(Some(error)),
@@ -48,10 +75,94 @@ impl Session {
 
     /// Fetches published values once a model has come that may have some.
     pub(crate) fn look_up(self) {
-        let is_candidate = self.run.with_untracked(|run| run.report().is_some_and(|report| may_have(&report.model)));
-        if is_candidate {
+        if self.run.with_untracked(|run| run.report().is_some_and(|report| may_have(&report.model))) {
             self.load_published();
         }
+    }
+
+    /// Gets all there is to compare with; the first time it shows the measurement beside its recording, or a preset.
+    pub(crate) fn begin_comparing(self) {
+        self.load_published();
+        if self.recorded.with_untracked(Option::is_some) {
+            return self.fill_comparison();
+        }
+        spawn_local(async move {
+            match fetch::json(RECORDED).await {
+                Ok(recorded) => {
+                    self.recorded.set(Some(recorded));
+                    self.fill_comparison();
+                }
+                Err(error) => self.complaint.set(Some(error)),
+            }
+        });
+    }
+
+    fn fill_comparison(self) {
+        if self.comparison.with_untracked(|comparison| !comparison.entries().is_empty()) {
+            return;
+        }
+        let present = self.run.with_untracked(|run| run.origin().filter(|_| !run.blocks().is_empty()));
+        match present {
+            Some(origin) => {
+                let recording = untrack(|| self.known()).counterpart(origin);
+                let keys = recording.into_iter().chain([Key::Measured(origin)]);
+                self.comparison.update(|comparison| keys.for_each(|key| comparison.add(key)));
+            }
+            None => self.compare(Preset::ALL[0]),
+        }
+    }
+
+    /// Everything that can be compared by now.
+    pub(crate) fn known(self) -> Known {
+        let kept = |kept: &Kept| Some(Measured::new(kept.origin?, kept.is_opened, &kept.report));
+        let mut measured: Vec<_> = self.kept.with(|all| all.iter().filter_map(kept).collect());
+        measured.extend(self.run.with(|run| Some(Measured::new(run.origin()?, run.is_opened(), run.report()?))));
+        Known {
+            index: self.index.get().unwrap_or_default(),
+            recorded: self.recorded.get().unwrap_or_default(),
+            published: self.published.get(),
+            measured,
+        }
+    }
+
+    /// Shows a preset.
+    pub(crate) fn compare(self, preset: Preset) {
+        let keys = self.index.with_untracked(|index| preset.keys(index.as_deref().unwrap_or_default()));
+        self.comparison.update(|comparison| comparison.begin(preset, keys));
+    }
+
+    /// Adds one thing, with a chart that it has numbers for.
+    pub(crate) fn add_to_comparison(self, key: Key) {
+        self.comparison.update(|comparison| {
+            comparison.show_quantity(key.main_quantity());
+            comparison.add(key);
+        });
+    }
+
+    /// Chooses the model of a recording, measures it on this machine as it was recorded, and lays the result over it.
+    pub(crate) fn measure_recorded(self, key: &Key) {
+        let Some(name) = key.bundled() else { return };
+        self.choose_bundled(name);
+        let Form { rows, seq_len, folds, skip_positions, .. } = Form::default();
+        let measures = self.measures_for(key);
+        self.form.update(|form| *form = Form { rows, seq_len, folds, skip_positions, measures, ..form.clone() });
+        self.measure();
+        let number = self.run.with_untracked(|run| run.origin().filter(|_| *run.phase() == Phase::Running));
+        if let Some(number) = number {
+            self.comparison.update(|comparison| comparison.add(key.measured_as(number)));
+        }
+    }
+
+    /// What the charts shown need.
+    fn measures_for(self, key: &Key) -> BTreeSet<Measure> {
+        let control = matches!(key, Key::Control(..)).then_some(Measure::Controls);
+        let measure = |quantity: &Quantity| match quantity {
+            Quantity::R2Lin | Quantity::R2LinScalar => Measure::Fit,
+            Quantity::DeltaPplLinear => Measure::Swap,
+            Quantity::Linearity | Quantity::LinearityNoResidual => Measure::Layers,
+        };
+        let shown = self.comparison.with_untracked(|comparison| comparison.quantities());
+        [Measure::Fit].into_iter().chain(control).chain(shown.iter().map(measure)).collect()
     }
 
     /// Corpora of the published values about the model shown; the survey's first.

@@ -8,6 +8,7 @@ pub mod ahead;
 pub mod beforehand;
 pub mod bundled;
 pub mod chart;
+pub mod comparison;
 pub mod cost;
 pub mod differences;
 pub mod export;

@@ -70,6 +70,10 @@ pub struct Overlay {
 /// A measurement kept for comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kept {
+    /// Number of its first order; recordings have none.
+    pub origin: Option<u32>,
+    /// Whether it comes from a file.
+    pub is_opened: bool,
     /// Model and text.
     pub name: String,
     /// Its report.
@@ -78,15 +82,21 @@ pub struct Kept {
 
 impl Kept {
     /// A report under the name of its model and text, and of its moments where they are not exact.
-    pub fn new(report: Report) -> Self {
-        let name = name_of(&report);
+    pub fn new(origin: u32, is_opened: bool, report: Report) -> Self {
+        Self { origin: Some(origin), is_opened, name: Self::name_of(&report), report }
+    }
+
+    /// The name of a report.
+    pub fn name_of(report: &Report) -> String {
+        let name = name_of(report);
         let is_fast = report.protocol.gram == GramMode::Fast;
-        Self { name: if is_fast { fill(t().overlay_fast, &[("name", &name)]) } else { name }, report }
+        if is_fast { fill(t().overlay_fast, &[("name", &name)]) } else { name }
     }
 
     /// A report that was recorded with the page.
     pub fn recorded(report: Report) -> Self {
-        Self { name: fill(t().overlay_recorded, &[("name", &name_of(&report))]), report }
+        let name = fill(t().overlay_recorded, &[("name", &name_of(&report))]);
+        Self { origin: None, is_opened: false, name, report }
     }
 }
 
@@ -153,7 +163,7 @@ mod tests {
         let told = sums(&exact, &fast).expect("a difference");
         assert!(told.contains("exact here and fast there") && told.contains("2.50e−5 at most, in block 1"), "{told}");
         assert!(told.ends_with("2.0 s there."), "{told}");
-        assert_eq!(Kept::new(fast.clone()).name, "m · t · fast");
+        assert_eq!(Kept::name_of(&fast), "m · t · fast");
         assert_eq!(sums(&exact, &exact), None);
         fast.protocol.rows += 1;
         assert_eq!(sums(&exact, &fast), None, "other rows");
@@ -164,6 +174,6 @@ mod tests {
         let report = sample_report();
         assert_eq!(Metric::Lin.by_block(&report), [Some(0.9), Some(-0.25), None]);
         assert_eq!(Metric::Scalar.by_block(&report), [Some(0.95), Some(0.1), None]);
-        assert_eq!(Kept::new(report).name, "m · t");
+        assert_eq!(Kept::name_of(&report), "m · t");
     }
 }

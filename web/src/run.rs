@@ -13,6 +13,8 @@ use crate::overlay::Metric;
 #[derive(Clone, Debug, Default)]
 pub struct Run {
     number: u32,
+    origin: Option<u32>,
+    is_opened: bool,
     phase: Phase,
     progress: Option<Progress>,
     waiting: Option<Wait>,
@@ -41,19 +43,21 @@ pub enum Phase {
 impl Run {
     /// A measurement that was just ordered; `expected` is what is known of its model beforehand.
     pub fn start(number: u32, expected: Option<Expected>) -> Self {
-        Self { number, phase: Phase::Running, expected, ..Self::default() }
+        Self { number, origin: Some(number), phase: Phase::Running, expected, ..Self::default() }
     }
 
     /// A measurement of the same thing that adds to this one; what this one knows stays.
     pub fn extend(&self, number: u32) -> Self {
         let recorder = self.report().cloned().map(Recorder::resume).unwrap_or_default();
-        Self { number, phase: Phase::Running, recorder, expected: self.expected.clone(), ..Self::default() }
+        let (origin, expected) = (self.origin, self.expected.clone());
+        Self { number, origin, phase: Phase::Running, recorder, expected, ..Self::default() }
     }
 
     /// A report from a file, as if it had just been measured.
     pub fn opened(number: u32, report: Report) -> Self {
         let phase = if report.partial { Phase::Cancelled } else { Phase::Finished };
-        Self { number, phase, recorder: Recorder::resume(report), ..Self::default() }
+        let recorder = Recorder::resume(report);
+        Self { number, origin: Some(number), is_opened: true, phase, recorder, ..Self::default() }
     }
 
     /// A report that was recorded with the page, shown until something is measured.
@@ -102,6 +106,16 @@ impl Run {
     /// Number of the measurement.
     pub fn number(&self) -> u32 {
         self.number
+    }
+
+    /// Number of the order that it began with, once there was one: what is added later comes under other numbers.
+    pub fn origin(&self) -> Option<u32> {
+        self.origin
+    }
+
+    /// Whether it comes from a file.
+    pub fn is_opened(&self) -> bool {
+        self.is_opened
     }
 
     /// Where it stands.
@@ -212,6 +226,7 @@ pub(crate) mod tests {
         replay(&mut first, &recording());
         let mut run = first.extend(2);
         assert_eq!((run.phase(), run.blocks().len()), (&Phase::Running, 3), "shown before the engine answers");
+        assert_eq!((Run::default().origin(), run.number(), run.origin()), (None, 2, Some(1)));
         let started = recording().remove(1);
         let swapped = BlockReport {
             block: 0,

@@ -7,8 +7,10 @@ use straightedge::error::{Error, Result};
 use straightedge::event::Event;
 use straightedge::job::Measure;
 use straightedge::report::Report;
+use straightedge::summary::Summary;
 use straightedge_web::beforehand::FIRST;
 use straightedge_web::bundled::{Expected, path};
+use straightedge_web::comparison::Comparison;
 use straightedge_web::fetch;
 use straightedge_web::folder::{Chosen, Folder, sort_out};
 use straightedge_web::form::{Form, LocalModel, ModelChoice, TextChoice, find};
@@ -62,6 +64,10 @@ pub(crate) struct Session {
     pub(crate) repeated: RwSignal<Option<Report>>,
     /// Earlier measurements and opened reports.
     pub(crate) kept: RwSignal<Vec<Kept>>,
+    /// What is compared with what.
+    pub(crate) comparison: RwSignal<Comparison>,
+    /// Recordings of the bundled models, once they are to be compared.
+    pub(crate) recorded: RwSignal<Option<Vec<Summary>>>,
     /// Published values, once they were asked for.
     pub(crate) published: RwSignal<Option<Published>>,
     /// The model on the hub whose published values are shown before anything is measured.
@@ -111,6 +117,8 @@ impl Session {
             overlay: RwSignal::new(None),
             repeated: RwSignal::new(None),
             kept: RwSignal::new(Vec::new()),
+            comparison: RwSignal::new(Comparison::default()),
+            recorded: RwSignal::new(None),
             published: RwSignal::new(None),
             introduced: RwSignal::new(None),
             can_extend: RwSignal::new(false),

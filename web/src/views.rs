@@ -13,6 +13,8 @@ pub enum View {
     /// R² by block.
     #[default]
     Profile,
+    /// Several measurements in one chart.
+    Compare,
     /// What the model loses.
     Losses,
     /// Which kind of linearity.
@@ -44,8 +46,9 @@ pub enum Refusal {
 
 impl View {
     /// All views.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Profile,
+        Self::Compare,
         Self::Losses,
         Self::Regimes,
         Self::Ranks,
@@ -60,6 +63,7 @@ impl View {
     pub fn id(self) -> &'static str {
         match self {
             Self::Profile => "profile",
+            Self::Compare => "compare",
             Self::Losses => "losses",
             Self::Regimes => "regimes",
             Self::Ranks => "ranks",
@@ -76,6 +80,7 @@ impl View {
         let t: &Texts = t();
         match self {
             Self::Profile => [t.profile_tab, t.chart_name, ""],
+            Self::Compare => [t.compare_tab, t.compare_name, t.compare_about],
             Self::Losses => [t.losses_tab, t.losses_name, t.losses_about],
             Self::Regimes => [t.regimes_tab, t.regimes_name, t.regimes_about],
             Self::Ranks => [t.ranks_tab, t.ranks_name, t.ranks_about],
@@ -90,7 +95,7 @@ impl View {
     /// Measures that fill it, beyond the fit.
     pub fn measures(self) -> &'static [Measure] {
         match self {
-            Self::Profile | Self::Regimes => &[],
+            Self::Profile | Self::Compare | Self::Regimes => &[],
             Self::Losses => &[Measure::Swap],
             Self::Ranks => &[Measure::RankSwap],
             Self::Probes => &[Measure::Probes, Measure::Conjunction],
@@ -99,6 +104,11 @@ impl View {
             Self::Layers => &[Measure::Layers],
             Self::Healing => &[Measure::Heal],
         }
+    }
+
+    /// Whether it shows something before anything is measured.
+    pub fn is_always_there(self) -> bool {
+        matches!(self, Self::Profile | Self::Compare)
     }
 
     /// Whether it shows one block at a time.

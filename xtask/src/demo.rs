@@ -26,7 +26,8 @@ pub(crate) fn train(names: &[String], out: &Path, steps: Option<usize>) -> Resul
         if let Some(steps) = steps {
             train.arg("--steps").arg(steps.to_string());
         }
-        // A run that was stopped has left a model, too.
+        // Ctrl-C is for the trainer, which ends by itself once its state is on disk; what it leaves is bundled, too.
+        ctrlc::set_handler(|| ())?;
         let ended = run(&mut train);
         bundle(&out)?;
         return ended;

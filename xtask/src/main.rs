@@ -6,6 +6,7 @@ mod bundle;
 mod calibration;
 mod command;
 mod demo;
+mod document;
 mod first_view;
 mod hub;
 mod install;
@@ -74,7 +75,7 @@ enum Task {
         /// Folder for models under training and for the states that a stopped run goes on from.
         #[arg(long, default_value = "target/demo")]
         out: PathBuf,
-        /// Stop after this many steps, to go on later.
+        /// Stop every run after this many steps, to go on later.
         #[arg(long)]
         steps: Option<usize>,
     },

@@ -112,9 +112,10 @@ pub fn draw(plot: &Plot, layout: &Layout) -> String {
         let (class, dx) = if x > layout.width * 0.6 { ("aside before", -6.0) } else { ("aside", 6.0) };
         svg.text(class, x + dx, y, &rule.name);
     }
-    for (at, series) in plot.series.iter().enumerate().rev() {
+    let (behind, front): (Vec<_>, Vec<_>) = plot.series.iter().enumerate().rev().partition(|(_, s)| s.is_behind);
+    for (at, series) in behind.into_iter().chain(front) {
         if series.joined {
-            svg.path(&format!("join look{}", series.look % LOOKS), &line(plot, layout, at));
+            svg.path(&class("join", series), &line(plot, layout, at));
         }
         for mark in series.marks.iter().filter(|_| series.marked || !series.joined) {
             draw_mark(&mut svg, plot, layout, at, mark);
@@ -138,14 +139,20 @@ pub fn single_out(plot: &Plot, layout: &Layout, spot: Spot) -> String {
 
 /// The sample of a series for the legend.
 pub fn sample(series: &Series) -> String {
-    let (mut svg, look) = (Fragment::default(), series.look % LOOKS);
+    let mut svg = Fragment::default();
     if series.joined {
-        svg.path(&format!("join look{look}"), "M1 8H25");
+        svg.path(&class("join", series), "M1 8H25");
     }
     if series.marked || !series.joined {
-        svg.path(&format!("mark look{look}"), &outline(look, 13.0, 8.0, RADIUS));
+        svg.path(&class("mark", series), &outline(series.look, 13.0, 8.0, RADIUS));
     }
     svg.into_svg(26.0, 16.0)
+}
+
+/// Class of the part of a series.
+fn class(part: &str, series: &Series) -> String {
+    let behind = if series.is_behind { " behind" } else { "" };
+    format!("{part} look{}{behind}", series.look % LOOKS)
 }
 
 fn axes(svg: &mut Fragment, plot: &Plot, layout: &Layout) {
@@ -199,17 +206,17 @@ fn line(plot: &Plot, layout: &Layout, at: usize) -> String {
 
 fn draw_mark(svg: &mut Fragment, plot: &Plot, layout: &Layout, at: usize, mark: &Mark) {
     let (Some(value), Some((x, y))) = (mark.y, layout.centre(plot, at, mark)) else { return };
-    let (look, r) = (plot.series[at].look % LOOKS, layout.radius(plot, mark));
-    let class = format!("mark look{look}");
+    let (series, r) = (&plot.series[at], layout.radius(plot, mark));
+    let class = class("mark", series);
     if layout.y.is_below(value) {
         svg.path(&class, &arrow(x, layout.floor(), r));
-        if plot.series[at].joined {
+        if series.joined {
             return;
         }
         let (class, dx) = if x > layout.width * 0.7 { ("under before", -r - 5.0) } else { ("under", r + 5.0) };
         svg.text(class, x + dx, layout.floor() - 3.0, &fixed(Some(value), 2));
     } else {
-        svg.path(&class, &outline(look, x, y, r));
+        svg.path(&class, &outline(series.look, x, y, r));
     }
 }
 

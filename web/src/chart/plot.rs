@@ -38,6 +38,8 @@ pub struct Series {
     pub marked: bool,
     /// Whether every mark has its short name beside it.
     pub named: bool,
+    /// Whether another series stands in front, with this one faint behind it.
+    pub is_behind: bool,
     /// The marks in the order in which keys go through them.
     pub marks: Vec<Mark>,
 }

@@ -2,12 +2,12 @@
 
 use super::svg::number;
 
-/// Looks beyond which they begin again.
+/// Colours and dashes beyond which they begin again, each time with other shapes.
 pub(super) const LOOKS: usize = 8;
 
 /// The outline of the mark of a look, centred at (x, y), as large as a circle of radius `r`.
 pub(super) fn outline(look: usize, x: f64, y: f64, r: f64) -> String {
-    match look % LOOKS {
+    match (look + look / LOOKS) % LOOKS {
         0 => circle(x, y, r),
         1 => polygon(x, y, &[(-r, -r), (r, -r), (r, r), (-r, r)].map(|(a, b)| (a * 0.88, b * 0.88))),
         2 => polygon(x, y, &[(0.0, -1.35 * r), (1.35 * r, 0.0), (0.0, 1.35 * r), (-1.35 * r, 0.0)]),
@@ -50,6 +50,9 @@ mod tests {
     fn every_look_has_a_shape_of_its_own() {
         let shapes: std::collections::BTreeSet<_> = (0..LOOKS).map(|look| outline(look, 10.0, 10.0, 4.0)).collect();
         assert_eq!(shapes.len(), LOOKS);
-        assert_eq!(outline(0, 0.0, 0.0, 1.0), outline(LOOKS, 0.0, 0.0, 1.0));
+        let second: std::collections::BTreeSet<_> =
+            (0..LOOKS).map(|look| outline(look + LOOKS, 10.0, 10.0, 4.0)).collect();
+        assert_eq!(second, shapes);
+        assert!((0..LOOKS).all(|look| outline(look, 0.0, 0.0, 1.0) != outline(look + LOOKS, 0.0, 0.0, 1.0)));
     }
 }

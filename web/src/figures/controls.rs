@@ -20,6 +20,11 @@ const NAMES: [Names; 6] = [
     ("cross_feed_matched", |t| t.control_matched),
 ];
 
+/// What a control is called, by its name in the report.
+pub fn control_name(key: &str) -> Option<&'static str> {
+    NAMES.iter().find(|(known, _)| *known == key).map(|(_, name)| name(t()))
+}
+
 pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
     let control = |(at, (key, name)): (usize, &Names)| {
         by_block(report, name(t()), at + 1, |block| block.controls.get(*key).map(|control| control.r2_lin))

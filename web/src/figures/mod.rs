@@ -3,6 +3,7 @@
 //! Every function takes a report that may be half done, and leaves out what is not there yet.
 
 mod baseline;
+mod compare;
 mod controls;
 mod healing;
 mod layers;
@@ -15,6 +16,9 @@ mod sample;
 
 #[cfg(test)]
 pub(crate) use sample::report as sample_report;
+
+pub use compare::{compared, quantity_name};
+pub use controls::control_name;
 
 use straightedge::report::{BlockReport, CurvePoint, Report};
 
@@ -54,7 +58,7 @@ pub struct Grid {
 /// The charts of a view; none where nothing of it is measured. `block` is the one chosen, where one is.
 pub fn figures(view: View, report: &Report, block: Option<usize>) -> Vec<Figure> {
     let figures = match view {
-        View::Profile => Vec::new(),
+        View::Profile | View::Compare => Vec::new(),
         View::Losses => losses::figures(report),
         View::Regimes => regimes::figures(report),
         View::Ranks => ranks::figures(report, block),

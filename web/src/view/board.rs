@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use straightedge_web::frame::Part;
 use straightedge_web::views::View;
 
+use super::compare::Compare;
 use super::panel::Panel;
 use super::tabs::{Tabs, tab_id};
 use super::{Chart, Differences, Status, Table};
@@ -12,14 +13,13 @@ use crate::session::Session;
 /// Everything that comes of a measurement but its warnings.
 #[component]
 pub(crate) fn Board(session: Session) -> impl IntoView {
-    let has_blocks = Memo::new(move |_| session.run.with(|run| !run.blocks().is_empty()));
     let is_profile = Memo::new(move |_| session.view.get() == View::Profile);
     let is_embedded = Memo::new(move |_| session.frame.with(|frame| frame.is_embedded));
-    let may_have_tabs =
+    let has_tabs =
         Memo::new(move |_| session.frame.with(|frame| !frame.is_embedded && !frame.hidden.contains(&Part::Views)));
-    let has_tabs = Memo::new(move |_| may_have_tabs.get() && (has_blocks.get() || !is_profile.get()));
     let panel = move || match session.view.get() {
         View::Profile => view! { <Chart session/> }.into_any(),
+        View::Compare => view! { <Compare session/> }.into_any(),
         view => view! { <Panel session view/> }.into_any(),
     };
     // A panel without tabs is none.

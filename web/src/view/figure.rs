@@ -14,9 +14,15 @@ use super::chart::observed_width;
 use super::typeset;
 use crate::session::Session;
 
-/// One figure; `at` is its number within the view.
+/// One figure; `at` is its number within the view. One of many measurements has its legend elsewhere, and
+/// is of no one report.
 #[component]
-pub(crate) fn FigureView(session: Session, figure: Memo<Figure>, at: usize) -> impl IntoView {
+pub(crate) fn FigureView(
+    session: Session,
+    figure: Memo<Figure>,
+    at: usize,
+    #[prop(optional)] of_many: bool,
+) -> impl IntoView {
     let frame = NodeRef::<Div>::new();
     let width = observed_width(frame);
     let spot = RwSignal::new(None::<Spot>);
@@ -63,7 +69,7 @@ pub(crate) fn FigureView(session: Session, figure: Memo<Figure>, at: usize) -> i
     view! {
         <figure class="plot" data-testid=format!("figure-{at}")>
             <h3>{title}</h3>
-            <Legend figure/>
+            {(!of_many).then(|| view! { <Legend figure/> })}
             <div
                 class="chart" data-testid=format!("chart-{at}") node_ref=frame tabindex="0" role="slider"
                 aria-label=label aria-valuemin="0" aria-valuemax=move || count().1.saturating_sub(1)
@@ -78,7 +84,7 @@ pub(crate) fn FigureView(session: Session, figure: Memo<Figure>, at: usize) -> i
             <p class="readout" data-testid=format!("readout-{at}")>{readout}</p>
             <ul class="facts" data-testid=format!("facts-{at}")>{facts}</ul>
             <figcaption class="note">{move || figure.with(|figure| typeset(figure.caption).into_any())}</figcaption>
-            <Exports sheet at=at.to_string()/>
+            {(!of_many).then(|| view! { <Exports sheet at=at.to_string()/> })}
             <Numbers figure at/>
         </figure>
     }

@@ -37,11 +37,16 @@
 //! | `measure-MEASURE`, `cost-MEASURE`, `scope-MEASURE` | adds a measure to the report, what it takes, and of which blocks |
 //! | `refused-MEASURE` | why there is no such button |
 //! | `block-select` | the block that a view of one block shows |
+//! | `preset-NAME`, `quantity-NUMBER` | the comparisons at hand, and the charts that they can have |
+//! | `runs` | what is compared; in each item `show`, `measure` and `remove` |
+//! | `front`, `play` | the slider that puts one of them in front, and the button that goes through them |
+//! | `add` | choice of what else to compare; option values are kinds and names |
 //! | `metric`, `overlay-select`, `report-file`, `agreement`, `overlay-note` | what the profile shows, what is laid over it, and how well they agree |
 
 mod board;
 mod chart;
 mod class;
+mod compare;
 mod controls;
 mod differences;
 mod drop;
@@ -56,6 +61,7 @@ mod overlay;
 mod panel;
 mod protocol;
 mod status;
+mod stepper;
 mod table;
 mod tabs;
 mod text;

@@ -9,17 +9,23 @@ use web_sys::HtmlElement;
 
 use crate::session::Session;
 
-/// The list of tabs; the panel below it is labelled by the one that is open.
+/// The list of tabs; the panel below it is labelled by the one that is open. Before anything is measured there are
+/// only those that show something even so.
 #[component]
 pub(crate) fn Tabs(session: Session) -> impl IntoView {
+    let has_blocks = Memo::new(move |_| session.run.with(|run| !run.blocks().is_empty()));
+    let shown = Memo::new(move |_| {
+        let is_all = has_blocks.get() || !session.view.get().is_always_there();
+        View::ALL.into_iter().filter(|view| is_all || view.is_always_there()).collect::<Vec<_>>()
+    });
     let press = move |event: KeyboardEvent| {
-        if let Some(view) = step(&event.key(), session.view.get_untracked()) {
+        if let Some(view) = step(&event.key(), session.view.get_untracked(), &shown.get_untracked()) {
             event.prevent_default();
             session.view.set(view);
             focus(view);
         }
     };
-    let tabs = View::ALL.map(|view| {
+    let tab = move |view: View| {
         let is_open = move || session.view.get() == view;
         view! {
             <button
@@ -30,8 +36,12 @@ pub(crate) fn Tabs(session: Session) -> impl IntoView {
                 {view.texts()[0]}
             </button>
         }
-    });
-    view! { <div class="tabs" role="tablist" aria-label=t().views on:keydown=press>{tabs.collect_view()}</div> }
+    };
+    view! {
+        <div class="tabs" role="tablist" aria-label=t().views on:keydown=press>
+            <For each=move || shown.get() key=|view| *view children=tab/>
+        </div>
+    }
 }
 
 /// Identifier of a view's tab.
@@ -48,9 +58,8 @@ fn focus(view: View) {
     }
 }
 
-/// The view that a key leads to from another.
-fn step(key: &str, from: View) -> Option<View> {
-    let all = View::ALL;
+/// The view that a key leads to from another of `all`.
+fn step(key: &str, from: View, all: &[View]) -> Option<View> {
     let at = all.iter().position(|view| *view == from)?;
     let to = match key {
         "ArrowRight" => (at + 1) % all.len(),
@@ -68,9 +77,11 @@ mod tests {
 
     #[test]
     fn keys_go_round_the_tabs() {
-        assert_eq!(step("ArrowRight", View::Profile), Some(View::Losses));
-        assert_eq!(step("ArrowLeft", View::Profile), Some(View::Healing));
-        assert_eq!(step("End", View::Losses), Some(View::Healing));
-        assert_eq!(step("Enter", View::Losses), None);
+        let all = &View::ALL;
+        assert_eq!(step("ArrowRight", View::Profile, all), Some(View::Compare));
+        assert_eq!(step("ArrowLeft", View::Profile, all), Some(View::Healing));
+        assert_eq!(step("ArrowRight", View::Compare, &all[..2]), Some(View::Profile));
+        assert_eq!(step("End", View::Losses, all), Some(View::Healing));
+        assert_eq!(step("Enter", View::Losses, all), None);
     }
 }

@@ -1,0 +1,289 @@
+//! Where the numbers behind a key come from: recordings, what was measured here or opened, published values.
+
+use straightedge::bundled::Bundled;
+use straightedge::report::Report;
+use straightedge::summary::{Quantity, Summary};
+
+use super::{Comparison, Key};
+use crate::figures::control_name;
+use crate::overlay::Kept;
+use crate::published::{Published, PublishedModel, SURVEY};
+use crate::texts::{fill, t};
+
+/// Summaries of the recorded reports, relative to the page.
+pub const RECORDED: &str = "data/recorded/index.json";
+
+/// Everything that can be compared.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Known {
+    /// Bundled models.
+    pub index: Vec<Bundled>,
+    /// Recordings of them.
+    pub recorded: Vec<Summary>,
+    /// What was measured here or opened.
+    pub measured: Vec<Measured>,
+    /// Published values.
+    pub published: Option<Published>,
+}
+
+/// The curves of one measurement of this visit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// Number of its first order.
+    pub origin: u32,
+    /// Model and text.
+    pub name: String,
+    /// Whether it comes from a file.
+    pub is_opened: bool,
+    /// Its curves so far.
+    pub summary: Summary,
+}
+
+impl Measured {
+    /// The curves of a report so far.
+    pub fn new(origin: u32, is_opened: bool, report: &Report) -> Self {
+        Self { origin, name: Kept::name_of(report), is_opened, summary: Summary::new(report) }
+    }
+}
+
+/// Where numbers come from, which is told beside their name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Measured by the project, and kept with the page.
+    Recorded,
+    /// Measured on this machine, on this visit.
+    Here,
+    /// A report from a file.
+    Opened,
+    /// Values of a paper.
+    Published,
+}
+
+impl Source {
+    /// In a word or two.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Recorded => t().source_recorded,
+            Self::Here => t().source_here,
+            Self::Opened => t().source_opened,
+            Self::Published => t().source_published,
+        }
+    }
+}
+
+/// One curve of a chart with all that is told about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// What it is.
+    pub key: Key,
+    /// Its name.
+    pub name: String,
+    /// Where its numbers come from.
+    pub source: Source,
+    /// Number of its look.
+    pub look: usize,
+    /// Whether another one stands in front of it.
+    pub is_behind: bool,
+    /// Its numbers.
+    pub summary: Summary,
+}
+
+impl Known {
+    /// Name, source and numbers of a key; `None` while they have not arrived.
+    pub fn find(&self, key: &Key) -> Option<(String, Source, Summary)> {
+        match key {
+            Key::Recorded(name) => Some((self.title(name), Source::Recorded, self.recorded(name)?.clone())),
+            Key::Control(base, control) => {
+                let (name, source, Summary { name: model, controls, .. }) = self.find(base)?;
+                // A measurement under way has its curves block by block.
+                let r2_lin = controls.get(control).cloned().unwrap_or_default();
+                let name = format!("{name}, {}", control_name(control)?);
+                Some((name, source, Summary { name: model, r2_lin, ..Summary::default() }))
+            }
+            Key::Measured(origin) => {
+                let measured = self.measured.iter().find(|measured| measured.origin == *origin)?;
+                let source = if measured.is_opened { Source::Opened } else { Source::Here };
+                Some((measured.name.clone(), source, measured.summary.clone()))
+            }
+            Key::Published(model, corpus) => {
+                let model = self.published.as_ref()?.models.iter().find(|known| known.name == *model)?;
+                Some((format!("{} · {corpus}", model.name), Source::Published, published(model, corpus)))
+            }
+        }
+    }
+
+    /// Name for people of a bundled model.
+    pub fn title(&self, name: &str) -> String {
+        let bundled = self.index.iter().find(|bundled| bundled.name == name);
+        bundled.map_or(name, |bundled| &bundled.title).into()
+    }
+
+    fn recorded(&self, name: &str) -> Option<&Summary> {
+        self.recorded.iter().find(|summary| summary.name == name)
+    }
+
+    /// What a comparison shows, as far as it is known.
+    pub fn lines(&self, comparison: &Comparison) -> Vec<Line> {
+        let front = comparison.front();
+        let line = |(at, entry): (usize, &&super::Entry)| {
+            let (name, source, summary) = self.find(&entry.key)?;
+            let is_behind = front.is_some_and(|front| front != at);
+            Some(Line { key: entry.key.clone(), name, source, look: entry.look, is_behind, summary })
+        };
+        comparison.shown().iter().enumerate().filter_map(line).collect()
+    }
+
+    /// Everything that could be added, in groups with their names.
+    pub fn choices(&self) -> Vec<(&'static str, Vec<Key>)> {
+        let recorded = self.recorded.iter().map(|summary| Key::Recorded(summary.name.clone()));
+        let measured = self.measured.iter().flat_map(|measured| {
+            let key = Key::Measured(measured.origin);
+            let controls = measured.summary.controls.keys();
+            let controls =
+                controls.map(|control| Key::Control(key.clone().into(), control.clone())).collect::<Vec<_>>();
+            std::iter::once(key).chain(controls)
+        });
+        let published = self
+            .published
+            .iter()
+            .flat_map(|published| &published.models)
+            .flat_map(|model| model.corpora().into_iter().map(|corpus| Key::Published(model.name.clone(), corpus)));
+        let groups: [(_, Vec<Key>); 3] = [
+            (t().group_measured, measured.collect()),
+            (t().group_recorded, recorded.collect()),
+            (t().group_published, published.collect()),
+        ];
+        groups.into_iter().filter(|(_, keys)| !keys.is_empty()).collect()
+    }
+
+    /// The recording of the same model, where there is one.
+    pub fn counterpart(&self, origin: u32) -> Option<Key> {
+        let measured = self.measured.iter().find(|measured| measured.origin == origin)?;
+        self.recorded(&measured.summary.name).map(|summary| Key::Recorded(summary.name.clone()))
+    }
+}
+
+/// The paper counts constant offsets as explained, and gives losses on its survey's corpus alone.
+fn published(model: &PublishedModel, corpus: &str) -> Summary {
+    let losses: &[f64] = if corpus == SURVEY { &model.delta_ppl_linear } else { &[] };
+    Summary {
+        name: model.hub_id.clone(),
+        r2_lin_scalar: model.on(corpus),
+        delta_ppl_linear: losses.iter().copied().map(Some).collect(),
+        ..Summary::default()
+    }
+}
+
+impl Key {
+    /// The quantity that it has first of all.
+    pub fn main_quantity(&self) -> Quantity {
+        if matches!(self, Self::Published(..)) { Quantity::R2LinScalar } else { Quantity::R2Lin }
+    }
+
+    /// The bundled model whose recording it is, which can be measured here.
+    pub fn bundled(&self) -> Option<&str> {
+        match self {
+            Self::Recorded(name) => Some(name),
+            Self::Control(base, _) => base.bundled(),
+            Self::Measured(_) | Self::Published(..) => None,
+        }
+    }
+
+    /// The same of the measurement that began with order `number`.
+    pub fn measured_as(&self, number: u32) -> Self {
+        match self {
+            Self::Control(_, control) => Self::Control(Self::Measured(number).into(), control.clone()),
+            _ => Self::Measured(number),
+        }
+    }
+
+    /// As the value of an option, unlike that of any other key.
+    pub fn value(&self) -> String {
+        match self {
+            Self::Recorded(name) => format!("recorded:{name}"),
+            Self::Control(base, control) => format!("{control}:{}", base.value()),
+            Self::Measured(origin) => format!("measured:{origin}"),
+            Self::Published(model, corpus) => format!("published:{model}:{corpus}"),
+        }
+    }
+}
+
+/// How a key is told where its numbers come from as well.
+pub fn full_name(name: &str, source: Source) -> String {
+    fill(t().name_and_source, &[("name", name), ("source", source.text())])
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::super::presets::{Preset, tests::index};
+    use super::*;
+    use crate::figures::sample_report;
+
+    /// Everything there is with the page, and one measurement.
+    pub(crate) fn known() -> Known {
+        Known {
+            index: index(),
+            recorded: serde_json::from_str(include_str!("../../data/recorded/index.json")).unwrap(),
+            measured: vec![Measured::new(7, false, &sample_report())],
+            published: Some(serde_json::from_str(include_str!("../../data/published.json")).unwrap()),
+        }
+    }
+
+    #[test]
+    fn every_preset_finds_its_numbers_among_the_recordings() {
+        let known = known();
+        for preset in Preset::ALL {
+            for key in preset.keys(&known.index) {
+                let (name, source, summary) = known.find(&key).unwrap_or_else(|| panic!("{key:?} of {preset:?}"));
+                assert_eq!(source, Source::Recorded);
+                assert!(name.starts_with("Demo "), "{name}");
+                assert_eq!(summary.curve(Quantity::R2Lin).len(), 6, "{name}");
+            }
+        }
+        let mut regularised = Comparison::default();
+        regularised.begin(Preset::Regularised, Preset::Regularised.keys(&known.index));
+        for quantity in regularised.quantities() {
+            assert!(
+                known.lines(&regularised).iter().all(|line| line.summary.curve(quantity).len() == 6),
+                "{quantity:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn measurements_and_published_values_are_found_and_what_is_not_there_is_not() {
+        let known = known();
+        let (name, source, summary) = known.find(&Key::Measured(7)).unwrap();
+        assert_eq!((name.as_str(), source, summary.r2_lin[0]), ("m · t", Source::Here, Some(0.9)));
+        let key = Key::Published("gpt2".into(), SURVEY.into());
+        let (name, source, summary) = known.find(&key).unwrap();
+        assert_eq!((name.as_str(), source), ("gpt2 · WikiText-2", Source::Published));
+        assert_eq!((summary.r2_lin_scalar[10], summary.delta_ppl_linear[1]), (Some(0.671125), Some(1.059755)));
+        assert!(summary.curve(key.main_quantity()).len() == 12 && summary.r2_lin.is_empty());
+        for missing in [Key::Measured(8), Key::Recorded("none".into()), Key::Published("gpt2".into(), "none".into())] {
+            assert!(known.find(&missing).is_none_or(|(_, _, summary)| summary.r2_lin_scalar.is_empty()), "{missing:?}");
+        }
+    }
+
+    #[test]
+    fn one_in_front_leaves_the_others_behind_and_the_hidden_out() {
+        let known = known();
+        let mut comparison = Comparison::default();
+        comparison.begin(Preset::Families, Preset::Families.keys(&known.index));
+        let behind =
+            |comparison: &Comparison| known.lines(comparison).iter().map(|line| line.is_behind).collect::<Vec<_>>();
+        assert_eq!(behind(&comparison), [false, false, false]);
+        comparison.bring_to_front(Some(1));
+        assert_eq!(behind(&comparison), [true, false, true]);
+        comparison.toggle(&Key::Recorded("demo-gpt2".into()));
+        assert_eq!(behind(&comparison), [false, true]);
+    }
+
+    #[test]
+    fn every_choice_has_a_value_of_its_own() {
+        let choices: Vec<_> = known().choices().into_iter().flat_map(|(_, keys)| keys).collect();
+        let values: std::collections::BTreeSet<_> = choices.iter().map(Key::value).collect();
+        assert_eq!(values.len(), choices.len());
+        assert!(choices.len() > 15, "{}", choices.len());
+    }
+}

@@ -1,0 +1,179 @@
+//! Comparisons that the recorded models are there for, each one click away.
+
+use std::collections::BTreeSet;
+
+use straightedge::bundled::{Bundled, Demo};
+use straightedge::summary::Quantity;
+
+use super::Key;
+use crate::texts::{Texts, t};
+
+/// One comparison of recorded models.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Preset {
+    /// Families of one size, trained alike.
+    Families,
+    /// One family from several seeds.
+    Seeds,
+    /// One run at several steps.
+    Training,
+    /// A regularised run and its twin.
+    Regularised,
+    /// A trained model, the same before training, and with weights drawn anew.
+    Learned,
+}
+
+/// Controls that stand beside the model in [`Preset::Learned`].
+const REDRAWN: [&str; 2] = ["reinit_model", "reinit_block"];
+
+impl Preset {
+    /// All of them, in their order.
+    pub const ALL: [Self; 5] = [Self::Families, Self::Learned, Self::Training, Self::Seeds, Self::Regularised];
+
+    /// Short name that stays, for tests.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Families => "families",
+            Self::Seeds => "seeds",
+            Self::Training => "training",
+            Self::Regularised => "regularised",
+            Self::Learned => "learned",
+        }
+    }
+
+    /// Name on its button, and what there is to see.
+    pub fn texts(self) -> [&'static str; 2] {
+        let t: &Texts = t();
+        match self {
+            Self::Families => [t.preset_families, t.preset_families_about],
+            Self::Seeds => [t.preset_seeds, t.preset_seeds_about],
+            Self::Training => [t.preset_training, t.preset_training_about],
+            Self::Regularised => [t.preset_regularised, t.preset_regularised_about],
+            Self::Learned => [t.preset_learned, t.preset_learned_about],
+        }
+    }
+
+    /// Which quantities it is about.
+    pub(super) fn quantities(self) -> impl Into<BTreeSet<Quantity>> {
+        match self {
+            // The penalty is on layers, and what it does to their networks is another matter.
+            Self::Regularised => BTreeSet::from([Quantity::R2Lin, Quantity::Linearity]),
+            _ => BTreeSet::from([Quantity::R2Lin]),
+        }
+    }
+
+    /// What it compares, of the bundled models; fewer than two where there is nothing to compare.
+    pub fn keys(self, index: &[Bundled]) -> Vec<Key> {
+        let demos =
+            Demos(index.iter().filter_map(|bundled| Some((bundled.name.as_str(), bundled.demo.as_ref()?))).collect());
+        let names = match self {
+            Self::Families => demos.families(),
+            Self::Seeds => demos.seeds(),
+            Self::Training => demos.training(),
+            Self::Regularised => demos.regularised(),
+            Self::Learned => return demos.learned(),
+        };
+        names.into_iter().map(|name| Key::Recorded(name.into())).collect()
+    }
+}
+
+/// Trained models by name.
+struct Demos<'a>(Vec<(&'a str, &'a Demo)>);
+
+impl<'a> Demos<'a> {
+    fn names(&self, wanted: impl Fn(&Demo) -> bool) -> Vec<&'a str> {
+        self.0.iter().filter(|(_, demo)| wanted(demo)).map(|(name, _)| *name).collect()
+    }
+
+    /// Complete runs of the first seed without penalty.
+    fn families(&self) -> Vec<&'a str> {
+        self.names(|demo| demo.is_plain() && demo.is_complete() && Some(demo.seed) == self.first_seed())
+    }
+
+    fn first_seed(&self) -> Option<u64> {
+        self.0.iter().map(|(_, demo)| demo.seed).min()
+    }
+
+    /// Plain models of one family and one step: the latest that several seeds have reached.
+    fn seeds(&self) -> Vec<&'a str> {
+        let same = |one: &Demo, other: &Demo| one.family == other.family && one.step == other.step && other.is_plain();
+        let plain = self.0.iter().filter(|(_, demo)| demo.is_plain());
+        let shared =
+            plain.filter(|(_, one)| self.0.iter().any(|(_, other)| same(one, other) && one.seed != other.seed));
+        let latest = shared.max_by_key(|(_, demo)| demo.step);
+        latest.map_or(Vec::new(), |(_, latest)| self.names(|demo| same(latest, demo)))
+    }
+
+    /// The run with most steps on record, from its first.
+    fn training(&self) -> Vec<&'a str> {
+        let of = |run: &str| {
+            let mut steps: Vec<_> = self.0.iter().filter(|(_, demo)| demo.run == run).collect();
+            steps.sort_by_key(|(_, demo)| demo.step);
+            steps.iter().map(|(name, _)| *name).collect::<Vec<_>>()
+        };
+        let runs: BTreeSet<_> = self.0.iter().map(|(_, demo)| demo.run.as_str()).collect();
+        runs.into_iter().map(of).max_by_key(Vec::len).unwrap_or_default()
+    }
+
+    /// A run with the penalty, after the same run without it.
+    fn regularised(&self) -> Vec<&'a str> {
+        let penalised = self.0.iter().find(|(_, demo)| !demo.is_plain());
+        penalised.map_or(Vec::new(), |(name, penalised)| {
+            self.names(|demo| demo.is_plain_twin_of(penalised)).into_iter().chain([*name]).collect()
+        })
+    }
+
+    /// The run with checkpoints at its end, before its first step, and with weights drawn anew.
+    fn learned(&self) -> Vec<Key> {
+        let steps = self.training();
+        let (Some(first), Some(last)) = (steps.first(), steps.last()) else { return Vec::new() };
+        let [trained, untrained] = [*last, *first].map(|name| Key::Recorded(name.into()));
+        let redrawn = REDRAWN.map(|control| Key::Control(trained.clone().into(), control.into()));
+        [trained, untrained].into_iter().chain(redrawn).collect()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// The models that are bundled.
+    pub(crate) fn index() -> Vec<Bundled> {
+        serde_json::from_str(include_str!("../../models/index.json")).unwrap()
+    }
+
+    fn names(preset: Preset, index: &[Bundled]) -> Vec<String> {
+        let name = |key| match key {
+            Key::Recorded(name) => name,
+            Key::Control(base, control) => format!("{} {control}", base.bundled().unwrap()),
+            other => panic!("{other:?}"),
+        };
+        preset.keys(index).into_iter().map(name).collect()
+    }
+
+    #[test]
+    fn every_preset_has_what_it_compares_among_the_bundled_models() {
+        let index = index();
+        assert_eq!(names(Preset::Families, &index), ["demo-gpt2", "demo-neox", "demo-llama"]);
+        assert_eq!(names(Preset::Regularised, &index), ["demo-gpt2", "demo-gpt2-cosine"]);
+        let training = names(Preset::Training, &index);
+        assert!(training.len() >= 6 && training[0] == "demo-gpt2-step0", "{training:?}");
+        assert_eq!(training.last().map(String::as_str), Some("demo-gpt2"));
+        let learned = ["demo-gpt2", "demo-gpt2-step0", "demo-gpt2 reinit_model", "demo-gpt2 reinit_block"];
+        assert_eq!(names(Preset::Learned, &index), learned);
+        let demo = |name: &str| index.iter().find(|bundled| bundled.name == name).unwrap().demo.clone().unwrap();
+        let seeds: Vec<_> = names(Preset::Seeds, &index).iter().map(|name| demo(name)).collect();
+        assert!(
+            seeds.len() >= 2 && seeds.iter().all(|demo| (demo.step, &demo.family) == (seeds[0].step, &seeds[0].family))
+        );
+        assert!(seeds.windows(2).all(|pair| pair[0].seed != pair[1].seed));
+    }
+
+    #[test]
+    fn without_models_there_is_nothing_to_compare() {
+        for preset in Preset::ALL {
+            assert!(preset.keys(&[]).is_empty(), "{preset:?}");
+            assert!(preset.texts()[1].ends_with('.'));
+        }
+    }
+}

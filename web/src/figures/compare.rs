@@ -1,0 +1,219 @@
+//! Several measurements in one chart, with how well each agrees with the first.
+
+use straightedge::agreement::Agreement;
+use straightedge::summary::Quantity;
+
+use super::{Figure, at_x, block_name, grid_of, series, share_axis};
+use crate::chart::plot::{Axis, Mark, Plot, Series};
+use crate::chart::scale::Kind;
+use crate::comparison::Key;
+use crate::comparison::known::{Line, Source, full_name};
+use crate::format::{NOTHING, exact, fixed, magnitude, share};
+use crate::texts::{fill, t};
+
+/// The chart of one quantity; `None` where no line has it.
+pub fn compared(lines: &[Line], quantity: Quantity) -> Option<Figure> {
+    let has_it: Vec<&Line> = lines.iter().filter(|line| !line.summary.curve(quantity).is_empty()).collect();
+    let all: Vec<Series> = has_it.iter().filter_map(|line| curve(line, quantity)).collect();
+    let columns = has_it.iter().map(|line| line.summary.curve(quantity).len()).max()?;
+    let (first, x) =
+        if is_by_layer(quantity) { (t().layer, t().axis_layer) } else { (t().block, t().chart_axis_block) };
+    let mut table = grid_of(first, &all, at_x, if is_share(quantity) { share } else { exact });
+    table.rows.extend(agreements(&has_it, quantity));
+    Some(Figure {
+        title: title(quantity).into(),
+        table,
+        plot: Plot {
+            x: Axis { name: x, kind: Kind::Index(columns) },
+            y: axis(quantity),
+            series: all,
+            rules: Vec::new(),
+        },
+        facts: facts(&has_it, quantity),
+        caption: caption(quantity),
+    })
+}
+
+/// What a quantity is called on its button.
+pub fn quantity_name(quantity: Quantity) -> &'static str {
+    match quantity {
+        Quantity::R2Lin => t().r2_lin,
+        Quantity::R2LinScalar => t().scalar,
+        Quantity::DeltaPplLinear => t().compare_losses,
+        Quantity::Linearity => t().compare_layers,
+        Quantity::LinearityNoResidual => t().compare_layers_alone,
+    }
+}
+
+fn title(quantity: Quantity) -> &'static str {
+    match quantity {
+        Quantity::R2Lin | Quantity::R2LinScalar => t().chart_name,
+        Quantity::DeltaPplLinear => t().compare_losses_figure,
+        Quantity::Linearity => t().layers_figure,
+        Quantity::LinearityNoResidual => t().compare_layers_alone_figure,
+    }
+}
+
+fn caption(quantity: Quantity) -> &'static str {
+    match quantity {
+        Quantity::R2Lin => t().compare_caption,
+        Quantity::R2LinScalar => t().scalar_meaning,
+        Quantity::DeltaPplLinear => t().losses_caption,
+        Quantity::Linearity => t().compare_layers_caption,
+        Quantity::LinearityNoResidual => t().layers_caption,
+    }
+}
+
+/// Steps of the stream are all but linear, so that their differences need an axis of their own.
+fn axis(quantity: Quantity) -> Axis {
+    match quantity {
+        Quantity::R2Lin => share_axis(t().chart_axis_value),
+        Quantity::R2LinScalar => share_axis(t().scalar),
+        Quantity::DeltaPplLinear => Axis { name: t().axis_delta_ppl, kind: Kind::Wide },
+        Quantity::Linearity => Axis { name: t().axis_linearity, kind: Kind::Linear },
+        Quantity::LinearityNoResidual => share_axis(t().axis_linearity),
+    }
+}
+
+fn is_by_layer(quantity: Quantity) -> bool {
+    matches!(quantity, Quantity::Linearity | Quantity::LinearityNoResidual)
+}
+
+fn is_share(quantity: Quantity) -> bool {
+    quantity != Quantity::DeltaPplLinear
+}
+
+fn curve(line: &Line, quantity: Quantity) -> Option<Series> {
+    let values = line.summary.curve(quantity).iter().enumerate();
+    let mark = |(at, value): (usize, &Option<f64>)| {
+        if is_by_layer(quantity) {
+            return Mark::new(fill(t().layer_n, &[("layer", &at.to_string())]), at as f64, *value);
+        }
+        Mark::new(block_name(at), at as f64, *value).of_block(at)
+    };
+    let series = series(&full_name(&line.name, line.source), line.look, values.map(mark).collect())?;
+    Some(Series { joined: true, marked: true, is_behind: line.is_behind, ..series })
+}
+
+/// How each line agrees with the first, as rows under its values; nothing where there is only one.
+fn agreements(lines: &[&Line], quantity: Quantity) -> Vec<Vec<String>> {
+    let Some((first, others)) = lines.split_first().filter(|(_, others)| !others.is_empty()) else { return Vec::new() };
+    let all: Vec<_> = others.iter().map(|line| agreement(first, line, quantity)).collect();
+    let row = |name: &str, cell: &dyn Fn(&Agreement) -> String| {
+        [name.into(), NOTHING.into()].into_iter().chain(all.iter().map(cell)).collect()
+    };
+    vec![
+        row(t().compare_pearson, &|agreement| fixed(agreement.pearson, 3)),
+        row(t().compare_spearman, &|agreement| fixed(agreement.spearman, 3)),
+        row(t().compare_shift, &|agreement| fixed(agreement.mean_shift, 6)),
+    ]
+}
+
+fn agreement(first: &Line, other: &Line, quantity: Quantity) -> Agreement {
+    Agreement::new(first.summary.curve(quantity), other.summary.curve(quantity))
+}
+
+/// How far each measurement is from its recording, and how two lines agree; of more, the one in front with the first.
+fn facts(lines: &[&Line], quantity: Quantity) -> Vec<String> {
+    let Some((first, others)) = lines.split_first() else { return Vec::new() };
+    let front = others.iter().find(|line| !line.is_behind).filter(|_| others.len() == 1 || first.is_behind);
+    let agreement = front.and_then(|line| told_agreement(first, line, quantity));
+    let found_again = lines.iter().filter_map(|line| found_again(line, lines, quantity));
+    found_again.chain(agreement).collect()
+}
+
+fn told_agreement(first: &Line, other: &Line, quantity: Quantity) -> Option<String> {
+    let Agreement { pairs, pearson, spearman, mean_shift } = agreement(first, other, quantity);
+    let gaps = [
+        ("name", &full_name(&other.name, other.source)),
+        ("first", &full_name(&first.name, first.source)),
+        ("n", &pairs.to_string()),
+        ("pearson", &fixed(pearson, 3)),
+        ("spearman", &fixed(spearman, 3)),
+        ("shift", &fixed(mean_shift, 4)),
+    ];
+    (pairs >= 2).then(|| fill(t().compare_agreement, &gaps.map(|(name, value)| (name, value.as_str()))))
+}
+
+/// How far a measurement made here is from the recording of the same model.
+fn found_again(line: &Line, lines: &[&Line], quantity: Quantity) -> Option<String> {
+    let is_recording = |other: &&&Line| matches!(&other.key, Key::Recorded(name) if *name == line.summary.name);
+    let recorded = lines.iter().find(is_recording).filter(|_| line.source == Source::Here)?;
+    let pairs = line.summary.curve(quantity).iter().zip(recorded.summary.curve(quantity)).enumerate();
+    let differences = pairs.filter_map(|(at, (here, there))| Some((at, ((*here)? - (*there)?).abs())));
+    let (at, most) = differences.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let gaps = [("name", recorded.name.as_str()), ("most", &magnitude(Some(most))), ("at", &at.to_string())];
+    Some(fill(if is_by_layer(quantity) { t().compare_again_layer } else { t().compare_again }, &gaps))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comparison::Comparison;
+    use crate::comparison::known::tests::known;
+    use crate::comparison::presets::Preset;
+
+    #[test]
+    fn every_line_has_its_marks_its_column_and_its_agreement() {
+        let known = known();
+        let mut comparison = Comparison::default();
+        comparison.begin(Preset::Families, Preset::Families.keys(&known.index));
+        let lines = known.lines(&comparison);
+        let figure = compared(&lines, Quantity::R2Lin).unwrap();
+        assert_eq!(figure.plot.series.iter().map(|series| series.look).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(figure.table.head.len(), 4);
+        assert_eq!((figure.table.rows.len(), figure.facts.len()), (6 + 3, 0));
+        let value = |name: &str| {
+            let curve = |line: &Line| line.summary.r2_lin.clone();
+            let shift = Agreement::new(&curve(&lines[0]), &curve(lines.iter().find(|line| line.name == name).unwrap()));
+            fixed(shift.mean_shift, 6)
+        };
+        assert_eq!((figure.table.rows[2][0].as_str(), figure.table.rows[8][1].as_str()), ("2", NOTHING));
+        assert_eq!(figure.table.rows[8][2..], [value("Demo GPT-NeoX"), value("Demo Llama")]);
+        comparison.bring_to_front(Some(1));
+        let figure = compared(&known.lines(&comparison), Quantity::R2Lin).unwrap();
+        assert_eq!(figure.facts.len(), 1, "of the one in front");
+        assert!(
+            figure.facts[0].starts_with("Demo GPT-NeoX (recorded) against Demo GPT-2 (recorded), over 6"),
+            "{:?}",
+            figure.facts
+        );
+        let layers = compared(&lines, Quantity::Linearity).unwrap();
+        assert!(
+            layers.plot.tell((1, 5)).starts_with("Layer 5, Demo GPT-NeoX (recorded): linearity 0."),
+            "{}",
+            layers.plot.tell((1, 5))
+        );
+    }
+
+    #[test]
+    fn what_is_hidden_or_has_no_such_numbers_is_left_out() {
+        let known = known();
+        let mut comparison = Comparison::default();
+        comparison.begin(Preset::Learned, Preset::Learned.keys(&known.index));
+        comparison.add(Key::Published("gpt2".into(), "WikiText-2".into()));
+        let series = |comparison: &Comparison, quantity| {
+            compared(&known.lines(comparison), quantity).map(|figure| figure.plot.series.len())
+        };
+        assert_eq!(series(&comparison, Quantity::R2Lin), Some(4), "published values are of the scalar kind");
+        assert_eq!(series(&comparison, Quantity::R2LinScalar), Some(3), "controls are not");
+        comparison.toggle(&Key::Recorded("demo-gpt2".into()));
+        assert_eq!(series(&comparison, Quantity::R2Lin), Some(3));
+        assert_eq!(compared(&[], Quantity::R2Lin), None);
+    }
+
+    #[test]
+    fn a_measurement_is_held_against_the_recording_of_its_model() {
+        let mut known = known();
+        let recording = known.recorded.iter().find(|summary| summary.name == "demo-llama").unwrap().clone();
+        known.measured[0].summary = recording;
+        known.measured[0].summary.r2_lin[4] = known.measured[0].summary.r2_lin[4].map(|value| value + 2e-7);
+        let mut comparison = Comparison::default();
+        [Key::Recorded("demo-llama".into()), Key::Measured(7)].into_iter().for_each(|key| comparison.add(key));
+        let facts = compared(&known.lines(&comparison), Quantity::R2Lin).unwrap().facts;
+        assert!(facts[0].contains("2.00e−7 at most, in block 4"), "{facts:?}");
+        known.measured[0].is_opened = true;
+        let facts = compared(&known.lines(&comparison), Quantity::R2Lin).unwrap().facts;
+        assert!(facts.len() == 1 && facts[0].contains("Pearson"), "an opened report was not measured here: {facts:?}");
+    }
+}

@@ -1,0 +1,176 @@
+//! docs/models.md: what the recorded reports of the demo models say, in tables and in sentences that follow from them.
+
+use std::fmt::Write;
+
+use straightedge::bundled::{Bundled, Demo};
+use straightedge::report::Report;
+use straightedge::summary::{Curve, Summary};
+
+/// A demo model with its recording.
+type Recorded<'a> = (&'a Bundled, Report);
+
+/// One of the curves of a summary.
+type Which = fn(&Summary) -> &Curve;
+
+/// Controls that are tabulated, with what they are called.
+const CONTROLS: [(&str, &str); 3] =
+    [("reinit_block", "block redrawn"), ("reinit_model", "model redrawn"), ("gaussian", "Gaussian inputs")];
+
+/// The whole document.
+pub(crate) fn document(recorded: &[Recorded<'_>]) -> String {
+    [HEAD.into(), profiles(recorded), controls(recorded), twins(recorded), FOOT.into()].concat()
+}
+
+/// Perplexity and R²_lin of every model.
+fn profiles(recorded: &[Recorded<'_>]) -> String {
+    let mut text = heading(&["model", "step", "loss", "perplexity"], blocks(recorded));
+    for (bundled, report) in recorded {
+        let Some(Demo { step, steps, loss, .. }) = &bundled.demo else { continue };
+        let link = format!("[{0}](../web/models/{0}/README.md)", bundled.name);
+        let first = [link, format!("{step} of {steps}"), decimals(*loss, 2), decimals(report.ppl, 2)];
+        row(&mut text, &first, &Summary::new(report).r2_lin);
+    }
+    let plain = recorded.iter().filter(|(bundled, _)| bundled.demo.as_ref().is_some_and(Demo::is_plain));
+    let complete = plain.filter(|(bundled, _)| bundled.demo.as_ref().is_some_and(Demo::is_complete));
+    let spans = complete.map(|(bundled, report)| {
+        let curve = known(&Summary::new(report).r2_lin);
+        let least = curve.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = curve.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        format!("{} from {least:.3} to {most:.3}", bundled.name)
+    });
+    let _ = writeln!(text, "\nAt the end of their runs: {}.", spans.collect::<Vec<_>>().join(", "));
+    text
+}
+
+/// R²_lin under controls, of the models that have them.
+fn controls(recorded: &[Recorded<'_>]) -> String {
+    let mut text = String::from(CONTROLS_HEAD) + &heading(&["model", "weights and inputs"], blocks(recorded));
+    for (bundled, report) in recorded {
+        let summary = Summary::new(report);
+        if summary.controls.is_empty() {
+            continue;
+        }
+        row(&mut text, &[bundled.name.clone(), "as trained".into()], &summary.r2_lin);
+        for (name, title) in CONTROLS {
+            row(&mut text, &[String::new(), title.into()], summary.controls.get(name).unwrap_or(&Curve::new()));
+        }
+    }
+    text
+}
+
+/// Every regularised model beside its twin.
+fn twins(recorded: &[Recorded<'_>]) -> String {
+    let mut text = String::from(TWINS_HEAD);
+    for (regularised, theirs) in recorded {
+        let Some(penalised) = regularised.demo.as_ref().filter(|demo| !demo.is_plain()) else { continue };
+        let is_twin =
+            |(other, _): &&Recorded<'_>| other.demo.as_ref().is_some_and(|demo| demo.is_plain_twin_of(penalised));
+        let Some((plain, ours)) = recorded.iter().find(is_twin) else { continue };
+        let pair = [(plain, Summary::new(ours)), (regularised, Summary::new(theirs))];
+        let curves: [(&str, Which); 3] = [
+            ("layer linearity", |summary| &summary.linearity),
+            ("without the residual", |summary| &summary.linearity_no_residual),
+            ("R²_lin of the network", |summary| &summary.r2_lin),
+        ];
+        text += &heading(&["model", ""], blocks(recorded));
+        for (title, curve) in curves {
+            for (bundled, summary) in &pair {
+                row(&mut text, &[bundled.name.clone(), title.into()], curve(summary));
+            }
+        }
+        let _ = write!(text, "\nWith λ = {}: ", penalised.cosine_penalty);
+        let said = curves.map(|(title, curve)| change(title, curve(&pair[0].1), curve(&pair[1].1)));
+        let _ = writeln!(text, "{}.", said.join("; "));
+    }
+    text
+}
+
+/// How a curve is changed, in words.
+fn change(title: &str, before: &Curve, after: &Curve) -> String {
+    let pairs = before.iter().zip(after).filter_map(|(a, b)| Some((*b)? - (*a)?));
+    let changes: Vec<f64> = pairs.collect();
+    let lower = changes.iter().filter(|change| **change < 0.0).count();
+    let mean = changes.iter().sum::<f64>() / changes.len() as f64;
+    format!("{title} is lower in {lower} of {} places, by the mean {mean:+.4}", changes.len())
+}
+
+fn blocks(recorded: &[Recorded<'_>]) -> usize {
+    recorded.iter().map(|(_, report)| report.blocks.len()).max().unwrap_or(0)
+}
+
+fn heading(first: &[&str], blocks: usize) -> String {
+    let numbers: String = (0..blocks).map(|block| format!(" {block} |")).collect();
+    let named: String = first.iter().map(|name| format!(" {name} |")).collect();
+    // What follows the name is set to the right where it is a number.
+    let rules: String = first.iter().map(|name| if NUMBERS.contains(name) { "--:|" } else { "---|" }).collect();
+    format!("|{named}{numbers}\n|{rules}{}\n", "--:|".repeat(blocks))
+}
+
+/// Columns of numbers.
+const NUMBERS: [&str; 3] = ["step", "loss", "perplexity"];
+
+fn row(text: &mut String, first: &[String], curve: &Curve) {
+    let first: String = first.iter().map(|cell| format!(" {cell} |")).collect();
+    let values: String = curve.iter().map(|value| format!(" {} |", decimals(*value, 3))).collect();
+    let _ = writeln!(text, "|{first}{values}");
+}
+
+fn known(curve: &Curve) -> Vec<f64> {
+    curve.iter().copied().flatten().collect()
+}
+
+fn decimals(value: Option<f64>, places: usize) -> String {
+    value.map_or_else(|| "–".into(), |value| format!("{value:.places$}"))
+}
+
+const HEAD: &str = "\
+<!-- Written by `cargo xtask record`. -->
+
+# Demo models
+
+Small decoders trained by the project on texts that it makes itself (`src/corpus/made/`), so that the page can show its \
+phenomenon offline: three families of the same width, depth and tokenizer, another seed of one, checkpoints of its run, \
+and a twin that was trained with a penalty on layers that turn the residual stream. Their cards say how each was trained.
+
+Loss is that of the last training batches, in nats per token. Perplexity is held-out, and the columns after it are R²_lin \
+of each block, both on the made text `tales:1`, which shares no long sentence with any training text: 15 000 rows, \
+windows of 128, five folds, on the CPU. The reports are in `web/data/recorded/`.
+
+";
+
+const CONTROLS_HEAD: &str = "
+## Learned, or there anyway?
+
+The same fit, R²_lin of each block, of the trained model and under controls: with the block's weights drawn anew, with \
+the whole model's, and with Gaussian inputs of the same mean and covariance.
+
+";
+
+const TWINS_HEAD: &str = "
+## With and without the cosine regulariser
+
+The regulariser λ·Σ_ℓ (1 − cos(h_ℓ, h_ℓ₋₁)) of arXiv 2405.12250 draws the residual stream of neighbouring layers into one \
+direction, which there lowers the linearity of the layers. Linearity is in-sample, as there, of whole layers with \
+and without the stream that is passed on; beside it R²_lin of the networks inside them.
+
+";
+
+const FOOT: &str = "
+`cargo xtask train all` trains them again, `cargo xtask record` measures them again.
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_told_as_it_is() {
+        let (before, after) = (vec![Some(0.9), Some(0.5), None], vec![Some(0.8), Some(0.6), Some(0.1)]);
+        assert_eq!(change("x", &before, &after), "x is lower in 1 of 2 places, by the mean +0.0000");
+    }
+
+    #[test]
+    fn columns_of_numbers_are_set_to_the_right() {
+        assert_eq!(heading(&["model", "loss"], 2), "| model | loss | 0 | 1 |\n|---|--:|--:|--:|\n");
+    }
+}
