@@ -29,15 +29,15 @@ pub struct Sheet {
 }
 
 impl Sheet {
-    /// A figure of a view.
-    pub fn of_figure(figure: &Figure, report: &Report) -> Self {
+    /// A figure of a view; without a report it is of several measurements, whose names say where each is from.
+    pub fn of_figure(figure: &Figure, report: Option<&Report>) -> Self {
         let layout = draw::Layout::new(&figure.plot, WIDTH);
         let named = figure.plot.series.iter().filter(|series| !series.name.is_empty());
         let around = Paper {
             title: figure.title.clone(),
             legend: named.map(|series| (sample(series), series.name.clone())).collect(),
             caption: figure.facts.iter().map(String::as_str).chain([figure.caption]).collect::<Vec<_>>().join(" "),
-            source: source(report),
+            source: report.map_or_else(|| t().export_many.into(), source),
         };
         let series = figure.plot.series.iter().map(|series| {
             let point = |mark: &crate::chart::plot::Mark| json!({"block": mark.block, "x": mark.x, "y": mark.y});
@@ -45,10 +45,10 @@ impl Sheet {
         });
         let (x, y) = (figure.plot.x.name, figure.plot.y.name);
         Self {
-            name: name(&figure.title, Some(report)),
+            name: name(&figure.title, report),
             svg: paper(&draw::draw(&figure.plot, &layout), (layout.width, layout.height), &around),
             table: figure.table.clone(),
-            data: data(&around, json!({"x": x, "y": y, "series": series.collect::<Vec<_>>()}), Some(report)),
+            data: data(&around, json!({"x": x, "y": y, "series": series.collect::<Vec<_>>()}), report),
         }
     }
 
@@ -174,7 +174,9 @@ mod tests {
     fn a_figure_leaves_with_its_table_its_digits_and_its_source() {
         let report = sample_report();
         let figure = figures(View::Losses, &report, None).remove(0);
-        let sheet = Sheet::of_figure(&figure, &report);
+        let many = Sheet::of_figure(&figure, None);
+        assert!(many.svg.contains("stands with its name") && many.data["made"].is_null(), "{}", many.svg);
+        let sheet = Sheet::of_figure(&figure, Some(&report));
         let rows: Vec<_> = sheet.csv().lines().map(|line| line.split(',').count()).collect();
         assert_eq!(rows, vec![figure.table.head.len(); figure.table.rows.len() + 1]);
         assert!(sheet.svg.contains("Straightedge ") && sheet.svg.contains("windows of"), "{}", sheet.svg);

@@ -80,18 +80,33 @@ fn twins(recorded: &[Recorded<'_>]) -> String {
         }
         let _ = write!(text, "\nWith λ = {}: ", penalised.cosine_penalty);
         let said = curves.map(|(title, curve)| change(title, curve(&pair[0].1), curve(&pair[1].1)));
-        let _ = writeln!(text, "{}.", said.join("; "));
+        let _ = writeln!(text, "{}. {}", said.join("; "), verdict(&pair[0].1.linearity, &pair[1].1.linearity));
     }
     text
 }
 
 /// How a curve is changed, in words.
 fn change(title: &str, before: &Curve, after: &Curve) -> String {
-    let pairs = before.iter().zip(after).filter_map(|(a, b)| Some((*b)? - (*a)?));
-    let changes: Vec<f64> = pairs.collect();
+    let changes = changes(before, after);
     let lower = changes.iter().filter(|change| **change < 0.0).count();
-    let mean = changes.iter().sum::<f64>() / changes.len() as f64;
-    format!("{title} is lower in {lower} of {} places, by the mean {mean:+.4}", changes.len())
+    format!("{title} is lower in {lower} of {} places and changes by {:+.4} in the mean", changes.len(), mean(&changes))
+}
+
+/// Whether the layers became less linear, as the paper found.
+fn verdict(before: &Curve, after: &Curve) -> &'static str {
+    if mean(&changes(before, after)) < 0.0 {
+        "In the mean the layers became less linear, as the paper found."
+    } else {
+        "In the mean the layers did not become less linear: what the paper found in larger models is not found here."
+    }
+}
+
+fn changes(before: &Curve, after: &Curve) -> Vec<f64> {
+    before.iter().zip(after).filter_map(|(a, b)| Some((*b)? - (*a)?)).collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
 }
 
 fn blocks(recorded: &[Recorded<'_>]) -> usize {
@@ -166,7 +181,9 @@ mod tests {
     #[test]
     fn a_change_is_told_as_it_is() {
         let (before, after) = (vec![Some(0.9), Some(0.5), None], vec![Some(0.8), Some(0.6), Some(0.1)]);
-        assert_eq!(change("x", &before, &after), "x is lower in 1 of 2 places, by the mean +0.0000");
+        assert_eq!(change("x", &before, &after), "x is lower in 1 of 2 places and changes by +0.0000 in the mean");
+        assert!(verdict(&vec![Some(0.9)], &vec![Some(0.8)]).ends_with("as the paper found."));
+        assert!(verdict(&vec![Some(0.8)], &vec![Some(0.9)]).contains("did not become less linear"));
     }
 
     #[test]

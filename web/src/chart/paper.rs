@@ -114,6 +114,9 @@ fn dressed(drawing: &str) -> String {
 
 /// What elements of a class look like; `None` for one that is not known here.
 fn looks(class: &str) -> Option<String> {
+    if let Some(class) = class.strip_suffix(" behind") {
+        return Some(format!(r#"{} opacity="0.28""#, looks(class)?));
+    }
     if let Some((kind, look)) = class.split_once(" look") {
         let (colour, dash) = LOOK.get(look.parse::<usize>().ok()?)?;
         return match kind {
@@ -187,6 +190,9 @@ mod tests {
         let report = sample_report();
         let figures = View::ALL.into_iter().flat_map(|view| figures(view, &report, None));
         let mut all: Vec<_> = figures.map(|f| draw::draw(&f.plot, &Layout::new(&f.plot, 700.0))).collect();
+        let mut faint = crate::figures::figures(View::Layers, &report, None).remove(0).plot;
+        faint.series.iter_mut().for_each(|series| (series.is_behind, series.joined) = (true, true));
+        all.push(draw::draw(&faint, &Layout::new(&faint, 700.0)));
         let values = [Some(0.5), None, Some(-3.0), Some(-7.0)];
         let points = values.iter().enumerate().map(|(block, value)| Point { block, value: *value, spread: Some(0.1) });
         let profile = Profile {

@@ -14,8 +14,7 @@ use super::chart::observed_width;
 use super::typeset;
 use crate::session::Session;
 
-/// One figure; `at` is its number within the view. One of many measurements has its legend elsewhere, and
-/// is of no one report.
+/// One figure; `at` is its number within the view. One of many measurements has its legend elsewhere.
 #[component]
 pub(crate) fn FigureView(
     session: Session,
@@ -63,8 +62,8 @@ pub(crate) fn FigureView(
         facts.into_iter().map(|fact| view! { <li>{fact}</li> }).collect_view()
     };
     let sheet = Callback::new(move |()| {
-        let report = session.run.with_untracked(|run| run.report().cloned())?;
-        Some(figure.with_untracked(|figure| Sheet::of_figure(figure, &report)))
+        let report = session.run.with_untracked(|run| run.report().filter(|_| !of_many).cloned());
+        (of_many || report.is_some()).then(|| figure.with_untracked(|figure| Sheet::of_figure(figure, report.as_ref())))
     });
     view! {
         <figure class="plot" data-testid=format!("figure-{at}")>
@@ -84,7 +83,7 @@ pub(crate) fn FigureView(
             <p class="readout" data-testid=format!("readout-{at}")>{readout}</p>
             <ul class="facts" data-testid=format!("facts-{at}")>{facts}</ul>
             <figcaption class="note">{move || figure.with(|figure| typeset(figure.caption).into_any())}</figcaption>
-            {(!of_many).then(|| view! { <Exports sheet at=at.to_string()/> })}
+            <Exports sheet at=at.to_string()/>
             <Numbers figure at/>
         </figure>
     }
