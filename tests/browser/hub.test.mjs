@@ -93,6 +93,7 @@ visit('WikiText-2 comes from the hub, is counted beforehand once it is here, and
 }, async (app) => {
   await app.hub('test/tiny');
   assert.equal(await app.element('text-select').inputValue(), ':hub:wikitext-2-test', 'the usual text of a model on the hub');
+  assert.equal(await app.element('extent').count(), 0, 'nothing is counted that would have to be fetched first');
   await app.choose({ rows: 640, 'seq-len': 32, backend: 'cpu' });
   await app.mirror.fault('truncated', '.parquet', 1000);
   await app.run();

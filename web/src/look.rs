@@ -122,7 +122,9 @@ impl Session {
         self.watch_download(reply);
         let current = self.look.with_untracked(|look| look.number);
         match reply {
-            Reply::Looking { run, event: Event::Progress(progress) } if *run == current => {
+            Reply::Looking { run, event: Event::Progress(progress) }
+                if *run == current && progress.stage == Stage::Tokenize =>
+            {
                 self.look.update(|look| look.progress = Some(*progress));
             }
             Reply::Preflight { run, found } if *run == current => {
@@ -131,7 +133,9 @@ impl Session {
             Reply::Extent { run, found } if *run == current => {
                 self.look.update(|look| (look.extent, look.progress) = (Some(found.clone()), None));
             }
-            Reply::Ended { run, .. } if *run == current => self.look.update(|look| look.is_busy = false),
+            Reply::Ended { run, .. } if *run == current => {
+                self.look.update(|look| (look.is_busy, look.progress) = (false, None));
+            }
             Reply::Ended { .. } => {
                 // A measurement may have downloaded something.
                 if self.form.with_untracked(|form| matches!(form.model, ModelChoice::Hub(_))) {

@@ -52,7 +52,7 @@ catalogue! {
     ahead_rest: "{size} still to download, about {time} at {rate}; {held} are here already.",
     ahead_here: "All {size} of it are here already.",
     ahead_device: "Takes about {size} of memory to measure.",
-    ahead_pinned: "revision {commit}",
+    ahead_pinned: "Revision {commit}.",
     ahead_source: "{id} on the hub",
     ahead_private: "It is fetched from {host}; your texts and results are not sent there.",
 
