@@ -73,6 +73,12 @@ visit('figures of other views leave as well', TABLE, async (app) => {
   const picture = await drawn(app, (await app.saved('svg-0')).bytes.toString());
   assert.equal(picture.classes, 0);
   assert.ok((await seen(app, (await app.saved('png-0')).bytes)).coloured > 50);
+  const marks = () => app.element('chart-0').locator('path.mark').count();
+  const all = await marks();
+  await app.element('figure-0').getByRole('button', { name: 'mean', exact: true }).click();
+  assert.equal(await marks(), all - 6, 'a legend takes its series out');
+  await app.element('figure-0').getByRole('button', { name: 'mean', exact: true }).click();
+  assert.equal(await marks(), all);
   const data = JSON.parse((await app.saved('json-0')).bytes.toString());
   assert.ok(data.chart.series.length >= 3 && data.source.includes('Straightedge'));
 });

@@ -1,11 +1,26 @@
-// Takes the README's picture: the page after a measurement of the calibration model on WebGPU.
+// Takes the README's pictures: the demo model measured over its recording, the first view on a phone, losses in the dark.
 import { open } from './driver.mjs';
 
-const [, , file] = process.argv;
-const app = await open({ webgpu: true });
-await app.started();
-await app.choose({ backend: 'gpu' });
-await app.measure();
-await app.element('protocol').evaluate((fold) => { fold.open = false; });
-await app.page.screenshot({ path: file, fullPage: true, animations: 'disabled' });
-await app.browser.close();
+const [, , folder] = process.argv;
+
+/** One picture of the page after `prepare`. */
+async function picture(name, { webgpu = false, query = {}, width = 1280, colorScheme = 'light' }, prepare) {
+  const before = async (page) => {
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+  };
+  const app = await open({ webgpu, query, before });
+  await app.started();
+  await app.element('extent').waitFor();
+  await prepare?.(app);
+  await app.page.mouse.move(0, 0);
+  await app.page.screenshot({ path: `${folder}/${name}.png`, fullPage: true, animations: 'disabled' });
+  await app.browser.close();
+}
+
+await picture('page', {}, async (app) => {
+  await app.element('measure-here').click();
+  await app.ended();
+});
+await picture('phone', { width: 390 });
+await picture('dark', { query: { view: 'losses' }, colorScheme: 'dark' });

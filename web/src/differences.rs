@@ -78,7 +78,7 @@ pub fn differences(then: &Report, now: &Report) -> Differences {
     }
 }
 
-/// The largest difference between two measurements of a block, and of which number; numbers that only one of them has
+/// The largest difference between two measurements of a block, relative where a value is above 1, and of which number; numbers that only one of them has
 /// were not measured again and are no difference, values that became undefined are an infinite one.
 fn largest(then: &BlockReport, now: &BlockReport) -> (f64, &'static str) {
     let mut most = (0.0, FIELDS[0].0);
@@ -89,7 +89,7 @@ fn largest(then: &BlockReport, now: &BlockReport) -> (f64, &'static str) {
         }
         for (then, now) in then.iter().zip(&now) {
             let size = match (then, now) {
-                (Some(then), Some(now)) => gap(*then, *now).abs(),
+                (Some(then), Some(now)) => gap(*then, *now).abs() / then.abs().max(1.0),
                 (None, None) => 0.0,
                 _ => f64::INFINITY,
             };

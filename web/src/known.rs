@@ -31,6 +31,12 @@ impl Session {
         })
     }
 
+    /// Whether something is shown that was not measured here.
+    pub(crate) fn knows(self) -> bool {
+        let is_published = self.introduced.with(Option::is_some);
+        self.run.with(|run| run.is_untouched() && (run.report().is_some() || is_published))
+    }
+
     /// Forgets what was known of another model; measurements stay.
     pub(crate) fn know_nothing(self) {
         if self.introduced.get_untracked().is_some() {

@@ -157,7 +157,7 @@ catalogue! {
     differences_most: "Largest of all",
     differences_field: "In field",
     differences_none: "No number of any of the {blocks} blocks differs.",
-    differences_some: "The largest difference among all numbers of the {blocks} blocks is {most}: {field} of block {block}.",
+    differences_some: "The largest difference among all numbers of the {blocks} blocks, relative where they are above 1, is {most}: {field} of block {block}.",
     differences_model: "The weights are others than those of the report.",
     differences_text: "The text is another than that of the report.",
     differences_protocol: "The protocol is another than that of the report.",

@@ -87,7 +87,7 @@ enum Task {
         #[arg(long, conflicts_with = "names")]
         tables: bool,
     },
-    /// Take the README's picture: the page after a measurement.
+    /// Take the README's pictures: the page after a measurement, on a phone, and in the dark.
     Screenshot,
 }
 

@@ -53,11 +53,11 @@ pub(crate) fn ci() -> Result<()> {
     steps.finish()
 }
 
-/// Takes the README's picture.
+/// Takes the README's pictures.
 pub(crate) fn screenshot() -> Result<()> {
     install::driver()?;
     let browser = install::browser()?;
-    node(&["screenshot.mjs", "../../docs/page.png"], build(Effort::Full)?, &browser)
+    node(&["screenshot.mjs", "../../docs"], build(Effort::Full)?, &browser)
 }
 
 /// Clippy on everything native and on both modules for the browser.

@@ -5,7 +5,7 @@
 //! these is missing here.
 
 use super::shape::LOOKS;
-use super::svg::{escaped, number};
+use super::svg::{escaped, number, typeset};
 
 const INK: &str = "#1f1e1b";
 const SOFT: &str = "#615e56";
@@ -25,7 +25,7 @@ const FONT: &str = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation
 const MARGIN: f64 = 24.0;
 const LINE: f64 = 17.0;
 /// Mean width of a letter of captions.
-const LETTER: f64 = 5.9;
+const LETTER: f64 = 6.6;
 
 /// What stands around a chart on paper.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -70,7 +70,7 @@ pub fn paper(drawing: &str, (width, height): (f64, f64), around: &Paper) -> Stri
 
 fn line(body: &mut String, y: f64, font: &str, colour: &str, text: &str) {
     let y = number(y);
-    *body += &format!(r#"<text x="{MARGIN}" y="{y}" {font} fill="{colour}">{}</text>"#, escaped(text));
+    *body += &format!(r#"<text x="{MARGIN}" y="{y}" {font} fill="{colour}">{}</text>"#, dressed(&typeset(text)));
 }
 
 /// Samples with names in rows as wide as the paper; returns where they end.

@@ -1,5 +1,7 @@
 //! What a chart shows, as numbers: axes, series of marks, and lines to compare them with.
 
+use std::collections::BTreeSet;
+
 use super::scale::{Kind, Scale};
 use crate::format::{exact, share};
 
@@ -76,6 +78,13 @@ pub struct Rule {
 pub type Spot = (usize, usize);
 
 impl Plot {
+    /// The same without the marks of some series, by name; every other one keeps its look.
+    pub fn without(&self, names: &BTreeSet<String>) -> Self {
+        let mut plot = self.clone();
+        plot.series.iter_mut().filter(|series| names.contains(&series.name)).for_each(|series| series.marks.clear());
+        plot
+    }
+
     /// The scales that hold everything shown.
     pub(super) fn scales(&self) -> (Scale, Scale) {
         let marks = || self.series.iter().flat_map(|series| &series.marks).filter(|mark| mark.y.is_some());

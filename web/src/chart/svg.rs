@@ -22,14 +22,7 @@ impl Fragment {
     pub(super) fn text(&mut self, class: &str, x: f64, y: f64, text: &str) {
         self.open("text", class, &[("x", x), ("y", y)]);
         self.0.push('>');
-        match text.split_once("_lin") {
-            Some((before, after)) => {
-                let (before, after) = (escaped(before), escaped(after));
-                let _ =
-                    write!(self.0, r#"{before}<tspan class="low" dy="3">lin</tspan><tspan dy="-3">{after}</tspan>"#);
-            }
-            None => self.0.push_str(&escaped(text)),
-        }
+        self.0.push_str(&typeset(text));
         self.0.push_str("</text>");
     }
 
@@ -53,6 +46,17 @@ impl Fragment {
 pub(super) fn number(value: f64) -> String {
     let text = format!("{value:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+/// A text as the content of an element, an index set low.
+pub(super) fn typeset(text: &str) -> String {
+    match text.split_once("_lin") {
+        Some((before, after)) => {
+            let (before, after) = (escaped(before), escaped(after));
+            format!(r#"{before}<tspan class="low" dy="3">lin</tspan><tspan dy="-3">{after}</tspan>"#)
+        }
+        None => escaped(text),
+    }
 }
 
 pub(super) fn escaped(text: &str) -> String {

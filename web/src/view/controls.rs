@@ -15,11 +15,15 @@ pub(crate) fn Go(session: Session) -> impl IntoView {
     let is_running = move || phase.with(|phase| *phase == Phase::Running);
     let is_untouched = Memo::new(move |_| session.run.with(Run::is_untouched));
     let name = move || if is_untouched.get() { t().measure } else { t().measure_again };
+    // One button calls: beside what is known it is the one that measures that.
+    let is_second = move || session.knows();
     view! {
         <div class="go">
             <Show
                 when=is_running
-                fallback=move || view! { <button type="submit" class="main" data-testid="run">{name}</button> }
+                fallback=move || view! {
+                    <button type="submit" class="main" class:second=is_second data-testid="run">{name}</button>
+                }
             >
                 <button type="button" class="stop" data-testid="cancel" on:click=move |_| session.cancel()>
                     {t().cancel}

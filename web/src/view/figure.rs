@@ -1,5 +1,7 @@
 //! A chart with its legend, readout and table; it answers pointer and keyboard.
 
+use std::collections::BTreeSet;
+
 use leptos::ev::{KeyboardEvent, MouseEvent, PointerEvent};
 use leptos::html::Div;
 use leptos::prelude::*;
@@ -25,7 +27,9 @@ pub(crate) fn FigureView(
     let frame = NodeRef::<Div>::new();
     let width = observed_width(frame);
     let spot = RwSignal::new(None::<Spot>);
-    let plot = Memo::new(move |_| figure.with(|figure| figure.plot.clone()));
+    // By their names: what a view shows next may have them in other places.
+    let hidden = RwSignal::new(BTreeSet::<String>::new());
+    let plot = Memo::new(move |_| figure.with(|figure| hidden.with(|hidden| figure.plot.without(hidden))));
     let layout = Memo::new(move |_| plot.with(|plot| Layout::new(plot, width.get())));
     let drawing = move || plot.with(|plot| layout.with(|layout| draw(plot, layout)));
     let singled_out =
@@ -68,7 +72,7 @@ pub(crate) fn FigureView(
     view! {
         <figure class="plot" data-testid=format!("figure-{at}")>
             <h3>{title}</h3>
-            {(!of_many).then(|| view! { <Legend figure/> })}
+            {(!of_many).then(|| view! { <Legend figure hidden/> })}
             <div
                 class="chart" data-testid=format!("chart-{at}") node_ref=frame tabindex="0" role="slider"
                 aria-label=label aria-valuemin="0" aria-valuemax=move || count().1.saturating_sub(1)
@@ -89,19 +93,33 @@ pub(crate) fn FigureView(
     }
 }
 
-/// What every look stands for, where there is more than one.
+/// What every look stands for, where there is more than one; each can be taken out of the chart and put back.
 #[component]
-fn Legend(figure: Memo<Figure>) -> impl IntoView {
+fn Legend(figure: Memo<Figure>, hidden: RwSignal<BTreeSet<String>>) -> impl IntoView {
     let entries = Memo::new(move |_| {
         figure.with(|figure| {
             let named = figure.plot.series.iter().filter(|series| !series.name.is_empty());
             named.map(|series| (sample(series), series.name.clone())).collect::<Vec<_>>()
         })
     });
-    let items = move || {
-        let entries = entries.get().into_iter();
-        entries.map(|(sample, name)| view! { <li><span inner_html=sample></span>{name}</li> }).collect_view()
+    let item = move |(sample, name): (String, String)| {
+        let own = name.clone();
+        let is_shown = move || (!hidden.with(|hidden| hidden.contains(&own))).to_string();
+        let own = name.clone();
+        let toggle = move |_| {
+            hidden.update(|hidden| {
+                if !hidden.remove(&own) {
+                    hidden.insert(own.clone());
+                }
+            });
+        };
+        view! {
+            <li>
+                <button type="button" aria-pressed=is_shown on:click=toggle><span inner_html=sample></span>{name}</button>
+            </li>
+        }
     };
+    let items = move || entries.get().into_iter().map(item).collect_view();
     view! {
         <Show when=move || entries.with(|entries| entries.len() > 1)>
             <ul class="legend" aria-label=t().legend>{items}</ul>

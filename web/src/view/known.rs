@@ -17,10 +17,11 @@ pub(crate) fn Known(session: Session) -> impl IntoView {
     view! {
         <Show when=move || is_untouched.get()>
             <div class="known-bar"><div class="known" role="group" aria-label=t().known data-testid="known">
-                <span>{t().known_recorded}</span>
-                <Recorded session/>
-                <span>{t().known_published}</span>
-                {PUBLISHED.map(|(id, name)| view! { <Published session id name/> }).collect_view()}
+                <div><span>{t().known_recorded}</span><Recorded session/></div>
+                <div>
+                    <span>{t().known_published}</span>
+                    {PUBLISHED.map(|(id, name)| view! { <Published session id name/> }).collect_view()}
+                </div>
             </div>
             <OpenReport session/></div>
         </Show>
@@ -64,11 +65,7 @@ fn Published(session: Session, id: &'static str, name: &'static str) -> impl Int
 /// Measures what is shown as known.
 #[component]
 pub(crate) fn MeasureHere(session: Session) -> impl IntoView {
-    let is_known = Memo::new(move |_| {
-        let is_recorded = session.run.with(|run| run.is_untouched() && run.report().is_some());
-        let is_published = session.introduced.with(Option::is_some) && session.run.with(Run::is_untouched);
-        (is_recorded || is_published) && session.frame.with(|frame| !frame.is_embedded)
-    });
+    let is_known = Memo::new(move |_| session.knows() && session.frame.with(|frame| !frame.is_embedded));
     view! {
         <Show when=move || is_known.get()>
             <button type="button" class="main" data-testid="measure-here" on:click=move |_| session.measure_here()>
