@@ -78,7 +78,7 @@ fn bind(name: &str, compiled: &Path, folder: &Path, effort: Effort) -> Result<()
 fn optimise(module: &Path) -> Result<()> {
     let Some(wasm_opt) = wasm_opt() else { return Ok(()) };
     let mut command = Command::new("node");
-    command.arg(wasm_opt).arg("-Oz").args(WASM_2).arg(module).arg("-o").arg(module);
+    command.arg(wasm_opt).arg("-Os").args(WASM_2).arg(module).arg("-o").arg(module);
     run(&mut command)
 }
 
