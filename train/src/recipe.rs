@@ -118,11 +118,11 @@ impl Plan {
 }
 
 /// Steps of every run.
-const STEPS: usize = 600;
+const STEPS: usize = 3000;
 /// λ of the regularised run.
 const COSINE_PENALTY: f64 = 0.2;
 /// Steps before which the watched run is written, spaced so that what is learned early is seen.
-const CHECKPOINTS: [usize; 5] = [0, 16, 48, 128, 320];
+const CHECKPOINTS: [usize; 6] = [0, 16, 48, 128, 384, 1024];
 
 impl Size {
     fn demo() -> Self {

@@ -45,6 +45,7 @@ fn profiles(recorded: &[Recorded<'_>]) -> String {
 /// R²_lin under controls, of the models that have them.
 fn controls(recorded: &[Recorded<'_>]) -> String {
     let mut text = String::from(CONTROLS_HEAD) + &heading(&["model", "weights and inputs"], blocks(recorded));
+    let mut means = Vec::new();
     for (bundled, report) in recorded {
         let summary = Summary::new(report);
         if summary.controls.is_empty() {
@@ -54,7 +55,10 @@ fn controls(recorded: &[Recorded<'_>]) -> String {
         for (name, title) in CONTROLS {
             row(&mut text, &[String::new(), title.into()], summary.controls.get(name).unwrap_or(&Curve::new()));
         }
+        let redrawn = summary.controls.get(CONTROLS[0].0).map(known).unwrap_or_default();
+        means.push(format!("{} {:.3} and {:.3}", bundled.name, mean(&known(&summary.r2_lin)), mean(&redrawn)));
     }
+    let _ = writeln!(text, "\nMeans over the blocks, as trained and with the block redrawn: {}.", means.join(", "));
     text
 }
 
