@@ -187,7 +187,8 @@ mod tests {
         assert_eq!(comparison.quantities(), [Quantity::R2Lin]);
         comparison.toggle_quantity(Quantity::Linearity);
         comparison.toggle_quantity(Quantity::R2Lin);
-        assert_eq!(comparison.quantities(), [Quantity::Linearity]);
+        comparison.toggle_quantity(Quantity::Linearity);
+        assert_eq!(comparison.quantities(), [Quantity::Linearity], "the last one stays");
         comparison.show_quantity(Quantity::Linearity);
         assert_eq!(comparison.quantities(), [Quantity::Linearity]);
     }
