@@ -75,7 +75,12 @@ function watch(page, isAllowed) {
   });
   page.on('pageerror', (error) => faults.push(`uncaught: ${error}`));
   page.on('crash', () => faults.push('the page crashed'));
-  page.on('requestfailed', (request) => faults.push(`failed: ${request.url()} (${request.failure()?.errorText})`));
+  page.on('requestfailed', (request) => {
+    const why = request.failure()?.errorText;
+    // What a look ahead asks of a hub is given up when a measurement begins.
+    const isGivenUp = why === 'net::ERR_ABORTED' && !request.url().startsWith(setting('STRAIGHTEDGE_URL'));
+    if (!isGivenUp) faults.push(`failed: ${request.url()} (${why})`);
+  });
   page.context().on('request', (request) => {
     const url = new URL(request.url());
     if (!['blob:', 'data:'].includes(url.protocol) && !isAllowed(url)) faults.push(`foreign request: ${request.url()}`);
