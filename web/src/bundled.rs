@@ -68,6 +68,22 @@ pub struct Verdict {
     pub agrees: bool,
 }
 
+/// A list with one model, for tests.
+#[cfg(test)]
+pub(crate) fn sample() -> Vec<Bundled> {
+    use std::collections::BTreeMap;
+
+    vec![Bundled {
+        name: "calibration".into(),
+        title: "Calibration".into(),
+        about: String::new(),
+        files: BTreeMap::from([("config.json".into(), 2)]),
+        text: DefaultText::File("text.txt".into()),
+        expected: None,
+        demo: None,
+    }]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -264,19 +264,7 @@ fn number(field: &str, typed: &str) -> Result<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
-
-    fn index() -> Vec<Bundled> {
-        vec![Bundled {
-            name: "calibration".into(),
-            title: "Calibration".into(),
-            about: String::new(),
-            files: BTreeMap::from([("config.json".into(), 2)]),
-            text: DefaultText::File("text.txt".into()),
-            expected: None,
-            demo: None,
-        }]
-    }
+    use crate::bundled::sample as index;
 
     #[test]
     fn a_bundled_model_brings_its_text_and_the_default_protocol() {

@@ -106,26 +106,14 @@ impl Form {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::collections::BTreeSet;
 
-    use straightedge::bundled::DefaultText;
     use straightedge::error::Error;
     use straightedge::job::{BackendChoice, Measure};
 
     use super::*;
+    use crate::bundled::sample as index;
     use crate::form::LocalModel;
-
-    fn index() -> Vec<Bundled> {
-        vec![Bundled {
-            name: "calibration".into(),
-            title: "Calibration".into(),
-            about: String::new(),
-            files: BTreeMap::from([("config.json".into(), 2)]),
-            text: DefaultText::File("text.txt".into()),
-            expected: None,
-            demo: None,
-        }]
-    }
 
     fn report(model: &str, architecture: &str, corpus: &str) -> Report {
         let mut report = crate::figures::sample_report();

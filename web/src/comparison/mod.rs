@@ -32,7 +32,7 @@ pub struct Entry {
     pub key: Key,
     /// Number of its look, which it keeps while others come and go.
     pub look: usize,
-    /// Whether it is left out of the chart for now.
+    /// Whether it is left out of the chart.
     pub is_hidden: bool,
 }
 
