@@ -3,12 +3,16 @@
 //! Field names and formulas are those of MEASURES.md. Unknown values are `None`, with a warning that says why;
 //! NaN and infinities never appear ([`finite`]).
 
+mod seconds;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::job::{GramMode, Protocol};
+
+pub use seconds::Seconds;
 
 /// Schema number written by this version.
 pub const SCHEMA: u32 = 1;
@@ -384,43 +388,6 @@ pub struct LayerReport {
     /// Perplexity change: `removed`, `linear`.
     #[serde(default)]
     pub delta_ppl: BTreeMap<String, Option<f64>>,
-}
-
-/// Wall time by stage, in seconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Seconds {
-    /// Reading and uploading weights.
-    pub load: f64,
-    /// Tokenising.
-    pub tokenize: f64,
-    /// Forward passes; on a GPU, where both run asynchronously, with the Gram matrices.
-    pub forward: f64,
-    /// Accumulating second moments; 0 where it cannot be told from `forward`.
-    pub gram: f64,
-    /// Solving and scoring.
-    pub solve: f64,
-    /// Swaps.
-    pub swap: f64,
-    /// Layers.
-    #[serde(default)]
-    pub layers: f64,
-    /// Conjunction indices.
-    #[serde(default)]
-    pub conjunction: f64,
-    /// Training and scoring probes.
-    #[serde(default)]
-    pub probes: f64,
-    /// Training affine maps.
-    #[serde(default)]
-    pub baseline: f64,
-    /// Controls.
-    #[serde(default)]
-    pub controls: f64,
-    /// Healing.
-    #[serde(default)]
-    pub heal: f64,
-    /// From start to report.
-    pub total: f64,
 }
 
 /// Something the reader must know beside a number.
