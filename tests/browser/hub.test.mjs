@@ -2,7 +2,7 @@
 // network, and told in a sentence where something is wrong.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -142,6 +142,34 @@ visit('each fault is told in its sentence, gives no result, and a later try work
     assert.equal(report.model.id, `test/${kind}`);
   }
   app.faults.length = 0; // The browser tells of every answer that is not a file.
+});
+
+/** A mirror with a model whose weights are a shard beside its index. */
+async function sharded(t) {
+  const folder = await models({ shards: 'tiny-llama' })(t);
+  const model = join(folder, 'test', 'shards');
+  const [whole, shard] = [join(model, 'model.safetensors'), join(model, 'model-00001-of-00001.safetensors')];
+  const bytes = await readFile(whole);
+  const header = JSON.parse(bytes.subarray(8, 8 + Number(bytes.readBigUInt64LE())).toString());
+  const names = Object.keys(header).filter((name) => name !== '__metadata__');
+  const weight_map = Object.fromEntries(names.map((name) => [name, 'model-00001-of-00001.safetensors']));
+  await rename(whole, shard);
+  await writeFile(join(model, 'model.safetensors.index.json'), JSON.stringify({ metadata: {}, weight_map }));
+  return folder;
+}
+
+visit('a truncated shard is told by name and gives no result, and a later try works', { webgpu: false, mirror: sharded }, async (app) => {
+  assert.equal(await app.hub('test/shards'), 'known');
+  await app.choose(SMALL);
+  await app.mirror.fault('truncated', '-00001-of-', 1000);
+  await app.run();
+  assert.equal(await app.ended(), 'failed');
+  assert.match(await app.error(), /model-00001-of-00001\.safetensors.*(the server sent something else|the connection fails)/s);
+  assert.equal(await app.element('row-0').count(), 0, 'no result');
+  await app.mirror.reset();
+  const report = await app.measure();
+  assert.equal(report.blocks.length, 4);
+  app.faults.length = 0;
 });
 
 visit('a connection that breaks half-way and a server that asks to wait cost time and nothing else', {
