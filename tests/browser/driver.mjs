@@ -77,9 +77,8 @@ function watch(page, isAllowed) {
   page.on('crash', () => faults.push('the page crashed'));
   page.on('requestfailed', (request) => {
     const why = request.failure()?.errorText;
-    // What a look ahead asks of a hub is given up when a measurement begins.
-    const isGivenUp = why === 'net::ERR_ABORTED' && !request.url().startsWith(setting('STRAIGHTEDGE_URL'));
-    if (!isGivenUp) faults.push(`failed: ${request.url()} (${why})`);
+    // The page gives up what it no longer needs: a look ahead when a measurement begins, an icon when it is left.
+    if (why !== 'net::ERR_ABORTED') faults.push(`failed: ${request.url()} (${why})`);
   });
   page.context().on('request', (request) => {
     const url = new URL(request.url());
