@@ -105,7 +105,7 @@ impl Bench<'_> {
     /// The native program, to be given arguments.
     fn program(&self) -> Command {
         let mut program = cargo();
-        program.args(["run", "--quiet", "--package", "straightedge-bench"]);
+        program.args(["run", "--quiet", "--package", "straightedge-bench", "--bin", "straightedge-bench"]);
         if self.effort == Effort::Full {
             program.arg("--release");
         }
