@@ -116,6 +116,13 @@ pub(crate) fn commit() -> Option<String> {
     ]))
 }
 
+/// Lets reports of what `command` compiles name `commit`, unless the environment names one.
+pub(crate) fn name_commit(command: &mut Command, commit: Option<&str>) {
+    if let Some(commit) = commit.filter(|_| env::var_os("STRAIGHTEDGE_COMMIT").is_none()) {
+        command.env("STRAIGHTEDGE_COMMIT", commit);
+    }
+}
+
 /// Compiles one module and returns where Cargo put it.
 pub(crate) fn compile(module: &Module, effort: Effort, commit: Option<&str>) -> Result<PathBuf> {
     compile_selected(module.bin, &module.selection(), module.profile, effort, commit)
@@ -133,9 +140,7 @@ fn compile_selected(
     command.arg("build").args(selection);
     command.args(["--profile", if effort == Effort::Full { profile } else { "dev" }]);
     command.arg("--message-format=json-render-diagnostics");
-    if let Some(commit) = commit.filter(|_| env::var_os("STRAIGHTEDGE_COMMIT").is_none()) {
-        command.env("STRAIGHTEDGE_COMMIT", commit);
-    }
+    name_commit(&mut command, commit);
     eprintln!("$ {}", shown(&command));
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().context("cargo does not start")?;
     if !output.status.success() {

@@ -8,6 +8,7 @@ use straightedge::bundled::{Bundled, Demo};
 use straightedge::report::Report;
 use straightedge::summary::Summary;
 
+use crate::build::{commit, name_commit};
 use crate::command::{cargo, root, run};
 use crate::demo;
 use crate::document::document;
@@ -27,8 +28,10 @@ pub(crate) fn record(names: &[String], only_tables: bool) -> Result<()> {
     }
     fs::create_dir_all(folder()).with_context(|| format!("{} cannot be made", folder().display()))?;
     let wanted = |bundled: &&Bundled| !only_tables && (names.is_empty() || names.contains(&bundled.name));
+    // Once, as reports that are written change the sources.
+    let commit = commit();
     for bundled in index.iter().filter(wanted) {
-        measure(bundled)?;
+        measure(bundled, commit.as_deref())?;
     }
     let mut recorded = Vec::new();
     for bundled in &index {
@@ -49,10 +52,11 @@ fn report_file(name: &str) -> PathBuf {
     folder().join(format!("{name}.json"))
 }
 
-fn measure(Bundled { name, demo, .. }: &Bundled) -> Result<()> {
+fn measure(Bundled { name, demo, .. }: &Bundled, commit: Option<&str>) -> Result<()> {
     let controls = if demo.as_ref().is_some_and(Demo::is_complete) { CONTROLS } else { "" };
     let mut measure = cargo();
     measure.args(["run", "--release", "--package", "straightedge", "--", "measure", name, "--backend", "cpu"]);
+    name_commit(&mut measure, commit);
     run(measure.arg("--measures").arg(format!("{MEASURES}{controls}")).arg("--out").arg(report_file(name)))
 }
 
