@@ -2,6 +2,7 @@
 //!
 //! Second moments are always accumulated in f64, where products of f32 values are exact.
 
+pub mod composed;
 mod fused;
 
 use candle_core::{D, DType, Device, Tensor};
@@ -81,7 +82,7 @@ impl Backend for CpuBackend {
     }
 
     fn gather(&self, table: &Tensor, ids: &[u32]) -> Result<Tensor> {
-        run("gather", || table.index_select(&Tensor::from_slice(ids, ids.len(), &Device::Cpu)?, 0))
+        run("gather", || composed::gather(table, ids))
     }
 
     fn add(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
@@ -93,8 +94,7 @@ impl Backend for CpuBackend {
             if fused::fits(&[x, weight, bias]) {
                 return fused::layer_norm(x, weight, bias, eps);
             }
-            let centred = x.broadcast_sub(&x.mean_keepdim(D::Minus1)?)?;
-            normalise(&centred, eps)?.broadcast_mul(weight)?.broadcast_add(bias)
+            composed::layer_norm(x, weight, bias, eps)
         })
     }
 
@@ -103,7 +103,7 @@ impl Backend for CpuBackend {
             if fused::fits(&[x, weight]) {
                 return fused::rms_norm(x, weight, eps);
             }
-            normalise(x, eps)?.broadcast_mul(weight)
+            composed::rms_norm(x, weight, eps)
         })
     }
 
@@ -119,45 +119,30 @@ impl Backend for CpuBackend {
     }
 
     fn rotate(&self, x: &Tensor, rotary: &Rotary<Tensor>) -> Result<Tensor> {
-        run("rotate", || {
-            let (rows, cols) = x.dims2()?;
-            let (heads, half) = (cols / rotary.head_dim, rotary.rotary_dim / 2);
-            let x = x.reshape((rows / rotary.seq_len, rotary.seq_len, heads, rotary.head_dim))?;
-            let (first, second) = (x.narrow(3, 0, half)?, x.narrow(3, half, half)?);
-            let rest = x.narrow(3, 2 * half, rotary.head_dim - 2 * half)?;
-            let table = |table: &Tensor| table.reshape((1, rotary.seq_len, 1, half));
-            let (cos, sin) = (table(&rotary.cos)?, table(&rotary.sin)?);
-            let turned = [
-                (first.broadcast_mul(&cos)? - second.broadcast_mul(&sin)?)?,
-                (second.broadcast_mul(&cos)? + first.broadcast_mul(&sin)?)?,
-                rest,
-            ];
-            Tensor::cat(&turned, 3)?.reshape((rows, cols))
-        })
+        run("rotate", || composed::rotate(x, rotary))
     }
 
     fn attention(&self, q: &Tensor, k: &Tensor, v: &Tensor, shape: AttentionShape) -> Result<Tensor> {
-        run("attention", || {
-            let q = split_heads(q, shape.heads, shape)?;
-            let (k, v) = (split_heads(k, shape.kv_heads, shape)?, split_heads(v, shape.kv_heads, shape)?);
-            let weights = attention_weights(q.matmul(&k.transpose(2, 3)?.contiguous()?)?, shape, self.dtype)?;
-            let mixed = weights.matmul(&v)?.transpose(1, 2)?;
-            let windows = mixed.dim(0)?;
-            mixed.reshape((windows * shape.seq_len, shape.heads * shape.head_dim))
-        })
+        let weights = |scores: Tensor| {
+            if fused::fits(&[&scores]) {
+                return fused::softmax(scores, (shape.head_dim as f64).sqrt().recip() as f32, shape.causal);
+            }
+            composed::attention_weights(scores, shape)
+        };
+        run("attention", || composed::attention_by(q, k, v, shape, weights))
     }
 
     fn activation(&self, x: &Tensor, activation: Activation) -> Result<Tensor> {
         run("activation", || {
             let fused = if fused::fits(&[x]) { fused::activation(x, activation) } else { None };
-            fused.unwrap_or_else(|| activate(x, activation))
+            fused.unwrap_or_else(|| composed::activation(x, activation))
         })
     }
 
     fn gated(&self, gate: &Tensor, up: &Tensor, activation: Activation) -> Result<Tensor> {
         run("gated", || {
             let fused = if fused::fits(&[gate, up]) { fused::gated(gate, up, activation) } else { None };
-            fused.unwrap_or_else(|| activate(gate, activation)? * up)
+            fused.unwrap_or_else(|| composed::gated(gate, up, activation))
         })
     }
 
@@ -166,11 +151,7 @@ impl Backend for CpuBackend {
     }
 
     fn row_cosines(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
-        run("row_cosines", || {
-            let dot = (a * b)?.sum_keepdim(D::Minus1)?;
-            let norms = (a.sqr()?.sum_keepdim(D::Minus1)?.sqrt()? * b.sqr()?.sum_keepdim(D::Minus1)?.sqrt()?)?;
-            dot / norms.maximum(f64::from(f32::MIN_POSITIVE))?
-        })
+        run("row_cosines", || composed::row_cosines(a, b))
     }
 
     fn row_distance_ratios(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
@@ -181,12 +162,7 @@ impl Backend for CpuBackend {
     }
 
     fn next_token_nll(&self, logits: &Tensor, targets: &[u32]) -> Result<Tensor> {
-        run("next_token_nll", || {
-            let largest = logits.max_keepdim(D::Minus1)?.detach();
-            let total = logits.broadcast_sub(&largest)?.exp()?.sum_keepdim(D::Minus1)?.log()?;
-            let targets = Tensor::from_slice(targets, (targets.len(), 1), &Device::Cpu)?;
-            (largest + total)? - logits.gather(&targets, 1)?
-        })
+        run("next_token_nll", || composed::next_token_nll(logits, targets))
     }
 
     fn transpose(&self, x: &Tensor) -> Result<Tensor> {
@@ -265,62 +241,6 @@ fn run<T>(what: &str, body: impl FnOnce() -> candle_core::Result<T>) -> Result<T
 
 fn flat(tensor: &Tensor) -> candle_core::Result<Vec<f64>> {
     tensor.flatten_all()?.to_vec1()
-}
-
-/// x/√(mean(x²) + eps) per row.
-fn normalise(x: &Tensor, eps: f32) -> candle_core::Result<Tensor> {
-    let variance = (x.sqr()?.mean_keepdim(D::Minus1)? + f64::from(eps))?;
-    x.broadcast_div(&variance.sqrt()?)
-}
-
-fn activate(x: &Tensor, activation: Activation) -> candle_core::Result<Tensor> {
-    match activation {
-        Activation::Gelu => x.gelu_erf(),
-        Activation::GeluTanh => x.gelu(),
-        Activation::QuickGelu => x * sigmoid(&(x * 1.702)?)?,
-        Activation::Relu => x.relu(),
-        Activation::ReluSquared => x.relu()?.sqr(),
-        Activation::Silu => x.silu(),
-        Activation::Tanh => x.tanh(),
-        Activation::Sigmoid => sigmoid(x),
-        Activation::Identity => Ok(x.clone()),
-    }
-}
-
-fn sigmoid(x: &Tensor) -> candle_core::Result<Tensor> {
-    (x.neg()?.exp()? + 1.0)?.recip()
-}
-
-/// `(rows, heads·head_dim)` as `(windows, attention heads, seq_len, head_dim)`, key and value heads repeated.
-fn split_heads(x: &Tensor, heads: usize, shape: AttentionShape) -> candle_core::Result<Tensor> {
-    let windows = x.dim(0)? / shape.seq_len;
-    let x = x.reshape((windows, shape.seq_len, heads, shape.head_dim))?.transpose(1, 2)?;
-    let repeat = shape.heads / heads;
-    x.unsqueeze(2)?.expand((windows, heads, repeat, shape.seq_len, shape.head_dim))?.reshape((
-        windows,
-        shape.heads,
-        shape.seq_len,
-        shape.head_dim,
-    ))
-}
-
-/// softmax(scores/√head_dim), where `scores` are nobody else's.
-fn attention_weights(scores: Tensor, shape: AttentionShape, dtype: DType) -> candle_core::Result<Tensor> {
-    let root = (shape.head_dim as f64).sqrt();
-    if fused::fits(&[&scores]) {
-        return fused::softmax(scores, root.recip() as f32, shape.causal);
-    }
-    let scores = (scores / root)?;
-    let scores = if shape.causal { scores.broadcast_add(&causal_mask(shape.seq_len, dtype)?)? } else { scores };
-    // Softmax does not change with what is subtracted, so that no gradient goes through the maximum.
-    let weights = scores.broadcast_sub(&scores.max_keepdim(D::Minus1)?.detach())?.exp()?;
-    weights.broadcast_div(&weights.sum_keepdim(D::Minus1)?)
-}
-
-fn causal_mask(seq_len: usize, dtype: DType) -> candle_core::Result<Tensor> {
-    let hidden = |i: usize, j: usize| if j > i { f32::NEG_INFINITY } else { 0.0 };
-    let mask: Vec<f32> = (0..seq_len).flat_map(|i| (0..seq_len).map(move |j| hidden(i, j))).collect();
-    Tensor::from_vec(mask, (1, 1, seq_len, seq_len), &Device::Cpu)?.to_dtype(dtype)
 }
 
 /// Rows about their shift, and what one pass over them tells of every column.

@@ -1,0 +1,145 @@
+//! The operations of a forward pass composed of candle's own tensor operations, so that gradients go through them.
+//!
+//! They run where their tensors lie, in whatever precision these have: in f64 as the tests' oracle, in f32 under
+//! healing, and on any other device of candle's for the trainer. No tensor without elements is made on the way: devices
+//! refuse to work on those.
+
+use candle_core::{D, Result, Tensor};
+
+use crate::backend::{Activation, AttentionShape, Rotary};
+
+/// (x − mean)/√(var + eps)·weight + bias per row.
+pub fn layer_norm(x: &Tensor, weight: &Tensor, bias: &Tensor, eps: f32) -> Result<Tensor> {
+    let centred = x.broadcast_sub(&x.mean_keepdim(D::Minus1)?)?;
+    normalise(&centred, eps)?.broadcast_mul(weight)?.broadcast_add(bias)
+}
+
+/// x/√(mean(x²) + eps)·weight per row.
+pub fn rms_norm(x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> {
+    normalise(x, eps)?.broadcast_mul(weight)
+}
+
+/// x/√(mean(x²) + eps) per row.
+fn normalise(x: &Tensor, eps: f32) -> Result<Tensor> {
+    let variance = (x.sqr()?.mean_keepdim(D::Minus1)? + f64::from(eps))?;
+    x.broadcast_div(&variance.sqrt()?)
+}
+
+/// Rows of `table` by their indices.
+pub fn gather(table: &Tensor, ids: &[u32]) -> Result<Tensor> {
+    table.index_select(&Tensor::from_slice(ids, ids.len(), table.device())?, 0)
+}
+
+/// Rotary position embedding.
+pub fn rotate(x: &Tensor, rotary: &Rotary<Tensor>) -> Result<Tensor> {
+    let (rows, cols) = x.dims2()?;
+    let (heads, half) = (cols / rotary.head_dim, rotary.rotary_dim / 2);
+    let x = x.reshape((rows / rotary.seq_len, rotary.seq_len, heads, rotary.head_dim))?;
+    let (first, second) = (x.narrow(3, 0, half)?, x.narrow(3, half, half)?);
+    let table = |table: &Tensor| table.reshape((1, rotary.seq_len, 1, half));
+    let (cos, sin) = (table(&rotary.cos)?, table(&rotary.sin)?);
+    let mut parts = vec![
+        (first.broadcast_mul(&cos)? - second.broadcast_mul(&sin)?)?,
+        (second.broadcast_mul(&cos)? + first.broadcast_mul(&sin)?)?,
+    ];
+    let still = rotary.head_dim - 2 * half;
+    if still > 0 {
+        parts.push(x.narrow(3, 2 * half, still)?);
+    }
+    Tensor::cat(&parts, 3)?.reshape((rows, cols))
+}
+
+/// Attention within every window, its weights from `weights` of the raw scores `(windows, heads, seq_len, seq_len)`.
+pub(super) fn attention_by(
+    q: &Tensor,
+    k: &Tensor,
+    v: &Tensor,
+    shape: AttentionShape,
+    weights: impl FnOnce(Tensor) -> Result<Tensor>,
+) -> Result<Tensor> {
+    let q = split_heads(q, shape.heads, shape)?;
+    let (k, v) = (split_heads(k, shape.kv_heads, shape)?, split_heads(v, shape.kv_heads, shape)?);
+    let mixed = weights(q.matmul(&k.transpose(2, 3)?.contiguous()?)?)?.matmul(&v)?.transpose(1, 2)?;
+    let windows = mixed.dim(0)?;
+    mixed.reshape((windows * shape.seq_len, shape.heads * shape.head_dim))
+}
+
+/// Attention within every window.
+pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor, shape: AttentionShape) -> Result<Tensor> {
+    attention_by(q, k, v, shape, |scores| attention_weights(scores, shape))
+}
+
+/// `(rows, heads·head_dim)` as `(windows, attention heads, seq_len, head_dim)`, key and value heads repeated.
+fn split_heads(x: &Tensor, heads: usize, shape: AttentionShape) -> Result<Tensor> {
+    let windows = x.dim(0)? / shape.seq_len;
+    let x = x.reshape((windows, shape.seq_len, heads, shape.head_dim))?.transpose(1, 2)?;
+    let repeat = shape.heads / heads;
+    x.unsqueeze(2)?.expand((windows, heads, repeat, shape.seq_len, shape.head_dim))?.reshape((
+        windows,
+        shape.heads,
+        shape.seq_len,
+        shape.head_dim,
+    ))
+}
+
+/// softmax(scores/√head_dim).
+pub(super) fn attention_weights(scores: Tensor, shape: AttentionShape) -> Result<Tensor> {
+    let scores = (scores / (shape.head_dim as f64).sqrt())?;
+    let scores = if shape.causal { scores.broadcast_add(&causal_mask(&scores, shape.seq_len)?)? } else { scores };
+    // Softmax does not change with what is subtracted, so that no gradient goes through the maximum.
+    let weights = scores.broadcast_sub(&scores.max_keepdim(D::Minus1)?.detach())?.exp()?;
+    weights.broadcast_div(&weights.sum_keepdim(D::Minus1)?)
+}
+
+fn causal_mask(like: &Tensor, seq_len: usize) -> Result<Tensor> {
+    let hidden = |i: usize, j: usize| if j > i { f32::NEG_INFINITY } else { 0.0 };
+    let mask: Vec<f32> = (0..seq_len).flat_map(|i| (0..seq_len).map(move |j| hidden(i, j))).collect();
+    Tensor::from_vec(mask, (1, 1, seq_len, seq_len), like.device())?.to_dtype(like.dtype())
+}
+
+/// The activation of every element.
+pub fn activation(x: &Tensor, activation: Activation) -> Result<Tensor> {
+    match activation {
+        Activation::Gelu => x.gelu_erf(),
+        Activation::GeluTanh => gelu_tanh(x),
+        Activation::QuickGelu => x * sigmoid(&(x * 1.702)?)?,
+        Activation::Relu => x.relu(),
+        Activation::ReluSquared => x.relu()?.sqr(),
+        Activation::Silu => x.silu(),
+        Activation::Tanh => x.tanh(),
+        Activation::Sigmoid => sigmoid(x),
+        Activation::Identity => Ok(x.clone()),
+    }
+}
+
+/// 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))). candle's own has a derivative with constants of six digits and a power of
+/// negative numbers in it, which not every device knows.
+fn gelu_tanh(x: &Tensor) -> Result<Tensor> {
+    let root = (2.0 / std::f64::consts::PI).sqrt();
+    let inner = (x * x.sqr()?.affine(0.044_715 * root, root)?)?;
+    x * inner.tanh()?.affine(0.5, 0.5)?
+}
+
+fn sigmoid(x: &Tensor) -> Result<Tensor> {
+    (x.neg()?.exp()? + 1.0)?.recip()
+}
+
+/// activation(gate) ⊙ up.
+pub fn gated(gate: &Tensor, up: &Tensor, activation: Activation) -> Result<Tensor> {
+    self::activation(gate, activation)? * up
+}
+
+/// Cosine of every row of a with the same row of b; 0 where a row is 0.
+pub fn row_cosines(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let dot = (a * b)?.sum_keepdim(D::Minus1)?;
+    let norms = (a.sqr()?.sum_keepdim(D::Minus1)?.sqrt()? * b.sqr()?.sum_keepdim(D::Minus1)?.sqrt()?)?;
+    dot / norms.maximum(f64::from(f32::MIN_POSITIVE))?
+}
+
+/// −log softmax(logits) at the target of every row.
+pub fn next_token_nll(logits: &Tensor, targets: &[u32]) -> Result<Tensor> {
+    let largest = logits.max_keepdim(D::Minus1)?.detach();
+    let total = logits.broadcast_sub(&largest)?.exp()?.sum_keepdim(D::Minus1)?.log()?;
+    let targets = Tensor::from_slice(targets, (targets.len(), 1), logits.device())?;
+    (largest + total)? - logits.gather(&targets, 1)?
+}
