@@ -1,19 +1,50 @@
-//! [`CpuBackend`] with fused operations where training spends its time: the same function, the same gradients. \[candle-core\]
+//! The engine's operations on any device of candle's, with gradients. \[candle-core\]
+//!
+//! On the CPU they are fused where training spends its time, elsewhere composed of candle's own: the same functions, the
+//! same gradients.
 
-use candle_core::Tensor;
+use candle_core::{Device, Tensor};
 use straightedge::backend::{Activation, Adam, AdamStep, AttentionShape, Backend, GramRows, GramShape, Rotary, Shape};
-use straightedge::cpu::{CpuBackend, CpuGram};
+use straightedge::cpu::{CpuBackend, CpuGram, composed};
 use straightedge::error::{Error, Result};
 use straightedge::moments::{Moments, Scale};
 use straightedge::report::DeviceInfo;
 
+use crate::device;
 use crate::fused::{AddRow, CausalSoftmax, Gelu, LayerNorm, RmsNorm, Rotate, SwiGlu, TokenNll};
 use crate::op::{apply_1, apply_2, apply_3};
 
 /// The engine's operations, quick to take gradients of.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct TrainingBackend {
-    cpu: CpuBackend,
+    device: Device,
+    /// Whether operations are fused, which they are on the CPU alone.
+    fused: bool,
+    /// What needs no care for gradients; it goes by its tensors' device.
+    plain: CpuBackend,
+}
+
+impl TrainingBackend {
+    /// On a device, as is best there.
+    pub fn on(device: Device) -> Self {
+        Self { fused: device.is_cpu(), device, plain: CpuBackend::new() }
+    }
+
+    /// On the CPU as it would be on any other device: what tests compare with.
+    pub fn composed() -> Self {
+        Self { fused: false, ..Self::default() }
+    }
+
+    /// Where its tensors lie.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+}
+
+impl Default for TrainingBackend {
+    fn default() -> Self {
+        Self::on(Device::Cpu)
+    }
 }
 
 impl Backend for TrainingBackend {
@@ -21,18 +52,29 @@ impl Backend for TrainingBackend {
     type Gram = CpuGram;
 
     fn layer_norm(&self, x: &Tensor, weight: &Tensor, bias: &Tensor, eps: f32) -> Result<Tensor> {
-        run("layer_norm", || apply_3(LayerNorm { eps }, x, weight, bias))
+        run("layer_norm", || {
+            if self.fused {
+                return apply_3(LayerNorm { eps }, x, weight, bias);
+            }
+            composed::layer_norm(x, weight, bias, eps)
+        })
     }
 
     fn rms_norm(&self, x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> {
-        run("rms_norm", || apply_2(RmsNorm { eps }, x, weight))
+        run("rms_norm", || {
+            if self.fused {
+                return apply_2(RmsNorm { eps }, x, weight);
+            }
+            composed::rms_norm(x, weight, eps)
+        })
     }
 
     fn linear(&self, x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
         run("linear", || {
             let y = x.matmul(&weight.t()?)?;
             match bias {
-                Some(bias) => apply_2(AddRow, &y, bias),
+                Some(bias) if self.fused => apply_2(AddRow, &y, bias),
+                Some(bias) => y.broadcast_add(bias),
                 None => Ok(y),
             }
         })
@@ -40,6 +82,9 @@ impl Backend for TrainingBackend {
 
     fn rotate(&self, x: &Tensor, rotary: &Rotary<Tensor>) -> Result<Tensor> {
         run("rotate", || {
+            if !self.fused {
+                return composed::rotate(x, rotary);
+            }
             let values = |table: &Tensor| table.flatten_all()?.to_vec1();
             let op = Rotate {
                 cos: values(&rotary.cos)?,
@@ -53,10 +98,10 @@ impl Backend for TrainingBackend {
     }
 
     fn attention(&self, q: &Tensor, k: &Tensor, v: &Tensor, shape: AttentionShape) -> Result<Tensor> {
-        if !shape.causal || shape.kv_heads != shape.heads {
-            return self.cpu.attention(q, k, v, shape);
-        }
         run("attention", || {
+            if !self.fused || !shape.causal || shape.kv_heads != shape.heads {
+                return composed::attention(q, k, v, shape);
+            }
             let (rows, width) = q.dims2()?;
             let windows = rows / shape.seq_len;
             let heads = |x: &Tensor| {
@@ -71,89 +116,99 @@ impl Backend for TrainingBackend {
     }
 
     fn activation(&self, x: &Tensor, activation: Activation) -> Result<Tensor> {
-        match activation {
-            Activation::GeluTanh => run("activation", || apply_1(Gelu, x)),
-            _ => self.cpu.activation(x, activation),
-        }
+        run("activation", || match activation {
+            Activation::GeluTanh if self.fused => apply_1(Gelu, x),
+            _ => composed::activation(x, activation),
+        })
     }
 
     fn gated(&self, gate: &Tensor, up: &Tensor, activation: Activation) -> Result<Tensor> {
-        match activation {
-            Activation::Silu => run("gated", || apply_2(SwiGlu, gate, up)),
-            _ => self.cpu.gated(gate, up, activation),
-        }
+        run("gated", || match activation {
+            Activation::Silu if self.fused => apply_2(SwiGlu, gate, up),
+            _ => composed::gated(gate, up, activation),
+        })
     }
 
     fn next_token_nll(&self, logits: &Tensor, targets: &[u32]) -> Result<Tensor> {
-        run("next_token_nll", || apply_1(TokenNll { targets: targets.to_vec() }, logits))
+        run("next_token_nll", || {
+            if self.fused {
+                return apply_1(TokenNll { targets: targets.to_vec() }, logits);
+            }
+            composed::next_token_nll(logits, targets)
+        })
     }
 
     fn row_cosines(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
-        self.cpu.row_cosines(a, b)
+        self.plain.row_cosines(a, b)
     }
 
     fn info(&self) -> DeviceInfo {
-        self.cpu.info()
+        if self.device.is_cpu() {
+            return self.plain.info();
+        }
+        DeviceInfo { backend: device::name(&self.device), ..DeviceInfo::default() }
     }
 
     fn upload(&self, name: &str, shape: Shape, data: &[f32]) -> Result<Tensor> {
-        self.cpu.upload(name, shape, data)
+        let tensor = self.plain.upload(name, shape, data)?;
+        run("upload", || tensor.to_device(&self.device))
     }
 
     fn shape(&self, tensor: &Tensor) -> Shape {
-        self.cpu.shape(tensor)
+        self.plain.shape(tensor)
     }
 
     async fn read(&self, tensor: &Tensor) -> Result<Vec<f32>> {
-        self.cpu.read(tensor).await
+        self.plain.read(tensor).await
     }
 
     fn gather(&self, table: &Tensor, ids: &[u32]) -> Result<Tensor> {
-        self.cpu.gather(table, ids)
+        self.plain.gather(table, ids)
     }
 
     fn add(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
-        self.cpu.add(a, b)
+        self.plain.add(a, b)
     }
 
     fn standardise(&self, x: &Tensor, mean: &Tensor, scale: &Tensor) -> Result<Tensor> {
-        self.cpu.standardise(x, mean, scale)
+        self.plain.standardise(x, mean, scale)
     }
 
     fn row_distance_ratios(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
-        self.cpu.row_distance_ratios(a, b)
+        self.plain.row_distance_ratios(a, b)
     }
 
     fn transpose(&self, x: &Tensor) -> Result<Tensor> {
-        self.cpu.transpose(x)
+        self.plain.transpose(x)
     }
 
     fn combine(&self, a: &Tensor, alpha: f64, b: &Tensor, beta: f64) -> Result<Tensor> {
-        self.cpu.combine(a, alpha, b, beta)
+        self.plain.combine(a, alpha, b, beta)
     }
 
     fn gelu_gradient(&self, x: &Tensor, gradient: &Tensor) -> Result<Tensor> {
-        self.cpu.gelu_gradient(x, gradient)
+        self.plain.gelu_gradient(x, gradient)
     }
 
     fn adam(&self, state: &Adam<Tensor>, gradient: &Tensor, step: &AdamStep) -> Result<Adam<Tensor>> {
-        self.cpu.adam(state, gradient, step)
+        self.plain.adam(state, gradient, step)
     }
 
     fn gram(&self, shape: GramShape, x: &Scale, y: &Scale) -> Result<CpuGram> {
-        self.cpu.gram(shape, x, y)
+        self.plain.gram(shape, x, y)
     }
 
     fn accumulate(&self, gram: &mut CpuGram, rows: GramRows<'_, Tensor>) -> Result<()> {
-        self.cpu.accumulate(gram, rows)
+        let (x, y) = run("accumulate", || Ok((rows.x.to_device(&Device::Cpu)?, rows.y.to_device(&Device::Cpu)?)))?;
+        self.plain.accumulate(gram, GramRows { x: &x, y: &y, ..rows })
     }
 
     async fn settle(&self, grams: &mut [CpuGram]) -> Result<()> {
-        self.cpu.settle(grams).await
+        self.plain.settle(grams).await
     }
 
     async fn moments(&self, gram: &CpuGram) -> Result<Vec<Moments>> {
-        self.cpu.moments(gram).await
+        self.plain.moments(gram).await
     }
 }
 

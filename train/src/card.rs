@@ -5,7 +5,7 @@ use crate::record::Record;
 
 /// `README.md` of the model `name`.
 pub fn card(name: &str, record: &Record) -> String {
-    let Recipe { family, seed, steps, cosine_penalty, size, schedule, .. } = &record.recipe;
+    let Recipe { name: run, family, seed, steps, cosine_penalty, size, schedule } = &record.recipe;
     let Size { vocab_size, hidden_size, num_hidden_layers, num_attention_heads, seq_len, .. } = size;
     let Schedule { windows, learning_rate, final_share, warmup_steps, betas, weight_decay, max_gradient_norm } =
         schedule;
@@ -50,10 +50,24 @@ pub fn card(name: &str, record: &Record) -> String {
          - Seed {seed} for weights and texts; weights from N(0, {}²), biases 0, norms 1; output head tied to the embedding.\n\
          - {windows} windows of {seq_len} tokens per step; AdamW, β {} and {}, weight decay {weight_decay} on matrices, gradients clipped to a norm of {max_gradient_norm}.\n\
          - Learning rate up to {learning_rate} in {warmup_steps} steps, then along a cosine to {final_share} of that at step {steps}.\n\
-         {penalty}- Trained in F32 on a processor with {} threads in {:.0} s, stored in F16.\n\n\
-         `cargo xtask train` trains it again.\n\n\
+         {penalty}- Trained in F32 on {} in {:.0} s, stored in F16.\n\n\
+         `cargo xtask train {run}` trains it again.\n\n\
          ## Licence\n\n\
          MIT or Apache-2.0, as you like; texts and weights are the project's own.\n",
-        record.corpus_version, size.initializer_range, betas.0, betas.1, record.threads, record.seconds,
+        record.corpus_version,
+        size.initializer_range,
+        betas.0,
+        betas.1,
+        devices(record),
+        record.seconds,
     )
+}
+
+/// What computed, in words.
+fn devices(record: &Record) -> String {
+    let words = |device: &String| match device.as_str() {
+        "cpu" => format!("a processor with {} threads", record.threads),
+        other => format!("a GPU ({other})"),
+    };
+    record.devices.iter().map(words).collect::<Vec<_>>().join(", then ")
 }

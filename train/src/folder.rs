@@ -11,7 +11,6 @@ use safetensors::tensor::{Dtype, TensorView};
 use serde_json::json;
 use straightedge::model::checkpoint;
 
-use crate::backend::TrainingBackend;
 use crate::card::card;
 use crate::record::Record;
 use crate::state::write_whole;
@@ -32,7 +31,7 @@ pub fn write(folder: &Path, name: &str, trainer: &Trainer, record: &Record, toke
 
 /// All tensors in F16.
 fn weights(trainer: &Trainer) -> Result<Vec<u8>> {
-    let tensors = block_on(checkpoint(&TrainingBackend::default(), trainer.model()))?;
+    let tensors = block_on(checkpoint(trainer.backend(), trainer.model()))?;
     let halved = |values: &[f32]| values.iter().flat_map(|&value| f16::from_f32(value).to_le_bytes()).collect();
     let bytes: Vec<Vec<u8>> = tensors.values().map(|tensor| halved(&tensor.values)).collect();
     let views = tensors.iter().zip(&bytes).map(|((name, tensor), bytes)| {

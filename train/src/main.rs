@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
+use straightedge_train::backend::TrainingBackend;
+use straightedge_train::device::{self, Wanted};
 use straightedge_train::recipe::Plan;
 use straightedge_train::run::{End, Run};
 use straightedge_train::tokenizer;
@@ -24,6 +26,9 @@ struct Args {
     /// Stop every run after this many steps, to go on later.
     #[arg(long)]
     steps: Option<usize>,
+    /// Where to compute; a GPU where there is one if nothing is said.
+    #[arg(long)]
+    device: Option<Wanted>,
 }
 
 fn main() -> ExitCode {
@@ -39,11 +44,14 @@ fn main() -> ExitCode {
 
 fn train(args: &Args) -> Result<End> {
     let plans = chosen(&args.names)?;
+    let chosen = device::choose(args.device)?;
+    eprintln!("{}", chosen.line);
+    let backend = TrainingBackend::on(chosen.device);
     fs::create_dir_all(&args.out).with_context(|| format!("{} cannot be made", args.out.display()))?;
     let stop = stop_flag()?;
     for plan in &plans {
         let tokenizer = shared_tokenizer(&args.out, plan.recipe.size.vocab_size)?;
-        let mut run = Run::open(plan, &args.out, &tokenizer)?;
+        let mut run = Run::open(plan, &args.out, &tokenizer, backend.clone())?;
         eprintln!("{}: from step {} of {}", plan.recipe.name, run.record().steps_done(), plan.recipe.steps);
         let end = run.go(&stop, args.steps.unwrap_or(usize::MAX))?;
         if end != End::Done {

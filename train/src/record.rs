@@ -17,6 +17,8 @@ pub struct Record {
     pub program: String,
     /// Threads that the processor offered.
     pub threads: usize,
+    /// Devices that computed, one after the other: `cpu`, `cuda:0`, `metal:0`.
+    pub devices: Vec<String>,
     /// Seconds of all steps, on whatever else the machine was busy with.
     pub seconds: f64,
     /// Mean negative log-likelihood of every step's batch before the step, in nats per token.
@@ -30,7 +32,15 @@ impl Record {
     pub fn new(recipe: Recipe) -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let (corpus_version, program) = (made::VERSION, env!("CARGO_PKG_VERSION").into());
-        Self { recipe, corpus_version, program, threads, seconds: 0.0, losses: Vec::new(), cosine: Vec::new() }
+        let (devices, losses, cosine) = (Vec::new(), Vec::new(), Vec::new());
+        Self { recipe, corpus_version, program, threads, devices, seconds: 0.0, losses, cosine }
+    }
+
+    /// Takes down where the next steps are done.
+    pub fn goes_on_with(&mut self, device: String) {
+        if self.devices.last() != Some(&device) && self.steps_done() < self.recipe.steps {
+            self.devices.push(device);
+        }
     }
 
     /// Steps done.

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
+use crate::backend::TrainingBackend;
+use crate::device;
 use crate::folder;
 use crate::recipe::{Plan, Recipe};
 use crate::record::Record;
@@ -41,16 +43,18 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// The run of `plan` below `out`, where it stopped if it did.
-    pub fn open(plan: &'a Plan, out: &'a Path, tokenizer: &'a [u8]) -> Result<Self> {
+    /// The run of `plan` below `out`, where it stopped if it did, with `backend` from here on.
+    pub fn open(plan: &'a Plan, out: &'a Path, tokenizer: &'a [u8], backend: TrainingBackend) -> Result<Self> {
         let recipe = &plan.recipe;
-        let (trainer, record) = match state::load(&state_file(out, recipe))? {
+        let device = device::name(backend.device());
+        let (trainer, mut record) = match state::load(&state_file(out, recipe), &backend)? {
             Some((trainer, record)) if record.recipe == *recipe => (trainer, record),
             Some(_) => {
                 bail!("{} holds a run of another recipe; move it away to begin anew", state_file(out, recipe).display())
             }
-            None => (Trainer::new(recipe.clone())?, Record::new(recipe.clone())),
+            None => (Trainer::new(recipe.clone(), backend)?, Record::new(recipe.clone())),
         };
+        record.goes_on_with(device);
         let batches = Batches::new(tokenizer, recipe.seed, recipe.schedule.windows, recipe.size.seq_len)?;
         Ok(Self { plan, out, tokenizer, trainer, record, batches })
     }

@@ -9,6 +9,7 @@ use candle_core::{Device, Tensor};
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 
+use crate::backend::TrainingBackend;
 use crate::record::Record;
 use crate::trainer::Trainer;
 
@@ -32,8 +33,8 @@ pub fn save(path: &Path, trainer: &Trainer, record: &Record) -> Result<()> {
     write_whole(path, &safetensors::serialize(views, Some(metadata))?)
 }
 
-/// The trainer and record that [`save`] wrote; `None` where there is no file.
-pub fn load(path: &Path) -> Result<Option<(Trainer, Record)>> {
+/// The trainer and record that [`save`] wrote, to go on with `backend`; `None` where there is no file.
+pub fn load(path: &Path, backend: &TrainingBackend) -> Result<Option<(Trainer, Record)>> {
     if !path.exists() {
         return Ok(None);
     }
@@ -43,12 +44,12 @@ pub fn load(path: &Path) -> Result<Option<(Trainer, Record)>> {
         let record = header.metadata().as_ref().and_then(|metadata| metadata.get(RECORD)).context("no record")?;
         let record: Record = serde_json::from_str(record)?;
         let tensors = SafeTensors::deserialize(&file)?;
-        let mut trainer = Trainer::new(record.recipe.clone())?;
+        let mut trainer = Trainer::new(record.recipe.clone(), backend.clone())?;
         let read = |kind: &str, index: usize| tensor(&tensors, &format!("{kind}.{index}"));
         let count = trainer.optimiser().vars().count();
         let weights: Vec<_> = (0..count).map(|index| read("weight", index)).collect::<Result<_>>()?;
         let moments = (0..count).map(|index| Ok((read("mean", index)?, read("square", index)?)));
-        trainer.resume(record.steps_done(), &weights, moments.collect::<Result<_>>()?)?;
+        trainer.resume(record.steps_done(), &weights, &moments.collect::<Result<Vec<_>>>()?)?;
         Ok((trainer, record))
     };
     parse().map(Some).with_context(|| format!("{} is no state of a run; remove it to begin anew", path.display()))

@@ -32,9 +32,9 @@ pub struct Losses {
 }
 
 impl Trainer {
-    /// The model of `recipe` before its first step: drawn as the engine draws re-initialised models.
-    pub fn new(recipe: Recipe) -> Result<Self> {
-        let backend = TrainingBackend::default();
+    /// The model of `recipe` before its first step: drawn as the engine draws re-initialised models, the same on every
+    /// device.
+    pub fn new(recipe: Recipe, backend: TrainingBackend) -> Result<Self> {
         let config = ModelConfig::from_json(&recipe.config().to_string())?;
         let blank = config.shapes().map(&mut |shape| backend.upload("blank", shape, &vec![0.0; shape.len()]))?;
         let drawn = block_on(blank.redrawn(&backend, recipe.seed))?;
@@ -54,6 +54,11 @@ impl Trainer {
         Ok(Self { backend, recipe, model, optimiser, step: 0 })
     }
 
+    /// What it computes with.
+    pub fn backend(&self) -> &TrainingBackend {
+        &self.backend
+    }
+
     /// Steps done.
     pub fn steps_done(&self) -> usize {
         self.step
@@ -69,11 +74,15 @@ impl Trainer {
         &self.optimiser
     }
 
-    /// Goes on from a stored state after `steps` steps.
-    pub fn resume(&mut self, steps: usize, weights: &[Tensor], moments: Vec<(Tensor, Tensor)>) -> Result<()> {
+    /// Goes on from a stored state after `steps` steps, whichever device its tensors lie on.
+    pub fn resume(&mut self, steps: usize, weights: &[Tensor], moments: &[(Tensor, Tensor)]) -> Result<()> {
+        let here = |tensor: &Tensor| run("resume", || tensor.to_device(self.backend.device()));
         for (var, weight) in self.optimiser.vars().zip(weights) {
-            run("resume", || var.set(weight))?;
+            let weight = here(weight)?;
+            run("resume", || var.set(&weight))?;
         }
+        let moments = moments.iter().map(|(mean, square)| Ok((here(mean)?, here(square)?)));
+        let moments: Vec<_> = moments.collect::<Result<_>>()?;
         self.optimiser.resume(steps as i32, moments);
         self.step = steps;
         Ok(())
@@ -86,6 +95,14 @@ impl Trainer {
 
     /// One step on the windows `ids`.
     pub fn step(&mut self, ids: &[u32]) -> Result<Losses> {
+        self.move_weights(ids).map_err(|error| match error {
+            // What candle refused, the device did.
+            Error::Cpu { what, why } if !self.backend.device().is_cpu() => Error::Gpu { what, why },
+            other => other,
+        })
+    }
+
+    fn move_weights(&mut self, ids: &[u32]) -> Result<Losses> {
         let (nll, cosine) = self.losses(ids)?;
         let penalty = self.recipe.cosine_penalty;
         let loss = if penalty > 0.0 { run("loss", || &nll + (&cosine * penalty)?)? } else { nll.clone() };
@@ -133,16 +150,17 @@ impl Trainer {
     }
 }
 
+/// The norm of all of them together; their sums of squares come from the device at once.
 fn norm(gradients: &[Tensor]) -> Result<f64> {
-    let mut sum = 0.0;
-    for gradient in gradients {
-        sum += scalar(&run("norm", || gradient.sqr()?.sum_all())?)?;
-    }
-    Ok(sum.sqrt())
+    let squares = |gradient: &Tensor| gradient.sqr()?.sum_all();
+    let sums: Vec<f32> =
+        run("norm", || Tensor::stack(&gradients.iter().map(squares).collect::<Result<Vec<_>, _>>()?, 0)?.to_vec1())?;
+    Ok(sums.iter().map(|&sum| f64::from(sum)).sum::<f64>().sqrt())
 }
 
+/// Not every device has f64.
 fn scalar(tensor: &Tensor) -> Result<f64> {
-    run("loss", || tensor.to_dtype(DType::F64)?.to_scalar())
+    run("loss", || tensor.to_scalar::<f32>()).map(f64::from)
 }
 
 /// Runs candle code, naming the operation in its error.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use straightedge_train::backend::TrainingBackend;
 use straightedge_train::recipe::Plan;
 use straightedge_train::record::Record;
 use straightedge_train::text::Batches;
@@ -25,7 +26,7 @@ fn the_first_steps_give_the_recorded_losses() {
     let tokenizer = fs::read(folder.join("tokenizer.json")).expect("a tokenizer");
     let (windows, seq_len) = (recipe.schedule.windows, recipe.size.seq_len);
     let batches = Batches::new(&tokenizer, recipe.seed, windows, seq_len).expect("batches");
-    let mut trainer = Trainer::new(recipe).expect("a trainer");
+    let mut trainer = Trainer::new(recipe, TrainingBackend::default()).expect("a trainer");
     assert!(record.losses.len() >= STEPS, "{} steps are recorded", record.losses.len());
     for (step, recorded) in record.losses[..STEPS].iter().enumerate() {
         let found = trainer.step(&batches.ids(step).expect("ids")).expect("a step").nll;

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use straightedge::bundled::{Bundled, DefaultText, Demo};
 
-use crate::command::{cargo, root, run};
+use crate::command::{cargo, output, root, run};
 
 /// The text that demo models are measured on: of a seed that no training uses.
 const TEXT: &str = "tales:1";
@@ -18,13 +19,22 @@ const READ: [&str; 3] = ["config.json", "model.safetensors", "tokenizer.json"];
 const BESIDE: [&str; 3] = ["README.md", "tokenizer_config.json", "training.json"];
 
 /// Trains the models of those names, then bundles whatever lies in `out`, finished or not.
-pub(crate) fn train(names: &[String], out: &Path, steps: Option<usize>) -> Result<()> {
+pub(crate) fn train(names: &[String], out: &Path, steps: Option<usize>, device: Option<&str>) -> Result<()> {
     let out = root().join(out);
     if !names.is_empty() {
         let mut train = cargo();
-        train.args(["run", "--release", "--package", "straightedge-train", "--"]).args(names).arg("--out").arg(&out);
+        train.args(["run", "--release", "--package", "straightedge-train"]);
+        if device != Some("cpu")
+            && let Some(feature) = gpu_feature()
+        {
+            train.args(["--features", feature]);
+        }
+        train.arg("--").args(names).arg("--out").arg(&out);
         if let Some(steps) = steps {
             train.arg("--steps").arg(steps.to_string());
+        }
+        if let Some(device) = device {
+            train.arg("--device").arg(device);
         }
         // Ctrl-C is for the trainer, which ends by itself once its state is on disk; what it leaves is bundled, too.
         ctrlc::set_handler(|| ())?;
@@ -33,6 +43,16 @@ pub(crate) fn train(names: &[String], out: &Path, steps: Option<usize>) -> Resul
         return ended;
     }
     bundle(&out)
+}
+
+/// The feature of the trainer for the GPU that this machine may have: CUDA's kernels are compiled by nvcc, for the GPU
+/// that its driver names, and a program with them does not start without that driver.
+fn gpu_feature() -> Option<&'static str> {
+    if cfg!(target_os = "macos") {
+        return Some("metal");
+    }
+    let answers = |program: &str, question: &str| output(Command::new(program).arg(question)).is_some();
+    (answers("nvcc", "--version") && answers("nvidia-smi", "--list-gpus")).then_some("cuda")
 }
 
 /// The list of bundled models.
@@ -120,14 +140,18 @@ fn place(demo: &Demo) -> (bool, String, bool, u64, usize) {
     (checkpoint, demo.family.clone(), demo.cosine_penalty > 0.0, demo.seed, demo.step)
 }
 
-fn title(demo: &Demo) -> String {
-    let family = match demo.family.as_str() {
+/// A family as people write it.
+fn family(demo: &Demo) -> &str {
+    match demo.family.as_str() {
         "gpt2" => "GPT-2",
         "gpt_neox" => "GPT-NeoX",
         "llama" => "Llama",
         other => other,
-    };
-    let mut title = format!("Demo {family}");
+    }
+}
+
+fn title(demo: &Demo) -> String {
+    let mut title = format!("Demo {}", family(demo));
     if demo.seed != 1 {
         title += &format!(", seed {}", demo.seed);
     }
@@ -149,7 +173,7 @@ fn about(demo: &Demo) -> String {
         0.0 => "",
         _ => ", with a penalty on layers that turn the residual stream",
     };
-    format!("A small {} of our own, seed {}, {training}{penalty}.", demo.family, demo.seed)
+    format!("A small {} of our own, seed {}, {training}{penalty}.", family(demo), demo.seed)
 }
 
 fn rounded(loss: f64) -> f64 {

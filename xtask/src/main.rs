@@ -78,6 +78,9 @@ enum Task {
         /// Stop every run after this many steps, to go on later.
         #[arg(long)]
         steps: Option<usize>,
+        /// Where to train; a GPU where there is one and the means to build for it if nothing is said.
+        #[arg(long, value_parser = ["cpu", "gpu"])]
+        device: Option<String>,
     },
     /// Measure every bundled model that was trained, and write reports, their summary and docs/models.md.
     Record {
@@ -111,7 +114,7 @@ fn run(task: Task) -> Result<()> {
         Task::Hub(args) => hub::hub(args),
         Task::MadeModel { folder, seed } => hub::made_model(&folder, seed),
         Task::Calibration => calibration::write(),
-        Task::Train { names, out, steps } => demo::train(&names, &out, steps),
+        Task::Train { names, out, steps, device } => demo::train(&names, &out, steps, device.as_deref()),
         Task::Record { names, tables } => record::record(&names, tables),
         Task::Screenshot => test::screenshot(),
     }
