@@ -45,6 +45,8 @@ pub mod pause;
 #[cfg(feature = "engine")]
 pub mod probe;
 #[cfg(feature = "engine")]
+mod products;
+#[cfg(feature = "engine")]
 pub mod random;
 #[cfg(feature = "engine")]
 pub mod run;

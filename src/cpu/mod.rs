@@ -4,6 +4,7 @@
 
 pub mod composed;
 mod fused;
+mod gram;
 
 use candle_core::{D, DType, Device, Tensor};
 
@@ -11,17 +12,15 @@ use crate::backend::{Activation, Adam, AdamStep, AttentionShape, Backend, GramRo
 use crate::error::{Error, Result};
 use crate::job::GramMode;
 use crate::moments::{Moments, Scale};
+use crate::parallel;
 use crate::report::DeviceInfo;
+
+pub use gram::CpuGram;
 
 /// candle-core on the CPU.
 #[derive(Clone, Debug)]
 pub struct CpuBackend {
     dtype: DType,
-}
-
-/// Moments of every fold.
-pub struct CpuGram {
-    folds: Vec<Moments>,
 }
 
 impl CpuBackend {
@@ -123,13 +122,17 @@ impl Backend for CpuBackend {
     }
 
     fn attention(&self, q: &Tensor, k: &Tensor, v: &Tensor, shape: AttentionShape) -> Result<Tensor> {
-        let weights = |scores: Tensor| {
-            if fused::fits(&[&scores]) {
-                return fused::softmax(scores, (shape.head_dim as f64).sqrt().recip() as f32, shape.causal);
+        run("attention", || {
+            if !fused::fits(&[q, k, v]) {
+                return composed::attention(q, k, v, shape);
             }
-            composed::attention_weights(scores, shape)
-        };
-        run("attention", || composed::attention_by(q, k, v, shape, weights))
+            let windows: Vec<usize> = (0..q.dim(0)? / shape.seq_len).collect();
+            let window = |x: &Tensor, index: usize| x.narrow(0, index * shape.seq_len, shape.seq_len);
+            let mixed = parallel::map(&windows, |&index| {
+                attend(&window(q, index)?, &window(k, index)?, &window(v, index)?, shape)
+            });
+            Tensor::cat(&mixed.into_iter().collect::<candle_core::Result<Vec<_>>>()?, 0)
+        })
     }
 
     fn activation(&self, x: &Tensor, activation: Activation) -> Result<Tensor> {
@@ -196,33 +199,11 @@ impl Backend for CpuBackend {
     }
 
     fn gram(&self, shape: GramShape, x: &Scale, y: &Scale) -> Result<CpuGram> {
-        let folds = (0..shape.folds).map(|fold| Moments::empty(x, y, fold + 1 == shape.folds)).collect();
-        Ok(CpuGram { folds })
+        Ok(CpuGram::new(shape.folds, x, y))
     }
 
     fn accumulate(&self, gram: &mut CpuGram, rows: GramRows<'_, Tensor>) -> Result<()> {
-        let heldout = rows.fold + 1 == gram.folds.len();
-        let fold = &gram.folds[rows.fold];
-        let (shift_x, shift_y) = (fold.shift_x.clone(), fold.shift_y.clone());
-        let batch = run("accumulate", || {
-            let x = Columns::new(counted_rows(rows.x, &rows)?, &shift_x)?;
-            let y = Columns::new(counted_rows(rows.y, &rows)?, &shift_y)?;
-            Ok(Moments {
-                n: x.shifted.dim(0)? as u64,
-                xx: square(&x.shifted)?,
-                xy: flat(&x.shifted.t()?.matmul(&y.shifted)?)?,
-                yy: if heldout { Some(square(&y.shifted)?) } else { None },
-                shift_x,
-                shift_y,
-                sum_x: x.sum,
-                sum_y: y.sum,
-                yy_diagonal: y.squares,
-                max_abs_x: x.largest,
-            })
-        })?;
-        check_finite(&batch, &rows)?;
-        gram.folds[rows.fold].merge(&batch);
-        Ok(())
+        if run("accumulate", || gram.add(&rows))? { Ok(()) } else { Err(not_finite(&rows)?) }
     }
 
     async fn settle(&self, _grams: &mut [CpuGram]) -> Result<()> {
@@ -230,7 +211,7 @@ impl Backend for CpuBackend {
     }
 
     async fn moments(&self, gram: &CpuGram) -> Result<Vec<Moments>> {
-        Ok(gram.folds.clone())
+        Ok(gram.moments())
     }
 }
 
@@ -239,79 +220,26 @@ fn run<T>(what: &str, body: impl FnOnce() -> candle_core::Result<T>) -> Result<T
     body().map_err(|error| Error::Cpu { what: what.into(), why: error.to_string() })
 }
 
-fn flat(tensor: &Tensor) -> candle_core::Result<Vec<f64>> {
-    tensor.flatten_all()?.to_vec1()
-}
-
-/// Rows about their shift, and what one pass over them tells of every column.
-struct Columns {
-    shifted: Tensor,
-    sum: Vec<f64>,
-    squares: Vec<f64>,
-    /// Largest magnitude before the shift.
-    largest: Vec<f64>,
-}
-
-impl Columns {
-    fn new(mut rows: Vec<f64>, shift: &[f64]) -> candle_core::Result<Self> {
-        let cols = shift.len();
-        let (mut sum, mut squares, mut largest) = (vec![0.0; cols], vec![0.0; cols], vec![0.0f64; cols]);
-        for row in rows.chunks_exact_mut(cols) {
-            for j in 0..cols {
-                largest[j] = largest[j].max(row[j].abs());
-                row[j] -= shift[j];
-                sum[j] += row[j];
-                squares[j] += row[j] * row[j];
-            }
-        }
-        let shape = (rows.len() / cols, cols);
-        Ok(Self { shifted: Tensor::from_vec(rows, shape, &Device::Cpu)?, sum, squares, largest })
+/// Attention within one window, whose heads are read where they lie unless several share a key.
+fn attend(q: &Tensor, k: &Tensor, v: &Tensor, shape: AttentionShape) -> candle_core::Result<Tensor> {
+    let softmax = |scores| fused::softmax(scores, (shape.head_dim as f64).sqrt().recip() as f32, shape.causal);
+    if shape.kv_heads != shape.heads {
+        return composed::attention_by(q, k, v, shape, softmax);
     }
+    let heads = |x: &Tensor| x.reshape((shape.seq_len, shape.heads, shape.head_dim))?.transpose(0, 1);
+    let mixed = softmax(heads(q)?.matmul(&heads(k)?.transpose(1, 2)?)?)?.matmul(&heads(v)?)?;
+    mixed.transpose(0, 1)?.reshape((shape.seq_len, shape.heads * shape.head_dim))
 }
 
-/// Strips of a square product: one half and a strip's share of the other is computed.
-const STRIPS: usize = 6;
-
-/// xᵀx, row-major: what lies on and above the diagonal strip by strip, the rest mirrored.
-fn square(x: &Tensor) -> candle_core::Result<Vec<f64>> {
-    let (d, xt) = (x.dim(1)?, x.t()?);
-    let mut product = vec![0.0; d * d];
-    let width = d.div_ceil(STRIPS);
-    for first in (0..d).step_by(width) {
-        let width = width.min(d - first);
-        let end = first + width;
-        let strip = flat(&xt.narrow(0, 0, end)?.matmul(&x.narrow(1, first, width)?)?)?;
-        for (i, values) in strip.chunks_exact(width).enumerate() {
-            product[i * d + first..i * d + end].copy_from_slice(values);
-        }
-    }
-    for i in 1..d {
-        (0..i).for_each(|j| product[i * d + j] = product[j * d + i]);
-    }
-    Ok(product)
-}
-
-/// The rows that count, in f64, row-major.
-fn counted_rows(x: &Tensor, rows: &GramRows<'_, Tensor>) -> candle_core::Result<Vec<f64>> {
-    let (n, d) = x.dims2()?;
-    let (windows, kept) = (n / rows.seq_len, rows.seq_len - rows.skip_positions);
-    flat(&x.reshape((windows, rows.seq_len, d))?.narrow(1, rows.skip_positions, kept)?.to_dtype(DType::F64)?)
-}
-
-/// Names the first row with NaN or infinity; its square is then on a diagonal.
-fn check_finite(batch: &Moments, rows: &GramRows<'_, Tensor>) -> Result<()> {
-    let diagonal_x = batch.xx.iter().step_by(batch.d_in() + 1);
-    let finite = diagonal_x.chain(&batch.yy_diagonal).all(|sum| sum.is_finite());
-    if finite {
-        return Ok(());
-    }
+/// Names the first row with NaN or infinity.
+fn not_finite(rows: &GramRows<'_, Tensor>) -> Result<Error> {
     for (site, tensor) in [("ffn_in", rows.x), ("ffn_out", rows.y)] {
-        let values = run("read", || flat(&tensor.to_dtype(DType::F64)?))?;
+        let values: Vec<f64> = run("read", || tensor.to_dtype(DType::F64)?.flatten_all()?.to_vec1())?;
         let cols = tensor.dims()[1];
         if let Some(at) = values.iter().position(|value| !value.is_finite()) {
             let row = rows.first_row + at / cols;
-            return Err(Error::NonFiniteActivation { block: rows.block, site: site.into(), row });
+            return Ok(Error::NonFiniteActivation { block: rows.block, site: site.into(), row });
         }
     }
-    Err(Error::Cpu { what: "accumulate".into(), why: "sums overflow f64".into() })
+    Ok(Error::Cpu { what: "accumulate".into(), why: "sums overflow f64".into() })
 }

@@ -2,7 +2,7 @@
 
 use faer::{Mat, MatRef, Side};
 
-use super::{matrix, participation, symmetric_product};
+use super::{participation, symmetric_product};
 use crate::error::{Error, Result};
 use crate::moments::Moments;
 use crate::report::finite;
@@ -184,8 +184,8 @@ fn covariance_x(train: &Moments) -> Mat<f64> {
 
 pub(super) fn covariance_xy(train: &Moments) -> Mat<f64> {
     let (n, mean_x, mean_y) = (train.n as f64, train.mean_x(), train.mean_y());
-    let xy = matrix(&train.xy, train.d_in(), train.d_out());
-    Mat::from_fn(train.d_in(), train.d_out(), |i, j| xy[(i, j)] / n - mean_x[i] * mean_y[j])
+    let entry = |i: usize, j: usize, sum: f64| sum / n - mean_x[i] * mean_y[j];
+    super::from_row_major(&train.xy, train.d_in(), train.d_out(), entry)
 }
 
 fn scale_rows(matrix: &mut Mat<f64>, factor: impl Fn(usize) -> f64) {

@@ -38,7 +38,29 @@ fn matrix(values: &[f64], rows: usize, cols: usize) -> MatRef<'_, f64> {
 
 /// A matrix as a row-major list.
 fn row_major(matrix: &Mat<f64>) -> Vec<f64> {
-    (0..matrix.nrows()).flat_map(|i| matrix.row(i).iter().copied().collect::<Vec<_>>()).collect()
+    let cols = matrix.ncols();
+    let mut list = vec![0.0; matrix.nrows() * cols];
+    for_tiles(matrix.nrows(), cols, |i, j| list[i * cols + j] = matrix[(i, j)]);
+    list
+}
+
+/// The matrix whose entries follow from those of a row-major list: `f(i, j, entry)`.
+fn from_row_major(values: &[f64], rows: usize, cols: usize, f: impl Fn(usize, usize, f64) -> f64) -> Mat<f64> {
+    let mut matrix = Mat::zeros(rows, cols);
+    for_tiles(rows, cols, |i, j| matrix[(i, j)] = f(i, j, values[i * cols + j]));
+    matrix
+}
+
+/// Every index of a matrix, tile by tile: of what is read along rows and written along columns, a tile stays cached.
+fn for_tiles(rows: usize, cols: usize, mut f: impl FnMut(usize, usize)) {
+    const TILE: usize = 32;
+    for left in (0..cols).step_by(TILE) {
+        for top in (0..rows).step_by(TILE) {
+            for j in left..cols.min(left + TILE) {
+                (top..rows.min(top + TILE)).for_each(|i| f(i, j));
+            }
+        }
+    }
 }
 
 /// `vᵀ·M` for a column of numbers.
@@ -56,9 +78,12 @@ fn symmetric_product(a: &Mat<f64>, b: &Mat<f64>) -> Mat<f64> {
     use BlockStructure::{Rectangular, TriangularLower};
     let mut product = Mat::zeros(a.ncols(), b.ncols());
     matmul(&mut product, TriangularLower, Accum::Replace, a.transpose(), Rectangular, b, Rectangular, 1.0, PAR);
-    for j in 0..product.ncols() {
-        (0..j).for_each(|i| product[(i, j)] = product[(j, i)]);
-    }
+    let d = product.ncols();
+    for_tiles(d, d, |i, j| {
+        if i < j {
+            product[(i, j)] = product[(j, i)];
+        }
+    });
     product
 }
 

@@ -38,8 +38,8 @@ impl Unseen {
         // Σ(a − ā)(b − b̄)ᵀ = Σabᵀ − n·own·ownᵀ + n·offset·offsetᵀ; Σxxᵀ is symmetric: a column is read as a row.
         let xx =
             Mat::from_fn(d_in, d_in, |i, j| rows.xx[j * d_in + i] + n * (off_x[i] * off_x[j] - own_x[i] * own_x[j]));
-        let sums = super::matrix(&rows.xy, d_in, d_out);
-        let xy = Mat::from_fn(d_in, d_out, |i, j| sums[(i, j)] + n * (off_x[i] * off_y[j] - own_x[i] * own_y[j]));
+        let about = |i: usize, j: usize, sum: f64| sum + n * (off_x[i] * off_y[j] - own_x[i] * own_y[j]);
+        let xy = super::from_row_major(&rows.xy, d_in, d_out, about);
         let yy = rows.yy_diagonal.iter().zip(own_y.iter().zip(&off_y));
         let yy = yy.map(|(sum, (own, offset))| sum - n * own * own + n * offset * offset).collect();
         Self { n, mean_x: off_x, xx, xy, yy }

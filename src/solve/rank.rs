@@ -100,6 +100,6 @@ fn quadratic_forms(vectors: &Mat<f64>, entry: impl Fn(usize, usize) -> f64) -> V
 
 /// (Σλ)²/Σλ² of the held-out Cov(y).
 pub(super) fn output_participation(yy: &[f64], mean: &[f64], n: f64) -> Option<f64> {
-    let yy = matrix(yy, mean.len(), mean.len());
-    super::participation(&Mat::from_fn(mean.len(), mean.len(), |i, j| yy[(i, j)] / n - mean[i] * mean[j]))
+    let entry = |i: usize, j: usize, sum: f64| sum / n - mean[i] * mean[j];
+    super::participation(&super::from_row_major(yy, mean.len(), mean.len(), entry))
 }
