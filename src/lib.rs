@@ -25,6 +25,8 @@ pub mod corpus;
 #[cfg(feature = "engine")]
 pub mod cpu;
 #[cfg(feature = "engine")]
+pub mod crew;
+#[cfg(feature = "engine")]
 pub mod digest;
 #[cfg(feature = "engine")]
 pub mod export;

@@ -25,6 +25,35 @@ pub(crate) fn map<T, R>(items: &[T], f: impl Fn(&T) -> R) -> Vec<R> {
     items.iter().map(f).collect()
 }
 
+/// Threads that there are to spread work over.
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) fn threads() -> usize {
+    rayon::current_num_threads()
+}
+
+/// Threads that there are to spread work over.
+#[cfg(target_arch = "wasm32")]
+pub(crate) fn threads() -> usize {
+    1
+}
+
+/// `f` on another thread where there is one, to be waited for; `None` where it did not come to an end.
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) async fn aside<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> Option<R> {
+    let (sender, receiver) = futures::channel::oneshot::channel();
+    rayon::spawn(move || {
+        // Nobody waits any more where that fails.
+        let _ = sender.send(f());
+    });
+    receiver.await.ok()
+}
+
+/// `f` on another thread where there is one, to be waited for.
+#[cfg(target_arch = "wasm32")]
+pub(crate) async fn aside<R>(f: impl FnOnce() -> R) -> Option<R> {
+    Some(f())
+}
+
 /// `f` of every run of `len` elements, with its index; at once where there are threads.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn for_chunks<T: Send>(values: &mut [T], len: usize, f: impl Fn(usize, &mut [T]) + Send + Sync) {

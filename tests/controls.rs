@@ -48,7 +48,7 @@ fn events(
         ..Job::new("measured", "text")
     };
     let feed = feed.map(|files| ("feeding".to_owned(), files));
-    block_on(run::measure_inputs(job, Inputs { files: folder(model), text, eval: None, feed }).collect())
+    block_on(run::measure_inputs(job, Inputs { feed, ..Inputs::new(folder(model), text) }).collect())
 }
 
 fn report(events: &[Event]) -> Report {

@@ -13,7 +13,7 @@ use straightedge::export::{self, Exported};
 use straightedge::job::{Job, Measure, Protocol};
 use straightedge::model::ModelConfig;
 use straightedge::report::{AppInfo, Report};
-use straightedge::run::{self, Inputs};
+use straightedge::run;
 use straightedge::weights::{Files, NewTensor, Weights, read_whole, write_model};
 
 use super::args::ExportArgs;
@@ -117,7 +117,7 @@ fn measured_maps(
         ..Job::new(model, corpus)
     };
     let training = job.training;
-    let events = run::measure_inputs(job, Inputs { files, text, eval: None, feed: None });
+    let events = run::measure(job, files, text);
     let Driven { maps, failure, .. } = drive(events, &training);
     Ok(failure.map_or(Ok(maps), Err))
 }

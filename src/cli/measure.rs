@@ -29,7 +29,7 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<Status> {
     let eval = eval_text(args)?;
     let files = model.files(Some(&job))?;
     let feed = args.feed.as_deref().map(model_files).transpose()?;
-    finish(&args.common, || run::measure_inputs(job, Inputs { files, text, eval, feed }))
+    finish(&args.common, || run::measure_inputs(job, Inputs { eval, feed, ..Inputs::new(files, text) }))
 }
 
 /// `fit ROWS.safetensors`.

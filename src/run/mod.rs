@@ -20,10 +20,13 @@ mod timing;
 
 use std::rc::Rc;
 
+use futures::StreamExt;
+use futures::stream;
 use web_time::Instant;
 
 use crate::backend::Backend;
 use crate::corpus::{Folds, TokenWindows};
+use crate::crew::{Crew, OwnThreads};
 use crate::digest::sha256;
 use crate::error::{Error, Result};
 use crate::event::{Event, MapDump, Outcome, Stage};
@@ -72,11 +75,20 @@ pub struct Inputs {
     pub eval: Option<Text>,
     /// The model whose rows are fed through this one's networks, with its name (MEASURES.md section 6, `cross_feed`).
     pub feed: Option<(String, Rc<dyn Files>)>,
+    /// Who solves.
+    pub crew: Rc<dyn Crew>,
+}
+
+impl Inputs {
+    /// A model and a text, and nothing besides.
+    pub fn new(files: Rc<dyn Files>, text: Text) -> Self {
+        Self { files, text, eval: None, feed: None, crew: Rc::new(OwnThreads) }
+    }
 }
 
 /// Measures a model on a text. The stream ends after `Finished` or `Failed`; dropping it cancels.
 pub fn measure(job: Job, files: Rc<dyn Files>, text: Text) -> Events {
-    measure_inputs(job, Inputs { files, text, eval: None, feed: None })
+    measure_inputs(job, Inputs::new(files, text))
 }
 
 /// [`measure`] with all that can be given besides.
@@ -84,7 +96,7 @@ pub fn measure_inputs(job: Job, inputs: Inputs) -> Events {
     Events::new(move |out| async move {
         let started = Instant::now();
         job.check()?;
-        let Inputs { files, text, eval, feed } = inputs;
+        let Inputs { files, text, eval, feed, crew } = inputs;
         for files in [&files].into_iter().chain(feed.as_ref().map(|(_, files)| files)) {
             let out = out.clone();
             files.listen(Rc::new(move |event| out.send(event)));
@@ -108,7 +120,7 @@ pub fn measure_inputs(job: Job, inputs: Inputs) -> Events {
             None => None,
         };
         let tokenize = tokenize.seconds();
-        let prepared = Prepared { job, files, config, corpus, windows, eval, feed, folds, tokenize, started };
+        let prepared = Prepared { job, files, config, corpus, windows, eval, feed, crew, folds, tokenize, started };
         on_device!(prepared.job.backend, &out, backend => prepared.measure(&backend, &out).await)
     })
 }
@@ -135,6 +147,7 @@ struct Prepared {
     eval: Option<TokenWindows>,
     /// The model whose rows are fed through this one's networks.
     feed: Option<Feed>,
+    crew: Rc<dyn Crew>,
     folds: Folds,
     tokenize: f64,
     started: Instant,
@@ -160,6 +173,7 @@ impl Prepared {
             job: &self.job,
             folds: &self.folds,
             out,
+            crew: &*self.crew,
             expected_rank: header::expected_rank(&self.config),
         };
         let mut solved = pass.fit(&source, &mut seconds).await?;
@@ -257,7 +271,7 @@ async fn fit_rows<B: Backend>(backend: &B, job: &Job, file: &RowsFile, started: 
     let corpus = CorpusInfo { id: job.corpus.clone(), sha256: model.sha256.clone(), tokens: file.n };
     out.emit(Event::Started(Box::new(header(backend, job, model, corpus, &folds)))).await;
     let mut seconds = Seconds { load: load.seconds(), ..Seconds::default() };
-    let pass = Pass { backend, job, folds: &folds, out, expected_rank: None };
+    let pass = Pass { backend, job, folds: &folds, out, crew: &OwnThreads, expected_rank: None };
     let source = FileRows { backend, file, seq_len };
     let mut solved = pass.fit(&source, &mut seconds).await?;
     if pass.asks(Measure::Conjunction) {
@@ -286,6 +300,7 @@ struct Pass<'a, B> {
     job: &'a Job,
     folds: &'a Folds,
     out: &'a Emitter,
+    crew: &'a dyn Crew,
     /// Rank that the norm before the feed-forward networks implies, where known.
     expected_rank: Option<usize>,
 }
@@ -323,11 +338,14 @@ impl<B: Backend> Pass<'_, B> {
         seconds.forward = measure.seconds();
 
         let solve = self.out.stage(Stage::Solve, grams.len() as u64);
+        let each = source.blocks().iter().zip(grams).map(|(&block, gram)| self.solve(block, gram));
+        let mut solving = stream::iter(each).buffered(self.crew.hands());
         let mut solved = Vec::new();
-        for (&block, gram) in source.blocks().iter().zip(grams) {
-            solved.push(self.solve(block, gram).await?);
+        while let Some(found) = solving.next().await {
+            solved.push(self.tell(found?));
             solve.reach(solved.len() as u64).await;
         }
+        drop(solving);
         seconds.solve = solve.seconds();
 
         let heldout = self.folds.windows(self.folds.len() - 1).len() * protocol.seq_len;
@@ -345,7 +363,7 @@ impl<B: Backend> Pass<'_, B> {
 
     async fn finish(&self, ppl: Option<f64>, mut seconds: Seconds, started: Instant) {
         seconds.total = started.elapsed().as_secs_f64();
-        let outcome = Outcome { ppl: ppl.and_then(finite), seconds, peak_memory: memory::peak() };
+        let outcome = Outcome { ppl: ppl.and_then(finite), seconds, peak_memory: memory::peak().map(|own| own + self.crew.bytes()) };
         self.out.emit(Event::Finished(outcome)).await;
     }
 
@@ -356,16 +374,24 @@ impl<B: Backend> Pass<'_, B> {
     /// Takes the accumulators, so that a block's device memory is free as soon as it is solved.
     async fn solve(&self, block: usize, gram: B::Gram) -> Result<Solved> {
         let folds = self.backend.moments(&gram).await?;
-        drop(gram);
         let inputs = if self.asks(Measure::Controls) { Some(InputDistribution::new(block, &folds)?) } else { None };
-        let BlockScore { report, heldout_variation, map, directions } = solve::score_block(block, &folds)?;
-        self.warn(&report, folds[0].d_in());
-        self.out.send(Event::Block(Box::new(report.clone())));
-        if self.job.dump_maps {
-            self.out.send(Event::Map(Box::new(dump(block, &map))));
-        }
+        let score = match self.crew.score(block, folds).await? {
+            Some(score) => score,
+            None => solve::score_block(block, &self.backend.moments(&gram).await?)?,
+        };
+        let BlockScore { report, heldout_variation, map, directions } = score;
         let directions = self.asks(Measure::RankSwap).then_some(directions);
         Ok(Solved { report, heldout_variation, map, directions, inputs })
+    }
+
+    /// Passes a block's numbers on.
+    fn tell(&self, solved: Solved) -> Solved {
+        self.warn(&solved.report, solved.map.mean_x.len());
+        self.out.send(Event::Block(Box::new(solved.report.clone())));
+        if self.job.dump_maps {
+            self.out.send(Event::Map(Box::new(dump(solved.report.block, &solved.map))));
+        }
+        solved
     }
 
     /// An encoder predicts no next token: the values are null, with this reason.

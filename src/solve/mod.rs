@@ -12,6 +12,7 @@ mod project;
 mod rank;
 mod readout;
 mod score;
+mod tape;
 
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::{Accum, Mat, MatRef, Par};

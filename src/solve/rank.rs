@@ -12,7 +12,7 @@ use crate::error::Result;
 
 /// V: eigenvectors of the training covariance of ŷ, largest first, d_out × d_out.
 #[derive(Clone, Debug)]
-pub struct Directions(Mat<f64>);
+pub struct Directions(pub(super) Mat<f64>);
 
 /// W_k = W*·V_k·V_kᵀ kept in its two thin factors: y ≈ ȳ + V_k·(W*·V_k ⊙ σ)ᵀ·((x − x̄)/σ).
 #[derive(Clone, Debug, PartialEq)]

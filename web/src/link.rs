@@ -151,6 +151,7 @@ impl Link {
         state.is_ready = true;
         let waiting = std::mem::take(&mut state.waiting);
         if let Some(worker) = &state.worker {
+            post(worker, &message(&Request::Cores { cores: cores() }, &[]));
             waiting.iter().for_each(|(_, message)| post(worker, message));
         }
     }
@@ -172,6 +173,11 @@ fn message(request: &Request, handles: &[File]) -> JsValue {
         parts.push(handle);
     }
     parts.into()
+}
+
+/// Cores that the browser tells of; one where it keeps them to itself.
+fn cores() -> u32 {
+    web_sys::window().map_or(1, |window| window.navigator().hardware_concurrency() as u32)
 }
 
 /// Strings and file handles can always be posted.

@@ -29,6 +29,11 @@ pub enum Request {
         /// The measurement or look meant.
         run: u32,
     },
+    /// How many cores the browser has, before anything is measured.
+    Cores {
+        /// As it tells the page.
+        cores: u32,
+    },
     /// Lists what downloads have left in the browser's storage, after deleting some of it.
     Shelf(Deletion),
 }

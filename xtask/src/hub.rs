@@ -46,7 +46,21 @@ pub(crate) fn hub(args: HubArgs) -> Result<()> {
     }
 }
 
-/// Writes a model of GPT-2's shape.
-pub(crate) fn made_model(folder: &Path, seed: u64) -> Result<()> {
-    made::gpt2(folder, Shape::GPT2, seed).with_context(|| format!("{} cannot be written", folder.display()))
+/// Writes a GPT-2 of this shape.
+pub(crate) fn made_model(folder: &Path, shape: Shape, seed: u64) -> Result<()> {
+    made::gpt2(folder, shape, seed).with_context(|| format!("{} cannot be written", folder.display()))
 }
+
+/// A small shape, from `LAYERSxWIDTH`.
+pub(crate) fn shape(text: &str) -> std::result::Result<Shape, String> {
+    let numbers = text.split_once('x').and_then(|(layers, width)| Some((layers.parse().ok()?, width.parse().ok()?)));
+    match numbers {
+        Some((layers @ 1.., width)) if width > 0 && width % HEAD == 0 => {
+            Ok(Shape { width, layers, heads: width / HEAD, vocab: 256, positions: 128 })
+        }
+        _ => Err(format!("give LAYERSxWIDTH, the width in multiples of {HEAD}, as in 3x256")),
+    }
+}
+
+/// Width of an attention head.
+const HEAD: usize = 64;

@@ -23,6 +23,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
+use straightedge_mirror::made::Shape;
 
 use crate::bench::BenchArgs;
 use crate::build::Effort;
@@ -58,10 +59,13 @@ enum Task {
     Ci,
     /// Serve local models as the Hugging Face hub does: a mirror for a class, and a hub for tests.
     Hub(hub::HubArgs),
-    /// Write a model of GPT-2's shape with random weights, 548 MB, for tests.
+    /// Write a GPT-2 with random weights for tests: of the smallest one's shape, 548 MB, unless told otherwise.
     MadeModel {
         /// Folder to write.
         folder: PathBuf,
+        /// Shape as LAYERSxWIDTH, with heads of 64, a vocabulary of bytes and 128 positions.
+        #[arg(long, value_parser = hub::shape)]
+        shape: Option<Shape>,
         /// Seed of the weights.
         #[arg(long, default_value_t = 0)]
         seed: u64,
@@ -112,7 +116,7 @@ fn run(task: Task) -> Result<()> {
         Task::Bench(args) => bench::bench(&args),
         Task::Ci => test::ci(),
         Task::Hub(args) => hub::hub(args),
-        Task::MadeModel { folder, seed } => hub::made_model(&folder, seed),
+        Task::MadeModel { folder, shape, seed } => hub::made_model(&folder, shape.unwrap_or(Shape::GPT2), seed),
         Task::Calibration => calibration::write(),
         Task::Train { names, out, steps, device } => demo::train(&names, &out, steps, device.as_deref()),
         Task::Record { names, tables } => record::record(&names, tables),

@@ -3,6 +3,7 @@
 //! It says [`Reply::Ready`], finds out what it can compute on, and then carries out one [`Request`] after the other.
 
 mod blobs;
+mod crew;
 mod disk;
 mod files;
 mod http;
@@ -15,7 +16,7 @@ mod table;
 mod turn;
 mod work;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::rc::Rc;
 
@@ -32,12 +33,17 @@ use turn::attentive;
 struct Desk {
     measurement: Task,
     look: Task,
+    /// Cores that the browser tells the page of.
+    cores: Rc<Cell<u32>>,
 }
 
 /// A task with its number.
 type Task = Rc<RefCell<Option<(u32, AbortHandle)>>>;
 
 fn main() {
+    if crew::is_helper() {
+        return crew::help();
+    }
     std::panic::set_hook(Box::new(|panic| post(&Reply::Crashed { why: panic.to_string() })));
     let desk = Desk::default();
     let listen = Closure::<dyn FnMut(MessageEvent)>::new(move |message: MessageEvent| {
@@ -58,8 +64,9 @@ impl Desk {
         match request {
             Request::Measure(order) => {
                 drop_task(&self.look);
-                start(&self.measurement, order.run, work::carry_out(*order, handles));
+                start(&self.measurement, order.run, work::carry_out(*order, handles, self.cores.get()));
             }
+            Request::Cores { cores } => self.cores.set(cores),
             Request::Look(order) => start(&self.look, order.run, look::carry_out(*order, handles)),
             Request::Cancel { run } => {
                 for task in [&self.measurement, &self.look] {
@@ -91,9 +98,14 @@ fn drop_task(task: &Task) {
 }
 
 fn memory() -> Memory {
+    Memory { gpu_bytes: straightedge::gpu::Memory::now().allocated, wasm_bytes: wasm_bytes() }
+}
+
+/// Bytes of this module's linear memory.
+fn wasm_bytes() -> u64 {
     let wasm: js_sys::WebAssembly::Memory = wasm_bindgen::memory().unchecked_into();
     let buffer: js_sys::ArrayBuffer = wasm.buffer().unchecked_into();
-    Memory { gpu_bytes: straightedge::gpu::Memory::now().allocated, wasm_bytes: buffer.byte_length().into() }
+    buffer.byte_length().into()
 }
 
 fn post(reply: &Reply) {

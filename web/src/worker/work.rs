@@ -7,27 +7,28 @@ use straightedge::corpus::made::Made;
 use straightedge::error::{Error, Result};
 use straightedge::event::Event;
 use straightedge::job::Job;
-use straightedge::run::{Events, Text, fit, measure};
+use straightedge::run::{Events, Inputs, Text, fit, measure_inputs};
 use straightedge::weights::{Files, Listener};
 use straightedge_web::fetch;
 use straightedge_web::message::{ModelSource, Order, Reply, TextSource, Work};
 use web_sys::Blob;
 
+use super::crew::crew;
 use super::files::BlobFiles;
 use super::turn::Turn;
 use super::{post, probe, remote};
 
-/// Measures.
-pub(super) async fn carry_out(order: Order, handles: Vec<Blob>) {
+/// Measures, in a browser with so many cores.
+pub(super) async fn carry_out(order: Order, handles: Vec<Blob>, cores: u32) {
     let run = order.run;
     let listener: Listener = Rc::new(move |event| post(&Reply::Event { run, event }));
-    match prepare(order, handles, &listener).await {
+    match prepare(order, handles, cores, &listener).await {
         Ok(events) => pass_on(run, events).await,
         Err(error) => post(&Reply::Event { run, event: Event::Failed(error) }),
     }
 }
 
-async fn prepare(order: Order, handles: Vec<Blob>, listener: &Listener) -> Result<Events> {
+async fn prepare(order: Order, handles: Vec<Blob>, cores: u32, listener: &Listener) -> Result<Events> {
     let Order { run: _, job, work } = order;
     match work {
         Work::Rows => {
@@ -37,7 +38,7 @@ async fn prepare(order: Order, handles: Vec<Blob>, listener: &Listener) -> Resul
         Work::Model { model, text } => {
             let (files, handles) = files(model, handles, listener).await?;
             let text = text_of(&job, text, handles, listener).await?;
-            Ok(measure(job, files, text))
+            Ok(measure_inputs(job, Inputs { crew: crew(cores), ..Inputs::new(files, text) }))
         }
     }
 }

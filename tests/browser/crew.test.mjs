@@ -1,0 +1,46 @@
+// Blocks solved on helping workers: the same numbers as without.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+
+import { open } from './driver.mjs';
+
+/** Measures a model of three wide blocks in a browser that tells of so many cores. */
+async function measured(t, cores) {
+  const folder = await mkdtemp(join(tmpdir(), 'straightedge-wide-'));
+  t.after(() => rm(folder, { recursive: true }));
+  await promisify(execFile)(process.env.XTASK, ['made-model', folder, '--shape', '3x256']);
+  const app = await open({
+    webgpu: false,
+    before: (page) => page.addInitScript((cores) => {
+      Object.defineProperty(navigator, 'hardwareConcurrency', { get: () => cores });
+    }, cores),
+  });
+  try {
+    await app.started();
+    await app.choose({ 'model-select': ':own' });
+    await app.element('model-folder').setInputFiles(folder);
+    await app.choose({ 'text-select': 'tales:1', rows: 1280 });
+    const report = await app.measure();
+    assert.deepEqual(app.faults, []);
+    return report;
+  } finally {
+    await app.browser.close();
+  }
+}
+
+const blocks = (report) => report.blocks.map(({ row_microseconds, ...numbers }) => numbers);
+
+test('helpers solve to the same numbers, and what they need is counted', async (t) => {
+  const alone = await measured(t, 1);
+  const helped = await measured(t, 4);
+  assert.equal(alone.blocks.length, 3);
+  assert.ok(alone.blocks.every((block) => Number.isFinite(block.r2_lin) && block.r2_rank.length === 256));
+  assert.deepEqual(blocks(helped), blocks(alone));
+  const more = helped.peak_memory - alone.peak_memory;
+  assert.ok(more > 3 * 4e6, `three helpers need memory of their own: ${more} bytes`);
+});

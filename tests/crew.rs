@@ -1,0 +1,73 @@
+//! Blocks solved by somebody else: in whatever order they come, and here where that somebody is lost.
+
+mod common;
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use futures::StreamExt;
+use futures::executor::block_on;
+use futures::future::{FutureExt, LocalBoxFuture};
+use straightedge::crew::Crew;
+use straightedge::error::Result;
+use straightedge::event::Event;
+use straightedge::job::{BackendChoice, Job, Protocol};
+use straightedge::moments::Moments;
+use straightedge::pause::pause;
+use straightedge::report::BlockReport;
+use straightedge::run::{Inputs, Text, measure_inputs};
+use straightedge::solve::{BlockScore, score_block};
+use straightedge::weights::{Files, FolderFiles};
+
+/// Takes the longer, the earlier a block is; loses every block but those of even number.
+struct Unsteady {
+    asked: Cell<usize>,
+}
+
+const BLOCKS: usize = 4;
+
+impl Crew for Unsteady {
+    fn hands(&self) -> usize {
+        BLOCKS
+    }
+
+    fn score(&self, block: usize, folds: Vec<Moments>) -> LocalBoxFuture<'_, Result<Option<BlockScore>>> {
+        self.asked.set(self.asked.get() + 1);
+        let work = async move {
+            for _ in 0..10 * (BLOCKS - block) {
+                pause().await;
+            }
+            if block % 2 == 0 { score_block(block, &folds).map(Some) } else { Ok(None) }
+        };
+        work.boxed_local()
+    }
+}
+
+#[test]
+fn blocks_come_in_order_and_alike_whoever_solves_them() {
+    let Some(fixtures) = common::fixtures() else { return };
+    let measured = |crew: Option<Rc<dyn Crew>>| {
+        let files: Rc<dyn Files> = Rc::new(FolderFiles::new(fixtures.join("tiny-llama")));
+        let text = std::fs::read(fixtures.join("texts/wiki.txt")).expect("a text");
+        let mut inputs = Inputs::new(files, Text::Plain(text));
+        if let Some(crew) = crew {
+            inputs.crew = crew;
+        }
+        let mut job = Job::new("tiny-llama", "wiki");
+        job.backend = BackendChoice::Cpu;
+        job.protocol = Protocol { rows: 1280, ..Protocol::default() };
+        let events: Vec<Event> = block_on(measure_inputs(job, inputs).collect());
+        let block = |event: Event| match event {
+            Event::Block(block) => Some(*block),
+            Event::Failed(error) => panic!("{error}"),
+            _ => None,
+        };
+        events.into_iter().filter_map(block).collect::<Vec<BlockReport>>()
+    };
+    let crew = Rc::new(Unsteady { asked: Cell::new(0) });
+    let found = measured(Some(crew.clone()));
+    assert_eq!(crew.asked.get(), BLOCKS);
+    let order: Vec<usize> = found.iter().map(|block| block.block).collect();
+    assert_eq!(order[..BLOCKS], [0, 1, 2, 3], "as they are solved, before their cosines");
+    assert_eq!(found, measured(None));
+}
