@@ -54,7 +54,7 @@ pub struct Report {
     pub greedy: Vec<GreedyStep>,
     /// Wall time by stage.
     pub seconds: Seconds,
-    /// Most bytes that the process held at once, in a browser those of the engine's linear memory; `None` where the
+    /// Most bytes that the process held at once, in a browser those of the linear memory of engine and helpers; `None` where the
     /// platform does not tell.
     #[serde(default)]
     pub peak_memory: Option<u64>,
