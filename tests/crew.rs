@@ -37,7 +37,7 @@ impl Crew for Unsteady {
             for _ in 0..10 * (BLOCKS - block) {
                 pause().await;
             }
-            if block % 2 == 0 { score_block(block, &folds).map(Some) } else { Ok(None) }
+            if block.is_multiple_of(2) { score_block(block, &folds).map(Some) } else { Ok(None) }
         };
         work.boxed_local()
     }

@@ -57,7 +57,7 @@ impl<B: Backend> Bench<'_, B> {
         let bias = self.tensor(1, outputs)?;
         let ms = shortest(self.backend, || self.backend.linear(&x, &weight, Some(&bias)).map(drop)).await?;
         let values = self.rows * (inputs + outputs) + inputs * outputs;
-        self.line(format!("product {inputs} to {outputs}"), ms, 2 * self.rows * inputs * outputs, values);
+        self.line(format!("product {inputs} to {outputs}"), ms, &[2, self.rows, inputs, outputs], values);
         Ok(())
     }
 
@@ -68,7 +68,7 @@ impl<B: Backend> Bench<'_, B> {
         let ms = shortest(self.backend, || self.backend.attention(&q, &k, &v, shape).map(drop)).await?;
         // Two products per pair of positions of which one sees the other.
         let pairs = self.rows * (self.seq_len + 1) / 2;
-        self.line(format!("attention, {heads} heads"), ms, 4 * pairs * d, 4 * self.rows * d);
+        self.line(format!("attention, {heads} heads"), ms, &[4, pairs, d], 4 * self.rows * d);
         Ok(())
     }
 
@@ -77,17 +77,17 @@ impl<B: Backend> Bench<'_, B> {
         let (x, other) = (self.tensor(rows, d)?, self.tensor(rows, d)?);
         let (weight, bias) = (self.tensor(1, d)?, self.tensor(1, d)?);
         let ms = shortest(backend, || backend.layer_norm(&x, &weight, &bias, 1e-5).map(drop)).await?;
-        self.line(format!("LayerNorm {d}"), ms, 7 * rows * d, 2 * rows * d);
+        self.line(format!("LayerNorm {d}"), ms, &[7, rows, d], 2 * rows * d);
         let ms = shortest(backend, || backend.rms_norm(&x, &weight, 1e-5).map(drop)).await?;
-        self.line(format!("RMSNorm {d}"), ms, 4 * rows * d, 2 * rows * d);
+        self.line(format!("RMSNorm {d}"), ms, &[4, rows, d], 2 * rows * d);
         let wide = self.tensor(rows, 4 * d)?;
         let ms = shortest(backend, || backend.activation(&wide, Activation::GeluTanh).map(drop)).await?;
-        self.line(format!("GELU {}", 4 * d), ms, 8 * rows * 4 * d, 2 * rows * 4 * d);
+        self.line(format!("GELU {}", 4 * d), ms, &[8, rows, 4 * d], 2 * rows * 4 * d);
         let ms = shortest(backend, || backend.add(&x, &other).map(drop)).await?;
-        self.line(format!("add {d}"), ms, rows * d, 3 * rows * d);
+        self.line(format!("add {d}"), ms, &[rows, d], 3 * rows * d);
         let ids: Vec<u32> = (0..rows as u32).map(|row| (row * 7919) % rows as u32).collect();
         let ms = shortest(backend, || backend.gather(&x, &ids).map(drop)).await?;
-        self.line(format!("gather {d}"), ms, 0, 2 * rows * d);
+        self.line(format!("gather {d}"), ms, &[0], 2 * rows * d);
         Ok(())
     }
 
@@ -97,8 +97,9 @@ impl<B: Backend> Bench<'_, B> {
         self.backend.upload("bench", Sizes::new(rows, cols), &values)
     }
 
-    fn line(&mut self, name: String, ms: f64, flops: usize, values: usize) {
-        let gflops = flops as f64 / ms / 1e6;
+    /// `flops` are factors: their product may be more than a browser's `usize` holds.
+    fn line(&mut self, name: String, ms: f64, flops: &[usize], values: usize) {
+        let gflops = flops.iter().map(|factor| *factor as f64).product::<f64>() / ms / 1e6;
         self.lines.push(KernelLine {
             name,
             rows: self.rows,

@@ -3,13 +3,16 @@
 use std::hint::black_box;
 
 use faer::{Mat, Side};
+use futures::future::join_all;
 use straightedge::backend::{Backend, GramRows, GramShape, Shape as Sizes};
 use straightedge::cpu::CpuBackend;
+use straightedge::crew::{Crew, OwnThreads};
 use straightedge::error::Result;
 use straightedge::job::GramMode;
 use straightedge::moments::{Moments, Scale};
 use straightedge::random::Random;
 use straightedge::solve::score_block;
+use web_time::Instant;
 
 use crate::clock::shortest_here;
 use crate::results::SolveLine;
@@ -21,17 +24,37 @@ pub(crate) async fn time(width: usize) -> Result<SolveLine> {
     let folds = moments(width).await?;
     let correlation = correlation(&folds[0]);
     // In turn, so that whatever else runs slows both.
-    let (mut eigen_ms, mut block_ms) = (f64::INFINITY, f64::INFINITY);
-    for _ in 0..2 {
+    let (mut eigen_ms, mut block_ms, mut beside_ms) = (f64::INFINITY, f64::INFINITY, f64::INFINITY);
+    for _ in 0..3 {
         eigen_ms = eigen_ms.min(shortest_here(|| {
             black_box(correlation.self_adjoint_eigen(Side::Lower).is_ok());
         }));
         block_ms = block_ms.min(shortest_here(|| {
             black_box(score_block(0, &folds).is_ok());
         }));
+        beside_ms = beside_ms.min(beside(&folds).await?);
     }
     score_block(0, &folds)?;
-    Ok(SolveLine { width, folds: FOLDS, eigen_ms, block_ms, ratio: block_ms / eigen_ms })
+    let (ratio, beside) = (block_ms / eigen_ms, OwnThreads.hands());
+    Ok(SolveLine {
+        width,
+        folds: FOLDS,
+        eigen_ms,
+        block_ms,
+        ratio,
+        beside,
+        beside_ms,
+        beside_ratio: beside_ms / eigen_ms,
+    })
+}
+
+/// Milliseconds of one block where as many are solved beside each other as in a measurement.
+async fn beside(folds: &[Moments]) -> Result<f64> {
+    let blocks = OwnThreads.hands();
+    let started = Instant::now();
+    let scores = join_all((0..blocks).map(|block| OwnThreads.score(block, folds.to_vec()))).await;
+    scores.into_iter().collect::<Result<Vec<_>>>()?;
+    Ok(started.elapsed().as_secs_f64() * 1e3 / blocks as f64)
 }
 
 /// Moments of five folds whose columns hang together and of which y is partly linear in x.

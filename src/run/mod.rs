@@ -363,7 +363,8 @@ impl<B: Backend> Pass<'_, B> {
 
     async fn finish(&self, ppl: Option<f64>, mut seconds: Seconds, started: Instant) {
         seconds.total = started.elapsed().as_secs_f64();
-        let outcome = Outcome { ppl: ppl.and_then(finite), seconds, peak_memory: memory::peak().map(|own| own + self.crew.bytes()) };
+        let peak_memory = memory::peak().map(|own| own + self.crew.bytes());
+        let outcome = Outcome { ppl: ppl.and_then(finite), seconds, peak_memory };
         self.out.emit(Event::Finished(outcome)).await;
     }
 

@@ -177,8 +177,11 @@ mod tests {
             let x: Vec<f32> = (0..60 * d).map(|_| random.normal() as f32).collect();
             // The last output is constant, so that some values are not known.
             let noise = |random: &mut Random| 0.3 * random.normal() as f32;
-            let y: Vec<f32> =
-                x.iter().enumerate().map(|(at, x)| if at % d == d - 1 { 2.0 } else { x * x + noise(&mut random) }).collect();
+            let y: Vec<f32> = x
+                .iter()
+                .enumerate()
+                .map(|(at, x)| if at % d == d - 1 { 2.0 } else { x * x + noise(&mut random) })
+                .collect();
             let scale = Scale { shift: vec![0.0; d], exponent: vec![3; d] };
             let mut moments = Moments::empty(&scale, &scale, last);
             moments.add_rows(&x, &y);
