@@ -1,4 +1,4 @@
-// sums += A^T B over rows of f32 values below 1 in magnitude: blocks of 64 rows in f32, 4 x 4 products per thread, no
+// sums += A^T B over rows of f32 values below 1 in magnitude: blocks of 64 rows in f32, 8 x 8 products per thread, no
 // barrier; a block's sum is cut to multiples of 2^-46 and added to the same 64-bit sums as the exact kernel's.
 //
 // Sums lie in tiles of 32 x 32, row-major within; of a symmetric product only tiles on and above the diagonal.
@@ -56,21 +56,28 @@ fn added(to: vec2<u32>, value: f32) -> vec2<u32> {
     return add64(to, low, high);
 }
 
-fn flush(at: u32, value: vec4<f32>) {
-    let left = sums[at];
-    let right = sums[at + 1u];
-    sums[at] = vec4<u32>(added(left.xy, value.x), added(left.zw, value.y));
-    sums[at + 1u] = vec4<u32>(added(right.xy, value.z), added(right.zw, value.w));
+fn flush_four(at: u32, value: vec4<f32>) {
+    let first = sums[at];
+    let second = sums[at + 1u];
+    sums[at] = vec4<u32>(added(first.xy, value.x), added(first.zw, value.y));
+    sums[at + 1u] = vec4<u32>(added(second.xy, value.z), added(second.zw, value.w));
 }
 
-@compute @workgroup_size(8, 8)
+// One row of a thread's products; its right half lies half a tile beside the left one.
+fn flush(at: u32, left: vec4<f32>, right: vec4<f32>) {
+    flush_four(at, left);
+    flush_four(at + TILE / 4u, right);
+}
+
+// A tile for every z: neighbours in x read neighbouring columns, the other half of a thread's lies half a tile further.
+@compute @workgroup_size(4, 4, 4)
 fn gram_fast(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>) {
     let tile_row = params.first_tile + group.y;
-    let tile_col = group.x;
-    if params.symmetric == 1u && tile_col < tile_row {
+    let tile_col = group.x * 4u + local.z;
+    let tiles = params.b_stride / (TILE / 4u);
+    if tile_col >= tiles || params.symmetric == 1u && tile_col < tile_row {
         return;
     }
-    let tiles = params.b_stride / (TILE / 4u);
     // Of a symmetric product, rows of tiles before this one lack 0, 1, 2 … tiles.
     let missing = select(0u, tile_row * (tile_row + 1u) / 2u, params.symmetric == 1u);
     let tile = tile_row * tiles + tile_col - missing;
@@ -80,21 +87,53 @@ fn gram_fast(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
 
     for (var first = params.first_row; first < params.end_row; first += BLOCK) {
         let end = min(first + BLOCK, params.end_row);
-        var sum0 = vec4<f32>();
-        var sum1 = vec4<f32>();
-        var sum2 = vec4<f32>();
-        var sum3 = vec4<f32>();
+        var left0 = vec4<f32>();
+        var right0 = vec4<f32>();
+        var left1 = vec4<f32>();
+        var right1 = vec4<f32>();
+        var left2 = vec4<f32>();
+        var right2 = vec4<f32>();
+        var left3 = vec4<f32>();
+        var right3 = vec4<f32>();
+        var left4 = vec4<f32>();
+        var right4 = vec4<f32>();
+        var left5 = vec4<f32>();
+        var right5 = vec4<f32>();
+        var left6 = vec4<f32>();
+        var right6 = vec4<f32>();
+        var left7 = vec4<f32>();
+        var right7 = vec4<f32>();
         for (var row = first; row < end; row++) {
-            let a_value = a[row * params.a_stride + a_col];
-            let b_value = b[row * params.b_stride + b_col];
-            sum0 = fma(vec4<f32>(a_value.x), b_value, sum0);
-            sum1 = fma(vec4<f32>(a_value.y), b_value, sum1);
-            sum2 = fma(vec4<f32>(a_value.z), b_value, sum2);
-            sum3 = fma(vec4<f32>(a_value.w), b_value, sum3);
+            let a_at = row * params.a_stride + a_col;
+            let b_at = row * params.b_stride + b_col;
+            let top = a[a_at];
+            let bottom = a[a_at + TILE / 8u];
+            let left = b[b_at];
+            let right = b[b_at + TILE / 8u];
+            left0 = fma(vec4<f32>(top.x), left, left0);
+            right0 = fma(vec4<f32>(top.x), right, right0);
+            left1 = fma(vec4<f32>(top.y), left, left1);
+            right1 = fma(vec4<f32>(top.y), right, right1);
+            left2 = fma(vec4<f32>(top.z), left, left2);
+            right2 = fma(vec4<f32>(top.z), right, right2);
+            left3 = fma(vec4<f32>(top.w), left, left3);
+            right3 = fma(vec4<f32>(top.w), right, right3);
+            left4 = fma(vec4<f32>(bottom.x), left, left4);
+            right4 = fma(vec4<f32>(bottom.x), right, right4);
+            left5 = fma(vec4<f32>(bottom.y), left, left5);
+            right5 = fma(vec4<f32>(bottom.y), right, right5);
+            left6 = fma(vec4<f32>(bottom.z), left, left6);
+            right6 = fma(vec4<f32>(bottom.z), right, right6);
+            left7 = fma(vec4<f32>(bottom.w), left, left7);
+            right7 = fma(vec4<f32>(bottom.w), right, right7);
         }
-        flush(sums_at, sum0);
-        flush(sums_at + TILE / 2u, sum1);
-        flush(sums_at + TILE, sum2);
-        flush(sums_at + 3u * TILE / 2u, sum3);
+        flush(sums_at + 0u * TILE / 2u, left0, right0);
+        flush(sums_at + 1u * TILE / 2u, left1, right1);
+        flush(sums_at + 2u * TILE / 2u, left2, right2);
+        flush(sums_at + 3u * TILE / 2u, left3, right3);
+        flush(sums_at + 16u * TILE / 2u, left4, right4);
+        flush(sums_at + 17u * TILE / 2u, left5, right5);
+        flush(sums_at + 18u * TILE / 2u, left6, right6);
+        flush(sums_at + 19u * TILE / 2u, left7, right7);
     }
 }

@@ -409,7 +409,7 @@ kernel!(
     /// Products of scaled values in f32 blocks.
     GRAM_FAST = "gram_fast.wgsl" "gram_fast" (GramParams)
     bindings [read(1, "a"), read(2, "b"), read_write(3, "sums")]
-    workgroup [8, 8, 1], overrides &[]
+    workgroup [4, 4, 4], overrides &[]
 );
 kernel!(
     /// Makes room in 64-bit sums.

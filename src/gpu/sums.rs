@@ -105,9 +105,9 @@ impl GramSums {
 
     /// Records the products of a batch, in pieces of bounded time.
     pub(super) fn add(&self, engine: &Engine, pace: &Pace, mode: GramMode, a: &Digits, b: &Digits, most: u64) {
-        let (kernel, flops) = match mode {
-            GramMode::Exact => (&GRAM_EXACT, EXACT_FLOPS),
-            GramMode::Fast => (&GRAM_FAST, FAST_FLOPS),
+        let (kernel, flops, tiles_per_group) = match mode {
+            GramMode::Exact => (&GRAM_EXACT, EXACT_FLOPS, 1),
+            GramMode::Fast => (&GRAM_FAST, FAST_FLOPS, GRAM_FAST.workgroup[2]),
         };
         let sums = self.sums.room(engine, pace, a.rows as u64, most);
         let (tile_rows, tile_cols) = (a.stride / TILE, b.stride / TILE);
@@ -128,7 +128,7 @@ impl GramSums {
                     symmetric: self.symmetric.into(),
                 };
                 let ms = tile_row_ms * (groups * step_blocks.min(blocks - block)) as f64;
-                let workgroups = [tile_cols as u32, groups as u32, 1];
+                let workgroups = [(tile_cols as u32).div_ceil(tiles_per_group), groups as u32, 1];
                 engine.dispatch(kernel, &params, &[&a.buffer, &b.buffer, sums], workgroups, ms);
             }
         }
