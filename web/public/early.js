@@ -2,7 +2,7 @@
 // press on its button is remembered and acted on.
 const root = document.documentElement;
 const asked = new URLSearchParams(location.search);
-if (['model', 'hub', 'embed', 'view', 'hide'].some((name) => asked.has(name))) root.dataset.linked = '';
+if (['model', 'hub', 'embed', 'view', 'hide', 'lesson'].some((name) => asked.has(name))) root.dataset.linked = '';
 
 const remember = (event) => {
   const button = event.target.closest?.('[data-testid=measure-here]');

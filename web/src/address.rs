@@ -14,13 +14,14 @@ use straightedge::job::{BackendChoice, Measure, Protocol};
 use crate::beforehand::FIRST;
 use crate::form::{TextChoice, WIKITEXT};
 use crate::frame::Frame;
+use crate::lesson::Step;
 use crate::overlay::Metric;
 use crate::views::View;
 
 /// The version that this page writes, and the only one there was.
 const VERSION: &str = "1";
 /// Every name that has a meaning.
-pub const NAMES: [&str; 19] = [
+pub const NAMES: [&str; 20] = [
     "v",
     "model",
     "hub",
@@ -40,6 +41,7 @@ pub const NAMES: [&str; 19] = [
     "embed",
     "hide",
     "lock",
+    "lesson",
 ];
 /// The user's own files, which no link can carry: only that there are some.
 pub const OWN: &str = ":own";
@@ -79,6 +81,8 @@ pub struct Address {
     pub overlay: Option<String>,
     /// How much of the page is there.
     pub frame: Frame,
+    /// The step of the lesson that is open.
+    pub lesson: Option<Step>,
 }
 
 impl Address {
@@ -122,6 +126,7 @@ impl Address {
             metric: given.read("metric", metric, "choose lin or scalar")?.unwrap_or_default(),
             overlay: given.read("overlay", corpus, "give published: and a corpus")?,
             frame,
+            lesson: given.read("lesson", |step| step.parse().ok(), "give the number of a step, 1 to 9")?,
         })
     }
 
@@ -154,6 +159,7 @@ impl Address {
             ("embed", self.frame.is_embedded.then(|| "1".into())),
             ("hide", listed(&self.frame.hidden)),
             ("lock", listed(&self.frame.locked)),
+            ("lesson", self.lesson.map(|step| step.to_string())),
         ];
         let says_anything = pairs.iter().any(|(_, value)| value.is_some());
         pairs.insert(0, ("v", says_anything.then(|| VERSION.into())));
@@ -272,6 +278,7 @@ mod tests {
                 hidden: BTreeSet::from([Part::Downloads]),
                 locked: BTreeSet::from([Part::Model, Part::Protocol]),
             },
+            lesson: Some(Step::Traps),
         }
     }
 
@@ -332,6 +339,10 @@ mod tests {
             ("embed", "yes"),
             ("hide", "everything"),
             ("lock", ","),
+            ("lesson", "0"),
+            ("lesson", "10"),
+            ("lesson", "03"),
+            ("lesson", "<b>"),
             ("text", &long),
         ];
         for (name, value) in hostile {

@@ -9,8 +9,8 @@ use crate::permalink::link;
 use crate::session::Session;
 use crate::start::Start;
 use crate::view::{
-    Board, Device, Downloads, Drop, Failure, ForClass, Framed, Go, Head, ModelChoice, ProtocolChoice, TextChoice,
-    Warnings,
+    Board, Device, Downloads, Drop, Failure, ForClass, Framed, Go, Head, Lesson, ModelChoice, ProtocolChoice,
+    TextChoice, Warnings,
 };
 
 /// The page with its engine.
@@ -40,8 +40,9 @@ pub(crate) fn Page(session: Session) -> impl IntoView {
     // As written beforehand nothing can be chosen yet.
     let inert = cfg!(not(target_arch = "wasm32"));
     view! {
-        <Head/>
+        <Head session/>
         <main class="bench">
+            <Lesson session/>
             <form class="controls" aria-label=t().controls on:submit=submit inert=inert novalidate>
                 <Framed session part=Part::Model><ModelChoice session/></Framed>
                 <Framed session part=Part::Text><TextChoice session/></Framed>

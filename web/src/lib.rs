@@ -18,6 +18,7 @@ pub mod folder;
 pub mod form;
 pub mod format;
 pub mod frame;
+pub mod lesson;
 pub mod message;
 pub mod overlay;
 pub mod published;

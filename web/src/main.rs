@@ -7,6 +7,7 @@
 
 mod app;
 mod compare;
+mod guide;
 mod known;
 mod link;
 mod look;

@@ -44,6 +44,7 @@ impl Session {
             self.metric.set(address.metric);
         }
         self.frame.set(address.frame);
+        self.guide.step.set(address.lesson);
     }
 
     /// From now on the address says what is chosen and shown.
@@ -75,6 +76,7 @@ impl Session {
             metric: if is_introduced { Default::default() } else { self.metric.get() },
             overlay: overlay.filter(|_| !is_introduced),
             frame: self.frame.get(),
+            lesson: self.guide.step.get(),
         })
     }
 

@@ -22,6 +22,7 @@ use straightedge_web::run::{Phase, Run};
 use straightedge_web::views::{View, job_measures};
 use web_sys::File;
 
+use crate::guide::Guide;
 use crate::link::Link;
 use crate::look::Look;
 use crate::picked::Picked;
@@ -74,6 +75,8 @@ pub(crate) struct Session {
     pub(crate) introduced: RwSignal<Option<String>>,
     /// Whether the measurement shown can be added to: it was made here.
     pub(crate) can_extend: RwSignal<bool>,
+    /// The lesson.
+    pub(crate) guide: Guide,
     /// What the measurement shown was ordered with.
     ordered: StoredValue<Option<(Order, Vec<File>)>, LocalStorage>,
     /// Number of the latest order or look.
@@ -122,6 +125,7 @@ impl Session {
             published: RwSignal::new(None),
             introduced: RwSignal::new(None),
             can_extend: RwSignal::new(false),
+            guide: Guide::default(),
             ordered: StoredValue::new_local(None),
             numbers: StoredValue::new(0),
             handles: StoredValue::new_local(Handles::default()),
@@ -381,7 +385,7 @@ impl Session {
 }
 
 /// Brings the result into sight where it is above or below what is seen, as on a phone.
-fn look_at_results() {
+pub(crate) fn look_at_results() {
     let results = document().query_selector(".results").ok().flatten();
     if let Some(results) = results {
         let (top, height) = (results.get_bounding_client_rect().top(), window().inner_height());

@@ -1,11 +1,25 @@
 //! The head of the page: its name and what it is for.
 
+use leptos::ev::MouseEvent;
 use leptos::prelude::*;
-use straightedge_web::texts::t;
+use straightedge_web::lesson::{Step, minutes};
+use straightedge_web::texts::lesson::l;
+use straightedge_web::texts::{fill, t};
 
-/// Name, mark and one sentence.
+use crate::session::Session;
+
+/// Name, mark, one sentence, and the way into the lesson.
 #[component]
-pub(crate) fn Head() -> impl IntoView {
+pub(crate) fn Head(session: Session) -> impl IntoView {
+    // A link, so that it leads there before the page can answer, and into another window.
+    let open = move |event: MouseEvent| {
+        if !(event.ctrl_key() || event.meta_key() || event.shift_key()) {
+            event.prevent_default();
+            session.go_to(Step::default());
+        }
+    };
+    let is_closed = Memo::new(move |_| session.guide.step.with(Option::is_none));
+    let name = fill(l().open, &[("minutes", &minutes().to_string())]);
     view! {
         <header class="head">
             <h1>
@@ -16,6 +30,9 @@ pub(crate) fn Head() -> impl IntoView {
                 {t().title}
             </h1>
             <p>{t().lead}</p>
+            <Show when=move || is_closed.get()>
+                <a class="button enter" href="?v=1&lesson=1" data-testid="lesson-open" on:click=open>{name.clone()}</a>
+            </Show>
         </header>
     }
 }

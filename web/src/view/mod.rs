@@ -41,6 +41,12 @@
 //! | `runs` | what is compared; in each item `show`, `measure` and `remove` |
 //! | `front`, `play` | the slider that puts one of them in front, and the button that goes through them |
 //! | `add` | choice of what else to compare; option values are kinds and names |
+//! | `lesson-open`, `lesson`, `lesson-leave` | the way into the lesson, the lesson, and out of it |
+//! | `step-N`, `lesson-next`, `lesson-back`, `step-title-N` | steps in the list (`data-done`), onwards and back, the open step’s heading |
+//! | `do-N`, `done-N` | does what step N asks for, and says that it is done |
+//! | `activation-NAME`, `handle-NAME`, `line-best`, `line-own`, `reading-N` | examples of the first steps; `reading-N` tells their numbers |
+//! | `many-inputs`, `many-rows-N`, `trap-NAME`, `trap-slider`, `trap-switch`, `trap-reading` | examples of steps 3 and 4 |
+//! | `answer-NAME`, `verdict-NAME` | an exercise’s answer, and whether it is right |
 //! | `metric`, `overlay-select`, `report-file`, `agreement`, `overlay-note` | what the profile shows, what is laid over it, and how well they agree |
 
 mod board;
@@ -55,6 +61,7 @@ mod figure;
 mod head;
 mod hub;
 mod known;
+mod lesson;
 mod model;
 mod notices;
 mod overlay;
@@ -75,6 +82,7 @@ pub(crate) use drop::Drop;
 use exports::Exports;
 pub(crate) use head::Head;
 pub(crate) use hub::Downloads;
+pub(crate) use lesson::Lesson;
 pub(crate) use model::ModelChoice;
 pub(crate) use notices::{Failure, Warnings};
 pub(crate) use protocol::ProtocolChoice;

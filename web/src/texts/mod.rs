@@ -1,25 +1,30 @@
-//! Every text of the page, in one catalogue: a translation is one more [`Texts`].
+//! Every text of the page, in one catalogue by subject: a translation is one more of each.
 //!
 //! Texts with a gap write it as `{name}`. Errors and stages are told in the engine's own words.
 
-/// The catalogue in use.
+/// A catalogue of texts, and its English.
+macro_rules! catalogue {
+    ($texts:ident, $($name:ident: $text:literal,)*) => {
+        /// Texts of one subject; each is documented by its English form.
+        #[derive(Debug)]
+        pub struct $texts {
+            $(#[doc = $text] pub $name: &'static str,)*
+        }
+
+        static ENGLISH: $texts = $texts { $($name: $text,)* };
+    };
+}
+
+pub mod lesson;
+
+/// The instrument's texts, in the language in use.
 pub fn t() -> &'static Texts {
     &ENGLISH
 }
 
-macro_rules! catalogue {
-    ($($name:ident: $text:literal,)*) => {
-        /// All texts; each is documented by its English form.
-        #[derive(Debug)]
-        pub struct Texts {
-            $(#[doc = $text] pub $name: &'static str,)*
-        }
-
-        static ENGLISH: Texts = Texts { $($name: $text,)* };
-    };
-}
-
 catalogue! {
+    Texts,
+
     title: "Straightedge",
     lead: "How much of each feed-forward block of a transformer is only a straight line? Measure it here: the model runs in your browser, and nothing leaves your machine.",
     controls: "What to measure",

@@ -1,0 +1,123 @@
+//! The exercises: some are checked against the report that the page shows, the others are to be thought about.
+
+use straightedge::report::{BlockReport, Report};
+
+use crate::texts::lesson::l;
+
+/// One exercise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Exercise {
+    /// How many numbers an affine map has.
+    Parameters,
+    /// The block whose constants count most.
+    Gap,
+    /// The block that costs least.
+    Cheapest,
+    /// How many directions the first block takes.
+    Rank,
+    /// A high R² that was not learned.
+    Early,
+    /// A gated network drawn anew.
+    Gated,
+    /// A high R² that is worth much.
+    Worth,
+}
+
+impl Exercise {
+    /// Those with an answer that the page knows.
+    pub const CHECKED: [Self; 4] = [Self::Parameters, Self::Gap, Self::Cheapest, Self::Rank];
+    /// Those to think about.
+    pub const OPEN: [Self; 3] = [Self::Early, Self::Gated, Self::Worth];
+
+    /// Short name that stays, for tests.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Parameters => "parameters",
+            Self::Gap => "gap",
+            Self::Cheapest => "cheapest",
+            Self::Rank => "rank",
+            Self::Early => "early",
+            Self::Gated => "gated",
+            Self::Worth => "worth",
+        }
+    }
+
+    /// The question, and what its answer is about.
+    pub fn texts(self) -> [&'static str; 2] {
+        let l = l();
+        match self {
+            Self::Parameters => [l.exercise_parameters, l.answer_parameters],
+            Self::Gap => [l.exercise_gap, l.answer_gap],
+            Self::Cheapest => [l.exercise_cheapest, l.answer_cheapest],
+            Self::Rank => [l.exercise_rank, l.answer_rank],
+            Self::Early => [l.exercise_early, l.answer_early],
+            Self::Gated => [l.exercise_gated, l.answer_gated],
+            Self::Worth => [l.exercise_worth, l.answer_worth],
+        }
+    }
+
+    /// The number that is right for a report; `None` where it is not known from that.
+    pub fn solution(self, report: Option<&Report>) -> Option<usize> {
+        let report = report.filter(|report| !report.blocks.is_empty())?;
+        match self {
+            Self::Parameters => Some(report.model.hidden_size * (report.model.hidden_size + 1)),
+            Self::Gap => least(report, |block| Some(block.r2_lin? - block.r2_lin_scalar?)),
+            Self::Cheapest => least(report, |block| block.delta_ppl.get("linear").copied().flatten()),
+            Self::Rank => report.blocks.iter().find(|block| block.block == 0)?.effective_rank,
+            Self::Early | Self::Gated | Self::Worth => None,
+        }
+    }
+
+    /// Whether an answer is right; `None` while it is empty, or where nobody knows.
+    pub fn is_right(self, answer: &str, report: Option<&Report>) -> Option<bool> {
+        let digits: String = answer.chars().filter(|c| !c.is_whitespace()).collect();
+        let solution = self.solution(report)?;
+        (!digits.is_empty()).then(|| digits.parse() == Ok(solution))
+    }
+}
+
+/// The block where a value is least, of those that have it.
+fn least(report: &Report, value: impl Fn(&BlockReport) -> Option<f64>) -> Option<usize> {
+    let values = report.blocks.iter().filter_map(|block| Some((block.block, value(block)?)));
+    values.min_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(block, _)| block)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorded() -> Report {
+        Report::from_json("demo-gpt2.json", include_str!("../../data/recorded/demo-gpt2.json")).unwrap()
+    }
+
+    #[test]
+    fn solutions_are_read_off_the_report() {
+        let report = recorded();
+        // 128 · 128 + 128; the rest as docs/models.md and the report's own numbers have it.
+        let known = [
+            (Exercise::Parameters, 16_512),
+            (Exercise::Gap, 5),
+            (Exercise::Cheapest, 2),
+            (Exercise::Rank, report.blocks[0].effective_rank.unwrap()),
+        ];
+        for (exercise, expected) in known {
+            assert_eq!(exercise.solution(Some(&report)), Some(expected), "{exercise:?}");
+        }
+        assert!(Exercise::OPEN.iter().all(|exercise| exercise.solution(Some(&report)).is_none()));
+        assert!(Exercise::CHECKED.iter().all(|exercise| exercise.solution(None).is_none()));
+    }
+
+    #[test]
+    fn answers_are_right_wrong_or_none() {
+        let report = recorded();
+        let is_right = |answer| Exercise::Parameters.is_right(answer, Some(&report));
+        assert_eq!([is_right("16 512"), is_right("16512 ")], [Some(true); 2]);
+        for wrong in ["16384", "x", "-1", "1e9", "99999999999999999999999"] {
+            assert_eq!(is_right(wrong), Some(false), "{wrong}");
+        }
+        assert_eq!([is_right(""), is_right("  ")], [None; 2]);
+        assert_eq!(Exercise::Parameters.is_right("16512", None), None);
+        let unswapped = Report { blocks: vec![BlockReport::default()], ..report };
+        assert_eq!(Exercise::Cheapest.is_right("0", Some(&unswapped)), None, "no block was swapped");
+    }
+}

@@ -1,0 +1,99 @@
+//! From one input to many: how well the best map does on the rows it was fitted on, and on rows it has not seen.
+
+use super::dense::{CUT, Rows};
+use super::sample::Sample;
+
+/// How many inputs the made rows have.
+pub const INPUTS: usize = 24;
+/// How many rows there can be to fit on.
+pub const ROWS: [usize; 3] = [30, 60, 480];
+/// Rows held out.
+const HELD_OUT: usize = 600;
+/// What the output really is made of: all other inputs have nothing to do with it.
+const TRUE_WEIGHTS: [f64; 4] = [1.0, 0.7, 0.5, 0.3];
+/// Share of every input that all of them have in common, so that they are correlated as a network's are.
+const COMMON: f64 = 0.5;
+/// How much of the output no input explains.
+const NOISE: f64 = 0.8;
+
+/// What is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Many {
+    /// Inputs that the map may use.
+    pub inputs: usize,
+    /// Rows that it is fitted on, one of [`ROWS`].
+    pub rows: usize,
+}
+
+impl Default for Many {
+    fn default() -> Self {
+        Self { inputs: 2, rows: ROWS[1] }
+    }
+}
+
+/// R² of one map.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scores {
+    /// On the rows it was fitted on.
+    pub training: f64,
+    /// On the others.
+    pub held_out: f64,
+}
+
+impl Many {
+    /// The scores of the best map of what is chosen.
+    pub fn scores(self) -> Scores {
+        fit(&made(1, self.rows), &made(2, HELD_OUT), self.inputs.clamp(1, INPUTS))
+    }
+}
+
+/// The scores of the best maps of the first 1, 2 … inputs.
+pub fn scores(rows: usize) -> Vec<Scores> {
+    let (training, held_out) = (made(1, rows), made(2, HELD_OUT));
+    (1..=INPUTS).map(|inputs| fit(&training, &held_out, inputs)).collect()
+}
+
+fn fit(training: &Rows, held_out: &Rows, inputs: usize) -> Scores {
+    let (training, held_out) = (training.first_inputs(inputs), held_out.first_inputs(inputs));
+    let map = training.fit(CUT);
+    Scores { training: training.r2(&map), held_out: held_out.r2(&map) }
+}
+
+fn made(seed: u64, rows: usize) -> Rows {
+    let mut sample = Sample::new(seed);
+    let mut all = Rows::default();
+    for _ in 0..rows {
+        let common = sample.normal() * COMMON.sqrt();
+        let own = (1.0 - COMMON).sqrt();
+        let x: Vec<_> = sample.normals(INPUTS).into_iter().map(|own_part| common + own * own_part).collect();
+        let explained: f64 = TRUE_WEIGHTS.iter().zip(&x).map(|(weight, x)| weight * x).sum();
+        all.y.push(explained + NOISE * sample.normal());
+        all.x.push(x);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_inputs_never_do_worse_where_they_were_fitted_and_fail_elsewhere_with_few_rows() {
+        let few = scores(ROWS[0]);
+        assert!(few.windows(2).all(|pair| pair[1].training >= pair[0].training - 1e-12), "{few:?}");
+        let last = few[INPUTS - 1];
+        assert!(last.training > 0.9 && last.held_out < 0.0, "{last:?}");
+    }
+
+    #[test]
+    fn with_many_rows_both_come_to_what_the_output_is_made_of() {
+        // Var of the explained part: own Σw² + common (Σw)² with halves of each, over itself and the noise.
+        let (squares, sum) = (1.83, 2.5_f64.powi(2));
+        let explained = 0.5 * squares + 0.5 * sum;
+        let limit = explained / (explained + NOISE * NOISE);
+        let found = scores(ROWS[2])[3];
+        assert_eq!(Many { inputs: 4, rows: ROWS[2] }.scores(), found);
+        assert!((found.held_out - limit).abs() < 0.05, "{found:?} where {limit} is to be expected");
+        assert!((found.training - limit).abs() < 0.05, "{found:?}");
+    }
+}

@@ -1,0 +1,229 @@
+//! The lesson: nine steps that lead through the instrument in one class, and small examples that are computed here.
+//!
+//! A [`Step`] is where the visitor is, a [`Bench`] what is set in the examples, and a [`Progress`] what has been
+//! reached: it is read off the bench and off the instrument, never off a button. [`line`], [`many`] and [`traps`] are
+//! the arithmetic behind the examples.
+
+pub mod activation;
+pub mod dense;
+pub mod exercises;
+pub mod formulas;
+pub mod hand;
+pub mod line;
+pub mod many;
+pub mod network;
+pub mod pictures;
+pub mod progress;
+mod sample;
+pub mod traps;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use crate::frame::{Frame, Part};
+use crate::texts::lesson::l;
+
+use exercises::Exercise;
+use hand::Hand;
+use many::Many;
+use network::Network;
+use traps::Traps;
+
+/// One step, in their order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Step {
+    /// What a feed-forward network does.
+    #[default]
+    Network,
+    /// A line fitted to a curve by hand.
+    Line,
+    /// From one input to many.
+    Many,
+    /// What R² counts, and four traps.
+    Traps,
+    /// A block is measured.
+    Measure,
+    /// It is swapped.
+    Swap,
+    /// Learned or architectural.
+    Learned,
+    /// The two regimes.
+    Regimes,
+    /// Exercises.
+    Exercises,
+}
+
+/// What is set in the examples, and what was answered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bench {
+    /// The small network.
+    pub network: Network,
+    /// The curve and its line.
+    pub hand: Hand,
+    /// Inputs and rows.
+    pub many: Many,
+    /// The four traps.
+    pub traps: Traps,
+    /// Answers as they were given.
+    pub answers: BTreeMap<Exercise, String>,
+}
+
+/// What is told of a step.
+#[derive(Clone, Copy, Debug)]
+pub struct Told {
+    /// Its name.
+    pub title: &'static str,
+    /// What there is to know, a paragraph per line.
+    pub text: &'static str,
+    /// The one thing to do.
+    pub task: &'static str,
+    /// What to look for.
+    pub look: &'static str,
+}
+
+impl Step {
+    /// All steps.
+    pub const ALL: [Self; 9] = [
+        Self::Network,
+        Self::Line,
+        Self::Many,
+        Self::Traps,
+        Self::Measure,
+        Self::Swap,
+        Self::Learned,
+        Self::Regimes,
+        Self::Exercises,
+    ];
+
+    /// Its number, from 1.
+    pub fn number(self) -> usize {
+        self as usize + 1
+    }
+
+    /// The step before.
+    pub fn previous(self) -> Option<Self> {
+        self.number().checked_sub(2).map(|at| Self::ALL[at])
+    }
+
+    /// The step after.
+    pub fn next(self) -> Option<Self> {
+        Self::ALL.get(self.number()).copied()
+    }
+
+    /// About how long a class takes for it.
+    pub fn minutes(self) -> usize {
+        match self {
+            Self::Network | Self::Measure | Self::Regimes | Self::Exercises => 4,
+            Self::Many | Self::Swap => 5,
+            Self::Line | Self::Learned => 6,
+            Self::Traps => 7,
+        }
+    }
+
+    /// What is told of it.
+    pub fn told(self) -> Told {
+        let l = l();
+        let told = |title, text, task, look| Told { title, text, task, look };
+        match self {
+            Self::Network => told(l.network_title, l.network_text, l.network_task, l.network_look),
+            Self::Line => told(l.line_title, l.line_text, l.line_task, l.line_look),
+            Self::Many => told(l.many_title, l.many_text, l.many_task, l.many_look),
+            Self::Traps => told(l.traps_title, l.traps_text, l.traps_task, l.traps_look),
+            Self::Measure => told(l.measure_title, l.measure_text, l.measure_task, l.measure_look),
+            Self::Swap => told(l.swap_title, l.swap_text, l.swap_task, l.swap_look),
+            Self::Learned => told(l.learned_title, l.learned_text, l.learned_task, l.learned_look),
+            Self::Regimes => told(l.regimes_title, l.regimes_text, l.regimes_task, l.regimes_look),
+            Self::Exercises => told(l.exercises_title, l.exercises_text, l.exercises_task, l.exercises_look),
+        }
+    }
+
+    /// The formula that belongs to it, as MathML.
+    pub fn formula(self) -> Option<String> {
+        let formula = match self {
+            Self::Network => Some(formulas::NETWORK),
+            Self::Line => Some(formulas::LINE),
+            Self::Many => Some(formulas::MANY),
+            Self::Traps => Some(formulas::TRAPS),
+            Self::Swap => Some(formulas::SWAP),
+            Self::Regimes => Some(formulas::REGIMES),
+            Self::Measure | Self::Learned | Self::Exercises => None,
+        };
+        formula.map(formulas::worded)
+    }
+
+    /// Why it cannot be done under a link that takes away what it needs.
+    pub fn hindered(self, frame: &Frame) -> Option<&'static str> {
+        let needs_views = matches!(self, Self::Swap | Self::Learned | Self::Regimes);
+        (needs_views && frame.hidden.contains(&Part::Views)).then_some(l().hindered_views)
+    }
+
+    /// Whether it has something that can be done in the visitor's place.
+    pub fn can_be_done(self) -> bool {
+        self != Self::Exercises
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.number())
+    }
+}
+
+impl FromStr for Step {
+    type Err = ();
+
+    fn from_str(number: &str) -> Result<Self, ()> {
+        Self::ALL.into_iter().find(|step| step.to_string() == number).ok_or(())
+    }
+}
+
+/// About how long a class takes for all of it.
+pub fn minutes() -> usize {
+    Step::ALL.into_iter().map(Step::minutes).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn steps_follow_each_other_and_fill_a_class() {
+        assert_eq!(minutes(), 45);
+        for pair in Step::ALL.windows(2) {
+            assert_eq!((pair[0].next(), pair[1].previous()), (Some(pair[1]), Some(pair[0])));
+        }
+        assert_eq!((Step::Network.previous(), Step::Exercises.next()), (None, None));
+    }
+
+    #[test]
+    fn a_step_is_known_by_its_number_and_by_nothing_else() {
+        for step in Step::ALL {
+            assert_eq!(step.to_string().parse(), Ok(step));
+        }
+        for other in ["0", "10", "01", "+1", "1 ", "", "x", "-1", "1.0"] {
+            assert_eq!(other.parse::<Step>(), Err(()), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn every_step_says_what_it_is_and_what_to_do() {
+        for step in Step::ALL {
+            let told = step.told();
+            for text in told.text.lines().chain([told.task, told.look]) {
+                assert!(text.ends_with(['.', '?', ':']), "{step:?}: {text}");
+            }
+            assert!(!told.title.is_empty() && !told.text.is_empty());
+        }
+    }
+
+    #[test]
+    fn only_steps_that_need_the_views_are_hindered_without_them() {
+        let frame = Frame { hidden: BTreeSet::from([Part::Views]), ..Frame::default() };
+        let hindered: Vec<_> = Step::ALL.into_iter().filter(|step| step.hindered(&frame).is_some()).collect();
+        assert_eq!(hindered, [Step::Swap, Step::Learned, Step::Regimes]);
+        assert!(Step::ALL.into_iter().all(|step| step.hindered(&Frame::default()).is_none()));
+    }
+}

@@ -1,0 +1,93 @@
+//! Four ways to read R² wrongly, each as a small example that is computed as it is asked for.
+
+mod baseline;
+mod null;
+mod outlier;
+mod scalar;
+
+pub use baseline::Baseline;
+pub use null::Null;
+pub use outlier::Outlier;
+pub use scalar::Scalar;
+
+/// One of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Trap {
+    /// One mean for all features.
+    #[default]
+    Scalar,
+    /// One row far away from the others.
+    Outlier,
+    /// A direction with nothing but rounding in it.
+    Null,
+    /// A line that was trained and not to the end.
+    Baseline,
+}
+
+/// What is chosen in each of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Traps {
+    /// The one that is open.
+    pub open: Trap,
+    /// See [`Scalar`].
+    pub scalar: Scalar,
+    /// See [`Outlier`].
+    pub outlier: Outlier,
+    /// See [`Null`].
+    pub null: Null,
+    /// See [`Baseline`].
+    pub baseline: Baseline,
+}
+
+impl Trap {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Scalar, Self::Outlier, Self::Null, Self::Baseline];
+
+    /// Short name that stays, for tests.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Scalar => "scalar",
+            Self::Outlier => "outlier",
+            Self::Null => "null",
+            Self::Baseline => "baseline",
+        }
+    }
+}
+
+impl Traps {
+    /// Whether one of them shows what there is to see, as it is set now.
+    pub fn shows(&self, trap: Trap) -> bool {
+        match trap {
+            Trap::Scalar => self.scalar.shows(),
+            Trap::Outlier => self.outlier.shows(),
+            Trap::Null => self.null.shows(),
+            Trap::Baseline => self.baseline.shows(),
+        }
+    }
+
+    /// Opens one and sets it so that it shows what there is to see.
+    pub fn show(&mut self, trap: Trap) {
+        self.open = trap;
+        match trap {
+            Trap::Scalar => self.scalar.offset = scalar::MOST,
+            Trap::Outlier => (self.outlier.size, self.outlier.is_left_out) = (outlier::MOST, false),
+            Trap::Null => self.null.keeps_all = true,
+            Trap::Baseline => self.baseline.tenths = baseline::LAST,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_shows_before_it_is_touched_and_everything_can_be_shown() {
+        let mut traps = Traps::default();
+        for trap in Trap::ALL {
+            assert!(!traps.shows(trap), "{trap:?}");
+            traps.show(trap);
+            assert!(traps.shows(trap) && traps.open == trap, "{trap:?}");
+        }
+    }
+}

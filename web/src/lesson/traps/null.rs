@@ -1,0 +1,72 @@
+//! Inputs behind a LayerNorm: their sum is fixed, so one direction holds nothing but rounding, and a fit that keeps it
+//! divides by that.
+
+use super::super::dense::{CUT, Map, Rows};
+use super::super::sample::Sample;
+
+/// Width of the normalised rows.
+const WIDTH: usize = 4;
+const ROWS: usize = 800;
+const HELD_OUT: usize = 160;
+/// What the norm multiplies each feature with.
+const GAMMA: [f32; WIDTH] = [0.7, 1.3, 0.9, 1.6];
+
+/// What is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Null {
+    /// Whether the fit keeps every direction, however small.
+    pub keeps_all: bool,
+}
+
+impl Null {
+    /// The map of least squares, and its held-out R².
+    pub fn fit(self) -> (Map, f64) {
+        let rows = made();
+        let map = rows.only(|at| at < ROWS - HELD_OUT).fit(if self.keeps_all { 0.0 } else { CUT });
+        let r2 = rows.only(|at| at >= ROWS - HELD_OUT).r2(&map);
+        (map, r2)
+    }
+
+    pub(super) fn shows(self) -> bool {
+        self.keeps_all
+    }
+}
+
+/// Rows as a network has them: normalised in 32 bits.
+fn made() -> Rows {
+    let mut sample = Sample::new(7);
+    let mut rows = Rows::default();
+    for _ in 0..ROWS {
+        let stream: Vec<f32> = sample.normals(WIDTH).into_iter().map(|value| value as f32 * 3.0 + 1.0).collect();
+        let x: Vec<f64> = normalised(&stream).into_iter().map(f64::from).collect();
+        rows.y.push(0.8 * x[0] - 0.5 * x[2] + 0.4 * sample.normal());
+        rows.x.push(x);
+    }
+    rows
+}
+
+/// A LayerNorm, in the arithmetic of the networks.
+fn normalised(stream: &[f32]) -> Vec<f32> {
+    let count = stream.len() as f32;
+    let mean = stream.iter().sum::<f32>() / count;
+    let variance = stream.iter().map(|value| (value - mean).powi(2)).sum::<f32>() / count;
+    let scale = 1.0 / (variance + 1e-5).sqrt();
+    stream.iter().zip(GAMMA).map(|(value, gamma)| (value - mean) * scale * gamma).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_direction_is_empty_and_keeping_it_blows_the_weights_up() {
+        let (cut, r2) = Null::default().fit();
+        assert_eq!(cut.rank, WIDTH - 1);
+        assert!(cut.eigenvalues[WIDTH - 1].abs() < 1e-12 && cut.condition() < 100.0, "{cut:?}");
+        let (kept, kept_r2) = Null { keeps_all: true }.fit();
+        assert_eq!(kept.rank, WIDTH);
+        assert!(kept.condition() > 1e12, "{kept:?}");
+        assert!(kept.largest_weight() > 1000.0 * cut.largest_weight(), "{kept:?}");
+        assert!(r2 > 0.6 && (r2 - kept_r2).abs() < 0.02, "{r2} {kept_r2}");
+    }
+}

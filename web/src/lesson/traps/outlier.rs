@@ -1,0 +1,73 @@
+//! Rows far from all others, one at the head of every window: they alone make R² high.
+
+use super::super::dense::{CUT, Rows};
+use super::super::sample::Sample;
+
+/// The largest size.
+pub(super) const MOST: u32 = 40;
+/// Rows of a window, and how many windows there are; the last ones are held out.
+const WINDOW: usize = 16;
+const WINDOWS: usize = 20;
+const TRAINING: usize = 16;
+/// R² above which it would be taken for linear.
+const HIGH: f64 = 0.9;
+
+/// What is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Outlier {
+    /// How many standard deviations the first row of every window is away.
+    pub size: u32,
+    /// Whether first rows are left out of fit and score.
+    pub is_left_out: bool,
+}
+
+impl Outlier {
+    /// All rows; those at the head of a window are at multiples of [`Self::window`].
+    pub fn rows(self) -> Rows {
+        let mut sample = Sample::new(5);
+        let mut rows = Rows::default();
+        for at in 0..WINDOW * WINDOWS {
+            let away = if Self::is_first(at) { f64::from(self.size) } else { 0.0 };
+            let (x, y) = (sample.normal(), sample.normal());
+            rows.x.push(vec![x + away]);
+            rows.y.push(y + away * 0.6);
+        }
+        rows
+    }
+
+    /// Whether a row is the first of its window.
+    pub fn is_first(at: usize) -> bool {
+        at.is_multiple_of(WINDOW)
+    }
+
+    /// Held-out R² of the best line, and the line by its slope and its value at 0.
+    pub fn fit(self) -> (f64, [f64; 2]) {
+        let rows = self.rows();
+        let is_in = |at: usize| !self.is_left_out || !Self::is_first(at);
+        let training = rows.only(|at| at < TRAINING * WINDOW && is_in(at));
+        let held_out = rows.only(|at| at >= TRAINING * WINDOW && is_in(at));
+        let map = training.fit(CUT);
+        (held_out.r2(&map), [map.weights[0], map.bias])
+    }
+
+    pub(super) fn shows(self) -> bool {
+        !self.is_left_out && self.fit().0 >= HIGH
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_rows_make_r2_and_it_is_gone_without_them() {
+        let none = Outlier::default().fit().0;
+        assert!(none < 0.05, "nothing relates x and y: {none}");
+        let high = Outlier { size: MOST, is_left_out: false }.fit().0;
+        assert!(high > HIGH, "{high}");
+        let again = Outlier { size: MOST, is_left_out: true }.fit().0;
+        assert!(again < 0.05, "{again}");
+        let firsts = (0..WINDOW * WINDOWS).filter(|at| Outlier::is_first(*at)).count();
+        assert_eq!(firsts, WINDOWS);
+    }
+}

@@ -1,0 +1,72 @@
+//! What several examples are made of: a picture with its legend, a slider, a row of choices.
+
+use leptos::prelude::*;
+use straightedge_web::chart::draw::{Layout, draw, sample};
+use straightedge_web::chart::plot::Plot;
+
+/// Width that pictures are drawn for; they are scaled to the room there is.
+const WIDTH: f64 = 400.0;
+
+/// A plot as a picture: what it shows is told by `label` and by the reading beside it.
+#[component]
+pub(super) fn Picture(plot: Memo<Plot>, label: &'static str) -> impl IntoView {
+    let drawing = move || plot.with(|plot| draw(plot, &Layout::new(plot, WIDTH)));
+    // Neighbours of one kind are one entry.
+    let legend = Memo::new(move |_| {
+        plot.with(|plot| plot.series.iter().map(|series| (sample(series), series.name.clone())).collect::<Vec<_>>())
+    });
+    let entries = move || {
+        let entries = legend.get().into_iter();
+        entries.map(|(sample, name)| view! { <li><span inner_html=sample></span>{name}</li> }).collect_view()
+    };
+    view! {
+        <div class="chart picture" role="img" aria-label=label><div class="drawing" inner_html=drawing></div></div>
+        <ul class="legend plain">{entries}</ul>
+    }
+}
+
+/// A slider over whole numbers with its name and what it stands at.
+#[component]
+pub(super) fn Slider(
+    name: &'static str,
+    id: &'static str,
+    min: u32,
+    max: u32,
+    #[prop(into)] value: Signal<u32>,
+    #[prop(into)] said: Signal<String>,
+    set: Callback<u32>,
+) -> impl IntoView {
+    let slide = move |event| {
+        if let Ok(value) = event_target_value(&event).parse() {
+            set.run(value);
+        }
+    };
+    view! {
+        <label class="slide">
+            <span>{name}</span>
+            <input
+                type="range" min=min max=max data-testid=id aria-valuetext=said
+                prop:value=move || value.get().to_string() on:input=slide
+            />
+            <output>{said}</output>
+        </label>
+    }
+}
+
+/// One of several choices, as a button that stays pressed.
+#[component]
+pub(super) fn Choice(
+    name: &'static str,
+    id: String,
+    #[prop(into)] is_chosen: Signal<bool>,
+    choose: Callback<()>,
+) -> impl IntoView {
+    view! {
+        <button
+            type="button" class="chip" data-testid=id aria-pressed=move || is_chosen.get().to_string()
+            on:click=move |_| choose.run(())
+        >
+            {name}
+        </button>
+    }
+}
