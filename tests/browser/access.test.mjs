@@ -1,22 +1,8 @@
 // For everyone: no serious finding of axe-core in light and dark, wide and narrow; by keyboard alone from opening to
 // a saved chart; installable.
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 
-import { visit } from './driver.mjs';
-
-const AXE = fileURLToPath(new URL('node_modules/axe-core/axe.min.js', import.meta.url));
-
-/** Serious and critical findings, each with where it is. */
-async function findings(page) {
-  // The page's policy allows no foreign script, so it is put in by the debugger, which no policy binds.
-  const session = await page.context().newCDPSession(page);
-  await session.send('Runtime.evaluate', { expression: await readFile(AXE, 'utf8') });
-  const { violations } = await page.evaluate(() => axe.run());
-  const serious = violations.filter(({ impact }) => ['serious', 'critical'].includes(impact));
-  return serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target).join(' | ')}`);
-}
+import { findings, tabTo, visit } from './driver.mjs';
 
 visit('axe-core finds nothing serious', { webgpu: false, query: {} }, async (app) => {
   for (const colorScheme of ['light', 'dark']) {
@@ -31,16 +17,6 @@ visit('axe-core finds nothing serious', { webgpu: false, query: {} }, async (app
     }
   }
 });
-
-/** Presses Tab until an element has the focus. */
-async function tabTo(page, name) {
-  for (let presses = 0; presses < 80; presses += 1) {
-    const focused = await page.evaluate(() => document.activeElement?.dataset.testid);
-    if (focused === name) return;
-    await page.keyboard.press('Tab');
-  }
-  assert.fail(`${name} cannot be reached by Tab`);
-}
 
 visit('the keyboard alone leads from opening to a saved chart', { webgpu: false }, async (app) => {
   const { keyboard } = app.page;

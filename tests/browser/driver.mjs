@@ -15,6 +15,8 @@ export const FIXTURES = fileURLToPath(new URL('../../../shared/fixtures', import
 
 const QUIET = ['--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-quic'];
 
+const AXE = fileURLToPath(new URL('node_modules/axe-core/axe.min.js', import.meta.url));
+
 function setting(name) {
   const value = process.env[name];
   assert.ok(value, `${name} is not set; run the tests with: cargo xtask test browser`);
@@ -251,4 +253,24 @@ export async function dragFolder(page, path) {
   for (const type of ['dragEnter', 'dragOver', 'drop']) {
     await session.send('Input.dispatchDragEvent', { type, x: 400, y: 300, data });
   }
+}
+
+/** Serious and critical findings, each with where it is. */
+export async function findings(page) {
+  // The page's policy allows no foreign script, so it is put in by the debugger, which no policy binds.
+  const session = await page.context().newCDPSession(page);
+  await session.send('Runtime.evaluate', { expression: await readFile(AXE, 'utf8') });
+  const { violations } = await page.evaluate(() => axe.run());
+  const serious = violations.filter(({ impact }) => ['serious', 'critical'].includes(impact));
+  return serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target).join(' | ')}`);
+}
+
+/** Presses Tab until an element has the focus. */
+export async function tabTo(page, name) {
+  for (let presses = 0; presses < 80; presses += 1) {
+    const focused = await page.evaluate(() => document.activeElement?.dataset.testid);
+    if (focused === name) return;
+    await page.keyboard.press('Tab');
+  }
+  assert.fail(`${name} cannot be reached by Tab`);
 }

@@ -12,25 +12,25 @@ pub const NETWORK: &str = "<math display=\"block\"><mi>y</mi><mo>=</mo>\
 /// R² of a line on an interval.
 pub const LINE: &str = "<math display=\"block\"><msup><mi>R</mi><mn>2</mn></msup><mo>=</mo><mn>1</mn><mo>−</mo>\
 <mfrac>\
-<mrow><msubsup><mo>∫</mo><mi>a</mi><mi>b</mi></msubsup><msup><mrow><mo>(</mo><mi>f</mi><mo>(</mo><mi>x</mi><mo>)</mo><mo>−</mo><mi>w</mi><mi>x</mi><mo>−</mo><mi>c</mi><mo>)</mo></mrow><mn>2</mn></msup><mspace width=\"0.17em\"/><mi>d</mi><mi>x</mi></mrow>\
-<mrow><msubsup><mo>∫</mo><mi>a</mi><mi>b</mi></msubsup><msup><mrow><mo>(</mo><mi>f</mi><mo>(</mo><mi>x</mi><mo>)</mo><mo>−</mo><mover><mi>f</mi><mo>¯</mo></mover><mo>)</mo></mrow><mn>2</mn></msup><mspace width=\"0.17em\"/><mi>d</mi><mi>x</mi></mrow>\
+<mrow><msubsup><mo>∫</mo><mi>a</mi><mi>b</mi></msubsup><msup><mrow><mo>(</mo><mi>f</mi><mo stretchy=\"false\">(</mo><mi>x</mi><mo stretchy=\"false\">)</mo><mo>−</mo><mi>w</mi><mi>x</mi><mo>−</mo><mi>c</mi><mo>)</mo></mrow><mn>2</mn></msup><mspace width=\"0.17em\"/><mi>d</mi><mi>x</mi></mrow>\
+<mrow><msubsup><mo>∫</mo><mi>a</mi><mi>b</mi></msubsup><msup><mrow><mo>(</mo><mi>f</mi><mo stretchy=\"false\">(</mo><mi>x</mi><mo stretchy=\"false\">)</mo><mo>−</mo><mover accent=\"true\"><mi>f</mi><mo stretchy=\"false\">¯</mo></mover><mo>)</mo></mrow><mn>2</mn></msup><mspace width=\"0.17em\"/><mi>d</mi><mi>x</mi></mrow>\
 </mfrac></math>";
 
 /// The map of least squares in closed form.
-pub const MANY: &str = "<math display=\"block\"><mtable columnalign=\"left\">\
+pub const MANY: &str = "<math display=\"block\"><mtable displaystyle=\"true\" columnalign=\"left\">\
 <mtr><mtd><munder><mo>min</mo><mrow><mi>W</mi><mo>,</mo><mi>b</mi></mrow></munder><mspace width=\"0.17em\"/><munder><mo>∑</mo><mtext>{rows}</mtext></munder>\
 <msup><mrow><mo>‖</mo><mi>y</mi><mo>−</mo><msup><mi>W</mi><mo>⊤</mo></msup><mi>x</mi><mo>−</mo><mi>b</mi><mo>‖</mo></mrow><mn>2</mn></msup></mtd></mtr>\
 <mtr><mtd><msup><mi>W</mi><mo>*</mo></msup><mo>=</mo><mi>D</mi><mspace width=\"0.1em\"/><msub><mi>Q</mi><mi>r</mi></msub><msubsup><mi>Λ</mi><mi>r</mi><mrow><mo>−</mo><mn>1</mn></mrow></msubsup><msubsup><mi>Q</mi><mi>r</mi><mo>⊤</mo></msubsup><mspace width=\"0.1em\"/><mi>D</mi><mspace width=\"0.17em\"/><mi>Cov</mi><mrow><mo>(</mo><mi>x</mi><mo>,</mo><mi>y</mi><mo>)</mo></mrow></mtd></mtr>\
-<mtr><mtd><msup><mi>b</mi><mo>*</mo></msup><mo>=</mo><mover><mi>y</mi><mo>¯</mo></mover><mo>−</mo><msup><mi>W</mi><mrow><mo>*</mo><mo>⊤</mo></mrow></msup><mover><mi>x</mi><mo>¯</mo></mover></mtd></mtr>\
+<mtr><mtd><msup><mi>b</mi><mo>*</mo></msup><mo>=</mo><mover accent=\"true\"><mi>y</mi><mo stretchy=\"false\">¯</mo></mover><mo>−</mo><msup><mi>W</mi><mrow><mo>*</mo><mo>⊤</mo></mrow></msup><mover accent=\"true\"><mi>x</mi><mo stretchy=\"false\">¯</mo></mover></mtd></mtr>\
 </mtable></math>";
 
 /// Held-out R² with one mean per feature.
 pub const TRAPS: &str = "<math display=\"block\"><msubsup><mi>R</mi><mtext>lin</mtext><mn>2</mn></msubsup><mo>=</mo><mn>1</mn><mo>−</mo>\
-<mfrac><mrow><mo>∑</mo><msup><mrow><mo>‖</mo><mi>y</mi><mo>−</mo><mover><mi>y</mi><mo>^</mo></mover><mo>‖</mo></mrow><mn>2</mn></msup></mrow>\
-<mrow><mo>∑</mo><msup><mrow><mo>‖</mo><mi>y</mi><mo>−</mo><msub><mover><mi>y</mi><mo>¯</mo></mover><mi>h</mi></msub><mo>‖</mo></mrow><mn>2</mn></msup></mrow></mfrac></math>";
+<mfrac><mrow><mo>∑</mo><msup><mrow><mo>‖</mo><mi>y</mi><mo>−</mo><mover accent=\"true\"><mi>y</mi><mo stretchy=\"false\">^</mo></mover><mo>‖</mo></mrow><mn>2</mn></msup></mrow>\
+<mrow><mo>∑</mo><msup><mrow><mo>‖</mo><mi>y</mi><mo>−</mo><msub><mover accent=\"true\"><mi>y</mi><mo stretchy=\"false\">¯</mo></mover><mi>h</mi></msub><mo>‖</mo></mrow><mn>2</mn></msup></mrow></mfrac></math>";
 
 /// Perplexity, and what of it a replacement costs.
-pub const SWAP: &str = "<math display=\"block\"><mtable columnalign=\"left\">\
+pub const SWAP: &str = "<math display=\"block\"><mtable displaystyle=\"true\" columnalign=\"left\">\
 <mtr><mtd><mi>PPL</mi><mo>=</mo><mi>exp</mi><mrow><mo>(</mo><mo>−</mo><mfrac><mn>1</mn><mi>n</mi></mfrac><munder><mo>∑</mo><mi>t</mi></munder><mi>ln</mi><mspace width=\"0.17em\"/><mi>p</mi><mrow><mo>(</mo><msub><mi>token</mi><mi>t</mi></msub><mo>∣</mo><mtext>{before}</mtext><mo>)</mo></mrow><mo>)</mo></mrow></mtd></mtr>\
 <mtr><mtd><mi>ΔPPL</mi><mo>=</mo><msub><mi>PPL</mi><mtext>{replaced}</mtext></msub><mo>−</mo><msub><mi>PPL</mi><mtext>{untouched}</mtext></msub></mtd></mtr>\
 </mtable></math>";

@@ -14,7 +14,7 @@ const TRUE_WEIGHTS: [f64; 4] = [1.0, 0.7, 0.5, 0.3];
 /// Share of every input that all of them have in common, so that they are correlated as a network's are.
 const COMMON: f64 = 0.5;
 /// How much of the output no input explains.
-const NOISE: f64 = 0.8;
+const NOISE: f64 = 1.6;
 
 /// What is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,13 +43,13 @@ pub struct Scores {
 impl Many {
     /// The scores of the best map of what is chosen.
     pub fn scores(self) -> Scores {
-        fit(&made(1, self.rows), &made(2, HELD_OUT), self.inputs.clamp(1, INPUTS))
+        fit(&made(5, self.rows), &made(2, HELD_OUT), self.inputs.clamp(1, INPUTS))
     }
 }
 
 /// The scores of the best maps of the first 1, 2 … inputs.
 pub fn scores(rows: usize) -> Vec<Scores> {
-    let (training, held_out) = (made(1, rows), made(2, HELD_OUT));
+    let (training, held_out) = (made(5, rows), made(2, HELD_OUT));
     (1..=INPUTS).map(|inputs| fit(&training, &held_out, inputs)).collect()
 }
 

@@ -39,7 +39,7 @@ catalogue! {
     r2: "R²",
 
     network_title: "What a feed-forward network does",
-    network_text: "A transformer’s layer has two parts. Attention carries information from token to token; the feed-forward network then works on the vector of every token by itself. It multiplies the vector by a matrix, bends every number with an activation φ, and multiplies by a second matrix.\nHere is one with a single input, three units inside and one output. Thin lines are what each unit adds, the thick one is their sum, and the dashed one the straight line nearest to it.",
+    network_text: "A transformer’s layer has two parts. Attention carries information from token to token; the feed-forward network then works on the vector of every token by itself. It multiplies the vector by a matrix, bends every number with an activation φ, and multiplies by a second matrix.\nHere is one with a single input, three units inside and one output. The faint lines are what each unit adds, the solid one is their sum, and the dashed one the straight line nearest to it.",
     network_task: "Take the bend away: choose “none” as the activation.",
     network_look: "The output turns into a straight line. Without the bend two matrices multiply to one, so all that a network can do beyond a line comes from φ. How much of it does a trained network use? That is what this page measures.",
     network_chart: "The network’s output, what each of its three units adds, and the straight line nearest to the output",

@@ -15,8 +15,8 @@ use super::parts::Choice;
 use crate::session::Session;
 
 /// Size of the picture, and its margins: left, top, right, bottom.
-const SIZE: [f64; 2] = [400.0, 280.0];
-const MARGINS: [f64; 4] = [28.0, 12.0, 12.0, 44.0];
+const SIZE: [f64; 2] = [340.0, 250.0];
+const MARGINS: [f64; 4] = [26.0, 10.0, 14.0, 44.0];
 const POINTS: usize = 200;
 /// Side of what can be grabbed.
 const GRIP: f64 = 44.0;

@@ -5,13 +5,12 @@ use straightedge_web::chart::draw::{Layout, draw, sample};
 use straightedge_web::chart::plot::Plot;
 
 /// Width that pictures are drawn for; they are scaled to the room there is.
-const WIDTH: f64 = 400.0;
+const WIDTH: f64 = 340.0;
 
 /// A plot as a picture: what it shows is told by `label` and by the reading beside it.
 #[component]
 pub(super) fn Picture(plot: Memo<Plot>, label: &'static str) -> impl IntoView {
     let drawing = move || plot.with(|plot| draw(plot, &Layout::new(plot, WIDTH)));
-    // Neighbours of one kind are one entry.
     let legend = Memo::new(move |_| {
         plot.with(|plot| plot.series.iter().map(|series| (sample(series), series.name.clone())).collect::<Vec<_>>())
     });
