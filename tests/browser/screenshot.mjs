@@ -1,4 +1,5 @@
-// Takes the README's pictures: the demo model measured over its recording, the first view on a phone, losses in the dark.
+// Takes the README's pictures: the demo model measured over its recording, the first view on a phone, losses in the
+// dark, a step of the lesson.
 import { open } from './driver.mjs';
 
 const [, , folder] = process.argv;
@@ -24,3 +25,7 @@ await picture('page', {}, async (app) => {
 });
 await picture('phone', { width: 390 });
 await picture('dark', { query: { view: 'losses' }, colorScheme: 'dark' });
+await picture('lesson', { query: { lesson: '2' } }, async (app) => {
+  await app.element('handle-low').focus();
+  for (let at = 0; at < 3; at += 1) await app.page.keyboard.press('PageUp');
+});

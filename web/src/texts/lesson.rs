@@ -29,8 +29,7 @@ catalogue! {
     hindered_views: "This link hides the views that this step needs.",
 
     formula_rows: "rows",
-    formula_before: "those before",
-    formula_replaced: "one block replaced",
+    formula_replaced: "swapped",
     formula_untouched: "untouched",
     formula_rank: "effective rank",
 

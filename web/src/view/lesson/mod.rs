@@ -48,6 +48,7 @@ fn Walk(session: Session) -> impl IntoView {
                 <ol class="steps">{Step::ALL.map(|step| view! { <Place session step/> }).collect_view()}</ol>
             </nav>
             {Step::ALL.map(|step| view! { <OneStep session step/> }).collect_view()}
+            <Onwards session/>
         </section>
     }
 }
@@ -95,7 +96,7 @@ fn OneStep(session: Session, step: Step) -> impl IntoView {
     view! {
         <article class="step" hidden=move || !is_open.get() aria-labelledby=id.get_value() data-step=step.to_string()>
             <h2 id=id.get_value() data-testid=id.get_value() tabindex="-1" node_ref=heading>
-                <span class="number">{step.to_string()}</span>{told.title}
+                <span class="number">{step.to_string()}</span>" "{told.title}
             </h2>
             <p class="note time">{time}</p>
             {paragraphs}
@@ -104,7 +105,6 @@ fn OneStep(session: Session, step: Step) -> impl IntoView {
             <Task session step/>
             <h3>{l().look_for}</h3>
             <p>{told.look}</p>
-            <Onwards session step/>
         </article>
     }
 }
@@ -158,21 +158,28 @@ fn Task(session: Session, step: Step) -> impl IntoView {
 
 /// To the step before and to the next one; the last leads out.
 #[component]
-fn Onwards(session: Session, step: Step) -> impl IntoView {
-    let back = step.previous().map(|step| {
-        view! {
-            <button type="button" data-testid="lesson-back" on:click=move |_| session.go_to(step)>{l().previous}</button>
-        }
-    });
-    let (name, next) = (if step.next().is_some() { l().next } else { l().finish }, step.next());
-    let go = move |_| match next {
+fn Onwards(session: Session) -> impl IntoView {
+    let step = Memo::new(move |_| session.guide.step.get().unwrap_or_default());
+    let name = move || if step.get().next().is_some() { l().next } else { l().finish };
+    let has_previous = Memo::new(move |_| step.get().previous().is_some());
+    let go = move |to: Option<Step>| match to {
         Some(step) => session.go_to(step),
         None => session.leave_lesson(),
     };
     view! {
         <div class="onwards">
-            {back}
-            <button type="button" class="main" data-testid="lesson-next" on:click=go>{name}</button>
+            <Show when=move || has_previous.get()>
+                <button
+                    type="button" data-testid="lesson-back" on:click=move |_| go(step.get_untracked().previous())
+                >
+                    {l().previous}
+                </button>
+            </Show>
+            <button
+                type="button" class="main" data-testid="lesson-next" on:click=move |_| go(step.get_untracked().next())
+            >
+                {name}
+            </button>
         </div>
     }
 }
