@@ -148,10 +148,9 @@ fn Grip(session: Session, hand: Memo<Hand>, handle: Handle, label: &'static str)
         }
     };
     let pull = move |event: PointerEvent| {
-        if let (true, Some(grip)) = (is_dragged.get_untracked(), element(&event)) {
-            if let Some(to) = value_at(&grip, &event, handle) {
-                drag(to);
-            }
+        let grip = element(&event).filter(|_| is_dragged.get_untracked());
+        if let Some(to) = grip.and_then(|grip| value_at(&grip, &event, handle)) {
+            drag(to);
         }
     };
     let press = move |event: KeyboardEvent| {
