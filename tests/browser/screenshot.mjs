@@ -4,10 +4,10 @@ import { open } from './driver.mjs';
 
 const [, , folder] = process.argv;
 
-/** One picture of the page after `prepare`. */
-async function picture(name, { webgpu = false, query = {}, width = 1280, colorScheme = 'light' }, prepare) {
+/** One picture of the page after `prepare`, of all of it or of its first `height`. */
+async function picture(name, { webgpu = false, query = {}, width = 1280, height, colorScheme = 'light' }, prepare) {
   const before = async (page) => {
-    await page.setViewportSize({ width, height: 900 });
+    await page.setViewportSize({ width, height: height ?? 900 });
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
   };
   const app = await open({ webgpu, query, before });
@@ -15,7 +15,7 @@ async function picture(name, { webgpu = false, query = {}, width = 1280, colorSc
   await app.element('extent').waitFor();
   await prepare?.(app);
   await app.page.mouse.move(0, 0);
-  await app.page.screenshot({ path: `${folder}/${name}.png`, fullPage: true, animations: 'disabled' });
+  await app.page.screenshot({ path: `${folder}/${name}.png`, fullPage: !height, animations: 'disabled' });
   await app.browser.close();
 }
 
@@ -25,7 +25,7 @@ await picture('page', {}, async (app) => {
 });
 await picture('phone', { width: 390 });
 await picture('dark', { query: { view: 'losses' }, colorScheme: 'dark' });
-await picture('lesson', { query: { lesson: '2' } }, async (app) => {
+await picture('lesson', { query: { lesson: '2' }, height: 1580 }, async (app) => {
   await app.element('handle-low').focus();
   for (let at = 0; at < 3; at += 1) await app.page.keyboard.press('PageUp');
 });
