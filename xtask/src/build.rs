@@ -59,6 +59,11 @@ pub(crate) const BENCH: Module =
 pub(crate) const TABLE: [&str; 5] = ["--package", "straightedge-table", "--lib", "--target", TARGET];
 
 impl Module {
+    /// Its file in dist/.
+    pub(crate) fn file(&self) -> String {
+        format!("{}_bg.wasm", self.bin)
+    }
+
     /// Cargo arguments that select this module for the browser.
     pub(crate) fn selection(&self) -> [&'static str; 9] {
         let Self { package, bin, feature, .. } = self;
@@ -81,7 +86,7 @@ pub(crate) fn build(effort: Effort) -> Result<PathBuf> {
     bundle::assemble(&finished, &dist)?;
     first_view::write(&dist)?;
     offline::write(&dist, effort)?;
-    bundle::print_sizes(&dist)?;
+    bundle::print_sizes(&dist, effort)?;
     Ok(dist)
 }
 

@@ -4,10 +4,11 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+use crate::build::{Effort, MODULES};
 use crate::command::root;
 
 /// Sources of static files and where they go within dist/.
@@ -63,8 +64,12 @@ pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Prints every file with its size as it is and as a host would send it.
-pub(crate) fn print_sizes(dist: &Path) -> Result<()> {
+/// The most bytes that a host may have to send of each module, as gzip leaves them: every visitor waits for them.
+const LIMITS: [usize; MODULES.len()] = [640_000, 1_500_000];
+
+/// Prints every file with its size as it is and as a host would send it; what is made to be hosted keeps its limits.
+pub(crate) fn print_sizes(dist: &Path, effort: Effort) -> Result<()> {
+    let mut excess = Vec::new();
     println!("{:<40} {:>12} {:>12}", "dist/", "bytes", "gzip");
     let (mut raw_total, mut sent_total) = (0, 0);
     for file in files(dist)? {
@@ -72,15 +77,41 @@ pub(crate) fn print_sizes(dist: &Path) -> Result<()> {
         let (raw, sent) = (bytes.len(), gzip_len(&bytes)?);
         let name = file.strip_prefix(dist).unwrap_or(&file);
         println!("{:<40} {raw:>12} {sent:>12}", name.display());
+        excess.extend(beyond_limit(name, sent));
         raw_total += raw;
         sent_total += sent;
     }
     println!("{:<40} {raw_total:>12} {sent_total:>12}", "all");
+    if effort == Effort::Full && !excess.is_empty() {
+        bail!("too much for a first visit: {}", excess.join(", "));
+    }
     Ok(())
+}
+
+/// What is to be said of a file that is larger than it may be.
+fn beyond_limit(name: &Path, sent: usize) -> Option<String> {
+    let (_, most) = MODULES.iter().zip(LIMITS).find(|(module, _)| name == Path::new(&module.file()))?;
+    (sent > most).then(|| format!("{} has {sent} bytes compressed, where {most} are the most", name.display()))
 }
 
 fn gzip_len(bytes: &[u8]) -> Result<usize> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes)?;
     Ok(encoder.finish()?.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_everybody_waits_for_is_limited_and_to_the_byte() {
+        for (module, most) in MODULES.iter().zip(LIMITS) {
+            let name = module.file();
+            assert_eq!(beyond_limit(Path::new(&name), most), None);
+            let refusal = beyond_limit(Path::new(&name), most + 1).expect("a refusal");
+            assert!(refusal.contains(&name) && refusal.contains(&most.to_string()), "{refusal}");
+        }
+        assert_eq!(beyond_limit(Path::new("models/demo-gpt2/model.safetensors"), usize::MAX), None);
+    }
 }

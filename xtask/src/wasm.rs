@@ -24,6 +24,10 @@ const WASM_2: [&str; 8] = [
     "--enable-simd",
 ];
 
+/// What wasm-opt does. At the end functions are put in the order of their names, not of how often they are called: the
+/// many instances of one generic function then lie side by side, where a host's compressor sees that they are alike.
+const PASSES: [&str; 2] = ["-Os", "--reorder-functions-by-name"];
+
 /// Turns a compiled module into the files that a browser loads and returns their folder.
 ///
 /// The files stay beside Cargo's until the module changes, so that a new style sheet costs no new optimisation.
@@ -67,7 +71,8 @@ fn newer(output: &Path, input: &Path) -> bool {
 
 /// Writes `name.js` and `name_bg.wasm`.
 fn bind(name: &str, compiled: &Path, folder: &Path, effort: Effort) -> Result<()> {
-    let names_stay = effort == Effort::Quick;
+    // wasm-opt orders functions by their names, and takes these off.
+    let names_stay = effort == Effort::Quick || wasm_opt().is_some();
     let mut bindgen = Bindgen::new();
     bindgen.input_path(compiled).out_name(name).typescript(false);
     bindgen.demangle(names_stay).remove_name_section(!names_stay).remove_producers_section(true);
@@ -78,7 +83,7 @@ fn bind(name: &str, compiled: &Path, folder: &Path, effort: Effort) -> Result<()
 fn optimise(module: &Path) -> Result<()> {
     let Some(wasm_opt) = wasm_opt() else { return Ok(()) };
     let mut command = Command::new("node");
-    command.arg(wasm_opt).arg("-Os").args(WASM_2).arg(module).arg("-o").arg(module);
+    command.arg(wasm_opt).args(WASM_2).args(PASSES).arg(module).arg("-o").arg(module);
     run(&mut command)
 }
 
