@@ -69,6 +69,11 @@ impl Demo {
         self.step == self.steps
     }
 
+    /// The checkpoint that it is, where its run goes on.
+    pub fn checkpoint(&self) -> Option<String> {
+        (!self.is_complete()).then(|| format!("step{}", self.step))
+    }
+
     /// Whether it is as far as `other` on the same run but for the regulariser, which it does without.
     pub fn is_plain_twin_of(&self, other: &Self) -> bool {
         let same = (&self.family, self.seed, self.step) == (&other.family, other.seed, other.step);
@@ -86,6 +91,8 @@ mod tests {
         let plain = Demo { run, family, seed: 1, step: 9, steps: 9, cosine_penalty: 0.0, loss: None };
         let penalised = Demo { cosine_penalty: 0.2, ..plain.clone() };
         assert!(plain.is_plain_twin_of(&penalised) && plain.is_complete());
+        assert_eq!(plain.checkpoint(), None);
+        assert_eq!(Demo { step: 8, ..plain.clone() }.checkpoint().as_deref(), Some("step8"));
         assert!(!penalised.is_plain_twin_of(&plain) && !plain.is_plain_twin_of(&plain));
         for other in [Demo { seed: 2, ..penalised.clone() }, Demo { step: 8, ..penalised.clone() }] {
             assert!(!plain.is_plain_twin_of(&other), "{other:?}");

@@ -234,7 +234,8 @@ mod tests {
         };
         let (corpus, device) = (CorpusInfo::default(), DeviceInfo { backend: "cpu".into(), ..DeviceInfo::default() });
         let protocol = ProtocolInfo::new(&Default::default(), 117, 24, 0.0);
-        let header = Header { app: AppInfo::this(), model, corpus, protocol, device };
+        let ordered = Default::default();
+        let header = Header { app: AppInfo::this(), model, corpus, protocol, device, ordered };
         let blocks = (0..blocks).map(|block| BlockReport { block, ..BlockReport::default() }).collect();
         let seconds = Seconds { forward: 2.0, solve: 0.5, ..Seconds::default() };
         Report { blocks, seconds, ..Report::from(header) }

@@ -230,7 +230,8 @@ impl Recorder {
     fn start(&mut self, header: &Header) {
         let mut report = match self.report.take() {
             Some(known) if known.is_continued_by(header) => {
-                Report { partial: true, device: header.device.clone(), ..known }
+                let ordered = known.ordered.as_ref().map(|ordered| ordered.and(&header.ordered));
+                Report { partial: true, device: header.device.clone(), ordered, ..known }
             }
             _ => Report::from(header.clone()),
         };
@@ -330,7 +331,8 @@ mod tests {
     fn a_measurement_under_way_knows_the_time_of_its_stages() {
         let protocol = crate::report::ProtocolInfo::new(&Default::default(), 10, 2, 0.0);
         let (model, corpus, device) = Default::default();
-        let header = Header { app: crate::report::AppInfo::this(), model, corpus, protocol, device };
+        let ordered = Default::default();
+        let header = Header { app: crate::report::AppInfo::this(), model, corpus, protocol, device, ordered };
         let mut recorder = Recorder::default();
         let progress = |stage, seconds| Event::Progress(Progress { stage, done: 1, total: 2, seconds });
         for event in [progress(Stage::Measure, 9.0), Event::Started(Box::new(header)), progress(Stage::Measure, 2.0)] {

@@ -15,6 +15,9 @@ use crate::error::{Error, Result};
 pub struct Job {
     /// Model identifier for the report: folder name, hub id or bundled name.
     pub model: String,
+    /// Checkpoint of the model for the report, where it is one along training.
+    #[serde(default)]
+    pub checkpoint: Option<String>,
     /// Corpus identifier for the report: file name or bundled name.
     pub corpus: String,
     /// How rows are cut and folded.
@@ -41,6 +44,7 @@ impl Job {
     pub fn new(model: impl Into<String>, corpus: impl Into<String>) -> Self {
         Self {
             model: model.into(),
+            checkpoint: None,
             corpus: corpus.into(),
             protocol: Protocol::default(),
             measures: BTreeSet::from([Measure::Fit]),
@@ -307,6 +311,20 @@ impl Blocks {
             }),
             None => Ok(self.0.iter().copied().collect()),
         }
+    }
+}
+
+impl Blocks {
+    /// All blocks of both choices.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        self.0.union(&other.0).copied().collect()
+    }
+}
+
+impl FromIterator<usize> for Blocks {
+    fn from_iter<T: IntoIterator<Item = usize>>(blocks: T) -> Self {
+        Self(blocks.into_iter().collect())
     }
 }
 

@@ -3,6 +3,8 @@
 //! Field names and formulas are those of MEASURES.md. Unknown values are `None`, with a warning that says why;
 //! NaN and infinities never appear ([`finite`]).
 
+mod detail;
+mod ordered;
 mod seconds;
 
 use std::collections::BTreeMap;
@@ -12,6 +14,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::job::{GramMode, Protocol};
 
+pub use detail::{Scatter, Spectrum};
+pub use ordered::Ordered;
 pub use seconds::Seconds;
 
 /// Schema number written by this version.
@@ -42,6 +46,9 @@ pub struct Report {
     pub protocol: ProtocolInfo,
     /// Where it was computed.
     pub device: DeviceInfo,
+    /// What was ordered, all orders together; `None` in reports of earlier versions.
+    #[serde(default)]
+    pub ordered: Option<Ordered>,
     /// Perplexity of the untouched model on the held-out windows.
     pub ppl: Option<f64>,
     /// Per feed-forward block.
@@ -117,8 +124,12 @@ impl AppInfo {
 pub struct ModelInfo {
     /// Folder name, hub id or bundled name; the rows file for `fit`.
     pub id: String,
-    /// Hub revision.
+    /// Hub revision: the commit.
     pub revision: Option<String>,
+    /// Checkpoint along training that was asked for: a name of the revision such as `step3000`, or the step of a
+    /// bundled model; `None` where it is the model as it is.
+    #[serde(default)]
+    pub checkpoint: Option<String>,
     /// `model_type` of config.json; `rows` for `fit`.
     pub architecture: String,
     /// Hash over the weight files in order of their names.
@@ -242,6 +253,12 @@ pub struct BlockReport {
     pub condition: Option<f64>,
     /// The same of the correlation matrix.
     pub scaled_condition: Option<f64>,
+    /// Eigenvalues of both; `None` in reports of earlier versions.
+    #[serde(default)]
+    pub spectrum: Option<Spectrum>,
+    /// Predicted beside actual values.
+    #[serde(default)]
+    pub scatter: Option<Scatter>,
     /// Smallest k with r2_rank\[k\] ≥ 0.9 · r2_lin.
     pub effective_rank: Option<usize>,
     /// Held-out R² of the rank-k map, k = 1 … d.
@@ -298,6 +315,7 @@ impl BlockReport {
             }
         }
         self.cosine = self.cosine.or(earlier.cosine);
+        self.scatter = self.scatter.take().or_else(|| earlier.scatter.clone());
         self.conjunction = self.conjunction.or(earlier.conjunction);
         fill(&mut self.delta_ppl, &earlier.delta_ppl);
         fill(&mut self.compression, &earlier.compression);
@@ -416,6 +434,9 @@ pub struct Header {
     pub protocol: ProtocolInfo,
     /// Device.
     pub device: DeviceInfo,
+    /// What was ordered.
+    #[serde(default)]
+    pub ordered: Ordered,
 }
 
 impl Report {
@@ -428,7 +449,7 @@ impl Report {
 impl From<Header> for Report {
     /// A partial report without blocks yet.
     fn from(header: Header) -> Self {
-        let Header { app, model, corpus, protocol, device } = header;
+        let Header { app, model, corpus, protocol, device, ordered } = header;
         Self {
             schema: SCHEMA,
             partial: true,
@@ -437,6 +458,7 @@ impl From<Header> for Report {
             corpus,
             protocol,
             device,
+            ordered: Some(ordered),
             ppl: None,
             blocks: Vec::new(),
             layers: Vec::new(),
@@ -456,7 +478,8 @@ mod tests {
     fn a_report_with_more_blocks_than_any_model_is_refused() {
         let (model, corpus, device) = (ModelInfo::default(), CorpusInfo::default(), DeviceInfo::default());
         let protocol = ProtocolInfo::new(&Default::default(), 10, 2, 0.0);
-        let plain = Report::from(Header { app: AppInfo::this(), model, corpus, protocol, device });
+        let ordered = Ordered::default();
+        let plain = Report::from(Header { app: AppInfo::this(), model, corpus, protocol, device, ordered });
         let read = |report: &Report| Report::from_json("r.json", &report.to_json());
         assert_eq!(read(&plain).as_ref(), Ok(&plain));
         let (mut blocks, mut layers, mut depth) = (plain.clone(), plain.clone(), plain);

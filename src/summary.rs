@@ -23,12 +23,44 @@ pub enum Quantity {
     Linearity,
     /// The same without the stream that is passed on.
     LinearityNoResidual,
+    /// Median of R² over the output features of every block.
+    R2FeatureMedian,
+    /// Smallest rank that keeps nine tenths of R².
+    EffectiveRank,
+    /// What the bilinear probe adds to R².
+    PolyGain,
+    /// Change of perplexity with one block replaced by map and bilinear probe.
+    DeltaPplPoly,
 }
 
 impl Quantity {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::R2Lin, Self::R2LinScalar, Self::DeltaPplLinear, Self::Linearity, Self::LinearityNoResidual];
+    pub const ALL: [Self; 9] = [
+        Self::R2Lin,
+        Self::R2LinScalar,
+        Self::DeltaPplLinear,
+        Self::Linearity,
+        Self::LinearityNoResidual,
+        Self::R2FeatureMedian,
+        Self::EffectiveRank,
+        Self::PolyGain,
+        Self::DeltaPplPoly,
+    ];
+
+    /// Name that stays: that of its field in [`Summary`].
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::R2Lin => "r2_lin",
+            Self::R2LinScalar => "r2_lin_scalar",
+            Self::DeltaPplLinear => "delta_ppl_linear",
+            Self::Linearity => "linearity",
+            Self::LinearityNoResidual => "linearity_no_residual",
+            Self::R2FeatureMedian => "r2_feature_median",
+            Self::EffectiveRank => "effective_rank",
+            Self::PolyGain => "poly_gain",
+            Self::DeltaPplPoly => "delta_ppl_poly",
+        }
+    }
 }
 
 /// The curves of one measurement.
@@ -48,6 +80,18 @@ pub struct Summary {
     pub linearity: Curve,
     /// [`Quantity::LinearityNoResidual`].
     pub linearity_no_residual: Curve,
+    /// [`Quantity::R2FeatureMedian`].
+    #[serde(default)]
+    pub r2_feature_median: Curve,
+    /// [`Quantity::EffectiveRank`].
+    #[serde(default)]
+    pub effective_rank: Curve,
+    /// [`Quantity::PolyGain`].
+    #[serde(default)]
+    pub poly_gain: Curve,
+    /// [`Quantity::DeltaPplPoly`].
+    #[serde(default)]
+    pub delta_ppl_poly: Curve,
     /// R² of the same blocks under other conditions, by the control's name in the report.
     pub controls: BTreeMap<String, Curve>,
 }
@@ -73,6 +117,10 @@ impl Summary {
             delta_ppl_linear: blocks(&|block| block.delta_ppl.get("linear").copied().flatten()),
             linearity: layers(|layer| layer.linearity),
             linearity_no_residual: layers(|layer| layer.linearity_no_residual),
+            r2_feature_median: blocks(&|block| block.r2_feature_median),
+            effective_rank: blocks(&|block| block.effective_rank.map(|rank| rank as f64)),
+            poly_gain: blocks(&|block| block.probes.get("poly").and_then(|probe| probe.gain)),
+            delta_ppl_poly: blocks(&|block| block.delta_ppl.get("poly").copied().flatten()),
             controls: controls.map(control).collect(),
         }
     }
@@ -85,6 +133,10 @@ impl Summary {
             Quantity::DeltaPplLinear => &self.delta_ppl_linear,
             Quantity::Linearity => &self.linearity,
             Quantity::LinearityNoResidual => &self.linearity_no_residual,
+            Quantity::R2FeatureMedian => &self.r2_feature_median,
+            Quantity::EffectiveRank => &self.effective_rank,
+            Quantity::PolyGain => &self.poly_gain,
+            Quantity::DeltaPplPoly => &self.delta_ppl_poly,
         }
     }
 }
@@ -107,7 +159,9 @@ mod tests {
     fn report(blocks: Vec<BlockReport>, layers: Vec<LayerReport>) -> Report {
         let (model, corpus, device) = (ModelInfo::default(), CorpusInfo::default(), DeviceInfo::default());
         let protocol = ProtocolInfo::new(&Default::default(), 10, 2, 0.0);
-        Report { blocks, layers, ..Report::from(Header { app: AppInfo::this(), model, corpus, protocol, device }) }
+        let ordered = Default::default();
+        let header = Header { app: AppInfo::this(), model, corpus, protocol, device, ordered };
+        Report { blocks, layers, ..Report::from(header) }
     }
 
     #[test]

@@ -96,6 +96,7 @@ mod tests {
             corpus: CorpusInfo::default(),
             protocol: ProtocolInfo::new(&crate::job::Protocol::default(), 10, 2, 0.0),
             device: DeviceInfo::default(),
+            ordered: Default::default(),
         };
         Report { blocks, ..Report::from(header) }
     }

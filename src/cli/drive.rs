@@ -206,6 +206,7 @@ mod tests {
             corpus: CorpusInfo::default(),
             protocol: ProtocolInfo::new(&Default::default(), 100, 20, 0.0),
             device: DeviceInfo::default(),
+            ordered: Default::default(),
         };
         let seconds = Seconds { forward: 8.0, solve: 2.0, ..Seconds::default() };
         let blocks = vec![BlockReport::default()];

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use straightedge::bundled::Bundled;
+use straightedge::bundled::{Bundled, Demo};
 use straightedge::corpus::made::{Domain, Made};
 use straightedge::corpus::parse_token_ids;
 use straightedge::error::{Error, Result};
@@ -24,7 +24,7 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<Status> {
     // Rows of whole windows, as the report counts them, so that its text can be made again from it.
     let rows = args.common.rows - args.common.rows % args.seq_len.max(1);
     let (corpus, text) = text(&args.text, &args.model, rows)?;
-    let job = args.job(model.name(), corpus)?;
+    let job = Job { checkpoint: model.checkpoint(), ..args.job(model.name(), corpus)? };
     job.check()?;
     let eval = eval_text(args)?;
     let files = model.files(Some(&job))?;
@@ -74,6 +74,15 @@ impl Model {
             Self::Folder(folder) => inputs::name(folder),
             Self::Bundled(bundled) => bundled.name.clone(),
             Self::Hub(files) => files.id().name().to_owned(),
+        }
+    }
+
+    /// The checkpoint along training that it is, where it is one.
+    fn checkpoint(&self) -> Option<String> {
+        match self {
+            Self::Folder(_) => None,
+            Self::Bundled(bundled) => bundled.demo.as_ref().and_then(Demo::checkpoint),
+            Self::Hub(files) => files.id().checkpoint().map(Into::into),
         }
     }
 

@@ -157,6 +157,7 @@ mod tests {
             corpus: CorpusInfo::default(),
             protocol: ProtocolInfo::new(&Default::default(), 10, 2, 0.0),
             device: DeviceInfo::default(),
+            ordered: Default::default(),
         };
         let mut report = Report { blocks: vec![BlockReport::default()], ..Report::from(header) };
         let plain = table(&report);

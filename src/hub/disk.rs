@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use futures::future::LocalBoxFuture;
 
-use super::id::{HubId, Kind};
-use super::listing::{Entry, Repo, is_commit};
+use super::id::{HubId, Kind, is_commit};
+use super::listing::{Entry, Repo};
 use super::plan::{self, Ranges};
 use super::store::{FileKey, Store};
 use crate::error::{Error, Result};

@@ -82,6 +82,11 @@ impl HubId {
         self.revision.as_deref()
     }
 
+    /// The revision where it is a checkpoint along training or another branch: neither the main one nor a commit.
+    pub fn checkpoint(&self) -> Option<&str> {
+        self.revision().filter(|revision| *revision != "main" && !is_commit(revision))
+    }
+
     /// The revision asked for, or the main branch.
     pub fn revision_or_main(&self) -> &str {
         self.revision.as_deref().unwrap_or("main")
@@ -95,6 +100,11 @@ impl HubId {
         check_revision(revision).map_err(|why| Error::HubId { id: excerpt(revision), why: why.into() })?;
         Ok(Self { revision: Some(revision.into()), ..self.clone() })
     }
+}
+
+/// Whether a revision is a commit, which stands for the same files for ever.
+pub fn is_commit(revision: &str) -> bool {
+    revision.len() == 40 && revision.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 impl fmt::Display for HubId {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::files::HubFiles;
-use super::id::HubId;
+use super::id::{HubId, is_commit};
 use super::server::{Hub, not_the_file};
 use super::store::FileKey;
 use crate::error::{Error, Result};
@@ -112,11 +112,6 @@ impl Hub {
         }
         Ok(Repo { id: pinned, commit, files })
     }
-}
-
-/// Whether a revision is a commit, which stands for the same files for ever.
-pub fn is_commit(revision: &str) -> bool {
-    revision.len() == 40 && revision.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn folder_of(path: &str) -> &str {

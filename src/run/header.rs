@@ -50,6 +50,7 @@ pub(super) async fn model_info(job: &Job, config: &ModelConfig, weights: &Weight
     Ok(ModelInfo {
         id: job.model.clone(),
         revision: weights.revision(),
+        checkpoint: job.checkpoint.clone(),
         architecture: config.architecture.name().into(),
         sha256: Some(weights.sha256(&|done, total| meter.tell(done, total)).await?),
         dtype: weights.dtype().map(Into::into),

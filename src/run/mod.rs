@@ -4,13 +4,13 @@ mod baseline;
 mod captured;
 mod conjunction;
 mod controls;
-mod cosine;
 mod device;
 mod events;
 mod extent;
 mod feed;
 mod header;
 mod heal;
+mod heldout;
 mod layers;
 mod memory;
 mod probes;
@@ -33,7 +33,7 @@ use crate::event::{Event, MapDump, Outcome, Stage};
 use crate::forward::Forward;
 use crate::job::{Job, Measure};
 use crate::model::{self, ModelConfig};
-use crate::report::{AppInfo, BlockReport, CorpusInfo, Header, ModelInfo, ProtocolInfo, Seconds, finite};
+use crate::report::{AppInfo, BlockReport, CorpusInfo, Header, ModelInfo, Ordered, ProtocolInfo, Seconds, finite};
 use crate::solve::{self, AffineMap, BlockScore, Directions, InputDistribution, TAU};
 use crate::swap::Evaluation;
 use crate::weights::{Files, RowsFile, Weights, read_whole};
@@ -291,7 +291,7 @@ fn header<B: Backend>(backend: &B, job: &Job, model: ModelInfo, corpus: CorpusIn
     let heldout = folds.windows(folds.len() - 1).len();
     let mut protocol = ProtocolInfo::new(&job.protocol, folds.all().len(), heldout, TAU);
     protocol.gram = backend.gram_mode(job.protocol.gram);
-    Header { app: AppInfo::this(), model, corpus, protocol, device: backend.info() }
+    Header { app: AppInfo::this(), model, corpus, protocol, device: backend.info(), ordered: Ordered::of(job) }
 }
 
 /// One measurement on one device, from rows to report.
@@ -317,6 +317,8 @@ struct Solved {
     /// Held-out Σ‖y − ȳ_h‖².
     heldout_variation: f64,
     map: AffineMap,
+    /// Training standard deviation of every output.
+    deviation_y: Vec<f64>,
     /// Where rank swaps are asked for.
     directions: Option<Directions>,
     /// Where controls are asked for.
@@ -350,11 +352,13 @@ impl<B: Backend> Pass<'_, B> {
 
         let heldout = self.folds.windows(self.folds.len() - 1).len() * protocol.seq_len;
         let score = self.out.stage(Stage::Score, heldout as u64);
-        let maps: Vec<&AffineMap> = solved.iter().map(|block| &block.map).collect();
-        let cosines = cosine::mean_cosines(self.backend, source, &maps, self.folds, protocol, &score).await?;
-        for (block, cosine) in solved.iter_mut().zip(cosines) {
+        let maps = solved.iter().map(|block| heldout::Asked { map: &block.map, deviation_y: &block.deviation_y });
+        let maps: Vec<_> = maps.collect();
+        let seen = heldout::look_again(self.backend, source, &maps, self.folds, protocol, &score).await?;
+        for (block, heldout::Seen { cosine, scatter }) in solved.iter_mut().zip(seen) {
             // Rows of zeros have no direction.
             block.report.cosine = finite(cosine).filter(|_| block.report.r2_lin.is_some());
+            block.report.scatter = Some(scatter);
             self.out.send(Event::Block(Box::new(block.report.clone())));
         }
         seconds.forward += score.seconds();
@@ -380,9 +384,9 @@ impl<B: Backend> Pass<'_, B> {
             Some(score) => score,
             None => solve::score_block(block, &self.backend.moments(&gram).await?)?,
         };
-        let BlockScore { report, heldout_variation, map, directions } = score;
+        let BlockScore { report, heldout_variation, map, deviation_y, directions } = score;
         let directions = self.asks(Measure::RankSwap).then_some(directions);
-        Ok(Solved { report, heldout_variation, map, directions, inputs })
+        Ok(Solved { report, heldout_variation, map, deviation_y, directions, inputs })
     }
 
     /// Passes a block's numbers on.

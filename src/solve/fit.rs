@@ -51,6 +51,8 @@ pub struct LinearFit {
     pub(super) basis: Mat<f64>,
     /// Λ_r, the training variances of z, ascending.
     pub(super) eigenvalues: Vec<f64>,
+    /// All eigenvalues of C, ascending, those that are cut among them.
+    pub(super) spectrum: Vec<f64>,
     /// D·Q of the eigenvalues that are cut, d_in × (active − rank): directions in which x − x̄ is rounding noise.
     pub(super) cut: Mat<f64>,
     /// Training Λ_r^−½·Cov(z, y), rank × d_out: its squares add up to the variance that the fit explains.
@@ -64,18 +66,18 @@ impl LinearFit {
     pub fn new(block: usize, train: &Moments) -> Result<Self> {
         super::one_thread_per_matrix();
         let columns = Columns::new(train);
-        let (eigenvalues, vectors) = eigenvectors(block, &columns.correlation(train))?;
-        let largest = eigenvalues.last().copied().unwrap_or(0.0);
-        let kept = eigenvalues.partition_point(|&lambda| !(lambda > TAU * largest));
+        let (spectrum, vectors) = eigenvectors(block, &columns.correlation(train))?;
+        let largest = spectrum.last().copied().unwrap_or(0.0);
+        let kept = spectrum.partition_point(|&lambda| !(lambda > TAU * largest));
         let cut = columns.scaled_to_raw(vectors.subcols(0, kept));
         let basis = columns.scaled_to_raw(vectors.subcols(kept, vectors.ncols() - kept));
-        let eigenvalues = eigenvalues[kept..].to_vec();
+        let eigenvalues = spectrum[kept..].to_vec();
         let mut whitened = basis.transpose() * covariance_xy(train);
         scale_rows(&mut whitened, |k| eigenvalues[k].sqrt().recip());
         let mut coefficients = whitened.clone();
         scale_rows(&mut coefficients, |k| eigenvalues[k].sqrt().recip());
         let weight = &basis * coefficients;
-        Ok(Self { mean_x: train.mean_x(), mean_y: train.mean_y(), basis, eigenvalues, cut, whitened, weight })
+        Ok(Self { mean_x: train.mean_x(), mean_y: train.mean_y(), basis, eigenvalues, spectrum, cut, whitened, weight })
     }
 
     /// Eigenvalues kept.

@@ -9,7 +9,7 @@ use super::{deflated, median, participation, rank};
 use crate::error::Result;
 use crate::moments::Moments;
 use crate::parallel;
-use crate::report::{BlockReport, ControlReport, finite};
+use crate::report::{BlockReport, ControlReport, Spectrum, finite};
 
 /// Share of r2_lin that the effective rank must reach.
 const EFFECTIVE_SHARE: f64 = 0.9;
@@ -25,6 +25,8 @@ pub struct BlockScore {
     pub heldout_variation: f64,
     /// W* and b* of the headline fit.
     pub map: AffineMap,
+    /// Training standard deviation of every output.
+    pub deviation_y: Vec<f64>,
     /// Directions of its reduced-rank maps.
     pub directions: Directions,
 }
@@ -49,6 +51,7 @@ pub fn score_block(block: usize, folds: &[Moments]) -> Result<BlockScore> {
     report.rmse = finite((errors.iter().sum::<f64>() / (rows.n * errors.len() as f64)).sqrt());
     report.condition = fit::condition(&covariance, fit.rank());
     report.scaled_condition = fit.scaled_condition();
+    report.spectrum = Some(Spectrum::new(&covariance, &fit.spectrum, fit.rank()));
     report.input_participation = fit::input_participation(&train);
     report.input_variance_ratio = variance_ratio(train.variance_x());
     report.output_variance_ratio = variance_ratio(train.variance_y());
@@ -60,7 +63,8 @@ pub fn score_block(block: usize, folds: &[Moments]) -> Result<BlockScore> {
 
     cross_validate(others?, headline.r2_lin, &mut report);
     let heldout_variation = totals.vector;
-    Ok(BlockScore { report, heldout_variation, map: fit.map(&train), directions: headline.directions })
+    let deviation_y = train.variance_y().into_iter().map(f64::sqrt).collect();
+    Ok(BlockScore { report, heldout_variation, map: fit.map(&train), deviation_y, directions: headline.directions })
 }
 
 /// The headline numbers of `score_block` alone, at a fraction of its cost.

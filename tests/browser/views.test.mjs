@@ -105,7 +105,7 @@ visit('tabs are gone through by keyboard', { webgpu: false }, async (app) => {
   await app.measure();
   await app.element('tab-profile').focus();
   const open = () => app.page.evaluate(() => [document.activeElement.dataset.testid, document.activeElement.ariaSelected]);
-  const keys = [['ArrowRight', 'tab-compare'], ['ArrowRight', 'tab-losses'], ['End', 'tab-healing'],
+  const keys = [['ArrowRight', 'tab-block'], ['ArrowRight', 'tab-compare'], ['End', 'tab-healing'],
     ['ArrowRight', 'tab-profile'], ['ArrowLeft', 'tab-healing'], ['Home', 'tab-profile']];
   for (const [key, tab] of keys) {
     await app.page.keyboard.press(key);

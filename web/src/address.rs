@@ -10,8 +10,12 @@ use straightedge::bundled::MADE_TEXTS;
 use straightedge::error::{Error, Result};
 use straightedge::hub::id::{Endpoint, HubId};
 use straightedge::job::{BackendChoice, Measure, Protocol};
+use straightedge::summary::Quantity;
 
 use crate::beforehand::FIRST;
+use crate::comparison::Key;
+use crate::comparison::link::{self, Linked};
+use crate::comparison::presets::Preset;
 use crate::form::{TextChoice, WIKITEXT};
 use crate::frame::Frame;
 use crate::lesson::Step;
@@ -21,7 +25,7 @@ use crate::views::View;
 /// The version that this page writes, and the only one there was.
 const VERSION: &str = "1";
 /// Every name that has a meaning.
-pub const NAMES: [&str; 20] = [
+pub const NAMES: [&str; 25] = [
     "v",
     "model",
     "hub",
@@ -38,6 +42,11 @@ pub const NAMES: [&str; 20] = [
     "block",
     "metric",
     "overlay",
+    "compare",
+    "runs",
+    "without",
+    "front",
+    "charts",
     "embed",
     "hide",
     "lock",
@@ -51,6 +60,10 @@ const PASTED: &str = ":pasted";
 const FILE: &str = ":file";
 /// Before the corpus of published values.
 const PUBLISHED: &str = "published:";
+/// Before the bundled model whose recording is laid over.
+const RECORDED: &str = "recorded:";
+/// How keys of a comparison are written.
+const KEYS: &str = "give a list such as recorded:demo-gpt2,published:gpt2:WikiText-2";
 /// As much of a value as an answer repeats.
 const SHOWN: usize = 60;
 
@@ -77,12 +90,23 @@ pub struct Address {
     pub block: Option<usize>,
     /// Which R² the profile shows.
     pub metric: Metric,
-    /// The corpus of the published values that are laid over.
-    pub overlay: Option<String>,
+    /// What is laid over the profile.
+    pub overlay: Option<Laid>,
+    /// What is compared.
+    pub comparison: Linked,
     /// How much of the page is there.
     pub frame: Frame,
     /// The step of the lesson that is open.
     pub lesson: Option<Step>,
+}
+
+/// What a link can lay over the profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Laid {
+    /// Values of the model published on this corpus.
+    Published(String),
+    /// The recording of a bundled model.
+    Recorded(String),
 }
 
 impl Address {
@@ -105,7 +129,13 @@ impl Address {
         protocol.check()?;
         let metric = |name: &str| Metric::ALL.into_iter().find(|metric| metric.id() == name);
         let view = |id: &str| View::ALL.into_iter().find(|view| view.id() == id);
-        let corpus = |value: &str| Some(value.strip_prefix(PUBLISHED)?.to_string()).filter(|name| is_plain(name));
+        let comparison = Linked {
+            preset: given.read("compare", Preset::by_id, "give one of the page’s comparisons")?,
+            runs: given.read("runs", link::keys, KEYS)?.unwrap_or_default(),
+            without: given.read("without", link::keys, KEYS)?.unwrap_or_default(),
+            front: given.read("front", Key::parse, KEYS)?,
+            charts: given.read("charts", charts, "give a list such as r2_lin,linearity")?.unwrap_or_default(),
+        };
         let frame = Frame {
             is_embedded: given
                 .read("embed", |value| (value == "1").then_some(()), "embed=1 is all there is")?
@@ -124,7 +154,8 @@ impl Address {
             view: given.read("view", view, "give one of the page’s views")?.unwrap_or_default(),
             block: given.count("block")?,
             metric: given.read("metric", metric, "choose lin or scalar")?.unwrap_or_default(),
-            overlay: given.read("overlay", corpus, "give published: and a corpus")?,
+            overlay: given.read("overlay", laid, "give published: and a corpus, or recorded: and a model")?,
+            comparison,
             frame,
             lesson: given.read("lesson", |step| step.parse().ok(), "give the number of a step, 1 to 9")?,
         })
@@ -140,6 +171,7 @@ impl Address {
         let usual = Protocol::default();
         let Protocol { rows, seq_len, folds, skip_positions, gram, .. } = self.protocol;
         let count = |value: usize, usual: usize| (value != usual).then(|| value.to_string());
+        let compared = &self.comparison;
         let mut pairs = vec![
             ("model", self.model.clone().filter(|model| self.hub.is_none() && model != FIRST)),
             ("hub", self.hub.as_ref().map(ToString::to_string)),
@@ -155,7 +187,12 @@ impl Address {
             ("view", (self.view != View::default()).then(|| self.view.id().into())),
             ("block", self.block.map(|block| block.to_string())),
             ("metric", (self.metric != Metric::default()).then(|| self.metric.id().into())),
-            ("overlay", self.overlay.as_ref().map(|corpus| format!("{PUBLISHED}{corpus}"))),
+            ("overlay", self.overlay.as_ref().map(laid_written)),
+            ("compare", compared.preset.map(|preset| preset.id().into())),
+            ("runs", link::listed(&compared.runs)),
+            ("without", link::listed(&compared.without)),
+            ("front", compared.front.as_ref().map(Key::value)),
+            ("charts", charts_written(&compared.charts)),
             ("embed", self.frame.is_embedded.then(|| "1".into())),
             ("hide", listed(&self.frame.hidden)),
             ("lock", listed(&self.frame.locked)),
@@ -224,6 +261,30 @@ fn text(value: &str) -> Option<TextChoice> {
     })
 }
 
+fn laid(value: &str) -> Option<Laid> {
+    let plain = |name: &str| is_plain(name).then(|| name.to_string());
+    match value.strip_prefix(PUBLISHED) {
+        Some(corpus) => plain(corpus).map(Laid::Published),
+        None => plain(value.strip_prefix(RECORDED)?).map(Laid::Recorded),
+    }
+}
+
+fn laid_written(laid: &Laid) -> String {
+    match laid {
+        Laid::Published(corpus) => format!("{PUBLISHED}{corpus}"),
+        Laid::Recorded(model) => format!("{RECORDED}{model}"),
+    }
+}
+
+fn charts(list: &str) -> Option<BTreeSet<Quantity>> {
+    let quantity = |id: &str| Quantity::ALL.into_iter().find(|quantity| quantity.id() == id);
+    list.split(',').map(quantity).collect()
+}
+
+fn charts_written(charts: &BTreeSet<Quantity>) -> Option<String> {
+    (!charts.is_empty()).then(|| charts.iter().map(|quantity| quantity.id()).collect::<Vec<_>>().join(","))
+}
+
 fn written(text: &TextChoice) -> String {
     match text {
         TextChoice::Pasted => PASTED.into(),
@@ -272,7 +333,14 @@ mod tests {
             view: View::Losses,
             block: Some(3),
             metric: Metric::Scalar,
-            overlay: Some("math puzzles".into()),
+            overlay: Some(Laid::Published("math puzzles".into())),
+            comparison: Linked {
+                preset: Some(Preset::Training),
+                runs: vec![Key::Published("gpt2".into(), "math puzzles".into())],
+                without: vec![Key::Recorded("demo-gpt2".into())],
+                front: Some(Key::Control(Key::Recorded("demo-gpt2".into()).into(), "reinit_model".into())),
+                charts: [Quantity::R2Lin, Quantity::PolyGain].into(),
+            },
             frame: Frame {
                 is_embedded: true,
                 hidden: BTreeSet::from([Part::Downloads]),
@@ -289,6 +357,8 @@ mod tests {
         let left_out: Vec<_> = NAMES.iter().filter(|name| !names.contains(&name.to_string())).collect();
         assert_eq!(left_out, [&"hub"], "a bundled model was chosen");
         assert_eq!(Address::read(&said(&all)).unwrap(), all);
+        let laid = Address { overlay: Some(Laid::Recorded("demo-neox".into())), ..all.clone() };
+        assert_eq!(Address::read(&said(&laid)).unwrap(), laid);
         let hub = Address { model: None, hub: Some(HubId::model("a/b@step0").unwrap()), ..all };
         assert_eq!(Address::read(&said(&hub)).unwrap(), hub);
         for text in [TextChoice::Pasted, TextChoice::File, TextChoice::Hub(WIKITEXT[1].into())] {
@@ -336,6 +406,15 @@ mod tests {
             ("metric", "r2"),
             ("overlay", "kept:1"),
             ("overlay", "published:<b>"),
+            ("overlay", "recorded:../x"),
+            ("compare", "secrets"),
+            ("runs", "measured:1"),
+            ("runs", ""),
+            ("without", "recorded:<b>"),
+            ("front", "recorded:"),
+            ("charts", "r2"),
+            ("charts", ""),
+            ("runs", &long),
             ("embed", "yes"),
             ("hide", "everything"),
             ("lock", ","),

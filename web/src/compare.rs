@@ -129,6 +129,18 @@ impl Session {
     pub(crate) fn compare(self, preset: Preset) {
         let keys = self.index.with_untracked(|index| preset.keys(index.as_deref().unwrap_or_default()));
         self.comparison.update(|comparison| comparison.begin(preset, keys));
+        if preset.is_of_paper() {
+            self.load_published();
+            self.add_own_of_paper();
+        }
+    }
+
+    /// Lays what was measured here of the paper's models beside what was published of them.
+    fn add_own_of_paper(self) {
+        let known = untrack(|| self.known());
+        let Some(published) = known.published else { return };
+        let own = known.measured.iter().filter(|measured| published.has(&measured.summary.name));
+        self.comparison.update(|comparison| own.for_each(|own| comparison.add(Key::Measured(own.origin))));
     }
 
     /// Adds one thing, with a chart that it has numbers for.
@@ -157,8 +169,11 @@ impl Session {
     fn measures_for(self, key: &Key) -> BTreeSet<Measure> {
         let control = matches!(key, Key::Control(..)).then_some(Measure::Controls);
         let measure = |quantity: &Quantity| match quantity {
-            Quantity::R2Lin | Quantity::R2LinScalar => Measure::Fit,
+            Quantity::R2Lin | Quantity::R2LinScalar | Quantity::R2FeatureMedian | Quantity::EffectiveRank => {
+                Measure::Fit
+            }
             Quantity::DeltaPplLinear => Measure::Swap,
+            Quantity::PolyGain | Quantity::DeltaPplPoly => Measure::Probes,
             Quantity::Linearity | Quantity::LinearityNoResidual => Measure::Layers,
         };
         let shown = self.comparison.with_untracked(|comparison| comparison.quantities());

@@ -21,7 +21,7 @@ pub struct Differences {
 type Values = fn(&BlockReport) -> Vec<Option<f64>>;
 
 /// Every number of a block that does not depend on how fast the device is, by the report's name for it.
-const FIELDS: [(&str, Values); 18] = [
+const FIELDS: [(&str, Values); 20] = [
     ("r2_lin", |b| vec![b.r2_lin]),
     ("r2_lin_scalar", |b| vec![b.r2_lin_scalar]),
     ("r2_feature_median", |b| vec![b.r2_feature_median]),
@@ -31,6 +31,8 @@ const FIELDS: [(&str, Values); 18] = [
     ("rank", |b| vec![Some(b.rank as f64)]),
     ("effective_rank", |b| vec![b.effective_rank.map(|rank| rank as f64)]),
     ("scaled_condition", |b| vec![b.scaled_condition]),
+    ("spectrum", |b| b.spectrum.iter().flat_map(|s| [&s.covariance, &s.correlation]).flatten().copied().collect()),
+    ("scatter", |b| b.scatter.iter().flat_map(|s| [&s.actual, &s.predicted]).flatten().copied().map(Some).collect()),
     ("cosine", |b| vec![b.cosine]),
     ("rmse", |b| vec![b.rmse]),
     ("input_participation", |b| vec![b.input_participation]),

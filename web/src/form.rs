@@ -156,7 +156,18 @@ impl Form {
         }
         let (model_id, model) = self.model_source(index)?;
         let (corpus_id, text) = self.text_source(index)?;
-        self.order_of(run, model_id, corpus_id, Work::Model { model, text })
+        let mut order = self.order_of(run, model_id, corpus_id, Work::Model { model, text })?;
+        order.job.checkpoint = self.checkpoint(index);
+        Ok(order)
+    }
+
+    /// The checkpoint along training that is chosen, where it is one.
+    fn checkpoint(&self, index: &[Bundled]) -> Option<String> {
+        match &self.model {
+            ModelChoice::Bundled(name) => find(index, name).ok()?.demo.as_ref()?.checkpoint(),
+            ModelChoice::Hub(typed) => HubId::model(typed).ok()?.checkpoint().map(Into::into),
+            ModelChoice::Local | ModelChoice::Rows => None,
+        }
     }
 
     /// The order as far as it goes, for a look ahead; `None` where there is no model yet or a setting is out of range.
@@ -287,6 +298,7 @@ mod tests {
         let endpoint: Endpoint = "http://127.0.0.1:8081".parse().unwrap();
         let model = ModelSource::Hub { id: HubId::model("a/b@step0").unwrap(), endpoint: endpoint.clone() };
         let text = TextSource::Hub { name: WIKITEXT[0].into(), endpoint };
+        assert_eq!(order.job.checkpoint.as_deref(), Some("step0"));
         assert_eq!((order.job.model.as_str(), order.work), ("a/b", Work::Model { model, text }));
         form.text = TextChoice::Made("tales:3".into());
         form.choose_hub("a/c", &index());

@@ -10,11 +10,11 @@ use straightedge::job::Measure;
 use straightedge::report::Report;
 use straightedge_web::beforehand::{is_published, recording};
 use straightedge_web::fetch;
-use straightedge_web::form::ModelChoice;
+use straightedge_web::form::{ModelChoice, find};
 use straightedge_web::overlay::{Choice, Kept, Metric};
 use straightedge_web::published::{PUBLISHED, SURVEY};
+use straightedge_web::repeat::{measures_of, order_again};
 use straightedge_web::run::{Phase, Run};
-use straightedge_web::views::measured;
 
 use crate::session::Session;
 
@@ -64,6 +64,35 @@ impl Session {
         });
     }
 
+    /// Lays the recording of a bundled model over the profile.
+    pub(crate) fn lay_recording_over(self, name: &str) {
+        let index = self.index.get_untracked().unwrap_or_default();
+        let path = match find(&index, name) {
+            Ok(bundled) => recording(bundled),
+            Err(error) => return self.complaint.set(Some(error)),
+        };
+        let Some(path) = path else { return };
+        spawn_local(async move {
+            match fetch::json(&path).await {
+                Ok(report) => {
+                    self.kept.update(|kept| kept.push(Kept::recorded(report)));
+                    self.overlay.set(self.last_kept());
+                }
+                Err(error) => self.complaint.set(Some(error)),
+            }
+        });
+    }
+
+    /// The bundled model whose recording is laid over, where it is another than the one that is chosen: that one's is
+    /// laid over whenever it is measured.
+    pub(crate) fn recording_laid_over(self, at: usize) -> Option<String> {
+        let id = self.kept.with(|kept| {
+            let kept = kept.get(at).filter(|kept| kept.origin.is_none())?;
+            Some(kept.report.model.id.clone())
+        })?;
+        self.form.with(|form| (form.model != ModelChoice::Bundled(id.clone())).then_some(id))
+    }
+
     /// Shows the published figures of a model on the hub, and asks nobody but the site for them.
     pub(crate) fn introduce(self, hub_id: &str) {
         if !is_published(hub_id) || !self.run.with_untracked(Run::is_untouched) {
@@ -104,7 +133,7 @@ impl Session {
 
     /// Measures again all that an opened report holds.
     pub(crate) fn replay(self) {
-        self.repeat(measured);
+        self.repeat(measures_of);
     }
 
     /// Measures again what the report shown was measured on, and lays it over that report.
@@ -116,7 +145,7 @@ impl Session {
             Ok(()) => {
                 form.measures = measures(&report);
                 self.form.set(form);
-                self.measure();
+                self.measure_as(|job| order_again(job, &report));
                 if self.run.with_untracked(|run| *run.phase() == Phase::Running) {
                     self.repeated.set(Some(report));
                 }

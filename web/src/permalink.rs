@@ -3,10 +3,12 @@
 use leptos::prelude::*;
 use straightedge::error::Result;
 use straightedge::hub::id::HubId;
-use straightedge_web::address::{Address, NAMES, OWN, ROWS};
+use straightedge_web::address::{Address, Laid, NAMES, OWN, ROWS};
 use straightedge_web::beforehand::FIRST;
+use straightedge_web::comparison::link::Linked;
 use straightedge_web::form::{Form, ModelChoice};
 use straightedge_web::overlay::Choice;
+use straightedge_web::views::View;
 use wasm_bindgen::JsValue;
 use web_sys::UrlSearchParams;
 
@@ -37,8 +39,17 @@ impl Session {
         self.form.update(|form| form.follow(&address));
         self.view.set(address.view);
         self.block.set(address.block);
-        if let Some(corpus) = address.overlay {
-            self.overlay.set(Some(Choice::Published(corpus)));
+        match address.overlay {
+            Some(Laid::Published(corpus)) => self.overlay.set(Some(Choice::Published(corpus))),
+            Some(Laid::Recorded(model)) => self.lay_recording_over(&model),
+            None => {}
+        }
+        if !address.comparison.is_empty() {
+            let index = self.index.get_untracked().unwrap_or_default();
+            match address.comparison.comparison(&index) {
+                Ok(comparison) => self.comparison.set(comparison),
+                Err(error) => self.complaint.set(Some(error)),
+            }
         }
         if self.introduced.with_untracked(Option::is_none) {
             self.metric.set(address.metric);
@@ -57,9 +68,15 @@ impl Session {
 
     /// What a link to here says; the model on the hub by the commit that was found.
     pub(crate) fn address(self) -> Address {
-        let overlay = match self.overlay.get() {
-            Some(Choice::Published(corpus)) => Some(corpus),
-            _ => None,
+        let overlay = self.overlay.get().and_then(|choice| match choice {
+            Choice::Published(corpus) => Some(Laid::Published(corpus)),
+            Choice::Kept(at) => self.recording_laid_over(at).map(Laid::Recorded),
+        });
+        let comparison = match self.view.get() {
+            View::Compare => self.comparison.with(|comparison| {
+                self.index.with(|index| Linked::of(comparison, index.as_deref().unwrap_or_default()))
+            }),
+            _ => Linked::default(),
         };
         // Published figures that are shown beforehand come with their model.
         let is_introduced = self.introduced.with(Option::is_some);
@@ -75,6 +92,7 @@ impl Session {
             block: self.block.get(),
             metric: if is_introduced { Default::default() } else { self.metric.get() },
             overlay: overlay.filter(|_| !is_introduced),
+            comparison,
             frame: self.frame.get(),
             lesson: self.guide.step.get(),
         })

@@ -41,6 +41,8 @@ pub struct PublishedModel {
     pub r2_lin_scalar: BTreeMap<String, Vec<f64>>,
     /// ΔPPL of the linear swap.
     pub delta_ppl_linear: Vec<f64>,
+    /// ΔPPL of line and bilinear probe.
+    pub delta_ppl_poly: Vec<f64>,
     /// Median of R² over the features.
     pub r2_feature_median: Vec<f64>,
     /// Effective rank.
@@ -51,6 +53,10 @@ pub struct PublishedModel {
 
 /// The corpus of the survey.
 pub const SURVEY: &str = "WikiText-2";
+/// The models of the paper, by its names.
+pub const MODELS: [&str; 3] = ["gpt2", "pythia-160m", "llama-160m"];
+/// Its corpora, the survey's first.
+pub const CORPORA: [&str; 3] = [SURVEY, "Moby-Dick", "math puzzles"];
 
 /// Whether it is worth fetching the file for this model: only its name may then say no.
 pub fn may_have(model: &ModelInfo) -> bool {
@@ -59,6 +65,11 @@ pub fn may_have(model: &ModelInfo) -> bool {
 }
 
 impl Published {
+    /// Whether a model by its identifier in a report is one of the paper's.
+    pub fn has(&self, id: &str) -> bool {
+        self.models.iter().any(|model| model.is_called(id))
+    }
+
     /// The published numbers of the model of a report: same name, family and sizes.
     pub fn of(&self, report: &Report) -> Option<&PublishedModel> {
         self.models.iter().find(|published| published.is(&report.model))
@@ -113,6 +124,8 @@ mod tests {
     fn the_file_holds_what_the_text_of_the_paper_says() {
         let file = file();
         assert!(file.source.contains("2606.19379"));
+        assert_eq!(file.models.iter().map(|model| model.name.as_str()).collect::<Vec<_>>(), MODELS);
+        assert!(file.models.iter().all(|model| model.corpora() == CORPORA));
         let gpt2 = &file.models[0];
         assert_eq!(gpt2.on(SURVEY)[10], Some(0.671125));
         assert_eq!(gpt2.corpora(), ["WikiText-2", "Moby-Dick", "math puzzles"]);

@@ -1,14 +1,38 @@
 //! Choosing again what somebody chose before: what a link says, what a report was measured on.
 
+use std::collections::BTreeSet;
+
 use straightedge::bundled::{Bundled, MADE_TEXTS};
 use straightedge::error::Result;
 use straightedge::hub::id::HubId;
-use straightedge::job::Protocol;
-use straightedge::report::{ProtocolInfo, Report};
+use straightedge::job::{BackendChoice, Job, Measure, Protocol};
+use straightedge::report::{Ordered, ProtocolInfo, Report};
 
 use crate::address::Address;
 use crate::bundled::text_source;
 use crate::form::{Form, ModelChoice, PASTED_TEXT, TextChoice, WIKITEXT, find, missing};
+use crate::views::measured;
+
+/// What a report was measured for, beside the fit: what was ordered, or what it has where it does not tell.
+pub fn measures_of(report: &Report) -> BTreeSet<Measure> {
+    let ordered = report.ordered.as_ref().map_or_else(|| measured(report), |ordered| ordered.measures.clone());
+    ordered.into_iter().filter(|measure| *measure != Measure::Fit).collect()
+}
+
+/// Orders again what the form has no field for: some blocks only, ranks, steps of training, seed and checkpoint.
+pub fn order_again(job: &mut Job, report: &Report) {
+    let Ordered { blocks, ranks, training, .. } = report.ordered.clone().unwrap_or_else(|| guessed(report));
+    *job = Job { checkpoint: report.model.checkpoint.clone(), blocks, ranks, training, ..job.clone() };
+    job.protocol.seed = report.protocol.seed;
+}
+
+/// Reports of earlier versions have only their blocks to tell which were asked for; one that is not complete had more
+/// to come.
+fn guessed(report: &Report) -> Ordered {
+    let is_some = !report.partial && report.blocks.len() < report.model.num_hidden_layers;
+    let blocks = is_some.then(|| report.blocks.iter().map(|block| block.block).collect());
+    Ordered { blocks, ..Ordered::default() }
+}
 
 impl Form {
     /// Chooses what an address says, but for the model.
@@ -48,6 +72,10 @@ impl Form {
         }
         let ProtocolInfo { rows, seq_len, folds, skip_positions, gram, seed, .. } = report.protocol;
         self.set_protocol(&Protocol { rows, seq_len, folds, skip_positions, gram, seed });
+        // The CPU is everywhere; which GPU there is, is not for a report to say.
+        if report.ordered.as_ref().is_some_and(|ordered| ordered.backend == BackendChoice::Cpu) {
+            self.backend = BackendChoice::Cpu;
+        }
         Ok(())
     }
 
@@ -106,10 +134,8 @@ impl Form {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use straightedge::error::Error;
-    use straightedge::job::{BackendChoice, Measure};
+    use straightedge::job::{BackendChoice, Training};
 
     use super::*;
     use crate::bundled::sample as index;
@@ -137,6 +163,45 @@ mod tests {
         assert_eq!((&form.model, &form.text), (&at, &TextChoice::Hub(WIKITEXT[0].into())));
         hub.model.revision = Some("../../x".into());
         assert!(form.repeat(&hub, &index()).is_err(), "a report comes from anybody");
+    }
+
+    #[test]
+    fn what_the_form_has_no_field_for_is_ordered_again() {
+        let mut then = report("calibration", "gpt2", "calibration/text.txt");
+        let training = Training { probe_steps: 7, ..Training::default() };
+        let blocks = Some("0,2".parse().unwrap());
+        then.ordered = Some(Ordered {
+            measures: [Measure::Fit, Measure::Probes].into(),
+            blocks: blocks.clone(),
+            ranks: Some("1,8".parse().unwrap()),
+            training,
+            backend: BackendChoice::Cpu,
+        });
+        (then.protocol.seed, then.model.checkpoint) = (9, Some("step3000".into()));
+        let mut form = Form::default();
+        form.repeat(&then, &index()).unwrap();
+        form.measures = measures_of(&then);
+        let mut job = form.order(1, &index()).unwrap().job;
+        order_again(&mut job, &then);
+        assert_eq!((Ordered::of(&job), job.protocol.seed), (then.ordered.clone().unwrap(), 9));
+        assert_eq!(job.checkpoint, then.model.checkpoint);
+    }
+
+    #[test]
+    fn an_older_report_is_repeated_as_far_as_it_tells() {
+        let mut then = report("calibration", "gpt2", "calibration/text.txt");
+        then.ordered = None;
+        let again = |report: &Report| {
+            let mut job = Job::new("m", "t");
+            order_again(&mut job, report);
+            job.blocks
+        };
+        assert_eq!(measures_of(&then), measured(&then));
+        assert_eq!(again(&then), None);
+        then.blocks.remove(1);
+        assert_eq!(again(&then), Some("0,2".parse().unwrap()));
+        then.partial = true;
+        assert_eq!(again(&then), None, "more were to come");
     }
 
     #[test]

@@ -184,6 +184,7 @@ pub(crate) mod tests {
             corpus: CorpusInfo { id: "t".into(), ..Default::default() },
             protocol: ProtocolInfo::new(&Protocol::default(), 117, 24, 1e-10),
             device: DeviceInfo { backend: "cpu".into(), ..Default::default() },
+            ordered: Default::default(),
         };
         let block = |block, r2_lin, r2_cv_std| {
             Event::Block(Box::new(BlockReport { block, r2_lin, r2_cv_std, rank: 8, ..Default::default() }))

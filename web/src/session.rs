@@ -5,7 +5,7 @@ use leptos::task::spawn_local;
 use straightedge::bundled::Bundled;
 use straightedge::error::{Error, Result};
 use straightedge::event::Event;
-use straightedge::job::Measure;
+use straightedge::job::{Job, Measure};
 use straightedge::report::Report;
 use straightedge::summary::Summary;
 use straightedge_web::beforehand::FIRST;
@@ -14,7 +14,7 @@ use straightedge_web::comparison::Comparison;
 use straightedge_web::fetch;
 use straightedge_web::folder::{Chosen, Folder, sort_out};
 use straightedge_web::form::{Form, LocalModel, ModelChoice, TextChoice, find};
-use straightedge_web::frame::Frame;
+use straightedge_web::frame::{Frame, Part};
 use straightedge_web::message::{Device, Memory, ModelSource, Order, Reply, Shelf, TextSource, Work};
 use straightedge_web::overlay::{Choice, Kept, Metric};
 use straightedge_web::published::Published;
@@ -172,10 +172,18 @@ impl Session {
 
     /// Orders what is chosen, or complains.
     pub(crate) fn measure(self) {
+        self.measure_as(|_| ());
+    }
+
+    /// The same with what the form has no field for.
+    pub(crate) fn measure_as(self, finish: impl FnOnce(&mut Job)) {
         let number = self.next_number();
         let index = self.index.get_untracked().unwrap_or_default();
         match self.form.with_untracked(|form| form.order(number, &index)) {
-            Ok(order) => self.send(self.as_looked_up(order)),
+            Ok(mut order) => {
+                finish(&mut order.job);
+                self.send(self.as_looked_up(order));
+            }
             Err(error) => self.complaint.set(Some(error)),
         }
     }
@@ -330,6 +338,16 @@ impl Session {
         self.overlay.set(None);
         self.repeated.set(None);
         self.run.set(run);
+    }
+
+    /// Shows one block in detail, where something of it is measured and the views are not hidden.
+    pub(crate) fn open_block(self, block: usize) {
+        let is_known = self.run.with_untracked(|run| run.blocks().iter().any(|known| known.block == block));
+        if is_known && self.frame.with_untracked(|frame| !frame.is_embedded && !frame.hidden.contains(&Part::Views)) {
+            self.block.set(Some(block));
+            self.view.set(View::Block);
+            look_at_results();
+        }
     }
 
     /// Shows a report that was not measured here, so that nothing can be added to it.

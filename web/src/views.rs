@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use straightedge::job::Measure;
 use straightedge::report::{BlockReport, Report};
 
+use crate::texts::detail::t as d;
 use crate::texts::{Texts, fill, t};
 
 /// One of the views, in their order.
@@ -13,6 +14,8 @@ pub enum View {
     /// R² by block.
     #[default]
     Profile,
+    /// One block in detail.
+    Block,
     /// Several measurements in one chart.
     Compare,
     /// What the model loses.
@@ -46,8 +49,9 @@ pub enum Refusal {
 
 impl View {
     /// All views.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Profile,
+        Self::Block,
         Self::Compare,
         Self::Losses,
         Self::Regimes,
@@ -63,6 +67,7 @@ impl View {
     pub fn id(self) -> &'static str {
         match self {
             Self::Profile => "profile",
+            Self::Block => "block",
             Self::Compare => "compare",
             Self::Losses => "losses",
             Self::Regimes => "regimes",
@@ -80,6 +85,7 @@ impl View {
         let t: &Texts = t();
         match self {
             Self::Profile => [t.profile_tab, t.chart_name, ""],
+            Self::Block => [d().tab, d().name, d().about],
             Self::Compare => [t.compare_tab, t.compare_name, t.compare_about],
             Self::Losses => [t.losses_tab, t.losses_name, t.losses_about],
             Self::Regimes => [t.regimes_tab, t.regimes_name, t.regimes_about],
@@ -96,6 +102,7 @@ impl View {
     pub fn measures(self) -> &'static [Measure] {
         match self {
             Self::Profile | Self::Compare | Self::Regimes => &[],
+            Self::Block => &[Measure::Swap, Measure::RankSwap, Measure::Probes],
             Self::Losses => &[Measure::Swap],
             Self::Ranks => &[Measure::RankSwap],
             Self::Probes => &[Measure::Probes, Measure::Conjunction],
@@ -113,7 +120,7 @@ impl View {
 
     /// Whether it shows one block at a time.
     pub fn is_by_block(self) -> bool {
-        matches!(self, Self::Ranks | Self::Probes | Self::Baseline | Self::Healing)
+        matches!(self, Self::Block | Self::Ranks | Self::Probes | Self::Baseline | Self::Healing)
     }
 }
 
@@ -153,7 +160,8 @@ pub fn measured(report: &Report) -> BTreeSet<Measure> {
     Measure::ALL.into_iter().filter(some).collect()
 }
 
-fn has(measure: Measure, block: &BlockReport) -> bool {
+/// Whether a block has something of a measure.
+pub fn has(measure: Measure, block: &BlockReport) -> bool {
     match measure {
         Measure::Fit => true,
         Measure::Swap => block.delta_ppl.contains_key("zero"),

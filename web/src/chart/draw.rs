@@ -103,7 +103,9 @@ pub fn draw(plot: &Plot, layout: &Layout) -> String {
     for rule in &plot.rules {
         let (line, x, y) = if rule.is_x {
             let x = layout.x(rule.at);
-            (format!("M{} {}V{}", number(x), number(TOP), number(layout.floor())), x, layout.floor() - 8.0)
+            // Columns stand on the floor, where the name of a rule would be.
+            let name = if plot.series.iter().any(|series| series.columns) { TOP + 4.0 } else { layout.floor() - 8.0 };
+            (format!("M{} {}V{}", number(x), number(TOP), number(layout.floor())), x, name)
         } else {
             let y = layout.y(rule.at);
             (format!("M{} {}H{}", number(layout.left), number(y), number(layout.width - RIGHT)), layout.left, y - 7.0)
@@ -118,7 +120,11 @@ pub fn draw(plot: &Plot, layout: &Layout) -> String {
             svg.path(&class("join", series), &line(plot, layout, at));
         }
         for mark in series.marks.iter().filter(|_| series.marked || !series.joined) {
-            draw_mark(&mut svg, plot, layout, at, mark);
+            if series.columns {
+                draw_column(&mut svg, plot, layout, at, mark);
+            } else {
+                draw_mark(&mut svg, plot, layout, at, mark);
+            }
         }
     }
     names(&mut svg, plot, layout);
@@ -143,7 +149,9 @@ pub fn sample(series: &Series) -> String {
     if series.joined {
         svg.path(&class("join", series), "M1 8H25");
     }
-    if series.marked || !series.joined {
+    if series.columns {
+        svg.element("rect", &class("bar", series), &[("x", 8.0), ("y", 2.0), ("width", 10.0), ("height", 12.0)]);
+    } else if series.marked || !series.joined {
         svg.path(&class("mark", series), &outline(series.look, 13.0, 8.0, RADIUS));
     }
     svg.into_svg(26.0, 16.0)
@@ -184,10 +192,17 @@ fn axes(svg: &mut Fragment, plot: &Plot, layout: &Layout) {
         if layout.column.is_none() {
             svg.path("grid", &format!("M{} {}V{}", number(x), number(floor), number(floor + 4.0)));
         }
-        svg.text("tick x", x, floor + 18.0, &tick(value));
+        svg.text("tick x", x, floor + 18.0, &label(plot, layout, value));
     }
     svg.text("name y", 2.0, 14.0, plot.y.name);
     svg.text("name x", (layout.left + end) / 2.0, layout.height - 6.0, plot.x.name);
+}
+
+/// What stands under a place of the x axis: its value, or the name of the column that stands there.
+fn label(plot: &Plot, layout: &Layout, value: f64) -> String {
+    let columns = plot.series.iter().filter(|series| series.columns && layout.column.is_some());
+    let mark = columns.flat_map(|series| &series.marks).find(|mark| mark.x == value);
+    mark.map_or_else(|| tick(value), |mark| mark.name.clone())
 }
 
 /// Joins neighbouring marks; undefined ones leave gaps.
@@ -217,6 +232,27 @@ fn draw_mark(svg: &mut Fragment, plot: &Plot, layout: &Layout, at: usize, mark: 
         svg.text(class, x + dx, layout.floor() - 3.0, &fixed(Some(value), 2));
     } else {
         svg.path(&class, &outline(series.look, x, y, r));
+    }
+}
+
+/// A column from zero to a mark: as wide as the marks of its series are apart, or nearly.
+fn draw_column(svg: &mut Fragment, plot: &Plot, layout: &Layout, at: usize, mark: &Mark) {
+    let (Some(value), Some((x, y))) = (mark.y, layout.centre(plot, at, mark)) else { return };
+    let series = &plot.series[at];
+    let apart = match (layout.column, series.marks.as_slice()) {
+        (Some((width, _)), _) => (width * 0.62).min(64.0),
+        (None, [first, second, ..]) => (layout.x(second.x) - layout.x(first.x)).abs() * 0.9,
+        _ => 12.0,
+    };
+    let zero = layout.y(0.0);
+    let (top, height) = (y.min(zero), (y - zero).abs());
+    svg.element(
+        "rect",
+        &class("bar", series),
+        &[("x", x - apart / 2.0), ("y", top), ("width", apart), ("height", height)],
+    );
+    if layout.y.is_below(value) {
+        svg.text("under", x + apart / 2.0 + 3.0, layout.floor() - 3.0, &fixed(Some(value), 2));
     }
 }
 
@@ -313,6 +349,20 @@ mod tests {
             "{svg}"
         );
         assert!(svg.matches("class=\"short\"").count() >= 4, "{svg}");
+    }
+
+    #[test]
+    fn columns_stand_on_zero_and_name_their_places() {
+        let mut plot = plot(Kind::Index(4), false);
+        plot.series.truncate(1);
+        plot.series[0].columns = true;
+        plot.series[0].marks[1] = Mark::new("removed", 1.0, Some(-0.25));
+        let layout = Layout::new(&plot, 600.0);
+        let svg = draw(&plot, &layout);
+        assert!(svg.contains(">removed</text>") && svg.matches("class=\"bar look0\"").count() == 4, "{svg}");
+        let zero = number(layout.y(0.0));
+        assert!(svg.contains(&format!("y=\"{zero}\" width")), "the negative one hangs from zero: {svg}");
+        assert!(sample(&plot.series[0]).contains("bar look0"));
     }
 
     #[test]

@@ -40,6 +40,8 @@ pub struct Series {
     pub marked: bool,
     /// Whether every mark has its short name beside it.
     pub named: bool,
+    /// Whether a column stands from zero to every mark; on an axis of positions the marks' names are its labels.
+    pub columns: bool,
     /// Whether another series stands in front, with this one faint behind it.
     pub is_behind: bool,
     /// The marks in the order in which keys go through them.

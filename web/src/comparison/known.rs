@@ -7,7 +7,7 @@ use straightedge::summary::{Quantity, Summary};
 use super::{Comparison, Key};
 use crate::figures::control_name;
 use crate::overlay::Kept;
-use crate::published::{Published, PublishedModel, SURVEY};
+use crate::published::{CORPORA, MODELS, Published, PublishedModel, SURVEY};
 use crate::texts::{fill, t};
 
 /// Summaries of the recorded reports, relative to the page.
@@ -163,13 +163,21 @@ impl Known {
     }
 }
 
-/// The paper counts constant offsets as explained, and gives losses on its survey's corpus alone.
+/// The paper counts constant offsets as explained, and gives everything but R² on its survey's corpus alone.
 fn published(model: &PublishedModel, corpus: &str) -> Summary {
-    let losses: &[f64] = if corpus == SURVEY { &model.delta_ppl_linear } else { &[] };
+    let survey = |values: &[f64]| {
+        let values = if corpus == SURVEY { values } else { &[] };
+        values.iter().copied().map(Some).collect()
+    };
+    let ranks: Vec<f64> = model.effective_rank.iter().map(|rank| *rank as f64).collect();
     Summary {
         name: model.hub_id.clone(),
         r2_lin_scalar: model.on(corpus),
-        delta_ppl_linear: losses.iter().copied().map(Some).collect(),
+        delta_ppl_linear: survey(&model.delta_ppl_linear),
+        delta_ppl_poly: survey(&model.delta_ppl_poly),
+        r2_feature_median: survey(&model.r2_feature_median),
+        effective_rank: survey(&ranks),
+        poly_gain: survey(&model.poly_gain),
         ..Summary::default()
     }
 }
@@ -194,6 +202,28 @@ impl Key {
         match self {
             Self::Control(_, control) => Self::Control(Self::Measured(number).into(), control.clone()),
             _ => Self::Measured(number),
+        }
+    }
+
+    /// A key by its [`Self::value`]; `None` where it is none, or one of this visit alone.
+    pub fn parse(value: &str) -> Option<Self> {
+        let is_name = |name: &str| {
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+            !name.is_empty() && name.len() <= 60 && name.chars().all(plain)
+        };
+        let (kind, rest) = value.split_once(':')?;
+        match kind {
+            "recorded" => is_name(rest).then(|| Self::Recorded(rest.into())),
+            "published" => {
+                let (model, corpus) = rest.split_once(':')?;
+                let is_known = MODELS.contains(&model) && CORPORA.contains(&corpus);
+                is_known.then(|| Self::Published(model.into(), corpus.into()))
+            }
+            control => {
+                control_name(control)?;
+                let base = Self::parse(rest).filter(|base| matches!(base, Self::Recorded(_)))?;
+                Some(Self::Control(base.into(), control.into()))
+            }
         }
     }
 
@@ -277,6 +307,49 @@ pub(crate) mod tests {
         assert_eq!(behind(&comparison), [true, false, true]);
         comparison.toggle(&Key::Recorded("demo-gpt2".into()));
         assert_eq!(behind(&comparison), [false, true]);
+    }
+
+    #[test]
+    fn keys_come_back_from_their_values_and_nothing_else_does() {
+        for keys in Preset::ALL.iter().chain(&Preset::PAPER).map(|preset| preset.keys(&index())) {
+            assert!(keys.len() > 1);
+            for key in keys {
+                assert_eq!(Key::parse(&key.value()), Some(key));
+            }
+        }
+        let hostile = [
+            "",
+            "recorded:",
+            "recorded:../x",
+            "measured:1",
+            "published:gpt2",
+            "published:gpt2:x",
+            "x:recorded:a",
+            "gaussian:gaussian:recorded:a",
+            "gaussian:published:gpt2:WikiText-2",
+            "recorded:<b>",
+        ];
+        for value in hostile {
+            assert_eq!(Key::parse(value), None, "{value}");
+        }
+    }
+
+    #[test]
+    fn every_figure_of_the_paper_has_published_and_recorded_values() {
+        let known = known();
+        for preset in Preset::PAPER {
+            let mut comparison = Comparison::default();
+            comparison.begin(preset, preset.keys(&known.index));
+            let lines = known.lines(&comparison);
+            for quantity in comparison.quantities() {
+                let has =
+                    |source| lines.iter().any(|line| line.source == source && !line.summary.curve(quantity).is_empty());
+                assert!(has(Source::Published), "{preset:?} {quantity:?}");
+                // Probes are not recorded, and the paper's other corpora are nobody else's.
+                let is_alone = matches!(preset, Preset::Curve | Preset::Corpora) || quantity == Quantity::DeltaPplPoly;
+                assert_eq!(has(Source::Recorded), !is_alone, "{preset:?} {quantity:?}");
+            }
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! they come from, and [`presets`] are the comparisons that the recorded models are there for.
 
 pub mod known;
+pub mod link;
 pub mod presets;
 
 use std::collections::BTreeSet;
@@ -68,7 +69,7 @@ impl Comparison {
 
     /// Begins anew with a preset.
     pub fn begin(&mut self, preset: Preset, keys: Vec<Key>) {
-        *self = Self { preset: Some(preset), quantities: preset.quantities().into(), ..Self::default() };
+        *self = Self { preset: Some(preset), quantities: preset.quantities(), ..Self::default() };
         keys.into_iter().for_each(|key| self.add(key));
     }
 
@@ -104,6 +105,11 @@ impl Comparison {
         }
     }
 
+    /// Has charts of these quantities and no others.
+    pub fn show_only(&mut self, quantities: BTreeSet<Quantity>) {
+        self.quantities = quantities;
+    }
+
     /// Makes sure that a quantity has a chart.
     pub fn show_quantity(&mut self, quantity: Quantity) {
         if !self.quantities().contains(&quantity) {
@@ -120,6 +126,11 @@ impl Comparison {
     pub fn front(&self) -> Option<usize> {
         let front = self.front.as_ref()?;
         self.shown().iter().position(|entry| entry.key == *front)
+    }
+
+    /// What stands in front of the others.
+    pub fn front_key(&self) -> Option<&Key> {
+        self.front.as_ref()
     }
 
     /// Puts one in front of the others, or none.

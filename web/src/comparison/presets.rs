@@ -6,6 +6,8 @@ use straightedge::bundled::{Bundled, Demo};
 use straightedge::summary::Quantity;
 
 use super::Key;
+use crate::published::{CORPORA, MODELS, SURVEY};
+use crate::texts::paper::t as paper;
 use crate::texts::{Texts, t};
 
 /// One comparison of recorded models.
@@ -21,16 +23,39 @@ pub enum Preset {
     Regularised,
     /// A trained model, the same before training, and with weights drawn anew.
     Learned,
+    /// R² of the paper's 36 blocks.
+    Survey,
+    /// Their two kinds of linearity.
+    Kinds,
+    /// What their replacements cost.
+    Swaps,
+    /// What a bilinear probe adds.
+    Curve,
+    /// One model on the paper's corpora.
+    Corpora,
 }
 
 /// Controls that stand beside the model in [`Preset::Learned`].
 const REDRAWN: [&str; 2] = ["reinit_model", "reinit_block"];
 
 impl Preset {
-    /// All of them, in their order.
+    /// Those of recorded models, in their order.
     pub const ALL: [Self; 5] = [Self::Families, Self::Learned, Self::Training, Self::Seeds, Self::Regularised];
 
-    /// Short name that stays, for tests.
+    /// What figures 2 to 5 of arXiv 2606.19379 are about, with what is recorded here beside what was published.
+    pub const PAPER: [Self; 5] = [Self::Survey, Self::Kinds, Self::Swaps, Self::Curve, Self::Corpora];
+
+    /// Whether it is about published values.
+    pub fn is_of_paper(self) -> bool {
+        Self::PAPER.contains(&self)
+    }
+
+    /// One by its [`Self::id`].
+    pub fn by_id(id: &str) -> Option<Self> {
+        Self::ALL.into_iter().chain(Self::PAPER).find(|preset| preset.id() == id)
+    }
+
+    /// Short name that stays, for addresses and tests.
     pub fn id(self) -> &'static str {
         match self {
             Self::Families => "families",
@@ -38,26 +63,40 @@ impl Preset {
             Self::Training => "training",
             Self::Regularised => "regularised",
             Self::Learned => "learned",
+            Self::Survey => "survey",
+            Self::Kinds => "kinds",
+            Self::Swaps => "swaps",
+            Self::Curve => "curve",
+            Self::Corpora => "corpora",
         }
     }
 
     /// Name on its button, and what there is to see.
     pub fn texts(self) -> [&'static str; 2] {
-        let t: &Texts = t();
+        let (t, p): (&Texts, _) = (t(), paper());
         match self {
             Self::Families => [t.preset_families, t.preset_families_about],
             Self::Seeds => [t.preset_seeds, t.preset_seeds_about],
             Self::Training => [t.preset_training, t.preset_training_about],
             Self::Regularised => [t.preset_regularised, t.preset_regularised_about],
             Self::Learned => [t.preset_learned, t.preset_learned_about],
+            Self::Survey => [p.survey, p.survey_about],
+            Self::Kinds => [p.kinds, p.kinds_about],
+            Self::Swaps => [p.swaps, p.swaps_about],
+            Self::Curve => [p.curve, p.curve_about],
+            Self::Corpora => [p.corpora, p.corpora_about],
         }
     }
 
     /// Which quantities it is about.
-    pub(super) fn quantities(self) -> impl Into<BTreeSet<Quantity>> {
+    pub fn quantities(self) -> BTreeSet<Quantity> {
         match self {
             // The penalty is on layers, and what it does to their networks is another matter.
             Self::Regularised => BTreeSet::from([Quantity::R2Lin, Quantity::Linearity]),
+            Self::Survey | Self::Corpora => BTreeSet::from([Quantity::R2LinScalar]),
+            Self::Kinds => BTreeSet::from([Quantity::R2FeatureMedian, Quantity::EffectiveRank]),
+            Self::Swaps => BTreeSet::from([Quantity::DeltaPplLinear, Quantity::DeltaPplPoly]),
+            Self::Curve => BTreeSet::from([Quantity::PolyGain]),
             _ => BTreeSet::from([Quantity::R2Lin]),
         }
     }
@@ -72,9 +111,20 @@ impl Preset {
             Self::Training => demos.training(),
             Self::Regularised => demos.regularised(),
             Self::Learned => return demos.learned(),
+            Self::Curve => return survey().collect(),
+            Self::Survey | Self::Kinds | Self::Swaps => {
+                let recorded = demos.families().into_iter().map(|name| Key::Recorded(name.into()));
+                return survey().chain(recorded).collect();
+            }
+            Self::Corpora => return CORPORA.map(|corpus| Key::Published(MODELS[0].into(), corpus.into())).to_vec(),
         };
         names.into_iter().map(|name| Key::Recorded(name.into())).collect()
     }
+}
+
+/// The paper's models on the corpus of its survey.
+fn survey() -> impl Iterator<Item = Key> {
+    MODELS.into_iter().map(|model| Key::Published(model.into(), SURVEY.into()))
 }
 
 /// Trained models by name.
@@ -173,7 +223,11 @@ pub(crate) mod tests {
     fn without_models_there_is_nothing_to_compare() {
         for preset in Preset::ALL {
             assert!(preset.keys(&[]).is_empty(), "{preset:?}");
-            assert!(preset.texts()[1].ends_with('.'));
         }
+        for preset in Preset::ALL.into_iter().chain(Preset::PAPER) {
+            assert!(preset.texts()[1].ends_with('.'));
+            assert_eq!(Preset::by_id(preset.id()), Some(preset));
+        }
+        assert_eq!(Preset::by_id("figure-9"), None);
     }
 }

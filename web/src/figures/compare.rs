@@ -9,6 +9,7 @@ use crate::chart::scale::Kind;
 use crate::comparison::Key;
 use crate::comparison::known::{Line, Source, full_name};
 use crate::format::{NOTHING, exact, fixed, magnitude, share};
+use crate::texts::paper::t as paper;
 use crate::texts::{fill, t};
 
 /// The chart of one quantity; `None` where no line has it.
@@ -42,6 +43,10 @@ pub fn quantity_name(quantity: Quantity) -> &'static str {
         Quantity::DeltaPplLinear => t().compare_losses,
         Quantity::Linearity => t().compare_layers,
         Quantity::LinearityNoResidual => t().compare_layers_alone,
+        Quantity::R2FeatureMedian => paper().quantity_median,
+        Quantity::EffectiveRank => paper().quantity_rank,
+        Quantity::PolyGain => paper().quantity_gain,
+        Quantity::DeltaPplPoly => paper().quantity_delta_ppl_poly,
     }
 }
 
@@ -51,6 +56,10 @@ fn title(quantity: Quantity) -> &'static str {
         Quantity::DeltaPplLinear => t().compare_losses_figure,
         Quantity::Linearity => t().layers_figure,
         Quantity::LinearityNoResidual => t().compare_layers_alone_figure,
+        Quantity::R2FeatureMedian => paper().figure_median,
+        Quantity::EffectiveRank => paper().figure_rank,
+        Quantity::PolyGain => paper().figure_gain,
+        Quantity::DeltaPplPoly => paper().figure_delta_ppl_poly,
     }
 }
 
@@ -58,9 +67,12 @@ fn caption(quantity: Quantity) -> &'static str {
     match quantity {
         Quantity::R2Lin => t().compare_caption,
         Quantity::R2LinScalar => t().scalar_meaning,
-        Quantity::DeltaPplLinear => t().losses_caption,
+        Quantity::DeltaPplLinear | Quantity::DeltaPplPoly => t().losses_caption,
         Quantity::Linearity => t().compare_layers_caption,
         Quantity::LinearityNoResidual => t().layers_caption,
+        Quantity::R2FeatureMedian => paper().caption_median,
+        Quantity::EffectiveRank => paper().caption_rank,
+        Quantity::PolyGain => paper().caption_gain,
     }
 }
 
@@ -69,7 +81,10 @@ fn axis(quantity: Quantity) -> Axis {
     match quantity {
         Quantity::R2Lin => share_axis(t().chart_axis_value),
         Quantity::R2LinScalar => share_axis(t().scalar),
-        Quantity::DeltaPplLinear => Axis { name: t().axis_delta_ppl, kind: Kind::Wide },
+        Quantity::DeltaPplLinear | Quantity::DeltaPplPoly => Axis { name: t().axis_delta_ppl, kind: Kind::Wide },
+        Quantity::R2FeatureMedian => share_axis(t().axis_median),
+        Quantity::EffectiveRank => Axis { name: paper().axis_effective_rank, kind: Kind::FromZero },
+        Quantity::PolyGain => Axis { name: t().axis_gain, kind: Kind::FromZero },
         Quantity::Linearity => Axis { name: t().axis_linearity, kind: Kind::Linear },
         Quantity::LinearityNoResidual => share_axis(t().axis_linearity),
     }
@@ -80,7 +95,7 @@ fn is_by_layer(quantity: Quantity) -> bool {
 }
 
 fn is_share(quantity: Quantity) -> bool {
-    quantity != Quantity::DeltaPplLinear
+    !matches!(quantity, Quantity::DeltaPplLinear | Quantity::DeltaPplPoly | Quantity::EffectiveRank)
 }
 
 fn curve(line: &Line, quantity: Quantity) -> Option<Series> {

@@ -5,6 +5,7 @@
 mod baseline;
 mod compare;
 mod controls;
+mod detail;
 mod healing;
 mod layers;
 mod losses;
@@ -59,6 +60,7 @@ pub struct Grid {
 pub fn figures(view: View, report: &Report, block: Option<usize>) -> Vec<Figure> {
     let figures = match view {
         View::Profile | View::Compare => Vec::new(),
+        View::Block => detail::figures(report, block),
         View::Losses => losses::figures(report),
         View::Regimes => regimes::figures(report),
         View::Ranks => ranks::figures(report, block),
@@ -78,7 +80,7 @@ pub fn shown_block(view: View, report: &Report, chosen: Option<usize>) -> Option
         report.blocks.iter().filter(curved).map(|block| block.block).next_back()
     };
     let fallback = match view {
-        View::Ranks => report.blocks.first().map(|block| block.block),
+        View::Block | View::Ranks => report.blocks.first().map(|block| block.block),
         View::Probes => has_curve(&probes::NAMES),
         View::Baseline => has_curve(&baseline::NAMES),
         View::Healing => has_curve(&healing::CURVES),

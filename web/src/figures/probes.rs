@@ -88,7 +88,7 @@ fn conjunction(report: &Report) -> Option<Figure> {
     })
 }
 
-fn training(report: &Report, block: Option<usize>) -> Option<Figure> {
+pub(super) fn training(report: &Report, block: Option<usize>) -> Option<Figure> {
     let number = shown_block(View::Probes, report, block)?;
     let block = report.blocks.iter().find(|block| block.block == number)?;
     let curves = NAMES.into_iter().enumerate().filter_map(|(look, name)| curve(block, name, name, look, 0));

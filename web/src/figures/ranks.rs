@@ -15,7 +15,7 @@ pub(super) fn figures(report: &Report, block: Option<usize>) -> Vec<Option<Figur
     vec![curve(block), losses(block)]
 }
 
-fn curve(block: &BlockReport) -> Option<Figure> {
+pub(super) fn curve(block: &BlockReport) -> Option<Figure> {
     let mark = |(at, value): (usize, &Option<f64>)| Mark::new(rank_name(at + 1), (at + 1) as f64, *value);
     let marks: Vec<_> = block.r2_rank.iter().enumerate().map(mark).collect();
     let line = series("", 0, marks).filter(|series| series.marks.iter().any(|mark| mark.y.is_some()))?;
@@ -43,7 +43,7 @@ fn curve(block: &BlockReport) -> Option<Figure> {
 }
 
 /// Where `rank-swap` has been measured.
-fn losses(block: &BlockReport) -> Option<Figure> {
+pub(super) fn losses(block: &BlockReport) -> Option<Figure> {
     let mark = |(name, value): (&String, &Option<f64>)| {
         let rank: usize = name.strip_prefix("rank_")?.parse().ok()?;
         Some(Mark::new(rank_name(rank), rank as f64, *value))

@@ -15,7 +15,9 @@ macro_rules! catalogue {
     };
 }
 
+pub mod detail;
 pub mod lesson;
+pub mod paper;
 
 /// The instrument's texts, in the language in use.
 pub fn t() -> &'static Texts {
@@ -187,7 +189,7 @@ catalogue! {
     chart_caption: "R²_lin is the share of a block’s output that the best affine map of its input predicts on held-out text: 1 is exactly linear, 0 no better than the mean. Whiskers: ± one standard deviation over the folds.",
     chart_expected: "Grey bars: known by construction.",
     chart_undefined: "Cross: undefined.",
-    chart_hint: "Point at a block for its exact values, or use the arrow keys.",
+    chart_hint: "Point at a block for its exact values, or use the arrow keys. Click or Enter shows all of it.",
     block_value: "Block {block}: R² {value}",
     block_spread: "± {spread} over the folds",
     block_undefined: "Block {block}: R² is undefined, see the warnings.",

@@ -5,6 +5,7 @@ use straightedge_web::frame::Part;
 use straightedge_web::views::View;
 
 use super::compare::Compare;
+use super::detail::Detail;
 use super::panel::Panel;
 use super::tabs::{Tabs, tab_id};
 use super::{Chart, Differences, Status, Table};
@@ -19,6 +20,7 @@ pub(crate) fn Board(session: Session) -> impl IntoView {
         Memo::new(move |_| session.frame.with(|frame| !frame.is_embedded && !frame.hidden.contains(&Part::Views)));
     let panel = move || match session.view.get() {
         View::Profile => view! { <Chart session/> }.into_any(),
+        View::Block => view! { <Detail session/> }.into_any(),
         View::Compare => view! { <Compare session/> }.into_any(),
         view => view! { <Panel session view/> }.into_any(),
     };

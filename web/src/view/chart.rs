@@ -44,12 +44,15 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
         let left = frame.get_untracked().map_or(0.0, |frame| frame.get_bounding_client_rect().left());
         session.focus.set(layout.get_untracked().block_at(f64::from(event.client_x()) - left));
     };
-    let choose = move |event| {
-        point(event);
-        session.block.set(session.focus.get_untracked());
+    let open = move || {
+        if let Some(block) = session.focus.get_untracked() {
+            session.open_block(block);
+        }
     };
     let press = move |event: KeyboardEvent| {
-        if let Some(focus) = step(&event.key(), session.focus.get_untracked(), blocks.get_untracked()) {
+        if event.key() == "Enter" {
+            open();
+        } else if let Some(focus) = step(&event.key(), session.focus.get_untracked(), blocks.get_untracked()) {
             event.prevent_default();
             session.focus.set(focus);
         }
@@ -74,8 +77,8 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
                 class="chart of-blocks" data-testid="chart" node_ref=frame tabindex="0" role="slider" aria-label=label
                 aria-valuemin="0" aria-valuemax=move || blocks.get().saturating_sub(1)
                 aria-valuenow=move || session.focus.get().unwrap_or(0) aria-valuetext=readout
-                on:pointermove=point on:pointerdown=choose on:pointerleave=move |_| session.focus.set(None)
-                on:keydown=press on:blur=move |_| session.focus.set(None)
+                on:pointermove=point on:pointerdown=point on:pointerleave=move |_| session.focus.set(None)
+                on:click=move |_| open() on:keydown=press on:blur=move |_| session.focus.set(None)
             >
                 <div class="drawing" inner_html=drawing></div>
                 <div class="drawing over" inner_html=move || singled_out().unwrap_or_default()></div>
@@ -125,7 +128,7 @@ fn readout(session: Session) -> String {
 }
 
 /// The block that a key leads to; `None` for keys with no meaning here.
-fn step(key: &str, focus: Option<usize>, blocks: usize) -> Option<Option<usize>> {
+pub(super) fn step(key: &str, focus: Option<usize>, blocks: usize) -> Option<Option<usize>> {
     let last = blocks.checked_sub(1)?;
     Some(match key {
         "ArrowRight" | "ArrowUp" => Some(focus.map_or(0, |block| (block + 1).min(last))),

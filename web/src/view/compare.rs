@@ -10,6 +10,7 @@ use straightedge_web::comparison::presets::Preset;
 use straightedge_web::figures::{Figure, compared, quantity_name};
 use straightedge_web::frame::Part;
 use straightedge_web::run::Phase;
+use straightedge_web::texts::paper::t as paper;
 use straightedge_web::texts::{fill, t};
 use straightedge_web::views::View;
 
@@ -30,7 +31,7 @@ pub(crate) fn Compare(session: Session) -> impl IntoView {
     view! {
         <p class="about">{View::Compare.texts()[2]}</p>
         <Presets session/>
-        <Quantities session/>
+        <Quantities session known/>
         <Runs session known/>
         <Show when=move || is_empty.get()><p class="note">{nothing}</p></Show>
         <Stepper session known/>
@@ -60,11 +61,18 @@ fn Presets(session: Session) -> impl IntoView {
             </Show>
         }
     };
+    let source = |preset: Preset| preset.is_of_paper().then(|| format!(" {}", paper().source));
     view! {
-        <div class="chips" role="group" aria-label=t().compare_presets>
-            {Preset::ALL.map(button).collect_view()}
+        <div class="presets">
+            <div class="chips" role="group" aria-label=t().compare_presets>
+                {Preset::ALL.map(button).collect_view()}
+            </div>
+            <div class="chips" role="group" aria-labelledby="paper-figures">
+                <span class="chips-name" id="paper-figures">{paper().group}</span>
+                {Preset::PAPER.map(button).collect_view()}
+            </div>
+            {move || chosen.get().map(|preset| view! { <p class="note" data-testid="preset-about">{preset.texts()[1]}{source(preset)}</p> })}
         </div>
-        {move || chosen.get().map(|preset| view! { <p class="note">{preset.texts()[1]}</p> })}
     }
 }
 
@@ -172,17 +180,22 @@ fn Add(session: Session, known: Memo<Known>) -> impl IntoView {
 
 /// Which charts there are.
 #[component]
-fn Quantities(session: Session) -> impl IntoView {
+fn Quantities(session: Session, known: Memo<Known>) -> impl IntoView {
+    let lines = Memo::new(move |_| session.comparison.with(|comparison| known.with(|known| known.lines(comparison))));
+    let is_had = move |quantity| lines.with(|lines| lines.iter().any(|line| !line.summary.curve(quantity).is_empty()));
     let chosen = Memo::new(move |_| session.comparison.with(|comparison| comparison.quantities()));
     let button = move |(at, quantity): (usize, Quantity)| {
-        let is_chosen = move || chosen.with(|chosen| chosen.contains(&quantity)).to_string();
+        let is_chosen = move || chosen.with(|chosen| chosen.contains(&quantity));
         view! {
-            <button
-                type="button" class="chip" data-testid=format!("quantity-{at}") aria-pressed=is_chosen
-                on:click=move |_| session.comparison.update(|comparison| comparison.toggle_quantity(quantity))
-            >
-                {typeset(quantity_name(quantity))}
-            </button>
+            <Show when=move || is_chosen() || is_had(quantity)>
+                <button
+                    type="button" class="chip" data-testid=format!("quantity-{at}")
+                    aria-pressed=move || is_chosen().to_string()
+                    on:click=move |_| session.comparison.update(|comparison| comparison.toggle_quantity(quantity))
+                >
+                    {typeset(quantity_name(quantity))}
+                </button>
+            </Show>
         }
     };
     view! {

@@ -16,13 +16,15 @@ use super::chart::observed_width;
 use super::typeset;
 use crate::session::Session;
 
-/// One figure; `at` is its number within the view. One of many measurements has its legend elsewhere.
+/// One figure; `at` is its number within the view. One of many measurements has its legend elsewhere, one among others
+/// of a block goes without the block's name and without a hint.
 #[component]
 pub(crate) fn FigureView(
     session: Session,
     figure: Memo<Figure>,
     at: usize,
     #[prop(optional)] of_many: bool,
+    #[prop(optional)] of_block: bool,
 ) -> impl IntoView {
     let frame = NodeRef::<Div>::new();
     let width = observed_width(frame);
@@ -36,6 +38,7 @@ pub(crate) fn FigureView(
         move || spot.get().map(|spot| plot.with(|plot| layout.with(|layout| single_out(plot, layout, spot))));
     let readout = Memo::new(move |_| match spot.get() {
         Some(spot) => plot.with(|plot| plot.tell(spot)),
+        None if of_block => String::new(),
         None => t().figure_hint.into(),
     });
     let nearest = move |event: &MouseEvent| {
@@ -71,7 +74,7 @@ pub(crate) fn FigureView(
     });
     view! {
         <figure class="plot" data-testid=format!("figure-{at}")>
-            <h3>{title}</h3>
+            <h3>{move || if of_block { alone(&title.get()) } else { title.get() }}</h3>
             {(!of_many).then(|| view! { <Legend figure hidden/> })}
             <div
                 class="chart" data-testid=format!("chart-{at}") node_ref=frame tabindex="0" role="slider"
@@ -91,6 +94,13 @@ pub(crate) fn FigureView(
             <Numbers figure at/>
         </figure>
     }
+}
+
+/// A title without the block that it begins with.
+fn alone(title: &str) -> String {
+    let Some((_, rest)) = title.split_once(": ") else { return title.into() };
+    let mut letters = rest.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// What every look stands for, where there is more than one; each can be taken out of the chart and put back.

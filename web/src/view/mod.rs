@@ -37,6 +37,8 @@
 //! | `measure-MEASURE`, `cost-MEASURE`, `scope-MEASURE` | adds a measure to the report, what it takes, and of which blocks |
 //! | `refused-MEASURE` | why there is no such button |
 //! | `block-select` | the block that a view of one block shows |
+//! | `strip`, `detail`, `block-title`, `formulas`, `block-numbers` | the blocks as bars, and all about the one shown; a number's `data-field` is the report's field name |
+//! | `block-none`, `block-missing`, `block-older` | sentences on what is not there, and what to order |
 //! | `preset-NAME`, `quantity-NUMBER` | the comparisons at hand, and the charts that they can have |
 //! | `runs` | what is compared; in each item `show`, `measure` and `remove` |
 //! | `front`, `play` | the slider that puts one of them in front, and the button that goes through them |
@@ -54,6 +56,7 @@ mod chart;
 mod class;
 mod compare;
 mod controls;
+mod detail;
 mod differences;
 mod drop;
 mod exports;

@@ -87,8 +87,9 @@ fn unextended(session: Session) -> &'static str {
     if session.run.with(Run::is_untouched) { t().measure_recorded } else { t().measure_opened }
 }
 
+/// A button that adds a measure, of all blocks or of one, with what it costs.
 #[component]
-fn Offer(session: Session, view: View, measure: Measure) -> impl IntoView {
+pub(super) fn Offer(session: Session, view: View, measure: Measure) -> impl IntoView {
     let scope = RwSignal::new(None::<usize>);
     let can_scope = view.is_by_block() && measure != Measure::RankSwap;
     let label = fill(t().measure_more, &[("measure", name(measure))]);

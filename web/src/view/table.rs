@@ -65,6 +65,7 @@ fn TableRow(session: Session, row: Row) -> impl IntoView {
             data-testid=format!("row-{block}") class:focus=in_focus
             on:pointerenter=move |_| session.focus.set(Some(block))
             on:pointerleave=move |_| session.focus.set(None)
+            on:click=move |_| session.open_block(block)
         >
             <th scope="row">{block}</th>
             {first}

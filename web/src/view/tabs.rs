@@ -78,9 +78,9 @@ mod tests {
     #[test]
     fn keys_go_round_the_tabs() {
         let all = &View::ALL;
-        assert_eq!(step("ArrowRight", View::Profile, all), Some(View::Compare));
+        assert_eq!(step("ArrowRight", View::Profile, all), Some(View::Block));
         assert_eq!(step("ArrowLeft", View::Profile, all), Some(View::Healing));
-        assert_eq!(step("ArrowRight", View::Compare, &all[..2]), Some(View::Profile));
+        assert_eq!(step("ArrowRight", View::Block, &all[..2]), Some(View::Profile));
         assert_eq!(step("End", View::Losses, all), Some(View::Healing));
         assert_eq!(step("Enter", View::Losses, all), None);
     }

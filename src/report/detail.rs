@@ -1,0 +1,88 @@
+//! What a block is looked at closely by: the spectrum of its inputs, and predictions beside what was there; both cut
+//! down to what a chart can show, so that reports stay small.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+/// Places of a spectrum, spread evenly over the decades of k.
+const PLACES: i32 = 48;
+
+/// Eigenvalues of the training inputs at some places k, largest first (MEASURES.md section 2).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spectrum {
+    /// From 1 up to the number of inputs that vary, ascending; the rank and the place after it are among them.
+    pub k: Vec<usize>,
+    /// The k-th largest eigenvalue of Cov(x), raw units; null where rounding leaves none above zero.
+    pub covariance: Vec<Option<f64>>,
+    /// The same of the correlation matrix, whose cut is τ times the largest.
+    pub correlation: Vec<Option<f64>>,
+}
+
+impl Spectrum {
+    /// Picks the places from all eigenvalues, ascending, of both matrices; `rank` of the correlations' are kept.
+    pub fn new(covariance: &[f64], correlation: &[f64], rank: usize) -> Self {
+        let k = places(correlation.len(), rank);
+        let pick = |ascending: &[f64]| {
+            let value = |k: &usize| Some(*ascending.get(ascending.len().checked_sub(*k)?)?);
+            k.iter().map(|k| value(k).filter(|value| *value > 0.0).map(|value| rounded(value, 6))).collect()
+        };
+        Self { covariance: pick(covariance), correlation: pick(correlation), k }
+    }
+}
+
+fn places(count: usize, rank: usize) -> Vec<usize> {
+    let spread = (0..=PLACES).map(|at| (count as f64).powf(f64::from(at) / f64::from(PLACES)).round() as usize);
+    let all: BTreeSet<usize> = spread.chain([rank, rank + 1]).filter(|k| (1..=count).contains(k)).collect();
+    all.into_iter().collect()
+}
+
+/// Values of the network and of its map at some held-out rows and features, each less the feature's training mean, in
+/// units of its training standard deviation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Scatter {
+    /// The network's y.
+    pub actual: Vec<f64>,
+    /// The map's ŷ at the same places.
+    pub predicted: Vec<f64>,
+}
+
+impl Scatter {
+    /// Adds one place; values that are not finite have none in a report.
+    pub fn push(&mut self, actual: f64, predicted: f64) {
+        if actual.is_finite() && predicted.is_finite() {
+            self.actual.push(rounded(actual, 4));
+            self.predicted.push(rounded(predicted, 4));
+        }
+    }
+}
+
+/// A number with so many significant digits.
+fn rounded(value: f64, digits: usize) -> f64 {
+    format!("{value:.*e}", digits - 1).parse().unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spectrum_has_its_ends_its_rank_and_few_places_between() {
+        let ascending: Vec<f64> = (0..768).map(|at| if at == 0 { -1e-17 } else { f64::from(at) }).collect();
+        let spectrum = Spectrum::new(&ascending, &ascending, 700);
+        assert!(spectrum.k.len() < 60 && spectrum.k.windows(2).all(|pair| pair[0] < pair[1]), "{:?}", spectrum.k);
+        for (k, value) in [(1, Some(767.0)), (700, Some(68.0)), (701, Some(67.0)), (768, None)] {
+            let at = spectrum.k.iter().position(|place| *place == k).unwrap_or_else(|| panic!("{k}"));
+            assert_eq!((spectrum.covariance[at], spectrum.correlation[at]), (value, value), "{k}");
+        }
+        assert_eq!(Spectrum::new(&[], &[], 0), Spectrum::default());
+    }
+
+    #[test]
+    fn places_are_rounded_and_those_without_a_number_left_out() {
+        let mut scatter = Scatter::default();
+        scatter.push(1.234_567, -0.000_123_456);
+        scatter.push(f64::NAN, 1.0);
+        assert_eq!(scatter, Scatter { actual: vec![1.235], predicted: vec![-0.000_123_5] });
+    }
+}

@@ -1,0 +1,133 @@
+// One block in detail: opened by click, by keyboard and by link, on a recording, on an opened report and on what is
+// measured here; its values are the report's, its charts can be taken away, and what is missing is told.
+import assert from 'node:assert/strict';
+
+import { assertClose, visit } from './driver.mjs';
+import { leaves } from './files.mjs';
+
+const FIRST = { webgpu: false, query: {} };
+
+const recorded = async (name = 'demo-gpt2') => (await fetch(new URL(`data/recorded/${name}.json`, process.env.STRAIGHTEDGE_URL))).json();
+const plain = (text) => Number(text.replace('−', '-').replace('×', ''));
+const field = async (app, name) => plain(await app.element('block-numbers').locator(`[data-field=${name}]`).innerText());
+const titled = (app, words) => app.page.locator('.plot').filter({ has: app.page.locator('h3', { hasText: words }) });
+
+/** The points of a figure in full digits, by its title. */
+async function points(app, words) {
+  const at = (await titled(app, words).getAttribute('data-testid')).replace('figure-', '');
+  const { chart } = JSON.parse((await app.saved(`json-${at}`)).bytes.toString());
+  return chart.series.map((series) => series.points);
+}
+
+async function open(app, report) {
+  await app.element('report-file').setInputFiles({
+    name: 'report.json', mimeType: 'application/json', buffer: Buffer.from(JSON.stringify(report)),
+  });
+}
+
+visit('a click on a block of the recording shows all of it, and arrow keys go on', FIRST, async (app) => {
+  const { blocks } = await recorded();
+  const chart = await app.element('chart').boundingBox();
+  await app.page.mouse.click(chart.x + chart.width * 0.45, chart.y + chart.height / 2);
+  await app.element('detail').waitFor();
+  assert.equal(await app.element('tab-block').getAttribute('aria-selected'), 'true');
+  const block = Number((await app.element('block-title').innerText()).match(/^Block (\d)$/)[1]);
+  assert.ok(block === 2 || block === 3, `${block} is in the middle`);
+  await app.page.waitForFunction((block) => location.search.includes(`view=block&block=${block}`), block);
+  assert.ok(await app.element('formulas').locator('math').count() === 2);
+  assert.match(await app.element('formulas').innerText(), /GELU/);
+  for (const name of ['r2_lin', 'r2_feature_median', 'rank', 'effective_rank']) assertClose(name, await field(app, name), blocks[block][name], 6e-7);
+
+  await app.element('strip').focus();
+  await app.page.keyboard.press('Home');
+  for (const [at, expected] of blocks.entries()) {
+    assert.equal(await app.element('block-title').innerText(), `Block ${at}`);
+    assertClose(`block ${at}`, await field(app, 'r2_lin'), expected.r2_lin, 6e-7);
+    assert.match(await app.element('strip').getAttribute('aria-valuetext'), new RegExp(`^Block ${at} of 5, R² `));
+    await app.page.keyboard.press('ArrowRight');
+  }
+  assert.equal(await app.element('block-title').innerText(), 'Block 5', 'keys stop at the end');
+  await app.element('strip').locator('[data-block="1"]').click();
+  assert.equal(await app.element('block-title').innerText(), 'Block 1');
+});
+
+visit('the figures of a block are those of its report', { webgpu: false, query: { view: 'block', block: '4' } }, async (app) => {
+  const report = await recorded();
+  const block = report.blocks[4];
+  await app.element('detail').waitFor();
+  assert.equal(await app.element('block-title').innerText(), 'Block 4');
+  const [features] = await points(app, 'feature by feature');
+  assert.equal(features.reduce((sum, { y }) => sum + y, 0), block.r2_features.filter((value) => value !== null).length);
+  for (const { x, y } of features.slice(1)) {
+    assert.equal(y, block.r2_features.filter((value) => value !== null && Math.floor(value / 0.05) === Math.floor(x / 0.05)).length, `near ${x}`);
+  }
+  const [ranks] = await points(app, 'R² of the best map of every rank');
+  assert.deepEqual(ranks.map(({ y }) => y), block.r2_rank);
+  const [swaps] = await points(app, 'what each replacement costs');
+  assert.deepEqual(swaps.map(({ y }) => y), ['linear', 'mean', 'zero'].map((name) => block.delta_ppl[name]));
+  const [covariance, correlation] = await points(app, 'spectrum');
+  assert.deepEqual(covariance.map(({ x }) => x), block.spectrum.k);
+  assert.deepEqual(covariance.map(({ y }) => y), block.spectrum.covariance);
+  assert.deepEqual(correlation.map(({ y }) => y), block.spectrum.correlation);
+  const [values, exact] = await points(app, 'predicted against actual');
+  assert.deepEqual(values.map(({ x, y }) => [x, y]), block.scatter.actual.map((actual, at) => [actual, block.scatter.predicted[at]]));
+  assert.ok(exact.every(({ x, y }) => x === y));
+  assert.match(await app.element('block-missing').innerText(), /recording has nothing of what each rank loses and the probes/);
+  assert.equal(await app.element('block-older').count(), 0);
+});
+
+visit('every figure of a block leaves as picture, table and data', { webgpu: false, query: { view: 'block' } }, async (app) => {
+  await app.element('detail').waitFor();
+  const count = await app.page.locator('.detail .plot').count();
+  assert.ok(count >= 5, `${count} figures`);
+  for (let at = 0; at < count; at += 1) {
+    const { title, picture } = await leaves(app, at);
+    assert.match(picture.text, /^Block 0: /, title);
+    if (title.includes('eature by feature')) assert.ok(picture.bars >= 3, `${picture.bars} columns`);
+  }
+});
+
+visit('a report of an earlier version is opened, and it is told what to do about what it lacks', FIRST, async (app) => {
+  const report = await recorded('demo-llama');
+  delete report.ordered;
+  for (const block of report.blocks) {
+    delete block.spectrum;
+    delete block.scatter;
+    block.delta_ppl = {};
+  }
+  await open(app, report);
+  await app.element('replay').waitFor();
+  await app.element('tab-block').click();
+  assert.match(await app.element('block-older').innerText(), /before spectra and predictions were kept\. Replay it/);
+  assert.match(await app.element('block-missing').innerText(), /report has nothing of what each block is worth, what each rank loses and the probes/);
+  assert.match(await app.element('formulas').innerText(), /SiLU/);
+  assert.equal(await titled(app, 'spectrum').count(), 0);
+  assert.equal(await titled(app, 'feature by feature').count(), 1);
+});
+
+visit('what a block lacks is added from its own page', { webgpu: false }, async (app) => {
+  await app.choose({ rows: 1280, 'seq-len': 64 });
+  await app.measure();
+  await app.element('chart').focus();
+  await app.page.keyboard.press('Home');
+  await app.page.keyboard.press('Enter');
+  await app.element('detail').waitFor();
+  assert.equal(await titled(app, 'what each replacement costs').count(), 0);
+  await app.element('measure-swap').click();
+  assert.equal(await app.ended(), 'finished');
+  const report = await app.report();
+  const [swaps] = await points(app, 'what each replacement costs');
+  assert.deepEqual(swaps.map(({ y }) => y), ['linear', 'mean', 'zero'].map((name) => report.blocks[0].delta_ppl[name]));
+  assert.equal(await app.element('measure-swap').count(), 0);
+  const { actual, predicted } = report.blocks[0].scatter;
+  assert.ok(actual.length >= 100 && actual.every((value, at) => Math.abs(value - predicted[at]) < 1e-3), 'block 0 is exactly affine');
+  assert.deepEqual(report.ordered.measures, ['fit', 'swap']);
+});
+
+visit('a link that hides the views keeps to the profile', { webgpu: false, query: { hide: 'views' } }, async (app) => {
+  await app.element('chart').focus();
+  await app.page.keyboard.press('Home');
+  await app.page.keyboard.press('Enter');
+  await app.element('chart').click();
+  assert.equal(await app.element('detail').count(), 0);
+});

@@ -1,0 +1,57 @@
+// Files that the page saves, opened as other programs would: what an SVG, a PNG or a CSV holds.
+import assert from 'node:assert/strict';
+
+/** A table of the page, numbers with plain minus signs and nothing for what is undefined. */
+export const shown = (app, table) => app.page.locator(table).evaluate((table) => [...table.rows].map((row) => [...row.cells].map(
+  (cell) => cell.textContent.replace('−', '-').replace('\u202f', '').replace(/^–$/, '').replace('R²lin', 'R²_lin'),
+)));
+
+export const parsed = (text) => text.trim().split('\r\n').map((line) => line.split(','));
+
+/** What a browser makes of an SVG alone. */
+export const drawn = (app, svg) => app.page.evaluate((svg) => {
+  const root = new DOMParser().parseFromString(svg, 'image/svg+xml').documentElement;
+  const all = [...root.querySelectorAll('*')];
+  return {
+    name: root.nodeName,
+    width: Number(root.getAttribute('width')),
+    text: root.textContent,
+    classes: all.filter((element) => element.hasAttribute('class')).length,
+    bars: all.filter((element) => element.nodeName === 'rect' && element.getAttribute('fill') === '#0072b2').length,
+    dots: all.filter((element) => element.nodeName === 'circle').map((dot) => Number(dot.getAttribute('cy'))),
+  };
+}, svg);
+
+/** Size of a picture, and how many of its pixels have the colour of the first series. */
+export const seen = (app, bytes) => app.page.evaluate(async (base64) => {
+  const data = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+  const picture = await createImageBitmap(new Blob([data], { type: 'image/png' }));
+  const context = new OffscreenCanvas(picture.width, picture.height).getContext('2d');
+  context.drawImage(picture, 0, 0);
+  const { data: pixels } = context.getImageData(0, 0, picture.width, picture.height);
+  let coloured = 0;
+  for (let at = 0; at < pixels.length; at += 4) coloured += pixels[at] === 0 && pixels[at + 1] === 0x72 && pixels[at + 2] === 0xb2;
+  return { width: picture.width, coloured, corner: [...pixels.slice(0, 4)] };
+}, bytes.toString('base64'));
+
+/** Saves a figure in all four forms and holds them against each other and against what the page shows. */
+export async function leaves(app, at) {
+  const title = await app.element(`figure-${at}`).locator('h3').innerText();
+  const fold = app.element(`numbers-${at}`);
+  if (!(await fold.evaluate((element) => element.open))) await fold.locator('summary').click();
+  const csv = parsed((await app.saved(`csv-${at}`)).bytes.toString());
+  assert.deepEqual(csv, await shown(app, `[data-testid=numbers-${at}] table`), title);
+  const svg = await app.saved(`svg-${at}`);
+  const picture = await drawn(app, svg.bytes.toString());
+  assert.equal(picture.name, 'svg', title);
+  assert.equal(picture.classes, 0, `${title}: looks are written on the elements`);
+  const plain = (text) => text.replace(/_?lin/g, '').toLowerCase();
+  assert.ok(plain(picture.text).includes(plain(title)), `${title} in ${picture.text.slice(0, 80)}`);
+  const pixels = await seen(app, (await app.saved(`png-${at}`)).bytes);
+  assert.equal(pixels.width, 2 * picture.width, title);
+  assert.ok(pixels.coloured > 50, `${title}: ${pixels.coloured} pixels of its first series`);
+  const data = JSON.parse((await app.saved(`json-${at}`)).bytes.toString());
+  const points = data.chart.series.flatMap(({ points }) => points);
+  assert.ok(points.length > 0 && points.some(({ y }) => Number.isFinite(y)), title);
+  return { title, csv, data, picture };
+}

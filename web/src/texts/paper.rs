@@ -1,0 +1,36 @@
+//! Texts of the figures of arXiv 2606.19379, with what was measured beside what was published.
+
+/// In the language in use.
+pub fn t() -> &'static Texts {
+    &ENGLISH
+}
+
+catalogue! {
+    Texts,
+
+    group: "Figures 2–5 of arXiv 2606.19379",
+    survey: "The survey",
+    survey_about: "R² of the 36 blocks of GPT-2, Pythia 160M and Llama 160M on WikiText-2, as published, beside the demo models of the same families. The paper’s survey counts constant offsets as explained, so R² scalar is what is compared.",
+    kinds: "Two kinds",
+    kinds_about: "R² of the typical feature and the rank that keeps nine tenths of R²: blocks with a high R² that is one large direction’s, and blocks that are linear throughout.",
+    swaps: "Swaps",
+    swaps_about: "Perplexity lost with one block replaced by its line, as published on WikiText-2, beside the demo models on their own text. The scale of a loss is its model’s and its text’s.",
+    curve: "What a curve adds",
+    curve_about: "What a bilinear probe of rank 16 adds to the line’s R², block by block. Of the demo models probes are not recorded: order them under Protocol, and add the measurement here.",
+    corpora: "Three corpora",
+    corpora_about: "GPT-2 on three texts, as published: most of a profile is the model’s, not the text’s. Add the other two models by their names.",
+    source: "Published values are read off the paper’s figures 2 to 5.",
+
+    quantity_median: "R² median",
+    quantity_rank: "effective rank",
+    quantity_gain: "gain of poly",
+    quantity_delta_ppl_poly: "ΔPPL poly",
+    figure_median: "R² of the typical feature by block",
+    figure_rank: "Effective rank by block",
+    figure_gain: "Gain of the bilinear probe by block",
+    figure_delta_ppl_poly: "Loss with one block replaced by line and bilinear probe",
+    caption_median: "Median of held-out R² over the output features of each block.",
+    caption_rank: "Smallest rank of a map that keeps nine tenths of R²; models of different width have different ranks to choose from.",
+    caption_gain: "Held-out R² of line and probe together less that of the line.",
+    axis_effective_rank: "effective rank",
+}
