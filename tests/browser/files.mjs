@@ -6,7 +6,16 @@ export const shown = (app, table) => app.page.locator(table).evaluate((table) =>
   (cell) => cell.textContent.replace('−', '-').replace('\u202f', '').replace(/^–$/, '').replace('R²lin', 'R²_lin'),
 )));
 
-export const parsed = (text) => text.trim().split('\r\n').map((line) => line.split(','));
+export const parsed = (text) => text.trim().split('\r\n').map((line) => {
+  const cells = [''];
+  let isQuoted = false;
+  for (const letter of line) {
+    if (letter === '"') isQuoted = !isQuoted;
+    else if (letter === ',' && !isQuoted) cells.push('');
+    else cells[cells.length - 1] += letter;
+  }
+  return cells;
+});
 
 /** What a browser makes of an SVG alone. */
 export const drawn = (app, svg) => app.page.evaluate((svg) => {

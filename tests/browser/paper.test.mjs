@@ -62,7 +62,7 @@ visit('a whole comparison comes back from its link', { webgpu: false, query: { v
   await items().nth(1).getByTestId('show').click();
   await app.element('front').fill('3');
   await app.element('quantity-3').click();
-  await app.page.waitForFunction(() => /runs=.*&without=.*&front=.*&charts=/.test(location.search));
+  await app.page.waitForFunction(() => ['runs', 'without', 'front', 'charts'].every((name) => new URLSearchParams(location.search).has(name)));
   const address = app.page.url();
   assert.ok(address.length < 700, address);
   const state = async () => ({

@@ -38,6 +38,24 @@ visit('a report is measured again without any difference', { webgpu: false }, as
   assert.match(told, /weights are others/);
 });
 
+visit('a replay orders again what the form has no field for', { webgpu: false }, async (app) => {
+  await app.choose({ rows: 1280, 'seq-len': 64 });
+  const saved = await app.measure();
+  assert.deepEqual(saved.ordered, { measures: ['fit'], blocks: null, ranks: null, training: saved.ordered.training, backend: 'auto' });
+  saved.ordered = { ...saved.ordered, measures: ['fit', 'rank-swap'], blocks: [1, 3], ranks: [1, 2], backend: 'cpu' };
+  saved.protocol.seed = 7;
+  saved.model.checkpoint = 'step3000';
+  await opened(app, saved);
+  await app.element('replay').click();
+  assert.equal(await app.ended(), 'finished');
+  assert.equal(await app.element('differences').getAttribute('data-most'), '0');
+  const again = await app.report();
+  assert.deepEqual(again.blocks.map(({ block }) => block), [1, 3]);
+  assert.deepEqual([again.protocol.seed, again.model.checkpoint], [7, 'step3000']);
+  assert.deepEqual(again.ordered, saved.ordered);
+  assert.deepEqual(Object.keys(again.blocks[0].delta_ppl).filter((name) => name.startsWith('rank_')), ['rank_1', 'rank_2']);
+});
+
 visit('a report of files that are not here asks for them', { webgpu: false }, async (app) => {
   const saved = await app.measure();
   saved.model.id = 'my-own-model';

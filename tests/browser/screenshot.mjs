@@ -1,5 +1,5 @@
-// Takes the README's pictures: the demo model measured over its recording, the first view on a phone, losses in the
-// dark, a step of the lesson.
+// Takes the README's pictures: the demo model measured over its recording, one of its blocks, a comparison, the first view
+// on a phone, losses in the dark, a step of the lesson.
 import { open } from './driver.mjs';
 
 const [, , folder] = process.argv;
@@ -23,6 +23,13 @@ await picture('page', {}, async (app) => {
   await app.element('measure-here').click();
   await app.ended();
 });
+await picture('block', {}, async (app) => {
+  await app.element('measure-here').click();
+  await app.ended();
+  await app.element('tab-block').click();
+  await app.element('strip').locator('[data-block="2"]').click();
+});
+await picture('compare', { query: { view: 'compare', compare: 'survey' } }, (app) => app.element('chart-0').locator('path.mark').nth(50).waitFor());
 await picture('phone', { width: 390 });
 await picture('dark', { query: { view: 'losses' }, colorScheme: 'dark' });
 await picture('lesson', { query: { lesson: '2' }, height: 1580 }, async (app) => {

@@ -26,7 +26,7 @@ catalogue! {
 
     missing_recorded: "This recording has nothing of {measures} for this block. Measure it here, and each can be added.",
     missing_opened: "This report has nothing of {measures} for this block. Choose its model and text, name them under Protocol, and measure here.",
-    missing_detail: "This report was written before {figures} were kept. Replay it, or measure here, and they are there.",
+    missing_detail: "This report was written before {figures} were kept: measured again, it has them.",
     missing_spectrum: "spectra",
     missing_scatter: "predictions",
     and: " and ",
