@@ -6,7 +6,7 @@ use super::fit::AffineMap;
 use super::rank::Directions;
 use super::score::BlockScore;
 use crate::moments::Moments;
-use crate::report::BlockReport;
+use crate::report::{BlockReport, Spectrum};
 
 impl Moments {
     /// All of it as one list of numbers.
@@ -41,7 +41,7 @@ impl Moments {
 impl BlockScore {
     /// All of it as one list of numbers.
     pub fn to_tape(&self) -> Vec<f64> {
-        let Self { report, heldout_variation, map, directions } = self;
+        let Self { report, heldout_variation, map, deviation_y, directions } = self;
         let mut tape = Writer::with_capacity(2 * map.weight.len());
         tape.count(report.block);
         tape.count(report.rank);
@@ -49,9 +49,12 @@ impl BlockScore {
         let mut report = report.clone();
         numbers(&mut report).into_iter().for_each(|number| tape.option(*number));
         lists(&mut report).into_iter().for_each(|list| tape.options(list));
+        let spectrum = report.spectrum.unwrap_or_default();
+        tape.list(&spectrum.k.iter().map(|k| *k as f64).collect::<Vec<_>>());
+        [&spectrum.covariance, &spectrum.correlation].into_iter().for_each(|list| tape.options(list));
         tape.0.push(*heldout_variation);
         tape.count(map.rank);
-        for list in [&map.weight, &map.mean_x, &map.deviation_x, &map.mean_y] {
+        for list in [&map.weight, &map.mean_x, &map.deviation_x, &map.mean_y, deviation_y] {
             tape.list(list);
         }
         (0..directions.0.ncols()).for_each(|k| tape.0.extend(directions.0.col(k).iter()));
@@ -70,14 +73,17 @@ impl BlockScore {
         for list in lists(&mut report) {
             *list = tape.list()?.into_iter().map(known).collect();
         }
+        let k = tape.list()?.into_iter().map(|k| k as usize).collect();
+        let mut options = || Some(tape.list()?.into_iter().map(known).collect());
+        report.spectrum = Some(Spectrum { k, covariance: options()?, correlation: options()? });
         let heldout_variation = tape.number()?;
         let rank = tape.count()?;
         let mut list = || tape.list();
-        let (weight, mean_x, deviation_x, mean_y) = (list()?, list()?, list()?, list()?);
+        let (weight, mean_x, deviation_x, mean_y, deviation_y) = (list()?, list()?, list()?, list()?, list()?);
         let (d, map) = (mean_y.len(), AffineMap { weight, mean_x, deviation_x, mean_y, rank });
         let directions = tape.take(d * d)?;
         let directions = Directions(Mat::from_fn(d, d, |i, k| directions[k * d + i]));
-        Some(Self { report, heldout_variation, map, directions })
+        Some(Self { report, heldout_variation, map, deviation_y, directions })
     }
 }
 
@@ -207,6 +213,7 @@ mod tests {
         let found = BlockScore::from_tape(&tape).expect("the same");
         assert_eq!(found.report, score.report);
         assert_eq!((found.heldout_variation, found.map), (score.heldout_variation, score.map));
+        assert_eq!(found.deviation_y, score.deviation_y);
         assert_eq!(found.directions.0, score.directions.0);
         (0..tape.len()).for_each(|len| assert!(BlockScore::from_tape(&tape[..len]).is_none(), "{len} numbers"));
     }

@@ -121,7 +121,7 @@ fn looks(class: &str) -> Option<String> {
         let (colour, dash) = LOOK.get(look.parse::<usize>().ok()?)?;
         return match kind {
             "mark" => Some(format!(r##"fill="{colour}" stroke="#ffffff" stroke-width="1.2""##)),
-            "bar" => Some(format!(r#"fill="{colour}" opacity="0.8""#)),
+            "bar" => Some(format!(r#"fill="{colour}""#)),
             "join" => Some(format!(r#"fill="none" stroke="{colour}" stroke-width="1.8" stroke-dasharray="{dash}""#)),
             _ => None,
         };
