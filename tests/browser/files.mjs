@@ -31,16 +31,20 @@ export const drawn = (app, svg) => app.page.evaluate((svg) => {
   };
 }, svg);
 
-/** Size of a picture, and how many of its pixels have the colour of the first series. */
+/** Size of a picture, and how many of its pixels have the colour of the first look, and any colour. */
 export const seen = (app, bytes) => app.page.evaluate(async (base64) => {
   const data = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
   const picture = await createImageBitmap(new Blob([data], { type: 'image/png' }));
   const context = new OffscreenCanvas(picture.width, picture.height).getContext('2d');
   context.drawImage(picture, 0, 0);
   const { data: pixels } = context.getImageData(0, 0, picture.width, picture.height);
-  let coloured = 0;
-  for (let at = 0; at < pixels.length; at += 4) coloured += pixels[at] === 0 && pixels[at + 1] === 0x72 && pixels[at + 2] === 0xb2;
-  return { width: picture.width, coloured, corner: [...pixels.slice(0, 4)] };
+  let [coloured, vivid] = [0, 0];
+  for (let at = 0; at < pixels.length; at += 4) {
+    const [red, green, blue] = pixels.slice(at, at + 3);
+    coloured += red === 0 && green === 0x72 && blue === 0xb2;
+    vivid += Math.max(red, green, blue) - Math.min(red, green, blue) > 40;
+  }
+  return { width: picture.width, coloured, vivid, corner: [...pixels.slice(0, 4)] };
 }, bytes.toString('base64'));
 
 /** Saves a figure in all four forms and holds them against each other and against what the page shows. */
@@ -58,7 +62,7 @@ export async function leaves(app, at) {
   assert.ok(plain(picture.text).includes(plain(title)), `${title} in ${picture.text.slice(0, 80)}`);
   const pixels = await seen(app, (await app.saved(`png-${at}`)).bytes);
   assert.equal(pixels.width, 2 * picture.width, title);
-  assert.ok(pixels.coloured > 50, `${title}: ${pixels.coloured} pixels of its first series`);
+  assert.ok(pixels.vivid > 50, `${title}: ${pixels.vivid} coloured pixels`);
   const data = JSON.parse((await app.saved(`json-${at}`)).bytes.toString());
   const points = data.chart.series.flatMap(({ points }) => points);
   assert.ok(points.length > 0 && points.some(({ y }) => Number.isFinite(y)), title);
