@@ -135,6 +135,12 @@ mod tests {
         let (line, r2) = fit(Activation::Relu, -1.0, 1.0);
         assert!((line.slope - 0.5).abs() <= 1e-14 && (line.intercept - 0.25).abs() <= 1e-14, "{line:?}");
         assert!((r2 - 0.8).abs() <= 1e-14, "{r2}");
+        // On −1 … 0.7, where no piece of equal parts ends at the kink: the mean of xy and of y² is 0.7³/5.1.
+        let (x, y, both) = (-0.15, 0.49 / 3.4, 0.343 / 5.1);
+        let slope = (both - x * y) / (1.7 * 1.7 / 12.0);
+        let (line, r2) = fit(Activation::Relu, -1.0, 0.7);
+        assert!((line.slope - slope).abs() <= 1e-14, "{line:?} where {slope} is right");
+        assert!((r2 - slope * (both - x * y) / (both - y * y)).abs() <= 1e-14, "{r2}");
     }
 
     #[test]
