@@ -257,6 +257,16 @@ pub enum Error {
         /// Row within the corpus.
         row: usize,
     },
+    /// NaN or infinity among the logits of the next token.
+    #[error(
+        "{what}: after {tokens} tokens the next one's logits hold NaN or infinity; make fewer blocks linear, or download the weights again"
+    )]
+    NonFiniteLogits {
+        /// `original model` or `model with linear blocks`.
+        what: String,
+        /// Tokens read so far.
+        tokens: usize,
+    },
     /// The eigen-decomposition failed.
     #[error("block {block}: the least squares could not be solved ({why}); report this with the model's name")]
     Solve {

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::continuation::{Opening, Step};
 use crate::error::Error;
 use crate::report::{BlockReport, CurvePoint, GreedyStep, Header, LayerReport, Report, Seconds, Warning};
 
@@ -26,6 +27,10 @@ pub enum Event {
     Greedy(Vec<GreedyStep>),
     /// The map of a block, where the job asks for maps.
     Map(Box<MapDump>),
+    /// Two models have read a prompt, and go on with it.
+    Opened(Box<Opening>),
+    /// Both have gone on by one token.
+    Step(Box<Step>),
     /// Something to tell beside the numbers.
     Warning(Warning),
     /// Nothing happens for a while, and why: a server that asks to be left alone, a connection to be made again.
@@ -149,6 +154,8 @@ pub enum Stage {
     Controls,
     /// Fine-tuning swapped blocks.
     Heal,
+    /// Going on with a prompt.
+    Continue,
 }
 
 impl Stage {
@@ -161,6 +168,7 @@ impl Stage {
             Self::Solve | Self::Conjunction => "blocks",
             Self::Swap => "swaps",
             Self::Probes | Self::Baseline | Self::Heal => "steps",
+            Self::Continue => "tokens",
         }
     }
 
@@ -182,6 +190,7 @@ impl Stage {
             Self::Baseline => "Training affine maps",
             Self::Controls => "Measuring controls",
             Self::Heal => "Healing blocks",
+            Self::Continue => "Going on with the prompt",
         }
     }
 }
@@ -254,6 +263,7 @@ impl Recorder {
 fn seconds_of(seconds: &mut Seconds, stage: Stage) -> Option<&mut f64> {
     match stage {
         Stage::Download | Stage::Device | Stage::Load | Stage::Hash | Stage::Tokenize | Stage::Score => None,
+        Stage::Continue => None,
         Stage::Measure => Some(&mut seconds.forward),
         Stage::Solve => Some(&mut seconds.solve),
         Stage::Swap => Some(&mut seconds.swap),

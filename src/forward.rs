@@ -46,7 +46,17 @@ impl<'a, B: Backend> Forward<'a, B> {
     ///
     /// `ids` are whole windows, every id within the vocabulary.
     pub fn run(&self, ids: &[u32], observe: &mut dyn FnMut(Capture<B::Tensor>) -> Result<()>) -> Result<B::Tensor> {
-        self.resume(0, self.embed(ids)?, &Swaps::new(), observe)
+        self.run_swapped(ids, &Swaps::new(), observe)
+    }
+
+    /// [`Forward::run`] with the feed-forward networks of `swaps` replaced.
+    pub fn run_swapped(
+        &self,
+        ids: &[u32],
+        swaps: &Swaps<B::Tensor>,
+        observe: &mut dyn FnMut(Capture<B::Tensor>) -> Result<()>,
+    ) -> Result<B::Tensor> {
+        self.resume(0, self.embed(ids)?, swaps, observe)
     }
 
     /// The rest of [`Forward::run`] from the residual stream that enters block `first`, with the feed-forward networks

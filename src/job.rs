@@ -56,6 +56,11 @@ impl Job {
         }
     }
 
+    /// The blocks that it is about, of a model that has `num_hidden_layers` of them.
+    pub fn chosen_blocks(&self, num_hidden_layers: usize) -> Result<Vec<usize>> {
+        self.blocks.as_ref().map_or_else(|| Ok((0..num_hidden_layers).collect()), |b| b.within(num_hidden_layers))
+    }
+
     /// Refuses settings outside their range and measures that are not built yet.
     pub fn check(&self) -> Result<()> {
         self.protocol.check()?;
@@ -301,6 +306,11 @@ impl fmt::Display for GramMode {
 pub struct Blocks(BTreeSet<usize>);
 
 impl Blocks {
+    /// These blocks; none at all is possible.
+    pub fn of(blocks: impl IntoIterator<Item = usize>) -> Self {
+        Self(blocks.into_iter().collect())
+    }
+
     /// The chosen indices of a model with `num_hidden_layers` blocks, ascending.
     pub fn within(&self, num_hidden_layers: usize) -> Result<Vec<usize>> {
         match self.0.iter().find(|block| **block >= num_hidden_layers) {

@@ -6,6 +6,7 @@
 
 pub mod agreement;
 pub mod bundled;
+pub mod continuation;
 pub mod cost;
 pub mod error;
 pub mod event;
@@ -40,6 +41,8 @@ pub mod heal;
 pub mod model;
 #[cfg(feature = "engine")]
 pub mod moments;
+#[cfg(feature = "engine")]
+pub mod next_token;
 #[cfg(feature = "engine")]
 mod parallel;
 #[cfg(feature = "engine")]

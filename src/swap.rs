@@ -137,7 +137,7 @@ fn upload_row<B: Backend>(backend: &B, name: &str, values: &[f64]) -> Result<B::
 }
 
 /// Most logits computed at once, so that a large vocabulary does not exhaust the device.
-const MAX_LOGITS: usize = 1 << 24;
+pub(crate) const MAX_LOGITS: usize = 1 << 24;
 /// Rows of one evaluation batch.
 const BATCH_ROWS: usize = 1024;
 

@@ -94,6 +94,7 @@ fn the_page_knows_only_plain_data_of_the_engine() {
         "error",
         "agreement",
         "bundled",
+        "continuation",
         "cost",
         "summary",
         "thirds",

@@ -1,9 +1,11 @@
 //! The arguments, by the names that scripts rely on.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
-use straightedge::error::Result;
+use straightedge::continuation::Continuation;
+use straightedge::error::{Error, Result};
 use straightedge::job::{BackendChoice, Blocks, GramMode, Job, Measure, Protocol, ROWS_WINDOW, Ranks, Training};
 
 /// Measures how linear each feed-forward block of a transformer is.
@@ -40,6 +42,8 @@ pub(super) enum Command {
     Models,
     /// Write the model with some blocks replaced by their affine maps.
     Export(ExportArgs),
+    /// Continue a prompt with the model and, beside it, with some of its blocks replaced by their affine maps.
+    Continue(Box<ContinueArgs>),
 }
 
 /// `measure MODEL`.
@@ -96,6 +100,103 @@ pub(super) struct ExportArgs {
     /// Where to measure: auto, gpu or cpu.
     #[arg(long, default_value = "auto")]
     pub(super) backend: BackendChoice,
+}
+
+/// `continue MODEL`.
+#[derive(Debug, ClapArgs)]
+pub(super) struct ContinueArgs {
+    /// A folder in Hugging Face layout, the name of a bundled model, or a model on the hub as OWNER/NAME[@REVISION].
+    pub(super) model: String,
+    /// What both go on with.
+    #[arg(long)]
+    pub(super) prompt: String,
+    /// Blocks to replace, such as 1,2; all, or none.
+    #[arg(long, default_value = "all")]
+    pub(super) blocks: Linear,
+    /// Tokens to add.
+    #[arg(long, default_value_t = Continuation::new("").tokens)]
+    pub(super) tokens: usize,
+    /// 0 takes the likeliest token at every step; above, tokens are drawn.
+    #[arg(long, default_value_t = 0.0)]
+    pub(super) temperature: f64,
+    /// Seed of the draws, the same for both.
+    #[arg(long, default_value_t = 0)]
+    pub(super) seed: u64,
+    /// Tokens of each distribution that --out tells of.
+    #[arg(long, default_value_t = Continuation::new("").top)]
+    pub(super) top: usize,
+    /// The maps that measure --dump-maps wrote; without them the blocks are measured first.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "corpus"])]
+    pub(super) maps: Option<PathBuf>,
+    /// The UTF-8 text that blocks are measured on.
+    #[arg(long, value_name = "FILE", conflicts_with = "corpus")]
+    pub(super) text: Option<PathBuf>,
+    /// A bundled or made text, or one of the hub, as of measure --corpus.
+    #[arg(long, value_name = "NAME")]
+    pub(super) corpus: Option<String>,
+    /// Rows to measure on.
+    #[arg(long, default_value_t = Protocol::default().rows)]
+    pub(super) rows: usize,
+    /// Tokens per window.
+    #[arg(long, default_value_t = Protocol::default().seq_len)]
+    pub(super) seq_len: usize,
+    /// Contiguous folds; the last one is held out.
+    #[arg(long, default_value_t = Protocol::default().folds)]
+    pub(super) folds: usize,
+    /// Leading positions of every window to leave out of the fit.
+    #[arg(long, default_value_t = 0)]
+    pub(super) skip_positions: usize,
+    /// Where to compute: auto, gpu or cpu.
+    #[arg(long, default_value = "auto")]
+    pub(super) backend: BackendChoice,
+    /// How a GPU accumulates Gram matrices: exact or fast.
+    #[arg(long, default_value = "exact")]
+    pub(super) gram: GramMode,
+    /// Write every step with its distributions as JSON; - for standard output. Texts and a table are printed otherwise.
+    #[arg(long, value_name = "FILE.json")]
+    pub(super) out: Option<PathBuf>,
+}
+
+/// Blocks to be linear.
+#[derive(Clone, Debug)]
+pub(super) struct Linear(Option<Blocks>);
+
+impl FromStr for Linear {
+    type Err = Error;
+
+    fn from_str(list: &str) -> Result<Self> {
+        match list {
+            "all" => Ok(Self(None)),
+            "none" => Ok(Self(Some(Blocks::of([])))),
+            list => list.parse().map(Some).map(Self),
+        }
+    }
+}
+
+impl ContinueArgs {
+    /// What is to be continued.
+    pub(super) fn asked(&self) -> Continuation {
+        let Self { prompt, tokens, temperature, seed, top, .. } = self;
+        Continuation { prompt: prompt.clone(), tokens: *tokens, temperature: *temperature, seed: *seed, top: *top }
+    }
+
+    /// The job whose blocks are linear.
+    pub(super) fn job(&self, model: String, corpus: String) -> Job {
+        let Self { rows, seq_len, folds, skip_positions, gram, .. } = *self;
+        let protocol = Protocol { rows, seq_len, folds, skip_positions, gram, ..Protocol::default() };
+        let blocks = self.blocks.0.clone();
+        Job { protocol, blocks, backend: self.backend, ..Job::new(model, corpus) }
+    }
+
+    /// Whether any block is to be linear.
+    pub(super) fn has_linear(&self) -> bool {
+        self.blocks.0 != Some(Blocks::of([]))
+    }
+
+    /// Where the text comes from.
+    pub(super) fn text(&self) -> TextArgs {
+        TextArgs { text: self.text.clone(), tokens: None, corpus: self.corpus.clone() }
+    }
 }
 
 /// Where the text comes from.

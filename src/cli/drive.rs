@@ -26,7 +26,12 @@ pub(super) struct Driven {
 }
 
 /// Runs `events` to the end, or until Ctrl-C, which ends in [`Error::Cancelled`]. `training` is the job's.
-pub(super) fn drive(mut events: Events, training: &Training) -> Driven {
+pub(super) fn drive(events: Events, training: &Training) -> Driven {
+    drive_heard(events, training, &mut |_| ())
+}
+
+/// [`drive`], with `hear` hearing every event.
+pub(super) fn drive_heard(mut events: Events, training: &Training, hear: &mut dyn FnMut(&Event)) -> Driven {
     let (interrupted, mut woken) = interrupt_flag();
     let (mut line, mut begun) = (ProgressLine::new(), None);
     let (mut recorder, mut maps, mut failure) = (Recorder::default(), Vec::new(), None);
@@ -41,6 +46,7 @@ pub(super) fn drive(mut events: Events, training: &Training) -> Driven {
             }
         };
         recorder.record(&event);
+        hear(&event);
         match event {
             Event::Progress(progress) => {
                 if begun.replace(progress.stage) != Some(progress.stage)
@@ -59,6 +65,8 @@ pub(super) fn drive(mut events: Events, training: &Training) -> Driven {
             | Event::Layer(_)
             | Event::Curve(_)
             | Event::Greedy(_)
+            | Event::Opened(_)
+            | Event::Step(_)
             | Event::Finished(_) => {}
         }
         if interrupted.load(Ordering::Relaxed) {

@@ -3,6 +3,7 @@
 mod args;
 mod bundled;
 mod compare;
+mod continuation;
 mod drive;
 mod export;
 mod grid;
@@ -57,6 +58,7 @@ fn run(command: Command) -> Result<Status> {
             Ok(Status::Done)
         }
         Command::Export(args) => export::export(&args),
+        Command::Continue(args) => continuation::continuation(&args),
     }
 }
 

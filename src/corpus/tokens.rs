@@ -1,4 +1,4 @@
-//! Text to token ids with a model's own `tokenizer.json`, as one stream without special tokens. \[tokenizers\]
+//! Text to token ids and back with a model's own `tokenizer.json`, as one stream without special tokens. \[tokenizers\]
 
 use std::borrow::Cow;
 
@@ -15,6 +15,10 @@ pub struct Tokenizer {
     inner: tokenizers::Tokenizer,
     /// Whether a text may be cut between a letter or digit and a space without changing any token.
     cuttable: bool,
+    /// Whether tokens spell bytes, each byte as one character of GPT-2's table.
+    spells_bytes: bool,
+    /// What stands for characters that the vocabulary does not have.
+    unknown: Option<u32>,
 }
 
 impl Tokenizer {
@@ -28,7 +32,33 @@ impl Tokenizer {
         let mut inner = tokenizers::Tokenizer::from_bytes(json).map_err(|error| failed(&error))?;
         inner.with_truncation(None).map_err(|error| failed(&error))?;
         inner.with_padding(None);
-        Ok(Self { inner, cuttable: is_cuttable(&tree) })
+        let unknown = tree["model"]["unk_token"].as_str().and_then(|token| inner.token_to_id(token));
+        Ok(Self { inner, cuttable: is_cuttable(&tree), spells_bytes: spells_bytes(&tree["decoder"]), unknown })
+    }
+
+    /// The token that stands for characters which the vocabulary does not have, where there is one.
+    pub fn unknown(&self) -> Option<u32> {
+        self.unknown
+    }
+
+    /// The text of token ids, special ones included; bytes that are no character come as U+FFFD.
+    pub fn decode(&self, ids: &[u32]) -> Result<String> {
+        self.inner.decode(ids, false).map_err(|error| Error::Tokenizer { why: error.to_string() })
+    }
+
+    /// A token by itself, for people: its characters, or its bytes where they are none; of an id without a token the id.
+    pub fn name(&self, id: u32) -> String {
+        let Some(token) = self.inner.id_to_token(id) else { return format!("#{id}") };
+        // SentencePiece writes a space so.
+        let bytes = if self.spells_bytes { token.chars().map(spelled_byte).collect() } else { None::<Vec<u8>> };
+        match bytes.map(String::from_utf8) {
+            None => token.replace('\u{2581}', " "),
+            Some(Ok(text)) => text,
+            Some(Err(bytes)) => {
+                let bytes = bytes.into_bytes();
+                bytes.iter().map(|byte| format!("0x{byte:02X}")).collect::<Vec<_>>().join(" ")
+            }
+        }
     }
 
     /// Token ids of UTF-8 bytes; `corpus` names the text in errors. Every line end is read as a line feed.
@@ -90,6 +120,20 @@ fn cut_after(text: &str, size: usize) -> usize {
     let is_cut = |pair: &[u8]| pair[0].is_ascii_alphanumeric() && pair[1] == b' ';
     let start = size.clamp(1, text.len()) - 1;
     text.as_bytes()[start..].windows(2).position(is_cut).map_or(text.len(), |found| start + found + 1)
+}
+
+/// Whether a decoder takes its tokens for bytes, alone or among others.
+fn spells_bytes(decoder: &Value) -> bool {
+    decoder["type"] == "ByteLevel" || decoder["decoders"].as_array().is_some_and(|all| all.iter().any(spells_bytes))
+}
+
+/// The byte that a character stands for: itself where it can be seen, else the next one from U+0100 on.
+fn spelled_byte(character: char) -> Option<u8> {
+    let is_seen = |byte: &u8| matches!(byte, 0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff);
+    match u32::from(character) {
+        code @ 0..=0xff => u8::try_from(code).ok().filter(is_seen),
+        code => (0..=u8::MAX).filter(|byte| !is_seen(byte)).nth(code as usize - 0x100),
+    }
 }
 
 /// Whether cutting a text between an ASCII letter or digit and a space is sure to leave every token as it is.

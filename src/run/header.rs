@@ -35,14 +35,17 @@ pub(super) async fn token_ids(
 ) -> Result<Vec<u32>> {
     let ids = match text {
         Text::Tokens(ids) => ids.clone(),
-        Text::Plain(bytes) => {
-            let json = read_whole(files, "tokenizer.json", "put the model's tokenizer.json beside config.json").await?;
-            let tokenizer = Tokenizer::from_json(&json)?;
-            tokenizer.encode_heard(name, bytes, on_bytes).await?
-        }
+        Text::Plain(bytes) => tokenizer(files).await?.encode_heard(name, bytes, on_bytes).await?,
     };
     check_ids(name, &ids, config.vocab_size)?;
     Ok(ids)
+}
+
+/// The model's own tokenizer.
+pub(super) async fn tokenizer(files: &dyn Files) -> Result<Tokenizer> {
+    Tokenizer::from_json(
+        &read_whole(files, "tokenizer.json", "put the model's tokenizer.json beside config.json").await?,
+    )
 }
 
 /// A model for the report.

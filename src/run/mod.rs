@@ -3,6 +3,7 @@
 mod baseline;
 mod captured;
 mod conjunction;
+mod continuation;
 mod controls;
 mod device;
 mod events;
@@ -11,6 +12,7 @@ mod feed;
 mod header;
 mod heal;
 mod heldout;
+mod kept;
 mod layers;
 mod memory;
 mod probes;
@@ -32,14 +34,16 @@ use crate::error::{Error, Result};
 use crate::event::{Event, MapDump, Outcome, Stage};
 use crate::forward::Forward;
 use crate::job::{Job, Measure};
-use crate::model::{self, ModelConfig};
+use crate::model::{self, Model, ModelConfig};
 use crate::report::{AppInfo, BlockReport, CorpusInfo, Header, ModelInfo, Ordered, ProtocolInfo, Seconds, finite};
 use crate::solve::{self, AffineMap, BlockScore, Directions, InputDistribution, TAU};
 use crate::swap::Evaluation;
 use crate::weights::{Files, RowsFile, Weights, read_whole};
 
+pub use continuation::{MapSource, continuation};
 pub use events::Events;
 pub use extent::{extent, rows_extent};
+pub use kept::KeptMaps;
 
 use device::on_device;
 use events::Emitter;
@@ -96,31 +100,12 @@ pub fn measure_inputs(job: Job, inputs: Inputs) -> Events {
     Events::new(move |out| async move {
         let started = Instant::now();
         job.check()?;
-        let Inputs { files, text, eval, feed, crew } = inputs;
-        for files in [&files].into_iter().chain(feed.as_ref().map(|(_, files)| files)) {
+        for files in [&inputs.files].into_iter().chain(inputs.feed.as_ref().map(|(_, files)| files)) {
             let out = out.clone();
             files.listen(Rc::new(move |event| out.send(event)));
         }
-        let config = read_config(&*files, &job).await?;
-        let tokenize = out.stage(Stage::Tokenize, 0);
-        let (corpus, windows) =
-            header::read_text(&*files, &job.corpus, &job.protocol, &config, &text, &tokenize).await?;
-        let eval = match eval {
-            Some(text) => {
-                let name = "evaluation text";
-                let (_, windows) = header::read_text(&*files, name, &job.protocol, &config, &text, &tokenize).await?;
-                Some(windows)
-            }
-            None => None,
-        };
-        let folds = Folds::new(&job.corpus, &windows, job.protocol.folds)?;
-        folds.check_rows(&job.corpus, &job.protocol, config.hidden_size)?;
-        let feed = match feed {
-            Some(feed) => Some(Feed::read(&job, feed, &text, config.hidden_size, &tokenize).await?),
-            None => None,
-        };
-        let tokenize = tokenize.seconds();
-        let prepared = Prepared { job, files, config, corpus, windows, eval, feed, crew, folds, tokenize, started };
+        let config = read_config(&*inputs.files, &job).await?;
+        let prepared = Prepared::read(job, inputs, config, started, &out).await?;
         on_device!(prepared.job.backend, &out, backend => prepared.measure(&backend, &out).await)
     })
 }
@@ -154,28 +139,40 @@ struct Prepared {
 }
 
 impl Prepared {
+    /// Cuts the texts into windows and folds.
+    async fn read(job: Job, inputs: Inputs, config: ModelConfig, started: Instant, out: &Emitter) -> Result<Self> {
+        let Inputs { files, text, eval, feed, crew } = inputs;
+        let tokenize = out.stage(Stage::Tokenize, 0);
+        let (corpus, windows) =
+            header::read_text(&*files, &job.corpus, &job.protocol, &config, &text, &tokenize).await?;
+        let eval = match eval {
+            Some(text) => {
+                let name = "evaluation text";
+                let (_, windows) = header::read_text(&*files, name, &job.protocol, &config, &text, &tokenize).await?;
+                Some(windows)
+            }
+            None => None,
+        };
+        let folds = Folds::new(&job.corpus, &windows, job.protocol.folds)?;
+        folds.check_rows(&job.corpus, &job.protocol, config.hidden_size)?;
+        let feed = match feed {
+            Some(feed) => Some(Feed::read(&job, feed, &text, config.hidden_size, &tokenize).await?),
+            None => None,
+        };
+        let tokenize = tokenize.seconds();
+        Ok(Self { job, files, config, corpus, windows, eval, feed, crew, folds, tokenize, started })
+    }
+
     async fn measure<B: Backend>(&self, backend: &B, out: &Emitter) -> Result<()> {
         let weights = Weights::open(self.files.clone()).await?;
         let need_head = self.config.causal && self.needs_perplexity();
-        model::fetch(&self.config, &weights, need_head).await?;
-        let load = out.stage(Stage::Load, weights.total_bytes());
-        let on_bytes = |done, total| load.tell(done, total);
-        let model = model::load(backend, &self.config, &weights, need_head, &on_bytes).await?;
-        let info = header::model_info(&self.job, &self.config, &weights, &out.stage(Stage::Hash, 0)).await?;
-        let mut seconds = Seconds { load: load.seconds(), tokenize: self.tokenize, ..Seconds::default() };
-        let header = header(backend, &self.job, info, self.corpus.clone(), &self.folds);
+        let (model, load) = load(backend, &self.config, &weights, need_head, out).await?;
+        let mut seconds = Seconds { load, tokenize: self.tokenize, ..Seconds::default() };
+        let header = self.header(backend, &weights, out).await?;
         out.emit(Event::Started(Box::new(header))).await;
 
         let forward = Forward::new(backend, &model, self.job.protocol.seq_len)?;
-        let source = ModelRows { forward: &forward, windows: &self.windows, blocks: self.blocks()? };
-        let pass = Pass {
-            backend,
-            job: &self.job,
-            folds: &self.folds,
-            out,
-            crew: &*self.crew,
-            expected_rank: header::expected_rank(&self.config),
-        };
+        let (source, pass) = (self.rows(&forward)?, self.pass(backend, out));
         let mut solved = pass.fit(&source, &mut seconds).await?;
         let evaluated = self.evaluate(&pass, &forward, &mut solved).await?;
         pass.swap(&self.config, &source, evaluated.as_ref(), &mut solved, &mut seconds).await?;
@@ -203,6 +200,23 @@ impl Prepared {
         Ok(())
     }
 
+    /// Model, text, protocol and device, for the report.
+    async fn header<B: Backend>(&self, backend: &B, weights: &Weights, out: &Emitter) -> Result<Header> {
+        let info = header::model_info(&self.job, &self.config, weights, &out.stage(Stage::Hash, 0)).await?;
+        Ok(header(backend, &self.job, info, self.corpus.clone(), &self.folds))
+    }
+
+    /// The rows of the blocks that are asked for.
+    fn rows<'a, B: Backend>(&'a self, forward: &'a Forward<'a, B>) -> Result<ModelRows<'a, B>> {
+        let blocks = self.job.chosen_blocks(self.config.num_hidden_layers)?;
+        Ok(ModelRows { forward, windows: &self.windows, blocks })
+    }
+
+    fn pass<'a, B>(&'a self, backend: &'a B, out: &'a Emitter) -> Pass<'a, B> {
+        let expected_rank = header::expected_rank(&self.config);
+        Pass { backend, job: &self.job, folds: &self.folds, out, crew: &*self.crew, expected_rank }
+    }
+
     /// The untouched model on the evaluation windows, where something asks for its perplexity and it has one.
     async fn evaluate<'a, B: Backend>(
         &self,
@@ -228,11 +242,21 @@ impl Prepared {
     fn needs_perplexity(&self) -> bool {
         self.job.measures.iter().any(|measure| measure.needs_perplexity())
     }
+}
 
-    fn blocks(&self) -> Result<Vec<usize>> {
-        let all = self.config.num_hidden_layers;
-        self.job.blocks.as_ref().map_or_else(|| Ok((0..all).collect()), |blocks| blocks.within(all))
-    }
+/// The model on the device, and how many seconds that took.
+async fn load<B: Backend>(
+    backend: &B,
+    config: &ModelConfig,
+    weights: &Weights,
+    need_head: bool,
+    out: &Emitter,
+) -> Result<(Model<B::Tensor>, f64)> {
+    model::fetch(config, weights, need_head).await?;
+    let load = out.stage(Stage::Load, weights.total_bytes());
+    let on_bytes = |done, total| load.tell(done, total);
+    let model = model::load(backend, config, weights, need_head, &on_bytes).await?;
+    Ok((model, load.seconds()))
 }
 
 async fn read_config(files: &dyn Files, job: &Job) -> Result<ModelConfig> {

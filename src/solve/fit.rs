@@ -4,6 +4,7 @@ use faer::{Mat, MatRef, Side};
 
 use super::{participation, symmetric_product};
 use crate::error::{Error, Result};
+use crate::event::MapDump;
 use crate::moments::Moments;
 use crate::report::finite;
 
@@ -37,6 +38,14 @@ impl AffineMap {
             bias.iter_mut().zip(row).for_each(|(bias, weight)| *bias -= weight * mean);
         }
         bias
+    }
+}
+
+impl From<&MapDump> for AffineMap {
+    /// Its rank, which nothing here depends on, counts as full.
+    fn from(map: &MapDump) -> Self {
+        let MapDump { weight, mean_x, deviation_x, mean_y, .. } = map.clone();
+        Self { rank: mean_x.len(), weight, mean_x, deviation_x, mean_y }
     }
 }
 

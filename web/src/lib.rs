@@ -26,6 +26,7 @@ pub mod overlay;
 pub mod published;
 pub mod repeat;
 pub mod run;
+pub mod sides;
 pub mod table;
 pub mod texts;
 pub mod views;

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use gloo_timers::callback::Timeout;
 use js_sys::Array;
+use straightedge::continuation::Continuation;
 use straightedge_web::fetch::{message_of, reason};
 use straightedge_web::message::{Deletion, Order, Reply, Request};
 use wasm_bindgen::prelude::*;
@@ -45,11 +46,20 @@ impl Link {
 
     /// Orders a measurement, with the file handles that belong to it.
     pub(crate) fn measure(&self, order: Order, handles: &[File]) {
+        self.occupy(order.run, &Request::Measure(Box::new(order)), handles);
+    }
+
+    /// Orders a continuation, with the file handles that belong to it.
+    pub(crate) fn go_on(&self, order: Order, asked: Continuation, handles: &[File]) {
+        self.occupy(order.run, &Request::Continue { order: Box::new(order), asked: Box::new(asked) }, handles);
+    }
+
+    /// Sends what the worker is busy with until it ends; whatever it was at before ends now.
+    fn occupy(&self, run: u32, request: &Request, handles: &[File]) {
         if self.0.state.borrow().busy_with.is_some() {
             self.stop();
         }
-        let run = order.run;
-        self.send(Some(run), &Request::Measure(Box::new(order)), handles);
+        self.send(Some(run), request, handles);
         self.0.state.borrow_mut().busy_with = Some(run);
     }
 

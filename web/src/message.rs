@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use straightedge::continuation::Continuation;
 use straightedge::error::Result;
 use straightedge::event::Event;
 use straightedge::extent::Extent;
@@ -22,6 +23,14 @@ use straightedge::report::DeviceInfo;
 pub enum Request {
     /// Starts a measurement; one that still runs is dropped.
     Measure(Box<Order>),
+    /// Continues a prompt with a model beside itself; the order says where maps are measured that are not there yet. What
+    /// still runs is dropped.
+    Continue {
+        /// Model, text and protocol, and the blocks to be linear.
+        order: Box<Order>,
+        /// Prompt and sampling.
+        asked: Box<Continuation>,
+    },
     /// Looks what an order would come to: a model on the hub, the extent of the text. A look under way is dropped.
     Look(Box<Order>),
     /// Drops a measurement or a look at its next event or wait.

@@ -7,6 +7,7 @@ use straightedge_web::address::{Address, Laid, NAMES, OWN, ROWS};
 use straightedge_web::beforehand::FIRST;
 use straightedge_web::comparison::link::Linked;
 use straightedge_web::form::{Form, ModelChoice};
+use straightedge_web::frame::Part;
 use straightedge_web::overlay::Choice;
 use straightedge_web::views::View;
 use wasm_bindgen::JsValue;
@@ -37,7 +38,9 @@ impl Session {
     /// Everything of an address but the model.
     pub(crate) fn follow(self, address: Address) {
         self.form.update(|form| form.follow(&address));
-        self.view.set(address.view);
+        // What a link hides it does not open.
+        let is_hidden = address.view == View::Sides && address.frame.hidden.contains(&Part::Sides);
+        self.view.set(if is_hidden { View::default() } else { address.view });
         self.block.set(address.block);
         match address.overlay {
             Some(Laid::Published(corpus)) => self.overlay.set(Some(Choice::Published(corpus))),

@@ -19,6 +19,7 @@ use straightedge_web::message::{Device, Memory, ModelSource, Order, Reply, Shelf
 use straightedge_web::overlay::{Choice, Kept, Metric};
 use straightedge_web::published::Published;
 use straightedge_web::run::{Phase, Run};
+use straightedge_web::sides::{Ask, Sides};
 use straightedge_web::views::{View, job_measures};
 use web_sys::File;
 
@@ -41,6 +42,10 @@ pub(crate) struct Session {
     pub(crate) shelf: RwSignal<Option<Shelf>>,
     /// Which order last came to an end in the engine, and what it held then.
     pub(crate) ended: RwSignal<(u32, Memory)>,
+    /// What is to be continued, and how.
+    pub(crate) ask: RwSignal<Ask>,
+    /// The latest continuation.
+    pub(crate) sides: RwSignal<Sides>,
     /// What measurements run on, or why the engine did not start; `None` until it is known.
     pub(crate) device: RwSignal<Option<Result<Device>>>,
     /// What is chosen.
@@ -108,6 +113,8 @@ impl Session {
             look: RwSignal::new(Look::default()),
             shelf: RwSignal::new(None),
             ended: RwSignal::new((0, Memory::default())),
+            ask: RwSignal::new(Ask::default()),
+            sides: RwSignal::new(Sides::default()),
             device: RwSignal::new(None),
             form: RwSignal::new(Form::default()),
             complaint: RwSignal::new(None),
@@ -198,6 +205,7 @@ impl Session {
             return self.complaint.set(Some(error));
         }
         self.complaint.set(None);
+        self.sides.update(Sides::cancel);
         self.run.update(|run| *run = run.extend(order.run));
         self.with_link(|link| link.measure(order, &handles));
     }
@@ -317,10 +325,9 @@ impl Session {
     fn send(self, order: Order) {
         let handles = self.handles_of(&order);
         self.stop_looking();
-        if matches!(order.work, Work::Model { model: ModelSource::Hub { .. }, .. }) {
-            ask_to_keep();
-        }
+        ask_to_keep(&order);
         self.complaint.set(None);
+        self.sides.update(Sides::cancel);
         let known = self.remember_known();
         self.show(Run::start(order.run, self.expected.get_untracked()));
         self.overlay.set(known);
@@ -369,6 +376,7 @@ impl Session {
         }
         self.hear_of_look(reply);
         self.run.update(|run| run.hear(reply));
+        self.sides.update(|sides| sides.hear(reply));
         if matches!(reply, Reply::Event { event: Event::Started(_), .. }) {
             self.look_up();
         }
@@ -379,7 +387,9 @@ impl Session {
         self.device.update(|device| {
             device.get_or_insert(Err(error.clone()));
         });
-        if self.run.with_untracked(|run| *run.phase() != Phase::Running) {
+        let is_told = self.run.with_untracked(|run| *run.phase() == Phase::Running)
+            || self.sides.with_untracked(Sides::is_running);
+        if !is_told {
             self.complaint.set(Some(error));
         }
     }
@@ -415,9 +425,11 @@ pub(crate) fn look_at_results() {
 }
 
 /// Asks the browser not to clear downloads by itself; whether it agrees shows with what is stored.
-fn ask_to_keep() {
-    // It answers by itself or asks its user, and outside a secure context there is nothing to ask.
-    let _ = window().navigator().storage().persist();
+pub(crate) fn ask_to_keep(order: &Order) {
+    if matches!(order.work, Work::Model { model: ModelSource::Hub { .. }, .. }) {
+        // It answers by itself or asks its user, and outside a secure context there is nothing to ask.
+        let _ = window().navigator().storage().persist();
+    }
 }
 
 impl Handles {

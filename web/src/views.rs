@@ -6,6 +6,7 @@ use straightedge::job::Measure;
 use straightedge::report::{BlockReport, Report};
 
 use crate::texts::detail::t as d;
+use crate::texts::sides as texts_sides;
 use crate::texts::{Texts, fill, t};
 
 /// One of the views, in their order.
@@ -18,6 +19,8 @@ pub enum View {
     Block,
     /// Several measurements in one chart.
     Compare,
+    /// A prompt continued by the model beside itself with linear blocks.
+    Sides,
     /// What the model loses.
     Losses,
     /// Which kind of linearity.
@@ -49,10 +52,11 @@ pub enum Refusal {
 
 impl View {
     /// All views.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Profile,
         Self::Block,
         Self::Compare,
+        Self::Sides,
         Self::Losses,
         Self::Regimes,
         Self::Ranks,
@@ -69,6 +73,7 @@ impl View {
             Self::Profile => "profile",
             Self::Block => "block",
             Self::Compare => "compare",
+            Self::Sides => "sides",
             Self::Losses => "losses",
             Self::Regimes => "regimes",
             Self::Ranks => "ranks",
@@ -87,6 +92,7 @@ impl View {
             Self::Profile => [t.profile_tab, t.chart_name, ""],
             Self::Block => [d().tab, d().name, d().about],
             Self::Compare => [t.compare_tab, t.compare_name, t.compare_about],
+            Self::Sides => [texts_sides::t().tab, texts_sides::t().name, texts_sides::t().about],
             Self::Losses => [t.losses_tab, t.losses_name, t.losses_about],
             Self::Regimes => [t.regimes_tab, t.regimes_name, t.regimes_about],
             Self::Ranks => [t.ranks_tab, t.ranks_name, t.ranks_about],
@@ -101,7 +107,7 @@ impl View {
     /// Measures that fill it, beyond the fit.
     pub fn measures(self) -> &'static [Measure] {
         match self {
-            Self::Profile | Self::Compare | Self::Regimes => &[],
+            Self::Profile | Self::Compare | Self::Sides | Self::Regimes => &[],
             Self::Block => &[Measure::Swap, Measure::RankSwap, Measure::Probes],
             Self::Losses => &[Measure::Swap],
             Self::Ranks => &[Measure::RankSwap],
@@ -115,7 +121,7 @@ impl View {
 
     /// Whether it shows something before anything is measured.
     pub fn is_always_there(self) -> bool {
-        matches!(self, Self::Profile | Self::Compare)
+        matches!(self, Self::Profile | Self::Compare | Self::Sides)
     }
 
     /// Whether it shows one block at a time.

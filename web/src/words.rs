@@ -8,6 +8,7 @@ use crate::form::Form;
 use crate::format::{amount, count, duration, limit, rate};
 use crate::message::Device;
 use crate::run::{Phase, Run};
+use crate::texts::sides as texts_sides;
 use crate::texts::{fill, t};
 
 /// What measurements run on here; `None` while that is being found out, an error where the engine did not start.
@@ -55,12 +56,17 @@ pub fn progress(progress: &Progress) -> String {
 
 /// A sentence of the engine in which options of the command line go by their names on the page.
 pub fn on_page(sentence: &str) -> String {
+    let sides = texts_sides::t();
     let options = [
         ("--rows", t().rows),
         ("--seq-len", t().seq_len),
         ("--folds", t().folds),
         ("--skip-positions", t().skip_positions),
         ("--backend", t().backend),
+        ("--prompt", sides.prompt),
+        ("--tokens", sides.tokens),
+        ("--temperature", sides.temperature),
+        ("--seed", sides.seed),
     ];
     let name = |name| fill(t().setting, &[("name", name)]);
     options.iter().fold(sentence.to_string(), |text, (option, label)| text.replace(option, &name(label)))

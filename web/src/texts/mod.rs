@@ -18,6 +18,7 @@ macro_rules! catalogue {
 pub mod detail;
 pub mod lesson;
 pub mod paper;
+pub mod sides;
 
 /// The instrument's texts, in the language in use.
 pub fn t() -> &'static Texts {

@@ -7,6 +7,7 @@ use straightedge_web::views::View;
 use super::compare::Compare;
 use super::detail::Detail;
 use super::panel::Panel;
+use super::sides::Sides;
 use super::tabs::{Tabs, tab_id};
 use super::{Chart, Differences, Status, Table};
 use crate::session::Session;
@@ -22,6 +23,7 @@ pub(crate) fn Board(session: Session) -> impl IntoView {
         View::Profile => view! { <Chart session/> }.into_any(),
         View::Block => view! { <Detail session/> }.into_any(),
         View::Compare => view! { <Compare session/> }.into_any(),
+        View::Sides => view! { <Sides session/> }.into_any(),
         view => view! { <Panel session view/> }.into_any(),
     };
     // A panel without tabs is none.

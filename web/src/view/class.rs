@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use leptos::prelude::*;
 use straightedge_web::frame::{Frame, Part};
 use straightedge_web::texts::t;
+use straightedge_web::views::View;
 
 use crate::permalink::link;
 use crate::session::Session;
@@ -86,6 +87,7 @@ fn name(part: Part) -> &'static str {
         Part::Protocol => t().protocol,
         Part::Downloads => t().downloads,
         Part::Views => t().views_short,
+        Part::Sides => View::Sides.texts()[0],
     }
 }
 

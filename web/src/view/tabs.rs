@@ -2,6 +2,7 @@
 
 use leptos::ev::KeyboardEvent;
 use leptos::prelude::*;
+use straightedge_web::frame::Part;
 use straightedge_web::texts::t;
 use straightedge_web::views::View;
 use wasm_bindgen::JsCast;
@@ -16,7 +17,9 @@ pub(crate) fn Tabs(session: Session) -> impl IntoView {
     let has_blocks = Memo::new(move |_| session.run.with(|run| !run.blocks().is_empty()));
     let shown = Memo::new(move |_| {
         let is_all = has_blocks.get() || !session.view.get().is_always_there();
-        View::ALL.into_iter().filter(|view| is_all || view.is_always_there()).collect::<Vec<_>>()
+        let is_hidden = session.frame.with(|frame| frame.hidden.contains(&Part::Sides));
+        let is_shown = |view: &View| (is_all || view.is_always_there()) && !(is_hidden && *view == View::Sides);
+        View::ALL.into_iter().filter(is_shown).collect::<Vec<_>>()
     });
     let press = move |event: KeyboardEvent| {
         if let Some(view) = step(&event.key(), session.view.get_untracked(), &shown.get_untracked()) {

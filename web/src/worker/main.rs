@@ -21,20 +21,24 @@ use std::future::Future;
 use std::rc::Rc;
 
 use futures::future::{AbortHandle, abortable};
+use straightedge::run::KeptMaps;
 use straightedge_web::message::{Memory, Reply, Request};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
 use web_sys::{Blob, DedicatedWorkerGlobalScope, MessageEvent};
 
 use turn::attentive;
+use work::Means;
 
-/// The tasks under way, to be dropped on request: one measurement and one look at most.
+/// The tasks under way, to be dropped on request: one measurement or continuation and one look at most.
 #[derive(Clone, Default)]
 struct Desk {
     measurement: Task,
     look: Task,
     /// Cores that the browser tells the page of.
     cores: Rc<Cell<u32>>,
+    /// Maps of what was measured last.
+    kept: Rc<RefCell<KeptMaps>>,
 }
 
 /// A task with its number.
@@ -60,11 +64,19 @@ fn main() {
 }
 
 impl Desk {
+    fn means(&self) -> Means {
+        Means { cores: self.cores.get(), kept: self.kept.clone() }
+    }
+
     fn obey(&self, request: Request, handles: Vec<Blob>) {
         match request {
             Request::Measure(order) => {
                 drop_task(&self.look);
-                start(&self.measurement, order.run, work::carry_out(*order, handles, self.cores.get()));
+                start(&self.measurement, order.run, work::measure(*order, handles, self.means()));
+            }
+            Request::Continue { order, asked } => {
+                drop_task(&self.look);
+                start(&self.measurement, order.run, work::go_on(*order, *asked, handles, self.means()));
             }
             Request::Cores { cores } => self.cores.set(cores),
             Request::Look(order) => start(&self.look, order.run, look::carry_out(*order, handles)),

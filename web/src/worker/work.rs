@@ -1,13 +1,15 @@
-//! An order carried out: files and text from wherever they are, and the engine's events as they come.
+//! Orders carried out: files and text from wherever they are, and the engine's events as they come.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use futures::{Stream, StreamExt};
+use straightedge::continuation::Continuation;
 use straightedge::corpus::made::Made;
 use straightedge::error::{Error, Result};
 use straightedge::event::Event;
 use straightedge::job::Job;
-use straightedge::run::{Events, Inputs, Text, fit, measure_inputs};
+use straightedge::run::{self, Events, Inputs, KeptMaps, MapSource, Text, fit, measure_inputs};
 use straightedge::weights::{Files, Listener};
 use straightedge_web::fetch;
 use straightedge_web::message::{ModelSource, Order, Reply, TextSource, Work};
@@ -18,18 +20,41 @@ use super::files::BlobFiles;
 use super::turn::Turn;
 use super::{post, probe, remote};
 
-/// Measures, in a browser with so many cores.
-pub(super) async fn carry_out(order: Order, handles: Vec<Blob>, cores: u32) {
+/// What every order can count on.
+pub(super) struct Means {
+    /// Cores that the browser has.
+    pub(super) cores: u32,
+    /// What earlier measurements left for continuations.
+    pub(super) kept: Rc<RefCell<KeptMaps>>,
+}
+
+/// Measures, and keeps the maps.
+pub(super) async fn measure(order: Order, handles: Vec<Blob>, means: Means) {
     let run = order.run;
-    let listener: Listener = Rc::new(move |event| post(&Reply::Event { run, event }));
-    match prepare(order, handles, cores, &listener).await {
-        Ok(events) => pass_on(run, events).await,
+    let events = prepare_measurement(order, handles, &means, &listener(run)).await;
+    tell(run, events, &means).await;
+}
+
+/// Continues a prompt with a model beside itself.
+pub(super) async fn go_on(order: Order, asked: Continuation, handles: Vec<Blob>, means: Means) {
+    let run = order.run;
+    let events = prepare_continuation(order, asked, handles, &means, &listener(run)).await;
+    tell(run, events, &means).await;
+}
+
+fn listener(run: u32) -> Listener {
+    Rc::new(move |event| post(&Reply::Event { run, event }))
+}
+
+async fn tell(run: u32, events: Result<Events>, means: &Means) {
+    match events {
+        Ok(events) => pass_on(run, events, &means.kept).await,
         Err(error) => post(&Reply::Event { run, event: Event::Failed(error) }),
     }
 }
 
-async fn prepare(order: Order, handles: Vec<Blob>, cores: u32, listener: &Listener) -> Result<Events> {
-    let Order { run: _, job, work } = order;
+async fn prepare_measurement(order: Order, handles: Vec<Blob>, means: &Means, listener: &Listener) -> Result<Events> {
+    let Order { run: _, mut job, work } = order;
     match work {
         Work::Rows => {
             let (files, file) = rows(&job, handles);
@@ -38,9 +63,31 @@ async fn prepare(order: Order, handles: Vec<Blob>, cores: u32, listener: &Listen
         Work::Model { model, text } => {
             let (files, handles) = files(model, handles, listener).await?;
             let text = text_of(&job, text, handles, listener).await?;
-            Ok(measure_inputs(job, Inputs { crew: crew(cores), ..Inputs::new(files, text) }))
+            job.dump_maps = true;
+            Ok(measure_inputs(job, Inputs { crew: crew(means.cores), ..Inputs::new(files, text) }))
         }
     }
+}
+
+async fn prepare_continuation(
+    order: Order,
+    asked: Continuation,
+    handles: Vec<Blob>,
+    means: &Means,
+    listener: &Listener,
+) -> Result<Events> {
+    let Order { run: _, job, work } = order;
+    let Work::Model { model, text } = work else {
+        return Err(Error::InvalidSetting {
+            field: "model".into(),
+            value: "a file of captured rows".into(),
+            hint: "rows cannot go on with a prompt, choose a model".into(),
+        });
+    };
+    let (files, handles) = files(model, handles, listener).await?;
+    let text = text_of(&job, text, handles, listener).await?;
+    let maps = MapSource::Measured { text, crew: crew(means.cores), kept: Some(means.kept.clone()) };
+    Ok(run::continuation(job, asked, files, maps))
 }
 
 /// The one file of captured rows.
@@ -94,11 +141,15 @@ async fn whole(name: &str, blob: &Blob) -> Result<Vec<u8>> {
     fetch::bytes(name, blob, 0, blob.size() as u64).await
 }
 
-/// Between two events the browser gets its turn, so that a cancel is heard.
-async fn pass_on(run: u32, events: impl Stream<Item = Event>) {
+/// Between two events the browser gets its turn, so that a cancel is heard. Maps stay here.
+async fn pass_on(run: u32, events: impl Stream<Item = Event>, kept: &RefCell<KeptMaps>) {
     let turn = Turn::new();
     let mut events = std::pin::pin!(events);
     while let Some(mut event) = events.next().await {
+        kept.borrow_mut().hear(&event);
+        if matches!(event, Event::Map(_)) {
+            continue;
+        }
         if let Event::Started(header) = &mut event {
             probe::name(&mut header.device).await;
         }

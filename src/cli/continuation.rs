@@ -1,0 +1,116 @@
+//! `continue`: a prompt continued by a model beside the same model with some blocks linear.
+
+use std::path::Path;
+use std::rc::Rc;
+
+use pollster::block_on;
+use straightedge::continuation::{Beside, Continuation, Step, Transcript};
+use straightedge::error::{Error, Result};
+use straightedge::event::MapDump;
+use straightedge::job::Job;
+use straightedge::model::ModelConfig;
+use straightedge::report::AppInfo;
+use straightedge::run::{self, MapSource};
+use straightedge::weights::{Files, Weights, read_whole};
+
+use super::args::ContinueArgs;
+use super::drive::{Driven, drive_heard};
+use super::grid::{Column, column, fixed, grid};
+use super::maps::Maps;
+use super::{Status, complain, measure, output};
+
+/// `continue MODEL`.
+pub(super) fn continuation(args: &ContinueArgs) -> Result<Status> {
+    let asked = args.asked();
+    asked.check()?;
+    args.out.as_deref().map_or(Ok(()), output::check_writable)?;
+    let (name, files) = measure::model_files(&args.model)?;
+    let (job, maps) = match &args.maps {
+        Some(path) => (args.job(name, "given maps".into()), MapSource::Given(kept_maps(args, path, &files)?)),
+        // Nothing is measured for a model beside itself.
+        None if !args.has_linear() => (args.job(name, "none".into()), MapSource::Given(Vec::new())),
+        None => {
+            let rows = args.rows - args.rows % args.seq_len.max(1);
+            let (corpus, text) = measure::text(&args.text(), &args.model, rows)?;
+            (args.job(name, corpus), MapSource::measured(text))
+        }
+    };
+    job.check()?;
+    let (training, mut transcript) = (job.training, Transcript::default());
+    let events = run::continuation(job.clone(), asked.clone(), files, maps);
+    let Driven { failure, .. } = drive_heard(events, &training, &mut |event| transcript.record(event));
+    if transcript.opening.is_some() {
+        match &args.out {
+            Some(path) => output::write(path, json(&job, &asked, &transcript).as_bytes())?,
+            None => output::print(&text(&asked, &transcript))?,
+        }
+    }
+    Ok(match failure {
+        None => Status::Done,
+        Some(error) => {
+            complain(&error);
+            if error == Error::Cancelled { Status::Interrupted } else { Status::BadInput }
+        }
+    })
+}
+
+/// The maps of a file, where they are those of the model.
+fn kept_maps(args: &ContinueArgs, path: &Path, files: &Rc<dyn Files>) -> Result<Vec<MapDump>> {
+    let maps = Maps::read(path)?;
+    let json = block_on(read_whole(&**files, "config.json", "give a folder in Hugging Face layout"))?;
+    let config = ModelConfig::from_json(&String::from_utf8_lossy(&json))?;
+    let weights = block_on(Weights::open(files.clone()))?;
+    let found = block_on(weights.sha256(&|_, _| ()))?;
+    if found != maps.model {
+        return Err(Error::NotTheReported { what: "model of the maps".into(), found, reported: maps.model });
+    }
+    let job = args.job(String::new(), String::new());
+    job.chosen_blocks(config.num_hidden_layers)?.into_iter().map(|block| maps.block(block)).collect()
+}
+
+/// Everything, with what repeats it.
+fn json(job: &Job, asked: &Continuation, transcript: &Transcript) -> String {
+    let text = transcript.text();
+    let all = serde_json::json!({
+        "app": AppInfo::this(), "model": job.model, "asked": asked, "text": text,
+        "parting": transcript.parting(), "mean_kl": transcript.mean_kl(), "measured": transcript.measured,
+        "opening": transcript.opening, "steps": transcript.steps, "warnings": transcript.warnings,
+    });
+    format!("{all:#}\n")
+}
+
+/// Both texts, and every step in numbers.
+fn text(asked: &Continuation, transcript: &Transcript) -> String {
+    let Some(opening) = &transcript.opening else { return String::new() };
+    let ppl = |value: Option<f64>| value.map_or("undefined".into(), |ppl| format!("{ppl:.4}"));
+    let blocks = match opening.blocks.iter().map(usize::to_string).collect::<Vec<_>>().join(", ") {
+        none if none.is_empty() => "no linear block".into(),
+        list => format!("linear blocks {list}"),
+    };
+    let mut text = format!("{} beside itself with {blocks}, on the {}\n", opening.model, opening.device.backend);
+    text += &format!("prompt of {} tokens", opening.prompt_tokens);
+    text += &format!(", perplexity {} as it is, {} linear\n", ppl(opening.ppl.original), ppl(opening.ppl.linear));
+    let Beside { original, linear } = transcript.text();
+    for (name, added) in [("original", original), ("linear", linear)] {
+        text += &format!("\n{name}:\n{}{added}\n", asked.prompt);
+    }
+    text += &format!("\n{}", grid(&columns(), &transcript.steps));
+    if let Some(kl) = transcript.mean_kl() {
+        let parting =
+            transcript.parting().map_or("the texts are the same".into(), |at| format!("the texts part at step {at}"));
+        text += &format!("mean KL {kl:.6} nats, {parting}\n");
+    }
+    text
+}
+
+fn columns() -> [Column<Step>; 6] {
+    let theirs = |step: &Step| if step.is_same() { "=".into() } else { format!("{:?}", step.token.linear.name) };
+    [
+        column("step", |step: &Step| step.step.to_string()),
+        column("original", |step: &Step| format!("{:?}", step.token.original.name)),
+        column("linear", theirs),
+        column("KL (nats)", |step: &Step| fixed(Some(step.kl))),
+        column("entropy", |step: &Step| fixed(Some(step.entropy.original))),
+        column("of linear", |step: &Step| fixed(Some(step.entropy.linear))),
+    ]
+}

@@ -1,0 +1,92 @@
+//! Token ids back to text, token by token: what each adds, with no character shown before all of its bytes are there.
+
+use super::Tokenizer;
+use crate::continuation::Token;
+use crate::error::Result;
+
+/// Tokens before the new ones that decoding looks at: what stands at the start of a text may decode otherwise.
+const LOOK_BACK: usize = 4;
+/// Tokens that may wait for the rest of a character, which UTF-8 gives four bytes; more are no character at all.
+const MOST_WAITING: usize = 4;
+
+/// A text that grows.
+#[derive(Clone, Debug)]
+pub struct Pieces {
+    /// The last tokens that were told, and those that still wait.
+    ids: Vec<u32>,
+    /// How many of them were told.
+    told: usize,
+}
+
+impl Pieces {
+    /// A text that begins with whole characters.
+    pub fn after(ids: &[u32]) -> Self {
+        let ids = ids[ids.len().saturating_sub(LOOK_BACK)..].to_vec();
+        Self { told: ids.len(), ids }
+    }
+
+    /// Adds a token.
+    pub fn push(&mut self, tokenizer: &Tokenizer, id: u32) -> Result<Token> {
+        self.ids.push(id);
+        let (before, all) = (tokenizer.decode(&self.ids[..self.told])?, tokenizer.decode(&self.ids)?);
+        let is_whole = !all.ends_with(char::REPLACEMENT_CHARACTER) || self.ids.len() - self.told >= MOST_WAITING;
+        let text = if is_whole { added(&before, &all) } else { String::new() };
+        if is_whole {
+            self.ids.drain(..self.ids.len().saturating_sub(LOOK_BACK));
+            self.told = self.ids.len();
+        }
+        Ok(Token { id, name: tokenizer.name(id), text })
+    }
+}
+
+/// What stands in `all` after `before`.
+fn added(before: &str, all: &str) -> String {
+    let common = before.char_indices().zip(all.chars()).find(|((_, a), b)| a != b);
+    let end = common.map_or(before.len().min(all.len()), |((at, _), _)| at);
+    all[end..].into()
+}
+
+#[cfg(test)]
+mod tests {
+    use pollster::block_on;
+
+    use super::*;
+
+    fn demo() -> Tokenizer {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/web/models/demo-gpt2/tokenizer.json");
+        Tokenizer::from_json(&std::fs::read(file).expect("a file")).expect("a tokenizer")
+    }
+
+    #[test]
+    fn the_pieces_of_any_text_are_that_text_and_no_character_comes_half() {
+        let tokenizer = demo();
+        let text = " Ein Löffel – „zwölf“ 🦉 日本 e\u{301}\n\nend";
+        let ids = block_on(tokenizer.encode("text", text.as_bytes())).expect("ids");
+        assert!(ids.len() > text.chars().count() / 2, "single bytes are among them");
+        let prompt = block_on(tokenizer.encode("text", b"Once")).expect("ids");
+        let mut pieces = Pieces::after(&prompt);
+        let told: Vec<Token> = ids.iter().map(|id| pieces.push(&tokenizer, *id).expect("a piece")).collect();
+        assert_eq!(told.iter().map(|token| token.text.as_str()).collect::<String>(), text);
+        assert!(told.iter().any(|token| token.text.is_empty()), "a character of several tokens");
+        assert!(told.iter().all(|token| !token.text.contains(char::REPLACEMENT_CHARACTER)), "{told:?}");
+        let owl: Vec<&str> = told.iter().map(|token| token.name.as_str()).filter(|name| name.contains("0x")).collect();
+        assert!(owl.contains(&"0xF0"), "{owl:?}");
+    }
+
+    #[test]
+    fn bytes_that_are_no_character_are_told_as_such_and_hold_nothing_up() {
+        let tokenizer = demo();
+        let owl = block_on(tokenizer.encode("text", "🦉".as_bytes())).expect("ids");
+        let mut pieces = Pieces::after(&[]);
+        let mut text = String::new();
+        for id in [owl[0], owl[0], owl[0], owl[0], owl[0]] {
+            text += &pieces.push(&tokenizer, id).expect("a piece").text;
+        }
+        assert!(!text.is_empty() && text.chars().all(|c| c == char::REPLACEMENT_CHARACTER), "{text:?}");
+        let word = block_on(tokenizer.encode("text", b" owl")).expect("ids");
+        for id in word {
+            text += &pieces.push(&tokenizer, id).expect("a piece").text;
+        }
+        assert!(text.ends_with(" owl"), "{text:?}");
+    }
+}

@@ -1,0 +1,359 @@
+//! A prompt continued twice: by the model, and by the same model with some blocks linear.
+//!
+//! Every step runs both over all of the text so far: a few hundred positions cost little, and both see exactly what a
+//! measurement shows them, windows from position 0. The maps are those of a measurement of the same model, text and
+//! protocol: given, kept from an earlier one, or measured first.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use web_time::Instant;
+
+use crate::backend::Backend;
+use crate::continuation::{Beside, Candidate, Continuation, Opening, Step};
+use crate::corpus::{Pieces, Tokenizer, check_ids};
+use crate::crew::{Crew, OwnThreads};
+use crate::error::{Error, Result};
+use crate::event::{Event, MapDump, Outcome, Stage};
+use crate::forward::{Forward, ignore};
+use crate::job::{Job, Measure};
+use crate::model::{Model, ModelConfig};
+use crate::next_token::Distribution;
+use crate::report::{Seconds, finite};
+use crate::solve::AffineMap;
+use crate::swap::{MAX_LOGITS, Replacement, Swaps};
+use crate::weights::{Files, Weights};
+
+use super::device::on_device;
+use super::events::Emitter;
+use super::{Events, Inputs, KeptMaps, Prepared, Text, header, load, memory, read_config};
+
+/// Most positions of a text: attention grows with their square, and a device is to hear a cancel soon.
+const MAX_CONTEXT: usize = 1024;
+
+/// Where the maps of linear blocks come from.
+pub enum MapSource {
+    /// A measurement under the job's protocol: an earlier one that `kept` has maps of, or one made first.
+    Measured {
+        /// What is measured on.
+        text: Text,
+        /// Who solves.
+        crew: Rc<dyn Crew>,
+        /// What earlier measurements left. Where there is such a thing, all blocks are measured, for later.
+        kept: Option<Rc<RefCell<KeptMaps>>>,
+    },
+    /// These, which are of this model.
+    Given(Vec<MapDump>),
+}
+
+impl MapSource {
+    /// A measurement on `text` by this process, of which nothing is kept.
+    pub fn measured(text: Text) -> Self {
+        Self::Measured { text, crew: Rc::new(OwnThreads), kept: None }
+    }
+}
+
+/// Continues a prompt with a model and with the same model whose blocks `job.blocks` are linear; `None` is all of
+/// them. The stream tells of [`Opening`] and [`Step`]s and ends after `Finished` or `Failed`; dropping it cancels.
+pub fn continuation(job: Job, asked: Continuation, files: Rc<dyn Files>, maps: MapSource) -> Events {
+    Events::new(move |out| async move {
+        let started = Instant::now();
+        job.check()?;
+        asked.check()?;
+        files.listen(Rc::new({
+            let out = out.clone();
+            move |event| out.send(event)
+        }));
+        let config = read_config(&*files, &job).await?;
+        let context = context_of(&config)?;
+        let tokenizer = header::tokenizer(&*files).await?;
+        let prompt = read_prompt(&tokenizer, &asked.prompt, &config, context).await?;
+        let blocks = job.chosen_blocks(config.num_hidden_layers)?;
+        let maps = Maps::prepare(&job, &files, maps, &blocks, &config, &out).await?;
+        let sides = Sides { job, asked, files, config, context, tokenizer, prompt, blocks, started };
+        on_device!(sides.job.backend, &out, backend => sides.run(&backend, maps, &out).await)
+    })
+}
+
+/// Most positions that the model takes here.
+fn context_of(config: &ModelConfig) -> Result<usize> {
+    if !config.causal {
+        return Err(Error::InvalidSetting {
+            field: "model".into(),
+            value: format!("{}, an encoder,", config.architecture),
+            hint: "an encoder predicts no next token, choose a decoder such as GPT-2".into(),
+        });
+    }
+    Ok(config.max_position_embeddings.min(config.sliding_window.unwrap_or(MAX_CONTEXT)).min(MAX_CONTEXT))
+}
+
+/// The prompt's token ids: at least one, no more than there are positions, none that stands for what is unknown.
+async fn read_prompt(tokenizer: &Tokenizer, prompt: &str, config: &ModelConfig, context: usize) -> Result<Vec<u32>> {
+    let refuse = |value: String, hint: String| Err(Error::InvalidSetting { field: "--prompt".into(), value, hint });
+    let ids = tokenizer.encode("prompt", prompt.as_bytes()).await?;
+    check_ids("prompt", &ids, config.vocab_size)?;
+    if ids.is_empty() {
+        return refuse("none of its characters".into(), "the model knows none of them, use its language".into());
+    }
+    if ids.len() > context {
+        let hint = format!("the model reads {context} tokens at most here, shorten the prompt");
+        return refuse(format!("{} tokens", ids.len()), hint);
+    }
+    if ids.iter().any(|id| Some(*id) == tokenizer.unknown()) {
+        let hint = "the model’s vocabulary does not have all of its characters, use others";
+        return refuse("an unknown character".into(), hint.into());
+    }
+    Ok(ids)
+}
+
+/// Maps at hand, or the measurement that they come from.
+enum Maps {
+    Given(Vec<(usize, AffineMap)>),
+    Measured(Box<Prepared>, Option<Rc<RefCell<KeptMaps>>>),
+}
+
+impl Maps {
+    async fn prepare(
+        job: &Job,
+        files: &Rc<dyn Files>,
+        source: MapSource,
+        blocks: &[usize],
+        config: &ModelConfig,
+        out: &Emitter,
+    ) -> Result<Self> {
+        if blocks.is_empty() {
+            return Ok(Self::Given(Vec::new()));
+        }
+        match source {
+            MapSource::Given(maps) => blocks
+                .iter()
+                .map(|block| given(&maps, *block, config.hidden_size))
+                .collect::<Result<_>>()
+                .map(Self::Given),
+            MapSource::Measured { text, crew, kept } => {
+                let blocks = if kept.is_some() { None } else { job.blocks.clone() };
+                let job = Job { measures: [Measure::Fit].into(), blocks, dump_maps: kept.is_some(), ..job.clone() };
+                let inputs = Inputs { crew, ..Inputs::new(files.clone(), text) };
+                Ok(Self::Measured(
+                    Box::new(Prepared::read(job, inputs, config.clone(), Instant::now(), out).await?),
+                    kept,
+                ))
+            }
+        }
+    }
+}
+
+/// The map of a block among those given.
+fn given(maps: &[MapDump], block: usize, width: usize) -> Result<(usize, AffineMap)> {
+    let refuse =
+        |value: String, hint: &str| Err(Error::InvalidSetting { field: "--maps".into(), value, hint: hint.into() });
+    let Some(map) = maps.iter().find(|map| map.block == block) else {
+        return refuse(format!("no map of block {block}"), "measure this block too, with --dump-maps");
+    };
+    let lengths = [map.weight.len(), map.mean_x.len(), map.deviation_x.len(), map.mean_y.len()];
+    if lengths != [width * width, width, width, width] {
+        return refuse(format!("a map of block {block} that is not {width} × {width}"), "give the maps of this model");
+    }
+    Ok((block, map.into()))
+}
+
+/// Everything that is known before a device is chosen.
+struct Sides {
+    job: Job,
+    asked: Continuation,
+    files: Rc<dyn Files>,
+    config: ModelConfig,
+    context: usize,
+    tokenizer: Tokenizer,
+    prompt: Vec<u32>,
+    blocks: Vec<usize>,
+    started: Instant,
+}
+
+impl Sides {
+    async fn run<B: Backend>(&self, backend: &B, maps: Maps, out: &Emitter) -> Result<()> {
+        let weights = Weights::open(self.files.clone()).await?;
+        let model = load(backend, &self.config, &weights, true, out).await?.0;
+        let maps = match maps {
+            Maps::Given(maps) => maps,
+            Maps::Measured(prepared, kept) => {
+                prepared.maps(backend, &model, &weights, &self.blocks, kept.as_deref(), out).await?
+            }
+        };
+        let mut swaps = Swaps::new();
+        for (block, map) in &maps {
+            swaps.insert(*block, Replacement::affine(backend, map)?);
+        }
+        drop(maps);
+        Pair { sides: self, backend, model: &model, swaps }.go(out).await?;
+        let seconds = Seconds { total: self.started.elapsed().as_secs_f64(), ..Seconds::default() };
+        out.emit(Event::Finished(Outcome { seconds, peak_memory: memory::peak(), ppl: None })).await;
+        Ok(())
+    }
+}
+
+impl Prepared {
+    /// The maps of `blocks`, kept or measured.
+    async fn maps<B: Backend>(
+        &self,
+        backend: &B,
+        model: &Model<B::Tensor>,
+        weights: &Weights,
+        blocks: &[usize],
+        kept: Option<&RefCell<KeptMaps>>,
+        out: &Emitter,
+    ) -> Result<Vec<(usize, AffineMap)>> {
+        let header = self.header(backend, weights, out).await?;
+        let at_hand = kept.and_then(|kept| kept.borrow().of(&header, blocks));
+        out.emit(Event::Started(Box::new(header))).await;
+        if let Some(maps) = at_hand {
+            return Ok(maps);
+        }
+        let forward = Forward::new(backend, model, self.job.protocol.seq_len)?;
+        let solved = self.pass(backend, out).fit(&self.rows(&forward)?, &mut Seconds::default()).await?;
+        let chosen = solved.into_iter().filter(|solved| blocks.contains(&solved.report.block));
+        Ok(chosen.map(|solved| (solved.report.block, solved.map)).collect())
+    }
+}
+
+/// Both models on one device.
+struct Pair<'a, B: Backend> {
+    sides: &'a Sides,
+    backend: &'a B,
+    model: &'a Model<B::Tensor>,
+    swaps: Swaps<B::Tensor>,
+}
+
+/// One of the two texts.
+struct Side {
+    ids: Vec<u32>,
+    pieces: Pieces,
+}
+
+impl<B: Backend> Pair<'_, B> {
+    async fn go(&self, out: &Emitter) -> Result<()> {
+        let Sides { asked, context, prompt, .. } = self.sides;
+        out.emit(Event::Opened(Box::new(self.open().await?))).await;
+        let side = || Side { ids: prompt.clone(), pieces: Pieces::after(prompt) };
+        let mut texts = Beside { original: side(), linear: side() };
+        let meter = out.stage(Stage::Continue, asked.tokens as u64);
+        for step in 0..asked.tokens {
+            if texts.original.ids.len() > *context {
+                let text = format!(
+                    "all {context} positions are taken after {step} tokens: a shorter prompt leaves room for more"
+                );
+                out.warn("context_full", None, text);
+                break;
+            }
+            let step = self.step(step, &mut texts).await?;
+            out.send(Event::Step(Box::new(step)));
+            meter.reach((texts.original.ids.len() - prompt.len()) as u64).await;
+        }
+        Ok(())
+    }
+
+    /// What both make of the prompt.
+    async fn open(&self) -> Result<Opening> {
+        let Sides { job, config, context, prompt, blocks, .. } = self.sides;
+        Ok(Opening {
+            model: job.model.clone(),
+            blocks: blocks.clone(),
+            num_hidden_layers: config.num_hidden_layers,
+            device: self.backend.info(),
+            prompt_tokens: prompt.len(),
+            context: *context,
+            ppl: Beside {
+                original: self.perplexity(prompt, &Swaps::new()).await?,
+                linear: self.perplexity(prompt, &self.swaps).await?,
+            },
+        })
+    }
+
+    /// Both texts by a token further.
+    async fn step(&self, step: usize, texts: &mut Beside<Side>) -> Result<Step> {
+        let Sides { asked, tokenizer, .. } = self.sides;
+        let (original, linear) = (&texts.original.ids, &texts.linear.ids);
+        let p = self.next(&[original], &Swaps::new(), "original model").await?.swap_remove(0);
+        let parted = original != linear;
+        let contexts: &[&[u32]] = if parted { &[original, linear] } else { &[original] };
+        let mut q = self.next(contexts, &self.swaps, "model with linear blocks").await?;
+        let own = if parted { q.pop() } else { None };
+        let q = q.swap_remove(0);
+        let draw = |distribution: &Distribution| distribution.choose(asked.temperature, asked.seed, step as u64);
+        let chosen = Beside { original: draw(&p), linear: draw(own.as_ref().unwrap_or(&q)) };
+        let name = |id| tokenizer.name(id);
+        Ok(Step {
+            step,
+            token: Beside {
+                original: texts.original.push(tokenizer, chosen.original)?,
+                linear: texts.linear.push(tokenizer, chosen.linear)?,
+            },
+            kl: p.divergence(&q),
+            entropy: Beside { original: p.entropy(), linear: q.entropy() },
+            candidates: candidates(&p, &q, asked.top, &name),
+            own: own.map_or(Vec::new(), |own| {
+                let alone = |id| {
+                    let probability = Beside { original: None, linear: Some(own.probability(id)) };
+                    Candidate { id, name: name(id), probability }
+                };
+                own.top(asked.top).into_iter().map(alone).collect()
+            }),
+        })
+    }
+
+    /// The distribution over the token that follows each of `texts`, which are of one length.
+    async fn next(&self, texts: &[&[u32]], swaps: &Swaps<B::Tensor>, what: &str) -> Result<Vec<Distribution>> {
+        let len = texts[0].len();
+        let forward = Forward::new(self.backend, self.model, len)?;
+        let hidden = self.hidden(&forward, &texts.concat(), swaps)?;
+        let last: Vec<u32> = (1..=texts.len()).map(|text| (text * len - 1) as u32).collect();
+        let logits = self.backend.read(&forward.logits(&self.backend.gather(&hidden, &last)?)?).await?;
+        let broken = || Error::NonFiniteLogits { what: what.into(), tokens: len };
+        let rows = logits.chunks_exact(forward.vocab_size());
+        rows.map(|row| Distribution::of(row).ok_or_else(broken)).collect()
+    }
+
+    /// exp of the mean negative log-likelihood of all tokens of a text but its first.
+    async fn perplexity(&self, ids: &[u32], swaps: &Swaps<B::Tensor>) -> Result<Option<f64>> {
+        let predicted = ids.len() - 1;
+        if predicted == 0 {
+            return Ok(None);
+        }
+        let forward = Forward::new(self.backend, self.model, ids.len())?;
+        let hidden = self.hidden(&forward, ids, swaps)?;
+        let (rows_at_once, mut sum) = ((MAX_LOGITS / forward.vocab_size()).max(1), 0.0);
+        let rows: Vec<u32> = (0..predicted as u32).collect();
+        for (rows, targets) in rows.chunks(rows_at_once).zip(ids[1..].chunks(rows_at_once)) {
+            let logits = forward.logits(&self.backend.gather(&hidden, rows)?)?;
+            let nll = self.backend.read(&self.backend.next_token_nll(&logits, targets)?).await?;
+            sum += nll.iter().map(|&nll| f64::from(nll)).sum::<f64>();
+        }
+        Ok(finite((sum / predicted as f64).exp()))
+    }
+
+    fn hidden(&self, forward: &Forward<'_, B>, ids: &[u32], swaps: &Swaps<B::Tensor>) -> Result<B::Tensor> {
+        forward.run_swapped(ids, swaps, &mut ignore)
+    }
+}
+
+impl Side {
+    fn push(&mut self, tokenizer: &Tokenizer, id: u32) -> Result<crate::continuation::Token> {
+        self.ids.push(id);
+        self.pieces.push(tokenizer, id)
+    }
+}
+
+/// The likeliest tokens of either distribution with what both say of them, in the order of the first.
+fn candidates(p: &Distribution, q: &Distribution, top: usize, name: &dyn Fn(u32) -> String) -> Vec<Candidate> {
+    let mut ids = p.top(top);
+    let theirs: Vec<u32> = q.top(top).into_iter().filter(|id| !ids.contains(id)).collect();
+    ids.extend(theirs);
+    let candidate = |id| Candidate {
+        id,
+        name: name(id),
+        probability: Beside { original: Some(p.probability(id)), linear: Some(q.probability(id)) },
+    };
+    let mut all: Vec<Candidate> = ids.into_iter().map(candidate).collect();
+    all.sort_by(|a, b| b.probability.original.unwrap_or(0.0).total_cmp(&a.probability.original.unwrap_or(0.0)));
+    all
+}
