@@ -76,7 +76,7 @@ fn Word(session: Session, spot: RwSignal<Option<Spot>>, most: Memo<f64>, at: usi
         Some(spot) if spot.is_linear != is_linear && at == 0 => "0",
         _ => "-1",
     };
-    let bar = (!is_linear).then(|| move || format!("{:.3}", sides::bar(&kl, most.get())));
+    let bar = (!is_linear).then_some(move || format!("{:.3}", sides::bar(&kl, most.get())));
     view! {
         <span
             class="token" class:other=is_linear && !step.is_same() class:parting=is_parting
