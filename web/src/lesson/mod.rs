@@ -1,7 +1,7 @@
 //! The lesson: nine steps that lead through the instrument in one class, and small examples that are computed here.
 //!
-//! A [`Step`] is where the visitor is, a [`Bench`] what is set in the examples, and a [`Progress`] what has been
-//! reached: it is read off the bench and off the instrument, never off a button. [`line`], [`many`] and [`traps`] are
+//! A [`Step`] is where the visitor is, a [`Bench`] what is set in the examples, and [`progress::Progress`] what has been
+//! reached: it is read off the bench and off the instrument, never off a button. [`mod@line`], [`many`] and [`traps`] are
 //! the arithmetic behind the examples.
 
 pub mod activation;

@@ -22,7 +22,7 @@ pub struct Outlier {
 }
 
 impl Outlier {
-    /// All rows; those at the head of a window are at multiples of [`Self::window`].
+    /// All rows; those at the head of a window are at multiples of the window.
     pub fn rows(self) -> Rows {
         let mut sample = Sample::new(5);
         let mut rows = Rows::default();
