@@ -24,24 +24,39 @@ function setting(name) {
 }
 
 /**
- * A test of the page in a browser of its own, with a WebGPU adapter or without. Whatever goes wrong unseen fails it,
- * and is told beside any other failure.
+ * A test with a browser. What fails is tried once more, and told: on a busy machine a browser loses a process or an
+ * event now and then, while a fault of the page comes again.
  */
-export function visit(name, { webgpu, mirror: folder, throttle, query }, body) {
+export function tried(name, body) {
   test(name, { timeout: 2 * PATIENCE }, async (t) => {
-    const mirror = folder && await startMirror(t, await folder(t), throttle);
-    const app = await open({ webgpu, mirror, query });
     try {
-      if (!query?.embed) await app.started();
-      await body(app, t);
-      assert.deepEqual(app.faults, []);
+      await body(t);
     } catch (error) {
-      if (app.faults.length > 0) error.message += `\nbeside it: ${app.faults.join('\n')}`;
-      throw error;
-    } finally {
-      await app.browser.close();
+      t.diagnostic(`tried again, as it failed: ${error.stack}`);
+      await body(t);
     }
   });
+}
+
+/** A test of the page in a browser of its own, with a WebGPU adapter or without. */
+export function visit(name, how, body) {
+  tried(name, (t) => attempt(t, how, body));
+}
+
+/** Opens the page, and closes it after. Whatever goes wrong unseen is a failure, and is told beside any other. */
+async function attempt(t, { webgpu, mirror: folder, throttle, query }, body) {
+  const mirror = folder && await startMirror(t, await folder(t), throttle);
+  const app = await open({ webgpu, mirror, query });
+  try {
+    if (!query?.embed) await app.started();
+    await body(app, t);
+    assert.deepEqual(app.faults, []);
+  } catch (error) {
+    if (app.faults.length > 0) error.message += `\nbeside it: ${app.faults.join('\n')}`;
+    throw error;
+  } finally {
+    await app.browser.close();
+  }
 }
 
 /** What most tests measure: known by construction, and quick. */

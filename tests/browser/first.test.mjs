@@ -1,10 +1,9 @@
 // The first second: a recorded result is seen before any module has arrived, nothing moves when the page takes over, and
 // one button measures the same here, pressed early or late.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 
-import { assertClose, open, PATIENCE, visit } from './driver.mjs';
+import { assertClose, open, tried, visit } from './driver.mjs';
 
 const SITE = process.env.STRAIGHTEDGE_URL;
 /** Largest layout shift that nobody sees. */
@@ -21,7 +20,7 @@ function held() {
   return { letGo, before: (page) => page.route('**/*.wasm', async (route) => { await gone; await route.continue(); }) };
 }
 
-test('the first view needs no module, and what is pressed on it is done once there is one', { timeout: 2 * PATIENCE }, async () => {
+tried('the first view needs no module, and what is pressed on it is done once there is one', async () => {
   const report = await recorded();
   const { letGo, before } = held();
   const app = await open({ webgpu: false, query: {}, before, waitUntil: 'commit' });
@@ -49,7 +48,7 @@ test('the first view needs no module, and what is pressed on it is done once the
   }
 });
 
-test('nothing moves when the page takes over, at any width', { timeout: PATIENCE }, async () => {
+tried('nothing moves when the page takes over, at any width', async () => {
   for (const width of [390, 800, 1280]) {
     const { letGo, before } = held();
     const narrow = async (page) => { await page.setViewportSize({ width, height: 900 }); await before(page); };
@@ -85,7 +84,7 @@ async function needed(page) {
   return files.reduce((sum, file) => sum + gzipSync(file, { level: 9 }).length, 0);
 }
 
-test('what is needed for the first view is small', async () => {
+tried('what is needed for the first view is small', async () => {
   const page = await (await fetch(SITE)).text();
   const sent = await needed(page);
   console.log(`the first view takes ${sent} bytes compressed`);

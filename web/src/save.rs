@@ -1,8 +1,10 @@
 //! Files for the user's disk, made in the page: text as it is, pictures drawn from SVG.
 
-use js_sys::Array;
+use std::time::Duration;
+
+use gloo_timers::callback::Timeout;
+use js_sys::{Array, Promise};
 use leptos::prelude::document;
-use leptos::task::spawn_local;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{
@@ -12,26 +14,19 @@ use web_sys::{
 /// Pixels of a picture per unit of its drawing.
 const DENSITY: f64 = 2.0;
 
-/// Saves a text.
+/// How long a file can be fetched from its address: some browsers begin after the click has ended.
+const FETCHED: Duration = Duration::from_secs(60);
+
+/// Saves a text. A browser that refuses cannot download at all.
 pub(crate) fn text(name: &str, kind: &str, content: &str) -> Result<(), JsValue> {
     let bag = BlobPropertyBag::new();
     bag.set_type(kind);
     blob(name, &Blob::new_with_str_sequence_and_options(&Array::of1(&content.into()), &bag)?)
 }
 
-/// Draws an SVG and saves the picture, once it is drawn.
-pub(crate) fn png(name: String, svg: String) {
-    spawn_local(async move {
-        // A browser that cannot draw has told its console why.
-        let _ = drawn(&name, &svg).await;
-    });
-}
-
-async fn drawn(name: &str, svg: &str) -> Result<(), JsValue> {
-    let image = HtmlImageElement::new()?;
-    let escaped = js_sys::encode_uri_component(svg);
-    image.set_src(&format!("data:image/svg+xml,{escaped}"));
-    JsFuture::from(image.decode()).await?;
+/// Draws an SVG and saves the picture. A browser refuses if it can't draw it, or has no memory for so many pixels.
+pub(crate) async fn png(name: &str, svg: &str) -> Result<(), JsValue> {
+    let image = loaded(&format!("data:image/svg+xml,{}", js_sys::encode_uri_component(svg))).await?;
     let canvas: HtmlCanvasElement = document().create_element("canvas")?.unchecked_into();
     canvas.set_width((f64::from(image.natural_width()) * DENSITY) as u32);
     canvas.set_height((f64::from(image.natural_height()) * DENSITY) as u32);
@@ -39,12 +34,27 @@ async fn drawn(name: &str, svg: &str) -> Result<(), JsValue> {
     let context: CanvasRenderingContext2d = context.unchecked_into();
     context.scale(DENSITY, DENSITY)?;
     context.draw_image_with_html_image_element(&image, 0.0, 0.0)?;
-    let name = name.to_string();
-    let save = Closure::once_into_js(move |picture: Option<Blob>| {
-        // A browser that cannot make an address for a picture cannot download at all.
-        let _ = picture.map(|picture| blob(&name, &picture));
+    blob(name, &encoded(&canvas).await?)
+}
+
+/// An image that is there. Its `decode` would wait for the next frame, which a page in the background never gets.
+async fn loaded(address: &str) -> Result<HtmlImageElement, JsValue> {
+    let image = HtmlImageElement::new()?;
+    let there = Promise::new(&mut |there, failed| {
+        image.set_onload(Some(&there));
+        image.set_onerror(Some(&failed));
     });
-    canvas.to_blob(save.unchecked_ref())
+    image.set_src(address);
+    JsFuture::from(there).await?;
+    Ok(image)
+}
+
+async fn encoded(canvas: &HtmlCanvasElement) -> Result<Blob, JsValue> {
+    let mut asked = Ok(());
+    let encoded = Promise::new(&mut |encoded, _| asked = canvas.to_blob(&encoded));
+    asked?;
+    // A picture too large to encode comes as nothing.
+    JsFuture::from(encoded).await?.dyn_into()
 }
 
 fn blob(name: &str, blob: &Blob) -> Result<(), JsValue> {
@@ -53,5 +63,6 @@ fn blob(name: &str, blob: &Blob) -> Result<(), JsValue> {
     anchor.set_href(&address);
     anchor.set_download(name);
     anchor.click();
-    Url::revoke_object_url(&address)
+    Timeout::new(FETCHED.as_millis() as u32, move || drop(Url::revoke_object_url(&address))).forget();
+    Ok(())
 }

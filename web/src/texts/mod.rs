@@ -156,6 +156,7 @@ catalogue! {
     replay: "Replay",
 
     export: "Save as",
+    export_refused: "This browser refused to make the file. Try another form.",
     export_source: "{app} · {model}, weights {hash} · text {text} · {rows} rows in windows of {seq_len}, {folds} folds · {backend}: {adapter}",
 
     differences: "Measured again: what differs",

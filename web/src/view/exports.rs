@@ -1,28 +1,50 @@
 //! Buttons that take a chart away: two pictures, a table, data.
 
 use leptos::prelude::*;
+use leptos::task::spawn_local;
 use straightedge_web::export::Sheet;
 use straightedge_web::texts::t;
+use wasm_bindgen::JsValue;
 
 use crate::save;
 
 /// The buttons below a chart; `at` tells them apart in tests.
 #[component]
 pub(crate) fn Exports(sheet: Callback<(), Option<Sheet>>, at: String) -> impl IntoView {
-    let button = move |kind: &'static str, take: fn(Sheet)| {
+    let refused = RwSignal::new(false);
+    let group = format!("exports-{at}");
+    let button = move |kind: &'static str, mime: &'static str| {
         let save = move |_| {
-            if let Some(sheet) = sheet.run(()) {
-                take(sheet);
-            }
+            let Some(sheet) = sheet.run(()) else { return };
+            spawn_local(async move {
+                let saved = save(&sheet, kind, mime).await;
+                // The view may be gone by then.
+                let _ = refused.try_set(saved.is_err());
+            });
         };
         let name = kind.to_uppercase();
         view! { <button type="button" data-testid=format!("{kind}-{at}") on:click=save>{name}</button> }
     };
-    // A browser that cannot make a blob or an address for it cannot download at all.
-    let svg = button("svg", |sheet| drop(save::text(&format!("{}.svg", sheet.name), "image/svg+xml", &sheet.svg)));
-    let png = button("png", |sheet| save::png(format!("{}.png", sheet.name), sheet.svg));
-    let csv = button("csv", |sheet| drop(save::text(&format!("{}.csv", sheet.name), "text/csv", &sheet.csv())));
-    let json =
-        button("json", |sheet| drop(save::text(&format!("{}.json", sheet.name), "application/json", &sheet.json())));
-    view! { <div class="exports" role="group" aria-label=t().export><span>{t().export}</span>{svg}{png}{csv}{json}</div> }
+    let [svg, png] = [button("svg", "image/svg+xml"), button("png", "image/png")];
+    let [csv, json] = [button("csv", "text/csv"), button("json", "application/json")];
+    view! {
+        <div class="exports" role="group" aria-label=t().export data-testid=group>
+            <span>{t().export}</span>
+            {svg}
+            {png}
+            {csv}
+            {json}
+            <span role="status">{move || refused.get().then_some(t().export_refused)}</span>
+        </div>
+    }
+}
+
+async fn save(sheet: &Sheet, kind: &str, mime: &str) -> Result<(), JsValue> {
+    let name = format!("{}.{kind}", sheet.name);
+    match kind {
+        "svg" => save::text(&name, mime, &sheet.svg),
+        "csv" => save::text(&name, mime, &sheet.csv()),
+        "json" => save::text(&name, mime, &sheet.json()),
+        _ => save::png(&name, &sheet.svg).await,
+    }
 }
