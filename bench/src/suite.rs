@@ -69,7 +69,7 @@ async fn on_device(
         found.whole = Some(plan.run().await?);
     }
     if settings.parts.contains(&Part::Growth) {
-        for plan in growth(device, settings.seq_len, settings.seed) {
+        for plan in growth(device, found.software, settings.seq_len, settings.seed) {
             tell(&format!("{}: {}", found.backend, plan.name));
             found.growth.push(plan.run().await?);
         }

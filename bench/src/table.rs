@@ -101,7 +101,7 @@ fn whole_line(line: &WholeLine, text: &mut String) {
     let shape = line.shape.map(|shape| shape.to_string()).unwrap_or_default();
     let _ = writeln!(
         text,
-        "  {:<21} {:>7} {:>6} | {:>6.1} {:>6.1} {:>8.1} {:>7.1} {:>6.1} {:>8.1} s | {:>7} {:>7} MB",
+        "  {:<21} {:>7} {:>6} | {:>6.2} {:>6.2} {:>8.2} {:>7.2} {:>6.2} {:>8.2} s | {:>7} {:>7} MB",
         line.name,
         shape,
         line.rows,

@@ -86,16 +86,17 @@ impl Plan {
     }
 }
 
-/// Small measurements: a base, and each with twice or four times something.
-pub(crate) fn growth(device: Device, seq_len: usize, seed: u64) -> Vec<Plan> {
-    let base = Shape { layers: 2, width: 192 };
-    let rows = 1280usize.next_multiple_of(5 * seq_len);
+/// A base, and measurements of twice or four times something; smaller where the processor emulates the GPU.
+pub(crate) fn growth(device: Device, software: bool, seq_len: usize, seed: u64) -> Vec<Plan> {
+    let (layers, width, rows) = if software { (2, 192, 1280) } else { (4, 384, 3840) };
+    let base = Shape { layers, width };
+    let rows = usize::next_multiple_of(rows, 5 * seq_len);
     let plan = |name: &str, shape, rows| Plan { name: name.into(), device, shape, rows, seq_len, seed };
     vec![
         plan("base", base, rows),
         plan("rows ×2", base, 2 * rows),
         plan("rows ×4", base, 4 * rows),
-        plan("depth ×2", Shape { layers: 4, ..base }, rows),
-        plan("width ×2", Shape { width: 384, ..base }, rows),
+        plan("depth ×2", Shape { layers: 2 * layers, ..base }, rows),
+        plan("width ×2", Shape { width: 2 * width, ..base }, rows),
     ]
 }
