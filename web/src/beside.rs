@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use straightedge::job::{Blocks, Measure};
 use straightedge_web::form::ModelChoice;
-use straightedge_web::run::Phase;
+use straightedge_web::run::Run;
 use straightedge_web::sides::{Known, Linear, Sides};
 
 use crate::session::{Session, ask_to_keep};
@@ -39,7 +39,7 @@ impl Session {
 
     /// Orders what is asked for, or complains.
     pub(crate) fn go_on(self) {
-        if self.run.with_untracked(|run| *run.phase() == Phase::Running) {
+        if self.run.with_untracked(Run::is_running) {
             return;
         }
         let number = self.next_number();

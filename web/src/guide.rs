@@ -8,7 +8,7 @@ use straightedge_web::lesson::activation::Activation;
 use straightedge_web::lesson::many::{INPUTS, Many, ROWS};
 use straightedge_web::lesson::progress::{Progress, Shown};
 use straightedge_web::lesson::{Bench, Step};
-use straightedge_web::run::Phase;
+use straightedge_web::run::Run;
 use straightedge_web::views::{View, is_complete, refusal};
 
 use crate::session::{Session, look_at_results};
@@ -135,7 +135,7 @@ impl Session {
 
     /// Whether a step cannot be done just now, because something is being measured.
     pub(crate) fn is_busy_for(self, step: Step) -> bool {
-        let is_running = self.run.with(|run| *run.phase() == Phase::Running);
+        let is_running = self.run.with(Run::is_running);
         is_running && matches!(step, Step::Measure | Step::Swap)
     }
 }

@@ -14,7 +14,7 @@ use straightedge_web::form::{ModelChoice, find};
 use straightedge_web::overlay::{Choice, Kept, Metric};
 use straightedge_web::published::{PUBLISHED, SURVEY};
 use straightedge_web::repeat::{measures_of, order_again};
-use straightedge_web::run::{Phase, Run};
+use straightedge_web::run::Run;
 
 use crate::session::Session;
 
@@ -146,7 +146,7 @@ impl Session {
                 form.measures = measures(&report);
                 self.form.set(form);
                 self.measure_as(|job| order_again(job, &report));
-                if self.run.with_untracked(|run| *run.phase() == Phase::Running) {
+                if self.run.with_untracked(Run::is_running) {
                     self.repeated.set(Some(report));
                 }
             }

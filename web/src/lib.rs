@@ -10,6 +10,7 @@ pub mod bundled;
 pub mod chart;
 pub mod comparison;
 pub mod cost;
+pub mod course;
 pub mod detail;
 pub mod differences;
 pub mod export;

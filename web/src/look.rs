@@ -9,7 +9,7 @@ use straightedge::hub::id::HubId;
 use straightedge::hub::preflight::Preflight;
 use straightedge_web::form::ModelChoice;
 use straightedge_web::message::{Deletion, ModelSource, Order, Reply, Work};
-use straightedge_web::run::Phase;
+use straightedge_web::run::Run;
 
 use crate::session::Session;
 
@@ -54,7 +54,7 @@ impl Session {
         Effect::new(move |_| {
             self.form.track();
             self.index.track();
-            let is_running = self.run.with(|run| *run.phase() == Phase::Running);
+            let is_running = self.run.with(Run::is_running);
             let ask = Timeout::new(CALM, move || self.ask());
             timer.set_value((!is_running).then_some(ask));
         });

@@ -1,111 +1,69 @@
 //! One measurement as the page sees it: replies of the worker go in, what can be shown comes out.
 
-use straightedge::error::Error;
-use straightedge::event::{Event, Progress, Recorder, Wait};
+use straightedge::event::{Progress, Recorder, Wait};
 use straightedge::report::{BlockReport, Report, Warning};
 
 use crate::bundled::Expected;
 use crate::chart::profile::{Point, Profile};
+use crate::course::{Course, Phase};
 use crate::message::Reply;
 use crate::overlay::Metric;
 
 /// A measurement from its start to whatever end it comes to.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
-    number: u32,
+    course: Course,
     origin: Option<u32>,
     is_opened: bool,
-    phase: Phase,
-    progress: Option<Progress>,
-    waiting: Option<Wait>,
     recorder: Recorder,
     expected: Option<Expected>,
-}
-
-/// Where a measurement stands.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Phase {
-    /// Nothing was asked for yet.
-    #[default]
-    Idle,
-    /// Nothing either: what is shown was recorded with the page.
-    Recorded,
-    /// The worker is busy with it.
-    Running,
-    /// Complete.
-    Finished,
-    /// Stopped by the user.
-    Cancelled,
-    /// Ended by a failure.
-    Failed(Error),
 }
 
 impl Run {
     /// A measurement that was just ordered; `expected` is what is known of its model beforehand.
     pub fn start(number: u32, expected: Option<Expected>) -> Self {
-        Self { number, origin: Some(number), phase: Phase::Running, expected, ..Self::default() }
+        Self { course: Course::start(number), origin: Some(number), expected, ..Self::default() }
     }
 
     /// A measurement of the same thing that adds to this one; what this one knows stays.
     pub fn extend(&self, number: u32) -> Self {
         let recorder = self.report().cloned().map(Recorder::resume).unwrap_or_default();
         let (origin, expected) = (self.origin, self.expected.clone());
-        Self { number, origin, phase: Phase::Running, recorder, expected, ..Self::default() }
+        Self { course: Course::start(number), origin, is_opened: false, recorder, expected }
     }
 
     /// A report from a file, as if it had just been measured.
     pub fn opened(number: u32, report: Report) -> Self {
         let phase = if report.partial { Phase::Cancelled } else { Phase::Finished };
         let recorder = Recorder::resume(report);
-        Self { number, origin: Some(number), is_opened: true, phase, recorder, ..Self::default() }
+        Self { course: Course::at(number, phase), origin: Some(number), is_opened: true, recorder, expected: None }
     }
 
     /// A report that was recorded with the page, shown until something is measured.
     pub fn recorded(report: Report) -> Self {
-        Self { phase: Phase::Recorded, recorder: Recorder::resume(report), ..Self::default() }
+        Self { course: Course::at(0, Phase::Recorded), recorder: Recorder::resume(report), ..Self::default() }
     }
 
     /// Whether nothing was measured or opened yet.
     pub fn is_untouched(&self) -> bool {
-        matches!(self.phase, Phase::Idle | Phase::Recorded)
+        matches!(self.phase(), Phase::Idle | Phase::Recorded)
     }
 
     /// Takes in a reply; those of other measurements and those after the end change nothing.
     pub fn hear(&mut self, reply: &Reply) {
-        if self.phase != Phase::Running {
-            return;
-        }
-        match reply {
-            Reply::Event { run, event } if *run == self.number => self.record(event),
-            Reply::Ended { run, .. } if *run == self.number => {
-                self.phase = Phase::Failed(Error::Engine { why: "it stopped without a result".into() });
-            }
-            Reply::Crashed { why } => self.phase = Phase::Failed(Error::Engine { why: why.clone() }),
-            _ => {}
+        if let Some(event) = self.course.hear(reply) {
+            self.recorder.record(event);
         }
     }
 
     /// Stops on request; what was measured stays.
     pub fn cancel(&mut self) {
-        if self.phase == Phase::Running {
-            self.phase = Phase::Cancelled;
-        }
-    }
-
-    fn record(&mut self, event: &Event) {
-        self.recorder.record(event);
-        match event {
-            Event::Progress(progress) => (self.progress, self.waiting) = (Some(*progress), None),
-            Event::Waiting(wait) => self.waiting = Some(wait.clone()),
-            Event::Finished(_) => self.phase = Phase::Finished,
-            Event::Failed(error) => self.phase = Phase::Failed(error.clone()),
-            _ => {}
-        }
+        self.course.cancel();
     }
 
     /// Number of the measurement.
     pub fn number(&self) -> u32 {
-        self.number
+        self.course.number()
     }
 
     /// Number of the order that it began with, once there was one: what is added later comes under other numbers.
@@ -120,17 +78,22 @@ impl Run {
 
     /// Where it stands.
     pub fn phase(&self) -> &Phase {
-        &self.phase
+        self.course.phase()
+    }
+
+    /// Whether the engine is at it.
+    pub fn is_running(&self) -> bool {
+        self.course.is_running()
     }
 
     /// How far its present stage has come, while it runs.
     pub fn progress(&self) -> Option<Progress> {
-        self.progress.filter(|_| self.phase == Phase::Running)
+        self.course.progress()
     }
 
     /// What it waits for, while it does.
     pub fn waiting(&self) -> Option<&Wait> {
-        self.waiting.as_ref().filter(|_| self.phase == Phase::Running)
+        self.course.waiting()
     }
 
     /// The report so far, once model and text are known.
@@ -172,7 +135,8 @@ impl Run {
 pub(crate) mod tests {
     use super::*;
     use crate::message::Memory;
-    use straightedge::event::{Outcome, Stage};
+    use straightedge::error::Error;
+    use straightedge::event::{Event, Outcome, Stage};
     use straightedge::job::Protocol;
     use straightedge::report::{AppInfo, CorpusInfo, DeviceInfo, Header, ModelInfo, ProtocolInfo};
 
@@ -277,17 +241,6 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_wait_is_told_until_something_moves() {
-        let mut run = Run::start(1, None);
-        let events = recording();
-        replay(&mut run, &events[..1]);
-        replay(&mut run, &[Event::Waiting(Wait { seconds: 3.0, why: "the server asks to wait".into() })]);
-        assert!(run.waiting().is_some_and(|wait| wait.seconds == 3.0));
-        replay(&mut run, &events[2..3]);
-        assert_eq!(run.waiting(), None);
-    }
-
-    #[test]
     fn a_failure_keeps_the_blocks_and_its_reason() {
         let mut run = Run::start(1, None);
         let lost = Error::DeviceLost { why: "reset".into() };
@@ -296,16 +249,6 @@ pub(crate) mod tests {
         run.hear(&Reply::Ended { run: 1, memory: Memory::default() });
         assert_eq!(run.phase(), &Phase::Failed(lost));
         assert_eq!(run.blocks().len(), 1);
-    }
-
-    #[test]
-    fn an_engine_that_breaks_down_or_says_nothing_is_a_failure() {
-        let ended = Reply::Ended { run: 1, memory: Memory::default() };
-        for reply in [Reply::Crashed { why: "out of memory".into() }, ended] {
-            let mut run = Run::start(1, None);
-            run.hear(&reply);
-            assert!(matches!(run.phase(), Phase::Failed(Error::Engine { .. })), "{reply:?}");
-        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use straightedge_web::frame::{Frame, Part};
 use straightedge_web::message::{Device, Memory, ModelSource, Order, Reply, Shelf, TextSource, Work};
 use straightedge_web::overlay::{Choice, Kept, Metric};
 use straightedge_web::published::Published;
-use straightedge_web::run::{Phase, Run};
+use straightedge_web::run::Run;
 use straightedge_web::sides::{Ask, Sides};
 use straightedge_web::views::{View, job_measures};
 use web_sys::File;
@@ -387,8 +387,7 @@ impl Session {
         self.device.update(|device| {
             device.get_or_insert(Err(error.clone()));
         });
-        let is_told = self.run.with_untracked(|run| *run.phase() == Phase::Running)
-            || self.sides.with_untracked(Sides::is_running);
+        let is_told = self.run.with_untracked(Run::is_running) || self.sides.with_untracked(Sides::is_running);
         if !is_told {
             self.complaint.set(Some(error));
         }

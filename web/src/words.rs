@@ -4,10 +4,11 @@ use straightedge::error::Result;
 use straightedge::event::Progress;
 use straightedge::report::{DeviceInfo, Report};
 
+use crate::course::Phase;
 use crate::form::Form;
 use crate::format::{amount, count, duration, limit, rate};
 use crate::message::Device;
-use crate::run::{Phase, Run};
+use crate::run::Run;
 use crate::texts::sides as texts_sides;
 use crate::texts::{fill, t};
 

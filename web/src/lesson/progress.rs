@@ -9,7 +9,8 @@ use super::exercises::Exercise;
 use super::traps::Trap;
 use super::{Bench, Step};
 use crate::comparison::presets::Preset;
-use crate::run::{Phase, Run};
+use crate::course::Phase;
+use crate::run::Run;
 use crate::views::{View, is_complete};
 
 /// What the instrument shows.

@@ -8,12 +8,11 @@ pub use ask::{Ask, Linear};
 pub use told::{Line, bar, candidates, heading, label, most, numbers, percent, place, status};
 
 use straightedge::continuation::{Continuation, Transcript};
-use straightedge::error::Error;
-use straightedge::event::{Event, Progress, Recorder, Wait};
+use straightedge::event::{Progress, Recorder, Wait};
 use straightedge::report::Report;
 
+use crate::course::{Course, Phase};
 use crate::message::Reply;
-use crate::run::Phase;
 
 /// The blocks of the chosen model with their R², as far as they are known.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -49,10 +48,7 @@ impl Known {
 /// A continuation from its start to whatever end it comes to.
 #[derive(Clone, Debug, Default)]
 pub struct Sides {
-    number: u32,
-    phase: Phase,
-    progress: Option<Progress>,
-    waiting: Option<Wait>,
+    course: Course,
     asked: Option<Continuation>,
     transcript: Transcript,
     /// What was measured for it.
@@ -62,66 +58,45 @@ pub struct Sides {
 impl Sides {
     /// One that was just ordered.
     pub fn start(number: u32, asked: Continuation) -> Self {
-        Self { number, phase: Phase::Running, asked: Some(asked), ..Self::default() }
+        Self { course: Course::start(number), asked: Some(asked), ..Self::default() }
     }
 
     /// Takes in a reply; those of other orders and those after the end change nothing.
     pub fn hear(&mut self, reply: &Reply) {
-        if self.phase != Phase::Running {
-            return;
-        }
-        match reply {
-            Reply::Event { run, event } if *run == self.number => self.record(event),
-            Reply::Ended { run, .. } if *run == self.number => {
-                self.phase = Phase::Failed(Error::Engine { why: "it stopped without a result".into() });
-            }
-            Reply::Crashed { why } => self.phase = Phase::Failed(Error::Engine { why: why.clone() }),
-            _ => {}
-        }
-    }
-
-    fn record(&mut self, event: &Event) {
-        self.transcript.record(event);
-        self.recorder.record(event);
-        match event {
-            Event::Progress(progress) => (self.progress, self.waiting) = (Some(*progress), None),
-            Event::Waiting(wait) => self.waiting = Some(wait.clone()),
-            Event::Finished(_) => self.phase = Phase::Finished,
-            Event::Failed(error) => self.phase = Phase::Failed(error.clone()),
-            _ => {}
+        if let Some(event) = self.course.hear(reply) {
+            self.transcript.record(event);
+            self.recorder.record(event);
         }
     }
 
     /// Stops on request; what was told stays.
     pub fn cancel(&mut self) {
-        if self.phase == Phase::Running {
-            self.phase = Phase::Cancelled;
-        }
+        self.course.cancel();
     }
 
     /// Number of the order.
     pub fn number(&self) -> u32 {
-        self.number
+        self.course.number()
     }
 
     /// Where it stands.
     pub fn phase(&self) -> &Phase {
-        &self.phase
+        self.course.phase()
     }
 
     /// Whether the engine is at it.
     pub fn is_running(&self) -> bool {
-        self.phase == Phase::Running
+        self.course.is_running()
     }
 
     /// How far its present stage has come, while it runs.
     pub fn progress(&self) -> Option<Progress> {
-        self.progress.filter(|_| self.is_running())
+        self.course.progress()
     }
 
     /// What it waits for, while it does.
     pub fn waiting(&self) -> Option<&Wait> {
-        self.waiting.as_ref().filter(|_| self.is_running())
+        self.course.waiting()
     }
 
     /// The prompt that is continued.
@@ -143,7 +118,8 @@ impl Sides {
 #[cfg(test)]
 pub(crate) mod tests {
     use straightedge::continuation::{Beside, Candidate, Opening, Step, Token};
-    use straightedge::event::Outcome;
+    use straightedge::error::Error;
+    use straightedge::event::{Event, Outcome};
 
     use super::*;
 
@@ -190,9 +166,6 @@ pub(crate) mod tests {
         assert_eq!(sides.prompt(), "A ");
         let failed = heard(&[opened(), Event::Failed(Error::Cancelled), Event::Finished(Outcome::default())]);
         assert_eq!(failed.phase(), &Phase::Failed(Error::Cancelled));
-        let mut silent = heard(&[]);
-        silent.hear(&Reply::Ended { run: 7, memory: Default::default() });
-        assert!(matches!(silent.phase(), Phase::Failed(Error::Engine { .. })));
     }
 
     #[test]

@@ -4,9 +4,9 @@ use straightedge::continuation::{Beside, Candidate, Step, Transcript};
 use straightedge::event::Stage;
 
 use super::Sides;
+use crate::course::Phase;
 use crate::figures::Grid;
 use crate::format::{duration, exact, fixed, magnitude};
-use crate::run::Phase;
 use crate::texts::sides::t;
 use crate::texts::{fill, t as page};
 

@@ -1,8 +1,9 @@
 //! The button that starts, the button that stops, and what measurements run on.
 
 use leptos::prelude::*;
+use straightedge_web::course::Phase;
 use straightedge_web::message::Device as Found;
-use straightedge_web::run::{Phase, Run};
+use straightedge_web::run::Run;
 use straightedge_web::texts::t;
 use straightedge_web::words;
 

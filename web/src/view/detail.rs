@@ -6,7 +6,7 @@ use straightedge::report::{BlockReport, Report};
 use straightedge_web::detail::{Number, missing, missing_detail, missing_told, numbers, strip_value};
 use straightedge_web::figures::{Figure, figures, shown_block};
 use straightedge_web::formula::{self, Formula};
-use straightedge_web::run::{Phase, Run};
+use straightedge_web::run::Run;
 use straightedge_web::texts::detail::t as d;
 use straightedge_web::texts::{fill, t};
 use straightedge_web::views::View;
@@ -173,7 +173,7 @@ fn Figures(session: Session, shown: Memo<Option<usize>>) -> impl IntoView {
 /// What was not measured of this block: buttons where it can be added, else a sentence that says what to order.
 #[component]
 fn Missing(session: Session, block: Memo<Option<BlockReport>>) -> impl IntoView {
-    let is_running = Memo::new(move |_| session.run.with(|run| *run.phase() == Phase::Running));
+    let is_running = Memo::new(move |_| session.run.with(Run::is_running));
     let can_add = Memo::new(move |_| session.can_extend.get());
     let measures = Memo::new(move |_| {
         block.with(|block| session.run.with(|run| Some(missing(run.report()?, block.as_ref()?)))).unwrap_or_default()

@@ -7,7 +7,7 @@ use straightedge_web::ahead;
 use straightedge_web::form::ModelChoice;
 use straightedge_web::format::bytes;
 use straightedge_web::message::{Deletion, Stored};
-use straightedge_web::run::Phase;
+use straightedge_web::run::Run;
 use straightedge_web::texts::{fill, t};
 use straightedge_web::words::on_page;
 
@@ -101,7 +101,7 @@ pub(crate) fn Downloads(session: Session) -> impl IntoView {
     let stored = Memo::new(move |_| {
         session.shelf.with(|shelf| shelf.as_ref().map(|shelf| shelf.stored.clone()).unwrap_or_default())
     });
-    let is_running = Memo::new(move |_| session.run.with(|run| *run.phase() == Phase::Running));
+    let is_running = Memo::new(move |_| session.run.with(Run::is_running));
     let row = move |stored: Stored| {
         let (name, shown) = (stored.name.clone(), shortened(&stored.name));
         let delete = move |_| session.ask_shelf(Deletion::One { name: name.clone() });

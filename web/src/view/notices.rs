@@ -1,7 +1,7 @@
 //! What went wrong, and what the reader must know beside the numbers.
 
 use leptos::prelude::*;
-use straightedge_web::run::Phase;
+use straightedge_web::course::Phase;
 use straightedge_web::texts::t;
 use straightedge_web::words;
 

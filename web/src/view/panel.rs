@@ -5,7 +5,7 @@ use straightedge::job::Measure;
 use straightedge_web::cost;
 use straightedge_web::figures::{Figure, figures, shown_block};
 use straightedge_web::format::duration;
-use straightedge_web::run::{Phase, Run};
+use straightedge_web::run::Run;
 use straightedge_web::texts::{fill, t};
 use straightedge_web::views::{View, is_complete, name, refusal, refused};
 
@@ -66,7 +66,7 @@ fn BlockChoice(session: Session, view: View) -> impl IntoView {
 #[component]
 fn Missing(session: Session, view: View, measure: Measure) -> impl IntoView {
     let is_missing = Memo::new(move |_| session.run.with(|run| !run.report().is_some_and(|r| is_complete(measure, r))));
-    let is_running = Memo::new(move |_| session.run.with(|run| *run.phase() == Phase::Running));
+    let is_running = Memo::new(move |_| session.run.with(Run::is_running));
     let why_not = Memo::new(move |_| {
         let refusal = session.run.with(|run| refusal(measure, run.report()?));
         let refused = refusal.map(|refusal| refused(measure, refusal));

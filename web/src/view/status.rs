@@ -1,7 +1,7 @@
 //! Where the measurement stands, and the report once there is one.
 
 use leptos::prelude::*;
-use straightedge_web::run::{Phase, Run};
+use straightedge_web::run::Run;
 use straightedge_web::texts::t;
 use straightedge_web::words;
 
@@ -17,7 +17,7 @@ pub(crate) fn Status(session: Session) -> impl IntoView {
         None => session.run.with(words::status),
     });
     let progress = move || session.run.with(|run| run.progress());
-    let is_running = Memo::new(move |_| session.run.with(|run| *run.phase() == Phase::Running));
+    let is_running = Memo::new(move |_| session.run.with(Run::is_running));
     let share = move || progress().map(|progress| progress.fraction().to_string());
     let detail = move || progress().map(|progress| words::progress(&progress)).unwrap_or_default();
     let has_detail = Memo::new(move |_| progress().is_some_and(|progress| progress.total > 0));
@@ -27,7 +27,7 @@ pub(crate) fn Status(session: Session) -> impl IntoView {
         <div class="standing">
             <h2>{move || session.view.get().texts()[1]}</h2>
             <p class="note">
-                <span role="status" data-testid="status" data-phase=move || phase(session)
+                <span role="status" data-testid="status" data-phase=move || session.run.with(|run| run.phase().id())
                     data-run=move || session.run.with(Run::number)
                     data-ended=move || session.ended.get().0
                     data-gpu-bytes=move || session.ended.get().1.gpu_bytes
@@ -51,17 +51,6 @@ pub(crate) fn Status(session: Session) -> impl IntoView {
             <progress max="1" value=share aria-label=line></progress>
         </Show>
     }
-}
-
-fn phase(session: Session) -> &'static str {
-    session.run.with(|run| match run.phase() {
-        Phase::Idle => "idle",
-        Phase::Recorded => "recorded",
-        Phase::Running => "running",
-        Phase::Finished => "finished",
-        Phase::Cancelled => "cancelled",
-        Phase::Failed(_) => "failed",
-    })
 }
 
 fn download(session: Session) {

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
+use straightedge_web::course::Phase;
 use straightedge_web::format::{NOTHING, fixed};
-use straightedge_web::run::Phase;
+use straightedge_web::run::Run;
 use straightedge_web::sides::{Ask, Known, Linear, Sides};
 use straightedge_web::texts::fill;
 use straightedge_web::texts::sides::t;
@@ -20,7 +21,7 @@ pub(super) fn Asked(session: Session) -> impl IntoView {
         session.go_on();
     };
     let is_running = Memo::new(move |_| session.sides.with(Sides::is_running));
-    let is_blocked = Memo::new(move |_| session.run.with(|run| *run.phase() == Phase::Running));
+    let is_blocked = Memo::new(move |_| session.run.with(Run::is_running));
     let name = move || match session.sides.with(|sides| *sides.phase() == Phase::Idle) {
         true => t().go,
         false => t().again,

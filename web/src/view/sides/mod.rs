@@ -5,7 +5,7 @@ mod detail;
 mod flow;
 
 use leptos::prelude::*;
-use straightedge_web::run::Phase;
+use straightedge_web::course::Phase;
 use straightedge_web::sides::{self, Sides as State};
 use straightedge_web::texts::sides::t;
 use straightedge_web::texts::t as page;
@@ -58,15 +58,7 @@ fn caption(sides: &State) -> String {
 #[component]
 fn Standing(session: Session) -> impl IntoView {
     let line = Memo::new(move |_| session.sides.with(sides::status));
-    let phase = move || {
-        session.sides.with(|sides| match sides.phase() {
-            Phase::Idle | Phase::Recorded => "idle",
-            Phase::Running => "running",
-            Phase::Finished => "finished",
-            Phase::Cancelled => "cancelled",
-            Phase::Failed(_) => "failed",
-        })
-    };
+    let phase = move || session.sides.with(|sides| sides.phase().id());
     let progress = Memo::new(move |_| session.sides.with(State::progress));
     let is_running = Memo::new(move |_| session.sides.with(State::is_running));
     let share = move || progress.get().map(|progress| progress.fraction().to_string());
