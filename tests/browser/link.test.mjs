@@ -36,9 +36,47 @@ visit('every setting comes back from the address', { webgpu: false, query: {} },
   assert.equal(app.page.url(), address);
 });
 
+visit('so does every setting of a continuation', { webgpu: false, query: { view: 'sides' } }, async (app) => {
+  const prompt = 'The cook’s “50 %” & more:\nlived in';
+  await app.element('sides-prompt').fill(prompt);
+  await app.element('sides-none').click();
+  for (const block of [0, 3, 4, 5]) await app.element(`sides-block-${block}`).click();
+  await app.element('sides-tokens').fill('7');
+  await app.element('sides-sampling').evaluate((fold) => { fold.open = true; });
+  await app.element('sides-temperature').fill('0,80');
+  await app.element('sides-seed').fill('3');
+  await said(app, 'seed=3');
+  const address = app.page.url();
+  const parts = new URL(address).search.slice(1).split('&');
+  for (const part of ['view=sides', 'linear=0,3-5', 'tokens=7', 'temperature=0.8', 'seed=3']) assert.ok(parts.includes(part), `${part} in ${address}`);
+  await app.element('class').evaluate((fold) => { fold.open = true; });
+  const search = (url) => new URL(url).search.slice(1).split('&').sort();
+  assert.deepEqual(search(await app.element('link').inputValue()), search(address), 'the fold says the same');
+
+  await app.page.goto('about:blank');
+  await app.page.goto(address);
+  await app.started();
+  assert.equal(await app.element('sides-prompt').inputValue(), prompt);
+  const expected = [true, false, false, true, true, true];
+  for (const [block, is_linear] of expected.entries()) {
+    assert.equal(await app.element(`sides-block-${block}`).getAttribute('aria-pressed'), String(is_linear), `block ${block}`);
+  }
+  assert.deepEqual(await Promise.all(['tokens', 'temperature', 'seed'].map((name) => app.element(`sides-${name}`).inputValue())), ['7', '0.8', '3']);
+  assert.equal(await app.element('sides-status').getAttribute('data-phase'), 'idle', 'no link starts anything');
+  assert.equal(app.page.url(), address);
+
+  await app.element('sides-prompt').fill('a'.repeat(501));
+  await app.page.waitForFunction(() => !location.search.includes('prompt='));
+  assert.match(await app.element('sides-long').innerText(), /500 characters/);
+  // Blocks of one model are none of another's.
+  await app.element('model-select').selectOption('demo-neox');
+  await said(app, 'model=demo-neox');
+  await app.page.waitForFunction(() => !location.search.includes('linear='));
+});
+
 visit('what a link cannot mean is refused in a sentence, and the page works', { webgpu: false, query: {} }, async (app) => {
   const site = new URL(app.page.url());
-  const hostile = { view: 'secrets', v: '7', hub: '../../x', mirror: 'javascript:alert(1)', rows: '-1', model: '<img src=x onerror=alert(1)>', text: 'tales:x', lock: 'everything' };
+  const hostile = { view: 'secrets', v: '7', hub: '../../x', mirror: 'javascript:alert(1)', rows: '-1', model: '<img src=x onerror=alert(1)>', text: 'tales:x', lock: 'everything', linear: '5-3', prompt: '' };
   for (const [name, value] of Object.entries(hostile)) {
     site.search = new URLSearchParams({ [name]: value }).toString();
     await app.page.goto(site.href);

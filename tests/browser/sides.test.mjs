@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
-import { PATIENCE, visit } from './driver.mjs';
+import { PATIENCE, assertClose, visit } from './driver.mjs';
+import { leaves } from './files.mjs';
 
 const AXE = fileURLToPath(new URL('node_modules/axe-core/axe.min.js', import.meta.url));
 /** The page as it opens, on a recording, with fewer rows so that maps are there soon. */
@@ -25,7 +26,7 @@ async function go(app, tokens) {
 
 /** Every step as the table has it: number, both tokens, KL. */
 async function steps(app) {
-  const fold = app.element('sides-numbers');
+  const fold = app.element('numbers-0');
   if (!await fold.evaluate((fold) => fold.open)) await fold.locator('summary').click();
   const rows = await fold.locator('tbody tr').all();
   return Promise.all(rows.map(async (row) => {
@@ -56,8 +57,24 @@ visit('two linear blocks go their own way, token by token, and no block none', R
   assert.match(await app.element('sides-status').innerText(), /12 tokens; the texts part at token \d+\. Mean KL/);
   const parting = told.findIndex(({ original, linear }) => original !== linear);
   assert.match(await app.element(`linear-${parting}`).getAttribute('class'), /other/);
+  const { data, picture } = await leaves(app, 0);
+  assert.deepEqual(data.chart.series[0].points.map(({ y }) => y), data.continuation.steps.map(({ kl }) => kl));
+  for (const [at, { kl }] of told.entries()) assertClose(`KL of token ${at}`, data.chart.series[0].points[at].y, kl, 1e-5);
+  assert.ok(data.continuation.steps.every(({ candidates }) => candidates.length >= 5), 'the likeliest tokens of both');
+  assert.deepEqual([data.asked.prompt, data.continuation.opening.blocks], ['The cook lived in', [2, 4]]);
+  assert.equal(data.made.model.id, 'demo-gpt2');
+  assert.match(picture.text, /“The cook lived in” continued\. With linear blocks 2, 4; the likeliest token at every step\..*texts part at token/s);
+  assert.match(picture.text, /demo-gpt2.*tales:1.*rows/s);
+  assert.ok(picture.bars > 0, `${picture.bars} columns`);
+  await app.element('chart-0').focus();
+  await app.page.keyboard.press('End');
+  assert.match(await app.element('readout-0').innerText(), /^Token 12: KL in nats [\d.e−]+, /);
+  assert.match(await app.element('sides-detail').innerText(), /^Token 12 after/, 'what is pointed at in the chart is told of');
+
   const texts = await app.page.locator('.flow').allInnerTexts();
   assert.ok(texts.every((text) => text.startsWith('The cook lived in') && !text.includes('\u{fffd}')), texts.join(' | '));
+
+  assert.equal(await app.page.locator('button.main:not(.second):visible').count(), 1, 'one button calls');
 
   // What was measured for it is kept: the same model goes on at once, with other blocks.
   await app.element('sides-none').click();

@@ -20,12 +20,13 @@ use crate::form::{TextChoice, WIKITEXT};
 use crate::frame::Frame;
 use crate::lesson::Step;
 use crate::overlay::Metric;
+use crate::sides::{Ask, link as sides};
 use crate::views::View;
 
 /// The version that this page writes, and the only one there was.
 const VERSION: &str = "1";
 /// Every name that has a meaning.
-pub const NAMES: [&str; 25] = [
+pub const NAMES: [&str; 30] = [
     "v",
     "model",
     "hub",
@@ -47,6 +48,11 @@ pub const NAMES: [&str; 25] = [
     "without",
     "front",
     "charts",
+    "prompt",
+    "linear",
+    "tokens",
+    "temperature",
+    "seed",
     "embed",
     "hide",
     "lock",
@@ -94,6 +100,8 @@ pub struct Address {
     pub overlay: Option<Laid>,
     /// What is compared.
     pub comparison: Linked,
+    /// What is to be continued side by side.
+    pub ask: Ask,
     /// How much of the page is there.
     pub frame: Frame,
     /// The step of the lesson that is open.
@@ -156,6 +164,7 @@ impl Address {
             metric: given.read("metric", metric, "choose lin or scalar")?.unwrap_or_default(),
             overlay: given.read("overlay", laid, "give published: and a corpus, or recorded: and a model")?,
             comparison,
+            ask: given.ask()?,
             frame,
             lesson: given.read("lesson", |step| step.parse().ok(), "give the number of a step, 1 to 9")?,
         })
@@ -193,11 +202,14 @@ impl Address {
             ("without", link::listed(&compared.without)),
             ("front", compared.front.as_ref().map(Key::value)),
             ("charts", charts_written(&compared.charts)),
+        ];
+        pairs.extend(self.ask.pairs());
+        pairs.extend([
             ("embed", self.frame.is_embedded.then(|| "1".into())),
             ("hide", listed(&self.frame.hidden)),
             ("lock", listed(&self.frame.locked)),
             ("lesson", self.lesson.map(|step| step.to_string())),
-        ];
+        ]);
         let says_anything = pairs.iter().any(|(_, value)| value.is_some());
         pairs.insert(0, ("v", says_anything.then(|| VERSION.into())));
         pairs
@@ -229,6 +241,13 @@ impl Given<'_> {
         let mut measures = Measure::parse_list(list).map_err(|_| refused())?;
         measures.remove(&Measure::Fit);
         Ok(measures)
+    }
+
+    fn ask(&self) -> Result<Ask> {
+        let mut given = sides::NAMES.into_iter().filter_map(|name| Some((name, self.value(name)?)));
+        given.try_fold(Ask::default(), |ask, (name, value)| {
+            ask.with(name, value).map_err(|hint| refused(name, value, hint))
+        })
     }
 
     fn parts<T: std::str::FromStr + Ord>(&self, name: &str) -> Result<BTreeSet<T>> {
@@ -301,6 +320,7 @@ fn listed<T: ToString>(parts: &BTreeSet<T>) -> Option<String> {
 mod tests {
     use super::*;
     use crate::frame::Part;
+    use crate::sides::Linear;
     use straightedge::job::GramMode;
 
     fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -340,6 +360,13 @@ mod tests {
                 without: vec![Key::Recorded("demo-gpt2".into())],
                 front: Some(Key::Control(Key::Recorded("demo-gpt2".into()).into(), "reinit_model".into())),
                 charts: [Quantity::R2Lin, Quantity::PolyGain].into(),
+            },
+            ask: Ask {
+                prompt: "The cook".into(),
+                blocks: Some(Linear::Some([0, 2, 3].into())),
+                tokens: "12".into(),
+                temperature: "0.8".into(),
+                seed: "7".into(),
             },
             frame: Frame {
                 is_embedded: true,
@@ -415,6 +442,11 @@ mod tests {
             ("charts", "r2"),
             ("charts", ""),
             ("runs", &long),
+            ("prompt", &long),
+            ("linear", &long),
+            ("tokens", "0"),
+            ("temperature", "hot"),
+            ("seed", "-1"),
             ("embed", "yes"),
             ("hide", "everything"),
             ("lock", ","),

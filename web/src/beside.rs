@@ -5,6 +5,7 @@ use straightedge::job::{Blocks, Measure};
 use straightedge_web::form::ModelChoice;
 use straightedge_web::run::Run;
 use straightedge_web::sides::{Known, Linear, Sides};
+use straightedge_web::views::View;
 
 use crate::session::{Session, ask_to_keep};
 
@@ -25,6 +26,23 @@ impl Session {
             })
         });
         known.unwrap_or_default()
+    }
+
+    /// Whether the view's own button is the one that calls: there is one such at a time.
+    pub(crate) fn calls_to_go_on(self) -> bool {
+        self.view.get() == View::Sides && self.frame.with(|frame| !frame.is_embedded)
+    }
+
+    /// Blocks of one model are none of another's: with the model, their choice goes.
+    pub(crate) fn keep_blocks_apart(self) {
+        Effect::new(move |before: Option<Option<String>>| {
+            let now = self.model_name();
+            // One whose files are still to be chosen has no name yet.
+            if before.flatten().is_some_and(|before| now.as_ref() != Some(&before)) {
+                self.ask.update(|ask| ask.blocks = None);
+            }
+            now
+        });
     }
 
     /// What reports call the chosen model.

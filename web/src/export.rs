@@ -1,7 +1,7 @@
 //! A chart to take away: as a picture for paper, as a table, as data. Every form says where its numbers are from.
 
 use serde_json::{Value, json};
-use straightedge::report::Report;
+use straightedge::report::{AppInfo, DeviceInfo, Report};
 
 use crate::chart::draw::{self, sample};
 use crate::chart::paper::{Paper, paper};
@@ -9,6 +9,7 @@ use crate::chart::profile::{self, Labels, Profile};
 use crate::figures::{Figure, Grid};
 use crate::format::{NOTHING, count};
 use crate::overlay::{Metric, Overlay};
+use crate::sides::{self, Sides};
 use crate::table::{COLUMNS, cells};
 use crate::texts::{fill, t};
 
@@ -31,13 +32,32 @@ pub struct Sheet {
 impl Sheet {
     /// A figure of a view; without a report it is of several measurements, whose names say where each is from.
     pub fn of_figure(figure: &Figure, report: Option<&Report>) -> Self {
+        let source = report.map_or_else(|| t().export_many.into(), source);
+        Self::new(figure, &figure.facts, source, report)
+    }
+
+    /// The chart of a continuation, with all of it as data; none before its first token.
+    pub fn of_sides(sides: &Sides) -> Option<Self> {
+        let (figure, transcript) = (sides::figure(sides)?, sides.transcript());
+        let report = sides.report();
+        let told = [sides::ordered(sides), sides::outcome(transcript)];
+        // Without linear blocks nothing was measured.
+        let opening = transcript.opening.as_ref();
+        let plain = || opening.map(|opening| plain_source(&opening.model, &opening.device)).unwrap_or_default();
+        let mut sheet = Self::new(&figure, &told, report.map_or_else(plain, source), report);
+        sheet.data["asked"] = json!(sides.asked());
+        sheet.data["continuation"] = json!(transcript);
+        Some(sheet)
+    }
+
+    fn new(figure: &Figure, facts: &[String], source: String, report: Option<&Report>) -> Self {
         let layout = draw::Layout::new(&figure.plot, WIDTH);
         let named = figure.plot.series.iter().filter(|series| !series.name.is_empty());
         let around = Paper {
             title: figure.title.clone(),
             legend: named.map(|series| (sample(series), series.name.clone())).collect(),
-            caption: figure.facts.iter().map(String::as_str).chain([figure.caption]).collect::<Vec<_>>().join(" "),
-            source: report.map_or_else(|| t().export_many.into(), source),
+            caption: facts.iter().map(String::as_str).chain([figure.caption]).collect::<Vec<_>>().join(" "),
+            source,
         };
         let series = figure.plot.series.iter().map(|series| {
             let point = |mark: &crate::chart::plot::Mark| json!({"block": mark.block, "x": mark.x, "y": mark.y});
@@ -94,11 +114,10 @@ impl Sheet {
 
 /// Where the numbers of a report are from, in one line.
 pub fn source(report: &Report) -> String {
-    let commit = report.app.commit.as_ref().map_or(String::new(), |commit| format!(" ({commit})"));
     let hash = report.model.sha256.as_deref().and_then(|hash| hash.get(..12));
     let revision = report.model.revision.as_ref().map(|revision| format!("@{revision}"));
     let gaps = [
-        ("app", format!("Straightedge {}{commit}", report.app.version)),
+        ("app", app(&report.app)),
         ("model", format!("{}{}", report.model.id, revision.unwrap_or_default())),
         ("hash", hash.unwrap_or("?").into()),
         ("text", report.corpus.id.clone()),
@@ -109,6 +128,18 @@ pub fn source(report: &Report) -> String {
         ("adapter", report.device.adapter.clone().unwrap_or_default()),
     ];
     fill(t().export_source, &gaps.each_ref().map(|(name, value)| (*name, value.as_str())))
+}
+
+/// The same of a model that ran without being measured.
+fn plain_source(model: &str, device: &DeviceInfo) -> String {
+    let (app, adapter) = (app(&AppInfo::this()), device.adapter.as_deref().unwrap_or_default());
+    let gaps = [("app", app.as_str()), ("model", model), ("backend", &device.backend), ("adapter", adapter)];
+    fill(t().export_source_plain, &gaps)
+}
+
+fn app(app: &AppInfo) -> String {
+    let commit = app.commit.as_ref().map_or(String::new(), |commit| format!(" ({commit})"));
+    format!("Straightedge {}{commit}", app.version)
 }
 
 fn profile_table(report: Option<&Report>, overlay: Option<&Overlay>) -> Grid {

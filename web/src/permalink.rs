@@ -9,6 +9,7 @@ use straightedge_web::comparison::link::Linked;
 use straightedge_web::form::{Form, ModelChoice};
 use straightedge_web::frame::Part;
 use straightedge_web::overlay::Choice;
+use straightedge_web::sides::Ask;
 use straightedge_web::views::View;
 use wasm_bindgen::JsValue;
 use web_sys::UrlSearchParams;
@@ -57,6 +58,7 @@ impl Session {
         if self.introduced.with_untracked(Option::is_none) {
             self.metric.set(address.metric);
         }
+        self.ask.set(address.ask);
         self.frame.set(address.frame);
         self.guide.step.set(address.lesson);
     }
@@ -81,6 +83,7 @@ impl Session {
             }),
             _ => Linked::default(),
         };
+        let ask = if self.view.get() == View::Sides { self.ask.with(Ask::linkable) } else { Ask::default() };
         // Published figures that are shown beforehand come with their model.
         let is_introduced = self.introduced.with(Option::is_some);
         self.form.with(|form| Address {
@@ -96,6 +99,7 @@ impl Session {
             metric: if is_introduced { Default::default() } else { self.metric.get() },
             overlay: overlay.filter(|_| !is_introduced),
             comparison,
+            ask,
             frame: self.frame.get(),
             lesson: self.guide.step.get(),
         })

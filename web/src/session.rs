@@ -144,6 +144,7 @@ impl Session {
     pub(crate) fn connect(self) {
         self.link.set_value(Some(Link::open(move |reply| self.hear(&reply))));
         self.keep_looking();
+        self.keep_blocks_apart();
         self.keep_address();
     }
 

@@ -112,7 +112,10 @@ impl Plot {
             kind => format!(", {} {}", self.x.name, written(kind, Some(mark.x))),
         };
         let more = if mark.more.is_empty() { String::new() } else { format!(", {}", mark.more) };
-        let who = [mark.name.as_str(), self.series[spot.0].name.as_str()];
+        // The names of columns are the labels of their axis.
+        let axis = if self.series[spot.0].columns && matches!(self.x.kind, Kind::Index(_)) { self.x.name } else { "" };
+        let name = format!("{axis} {}", mark.name);
+        let who = [name.trim(), self.series[spot.0].name.as_str()];
         let who: Vec<_> = who.into_iter().filter(|name| !name.is_empty()).collect();
         let text = format!("{}: {} {}{x}{more}", who.join(", "), self.y.name, written(self.y.kind, mark.y));
         text.replace("_lin", "")

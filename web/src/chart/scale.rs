@@ -10,6 +10,8 @@ pub enum Kind {
     Linear,
     /// The same, with zero on it.
     FromZero,
+    /// The same for differences between distributions, so that what is nearly nothing does not look like much.
+    Nats,
     /// Powers of ten; values must be above zero.
     Log,
     /// From zero where that shows all values, else logarithmic away from zero, to either side.
@@ -20,6 +22,8 @@ pub enum Kind {
 
 /// Lowest share that has its place on an axis; lower ones are drawn at the edge.
 const LOWEST_SHARE: f64 = -0.5;
+/// Nats that an axis of them, or the tallest of bars, stands for at least.
+pub const LEAST_NATS: f64 = 0.5;
 /// A wide axis is needed where the largest value is so many times the middle one.
 const WIDE: f64 = 40.0;
 
@@ -48,6 +52,7 @@ impl Scale {
             Kind::Log => Self::logarithmic(least, most),
             Kind::Linear => Self::rounded(kind, least, most),
             Kind::FromZero => Self::rounded(kind, least.min(0.0), most.max(0.0)),
+            Kind::Nats => Self::rounded(Kind::FromZero, 0.0, most.max(LEAST_NATS)),
             Kind::Wide => Self::wide(values, least.min(0.0), most.max(0.0)),
         }
     }
@@ -114,7 +119,7 @@ impl Scale {
             }
             Kind::Log => self.log_ticks(room),
             Kind::Wide => self.wide_ticks(room),
-            Kind::Linear | Kind::FromZero => {
+            Kind::Linear | Kind::FromZero | Kind::Nats => {
                 let step = step(self.high - self.low, room);
                 let first = (self.low / step - 1e-9).ceil() as i64;
                 let last = (self.high / step + 1e-9).floor() as i64;
@@ -194,6 +199,16 @@ mod tests {
             let place = Scale::over(Kind::FromZero, values).place(3.0);
             assert!((0.0..=1.0).contains(&place), "{values:?}");
         }
+    }
+
+    #[test]
+    fn what_is_nearly_nothing_does_not_look_like_much_in_nats() {
+        for values in [&[0.0, 0.0][..], &[1e-9], &[0.05]] {
+            let scale = Scale::over(Kind::Nats, values);
+            assert_eq!((scale.place(0.0), scale.place(LEAST_NATS)), (0.0, 1.0), "{values:?}");
+        }
+        assert!(Scale::over(Kind::Nats, &[3.0]).place(3.0) <= 1.0);
+        assert!(Scale::over(Kind::Nats, &[3.0]).place(2.9) < 1.0);
     }
 
     #[test]

@@ -2,10 +2,13 @@
 //! be shown comes out.
 
 mod ask;
+mod figure;
+pub mod link;
 mod told;
 
 pub use ask::{Ask, Linear};
-pub use told::{Line, bar, candidates, heading, label, most, numbers, percent, place, status};
+pub use figure::figure;
+pub use told::{Line, bar, candidates, heading, label, most, ordered, outcome, percent, place, sampling, status};
 
 use straightedge::continuation::{Continuation, Transcript};
 use straightedge::event::{Progress, Recorder, Wait};
@@ -102,6 +105,11 @@ impl Sides {
     /// The prompt that is continued.
     pub fn prompt(&self) -> &str {
         self.asked.as_ref().map_or("", |asked| &asked.prompt)
+    }
+
+    /// What was asked for, once something was.
+    pub fn asked(&self) -> Option<&Continuation> {
+        self.asked.as_ref()
     }
 
     /// All that was told.

@@ -4,30 +4,26 @@ use straightedge::continuation::{Beside, Candidate, Step, Transcript};
 use straightedge::event::Stage;
 
 use super::Sides;
+use crate::chart::scale::LEAST_NATS;
 use crate::course::Phase;
 use crate::figures::Grid;
 use crate::format::{duration, exact, fixed, magnitude};
 use crate::texts::sides::t;
 use crate::texts::{fill, t as page};
 
-/// Nats that the tallest bar stands for at least, so that what is nearly nothing does not look like much.
-const LEAST_SCALE: f64 = 0.5;
 /// Characters of the text before a token that its heading repeats.
 const BEFORE: usize = 24;
 
 /// Where it stands, in a sentence or two; nothing that changes with every token while it goes on.
 pub fn status(sides: &Sides) -> String {
     let transcript = sides.transcript();
-    let count = match transcript.steps.len() {
-        1 => t().token_one.into(),
-        count => fill(t().token_many, &[("count", &count.to_string())]),
-    };
+    let count = tokens(transcript);
     match sides.phase() {
         Phase::Idle | Phase::Recorded => t().status_idle.into(),
         Phase::Running => running(sides),
         Phase::Cancelled => fill(t().status_stopped, &[("tokens", &count)]),
         Phase::Failed(_) => fill(t().status_failed, &[("tokens", &count)]),
-        Phase::Finished => finished(transcript, &count),
+        Phase::Finished => outcome(transcript),
     }
 }
 
@@ -45,10 +41,19 @@ fn running(sides: &Sides) -> String {
     }
 }
 
-fn finished(transcript: &Transcript, count: &str) -> String {
+fn tokens(transcript: &Transcript) -> String {
+    match transcript.steps.len() {
+        1 => t().token_one.into(),
+        count => fill(t().token_many, &[("count", &count.to_string())]),
+    }
+}
+
+/// What has come of it, in sentences.
+pub fn outcome(transcript: &Transcript) -> String {
+    let count = tokens(transcript);
     let mut sentences = vec![match transcript.parting() {
-        None => fill(t().status_same, &[("tokens", count)]),
-        Some(at) => fill(t().status_parted, &[("tokens", count), ("at", &(at + 1).to_string())]),
+        None => fill(t().status_same, &[("tokens", &count)]),
+        Some(at) => fill(t().status_parted, &[("tokens", &count), ("at", &(at + 1).to_string())]),
     }];
     sentences.push(fill(t().status_kl, &[("kl", &magnitude(transcript.mean_kl()))]));
     if let Some(Beside { original: Some(original), linear: Some(linear) }) = transcript.opening.as_ref().map(|o| o.ppl)
@@ -64,6 +69,22 @@ fn finished(transcript: &Transcript, count: &str) -> String {
     sentences.join(" ")
 }
 
+/// What was asked for, in sentences.
+pub fn ordered(sides: &Sides) -> String {
+    let Some(asked) = sides.asked() else { return String::new() };
+    let blocks = sides.transcript().opening.as_ref().map_or(String::new(), |opening| heading(&opening.blocks));
+    let sampling = sampling(&asked.temperature.to_string(), &asked.seed.to_string());
+    fill(t().asked, &[("prompt", &asked.prompt), ("blocks", &blocks), ("sampling", &sampling)])
+}
+
+/// How tokens are chosen.
+pub fn sampling(temperature: &str, seed: &str) -> String {
+    match temperature {
+        "0" => t().sampling_greedy.into(),
+        temperature => fill(t().sampling_drawn, &[("temperature", temperature), ("seed", seed)]),
+    }
+}
+
 /// What stands over the linear model's text.
 pub fn heading(blocks: &[usize]) -> String {
     let list = blocks.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
@@ -77,7 +98,7 @@ pub fn heading(blocks: &[usize]) -> String {
 
 /// Nats that the tallest bar stands for.
 pub fn most(transcript: &Transcript) -> f64 {
-    transcript.steps.iter().map(|step| step.kl).fold(LEAST_SCALE, f64::max)
+    transcript.steps.iter().map(|step| step.kl).fold(LEAST_NATS, f64::max)
 }
 
 /// Height of a step's bar, 0 to 1.
@@ -86,7 +107,7 @@ pub fn bar(step: &Step, most: f64) -> f64 {
 }
 
 /// A token as it can be seen: with its spaces, and line ends by name.
-fn shown(name: &str) -> String {
+pub(super) fn shown(name: &str) -> String {
     if name.chars().all(|c| c == '\n') && !name.is_empty() {
         return "⏎".repeat(name.chars().count());
     }
@@ -149,7 +170,7 @@ pub fn percent(probability: f64) -> String {
 }
 
 /// Every step in numbers.
-pub fn numbers(transcript: &Transcript) -> Grid {
+pub(super) fn numbers(transcript: &Transcript) -> Grid {
     let head = [
         t().table_step,
         t().table_original,
@@ -210,7 +231,7 @@ mod tests {
         let (steps, top) = (&sides.transcript().steps, most(sides.transcript()));
         assert_eq!([bar(&steps[0], top), bar(&steps[1], top), bar(&steps[2], top)], [0.0, 1.0, 0.5]);
         let little = heard(&[opened(), step(0, ["a", "a"], 0.01)]);
-        assert_eq!(most(little.transcript()), LEAST_SCALE);
+        assert_eq!(most(little.transcript()), LEAST_NATS);
     }
 
     #[test]
@@ -230,6 +251,8 @@ mod tests {
     fn the_table_and_the_distributions_name_what_was_taken() {
         let sides = heard(&events());
         let table = numbers(sides.transcript());
+        let told = ordered(&sides);
+        assert_eq!(told, "“A ” continued. With linear blocks 1, 2; the likeliest token at every step.");
         assert_eq!(table.rows[1], ["2", "␣bb", "␣ccc", "2", "1", "2"].map(String::from));
         let lines = candidates(&sides.transcript().steps[1], false);
         assert_eq!(

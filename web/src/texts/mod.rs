@@ -158,6 +158,7 @@ catalogue! {
     export: "Save as",
     export_refused: "This browser refused to make the file. Try another form.",
     export_source: "{app} · {model}, weights {hash} · text {text} · {rows} rows in windows of {seq_len}, {folds} folds · {backend}: {adapter}",
+    export_source_plain: "{app} · {model} · {backend}: {adapter}",
 
     differences: "Measured again: what differs",
     differences_then: "R² then",

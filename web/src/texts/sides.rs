@@ -15,6 +15,7 @@ catalogue! {
     prompt: "Prompt",
     prompt_first: "A day in",
     prompt_hint: "Both read it as it stands. Small models know few words: try those of the text that they were trained on.",
+    prompt_long: "A link carries 500 characters of a prompt, so that this one is in none.",
     blocks: "Blocks made linear",
     block_before: "Block ",
     block_r2: ", R² ",
@@ -69,6 +70,13 @@ catalogue! {
     column_original: "model",
     column_linear: "linear",
     taken: "taken",
+
+    figure_title: "How far apart the two are, token by token",
+    figure_token: "Token",
+    figure_both: "{original}, linear {linear}",
+    figure_parting: "the texts part",
+    figure_caption: "KL(model ‖ linear) = Σ p·ln(p/q) over the next token, p of the model and q of the one with linear blocks, both after the model’s own text: 0 where they agree.",
+    asked: "“{prompt}” continued. {blocks}; {sampling}.",
 
     table_step: "Token",
     table_original: "Model",

@@ -14,7 +14,7 @@ use straightedge_web::texts::paper::t as paper;
 use straightedge_web::texts::{fill, t};
 use straightedge_web::views::View;
 
-use super::figure::FigureView;
+use super::figure::{FigureView, Place};
 use super::overlay::OpenReport;
 use super::stepper::Stepper;
 use super::typeset;
@@ -226,7 +226,7 @@ fn Charts(session: Session, known: Memo<Known>) -> impl IntoView {
             fill(t().compare_unmeasured_some, &gaps).replace("_lin", "")
         };
         view! {
-            <Show when=move || found.with(Option::is_some)><FigureView session figure at of_many=true/></Show>
+            <Show when=move || found.with(Option::is_some)><FigureView session figure at place=Place::Many/></Show>
             <Show when=move || without.with(|names| !names.is_empty())>
                 <p class="note" data-testid=format!("without-{at}")>{missing}</p>
             </Show>

@@ -12,7 +12,7 @@ use straightedge_web::texts::{fill, t};
 use straightedge_web::views::View;
 
 use super::chart::step;
-use super::figure::FigureView;
+use super::figure::{FigureView, Place};
 use super::panel::Offer;
 use super::typeset;
 use crate::session::Session;
@@ -162,7 +162,7 @@ fn Figures(session: Session, shown: Memo<Option<usize>>) -> impl IntoView {
     let count = Memo::new(move |_| found.with(Vec::len));
     let figure = move |at: usize| {
         let figure: Memo<Figure> = Memo::new(move |_| found.with(|found| found.get(at).cloned().unwrap_or_default()));
-        view! { <FigureView session figure at of_block=true/> }
+        view! { <FigureView session figure at place=Place::Block/> }
     };
     view! {
         <p class="note">{t().figure_hint}</p>

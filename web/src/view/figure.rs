@@ -16,15 +16,28 @@ use super::chart::observed_width;
 use super::typeset;
 use crate::session::Session;
 
-/// One figure; `at` is its number within the view. One of many measurements has its legend elsewhere, one among others
-/// of a block goes without the block's name and without a hint.
+/// Where a figure stands, which says what its numbers are from and what is told elsewhere already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In a view of the measurement.
+    #[default]
+    View,
+    /// Among others of one block, which need neither its name nor a hint each.
+    Block,
+    /// Of several measurements, with one legend for all charts.
+    Many,
+    /// Beside a continuation.
+    Sides,
+}
+
+/// One figure; `at` is its number within the view. `point` is told the mark that is pointed at.
 #[component]
 pub(crate) fn FigureView(
     session: Session,
     figure: Memo<Figure>,
     at: usize,
-    #[prop(optional)] of_many: bool,
-    #[prop(optional)] of_block: bool,
+    #[prop(optional)] place: Place,
+    #[prop(optional)] point: Option<Callback<usize>>,
 ) -> impl IntoView {
     let frame = NodeRef::<Div>::new();
     let width = observed_width(frame);
@@ -38,7 +51,7 @@ pub(crate) fn FigureView(
         move || spot.get().map(|spot| plot.with(|plot| layout.with(|layout| single_out(plot, layout, spot))));
     let readout = Memo::new(move |_| match spot.get() {
         Some(spot) => plot.with(|plot| plot.tell(spot)),
-        None if of_block => String::new(),
+        None if place == Place::Block => String::new(),
         None => t().figure_hint.into(),
     });
     let nearest = move |event: &MouseEvent| {
@@ -68,14 +81,20 @@ pub(crate) fn FigureView(
         let facts = figure.with(|figure| figure.facts.clone());
         facts.into_iter().map(|fact| view! { <li>{fact}</li> }).collect_view()
     };
-    let sheet = Callback::new(move |()| {
-        let report = session.run.with_untracked(|run| run.report().filter(|_| !of_many).cloned());
-        (of_many || report.is_some()).then(|| figure.with_untracked(|figure| Sheet::of_figure(figure, report.as_ref())))
+    let sheet = Callback::new(move |()| match place {
+        Place::Sides => session.sides.with_untracked(Sheet::of_sides),
+        Place::Many => Some(figure.with_untracked(|figure| Sheet::of_figure(figure, None))),
+        Place::View | Place::Block => session.run.with_untracked(|run| {
+            run.report().map(|report| figure.with_untracked(|figure| Sheet::of_figure(figure, Some(report))))
+        }),
     });
+    if let Some(point) = point {
+        Effect::new(move |_| spot.get().map(|(_, mark)| point.run(mark)));
+    }
     view! {
         <figure class="plot" data-testid=format!("figure-{at}")>
-            <h3>{move || if of_block { alone(&title.get()) } else { title.get() }}</h3>
-            {(!of_many).then(|| view! { <Legend figure hidden/> })}
+            <h3>{move || if place == Place::Block { alone(&title.get()) } else { title.get() }}</h3>
+            {(place != Place::Many).then(|| view! { <Legend figure hidden/> })}
             <div
                 class="chart" data-testid=format!("chart-{at}") node_ref=frame tabindex="0" role="slider"
                 aria-label=label aria-valuemin="0" aria-valuemax=move || count().1.saturating_sub(1)

@@ -68,7 +68,10 @@ pub(crate) fn MeasureHere(session: Session) -> impl IntoView {
     let is_known = Memo::new(move |_| session.knows() && session.frame.with(|frame| !frame.is_embedded));
     view! {
         <Show when=move || is_known.get()>
-            <button type="button" class="main" data-testid="measure-here" on:click=move |_| session.measure_here()>
+            <button
+                type="button" class="main" class:second=move || session.calls_to_go_on() data-testid="measure-here"
+                on:click=move |_| session.measure_here()
+            >
                 {t().measure_here}
             </button>
         </Show>

@@ -52,7 +52,7 @@
 //! | `sides-prompt`, `sides-block-N`, `sides-best`, `sides-all`, `sides-none` | what is continued, and the blocks made linear |
 //! | `sides-tokens`, `sides-sampling`, `sides-temperature`, `sides-seed` | how far, and the fold that says how |
 //! | `sides-go`, `sides-stop`, `sides-status`, `sides-error` | the buttons, and where it stands; `data-phase` and the number `data-run` as of `status` |
-//! | `original-N`, `linear-N`, `sides-detail`, `sides-numbers` | the N-th token of either text, its distributions, the table |
+//! | `original-N`, `linear-N`, `sides-detail`, `sides-long` | the N-th token of either text, its distributions, and that no link carries the prompt |
 //! | `metric`, `overlay-select`, `report-file`, `agreement`, `overlay-note` | what the profile shows, what is laid over it, and how well they agree |
 
 mod board;

@@ -41,7 +41,10 @@ pub(crate) fn Status(session: Session) -> impl IntoView {
             </Show>
             <MeasureHere session/>
             <Show when=move || can_replay.get()>
-                <button type="button" class="main" data-testid="replay" on:click=move |_| session.replay()>{t().replay}</button>
+                <button
+                    type="button" class="main" class:second=move || session.calls_to_go_on() data-testid="replay"
+                    on:click=move |_| session.replay()
+                >{t().replay}</button>
             </Show>
             <Show when=move || is_running.get()>
                 <button type="button" data-testid="stop" on:click=move |_| session.cancel()>{t().cancel}</button>

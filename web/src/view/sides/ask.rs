@@ -7,8 +7,7 @@ use leptos::prelude::*;
 use straightedge_web::course::Phase;
 use straightedge_web::format::{NOTHING, fixed};
 use straightedge_web::run::Run;
-use straightedge_web::sides::{Ask, Known, Linear, Sides};
-use straightedge_web::texts::fill;
+use straightedge_web::sides::{self, Ask, Known, Linear, Sides};
 use straightedge_web::texts::sides::t;
 
 use crate::session::Session;
@@ -35,6 +34,9 @@ pub(super) fn Asked(session: Session) -> impl IntoView {
                 on:input=move |event| session.ask.update(|ask| ask.prompt = event_target_value(&event))
             ></textarea>
             <p class="note" id="sides-hint">{t().prompt_hint}</p>
+            <Show when=move || session.ask.with(Ask::is_too_long_for_a_link)>
+                <p class="note" data-testid="sides-long">{t().prompt_long}</p>
+            </Show>
             <BlockChoice session/>
             <div class="ask-bar">
                 <Typed
@@ -64,14 +66,6 @@ pub(super) fn Asked(session: Session) -> impl IntoView {
 fn BlockChoice(session: Session) -> impl IntoView {
     let known = Memo::new(move |_| session.known_blocks());
     let linear = Memo::new(move |_| known.with(|known| session.ask.with(|ask| ask.linear(known))));
-    // Blocks of one model are none of another's.
-    Effect::new(move |before: Option<Option<String>>| {
-        let now = session.model_name();
-        if before.is_some_and(|before| before != now) {
-            session.ask.update(|ask| ask.blocks = None);
-        }
-        now
-    });
     let count = Memo::new(move |_| known.with(|known| known.blocks.len()));
     let chip = move |block: usize| view! { <Chip session known linear block/> };
     let choose = move |blocks: Linear| session.ask.update(|ask| ask.blocks = Some(blocks));
@@ -132,12 +126,7 @@ fn Chip(session: Session, known: Memo<Known>, linear: Memo<Linear>, block: usize
 /// Temperature and seed, folded away: the likeliest token is what most want to see.
 #[component]
 fn Sampling(session: Session) -> impl IntoView {
-    let summary = move || {
-        session.ask.with(|ask| match ask.temperature.trim() {
-            "0" => t().sampling_greedy.into(),
-            temperature => fill(t().sampling_drawn, &[("temperature", temperature), ("seed", ask.seed.trim())]),
-        })
-    };
+    let summary = move || session.ask.with(|ask| sides::sampling(ask.temperature.trim(), ask.seed.trim()));
     view! {
         <details class="fold" data-testid="sides-sampling">
             <summary><span class="title">{t().sampling}</span><span class="note">{summary}</span></summary>

@@ -8,11 +8,10 @@ use leptos::prelude::*;
 use straightedge_web::course::Phase;
 use straightedge_web::sides::{self, Sides as State};
 use straightedge_web::texts::sides::t;
-use straightedge_web::texts::t as page;
 use straightedge_web::views::View;
 use straightedge_web::words;
 
-use super::figure::GridView;
+use super::figure::{FigureView, Place};
 use crate::session::Session;
 
 use ask::Asked;
@@ -43,7 +42,7 @@ pub(super) fn Sides(session: Session) -> impl IntoView {
         <Show when=move || has_steps.get()>
             <Detail session spot/>
             <p class="note">{move || session.sides.with(caption)}</p>
-            <Numbers session/>
+            <Apart session spot/>
         </Show>
     }
     .into_any()
@@ -86,15 +85,14 @@ fn Standing(session: Session) -> impl IntoView {
     }
 }
 
-/// Every step in numbers, folded; made only while it is open.
+/// The chart of it, once it has come to an end; what is pointed at there is told of as well.
 #[component]
-fn Numbers(session: Session) -> impl IntoView {
-    let is_open = RwSignal::new(false);
-    let table = move || session.sides.with(|state| sides::numbers(state.transcript()));
-    view! {
-        <details class="numbers" data-testid="sides-numbers">
-            <summary on:click=move |_| is_open.update(|is_open| *is_open = !*is_open)>{page().in_numbers}</summary>
-            {move || is_open.get().then(|| view! { <GridView table=table()/> })}
-        </details>
-    }
+fn Apart(session: Session, spot: RwSignal<Option<Spot>>) -> impl IntoView {
+    let is_running = Memo::new(move |_| session.sides.with(State::is_running));
+    let point = Callback::new(move |step| spot.set(Some(Spot { step, is_linear: false })));
+    let chart = move || {
+        let figure = Memo::new(move |_| session.sides.with(sides::figure).unwrap_or_default());
+        view! { <FigureView session figure at=0 place=Place::Sides point/> }
+    };
+    view! { <Show when=move || !is_running.get()>{chart()}</Show> }
 }
