@@ -6,15 +6,10 @@ export const shown = (app, table) => app.page.locator(table).evaluate((table) =>
   (cell) => cell.textContent.replace('−', '-').replace('\u202f', '').replace(/^–$/, '').replace('R²lin', 'R²_lin'),
 )));
 
+/** The cells of a CSV, in which quotes within quotes are doubled. */
 export const parsed = (text) => text.trim().split('\r\n').map((line) => {
-  const cells = [''];
-  let isQuoted = false;
-  for (const letter of line) {
-    if (letter === '"') isQuoted = !isQuoted;
-    else if (letter === ',' && !isQuoted) cells.push('');
-    else cells[cells.length - 1] += letter;
-  }
-  return cells;
+  const cells = line.matchAll(/(?<=^|,)(?:"((?:[^"]|"")*)"|([^,]*))(?=,|$)/g);
+  return [...cells].map(([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain);
 });
 
 /** What a browser makes of an SVG alone. */

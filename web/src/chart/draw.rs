@@ -104,7 +104,7 @@ pub fn draw(plot: &Plot, layout: &Layout) -> String {
         let (line, x, y) = if rule.is_x {
             let x = layout.x(rule.at);
             // Columns stand on the floor, where the name of a rule would be.
-            let name = if plot.series.iter().any(|series| series.columns) { TOP + 4.0 } else { layout.floor() - 8.0 };
+            let name = if plot.series.iter().any(|series| series.columns) { TOP + 14.0 } else { layout.floor() - 8.0 };
             (format!("M{} {}V{}", number(x), number(TOP), number(layout.floor())), x, name)
         } else {
             let y = layout.y(rule.at);
