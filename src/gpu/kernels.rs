@@ -256,13 +256,13 @@ kernel!(
 );
 kernel!(
     /// LayerNorm, one workgroup per row.
-    LAYER_NORM_GROUP = "norm_group.wgsl" "layer_norm_group" (NormParams)
+    LAYER_NORM_GROUP = "by_group.wgsl" "layer_norm_group" (NormParams)
     bindings [read(1, "x"), read(2, "weight"), read(3, "bias"), read_write(4, "out")]
     workgroup ELEMENTS, overrides &[]
 );
 kernel!(
     /// RMSNorm, one workgroup per row.
-    RMS_NORM_GROUP = "norm_group.wgsl" "rms_norm_group" (NormParams)
+    RMS_NORM_GROUP = "by_group.wgsl" "rms_norm_group" (NormParams)
     bindings [read(1, "x"), read(2, "weight"), read_write(4, "out")]
     workgroup ELEMENTS, overrides &[]
 );
@@ -316,7 +316,7 @@ kernel!(
 );
 kernel!(
     /// Softmax, one workgroup per row of scores.
-    ATTENTION_SOFTMAX_GROUP = "attention_softmax_group.wgsl" "attention_softmax_group" (SoftmaxParams)
+    ATTENTION_SOFTMAX_GROUP = "by_group.wgsl" "attention_softmax_group" (SoftmaxParams)
     bindings [read_write(1, "scores")]
     workgroup ELEMENTS, overrides &[]
 );
@@ -377,8 +377,8 @@ kernel!(
 );
 kernel!(
     /// Negative log-likelihoods of target tokens, one workgroup per row.
-    NEXT_TOKEN_NLL_GROUP = "next_token_nll_group.wgsl" "next_token_nll_group" (RowsParams)
-    bindings [read(1, "logits"), read(2, "targets"), read_write(3, "out")]
+    NEXT_TOKEN_NLL_GROUP = "by_group.wgsl" "next_token_nll_group" (RowsParams)
+    bindings [read(1, "logits"), read(2, "targets"), read_write(3, "losses")]
     workgroup ELEMENTS, overrides &[]
 );
 kernel!(
