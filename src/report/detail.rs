@@ -20,12 +20,15 @@ pub struct Spectrum {
 }
 
 impl Spectrum {
+    /// Significant digits that values are kept with.
+    pub const DIGITS: usize = 6;
+
     /// Picks the places from all eigenvalues, ascending, of both matrices; `rank` of the correlations' are kept.
     pub fn new(covariance: &[f64], correlation: &[f64], rank: usize) -> Self {
         let k = places(correlation.len(), rank);
         let pick = |ascending: &[f64]| {
             let value = |k: &usize| Some(*ascending.get(ascending.len().checked_sub(*k)?)?);
-            k.iter().map(|k| value(k).filter(|value| *value > 0.0).map(|value| rounded(value, 6))).collect()
+            k.iter().map(|k| value(k).filter(|value| *value > 0.0).map(|value| rounded(value, Self::DIGITS))).collect()
         };
         Self { covariance: pick(covariance), correlation: pick(correlation), k }
     }
@@ -48,11 +51,14 @@ pub struct Scatter {
 }
 
 impl Scatter {
+    /// Significant digits that values are kept with.
+    pub const DIGITS: usize = 4;
+
     /// Adds one place; values that are not finite have none in a report.
     pub fn push(&mut self, actual: f64, predicted: f64) {
         if actual.is_finite() && predicted.is_finite() {
-            self.actual.push(rounded(actual, 4));
-            self.predicted.push(rounded(predicted, 4));
+            self.actual.push(rounded(actual, Self::DIGITS));
+            self.predicted.push(rounded(predicted, Self::DIGITS));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A measurement beside an earlier one of the same thing: block by block, every number that both have.
 
-use straightedge::report::{BlockReport, Report};
+use straightedge::report::{BlockReport, Report, Scatter, Spectrum};
 
 use crate::figures::Grid;
 use crate::format::{NOTHING, magnitude, share};
@@ -20,28 +20,36 @@ pub struct Differences {
 /// A number of a block, or several of a kind.
 type Values = fn(&BlockReport) -> Vec<Option<f64>>;
 
-/// Every number of a block that does not depend on how fast the device is, by the report's name for it.
-const FIELDS: [(&str, Values); 20] = [
-    ("r2_lin", |b| vec![b.r2_lin]),
-    ("r2_lin_scalar", |b| vec![b.r2_lin_scalar]),
-    ("r2_feature_median", |b| vec![b.r2_feature_median]),
-    ("r2_features", |b| b.r2_features.clone()),
-    ("r2_folds", |b| b.r2_folds.clone()),
-    ("r2_rank", |b| b.r2_rank.clone()),
-    ("rank", |b| vec![Some(b.rank as f64)]),
-    ("effective_rank", |b| vec![b.effective_rank.map(|rank| rank as f64)]),
-    ("scaled_condition", |b| vec![b.scaled_condition]),
-    ("spectrum", |b| b.spectrum.iter().flat_map(|s| [&s.covariance, &s.correlation]).flatten().copied().collect()),
-    ("scatter", |b| b.scatter.iter().flat_map(|s| [&s.actual, &s.predicted]).flatten().copied().map(Some).collect()),
-    ("cosine", |b| vec![b.cosine]),
-    ("rmse", |b| vec![b.rmse]),
-    ("input_participation", |b| vec![b.input_participation]),
-    ("output_participation", |b| vec![b.output_participation]),
-    ("delta_ppl", |b| b.delta_ppl.values().copied().collect()),
-    ("conjunction", |b| vec![b.conjunction]),
-    ("probes", |b| b.probes.values().map(|probe| probe.r2).collect()),
-    ("controls", |b| b.controls.values().map(|control| control.r2_lin).collect()),
-    ("heal", |b| b.heal.values().map(|heal| heal.delta_ppl).collect()),
+/// Significant digits that two numbers can agree in: the last one is turned by reading a report.
+const DIGITS: usize = 15;
+
+/// Every number of a block that does not depend on how fast the device is, by the report's name for it, with the digits
+/// that it is kept with.
+const FIELDS: [(&str, usize, Values); 20] = [
+    ("r2_lin", DIGITS, |b| vec![b.r2_lin]),
+    ("r2_lin_scalar", DIGITS, |b| vec![b.r2_lin_scalar]),
+    ("r2_feature_median", DIGITS, |b| vec![b.r2_feature_median]),
+    ("r2_features", DIGITS, |b| b.r2_features.clone()),
+    ("r2_folds", DIGITS, |b| b.r2_folds.clone()),
+    ("r2_rank", DIGITS, |b| b.r2_rank.clone()),
+    ("rank", DIGITS, |b| vec![Some(b.rank as f64)]),
+    ("effective_rank", DIGITS, |b| vec![b.effective_rank.map(|rank| rank as f64)]),
+    ("scaled_condition", DIGITS, |b| vec![b.scaled_condition]),
+    ("spectrum", Spectrum::DIGITS, |b| {
+        b.spectrum.iter().flat_map(|s| [&s.covariance, &s.correlation]).flatten().copied().collect()
+    }),
+    ("scatter", Scatter::DIGITS, |b| {
+        b.scatter.iter().flat_map(|s| [&s.actual, &s.predicted]).flatten().copied().map(Some).collect()
+    }),
+    ("cosine", DIGITS, |b| vec![b.cosine]),
+    ("rmse", DIGITS, |b| vec![b.rmse]),
+    ("input_participation", DIGITS, |b| vec![b.input_participation]),
+    ("output_participation", DIGITS, |b| vec![b.output_participation]),
+    ("delta_ppl", DIGITS, |b| b.delta_ppl.values().copied().collect()),
+    ("conjunction", DIGITS, |b| vec![b.conjunction]),
+    ("probes", DIGITS, |b| b.probes.values().map(|probe| probe.r2).collect()),
+    ("controls", DIGITS, |b| b.controls.values().map(|control| control.r2_lin).collect()),
+    ("heal", DIGITS, |b| b.heal.values().map(|heal| heal.delta_ppl).collect()),
 ];
 
 /// Compares what was measured now with an earlier report.
@@ -58,7 +66,7 @@ pub fn differences(then: &Report, now: &Report) -> Differences {
         if most.is_none_or(|(known, ..)| size > known) {
             most = Some((size, field, now.block));
         }
-        let gap = then.r2_lin.zip(now.r2_lin).map(|(then, now)| gap(then, now));
+        let gap = then.r2_lin.zip(now.r2_lin).map(|(then, now)| gap(then, now, DIGITS));
         let gap = if gap == Some(0.0) { "0".into() } else { magnitude(gap) };
         let (size, field) = if size == 0.0 { ("0".into(), NOTHING) } else { (magnitude(Some(size)), field) };
         rows.push(vec![now.block.to_string(), share(then.r2_lin), share(now.r2_lin), gap, size, field.into()]);
@@ -80,18 +88,19 @@ pub fn differences(then: &Report, now: &Report) -> Differences {
     }
 }
 
-/// The largest difference between two measurements of a block, relative where a value is above 1, and of which number; numbers that only one of them has
-/// were not measured again and are no difference, values that became undefined are an infinite one.
+/// The largest difference between two measurements of a block, relative where a value is above 1, and of which number.
+/// Numbers that only one of them has were not measured again and are no difference, values that became undefined are an
+/// infinite one.
 fn largest(then: &BlockReport, now: &BlockReport) -> (f64, &'static str) {
     let mut most = (0.0, FIELDS[0].0);
-    for (name, values) in FIELDS {
+    for (name, digits, values) in FIELDS {
         let (then, now) = (values(then), values(now));
         if then.len() != now.len() || now.iter().all(Option::is_none) && name != "r2_lin" {
             continue;
         }
         for (then, now) in then.iter().zip(&now) {
             let size = match (then, now) {
-                (Some(then), Some(now)) => gap(*then, *now).abs() / then.abs().max(1.0),
+                (Some(then), Some(now)) => gap(*then, *now, digits).abs() / then.abs().max(1.0),
                 (None, None) => 0.0,
                 _ => f64::INFINITY,
             };
@@ -104,10 +113,11 @@ fn largest(then: &BlockReport, now: &BlockReport) -> (f64, &'static str) {
     most
 }
 
-/// How far a number is from an earlier one; the last digit does not count, which reading a report can turn.
-fn gap(then: f64, now: f64) -> f64 {
+/// How far a number is from an earlier one; a step of its last digit does not count.
+fn gap(then: f64, now: f64, digits: usize) -> f64 {
+    let step = 10f64.powf(then.abs().max(f64::MIN_POSITIVE).log10().floor() + 1.0 - digits as f64);
     let gap = now - then;
-    if gap.abs() <= 2.0 * f64::EPSILON * then.abs() { 0.0 } else { gap }
+    if gap.abs() <= 1.5 * step { 0.0 } else { gap }
 }
 
 /// What was not the same to begin with.
@@ -175,6 +185,16 @@ mod tests {
         assert_eq!(found.table.rows[1][5], "cosine");
         assert!(found.table.rows[0][3].starts_with('−'), "{:?}", found.table.rows[0]);
         assert_eq!(found.sentences.len(), 3, "{:?}", found.sentences);
+    }
+
+    #[test]
+    fn a_step_of_the_last_digit_is_no_difference_and_two_are() {
+        assert_eq!(gap(0.3959, 0.396, 4), 0.0);
+        assert_eq!(gap(-0.9999, -1.0, 4), 0.0);
+        assert!(gap(0.3959, 0.3961, 4) > 1e-4);
+        assert!(gap(0.3959, 0.396, DIGITS) > 9e-5);
+        assert_eq!(gap(0.0, 0.0, DIGITS), 0.0);
+        assert!(gap(0.0, 1e-300, DIGITS) > 0.0);
     }
 
     #[test]
