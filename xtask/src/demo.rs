@@ -18,7 +18,7 @@ const READ: [&str; 3] = ["config.json", "model.safetensors", "tokenizer.json"];
 /// Files for people and for other tools.
 const BESIDE: [&str; 3] = ["README.md", "tokenizer_config.json", "training.json"];
 
-/// Trains the models of those names, then bundles whatever lies in `out`, finished or not.
+/// Trains the models of those names, then bundles what `out` holds of runs that ended, checkpoints among it.
 pub(crate) fn train(names: &[String], out: &Path, steps: Option<usize>, device: Option<&str>) -> Result<()> {
     let out = root().join(out);
     if !names.is_empty() {
@@ -36,7 +36,7 @@ pub(crate) fn train(names: &[String], out: &Path, steps: Option<usize>, device: 
         if let Some(device) = device {
             train.arg("--device").arg(device);
         }
-        // Ctrl-C is for the trainer, which ends by itself once its state is on disk; what it leaves is bundled, too.
+        // Ctrl-C is for the trainer, which ends by itself once its state is on disk.
         ctrlc::set_handler(|| ())?;
         let ended = run(&mut train);
         bundle(&out)?;
@@ -66,10 +66,15 @@ fn models() -> PathBuf {
     root().join("web/models")
 }
 
-/// Copies every model in `out` to the bundled ones and writes their list anew.
+/// Copies the models in `out` to the bundled ones and writes their list anew. A run that was stopped replaces nothing.
 fn bundle(out: &Path) -> Result<()> {
     for folder in folders(out)? {
-        let target = models().join(folder.file_name().unwrap_or_default());
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        if stopped(&name, &record(&folder)?) {
+            eprintln!("{name} has not come to the end of its run, and is not bundled");
+            continue;
+        }
+        let target = models().join(&*name);
         fs::create_dir_all(&target).with_context(|| format!("{} cannot be made", target.display()))?;
         for file in READ.iter().chain(&BESIDE) {
             fs::copy(folder.join(file), target.join(file))
@@ -84,6 +89,11 @@ fn bundle(out: &Path) -> Result<()> {
     let path = models().join("index.json");
     fs::write(&path, serde_json::to_string_pretty(&index)? + "\n")
         .with_context(|| format!("{} cannot be written", path.display()))
+}
+
+/// Whether a model is what a run came to before its end; a checkpoint is where it was meant to be.
+fn stopped(name: &str, Record { recipe, losses }: &Record) -> bool {
+    losses.len() < recipe.steps && name == recipe.name
 }
 
 /// Folders that hold a trained model.
@@ -115,12 +125,15 @@ struct Recipe {
     cosine_penalty: f64,
 }
 
-fn entry(folder: &Path) -> Result<Bundled> {
-    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+fn record(folder: &Path) -> Result<Record> {
     let path = folder.join("training.json");
     let json = fs::read(&path).with_context(|| format!("{} cannot be read", path.display()))?;
-    let Record { recipe, losses } =
-        serde_json::from_slice(&json).with_context(|| format!("{} is no training record", path.display()))?;
+    serde_json::from_slice(&json).with_context(|| format!("{} is no training record", path.display()))
+}
+
+fn entry(folder: &Path) -> Result<Bundled> {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let Record { recipe, losses } = record(folder)?;
     let mut files = BTreeMap::new();
     for file in READ {
         let size = fs::metadata(folder.join(file)).with_context(|| format!("{name} has no {file}"))?.len();
@@ -178,4 +191,20 @@ fn about(demo: &Demo) -> String {
 
 fn rounded(loss: f64) -> f64 {
     (loss * 1e3).round() / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_was_stopped_is_told_from_its_checkpoints_and_from_one_that_ended() {
+        let after = |losses: &str| -> Record {
+            let recipe = r#"{"name":"a","family":"gpt2","seed":1,"steps":2,"cosine_penalty":0.0}"#;
+            serde_json::from_str(&format!(r#"{{"recipe":{recipe},"losses":[{losses}]}}"#)).expect("a record")
+        };
+        assert!(stopped("a", &after("3")));
+        assert!(!stopped("a-step1", &after("3")));
+        assert!(!stopped("a", &after("3,2")));
+    }
 }

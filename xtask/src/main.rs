@@ -72,7 +72,7 @@ enum Task {
     },
     /// Make the calibration model again, whose linearity is known by construction.
     Calibration,
-    /// Train demo models, or go on where a run stopped, and bundle what has come of it.
+    /// Train demo models, or go on where a run stopped, and bundle those that came to their end.
     Train {
         /// Names of models, or all; with none, only bundle what is trained.
         names: Vec<String>,
