@@ -210,29 +210,6 @@ impl Moments {
         raise(&mut self.max_abs_x, &other.max_abs_x);
     }
 
-    /// The sum of all folds but `heldout`: the training rows when that fold is held out.
-    pub fn all_but(folds: &[Self], heldout: usize) -> Self {
-        let training = || folds.iter().enumerate().filter(|(fold, _)| *fold != heldout).map(|(_, moments)| moments);
-        let first = training().next().expect("a protocol has at least two folds");
-        let same = |fold: &Self| fold.shift_x == first.shift_x && fold.shift_y == first.shift_y;
-        assert!(training().all(same), "moments under different shifts");
-        let sum = |of: fn(&Self) -> &Vec<f64>| sum_of(&training().map(|fold| &of(fold)[..]).collect::<Vec<_>>());
-        let mut max_abs_x = first.max_abs_x.clone();
-        training().for_each(|fold| raise(&mut max_abs_x, &fold.max_abs_x));
-        Self {
-            n: training().map(|fold| fold.n).sum(),
-            shift_x: first.shift_x.clone(),
-            shift_y: first.shift_y.clone(),
-            sum_x: sum(|fold| &fold.sum_x),
-            sum_y: sum(|fold| &fold.sum_y),
-            xx: sum(|fold| &fold.xx),
-            xy: sum(|fold| &fold.xy),
-            yy_diagonal: sum(|fold| &fold.yy_diagonal),
-            yy: None,
-            max_abs_x,
-        }
-    }
-
     /// Mean of the shifted x.
     pub fn mean_x(&self) -> Vec<f64> {
         self.sum_x.iter().map(|sum| sum / self.n as f64).collect()
@@ -266,20 +243,6 @@ fn add(sums: &mut [f64], more: &[f64]) {
 
 fn raise(largest: &mut [f64], more: &[f64]) {
     largest.iter_mut().zip(more).for_each(|(largest, more)| *largest = largest.max(*more));
-}
-
-/// Elements that are summed up while they are in the cache.
-const STRETCH: usize = 1 << 11;
-
-/// The sum of lists of one length, in their order.
-fn sum_of(lists: &[&[f64]]) -> Vec<f64> {
-    let mut sum = Vec::with_capacity(lists[0].len());
-    for at in (0..lists[0].len()).step_by(STRETCH) {
-        let stretch = |list: &[f64]| at..list.len().min(at + STRETCH);
-        sum.extend_from_slice(&lists[0][stretch(lists[0])]);
-        lists[1..].iter().for_each(|list| add(&mut sum[at..], &list[stretch(list)]));
-    }
-    sum
 }
 
 fn shifted(rows: &[f32], shift: &[f64]) -> Vec<f64> {

@@ -23,21 +23,19 @@ impl Spectrum {
     /// Significant digits that values are kept with.
     pub const DIGITS: usize = 6;
 
-    /// Picks the places from all eigenvalues, ascending, of both matrices; `rank` of the correlations' are kept.
-    pub fn new(covariance: &[f64], correlation: &[f64], rank: usize) -> Self {
-        let k = places(correlation.len(), rank);
-        let pick = |ascending: &[f64]| {
-            let value = |k: &usize| Some(*ascending.get(ascending.len().checked_sub(*k)?)?);
-            k.iter().map(|k| value(k).filter(|value| *value > 0.0).map(|value| rounded(value, Self::DIGITS))).collect()
-        };
-        Self { covariance: pick(covariance), correlation: pick(correlation), k }
+    /// The k-th largest eigenvalues of both matrices, for every k of [`Spectrum::places`].
+    pub fn new(k: Vec<usize>, covariance: &[f64], correlation: &[f64]) -> Self {
+        let told = |value: &f64| Some(*value).filter(|value| *value > 0.0).map(|value| rounded(value, Self::DIGITS));
+        let [covariance, correlation] = [covariance, correlation].map(|values| values.iter().map(told).collect());
+        Self { k, covariance, correlation }
     }
-}
 
-fn places(count: usize, rank: usize) -> Vec<usize> {
-    let spread = (0..=PLACES).map(|at| (count as f64).powf(f64::from(at) / f64::from(PLACES)).round() as usize);
-    let all: BTreeSet<usize> = spread.chain([rank, rank + 1]).filter(|k| (1..=count).contains(k)).collect();
-    all.into_iter().collect()
+    /// Places of a spectrum of `count` eigenvalues, of which the correlations' first `rank` are kept.
+    pub fn places(count: usize, rank: usize) -> Vec<usize> {
+        let spread = (0..=PLACES).map(|at| (count as f64).powf(f64::from(at) / f64::from(PLACES)).round() as usize);
+        let all: BTreeSet<usize> = spread.chain([rank, rank + 1]).filter(|k| (1..=count).contains(k)).collect();
+        all.into_iter().collect()
+    }
 }
 
 /// Values of the network and of its map at some held-out rows and features, each less the feature's training mean, in
@@ -74,14 +72,15 @@ mod tests {
 
     #[test]
     fn a_spectrum_has_its_ends_its_rank_and_few_places_between() {
-        let ascending: Vec<f64> = (0..768).map(|at| if at == 0 { -1e-17 } else { f64::from(at) }).collect();
-        let spectrum = Spectrum::new(&ascending, &ascending, 700);
-        assert!(spectrum.k.len() < 60 && spectrum.k.windows(2).all(|pair| pair[0] < pair[1]), "{:?}", spectrum.k);
+        let k = Spectrum::places(768, 700);
+        assert!(k.len() < 60 && k.windows(2).all(|pair| pair[0] < pair[1]), "{k:?}");
+        let values: Vec<f64> = k.iter().map(|k| if *k == 768 { -1e-17 } else { (768 - k) as f64 }).collect();
+        let spectrum = Spectrum::new(k, &values, &values);
         for (k, value) in [(1, Some(767.0)), (700, Some(68.0)), (701, Some(67.0)), (768, None)] {
             let at = spectrum.k.iter().position(|place| *place == k).unwrap_or_else(|| panic!("{k}"));
             assert_eq!((spectrum.covariance[at], spectrum.correlation[at]), (value, value), "{k}");
         }
-        assert_eq!(Spectrum::new(&[], &[], 0), Spectrum::default());
+        assert_eq!(Spectrum::new(Spectrum::places(0, 0), &[], &[]), Spectrum::default());
     }
 
     #[test]

@@ -1,12 +1,16 @@
 //! The closed-form affine map: W* = D·Q_r·Λ_r⁻¹·Q_rᵀ·D·Cov(x, y) with a relative eigenvalue cut.
+//!
+//! Where the cut takes few directions and they stand apart from the rest, as the one of a LayerNorm does, only their
+//! vectors are sought and the rest is a Cholesky factor; else it takes all eigenvectors.
 
 use faer::{Mat, MatRef, Side};
 
-use super::{participation, symmetric_product};
-use crate::error::{Error, Result};
+use super::deflated::{Factor, deflate, is_cut, leave_out, smallest_directions};
+use super::eigenvalues::Eigenvalues;
+use super::training::Training;
+use super::{symmetric_product, transposed, unsolved};
+use crate::error::Result;
 use crate::event::MapDump;
-use crate::moments::Moments;
-use crate::report::finite;
 
 /// Eigenvalues of the correlation matrix at or below τ·λ_max carry only rounding noise and are cut.
 pub const TAU: f64 = 1e-10;
@@ -56,15 +60,13 @@ pub struct LinearFit {
     pub(super) mean_x: Vec<f64>,
     /// Training mean of the shifted y, d_out.
     pub(super) mean_y: Vec<f64>,
-    /// D·Q_r, d_in × rank: z = basisᵀ·(x − x̄). Rows of constant columns are zero.
-    pub(super) basis: Mat<f64>,
-    /// Λ_r, the training variances of z, ascending.
-    pub(super) eigenvalues: Vec<f64>,
-    /// All eigenvalues of C, ascending, those that are cut among them.
-    pub(super) spectrum: Vec<f64>,
+    /// Eigenvalues kept.
+    rank: usize,
+    /// All eigenvalues of C, those that are cut among them.
+    pub(super) eigenvalues: Eigenvalues,
     /// D·Q of the eigenvalues that are cut, d_in × (active − rank): directions in which x − x̄ is rounding noise.
     pub(super) cut: Mat<f64>,
-    /// Training Λ_r^−½·Cov(z, y), rank × d_out: its squares add up to the variance that the fit explains.
+    /// H with HᵀH the training Cov(ŷ), any × d_out: its squares add up to the variance that the fit explains.
     pub(super) whitened: Mat<f64>,
     /// W*, d_in × d_out.
     pub(super) weight: Mat<f64>,
@@ -72,31 +74,30 @@ pub struct LinearFit {
 
 impl LinearFit {
     /// Solves on `train`; `block` names it in errors.
-    pub fn new(block: usize, train: &Moments) -> Result<Self> {
+    pub(super) fn new(block: usize, train: &Training<'_>) -> Result<Self> {
         super::one_thread_per_matrix();
         let columns = Columns::new(train);
-        let (spectrum, vectors) = eigenvectors(block, &columns.correlation(train))?;
-        let largest = spectrum.last().copied().unwrap_or(0.0);
-        let kept = spectrum.partition_point(|&lambda| !(lambda > TAU * largest));
-        let cut = columns.scaled_to_raw(vectors.subcols(0, kept));
-        let basis = columns.scaled_to_raw(vectors.subcols(kept, vectors.ncols() - kept));
-        let eigenvalues = spectrum[kept..].to_vec();
-        let mut whitened = basis.transpose() * covariance_xy(train);
-        scale_rows(&mut whitened, |k| eigenvalues[k].sqrt().recip());
-        let mut coefficients = whitened.clone();
-        scale_rows(&mut coefficients, |k| eigenvalues[k].sqrt().recip());
-        let weight = &basis * coefficients;
-        Ok(Self { mean_x: train.mean_x(), mean_y: train.mean_y(), basis, eigenvalues, spectrum, cut, whitened, weight })
+        let correlation = columns.correlation(train);
+        let eigenvalues = Eigenvalues::new(block, correlation.clone())?;
+        let solved = match Solved::by_factor(&columns, train, correlation, &eigenvalues) {
+            Some(solved) => solved,
+            None => Solved::by_eigenvectors(train, &Eigenvectors::new(block, &columns, train)?),
+        };
+        let Solved { rank, cut, whitened, weight } = solved;
+        Ok(Self {
+            mean_x: train.mean_x.clone(),
+            mean_y: train.mean_y.clone(),
+            rank,
+            eigenvalues,
+            cut,
+            whitened,
+            weight,
+        })
     }
 
     /// Eigenvalues kept.
     pub fn rank(&self) -> usize {
-        self.eigenvalues.len()
-    }
-
-    /// λ_max/λ_min⁺ of the correlation matrix.
-    pub fn scaled_condition(&self) -> Option<f64> {
-        finite(self.eigenvalues.last()? / self.eigenvalues.first()?)
+        self.rank
     }
 
     /// Training Cov(ŷ), d_out × d_out.
@@ -105,48 +106,105 @@ impl LinearFit {
     }
 
     /// The map in raw units; `train` is what this was solved on.
-    pub fn map(&self, train: &Moments) -> AffineMap {
-        let raw_mean = |mean: &[f64], shift: &[f64]| mean.iter().zip(shift).map(|(m, s)| m + s).collect::<Vec<f64>>();
-        let deviations = inverse_deviations(train).into_iter();
+    pub(super) fn map(&self, train: &Training<'_>) -> AffineMap {
+        let deviations = train.inverse_deviations().into_iter();
         AffineMap {
             weight: super::row_major(&self.weight),
-            mean_x: raw_mean(&self.mean_x, &train.shift_x),
+            mean_x: train.raw_mean_x(),
             deviation_x: deviations.map(|inverse| if inverse > 0.0 { inverse.recip() } else { 1.0 }).collect(),
-            mean_y: raw_mean(&self.mean_y, &train.shift_y),
-            rank: self.rank(),
+            mean_y: train.raw_mean_y(),
+            rank: self.rank,
         }
     }
 }
 
-/// Eigenvalues of the training Cov(x) without constant columns, ascending.
-pub(super) fn raw_eigenvalues(block: usize, train: &Moments) -> Result<Vec<f64>> {
-    let active = Columns::new(train).active;
-    let covariance = covariance_x(train);
-    let covariance = Mat::from_fn(active.len(), active.len(), |i, j| covariance[(active[i], active[j])]);
-    if active.is_empty() {
-        return Ok(Vec::new());
+/// What either way of solving finds; fields as in [`LinearFit`].
+struct Solved {
+    rank: usize,
+    cut: Mat<f64>,
+    whitened: Mat<f64>,
+    weight: Mat<f64>,
+}
+
+impl Solved {
+    /// `None` where many directions are cut, or where they are hard to tell from those that are kept.
+    fn by_factor(
+        columns: &Columns,
+        train: &Training<'_>,
+        mut correlation: Mat<f64>,
+        eigenvalues: &Eigenvalues,
+    ) -> Option<Self> {
+        let d = eigenvalues.count();
+        let largest = *eigenvalues.largest(&[1][..d.min(1)]).first()?;
+        let rank = eigenvalues.above(TAU * largest);
+        if !few(d - rank, d) {
+            return None;
+        }
+        let null = smallest_directions(&correlation, d - rank, largest)?;
+        if !is_cut(&correlation, &null, TAU * largest) {
+            return None;
+        }
+        deflate(&mut correlation, &null, largest);
+        let factor = Factor::new(correlation)?;
+        let mut whitened = transposed(&train.cross(&columns.active, &columns.inverse));
+        leave_out(&null, whitened.as_mut());
+        factor.whiten(whitened.as_mut());
+        let mut weight = whitened.clone();
+        factor.weigh(weight.as_mut());
+        Some(Self {
+            rank,
+            cut: columns.scaled_to_raw(null.as_ref()),
+            whitened,
+            weight: columns.scaled_to_raw(weight.as_ref()),
+        })
     }
-    covariance.self_adjoint_eigenvalues(Side::Lower).map_err(|error| unsolved(block, error))
+
+    fn by_eigenvectors(train: &Training<'_>, eigen: &Eigenvectors) -> Self {
+        let all: Vec<usize> = (0..train.d_in()).collect();
+        let cross = transposed(&train.cross(&all, &vec![1.0; all.len()]));
+        let mut whitened = eigen.basis.transpose() * cross;
+        scale_rows(&mut whitened, |k| eigen.kept[k].sqrt().recip());
+        let mut coefficients = whitened.clone();
+        scale_rows(&mut coefficients, |k| eigen.kept[k].sqrt().recip());
+        Self { rank: eigen.kept.len(), cut: eigen.cut.clone(), whitened, weight: &eigen.basis * coefficients }
+    }
 }
 
-/// λ_max/λ_min⁺ of ascending eigenvalues; λ_min⁺ is the `rank`-th largest.
-pub(super) fn condition(eigenvalues: &[f64], rank: usize) -> Option<f64> {
-    let smallest = eigenvalues.len().checked_sub(rank)?;
-    finite(eigenvalues.last()? / eigenvalues.get(smallest)?).filter(|condition| *condition > 0.0)
+/// Whether so many of `d` directions may be cut without all eigenvectors; of more, a decomposition is cheaper.
+pub(super) fn few(cut: usize, d: usize) -> bool {
+    8 * cut <= d
 }
 
-/// (Σλ)²/Σλ² of the training Cov(x).
-pub(super) fn input_participation(train: &Moments) -> Option<f64> {
-    participation(&covariance_x(train))
+/// C = Q·Λ·Qᵀ in raw units.
+pub(super) struct Eigenvectors {
+    /// D·Q_r, d_in × rank: z = basisᵀ·(x − x̄). Rows of constant columns are zero.
+    pub(super) basis: Mat<f64>,
+    /// Λ_r, the training variances of z, ascending.
+    pub(super) kept: Vec<f64>,
+    /// As in [`LinearFit`].
+    cut: Mat<f64>,
 }
 
-/// 1/σ_j, or 0 for a column that is constant to f32 precision.
-pub(super) fn inverse_deviations(train: &Moments) -> Vec<f64> {
-    let deviations = train.variance_x().into_iter().map(f64::sqrt);
-    deviations
-        .zip(&train.max_abs_x)
-        .map(|(sigma, max)| if sigma <= CONSTANT * max { 0.0 } else { sigma.recip() })
-        .collect()
+impl Eigenvectors {
+    /// Of the training rows, whose columns these are; `block` names it in errors.
+    pub(super) fn new(block: usize, columns: &Columns, train: &Training<'_>) -> Result<Self> {
+        super::one_thread_per_matrix();
+        if columns.active.is_empty() {
+            let none = Mat::zeros(train.d_in(), 0);
+            return Ok(Self { basis: none.clone(), kept: Vec::new(), cut: none });
+        }
+        let eigen = columns.correlation(train).self_adjoint_eigen(Side::Lower);
+        let eigen = eigen.map_err(|error| unsolved(block, error))?;
+        let spectrum: Vec<f64> = eigen.S().column_vector().iter().copied().collect();
+        let largest = spectrum.last().copied().unwrap_or(0.0);
+        let cut = spectrum.partition_point(|&lambda| !(lambda > TAU * largest));
+        let (left_out, kept) = eigen.U().split_at_col(cut);
+        Ok(Self {
+            basis: columns.scaled_to_raw(kept),
+            kept: spectrum[cut..].to_vec(),
+            cut: columns.scaled_to_raw(left_out),
+        })
+    }
 }
 
 /// The columns of x that vary, and their scale.
@@ -159,24 +217,24 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    pub(super) fn new(train: &Moments) -> Self {
-        let scaling = inverse_deviations(train);
+    pub(super) fn new(train: &Training<'_>) -> Self {
+        let scaling = train.inverse_deviations();
         let (active, inverse) = scaling.iter().enumerate().filter(|(_, scale)| **scale > 0.0).unzip();
         Self { active, inverse, d_in: scaling.len() }
     }
 
-    /// C, the training correlations of the active columns.
-    pub(super) fn correlation(&self, train: &Moments) -> Mat<f64> {
-        let (n, mean, d) = (train.n as f64, train.mean_x(), self.d_in);
-        Mat::from_fn(self.active.len(), self.active.len(), |i, j| {
-            let (a, b) = (self.active[i], self.active[j]);
-            // Symmetric, so that a column is read as a row.
-            (train.xx[b * d + a] / n - mean[a] * mean[b]) * self.inverse[i] * self.inverse[j]
-        })
+    /// C, the training correlations of the active columns: its lower triangle.
+    pub(super) fn correlation(&self, train: &Training<'_>) -> Mat<f64> {
+        train.covariance(&self.active, &self.inverse)
+    }
+
+    /// The training covariances of the active columns: the lower triangle.
+    pub(super) fn covariance(&self, train: &Training<'_>) -> Mat<f64> {
+        train.covariance(&self.active, &vec![1.0; self.active.len()])
     }
 
     /// Directions over active columns in units of σ as directions over all columns in raw units.
-    pub(super) fn scaled_to_raw(&self, directions: MatRef<'_, f64>) -> Mat<f64> {
+    fn scaled_to_raw(&self, directions: MatRef<'_, f64>) -> Mat<f64> {
         let mut raw = Mat::zeros(self.d_in, directions.ncols());
         for k in 0..directions.ncols() {
             for (i, &j) in self.active.iter().enumerate() {
@@ -187,18 +245,6 @@ impl Columns {
     }
 }
 
-fn covariance_x(train: &Moments) -> Mat<f64> {
-    let (n, mean, d) = (train.n as f64, train.mean_x(), train.d_in());
-    // Symmetric, so that a column is read as a row.
-    Mat::from_fn(d, d, |i, j| train.xx[j * d + i] / n - mean[i] * mean[j])
-}
-
-pub(super) fn covariance_xy(train: &Moments) -> Mat<f64> {
-    let (n, mean_x, mean_y) = (train.n as f64, train.mean_x(), train.mean_y());
-    let entry = |i: usize, j: usize, sum: f64| sum / n - mean_x[i] * mean_y[j];
-    super::from_row_major(&train.xy, train.d_in(), train.d_out(), entry)
-}
-
 fn scale_rows(matrix: &mut Mat<f64>, factor: impl Fn(usize) -> f64) {
     let factors: Vec<f64> = (0..matrix.nrows()).map(factor).collect();
     for j in 0..matrix.ncols() {
@@ -206,15 +252,103 @@ fn scale_rows(matrix: &mut Mat<f64>, factor: impl Fn(usize) -> f64) {
     }
 }
 
-/// All eigenpairs, ascending.
-fn eigenvectors(block: usize, correlation: &Mat<f64>) -> Result<(Vec<f64>, Mat<f64>)> {
-    if correlation.nrows() == 0 {
-        return Ok((Vec::new(), Mat::zeros(0, 0)));
-    }
-    let eigen = correlation.self_adjoint_eigen(Side::Lower).map_err(|error| unsolved(block, error))?;
-    Ok((eigen.S().column_vector().iter().copied().collect(), eigen.U().to_owned()))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::moments::{Moments, Scale};
+    use crate::random::Random;
 
-pub(super) fn unsolved(block: usize, error: impl std::fmt::Debug) -> Error {
-    Error::Solve { block, why: format!("eigen-decomposition: {error:?}") }
+    const D_OUT: usize = 3;
+
+    /// Rows whose x comes from `row` and whose y is a noisy map of it.
+    fn moments(d: usize, row: impl Fn(&mut Random) -> Vec<f64>) -> Moments {
+        let mut random = Random::new(17);
+        let weight: Vec<f64> = (0..d * D_OUT).map(|_| random.normal()).collect();
+        let (mut x, mut y) = (Vec::new(), Vec::new());
+        for _ in 0..600 {
+            let values: Vec<f32> = row(&mut random).into_iter().map(|x| x as f32).collect();
+            for weights in weight.chunks(d) {
+                let dot: f64 = values.iter().zip(weights).map(|(x, w)| f64::from(*x) * w).sum();
+                y.push((dot + 0.3 * random.normal()) as f32);
+            }
+            x.extend(values);
+        }
+        let mut moments = Moments::empty(&Scale::from_rows(&x, d), &Scale::from_rows(&y, D_OUT), false);
+        moments.add_rows(&x, &y);
+        moments
+    }
+
+    /// What a factor finds, held against what all eigenvectors give; `None` where it is left to these.
+    fn by_factor(moments: &Moments, tolerance: f64) -> Option<usize> {
+        let train = Training::from(moments);
+        let columns = Columns::new(&train);
+        let correlation = columns.correlation(&train);
+        let eigenvalues = Eigenvalues::new(0, correlation.clone()).expect("eigenvalues");
+        let eigen = Eigenvectors::new(0, &columns, &train).expect("eigenvectors");
+        let expected = Solved::by_eigenvectors(&train, &eigen);
+        let found = Solved::by_factor(&columns, &train, correlation, &eigenvalues)?;
+        assert_eq!(found.rank, expected.rank);
+        let same = |name: &str, found: &Mat<f64>, expected: &Mat<f64>| {
+            let off = (found - expected).norm_l2() / expected.norm_l2();
+            assert!(off <= tolerance, "{name} is off by {off:e}");
+        };
+        let predicted = |solved: &Solved| symmetric_product(&solved.whitened, &solved.whitened);
+        same("W", &found.weight, &expected.weight);
+        same("Cov(ŷ)", &predicted(&found), &predicted(&expected));
+        // Of a subspace, the projector: bases differ.
+        let projector = |directions: &Mat<f64>| match directions.ncols() {
+            0 => Mat::identity(1, 1),
+            _ => {
+                let basis = directions.qr().compute_thin_Q();
+                &basis * basis.transpose()
+            }
+        };
+        same("what is cut", &projector(&found.cut), &projector(&expected.cut));
+        Some(found.rank)
+    }
+
+    #[test]
+    fn a_factor_finds_what_eigenvectors_find() {
+        for exponent in [0, 4, 7] {
+            let near = 10f64.powi(-exponent).sqrt();
+            for null in [0, 1, 2] {
+                let moments = moments(24, |random| {
+                    let mut x: Vec<f64> = (0..24).map(|_| random.normal()).collect();
+                    x[5] = x[1] + near * x[5];
+                    match null {
+                        // A LayerNorm with weights that span decades.
+                        1 => {
+                            let mean = x.iter().sum::<f64>() / 24.0;
+                            x.iter_mut().enumerate().for_each(|(j, x)| *x = (*x - mean) * 10f64.powi(j as i32 % 4 - 2));
+                        }
+                        // Columns that are multiples of others.
+                        2 => [9, 13].into_iter().for_each(|j| x[j] = 2.0 * f64::from(x[j - 1] as f32)),
+                        _ => {}
+                    }
+                    x
+                });
+                let rank = by_factor(&moments, 1e-13 * 10f64.powi(exponent).max(100.0));
+                assert_eq!(rank, Some(24 - null), "condition 1e{exponent}, {null} directions cut");
+            }
+        }
+    }
+
+    #[test]
+    fn many_directions_or_some_that_are_hard_to_tell_apart_are_left_to_eigenvectors() {
+        let halved = moments(16, |random| {
+            let z: Vec<f64> = (0..8).map(|_| random.normal()).collect();
+            z.iter().chain(&z).copied().collect()
+        });
+        assert_eq!(by_factor(&halved, 1e-9), None);
+        // One eigenvalue at 0.8 of the cut, the other at 1.3.
+        let close = moments(16, |random| {
+            let mut x: Vec<f64> = (0..16).map(|_| random.normal()).collect();
+            x[1] = x[0] + 1.8e-5 * x[1];
+            x[3] = x[2] + 2.3e-5 * x[3];
+            x
+        });
+        assert_eq!(by_factor(&close, 1e-9), None);
+        let fit = LinearFit::new(0, &Training::from(&close)).expect("a fit all the same");
+        assert_eq!(fit.rank(), 15);
+    }
 }

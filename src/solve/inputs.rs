@@ -3,8 +3,9 @@
 
 use faer::Mat;
 
-use super::fit::{CONSTANT, inverse_deviations};
-use super::{LinearFit, row_major};
+use super::fit::{CONSTANT, Columns, Eigenvectors};
+use super::row_major;
+use super::training::Training;
 use crate::error::Result;
 use crate::moments::Moments;
 
@@ -22,14 +23,14 @@ pub struct InputColumns {
 impl InputColumns {
     /// Of the training rows of a block's folds; the last fold is held out.
     pub fn new(folds: &[Moments]) -> Self {
-        Self::of(&Moments::all_but(folds, folds.len() - 1))
+        Self::of(&Training::all_but(folds, folds.len() - 1))
     }
 
-    fn of(train: &Moments) -> Self {
+    fn of(train: &Training<'_>) -> Self {
         let deviation = |inverse: f64| if inverse > 0.0 { inverse.recip() } else { 0.0 };
         Self {
-            mean: train.mean_x().iter().zip(&train.shift_x).map(|(mean, shift)| mean + shift).collect(),
-            deviation: inverse_deviations(train).into_iter().map(deviation).collect(),
+            mean: train.raw_mean_x(),
+            deviation: train.inverse_deviations().into_iter().map(deviation).collect(),
             resolution: train.max_abs_x.iter().map(|max| CONSTANT * max).collect(),
         }
     }
@@ -47,14 +48,14 @@ pub struct InputDistribution {
 impl InputDistribution {
     /// Of the training rows of a block's folds; the last fold is held out. `block` names it in errors.
     pub fn new(block: usize, folds: &[Moments]) -> Result<Self> {
-        let train = Moments::all_but(folds, folds.len() - 1);
-        let fit = LinearFit::new(block, &train)?;
+        let train = Training::all_but(folds, folds.len() - 1);
+        let eigen = Eigenvectors::new(block, &Columns::new(&train), &train)?;
         let columns = InputColumns::of(&train);
-        // F = D⁻¹·Q·√Λ·Qᵀ, where the fit's basis is D·Q. The symmetric root hangs on neither the signs of eigenvectors nor
+        // F = D⁻¹·Q·√Λ·Qᵀ, where the basis is D·Q. The symmetric root hangs on neither the signs of eigenvectors nor
         // on how those of nearly equal eigenvalues are turned, which differ with the last bit of the moments.
         let scaled = |weight: &dyn Fn(f64, f64) -> f64| {
-            Mat::from_fn(fit.basis.nrows(), fit.basis.ncols(), |j, k| {
-                fit.basis[(j, k)] * weight(columns.deviation[j], fit.eigenvalues[k])
+            Mat::from_fn(eigen.basis.nrows(), eigen.basis.ncols(), |j, k| {
+                eigen.basis[(j, k)] * weight(columns.deviation[j], eigen.kept[k])
             })
         };
         let left = scaled(&|deviation, eigenvalue| deviation * deviation * eigenvalue.sqrt());

@@ -5,6 +5,7 @@ use super::LinearFit;
 use super::fit::AffineMap;
 use super::project::Unseen;
 use super::score::Totals;
+use super::training::Training;
 use crate::error::Result;
 use crate::moments::Moments;
 use crate::parallel;
@@ -26,15 +27,14 @@ pub struct LayerScore {
 /// Scores a layer from the moments of its folds; the last fold is held out.
 pub fn score_layer(layer: usize, folds: &[Moments]) -> Result<LayerScore> {
     let heldout_fold = folds.len() - 1;
-    let train = Moments::all_but(folds, heldout_fold);
+    let train = Training::all_but(folds, heldout_fold);
     let heldout = &folds[heldout_fold];
-    let mut all = train.clone();
-    all.merge(heldout);
+    let all = Training::new(folds.iter().collect());
     let (fit, in_sample) = parallel::join(|| LinearFit::new(layer, &train), || in_sample_error(layer, &all));
     let (fit, in_sample) = (fit?, in_sample?);
     let errors = Unseen::of(&fit, heldout).predict(&fit).errors;
     Ok(LayerScore {
-        linearity: share(in_sample, all.variance_y().iter().sum()),
+        linearity: share(in_sample, all.variance_y.iter().sum()),
         linearity_heldout: Totals::new(heldout).r2(errors.iter().sum()),
         // Subtracting h_ℓ changes the target by a linear map of the input, so that the residual stays the same.
         linearity_no_residual: share(in_sample, update_variance(&all)),
@@ -43,18 +43,16 @@ pub fn score_layer(layer: usize, folds: &[Moments]) -> Result<LayerScore> {
 }
 
 /// Mean squared error of the affine fit on its own rows.
-fn in_sample_error(layer: usize, rows: &Moments) -> Result<f64> {
+fn in_sample_error(layer: usize, rows: &Training<'_>) -> Result<f64> {
     let fit = LinearFit::new(layer, rows)?;
     let explained: f64 = super::column_dots(&fit.whitened, &fit.whitened).iter().sum();
-    Ok((rows.variance_y().iter().sum::<f64>() - explained).max(0.0))
+    Ok((rows.variance_y.iter().sum::<f64>() - explained).max(0.0))
 }
 
 /// Σ_j Var(y_j − x_j).
-fn update_variance(rows: &Moments) -> f64 {
-    let (n, mean_x, mean_y) = (rows.n as f64, rows.mean_x(), rows.mean_y());
-    let shared = rows.xy.iter().step_by(rows.d_out() + 1);
-    let covariance: f64 = shared.zip(mean_x.iter().zip(&mean_y)).map(|(xy, (x, y))| xy / n - x * y).sum();
-    rows.variance_x().iter().sum::<f64>() + rows.variance_y().iter().sum::<f64>() - 2.0 * covariance
+fn update_variance(rows: &Training<'_>) -> f64 {
+    let covariance: f64 = (0..rows.d_in()).map(|j| rows.covariance_xy(j, j)).sum();
+    rows.variance_x.iter().sum::<f64>() + rows.variance_y.iter().sum::<f64>() - 2.0 * covariance
 }
 
 fn share(error: f64, variance: f64) -> Option<f64> {

@@ -1,11 +1,13 @@
 //! The least squares in double precision: fit, scores and rank curve from second moments alone.
 //!
-//! The headline comes from one eigen-decomposition of the training correlation matrix (MEASURES.md section 2), the folds
-//! from Cholesky factors in what it keeps, certified fold by fold (`deflated`). This folder is the only place that
-//! names faer, and it has never heard of a GPU.
+//! The cut of MEASURES.md section 2 comes from the eigenvalues of the training correlation matrix, the solution from a
+//! Cholesky factor in what they keep; the folds take no eigenvalues at all, certified fold by fold (`folds`). This folder
+//! is the only place that names faer, and it has never heard of a GPU.
 
 mod deflated;
+mod eigenvalues;
 mod fit;
+mod folds;
 mod inputs;
 mod layer;
 mod project;
@@ -13,9 +15,13 @@ mod rank;
 mod readout;
 mod score;
 mod tape;
+mod training;
 
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::{Accum, Mat, MatRef, Par};
+
+use crate::error::Error;
+use crate::random::Random;
 
 pub use fit::{AffineMap, LinearFit, TAU};
 pub use inputs::{InputColumns, InputDistribution};
@@ -50,6 +56,13 @@ fn from_row_major(values: &[f64], rows: usize, cols: usize, f: impl Fn(usize, us
     let mut matrix = Mat::zeros(rows, cols);
     for_tiles(rows, cols, |i, j| matrix[(i, j)] = f(i, j, values[i * cols + j]));
     matrix
+}
+
+/// Mᵀ as a matrix of its own.
+fn transposed(matrix: &Mat<f64>) -> Mat<f64> {
+    let mut transposed = Mat::zeros(matrix.ncols(), matrix.nrows());
+    for_tiles(matrix.ncols(), matrix.nrows(), |i, j| transposed[(i, j)] = matrix[(j, i)]);
+    transposed
 }
 
 /// Every index of a matrix, tile by tile: of what is read along rows and written along columns, a tile stays cached.
@@ -88,21 +101,23 @@ fn symmetric_product(a: &Mat<f64>, b: &Mat<f64>) -> Mat<f64> {
     product
 }
 
-/// ⟨S, M·Mᵀ⟩ for the symmetric S with these entries: half of the work.
-fn inner_with_square(m: &Mat<f64>, entry: impl Fn(usize, usize) -> f64) -> f64 {
-    use BlockStructure::{Rectangular, TriangularLower};
-    let d = m.nrows();
-    let mut square = Mat::<f64>::zeros(d, d);
-    matmul(&mut square, TriangularLower, Accum::Replace, m, Rectangular, m.transpose(), Rectangular, 1.0, PAR);
-    let below = |j: usize| (j + 1..d).map(|i| square[(i, j)] * entry(i, j)).sum::<f64>();
-    (0..d).map(|j| square[(j, j)] * entry(j, j) + 2.0 * below(j)).sum()
+/// (Σλ)²/Σλ² of the symmetric d × d matrix with these entries, from its trace and Frobenius norm; `None` where it is
+/// zero. `entry(i, j)` is asked for i ≥ j.
+fn participation(d: usize, entry: impl Fn(usize, usize) -> f64) -> Option<f64> {
+    let trace: f64 = (0..d).map(|j| entry(j, j)).sum();
+    let below = |j: usize| (j + 1..d).map(|i| entry(i, j).powi(2)).sum::<f64>();
+    let squares: f64 = (0..d).map(|j| entry(j, j).powi(2) + 2.0 * below(j)).sum();
+    crate::report::finite(trace * trace / squares)
 }
 
-/// (Σλ)²/Σλ² of a symmetric matrix, from its trace and Frobenius norm; `None` where it is zero.
-fn participation(covariance: &Mat<f64>) -> Option<f64> {
-    let trace: f64 = (0..covariance.ncols()).map(|j| covariance[(j, j)]).sum();
-    let squares: f64 = (0..covariance.ncols()).map(|j| covariance.col(j).iter().map(|c| c * c).sum::<f64>()).sum();
-    crate::report::finite(trace * trace / squares)
+/// The same numbers in every run, without order.
+fn random_matrix(rows: usize, cols: usize) -> Mat<f64> {
+    let mut random = Random::new(1);
+    Mat::from_fn(rows, cols, |_, _| random.normal())
+}
+
+fn unsolved(block: usize, error: impl std::fmt::Debug) -> Error {
+    Error::Solve { block, why: format!("eigen-decomposition: {error:?}") }
 }
 
 /// Median, the mean of the middle two for an even count; `None` of nothing.

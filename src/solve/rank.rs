@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::{Accum, Mat, Side};
 
-use super::fit::{AffineMap, LinearFit, unsolved};
+use super::fit::{AffineMap, LinearFit};
 use super::project::Unseen;
-use super::{column_dots, matrix, row_major};
+use super::{column_dots, matrix, row_major, unsolved};
 use crate::error::Result;
 
 /// V: eigenvectors of the training covariance of ŷ, largest first, d_out × d_out.
@@ -96,10 +96,4 @@ fn quadratic_forms(vectors: &Mat<f64>, entry: impl Fn(usize, usize) -> f64) -> V
     let mut product = Mat::zeros(d, vectors.ncols());
     matmul(&mut product, Rectangular, Accum::Replace, &folded, TriangularLower, vectors, Rectangular, 1.0, super::PAR);
     column_dots(vectors, &product)
-}
-
-/// (Σλ)²/Σλ² of the held-out Cov(y).
-pub(super) fn output_participation(yy: &[f64], mean: &[f64], n: f64) -> Option<f64> {
-    let entry = |i: usize, j: usize, sum: f64| sum / n - mean[i] * mean[j];
-    super::participation(&super::from_row_major(yy, mean.len(), mean.len(), entry))
 }

@@ -3,9 +3,10 @@
 
 use faer::{Mat, Side};
 
-use super::fit::{AffineMap, LinearFit, unsolved};
-use super::matrix;
+use super::fit::{AffineMap, LinearFit};
 use super::project::Unseen;
+use super::training::Training;
+use super::{matrix, unsolved};
 use crate::error::Result;
 use crate::moments::Moments;
 
@@ -21,9 +22,10 @@ pub struct Readout {
 /// Solves target ≈ Wᵀ·feature + b on `train` with the same eigenvalue cut as the fit, and scores it on `heldout`, which
 /// has the same shifts. `block` names it in errors.
 pub fn solve_readout(block: usize, train: &Moments, heldout: &Moments) -> Result<Readout> {
-    let fit = LinearFit::new(block, train)?;
+    let train = Training::from(train);
+    let fit = LinearFit::new(block, &train)?;
     let errors = Unseen::of(&fit, heldout).predict(&fit).errors;
-    Ok(Readout { map: fit.map(train), heldout_error: errors.iter().sum() })
+    Ok(Readout { map: fit.map(&train), heldout_error: errors.iter().sum() })
 }
 
 /// Σ‖y − Wᵀ·x − b‖² over some rows, for any W (row-major d_in × d_out) and b in raw units.

@@ -2,10 +2,12 @@
 
 use faer::Mat;
 
-use super::fit::{self, AffineMap, LinearFit};
+use super::eigenvalues::Eigenvalues;
+use super::fit::{AffineMap, Columns, LinearFit};
 use super::project::{Predicted, Unseen};
 use super::rank::Directions;
-use super::{deflated, median, participation, rank};
+use super::training::Training;
+use super::{folds, median, participation, rank};
 use crate::error::Result;
 use crate::moments::Moments;
 use crate::parallel;
@@ -33,12 +35,13 @@ pub struct BlockScore {
 
 /// Fits and scores `block` from the moments of its folds; the last fold is held out, and carries the full yyᵀ.
 ///
-/// Of eigen-decompositions it takes one with vectors of the input correlations, one of Cov(ŷ), and one without vectors
-/// of Cov(x); the other folds take none (`deflated`). What does not wait for another runs beside it.
+/// Eigenvectors it takes of Cov(ŷ) alone; of correlations and Cov(x) it takes eigenvalues, and the other folds take
+/// neither (`folds`). What does not wait for another runs beside it.
 pub fn score_block(block: usize, folds: &[Moments]) -> Result<BlockScore> {
     super::one_thread_per_matrix();
     let (train, heldout) = split(folds);
-    let (fit, covariance) = parallel::join(|| LinearFit::new(block, &train), || fit::raw_eigenvalues(block, &train));
+    let covariance = || Eigenvalues::new(block, Columns::new(&train).covariance(&train));
+    let (fit, covariance) = parallel::join(|| LinearFit::new(block, &train), covariance);
     let (fit, covariance) = (fit?, covariance?);
     let (headline, others) = parallel::join(|| Headline::new(block, &fit, heldout), || other_folds(block, folds, &fit));
     let headline = headline?;
@@ -49,22 +52,40 @@ pub fn score_block(block: usize, folds: &[Moments]) -> Result<BlockScore> {
     report.r2_features = totals.r2_features(errors);
     report.r2_feature_median = headline.r2_feature_median();
     report.rmse = finite((errors.iter().sum::<f64>() / (rows.n * errors.len() as f64)).sqrt());
-    report.condition = fit::condition(&covariance, fit.rank());
-    report.scaled_condition = fit.scaled_condition();
-    report.spectrum = Some(Spectrum::new(&covariance, &fit.spectrum, fit.rank()));
-    report.input_participation = fit::input_participation(&train);
-    report.input_variance_ratio = variance_ratio(train.variance_x());
-    report.output_variance_ratio = variance_ratio(train.variance_y());
-    report.output_participation =
-        heldout.yy.as_ref().and_then(|yy| rank::output_participation(yy, &heldout.mean_y(), rows.n));
-    report.prediction_participation = participation(&headline.prediction_covariance());
+    describe_inputs(&train, &fit, &covariance, &mut report);
+    report.output_variance_ratio = variance_ratio(train.variance_y.clone());
+    report.output_participation = output_participation(heldout);
+    report.prediction_participation = headline.prediction_participation();
     report.effective_rank = headline.effective_rank();
     report.r2_rank.clone_from(&headline.r2_rank);
 
     cross_validate(others?, headline.r2_lin, &mut report);
     let heldout_variation = totals.vector;
-    let deviation_y = train.variance_y().into_iter().map(f64::sqrt).collect();
+    let deviation_y = train.variance_y.iter().map(|variance| variance.sqrt()).collect();
     Ok(BlockScore { report, heldout_variation, map: fit.map(&train), deviation_y, directions: headline.directions })
+}
+
+/// Conditions, spectrum and participation of the training inputs, given the eigenvalues of their covariance.
+fn describe_inputs(train: &Training<'_>, fit: &LinearFit, covariance: &Eigenvalues, report: &mut BlockReport) {
+    let k = Spectrum::places(covariance.count(), fit.rank());
+    let (covariance, correlation) = (covariance.largest(&k), fit.eigenvalues.largest(&k));
+    let last = k.iter().position(|k| *k == fit.rank());
+    let condition = |values: &[f64]| finite(values[0] / values[last?]).filter(|condition| *condition > 0.0);
+    report.condition = condition(&covariance);
+    report.scaled_condition = condition(&correlation);
+    report.spectrum = Some(Spectrum::new(k, &covariance, &correlation));
+    let d = train.d_in();
+    let all = train.covariance(&(0..d).collect::<Vec<_>>(), &vec![1.0; d]);
+    report.input_participation = participation(d, |i, j| all[(i, j)]);
+    report.input_variance_ratio = variance_ratio(train.variance_x.clone());
+}
+
+/// (Σλ)²/Σλ² of the held-out Cov(y).
+fn output_participation(heldout: &Moments) -> Option<f64> {
+    let (n, d, mean) = (heldout.n as f64, heldout.d_out(), heldout.mean_y());
+    let yy = heldout.yy.as_ref()?;
+    // Symmetric, so that a column is read as a row.
+    participation(d, |i, j| yy[j * d + i] / n - mean[i] * mean[j])
 }
 
 /// The headline numbers of `score_block` alone, at a fraction of its cost.
@@ -81,9 +102,9 @@ pub fn score_control(block: usize, folds: &[Moments]) -> Result<ControlReport> {
 }
 
 /// The training rows and the held-out fold, which is the last one.
-fn split(folds: &[Moments]) -> (Moments, &Moments) {
+fn split(folds: &[Moments]) -> (Training<'_>, &Moments) {
     let heldout = folds.len() - 1;
-    (Moments::all_but(folds, heldout), &folds[heldout])
+    (Training::all_but(folds, heldout), &folds[heldout])
 }
 
 /// Errors on the held-out rows of the fit on the training rows.
@@ -112,10 +133,10 @@ impl<'a> Headline<'a> {
         Ok(Self { fit, rows, totals, predicted, r2_lin, squares, directions, r2_rank })
     }
 
-    /// Held-out Cov(ŷ).
-    fn prediction_covariance(&self) -> Mat<f64> {
+    /// (Σλ)²/Σλ² of the held-out Cov(ŷ).
+    fn prediction_participation(&self) -> Option<f64> {
         let (n, mean) = (self.rows.n, self.rows.mean_prediction(self.fit));
-        Mat::from_fn(mean.len(), mean.len(), |i, j| self.squares[(i, j)] / n - mean[i] * mean[j])
+        participation(mean.len(), |i, j| self.squares[(i, j)] / n - mean[i] * mean[j])
     }
 
     fn r2_lin_scalar(&self) -> Option<f64> {
@@ -137,8 +158,8 @@ impl<'a> Headline<'a> {
 fn other_folds(block: usize, folds: &[Moments], fit: &LinearFit) -> Result<Vec<Option<f64>>> {
     let others: Vec<usize> = (0..folds.len() - 1).collect();
     let r2 = |&fold: &usize| {
-        let train = Moments::all_but(folds, fold);
-        let error = deflated::heldout_error(block, &train, &folds[fold], &fit.cut)?;
+        let train = Training::all_but(folds, fold);
+        let error = folds::heldout_error(block, &train, &folds[fold], &fit.cut)?;
         Ok(Totals::new(&folds[fold]).r2(error))
     };
     parallel::map(&others, r2).into_iter().collect()
