@@ -218,7 +218,9 @@ pub trait Backend {
     fn gather(&self, table: &Self::Tensor, ids: &[u32]) -> Result<Self::Tensor>;
 
     /// a + b, equal shapes.
-    fn add(&self, a: &Self::Tensor, b: &Self::Tensor) -> Result<Self::Tensor>;
+    fn add(&self, a: &Self::Tensor, b: &Self::Tensor) -> Result<Self::Tensor> {
+        self.combine(a, 1.0, b, 1.0)
+    }
 
     /// (x − mean)/√(var + eps)·weight + bias, per row; weight and bias are `(1, cols)`.
     fn layer_norm(

@@ -202,12 +202,14 @@ impl Stage {
 pub struct Recorder {
     report: Option<Report>,
     early_warnings: Vec<Warning>,
+    /// What the measurements took that the present one completes, and what itself has taken so far.
+    seconds: (Seconds, Seconds),
 }
 
 impl Recorder {
     /// A recorder that goes on from a report.
     pub fn resume(report: Report) -> Self {
-        Self { report: Some(report), early_warnings: Vec::new() }
+        Self { report: Some(report), ..Self::default() }
     }
 
     /// Takes in one event; of progress the report keeps the time that a stage has taken so far.
@@ -215,8 +217,10 @@ impl Recorder {
         match (event, &mut self.report) {
             (Event::Started(header), _) => self.start(header),
             (Event::Progress(progress), Some(report)) if report.partial => {
-                if let Some(seconds) = seconds_of(&mut report.seconds, progress.stage) {
+                let (earlier, now) = &mut self.seconds;
+                if let Some(seconds) = seconds_of(now, progress.stage) {
                     *seconds = progress.seconds;
+                    report.seconds = earlier.and(now);
                 }
             }
             (Event::Block(block), Some(report)) => insert_block(&mut report.blocks, block),
@@ -228,7 +232,7 @@ impl Recorder {
             (Event::Warning(warning), None) => self.early_warnings.push(warning.clone()),
             (Event::Finished(outcome), Some(report)) => {
                 report.ppl = outcome.ppl.or(report.ppl);
-                report.seconds = outcome.seconds;
+                report.seconds = self.seconds.0.and(&outcome.seconds);
                 report.peak_memory = outcome.peak_memory;
                 report.partial = false;
             }
@@ -244,6 +248,7 @@ impl Recorder {
             }
             _ => Report::from(header.clone()),
         };
+        self.seconds = (report.seconds, Seconds::default());
         self.early_warnings.drain(..).for_each(|warning| insert_warning(&mut report.warnings, &warning));
         self.report = Some(report);
     }
@@ -354,6 +359,30 @@ mod tests {
         recorder.record(&Event::Finished(outcome));
         recorder.record(&progress(Stage::Measure, 7.0));
         assert_eq!(recorder.report().map(|report| report.seconds.forward), Some(3.0), "the next has not begun");
+    }
+
+    #[test]
+    fn what_completes_a_measurement_adds_its_time_and_the_fit_is_told_once() {
+        let protocol = crate::report::ProtocolInfo::new(&Default::default(), 10, 2, 0.0);
+        let (model, corpus, device) = Default::default();
+        let ordered = Default::default();
+        let header = Header { app: crate::report::AppInfo::this(), model, corpus, protocol, device, ordered };
+        let started = || Event::Started(Box::new(header.clone()));
+        let finished = |seconds| Event::Finished(Outcome { seconds, ..Outcome::default() });
+        let first = Seconds { load: 1.0, forward: 8.0, swap: 4.0, total: 13.0, ..Seconds::default() };
+        let second = Seconds { load: 2.0, forward: 3.0, swap: 1.0, probes: 30.0, total: 36.0, ..Seconds::default() };
+        let mut recorder = Recorder::default();
+        for event in [started(), finished(first)] {
+            recorder.record(&event);
+        }
+        let mut recorder = Recorder::resume(recorder.into_report().unwrap());
+        recorder.record(&started());
+        assert_eq!(recorder.report().map(|report| report.seconds), Some(first), "nothing is lost as it begins");
+        recorder.record(&Event::Progress(Progress { stage: Stage::Probes, done: 1, total: 2, seconds: 10.0 }));
+        assert_eq!(recorder.report().map(|report| report.seconds), Some(Seconds { probes: 10.0, ..first }));
+        recorder.record(&finished(second));
+        let both = Seconds { load: 2.0, forward: 8.0, swap: 5.0, probes: 30.0, total: 49.0, ..Seconds::default() };
+        assert_eq!(recorder.report().map(|report| report.seconds), Some(both));
     }
 
     #[test]

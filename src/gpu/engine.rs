@@ -377,7 +377,7 @@ fn build(device: &wgpu::Device, kernel: &'static Kernel) -> Pipeline {
 #[cfg(test)]
 mod tests {
     use super::super::adapter;
-    use super::super::kernels::{ADD, LenParams};
+    use super::super::kernels::{COMBINE, CombineParams};
     use super::*;
 
     /// Runs a test on a device, or skips it where there is none and none is required.
@@ -395,7 +395,7 @@ mod tests {
 
     fn record_add(engine: &Engine, workgroups: [u32; 3]) -> Rc<Buffer> {
         let (a, out) = (engine.input(bytemuck::cast_slice(&[1.0f32; 64])), engine.output(256));
-        engine.dispatch(&ADD, &LenParams { len: 64 }, &[&a, &a, &out], workgroups, 0.0);
+        engine.dispatch(&COMBINE, &CombineParams { len: 64, alpha: 1.0, beta: 1.0 }, &[&a, &a, &out], workgroups, 0.0);
         out
     }
 

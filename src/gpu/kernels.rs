@@ -125,7 +125,7 @@ params!(
     GatherParams { count: u32, cols: u32, first_row: u32, rows: u32 }
 );
 params!(
-    /// Parameters of [`ADD`] and [`SPILL`].
+    /// Parameters of [`SPILL`].
     LenParams { len: u32 }
 );
 params!(
@@ -234,12 +234,6 @@ kernel!(
     /// Values stored in 16 bits as f32.
     UNPACK = "unpack.wgsl" "unpack" (UnpackParams)
     bindings [read(1, "words"), read_write(2, "out")]
-    workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
-);
-kernel!(
-    /// a + b.
-    ADD = "add.wgsl" "add" (LenParams)
-    bindings [read(1, "a"), read(2, "b"), read_write(3, "out")]
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
 kernel!(
@@ -455,7 +449,6 @@ kernel!(
 pub static KERNELS: [&Kernel; 41] = [
     &GATHER,
     &UNPACK,
-    &ADD,
     &LAYER_NORM,
     &RMS_NORM,
     &LAYER_NORM_GROUP,

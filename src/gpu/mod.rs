@@ -138,10 +138,6 @@ impl Backend for GpuBackend {
         self.gather_rows(table, ids)
     }
 
-    fn add(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
-        self.add_elements(a, b)
-    }
-
     fn layer_norm(&self, x: &Tensor, weight: &Tensor, bias: &Tensor, eps: f32) -> Result<Tensor> {
         self.layer_norm_rows(x, weight, bias, eps)
     }

@@ -5,9 +5,9 @@ use std::rc::Rc;
 use super::attention::{self, Heads};
 use super::engine::{Engine, Span};
 use super::kernels::{
-    ACTIVATIONS, ADD, ActivationParams, GATHER, GatherParams, Kernel, LAYER_NORM, LAYER_NORM_GROUP, LenParams,
-    NEXT_TOKEN_NLL, NEXT_TOKEN_NLL_GROUP, NormParams, Params, RMS_NORM, RMS_NORM_GROUP, ROTATE, ROW_COSINES,
-    ROW_DISTANCE_RATIOS, RotateParams, RowsParams, STANDARDISE,
+    ACTIVATIONS, ActivationParams, GATHER, GatherParams, Kernel, LAYER_NORM, LAYER_NORM_GROUP, NEXT_TOKEN_NLL,
+    NEXT_TOKEN_NLL_GROUP, NormParams, Params, RMS_NORM, RMS_NORM_GROUP, ROTATE, ROW_COSINES, ROW_DISTANCE_RATIOS,
+    RotateParams, RowsParams, STANDARDISE,
 };
 use super::race::Reduction;
 use super::tensor::{Buffer, Part, Tensor};
@@ -111,14 +111,6 @@ impl GpuBackend {
             Storage::F32 => Ok(words),
             storage => self.widened(&Tensor { shape: Shape::new(ids.len(), table.shape.cols), storage, ..words }),
         }
-    }
-
-    pub(super) fn add_elements(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
-        equal("add", a.shape, b.shape)?;
-        let out = self.output("sum", a.shape)?;
-        let params = LenParams { len: a.shape.len() as u32 };
-        self.each(&ADD, &params, &[a.buffer()?, b.buffer()?, out.buffer()?], a.shape);
-        Ok(out)
     }
 
     pub(super) fn layer_norm_rows(&self, x: &Tensor, weight: &Tensor, bias: &Tensor, eps: f32) -> Result<Tensor> {

@@ -38,3 +38,26 @@ pub struct Seconds {
     /// From start to report.
     pub total: f64,
 }
+
+impl Seconds {
+    /// The time that a measurement and another one that completes it took. Both begin with a fit, whose time is told
+    /// once, of the one that took longer, so that it stays that of one pass over all blocks; all else adds up.
+    #[must_use]
+    pub fn and(&self, more: &Self) -> Self {
+        Self {
+            load: self.load.max(more.load),
+            tokenize: self.tokenize.max(more.tokenize),
+            forward: self.forward.max(more.forward),
+            gram: self.gram.max(more.gram),
+            solve: self.solve.max(more.solve),
+            swap: self.swap + more.swap,
+            layers: self.layers + more.layers,
+            conjunction: self.conjunction + more.conjunction,
+            probes: self.probes + more.probes,
+            baseline: self.baseline + more.baseline,
+            controls: self.controls + more.controls,
+            heal: self.heal + more.heal,
+            total: self.total + more.total,
+        }
+    }
+}

@@ -29,15 +29,17 @@ visit('every figure of the paper shows what was published beside what is recorde
   await app.element('tab-compare').click();
   for (const [preset, charts] of Object.entries(PRESETS)) {
     await app.element(`preset-${preset}`).click();
-    assert.match(await app.element('preset-about').innerText(), /published.*figures 2 to 5|figures 2 to 5/s, preset);
     for (const [at, [quantity, values]] of charts.entries()) {
       await app.element(`figure-${at}`).waitFor();
+      assert.match(await app.element(`facts-${at}`).innerText(), /arXiv 2606\.19379.*figures 2 to 5/, preset);
       const shown = await series(app, at);
       for (const model of models) assert.deepEqual(shown[`${model.name} · WikiText-2 (published)`], values(model), `${preset} ${quantity}`);
       const own = recordings.find(({ name }) => name === 'demo-llama')[quantity];
       assert.deepEqual(shown['Demo Llama (recorded)'] ?? [], own, `${preset} ${quantity}`);
     }
   }
+  const svg = (await app.saved('svg-0')).bytes.toString();
+  assert.match(svg.replace(/<[^>]+>/g, ' '), /arXiv\s+2606\.19379/, 'a picture of published values cites them');
   await app.element('preset-corpora').click();
   await app.page.waitForFunction(() => document.querySelectorAll('[data-testid=runs] li').length === 3);
   const corpora = await series(app, 0);

@@ -63,14 +63,31 @@ pub fn on_page(sentence: &str) -> String {
         ("--seq-len", t().seq_len),
         ("--folds", t().folds),
         ("--skip-positions", t().skip_positions),
+        ("--gram", t().gram),
         ("--backend", t().backend),
+        ("--blocks", sides.blocks),
         ("--prompt", sides.prompt),
         ("--tokens", sides.tokens),
         ("--temperature", sides.temperature),
         ("--seed", sides.seed),
     ];
-    let name = |name| fill(t().setting, &[("name", name)]);
-    options.iter().fold(sentence.to_string(), |text, (option, label)| text.replace(option, &name(label)))
+    let name = |name: &str| fill(t().setting, &[("name", name)]);
+    let on_cpu = name(&format!("{}: {}", t().backend, t().backend_cpu));
+    let text = sentence.replace("--backend cpu", &on_cpu);
+    let text = options.iter().fold(text, |text, (option, label)| text.replace(option, &name(label)));
+    text.split(' ').map(in_words).collect::<Vec<_>>().join(" ")
+}
+
+/// An option that the page has no setting for, in plain words: `--probe-steps` are probe steps.
+fn in_words(word: &str) -> String {
+    match word.split_once("--") {
+        Some((before, option))
+            if !before.ends_with(char::is_alphanumeric) && option.starts_with(|c: char| c.is_ascii_lowercase()) =>
+        {
+            format!("{before}{}", option.replace('-', " "))
+        }
+        _ => word.into(),
+    }
 }
 
 /// The protocol in one line, as typed.
@@ -155,9 +172,15 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_settings_as_the_page_does() {
+    fn no_sentence_names_an_option_of_the_command_line() {
         let error = Error::InvalidSetting { field: "--seq-len".into(), value: "0".into(), hint: "give more".into() };
         assert_eq!(on_page(&error.to_string()), "“Tokens per window”: 0 is not possible; give more");
+        assert_eq!(on_page("no adapter; use --backend cpu"), "no adapter; use “Compute on: the CPU”");
+        assert_eq!(
+            on_page("improving after 60 steps, allow more --probe-steps"),
+            "improving after 60 steps, allow more probe steps"
+        );
+        assert_eq!(on_page("a--b.txt: not -- as you think -- a text"), "a--b.txt: not -- as you think -- a text");
     }
 
     #[test]

@@ -134,7 +134,9 @@ fn facts(lines: &[&Line], quantity: Quantity) -> Vec<String> {
     let front = others.iter().find(|line| !line.is_behind).filter(|_| others.len() == 1 || first.is_behind);
     let agreement = front.and_then(|line| told_agreement(first, line, quantity));
     let found_again = lines.iter().filter_map(|line| found_again(line, lines, quantity));
-    found_again.chain(agreement).collect()
+    let is_published = lines.iter().any(|line| line.source == Source::Published);
+    let citation = is_published.then(|| paper().source.to_string());
+    found_again.chain(agreement).chain(citation).collect()
 }
 
 fn told_agreement(first: &Line, other: &Line, quantity: Quantity) -> Option<String> {

@@ -19,7 +19,7 @@ catalogue! {
     curve_about: "What a bilinear probe of rank 16 adds to the line’s R², block by block. Of the demo models probes are not recorded: order them under Protocol, and add the measurement here.",
     corpora: "Three corpora",
     corpora_about: "GPT-2 on three texts, as published: most of a profile is the model’s, not the text’s. Add the other two models by their names.",
-    source: "Published values are read off the paper’s figures 2 to 5.",
+    source: "Published values: arXiv 2606.19379, read off its figures 2 to 5.",
 
     quantity_median: "R² median",
     quantity_rank: "effective rank",

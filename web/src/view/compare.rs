@@ -7,9 +7,9 @@ use straightedge_web::chart::plot::Series;
 use straightedge_web::comparison::Key;
 use straightedge_web::comparison::known::{Known, Source, full_name};
 use straightedge_web::comparison::presets::Preset;
-use straightedge_web::course::Phase;
 use straightedge_web::figures::{Figure, compared, quantity_name};
 use straightedge_web::frame::Part;
+use straightedge_web::run::Run;
 use straightedge_web::texts::paper::t as paper;
 use straightedge_web::texts::{fill, t};
 use straightedge_web::views::View;
@@ -61,7 +61,6 @@ fn Presets(session: Session) -> impl IntoView {
             </Show>
         }
     };
-    let source = |preset: Preset| preset.is_of_paper().then(|| format!(" {}", paper().source));
     view! {
         <div class="presets">
             <div class="chips" role="group" aria-label=t().compare_presets>
@@ -71,7 +70,7 @@ fn Presets(session: Session) -> impl IntoView {
                 <span class="chips-name" id="paper-figures">{paper().group}</span>
                 {Preset::PAPER.map(button).collect_view()}
             </div>
-            {move || chosen.get().map(|preset| view! { <p class="note" data-testid="preset-about">{preset.texts()[1]}{source(preset)}</p> })}
+            {move || chosen.get().map(|preset| view! { <p class="note" data-testid="preset-about">{preset.texts()[1]}</p> })}
         </div>
     }
 }
@@ -107,7 +106,7 @@ fn RunItem(session: Session, known: Memo<Known>, key: Key) -> impl IntoView {
     let is_shown = move || entry.get().is_some_and(|entry| !entry.is_hidden).to_string();
     let is_free = Memo::new(move |_| {
         let is_locked = session.frame.with(|frame| frame.locked.contains(&Part::Model));
-        !is_locked && session.run.with(|run| *run.phase() != Phase::Running)
+        !is_locked && !session.run.with(Run::is_running)
     });
     let can_measure = move || is_free.get() && of().bundled().is_some();
     let label = move |text: &'static str| move || fill(text, &[("name", &name.get().0)]);
