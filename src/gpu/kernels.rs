@@ -446,7 +446,7 @@ kernel!(
 );
 
 /// Every kernel, specialisations of one shader by its overrides included.
-pub static KERNELS: [&Kernel; 41] = [
+pub static KERNELS: [&Kernel; 40] = [
     &GATHER,
     &UNPACK,
     &LAYER_NORM,
