@@ -1,6 +1,7 @@
 //! The views as tabs: one open at a time, arrow keys go from tab to tab.
 
 use leptos::ev::KeyboardEvent;
+use leptos::html::Div;
 use leptos::prelude::*;
 use straightedge_web::frame::Part;
 use straightedge_web::texts::t;
@@ -40,8 +41,17 @@ pub(crate) fn Tabs(session: Session) -> impl IntoView {
             </button>
         }
     };
+    let list = NodeRef::<Div>::new();
+    // A link may open one that is out of sight.
+    Effect::new(move |_| {
+        shown.track();
+        let view = session.view.get();
+        if let Some(list) = list.get() {
+            request_animation_frame(move || reveal(&list, view));
+        }
+    });
     view! {
-        <div class="tabs" role="tablist" aria-label=t().views on:keydown=press>
+        <div class="tabs" role="tablist" aria-label=t().views node_ref=list on:keydown=press>
             <For each=move || shown.get() key=|view| *view children=tab/>
         </div>
     }
@@ -52,10 +62,21 @@ pub(crate) fn tab_id(view: View) -> String {
     format!("tab-{}", view.id())
 }
 
-/// Moves the focus, which also scrolls the tab into view where they do not all fit.
+fn tab(view: View) -> Option<HtmlElement> {
+    document().get_element_by_id(&tab_id(view))?.dyn_into().ok()
+}
+
+/// Brings a tab to the middle of its list where they do not all fit.
+fn reveal(list: &HtmlElement, view: View) {
+    if let Some(tab) = tab(view) {
+        let place = tab.offset_left() - list.offset_left();
+        list.set_scroll_left(place - (list.client_width() - tab.offset_width()) / 2);
+    }
+}
+
+/// Moves the focus.
 fn focus(view: View) {
-    let tab = document().get_element_by_id(&tab_id(view)).and_then(|tab| tab.dyn_into::<HtmlElement>().ok());
-    if let Some(tab) = tab {
+    if let Some(tab) = tab(view) {
         // An element that is on the page can be focused.
         let _ = tab.focus();
     }
