@@ -19,7 +19,7 @@ struct RowsParams {
 }
 
 const LANES: u32 = 64u;
-const LOWEST: f32 = -3.4028235e38;
+const LOWEST: f32 = -3.40282346e38;
 
 var<workgroup> scratch: array<f32, 64>;
 
