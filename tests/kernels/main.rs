@@ -8,6 +8,7 @@ mod device;
 mod exact;
 mod forward;
 mod gram;
+mod operations;
 mod random;
 mod storage;
 mod training;

@@ -1,0 +1,24 @@
+// The engine's shaders through the browser's own compiler: exact second moments against integers of 128 bits, and every
+// operation by every kernel that there is for it against the CPU.
+import assert from 'node:assert/strict';
+
+import { visit } from './driver.mjs';
+
+/** Outcomes of a check: per case its name, and why it fails or null. */
+const outcomes = (app, check) => app.page.evaluate(async (check) => {
+  const checks = await import(new URL('checks.js', document.baseURI).href);
+  await checks.default({ module_or_path: new URL('checks_bg.wasm', document.baseURI) });
+  return JSON.parse(await checks[check]());
+}, check);
+
+visit('exact Grams are exact bit by bit in this browser', { webgpu: true }, async (app) => {
+  const cases = await outcomes(app, 'exact_grams');
+  assert.ok(cases.length >= 20, `${cases.length} cases`);
+  for (const [name, why] of cases) assert.equal(why, null, `${name}: ${why}`);
+});
+
+visit('every kernel compiles in this browser and gives what the CPU gives', { webgpu: true }, async (app) => {
+  const devices = await outcomes(app, 'operations');
+  assert.equal(devices.length, 3);
+  for (const [name, why] of devices) assert.equal(why, null, `${name}: ${why}`);
+});

@@ -1,0 +1,146 @@
+//! Every operation of a backend once, so that two can be held against each other: natively here, and by the page's
+//! module `checks` in a browser, whose shader compiler takes less than the native one.
+
+use straightedge::backend::{
+    Activation, Adam, AdamStep, AttentionShape, Backend, GramRows, GramShape, Rotary, Shape, Storage,
+};
+use straightedge::cpu::CpuBackend;
+use straightedge::error::Result;
+use straightedge::gpu::matmul::VARIANTS;
+use straightedge::gpu::race::{Loads, Reduction};
+use straightedge::gpu::{GpuBackend, Options};
+use straightedge::job::GramMode;
+use straightedge::moments::Scale;
+
+use crate::random::Random;
+
+/// Two windows of 35 positions: no multiple of a workgroup or a tile.
+const SEQ_LEN: usize = 35;
+const ROWS: usize = 2 * SEQ_LEN;
+const HEAD_DIM: usize = 8;
+const HEADS: usize = 8;
+const COLS: usize = HEADS * HEAD_DIM;
+/// How far results may be apart, beside their size above 1.
+const TOLERANCE: f32 = 2e-5;
+
+const ACTIVATIONS: [Activation; 9] = [
+    Activation::Gelu,
+    Activation::GeluTanh,
+    Activation::QuickGelu,
+    Activation::Relu,
+    Activation::ReluSquared,
+    Activation::Silu,
+    Activation::Tanh,
+    Activation::Sigmoid,
+    Activation::Identity,
+];
+
+/// Devices on which every kernel is used by one or the other, each with its name.
+pub(crate) fn devices(base: Options) -> Vec<(String, Options)> {
+    let ways = [
+        (&VARIANTS[0], Reduction::Thread, Loads::One),
+        (&VARIANTS[1], Reduction::Group, Loads::Four),
+        (&VARIANTS[2], Reduction::Group, Loads::One),
+    ];
+    let options = |(matmul, reduction, loads)| Options {
+        matmul: Some(matmul),
+        reduction: Some(reduction),
+        loads: Some(loads),
+        ..base
+    };
+    ways.map(|way| (format!("{}, rows by {:?}, loads by {:?}", way.0.kernel.name, way.1, way.2), options(way))).into()
+}
+
+/// Says which operation gives something else than on the CPU.
+pub(crate) async fn check(gpu: &GpuBackend) -> std::result::Result<(), String> {
+    let cpu = CpuBackend::new();
+    let [found, expected] = [results(gpu).await, results(&cpu).await].map(|results| results.map_err(|e| e.to_string()));
+    for ((name, found), (_, expected)) in found?.iter().zip(&expected?) {
+        if found.len() != expected.len() {
+            return Err(format!("{name}: {} values of {}", found.len(), expected.len()));
+        }
+        // Written so that NaN differs.
+        let off = |at: usize| !((found[at] - expected[at]).abs() <= TOLERANCE * expected[at].abs().max(1.0));
+        if let Some(at) = (0..found.len()).find(|at| off(*at)) {
+            return Err(format!("{name}: element {at} is {}, expected {}", found[at], expected[at]));
+        }
+    }
+    Ok(())
+}
+
+async fn results<B: Backend>(on: &B) -> Result<Vec<(String, Vec<f32>)>> {
+    let mut random = Random::new(77);
+    let mut made = |rows, cols| on.upload("test", Shape::new(rows, cols), &random.values(rows * cols));
+    let (a, b, weight) = (made(ROWS, COLS)?, made(ROWS, COLS)?, made(COLS, COLS)?);
+    let (row, scale) = (made(1, COLS)?, made(1, COLS)?);
+    let (cos, sin) = (made(SEQ_LEN, HEAD_DIM / 2)?, made(SEQ_LEN, HEAD_DIM / 2)?);
+    // As a file in half precision holds them.
+    let halves: Vec<f32> = (0..COLS * COLS).map(|i| (i % 61) as f32 / 64.0 - 0.5).collect();
+    let stored = on.upload_stored("test", Shape::new(COLS, COLS), &halves, Storage::F16)?;
+    let ids: Vec<u32> = (0..ROWS as u32).map(|i| i * 7 % COLS as u32).collect();
+    let shape = |causal| AttentionShape { heads: HEADS, kv_heads: HEADS, head_dim: HEAD_DIM, seq_len: SEQ_LEN, causal };
+    let rotary = Rotary { cos, sin, rotary_dim: HEAD_DIM, head_dim: HEAD_DIM, seq_len: SEQ_LEN };
+    let step = AdamStep { step: 3, learning_rate: 0.1, weight_decay: 0.01 };
+    let state = Adam { parameter: a.clone(), first: b.clone(), second: on.activation(&b, Activation::ReluSquared)? };
+    let after = on.adam(&state, &b, &step)?;
+
+    let mut all = vec![
+        ("gather", on.gather(&weight, &ids)?),
+        ("gather of F16", on.gather(&stored, &ids)?),
+        ("add", on.add(&a, &b)?),
+        ("layer_norm", on.layer_norm(&a, &row, &scale, 1e-5)?),
+        ("rms_norm", on.rms_norm(&a, &row, 1e-5)?),
+        ("linear", on.linear(&a, &weight, Some(&row))?),
+        ("linear of F16", on.linear(&a, &stored, None)?),
+        ("rotate", on.rotate(&a, &rotary)?),
+        ("attention", on.attention(&a, &b, &a, shape(false))?),
+        ("causal attention", on.attention(&a, &b, &a, shape(true))?),
+        ("gated", on.gated(&a, &b, Activation::Silu)?),
+        ("standardise", on.standardise(&a, &row, &scale)?),
+        ("row_cosines", on.row_cosines(&a, &b)?),
+        ("row_distance_ratios", on.row_distance_ratios(&a, &b)?),
+        ("next_token_nll", on.next_token_nll(&a, &ids)?),
+        ("transpose", on.transpose(&a)?),
+        ("combine", on.combine(&a, 0.3, &b, -1.7)?),
+        ("gelu_gradient", on.gelu_gradient(&a, &b)?),
+        ("adam", after.parameter),
+        ("adam, first moment", after.first),
+        ("adam, second moment", after.second),
+    ];
+    for activation in ACTIVATIONS {
+        all.push(("activation", on.activation(&a, activation)?));
+    }
+    let mut results = Vec::new();
+    for (name, tensor) in &all {
+        results.push(((*name).to_owned(), on.read(tensor).await?));
+    }
+    for mode in [GramMode::Exact, GramMode::Fast] {
+        results.push((format!("Gram, {mode:?}"), gram(on, &a, &b, mode).await?));
+    }
+    Ok(results)
+}
+
+/// Raw second moments of one fold, as means over its rows.
+async fn gram<B: Backend>(on: &B, x: &B::Tensor, y: &B::Tensor, mode: GramMode) -> Result<Vec<f32>> {
+    let shape = GramShape { d_in: COLS, d_out: COLS, folds: 1, max_rows: ROWS, mode };
+    let scale = Scale { shift: vec![0.0; COLS], exponent: vec![1; COLS] };
+    let mut grams = [on.gram(shape, &scale, &scale)?];
+    let rows = GramRows { block: 0, fold: 0, first_row: 0, x, y, seq_len: SEQ_LEN, skip_positions: 0 };
+    on.accumulate(&mut grams[0], rows)?;
+    on.settle(&mut grams).await?;
+    let moments = on.moments(&grams[0]).await?;
+    let sums = moments.iter().flat_map(|fold| fold.xx.iter().chain(&fold.xy).chain(&fold.sum_x));
+    Ok(sums.map(|sum| (sum / ROWS as f64) as f32).collect())
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+#[test]
+fn every_operation_gives_on_every_device_what_it_gives_on_the_cpu() {
+    for (name, options) in devices(crate::device::poisoned()) {
+        crate::device::with_device(options, async |gpu| {
+            if let Err(why) = check(gpu).await {
+                panic!("{name}: {why}");
+            }
+        });
+    }
+}
