@@ -18,6 +18,8 @@ use straightedge::report::Report;
 use straightedge::run::Events;
 use straightedge::weights::Listener;
 
+use super::races;
+
 /// How a measurement ended, and all that it finished.
 pub(super) struct Driven {
     pub(super) report: Option<Report>,
@@ -32,6 +34,7 @@ pub(super) fn drive(events: Events, training: &Training) -> Driven {
 
 /// [`drive`], with `hear` hearing every event.
 pub(super) fn drive_heard(mut events: Events, training: &Training, hear: &mut dyn FnMut(&Event)) -> Driven {
+    races::recall();
     let (interrupted, mut woken) = interrupt_flag();
     let (mut line, mut begun) = (ProgressLine::new(), None);
     let (mut recorder, mut maps, mut failure) = (Recorder::default(), Vec::new(), None);
@@ -75,6 +78,7 @@ pub(super) fn drive_heard(mut events: Events, training: &Training, hear: &mut dy
         }
     }
     line.clear();
+    races::keep();
     Driven { report: recorder.into_report(), maps, failure }
 }
 

@@ -12,6 +12,7 @@ mod inputs;
 mod maps;
 mod measure;
 mod output;
+mod races;
 mod swap_table;
 mod table;
 

@@ -121,10 +121,14 @@ pub(super) fn piece(tiles: [usize; 2], most: f64, limit: usize) -> [usize; 2] {
     [rows.min(most / cols).max(1), cols]
 }
 
-/// Lets the variants compete on square products and returns the fastest with its rate.
-pub(super) async fn race(engine: &Engine) -> Result<Pace> {
-    let mut field: Vec<&'static Variant> = VARIANTS.iter().collect();
-    let mut best = Pace::new(&VARIANTS[0], 0.0);
+/// The variant whose kernel has this name.
+pub(super) fn variant_named(name: &str) -> Option<&'static Variant> {
+    VARIANTS.iter().find(|variant| variant.kernel.name == name)
+}
+
+/// Lets the variants of a field, at least one, compete on square products and returns the fastest with its rate.
+pub(super) async fn race(engine: &Engine, mut field: Vec<&'static Variant>) -> Result<Pace> {
+    let mut best = Pace::new(field[0], 0.0);
     for width in RACE_WIDTHS {
         let mut times = Vec::with_capacity(field.len());
         for variant in &field {

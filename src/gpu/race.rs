@@ -2,19 +2,25 @@
 //!
 //! Software adapters and real GPUs differ by a factor of ten in opposite directions: a barrier is ruinous for the one,
 //! and neighbouring threads that read far apart for the other. The result is remembered for as long as the program (or
-//! the page's worker) runs, so that only the first measurement pays for it.
+//! the page's worker) runs, and whoever has a place for it keeps which kernels won beyond that ([`recall`],
+//! [`remembered`]). How fast they are is not kept: the winner alone runs again, for no note from outside may say how much
+//! work a device is given at a time.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+
+use serde::{Deserialize, Serialize};
 
 use super::attention::{self, Heads};
 use super::engine::Engine;
-use super::kernels::{Kernel, LAYER_NORM, LAYER_NORM_GROUP, NormParams};
-use super::matmul::{self, Pace};
+use super::kernels::{KERNELS, Kernel, LAYER_NORM, LAYER_NORM_GROUP, NormParams};
+use super::matmul::{self, Pace, VARIANTS};
 use crate::backend::AttentionShape;
+use crate::digest::Digest;
 use crate::error::Result;
 
 /// Who works on a row in kernels that reduce one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Reduction {
     /// One thread, without a barrier.
     Thread,
@@ -28,7 +34,8 @@ impl Reduction {
 }
 
 /// How attention loads heads whose width is a multiple of 4.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Loads {
     /// Value by value, as for any width.
     One,
@@ -46,25 +53,101 @@ const NORM: [usize; 2] = [256, 768];
 /// Attention's race: a quarter of GPT-2's heads over one window of the usual length.
 const ATTENTION: AttentionShape = AttentionShape { heads: 3, kv_heads: 3, head_dim: 64, seq_len: 128, causal: true };
 
+/// Most devices of which anything is kept.
+const MOST: usize = 16;
+
+/// Who won on a device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Winners {
+    /// Adapter and driver.
+    device: String,
+    /// Digest of the shaders that ran.
+    shaders: String,
+    /// Entry point of the matrix product.
+    product: String,
+    reduction: Reduction,
+    loads: Loads,
+}
+
+impl Winners {
+    fn is_of(&self, device: &str) -> bool {
+        self.device == device && self.shaders == shaders()
+    }
+}
+
 thread_local! {
-    /// The device raced last, and what it came to.
-    static REMEMBERED: RefCell<Option<(String, Pace)>> = const { RefCell::new(None) };
+    /// The device opened last, and what the races came to.
+    static OPENED: RefCell<Option<(String, Pace)>> = const { RefCell::new(None) };
+    /// Who won in this program and in earlier ones, the oldest first.
+    static WINNERS: RefCell<Vec<Winners>> = const { RefCell::new(Vec::new()) };
+    /// Races held in this program.
+    static HELD: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Takes in what an earlier program has [`remembered`]. What cannot be read says nothing, and the kernels race again.
+pub fn recall(json: &[u8]) {
+    let mut known: Vec<Winners> = serde_json::from_slice(json).unwrap_or_default();
+    WINNERS.with_borrow_mut(|winners| {
+        known.append(winners);
+        *winners = known;
+    });
+}
+
+/// Who has won so far, as JSON for [`recall`]; `None` where no race was held in this program, so that there is nothing
+/// new to keep.
+pub fn remembered() -> Option<Vec<u8>> {
+    if held() == 0 {
+        return None;
+    }
+    WINNERS.with_borrow(|winners| serde_json::to_vec_pretty(&winners[winners.len().saturating_sub(MOST)..]).ok())
+}
+
+/// Races held in this program: one for every device that it did not know.
+pub fn held() -> usize {
+    HELD.get()
 }
 
 /// Holds all races, or remembers them.
 pub(super) async fn race(engine: &Engine) -> Result<Pace> {
     let info = &engine.device.probe.info;
     let device = format!("{:?} {:?}", info.adapter, info.driver);
-    let known =
-        REMEMBERED.with_borrow(|known| known.as_ref().filter(|(name, _)| *name == device).map(|(_, pace)| *pace));
-    if let Some(pace) = known {
+    let opened = OPENED.with_borrow(|last| last.as_ref().filter(|(name, _)| *name == device).map(|(_, pace)| *pace));
+    if let Some(pace) = opened {
         return Ok(pace);
     }
-    let mut pace = matmul::race(engine).await?;
+    let known = WINNERS.with_borrow(|winners| winners.iter().rev().find(|winners| winners.is_of(&device)).cloned());
+    let known = known.and_then(|known| Some((matmul::variant_named(&known.product)?, known)));
+    let pace = match known {
+        Some((product, Winners { reduction, loads, .. })) => {
+            Pace { reduction, loads, ..matmul::race(engine, vec![product]).await? }
+        }
+        None => hold(engine, &device).await?,
+    };
+    OPENED.with_borrow_mut(|last| *last = Some((device, pace)));
+    Ok(pace)
+}
+
+/// Holds all races on a device that is not known.
+async fn hold(engine: &Engine, device: &str) -> Result<Pace> {
+    let mut pace = matmul::race(engine, VARIANTS.iter().collect()).await?;
     pace.reduction = Reduction::ALL[norms(engine).await?];
     pace.loads = Loads::ALL[attentions(engine, &pace).await?];
-    REMEMBERED.with_borrow_mut(|known| *known = Some((device, pace)));
+    HELD.set(held() + 1);
+    let Pace { variant, reduction, loads, .. } = pace;
+    let product = variant.kernel.name.into();
+    let won = Winners { device: device.into(), shaders: shaders(), product, reduction, loads };
+    WINNERS.with_borrow_mut(|winners| {
+        winners.retain(|winners| winners.device != device);
+        winners.push(won);
+    });
     Ok(pace)
+}
+
+/// SHA-256 of all shaders: what was found out about one set of kernels says nothing about another.
+fn shaders() -> String {
+    let mut digest = Digest::default();
+    KERNELS.iter().for_each(|kernel| digest.update(kernel.source.as_bytes()));
+    digest.hex()
 }
 
 /// The index of the faster kernel of [`Reduction::ALL`].

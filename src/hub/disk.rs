@@ -51,6 +51,11 @@ impl DiskStore {
         Self { cache, own, open: RefCell::default(), resolved: RefCell::default() }
     }
 
+    /// The folder of our own beside the cache; it need not exist yet.
+    pub fn own(&self) -> &Path {
+        &self.own
+    }
+
     /// A repository's folder in the cache, and in ours.
     fn folder(&self, id: &HubId) -> PathBuf {
         self.cache.join(folder_name(id))

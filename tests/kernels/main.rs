@@ -9,6 +9,7 @@ mod exact;
 mod forward;
 mod gram;
 mod operations;
+mod races;
 mod random;
 mod storage;
 mod training;
