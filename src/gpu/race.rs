@@ -82,21 +82,26 @@ thread_local! {
     static WINNERS: RefCell<Vec<Winners>> = const { RefCell::new(Vec::new()) };
     /// Races held in this program.
     static HELD: Cell<usize> = const { Cell::new(0) };
+    /// Those of which it was told what they came to.
+    static TOLD: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Takes in what an earlier program has [`remembered`]. What cannot be read says nothing, and the kernels race again.
+/// Takes in what an earlier program has [`remembered`]. What cannot be read, or names what is not there, says nothing, and
+/// the kernels race again.
 pub fn recall(json: &[u8]) {
-    let mut known: Vec<Winners> = serde_json::from_slice(json).unwrap_or_default();
+    let notes: Vec<serde_json::Value> = serde_json::from_slice(json).unwrap_or_default();
+    let mut known: Vec<Winners> = notes.into_iter().filter_map(|note| serde_json::from_value(note).ok()).collect();
     WINNERS.with_borrow_mut(|winners| {
+        known.retain(|note| !winners.contains(note));
         known.append(winners);
         *winners = known;
     });
 }
 
-/// Who has won so far, as JSON for [`recall`]; `None` where no race was held in this program, so that there is nothing
-/// new to keep.
+/// Who has won so far, as JSON for [`recall`]; `None` where no race was held since it was last asked for, so that there is
+/// nothing new to keep.
 pub fn remembered() -> Option<Vec<u8>> {
-    if held() == 0 {
+    if TOLD.replace(held()) == held() {
         return None;
     }
     WINNERS.with_borrow(|winners| serde_json::to_vec_pretty(&winners[winners.len().saturating_sub(MOST)..]).ok())

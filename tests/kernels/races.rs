@@ -36,6 +36,7 @@ fn program(note: Vec<u8>) -> Option<Found> {
                 held: race::held(),
                 kept: race::remembered(),
             });
+            assert_eq!(race::remembered(), None, "what was told is not new again");
         });
         found
     };
@@ -61,9 +62,13 @@ fn the_second_program_does_not_race_and_no_note_is_believed_further_than_it_goes
     let third = program(turned.into_bytes()).expect("the same device");
     assert_eq!((third.held, third.reduction), (0, other));
 
+    let beside = format!("[1, {{}}, {}", &note[1..]);
+    assert_eq!(program(beside.into_bytes()).expect("the same device").held, 0, "one entry is not the other");
+
+    let newer = note.replace(&name(first.reduction), "\"of_tomorrow\"");
     let (half, unknown) = (note.len() / 2, note.replace(first.product, "matmul_of_tomorrow"));
     let foreign = note.replace("\"device\": \"", "\"device\": \"another ");
-    for hostile in [note[..half].to_owned(), unknown, foreign, "[1, {}]".into(), "\u{0}\u{ffff}".into()] {
+    for hostile in [note[..half].to_owned(), unknown, newer, foreign, "[1, {}]".into(), "\u{0}\u{ffff}".into()] {
         let found = program(hostile.clone().into_bytes()).expect("the same device");
         assert_eq!(found.held, 1, "{hostile}");
         let kept = String::from_utf8(found.kept.expect("something new")).expect("JSON");

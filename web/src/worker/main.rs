@@ -10,6 +10,7 @@ mod http;
 mod look;
 mod opfs;
 mod probe;
+mod races;
 mod remote;
 mod shelf;
 mod table;

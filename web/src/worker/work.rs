@@ -18,7 +18,7 @@ use web_sys::Blob;
 use super::crew::crew;
 use super::files::BlobFiles;
 use super::turn::Turn;
-use super::{post, probe, remote};
+use super::{post, probe, races, remote};
 
 /// What every order can count on.
 pub(super) struct Means {
@@ -48,7 +48,10 @@ fn listener(run: u32) -> Listener {
 
 async fn tell(run: u32, events: Result<Events>, means: &Means) {
     match events {
-        Ok(events) => pass_on(run, events, &means.kept).await,
+        Ok(events) => {
+            races::recall().await;
+            pass_on(run, events, &means.kept).await;
+        }
         Err(error) => post(&Reply::Event { run, event: Event::Failed(error) }),
     }
 }
@@ -152,6 +155,8 @@ async fn pass_on(run: u32, events: impl Stream<Item = Event>, kept: &RefCell<Kep
         }
         if let Event::Started(header) = &mut event {
             probe::name(&mut header.device).await;
+            // Whoever cancels from here on has paid for the race all the same.
+            races::keep().await;
         }
         post(&Reply::Event { run, event });
         turn.give().await;
