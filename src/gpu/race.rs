@@ -115,7 +115,8 @@ pub fn held() -> usize {
 /// Holds all races, or remembers them.
 pub(super) async fn race(engine: &Engine) -> Result<Pace> {
     let info = &engine.device.probe.info;
-    let device = format!("{:?} {:?}", info.adapter, info.driver);
+    let said = |name: &Option<String>| name.clone().unwrap_or_default();
+    let device = format!("{}, {}", said(&info.adapter), said(&info.driver));
     let opened = OPENED.with_borrow(|last| last.as_ref().filter(|(name, _)| *name == device).map(|(_, pace)| *pace));
     if let Some(pace) = opened {
         return Ok(pace);
