@@ -5,7 +5,6 @@ use straightedge::job::{Blocks, Measure};
 use straightedge_web::form::ModelChoice;
 use straightedge_web::run::Run;
 use straightedge_web::sides::{Known, Linear, Sides};
-use straightedge_web::views::View;
 
 use crate::session::{Session, ask_to_keep};
 
@@ -26,11 +25,6 @@ impl Session {
             })
         });
         known.unwrap_or_default()
-    }
-
-    /// Whether the view's own button is the one that calls: there is one such at a time.
-    pub(crate) fn calls_to_go_on(self) -> bool {
-        self.view.get() == View::Sides && self.frame.with(|frame| !frame.is_embedded)
     }
 
     /// Blocks of one model are none of another's: with the model, their choice goes.

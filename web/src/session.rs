@@ -172,6 +172,13 @@ impl Session {
         self.run.set(Run::recorded(report));
     }
 
+    /// Whether another button than those that measure is the one that calls: there is one such at a time, of the
+    /// lesson where that is open, else of the view.
+    pub(crate) fn calls_elsewhere(self) -> bool {
+        let is_embedded = self.frame.with(|frame| frame.is_embedded);
+        !is_embedded && (self.guide.step.get().is_some() || self.view.get() == View::Sides)
+    }
+
     /// A number that no order or look had before.
     pub(crate) fn next_number(self) -> u32 {
         self.numbers.update_value(|number| *number += 1);

@@ -17,7 +17,7 @@ pub(crate) fn Go(session: Session) -> impl IntoView {
     let is_untouched = Memo::new(move |_| session.run.with(Run::is_untouched));
     let name = move || if is_untouched.get() { t().measure } else { t().measure_again };
     // One button calls: beside what is known it is the one that measures that.
-    let is_second = move || session.knows() || session.calls_to_go_on();
+    let is_second = move || session.knows() || session.calls_elsewhere();
     view! {
         <div class="go">
             <Show

@@ -69,7 +69,7 @@ pub(crate) fn MeasureHere(session: Session) -> impl IntoView {
     view! {
         <Show when=move || is_known.get()>
             <button
-                type="button" class="main" class:second=move || session.calls_to_go_on() data-testid="measure-here"
+                type="button" class="main" class:second=move || session.calls_elsewhere() data-testid="measure-here"
                 on:click=move |_| session.measure_here()
             >
                 {t().measure_here}

@@ -42,7 +42,7 @@ pub(crate) fn Status(session: Session) -> impl IntoView {
             <MeasureHere session/>
             <Show when=move || can_replay.get()>
                 <button
-                    type="button" class="main" class:second=move || session.calls_to_go_on() data-testid="replay"
+                    type="button" class="main" class:second=move || session.calls_elsewhere() data-testid="replay"
                     on:click=move |_| session.replay()
                 >{t().replay}</button>
             </Show>

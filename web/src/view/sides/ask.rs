@@ -45,7 +45,10 @@ pub(super) fn Asked(session: Session) -> impl IntoView {
                 <Show
                     when=move || is_running.get()
                     fallback=move || view! {
-                        <button type="submit" class="main" data-testid="sides-go" disabled=move || is_blocked.get()>
+                        <button
+                            type="submit" class="main" class:second=move || session.guide.step.get().is_some()
+                            data-testid="sides-go" disabled=move || is_blocked.get()
+                        >
                             {name}
                         </button>
                     }

@@ -19,7 +19,7 @@ pub(super) fn Detail(session: Session, spot: RwSignal<Option<Spot>>) -> impl Int
     });
     let content = move || shown.get().and_then(|spot| session.sides.with(|sides| at(sides, spot)));
     view! {
-        <section class="step" data-testid="sides-detail" aria-label=t().column_token>
+        <section class="at-token" data-testid="sides-detail" aria-label=t().column_token>
             {content}
             <p class="note">{t().detail_hint}</p>
         </section>
