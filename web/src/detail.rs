@@ -117,6 +117,40 @@ mod tests {
     }
 
     #[test]
+    fn every_number_stands_under_its_own_name() {
+        let block = BlockReport {
+            condition: Some(1234.0),
+            scaled_condition: Some(321.0),
+            input_participation: Some(11.1),
+            output_participation: Some(22.2),
+            output_variance_ratio: Some(0.035),
+            ..sample_report().blocks[0].clone()
+        };
+        let more = [
+            ("condition", magnitude(Some(1234.0))),
+            ("input_participation", "11.1".into()),
+            ("output_participation", "22.2".into()),
+            ("output_variance_ratio", magnitude(Some(0.035))),
+            ("compression", "8.0×".into()),
+            ("delta_ppl", "0.500000".into()),
+            ("conjunction", "0.1250".into()),
+        ];
+        let all = numbers(&block);
+        let found: Vec<_> = all.iter().map(|(number, value)| (number.field, value.clone())).collect();
+        assert_eq!(found[found.len() - more.len()..], more);
+        let names: std::collections::BTreeSet<_> = all.iter().map(|(number, _)| number.name).collect();
+        assert_eq!(names.len(), all.len(), "no two have one name");
+    }
+
+    #[test]
+    fn the_strip_tells_the_block_and_its_r2() {
+        let report = sample_report();
+        assert_eq!(strip_value(&report, 0).matches("0.900000").count(), 1, "{}", strip_value(&report, 0));
+        assert!(strip_value(&report, 1).contains("−0.250000"), "{}", strip_value(&report, 1));
+        assert!(!strip_value(&report, 9).contains("R²"), "{}", strip_value(&report, 9));
+    }
+
+    #[test]
     fn what_is_missing_is_told_once_and_what_cannot_be_had_is_not_asked_for() {
         let mut report = sample_report();
         assert_eq!(missing(&report, &report.blocks[1]), [Measure::RankSwap]);

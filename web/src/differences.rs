@@ -187,6 +187,43 @@ mod tests {
         assert_eq!(found.sentences.len(), 3, "{:?}", found.sentences);
     }
 
+    /// Another value in every place that holds a number.
+    fn nudge(value: &mut serde_json::Value) {
+        match value {
+            serde_json::Value::Number(number) => {
+                let whole = number.as_u64().map(|number| serde_json::json!(number + 1));
+                *value = whole.unwrap_or_else(|| serde_json::json!(number.as_f64().unwrap() + 1.0));
+            }
+            serde_json::Value::Array(values) => values.iter_mut().for_each(nudge),
+            serde_json::Value::Object(values) => values.values_mut().for_each(nudge),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_number_is_watched_under_its_own_name() {
+        let values = |first: f64| vec![Some(first), Some(first / 2.0)];
+        let then = BlockReport {
+            r2_features: values(0.5),
+            r2_folds: values(0.6),
+            rank: 7,
+            scaled_condition: Some(30.0),
+            cosine: Some(0.5),
+            rmse: Some(0.25),
+            input_participation: Some(3.0),
+            output_participation: Some(4.0),
+            spectrum: Some(Spectrum { k: vec![1, 2], covariance: values(2.0), correlation: values(3.0) }),
+            scatter: Some(Scatter { actual: vec![0.5], predicted: vec![0.25] }),
+            ..sample_report().blocks[0].clone()
+        };
+        for (field, ..) in FIELDS {
+            let mut json = serde_json::to_value(&then).unwrap();
+            nudge(&mut json[field]);
+            let (size, found) = largest(&then, &serde_json::from_value(json).unwrap());
+            assert!(size > 0.01 && found == field, "{field}: {size} of {found}");
+        }
+    }
+
     #[test]
     fn a_step_of_the_last_digit_is_no_difference_and_two_are() {
         assert_eq!(gap(0.3959, 0.396, 4), 0.0);

@@ -218,6 +218,23 @@ mod tests {
     }
 
     #[test]
+    fn a_continuation_leaves_with_what_was_asked_and_all_that_was_told() {
+        use crate::sides::tests::{heard, opened, step};
+        assert_eq!(Sheet::of_sides(&heard(&[opened()])), None);
+        let sides = heard(&[opened(), step(0, [" a", " a"], 0.0), step(1, [" bb", "=c"], 0.25)]);
+        let sheet = Sheet::of_sides(&sides).unwrap();
+        for told in ["“A ” continued", "blocks 1, 2", "the texts part at token 2", "Straightedge "] {
+            assert!(sheet.svg.contains(told), "{told} in {}", sheet.svg);
+        }
+        assert_eq!(
+            (&sheet.data["asked"]["prompt"], &sheet.data["chart"]["series"][0]["points"][1]["y"]),
+            (&json!("A "), &json!(0.25))
+        );
+        assert_eq!(sheet.data["continuation"]["steps"][1]["candidates"][0]["probability"]["linear"], 0.25);
+        assert_eq!(sheet.csv().lines().nth(2), Some("2,␣bb,'=c,0.250000,1,2"));
+    }
+
+    #[test]
     fn a_profile_leaves_with_what_is_laid_over_it() {
         let report = sample_report();
         let profile = Run::opened(1, report.clone()).profile(Metric::Lin);

@@ -259,6 +259,14 @@ mod tests {
             (lines[0].token.as_str(), lines[0].is_taken.original, lines[0].is_taken.linear),
             ("␣bb", true, false)
         );
+        let mut parted = sides.transcript().steps[1].clone();
+        let mut theirs = parted.candidates.clone();
+        theirs[0].id = parted.token.linear.id;
+        theirs[0].name = " ccc".into();
+        parted.own = theirs;
+        let [own, after_the_models] = [true, false].map(|is_own| candidates(&parted, is_own).remove(0));
+        assert_eq!((own.token.as_str(), own.is_taken), ("␣ccc", Beside { original: false, linear: true }));
+        assert_eq!((after_the_models.token.as_str(), after_the_models.is_taken.original), ("␣bb", true));
         assert_eq!(
             (percent(0.123_45), percent(0.0001), percent(0.0)),
             ("12.3 %".into(), "<0.1 %".into(), "0.0 %".into())
