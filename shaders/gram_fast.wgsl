@@ -75,7 +75,7 @@ fn gram_fast(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
     let tile_row = params.first_tile + group.y;
     let tile_col = group.x * 4u + local.z;
     let tiles = params.b_stride / (TILE / 4u);
-    if tile_col >= tiles || params.symmetric == 1u && tile_col < tile_row {
+    if tile_col >= tiles || (params.symmetric == 1u && tile_col < tile_row) {
         return;
     }
     // Of a symmetric product, rows of tiles before this one lack 0, 1, 2 … tiles.
