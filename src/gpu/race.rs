@@ -8,19 +8,16 @@
 
 use std::cell::{Cell, RefCell};
 
-use serde::{Deserialize, Serialize};
-
 use super::attention::{self, Heads};
 use super::engine::Engine;
 use super::kernels::{KERNELS, Kernel, LAYER_NORM, LAYER_NORM_GROUP, NormParams};
-use super::matmul::{self, Pace, VARIANTS};
+use super::matmul::{self, Pace, VARIANTS, Variant};
 use crate::backend::AttentionShape;
 use crate::digest::Digest;
 use crate::error::Result;
 
 /// Who works on a row in kernels that reduce one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
     /// One thread, without a barrier.
     Thread,
@@ -34,8 +31,7 @@ impl Reduction {
 }
 
 /// How attention loads heads whose width is a multiple of 4.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loads {
     /// Value by value, as for any width.
     One,
@@ -57,21 +53,31 @@ const ATTENTION: AttentionShape = AttentionShape { heads: 3, kv_heads: 3, head_d
 const MOST: usize = 16;
 
 /// Who won on a device.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 struct Winners {
     /// Adapter and driver.
     device: String,
-    /// Digest of the shaders that ran.
-    shaders: String,
-    /// Entry point of the matrix product.
-    product: String,
+    product: &'static Variant,
     reduction: Reduction,
     loads: Loads,
 }
 
 impl Winners {
-    fn is_of(&self, device: &str) -> bool {
-        self.device == device && self.shaders == shaders()
+    /// One line of the notes.
+    fn line(&self) -> String {
+        let Self { device, product, reduction, loads } = self;
+        format!("{}\t{reduction:?}\t{loads:?}\t{device}\n", product.kernel.name)
+    }
+
+    /// `None` where the line names what is not there.
+    fn from_line(line: &str) -> Option<Self> {
+        let mut words = line.splitn(4, '\t');
+        let product = matmul::variant_named(words.next()?)?;
+        let reduction = words.next()?;
+        let reduction = Reduction::ALL.into_iter().find(|known| format!("{known:?}") == reduction)?;
+        let loads = words.next()?;
+        let loads = Loads::ALL.into_iter().find(|known| format!("{known:?}") == loads)?;
+        Some(Self { device: words.next()?.to_owned(), product, reduction, loads })
     }
 }
 
@@ -86,25 +92,32 @@ thread_local! {
     static TOLD: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Takes in what an earlier program has [`remembered`]. What cannot be read, or names what is not there, says nothing, and
-/// the kernels race again.
-pub fn recall(json: &[u8]) {
-    let notes: Vec<serde_json::Value> = serde_json::from_slice(json).unwrap_or_default();
-    let mut known: Vec<Winners> = notes.into_iter().filter_map(|note| serde_json::from_value(note).ok()).collect();
+/// Takes in what an earlier program has [`remembered`]. What cannot be read, is of other shaders, or names what is not
+/// there says nothing, and the kernels race again.
+pub fn recall(notes: &[u8]) {
+    let notes = String::from_utf8_lossy(notes);
+    let Some((of, lines)) = notes.split_once('\n') else { return };
+    if of != shaders() {
+        return;
+    }
+    let mut known: Vec<Winners> = lines.lines().filter_map(Winners::from_line).collect();
     WINNERS.with_borrow_mut(|winners| {
-        known.retain(|note| !winners.contains(note));
+        known.retain(|note| winners.iter().all(|own| own.device != note.device));
         known.append(winners);
         *winners = known;
     });
 }
 
-/// Who has won so far, as JSON for [`recall`]; `None` where no race was held since it was last asked for, so that there is
-/// nothing new to keep.
-pub fn remembered() -> Option<Vec<u8>> {
+/// Who has won so far, as text for [`recall`]: the digest of the shaders, then a line for every device. `None` where no
+/// race was held since it was last asked for, so that there is nothing new to keep.
+pub fn remembered() -> Option<String> {
     if TOLD.replace(held()) == held() {
         return None;
     }
-    WINNERS.with_borrow(|winners| serde_json::to_vec_pretty(&winners[winners.len().saturating_sub(MOST)..]).ok())
+    let lines = WINNERS.with_borrow(|winners| {
+        winners[winners.len().saturating_sub(MOST)..].iter().map(Winners::line).collect::<String>()
+    });
+    Some(shaders() + "\n" + &lines)
 }
 
 /// Races held in this program: one for every device that it did not know.
@@ -115,16 +128,16 @@ pub fn held() -> usize {
 /// Holds all races, or remembers them.
 pub(super) async fn race(engine: &Engine) -> Result<Pace> {
     let info = &engine.device.probe.info;
-    let said = |name: &Option<String>| name.clone().unwrap_or_default();
-    let device = format!("{}, {}", said(&info.adapter), said(&info.driver));
+    // A device is the rest of a line.
+    let said = format!("{:?}, {:?}", info.adapter, info.driver);
+    let device = said.split_whitespace().collect::<Vec<_>>().join(" ");
     let opened = OPENED.with_borrow(|last| last.as_ref().filter(|(name, _)| *name == device).map(|(_, pace)| *pace));
     if let Some(pace) = opened {
         return Ok(pace);
     }
-    let known = WINNERS.with_borrow(|winners| winners.iter().rev().find(|winners| winners.is_of(&device)).cloned());
-    let known = known.and_then(|known| Some((matmul::variant_named(&known.product)?, known)));
+    let known = WINNERS.with_borrow(|winners| winners.iter().rev().find(|winners| winners.device == device).cloned());
     let pace = match known {
-        Some((product, Winners { reduction, loads, .. })) => {
+        Some(Winners { product, reduction, loads, .. }) => {
             Pace { reduction, loads, ..matmul::race(engine, vec![product]).await? }
         }
         None => hold(engine, &device).await?,
@@ -140,8 +153,7 @@ async fn hold(engine: &Engine, device: &str) -> Result<Pace> {
     pace.loads = Loads::ALL[attentions(engine, &pace).await?];
     HELD.set(held() + 1);
     let Pace { variant, reduction, loads, .. } = pace;
-    let product = variant.kernel.name.into();
-    let won = Winners { device: device.into(), shaders: shaders(), product, reduction, loads };
+    let won = Winners { device: device.into(), product: variant, reduction, loads };
     WINNERS.with_borrow_mut(|winners| {
         winners.retain(|winners| winners.device != device);
         winners.push(won);

@@ -16,13 +16,13 @@ struct Found {
     loads: Loads,
     flops_per_ms: f64,
     held: usize,
-    kept: Option<Vec<u8>>,
+    kept: Option<String>,
 }
 
 /// A program that begins with `note`; `None` without a device.
-fn program(note: Vec<u8>) -> Option<Found> {
+fn program(note: String) -> Option<Found> {
     let body = move || {
-        race::recall(&note);
+        race::recall(note.as_bytes());
         let mut found = None;
         with_device(Options::default(), async |backend| {
             let again = GpuBackend::with(Options::default()).await.expect("a second time").pace();
@@ -45,33 +45,35 @@ fn program(note: Vec<u8>) -> Option<Found> {
 
 #[test]
 fn the_second_program_does_not_race_and_no_note_is_believed_further_than_it_goes() {
-    let Some(first) = program(Vec::new()) else { return };
+    let Some(first) = program(String::new()) else { return };
     assert_eq!(first.held, 1);
-    let note = String::from_utf8(first.kept.expect("something new")).expect("JSON");
-    assert!(!note.contains("flops"), "a rate is measured, not believed: {note}");
+    let note = first.kept.expect("something new");
+    assert_eq!(note.lines().count(), 2, "shaders and one device, no rate: {note}");
 
-    let second = program(note.clone().into_bytes()).expect("the same device");
+    let second = program(note.clone()).expect("the same device");
     assert_eq!((second.held, second.kept), (0, None), "nothing is held, nothing is new");
     assert_eq!((second.product, second.reduction, second.loads), (first.product, first.reduction, first.loads));
     assert!(second.flops_per_ms > 0.0 && second.flops_per_ms.is_finite());
 
     // Another choice than the race's own is gone by, so that it is the note that decides.
     let other = if first.reduction == Reduction::Thread { Reduction::Group } else { Reduction::Thread };
-    let name = |reduction| serde_json::to_string(&reduction).expect("a name");
+    let name = |reduction| format!("\t{reduction:?}\t");
     let turned = note.replace(&name(first.reduction), &name(other));
-    let third = program(turned.into_bytes()).expect("the same device");
+    let third = program(turned).expect("the same device");
     assert_eq!((third.held, third.reduction), (0, other));
 
-    let beside = format!("[1, {{}}, {}", &note[1..]);
-    assert_eq!(program(beside.into_bytes()).expect("the same device").held, 0, "one entry is not the other");
+    let beside = note.replacen('\n', "\n1\n\t\t\t\n", 1);
+    assert_eq!(program(beside).expect("the same device").held, 0, "one line is not the other");
 
-    let newer = note.replace(&name(first.reduction), "\"of_tomorrow\"");
+    let newer = note.replace(&name(first.reduction), "\tOfTomorrow\t");
     let (half, unknown) = (note.len() / 2, note.replace(first.product, "matmul_of_tomorrow"));
-    let foreign = note.replace("\"device\": \"", "\"device\": \"another ");
-    for hostile in [note[..half].to_owned(), unknown, newer, foreign, "[1, {}]".into(), "\u{0}\u{ffff}".into()] {
-        let found = program(hostile.clone().into_bytes()).expect("the same device");
+    let end = note.rfind('\t').expect("a device") + 1;
+    let foreign = format!("{}another {}", &note[..end], &note[end..]);
+    let changed = format!("0{note}");
+    for hostile in [note[..half].to_owned(), unknown, newer, foreign, changed, "\n".into(), "\u{0}\u{ffff}".into()] {
+        let found = program(hostile.clone()).expect("the same device");
         assert_eq!(found.held, 1, "{hostile}");
-        let kept = String::from_utf8(found.kept.expect("something new")).expect("JSON");
+        let kept = found.kept.expect("something new");
         assert!(kept.contains(found.product), "{kept}");
     }
 }

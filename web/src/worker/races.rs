@@ -6,21 +6,21 @@ use straightedge::gpu::race;
 use super::disk::Folder;
 
 const HOME: &str = "straightedge";
-const FILE: &str = "races.json";
+const FILE: &str = "races.txt";
 
 /// Tells the engine what earlier visits found out, where this browser keeps anything.
 pub(super) async fn recall() {
     if let Ok(home) = home().await
-        && let Some(json) = home.read(FILE).await
+        && let Some(notes) = home.read(FILE).await
     {
-        race::recall(&json);
+        race::recall(&notes);
     }
 }
 
 /// Keeps what was found out since. Where nothing can be kept, the next visit races again.
 pub(super) async fn keep() {
-    if let Some(json) = race::remembered() {
-        let _ = write(&json).await;
+    if let Some(notes) = race::remembered() {
+        let _ = write(notes.as_bytes()).await;
     }
 }
 
@@ -28,8 +28,8 @@ async fn home() -> Result<Folder> {
     Folder::root().await?.make(HOME).await
 }
 
-async fn write(json: &[u8]) -> Result<()> {
-    // Half a note is no JSON, and says nothing.
+async fn write(notes: &[u8]) -> Result<()> {
+    // Half a line names nothing that is there, and says nothing.
     let (_, writer) = home().await?.create(FILE).await?;
-    writer.write(FILE, 0, json)
+    writer.write(FILE, 0, notes)
 }
