@@ -8,10 +8,10 @@ use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
-use faer::{Accum, Mat, MatMut, Side};
+use faer::{Accum, Mat, MatMut};
 
-use super::PAR;
-use super::random_matrix;
+use super::eigenvalues::Eigenvalues;
+use super::{PAR, random_matrix};
 
 /// L with L·Lᵀ = A, below the diagonal; what is above means nothing.
 pub(super) struct Factor(Mat<f64>);
@@ -69,12 +69,8 @@ fn symmetric_times(lower: &Mat<f64>, vectors: &Mat<f64>) -> Mat<f64> {
 /// Whether every Ritz value of C, given by its lower triangle, is at most `largest` on `null`, so that at least as many
 /// eigenvalues are (Courant and Fischer). NaN is not.
 pub(super) fn is_cut(correlation: &Mat<f64>, null: &Mat<f64>, largest: f64) -> bool {
-    null.ncols() == 0 || largest_of(&(null.transpose() * symmetric_times(correlation, null))) <= largest
-}
-
-/// The largest eigenvalue of a small matrix; NaN where it has none.
-fn largest_of(matrix: &Mat<f64>) -> f64 {
-    matrix.self_adjoint_eigenvalues(Side::Lower).ok().and_then(|values| values.last().copied()).unwrap_or(f64::NAN)
+    let ritz = || Eigenvalues::new(0, null.transpose() * symmetric_times(correlation, null));
+    null.ncols() == 0 || ritz().is_ok_and(|values| values.above(largest) == 0)
 }
 
 /// Shift of the inverse iteration, as a share of the largest eigenvalue: above what rounding leaves of a zero.

@@ -1,12 +1,13 @@
 //! Scores of anything that is linear in something: closed-form readouts of trained features, and affine maps that were
 //! not solved but trained.
 
-use faer::{Mat, Side};
+use faer::Mat;
 
+use super::eigenvalues::Eigenvalues;
 use super::fit::{AffineMap, LinearFit};
+use super::matrix;
 use super::project::Unseen;
 use super::training::Training;
-use super::{matrix, unsolved};
 use crate::error::Result;
 use crate::moments::Moments;
 
@@ -57,8 +58,7 @@ pub fn raw_curvature(block: usize, rows: &Moments) -> Result<f64> {
         (false, true) => mean[j] + shift[j],
         (false, false) => 1.0,
     };
-    let eigenvalues = Mat::from_fn(d + 1, d + 1, entry).self_adjoint_eigenvalues(Side::Lower);
-    Ok(eigenvalues.map_err(|error| unsolved(block, error))?[d])
+    Ok(Eigenvalues::new(block, Mat::from_fn(d + 1, d + 1, entry))?.largest(&[1])[0])
 }
 
 #[cfg(test)]
