@@ -8,6 +8,7 @@ use straightedge::gpu::{GpuBackend, Options};
 
 use crate::compare::{EPS, assert_close};
 use crate::device::{poisoned, upload, with_device};
+use crate::operations::ACTIVATIONS;
 use crate::random::Random;
 
 fn wide(values: &[f32]) -> Vec<f64> {
@@ -297,18 +298,6 @@ async fn check_attention(gpu: &GpuBackend, windows: usize, shape: AttentionShape
     let tolerance = EPS * (8.0 + 5.0 * (head_dim as f64).sqrt() * 4.0 + seq_len as f64);
     assert_close(&format!("{shape:?}"), &gpu.read(&found).await.unwrap(), &expected, |_| tolerance);
 }
-
-const ACTIVATIONS: [Activation; 9] = [
-    Activation::Gelu,
-    Activation::GeluTanh,
-    Activation::QuickGelu,
-    Activation::Relu,
-    Activation::ReluSquared,
-    Activation::Silu,
-    Activation::Tanh,
-    Activation::Sigmoid,
-    Activation::Identity,
-];
 
 fn activate(activation: Activation, x: f64) -> f64 {
     let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());

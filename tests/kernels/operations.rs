@@ -23,7 +23,8 @@ const COLS: usize = HEADS * HEAD_DIM;
 /// How far results may be apart, beside their size above 1.
 const TOLERANCE: f32 = 2e-5;
 
-const ACTIVATIONS: [Activation; 9] = [
+/// All of them.
+pub(crate) const ACTIVATIONS: [Activation; 9] = [
     Activation::Gelu,
     Activation::GeluTanh,
     Activation::QuickGelu,
