@@ -85,7 +85,7 @@ pub struct Protocol {
     pub folds: usize,
     /// Leading positions of every window left out of all fits and scores.
     pub skip_positions: usize,
-    /// How Gram matrices are accumulated on a GPU.
+    /// How second moments are accumulated.
     pub gram: GramMode,
     /// Seed of everything random.
     pub seed: u64,
@@ -264,14 +264,14 @@ impl fmt::Display for BackendChoice {
     }
 }
 
-/// How second moments are accumulated on a GPU; the CPU always uses f64.
+/// How second moments are accumulated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GramMode {
-    /// Integer digits of shifted, scaled values: exact products and sums.
+    /// Exact products and sums: on a GPU of integer digits of shifted, scaled values, on the CPU in f64.
     #[default]
     Exact,
-    /// Shifted 64-row blocks in f32.
+    /// Shifted, scaled 64-row blocks in f32.
     Fast,
 }
 

@@ -50,11 +50,11 @@ pub mod pause;
 #[cfg(feature = "engine")]
 pub mod probe;
 #[cfg(feature = "engine")]
-mod products;
-#[cfg(feature = "engine")]
 pub mod random;
 #[cfg(feature = "engine")]
 pub mod run;
+#[cfg(feature = "engine")]
+mod side_path;
 #[cfg(feature = "engine")]
 pub mod solve;
 #[cfg(feature = "engine")]

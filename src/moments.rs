@@ -64,7 +64,8 @@ impl Scale {
         }
     }
 
-    fn is_outside(&self, row: &[f32]) -> bool {
+    /// Whether a row has a value beyond its column's scale, or one that is no number.
+    pub(crate) fn is_outside(&self, row: &[f32]) -> bool {
         row.iter().enumerate().any(|(j, &value)| self.exceeds(j, value))
     }
 
@@ -99,6 +100,11 @@ fn exponent_above(value: f32) -> i32 {
 
 fn exp2(exponent: i32) -> f32 {
     f32::from_bits(((exponent + 127) as u32) << 23)
+}
+
+/// 2^exponent, for −1022 ≤ exponent ≤ 1023.
+pub(crate) fn power_of_two(exponent: i32) -> f64 {
+    f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
 /// Rows that are added to the sums at once.

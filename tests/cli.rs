@@ -142,8 +142,7 @@ fn swapping_the_affine_block_leaves_perplexity_alone() {
     assert!(delta(0, &format!("rank_{d}")).abs() <= 1e-5 * ppl, "its map of full rank");
     assert!(delta(4, "rank_1").abs() <= 1e-5 * ppl, "rank-1 block: {}", delta(4, "rank_1"));
     assert!(delta(3, "zero").abs() <= 1e-6 * ppl, "the zero block is zero");
-    // Whatever was asked for, the CPU sums in f64, and the report says so.
-    assert_eq!(report.protocol.gram, straightedge::job::GramMode::Exact);
+    assert_eq!(report.protocol.gram, straightedge::job::GramMode::Fast);
 }
 
 #[test]

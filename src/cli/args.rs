@@ -149,7 +149,7 @@ pub(super) struct ContinueArgs {
     /// Where to compute: auto, gpu or cpu.
     #[arg(long, default_value = "auto")]
     pub(super) backend: BackendChoice,
-    /// How a GPU accumulates Gram matrices: exact or fast.
+    /// How Gram matrices are accumulated: exact or fast.
     #[arg(long, default_value = "exact")]
     pub(super) gram: GramMode,
     /// Write every step with its distributions as JSON; - for standard output. Texts and a table are printed otherwise.
@@ -254,7 +254,7 @@ pub(super) struct CommonArgs {
     /// Where to compute: auto, gpu or cpu.
     #[arg(long, default_value = "auto")]
     pub(super) backend: BackendChoice,
-    /// How a GPU accumulates Gram matrices: exact or fast.
+    /// How Gram matrices are accumulated: exact or fast.
     #[arg(long, default_value = "exact")]
     pub(super) gram: GramMode,
     /// Write the report to a file; - for standard output. A table is printed otherwise.

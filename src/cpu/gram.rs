@@ -1,134 +1,147 @@
-//! Second moments on the CPU: f64 sums of exact products, added where they are kept. \[candle-core\]
+//! Second moments on the CPU: exact products in f64, or fast ones in f32 as on a GPU. \[candle-core\]
 
 use candle_core::{CpuStorage, Result, Storage, Tensor, bail};
 
+use super::lanes::Element;
+use super::panels::Panel;
+use super::products::{add_product, add_square, mirror};
 use crate::backend::GramRows;
-use crate::moments::{Moments, Scale};
-use crate::parallel;
-use crate::products::{add_product, add_square, mirror};
+use crate::job::GramMode;
+use crate::moments::{Moments, Scale, power_of_two};
+use crate::side_path::SidePath;
 
-/// Rows that one core takes at a time.
-const CHUNK_ROWS: usize = 64;
-/// Columns that one core sums up at a time.
-const STRIPE: usize = 128;
-
-/// Moments of every fold; of xxᵀ and yyᵀ what lies on and below the diagonal.
+/// Second moments of every fold.
 pub struct CpuGram {
-    folds: Vec<Moments>,
+    mode: GramMode,
+    x: Scale,
+    y: Scale,
+    folds: Vec<Fold>,
+}
+
+struct Fold {
+    /// Of xxᵀ and yyᵀ the panels on and below the diagonal. Fast products are in units of their columns' scales.
+    sums: Moments,
+    /// Rows that fast sums have no room for.
+    outside: SidePath,
 }
 
 impl CpuGram {
     /// No rows yet; the last fold is the held-out one.
-    pub(super) fn new(folds: usize, x: &Scale, y: &Scale) -> Self {
-        Self { folds: (0..folds).map(|fold| Moments::empty(x, y, fold + 1 == folds)).collect() }
+    pub(super) fn new(mode: GramMode, folds: usize, x: &Scale, y: &Scale) -> Self {
+        let fold = |fold| Fold { sums: Moments::empty(x, y, fold + 1 == folds), outside: SidePath::default() };
+        Self { mode, x: x.clone(), y: y.clone(), folds: (0..folds).map(fold).collect() }
     }
 
     /// Adds the rows that count. False, with sums that are none, where a value is not finite.
     pub(super) fn add(&mut self, rows: &GramRows<'_, Tensor>) -> Result<bool> {
-        let fold = &mut self.folds[rows.fold];
-        let x = Columns::new(rows.x, rows, &fold.shift_x)?;
-        let y = Columns::new(rows.y, rows, &fold.shift_y)?;
-        let (d_in, d_out) = (fold.d_in(), fold.d_out());
-        fold.n += (x.shifted.len() / d_in) as u64;
-        add_product(&mut fold.xy, &x.shifted, d_in, &y.shifted, d_out);
-        add_square(&mut fold.xx, &x.shifted, d_in);
-        if let Some(yy) = &mut fold.yy {
-            add_square(yy, &y.shifted, d_out);
+        let (x, y) = (rows.x.contiguous()?, rows.y.contiguous()?);
+        let (x, y) = (x.storage_and_layout(), y.storage_and_layout());
+        let ends = (x.1.contiguous_offsets(), y.1.contiguous_offsets());
+        match ((&*x.0, &*y.0), ends) {
+            ((Storage::Cpu(CpuStorage::F32(x)), Storage::Cpu(CpuStorage::F32(y))), (Some(of_x), Some(of_y))) => {
+                let (x, y) = (&x[of_x.0..of_x.1], &y[of_y.0..of_y.1]);
+                Ok(match self.mode {
+                    GramMode::Exact => self.add_exact(rows, x, y),
+                    GramMode::Fast => self.add_fast(rows, x, y),
+                })
+            }
+            ((Storage::Cpu(CpuStorage::F64(x)), Storage::Cpu(CpuStorage::F64(y))), (Some(of_x), Some(of_y))) => {
+                Ok(self.add_exact(rows, &x[of_x.0..of_x.1], &y[of_y.0..of_y.1]))
+            }
+            _ => bail!("second moments are of f32 or f64 values in memory"),
         }
-        let sums = |sums: &mut [f64], more: &[f64]| sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
-        sums(&mut fold.sum_x, &x.sum);
-        sums(&mut fold.sum_y, &y.sum);
-        sums(&mut fold.yy_diagonal, &y.squares);
-        fold.max_abs_x.iter_mut().zip(&x.largest).for_each(|(largest, more)| *largest = largest.max(*more));
-        Ok(x.squares.iter().chain(&y.squares).all(|square| square.is_finite()))
+    }
+
+    /// Sums in f64, where products of f32 values are exact.
+    fn add_exact<V: Copy + Into<f64> + Sync>(&mut self, rows: &GramRows<'_, Tensor>, x: &[V], y: &[V]) -> bool {
+        let sums = &mut self.folds[rows.fold].sums;
+        let counted = counted(rows, x.len() / sums.d_in());
+        let x = Panel::<f64>::all(&counted, x, &sums.shift_x, |_, value| value);
+        let y = Panel::<f64>::all(&counted, y, &sums.shift_y, |_, value| value);
+        add(sums, counted.len(), &x, &y)
+    }
+
+    /// Blocks of rows in f32, scaled by powers of two; rows outside the scale take the side path.
+    fn add_fast(&mut self, rows: &GramRows<'_, Tensor>, x: &[f32], y: &[f32]) -> bool {
+        let Self { x: scale_x, y: scale_y, folds, .. } = self;
+        let heldout = rows.fold + 1 == folds.len();
+        let Fold { sums, outside } = &mut folds[rows.fold];
+        let (d_in, d_out) = (sums.d_in(), sums.d_out());
+        let row = |index: usize| (&x[index * d_in..][..d_in], &y[index * d_out..][..d_out]);
+        let fits = |index: &usize| {
+            let (x, y) = row(*index);
+            !scale_x.is_outside(x) && !scale_y.is_outside(y)
+        };
+        let (inside, others): (Vec<usize>, Vec<usize>) = counted(rows, x.len() / d_in).into_iter().partition(fits);
+        for (x, y) in others.iter().map(|index| row(*index)) {
+            if !x.iter().chain(y).all(|value| value.is_finite()) {
+                return false;
+            }
+            outside.push(x, y, || Moments::empty(scale_x, scale_y, heldout));
+        }
+        let scaled = |scale: &Scale| {
+            let units: Vec<f64> = scale.exponent.iter().map(|exponent| power_of_two(-exponent)).collect();
+            move |column: usize, value: f64| (value * units[column]) as f32
+        };
+        let x = Panel::<f32>::all(&inside, x, &sums.shift_x, scaled(scale_x));
+        let y = Panel::<f32>::all(&inside, y, &sums.shift_y, scaled(scale_y));
+        add(sums, inside.len(), &x, &y)
     }
 
     /// The moments of every fold, both triangles.
     pub(super) fn moments(&self) -> Vec<Moments> {
-        let mut folds = self.folds.clone();
-        for fold in &mut folds {
-            let (d_in, d_out) = (fold.d_in(), fold.d_out());
-            mirror(&mut fold.xx, d_in);
-            if let Some(yy) = &mut fold.yy {
-                mirror(yy, d_out);
+        let heldout = self.folds.len() - 1;
+        self.folds.iter().enumerate().map(|(fold, sums)| self.fold_moments(sums, fold == heldout)).collect()
+    }
+
+    fn fold_moments(&self, fold: &Fold, heldout: bool) -> Moments {
+        let mut moments = fold.sums.clone();
+        let (d_in, d_out) = (moments.d_in(), moments.d_out());
+        mirror(&mut moments.xx, d_in);
+        if let Some(yy) = &mut moments.yy {
+            mirror(yy, d_out);
+        }
+        if self.mode == GramMode::Fast {
+            let (x, y) = (&self.x.exponent, &self.y.exponent);
+            in_raw_units(&mut moments.xx, x, x);
+            in_raw_units(&mut moments.xy, x, y);
+            if let Some(yy) = &mut moments.yy {
+                in_raw_units(yy, y, y);
             }
         }
-        folds
+        if fold.outside.len() > 0 {
+            moments.merge(&fold.outside.moments(|| Moments::empty(&self.x, &self.y, heldout)));
+        }
+        moments
     }
 }
 
-/// Rows about their shift, and what one pass over them tells of every column.
-struct Columns {
-    /// Row-major.
-    shifted: Vec<f64>,
-    sum: Vec<f64>,
-    squares: Vec<f64>,
-    /// Largest magnitude before the shift.
-    largest: Vec<f64>,
+/// Which of `all` rows count: all of a window but its first positions.
+fn counted(rows: &GramRows<'_, Tensor>, all: usize) -> Vec<usize> {
+    (0..all).filter(|row| row % rows.seq_len >= rows.skip_positions).collect()
 }
 
-impl Columns {
-    /// The rows of `tensor` that count.
-    fn new(tensor: &Tensor, rows: &GramRows<'_, Tensor>, shift: &[f64]) -> Result<Self> {
-        let tensor = tensor.contiguous()?;
-        let (storage, layout) = tensor.storage_and_layout();
-        let counted = Counted { cols: shift.len(), seq_len: rows.seq_len, skip: rows.skip_positions };
-        match (&*storage, layout.contiguous_offsets()) {
-            (Storage::Cpu(CpuStorage::F32(values)), Some((from, to))) => Ok(counted.shift(&values[from..to], shift)),
-            (Storage::Cpu(CpuStorage::F64(values)), Some((from, to))) => Ok(counted.shift(&values[from..to], shift)),
-            _ => bail!("second moments are of f32 or f64 values in memory"),
-        }
+/// Adds `n` rows; false where a value is not finite.
+fn add<T: Element>(to: &mut Moments, n: usize, x: &[Panel<T>], y: &[Panel<T>]) -> bool {
+    let (d_in, d_out) = (to.d_in(), to.d_out());
+    to.n += n as u64;
+    add_product(&mut to.xy, x, y, d_out);
+    add_square(&mut to.xx, x, d_in);
+    if let Some(yy) = &mut to.yy {
+        add_square(yy, y, d_out);
     }
+    let sum = |sums: &mut [f64], more: Vec<f64>| sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+    sum(&mut to.sum_x, x.iter().flat_map(|panel| panel.sum).collect());
+    sum(&mut to.sum_y, y.iter().flat_map(|panel| panel.sum).collect());
+    sum(&mut to.yy_diagonal, y.iter().flat_map(|panel| panel.squares).collect());
+    let largest = x.iter().flat_map(|panel| panel.largest);
+    to.max_abs_x.iter_mut().zip(largest).for_each(|(largest, more)| *largest = largest.max(more));
+    x.iter().chain(y).flat_map(|panel| panel.squares).all(f64::is_finite)
 }
 
-/// Which rows count: all of a window but its first positions.
-struct Counted {
-    cols: usize,
-    seq_len: usize,
-    skip: usize,
-}
-
-impl Counted {
-    fn shift<T: Copy + Sync + Into<f64>>(&self, values: &[T], shift: &[f64]) -> Columns {
-        let (cols, kept) = (self.cols, self.seq_len - self.skip);
-        let windows = values.len() / (self.seq_len * cols);
-        let mut shifted = vec![0.0; windows * kept * cols];
-        parallel::for_chunks(&mut shifted, CHUNK_ROWS * cols, |chunk, shifted| {
-            for (at, shifted) in shifted.chunks_exact_mut(cols).enumerate() {
-                let row = chunk * CHUNK_ROWS + at;
-                let source = (row / kept * self.seq_len + self.skip + row % kept) * cols;
-                let pairs = values[source..source + cols].iter().zip(shift);
-                shifted.iter_mut().zip(pairs).for_each(|(shifted, (&value, shift))| *shifted = value.into() - shift);
-            }
-        });
-        let stripes: Vec<usize> = (0..cols).step_by(STRIPE).collect();
-        let tallies = parallel::map(&stripes, |&first| Tally::of(&shifted, cols, first, shift));
-        let all = |of: fn(&Tally) -> &Vec<f64>| tallies.iter().flat_map(of).copied().collect();
-        let (sum, squares) = (all(|tally| &tally.sum), all(|tally| &tally.squares));
-        let largest = all(|tally| &tally.largest);
-        Columns { shifted, sum, squares, largest }
-    }
-}
-
-/// What the columns of a stripe come to.
-struct Tally {
-    sum: Vec<f64>,
-    squares: Vec<f64>,
-    largest: Vec<f64>,
-}
-
-impl Tally {
-    fn of(shifted: &[f64], cols: usize, first: usize, shift: &[f64]) -> Self {
-        let end = cols.min(first + STRIPE);
-        let none = vec![0.0; end - first];
-        let mut tally = Self { sum: none.clone(), squares: none.clone(), largest: none };
-        for row in shifted.chunks_exact(cols) {
-            for (j, (value, shift)) in row[first..end].iter().zip(&shift[first..end]).enumerate() {
-                tally.sum[j] += value;
-                tally.squares[j] += value * value;
-                tally.largest[j] = tally.largest[j].max((value + shift).abs());
-            }
-        }
-        tally
+/// Products in units of both columns' scales as what they are.
+fn in_raw_units(products: &mut [f64], rows: &[i32], cols: &[i32]) {
+    for (products, row) in products.chunks_exact_mut(cols.len()).zip(rows) {
+        products.iter_mut().zip(cols).for_each(|(product, col)| *product *= power_of_two(row + col));
     }
 }

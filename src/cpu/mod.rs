@@ -1,10 +1,13 @@
 //! The operations of [`Backend`] on candle-core: the machine without WebGPU in f32, and the oracle of tests in f64.
 //!
-//! Second moments are always accumulated in f64, where products of f32 values are exact.
+//! Second moments are accumulated in f64, where products of f32 values are exact, or fast as on a GPU.
 
 pub mod composed;
 mod fused;
 mod gram;
+mod lanes;
+mod panels;
+mod products;
 
 use candle_core::{D, DType, Device, Tensor};
 
@@ -59,9 +62,9 @@ impl Backend for CpuBackend {
         }
     }
 
-    /// f64 sums of exact products, whatever is asked for.
-    fn gram_mode(&self, _asked: GramMode) -> GramMode {
-        GramMode::Exact
+    /// An oracle is always exact.
+    fn gram_mode(&self, asked: GramMode) -> GramMode {
+        if self.dtype == DType::F64 { GramMode::Exact } else { asked }
     }
 
     fn upload(&self, name: &str, shape: Shape, data: &[f32]) -> Result<Tensor> {
@@ -199,7 +202,7 @@ impl Backend for CpuBackend {
     }
 
     fn gram(&self, shape: GramShape, x: &Scale, y: &Scale) -> Result<CpuGram> {
-        Ok(CpuGram::new(shape.folds, x, y))
+        Ok(CpuGram::new(self.gram_mode(shape.mode), shape.folds, x, y))
     }
 
     fn accumulate(&self, gram: &mut CpuGram, rows: GramRows<'_, Tensor>) -> Result<()> {

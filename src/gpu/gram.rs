@@ -14,7 +14,8 @@ use super::tensor::{Buffer, Tensor};
 use crate::backend::{GramRows, GramShape, Shape};
 use crate::error::{Error, Result};
 use crate::job::GramMode;
-use crate::moments::{Moments, Scale};
+use crate::moments::{Moments, Scale, power_of_two};
+use crate::side_path::SidePath;
 
 /// Time of an element-wise pass of the quantisation, in floating-point operations of a matrix product.
 const FLOPS_PER_ELEMENT: f64 = 64.0;
@@ -64,18 +65,6 @@ struct Batch {
     x: Tensor,
     y: Tensor,
     flags: Rc<Buffer>,
-}
-
-/// Rows outside the scale, in f64. Few: kept as they are until summing them takes less memory.
-#[derive(Default)]
-struct SidePath {
-    /// Rows kept.
-    kept: usize,
-    /// Their x, row-major.
-    x: Vec<f32>,
-    /// Their y, row-major.
-    y: Vec<f32>,
-    summed: Option<Moments>,
 }
 
 impl Side {
@@ -190,11 +179,11 @@ impl Gram {
             shift_y: shifts(&self.y),
             sum_x,
             sum_y,
-            xx: fold.xx.read(engine, |i, j, sum| sum as f64 * unit(x[i] + x[j] - 46)).await?,
-            xy: fold.xy.read(engine, |i, j, sum| sum as f64 * unit(x[i] + y[j] - 46)).await?,
+            xx: fold.xx.read(engine, |i, j, sum| sum as f64 * power_of_two(x[i] + x[j] - 46)).await?,
+            xy: fold.xy.read(engine, |i, j, sum| sum as f64 * power_of_two(x[i] + y[j] - 46)).await?,
             yy_diagonal,
             yy: match &fold.yy {
-                Some(yy) => Some(yy.read(engine, |i, j, sum| sum as f64 * unit(y[i] + y[j] - 46)).await?),
+                Some(yy) => Some(yy.read(engine, |i, j, sum| sum as f64 * power_of_two(y[i] + y[j] - 46)).await?),
                 None => None,
             },
             max_abs_x: fold.x.read_largest(engine, self.shape.d_in).await?,
@@ -204,10 +193,6 @@ impl Gram {
             moments.merge(&fold.outside.moments(|| Moments::empty(&self.x.scale, &self.y.scale, heldout)));
         }
         Ok(moments)
-    }
-
-    fn empty_moments(&self, fold: usize) -> Moments {
-        Moments::empty(&self.x.scale, &self.y.scale, fold + 1 == self.shape.folds)
     }
 }
 
@@ -274,7 +259,9 @@ impl Columns {
     async fn read(&self, engine: &Engine, exponent: &[i32]) -> Result<(Vec<f64>, Vec<f64>)> {
         let sums = self.sums.read(engine).await?;
         let pairs = sums.chunks_exact(2).zip(exponent);
-        Ok(pairs.map(|(sum, e)| (sum[0] as f64 * unit(e - 23), sum[1] as f64 * unit(2 * e - 46))).unzip())
+        Ok(pairs
+            .map(|(sum, e)| (sum[0] as f64 * power_of_two(e - 23), sum[1] as f64 * power_of_two(2 * e - 46)))
+            .unzip())
     }
 
     async fn read_largest(&self, engine: &Engine, cols: usize) -> Result<Vec<f64>> {
@@ -289,11 +276,6 @@ impl Columns {
             .await?;
         Ok(largest.into_iter().map(f64::from).collect())
     }
-}
-
-/// 2^exponent.
-fn unit(exponent: i32) -> f64 {
-    f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
 /// Waits for the device and moves every row outside its scale to the side path of its Gram.
@@ -328,9 +310,9 @@ pub(super) async fn settle(engine: &Engine, grams: &mut [Gram]) -> Result<()> {
             }
         }
         let fold = batch.fold;
-        let empty = || gram.empty_moments(fold);
-        let summed = gram.folds[fold].outside.is_full(&gram.shape).then(empty);
-        gram.folds[fold].outside.push(&x, &y, summed);
+        let Gram { shape, x: side_x, y: side_y, folds, .. } = gram;
+        let empty = || Moments::empty(&side_x.scale, &side_y.scale, fold + 1 == shape.folds);
+        folds[fold].outside.push(&x, &y, empty);
     }
     grams.iter_mut().for_each(|gram| gram.pending.clear());
     Ok(())
@@ -367,32 +349,4 @@ async fn find_outside(engine: &Engine, grams: &[Gram]) -> Result<Vec<Found>> {
 fn row_span(tensor: &Tensor, row: usize) -> Result<Span<'_>> {
     let size = 4 * tensor.shape.cols as u64;
     Ok(Span { buffer: tensor.buffer()?, offset: row as u64 * size, size })
-}
-
-impl SidePath {
-    fn len(&self) -> u64 {
-        self.kept as u64 + self.summed.as_ref().map_or(0, |moments| moments.n)
-    }
-
-    /// Whether the rows kept take more memory than their sums would.
-    fn is_full(&self, shape: &GramShape) -> bool {
-        self.kept >= 2 * shape.d_in
-    }
-
-    /// Keeps one more row; with `empty` moments given, sums up those kept so far.
-    fn push(&mut self, x: &[f32], y: &[f32], empty: Option<Moments>) {
-        if let Some(empty) = empty {
-            *self = Self { summed: Some(self.moments(|| empty)), ..Self::default() };
-        }
-        self.kept += 1;
-        self.x.extend_from_slice(x);
-        self.y.extend_from_slice(y);
-    }
-
-    /// The sums of all rows in their order, however many were summed up on the way.
-    fn moments(&self, empty: impl FnOnce() -> Moments) -> Moments {
-        let mut moments = self.summed.clone().unwrap_or_else(empty);
-        moments.add_rows(&self.x, &self.y);
-        moments
-    }
 }

@@ -172,25 +172,25 @@ impl Case {
         GramShape { d_in: self.d_in, d_out: self.d_out, folds: self.folds, max_rows, mode }
     }
 
-    pub(crate) async fn measure(&self, gpu: &GpuBackend, mode: GramMode) -> Result<Vec<Moments>, Error> {
-        let gram = gpu.gram(self.gram_shape(mode), &self.x_scale, &self.y_scale)?;
+    pub(crate) async fn measure<B: Backend>(&self, on: &B, mode: GramMode) -> Result<Vec<Moments>, Error> {
+        let gram = on.gram(self.gram_shape(mode), &self.x_scale, &self.y_scale)?;
         let mut grams = [gram];
         let mut first = 0;
         for (i, &(rows, fold)) in self.batches.iter().enumerate() {
             let x = &self.x[first * self.d_in..][..rows * self.d_in];
             let y = &self.y[first * self.d_out..][..rows * self.d_out];
-            let x = gpu.upload("x", Shape::new(rows, self.d_in), x)?;
-            let y = gpu.upload("y", Shape::new(rows, self.d_out), y)?;
+            let x = on.upload("x", Shape::new(rows, self.d_in), x)?;
+            let y = on.upload("y", Shape::new(rows, self.d_out), y)?;
             let (seq_len, skip_positions) = (self.seq_len, self.skip_positions);
             let batch = GramRows { block: 3, fold, first_row: first, x: &x, y: &y, seq_len, skip_positions };
-            gpu.accumulate(&mut grams[0], batch)?;
+            on.accumulate(&mut grams[0], batch)?;
             first += rows;
             if i % 2 == 1 {
-                gpu.settle(&mut grams).await?;
+                on.settle(&mut grams).await?;
             }
         }
-        gpu.settle(&mut grams).await?;
-        gpu.moments(&grams[0]).await
+        on.settle(&mut grams).await?;
+        on.moments(&grams[0]).await
     }
 
     /// (x, y) of every row that counts, by fold.

@@ -1,5 +1,7 @@
 //! Second moments: exact ones bit by bit, all against f64 sums of the raw rows.
 
+use straightedge::backend::Backend;
+use straightedge::cpu::CpuBackend;
 use straightedge::error::Error;
 use straightedge::job::GramMode;
 use straightedge::moments::{Moments, Scale};
@@ -21,25 +23,31 @@ fn exact_sums_are_exact_bit_by_bit() {
 
 #[test]
 fn many_outside_rows_are_summed_up_and_counted() {
-    with_device(poisoned(), async |gpu| {
+    async fn check<B: Backend>(on: &B, exact: f64) {
         let mut case = Case::random(3, 2, &[(50, 0), (50, 0), (30, 1)], 36);
-        // More outside rows than twice the width, so that the side path sums them up on its way.
-        case.x.chunks_exact_mut(3).step_by(2).for_each(|row| row[0] = 64.0);
+        // More outside rows than twice the width, so that the side path sums them up on its way; so large that sums in
+        // f32 would lose all others beside them.
+        case.x.chunks_exact_mut(3).step_by(2).for_each(|row| row[0] = 65536.0);
         case.x_scale = Scale { shift: vec![0.0; 3], exponent: vec![2; 3] };
-        let found = case.measure(gpu, GramMode::Exact).await.unwrap();
-        for (found, rows) in found.iter().zip(case.rows_by_fold()) {
-            let expected = case.expected(&rows, found.yy.is_some());
-            assert_eq!(found.n, expected.n);
-            for (found, expected) in found.xx.iter().zip(&expected.xx).chain(found.xy.iter().zip(&expected.xy)) {
-                assert!((found - expected).abs() <= 1e-10, "{found} {expected}");
+        for (mode, tolerance) in [(GramMode::Exact, exact), (GramMode::Fast, 1e-4)] {
+            let found = case.measure(on, mode).await.unwrap();
+            for (found, rows) in found.iter().zip(case.rows_by_fold()) {
+                let expected = case.expected(&rows, found.yy.is_some());
+                assert_eq!(found.n, expected.n);
+                for (found, expected) in found.xx.iter().zip(&expected.xx).chain(found.xy.iter().zip(&expected.xy)) {
+                    assert!((found - expected).abs() <= tolerance, "{mode}: {found} {expected}");
+                }
             }
         }
-    });
+    }
+    // What is expected is quantised as on a GPU; the CPU's sums are of the values themselves.
+    pollster::block_on(check(&CpuBackend::new(), 1e-5));
+    with_device(poisoned(), async |gpu| check(gpu, 1e-10).await);
 }
 
 #[test]
 fn a_row_that_is_not_finite_is_an_error_that_names_it() {
-    with_device(poisoned(), async |gpu| {
+    async fn check<B: Backend>(on: &B) {
         for (value, in_y, site) in [(f32::NAN, false, "ffn_in"), (f32::NEG_INFINITY, true, "ffn_out")] {
             let mut case = Case::random(5, 6, &[(32, 0), (16, 1)], 38);
             if in_y {
@@ -47,10 +55,14 @@ fn a_row_that_is_not_finite_is_an_error_that_names_it() {
             } else {
                 case.x[37 * 5 + 4] = value;
             }
-            let error = case.measure(gpu, GramMode::Exact).await.err();
-            assert_eq!(error, Some(Error::NonFiniteActivation { block: 3, site: site.into(), row: 37 }));
+            for mode in [GramMode::Exact, GramMode::Fast] {
+                let error = case.measure(on, mode).await.err();
+                assert_eq!(error, Some(Error::NonFiniteActivation { block: 3, site: site.into(), row: 37 }), "{mode}");
+            }
         }
-    });
+    }
+    pollster::block_on(check(&CpuBackend::new()));
+    with_device(poisoned(), async |gpu| check(gpu).await);
 }
 
 #[test]
@@ -102,10 +114,11 @@ fn quantisation_costs_less_than_two_to_the_minus_22_of_a_columns_scale_massive_r
 
 #[test]
 fn both_modes_are_near_the_raw_rows() {
-    with_device(poisoned(), async |gpu| {
-        let case = Case::random(40, 36, &[(500, 0), (300, 1)], 39);
+    async fn check<B: Backend>(on: &B) {
+        let mut case = Case::random(40, 36, &[(500, 0), (300, 1)], 39);
+        (case.seq_len, case.skip_positions) = (100, 3);
         for (mode, tolerance) in [(GramMode::Exact, 2f64.powi(-22)), (GramMode::Fast, 2e-6)] {
-            let found = case.measure(gpu, mode).await.unwrap();
+            let found = case.measure(on, mode).await.unwrap();
             for (fold, (found, rows)) in found.iter().zip(case.rows_by_fold()).enumerate() {
                 let mut expected = Moments::empty(&case.x_scale, &case.y_scale, fold == 1);
                 rows.iter().for_each(|(x, y)| expected.add_row(x, y));
@@ -119,5 +132,7 @@ fn both_modes_are_near_the_raw_rows() {
                 }
             }
         }
-    });
+    }
+    pollster::block_on(check(&CpuBackend::new()));
+    with_device(poisoned(), async |gpu| check(gpu).await);
 }
