@@ -46,6 +46,7 @@ fn third_party_crates_stay_in_their_modules() {
         ("candle_core", &["src/cpu/", "src/heal.rs", "src/adamw.rs"]),
         ("tokenizers", &["src/corpus/tokens.rs"]),
         ("faer", &["src/solve/"]),
+        ("pulp", &["src/cpu/lanes.rs"]),
         ("rayon", &["src/parallel.rs"]),
         ("safetensors", &["src/weights/", "src/cli/maps.rs"]),
         ("sha2", &["src/digest.rs"]),
