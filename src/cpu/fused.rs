@@ -5,6 +5,7 @@
 
 use candle_core::{CpuStorage, DType, Device, InplaceOp1, Layout, Result, Storage, Tensor};
 
+use super::lanes::with_vectors;
 use crate::backend::Activation;
 use crate::parallel::for_chunks;
 
@@ -153,7 +154,7 @@ fn map_by(a: &Tensor, b: &Tensor, len: usize, f: impl Fn(&[f32], &[f32], &mut [f
         with_values(b, |b| {
             for_chunks(&mut result, len, |index, y| {
                 let first = index * len;
-                f(&a[first..first + y.len()], &b[first..first + y.len()], y);
+                with_vectors(|| f(&a[first..first + y.len()], &b[first..first + y.len()], y));
             });
         })
     })??;
@@ -203,10 +204,8 @@ impl<F: Fn(&mut [f32], usize) + Send + Sync> InplaceOp1 for RowsInPlace<F> {
         };
         let rows = (CHUNK / self.cols).max(1);
         for_chunks(&mut all[start..end], rows * self.cols, |index, chunk| {
-            chunk
-                .chunks_exact_mut(self.cols)
-                .enumerate()
-                .for_each(|(row, values)| (self.f)(values, index * rows + row));
+            let rows_of_chunk = chunk.chunks_exact_mut(self.cols).enumerate();
+            with_vectors(|| rows_of_chunk.for_each(|(row, values)| (self.f)(values, index * rows + row)));
         });
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The processor's vectors, as far as products of panels need them. \[pulp\]
+//! The processor's vectors: for products of panels, and for loops that compilers make vector code of. \[pulp\]
 
 use bytemuck::Pod;
 
@@ -31,6 +31,8 @@ pub(super) trait Element: Pod + Default + Into<f64> + Send + Sync {
     /// [`Tile::add`] with the widest vectors that this processor has.
     fn add(tile: Tile<'_, Self>);
 }
+
+pub(super) use here::with_vectors;
 
 /// Blocks that the first cache holds.
 const EXACT_BLOCK_ROWS: usize = 64;
@@ -80,6 +82,11 @@ mod here {
 
     element!(f64, EXACT_BLOCK_ROWS, f64s, splat_f64s, mul_add_e_f64s);
     element!(f32, FAST_BLOCK_ROWS, f32s, splat_f32s, mul_add_e_f32s);
+
+    /// Runs `f`, whose loops become code for the widest vectors that this processor has.
+    pub(in crate::cpu) fn with_vectors<R>(f: impl FnOnce() -> R) -> R {
+        Arch::new().dispatch(f)
+    }
 }
 
 /// The 128 bits of WebAssembly 2.0. pulp keeps them in numbers, which takes three times as long.
@@ -120,4 +127,9 @@ mod here {
 
     element!(f64, EXACT_BLOCK_ROWS, f64x2_splat, f64x2_mul, f64x2_add);
     element!(f32, FAST_BLOCK_ROWS, f32x4_splat, f32x4_mul, f32x4_add);
+
+    /// Runs `f`: what vectors there are is known beforehand.
+    pub(in crate::cpu) fn with_vectors<R>(f: impl FnOnce() -> R) -> R {
+        f()
+    }
 }
