@@ -1,4 +1,4 @@
-// out[i] = log(sum_j exp(logits[i, j])) - logits[i, targets[i]]; one thread per row, no barrier.
+// losses[i] = log(sum_j exp(logits[i, j])) - logits[i, targets[i]]; one thread per row, no barrier.
 
 struct Params {
     rows: u32,
@@ -10,7 +10,7 @@ override WORKGROUP: u32 = 32u;
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> logits: array<f32>;
 @group(0) @binding(2) var<storage, read> targets: array<u32>;
-@group(0) @binding(3) var<storage, read_write> out: array<f32>;
+@group(0) @binding(3) var<storage, read_write> losses: array<f32>;
 
 @compute @workgroup_size(WORKGROUP)
 fn next_token_nll(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
@@ -33,5 +33,5 @@ fn next_token_nll(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_wor
         }
         total += part;
     }
-    out[row] = log(total) + largest - logits[first + targets[row]];
+    losses[row] = log(total) + largest - logits[first + targets[row]];
 }

@@ -5,12 +5,16 @@ use std::path::Path;
 
 use naga::valid::{Capabilities, GlobalUse, ModuleInfo, ValidationFlags, Validator};
 use naga::{AddressSpace, GlobalVariable, Module, Scalar, ScalarKind, StorageAccess, TypeInner};
-use straightedge::gpu::kernels::{Access, KERNELS, Kernel, Member};
+use straightedge::gpu::kernels::{self, Access, Kernel, Member};
+
+/// The only file that is not for browsers: it takes what WebGPU alone does not have.
+const NATIVE: &str = "by_subgroup.wgsl";
 
 fn reflect(kernel: &Kernel) -> (Module, ModuleInfo) {
     let module = naga::front::wgsl::parse_str(kernel.source)
         .unwrap_or_else(|error| panic!("{}", error.emit_to_string_with_path(kernel.source, kernel.file)));
-    let info = Validator::new(ValidationFlags::all(), Capabilities::empty())
+    let capabilities = if kernel.file == NATIVE { Capabilities::SUBGROUP } else { Capabilities::empty() };
+    let info = Validator::new(ValidationFlags::all(), capabilities)
         .validate(&module)
         .unwrap_or_else(|error| panic!("{}: {error:?}", kernel.file));
     (module, info)
@@ -31,23 +35,23 @@ fn the_table_lists_every_shader_and_every_entry_point() {
         .expect("shaders/")
         .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
         .collect();
-    let listed: BTreeSet<String> = KERNELS.iter().map(|kernel| kernel.file.to_owned()).collect();
+    let listed: BTreeSet<String> = kernels::all().map(|kernel| kernel.file.to_owned()).collect();
     assert_eq!(files, listed);
 
-    for kernel in KERNELS {
+    for kernel in kernels::all() {
         let (module, _) = reflect(kernel);
         let found: BTreeSet<&str> = module.entry_points.iter().map(|entry| entry.name.as_str()).collect();
-        let same_file = KERNELS.iter().filter(|other| other.file == kernel.file);
+        let same_file = kernels::all().filter(|other| other.file == kernel.file);
         assert_eq!(found, same_file.map(|other| other.name).collect(), "{}", kernel.file);
     }
     let distinct: BTreeSet<String> =
-        KERNELS.iter().map(|kernel| format!("{} {:?}", kernel.name, kernel.overrides)).collect();
-    assert_eq!(distinct.len(), KERNELS.len(), "kernels differ in name or overrides");
+        kernels::all().map(|kernel| format!("{} {:?}", kernel.name, kernel.overrides)).collect();
+    assert_eq!(distinct.len(), kernels::all().count(), "kernels differ in name or overrides");
 }
 
 #[test]
 fn storage_bindings_agree() {
-    for kernel in KERNELS {
+    for kernel in kernels::all() {
         let (module, info) = reflect(kernel);
         let mut found: Vec<_> = used(&module, &info, kernel)
             .into_iter()
@@ -73,7 +77,7 @@ fn storage_bindings_agree() {
 #[test]
 fn writable_buffers_are_written() {
     // A buffer bound for writing that a kernel only reads would hide a missing output.
-    for kernel in KERNELS {
+    for kernel in kernels::all() {
         let (module, info) = reflect(kernel);
         let written = used(&module, &info, kernel).iter().filter(|(_, usage)| usage.contains(GlobalUse::WRITE)).count();
         assert!(written > 0, "{} writes nothing", kernel.name);
@@ -82,7 +86,7 @@ fn writable_buffers_are_written() {
 
 #[test]
 fn parameters_agree_in_name_type_offset_and_size() {
-    for kernel in KERNELS {
+    for kernel in kernels::all() {
         let (module, info) = reflect(kernel);
         let uniforms: Vec<_> = used(&module, &info, kernel)
             .into_iter()
@@ -117,7 +121,7 @@ fn scalar(module: &Module, ty: naga::Handle<naga::Type>) -> &'static str {
 
 #[test]
 fn overrides_and_workgroups_agree() {
-    for kernel in KERNELS {
+    for kernel in kernels::all() {
         let (module, info) = reflect(kernel);
         let found: BTreeSet<_> =
             module.overrides.iter().map(|(_, constant)| constant.name.clone().expect("a name")).collect();
@@ -138,7 +142,7 @@ fn overrides_and_workgroups_agree() {
 
 #[test]
 fn kernels_fit_the_storage_buffers_of_every_device() {
-    for kernel in KERNELS {
+    for kernel in kernels::all() {
         assert!(kernel.bindings.len() <= 8, "{}: {} storage buffers", kernel.name, kernel.bindings.len());
     }
 }

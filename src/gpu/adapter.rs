@@ -6,6 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::error::{Error, Result};
 use crate::report::DeviceInfo;
 
+/// Features that kernels use where the adapter has them.
+const USED: wgpu::Features = wgpu::Features::SUBGROUP;
+
 /// What an adapter says about itself before anything is loaded.
 #[derive(Clone, Debug)]
 pub struct Probe {
@@ -25,6 +28,8 @@ pub(super) struct Device {
     pub(super) device: wgpu::Device,
     pub(super) queue: wgpu::Queue,
     limits: wgpu::Limits,
+    /// Whether kernels may use subgroup operations.
+    pub(super) subgroups: bool,
     pub(super) probe: Probe,
     faults: Faults,
 }
@@ -40,6 +45,7 @@ pub(super) async fn open(software: bool) -> Result<Device> {
     let limits = adapter.limits();
     let descriptor = wgpu::DeviceDescriptor {
         label: Some("straightedge"),
+        required_features: adapter.features() & USED,
         required_limits: limits.clone(),
         ..wgpu::DeviceDescriptor::default()
     };
@@ -47,13 +53,14 @@ pub(super) async fn open(software: bool) -> Result<Device> {
         .request_device(&descriptor)
         .await
         .map_err(|error| Error::Gpu { what: "opening the device".into(), why: error.to_string() })?;
-    probe.info.features = feature_names(device.features());
+    let features = device.features();
+    probe.info.features = feature_names(features);
 
     let faults = Faults::default();
     let (uncaptured, lost) = (faults.clone(), faults.clone());
     device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| uncaptured.record(fault(&error))));
     device.set_device_lost_callback(move |_, why| lost.record(Error::DeviceLost { why: one_line(&why) }));
-    Ok(Device { device, queue, limits, probe, faults })
+    Ok(Device { device, queue, limits, subgroups: features.contains(wgpu::Features::SUBGROUP), probe, faults })
 }
 
 impl Device {
@@ -134,9 +141,9 @@ fn has_software_name(adapter: &str) -> bool {
     ["swiftshader", "llvmpipe", "lavapipe", "softpipe", "basic render"].iter().any(|software| name.contains(software))
 }
 
-/// WebGPU's names of the features that WebGPU knows.
+/// WebGPU's names of the features that WebGPU knows; to wgpu, what is used here is not yet one of them.
 fn feature_names(features: wgpu::Features) -> Vec<String> {
-    let webgpu = features & wgpu::Features::all_webgpu_mask();
+    let webgpu = features & (wgpu::Features::all_webgpu_mask() | USED);
     webgpu.iter().filter_map(|feature| feature.as_str()).map(str::to_owned).collect()
 }
 

@@ -4,11 +4,12 @@
 
 use super::engine::Engine;
 use super::kernels::{
-    ATTENTION_SCORES, ATTENTION_SCORES_FOUR, ATTENTION_SOFTMAX, ATTENTION_SOFTMAX_GROUP, ATTENTION_VALUES,
-    ATTENTION_VALUES_FOUR, Kernel, ScoresParams, SoftmaxParams, ValuesParams,
+    ATTENTION_SCORES, ATTENTION_SCORES_FOUR, ATTENTION_VALUES, ATTENTION_VALUES_FOUR, Kernel, ScoresParams,
+    SoftmaxParams, ValuesParams,
 };
 use super::matmul::{DISPATCH_MS, Pace};
-use super::race::{Loads, Reduction};
+use super::race::Loads;
+use super::rows::ATTENTION_SOFTMAX;
 use super::tensor::Buffer;
 use crate::backend::AttentionShape;
 use crate::error::{Error, Result};
@@ -79,10 +80,7 @@ fn record_entries(
 
     let rows = count * seq_len;
     let params = SoftmaxParams { rows, seq_len, causal };
-    let (kernel, groups) = match pace.reduction {
-        Reduction::Thread => (&ATTENTION_SOFTMAX, engine.grid(&ATTENTION_SOFTMAX, rows as usize)),
-        Reduction::Group => (&ATTENTION_SOFTMAX_GROUP, engine.group_grid(rows as usize)),
-    };
+    let (kernel, groups) = engine.by_rows(&ATTENTION_SOFTMAX, pace.reduction, rows as usize);
     engine.dispatch(kernel, &params, &[scores], groups, ms);
 
     let params = ValuesParams { seq_len, heads: q_heads, kv_heads, head_dim, first, causal };

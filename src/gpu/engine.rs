@@ -375,13 +375,13 @@ fn build(device: &wgpu::Device, kernel: &'static Kernel) -> Pipeline {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::adapter;
     use super::super::kernels::{COMBINE, CombineParams};
     use super::*;
 
     /// Runs a test on a device, or skips it where there is none and none is required.
-    fn with_engine(test: impl AsyncFnOnce(Engine)) {
+    pub(in super::super) fn with_engine(test: impl AsyncFnOnce(Engine)) {
         pollster::block_on(async {
             match adapter::open(true).await {
                 Ok(device) => test(Engine::new(device, false)).await,

@@ -1,7 +1,10 @@
 //! The kernel table: every shader, its bindings and its parameters, listed once.
 //!
 //! Binding 0 of every kernel is its uniform `Params`. Kernels that share a rule share a file, with an entry point each.
+//! Those that take a row as a whole are in [`super::rows`].
 //! `tests/shaders.rs` holds this table against what naga reads from the shaders.
+
+use super::rows;
 
 /// How a kernel uses a storage buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,11 +26,11 @@ pub struct Binding {
     pub access: Access,
 }
 
-const fn read(slot: u32, name: &'static str) -> Binding {
+pub(super) const fn read(slot: u32, name: &'static str) -> Binding {
     Binding { slot, name, access: Access::Read }
 }
 
-const fn read_write(slot: u32, name: &'static str) -> Binding {
+pub(super) const fn read_write(slot: u32, name: &'static str) -> Binding {
     Binding { slot, name, access: Access::ReadWrite }
 }
 
@@ -162,7 +165,7 @@ params!(
     }
 );
 params!(
-    /// Parameters of [`ATTENTION_SOFTMAX`] and [`ATTENTION_SOFTMAX_GROUP`].
+    /// Parameters of [`rows::ATTENTION_SOFTMAX`].
     SoftmaxParams { rows: u32, seq_len: u32, causal: u32 }
 );
 params!(
@@ -214,12 +217,12 @@ params!(
 );
 
 /// Threads of a workgroup of element-wise kernels.
-const ELEMENTS: [u32; 3] = [64, 1, 1];
+pub(super) const ELEMENTS: [u32; 3] = [64, 1, 1];
 /// Threads of a workgroup of kernels with one thread per row.
-const ROWS: [u32; 3] = [32, 1, 1];
+pub(super) const ROWS: [u32; 3] = [32, 1, 1];
 /// The same, as the shaders' override.
 const ELEMENTS_OVERRIDE: &[(&str, f64)] = &[("WORKGROUP", ELEMENTS[0] as f64)];
-const ROWS_OVERRIDE: &[(&str, f64)] = &[("WORKGROUP", ROWS[0] as f64)];
+pub(super) const ROWS_OVERRIDE: &[(&str, f64)] = &[("WORKGROUP", ROWS[0] as f64)];
 /// Lanes of the matrix products without a barrier.
 const LANES: [u32; 3] = [16, 1, 1];
 const LANES_OVERRIDE: &[(&str, f64)] = &[("LANES", LANES[0] as f64)];
@@ -235,30 +238,6 @@ kernel!(
     UNPACK = "unpack.wgsl" "unpack" (UnpackParams)
     bindings [read(1, "words"), read_write(2, "out")]
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
-);
-kernel!(
-    /// LayerNorm.
-    LAYER_NORM = "layer_norm.wgsl" "layer_norm" (NormParams)
-    bindings [read(1, "x"), read(2, "weight"), read(3, "bias"), read_write(4, "out")]
-    workgroup ROWS, overrides ROWS_OVERRIDE
-);
-kernel!(
-    /// RMSNorm.
-    RMS_NORM = "rms_norm.wgsl" "rms_norm" (NormParams)
-    bindings [read(1, "x"), read(2, "weight"), read_write(3, "out")]
-    workgroup ROWS, overrides ROWS_OVERRIDE
-);
-kernel!(
-    /// LayerNorm, one workgroup per row.
-    LAYER_NORM_GROUP = "by_group.wgsl" "layer_norm_group" (NormParams)
-    bindings [read(1, "x"), read(2, "weight"), read(3, "bias"), read_write(4, "out")]
-    workgroup ELEMENTS, overrides &[]
-);
-kernel!(
-    /// RMSNorm, one workgroup per row.
-    RMS_NORM_GROUP = "by_group.wgsl" "rms_norm_group" (NormParams)
-    bindings [read(1, "x"), read(2, "weight"), read_write(4, "out")]
-    workgroup ELEMENTS, overrides &[]
 );
 kernel!(
     /// x·weightᵀ + bias, any inner width.
@@ -291,12 +270,6 @@ kernel!(
     workgroup ROWS, overrides ROWS_OVERRIDE
 );
 kernel!(
-    /// Softmax of every row of scores.
-    ATTENTION_SOFTMAX = "attention_softmax.wgsl" "attention_softmax" (SoftmaxParams)
-    bindings [read_write(1, "scores")]
-    workgroup ROWS, overrides ROWS_OVERRIDE
-);
-kernel!(
     /// Weighted sums of values.
     ATTENTION_VALUES = "attention_values.wgsl" "attention_values" (ValuesParams)
     bindings [read(1, "weights"), read(2, "v"), read_write(3, "out")]
@@ -307,12 +280,6 @@ kernel!(
     ATTENTION_SCORES_FOUR = "attention_scores_four.wgsl" "attention_scores_four" (ScoresParams)
     bindings [read(1, "q"), read(2, "k"), read_write(3, "scores")]
     workgroup ROWS, overrides ROWS_OVERRIDE
-);
-kernel!(
-    /// Softmax, one workgroup per row of scores.
-    ATTENTION_SOFTMAX_GROUP = "by_group.wgsl" "attention_softmax_group" (SoftmaxParams)
-    bindings [read_write(1, "scores")]
-    workgroup ELEMENTS, overrides &[]
 );
 kernel!(
     /// Weighted sums of values of heads whose width is a multiple of 4.
@@ -362,18 +329,6 @@ kernel!(
     ROW_DISTANCE_RATIOS = "row_distance_ratios.wgsl" "row_distance_ratios" (RowsParams)
     bindings [read(1, "a"), read(2, "b"), read_write(3, "out")]
     workgroup ROWS, overrides ROWS_OVERRIDE
-);
-kernel!(
-    /// Negative log-likelihoods of target tokens.
-    NEXT_TOKEN_NLL = "next_token_nll.wgsl" "next_token_nll" (RowsParams)
-    bindings [read(1, "logits"), read(2, "targets"), read_write(3, "out")]
-    workgroup ROWS, overrides ROWS_OVERRIDE
-);
-kernel!(
-    /// Negative log-likelihoods of target tokens, one workgroup per row.
-    NEXT_TOKEN_NLL_GROUP = "by_group.wgsl" "next_token_nll_group" (RowsParams)
-    bindings [read(1, "logits"), read(2, "targets"), read_write(3, "losses")]
-    workgroup ELEMENTS, overrides &[]
 );
 kernel!(
     /// Marks rows with a value outside its column's scale.
@@ -446,22 +401,21 @@ kernel!(
 );
 
 /// Every kernel, specialisations of one shader by its overrides included.
-pub static KERNELS: [&Kernel; 40] = [
+pub fn all() -> impl Iterator<Item = &'static Kernel> {
+    KERNELS.into_iter().chain(rows::OPERATIONS.into_iter().flatten())
+}
+
+/// Those that there is one of for its operation, or that [`super::matmul`] and attention choose.
+static KERNELS: [&Kernel; 32] = [
     &GATHER,
     &UNPACK,
-    &LAYER_NORM,
-    &RMS_NORM,
-    &LAYER_NORM_GROUP,
-    &RMS_NORM_GROUP,
     &MATMUL_ANY,
     &MATMUL_TILE,
     &MATMUL_SHARED,
     &ROTATE,
     &ATTENTION_SCORES,
-    &ATTENTION_SOFTMAX,
     &ATTENTION_VALUES,
     &ATTENTION_SCORES_FOUR,
-    &ATTENTION_SOFTMAX_GROUP,
     &ATTENTION_VALUES_FOUR,
     &ACTIVATIONS[0],
     &ACTIVATIONS[1],
@@ -475,8 +429,6 @@ pub static KERNELS: [&Kernel; 40] = [
     &STANDARDISE,
     &ROW_COSINES,
     &ROW_DISTANCE_RATIOS,
-    &NEXT_TOKEN_NLL,
-    &NEXT_TOKEN_NLL_GROUP,
     &OUTSIDE,
     &QUANTISE,
     &COLUMNS,

@@ -6,7 +6,8 @@ use web_time::Instant;
 
 use super::engine::Engine;
 use super::kernels::{Kernel, MATMUL_ANY, MATMUL_SHARED, MATMUL_TILE, MatmulParams};
-use super::race::{Loads, Reduction};
+use super::race::Loads;
+use super::rows::Reduction;
 use super::tensor::{Buffer, Part, Tensor};
 use crate::error::Result;
 
@@ -46,7 +47,7 @@ pub struct Pace {
     pub variant: &'static Variant,
     /// Floating-point operations per millisecond, two per product.
     pub flops_per_ms: f64,
-    /// The faster norms, softmax and log-likelihoods.
+    /// The fastest norms, softmax and log-likelihoods.
     pub reduction: Reduction,
     /// The faster attention.
     pub loads: Loads,

@@ -1,9 +1,10 @@
 //! The operations of [`crate::backend::Backend`] as WGSL kernels on WebGPU, natively and in a browser.
 //!
 //! In reading order: [`kernels`] lists the shaders; `adapter` finds and opens a device; `tensor` owns its buffers;
-//! `engine` records and runs; `ops` are the operations, of which [`matmul`] and `attention` cut large work into pieces; [`race`] finds the fastest kernels;
-//! `training` adds what gradients need; `packed` keeps weights in 16 bits; `gram` accumulates second moments in 64-bit
-//! `sums` of what [`quantise`] describes. Nothing here knows what a transformer is.
+//! `engine` records and runs; `ops` are the operations, of which [`matmul`] and `attention` cut large work into pieces
+//! and [`rows`] take a row as a whole; [`race`] finds the fastest kernels; `training` adds what gradients need; `packed`
+//! keeps weights in 16 bits; `gram` accumulates second moments in 64-bit `sums` of what [`quantise`] describes. Nothing
+//! here knows what a transformer is.
 
 mod adapter;
 mod attention;
@@ -15,6 +16,7 @@ mod ops;
 mod packed;
 pub mod quantise;
 pub mod race;
+pub mod rows;
 mod sums;
 mod tensor;
 mod training;
@@ -22,7 +24,7 @@ mod training;
 use crate::backend::{
     Activation, Adam, AdamStep, AttentionShape, Backend, GramRows, GramShape, Rotary, Shape, Storage,
 };
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::job::BackendChoice;
 use crate::moments::{Moments, Scale};
 use crate::report::DeviceInfo;
@@ -31,7 +33,8 @@ pub use adapter::{Probe, probe};
 use engine::Engine;
 pub use gram::Gram;
 use matmul::{Pace, Variant};
-use race::{Loads, Reduction};
+use race::Loads;
+use rows::Reduction;
 pub use tensor::{Memory, Tensor};
 
 /// The operations on one GPU.
@@ -83,6 +86,9 @@ impl GpuBackend {
         };
         pace.reduction = options.reduction.unwrap_or(pace.reduction);
         pace.loads = options.loads.unwrap_or(pace.loads);
+        if !pace.reduction.runs(engine.device.subgroups) {
+            return Err(Error::NoAdapter { why: "this one has no subgroup operations".into() });
+        }
         let limit = engine.device.max_bytes();
         Ok(Self {
             part_bytes: options.part_bytes.unwrap_or(limit).min(limit),

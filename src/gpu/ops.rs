@@ -5,11 +5,10 @@ use std::rc::Rc;
 use super::attention::{self, Heads};
 use super::engine::{Engine, Span};
 use super::kernels::{
-    ACTIVATIONS, ActivationParams, GATHER, GatherParams, Kernel, LAYER_NORM, LAYER_NORM_GROUP, NEXT_TOKEN_NLL,
-    NEXT_TOKEN_NLL_GROUP, NormParams, Params, RMS_NORM, RMS_NORM_GROUP, ROTATE, ROW_COSINES, ROW_DISTANCE_RATIOS,
-    RotateParams, RowsParams, STANDARDISE,
+    ACTIVATIONS, ActivationParams, GATHER, GatherParams, Kernel, NormParams, Params, ROTATE, ROW_COSINES,
+    ROW_DISTANCE_RATIOS, RotateParams, RowsParams, STANDARDISE,
 };
-use super::race::Reduction;
+use super::rows::{LAYER_NORM, NEXT_TOKEN_NLL, RMS_NORM, Ways};
 use super::tensor::{Buffer, Part, Tensor};
 use super::{GpuBackend, matmul, packed};
 use crate::backend::{Activation, AttentionShape, Rotary, Shape, Storage};
@@ -119,7 +118,7 @@ impl GpuBackend {
         let out = self.output("layer norm", x.shape)?;
         let params = NormParams { rows: x.shape.rows as u32, cols: x.shape.cols as u32, eps };
         let buffers = [x.buffer()?, weight.buffer()?, bias.buffer()?, out.buffer()?];
-        self.reduce([&LAYER_NORM, &LAYER_NORM_GROUP], &params, &buffers, x.shape);
+        self.reduce(&LAYER_NORM, &params, &buffers, x.shape);
         Ok(out)
     }
 
@@ -128,7 +127,7 @@ impl GpuBackend {
         let out = self.output("RMS norm", x.shape)?;
         let params = NormParams { rows: x.shape.rows as u32, cols: x.shape.cols as u32, eps };
         let buffers = [x.buffer()?, weight.buffer()?, out.buffer()?];
-        self.reduce([&RMS_NORM, &RMS_NORM_GROUP], &params, &buffers, x.shape);
+        self.reduce(&RMS_NORM, &params, &buffers, x.shape);
         Ok(out)
     }
 
@@ -245,7 +244,7 @@ impl GpuBackend {
         let target_buffer = self.engine.input(bytemuck::cast_slice(targets));
         let params = RowsParams { rows: shape.rows as u32, cols: shape.cols as u32 };
         let buffers = [logits.buffer()?, &target_buffer, out.buffer()?];
-        self.reduce([&NEXT_TOKEN_NLL, &NEXT_TOKEN_NLL_GROUP], &params, &buffers, shape);
+        self.reduce(&NEXT_TOKEN_NLL, &params, &buffers, shape);
         Ok(out)
     }
 
@@ -269,13 +268,10 @@ impl GpuBackend {
         self.over(kernel, params, buffers, shape, self.engine.column_grid(kernel, shape));
     }
 
-    /// Dispatches what is faster: one thread per row of `shape`, or one workgroup.
-    fn reduce<P: Params>(&self, kernels: [&'static Kernel; 2], params: &P, buffers: &[&Buffer], shape: Shape) {
-        let [by_thread, by_group] = kernels;
-        match self.pace.reduction {
-            Reduction::Thread => self.by_row(by_thread, params, buffers, shape),
-            Reduction::Group => self.over(by_group, params, buffers, shape, self.engine.group_grid(shape.rows)),
-        }
+    /// Dispatches the fastest of the kernels that take a row of `shape` as a whole.
+    fn reduce<P: Params>(&self, ways: &'static Ways, params: &P, buffers: &[&Buffer], shape: Shape) {
+        let (kernel, workgroups) = self.engine.by_rows(ways, self.pace.reduction, shape.rows);
+        self.over(kernel, params, buffers, shape, workgroups);
     }
 
     /// Dispatches one thread per row of `shape`.

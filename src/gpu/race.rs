@@ -10,25 +10,12 @@ use std::cell::{Cell, RefCell};
 
 use super::attention::{self, Heads};
 use super::engine::Engine;
-use super::kernels::{KERNELS, Kernel, LAYER_NORM, LAYER_NORM_GROUP, NormParams};
+use super::kernels::{self, NormParams};
 use super::matmul::{self, Pace, VARIANTS, Variant};
+use super::rows::{LAYER_NORM, Reduction};
 use crate::backend::AttentionShape;
 use crate::digest::Digest;
 use crate::error::Result;
-
-/// Who works on a row in kernels that reduce one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reduction {
-    /// One thread, without a barrier.
-    Thread,
-    /// A workgroup, over its memory.
-    Group,
-}
-
-impl Reduction {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Thread, Self::Group];
-}
 
 /// How attention loads heads whose width is a multiple of 4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +61,7 @@ impl Winners {
         let mut words = line.splitn(4, '\t');
         let product = matmul::variant_named(words.next()?)?;
         let reduction = words.next()?;
-        let reduction = Reduction::ALL.into_iter().find(|known| format!("{known:?}") == reduction)?;
+        let reduction = *Reduction::ALL.iter().find(|known| format!("{known:?}") == reduction)?;
         let loads = words.next()?;
         let loads = Loads::ALL.into_iter().find(|known| format!("{known:?}") == loads)?;
         Some(Self { device: words.next()?.to_owned(), product, reduction, loads })
@@ -136,6 +123,7 @@ pub(super) async fn race(engine: &Engine) -> Result<Pace> {
         return Ok(pace);
     }
     let known = WINNERS.with_borrow(|winners| winners.iter().rev().find(|winners| winners.device == device).cloned());
+    let known = known.filter(|winners| winners.reduction.runs(engine.device.subgroups));
     let pace = match known {
         Some(Winners { product, reduction, loads, .. }) => {
             Pace { reduction, loads, ..matmul::race(engine, vec![product]).await? }
@@ -149,7 +137,7 @@ pub(super) async fn race(engine: &Engine) -> Result<Pace> {
 /// Holds all races on a device that is not known.
 async fn hold(engine: &Engine, device: &str) -> Result<Pace> {
     let mut pace = matmul::race(engine, VARIANTS.iter().collect()).await?;
-    pace.reduction = Reduction::ALL[norms(engine).await?];
+    pace.reduction = norms(engine).await?;
     pace.loads = Loads::ALL[attentions(engine, &pace).await?];
     HELD.set(held() + 1);
     let Pace { variant, reduction, loads, .. } = pace;
@@ -164,24 +152,24 @@ async fn hold(engine: &Engine, device: &str) -> Result<Pace> {
 /// SHA-256 of all shaders: what was found out about one set of kernels says nothing about another.
 fn shaders() -> String {
     let mut digest = Digest::default();
-    KERNELS.iter().for_each(|kernel| digest.update(kernel.source.as_bytes()));
+    kernels::all().for_each(|kernel| digest.update(kernel.source.as_bytes()));
     digest.hex()
 }
 
-/// The index of the faster kernel of [`Reduction::ALL`].
-async fn norms(engine: &Engine) -> Result<usize> {
+/// The fastest way to take rows that the device has.
+async fn norms(engine: &Engine) -> Result<Reduction> {
     let [rows, cols] = NORM;
     let buffer = |values: usize| engine.zeros(4 * values as u64);
     let (x, weight, out) = (buffer(rows * cols), buffer(cols), buffer(rows * cols));
     let params = NormParams { rows: rows as u32, cols: cols as u32, eps: 1.0 };
-    let kernels: [(&'static Kernel, [u32; 3]); 2] =
-        [(&LAYER_NORM, engine.grid(&LAYER_NORM, rows)), (&LAYER_NORM_GROUP, engine.group_grid(rows))];
-    fastest(engine, kernels.len(), |index| {
-        let (kernel, workgroups) = kernels[index];
+    let runs = |way: &Reduction| way.runs(engine.device.subgroups);
+    let ways: Vec<Reduction> = Reduction::ALL.iter().copied().filter(runs).collect();
+    let best = fastest(engine, ways.len(), |index| {
+        let (kernel, workgroups) = engine.by_rows(&LAYER_NORM, ways[index], rows);
         engine.dispatch(kernel, &params, &[&x, &weight, &weight, &out], workgroups, 0.0);
         Ok(())
-    })
-    .await
+    });
+    Ok(ways[best.await?])
 }
 
 /// The index of the faster way of [`Loads::ALL`].
@@ -206,4 +194,35 @@ async fn fastest(engine: &Engine, count: usize, record: impl Fn(usize) -> Result
         }
     }
     Ok(best.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::engine::tests::with_engine;
+    use super::*;
+
+    /// Races as the next program does, which knows only `note`.
+    async fn after(note: &str, engine: &Engine) -> Reduction {
+        OPENED.take();
+        WINNERS.take();
+        recall(note.as_bytes());
+        race(engine).await.expect("a race").reduction
+    }
+
+    #[test]
+    fn no_note_gives_a_device_the_subgroups_that_it_has_not() {
+        with_engine(async |mut engine| {
+            engine.device.subgroups = false;
+            let won = after("", &engine).await;
+            assert_ne!(won, Reduction::Subgroup);
+            let told = remembered().expect("something new");
+            let note = told.replace(&format!("\t{won:?}\t"), "\tSubgroup\t");
+            assert_ne!(after(&note, &engine).await, Reduction::Subgroup);
+            assert_eq!(held(), 2, "the device is raced on as if it were not known");
+
+            engine.device.subgroups = true;
+            assert_eq!(after(&note, &engine).await, Reduction::Subgroup, "a device that has them is believed to");
+            assert_eq!(held(), 2);
+        });
+    }
 }

@@ -3,7 +3,8 @@
 use straightedge::backend::{Activation, AttentionShape, Backend, Rotary};
 use straightedge::error::Error;
 use straightedge::gpu::matmul::VARIANTS;
-use straightedge::gpu::race::{Loads, Reduction};
+use straightedge::gpu::race::Loads;
+use straightedge::gpu::rows::Reduction;
 use straightedge::gpu::{GpuBackend, Options};
 
 use crate::compare::{EPS, assert_close};
@@ -67,7 +68,7 @@ const ROW_SHAPES: [(usize, usize); 8] = [(1, 1), (1, 7), (3, 64), (31, 65), (32,
 
 #[test]
 fn layer_norm_normalises_rows() {
-    for reduction in Reduction::ALL {
+    for &reduction in Reduction::ALL {
         with_device(Options { reduction: Some(reduction), ..poisoned() }, async |gpu| {
             for (rows, cols) in ROW_SHAPES {
                 let mut random = Random::new(6);
@@ -105,7 +106,7 @@ fn layer_norm(row: &[f64], weight: &[f32], bias: &[f32], eps: f32) -> Vec<f64> {
 
 #[test]
 fn rms_norm_normalises_rows() {
-    for reduction in Reduction::ALL {
+    for &reduction in Reduction::ALL {
         with_device(Options { reduction: Some(reduction), ..poisoned() }, async |gpu| {
             for (rows, cols) in ROW_SHAPES {
                 let mut random = Random::new(7);
@@ -237,6 +238,7 @@ fn attention_attends_within_windows() {
         (1.0, Reduction::Thread, Loads::Four),
         (1e6, Reduction::Group, Loads::Four),
         (1.0, Reduction::Group, Loads::One),
+        (1e6, Reduction::Subgroup, Loads::Four),
     ];
     for (flops_per_ms, reduction, loads) in devices {
         let flops_per_ms = Some(flops_per_ms);
@@ -425,7 +427,7 @@ fn row_distance_ratios_are_relative_to_the_first() {
 
 #[test]
 fn next_token_nll_is_the_negative_log_softmax_at_the_target() {
-    for reduction in Reduction::ALL {
+    for &reduction in Reduction::ALL {
         with_device(Options { reduction: Some(reduction), ..poisoned() }, async |gpu| {
             for (rows, cols) in ROW_SHAPES {
                 let mut random = Random::new(14);

@@ -7,7 +7,8 @@ use straightedge::backend::{
 use straightedge::cpu::CpuBackend;
 use straightedge::error::Result;
 use straightedge::gpu::matmul::VARIANTS;
-use straightedge::gpu::race::{Loads, Reduction};
+use straightedge::gpu::race::Loads;
+use straightedge::gpu::rows::Reduction;
 use straightedge::gpu::{GpuBackend, Options};
 use straightedge::job::GramMode;
 use straightedge::moments::Scale;
@@ -41,7 +42,8 @@ pub(crate) fn devices(base: Options) -> Vec<(String, Options)> {
     let ways = [
         (&VARIANTS[0], Reduction::Thread, Loads::One),
         (&VARIANTS[1], Reduction::Group, Loads::Four),
-        (&VARIANTS[2], Reduction::Group, Loads::One),
+        // Natively a third way; in a browser the second again.
+        (&VARIANTS[2], Reduction::ALL[Reduction::ALL.len() - 1], Loads::One),
     ];
     let options = |(matmul, reduction, loads)| Options {
         matmul: Some(matmul),

@@ -4,7 +4,8 @@
 
 use std::thread;
 
-use straightedge::gpu::race::{self, Loads, Reduction};
+use straightedge::gpu::race::{self, Loads};
+use straightedge::gpu::rows::Reduction;
 use straightedge::gpu::{GpuBackend, Options};
 
 use crate::device::with_device;

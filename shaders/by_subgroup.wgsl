@@ -1,0 +1,190 @@
+// What takes a row as a whole, one workgroup per row as in by_group.wgsl, on devices that add and compare within a
+// subgroup by themselves: two barriers where workgroup memory alone takes eight. Native only, for naga: a browser wants
+// `enable subgroups;`, which naga refuses.
+
+struct NormParams {
+    rows: u32,
+    cols: u32,
+    eps: f32,
+}
+
+struct SoftmaxParams {
+    rows: u32,
+    seq_len: u32,
+    causal: u32,
+}
+
+struct RowsParams {
+    rows: u32,
+    cols: u32,
+}
+
+const LANES: u32 = 64u;
+const LOWEST: f32 = -3.40282346e38;
+
+// What every subgroup came to; a subgroup has one lane at least.
+var<workgroup> scratch: array<f32, 64>;
+
+// A row's workgroup and a thread's place in it. How threads are dealt out to subgroups, and how many a subgroup has, is
+// the device's affair: nothing here builds on either.
+struct Place {
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_id) subgroup: u32,
+    @builtin(num_subgroups) subgroups: u32,
+}
+
+fn row_of(place: Place) -> u32 {
+    return place.group.y * place.groups.x + place.group.x;
+}
+
+// Keeps what the thread's subgroup came to, for all to see.
+fn keep(place: Place, value: f32) {
+    if subgroupBroadcastFirst(place.lane) == place.lane {
+        scratch[place.subgroup] = value;
+    }
+    workgroupBarrier();
+}
+
+// The sum of every lane's value.
+fn total(place: Place, value: f32) -> f32 {
+    keep(place, subgroupAdd(value));
+    var sum = 0.0;
+    for (var i = 0u; i < place.subgroups; i++) {
+        sum += scratch[i];
+    }
+    workgroupBarrier();
+    return sum;
+}
+
+// The largest of every lane's value.
+fn largest_of(place: Place, value: f32) -> f32 {
+    keep(place, subgroupMax(value));
+    var largest = LOWEST;
+    for (var i = 0u; i < place.subgroups; i++) {
+        largest = max(largest, scratch[i]);
+    }
+    workgroupBarrier();
+    return largest;
+}
+
+// LayerNorm and RMSNorm. LayerNorm takes mean and variance in two passes over the row: the one-pass formula loses digits
+// where the mean is large.
+
+@group(0) @binding(0) var<uniform> norm: NormParams;
+@group(0) @binding(1) var<storage, read> x: array<f32>;
+@group(0) @binding(2) var<storage, read> weight: array<f32>;
+@group(0) @binding(3) var<storage, read> bias: array<f32>;
+@group(0) @binding(4) var<storage, read_write> out: array<f32>;
+
+@compute @workgroup_size(64)
+fn layer_norm_subgroup(place: Place) {
+    let row = row_of(place);
+    if row >= norm.rows {
+        return;
+    }
+    let first = row * norm.cols;
+
+    var sum = 0.0;
+    for (var i = place.lane; i < norm.cols; i += LANES) {
+        sum += x[first + i];
+    }
+    let mean = total(place, sum) / f32(norm.cols);
+
+    var squares = 0.0;
+    for (var i = place.lane; i < norm.cols; i += LANES) {
+        let centred = x[first + i] - mean;
+        squares += centred * centred;
+    }
+    let scale = 1.0 / sqrt(total(place, squares) / f32(norm.cols) + norm.eps);
+
+    for (var i = place.lane; i < norm.cols; i += LANES) {
+        out[first + i] = (x[first + i] - mean) * scale * weight[i] + bias[i];
+    }
+}
+
+@compute @workgroup_size(64)
+fn rms_norm_subgroup(place: Place) {
+    let row = row_of(place);
+    if row >= norm.rows {
+        return;
+    }
+    let first = row * norm.cols;
+
+    var squares = 0.0;
+    for (var i = place.lane; i < norm.cols; i += LANES) {
+        let value = x[first + i];
+        squares += value * value;
+    }
+    let scale = 1.0 / sqrt(total(place, squares) / f32(norm.cols) + norm.eps);
+
+    for (var i = place.lane; i < norm.cols; i += LANES) {
+        out[first + i] = x[first + i] * scale * weight[i];
+    }
+}
+
+// scores[b, i, :] = softmax over the positions that i sees, 0 elsewhere; in place.
+
+@group(0) @binding(0) var<uniform> softmax: SoftmaxParams;
+@group(0) @binding(1) var<storage, read_write> scores: array<f32>;
+
+@compute @workgroup_size(64)
+fn attention_softmax_subgroup(place: Place) {
+    let row = row_of(place);
+    if row >= softmax.rows {
+        return;
+    }
+    let first = row * softmax.seq_len;
+    let seen = select(softmax.seq_len, row % softmax.seq_len + 1u, softmax.causal == 1u);
+
+    var largest = LOWEST;
+    for (var j = place.lane; j < seen; j += LANES) {
+        largest = max(largest, scores[first + j]);
+    }
+    largest = largest_of(place, largest);
+    var sum = 0.0;
+    for (var j = place.lane; j < seen; j += LANES) {
+        let weight = exp(scores[first + j] - largest);
+        scores[first + j] = weight;
+        sum += weight;
+    }
+    let scale = 1.0 / total(place, sum);
+    for (var j = place.lane; j < softmax.seq_len; j += LANES) {
+        if j < seen {
+            scores[first + j] *= scale;
+        } else {
+            scores[first + j] = 0.0;
+        }
+    }
+}
+
+// losses[i] = log sum exp(logits_i) - logits_i[target_i]. A vocabulary is long.
+
+@group(0) @binding(0) var<uniform> vocabulary: RowsParams;
+@group(0) @binding(1) var<storage, read> logits: array<f32>;
+@group(0) @binding(2) var<storage, read> targets: array<u32>;
+@group(0) @binding(3) var<storage, read_write> losses: array<f32>;
+
+@compute @workgroup_size(64)
+fn next_token_nll_subgroup(place: Place) {
+    let row = row_of(place);
+    if row >= vocabulary.rows {
+        return;
+    }
+    let first = row * vocabulary.cols;
+
+    var largest = LOWEST;
+    for (var i = place.lane; i < vocabulary.cols; i += LANES) {
+        largest = max(largest, logits[first + i]);
+    }
+    largest = largest_of(place, largest);
+    var sum = 0.0;
+    for (var i = place.lane; i < vocabulary.cols; i += LANES) {
+        sum += exp(logits[first + i] - largest);
+    }
+    sum = total(place, sum);
+    if place.lane == 0u {
+        losses[row] = log(sum) + largest - logits[first + targets[row]];
+    }
+}
