@@ -1,5 +1,5 @@
 // What takes a row as a whole, one workgroup per row as in by_group.wgsl, on devices that add and compare within a
-// subgroup by themselves: two barriers where workgroup memory alone takes eight. Native only, for naga: a browser wants
+// subgroup by themselves: two barriers where workgroup memory alone takes eight. Native only: a browser wants
 // `enable subgroups;`, which naga refuses.
 
 struct NormParams {
@@ -25,18 +25,12 @@ const LOWEST: f32 = -3.40282346e38;
 // What every subgroup came to; a subgroup has one lane at least.
 var<workgroup> scratch: array<f32, 64>;
 
-// A row's workgroup and a thread's place in it. How threads are dealt out to subgroups, and how many a subgroup has, is
-// the device's affair: nothing here builds on either.
+// A thread's place in its workgroup. How threads are dealt out to subgroups, and how many a subgroup has, is the
+// device's affair: nothing here builds on either.
 struct Place {
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(num_workgroups) groups: vec3<u32>,
-    @builtin(local_invocation_index) lane: u32,
-    @builtin(subgroup_id) subgroup: u32,
-    @builtin(num_subgroups) subgroups: u32,
-}
-
-fn row_of(place: Place) -> u32 {
-    return place.group.y * place.groups.x + place.group.x;
+    lane: u32,
+    subgroup: u32,
+    subgroups: u32,
 }
 
 // Keeps what the thread's subgroup came to, for all to see.
@@ -79,47 +73,61 @@ fn largest_of(place: Place, value: f32) -> f32 {
 @group(0) @binding(4) var<storage, read_write> out: array<f32>;
 
 @compute @workgroup_size(64)
-fn layer_norm_subgroup(place: Place) {
-    let row = row_of(place);
+fn layer_norm_subgroup(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_id) subgroup: u32,
+    @builtin(num_subgroups) subgroups: u32,
+) {
+    let place = Place(lane, subgroup, subgroups);
+    let row = group.y * groups.x + group.x;
     if row >= norm.rows {
         return;
     }
     let first = row * norm.cols;
 
     var sum = 0.0;
-    for (var i = place.lane; i < norm.cols; i += LANES) {
+    for (var i = lane; i < norm.cols; i += LANES) {
         sum += x[first + i];
     }
     let mean = total(place, sum) / f32(norm.cols);
 
     var squares = 0.0;
-    for (var i = place.lane; i < norm.cols; i += LANES) {
+    for (var i = lane; i < norm.cols; i += LANES) {
         let centred = x[first + i] - mean;
         squares += centred * centred;
     }
     let scale = 1.0 / sqrt(total(place, squares) / f32(norm.cols) + norm.eps);
 
-    for (var i = place.lane; i < norm.cols; i += LANES) {
+    for (var i = lane; i < norm.cols; i += LANES) {
         out[first + i] = (x[first + i] - mean) * scale * weight[i] + bias[i];
     }
 }
 
 @compute @workgroup_size(64)
-fn rms_norm_subgroup(place: Place) {
-    let row = row_of(place);
+fn rms_norm_subgroup(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_id) subgroup: u32,
+    @builtin(num_subgroups) subgroups: u32,
+) {
+    let place = Place(lane, subgroup, subgroups);
+    let row = group.y * groups.x + group.x;
     if row >= norm.rows {
         return;
     }
     let first = row * norm.cols;
 
     var squares = 0.0;
-    for (var i = place.lane; i < norm.cols; i += LANES) {
+    for (var i = lane; i < norm.cols; i += LANES) {
         let value = x[first + i];
         squares += value * value;
     }
     let scale = 1.0 / sqrt(total(place, squares) / f32(norm.cols) + norm.eps);
 
-    for (var i = place.lane; i < norm.cols; i += LANES) {
+    for (var i = lane; i < norm.cols; i += LANES) {
         out[first + i] = x[first + i] * scale * weight[i];
     }
 }
@@ -130,8 +138,15 @@ fn rms_norm_subgroup(place: Place) {
 @group(0) @binding(1) var<storage, read_write> scores: array<f32>;
 
 @compute @workgroup_size(64)
-fn attention_softmax_subgroup(place: Place) {
-    let row = row_of(place);
+fn attention_softmax_subgroup(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_id) subgroup: u32,
+    @builtin(num_subgroups) subgroups: u32,
+) {
+    let place = Place(lane, subgroup, subgroups);
+    let row = group.y * groups.x + group.x;
     if row >= softmax.rows {
         return;
     }
@@ -139,18 +154,18 @@ fn attention_softmax_subgroup(place: Place) {
     let seen = select(softmax.seq_len, row % softmax.seq_len + 1u, softmax.causal == 1u);
 
     var largest = LOWEST;
-    for (var j = place.lane; j < seen; j += LANES) {
+    for (var j = lane; j < seen; j += LANES) {
         largest = max(largest, scores[first + j]);
     }
     largest = largest_of(place, largest);
     var sum = 0.0;
-    for (var j = place.lane; j < seen; j += LANES) {
+    for (var j = lane; j < seen; j += LANES) {
         let weight = exp(scores[first + j] - largest);
         scores[first + j] = weight;
         sum += weight;
     }
     let scale = 1.0 / total(place, sum);
-    for (var j = place.lane; j < softmax.seq_len; j += LANES) {
+    for (var j = lane; j < softmax.seq_len; j += LANES) {
         if j < seen {
             scores[first + j] *= scale;
         } else {
@@ -167,24 +182,31 @@ fn attention_softmax_subgroup(place: Place) {
 @group(0) @binding(3) var<storage, read_write> losses: array<f32>;
 
 @compute @workgroup_size(64)
-fn next_token_nll_subgroup(place: Place) {
-    let row = row_of(place);
+fn next_token_nll_subgroup(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_id) subgroup: u32,
+    @builtin(num_subgroups) subgroups: u32,
+) {
+    let place = Place(lane, subgroup, subgroups);
+    let row = group.y * groups.x + group.x;
     if row >= vocabulary.rows {
         return;
     }
     let first = row * vocabulary.cols;
 
     var largest = LOWEST;
-    for (var i = place.lane; i < vocabulary.cols; i += LANES) {
+    for (var i = lane; i < vocabulary.cols; i += LANES) {
         largest = max(largest, logits[first + i]);
     }
     largest = largest_of(place, largest);
     var sum = 0.0;
-    for (var i = place.lane; i < vocabulary.cols; i += LANES) {
+    for (var i = lane; i < vocabulary.cols; i += LANES) {
         sum += exp(logits[first + i] - largest);
     }
     sum = total(place, sum);
-    if place.lane == 0u {
+    if lane == 0u {
         losses[row] = log(sum) + largest - logits[first + targets[row]];
     }
 }

@@ -141,6 +141,17 @@ fn overrides_and_workgroups_agree() {
 }
 
 #[test]
+fn built_ins_are_arguments_of_their_own() {
+    // In a structure, naga's HLSL would give those of subgroups no value.
+    for kernel in kernels::all() {
+        let (module, _) = reflect(kernel);
+        let entry = module.entry_points.iter().find(|entry| entry.name == kernel.name).expect("the entry point");
+        let mut arguments = entry.function.arguments.iter();
+        assert!(arguments.all(|argument| argument.binding.is_some()), "{}", kernel.name);
+    }
+}
+
+#[test]
 fn kernels_fit_the_storage_buffers_of_every_device() {
     for kernel in kernels::all() {
         assert!(kernel.bindings.len() <= 8, "{}: {} storage buffers", kernel.name, kernel.bindings.len());
