@@ -3,12 +3,13 @@
 //! Where the cut takes few directions and they stand apart from the rest, as the one of a LayerNorm does, only their
 //! vectors are sought and the rest is a Cholesky factor; else it takes all eigenvectors.
 
-use faer::{Mat, MatRef, Side};
+use faer::{Mat, MatRef};
 
 use super::deflated::{Factor, deflate, is_cut, leave_out, smallest_directions};
+use super::eigen::self_adjoint;
 use super::eigenvalues::Eigenvalues;
 use super::training::Training;
-use super::{symmetric_product, transposed, unsolved};
+use super::{symmetric_product, transposed};
 use crate::error::Result;
 use crate::event::MapDump;
 
@@ -188,13 +189,11 @@ pub(super) struct Eigenvectors {
 impl Eigenvectors {
     /// Of the training rows, whose columns these are; `block` names it in errors.
     pub(super) fn new(block: usize, columns: &Columns, train: &Training<'_>) -> Result<Self> {
-        super::one_thread_per_matrix();
         if columns.active.is_empty() {
             let none = Mat::zeros(train.d_in(), 0);
             return Ok(Self { basis: none.clone(), kept: Vec::new(), cut: none });
         }
-        let eigen = columns.correlation(train).self_adjoint_eigen(Side::Lower);
-        let eigen = eigen.map_err(|error| unsolved(block, error))?;
+        let eigen = self_adjoint(block, columns.correlation(train).as_ref())?;
         let spectrum: Vec<f64> = eigen.S().column_vector().iter().copied().collect();
         let largest = spectrum.last().copied().unwrap_or(0.0);
         let cut = spectrum.partition_point(|&lambda| !(lambda > TAU * largest));

@@ -5,6 +5,7 @@
 //! is the only place that names faer, and it has never heard of a GPU.
 
 mod deflated;
+mod eigen;
 mod eigenvalues;
 mod fit;
 mod folds;
@@ -23,6 +24,7 @@ use faer::{Accum, Mat, MatRef, Par};
 use crate::error::Error;
 use crate::random::Random;
 
+pub use eigen::{Eigen, decompose};
 pub use fit::{AffineMap, LinearFit, TAU};
 pub use inputs::{InputColumns, InputDistribution};
 pub use layer::{LayerScore, score_layer};

@@ -3,11 +3,12 @@
 use std::cmp::Ordering;
 
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
-use faer::{Accum, Mat, Side};
+use faer::{Accum, Mat};
 
+use super::eigen::self_adjoint;
 use super::fit::{AffineMap, LinearFit};
 use super::project::Unseen;
-use super::{column_dots, matrix, row_major, unsolved};
+use super::{column_dots, matrix, row_major};
 use crate::error::Result;
 
 /// V: eigenvectors of the training covariance of ŷ, largest first, d_out × d_out.
@@ -33,8 +34,7 @@ pub struct LowRankMap {
 
 impl Directions {
     pub(super) fn new(block: usize, fit: &LinearFit) -> Result<Self> {
-        let eigen =
-            fit.prediction_covariance().self_adjoint_eigen(Side::Lower).map_err(|error| unsolved(block, error))?;
+        let eigen = self_adjoint(block, fit.prediction_covariance().as_ref())?;
         let ascending = eigen.U();
         let d = ascending.ncols();
         Ok(Self(Mat::from_fn(d, d, |i, k| ascending[(i, d - 1 - k)])))

@@ -1,0 +1,64 @@
+//! The complete eigen-decomposition of a symmetric matrix: where all vectors are wanted, this is the call.
+
+use faer::linalg::solvers::SelfAdjointEigen;
+use faer::{MatRef, Side};
+
+use super::{matrix, one_thread_per_matrix, row_major, unsolved};
+use crate::error::Result;
+
+/// All eigenvalues and eigenvectors of a symmetric matrix.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Eigen {
+    /// Ascending, d.
+    pub values: Vec<f64>,
+    /// An orthonormal vector in every column, in the order of the values; row-major d × d.
+    pub vectors: Vec<f64>,
+}
+
+/// Decomposes a symmetric matrix, row-major d × d, of which only the lower triangle is read. It is what costs most in a
+/// solve, and what the cost of one is measured by.
+///
+/// # Errors
+/// Where the matrix is empty, not square, or holds what is not finite.
+pub fn decompose(values: &[f64]) -> Result<Eigen> {
+    let d = values.len().isqrt();
+    if d == 0 || d * d != values.len() {
+        return Err(unsolved(0, "this is no square matrix"));
+    }
+    let eigen = self_adjoint(0, matrix(values, d, d))?;
+    let values: Vec<f64> = eigen.S().column_vector().iter().copied().collect();
+    if !values.iter().all(|value| value.is_finite()) {
+        return Err(unsolved(0, "the matrix is not finite"));
+    }
+    Ok(Eigen { values, vectors: row_major(&eigen.U().to_owned()) })
+}
+
+/// The decomposition of the matrix with this lower triangle, eigenvalues ascending; `block` names it in errors.
+pub(super) fn self_adjoint(block: usize, matrix: MatRef<'_, f64>) -> Result<SelfAdjointEigen<f64>> {
+    one_thread_per_matrix();
+    matrix.self_adjoint_eigen(Side::Lower).map_err(|error| unsolved(block, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_and_vectors_make_up_the_matrix() {
+        // Eigenvalues 1 and 3; above the diagonal stands what is not to be read.
+        let Eigen { values, vectors } = decompose(&[2.0, f64::NAN, 1.0, 2.0]).expect("a symmetric matrix");
+        assert!((values[0] - 1.0).abs() <= 1e-15 && (values[1] - 3.0).abs() <= 1e-15, "{values:?}");
+        for (i, j, expected) in [(0, 0, 2.0), (1, 0, 1.0), (1, 1, 2.0)] {
+            let entry: f64 = (0..2).map(|k| vectors[2 * i + k] * values[k] * vectors[2 * j + k]).sum();
+            assert!((entry - expected).abs() <= 1e-15, "{entry} where {expected} was");
+        }
+    }
+
+    #[test]
+    fn what_is_not_square_or_not_finite_is_refused() {
+        for (values, why) in [(vec![], "square"), (vec![1.0; 3], "square"), (vec![f64::NAN; 4], "finite")] {
+            let refusal = decompose(&values).expect_err("a refusal").to_string();
+            assert!(refusal.contains(why), "{refusal}");
+        }
+    }
+}
