@@ -4,6 +4,7 @@
 //! Those that take a row as a whole are in [`super::rows`].
 //! `tests/shaders.rs` holds this table against what naga reads from the shaders.
 
+use super::lean::lean_shader;
 use super::rows;
 
 /// How a kernel uses a storage buffer.
@@ -50,7 +51,7 @@ pub struct Kernel {
     pub name: &'static str,
     /// File under `shaders/`.
     pub file: &'static str,
-    /// Text of that file.
+    /// Text of that file, without comments.
     pub source: &'static str,
     /// Members of its `Params`.
     pub params: &'static [Member],
@@ -114,7 +115,7 @@ macro_rules! kernel {
         pub static $constant: Kernel = Kernel {
             name: $name,
             file: $file,
-            source: include_str!(concat!("../../shaders/", $file)),
+            source: lean_shader!(concat!("../../shaders/", $file)),
             params: <$params as Params>::MEMBERS,
             bindings: &[$($binding),*],
             workgroup: $workgroup,
@@ -304,7 +305,7 @@ const fn activation(overrides: &'static [(&'static str, f64)]) -> Kernel {
     Kernel {
         name: "activation",
         file: "activation.wgsl",
-        source: include_str!("../../shaders/activation.wgsl"),
+        source: lean_shader!("../../shaders/activation.wgsl"),
         params: ActivationParams::MEMBERS,
         bindings: const { &[read(1, "gate"), read(2, "up"), read_write(3, "out")] },
         workgroup: ELEMENTS,

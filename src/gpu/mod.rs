@@ -1,16 +1,17 @@
 //! The operations of [`crate::backend::Backend`] as WGSL kernels on WebGPU, natively and in a browser.
 //!
-//! In reading order: [`kernels`] lists the shaders; `adapter` finds and opens a device; `tensor` owns its buffers;
-//! `engine` records and runs; `ops` are the operations, of which [`matmul`] and `attention` cut large work into pieces
-//! and [`rows`] take a row as a whole; [`race`] finds the fastest kernels; `training` adds what gradients need; `packed`
-//! keeps weights in 16 bits; `gram` accumulates second moments in 64-bit `sums` of what [`quantise`] describes. Nothing
-//! here knows what a transformer is.
+//! In reading order: [`kernels`] lists the shaders, which `lean` strips of comments; `adapter` finds and opens a device;
+//! `tensor` owns its buffers; `engine` records and runs; `ops` are the operations, of which [`matmul`] and `attention`
+//! cut large work into pieces and [`rows`] take a row as a whole; [`race`] finds the fastest kernels; `training` adds
+//! what gradients need; `packed` keeps weights in 16 bits; `gram` accumulates second moments in 64-bit `sums` of what
+//! [`quantise`] describes. Nothing here knows what a transformer is.
 
 mod adapter;
 mod attention;
 mod engine;
 mod gram;
 pub mod kernels;
+mod lean;
 pub mod matmul;
 mod ops;
 mod packed;

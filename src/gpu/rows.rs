@@ -5,6 +5,7 @@ use super::engine::Engine;
 use super::kernels::{
     Binding, ELEMENTS, Kernel, NormParams, Params, ROWS, ROWS_OVERRIDE, RowsParams, SoftmaxParams, read, read_write,
 };
+use super::lean::lean_shader;
 
 /// Who works on a row in kernels that reduce one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +64,7 @@ macro_rules! ways {
                 Kernel {
                     name: $name,
                     file: concat!($name, ".wgsl"),
-                    source: include_str!(concat!("../../shaders/", $name, ".wgsl")),
+                    source: lean_shader!(concat!("../../shaders/", $name, ".wgsl")),
                     params: PARAMS,
                     bindings: BINDINGS,
                     workgroup: ROWS,
@@ -72,7 +73,7 @@ macro_rules! ways {
                 Kernel {
                     name: concat!($name, "_group"),
                     file: "by_group.wgsl",
-                    source: include_str!("../../shaders/by_group.wgsl"),
+                    source: lean_shader!("../../shaders/by_group.wgsl"),
                     params: PARAMS,
                     bindings: BINDINGS,
                     workgroup: ELEMENTS,
@@ -82,7 +83,7 @@ macro_rules! ways {
                 Kernel {
                     name: concat!($name, "_subgroup"),
                     file: "by_subgroup.wgsl",
-                    source: include_str!("../../shaders/by_subgroup.wgsl"),
+                    source: lean_shader!("../../shaders/by_subgroup.wgsl"),
                     params: PARAMS,
                     bindings: BINDINGS,
                     workgroup: ELEMENTS,
