@@ -7,12 +7,19 @@ use super::{matrix, one_thread_per_matrix, row_major, unsolved};
 use crate::error::Result;
 
 /// All eigenvalues and eigenvectors of a symmetric matrix.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Eigen {
+#[derive(Clone, Debug)]
+pub struct Eigen(SelfAdjointEigen<f64>);
+
+impl Eigen {
     /// Ascending, d.
-    pub values: Vec<f64>,
+    pub fn values(&self) -> Vec<f64> {
+        self.0.S().column_vector().iter().copied().collect()
+    }
+
     /// An orthonormal vector in every column, in the order of the values; row-major d × d.
-    pub vectors: Vec<f64>,
+    pub fn vectors(&self) -> Vec<f64> {
+        row_major(&self.0.U().to_owned())
+    }
 }
 
 /// Decomposes a symmetric matrix, row-major d × d, of which only the lower triangle is read. It is what costs most in a
@@ -25,12 +32,12 @@ pub fn decompose(values: &[f64]) -> Result<Eigen> {
     if d == 0 || d * d != values.len() {
         return Err(unsolved(0, "this is no square matrix"));
     }
-    let eigen = self_adjoint(0, matrix(values, d, d))?;
-    let values: Vec<f64> = eigen.S().column_vector().iter().copied().collect();
-    if !values.iter().all(|value| value.is_finite()) {
-        return Err(unsolved(0, "the matrix is not finite"));
+    let eigen = Eigen(self_adjoint(0, matrix(values, d, d))?);
+    if eigen.values().iter().all(|value| value.is_finite()) {
+        Ok(eigen)
+    } else {
+        Err(unsolved(0, "the matrix is not finite"))
     }
-    Ok(Eigen { values, vectors: row_major(&eigen.U().to_owned()) })
 }
 
 /// The decomposition of the matrix with this lower triangle, eigenvalues ascending; `block` names it in errors.
@@ -46,7 +53,8 @@ mod tests {
     #[test]
     fn values_and_vectors_make_up_the_matrix() {
         // Eigenvalues 1 and 3; above the diagonal stands what is not to be read.
-        let Eigen { values, vectors } = decompose(&[2.0, f64::NAN, 1.0, 2.0]).expect("a symmetric matrix");
+        let eigen = decompose(&[2.0, f64::NAN, 1.0, 2.0]).expect("a symmetric matrix");
+        let (values, vectors) = (eigen.values(), eigen.vectors());
         assert!((values[0] - 1.0).abs() <= 1e-15 && (values[1] - 3.0).abs() <= 1e-15, "{values:?}");
         for (i, j, expected) in [(0, 0, 2.0), (1, 0, 1.0), (1, 1, 2.0)] {
             let entry: f64 = (0..2).map(|k| vectors[2 * i + k] * values[k] * vectors[2 * j + k]).sum();
