@@ -3,6 +3,8 @@
 //! Sums are of **shifted** values x − shift, y − shift: centring first matters more for the sixth digit than any
 //! other choice. The shift and the power-of-two scale of a column come from the first batch ([`Scale`]).
 
+use crate::parallel;
+
 /// Shift and scale of the columns of x or of y, fixed before the first row is accumulated.
 ///
 /// Both are robust: the shift is a median, the scale a quantile, so that one massive row (the first token of a window
@@ -145,10 +147,10 @@ impl Moments {
             shift_y: y.shift.iter().map(|&shift| f64::from(shift)).collect(),
             sum_x: vec![0.0; d_in],
             sum_y: vec![0.0; d_out],
-            xx: vec![0.0; d_in * d_in],
-            xy: vec![0.0; d_in * d_out],
+            xx: zeros(d_in * d_in),
+            xy: zeros(d_in * d_out),
             yy_diagonal: vec![0.0; d_out],
-            yy: heldout.then(|| vec![0.0; d_out * d_out]),
+            yy: heldout.then(|| zeros(d_out * d_out)),
             max_abs_x: vec![0.0; d_in],
         }
     }
@@ -238,6 +240,14 @@ impl Moments {
         let diagonal = self.xx.iter().step_by(d + 1);
         diagonal.zip(self.mean_x()).map(|(sum, mean)| (sum / n - mean * mean).max(0.0)).collect()
     }
+}
+
+/// Zeros that are written once: pages that are only promised, and read before they are written as sums are, cost two
+/// faults each, the second of which stops every other thread of the program.
+fn zeros(len: usize) -> Vec<f64> {
+    let mut zeros = vec![0.0; len];
+    parallel::for_chunks(&mut zeros, 1 << 16, |_, part| part.fill(0.0));
+    zeros
 }
 
 fn add(sums: &mut [f64], more: &[f64]) {
