@@ -1,5 +1,5 @@
 // sums += A^T B over rows of f32 values below 1 in magnitude: blocks of 64 rows in f32, 8 x 8 products per thread, no
-// barrier; a block's sum is cut to multiples of 2^-46 and added to the same 64-bit sums as the exact kernel's.
+// barrier; a block's sum is cut to multiples of 2^-45 and added to the same 64-bit sums as the exact kernel's.
 //
 // Sums lie in tiles of 32 x 32, row-major within; of a symmetric product only tiles on and above the diagonal.
 
@@ -23,44 +23,21 @@ const BLOCK: u32 = 64u;
 // Two 64-bit integers each, low word first.
 @group(0) @binding(3) var<storage, read_write> sums: array<vec4<u32>>;
 
-fn add64(a: vec2<u32>, low: u32, high: u32) -> vec2<u32> {
-    let sum = a.x + low;
-    return vec2<u32>(sum, a.y + high + select(0u, 1u, sum < low));
-}
-
-// A 64-bit sum plus value * 2^46, for |value| < 2^16.
-fn added(to: vec2<u32>, value: f32) -> vec2<u32> {
-    let bits = bitcast<u32>(value);
-    let field = i32((bits >> 23u) & 0xffu);
-    let mantissa = (bits & 0x007fffffu) | 0x00800000u;
-    // |value| * 2^46 = mantissa * 2^shift.
-    let shift = field - 104;
-    if shift < -23 {
-        return to;
-    }
-    var low = 0u;
-    var high = 0u;
-    if shift <= 0 {
-        low = mantissa >> u32(-shift);
-    } else if shift < 32 {
-        low = mantissa << u32(shift);
-        high = mantissa >> u32(32 - shift);
-    } else {
-        high = mantissa << u32(shift - 32);
-    }
-    if (bits >> 31u) == 1u {
-        // Two's complement: the high word borrows unless the low word is 0.
-        high = ~high + select(0u, 1u, low == 0u);
-        low = ~low + 1u;
-    }
-    return add64(to, low, high);
-}
-
+// Four 64-bit sums plus value * 2^46 each, for |value| < 2^16: the whole part of value * 2^14 belongs to the high word,
+// what is left of it to the low one. No branch and no shift by a number that is not known: these sums take a fifth of
+// the kernel's time.
 fn flush_four(at: u32, value: vec4<f32>) {
+    let scaled = value * 0x1p14f;
+    let whole = vec4<i32>(scaled);
+    let rest = vec4<i32>((scaled - vec4<f32>(whole)) * 0x1p31f);
     let first = sums[at];
     let second = sums[at + 1u];
-    sums[at] = vec4<u32>(added(first.xy, value.x), added(first.zw, value.y));
-    sums[at + 1u] = vec4<u32>(added(second.xy, value.z), added(second.zw, value.w));
+    let before = vec4<u32>(first.xz, second.xz);
+    let low = before + bitcast<vec4<u32>>(rest << vec4<u32>(1u));
+    let carry = select(vec4<u32>(), vec4<u32>(1u), low < before);
+    let high = vec4<u32>(first.yw, second.yw) + bitcast<vec4<u32>>(whole + (rest >> vec4<u32>(31u))) + carry;
+    sums[at] = vec4<u32>(low.x, high.x, low.y, high.y);
+    sums[at + 1u] = vec4<u32>(low.z, high.z, low.w, high.w);
 }
 
 // One row of a thread's products; its right half lies half a tile beside the left one.

@@ -1,8 +1,8 @@
 //! Second moments on the CPU: exact products in f64, or fast ones in f32 as on a GPU. \[candle-core\]
 
 use candle_core::{CpuStorage, Result, Storage, Tensor, bail};
+use straightedge_arithmetic::Product;
 
-use super::lanes::Element;
 use super::panels::Panel;
 use super::products::{add_product, add_square, mirror};
 use crate::backend::GramRows;
@@ -122,7 +122,10 @@ fn counted(rows: &GramRows<'_, Tensor>, all: usize) -> Vec<usize> {
 }
 
 /// Adds `n` rows; false where a value is not finite.
-fn add<T: Element>(to: &mut Moments, n: usize, x: &[Panel<T>], y: &[Panel<T>]) -> bool {
+fn add<T: Sync>(to: &mut Moments, n: usize, x: &[Panel<T>], y: &[Panel<T>]) -> bool
+where
+    f64: Product<T>,
+{
     let (d_in, d_out) = (to.d_in(), to.d_out());
     to.n += n as u64;
     add_product(&mut to.xy, x, y, d_out);

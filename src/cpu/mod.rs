@@ -5,7 +5,6 @@
 pub mod composed;
 mod fused;
 mod gram;
-mod lanes;
 mod panels;
 mod products;
 
@@ -111,7 +110,11 @@ impl Backend for CpuBackend {
 
     fn linear(&self, x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
         run("linear", || {
-            let y = x.matmul(&weight.t()?)?;
+            let y = if cfg!(target_arch = "wasm32") && fused::fits(&[x, weight]) {
+                fused::product(x, weight)?
+            } else {
+                x.matmul(&weight.t()?)?
+            };
             match bias {
                 None => Ok(y),
                 Some(bias) if fused::fits(&[&y, bias]) => fused::add_bias(y, bias),

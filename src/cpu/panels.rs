@@ -1,17 +1,13 @@
 //! Rows of x or of y in the order in which products read them, and what one pass over them tells of every column.
 
-use super::lanes::Element;
+use straightedge_arithmetic::{PANEL, Row};
+
+use super::products::Panels;
 use crate::parallel;
-
-/// Columns of a panel.
-pub(super) const PANEL: usize = 16;
-
-/// One row of a panel.
-pub(super) type Row<T> = [T; PANEL];
 
 /// Some neighbouring columns, row by row; where there are fewer, the rest is zero.
 pub(super) struct Panel<T> {
-    pub(super) rows: Vec<Row<T>>,
+    rows: Vec<Row<T>>,
     /// Sum of every column about its shift.
     pub(super) sum: Row<f64>,
     /// Sum of the squares of every column about its shift.
@@ -20,7 +16,13 @@ pub(super) struct Panel<T> {
     pub(super) largest: Row<f64>,
 }
 
-impl<T: Element> Panel<T> {
+impl<T: Sync> Panels<T> for Panel<T> {
+    fn rows(&self) -> &[Row<T>] {
+        &self.rows
+    }
+}
+
+impl<T: Copy + Default + Send> Panel<T> {
     /// The rows of `values`, row-major, that `at` tells; a panel holds `kept(column, value − shift)`.
     pub(super) fn all<V: Copy + Into<f64> + Sync>(
         at: &[usize],

@@ -1,91 +1,64 @@
-//! Products AᵀB over rows, added to sums in f64 where they are kept: what second moments on the CPU are.
-//!
-//! A tile of 16 × 16 sums takes blocks of rows, 4 × 2 vectors of products at a time: as many as registers hold beside
-//! what they are made of. Sums over a block stay in the precision of the rows.
+//! Products AᵀB over rows, added to sums where they are kept: what second moments on the CPU are, and matrix products in
+//! WebAssembly.
 
-use super::lanes::{Element, Lanes};
-use super::panels::{PANEL, Panel, Row};
+use straightedge_arithmetic::{PANEL, Product, Row};
+
 use crate::parallel;
 
 /// Panels of A that one core takes at a time, for which a block of B is fetched once.
 const STRIPE: usize = 3;
-/// Columns of A whose products are summed up at once.
-const TOP: usize = 4;
 
-/// sums += aᵀ·b: `sums` row-major with as many rows as `a` has columns, `q` columns as `b`.
-pub(super) fn add_product<T: Element>(sums: &mut [f64], a: &[Panel<T>], b: &[Panel<T>], q: usize) {
+/// sums += aᵀ·b: `sums` row-major, a row for every column of the panels `a`, `q` columns as `b`.
+pub(super) fn add_product<T: Sync, S: Product<T>>(
+    sums: &mut [S],
+    a: &[impl Panels<T>],
+    b: &[impl Panels<T>],
+    q: usize,
+) {
     add(sums, a, b, q, |_| b.len());
 }
 
 /// sums += aᵀ·a in all panels on and below the diagonal: `sums` row-major p × p.
-pub(super) fn add_square<T: Element>(sums: &mut [f64], a: &[Panel<T>], p: usize) {
+pub(super) fn add_square<T: Sync, S: Product<T>>(sums: &mut [S], a: &[impl Panels<T>], p: usize) {
     add(sums, a, a, p, |panel| panel + 1);
+}
+
+/// A panel, with or without something beside it.
+pub(super) trait Panels<T>: Sync {
+    fn rows(&self) -> &[Row<T>];
+}
+
+impl<T: Sync> Panels<T> for Vec<Row<T>> {
+    fn rows(&self) -> &[Row<T>] {
+        self
+    }
 }
 
 /// Adds to the stripes of `sums` beside each other; a panel of `a` that is the last one of its stripe asks for as many
 /// panels of `b` as `wanted` says.
-fn add<T: Element>(sums: &mut [f64], a: &[Panel<T>], b: &[Panel<T>], q: usize, wanted: impl Fn(usize) -> usize + Sync) {
+fn add<T: Sync, S: Product<T>>(
+    sums: &mut [S],
+    a: &[impl Panels<T>],
+    b: &[impl Panels<T>],
+    q: usize,
+    wanted: impl Fn(usize) -> usize + Sync,
+) {
     parallel::for_chunks(sums, STRIPE * PANEL * q, |stripe, sums| {
         let first = stripe * STRIPE;
         let a = &a[first..a.len().min(first + STRIPE)];
         for (right, b) in b[..wanted(first + a.len() - 1)].iter().enumerate() {
-            let mut tiles = [[[0.0; PANEL]; PANEL]; STRIPE];
-            for (block, b) in b.rows.chunks(T::BLOCK_ROWS).enumerate() {
+            let mut tiles = [[[S::default(); PANEL]; PANEL]; STRIPE];
+            for (block, b) in b.rows().chunks(S::BLOCK_ROWS).enumerate() {
                 for (sums, a) in tiles.iter_mut().zip(a) {
-                    let a = &a.rows[block * T::BLOCK_ROWS..][..b.len()];
-                    T::add(Tile { sums, a, b });
+                    S::add(sums, &a.rows()[block * S::BLOCK_ROWS..][..b.len()], b);
                 }
             }
             let left = right * PANEL;
             for (sums, tile) in sums.chunks_exact_mut(q).zip(tiles.as_flattened()) {
-                sums[left..q.min(left + PANEL)].iter_mut().zip(tile).for_each(|(sum, more)| *sum += more);
+                sums[left..q.min(left + PANEL)].iter_mut().zip(tile).for_each(|(sum, &more)| *sum += more);
             }
         }
     });
-}
-
-/// A block of rows of two panels, on its way to the sums of their products.
-pub(super) struct Tile<'a, T> {
-    sums: &'a mut [[f64; PANEL]; PANEL],
-    a: &'a [Row<T>],
-    b: &'a [Row<T>],
-}
-
-impl<T: Element> Tile<'_, T> {
-    #[inline(always)]
-    pub(super) fn add<L: Lanes<T>>(self, lanes: L) {
-        for top in (0..PANEL).step_by(TOP) {
-            for left in (0..PANEL).step_by(2 * L::WIDTH) {
-                let products = four_by_two(lanes, (self.a, top), (self.b, left));
-                for (sums, products) in self.sums[top..].iter_mut().zip(products) {
-                    let products: &[T] = bytemuck::cast_slice(&products);
-                    sums[left..].iter_mut().zip(products).for_each(|(sum, &more)| *sum += more.into());
-                }
-            }
-        }
-    }
-}
-
-/// Sums of the products of four columns of a, from one on, with two vectors of columns of b, from another one on.
-#[inline(always)]
-fn four_by_two<T: Element, L: Lanes<T>>(
-    lanes: L,
-    (a, top): (&[Row<T>], usize),
-    (b, left): (&[Row<T>], usize),
-) -> [[L::Vector; 2]; TOP] {
-    let [mut sums0, mut sums1, mut sums2, mut sums3] = [[lanes.splat(T::default()); 2]; TOP];
-    for (a, b) in a.iter().zip(b) {
-        let b = &b[left..left + 2 * L::WIDTH];
-        let (near, far) = (lanes.load(b), lanes.load(&b[L::WIDTH..]));
-        let added = |[sums_near, sums_far]: [L::Vector; 2], a: T| {
-            let a = lanes.splat(a);
-            [lanes.mul_add(a, near, sums_near), lanes.mul_add(a, far, sums_far)]
-        };
-        let a = &a[top..top + TOP];
-        (sums0, sums1) = (added(sums0, a[0]), added(sums1, a[1]));
-        (sums2, sums3) = (added(sums2, a[2]), added(sums3, a[3]));
-    }
-    [sums0, sums1, sums2, sums3]
 }
 
 /// Copies the lower triangle of a row-major p × p matrix to the upper one.
@@ -113,9 +86,11 @@ mod tests {
         (0..n).map(|_| (100.0 * random.symmetric()).round() as f32).collect()
     }
 
-    fn panels<T: Element + From<f32>>(rows: &[f32], cols: usize) -> Vec<Panel<T>> {
-        let at: Vec<usize> = (0..rows.len() / cols).collect();
-        Panel::all(&at, rows, &vec![0.0; cols], |_, value| (value as f32).into())
+    fn panels<T: Copy + Default + From<f32>>(rows: &[f32], cols: usize) -> Vec<Vec<Row<T>>> {
+        let value = |row: &[f32], col: usize| row.get(col).map_or(T::default(), |&value| value.into());
+        let panel =
+            |first: usize| rows.chunks(cols).map(|row| std::array::from_fn(|j| value(row, first + j))).collect();
+        (0..cols).step_by(PANEL).map(panel).collect()
     }
 
     fn expected(sums: &[f64], a: &[f32], p: usize, b: &[f32], q: usize) -> Vec<f64> {
@@ -123,7 +98,10 @@ mod tests {
         (0..p * q).map(|at| sums[at] + f64::from(product(at / q, at % q))).collect()
     }
 
-    fn check<T: Element + From<f32>>() {
+    fn check<T: Copy + Default + From<f32> + Sync>()
+    where
+        f64: Product<T>,
+    {
         for (n, p, q) in [(1, 1, 1), (3, 5, 2), (65, 33, 70), (200, 17, 16), (64, 96, 49)] {
             let (a, b) = (whole(n * p, 1), whole(n * q, 2));
             let before: Vec<f64> = whole(p * q, 3).into_iter().map(f64::from).collect();

@@ -2,10 +2,8 @@
 
 use bytemuck::Pod;
 
-use super::products::Tile;
-
 /// Vectors of numbers T that one instruction takes.
-pub(super) trait Lanes<T: Pod>: Copy {
+pub(crate) trait Lanes<T: Pod>: Copy {
     type Vector: Pod;
     /// Numbers in a vector.
     const WIDTH: usize = size_of::<Self::Vector>() / size_of::<T>();
@@ -23,30 +21,21 @@ pub(super) trait Lanes<T: Pod>: Copy {
     fn mul_add(self, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
 }
 
-/// A number that panels hold.
-pub(super) trait Element: Pod + Default + Into<f64> + Send + Sync {
-    /// Rows whose products are summed up in this precision before they go to sums in f64.
-    const BLOCK_ROWS: usize;
-
-    /// [`Tile::add`] with the widest vectors that this processor has.
-    fn add(tile: Tile<'_, Self>);
+/// What is done with the widest vectors of numbers T that this processor has.
+pub(crate) trait WithLanes<T: Pod> {
+    fn with<L: Lanes<T>>(self, lanes: L);
 }
 
-pub(super) use here::with_vectors;
-
-/// Blocks that the first cache holds.
-const EXACT_BLOCK_ROWS: usize = 64;
-/// The rows after which f32 sums have lost as much as they may.
-const FAST_BLOCK_ROWS: usize = 64;
+pub(crate) use here::{with_f32s, with_f64s, with_vectors};
 
 #[cfg(not(target_arch = "wasm32"))]
 mod here {
     use pulp::{Arch, Simd, WithSimd};
 
-    use super::{EXACT_BLOCK_ROWS, Element, FAST_BLOCK_ROWS, Lanes, Tile};
+    use super::{Lanes, WithLanes};
 
-    macro_rules! element {
-        ($number:ty, $rows:expr, $vector:ident, $splat:ident, $mul_add:ident) => {
+    macro_rules! lanes {
+        ($number:ty, $vector:ident, $splat:ident, $mul_add:ident, $with:ident) => {
             impl<S: Simd> Lanes<$number> for S {
                 type Vector = S::$vector;
 
@@ -61,30 +50,30 @@ mod here {
                 }
             }
 
-            impl WithSimd for Tile<'_, $number> {
-                type Output = ();
+            #[inline(always)]
+            pub(crate) fn $with(work: impl WithLanes<$number>) {
+                struct Work<W>(W);
 
-                #[inline(always)]
-                fn with_simd<S: Simd>(self, simd: S) {
-                    self.add(simd);
+                impl<W: WithLanes<$number>> WithSimd for Work<W> {
+                    type Output = ();
+
+                    #[inline(always)]
+                    fn with_simd<S: Simd>(self, simd: S) {
+                        self.0.with(simd);
+                    }
                 }
-            }
 
-            impl Element for $number {
-                const BLOCK_ROWS: usize = $rows;
-
-                fn add(tile: Tile<'_, Self>) {
-                    Arch::new().dispatch(tile);
-                }
+                Arch::new().dispatch(Work(work));
             }
         };
     }
 
-    element!(f64, EXACT_BLOCK_ROWS, f64s, splat_f64s, mul_add_e_f64s);
-    element!(f32, FAST_BLOCK_ROWS, f32s, splat_f32s, mul_add_e_f32s);
+    lanes!(f64, f64s, splat_f64s, mul_add_e_f64s, with_f64s);
+    lanes!(f32, f32s, splat_f32s, mul_add_e_f32s, with_f32s);
 
     /// Runs `f`, whose loops become code for the widest vectors that this processor has.
-    pub(in crate::cpu) fn with_vectors<R>(f: impl FnOnce() -> R) -> R {
+    #[inline(always)]
+    pub(crate) fn with_vectors<R>(f: impl FnOnce() -> R) -> R {
         Arch::new().dispatch(f)
     }
 }
@@ -94,13 +83,13 @@ mod here {
 mod here {
     use std::arch::wasm32::{f32x4_add, f32x4_mul, f32x4_splat, f64x2_add, f64x2_mul, f64x2_splat, v128};
 
-    use super::{EXACT_BLOCK_ROWS, Element, FAST_BLOCK_ROWS, Lanes, Tile};
+    use super::{Lanes, WithLanes};
 
     #[derive(Clone, Copy)]
     struct Simd128;
 
-    macro_rules! element {
-        ($number:ty, $rows:expr, $splat:ident, $mul:ident, $add:ident) => {
+    macro_rules! lanes {
+        ($number:ty, $splat:ident, $mul:ident, $add:ident, $with:ident) => {
             impl Lanes<$number> for Simd128 {
                 type Vector = v128;
 
@@ -115,21 +104,19 @@ mod here {
                 }
             }
 
-            impl Element for $number {
-                const BLOCK_ROWS: usize = $rows;
-
-                fn add(tile: Tile<'_, Self>) {
-                    tile.add(Simd128);
-                }
+            #[inline(always)]
+            pub(crate) fn $with(work: impl WithLanes<$number>) {
+                work.with(Simd128);
             }
         };
     }
 
-    element!(f64, EXACT_BLOCK_ROWS, f64x2_splat, f64x2_mul, f64x2_add);
-    element!(f32, FAST_BLOCK_ROWS, f32x4_splat, f32x4_mul, f32x4_add);
+    lanes!(f64, f64x2_splat, f64x2_mul, f64x2_add, with_f64s);
+    lanes!(f32, f32x4_splat, f32x4_mul, f32x4_add, with_f32s);
 
     /// Runs `f`: what vectors there are is known beforehand.
-    pub(in crate::cpu) fn with_vectors<R>(f: impl FnOnce() -> R) -> R {
+    #[inline(always)]
+    pub(crate) fn with_vectors<R>(f: impl FnOnce() -> R) -> R {
         f()
     }
 }

@@ -1,0 +1,172 @@
+//! What lies between the products of a forward pass, over slices of rows.
+
+use crate::lanes::with_vectors;
+
+/// An activation that costs more than it takes to fetch what it is of.
+#[derive(Clone, Copy, Debug)]
+pub enum Curve {
+    /// x·Φ(x).
+    Gelu,
+    /// Its approximation by a hyperbolic tangent.
+    GeluTanh,
+    /// x·sigmoid(1.702·x).
+    QuickGelu,
+    /// x·sigmoid(x).
+    Silu,
+    /// 1/(1 + e⁻ˣ).
+    Sigmoid,
+}
+
+impl Curve {
+    /// y = f(x), element by element.
+    #[inline(never)]
+    pub fn map(self, x: &[f32], y: &mut [f32]) {
+        match self {
+            Self::Gelu => map(x, y, gelu),
+            Self::GeluTanh => map(x, y, gelu_tanh),
+            Self::QuickGelu => map(x, y, quick_gelu),
+            Self::Silu => map(x, y, silu),
+            Self::Sigmoid => map(x, y, sigmoid),
+        }
+    }
+
+    /// y = f(gate) ⊙ up, element by element.
+    #[inline(never)]
+    pub fn map_times(self, gate: &[f32], up: &[f32], y: &mut [f32]) {
+        self.map(gate, y);
+        with_vectors(|| y.iter_mut().zip(up).for_each(|(y, up)| *y *= up));
+    }
+}
+
+/// One copy of the loop for every `f`, so that it becomes vector code.
+fn map(x: &[f32], y: &mut [f32], f: impl Fn(f32) -> f32) {
+    with_vectors(|| y.iter_mut().zip(x).for_each(|(y, x)| *y = f(*x)));
+}
+
+/// (x − mean)/√(var + eps)·weight + bias of every row, as wide as `weight`.
+#[inline(never)]
+pub fn layer_norm(x: &[f32], weight: &[f32], bias: &[f32], eps: f32, y: &mut [f32]) {
+    let cols = weight.len();
+    with_vectors(|| {
+        for (row, normed) in x.chunks_exact(cols).zip(y.chunks_exact_mut(cols)) {
+            let n = cols as f32;
+            let mean = sum(row, |x| x) / n;
+            let scale = (sum(row, |x| (x - mean) * (x - mean)) / n + eps).sqrt().recip();
+            let columns = normed.iter_mut().zip(row).zip(weight.iter().zip(bias));
+            columns.for_each(|((normed, x), (weight, bias))| *normed = (x - mean) * scale * weight + bias);
+        }
+    });
+}
+
+/// x/√(mean(x²) + eps)·weight of every row, as wide as `weight`.
+#[inline(never)]
+pub fn rms_norm(x: &[f32], weight: &[f32], eps: f32, y: &mut [f32]) {
+    let cols = weight.len();
+    with_vectors(|| {
+        for (row, normed) in x.chunks_exact(cols).zip(y.chunks_exact_mut(cols)) {
+            let scale = (sum(row, |x| x * x) / cols as f32 + eps).sqrt().recip();
+            let columns = normed.iter_mut().zip(row.iter().zip(weight));
+            columns.for_each(|(normed, (x, weight))| *normed = x * scale * weight);
+        }
+    });
+}
+
+/// Adds `bias` to every row, as wide as it is.
+#[inline(never)]
+pub fn add_bias(rows: &mut [f32], bias: &[f32]) {
+    with_vectors(|| {
+        for row in rows.chunks_exact_mut(bias.len()) {
+            row.iter_mut().zip(bias).for_each(|(value, bias)| *value += bias);
+        }
+    });
+}
+
+/// Softmax of scale·score over every row of `cols` scores; `seen(row)` of them count, the others become 0.
+#[inline(never)]
+pub fn softmax(scores: &mut [f32], cols: usize, scale: f32, seen: &dyn Fn(usize) -> usize) {
+    with_vectors(|| {
+        for (index, row) in scores.chunks_exact_mut(cols).enumerate() {
+            let (seen, hidden) = row.split_at_mut(seen(index));
+            let largest = seen.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            seen.iter_mut().for_each(|score| *score = exp((*score - largest) * scale));
+            let scale = sum(seen, |weight| weight).recip();
+            seen.iter_mut().for_each(|weight| *weight *= scale);
+            hidden.fill(0.0);
+        }
+    });
+}
+
+fn gelu(x: f32) -> f32 {
+    (libm::erff(x * std::f32::consts::FRAC_1_SQRT_2) + 1.0) * 0.5 * x
+}
+
+/// 0.5·x·(1 + tanh u) = x·sigmoid(2u), which does not cancel where tanh nears −1.
+#[inline(always)]
+fn gelu_tanh(x: f32) -> f32 {
+    const TWICE_ROOT_2_OVER_PI: f32 = 1.595_769;
+    x * sigmoid(TWICE_ROOT_2_OVER_PI * x * (1.0 + 0.044_715 * x * x))
+}
+
+#[inline(always)]
+fn quick_gelu(x: f32) -> f32 {
+    x * sigmoid(1.702 * x)
+}
+
+#[inline(always)]
+fn silu(x: f32) -> f32 {
+    x * sigmoid(x)
+}
+
+#[inline(always)]
+fn sigmoid(x: f32) -> f32 {
+    (1.0 + exp(-x)).recip()
+}
+
+/// e^x to two units in the last place, without a branch, so that compilers turn loops of it into vector code. Flat
+/// beyond ±87, where f32 ends.
+#[inline(always)]
+fn exp(x: f32) -> f32 {
+    /// Adding it rounds to whole numbers, in the low bits: at 1.5·2²³ a unit in the last place is 1.
+    const ROUND: f32 = 12_582_912.0;
+    /// ln 2 as a sum: products of the first with whole numbers below 2⁹ are exact.
+    const LN_2: [f32; 2] = [0.693_359_4, -2.121_944_4e-4];
+    let x = x.clamp(-87.0, 87.0);
+    let rounded = x * std::f32::consts::LOG2_E + ROUND;
+    let whole = rounded - ROUND;
+    let r = x - whole * LN_2[0] - whole * LN_2[1];
+    // The Taylor series: at |r| ≤ ½·ln 2 what follows is below 6e-9.
+    let high = ((r * (1.0 / 5040.0) + 1.0 / 720.0) * r + 1.0 / 120.0) * r + 1.0 / 24.0;
+    let series = (((high * r + 1.0 / 6.0) * r + 0.5) * r + 1.0) * r + 1.0;
+    let exponent = rounded.to_bits().wrapping_sub(ROUND.to_bits()).wrapping_add(127);
+    series * f32::from_bits(exponent << 23)
+}
+
+/// Σf(value) in eight running parts: as accurate as it is quick.
+#[inline(always)]
+fn sum(values: &[f32], f: impl Fn(f32) -> f32) -> f32 {
+    let (eights, rest) = values.as_chunks::<8>();
+    let mut parts = [0.0f32; 8];
+    for eight in eights {
+        parts.iter_mut().zip(eight).for_each(|(part, value)| *part += f(*value));
+    }
+    parts.iter_mut().zip(rest).for_each(|(part, value)| *part += f(*value));
+    parts.iter().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exp_is_good_to_two_units_in_the_last_place() {
+        let (mut x, mut worst) = (-87.0f32, 0.0f64);
+        while x < 87.0 {
+            let expected = f64::from(x).exp();
+            worst = worst.max((f64::from(exp(x)) - expected).abs() / expected);
+            x += 0.000_97;
+        }
+        assert!(worst <= 2.0 * f64::from(f32::EPSILON), "{worst:e}");
+        assert_eq!(exp(0.0), 1.0);
+        assert!(exp(f32::NEG_INFINITY) < 1e-37 && exp(f32::NAN).is_nan());
+    }
+}

@@ -1,0 +1,101 @@
+//! Tiles of sums of products, of which matrix products and second moments on the CPU are made.
+//!
+//! A tile of 16 × 16 sums takes blocks of rows, 4 × 2 vectors of products at a time: as many as registers hold beside
+//! what they are made of. Sums over a block stay in the precision of the rows.
+
+use std::ops::AddAssign;
+
+use bytemuck::Pod;
+
+use crate::lanes::{Lanes, WithLanes, with_f32s, with_f64s};
+
+/// Columns of a panel: of some neighbouring columns of a matrix, row by row.
+pub const PANEL: usize = 16;
+/// One row of a panel; where the matrix ends, zeros.
+pub type Row<T> = [T; PANEL];
+/// Sums for every column of one panel and every column of another.
+pub type Sums<S> = [[S; PANEL]; PANEL];
+
+/// Columns of A whose products are summed up at once.
+const TOP: usize = 4;
+
+/// A number that sums of products of T are kept in.
+pub trait Product<T>: Pod + Default + AddAssign + Send + Sync {
+    /// Rows whose products are summed up in the precision of T before they go to the sums: as many as the first cache
+    /// holds, or as single precision may lose the digits of.
+    const BLOCK_ROWS: usize;
+
+    /// sums += aᵀ·b over one block: as many rows of `a` as of `b`.
+    fn add(sums: &mut Sums<Self>, a: &[Row<T>], b: &[Row<T>]);
+}
+
+macro_rules! product {
+    ($sum:ty, $number:ty, $rows:expr, $with:ident) => {
+        impl Product<$number> for $sum {
+            const BLOCK_ROWS: usize = $rows;
+
+            #[inline(never)]
+            fn add(sums: &mut Sums<$sum>, a: &[Row<$number>], b: &[Row<$number>]) {
+                $with(Tile { sums, a, b });
+            }
+        }
+    };
+}
+
+product!(f64, f64, 64, with_f64s);
+product!(f64, f32, 64, with_f32s);
+product!(f32, f32, 128, with_f32s);
+
+/// A block of rows of two panels, on its way to the sums of their products.
+struct Tile<'a, T, S> {
+    sums: &'a mut Sums<S>,
+    a: &'a [Row<T>],
+    b: &'a [Row<T>],
+}
+
+impl<T: Pod + Default + Into<S>, S: Copy + AddAssign> WithLanes<T> for Tile<'_, T, S> {
+    #[inline(always)]
+    fn with<L: Lanes<T>>(self, lanes: L) {
+        for top in (0..PANEL).step_by(TOP) {
+            for left in (0..PANEL).step_by(2 * L::WIDTH) {
+                let products = four_by_two(lanes, (self.a, top), (self.b, left));
+                for (sums, products) in self.sums[top..].iter_mut().zip(products) {
+                    let products: &[T] = bytemuck::cast_slice(&products);
+                    sums[left..].iter_mut().zip(products).for_each(|(sum, &more)| *sum += more.into());
+                }
+            }
+        }
+    }
+}
+
+/// Sums of the products of four columns of a, from one on, with two vectors of columns of b, from another one on.
+#[inline(always)]
+fn four_by_two<T: Pod + Default, L: Lanes<T>>(
+    lanes: L,
+    (a, top): (&[Row<T>], usize),
+    (b, left): (&[Row<T>], usize),
+) -> [[L::Vector; 2]; TOP] {
+    let [mut sums0, mut sums1, mut sums2, mut sums3] = [[lanes.splat(T::default()); 2]; TOP];
+    for (a, b) in a.iter().zip(b) {
+        let b = &b[left..left + 2 * L::WIDTH];
+        let (near, far) = (lanes.load(b), lanes.load(&b[L::WIDTH..]));
+        let added = |[sums_near, sums_far]: [L::Vector; 2], a: T| {
+            let a = lanes.splat(a);
+            [lanes.mul_add(a, near, sums_near), lanes.mul_add(a, far, sums_far)]
+        };
+        let a = &a[top..top + TOP];
+        (sums0, sums1) = (added(sums0, a[0]), added(sums1, a[1]));
+        (sums2, sums3) = (added(sums2, a[2]), added(sums3, a[3]));
+    }
+    [sums0, sums1, sums2, sums3]
+}
+
+/// Up to sixteen rows of `width` values each as the columns of a panel of `width` rows.
+#[inline(never)]
+pub fn across(rows: &[f32], width: usize) -> Vec<Row<f32>> {
+    let mut panel = vec![[0.0; PANEL]; width];
+    for (column, values) in rows.chunks_exact(width).enumerate().take(PANEL) {
+        panel.iter_mut().zip(values).for_each(|(row, value)| row[column] = *value);
+    }
+    panel
+}
