@@ -6,7 +6,9 @@
 
 mod lanes;
 mod loops;
+mod panels;
 mod tiles;
 
 pub use loops::{Curve, add_bias, layer_norm, rms_norm, softmax};
-pub use tiles::{PANEL, Product, Row, Sums, across};
+pub use panels::{Columns, Pack, Panel, across};
+pub use tiles::{PANEL, Product, Row, STRIPE};

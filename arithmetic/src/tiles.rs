@@ -14,37 +14,64 @@ pub const PANEL: usize = 16;
 /// One row of a panel; where the matrix ends, zeros.
 pub type Row<T> = [T; PANEL];
 /// Sums for every column of one panel and every column of another.
-pub type Sums<S> = [[S; PANEL]; PANEL];
+type Sums<S> = [[S; PANEL]; PANEL];
 
+/// Panels of A that are best taken at a time: a block of B is fetched once for them.
+pub const STRIPE: usize = 3;
+/// Rows that go to the sums at a time: of them, a stripe of A stays in the second cache.
+const RUN: usize = 256;
 /// Columns of A whose products are summed up at once.
 const TOP: usize = 4;
 
 /// A number that sums of products of T are kept in.
-pub trait Product<T>: Pod + Default + AddAssign + Send + Sync {
-    /// Rows whose products are summed up in the precision of T before they go to the sums: as many as the first cache
-    /// holds, or as single precision may lose the digits of.
-    const BLOCK_ROWS: usize;
-
-    /// sums += aᵀ·b over one block: as many rows of `a` as of `b`.
-    fn add(sums: &mut Sums<Self>, a: &[Row<T>], b: &[Row<T>]);
+pub trait Product<T>: Copy + Default + Send + Sync {
+    /// sums += aᵀ·b for as many rows of the panels `a` as of the panels `b`, at most [`STRIPE`] panels `a`. `sums` is
+    /// row-major, a row for every column of `a`, and `cols` wide, of which the panels `b` are the first columns; what
+    /// panels hold beyond its last row and column is left out.
+    fn add(sums: &mut [Self], a: &[&[Row<T>]], b: &[&[Row<T>]], cols: usize);
 }
 
 macro_rules! product {
-    ($sum:ty, $number:ty, $rows:expr, $with:ident) => {
+    ($sum:ty, $number:ty, $block:expr, $with:ident) => {
         impl Product<$number> for $sum {
-            const BLOCK_ROWS: usize = $rows;
-
             #[inline(never)]
-            fn add(sums: &mut Sums<$sum>, a: &[Row<$number>], b: &[Row<$number>]) {
-                $with(Tile { sums, a, b });
+            fn add(sums: &mut [$sum], a: &[&[Row<$number>]], b: &[&[Row<$number>]], cols: usize) {
+                add(sums, a, b, cols, $block, |sums, a, b| $with(Tile { sums, a, b }));
             }
         }
     };
 }
 
+// Blocks of rows whose products are summed up in the precision of the rows: as many as the first cache holds, or as
+// single precision may lose the digits of.
 product!(f64, f64, 64, with_f64s);
 product!(f64, f32, 64, with_f32s);
 product!(f32, f32, 128, with_f32s);
+
+#[inline(always)]
+fn add<T, S: Copy + Default + AddAssign>(
+    sums: &mut [S],
+    a: &[&[Row<T>]],
+    b: &[&[Row<T>]],
+    cols: usize,
+    block: usize,
+    add_block: impl Fn(&mut Sums<S>, &[Row<T>], &[Row<T>]),
+) {
+    let rows = a.first().map_or(0, |a| a.len());
+    for first in (0..rows).step_by(RUN) {
+        let end = rows.min(first + RUN);
+        for (left, b) in (0..cols).step_by(PANEL).zip(b) {
+            let mut tiles = [[[S::default(); PANEL]; PANEL]; STRIPE];
+            for at in (first..end).step_by(block) {
+                let rows = at..end.min(at + block);
+                tiles.iter_mut().zip(a).for_each(|(tile, a)| add_block(tile, &a[rows.clone()], &b[rows.clone()]));
+            }
+            for (sums, tile) in sums.chunks_exact_mut(cols).zip(tiles.as_flattened()) {
+                sums[left..cols.min(left + PANEL)].iter_mut().zip(tile).for_each(|(sum, &more)| *sum += more);
+            }
+        }
+    }
+}
 
 /// A block of rows of two panels, on its way to the sums of their products.
 struct Tile<'a, T, S> {
@@ -88,14 +115,4 @@ fn four_by_two<T: Pod + Default, L: Lanes<T>>(
         (sums2, sums3) = (added(sums2, a[2]), added(sums3, a[3]));
     }
     [sums0, sums1, sums2, sums3]
-}
-
-/// Up to sixteen rows of `width` values each as the columns of a panel of `width` rows.
-#[inline(never)]
-pub fn across(rows: &[f32], width: usize) -> Vec<Row<f32>> {
-    let mut panel = vec![[0.0; PANEL]; width];
-    for (column, values) in rows.chunks_exact(width).enumerate().take(PANEL) {
-        panel.iter_mut().zip(values).for_each(|(row, value)| row[column] = *value);
-    }
-    panel
 }

@@ -1,13 +1,13 @@
 //! Second moments on the CPU: exact products in f64, or fast ones in f32 as on a GPU. \[candle-core\]
 
 use candle_core::{CpuStorage, Result, Storage, Tensor, bail};
-use straightedge_arithmetic::Product;
+use straightedge_arithmetic::{Columns, PANEL, Pack, Panel, Product};
 
-use super::panels::Panel;
 use super::products::{add_product, add_square, mirror};
 use crate::backend::GramRows;
 use crate::job::GramMode;
 use crate::moments::{Moments, Scale, power_of_two};
+use crate::parallel;
 use crate::side_path::SidePath;
 
 /// Second moments of every fold.
@@ -53,11 +53,14 @@ impl CpuGram {
     }
 
     /// Sums in f64, where products of f32 values are exact.
-    fn add_exact<V: Copy + Into<f64> + Sync>(&mut self, rows: &GramRows<'_, Tensor>, x: &[V], y: &[V]) -> bool {
+    fn add_exact<V: Sync>(&mut self, rows: &GramRows<'_, Tensor>, x: &[V], y: &[V]) -> bool
+    where
+        f64: Pack<V>,
+    {
         let sums = &mut self.folds[rows.fold].sums;
         let counted = counted(rows, x.len() / sums.d_in());
-        let x = Panel::<f64>::all(&counted, x, &sums.shift_x, |_, value| value);
-        let y = Panel::<f64>::all(&counted, y, &sums.shift_y, |_, value| value);
+        let x = panels::<f64, V>(x, &counted, &sums.shift_x, &vec![1.0; sums.d_in()]);
+        let y = panels::<f64, V>(y, &counted, &sums.shift_y, &vec![1.0; sums.d_out()]);
         add(sums, counted.len(), &x, &y)
     }
 
@@ -79,12 +82,9 @@ impl CpuGram {
             }
             outside.push(x, y, || Moments::empty(scale_x, scale_y, heldout));
         }
-        let scaled = |scale: &Scale| {
-            let units: Vec<f64> = scale.exponent.iter().map(|exponent| power_of_two(-exponent)).collect();
-            move |column: usize, value: f64| (value * units[column]) as f32
-        };
-        let x = Panel::<f32>::all(&inside, x, &sums.shift_x, scaled(scale_x));
-        let y = Panel::<f32>::all(&inside, y, &sums.shift_y, scaled(scale_y));
+        let unit = |scale: &Scale| -> Vec<f64> { scale.exponent.iter().copied().map(power_of_two).collect() };
+        let x = panels::<f32, f32>(x, &inside, &sums.shift_x, &unit(scale_x));
+        let y = panels::<f32, f32>(y, &inside, &sums.shift_y, &unit(scale_y));
         add(sums, inside.len(), &x, &y)
     }
 
@@ -119,6 +119,12 @@ impl CpuGram {
 /// Which of `all` rows count: all of a window but its first positions.
 fn counted(rows: &GramRows<'_, Tensor>, all: usize) -> Vec<usize> {
     (0..all).filter(|row| row % rows.seq_len >= rows.skip_positions).collect()
+}
+
+/// All columns of the rows of `values` that `at` tells, about their shifts and in their units.
+fn panels<T: Pack<V> + Send, V: Sync>(values: &[V], at: &[usize], shift: &[f64], unit: &[f64]) -> Vec<Panel<T>> {
+    let first: Vec<usize> = (0..shift.len()).step_by(PANEL).collect();
+    parallel::map(&first, |&first| T::pack(values, at, Columns { first, shift, unit }))
 }
 
 /// Adds `n` rows; false where a value is not finite.

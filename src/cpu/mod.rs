@@ -5,7 +5,6 @@
 pub mod composed;
 mod fused;
 mod gram;
-mod panels;
 mod products;
 
 use candle_core::{D, DType, Device, Tensor};

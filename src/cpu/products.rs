@@ -1,63 +1,38 @@
 //! Products AᵀB over rows, added to sums where they are kept: what second moments on the CPU are, and matrix products in
 //! WebAssembly.
 
-use straightedge_arithmetic::{PANEL, Product, Row};
+use straightedge_arithmetic::{PANEL, Product, Row, STRIPE};
 
 use crate::parallel;
 
-/// Panels of A that one core takes at a time, for which a block of B is fetched once.
-const STRIPE: usize = 3;
-
 /// sums += aᵀ·b: `sums` row-major, a row for every column of the panels `a`, `q` columns as `b`.
-pub(super) fn add_product<T: Sync, S: Product<T>>(
-    sums: &mut [S],
-    a: &[impl Panels<T>],
-    b: &[impl Panels<T>],
-    q: usize,
-) {
+pub(super) fn add_product<T: Sync, S: Product<T>>(sums: &mut [S], a: &[impl Rows<T>], b: &[impl Rows<T>], q: usize) {
     add(sums, a, b, q, |_| b.len());
 }
 
 /// sums += aᵀ·a in all panels on and below the diagonal: `sums` row-major p × p.
-pub(super) fn add_square<T: Sync, S: Product<T>>(sums: &mut [S], a: &[impl Panels<T>], p: usize) {
-    add(sums, a, a, p, |panel| panel + 1);
+pub(super) fn add_square<T: Sync, S: Product<T>>(sums: &mut [S], a: &[impl Rows<T>], p: usize) {
+    add(sums, a, a, p, |panels| panels);
 }
 
-/// A panel, with or without something beside it.
-pub(super) trait Panels<T>: Sync {
-    fn rows(&self) -> &[Row<T>];
-}
+/// A panel, with or without something beside its rows.
+pub(super) trait Rows<T>: AsRef<[Row<T>]> + Sync {}
 
-impl<T: Sync> Panels<T> for Vec<Row<T>> {
-    fn rows(&self) -> &[Row<T>] {
-        self
-    }
-}
+impl<T, P: AsRef<[Row<T>]> + Sync> Rows<T> for P {}
 
-/// Adds to the stripes of `sums` beside each other; a panel of `a` that is the last one of its stripe asks for as many
-/// panels of `b` as `wanted` says.
+/// Adds to the stripes of `sums` beside each other; the first `n` panels of `a` ask for `wanted(n)` panels of `b`.
 fn add<T: Sync, S: Product<T>>(
     sums: &mut [S],
-    a: &[impl Panels<T>],
-    b: &[impl Panels<T>],
+    a: &[impl Rows<T>],
+    b: &[impl Rows<T>],
     q: usize,
     wanted: impl Fn(usize) -> usize + Sync,
 ) {
+    let a: Vec<&[Row<T>]> = a.iter().map(AsRef::as_ref).collect();
+    let b: Vec<&[Row<T>]> = b.iter().map(AsRef::as_ref).collect();
     parallel::for_chunks(sums, STRIPE * PANEL * q, |stripe, sums| {
-        let first = stripe * STRIPE;
-        let a = &a[first..a.len().min(first + STRIPE)];
-        for (right, b) in b[..wanted(first + a.len() - 1)].iter().enumerate() {
-            let mut tiles = [[[S::default(); PANEL]; PANEL]; STRIPE];
-            for (block, b) in b.rows().chunks(S::BLOCK_ROWS).enumerate() {
-                for (sums, a) in tiles.iter_mut().zip(a) {
-                    S::add(sums, &a.rows()[block * S::BLOCK_ROWS..][..b.len()], b);
-                }
-            }
-            let left = right * PANEL;
-            for (sums, tile) in sums.chunks_exact_mut(q).zip(tiles.as_flattened()) {
-                sums[left..q.min(left + PANEL)].iter_mut().zip(tile).for_each(|(sum, &more)| *sum += more);
-            }
-        }
+        let end = a.len().min((stripe + 1) * STRIPE);
+        S::add(sums, &a[stripe * STRIPE..end], &b[..wanted(end)], q);
     });
 }
 

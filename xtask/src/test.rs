@@ -105,7 +105,7 @@ fn node(arguments: &[&str], dist: PathBuf, browser: &Path) -> Result<()> {
 /// Once an adapter is there, a GPU test that finds none has failed.
 fn engine(has_adapter: bool) -> Result<()> {
     let mut command = cargo();
-    command.args(["test", "--package", "straightedge"]);
+    command.args(["test", "--package", "straightedge", "--package", "straightedge-arithmetic"]);
     if has_adapter || env::var_os("CI").is_some() {
         command.env("REQUIRE_GPU", "1");
     }
