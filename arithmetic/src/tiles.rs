@@ -18,8 +18,6 @@ type Sums<S> = [[S; PANEL]; PANEL];
 
 /// Panels of A that are best taken at a time: a block of B is fetched once for them.
 pub const STRIPE: usize = 3;
-/// Rows that go to the sums at a time: of them, a stripe of A stays in the second cache.
-const RUN: usize = 256;
 /// Columns of A whose products are summed up at once.
 const TOP: usize = 4;
 
@@ -57,18 +55,15 @@ fn add<T, S: Copy + Default + AddAssign>(
     block: usize,
     add_block: impl Fn(&mut Sums<S>, &[Row<T>], &[Row<T>]),
 ) {
-    let rows = a.first().map_or(0, |a| a.len());
-    for first in (0..rows).step_by(RUN) {
-        let end = rows.min(first + RUN);
-        for (left, b) in (0..cols).step_by(PANEL).zip(b) {
-            let mut tiles = [[[S::default(); PANEL]; PANEL]; STRIPE];
-            for at in (first..end).step_by(block) {
-                let rows = at..end.min(at + block);
-                tiles.iter_mut().zip(a).for_each(|(tile, a)| add_block(tile, &a[rows.clone()], &b[rows.clone()]));
-            }
-            for (sums, tile) in sums.chunks_exact_mut(cols).zip(tiles.as_flattened()) {
-                sums[left..cols.min(left + PANEL)].iter_mut().zip(tile).for_each(|(sum, &more)| *sum += more);
-            }
+    let end = a.first().map_or(0, |a| a.len());
+    for (left, b) in (0..cols).step_by(PANEL).zip(b) {
+        let mut tiles = [[[S::default(); PANEL]; PANEL]; STRIPE];
+        for first in (0..end).step_by(block) {
+            let rows = first..end.min(first + block);
+            tiles.iter_mut().zip(a).for_each(|(tile, a)| add_block(tile, &a[rows.clone()], &b[rows.clone()]));
+        }
+        for (sums, tile) in sums.chunks_exact_mut(cols).zip(tiles.as_flattened()) {
+            sums[left..cols.min(left + PANEL)].iter_mut().zip(tile).for_each(|(sum, &more)| *sum += more);
         }
     }
 }
@@ -102,6 +97,8 @@ fn four_by_two<T: Pod + Default, L: Lanes<T>>(
     (a, top): (&[Row<T>], usize),
     (b, left): (&[Row<T>], usize),
 ) -> [[L::Vector; 2]; TOP] {
+    // Asked once, not of every row.
+    assert!(top + TOP <= PANEL && left + 2 * L::WIDTH <= PANEL);
     let [mut sums0, mut sums1, mut sums2, mut sums3] = [[lanes.splat(T::default()); 2]; TOP];
     for (a, b) in a.iter().zip(b) {
         let b = &b[left..left + 2 * L::WIDTH];
