@@ -24,17 +24,17 @@ const TOP: usize = 4;
 /// A number that sums of products of T are kept in.
 pub trait Product<T>: Copy + Default + Send + Sync {
     /// sums += aᵀ·b for as many rows of the panels `a` as of the panels `b`, at most [`STRIPE`] panels `a`. `sums` is
-    /// row-major, a row for every column of `a`, and `cols` wide, of which the panels `b` are the first columns; what
+    /// row-major, a row for every column of `a`, and `cols` wide, of which the panels `b` are those from `left` on; what
     /// panels hold beyond its last row and column is left out.
-    fn add(sums: &mut [Self], a: &[&[Row<T>]], b: &[&[Row<T>]], cols: usize);
+    fn add(sums: &mut [Self], cols: usize, a: &[&[Row<T>]], b: &[&[Row<T>]], left: usize);
 }
 
 macro_rules! product {
     ($sum:ty, $number:ty, $block:expr, $with:ident) => {
         impl Product<$number> for $sum {
             #[inline(never)]
-            fn add(sums: &mut [$sum], a: &[&[Row<$number>]], b: &[&[Row<$number>]], cols: usize) {
-                add(sums, a, b, cols, $block, |sums, a, b| $with(Tile { sums, a, b }));
+            fn add(sums: &mut [$sum], cols: usize, a: &[&[Row<$number>]], b: &[&[Row<$number>]], left: usize) {
+                add((sums, cols), a, (b, left), $block, |sums, a, b| $with(Tile { sums, a, b }));
             }
         }
     };
@@ -48,15 +48,14 @@ product!(f32, f32, 128, with_f32s);
 
 #[inline(always)]
 fn add<T, S: Copy + Default + AddAssign>(
-    sums: &mut [S],
+    (sums, cols): (&mut [S], usize),
     a: &[&[Row<T>]],
-    b: &[&[Row<T>]],
-    cols: usize,
+    (b, left): (&[&[Row<T>]], usize),
     block: usize,
     add_block: impl Fn(&mut Sums<S>, &[Row<T>], &[Row<T>]),
 ) {
     let end = a.first().map_or(0, |a| a.len());
-    for (left, b) in (0..cols).step_by(PANEL).zip(b) {
+    for (left, b) in (left..cols).step_by(PANEL).zip(b) {
         let mut tiles = [[[S::default(); PANEL]; PANEL]; STRIPE];
         for first in (0..end).step_by(block) {
             let rows = first..end.min(first + block);

@@ -68,18 +68,21 @@ fn curve(activation: Activation) -> Option<Curve> {
     }
 }
 
+/// Rows of a weight that are brought in order at a time: an output head has tens of thousands.
+const WEIGHT_ROWS: usize = 64 * PANEL;
+
 /// x·weightᵀ by tiles of our own, a panel of sixteen rows of either at a time: what is fastest in WebAssembly.
 pub(super) fn product(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     let (inner, cols) = (x.dim(1)?, weight.dim(0)?);
+    let panels = |rows: &[f32]| map(&rows.chunks(PANEL * inner).collect::<Vec<_>>(), |rows| across(rows, inner));
     let mut y = vec![0.0f32; x.dim(0)? * cols];
-    let panels = |tensor| with_values(tensor, |all| map(&runs(all, PANEL * inner), |rows| across(rows, inner)));
-    let (rows, weight) = (panels(x)?, panels(weight)?);
-    add_product::<f32, f32>(&mut y, &rows, &weight, cols);
+    let rows = with_values(x, panels)?;
+    with_values(weight, |weight| {
+        for (index, weight) in weight.chunks(WEIGHT_ROWS * inner).enumerate() {
+            add_product((&mut y, cols), &rows, (&panels(weight), index * WEIGHT_ROWS));
+        }
+    })?;
     Tensor::from_vec(y, (x.dim(0)?, cols), &Device::Cpu)
-}
-
-fn runs(values: &[f32], len: usize) -> Vec<&[f32]> {
-    values.chunks(len).collect()
 }
 
 /// A new tensor of the shape of `x`, by whole rows.
@@ -187,7 +190,7 @@ mod tests {
     #[test]
     fn products_are_those_of_candle_in_f64() {
         let mut random = crate::random::Random::new(5);
-        for (rows, inner, cols) in [(1, 1, 1), (3, 5, 2), (33, 129, 50), (64, 300, 17), (100, 16, 48)] {
+        for (rows, inner, cols) in [(1, 1, 1), (3, 5, 2), (33, 129, 50), (64, 300, 17), (100, 16, 48), (50, 3, 2060)] {
             let mut some = |rows, cols| {
                 let values: Vec<f32> = (0..rows * cols).map(|_| random.symmetric() as f32).collect();
                 tensor(&values, rows, cols)

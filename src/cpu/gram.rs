@@ -134,7 +134,7 @@ where
 {
     let (d_in, d_out) = (to.d_in(), to.d_out());
     to.n += n as u64;
-    add_product(&mut to.xy, x, y, d_out);
+    add_product((&mut to.xy, d_out), x, (y, 0));
     add_square(&mut to.xx, x, d_in);
     if let Some(yy) = &mut to.yy {
         add_square(yy, y, d_out);

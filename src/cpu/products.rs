@@ -5,14 +5,19 @@ use straightedge_arithmetic::{PANEL, Product, Row, STRIPE};
 
 use crate::parallel;
 
-/// sums += aᵀ·b: `sums` row-major, a row for every column of the panels `a`, `q` columns as `b`.
-pub(super) fn add_product<T: Sync, S: Product<T>>(sums: &mut [S], a: &[impl Rows<T>], b: &[impl Rows<T>], q: usize) {
-    add(sums, a, b, q, |_| b.len());
+/// sums += aᵀ·b: `sums` row-major, a row for every column of the panels `a`, `q` columns, of which `b` are those from
+/// `left` on.
+pub(super) fn add_product<T: Sync, S: Product<T>>(
+    (sums, q): (&mut [S], usize),
+    a: &[impl Rows<T>],
+    (b, left): (&[impl Rows<T>], usize),
+) {
+    add((sums, q), a, (b, left), |_| b.len());
 }
 
 /// sums += aᵀ·a in all panels on and below the diagonal: `sums` row-major p × p.
 pub(super) fn add_square<T: Sync, S: Product<T>>(sums: &mut [S], a: &[impl Rows<T>], p: usize) {
-    add(sums, a, a, p, |panels| panels);
+    add((sums, p), a, (a, 0), |panels| panels);
 }
 
 /// A panel, with or without something beside its rows.
@@ -22,17 +27,16 @@ impl<T, P: AsRef<[Row<T>]> + Sync> Rows<T> for P {}
 
 /// Adds to the stripes of `sums` beside each other; the first `n` panels of `a` ask for `wanted(n)` panels of `b`.
 fn add<T: Sync, S: Product<T>>(
-    sums: &mut [S],
+    (sums, q): (&mut [S], usize),
     a: &[impl Rows<T>],
-    b: &[impl Rows<T>],
-    q: usize,
+    (b, left): (&[impl Rows<T>], usize),
     wanted: impl Fn(usize) -> usize + Sync,
 ) {
     let a: Vec<&[Row<T>]> = a.iter().map(AsRef::as_ref).collect();
     let b: Vec<&[Row<T>]> = b.iter().map(AsRef::as_ref).collect();
     parallel::for_chunks(sums, STRIPE * PANEL * q, |stripe, sums| {
         let end = a.len().min((stripe + 1) * STRIPE);
-        S::add(sums, &a[stripe * STRIPE..end], &b[..wanted(end)], q);
+        S::add(sums, q, &a[stripe * STRIPE..end], &b[..wanted(end)], left);
     });
 }
 
@@ -81,7 +85,7 @@ mod tests {
             let (a, b) = (whole(n * p, 1), whole(n * q, 2));
             let before: Vec<f64> = whole(p * q, 3).into_iter().map(f64::from).collect();
             let mut sums = before.clone();
-            add_product(&mut sums, &panels::<T>(&a, p), &panels(&b, q), q);
+            add_product((&mut sums, q), &panels::<T>(&a, p), (&panels(&b, q), 0));
             assert_eq!(sums, expected(&before, &a, p, &b, q), "{n} rows of {p} and {q}");
 
             let mut sums = vec![0.0; p * p];
