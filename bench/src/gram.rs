@@ -24,11 +24,11 @@ const MOST_ROWS: usize = 1024;
 const SLOW_MS: f64 = 400.0;
 /// Most rounds: of each kind of pass the shortest counts, for whatever else the machine does only ever makes one longer,
 /// and what is asked for is the quotient of two.
-const MOST_ROUNDS: usize = 7;
+const MOST_ROUNDS: usize = 15;
 /// Fewest, where passes are slow.
 const LEAST_ROUNDS: usize = 3;
 /// Milliseconds that all passes of one kind may take.
-const ROUNDS_MS: f64 = 3500.0;
+const ROUNDS_MS: f64 = 7000.0;
 /// Folds; only the last one gets Σyyᵀ.
 const FOLDS: usize = 5;
 
