@@ -24,8 +24,8 @@ const BLOCK: u32 = 64u;
 @group(0) @binding(3) var<storage, read_write> sums: array<vec4<u32>>;
 
 // Four 64-bit sums plus value * 2^46 each, for |value| < 2^16: the whole part of value * 2^14 belongs to the high word,
-// what is left of it to the low one. No branch and no shift by a number that is not known: on software adapters these sums
-// take a tenth to a third of the kernel's time.
+// what is left of it to the low one. No branch and no shift by a number that is not known: on software adapters these
+// sums take a tenth to a third of the kernel's time.
 fn flush_four(at: u32, value: vec4<f32>) {
     let scaled = value * 0x1p14f;
     let whole = vec4<i32>(scaled);
