@@ -1,7 +1,7 @@
 //! Tiles of sums of products, of which matrix products and second moments on the CPU are made.
 //!
-//! A tile of 16 × 16 sums takes blocks of rows, 4 × 2 vectors of products at a time: as many as registers hold beside
-//! what they are made of. Sums over a block stay in the precision of the rows.
+//! A tile of 16 × 16 sums takes blocks of rows, as many vectors of products at a time as registers hold beside what they
+//! are made of. Sums over a block stay in the precision of the rows.
 
 use std::ops::AddAssign;
 
@@ -18,9 +18,6 @@ type Sums<S> = [[S; PANEL]; PANEL];
 
 /// Panels of A that are best taken at a time: a block of B is fetched once for them.
 pub const STRIPE: usize = 3;
-/// Columns of A whose products are summed up at once.
-const TOP: usize = 4;
-
 /// A number that sums of products of T are kept in.
 pub trait Product<T>: Copy + Default + Send + Sync {
     /// sums += aᵀ·b for as many rows of the panels `a` as of the panels `b`, at most [`STRIPE`] panels `a`. `sums` is
@@ -77,9 +74,22 @@ struct Tile<'a, T, S> {
 impl<T: Pod + Default + Into<S>, S: Copy + AddAssign> WithLanes<T> for Tile<'_, T, S> {
     #[inline(always)]
     fn with<L: Lanes<T>>(self, lanes: L) {
-        for top in (0..PANEL).step_by(TOP) {
-            for left in (0..PANEL).step_by(2 * L::WIDTH) {
-                let products = four_by_two(lanes, (self.a, top), (self.b, left));
+        // Of vectors of 512 bits there are thirty-two, of others as few as sixteen.
+        match (size_of::<L::Vector>(), PANEL / L::WIDTH) {
+            (64, 1) => self.add::<L, 16, 1>(lanes),
+            (64, _) => self.add::<L, 8, 2>(lanes),
+            _ => self.add::<L, 4, 2>(lanes),
+        }
+    }
+}
+
+impl<T: Pod + Default + Into<S>, S: Copy + AddAssign> Tile<'_, T, S> {
+    /// By `COLUMNS` columns of a with so many vectors of columns of b at a time.
+    #[inline(always)]
+    fn add<L: Lanes<T>, const COLUMNS: usize, const VECTORS: usize>(self, lanes: L) {
+        for top in (0..PANEL).step_by(COLUMNS) {
+            for left in (0..PANEL).step_by(VECTORS * L::WIDTH) {
+                let products = products::<T, L, COLUMNS, VECTORS>(lanes, (self.a, top), (self.b, left));
                 for (sums, products) in self.sums[top..].iter_mut().zip(products) {
                     let products: &[T] = bytemuck::cast_slice(&products);
                     sums[left..].iter_mut().zip(products).for_each(|(sum, &more)| *sum += more.into());
@@ -89,26 +99,29 @@ impl<T: Pod + Default + Into<S>, S: Copy + AddAssign> WithLanes<T> for Tile<'_, 
     }
 }
 
-/// Sums of the products of four columns of a, from one on, with two vectors of columns of b, from another one on.
+/// Sums of the products of some columns of a, from one on, with some vectors of columns of b, from another one on.
 #[inline(always)]
-fn four_by_two<T: Pod + Default, L: Lanes<T>>(
+fn products<T: Pod + Default, L: Lanes<T>, const COLUMNS: usize, const VECTORS: usize>(
     lanes: L,
     (a, top): (&[Row<T>], usize),
     (b, left): (&[Row<T>], usize),
-) -> [[L::Vector; 2]; TOP] {
+) -> [[L::Vector; VECTORS]; COLUMNS] {
     // Asked once, not of every row.
-    assert!(top + TOP <= PANEL && left + 2 * L::WIDTH <= PANEL);
-    let [mut sums0, mut sums1, mut sums2, mut sums3] = [[lanes.splat(T::default()); 2]; TOP];
+    assert!(top + COLUMNS <= PANEL && left + VECTORS * L::WIDTH <= PANEL);
+    let mut sums = [[lanes.splat(T::default()); VECTORS]; COLUMNS];
     for (a, b) in a.iter().zip(b) {
-        let b = &b[left..left + 2 * L::WIDTH];
-        let (near, far) = (lanes.load(b), lanes.load(&b[L::WIDTH..]));
-        let added = |[sums_near, sums_far]: [L::Vector; 2], a: T| {
-            let a = lanes.splat(a);
-            [lanes.mul_add(a, near, sums_near), lanes.mul_add(a, far, sums_far)]
-        };
-        let a = &a[top..top + TOP];
-        (sums0, sums1) = (added(sums0, a[0]), added(sums1, a[1]));
-        (sums2, sums3) = (added(sums2, a[2]), added(sums3, a[3]));
+        let (a, b) = (&a[top..top + COLUMNS], &b[left..left + VECTORS * L::WIDTH]);
+        // Loops over places, for what takes a function might not become one with it, and with the vectors' instructions.
+        let mut vectors = [lanes.splat(T::default()); VECTORS];
+        for vector in 0..VECTORS {
+            vectors[vector] = lanes.load(&b[vector * L::WIDTH..]);
+        }
+        for column in 0..COLUMNS {
+            let a = lanes.splat(a[column]);
+            for vector in 0..VECTORS {
+                sums[column][vector] = lanes.mul_add(a, vectors[vector], sums[column][vector]);
+            }
+        }
     }
-    [sums0, sums1, sums2, sums3]
+    sums
 }

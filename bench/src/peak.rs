@@ -3,6 +3,8 @@
 use std::hint::black_box;
 
 use futures::channel::oneshot;
+#[cfg(not(target_arch = "wasm32"))]
+use pulp::{Arch, Simd, WithSimd};
 use web_time::Instant;
 
 /// Milliseconds that one dispatch should last.
@@ -15,6 +17,8 @@ const CALL_MS: f64 = 10.0;
 /// Calls of which the fastest counts. They are many and short because a browser runs a function as it was first and
 /// hastily compiled until it is called again after better code is there.
 const CALLS: usize = 32;
+/// Multiply-adds that wait for each other in turn: more than a processor has under way.
+const CHAINS: usize = 12;
 
 /// Threads of one dispatch: enough to fill any GPU several times.
 const THREADS: u32 = 1 << 16;
@@ -141,56 +145,48 @@ fn on_all(_threads: usize, steps: u64) -> (f64, f64) {
     (flops, started.elapsed().as_secs_f64() * 1e3)
 }
 
-#[cfg(target_arch = "x86_64")]
+/// Twelve independent chains, each as wide as the processor's widest vectors, and the operations that they took.
+#[cfg(not(target_arch = "wasm32"))]
 fn chains(steps: u64) -> f64 {
-    #[target_feature(enable = "avx512f")]
-    fn widest(steps: u64) -> f64 {
-        multiply_add::<16>(steps, f32::mul_add)
+    struct Chains(u64);
+
+    impl WithSimd for Chains {
+        type Output = f64;
+
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, simd: S) -> f64 {
+            let mut sums = black_box([simd.splat_f32s(1.0); CHAINS]);
+            let (factor, term) = (black_box(simd.splat_f32s(0.5)), black_box(simd.splat_f32s(0.25)));
+            for _ in 0..self.0 {
+                for sum in &mut sums {
+                    *sum = simd.mul_add_e_f32s(*sum, factor, term);
+                }
+            }
+            black_box(sums);
+            (2 * S::F32_LANES * CHAINS) as f64 * self.0 as f64
+        }
     }
-    #[target_feature(enable = "avx2,fma")]
-    fn wide(steps: u64) -> f64 {
-        multiply_add::<8>(steps, f32::mul_add)
-    }
-    if is_x86_feature_detected!("avx512f") {
-        #[allow(unsafe_code, reason = "the processor has just been asked for the instructions")]
-        return unsafe { widest(steps) };
-    }
-    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-        #[allow(unsafe_code, reason = "the processor has just been asked for the instructions")]
-        return unsafe { wide(steps) };
-    }
-    multiply_add::<4>(steps, |a, b, c| a * b + c)
+
+    Arch::new().dispatch(Chains(steps))
 }
 
-/// Every 64-bit Arm processor multiplies and adds in one instruction.
-#[cfg(target_arch = "aarch64")]
-fn chains(steps: u64) -> f64 {
-    multiply_add::<4>(steps, f32::mul_add)
-}
-
-/// Without such an instruction, WebAssembly for one: a product and a sum. It stays a function of its own: within its
-/// caller, which runs once, it would never be called again.
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+/// The same with WebAssembly's vectors; it has no multiply-add, but products and sums. It stays a function of its own:
+/// within its caller, which runs once, it would never be called again.
+#[cfg(target_arch = "wasm32")]
 #[inline(never)]
 fn chains(steps: u64) -> f64 {
-    multiply_add::<4>(steps, |a, b, c| a * b + c)
-}
-
-/// Twelve independent chains, each as wide as a register, and the operations that they took.
-#[inline(always)]
-fn multiply_add<const WIDTH: usize>(steps: u64, step: impl Fn(f32, f32, f32) -> f32) -> f64 {
-    const CHAINS: usize = 12;
+    const WIDTH: usize = 4;
     let mut sums = black_box([[1.0f32; WIDTH]; CHAINS]);
     let (factor, term) = (black_box([0.5f32; WIDTH]), black_box([0.25f32; WIDTH]));
     for _ in 0..steps {
         for sum in &mut sums {
             for i in 0..WIDTH {
-                sum[i] = step(sum[i], factor[i], term[i]);
+                sum[i] = sum[i] * factor[i] + term[i];
             }
         }
     }
     black_box(sums);
-    2.0 * (WIDTH * CHAINS) as f64 * steps as f64
+    (2 * WIDTH * CHAINS) as f64 * steps as f64
 }
 
 #[cfg(test)]
@@ -199,7 +195,7 @@ mod tests {
 
     #[test]
     fn the_chains_count_what_they_do() {
-        assert_eq!(multiply_add::<4>(10, |a, b, c| a * b + c), 2.0 * 4.0 * 12.0 * 10.0);
-        assert!(chains(10) > 0.0);
+        // Vectors of 1 to 16 numbers.
+        assert!([1.0, 2.0, 4.0, 8.0, 16.0].contains(&(chains(10) / (2.0 * 12.0 * 10.0))));
     }
 }
