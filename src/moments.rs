@@ -3,6 +3,8 @@
 //! Sums are of **shifted** values x − shift, y − shift: centring first matters more for the sixth digit than any
 //! other choice. The shift and the power-of-two scale of a column come from the first batch ([`Scale`]).
 
+use straightedge_arithmetic::is_outside;
+
 use crate::parallel;
 
 /// Shift and scale of the columns of x or of y, fixed before the first row is accumulated.
@@ -31,8 +33,9 @@ const MAX_OUTSIDE: f64 = 0.02;
 impl Scale {
     /// The scale that `rows` (row-major, `cols` wide, at least one row) suggest.
     pub fn from_rows(rows: &[f32], cols: usize) -> Self {
-        let columns = (0..cols).map(|j| rows.iter().skip(j).step_by(cols).copied().collect::<Vec<_>>());
-        let (shift, exponent) = columns.map(column_scale).unzip();
+        let column = |&j: &usize| column_scale(rows.iter().skip(j).step_by(cols).copied().collect());
+        let scales = parallel::map(&(0..cols).collect::<Vec<_>>(), column);
+        let (shift, exponent) = scales.into_iter().unzip();
         let mut scale = Self { shift, exponent };
         scale.widen(rows);
         scale
@@ -68,12 +71,12 @@ impl Scale {
 
     /// Whether a row has a value beyond its column's scale, or one that is no number.
     pub(crate) fn is_outside(&self, row: &[f32]) -> bool {
-        row.iter().enumerate().any(|(j, &value)| self.exceeds(j, value))
+        is_outside(row, &self.shift, &self.exponent)
     }
 
+    /// The same of the value of one column.
     fn exceeds(&self, j: usize, value: f32) -> bool {
-        // Written so that NaN exceeds.
-        !((value - self.shift[j]).abs() < exp2(self.exponent[j]))
+        is_outside(&[value], &self.shift[j..=j], &self.exponent[j..=j])
     }
 }
 
@@ -98,10 +101,6 @@ fn column_scale(mut column: Vec<f32>) -> (f32, i32) {
 fn exponent_above(value: f32) -> i32 {
     let biased = (value.to_bits() >> 23 & 0xff) as i32;
     (biased - 126).clamp(MIN_EXPONENT, MAX_EXPONENT)
-}
-
-fn exp2(exponent: i32) -> f32 {
-    f32::from_bits(((exponent + 127) as u32) << 23)
 }
 
 /// 2^exponent, for −1022 ≤ exponent ≤ 1023.

@@ -1,9 +1,10 @@
 //! Columns of a matrix, or its rows, in the order in which products read them.
 
+use crate::lanes::with_vectors;
 use crate::tiles::{PANEL, Row};
 
 /// Some neighbouring columns, row by row, and what one pass over them tells of every column; where there are fewer than
-/// sixteen, the rest is zero.
+/// [`PANEL`], the rest is zero.
 pub struct Panel<T> {
     /// What is kept of every row.
     pub rows: Vec<Row<T>>,
@@ -43,7 +44,7 @@ macro_rules! pack {
         impl Pack<$value> for $kept {
             #[inline(never)]
             fn pack(values: &[$value], at: &[usize], columns: Columns<'_>) -> Panel<Self> {
-                pack(values, at, columns, |value| value as $kept)
+                with_vectors(|| pack(values, at, columns, |value| value as $kept))
             }
         }
     };
@@ -68,7 +69,11 @@ fn pack<V: Copy + Default + Into<f64>, T: Copy + Default>(
     let mut panel = Panel { rows: vec![[T::default(); PANEL]; at.len()], sum: none, squares: none, largest: none };
     let mut padded = [V::default(); PANEL];
     for (row, index) in panel.rows.iter_mut().zip(at) {
-        padded[..cols].copy_from_slice(&values[index * all + first..][..cols]);
+        let values = &values[index * all + first..][..cols];
+        match values.first_chunk() {
+            Some(values) => padded = *values,
+            None => padded[..cols].copy_from_slice(values),
+        }
         for j in 0..PANEL {
             let value: f64 = padded[j].into();
             let shifted = value - shift[j];
@@ -82,7 +87,7 @@ fn pack<V: Copy + Default + Into<f64>, T: Copy + Default>(
     panel
 }
 
-/// Up to sixteen rows of `width` values each as the columns of a panel of `width` rows.
+/// Up to [`PANEL`] rows of `width` values each as the columns of a panel of `width` rows.
 #[inline(never)]
 pub fn across(rows: &[f32], width: usize) -> Vec<Row<f32>> {
     let mut panel = vec![[0.0; PANEL]; width];

@@ -1,6 +1,6 @@
 //! Tiles of sums of products, of which matrix products and second moments on the CPU are made.
 //!
-//! A tile of 16 × 16 sums takes blocks of rows, as many vectors of products at a time as registers hold beside what they
+//! A tile of 32 × 32 sums takes blocks of rows, as many vectors of products at a time as registers hold beside what they
 //! are made of. Sums over a block stay in the precision of the rows.
 
 use std::ops::AddAssign;
@@ -10,14 +10,15 @@ use bytemuck::Pod;
 use crate::lanes::{Lanes, WithLanes, with_f32s, with_f64s};
 
 /// Columns of a panel: of some neighbouring columns of a matrix, row by row.
-pub const PANEL: usize = 16;
+pub const PANEL: usize = 32;
 /// One row of a panel; where the matrix ends, zeros.
 pub type Row<T> = [T; PANEL];
 /// Sums for every column of one panel and every column of another.
 type Sums<S> = [[S; PANEL]; PANEL];
 
 /// Panels of A that are best taken at a time: a block of B is fetched once for them.
-pub const STRIPE: usize = 3;
+pub const STRIPE: usize = 2;
+
 /// A number that sums of products of T are kept in.
 pub trait Product<T>: Copy + Default + Send + Sync {
     /// sums += aᵀ·b for as many rows of the panels `a` as of the panels `b`, at most [`STRIPE`] panels `a`. `sums` is
@@ -75,9 +76,8 @@ impl<T: Pod + Default + Into<S>, S: Copy + AddAssign> WithLanes<T> for Tile<'_, 
     #[inline(always)]
     fn with<L: Lanes<T>>(self, lanes: L) {
         // Of vectors of 512 bits there are thirty-two, of others as few as sixteen.
-        match (size_of::<L::Vector>(), PANEL / L::WIDTH) {
-            (64, 1) => self.add::<L, 16, 1>(lanes),
-            (64, _) => self.add::<L, 8, 2>(lanes),
+        match size_of::<L::Vector>() {
+            64 => self.add::<L, 8, 2>(lanes),
             _ => self.add::<L, 4, 2>(lanes),
         }
     }

@@ -69,9 +69,9 @@ fn curve(activation: Activation) -> Option<Curve> {
 }
 
 /// Rows of a weight that are brought in order at a time: an output head has tens of thousands.
-const WEIGHT_ROWS: usize = 64 * PANEL;
+const WEIGHT_ROWS: usize = 32 * PANEL;
 
-/// x·weightᵀ by tiles of our own, a panel of sixteen rows of either at a time: what is fastest in WebAssembly.
+/// x·weightᵀ by tiles of our own, some rows of either at a time: what is fastest in WebAssembly.
 pub(super) fn product(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     let (inner, cols) = (x.dim(1)?, weight.dim(0)?);
     let panels = |rows: &[f32]| map(&rows.chunks(PANEL * inner).collect::<Vec<_>>(), |rows| across(rows, inner));

@@ -71,12 +71,14 @@ impl CpuGram {
         let Fold { sums, outside } = &mut folds[rows.fold];
         let (d_in, d_out) = (sums.d_in(), sums.d_out());
         let row = |index: usize| (&x[index * d_in..][..d_in], &y[index * d_out..][..d_out]);
-        let fits = |index: &usize| {
-            let (x, y) = row(*index);
-            !scale_x.is_outside(x) && !scale_y.is_outside(y)
+        let fits = |&index: &usize| {
+            let (x, y) = row(index);
+            (index, !scale_x.is_outside(x) && !scale_y.is_outside(y))
         };
-        let (inside, others): (Vec<usize>, Vec<usize>) = counted(rows, x.len() / d_in).into_iter().partition(fits);
-        for (x, y) in others.iter().map(|index| row(*index)) {
+        let counted = parallel::map(&counted(rows, x.len() / d_in), fits);
+        let those = |fit: bool| counted.iter().filter(move |row| row.1 == fit).map(|row| row.0);
+        let inside: Vec<usize> = those(true).collect();
+        for (x, y) in those(false).map(row) {
             if !x.iter().chain(y).all(|value| value.is_finite()) {
                 return false;
             }
