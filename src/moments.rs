@@ -3,8 +3,6 @@
 //! Sums are of **shifted** values x − shift, y − shift: centring first matters more for the sixth digit than any
 //! other choice. The shift and the power-of-two scale of a column come from the first batch ([`Scale`]).
 
-use straightedge_arithmetic::is_outside;
-
 use crate::parallel;
 
 /// Shift and scale of the columns of x or of y, fixed before the first row is accumulated.
@@ -57,8 +55,8 @@ impl Scale {
             }
             let mut raised = false;
             for j in 0..cols {
-                let exceeds = outside.iter().any(|row| self.exceeds(j, row[j]));
-                if exceeds && self.exponent[j] < MAX_EXPONENT {
+                let (shift, exponent) = (self.shift[j], self.exponent[j]);
+                if exponent < MAX_EXPONENT && outside.iter().any(|row| exceeds(row[j], shift, exponent)) {
                     self.exponent[j] += 1;
                     raised = true;
                 }
@@ -71,13 +69,16 @@ impl Scale {
 
     /// Whether a row has a value beyond its column's scale, or one that is no number.
     pub(crate) fn is_outside(&self, row: &[f32]) -> bool {
-        is_outside(row, &self.shift, &self.exponent)
+        let columns = row.iter().zip(self.shift.iter().zip(&self.exponent));
+        // Every value is asked, so that compilers make vector code of it.
+        columns.fold(false, |outside, (value, (shift, exponent))| outside | exceeds(*value, *shift, *exponent))
     }
+}
 
-    /// The same of the value of one column.
-    fn exceeds(&self, j: usize, value: f32) -> bool {
-        is_outside(&[value], &self.shift[j..=j], &self.exponent[j..=j])
-    }
+/// Whether a value is 2^exponent or more from `shift`, or no number.
+fn exceeds(value: f32, shift: f32, exponent: i32) -> bool {
+    // Written so that NaN exceeds.
+    !((value - shift).abs() < exp2(exponent))
 }
 
 fn column_scale(mut column: Vec<f32>) -> (f32, i32) {
@@ -101,6 +102,10 @@ fn column_scale(mut column: Vec<f32>) -> (f32, i32) {
 fn exponent_above(value: f32) -> i32 {
     let biased = (value.to_bits() >> 23 & 0xff) as i32;
     (biased - 126).clamp(MIN_EXPONENT, MAX_EXPONENT)
+}
+
+fn exp2(exponent: i32) -> f32 {
+    f32::from_bits(((exponent + 127) as u32) << 23)
 }
 
 /// 2^exponent, for −1022 ≤ exponent ≤ 1023.

@@ -9,6 +9,6 @@ mod loops;
 mod panels;
 mod tiles;
 
-pub use loops::{Curve, add_bias, is_outside, layer_norm, rms_norm, softmax};
+pub use loops::{Curve, add_bias, layer_norm, rms_norm, softmax};
 pub use panels::{Columns, Pack, Panel, across};
 pub use tiles::{PANEL, Product, Row, STRIPE};

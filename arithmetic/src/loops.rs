@@ -96,20 +96,6 @@ pub fn softmax(scores: &mut [f32], cols: usize, scale: f32, seen: &dyn Fn(usize)
     });
 }
 
-/// Whether a row has a value that is 2^exponent or more from its column's shift, or one that is no number;
-/// −127 < exponent ≤ 127.
-#[inline(never)]
-pub fn is_outside(row: &[f32], shift: &[f32], exponent: &[i32]) -> bool {
-    with_vectors(|| {
-        let columns = row.iter().zip(shift.iter().zip(exponent));
-        columns.fold(false, |any, (value, (shift, exponent))| {
-            let reach = f32::from_bits(((exponent + 127) as u32) << 23);
-            // Written so that NaN is outside.
-            any | !((value - shift).abs() < reach)
-        })
-    })
-}
-
 fn gelu(x: f32) -> f32 {
     (libm::erff(x * std::f32::consts::FRAC_1_SQRT_2) + 1.0) * 0.5 * x
 }
@@ -182,23 +168,5 @@ mod tests {
         assert!(worst <= 2.0 * f64::from(f32::EPSILON), "{worst:e}");
         assert_eq!(exp(0.0), 1.0);
         assert!(exp(f32::NEG_INFINITY) < 1e-37 && exp(f32::NAN).is_nan());
-    }
-
-    #[test]
-    fn a_row_is_outside_by_any_value_that_is_not_within_its_columns_reach() {
-        let (shift, exponent) = ([1.0f32; 19], [3; 19]);
-        let is_outside_with = |at: usize, value: f32| {
-            let mut row = [1.0f32; 19];
-            row[at] = value;
-            is_outside(&row, &shift, &exponent)
-        };
-        for at in [0, 7, 18] {
-            for (value, outside) in
-                [(8.999, false), (9.0, true), (-6.999, false), (-7.0, true), (f32::NAN, true), (f32::INFINITY, true)]
-            {
-                assert_eq!(is_outside_with(at, value), outside, "{value} in column {at}");
-            }
-        }
-        assert!(!is_outside(&[0.0], &[0.0], &[-100]) && is_outside(&[1e-30], &[0.0], &[-100]));
     }
 }
