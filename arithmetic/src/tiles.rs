@@ -18,6 +18,8 @@ type Sums<S> = [[S; PANEL]; PANEL];
 
 /// Panels of A that are best taken at a time: a block of B is fetched once for them.
 pub const STRIPE: usize = 2;
+/// Vectors of columns of B whose products are summed up at once.
+const VECTORS: usize = 2;
 
 /// A number that sums of products of T are kept in.
 pub trait Product<T>: Copy + Default + Send + Sync {
@@ -77,19 +79,19 @@ impl<T: Pod + Default + Into<S>, S: Copy + AddAssign> WithLanes<T> for Tile<'_, 
     fn with<L: Lanes<T>>(self, lanes: L) {
         // Of vectors of 512 bits there are thirty-two, of others as few as sixteen.
         match size_of::<L::Vector>() {
-            64 => self.add::<L, 8, 2>(lanes),
-            _ => self.add::<L, 4, 2>(lanes),
+            64 => self.add::<L, 8>(lanes),
+            _ => self.add::<L, 4>(lanes),
         }
     }
 }
 
 impl<T: Pod + Default + Into<S>, S: Copy + AddAssign> Tile<'_, T, S> {
-    /// By `COLUMNS` columns of a with so many vectors of columns of b at a time.
+    /// By `COLUMNS` columns of a at a time.
     #[inline(always)]
-    fn add<L: Lanes<T>, const COLUMNS: usize, const VECTORS: usize>(self, lanes: L) {
+    fn add<L: Lanes<T>, const COLUMNS: usize>(self, lanes: L) {
         for top in (0..PANEL).step_by(COLUMNS) {
             for left in (0..PANEL).step_by(VECTORS * L::WIDTH) {
-                let products = products::<T, L, COLUMNS, VECTORS>(lanes, (self.a, top), (self.b, left));
+                let products = products::<T, L, COLUMNS>(lanes, (self.a, top), (self.b, left));
                 for (sums, products) in self.sums[top..].iter_mut().zip(products) {
                     let products: &[T] = bytemuck::cast_slice(&products);
                     sums[left..].iter_mut().zip(products).for_each(|(sum, &more)| *sum += more.into());
@@ -101,7 +103,7 @@ impl<T: Pod + Default + Into<S>, S: Copy + AddAssign> Tile<'_, T, S> {
 
 /// Sums of the products of some columns of a, from one on, with some vectors of columns of b, from another one on.
 #[inline(always)]
-fn products<T: Pod + Default, L: Lanes<T>, const COLUMNS: usize, const VECTORS: usize>(
+fn products<T: Pod + Default, L: Lanes<T>, const COLUMNS: usize>(
     lanes: L,
     (a, top): (&[Row<T>], usize),
     (b, left): (&[Row<T>], usize),
