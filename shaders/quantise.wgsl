@@ -2,8 +2,8 @@
 //
 // Everything after the one f32 subtraction is integer arithmetic on the bits, so that every device gets the same q;
 // src/gpu/quantise.rs is the twin on the CPU. Rounding is half away from zero; denormals count as 0.
-// Three passes share the rule: `outside` marks the rows that do not fit, `quantise` packs the digits of all others,
-// `columns` sums them by column.
+// `outside` marks the rows that do not fit, `quantise` leaves the digits of all others for the Gram kernels and sums
+// every block of rows by column, `columns` adds these sums up.
 
 struct Params {
     rows: u32,
@@ -13,8 +13,8 @@ struct Params {
     // The first `skip` of every `seq_len` rows do not count.
     seq_len: u32,
     skip: u32,
-    // 1: scaled f32 values instead of digits.
-    fast: u32,
+    // What the Gram kernel takes: SCALED or PLANES, or both digits as the halves of a word.
+    digits: u32,
 }
 
 struct Scale {
@@ -22,11 +22,16 @@ struct Scale {
     exponent: i32,
 }
 
-// q, or a mark that the value is too large or not finite.
+// q of four rows, or a mark that the value is too large or not finite.
 struct Quantised {
-    value: i32,
-    is_outside: bool,
+    value: vec4<i32>,
+    is_outside: vec4<bool>,
 }
+
+// f32 values scaled to below 1.
+const SCALED: u32 = 0u;
+// Balanced 12-bit digits in three planes: low digits, sums of both, high digits.
+const PLANES: u32 = 1u;
 
 // The largest magnitude of two balanced 12-bit digits.
 const LARGEST: i32 = 2047 * 4096 + 2047;
@@ -34,6 +39,8 @@ const SIGN: u32 = 0x80000000u;
 const EXPONENT: u32 = 0x7f800000u;
 const MANTISSA: u32 = 0x007fffffu;
 const IMPLICIT: u32 = 0x00800000u;
+// Groups of four rows in a block of sums by column.
+const BLOCK: u32 = 16u;
 
 override WORKGROUP: u32 = 64u;
 
@@ -42,92 +49,104 @@ override WORKGROUP: u32 = 64u;
 @group(0) @binding(2) var<storage, read> scales: array<Scale>;
 // One word per row, 1 where a column is outside its scale.
 @group(0) @binding(3) var<storage, read_write> flags: array<atomic<u32>>;
-@group(0) @binding(4) var<storage, read_write> digits: array<i32>;
-// Per column the sums of q and of q^2: 64-bit integers, low word first.
-@group(0) @binding(5) var<storage, read_write> sums: array<vec4<u32>>;
+@group(0) @binding(3) var<storage, read> flagged: array<u32>;
+// Four rows of a column beside each other.
+@group(0) @binding(4) var<storage, read_write> digits: array<vec4<i32>>;
+// Per block and column, then per column the sums of q and of q^2: 64-bit integers, low word first.
+@group(0) @binding(5) var<storage, read_write> block_sums: array<vec4<u32>>;
+@group(0) @binding(5) var<storage, read> blocks: array<vec4<u32>>;
+@group(0) @binding(6) var<storage, read_write> sums: array<vec4<u32>>;
 // Per column the bits of the largest |x|, unshifted.
-@group(0) @binding(6) var<storage, read_write> largest: array<u32>;
+@group(0) @binding(7) var<storage, read_write> largest: array<atomic<u32>>;
 
-fn is_skipped(row: u32) -> bool {
-    return row % params.seq_len < params.skip;
+fn groups() -> u32 {
+    return (params.rows + 3u) / 4u;
+}
+
+// Rows beyond the last one repeat it.
+fn fetch(first: u32, col: u32) -> vec4<f32> {
+    let row = min(first + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(params.rows - 1u)) * params.cols + col;
+    return vec4<f32>(x[row.x], x[row.y], x[row.z], x[row.w]);
+}
+
+fn is_skipped(first: u32) -> vec4<bool> {
+    let row = first + vec4<u32>(0u, 1u, 2u, 3u);
+    let is_early = row % params.seq_len < vec4<u32>(params.skip);
+    return is_early | (row >= vec4<u32>(params.rows));
 }
 
 // x without denormals, which devices may or may not keep.
-fn flushed(x: f32) -> f32 {
-    let bits = bitcast<u32>(x);
-    return bitcast<f32>(select(bits, bits & SIGN, (bits & EXPONENT) == 0u));
+fn flushed(x: vec4<f32>) -> vec4<f32> {
+    let bits = bitcast<vec4<u32>>(x);
+    return bitcast<vec4<f32>>(select(bits, bits & vec4<u32>(SIGN), (bits & vec4<u32>(EXPONENT)) == vec4<u32>()));
 }
 
-fn quantised(x: f32, scale: Scale) -> Quantised {
-    if (bitcast<u32>(x) & EXPONENT) == EXPONENT {
-        return Quantised(0, true);
-    }
-    let bits = bitcast<u32>(flushed(x) - scale.shift);
-    let field = (bits & EXPONENT) >> 23u;
-    if field == 0u {
-        return Quantised(0, false);
-    }
-    // |v| = mantissa * 2^(field - 150), so |q| = mantissa * 2^-drop.
-    let drop = scale.exponent + 127 - i32(field);
-    if drop < 1 {
-        return Quantised(0, true);
-    }
-    if drop > 24 {
-        return Quantised(0, false);
-    }
-    let mantissa = (bits & MANTISSA) | IMPLICIT;
-    let size = i32((mantissa + (1u << u32(drop - 1))) >> u32(drop));
-    return Quantised(select(size, -size, (bits & SIGN) != 0u), size > LARGEST);
+fn shifted(x: vec4<f32>, scale: Scale) -> vec4<u32> {
+    return bitcast<vec4<u32>>(flushed(x) - scale.shift);
+}
+
+fn field(bits: vec4<u32>) -> vec4<i32> {
+    return bitcast<vec4<i32>>((bits & vec4<u32>(EXPONENT)) >> vec4<u32>(23u));
+}
+
+fn quantised(x: vec4<f32>, scale: Scale) -> Quantised {
+    let bits = shifted(x, scale);
+    let exponent = field(bits);
+    // |v| = mantissa * 2^(exponent - 150), so |q| = mantissa * 2^-drop: 0 where more is dropped than 24 bits.
+    let drop = scale.exponent + 127 - exponent;
+    let by = bitcast<vec4<u32>>(clamp(drop, vec4<i32>(1), vec4<i32>(25)));
+    let mantissa = (bits & vec4<u32>(MANTISSA)) | vec4<u32>(IMPLICIT);
+    let rounded = bitcast<vec4<i32>>((mantissa + (vec4<u32>(1u) << (by - 1u))) >> by);
+    let size = select(rounded, vec4<i32>(), exponent == vec4<i32>());
+    let is_large = (size > vec4<i32>(LARGEST)) | ((drop < vec4<i32>(1)) & (exponent > vec4<i32>()));
+    let is_no_number = field(bitcast<vec4<u32>>(x)) == vec4<i32>(255);
+    return Quantised(select(size, -size, (bits & vec4<u32>(SIGN)) != vec4<u32>()), is_large | is_no_number);
 }
 
 @compute @workgroup_size(WORKGROUP)
-fn outside(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
+fn outside(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
     let col = id.x;
     if col >= params.cols {
         return;
     }
     let scale = scales[col];
-    for (var row = id.y; row < params.rows; row += groups.y) {
-        if !is_skipped(row) && quantised(x[row * params.cols + col], scale).is_outside {
-            atomicStore(&flags[row], 1u);
+    for (var group = id.y; group < groups(); group += workgroups.y) {
+        let row = 4u * group;
+        let found = quantised(fetch(row, col), scale).is_outside & !is_skipped(row);
+        if any(found) {
+            for (var i = 0u; i < 4u; i++) {
+                if found[i] {
+                    atomicStore(&flags[row + i], 1u);
+                }
+            }
         }
     }
 }
 
 // Times 2^-e, by adding to the exponent field; what would become denormal counts as 0.
-fn scaled(x: f32, scale: Scale) -> f32 {
-    let bits = bitcast<u32>(flushed(x) - scale.shift);
-    let field = (bits & EXPONENT) >> 23u;
-    let scaled_field = i32(field) - scale.exponent;
-    let value = bitcast<f32>((bits & ~EXPONENT) | (u32(scaled_field) << 23u));
-    return select(0.0, value, field > 0u && scaled_field > 0);
+fn scaled(x: vec4<f32>, scale: Scale) -> vec4<i32> {
+    let bits = shifted(x, scale);
+    let exponent = field(bits) - scale.exponent;
+    let value = (bits & vec4<u32>(~EXPONENT)) | (bitcast<vec4<u32>>(exponent) << vec4<u32>(23u));
+    let is_zero = (field(bits) == vec4<i32>()) | (exponent <= vec4<i32>());
+    return select(bitcast<vec4<i32>>(value), vec4<i32>(), is_zero);
 }
 
-// Balanced 12-bit digits, high and low, as two 16-bit halves.
-fn packed(q: i32) -> i32 {
-    let low = ((q + 2048) & 4095) - 2048;
-    let high = (q - low) >> 12u;
-    return (high << 16u) | (low & 0xffff);
-}
-
-@compute @workgroup_size(WORKGROUP)
-fn quantise(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
-    let col = id.x;
-    if col >= params.stride {
+fn store(group: u32, col: u32, q: vec4<i32>, scaled: vec4<i32>) {
+    let at = group * params.stride + col;
+    if params.digits == SCALED {
+        digits[at] = scaled;
         return;
     }
-    let scale = scales[min(col, params.cols - 1u)];
-    for (var row = id.y; row < params.rows; row += groups.y) {
-        var digit = 0;
-        if col < params.cols && !is_skipped(row) && atomicLoad(&flags[row]) == 0u {
-            let value = x[row * params.cols + col];
-            if params.fast == 1u {
-                digit = bitcast<i32>(scaled(value, scale));
-            } else {
-                digit = packed(quantised(value, scale).value);
-            }
-        }
-        digits[row * params.stride + col] = digit;
+    let low = ((q + 2048) & vec4<i32>(4095)) - 2048;
+    let high = (q - low) >> vec4<u32>(12u);
+    if params.digits == PLANES {
+        let plane = groups() * params.stride;
+        digits[at] = low;
+        digits[at + plane] = low + high;
+        digits[at + 2u * plane] = high;
+    } else {
+        digits[at] = (high << vec4<u32>(16u)) | (low & vec4<i32>(0xffff));
     }
 }
 
@@ -136,33 +155,61 @@ fn add64(a: vec2<u32>, low: u32, high: u32) -> vec2<u32> {
     return vec2<u32>(sum, a.y + high + select(0u, 1u, sum < low));
 }
 
+// A 64-bit sum plus q^2 = high^2 * 2^24 + 2 * high * low * 2^12 + low^2, each part of four rows below 2^32.
+fn add_squares(sum: vec2<u32>, q: vec4<i32>) -> vec2<u32> {
+    let size = vec4<u32>(abs(q));
+    let low = size & vec4<u32>(4095u);
+    let high = size >> vec4<u32>(12u);
+    let cross = 2u * dot(high, low);
+    let with_low = add64(sum, dot(low, low), 0u);
+    let with_cross = add64(with_low, cross << 12u, cross >> 20u);
+    return add64(with_cross, dot(high, high) << 24u, dot(high, high) >> 8u);
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn quantise(@builtin(global_invocation_id) id: vec3<u32>) {
+    let col = id.x;
+    if col >= params.stride {
+        return;
+    }
+    let is_padding = vec4<bool>(col >= params.cols);
+    let own = min(col, params.cols - 1u);
+    let scale = scales[own];
+    // 64 integers of 24 bits are no more than 30.
+    var sum = vec4<i32>();
+    var squares = vec2<u32>();
+    var reach = vec4<u32>();
+    for (var group = id.y * BLOCK; group < min((id.y + 1u) * BLOCK, groups()); group++) {
+        let row = 4u * group;
+        let rows = min(row + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(params.rows - 1u));
+        let marks = vec4<u32>(flagged[rows.x], flagged[rows.y], flagged[rows.z], flagged[rows.w]);
+        let is_left_out = is_padding | is_skipped(row) | (marks != vec4<u32>());
+        let value = fetch(row, own);
+        let q = select(quantised(value, scale).value, vec4<i32>(), is_left_out);
+        store(group, col, q, select(scaled(value, scale), vec4<i32>(), is_left_out));
+        sum += q;
+        squares = add_squares(squares, q);
+        reach = max(reach, select(bitcast<vec4<u32>>(value) & vec4<u32>(~SIGN), vec4<u32>(), is_left_out));
+    }
+    if col < params.cols {
+        let total = sum.x + sum.y + sum.z + sum.w;
+        block_sums[id.y * params.cols + col] = vec4<u32>(u32(total), u32(total >> 31u), squares);
+        atomicMax(&largest[col], max(max(reach.x, reach.y), max(reach.z, reach.w)));
+    }
+}
+
 @compute @workgroup_size(WORKGROUP)
 fn columns(@builtin(global_invocation_id) id: vec3<u32>) {
     let col = id.x;
     if col >= params.cols {
         return;
     }
-    let scale = scales[col];
     var sum = sums[col].xy;
-    var square = sums[col].zw;
-    var reach = largest[col];
-    for (var row = 0u; row < params.rows; row++) {
-        if is_skipped(row) || atomicLoad(&flags[row]) != 0u {
-            continue;
-        }
-        let value = x[row * params.cols + col];
-        reach = max(reach, bitcast<u32>(value) & ~SIGN);
-        let q = quantised(value, scale).value;
-        sum = add64(sum, u32(q), u32(q >> 31u));
-        // q^2 = high^2 * 2^24 + 2 * high * low * 2^12 + low^2, each part below 2^32.
-        let size = u32(abs(q));
-        let low = size & 4095u;
-        let high = size >> 12u;
-        let cross = 2u * high * low;
-        square = add64(square, low * low, 0u);
-        square = add64(square, cross << 12u, cross >> 20u);
-        square = add64(square, (high * high) << 24u, (high * high) >> 8u);
+    var squares = sums[col].zw;
+    for (var block = 0u; block < (groups() + BLOCK - 1u) / BLOCK; block++) {
+        let more = blocks[block * params.cols + col];
+        sum = add64(sum, more.x, more.y);
+        squares = add64(squares, more.z, more.w);
     }
-    sums[col] = vec4<u32>(sum, square);
-    largest[col] = reach;
+    sums[col] = vec4<u32>(sum, squares);
 }

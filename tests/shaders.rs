@@ -45,8 +45,8 @@ fn the_table_lists_every_shader_and_every_entry_point() {
         assert_eq!(found, same_file.map(|other| other.name).collect(), "{}", kernel.file);
     }
     let distinct: BTreeSet<String> =
-        kernels::all().map(|kernel| format!("{} {:?}", kernel.name, kernel.overrides)).collect();
-    assert_eq!(distinct.len(), kernels::all().count(), "kernels differ in name or overrides");
+        kernels::all().map(|kernel| format!("{} {:?} {}", kernel.name, kernel.overrides, kernel.source)).collect();
+    assert_eq!(distinct.len(), kernels::all().count(), "kernels differ in name, overrides or text");
 }
 
 #[test]

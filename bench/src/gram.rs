@@ -20,8 +20,9 @@ use crate::settings::{Settings, Shape};
 const LAYERS: usize = 2;
 /// Rows of one batch on a device that is fast enough: the engine's.
 const MOST_ROWS: usize = 1024;
-/// Milliseconds of a forward pass above which batches are smaller.
-const SLOW_MS: f64 = 400.0;
+/// Milliseconds of a forward pass above which batches are smaller than the engine's, for many rounds are needed: small
+/// batches pay more for what every batch pays once, fetching the sums.
+const SLOW_MS: f64 = 1600.0;
 /// Most rounds: of each kind of pass the shortest counts, for whatever else the machine does only ever makes one longer,
 /// and what is asked for is the quotient of two.
 const MOST_ROUNDS: usize = 15;

@@ -49,6 +49,7 @@ async fn on_device(
                 pace.variant.kernel.name.into(),
                 format!("rows by {:?}", pace.reduction),
                 format!("loads by {:?}", pace.loads),
+                format!("exact products by {:?}", pace.exact),
             ];
             tell("gpu: peak");
             found.peak_gflops = peak::gpu().await;

@@ -8,12 +8,12 @@ use std::rc::Rc;
 use super::engine::{Engine, Span};
 use super::kernels::{COLUMNS, OUTSIDE, QUANTISE, QuantiseParams};
 use super::matmul::Pace;
+use super::products::{BLOCK_ROWS, Digits, Form, GramSums, padded};
 use super::quantise::flushed;
-use super::sums::{Digits, GramSums, MAX_ROWS, Sums, stride};
+use super::sums::{MAX_ROWS, Sums};
 use super::tensor::{Buffer, Tensor};
 use crate::backend::{GramRows, GramShape, Shape};
 use crate::error::{Error, Result};
-use crate::job::GramMode;
 use crate::moments::{Moments, Scale, power_of_two};
 use crate::side_path::SidePath;
 
@@ -135,17 +135,17 @@ impl Gram {
         }
         let flags = engine.cleared(4 * count as u64);
         let fold = &mut self.folds[rows.fold];
-        let x = Pass { engine, pace, side: &self.x, values: rows.x, flags: &flags, rows: &rows, mode: self.shape.mode };
+        let form = Form::new(self.shape.mode, pace.exact);
+        let x = Pass { engine, pace, side: &self.x, values: rows.x, flags: &flags, rows: &rows, form };
         let y = Pass { side: &self.y, values: rows.y, ..x };
         x.mark_outside()?;
         y.mark_outside()?;
-        let (x_digits, y_digits) = (x.digits()?, y.digits()?);
-        x.add_columns(&fold.x, self.spill_rows)?;
-        y.add_columns(&fold.y, self.spill_rows)?;
-        fold.xx.add(engine, pace, self.shape.mode, &x_digits, &x_digits, self.spill_rows);
-        fold.xy.add(engine, pace, self.shape.mode, &x_digits, &y_digits, self.spill_rows);
+        let x_digits = x.quantise(&fold.x, self.spill_rows)?;
+        let y_digits = y.quantise(&fold.y, self.spill_rows)?;
+        fold.xx.add(engine, pace, &x_digits, &x_digits, self.spill_rows);
+        fold.xy.add(engine, pace, &x_digits, &y_digits, self.spill_rows);
         if let Some(yy) = &fold.yy {
-            yy.add(engine, pace, self.shape.mode, &y_digits, &y_digits, self.spill_rows);
+            yy.add(engine, pace, &y_digits, &y_digits, self.spill_rows);
         }
         fold.rows += (count / rows.seq_len * (rows.seq_len - rows.skip_positions)) as u64;
         self.pending.push(Batch {
@@ -205,7 +205,7 @@ struct Pass<'a> {
     values: &'a Tensor,
     flags: &'a Buffer,
     rows: &'a GramRows<'a, Tensor>,
-    mode: GramMode,
+    form: Form,
 }
 
 impl Pass<'_> {
@@ -213,10 +213,10 @@ impl Pass<'_> {
         QuantiseParams {
             rows: self.values.shape.rows as u32,
             cols: self.side.cols() as u32,
-            stride: stride(self.side.cols()) as u32,
+            stride: padded(self.side.cols()) as u32,
             seq_len: self.rows.seq_len as u32,
             skip: self.rows.skip_positions as u32,
-            fast: (self.mode == GramMode::Fast).into(),
+            digits: self.form.digits,
         }
     }
 
@@ -232,21 +232,20 @@ impl Pass<'_> {
         Ok(())
     }
 
-    fn digits(&self) -> Result<Digits> {
-        let (rows, stride) = (self.values.shape.rows, stride(self.side.cols()));
-        let digits = self.engine.output((4 * rows * stride) as u64);
-        let buffers = [self.values.buffer()?, &self.side.scales, self.flags, &digits];
-        let grid = self.engine.column_grid(&QUANTISE, Shape::new(rows, stride));
-        self.engine.dispatch(&QUANTISE, &self.params(), &buffers, grid, self.ms(rows * stride));
-        Ok(Digits { buffer: digits, rows, stride })
-    }
-
-    fn add_columns(&self, columns: &Columns, most: u64) -> Result<()> {
-        let sums = columns.sums.room(self.engine, self.pace, self.values.shape.rows as u64, most);
-        let buffers = [self.values.buffer()?, &self.side.scales, self.flags, sums, &columns.largest];
-        let grid = self.engine.grid(&COLUMNS, self.side.cols());
-        self.engine.dispatch(&COLUMNS, &self.params(), &buffers, grid, self.ms(self.values.shape.len()));
-        Ok(())
+    /// The batch's digits; its sums by column are added to those of the fold.
+    fn quantise(&self, columns: &Columns, most: u64) -> Result<Digits> {
+        let Shape { rows, cols } = self.values.shape;
+        let blocks = rows.div_ceil(BLOCK_ROWS);
+        let digits = Digits::new(self.engine, self.form, rows, cols);
+        let block_sums = self.engine.output((16 * blocks * cols) as u64);
+        let buffers =
+            [self.values.buffer()?, &self.side.scales, self.flags, &digits.buffer, &block_sums, &columns.largest];
+        let [across, ..] = self.engine.grid(&QUANTISE, padded(cols));
+        self.engine.dispatch(&QUANTISE, &self.params(), &buffers, [across, blocks as u32, 1], self.ms(rows * cols));
+        let sums = columns.sums.room(self.engine, self.pace, rows as u64, most);
+        let grid = self.engine.grid(&COLUMNS, cols);
+        self.engine.dispatch(&COLUMNS, &self.params(), &[&block_sums, sums], grid, self.ms(blocks * cols));
+        Ok(digits)
     }
 }
 

@@ -51,7 +51,7 @@ pub struct Kernel {
     pub name: &'static str,
     /// File under `shaders/`.
     pub file: &'static str,
-    /// Text of that file, without comments.
+    /// Text of that file, without comments, with what goes before it.
     pub source: &'static str,
     /// Members of its `Params`.
     pub params: &'static [Member],
@@ -109,13 +109,13 @@ macro_rules! params {
 }
 
 macro_rules! kernel {
-    ($(#[$doc:meta])* $constant:ident = $file:literal $name:literal ($params:ty)
+    ($(#[$doc:meta])* $constant:ident = $file:literal $(after $before:literal)? $name:literal ($params:ty)
      bindings [$($binding:expr),* $(,)?] workgroup $workgroup:expr, overrides $overrides:expr) => {
         $(#[$doc])*
         pub static $constant: Kernel = Kernel {
             name: $name,
             file: $file,
-            source: lean_shader!(concat!("../../shaders/", $file)),
+            source: lean_shader!($($before,)? concat!("../../shaders/", $file)),
             params: <$params as Params>::MEMBERS,
             bindings: &[$($binding),*],
             workgroup: $workgroup,
@@ -203,18 +203,24 @@ params!(
 );
 params!(
     /// Parameters of [`OUTSIDE`], [`QUANTISE`] and [`COLUMNS`].
-    QuantiseParams { rows: u32, cols: u32, stride: u32, seq_len: u32, skip: u32, fast: u32 }
+    QuantiseParams { rows: u32, cols: u32, stride: u32, seq_len: u32, skip: u32, digits: u32 }
 );
 params!(
-    /// Parameters of [`GRAM_EXACT`] and [`GRAM_FAST`].
+    /// Parameters of [`GRAM_FAST`], [`GRAM_PLANES`] and [`GRAM_PACKED`].
     GramParams {
-        first_row: u32,
-        end_row: u32,
-        a_stride: u32,
-        b_stride: u32,
-        first_tile: u32,
+        a_cols: u32,
+        b_cols: u32,
+        groups: u32,
+        block_groups: u32,
+        planes: u32,
         symmetric: u32,
+        first_tile: u32,
+        end_tile: u32,
     }
+);
+params!(
+    /// Parameters of [`ADD_FAST`] and [`ADD_EXACT`].
+    GramSumsParams { blocks: u32, fours: u32, first_four: u32 }
 );
 
 /// Threads of a workgroup of element-wise kernels.
@@ -338,28 +344,54 @@ kernel!(
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
 kernel!(
-    /// Digits, or scaled values, of the rows within the scale; 0 for the others.
+    /// Digits, or scaled values, of the rows within the scale, 0 for the others; sums, squares and largest magnitudes by
+    /// column, block by block.
     QUANTISE = "quantise.wgsl" "quantise" (QuantiseParams)
-    bindings [read(1, "x"), read(2, "scales"), read_write(3, "flags"), read_write(4, "digits")]
+    bindings [
+        read(1, "x"),
+        read(2, "scales"),
+        read(3, "flagged"),
+        read_write(4, "digits"),
+        read_write(5, "block_sums"),
+        read_write(7, "largest"),
+    ]
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
 kernel!(
-    /// Sums, squares and largest magnitudes by column.
+    /// The blocks' sums by column, added up.
     COLUMNS = "quantise.wgsl" "columns" (QuantiseParams)
-    bindings [read(1, "x"), read(2, "scales"), read_write(3, "flags"), read_write(5, "sums"), read_write(6, "largest")]
+    bindings [read(5, "blocks"), read_write(6, "sums")]
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
 kernel!(
-    /// Products of digits, exact.
-    GRAM_EXACT = "gram_exact.wgsl" "gram_exact" (GramParams)
-    bindings [read(1, "a"), read(2, "b"), read_write(3, "sums")]
-    workgroup [8, 8, 1], overrides &[]
+    /// Products of scaled values.
+    GRAM_FAST = "gram.wgsl" after "alias Number = f32;" "gram" (GramParams)
+    bindings [read(1, "a"), read(2, "b"), read_write(3, "products")]
+    workgroup [4, 4, 4], overrides &[]
 );
 kernel!(
-    /// Products of scaled values in f32 blocks.
-    GRAM_FAST = "gram_fast.wgsl" "gram_fast" (GramParams)
-    bindings [read(1, "a"), read(2, "b"), read_write(3, "sums")]
+    /// Exact products of digits in planes.
+    GRAM_PLANES = "gram.wgsl" after "alias Number = i32;" "gram" (GramParams)
+    bindings [read(1, "a"), read(2, "b"), read_write(3, "products")]
     workgroup [4, 4, 4], overrides &[]
+);
+kernel!(
+    /// Exact products of packed digits.
+    GRAM_PACKED = "gram_packed.wgsl" "gram_packed" (GramParams)
+    bindings [read(1, "a"), read(2, "b"), read_write(3, "products")]
+    workgroup [8, 4, 2], overrides &[]
+);
+kernel!(
+    /// Products of scaled values to 64-bit sums.
+    ADD_FAST = "gram_sums.wgsl" "add_fast" (GramSumsParams)
+    bindings [read(1, "products"), read_write(3, "sums")]
+    workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
+);
+kernel!(
+    /// Exact products to 64-bit sums.
+    ADD_EXACT = "gram_sums.wgsl" "add_exact" (GramSumsParams)
+    bindings [read(2, "planes"), read_write(3, "sums")]
+    workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
 kernel!(
     /// Makes room in 64-bit sums.
@@ -407,7 +439,7 @@ pub fn all() -> impl Iterator<Item = &'static Kernel> {
 }
 
 /// Those that there is one of for its operation, or that [`super::matmul`] and attention choose.
-static KERNELS: [&Kernel; 32] = [
+static KERNELS: [&Kernel; 35] = [
     &GATHER,
     &UNPACK,
     &MATMUL_ANY,
@@ -433,8 +465,11 @@ static KERNELS: [&Kernel; 32] = [
     &OUTSIDE,
     &QUANTISE,
     &COLUMNS,
-    &GRAM_EXACT,
     &GRAM_FAST,
+    &GRAM_PLANES,
+    &GRAM_PACKED,
+    &ADD_FAST,
+    &ADD_EXACT,
     &SPILL,
     &TRANSPOSE,
     &COMBINE,

@@ -6,6 +6,7 @@ use web_time::Instant;
 
 use super::engine::Engine;
 use super::kernels::{Kernel, MATMUL_ANY, MATMUL_SHARED, MATMUL_TILE, MatmulParams};
+use super::products::Exact;
 use super::race::Loads;
 use super::rows::Reduction;
 use super::tensor::{Buffer, Part, Tensor};
@@ -51,12 +52,14 @@ pub struct Pace {
     pub reduction: Reduction,
     /// The faster attention.
     pub loads: Loads,
+    /// The faster exact second moments.
+    pub exact: Exact,
 }
 
 impl Pace {
     /// A product with its rate, and the kernels that run everywhere.
     pub(super) const fn new(variant: &'static Variant, flops_per_ms: f64) -> Self {
-        Self { variant, flops_per_ms, reduction: Reduction::Thread, loads: Loads::One }
+        Self { variant, flops_per_ms, reduction: Reduction::Thread, loads: Loads::One, exact: Exact::Planes }
     }
 
     /// The variant for an inner width.

@@ -15,6 +15,7 @@ mod lean;
 pub mod matmul;
 mod ops;
 mod packed;
+pub mod products;
 pub mod quantise;
 pub mod race;
 pub mod rows;
@@ -34,6 +35,7 @@ pub use adapter::{Probe, probe};
 use engine::Engine;
 pub use gram::Gram;
 use matmul::{Pace, Variant};
+use products::Exact;
 use race::Loads;
 use rows::Reduction;
 pub use tensor::{Memory, Tensor};
@@ -63,6 +65,8 @@ pub struct Options {
     pub reduction: Option<Reduction>,
     /// Load the heads of attention so, whatever is faster.
     pub loads: Option<Loads>,
+    /// Make exact products so, whatever is faster.
+    pub exact: Option<Exact>,
     /// Spill 64-bit sums after so many rows instead of when they could overflow.
     pub spill_rows: Option<u64>,
 }
@@ -87,6 +91,7 @@ impl GpuBackend {
         };
         pace.reduction = options.reduction.unwrap_or(pace.reduction);
         pace.loads = options.loads.unwrap_or(pace.loads);
+        pace.exact = options.exact.unwrap_or(pace.exact);
         if !pace.reduction.runs(engine.device.subgroups) {
             return Err(Error::NoAdapter { why: "this one has no subgroup operations".into() });
         }

@@ -12,10 +12,13 @@ use super::attention::{self, Heads};
 use super::engine::Engine;
 use super::kernels::{self, NormParams};
 use super::matmul::{self, Pace, VARIANTS, Variant};
+use super::products::{Digits, Exact, Form, GramSums};
 use super::rows::{LAYER_NORM, Reduction};
+use super::sums::MAX_ROWS;
 use crate::backend::AttentionShape;
 use crate::digest::Digest;
 use crate::error::Result;
+use crate::job::GramMode;
 
 /// How attention loads heads whose width is a multiple of 4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +39,9 @@ const NORM: [usize; 2] = [256, 768];
 /// Attention's race: a quarter of GPT-2's heads over one window of the usual length.
 const ATTENTION: AttentionShape = AttentionShape { heads: 3, kv_heads: 3, head_dim: 64, seq_len: 128, causal: true };
 
+/// Rows and columns of the second moments' race: few rows, for it is their number that no kernel depends on.
+const GRAM: [usize; 2] = [256, 256];
+
 /// Most devices of which anything is kept.
 const MOST: usize = 16;
 
@@ -47,25 +53,30 @@ struct Winners {
     product: &'static Variant,
     reduction: Reduction,
     loads: Loads,
+    exact: Exact,
 }
 
 impl Winners {
     /// One line of the notes.
     fn line(&self) -> String {
-        let Self { device, product, reduction, loads } = self;
-        format!("{}\t{reduction:?}\t{loads:?}\t{device}\n", product.kernel.name)
+        let Self { device, product, reduction, loads, exact } = self;
+        format!("{}\t{reduction:?}\t{loads:?}\t{exact:?}\t{device}\n", product.kernel.name)
     }
 
     /// `None` where the line names what is not there.
     fn from_line(line: &str) -> Option<Self> {
-        let mut words = line.splitn(4, '\t');
+        let mut words = line.splitn(5, '\t');
         let product = matmul::variant_named(words.next()?)?;
-        let reduction = words.next()?;
-        let reduction = *Reduction::ALL.iter().find(|known| format!("{known:?}") == reduction)?;
-        let loads = words.next()?;
-        let loads = Loads::ALL.into_iter().find(|known| format!("{known:?}") == loads)?;
-        Some(Self { device: words.next()?.to_owned(), product, reduction, loads })
+        let reduction = named(Reduction::ALL, words.next()?)?;
+        let loads = named(&Loads::ALL, words.next()?)?;
+        let exact = named(&Exact::ALL, words.next()?)?;
+        Some(Self { device: words.next()?.to_owned(), product, reduction, loads, exact })
     }
+}
+
+/// The one of `known` that is written so.
+fn named<T: Copy + std::fmt::Debug>(known: &[T], name: &str) -> Option<T> {
+    known.iter().copied().find(|known| format!("{known:?}") == name)
 }
 
 thread_local! {
@@ -125,8 +136,8 @@ pub(super) async fn race(engine: &Engine) -> Result<Pace> {
     let known = WINNERS.with_borrow(|winners| winners.iter().rev().find(|winners| winners.device == device).cloned());
     let known = known.filter(|winners| winners.reduction.runs(engine.device.subgroups));
     let pace = match known {
-        Some(Winners { product, reduction, loads, .. }) => {
-            Pace { reduction, loads, ..matmul::race(engine, vec![product]).await? }
+        Some(Winners { product, reduction, loads, exact, .. }) => {
+            Pace { reduction, loads, exact, ..matmul::race(engine, vec![product]).await? }
         }
         None => hold(engine, &device).await?,
     };
@@ -139,9 +150,10 @@ async fn hold(engine: &Engine, device: &str) -> Result<Pace> {
     let mut pace = matmul::race(engine, VARIANTS.iter().collect()).await?;
     pace.reduction = norms(engine).await?;
     pace.loads = Loads::ALL[attentions(engine, &pace).await?];
+    pace.exact = Exact::ALL[second_moments(engine, &pace).await?];
     HELD.set(held() + 1);
-    let Pace { variant, reduction, loads, .. } = pace;
-    let won = Winners { device: device.into(), product: variant, reduction, loads };
+    let Pace { variant, reduction, loads, exact, .. } = pace;
+    let won = Winners { device: device.into(), product: variant, reduction, loads, exact };
     WINNERS.with_borrow_mut(|winners| {
         winners.retain(|winners| winners.device != device);
         winners.push(won);
@@ -180,6 +192,19 @@ async fn attentions(engine: &Engine, pace: &Pace) -> Result<usize> {
     fastest(engine, Loads::ALL.len(), |index| {
         let pace = Pace { loads: Loads::ALL[index], flops_per_ms: f64::INFINITY, ..*pace };
         attention::record(engine, &pace, &heads, ATTENTION)
+    })
+    .await
+}
+
+/// The index of the faster way of [`Exact::ALL`].
+async fn second_moments(engine: &Engine, pace: &Pace) -> Result<usize> {
+    let [rows, cols] = GRAM;
+    let sums = GramSums::new(engine, "Σxxᵀ", cols, cols, false)?;
+    fastest(engine, Exact::ALL.len(), |index| {
+        let digits = Digits::new(engine, Form::new(GramMode::Exact, Exact::ALL[index]), rows, cols);
+        let whole = Pace { flops_per_ms: f64::INFINITY, ..*pace };
+        sums.add(engine, &whole, &digits, &digits, MAX_ROWS);
+        Ok(())
     })
     .await
 }

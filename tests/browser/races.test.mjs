@@ -30,13 +30,13 @@ visit('kernels race at the first visit, and again only where their note is lost'
   const first = await note(app.page);
   const [shaders, winners, ...rest] = first.text.split('\n');
   assert.match(shaders, /^[0-9a-f]{64}$/);
-  assert.match(winners, /^matmul_\w+\t\w+\t\w+\t./);
+  assert.match(winners, /^matmul_\w+\t\w+\t\w+\t\w+\t./);
   assert.deepEqual(rest, ['']);
 
   await again();
   assert.deepEqual(await note(app.page), first, 'the second visit held no race');
 
-  for (const hostile of [first.text.slice(0, first.text.length / 2), `${shaders}\nmatmul_of_tomorrow\tThread\tOne\tany\n`, '\u0000']) {
+  for (const hostile of [first.text.slice(0, first.text.length / 2), `${shaders}\nmatmul_of_tomorrow\tThread\tOne\tPlanes\tany\n`, '\u0000']) {
     await note(app.page, hostile);
     const report = await again();
     assert.equal((await note(app.page)).text.split('\n')[0], shaders, hostile);

@@ -3,6 +3,7 @@
 
 use straightedge::backend::{Backend, GramRows, GramShape, Shape};
 use straightedge::error::Error;
+use straightedge::gpu::products::Exact;
 use straightedge::gpu::quantise::{flushed, quantised};
 use straightedge::gpu::{GpuBackend, Options};
 use straightedge::job::GramMode;
@@ -19,12 +20,17 @@ pub(crate) fn cases(base: Options) -> Vec<(String, Options, Case)> {
         let case = Case::random(d_in, d_out, &[(rows, 0), (rows, 1), (2 * rows, 1), (7, 2)], 20 + seed as u64);
         add(format!("{rows} rows of {d_in} and {d_out} columns"), base, case);
     }
+    for exact in Exact::ALL {
+        let options = Options { exact: Some(exact), ..base };
+        let case = Case::random(70, 101, &[(130, 0), (255, 1), (3, 1)], 28);
+        add(format!("digits by {exact:?}"), options, case);
+        add(format!("digits at both ends by {exact:?}"), options, extreme_digits());
+    }
     let slow = Options { flops_per_ms: Some(1.0), ..base };
     add("cut into dispatches".into(), slow, Case::random(70, 40, &[(200, 0), (130, 1)], 30));
     let spilling = Options { spill_rows: Some(100), ..base };
     let batches = [(100, 0), (60, 0), (60, 1), (100, 0), (41, 1)];
     add("sums that spill".into(), spilling, Case::random(20, 9, &batches, 31));
-    add("digits at both ends".into(), base, extreme_digits());
     for seed in 0..4 {
         add(format!("arbitrary bits, seed {seed}"), base, arbitrary_bits(seed));
     }

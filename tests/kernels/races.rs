@@ -4,6 +4,7 @@
 
 use std::thread;
 
+use straightedge::gpu::products::Exact;
 use straightedge::gpu::race::{self, Loads};
 use straightedge::gpu::rows::Reduction;
 use straightedge::gpu::{GpuBackend, Options};
@@ -15,6 +16,7 @@ struct Found {
     product: &'static str,
     reduction: Reduction,
     loads: Loads,
+    exact: Exact,
     flops_per_ms: f64,
     held: usize,
     kept: Option<String>,
@@ -33,6 +35,7 @@ fn program(note: String) -> Option<Found> {
                 product: pace.variant.kernel.name,
                 reduction: pace.reduction,
                 loads: pace.loads,
+                exact: pace.exact,
                 flops_per_ms: pace.flops_per_ms,
                 held: race::held(),
                 kept: race::remembered(),
@@ -48,12 +51,13 @@ fn program(note: String) -> Option<Found> {
 fn the_second_program_does_not_race_and_no_note_is_believed_further_than_it_goes() {
     let Some(first) = program(String::new()) else { return };
     assert_eq!(first.held, 1);
-    let note = first.kept.expect("something new");
+    let note = first.kept.clone().expect("something new");
     assert_eq!(note.lines().count(), 2, "shaders and one device, no rate: {note}");
 
     let second = program(note.clone()).expect("the same device");
-    assert_eq!((second.held, second.kept), (0, None), "nothing is held, nothing is new");
-    assert_eq!((second.product, second.reduction, second.loads), (first.product, first.reduction, first.loads));
+    assert_eq!((second.held, &second.kept), (0, &None), "nothing is held, nothing is new");
+    let choices = |found: &Found| (found.product, found.reduction, found.loads, found.exact);
+    assert_eq!(choices(&second), choices(&first));
     assert!(second.flops_per_ms > 0.0 && second.flops_per_ms.is_finite());
 
     // Another choice than the race's own is gone by, so that it is the note that decides.
@@ -63,7 +67,7 @@ fn the_second_program_does_not_race_and_no_note_is_believed_further_than_it_goes
     let third = program(turned).expect("the same device");
     assert_eq!((third.held, third.reduction), (0, other));
 
-    let beside = note.replacen('\n', "\n1\n\t\t\t\n", 1);
+    let beside = note.replacen('\n', "\n1\n\t\t\t\t\n", 1);
     assert_eq!(program(beside).expect("the same device").held, 0, "one line is not the other");
 
     let newer = note.replace(&name(first.reduction), "\tOfTomorrow\t");

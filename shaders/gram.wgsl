@@ -1,0 +1,130 @@
+// Products A^T B of every block of rows, 8 x 8 per thread, no barrier; gram_sums.wgsl adds them to 64-bit sums.
+// The file does not say what a `Number` is: f32 or i32, in the line that the kernel table puts before it.
+//
+// Four rows of a column are one vec4, so that four products cost two loads. Columns of a thread lie four apart and those
+// of its neighbours between them: neighbours read neighbours. No loop is around the loop over rows and no sum is kept
+// beyond it, since software adapters keep every value of a kernel in memory: what is short is fast there.
+
+struct Params {
+    a_cols: u32,
+    b_cols: u32,
+    // Groups of four rows: of a plane of digits, and of a block.
+    groups: u32,
+    block_groups: u32,
+    // Planes are multiplied each by itself: (A0, A1)^T (B0, B1) is (A0^T B0, A1^T B1).
+    planes: u32,
+    symmetric: u32,
+    // Tiles of this dispatch.
+    first_tile: u32,
+    end_tile: u32,
+}
+
+const TILE: u32 = 32u;
+
+alias Four = vec4<Number>;
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> a: array<Four>;
+@group(0) @binding(2) var<storage, read> b: array<Four>;
+@group(0) @binding(3) var<storage, read_write> products: array<Four>;
+
+fn dots(a: Four, b0: Four, b1: Four, b2: Four, b3: Four) -> Four {
+    return Four(dot(a, b0), dot(a, b1), dot(a, b2), dot(a, b3));
+}
+
+// Row and column of a tile. Of a symmetric product row y is followed by row n - 1 - y: together they have n + 1 tiles on
+// and above the diagonal.
+fn place(tile: u32) -> vec2<u32> {
+    let tiles = params.b_cols / TILE;
+    if params.symmetric == 0u {
+        return vec2<u32>(tile / tiles, tile % tiles);
+    }
+    let y = tile / (tiles + 1u);
+    let x = tile % (tiles + 1u);
+    return select(vec2<u32>(tiles - 1u - y, x - 1u), vec2<u32>(y, y + x), x + y < tiles);
+}
+
+@compute @workgroup_size(4, 4, 4)
+fn gram(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>) {
+    let tile = params.first_tile + group.x * 4u + local.z;
+    if tile >= params.end_tile {
+        return;
+    }
+    let at = place(tile);
+    let plane = group.y % params.planes * params.groups;
+    let first = group.y / params.planes * params.block_groups;
+    let end = min(first + params.block_groups, params.groups);
+    let a_col = at.x * TILE + local.y;
+    let b_col = at.y * TILE + local.x;
+    var left0 = Four();
+    var right0 = Four();
+    var left1 = Four();
+    var right1 = Four();
+    var left2 = Four();
+    var right2 = Four();
+    var left3 = Four();
+    var right3 = Four();
+    var left4 = Four();
+    var right4 = Four();
+    var left5 = Four();
+    var right5 = Four();
+    var left6 = Four();
+    var right6 = Four();
+    var left7 = Four();
+    var right7 = Four();
+    for (var row = plane + first; row < plane + end; row++) {
+        let a_at = row * params.a_cols + a_col;
+        let b_at = row * params.b_cols + b_col;
+        let b0 = b[b_at];
+        let b1 = b[b_at + 4u];
+        let b2 = b[b_at + 8u];
+        let b3 = b[b_at + 12u];
+        let b4 = b[b_at + 16u];
+        let b5 = b[b_at + 20u];
+        let b6 = b[b_at + 24u];
+        let b7 = b[b_at + 28u];
+        let a0 = a[a_at];
+        left0 += dots(a0, b0, b1, b2, b3);
+        right0 += dots(a0, b4, b5, b6, b7);
+        let a1 = a[a_at + 4u];
+        left1 += dots(a1, b0, b1, b2, b3);
+        right1 += dots(a1, b4, b5, b6, b7);
+        let a2 = a[a_at + 8u];
+        left2 += dots(a2, b0, b1, b2, b3);
+        right2 += dots(a2, b4, b5, b6, b7);
+        let a3 = a[a_at + 12u];
+        left3 += dots(a3, b0, b1, b2, b3);
+        right3 += dots(a3, b4, b5, b6, b7);
+        let a4 = a[a_at + 16u];
+        left4 += dots(a4, b0, b1, b2, b3);
+        right4 += dots(a4, b4, b5, b6, b7);
+        let a5 = a[a_at + 20u];
+        left5 += dots(a5, b0, b1, b2, b3);
+        right5 += dots(a5, b4, b5, b6, b7);
+        let a6 = a[a_at + 24u];
+        left6 += dots(a6, b0, b1, b2, b3);
+        right6 += dots(a6, b4, b5, b6, b7);
+        let a7 = a[a_at + 28u];
+        left7 += dots(a7, b0, b1, b2, b3);
+        right7 += dots(a7, b4, b5, b6, b7);
+    }
+    // A thread's products lie beside each other.
+    let out = ((group.y * (params.end_tile - params.first_tile) + tile - params.first_tile) * 16u
+        + local.y * 4u + local.x) * 16u;
+    products[out] = left0;
+    products[out + 1u] = right0;
+    products[out + 2u] = left1;
+    products[out + 3u] = right1;
+    products[out + 4u] = left2;
+    products[out + 5u] = right2;
+    products[out + 6u] = left3;
+    products[out + 7u] = right3;
+    products[out + 8u] = left4;
+    products[out + 9u] = right4;
+    products[out + 10u] = left5;
+    products[out + 11u] = right5;
+    products[out + 12u] = left6;
+    products[out + 13u] = right6;
+    products[out + 14u] = left7;
+    products[out + 15u] = right7;
+}
