@@ -1,9 +1,9 @@
 // Products A^T B of every block of rows, 8 x 8 per thread, no barrier; gram_sums.wgsl adds them to 64-bit sums.
 // The file does not say what a `Number` is: f32 or i32, in the line that the kernel table puts before it.
 //
-// Four rows of a column are one vec4, so that four products cost two loads. Columns of a thread lie four apart and those
-// of its neighbours between them: neighbours read neighbours. No loop is around the loop over rows and no sum is kept
-// beyond it, since software adapters keep every value of a kernel in memory: what is short is fast there.
+// Four rows of a column are one vec4. Columns of a thread lie four apart and those of its neighbours between them:
+// neighbours read neighbours. No loop is around the loop over rows and nothing is added to sums here, since software
+// adapters keep every value of a kernel in memory, so that a short one is a fast one.
 
 struct Params {
     a_cols: u32,

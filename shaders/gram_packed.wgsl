@@ -8,7 +8,7 @@ struct Params {
     // Groups of four rows: of a plane of digits, and of a block.
     groups: u32,
     block_groups: u32,
-    // Of the products.
+    // Planes of products: three.
     planes: u32,
     symmetric: u32,
     // Tiles of this dispatch.

@@ -91,7 +91,9 @@ async fn on_backend<B: Backend>(
         found.kernels = kernels::time(backend, shape, settings, found.peak_gflops).await?;
     }
     if settings.parts.contains(&Part::Gram) {
-        tell(&format!("{}: second moments of {shape}", found.backend));
+        // A quotient of two passes, which an emulated GPU has the time for as well, and which depends on the width.
+        let shape = settings.shape.unwrap_or(Shape::GPT2);
+        tell(&format!("{}: second moments of width {}", found.backend, shape.width));
         found.gram = Some(gram::time(backend, shape, settings).await?);
     }
     if settings.parts.contains(&Part::Solve) && found.backend == "cpu" {

@@ -15,7 +15,7 @@ use crate::error::Result;
 /// Aimed-at time of one dispatch: well under the time after which an operating system resets a GPU.
 pub(super) const DISPATCH_MS: f64 = 50.0;
 /// A race round this long tells the kernels apart in spite of the timer's grain.
-const RACE_MS: f64 = 4.0;
+pub(super) const RACE_MS: f64 = 4.0;
 /// Runs of each kernel in a race round.
 const RACE_RUNS: usize = 3;
 /// Widths of the race's square products, until a round takes long enough.

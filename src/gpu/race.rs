@@ -11,7 +11,7 @@ use std::cell::{Cell, RefCell};
 use super::attention::{self, Heads};
 use super::engine::Engine;
 use super::kernels::{self, NormParams};
-use super::matmul::{self, Pace, VARIANTS, Variant};
+use super::matmul::{self, Pace, RACE_MS, VARIANTS, Variant};
 use super::products::{Digits, Exact, Form, GramSums};
 use super::rows::{LAYER_NORM, Reduction};
 use super::sums::MAX_ROWS;
@@ -39,8 +39,8 @@ const NORM: [usize; 2] = [256, 768];
 /// Attention's race: a quarter of GPT-2's heads over one window of the usual length.
 const ATTENTION: AttentionShape = AttentionShape { heads: 3, kv_heads: 3, head_dim: 64, seq_len: 128, causal: true };
 
-/// Rows and columns of the second moments' race: few rows, for it is their number that no kernel depends on.
-const GRAM: [usize; 2] = [256, 256];
+/// Rows and columns of the second moments' race, until a round takes long enough.
+const GRAM: [usize; 3] = [256, 512, 1024];
 
 /// Most devices of which anything is kept.
 const MOST: usize = 16;
@@ -149,8 +149,8 @@ pub(super) async fn race(engine: &Engine) -> Result<Pace> {
 async fn hold(engine: &Engine, device: &str) -> Result<Pace> {
     let mut pace = matmul::race(engine, VARIANTS.iter().collect()).await?;
     pace.reduction = norms(engine).await?;
-    pace.loads = Loads::ALL[attentions(engine, &pace).await?];
-    pace.exact = Exact::ALL[second_moments(engine, &pace).await?];
+    pace.loads = attentions(engine, &pace).await?;
+    pace.exact = second_moments(engine, &pace).await?;
     HELD.set(held() + 1);
     let Pace { variant, reduction, loads, exact, .. } = pace;
     let won = Winners { device: device.into(), product: variant, reduction, loads, exact };
@@ -181,36 +181,43 @@ async fn norms(engine: &Engine) -> Result<Reduction> {
         engine.dispatch(kernel, &params, &[&x, &weight, &weight, &out], workgroups, 0.0);
         Ok(())
     });
-    Ok(ways[best.await?])
+    Ok(ways[best.await?.1])
 }
 
-/// The index of the faster way of [`Loads::ALL`].
-async fn attentions(engine: &Engine, pace: &Pace) -> Result<usize> {
+/// The faster way to load attention's heads.
+async fn attentions(engine: &Engine, pace: &Pace) -> Result<Loads> {
     let values = ATTENTION.seq_len * ATTENTION.heads * ATTENTION.head_dim;
     let (zeros, out) = (engine.zeros(4 * values as u64), engine.zeros(4 * values as u64));
     let heads = Heads { q: &zeros, k: &zeros, v: &zeros, out: &out, windows: 1 };
-    fastest(engine, Loads::ALL.len(), |index| {
+    let best = fastest(engine, Loads::ALL.len(), |index| {
         let pace = Pace { loads: Loads::ALL[index], flops_per_ms: f64::INFINITY, ..*pace };
         attention::record(engine, &pace, &heads, ATTENTION)
-    })
-    .await
+    });
+    Ok(Loads::ALL[best.await?.1])
 }
 
-/// The index of the faster way of [`Exact::ALL`].
-async fn second_moments(engine: &Engine, pace: &Pace) -> Result<usize> {
-    let [rows, cols] = GRAM;
-    let sums = GramSums::new(engine, "Σxxᵀ", cols, cols, false)?;
-    fastest(engine, Exact::ALL.len(), |index| {
-        let digits = Digits::new(engine, Form::new(GramMode::Exact, Exact::ALL[index]), rows, cols);
-        let whole = Pace { flops_per_ms: f64::INFINITY, ..*pace };
-        sums.add(engine, &whole, &digits, &digits, MAX_ROWS);
-        Ok(())
-    })
-    .await
+/// The faster way to make exact products.
+async fn second_moments(engine: &Engine, pace: &Pace) -> Result<Exact> {
+    let mut best = pace.exact;
+    for width in GRAM {
+        let sums = GramSums::new(engine, "Σxxᵀ", width, width, false)?;
+        let (ms, index) = fastest(engine, Exact::ALL.len(), |index| {
+            let digits = Digits::new(engine, Form::new(GramMode::Exact, Exact::ALL[index]), width, width);
+            let whole = Pace { flops_per_ms: f64::INFINITY, ..*pace };
+            sums.add(engine, &whole, &digits, &digits, MAX_ROWS);
+            Ok(())
+        })
+        .await?;
+        best = Exact::ALL[index];
+        if ms >= RACE_MS {
+            break;
+        }
+    }
+    Ok(best)
 }
 
-/// The index of the fastest of `count` ways to `record` the same work.
-async fn fastest(engine: &Engine, count: usize, record: impl Fn(usize) -> Result<()>) -> Result<usize> {
+/// Milliseconds and index of the fastest of `count` ways to `record` the same work.
+async fn fastest(engine: &Engine, count: usize, record: impl Fn(usize) -> Result<()>) -> Result<(f64, usize)> {
     let mut best = (f64::INFINITY, 0);
     for index in 0..count {
         let ms = matmul::shortest_ms(engine, || record(index)).await?;
@@ -218,7 +225,7 @@ async fn fastest(engine: &Engine, count: usize, record: impl Fn(usize) -> Result
             best = (ms, index);
         }
     }
-    Ok(best.1)
+    Ok(best)
 }
 
 #[cfg(test)]
