@@ -21,8 +21,9 @@ const TILE: usize = 32;
 const GROUP_ROWS: usize = 4;
 /// Rows of a block of f32 sums, and of sums by column.
 pub(super) const BLOCK_ROWS: usize = 64;
-/// Rows of a block of exact sums: no sum of two digits is above 4094, and 128 · 4094² < 2³¹.
-const EXACT_BLOCK_ROWS: usize = 128;
+/// Rows of a block of exact sums: no cross term of two values is above 2·2047·2048, and 256 of them stay below 2³¹. The
+/// products of which it is the rest may wrap around, for it does not.
+const EXACT_BLOCK_ROWS: usize = 256;
 /// Bytes of products that wait to be added.
 const SCRATCH_BYTES: u64 = 32 << 20;
 
