@@ -16,12 +16,14 @@ use crate::error::Result;
 pub(super) const DISPATCH_MS: f64 = 50.0;
 /// A race round this long tells the kernels apart in spite of the timer's grain.
 pub(super) const RACE_MS: f64 = 4.0;
-/// Runs of each kernel in a race round.
-const RACE_RUNS: usize = 3;
+/// Rounds of a race that count.
+const RACE_ROUNDS: usize = 4;
 /// Widths of the race's square products, until a round takes long enough.
 const RACE_WIDTHS: [usize; 5] = [64, 128, 256, 512, 1024];
-/// A kernel this much slower than the best is out.
+/// A kernel this much slower than the best is out,
 const RACE_MARGIN: f64 = 2.0;
+/// where the best took at least so many milliseconds; of less, the browser's own share is too large to tell.
+const RACE_LEAST_MS: f64 = 0.5;
 
 /// A way to compute x·weightᵀ.
 #[derive(Debug)]
@@ -134,47 +136,50 @@ pub(super) fn variant_named(name: &str) -> Option<&'static Variant> {
 pub(super) async fn race(engine: &Engine, mut field: Vec<&'static Variant>) -> Result<Pace> {
     let mut best = Pace::new(field[0], 0.0);
     for width in RACE_WIDTHS {
-        let mut times = Vec::with_capacity(field.len());
-        for variant in &field {
-            times.push(time(engine, variant, width).await?);
-        }
+        let times = square_ms(engine, &field, width).await?;
         let fastest = times.iter().copied().fold(f64::INFINITY, f64::min);
         let winner = times.iter().position(|ms| *ms <= fastest).unwrap_or(0);
         best = Pace::new(field[winner], 2.0 * (width as f64).powi(3) / fastest.max(1e-3));
         if fastest >= RACE_MS {
             break;
         }
-        let mut kept = times.iter().map(|ms| *ms <= RACE_MARGIN * fastest.max(0.1));
+        let mut kept = times.iter().map(|ms| *ms <= RACE_MARGIN * fastest.max(RACE_LEAST_MS));
         field.retain(|_| kept.next().unwrap_or(false));
     }
     Ok(best)
 }
 
-/// Milliseconds of one product of `width` × `width` matrices, submission and waiting included.
-async fn time(engine: &Engine, variant: &'static Variant, width: usize) -> Result<f64> {
+/// Milliseconds that every variant takes for a product of `width` × `width` matrices.
+async fn square_ms(engine: &Engine, field: &[&'static Variant], width: usize) -> Result<Vec<f64>> {
     let zeros = Part { first_row: 0, rows: width, buffer: engine.zeros((4 * width * width) as u64) };
     let out = engine.output((4 * width * width) as u64);
     let product =
         Product { x: &zeros.buffer, rows: width, inner: width, weight: &zeros, bias: None, out: &out, out_cols: width };
-    // One piece whatever it takes.
-    let whole = Pace::new(variant, f64::INFINITY);
-    shortest_ms(engine, || {
-        record(engine, &whole, &product);
+    shortest_ms(engine, field.len(), |index| {
+        // One piece whatever it takes.
+        record(engine, &Pace::new(field[index], f64::INFINITY), &product);
         Ok(())
     })
     .await
 }
 
-/// Milliseconds of what `record` records, submission and waiting included. The first run only builds its pipelines, and
-/// the shortest of the others counts: whatever else runs on the machine makes some of them longer.
-pub(super) async fn shortest_ms(engine: &Engine, record: impl Fn() -> Result<()>) -> Result<f64> {
-    let mut shortest = f64::INFINITY;
-    for run in 0..=RACE_RUNS {
-        record()?;
-        let start = Instant::now();
-        engine.wait().await?;
-        if run > 0 {
-            shortest = f64::min(shortest, start.elapsed().as_secs_f64() * 1e3);
+/// Milliseconds of each of `count` ways to `record` the same work, submission and waiting included: the shortest of
+/// several rounds in which they take turns, so that what else runs on the machine slows one as much as the other. A round
+/// before these only builds their pipelines.
+pub(super) async fn shortest_ms(
+    engine: &Engine,
+    count: usize,
+    record: impl Fn(usize) -> Result<()>,
+) -> Result<Vec<f64>> {
+    let mut shortest = vec![f64::INFINITY; count];
+    for round in 0..=RACE_ROUNDS {
+        for (index, shortest) in shortest.iter_mut().enumerate() {
+            record(index)?;
+            let start = Instant::now();
+            engine.wait().await?;
+            if round > 0 {
+                *shortest = shortest.min(start.elapsed().as_secs_f64() * 1e3);
+            }
         }
     }
     Ok(shortest)
