@@ -2,7 +2,7 @@
 //! the blocks to 64-bit sums.
 //!
 //! Blocks are computed beside each other, so that a batch fills a device whose matrices are small, and added at once, so
-//! that sums are fetched once per batch. Products of all blocks stay below [`SCRATCH_BYTES`] by taking some tiles at a
+//! that sums are fetched once per batch. Products of all blocks stay below a bound by taking some tiles at a
 //! time.
 
 use std::rc::Rc;

@@ -3,12 +3,16 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 import { chromium } from 'playwright-core';
 
 /** Longest wait for a measurement: a software adapter on a busy machine with two cores is slow. */
 export const PATIENCE = 10 * 60_000;
+
+/** Milliseconds between files that are saved: Chromium drops what a page begins beyond ten in a second. */
+const APART = 110;
 
 /** Models and texts for tests, beside the repository. */
 export const FIXTURES = fileURLToPath(new URL('../../../shared/fixtures', import.meta.url));
@@ -198,6 +202,7 @@ export class App {
 
   /** Presses a button and returns the name and the bytes of what it saves. */
   async saved(button) {
+    await setTimeout(APART);
     const [download] = await Promise.all([this.page.waitForEvent('download'), this.element(button).click()]);
     return { name: download.suggestedFilename(), bytes: await readFile(await download.path()) };
   }
