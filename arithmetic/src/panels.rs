@@ -70,12 +70,12 @@ fn pack<V: Copy + Default + Into<f64>, T: Copy + Default>(
     let mut padded = [V::default(); PANEL];
     for (row, index) in panel.rows.iter_mut().zip(at) {
         let values = &values[index * all + first..][..cols];
-        match values.first_chunk() {
-            Some(values) => padded = *values,
-            None => padded[..cols].copy_from_slice(values),
-        }
+        let values = values.first_chunk().unwrap_or_else(|| {
+            padded[..cols].copy_from_slice(values);
+            &padded
+        });
         for j in 0..PANEL {
-            let value: f64 = padded[j].into();
+            let value: f64 = values[j].into();
             let shifted = value - shift[j];
             row[j] = kept(shifted * per_unit[j]);
             panel.sum[j] += shifted;

@@ -1,7 +1,7 @@
 //! Tiles of sums of products, of which matrix products and second moments on the CPU are made.
 //!
-//! A tile of 32 × 32 sums takes blocks of rows, as many vectors of products at a time as registers hold beside what they
-//! are made of. Sums over a block stay in the precision of the rows.
+//! A tile has a sum for every pair of columns of two panels. It takes blocks of rows, as many vectors of products at a
+//! time as registers hold beside what they are made of. Sums over a block stay in the precision of the rows.
 
 use std::ops::AddAssign;
 
@@ -9,8 +9,9 @@ use bytemuck::Pod;
 
 use crate::lanes::{Lanes, WithLanes, with_f32s, with_f64s};
 
-/// Columns of a panel: of some neighbouring columns of a matrix, row by row.
-pub const PANEL: usize = 32;
+/// Columns of a panel: of some neighbouring columns of a matrix, row by row. The wider, the more products for every number
+/// that comes from the second cache; three vectors of 512 bits are as many as registers have sums for.
+pub const PANEL: usize = if cfg!(target_arch = "wasm32") { 32 } else { 48 };
 /// One row of a panel; where the matrix ends, zeros.
 pub type Row<T> = [T; PANEL];
 /// Sums for every column of one panel and every column of another.
@@ -18,8 +19,6 @@ type Sums<S> = [[S; PANEL]; PANEL];
 
 /// Panels of A that are best taken at a time: a block of B is fetched once for them.
 pub const STRIPE: usize = 2;
-/// Vectors of columns of B whose products are summed up at once.
-const VECTORS: usize = 2;
 
 /// A number that sums of products of T are kept in.
 pub trait Product<T>: Copy + Default + Send + Sync {
@@ -79,19 +78,19 @@ impl<T: Pod + Default + Into<S>, S: Copy + AddAssign> WithLanes<T> for Tile<'_, 
     fn with<L: Lanes<T>>(self, lanes: L) {
         // Of vectors of 512 bits there are thirty-two, of others as few as sixteen.
         match size_of::<L::Vector>() {
-            64 => self.add::<L, 8>(lanes),
-            _ => self.add::<L, 4>(lanes),
+            64 => self.add::<L, 8, 3>(lanes),
+            _ => self.add::<L, 4, 2>(lanes),
         }
     }
 }
 
 impl<T: Pod + Default + Into<S>, S: Copy + AddAssign> Tile<'_, T, S> {
-    /// By `COLUMNS` columns of a at a time.
+    /// By `COLUMNS` columns of a and `VECTORS` vectors of columns of b at a time.
     #[inline(always)]
-    fn add<L: Lanes<T>, const COLUMNS: usize>(self, lanes: L) {
+    fn add<L: Lanes<T>, const COLUMNS: usize, const VECTORS: usize>(self, lanes: L) {
         for top in (0..PANEL).step_by(COLUMNS) {
             for left in (0..PANEL).step_by(VECTORS * L::WIDTH) {
-                let products = products::<T, L, COLUMNS>(lanes, (self.a, top), (self.b, left));
+                let products = products::<T, L, COLUMNS, VECTORS>(lanes, (self.a, top), (self.b, left));
                 for (sums, products) in self.sums[top..].iter_mut().zip(products) {
                     let products: &[T] = bytemuck::cast_slice(&products);
                     sums[left..].iter_mut().zip(products).for_each(|(sum, &more)| *sum += more.into());
@@ -103,7 +102,7 @@ impl<T: Pod + Default + Into<S>, S: Copy + AddAssign> Tile<'_, T, S> {
 
 /// Sums of the products of some columns of a, from one on, with some vectors of columns of b, from another one on.
 #[inline(always)]
-fn products<T: Pod + Default, L: Lanes<T>, const COLUMNS: usize>(
+fn products<T: Pod + Default, L: Lanes<T>, const COLUMNS: usize, const VECTORS: usize>(
     lanes: L,
     (a, top): (&[Row<T>], usize),
     (b, left): (&[Row<T>], usize),

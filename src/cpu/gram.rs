@@ -59,8 +59,10 @@ impl CpuGram {
     {
         let sums = &mut self.folds[rows.fold].sums;
         let counted = counted(rows, x.len() / sums.d_in());
-        let x = panels::<f64, V>(x, &counted, &sums.shift_x, &vec![1.0; sums.d_in()]);
-        let y = panels::<f64, V>(y, &counted, &sums.shift_y, &vec![1.0; sums.d_out()]);
+        let (x, y) = parallel::join(
+            || panels::<f64, V>(x, &counted, &sums.shift_x, &vec![1.0; sums.d_in()]),
+            || panels::<f64, V>(y, &counted, &sums.shift_y, &vec![1.0; sums.d_out()]),
+        );
         add(sums, counted.len(), &x, &y)
     }
 
@@ -85,8 +87,10 @@ impl CpuGram {
             outside.push(x, y, || Moments::empty(scale_x, scale_y, heldout));
         }
         let unit = |scale: &Scale| -> Vec<f64> { scale.exponent.iter().copied().map(power_of_two).collect() };
-        let x = panels::<f32, f32>(x, &inside, &sums.shift_x, &unit(scale_x));
-        let y = panels::<f32, f32>(y, &inside, &sums.shift_y, &unit(scale_y));
+        let (x, y) = parallel::join(
+            || panels::<f32, f32>(x, &inside, &sums.shift_x, &unit(scale_x)),
+            || panels::<f32, f32>(y, &inside, &sums.shift_y, &unit(scale_y)),
+        );
         add(sums, inside.len(), &x, &y)
     }
 
@@ -136,11 +140,13 @@ where
 {
     let (d_in, d_out) = (to.d_in(), to.d_out());
     to.n += n as u64;
-    add_product((&mut to.xy, d_out), x, (y, 0));
-    add_square(&mut to.xx, x, d_in);
-    if let Some(yy) = &mut to.yy {
-        add_square(yy, y, d_out);
-    }
+    let Moments { xx, xy, yy, .. } = to;
+    let squares = || {
+        let of_y = || yy.as_mut().map_or((), |yy| add_square(yy, y, d_out));
+        parallel::join(|| add_square(xx, x, d_in), of_y)
+    };
+    // All at once, so that threads wait for each other at one end and not at three.
+    parallel::join(|| add_product((xy, d_out), x, (y, 0)), squares);
     let sum = |sums: &mut [f64], more: Vec<f64>| sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
     sum(&mut to.sum_x, x.iter().flat_map(|panel| panel.sum).collect());
     sum(&mut to.sum_y, y.iter().flat_map(|panel| panel.sum).collect());
