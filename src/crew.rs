@@ -1,4 +1,4 @@
-//! Blocks solved beside each other: on the machine's threads natively, on workers of its own in a browser.
+//! Blocks solved beside each other: on the machine's threads natively, with the help of another worker in a browser.
 
 use futures::FutureExt;
 use futures::future::LocalBoxFuture;
@@ -8,14 +8,17 @@ use crate::moments::Moments;
 use crate::parallel;
 use crate::solve::{BlockScore, score_block};
 
+/// The moments of a block's folds, once they are asked for.
+pub type Folds<'a> = LocalBoxFuture<'a, Result<Vec<Moments>>>;
+
 /// Solves blocks, several at once.
 pub trait Crew {
     /// Blocks that are worth handing over at the same time, at least one.
     fn hands(&self) -> usize;
 
-    /// [`score_block`] of the block's folds, wherever there is a hand free; `None` where that hand got lost, in a process
-    /// without memory for it. Dropping the future drops the wish for the answer.
-    fn score(&self, block: usize, folds: Vec<Moments>) -> LocalBoxFuture<'_, Result<Option<BlockScore>>>;
+    /// [`score_block`] of the block's folds, which are read when there is room for them; `None` where whoever had a part
+    /// in it got lost, in a process without memory for it. Dropping the future drops the wish for the answer.
+    fn score<'a>(&'a self, block: usize, folds: Folds<'a>) -> LocalBoxFuture<'a, Result<Option<BlockScore>>>;
 
     /// Bytes that the hands have needed so far beside this process or module.
     fn bytes(&self) -> u64 {
@@ -34,7 +37,11 @@ impl Crew for OwnThreads {
         parallel::threads().min(MOST)
     }
 
-    fn score(&self, block: usize, folds: Vec<Moments>) -> LocalBoxFuture<'_, Result<Option<BlockScore>>> {
-        parallel::aside(move || score_block(block, &folds)).map(Option::transpose).boxed_local()
+    fn score<'a>(&'a self, block: usize, folds: Folds<'a>) -> LocalBoxFuture<'a, Result<Option<BlockScore>>> {
+        let solved = async move {
+            let folds = folds.await?;
+            parallel::aside(move || score_block(block, &folds)).await.transpose()
+        };
+        solved.boxed_local()
     }
 }

@@ -8,11 +8,10 @@ use std::rc::Rc;
 use futures::StreamExt;
 use futures::executor::block_on;
 use futures::future::{FutureExt, LocalBoxFuture};
-use straightedge::crew::Crew;
+use straightedge::crew::{Crew, Folds};
 use straightedge::error::Result;
 use straightedge::event::Event;
 use straightedge::job::{BackendChoice, Job, Protocol};
-use straightedge::moments::Moments;
 use straightedge::pause::pause;
 use straightedge::report::BlockReport;
 use straightedge::run::{Inputs, Text, measure_inputs};
@@ -31,9 +30,10 @@ impl Crew for Unsteady {
         BLOCKS
     }
 
-    fn score(&self, block: usize, folds: Vec<Moments>) -> LocalBoxFuture<'_, Result<Option<BlockScore>>> {
+    fn score<'a>(&'a self, block: usize, folds: Folds<'a>) -> LocalBoxFuture<'a, Result<Option<BlockScore>>> {
         self.asked.set(self.asked.get() + 1);
         let work = async move {
+            let folds = folds.await?;
             for _ in 0..10 * (BLOCKS - block) {
                 pause().await;
             }

@@ -13,18 +13,23 @@ fn main() {}
 mod worker {
     use straightedge_bench::results::Host;
     use straightedge_bench::suite;
+    use straightedge_web::crew::{crew, help, is_helper};
     use wasm_bindgen::prelude::*;
     use wasm_bindgen_futures::spawn_local;
     use web_sys::{DedicatedWorkerGlobalScope, MessageEvent};
 
     /// Waits for the settings. Every message is `{"progress": …}`, `{"results": …}` or `{"failure": …}`.
     pub(crate) fn start() {
+        if is_helper() {
+            return help();
+        }
         std::panic::set_hook(Box::new(|panic| post("failure", &panic.to_string())));
         let listen = Closure::<dyn FnMut(MessageEvent)>::new(|message: MessageEvent| {
             let json = message.data().as_string().unwrap_or_default();
             match serde_json::from_str(&json) {
                 Ok(settings) => spawn_local(async move {
-                    let results = suite::run(&settings, host(), &|what| post("progress", &what)).await;
+                    let crew = crew(scope().navigator().hardware_concurrency() as u32);
+                    let results = suite::run(&settings, host(), crew, &|what| post("progress", &what)).await;
                     post("results", &results);
                 }),
                 Err(why) => post("failure", &why.to_string()),

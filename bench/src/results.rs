@@ -116,12 +116,12 @@ pub struct SolveLine {
     pub block_ms: f64,
     /// Their ratio.
     pub ratio: f64,
-    /// Blocks that a measurement solves beside each other.
-    pub beside: usize,
-    /// Milliseconds of one block then: of all of them over their number.
-    pub beside_ms: f64,
+    /// Blocks that were solved as in a measurement, which begins with the next ones before one is done.
+    pub blocks: usize,
+    /// Milliseconds of one of them: of all over their number.
+    pub each_ms: f64,
     /// Its ratio to the eigen-decomposition.
-    pub beside_ratio: f64,
+    pub each_ratio: f64,
 }
 
 /// A complete measurement, seconds by stage.

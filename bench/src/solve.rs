@@ -2,58 +2,57 @@
 
 use std::hint::black_box;
 
-use futures::future::join_all;
+use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use straightedge::backend::{Backend, GramRows, GramShape, Shape as Sizes};
 use straightedge::cpu::CpuBackend;
-use straightedge::crew::{Crew, OwnThreads};
+use straightedge::crew::Crew;
 use straightedge::error::Result;
 use straightedge::job::GramMode;
 use straightedge::moments::{Moments, Scale};
 use straightedge::random::Random;
-use straightedge::solve::{decompose, score_block};
+use straightedge::solve::decompose;
 use web_time::Instant;
 
 use crate::clock::shortest_here;
 use crate::results::SolveLine;
 
 const FOLDS: usize = 5;
+/// Blocks one after the other, as in a measurement: what one waits for, another may use.
+const BESIDE: usize = 4;
 
 /// Times both at `width`.
-pub(crate) async fn time(width: usize) -> Result<SolveLine> {
+pub(crate) async fn time(width: usize, crew: &dyn Crew) -> Result<SolveLine> {
     let folds = moments(width).await?;
     let correlation = correlation(&folds[0]);
     // In turn, so that whatever else runs slows both.
-    let (mut eigen_ms, mut block_ms, mut beside_ms) = (f64::INFINITY, f64::INFINITY, f64::INFINITY);
+    let (mut eigen_ms, mut block_ms, mut each_ms) = (f64::INFINITY, f64::INFINITY, f64::INFINITY);
     for _ in 0..3 {
         eigen_ms = eigen_ms.min(shortest_here(|| {
             black_box(decompose(&correlation).is_ok());
         }));
-        block_ms = block_ms.min(shortest_here(|| {
-            black_box(score_block(0, &folds).is_ok());
-        }));
-        beside_ms = beside_ms.min(beside(&folds).await?);
+        block_ms = block_ms.min(each_of(1, &folds, crew).await?);
+        each_ms = each_ms.min(each_of(BESIDE, &folds, crew).await?);
     }
     decompose(&correlation)?;
-    score_block(0, &folds)?;
-    let (ratio, beside) = (block_ms / eigen_ms, OwnThreads.hands());
+    let ratio = block_ms / eigen_ms;
     Ok(SolveLine {
         width,
         folds: FOLDS,
         eigen_ms,
         block_ms,
         ratio,
-        beside,
-        beside_ms,
-        beside_ratio: beside_ms / eigen_ms,
+        blocks: BESIDE,
+        each_ms,
+        each_ratio: each_ms / eigen_ms,
     })
 }
 
-/// Milliseconds of one block where as many are solved beside each other as in a measurement.
-async fn beside(folds: &[Moments]) -> Result<f64> {
-    let blocks = OwnThreads.hands();
+/// Milliseconds of each of so many blocks, solved as in a measurement.
+async fn each_of(blocks: usize, folds: &[Moments], crew: &dyn Crew) -> Result<f64> {
     let started = Instant::now();
-    let scores = join_all((0..blocks).map(|block| OwnThreads.score(block, folds.to_vec()))).await;
-    scores.into_iter().collect::<Result<Vec<_>>>()?;
+    let each = (0..blocks).map(|block| crew.score(block, async { Ok(folds.to_vec()) }.boxed_local()));
+    let scores: Vec<_> = stream::iter(each).buffered(crew.hands()).try_collect().await?;
+    black_box(scores);
     Ok(started.elapsed().as_secs_f64() * 1e3 / blocks as f64)
 }
 

@@ -64,16 +64,16 @@ fn device_table(device: &DeviceResults, text: &mut String) {
     if let Some(solve) = &device.solve {
         let _ = writeln!(
             text,
-            "  solve of one block, {} wide, {} folds: {:.0} ms, {:.2} of one eigen-decomposition ({:.0} ms); {} beside each \
-             other: {:.0} ms each, {:.2} of one",
+            "  solve of one block, {} wide, {} folds: {:.0} ms, {:.2} of one eigen-decomposition ({:.0} ms); {} as \
+             in a measurement: {:.0} ms each, {:.2} of one",
             solve.width,
             solve.folds,
             solve.block_ms,
             solve.ratio,
             solve.eigen_ms,
-            solve.beside,
-            solve.beside_ms,
-            solve.beside_ratio
+            solve.blocks,
+            solve.each_ms,
+            solve.each_ratio
         );
     }
     let lines: Vec<&WholeLine> = device.whole.iter().chain(&device.growth).collect();
@@ -125,9 +125,9 @@ mod tests {
     #[test]
     fn every_figure_is_in_the_table() {
         let gram = GramLine { shape: Shape::GPT2, rows: 64, forward_ms: 7.0, exact: 0.81, fast: 0.19 };
-        let (eigen_ms, block_ms, beside_ms) = (200.0, 700.0, 500.0);
-        let (ratio, beside_ratio) = (3.5, 2.5);
-        let solve = SolveLine { width: 768, folds: 5, eigen_ms, block_ms, ratio, beside: 2, beside_ms, beside_ratio };
+        let (eigen_ms, block_ms, each_ms) = (200.0, 700.0, 500.0);
+        let (ratio, each_ratio) = (3.5, 2.5);
+        let solve = SolveLine { width: 768, folds: 5, eigen_ms, block_ms, ratio, blocks: 4, each_ms, each_ratio };
         let kernel =
             KernelLine { name: "add 4".into(), rows: 128, ms: 1.25, gflops: 9.5, gbytes: 3.75, share: Some(0.123) };
         let whole =

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use futures::StreamExt;
+use straightedge::crew::Crew;
 use straightedge::error::Result;
 use straightedge::event::{Event, Stage};
 use straightedge::job::{BackendChoice, Job, Protocol};
-use straightedge::run::{Text, measure};
+use straightedge::run::{Inputs, Text, measure_inputs};
 use web_time::Instant;
 
 use crate::memory;
@@ -28,12 +29,13 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Measures, and tells where the time went.
-    pub(crate) async fn run(&self) -> Result<WholeLine> {
+    pub(crate) async fn run(&self, crew: Rc<dyn Crew>) -> Result<WholeLine> {
         let files = Rc::new(MadeModel::new(self.shape, self.seed));
         let tokens = MadeModel::tokens(self.rows, self.seed);
         memory::restart();
         let started = Instant::now();
-        let mut events = measure(self.job(), files.clone(), Text::Tokens(tokens));
+        let inputs = Inputs { crew: crew.clone(), ..Inputs::new(files.clone(), Text::Tokens(tokens)) };
+        let mut events = measure_inputs(self.job(), inputs);
         let mut seconds: BTreeMap<Stage, f64> = BTreeMap::new();
         let (mut loaded, mut made_by_load, mut r2, mut rows) = (0, 0.0, Vec::new(), 0);
         while let Some(event) = events.next().await {
@@ -69,7 +71,7 @@ impl Plan {
             solve: stage(Stage::Solve),
             score: stage(Stage::Score),
             total: total - made,
-            process_bytes: memory::process(),
+            process_bytes: memory::process().map(|own| own + crew.bytes()),
             device_bytes: Some(memory::device()).filter(|bytes| *bytes > 0),
             r2: (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64),
         })

@@ -20,10 +20,11 @@ mod rows;
 mod swaps;
 mod timing;
 
+use std::cell::Cell;
 use std::rc::Rc;
 
-use futures::StreamExt;
 use futures::stream;
+use futures::{FutureExt, StreamExt};
 use web_time::Instant;
 
 use crate::backend::Backend;
@@ -402,15 +403,21 @@ impl<B: Backend> Pass<'_, B> {
 
     /// Takes the accumulators, so that a block's device memory is free as soon as it is solved.
     async fn solve(&self, block: usize, gram: B::Gram) -> Result<Solved> {
-        let folds = self.backend.moments(&gram).await?;
-        let inputs = if self.asks(Measure::Controls) { Some(InputDistribution::new(block, &folds)?) } else { None };
-        let score = match self.crew.score(block, folds).await? {
+        let inputs = Cell::new(None);
+        let folds = async {
+            let folds = self.backend.moments(&gram).await?;
+            if self.asks(Measure::Controls) {
+                inputs.set(Some(InputDistribution::new(block, &folds)?));
+            }
+            Ok(folds)
+        };
+        let score = match self.crew.score(block, folds.boxed_local()).await? {
             Some(score) => score,
             None => solve::score_block(block, &self.backend.moments(&gram).await?)?,
         };
         let BlockScore { report, heldout_variation, map, deviation_y, directions } = score;
         let directions = self.asks(Measure::RankSwap).then_some(directions);
-        Ok(Solved { report, heldout_variation, map, deviation_y, directions, inputs })
+        Ok(Solved { report, heldout_variation, map, deviation_y, directions, inputs: inputs.take() })
     }
 
     /// Passes a block's numbers on.

@@ -54,6 +54,15 @@ impl From<&MapDump> for AffineMap {
     }
 }
 
+/// What a fit keeps of its inputs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kept {
+    /// Eigenvalues kept.
+    pub(super) rank: usize,
+    /// D·Q of the eigenvalues that are cut, d_in × (active − rank): directions in which x − x̄ is rounding noise.
+    pub(super) cut: Mat<f64>,
+}
+
 /// The least-squares solution on some training rows.
 #[derive(Clone, Debug)]
 pub struct LinearFit {
@@ -61,12 +70,10 @@ pub struct LinearFit {
     pub(super) mean_x: Vec<f64>,
     /// Training mean of the shifted y, d_out.
     pub(super) mean_y: Vec<f64>,
-    /// Eigenvalues kept.
-    rank: usize,
+    /// What of x counts.
+    pub(super) kept: Kept,
     /// All eigenvalues of C, those that are cut among them.
     pub(super) eigenvalues: Eigenvalues,
-    /// D·Q of the eigenvalues that are cut, d_in × (active − rank): directions in which x − x̄ is rounding noise.
-    pub(super) cut: Mat<f64>,
     /// H with HᵀH the training Cov(ŷ), any × d_out: its squares add up to the variance that the fit explains.
     pub(super) whitened: Mat<f64>,
     /// W*, d_in × d_out.
@@ -84,21 +91,13 @@ impl LinearFit {
             Some(solved) => solved,
             None => Solved::by_eigenvectors(train, &Eigenvectors::new(block, &columns, train)?),
         };
-        let Solved { rank, cut, whitened, weight } = solved;
-        Ok(Self {
-            mean_x: train.mean_x.clone(),
-            mean_y: train.mean_y.clone(),
-            rank,
-            eigenvalues,
-            cut,
-            whitened,
-            weight,
-        })
+        let Solved { kept, whitened, weight } = solved;
+        Ok(Self { mean_x: train.mean_x.clone(), mean_y: train.mean_y.clone(), kept, eigenvalues, whitened, weight })
     }
 
     /// Eigenvalues kept.
     pub fn rank(&self) -> usize {
-        self.rank
+        self.kept.rank
     }
 
     /// Training Cov(ŷ), d_out × d_out.
@@ -114,15 +113,14 @@ impl LinearFit {
             mean_x: train.raw_mean_x(),
             deviation_x: deviations.map(|inverse| if inverse > 0.0 { inverse.recip() } else { 1.0 }).collect(),
             mean_y: train.raw_mean_y(),
-            rank: self.rank,
+            rank: self.rank(),
         }
     }
 }
 
 /// What either way of solving finds; fields as in [`LinearFit`].
 struct Solved {
-    rank: usize,
-    cut: Mat<f64>,
+    kept: Kept,
     whitened: Mat<f64>,
     weight: Mat<f64>,
 }
@@ -153,8 +151,7 @@ impl Solved {
         let mut weight = whitened.clone();
         factor.weigh(weight.as_mut());
         Some(Self {
-            rank,
-            cut: columns.scaled_to_raw(null.as_ref()),
+            kept: Kept { rank, cut: columns.scaled_to_raw(null.as_ref()) },
             whitened,
             weight: columns.scaled_to_raw(weight.as_ref()),
         })
@@ -167,7 +164,8 @@ impl Solved {
         scale_rows(&mut whitened, |k| eigen.kept[k].sqrt().recip());
         let mut coefficients = whitened.clone();
         scale_rows(&mut coefficients, |k| eigen.kept[k].sqrt().recip());
-        Self { rank: eigen.kept.len(), cut: eigen.cut.clone(), whitened, weight: &eigen.basis * coefficients }
+        let kept = Kept { rank: eigen.kept.len(), cut: eigen.cut.clone() };
+        Self { kept, whitened, weight: &eigen.basis * coefficients }
     }
 }
 
@@ -182,7 +180,7 @@ pub(super) struct Eigenvectors {
     pub(super) basis: Mat<f64>,
     /// Λ_r, the training variances of z, ascending.
     pub(super) kept: Vec<f64>,
-    /// As in [`LinearFit`].
+    /// As in [`Kept`].
     cut: Mat<f64>,
 }
 
@@ -286,7 +284,7 @@ mod tests {
         let eigen = Eigenvectors::new(0, &columns, &train).expect("eigenvectors");
         let expected = Solved::by_eigenvectors(&train, &eigen);
         let found = Solved::by_factor(&columns, &train, correlation, &eigenvalues)?;
-        assert_eq!(found.rank, expected.rank);
+        assert_eq!(found.kept.rank, expected.kept.rank);
         let same = |name: &str, found: &Mat<f64>, expected: &Mat<f64>| {
             let off = (found - expected).norm_l2() / expected.norm_l2();
             assert!(off <= tolerance, "{name} is off by {off:e}");
@@ -302,8 +300,8 @@ mod tests {
                 &basis * basis.transpose()
             }
         };
-        same("what is cut", &projector(&found.cut), &projector(&expected.cut));
-        Some(found.rank)
+        same("what is cut", &projector(&found.kept.cut), &projector(&expected.kept.cut));
+        Some(found.kept.rank)
     }
 
     #[test]

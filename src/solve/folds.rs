@@ -135,14 +135,14 @@ mod tests {
     fn is_certified(folds: &[Moments], fold: usize, tolerance: f64) -> bool {
         let headline = LinearFit::new(0, &Training::all_but(folds, FOLDS - 1)).expect("a solution");
         let train = Training::all_but(folds, fold);
-        let found = heldout_error(0, &train, &folds[fold], &headline.cut).expect("a solution");
+        let found = heldout_error(0, &train, &folds[fold], &headline.kept.cut).expect("a solution");
         let fit = LinearFit::new(0, &train).expect("a solution");
         let unseen = Unseen::of(&fit, &folds[fold]);
         let expected: f64 = unseen.predict(&fit).errors.iter().sum();
         let variation: f64 = unseen.yy.iter().sum();
         let off = (found - expected).abs() / variation;
         assert!(off <= tolerance, "fold {fold}: {found} where a decomposition gives {expected}, R² off by {off:e}");
-        solve(&train, &headline.cut).is_some()
+        solve(&train, &headline.kept.cut).is_some()
     }
 
     /// As after a LayerNorm with weights that span decades: Σ x_j/γ_j = 0 but for rounding.

@@ -2,16 +2,16 @@
 
 use faer::Mat;
 
-use super::eigenvalues::Eigenvalues;
-use super::fit::{AffineMap, Columns, LinearFit};
+use super::fit::{AffineMap, LinearFit};
+use super::parts::{HeadlineFit, Remainder};
 use super::project::{Predicted, Unseen};
 use super::rank::Directions;
 use super::training::Training;
-use super::{folds, median, participation, rank};
+use super::{median, participation, rank};
 use crate::error::Result;
 use crate::moments::Moments;
 use crate::parallel;
-use crate::report::{BlockReport, ControlReport, Spectrum, finite};
+use crate::report::{BlockReport, ControlReport, finite};
 
 /// Share of r2_lin that the effective rank must reach.
 const EFFECTIVE_SHARE: f64 = 0.9;
@@ -38,50 +38,14 @@ pub struct BlockScore {
 /// Eigenvectors it takes of Cov(ŷ) alone; of correlations and Cov(x) it takes eigenvalues, and the other folds take
 /// neither (`folds`). What does not wait for another runs beside it.
 pub fn score_block(block: usize, folds: &[Moments]) -> Result<BlockScore> {
-    super::one_thread_per_matrix();
-    let (train, heldout) = split(folds);
-    let covariance = || Eigenvalues::new(block, Columns::new(&train).covariance(&train));
-    let (fit, covariance) = parallel::join(|| LinearFit::new(block, &train), covariance);
-    let (fit, covariance) = (fit?, covariance?);
-    let (headline, others) = parallel::join(|| Headline::new(block, &fit, heldout), || other_folds(block, folds, &fit));
-    let headline = headline?;
-    let Headline { rows, predicted: Predicted { errors, .. }, totals, .. } = &headline;
-
-    let mut report = BlockReport { block, r2_lin: headline.r2_lin, rank: fit.rank(), ..BlockReport::default() };
-    report.r2_lin_scalar = headline.r2_lin_scalar();
-    report.r2_features = totals.r2_features(errors);
-    report.r2_feature_median = headline.r2_feature_median();
-    report.rmse = finite((errors.iter().sum::<f64>() / (rows.n * errors.len() as f64)).sqrt());
-    describe_inputs(&train, &fit, &covariance, &mut report);
-    report.output_variance_ratio = variance_ratio(train.variance_y.clone());
-    report.output_participation = output_participation(heldout);
-    report.prediction_participation = headline.prediction_participation();
-    report.effective_rank = headline.effective_rank();
-    report.r2_rank.clone_from(&headline.r2_rank);
-
-    cross_validate(others?, headline.r2_lin, &mut report);
-    let heldout_variation = totals.vector;
-    let deviation_y = train.variance_y.iter().map(|variance| variance.sqrt()).collect();
-    Ok(BlockScore { report, heldout_variation, map: fit.map(&train), deviation_y, directions: headline.directions })
-}
-
-/// Conditions, spectrum and participation of the training inputs, given the eigenvalues of their covariance.
-fn describe_inputs(train: &Training<'_>, fit: &LinearFit, covariance: &Eigenvalues, report: &mut BlockReport) {
-    let k = Spectrum::places(covariance.count(), fit.rank());
-    let (covariance, correlation) = (covariance.largest(&k), fit.eigenvalues.largest(&k));
-    let last = k.iter().position(|k| *k == fit.rank());
-    let condition = |values: &[f64]| finite(values[0] / values[last?]).filter(|condition| *condition > 0.0);
-    report.condition = condition(&covariance);
-    report.scaled_condition = condition(&correlation);
-    report.spectrum = Some(Spectrum::new(k, &covariance, &correlation));
-    let d = train.d_in();
-    let all = train.covariance(&(0..d).collect::<Vec<_>>(), &vec![1.0; d]);
-    report.input_participation = participation(d, |i, j| all[(i, j)]);
-    report.input_variance_ratio = variance_ratio(train.variance_x.clone());
+    let (fit, rest) = parallel::join(|| HeadlineFit::new(block, folds), || Remainder::new(block, folds));
+    let (fit, rest) = (fit?, rest?);
+    let (score, rest) = parallel::join(|| fit.score(folds), || rest.finish(folds, fit.kept()));
+    Ok(score?.complete(rest?))
 }
 
 /// (Σλ)²/Σλ² of the held-out Cov(y).
-fn output_participation(heldout: &Moments) -> Option<f64> {
+pub(super) fn output_participation(heldout: &Moments) -> Option<f64> {
     let (n, d, mean) = (heldout.n as f64, heldout.d_out(), heldout.mean_y());
     let yy = heldout.yy.as_ref()?;
     // Symmetric, so that a column is read as a row.
@@ -102,26 +66,26 @@ pub fn score_control(block: usize, folds: &[Moments]) -> Result<ControlReport> {
 }
 
 /// The training rows and the held-out fold, which is the last one.
-fn split(folds: &[Moments]) -> (Training<'_>, &Moments) {
+pub(super) fn split(folds: &[Moments]) -> (Training<'_>, &Moments) {
     let heldout = folds.len() - 1;
     (Training::all_but(folds, heldout), &folds[heldout])
 }
 
 /// Errors on the held-out rows of the fit on the training rows.
-struct Headline<'a> {
+pub(super) struct Headline<'a> {
     fit: &'a LinearFit,
-    rows: Unseen,
-    totals: Totals,
-    predicted: Predicted,
-    r2_lin: Option<f64>,
+    pub(super) rows: Unseen,
+    pub(super) totals: Totals,
+    pub(super) predicted: Predicted,
+    pub(super) r2_lin: Option<f64>,
     /// Σ(ŷ − ȳ)(ŷ − ȳ)ᵀ.
     squares: Mat<f64>,
-    directions: Directions,
-    r2_rank: Vec<Option<f64>>,
+    pub(super) directions: Directions,
+    pub(super) r2_rank: Vec<Option<f64>>,
 }
 
 impl<'a> Headline<'a> {
-    fn new(block: usize, fit: &'a LinearFit, heldout: &Moments) -> Result<Self> {
+    pub(super) fn new(block: usize, fit: &'a LinearFit, heldout: &Moments) -> Result<Self> {
         let rows = Unseen::of(fit, heldout);
         let predicted = rows.predict(fit);
         let totals = Totals::new(heldout);
@@ -134,48 +98,23 @@ impl<'a> Headline<'a> {
     }
 
     /// (Σλ)²/Σλ² of the held-out Cov(ŷ).
-    fn prediction_participation(&self) -> Option<f64> {
+    pub(super) fn prediction_participation(&self) -> Option<f64> {
         let (n, mean) = (self.rows.n, self.rows.mean_prediction(self.fit));
         participation(mean.len(), |i, j| self.squares[(i, j)] / n - mean[i] * mean[j])
     }
 
-    fn r2_lin_scalar(&self) -> Option<f64> {
+    pub(super) fn r2_lin_scalar(&self) -> Option<f64> {
         self.totals.r2_scalar(self.predicted.errors.iter().sum())
     }
 
-    fn r2_feature_median(&self) -> Option<f64> {
+    pub(super) fn r2_feature_median(&self) -> Option<f64> {
         median(self.totals.r2_features(&self.predicted.errors).into_iter().flatten().collect())
     }
 
-    fn effective_rank(&self) -> Option<usize> {
+    pub(super) fn effective_rank(&self) -> Option<usize> {
         let enough = EFFECTIVE_SHARE * self.r2_lin.filter(|r2| *r2 > 0.0)?;
         let reached = self.r2_rank.iter().position(|at_k| at_k.is_some_and(|r2| r2 >= enough));
         reached.map(|index| index + 1)
-    }
-}
-
-/// R² with each fold but the last held out in turn.
-fn other_folds(block: usize, folds: &[Moments], fit: &LinearFit) -> Result<Vec<Option<f64>>> {
-    let others: Vec<usize> = (0..folds.len() - 1).collect();
-    let r2 = |&fold: &usize| {
-        let train = Training::all_but(folds, fold);
-        let error = folds::heldout_error(block, &train, &folds[fold], &fit.cut)?;
-        Ok(Totals::new(&folds[fold]).r2(error))
-    };
-    parallel::map(&others, r2).into_iter().collect()
-}
-
-/// R² of every fold, their mean and sample standard deviation.
-fn cross_validate(others: Vec<Option<f64>>, last: Option<f64>, report: &mut BlockReport) {
-    report.r2_folds = others;
-    report.r2_folds.push(last);
-    let folds = report.r2_folds.len();
-    let known: Vec<f64> = report.r2_folds.iter().flatten().copied().collect();
-    if known.len() == folds {
-        let mean = known.iter().sum::<f64>() / known.len() as f64;
-        let squares: f64 = known.iter().map(|r2| (r2 - mean).powi(2)).sum();
-        report.r2_cv_mean = finite(mean);
-        report.r2_cv_std = finite((squares / (known.len() - 1) as f64).sqrt());
     }
 }
 
@@ -184,7 +123,7 @@ pub(super) struct Totals {
     /// Per feature; `None` where the feature has no held-out variance.
     features: Vec<Option<f64>>,
     /// About one mean per feature.
-    vector: f64,
+    pub(super) vector: f64,
     /// About one mean for all elements.
     scalar: f64,
 }
@@ -212,14 +151,14 @@ impl Totals {
         finite(1.0 - error / self.scalar).filter(|_| self.scalar > 0.0)
     }
 
-    fn r2_features(&self, errors: &[f64]) -> Vec<Option<f64>> {
+    pub(super) fn r2_features(&self, errors: &[f64]) -> Vec<Option<f64>> {
         let pairs = self.features.iter().zip(errors);
         pairs.map(|(total, error)| total.and_then(|total| finite(1.0 - error / total))).collect()
     }
 }
 
 /// Largest variance over the median one; `None` where the median is zero.
-fn variance_ratio(variances: Vec<f64>) -> Option<f64> {
+pub(super) fn variance_ratio(variances: Vec<f64>) -> Option<f64> {
     let largest = variances.iter().copied().fold(0.0, f64::max);
     median(variances).and_then(|median| finite(largest / median))
 }

@@ -1,23 +1,21 @@
-//! Moments and scores as plain lists of numbers, bit by bit: how they cross to another worker and back.
+//! What the two parts of a solve tell each other as plain lists of numbers, bit by bit: how it crosses to another worker
+//! and back.
 
 use faer::Mat;
 
-use super::fit::AffineMap;
-use super::rank::Directions;
-use super::score::BlockScore;
+use super::fit::Kept;
+use super::parts::Rest;
 use crate::moments::Moments;
-use crate::report::{BlockReport, Spectrum};
 
 impl Moments {
-    /// All of it as one list of numbers.
+    /// All of it as one list of numbers, but for the full yyᵀ, which the headline alone takes.
     pub fn to_tape(&self) -> Vec<f64> {
-        let mut tape = Writer::with_capacity(self.xx.len() + self.xy.len() + self.yy.as_ref().map_or(0, Vec::len));
+        let mut tape = Writer::with_capacity(self.xx.len() + self.xy.len());
         tape.count(self.n as usize);
         for list in [&self.shift_x, &self.shift_y, &self.sum_x, &self.sum_y, &self.xx, &self.xy, &self.yy_diagonal] {
             tape.list(list);
         }
         tape.list(&self.max_abs_x);
-        tape.list(self.yy.as_deref().unwrap_or_default());
         tape.0
     }
 
@@ -27,88 +25,48 @@ impl Moments {
         let n = tape.count()? as u64;
         let mut list = || tape.list();
         let (shift_x, shift_y, sum_x, sum_y) = (list()?, list()?, list()?, list()?);
-        let (xx, xy, yy_diagonal, max_abs_x, yy) = (list()?, list()?, list()?, list()?, list()?);
+        let (xx, xy, yy_diagonal, max_abs_x) = (list()?, list()?, list()?, list()?);
         let (d_in, d_out) = (shift_x.len(), shift_y.len());
         let fits = [sum_x.len(), max_abs_x.len()] == [d_in; 2]
             && [sum_y.len(), yy_diagonal.len()] == [d_out; 2]
-            && [xx.len(), xy.len()] == [d_in * d_in, d_in * d_out]
-            && (yy.is_empty() || yy.len() == d_out * d_out);
-        let yy = (!yy.is_empty()).then_some(yy);
-        fits.then_some(Self { n, shift_x, shift_y, sum_x, sum_y, xx, xy, yy_diagonal, yy, max_abs_x })
+            && [xx.len(), xy.len()] == [d_in * d_in, d_in * d_out];
+        fits.then_some(Self { n, shift_x, shift_y, sum_x, sum_y, xx, xy, yy_diagonal, yy: None, max_abs_x })
     }
 }
 
-impl BlockScore {
+impl Kept {
     /// All of it as one list of numbers.
     pub fn to_tape(&self) -> Vec<f64> {
-        let Self { report, heldout_variation, map, deviation_y, directions } = self;
-        let mut tape = Writer::with_capacity(2 * map.weight.len());
-        tape.count(report.block);
-        tape.count(report.rank);
-        tape.option(report.effective_rank.map(|rank| rank as f64));
-        let mut report = report.clone();
-        numbers(&mut report).into_iter().for_each(|number| tape.option(*number));
-        lists(&mut report).into_iter().for_each(|list| tape.options(list));
-        let spectrum = report.spectrum.unwrap_or_default();
-        tape.list(&spectrum.k.iter().map(|k| *k as f64).collect::<Vec<_>>());
-        [&spectrum.covariance, &spectrum.correlation].into_iter().for_each(|list| tape.options(list));
-        tape.0.push(*heldout_variation);
-        tape.count(map.rank);
-        for list in [&map.weight, &map.mean_x, &map.deviation_x, &map.mean_y, deviation_y] {
-            tape.list(list);
-        }
-        (0..directions.0.ncols()).for_each(|k| tape.0.extend(directions.0.col(k).iter()));
+        let mut tape = Writer::with_capacity(self.cut.nrows() * self.cut.ncols() + 3);
+        [self.rank, self.cut.nrows(), self.cut.ncols()].into_iter().for_each(|count| tape.count(count));
+        self.cut.col_iter().for_each(|column| tape.0.extend(column.iter()));
         tape.0
     }
 
-    /// What [`BlockScore::to_tape`] has written; `None` of anything else.
+    /// What [`Kept::to_tape`] has written; `None` of anything else.
     pub fn from_tape(tape: &[f64]) -> Option<Self> {
         let mut tape = Reader(tape);
-        let (block, rank) = (tape.count()?, tape.count()?);
-        let effective_rank = tape.option()?.map(|rank| rank as usize);
-        let mut report = BlockReport { block, rank, effective_rank, ..BlockReport::default() };
-        for number in numbers(&mut report) {
-            *number = tape.option()?;
-        }
-        for list in lists(&mut report) {
-            *list = tape.list()?.into_iter().map(known).collect();
-        }
-        let k = tape.list()?.into_iter().map(|k| k as usize).collect();
-        let mut options = || Some(tape.list()?.into_iter().map(known).collect());
-        report.spectrum = Some(Spectrum { k, covariance: options()?, correlation: options()? });
-        let heldout_variation = tape.number()?;
-        let rank = tape.count()?;
-        let mut list = || tape.list();
-        let (weight, mean_x, deviation_x, mean_y, deviation_y) = (list()?, list()?, list()?, list()?, list()?);
-        let (d, map) = (mean_y.len(), AffineMap { weight, mean_x, deviation_x, mean_y, rank });
-        let directions = tape.take(d * d)?;
-        let directions = Directions(Mat::from_fn(d, d, |i, k| directions[k * d + i]));
-        Some(Self { report, heldout_variation, map, deviation_y, directions })
+        let (rank, rows, cols) = (tape.count()?, tape.count()?, tape.count()?);
+        let numbers = tape.take(rows.checked_mul(cols)?)?;
+        Some(Self { rank, cut: Mat::from_fn(rows, cols, |i, k| numbers[k * rows + i]) })
     }
 }
 
-/// Every single number that a score sets.
-fn numbers(report: &mut BlockReport) -> [&mut Option<f64>; 13] {
-    [
-        &mut report.r2_lin,
-        &mut report.r2_lin_scalar,
-        &mut report.r2_feature_median,
-        &mut report.r2_cv_mean,
-        &mut report.r2_cv_std,
-        &mut report.condition,
-        &mut report.scaled_condition,
-        &mut report.output_participation,
-        &mut report.prediction_participation,
-        &mut report.input_participation,
-        &mut report.output_variance_ratio,
-        &mut report.input_variance_ratio,
-        &mut report.rmse,
-    ]
-}
+impl Rest {
+    /// All of it as one list of numbers.
+    pub fn to_tape(&self) -> Vec<f64> {
+        let mut tape = Writer::with_capacity(self.covariance.len() + self.r2_folds.len());
+        tape.list(&self.covariance);
+        tape.options(&self.r2_folds);
+        tape.0
+    }
 
-/// Every list that a score sets.
-fn lists(report: &mut BlockReport) -> [&mut Vec<Option<f64>>; 3] {
-    [&mut report.r2_features, &mut report.r2_folds, &mut report.r2_rank]
+    /// What [`Rest::to_tape`] has written; `None` of anything else.
+    pub fn from_tape(tape: &[f64]) -> Option<Self> {
+        let mut tape = Reader(tape);
+        let covariance = tape.list()?;
+        Some(Self { covariance, r2_folds: tape.list()?.into_iter().map(known).collect() })
+    }
 }
 
 /// NaN stands for what is not known: reports hold no other.
@@ -127,10 +85,6 @@ impl Writer {
         self.0.push(count as f64);
     }
 
-    fn option(&mut self, number: Option<f64>) {
-        self.0.push(number.unwrap_or(f64::NAN));
-    }
-
     fn list(&mut self, list: &[f64]) {
         self.count(list.len());
         self.0.extend_from_slice(list);
@@ -138,7 +92,7 @@ impl Writer {
 
     fn options(&mut self, list: &[Option<f64>]) {
         self.count(list.len());
-        list.iter().for_each(|number| self.option(*number));
+        self.0.extend(list.iter().map(|number| number.unwrap_or(f64::NAN)));
     }
 }
 
@@ -153,10 +107,6 @@ impl<'a> Reader<'a> {
 
     fn number(&mut self) -> Option<f64> {
         self.take(1).map(|taken| taken[0])
-    }
-
-    fn option(&mut self) -> Option<Option<f64>> {
-        self.number().map(known)
     }
 
     /// A conversion that saturates: a wrong count finds too few numbers behind it.
@@ -175,46 +125,40 @@ mod tests {
     use super::*;
     use crate::moments::Scale;
     use crate::random::Random;
-    use crate::solve::score_block;
 
-    fn folds(d: usize) -> Vec<Moments> {
+    fn moments(d: usize) -> Moments {
         let mut random = Random::new(3);
-        let mut fold = |last: bool| {
-            let x: Vec<f32> = (0..60 * d).map(|_| random.normal() as f32).collect();
-            // The last output is constant, so that some values are not known.
-            let noise = |random: &mut Random| 0.3 * random.normal() as f32;
-            let y: Vec<f32> = x
-                .iter()
-                .enumerate()
-                .map(|(at, x)| if at % d == d - 1 { 2.0 } else { x * x + noise(&mut random) })
-                .collect();
-            let scale = Scale { shift: vec![0.0; d], exponent: vec![3; d] };
-            let mut moments = Moments::empty(&scale, &scale, last);
-            moments.add_rows(&x, &y);
-            moments
-        };
-        (0..4).map(|index| fold(index == 3)).collect()
+        let mut values = || (0..60 * d).map(|_| random.normal() as f32).collect::<Vec<_>>();
+        let scale = Scale { shift: vec![0.5; d], exponent: vec![3; d] };
+        let mut moments = Moments::empty(&scale, &scale, false);
+        moments.add_rows(&values(), &values());
+        moments
+    }
+
+    /// `value` comes back from its tape, and nothing from less of it.
+    fn crosses<T: std::fmt::Debug + PartialEq>(value: T, tape: &[f64], from: impl Fn(&[f64]) -> Option<T>) {
+        assert_eq!(from(tape), Some(value));
+        (0..tape.len()).for_each(|len| assert_eq!(from(&tape[..len]), None, "{len} numbers"));
     }
 
     #[test]
-    fn moments_cross_bit_by_bit() {
-        for fold in folds(5) {
-            let tape = fold.to_tape();
-            assert_eq!(Moments::from_tape(&tape), Some(fold));
-            (0..tape.len()).for_each(|len| assert_eq!(Moments::from_tape(&tape[..len]), None, "{len} numbers"));
+    fn all_that_is_told_crosses_bit_by_bit() {
+        let moments = moments(5);
+        crosses(moments.clone(), &moments.to_tape(), Moments::from_tape);
+        for cut in [0, 2] {
+            let kept = Kept { rank: 5 - cut, cut: Mat::from_fn(5, cut, |i, k| (i as f64 - 0.1).powi(k as i32)) };
+            crosses(kept.clone(), &kept.to_tape(), Kept::from_tape);
         }
+        let rest = Rest { covariance: vec![0.1, -0.0], r2_folds: vec![Some(-0.3), None, Some(0.7)] };
+        crosses(rest.clone(), &rest.to_tape(), Rest::from_tape);
     }
 
     #[test]
-    fn a_score_crosses_bit_by_bit() {
-        let score = score_block(2, &folds(5)).expect("a score");
-        assert!(score.report.r2_features.contains(&None) && score.report.r2_lin.is_some());
-        let tape = score.to_tape();
-        let found = BlockScore::from_tape(&tape).expect("the same");
-        assert_eq!(found.report, score.report);
-        assert_eq!((found.heldout_variation, found.map), (score.heldout_variation, score.map));
-        assert_eq!(found.deviation_y, score.deviation_y);
-        assert_eq!(found.directions.0, score.directions.0);
-        (0..tape.len()).for_each(|len| assert!(BlockScore::from_tape(&tape[..len]).is_none(), "{len} numbers"));
+    fn the_full_square_of_y_stays_where_it_is() {
+        let scale = Scale { shift: vec![0.0; 2], exponent: vec![3; 2] };
+        let mut moments = Moments::empty(&scale, &scale, true);
+        moments.add_rows(&[1.0, 2.0], &[3.0, 4.0]);
+        let found = Moments::from_tape(&moments.to_tape()).expect("moments");
+        assert_eq!(found, Moments { yy: None, ..moments });
     }
 }

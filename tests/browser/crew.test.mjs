@@ -1,4 +1,4 @@
-// Blocks solved on helping workers: the same numbers as without.
+// Blocks solved with a helping worker: the same numbers as without.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -34,12 +34,13 @@ async function measured(t, cores) {
 
 const blocks = (report) => report.blocks.map(({ row_microseconds, ...numbers }) => numbers);
 
-tried('helpers solve to the same numbers, and what they need is counted', async (t) => {
+tried('a helper solves to the same numbers, and what it needs is counted', async (t) => {
   const alone = await measured(t, 1);
-  const helped = await measured(t, 4);
+  const helped = await measured(t, 2);
   assert.equal(alone.blocks.length, 3);
   assert.ok(alone.blocks.every((block) => Number.isFinite(block.r2_lin) && block.r2_rank.length === 256));
   assert.deepEqual(blocks(helped), blocks(alone));
   const more = helped.peak_memory - alone.peak_memory;
-  assert.ok(more > 3 * 4e6, `three helpers need memory of their own: ${more} bytes`);
+  console.log(`    ${alone.peak_memory} bytes alone, ${more} more with a helper`);
+  assert.ok(more > 4e6, `a helper needs memory of its own: ${more} bytes`);
 });

@@ -11,6 +11,8 @@ pub mod chart;
 pub mod comparison;
 pub mod cost;
 pub mod course;
+#[cfg(feature = "worker")]
+pub mod crew;
 pub mod detail;
 pub mod differences;
 pub mod export;

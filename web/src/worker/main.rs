@@ -3,7 +3,6 @@
 //! It says [`Reply::Ready`], finds out what it can compute on, and then carries out one [`Request`] after the other.
 
 mod blobs;
-mod crew;
 mod disk;
 mod files;
 mod http;
@@ -23,6 +22,7 @@ use std::rc::Rc;
 
 use futures::future::{AbortHandle, abortable};
 use straightedge::run::KeptMaps;
+use straightedge_web::crew::{self, wasm_bytes};
 use straightedge_web::message::{Memory, Reply, Request};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
@@ -112,13 +112,6 @@ fn drop_task(task: &Task) {
 
 fn memory() -> Memory {
     Memory { gpu_bytes: straightedge::gpu::Memory::now().allocated, wasm_bytes: wasm_bytes() }
-}
-
-/// Bytes of this module's linear memory.
-fn wasm_bytes() -> u64 {
-    let wasm: js_sys::WebAssembly::Memory = wasm_bindgen::memory().unchecked_into();
-    let buffer: js_sys::ArrayBuffer = wasm.buffer().unchecked_into();
-    buffer.byte_length().into()
 }
 
 fn post(reply: &Reply) {

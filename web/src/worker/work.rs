@@ -11,11 +11,11 @@ use straightedge::event::Event;
 use straightedge::job::Job;
 use straightedge::run::{self, Events, Inputs, KeptMaps, MapSource, Text, fit, measure_inputs};
 use straightedge::weights::{Files, Listener};
+use straightedge_web::crew::crew;
 use straightedge_web::fetch;
 use straightedge_web::message::{ModelSource, Order, Reply, TextSource, Work};
 use web_sys::Blob;
 
-use super::crew::crew;
 use super::files::BlobFiles;
 use super::turn::Turn;
 use super::{post, probe, races, remote};

@@ -1,0 +1,194 @@
+//! A block's solve in two parts that need not be done in one place: what its headline is made of, and the rest.
+//!
+//! Of the headline's fit the rest takes no more than which directions it keeps. In a browser another worker does it, and
+//! begins before the fit is there: at about half of the arithmetic each, a block takes little more than half of the time.
+
+use super::eigenvalues::Eigenvalues;
+use super::fit::{Columns, Kept, LinearFit};
+use super::project::Predicted;
+use super::score::{BlockScore, Headline, Totals, output_participation, split, variance_ratio};
+use super::training::Training;
+use super::{folds, one_thread_per_matrix, participation};
+use crate::error::Result;
+use crate::moments::Moments;
+use crate::parallel;
+use crate::report::{BlockReport, Spectrum, finite};
+
+/// The fit that a block's headline numbers are of.
+#[derive(Clone, Debug)]
+pub struct HeadlineFit {
+    block: usize,
+    fit: LinearFit,
+}
+
+impl HeadlineFit {
+    /// Of all folds of `block` but the last one.
+    ///
+    /// # Errors
+    /// Where a moment is not finite.
+    pub fn new(block: usize, folds: &[Moments]) -> Result<Self> {
+        Ok(Self { block, fit: LinearFit::new(block, &split(folds).0)? })
+    }
+
+    /// What [`Remainder::finish`] must know of it.
+    pub fn kept(&self) -> &Kept {
+        &self.fit.kept
+    }
+
+    /// Scores it on the last fold, and describes the inputs and outputs of the same folds that it was made of.
+    ///
+    /// # Errors
+    /// Where a moment is not finite.
+    pub fn score(&self, folds: &[Moments]) -> Result<HeadlineScore> {
+        let (fit, (train, heldout)) = (&self.fit, split(folds));
+        let headline = Headline::new(self.block, fit, heldout)?;
+        let Headline { rows, predicted: Predicted { errors, .. }, totals, .. } = &headline;
+        let d = train.d_in();
+        let covariance = train.covariance(&(0..d).collect::<Vec<_>>(), &vec![1.0; d]);
+        let report = BlockReport {
+            block: self.block,
+            r2_lin: headline.r2_lin,
+            r2_lin_scalar: headline.r2_lin_scalar(),
+            r2_features: totals.r2_features(errors),
+            r2_feature_median: headline.r2_feature_median(),
+            rmse: finite((errors.iter().sum::<f64>() / (rows.n * errors.len() as f64)).sqrt()),
+            rank: fit.rank(),
+            input_participation: participation(d, |i, j| covariance[(i, j)]),
+            input_variance_ratio: variance_ratio(train.variance_x.clone()),
+            output_variance_ratio: variance_ratio(train.variance_y.clone()),
+            output_participation: output_participation(heldout),
+            prediction_participation: headline.prediction_participation(),
+            effective_rank: headline.effective_rank(),
+            r2_rank: headline.r2_rank.clone(),
+            ..BlockReport::default()
+        };
+        let heldout_variation = totals.vector;
+        let deviation_y = train.variance_y.iter().map(|variance| variance.sqrt()).collect();
+        let map = fit.map(&train);
+        let score = BlockScore { report, heldout_variation, map, deviation_y, directions: headline.directions };
+        let places = Spectrum::places(fit.eigenvalues.count(), fit.rank());
+        Ok(HeadlineScore { score, correlation: fit.eigenvalues.largest(&places), places })
+    }
+}
+
+/// A score that lacks what [`Rest`] holds.
+#[derive(Clone, Debug)]
+pub struct HeadlineScore {
+    score: BlockScore,
+    /// As in [`Spectrum::k`].
+    places: Vec<usize>,
+    /// Eigenvalues of the correlations there.
+    correlation: Vec<f64>,
+}
+
+impl HeadlineScore {
+    /// The score, with the rest of the same block.
+    pub fn complete(self, rest: Rest) -> BlockScore {
+        let Self { mut score, places, correlation } = self;
+        let report = &mut score.report;
+        let last = places.iter().position(|k| *k == report.rank);
+        let condition = |values: &[f64]| finite(values.first()? / values.get(last?)?).filter(|value| *value > 0.0);
+        report.condition = condition(&rest.covariance);
+        report.scaled_condition = condition(&correlation);
+        report.spectrum = Some(Spectrum::new(places, &rest.covariance, &correlation));
+        cross_validate(rest.r2_folds, report);
+        score
+    }
+}
+
+/// The part of a block's solve beside its headline: the eigenvalues of Cov(x), and the other folds.
+#[derive(Clone, Debug)]
+pub struct Remainder {
+    block: usize,
+    covariance: Eigenvalues,
+}
+
+/// What that part finds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rest {
+    /// Eigenvalues of the training Cov(x) at the places of the report's spectrum.
+    pub(super) covariance: Vec<f64>,
+    /// R² of every fold but the last, held out in turn.
+    pub(super) r2_folds: Vec<Option<f64>>,
+}
+
+impl Remainder {
+    /// All that can be done before the headline's fit is known.
+    ///
+    /// # Errors
+    /// Where a moment is not finite.
+    pub fn new(block: usize, folds: &[Moments]) -> Result<Self> {
+        one_thread_per_matrix();
+        let train = split(folds).0;
+        let covariance = Eigenvalues::new(block, Columns::new(&train).covariance(&train))?;
+        Ok(Self { block, covariance })
+    }
+
+    /// Validates the other folds in what the headline's fit keeps; `folds` are the same.
+    ///
+    /// # Errors
+    /// Where a moment is not finite.
+    pub fn finish(&self, folds: &[Moments], kept: &Kept) -> Result<Rest> {
+        let covariance = self.covariance.largest(&Spectrum::places(self.covariance.count(), kept.rank));
+        let others: Vec<usize> = (0..folds.len() - 1).collect();
+        let r2 = |&fold: &usize| {
+            let train = Training::all_but(folds, fold);
+            let error = folds::heldout_error(self.block, &train, &folds[fold], &kept.cut)?;
+            Ok(Totals::new(&folds[fold]).r2(error))
+        };
+        let r2_folds = parallel::map(&others, r2).into_iter().collect::<Result<_>>()?;
+        Ok(Rest { covariance, r2_folds })
+    }
+}
+
+/// R² of every fold, the headline's last, their mean and sample standard deviation.
+fn cross_validate(others: Vec<Option<f64>>, report: &mut BlockReport) {
+    report.r2_folds = others;
+    report.r2_folds.push(report.r2_lin);
+    let folds = report.r2_folds.len();
+    let known: Vec<f64> = report.r2_folds.iter().flatten().copied().collect();
+    if known.len() == folds {
+        let mean = known.iter().sum::<f64>() / known.len() as f64;
+        let squares: f64 = known.iter().map(|r2| (r2 - mean).powi(2)).sum();
+        report.r2_cv_mean = finite(mean);
+        report.r2_cv_std = finite((squares / (known.len() - 1) as f64).sqrt());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::moments::Scale;
+    use crate::random::Random;
+    use crate::solve::score_block;
+
+    #[test]
+    fn parts_that_only_hear_of_each_other_make_up_the_score() {
+        let mut random = Random::new(4);
+        let d = 6;
+        let mut fold = |last| {
+            let x: Vec<f32> = (0..80 * d).map(|_| random.normal() as f32).collect();
+            // The last input hangs on the first and the last output is constant: something is cut, something unknown.
+            let x: Vec<f32> =
+                (0..x.len()).map(|at| if at % d == d - 1 { 2.0 * x[at + 1 - d] } else { x[at] }).collect();
+            let y: Vec<f32> = x.iter().enumerate().map(|(at, x)| if at % d == 2 { 1.0 } else { x * x + x }).collect();
+            let scale = Scale { shift: vec![0.0; d], exponent: vec![3; d] };
+            let mut moments = Moments::empty(&scale, &scale, last);
+            moments.add_rows(&x, &y);
+            moments
+        };
+        let folds: Vec<Moments> = (0..4).map(|index| fold(index == 3)).collect();
+        let told: Option<Vec<Moments>> = folds.iter().map(|fold| Moments::from_tape(&fold.to_tape())).collect();
+        let told = told.expect("moments");
+        let fit = HeadlineFit::new(2, &folds).expect("a fit");
+        assert_eq!((fit.kept().rank, fit.kept().cut.ncols()), (d - 1, 1));
+        let kept = Kept::from_tape(&fit.kept().to_tape()).expect("what is kept");
+        let rest = Remainder::new(2, &told).and_then(|part| part.finish(&told, &kept)).expect("the rest");
+        let rest = Rest::from_tape(&rest.to_tape()).expect("the rest");
+        let found = fit.score(&folds).expect("a score").complete(rest);
+        let expected = score_block(2, &folds).expect("a score");
+        assert_eq!((&found.report, found.heldout_variation), (&expected.report, expected.heldout_variation));
+        assert_eq!((found.map, found.deviation_y), (expected.map, expected.deviation_y));
+        assert!(found.report.r2_cv_std.is_some() && found.report.r2_features.contains(&None));
+    }
+}
