@@ -2,7 +2,9 @@
 // tile by tile.
 
 struct Params {
-    blocks: u32,
+    // Blocks to add.
+    first_block: u32,
+    end_block: u32,
     // Fours of products: of a plane, and of the sums before the first one.
     fours: u32,
     first_four: u32,
@@ -41,22 +43,23 @@ fn added(to: Four64, low: vec4<u32>, high: vec4<i32>) -> Four64 {
     return Four64(sum, to.high + bitcast<vec4<u32>>(high) + carry);
 }
 
-// Products of values of 2^-23 each, cut to multiples of 2^-46: value * 2^46 for |value| < 2^16. The whole part of
-// value * 2^14 belongs to the high word, what is left of it to the low one.
+// Products below 64 of values of 2^-23 each, in multiples of 2^-39: what is beyond multiples of 2^-14 is kept apart until
+// the end, so that 64 blocks of either stay within 31 bits and 64-bit sums are added to once.
 @compute @workgroup_size(WORKGROUP)
 fn add_fast(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
     let four = id.y * groups.x * WORKGROUP + id.x;
     if four >= params.fours {
         return;
     }
-    var sum = load(four);
-    for (var block = 0u; block < params.blocks; block++) {
+    var whole = vec4<i32>();
+    var rest = vec4<i32>();
+    for (var block = params.first_block; block < params.end_block; block++) {
         let scaled = products[block * params.fours + four] * 0x1p14f;
-        let whole = vec4<i32>(scaled);
-        let rest = vec4<i32>((scaled - vec4<f32>(whole)) * 0x1p31f);
-        sum = added(sum, bitcast<vec4<u32>>(rest << vec4<u32>(1u)), whole + (rest >> vec4<u32>(31u)));
+        let cut = vec4<i32>(scaled);
+        whole += cut;
+        rest += vec4<i32>((scaled - vec4<f32>(cut)) * 0x1p25f);
     }
-    store(four, sum);
+    store(four, added(load(four), bitcast<vec4<u32>>(rest) << vec4<u32>(7u), whole + (rest >> vec4<u32>(25u))));
 }
 
 // Products of q = high * 4096 + low with low * low', (high + low)(high' + low') and high * high' in three planes; what
@@ -68,7 +71,7 @@ fn add_exact(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgrou
         return;
     }
     var sum = load(four);
-    for (var block = 0u; block < params.blocks; block++) {
+    for (var block = params.first_block; block < params.end_block; block++) {
         let at = 3u * block * params.fours + four;
         let low = planes[at];
         let high = planes[at + 2u * params.fours];

@@ -22,19 +22,14 @@ struct Scale {
     exponent: i32,
 }
 
-// q of four rows, or a mark that the value is too large or not finite.
-struct Quantised {
-    value: vec4<i32>,
-    is_outside: vec4<bool>,
-}
-
 // f32 values scaled to below 1.
 const SCALED: u32 = 0u;
 // Balanced 12-bit digits in three planes: low digits, sums of both, high digits.
 const PLANES: u32 = 1u;
 
-// The largest magnitude of two balanced 12-bit digits.
-const LARGEST: i32 = 2047 * 4096 + 2047;
+// Mantissa of the first size that is rounded to more than 2047 * 4096 + 2047, the largest magnitude of two balanced
+// 12-bit digits: (2047 * 4096 + 2047.5) * 2^(e - 23) = (1 + TOO_LARGE * 2^-23) * 2^(e - 1).
+const TOO_LARGE: u32 = 0x7fefffu;
 const SIGN: u32 = 0x80000000u;
 const EXPONENT: u32 = 0x7f800000u;
 const MANTISSA: u32 = 0x007fffffu;
@@ -89,7 +84,16 @@ fn field(bits: vec4<u32>) -> vec4<i32> {
     return bitcast<vec4<i32>>((bits & vec4<u32>(EXPONENT)) >> vec4<u32>(23u));
 }
 
-fn quantised(x: vec4<f32>, scale: Scale) -> Quantised {
+// Whether values are too large or not finite.
+fn is_outside(x: vec4<f32>, scale: Scale) -> vec4<bool> {
+    let limit = (bitcast<u32>(scale.exponent + 126) << 23u) | TOO_LARGE;
+    let size = bitcast<vec4<u32>>(x - scale.shift) & vec4<u32>(~SIGN);
+    let is_no_number = (bitcast<vec4<u32>>(x) & vec4<u32>(EXPONENT)) == vec4<u32>(EXPONENT);
+    return (size >= vec4<u32>(limit)) | is_no_number;
+}
+
+// q of four rows that are not outside.
+fn quantised(x: vec4<f32>, scale: Scale) -> vec4<i32> {
     let bits = shifted(x, scale);
     let exponent = field(bits);
     // |v| = mantissa * 2^(exponent - 150), so |q| = mantissa * 2^-drop: 0 where more is dropped than 24 bits.
@@ -98,9 +102,7 @@ fn quantised(x: vec4<f32>, scale: Scale) -> Quantised {
     let mantissa = (bits & vec4<u32>(MANTISSA)) | vec4<u32>(IMPLICIT);
     let rounded = bitcast<vec4<i32>>((mantissa + (vec4<u32>(1u) << (by - 1u))) >> by);
     let size = select(rounded, vec4<i32>(), exponent == vec4<i32>());
-    let is_large = (size > vec4<i32>(LARGEST)) | ((drop < vec4<i32>(1)) & (exponent > vec4<i32>()));
-    let is_no_number = field(bitcast<vec4<u32>>(x)) == vec4<i32>(255);
-    return Quantised(select(size, -size, (bits & vec4<u32>(SIGN)) != vec4<u32>()), is_large | is_no_number);
+    return select(size, -size, (bits & vec4<u32>(SIGN)) != vec4<u32>());
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -112,7 +114,7 @@ fn outside(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups
     let scale = scales[col];
     for (var group = id.y; group < groups(); group += workgroups.y) {
         let row = 4u * group;
-        let found = quantised(fetch(row, col), scale).is_outside & !is_skipped(row);
+        let found = is_outside(fetch(row, col), scale) & !is_skipped(row);
         if any(found) {
             for (var i = 0u; i < 4u; i++) {
                 if found[i] {
@@ -185,7 +187,7 @@ fn quantise(@builtin(global_invocation_id) id: vec3<u32>) {
         let marks = vec4<u32>(flagged[rows.x], flagged[rows.y], flagged[rows.z], flagged[rows.w]);
         let is_left_out = is_padding | is_skipped(row) | (marks != vec4<u32>());
         let value = fetch(row, own);
-        let q = select(quantised(value, scale).value, vec4<i32>(), is_left_out);
+        let q = select(quantised(value, scale), vec4<i32>(), is_left_out);
         store(group, col, q, select(scaled(value, scale), vec4<i32>(), is_left_out));
         sum += q;
         squares = add_squares(squares, q);

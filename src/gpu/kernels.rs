@@ -220,7 +220,7 @@ params!(
 );
 params!(
     /// Parameters of [`ADD_FAST`] and [`ADD_EXACT`].
-    GramSumsParams { blocks: u32, fours: u32, first_four: u32 }
+    GramSumsParams { first_block: u32, end_block: u32, fours: u32, first_four: u32 }
 );
 
 /// Threads of a workgroup of element-wise kernels.

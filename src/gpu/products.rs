@@ -24,6 +24,8 @@ pub(super) const BLOCK_ROWS: usize = 64;
 /// Rows of a block of exact sums: no cross term of two values is above 2·2047·2048, and 256 of them stay below 2³¹. The
 /// products of which it is the rest may wrap around, for it does not.
 const EXACT_BLOCK_ROWS: usize = 256;
+/// Blocks of fast products of which parts of 25 bits are added up in 32: 64 of them stay below 2³¹.
+const ADDED_BLOCKS: usize = 64;
 /// Bytes of products that wait to be added.
 const SCRATCH_BYTES: u64 = 32 << 20;
 
@@ -150,12 +152,15 @@ impl GramSums {
             let ms = tile_ms * count as f64;
             engine.dispatch(form.multiply, &params, &[&a.buffer, &b.buffer, &products], workgroups, ms);
             let fours = count * TILE * TILE / 4;
-            let params = GramSumsParams {
-                blocks: blocks as u32,
-                fours: fours as u32,
-                first_four: (first * TILE * TILE / 4) as u32,
-            };
-            engine.dispatch(form.add, &params, &[&products, sums], engine.grid(form.add, fours), 0.2 * ms);
+            for first_block in (0..blocks).step_by(ADDED_BLOCKS) {
+                let params = GramSumsParams {
+                    first_block: first_block as u32,
+                    end_block: blocks.min(first_block + ADDED_BLOCKS) as u32,
+                    fours: fours as u32,
+                    first_four: (first * TILE * TILE / 4) as u32,
+                };
+                engine.dispatch(form.add, &params, &[&products, sums], engine.grid(form.add, fours), 0.2 * ms);
+            }
         }
     }
 
