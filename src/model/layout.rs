@@ -2,12 +2,23 @@
 
 use std::ops::Range;
 
+use crate::parallel;
+
+/// Columns that are transposed at a time.
+const STRIPE: usize = 32;
+
 /// Columns `columns` of a row-major matrix with `cols` columns, transposed: `(in, out)` to `(out, in)`.
 pub(super) fn transposed_columns(values: &[f32], cols: usize, columns: Range<usize>) -> Vec<f32> {
-    let mut transposed = Vec::with_capacity(values.len() / cols * columns.len());
-    for column in columns {
-        transposed.extend(values.iter().skip(column).step_by(cols));
-    }
+    let rows = values.len() / cols;
+    let mut transposed = vec![0.0; rows * columns.len()];
+    // Some columns at a time, so that what is read lies together and what is written stays cached until it is whole.
+    parallel::for_chunks(&mut transposed, STRIPE * rows.max(1), |stripe, written| {
+        let first = columns.start + stripe * STRIPE;
+        let width = written.len() / rows;
+        for (i, row) in values.chunks_exact(cols).enumerate() {
+            row[first..first + width].iter().enumerate().for_each(|(j, value)| written[j * rows + i] = *value);
+        }
+    });
     transposed
 }
 
@@ -36,6 +47,11 @@ mod tests {
         let in_by_out = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
         assert_eq!(transposed_columns(&in_by_out, 3, 0..3), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
         assert_eq!(transposed_columns(&in_by_out, 3, 1..2), [2.0, 5.0]);
+        assert_eq!(transposed_columns(&[], 3, 0..3), [0.0; 0]);
+        let (rows, cols) = (3, 2 * STRIPE + 5);
+        let wide: Vec<f32> = (0..rows * cols).map(|at| at as f32).collect();
+        let expected: Vec<f32> = (4..cols).flat_map(|j| (0..rows).map(move |i| (i * cols + j) as f32)).collect();
+        assert_eq!(transposed_columns(&wide, cols, 4..cols), expected);
     }
 
     #[test]
