@@ -136,3 +136,23 @@ fn both_modes_are_near_the_raw_rows() {
     pollster::block_on(check(&CpuBackend::new()));
     with_device(poisoned(), async |gpu| check(gpu).await);
 }
+
+#[test]
+fn fast_sums_of_a_batch_of_many_blocks_do_not_overflow() {
+    // Values of nine bits, whose products add up to f32 sums without rounding, and with every remainder there is.
+    let mut case = Case::random(40, 36, &[(78 * 64, 0), (64, 1)], 40);
+    let value = |m: usize| m as f32 / (1 << 14) as f32;
+    case.x.iter_mut().enumerate().for_each(|(at, x)| *x = value(471 + at % 40));
+    case.y.iter_mut().enumerate().for_each(|(at, y)| *y = -value(449 + at % 36));
+    for (scale, cols) in [(&mut case.x_scale, 40), (&mut case.y_scale, 36)] {
+        *scale = Scale { shift: vec![0.0; cols], exponent: vec![0; cols] };
+    }
+    with_device(poisoned(), async |gpu| {
+        let found = case.measure(gpu, GramMode::Fast).await.unwrap();
+        for (found, rows) in found.iter().zip(case.rows_by_fold()) {
+            let mut expected = Moments::empty(&case.x_scale, &case.y_scale, false);
+            rows.iter().for_each(|(x, y)| expected.add_row(x, y));
+            assert_eq!((&found.xx, &found.xy), (&expected.xx, &expected.xy), "{} rows", rows.len());
+        }
+    });
+}
