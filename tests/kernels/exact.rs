@@ -4,7 +4,7 @@
 use straightedge::backend::{Backend, GramRows, GramShape, Shape};
 use straightedge::error::Error;
 use straightedge::gpu::products::Exact;
-use straightedge::gpu::quantise::{flushed, quantised};
+use straightedge::gpu::quantise::{LARGEST, flushed, quantised};
 use straightedge::gpu::{GpuBackend, Options};
 use straightedge::job::GramMode;
 use straightedge::moments::{Moments, Scale};
@@ -36,6 +36,9 @@ pub(crate) fn cases(base: Options) -> Vec<(String, Options, Case)> {
     }
     for e in [-100, -60, -1, 0, 1, 24, 60, 120] {
         add(format!("every exponent under the scale 2^{e}"), base, every_exponent(e));
+    }
+    for e in [-100, 3, 120] {
+        add(format!("around the largest value under the scale 2^{e}"), base, around_the_largest(e));
     }
     add("rounding around halves".into(), base, halves());
     add("one massive row and a constant column".into(), base, one_massive_row());
@@ -100,6 +103,22 @@ fn every_exponent(e: i32) -> Case {
     };
     for row in 0..512 {
         (case.x[2 * row], case.x[2 * row + 1], case.y[row]) = (bits(row), bits(row), bits(row));
+    }
+    case
+}
+
+/// The last values that are rounded to the largest digits, and the first ones beyond, which the device must leave out.
+fn around_the_largest(e: i32) -> Case {
+    let mut case = Case::random(8, 4, &[(16, 0), (16, 1)], 36);
+    case.x_scale = Scale { shift: vec![0.0; 8], exponent: vec![e; 8] };
+    case.y_scale = Scale { shift: vec![0.0; 4], exponent: vec![e; 4] };
+    let first_beyond = (LARGEST as f32 + 0.5) * 2f32.powi(-23) * 2f32.powi(e);
+    case.x.iter_mut().for_each(|x| *x *= first_beyond / 8.0);
+    case.y.iter_mut().for_each(|y| *y *= first_beyond / 8.0);
+    for (row, values) in case.x.chunks_exact_mut(8).enumerate() {
+        let bits = first_beyond.to_bits() + row as u32 % 4 - 2;
+        values[row % 8] = f32::from_bits(bits).copysign(if row % 3 == 0 { -1.0 } else { 1.0 });
+        assert_eq!(quantised(values[row % 8], 0.0, e).is_none(), row % 4 >= 2);
     }
     case
 }
