@@ -6,7 +6,7 @@ use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use straightedge::backend::{Backend, GramRows, GramShape, Shape as Sizes};
 use straightedge::cpu::CpuBackend;
 use straightedge::crew::Crew;
-use straightedge::error::Result;
+use straightedge::error::{Error, Result};
 use straightedge::job::GramMode;
 use straightedge::moments::{Moments, Scale};
 use straightedge::random::Random;
@@ -52,7 +52,9 @@ async fn each_of(blocks: usize, folds: &[Moments], crew: &dyn Crew) -> Result<f6
     let started = Instant::now();
     let each = (0..blocks).map(|block| crew.score(block, async { Ok(folds.to_vec()) }.boxed_local()));
     let scores: Vec<_> = stream::iter(each).buffered(crew.hands()).try_collect().await?;
-    black_box(scores);
+    if let Some(block) = black_box(scores).iter().position(Option::is_none) {
+        return Err(Error::Solve { block, why: "whoever had a part in it got lost".into() });
+    }
     Ok(started.elapsed().as_secs_f64() * 1e3 / blocks as f64)
 }
 

@@ -36,9 +36,9 @@ pub fn crew(cores: u32) -> Rc<dyn Crew> {
     if cores >= 2 && has_room { Rc::new(Helped::default()) } else { Rc::new(OwnThreads) }
 }
 
-/// Whether this worker is one that helps.
+/// Whether this worker is one that helps; where the engine runs without a worker there is no name.
 pub fn is_helper() -> bool {
-    scope().name() == NAME
+    Reflect::get(&scope(), &"name".into()).is_ok_and(|name| name == NAME)
 }
 
 /// Does its part of what comes, for as long as the worker lives.
