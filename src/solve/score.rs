@@ -86,12 +86,13 @@ pub(super) struct Headline<'a> {
 
 impl<'a> Headline<'a> {
     pub(super) fn new(block: usize, fit: &'a LinearFit, heldout: &Moments) -> Result<Self> {
+        // First, for it takes most memory.
+        let directions = Directions::new(block, fit)?;
         let rows = Unseen::of(fit, heldout);
         let predicted = rows.predict(fit);
         let totals = Totals::new(heldout);
         let r2_lin = totals.r2(predicted.errors.iter().sum());
         let squares = predicted.squares(fit);
-        let directions = Directions::new(block, fit)?;
         let rank_errors = rank::squared_errors(&rows, fit, &directions, &squares);
         let r2_rank = rank_errors.into_iter().map(|error| totals.r2(error)).collect();
         Ok(Self { fit, rows, totals, predicted, r2_lin, squares, directions, r2_rank })

@@ -126,6 +126,8 @@ struct Hand(Rc<RefCell<State>>);
 struct State {
     worker: Option<Worker>,
     is_ready: bool,
+    /// Whether a worker came to an end by itself, as another one would.
+    is_lost: bool,
     /// What was to be told before the worker was ready.
     waiting: Vec<Array>,
     /// Who waits for answers, in their order.
@@ -136,6 +138,9 @@ struct State {
 impl Hand {
     /// Hands a block's folds over, to be followed by what their fit keeps; `None` where there is no worker.
     fn begin(&self, block: usize, folds: &[Moments]) -> Option<oneshot::Receiver<Rest>> {
+        if self.0.borrow().is_lost {
+            return None;
+        }
         if self.0.borrow().worker.is_none() {
             let worker = self.start()?;
             self.0.borrow_mut().worker = Some(worker);
@@ -219,7 +224,7 @@ fn end(state: &mut State) {
         worker.set_onerror(None);
         worker.terminate();
     }
-    *state = State { bytes: state.bytes, ..State::default() };
+    *state = State { bytes: state.bytes, is_lost: true, ..State::default() };
 }
 
 /// The memory behind every list of numbers in a message, to be moved rather than copied.
