@@ -11,7 +11,9 @@ pub mod chart;
 pub mod comparison;
 pub mod cost;
 pub mod course;
+// Part of the worker, and of the benchmarks' one.
 #[cfg(feature = "worker")]
+#[path = "worker/crew.rs"]
 pub mod crew;
 pub mod detail;
 pub mod differences;
