@@ -61,7 +61,7 @@ pub struct Report {
     pub greedy: Vec<GreedyStep>,
     /// Wall time by stage.
     pub seconds: Seconds,
-    /// Most bytes that the process held at once, in a browser those of the linear memory of engine and helpers; `None` where the
+    /// Most bytes that the process held at once, in a browser those of the linear memory of engine and helper; `None` where the
     /// platform does not tell.
     #[serde(default)]
     pub peak_memory: Option<u64>,
