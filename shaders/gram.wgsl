@@ -1,48 +1,10 @@
-// Products A^T B of every block of rows, 8 x 8 per thread, no barrier; gram_sums.wgsl adds them to 64-bit sums.
-// The file does not say what a `Number` is: f32 or i32, in the line that the kernel table puts before it.
+// Products A^T B of every block of rows, 8 x 8 per thread, no barrier, blocks beside each other; gram_sums.wgsl adds them
+// to 64-bit sums.
 //
-// Four rows of a column are one vec4. Columns of a thread lie four apart and those of its neighbours between them:
-// neighbours read neighbours. No loop is around the loop over rows and nothing is added to sums here, since software
-// adapters keep every value of a kernel in memory, so that a short one is a fast one.
+// Columns of a thread lie four apart and those of its neighbours between them: neighbours read neighbours. No loop is
+// around the loop over rows and nothing is added to sums here, so that a batch fills a device whose matrices are small.
 
-struct Params {
-    a_cols: u32,
-    b_cols: u32,
-    // Groups of four rows: of a plane of digits, and of a block.
-    groups: u32,
-    block_groups: u32,
-    // Planes are multiplied each by itself: (A0, A1)^T (B0, B1) is (A0^T B0, A1^T B1).
-    planes: u32,
-    symmetric: u32,
-    // Tiles of this dispatch.
-    first_tile: u32,
-    end_tile: u32,
-}
-
-const TILE: u32 = 32u;
-
-alias Four = vec4<Number>;
-
-@group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> a: array<Four>;
-@group(0) @binding(2) var<storage, read> b: array<Four>;
 @group(0) @binding(3) var<storage, read_write> products: array<Four>;
-
-fn dots(a: Four, b0: Four, b1: Four, b2: Four, b3: Four) -> Four {
-    return Four(dot(a, b0), dot(a, b1), dot(a, b2), dot(a, b3));
-}
-
-// Row and column of a tile. Of a symmetric product row y is followed by row n - 1 - y: together they have n + 1 tiles on
-// and above the diagonal.
-fn place(tile: u32) -> vec2<u32> {
-    let tiles = params.b_cols / TILE;
-    if params.symmetric == 0u {
-        return vec2<u32>(tile / tiles, tile % tiles);
-    }
-    let y = tile / (tiles + 1u);
-    let x = tile % (tiles + 1u);
-    return select(vec2<u32>(tiles - 1u - y, x - 1u), vec2<u32>(y, y + x), x + y < tiles);
-}
 
 @compute @workgroup_size(4, 4, 4)
 fn gram(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>) {
@@ -52,8 +14,8 @@ fn gram(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) l
     }
     let at = place(tile);
     let plane = group.y % params.planes * params.groups;
-    let first = group.y / params.planes * params.block_groups;
-    let end = min(first + params.block_groups, params.groups);
+    let first = params.first_group + group.y / params.planes * params.block_groups;
+    let end = min(first + params.block_groups, params.end_group);
     let a_col = at.x * TILE + local.y;
     let b_col = at.y * TILE + local.x;
     var left0 = Four();

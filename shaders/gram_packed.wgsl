@@ -2,27 +2,6 @@
 // thread's 8 x 4 products becomes three, of the low digits, of both digits' sums and of the high ones. A third of the
 // loads, thrice the sums; which is faster depends on the device.
 
-struct Params {
-    a_cols: u32,
-    b_cols: u32,
-    // Groups of four rows: of a plane of digits, and of a block.
-    groups: u32,
-    block_groups: u32,
-    // Planes of products: three.
-    planes: u32,
-    symmetric: u32,
-    // Tiles of this dispatch.
-    first_tile: u32,
-    end_tile: u32,
-}
-
-const TILE: u32 = 32u;
-
-alias Four = vec4<i32>;
-
-@group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> a: array<Four>;
-@group(0) @binding(2) var<storage, read> b: array<Four>;
 @group(0) @binding(3) var<storage, read_write> products: array<Four>;
 
 // High digits, low ones, and their sums, of four rows of a column.
@@ -38,22 +17,6 @@ fn unpacked(packed: Four) -> Digits {
     return Digits(low, low + high, high);
 }
 
-fn dots(a: Four, b0: Four, b1: Four, b2: Four, b3: Four) -> Four {
-    return Four(dot(a, b0), dot(a, b1), dot(a, b2), dot(a, b3));
-}
-
-// Row and column of a tile. Of a symmetric product row y is followed by row n - 1 - y: together they have n + 1 tiles on
-// and above the diagonal.
-fn place(tile: u32) -> vec2<u32> {
-    let tiles = params.b_cols / TILE;
-    if params.symmetric == 0u {
-        return vec2<u32>(tile / tiles, tile % tiles);
-    }
-    let y = tile / (tiles + 1u);
-    let x = tile % (tiles + 1u);
-    return select(vec2<u32>(tiles - 1u - y, x - 1u), vec2<u32>(y, y + x), x + y < tiles);
-}
-
 // Threads in x take four columns each, the second four those of the right half of the tile.
 @compute @workgroup_size(8, 4, 2)
 fn gram_packed(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>) {
@@ -62,8 +25,8 @@ fn gram_packed(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocatio
         return;
     }
     let at = place(tile);
-    let first = group.y * params.block_groups;
-    let end = min(first + params.block_groups, params.groups);
+    let first = params.first_group + group.y * params.block_groups;
+    let end = min(first + params.block_groups, params.end_group);
     let half = local.x / 4u;
     let a_col = at.x * TILE + local.y;
     let b_col = at.y * TILE + half * (TILE / 2u) + local.x % 4u;

@@ -5,15 +5,14 @@ use std::path::Path;
 
 use naga::valid::{Capabilities, GlobalUse, ModuleInfo, ValidationFlags, Validator};
 use naga::{AddressSpace, GlobalVariable, Module, Scalar, ScalarKind, StorageAccess, TypeInner};
-use straightedge::gpu::kernels::{self, Access, Kernel, Member};
-
-/// The only file that is not for browsers: it takes what WebGPU alone does not have.
-const NATIVE: &str = "by_subgroup.wgsl";
+use straightedge::gpu::kernels::{self, Access, Kernel, Member, Needs};
 
 fn reflect(kernel: &Kernel) -> (Module, ModuleInfo) {
     let module = naga::front::wgsl::parse_str(kernel.source)
         .unwrap_or_else(|error| panic!("{}", error.emit_to_string_with_path(kernel.source, kernel.file)));
-    let capabilities = if kernel.file == NATIVE { Capabilities::SUBGROUP } else { Capabilities::empty() };
+    // What WebGPU alone does not have, so that it is not for browsers.
+    let native = kernel.needs != Needs::Nothing;
+    let capabilities = if native { Capabilities::SUBGROUP } else { Capabilities::empty() };
     let info = Validator::new(ValidationFlags::all(), capabilities)
         .validate(&module)
         .unwrap_or_else(|error| panic!("{}: {error:?}", kernel.file));
@@ -35,7 +34,10 @@ fn the_table_lists_every_shader_and_every_entry_point() {
         .expect("shaders/")
         .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
         .collect();
-    let listed: BTreeSet<String> = kernels::all().map(|kernel| kernel.file.to_owned()).collect();
+    let listed: BTreeSet<String> = kernels::all()
+        .flat_map(|kernel| kernel.shared.iter().chain([&kernel.file]))
+        .map(|file| (*file).to_owned())
+        .collect();
     assert_eq!(files, listed);
 
     for kernel in kernels::all() {
@@ -136,7 +138,10 @@ fn overrides_and_workgroups_agree() {
         let entry = module.entry_points.iter().find(|entry| entry.name == kernel.name).expect("the entry point");
         assert_eq!(entry.workgroup_size, kernel.workgroup, "{}", kernel.name);
         // What every WebGPU device allows.
-        assert!(kernel.workgroup.iter().product::<u32>() <= 256, "{}", kernel.name);
+        let threads = kernel.workgroup.iter().product::<u32>();
+        assert!(threads <= 256, "{}", kernel.name);
+        let one_subgroup = kernel.needs == Needs::SubgroupsOfEight;
+        assert!(!one_subgroup || threads == 8, "{}: {threads} threads of one subgroup", kernel.name);
     }
 }
 

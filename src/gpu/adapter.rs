@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::kernels::{Kernel, Needs};
 use crate::error::{Error, Result};
 use crate::report::DeviceInfo;
 
@@ -28,8 +29,8 @@ pub(super) struct Device {
     pub(super) device: wgpu::Device,
     pub(super) queue: wgpu::Queue,
     limits: wgpu::Limits,
-    /// Whether kernels may use subgroup operations.
-    pub(super) subgroups: bool,
+    /// Fewest and most threads of a subgroup, where kernels may use subgroup operations.
+    pub(super) subgroups: Option<[u32; 2]>,
     pub(super) probe: Probe,
     faults: Faults,
 }
@@ -60,7 +61,9 @@ pub(super) async fn open(software: bool) -> Result<Device> {
     let (uncaptured, lost) = (faults.clone(), faults.clone());
     device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| uncaptured.record(fault(&error))));
     device.set_device_lost_callback(move |_, why| lost.record(Error::DeviceLost { why: one_line(&why) }));
-    Ok(Device { device, queue, limits, subgroups: features.contains(wgpu::Features::SUBGROUP), probe, faults })
+    let sizes = [adapter.get_info().subgroup_min_size, adapter.get_info().subgroup_max_size];
+    let subgroups = features.contains(wgpu::Features::SUBGROUP).then_some(sizes);
+    Ok(Device { device, queue, limits, subgroups, probe, faults })
 }
 
 impl Device {
@@ -72,6 +75,15 @@ impl Device {
     /// Most workgroups along one dimension.
     pub(super) fn max_workgroups(&self) -> usize {
         self.limits.max_compute_workgroups_per_dimension as usize
+    }
+
+    /// Whether it has what a kernel asks for.
+    pub(super) fn runs(&self, kernel: &Kernel) -> bool {
+        match kernel.needs {
+            Needs::Nothing => true,
+            Needs::Subgroups => self.subgroups.is_some(),
+            Needs::SubgroupsOfEight => self.subgroups == Some([8, 8]),
+        }
     }
 
     /// The first thing that went wrong on the device, if anything has.

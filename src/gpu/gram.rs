@@ -135,7 +135,7 @@ impl Gram {
         }
         let flags = engine.cleared(4 * count as u64);
         let fold = &mut self.folds[rows.fold];
-        let form = Form::new(self.shape.mode, pace.exact);
+        let form = Form::new(self.shape.mode, pace);
         let x = Pass { engine, pace, side: &self.x, values: rows.x, flags: &flags, rows: &rows, form };
         let y = Pass { side: &self.y, values: rows.y, ..x };
         x.mark_outside()?;

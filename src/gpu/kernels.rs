@@ -51,7 +51,9 @@ pub struct Kernel {
     pub name: &'static str,
     /// File under `shaders/`.
     pub file: &'static str,
-    /// Text of that file, without comments, with what goes before it.
+    /// Files under `shaders/` that go before it, shared by several.
+    pub shared: &'static [&'static str],
+    /// Text of these files, without comments, with what they leave open said before them.
     pub source: &'static str,
     /// Members of its `Params`.
     pub params: &'static [Member],
@@ -61,6 +63,19 @@ pub struct Kernel {
     pub workgroup: [u32; 3],
     /// Values given to the shader's `override`s.
     pub overrides: &'static [(&'static str, f64)],
+    /// What it asks of a device.
+    pub needs: Needs,
+}
+
+/// What a kernel asks of a device beyond what every WebGPU device has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Nothing.
+    Nothing,
+    /// Subgroup operations, however many threads a subgroup has.
+    Subgroups,
+    /// Subgroups of eight threads, always: a workgroup of eight is one, in whatever order.
+    SubgroupsOfEight,
 }
 
 /// The uniform structure of a kernel: four-byte scalars in the shader's order.
@@ -108,18 +123,33 @@ macro_rules! params {
     };
 }
 
+macro_rules! needs {
+    () => {
+        Needs::Nothing
+    };
+    ($needs:expr) => {
+        $needs
+    };
+}
+
 macro_rules! kernel {
-    ($(#[$doc:meta])* $constant:ident = $file:literal $(after $before:literal)? $name:literal ($params:ty)
-     bindings [$($binding:expr),* $(,)?] workgroup $workgroup:expr, overrides $overrides:expr) => {
+    ($(#[$doc:meta])* $constant:ident = $file:literal
+     $(after $($said:literal and)? [$($shared:literal),+])? $name:literal ($params:ty)
+     bindings [$($binding:expr),* $(,)?] workgroup $workgroup:expr, overrides $overrides:expr $(, needs $needs:expr)?) => {
         $(#[$doc])*
         pub static $constant: Kernel = Kernel {
             name: $name,
             file: $file,
-            source: lean_shader!($($before,)? concat!("../../shaders/", $file)),
+            shared: &[$($($shared),+)?],
+            source: lean_shader!(
+                $($($said,)? $(include_str!(concat!("../../shaders/", $shared)),)+)?
+                include_str!(concat!("../../shaders/", $file))
+            ),
             params: <$params as Params>::MEMBERS,
             bindings: &[$($binding),*],
             workgroup: $workgroup,
             overrides: $overrides,
+            needs: needs!($($needs)?),
         };
     };
 }
@@ -206,12 +236,14 @@ params!(
     QuantiseParams { rows: u32, cols: u32, stride: u32, seq_len: u32, skip: u32, digits: u32 }
 );
 params!(
-    /// Parameters of [`GRAM_FAST`], [`GRAM_PLANES`] and [`GRAM_PACKED`].
+    /// Parameters of the products of second moments.
     GramParams {
         a_cols: u32,
         b_cols: u32,
         groups: u32,
         block_groups: u32,
+        first_group: u32,
+        end_group: u32,
         planes: u32,
         symmetric: u32,
         first_tile: u32,
@@ -220,7 +252,7 @@ params!(
 );
 params!(
     /// Parameters of [`ADD_FAST`] and [`ADD_EXACT`].
-    GramSumsParams { first_block: u32, end_block: u32, fours: u32, first_four: u32 }
+    GramSumsParams { blocks: u32, fours: u32, first_four: u32 }
 );
 
 /// Threads of a workgroup of element-wise kernels.
@@ -257,6 +289,13 @@ kernel!(
     MATMUL_TILE = "matmul_tile.wgsl" "matmul_tile" (MatmulParams)
     bindings [read(1, "x"), read(2, "weight"), read(3, "bias"), read_write(4, "out")]
     workgroup [8, 1, 1], overrides &[("LANES", 8.0)]
+);
+#[cfg(not(target_arch = "wasm32"))]
+kernel!(
+    /// x·weightᵀ + bias in registers, rows handed around, inner width a multiple of 4.
+    MATMUL_HANDED = "matmul_handed.wgsl" "matmul_handed" (MatmulParams)
+    bindings [read(1, "x"), read(2, "weight"), read(3, "bias"), read_write(4, "out")]
+    workgroup [8, 1, 1], overrides &[], needs Needs::SubgroupsOfEight
 );
 kernel!(
     /// x·weightᵀ + bias through workgroup memory, inner width a multiple of 4.
@@ -311,11 +350,13 @@ const fn activation(overrides: &'static [(&'static str, f64)]) -> Kernel {
     Kernel {
         name: "activation",
         file: "activation.wgsl",
-        source: lean_shader!("../../shaders/activation.wgsl"),
+        shared: &[],
+        source: lean_shader!(include_str!("../../shaders/activation.wgsl")),
         params: ActivationParams::MEMBERS,
         bindings: const { &[read(1, "gate"), read(2, "up"), read_write(3, "out")] },
         workgroup: ELEMENTS,
         overrides,
+        needs: Needs::Nothing,
     }
 }
 
@@ -364,32 +405,47 @@ kernel!(
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
 kernel!(
-    /// Products of scaled values.
-    GRAM_FAST = "gram.wgsl" after "alias Number = f32;" "gram" (GramParams)
+    /// Products of scaled values, blocks of rows beside each other.
+    GRAM_FAST = "gram.wgsl" after "alias Number = f32;" and ["gram_tiles.wgsl"] "gram" (GramParams)
     bindings [read(1, "a"), read(2, "b"), read_write(3, "products")]
     workgroup [4, 4, 4], overrides &[]
 );
 kernel!(
+    /// Products of scaled values to 64-bit sums, one block of rows after the other.
+    GRAM_IN_TURN = "gram_in_turn.wgsl" after "alias Number = f32;" and ["gram_tiles.wgsl", "sums.wgsl"]
+    "gram_in_turn" (GramParams)
+    bindings [read(1, "a"), read(2, "b"), read_write(3, "sums")]
+    workgroup [4, 4, 4], overrides &[]
+);
+#[cfg(not(target_arch = "wasm32"))]
+kernel!(
+    /// The same, columns handed around.
+    GRAM_HANDED = "gram_handed.wgsl" after "alias Number = f32;" and ["gram_tiles.wgsl", "sums.wgsl"]
+    "gram_handed" (GramParams)
+    bindings [read(1, "a"), read(2, "b"), read_write(3, "sums")]
+    workgroup [8, 1, 1], overrides &[], needs Needs::SubgroupsOfEight
+);
+kernel!(
     /// Exact products of digits in planes.
-    GRAM_PLANES = "gram.wgsl" after "alias Number = i32;" "gram" (GramParams)
+    GRAM_PLANES = "gram.wgsl" after "alias Number = i32;" and ["gram_tiles.wgsl"] "gram" (GramParams)
     bindings [read(1, "a"), read(2, "b"), read_write(3, "products")]
     workgroup [4, 4, 4], overrides &[]
 );
 kernel!(
     /// Exact products of packed digits.
-    GRAM_PACKED = "gram_packed.wgsl" "gram_packed" (GramParams)
+    GRAM_PACKED = "gram_packed.wgsl" after "alias Number = i32;" and ["gram_tiles.wgsl"] "gram_packed" (GramParams)
     bindings [read(1, "a"), read(2, "b"), read_write(3, "products")]
     workgroup [8, 4, 2], overrides &[]
 );
 kernel!(
     /// Products of scaled values to 64-bit sums.
-    ADD_FAST = "gram_sums.wgsl" "add_fast" (GramSumsParams)
+    ADD_FAST = "gram_sums.wgsl" after ["sums.wgsl"] "add_fast" (GramSumsParams)
     bindings [read(1, "products"), read_write(3, "sums")]
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
 kernel!(
     /// Exact products to 64-bit sums.
-    ADD_EXACT = "gram_sums.wgsl" "add_exact" (GramSumsParams)
+    ADD_EXACT = "gram_sums.wgsl" after ["sums.wgsl"] "add_exact" (GramSumsParams)
     bindings [read(2, "planes"), read_write(3, "sums")]
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
@@ -435,15 +491,17 @@ kernel!(
 
 /// Every kernel, specialisations of one shader by its overrides included.
 pub fn all() -> impl Iterator<Item = &'static Kernel> {
-    KERNELS.into_iter().chain(rows::OPERATIONS.into_iter().flatten())
+    KERNELS.iter().copied().chain(rows::OPERATIONS.into_iter().flatten())
 }
 
 /// Those that there is one of for its operation, or that [`super::matmul`] and attention choose.
-static KERNELS: [&Kernel; 35] = [
+static KERNELS: &[&Kernel] = &[
     &GATHER,
     &UNPACK,
     &MATMUL_ANY,
     &MATMUL_TILE,
+    #[cfg(not(target_arch = "wasm32"))]
+    &MATMUL_HANDED,
     &MATMUL_SHARED,
     &ROTATE,
     &ATTENTION_SCORES,
@@ -466,6 +524,9 @@ static KERNELS: [&Kernel; 35] = [
     &QUANTISE,
     &COLUMNS,
     &GRAM_FAST,
+    &GRAM_IN_TURN,
+    #[cfg(not(target_arch = "wasm32"))]
+    &GRAM_HANDED,
     &GRAM_PLANES,
     &GRAM_PACKED,
     &ADD_FAST,

@@ -1,14 +1,10 @@
 //! Shaders without their comments: people read the files, devices compile them, and a page would load a third of them in
 //! vain.
 
-/// A shader file as text without its comments; lines stay where they are, for messages name them. What the file leaves
-/// open may be said on the line before it.
+/// Texts of a shader, one after the other, without their comments; lines stay where they are, for messages name them.
 macro_rules! lean_shader {
-    ($path:expr) => {
-        lean_shader!("", $path)
-    };
-    ($before:literal, $path:expr) => {{
-        const WHOLE: &[u8] = concat!($before, include_str!($path)).as_bytes();
+    ($($text:expr),+) => {{
+        const WHOLE: &[u8] = concat!($($text),+).as_bytes();
         const LEN: usize = $crate::gpu::lean::without_comments::<0>(WHOLE).1;
         const LEAN: [u8; LEN] = $crate::gpu::lean::without_comments(WHOLE).0;
         match str::from_utf8(&LEAN) {

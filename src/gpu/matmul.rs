@@ -4,9 +4,12 @@
 
 use web_time::Instant;
 
+use super::adapter::Device;
 use super::engine::Engine;
+#[cfg(not(target_arch = "wasm32"))]
+use super::kernels::MATMUL_HANDED;
 use super::kernels::{Kernel, MATMUL_ANY, MATMUL_SHARED, MATMUL_TILE, MatmulParams};
-use super::products::Exact;
+use super::products::{Exact, Fast};
 use super::race::Loads;
 use super::rows::Reduction;
 use super::tensor::{Buffer, Part, Tensor};
@@ -37,10 +40,12 @@ pub struct Variant {
 }
 
 /// Every way, slow and general first.
-pub static VARIANTS: [Variant; 3] = [
+pub static VARIANTS: &[Variant] = &[
     Variant { kernel: &MATMUL_ANY, tile: [4, 64], inner: 1 },
     Variant { kernel: &MATMUL_TILE, tile: [8, 64], inner: 4 },
     Variant { kernel: &MATMUL_SHARED, tile: [64, 64], inner: 4 },
+    #[cfg(not(target_arch = "wasm32"))]
+    Variant { kernel: &MATMUL_HANDED, tile: [32, 32], inner: 4 },
 ];
 
 /// What the races found.
@@ -56,12 +61,26 @@ pub struct Pace {
     pub loads: Loads,
     /// The faster exact second moments.
     pub exact: Exact,
+    /// The fastest fast ones.
+    pub fast: Fast,
 }
 
 impl Pace {
     /// A product with its rate, and the kernels that run everywhere.
     pub(super) const fn new(variant: &'static Variant, flops_per_ms: f64) -> Self {
-        Self { variant, flops_per_ms, reduction: Reduction::Thread, loads: Loads::One, exact: Exact::Planes }
+        Self {
+            variant,
+            flops_per_ms,
+            reduction: Reduction::Thread,
+            loads: Loads::One,
+            exact: Exact::Planes,
+            fast: Fast::Beside,
+        }
+    }
+
+    /// Whether a device has what all of it takes.
+    pub(super) fn runs(&self, device: &Device) -> bool {
+        device.runs(self.variant.kernel) && self.reduction.runs(device) && self.fast.runs(device)
     }
 
     /// The variant for an inner width.

@@ -35,7 +35,7 @@ pub use adapter::{Probe, probe};
 use engine::Engine;
 pub use gram::Gram;
 use matmul::{Pace, Variant};
-use products::Exact;
+use products::{Exact, Fast};
 use race::Loads;
 use rows::Reduction;
 pub use tensor::{Memory, Tensor};
@@ -67,6 +67,8 @@ pub struct Options {
     pub loads: Option<Loads>,
     /// Make exact products so, whatever is faster.
     pub exact: Option<Exact>,
+    /// Make fast products so, whatever is faster.
+    pub fast: Option<Fast>,
     /// Spill 64-bit sums after so many rows instead of when they could overflow.
     pub spill_rows: Option<u64>,
 }
@@ -92,8 +94,9 @@ impl GpuBackend {
         pace.reduction = options.reduction.unwrap_or(pace.reduction);
         pace.loads = options.loads.unwrap_or(pace.loads);
         pace.exact = options.exact.unwrap_or(pace.exact);
-        if !pace.reduction.runs(engine.device.subgroups) {
-            return Err(Error::NoAdapter { why: "this one has no subgroup operations".into() });
+        pace.fast = options.fast.unwrap_or(pace.fast);
+        if !pace.runs(&engine.device) {
+            return Err(Error::NoAdapter { why: "this one lacks subgroups, or has others than were asked for".into() });
         }
         let limit = engine.device.max_bytes();
         Ok(Self {

@@ -5,10 +5,16 @@
 //! that sums are fetched once per batch. Products of all blocks stay below a bound by taking some tiles at a
 //! time.
 
+use std::ops::Range;
 use std::rc::Rc;
 
+use super::adapter::Device;
 use super::engine::Engine;
-use super::kernels::{ADD_EXACT, ADD_FAST, GRAM_FAST, GRAM_PACKED, GRAM_PLANES, GramParams, GramSumsParams, Kernel};
+#[cfg(not(target_arch = "wasm32"))]
+use super::kernels::GRAM_HANDED;
+use super::kernels::{
+    ADD_EXACT, ADD_FAST, GRAM_FAST, GRAM_IN_TURN, GRAM_PACKED, GRAM_PLANES, GramParams, GramSumsParams, Kernel,
+};
 use super::matmul::{DISPATCH_MS, Pace};
 use super::sums::Sums;
 use super::tensor::Buffer;
@@ -24,7 +30,7 @@ pub(super) const BLOCK_ROWS: usize = 64;
 /// Rows of a block of exact sums: no cross term of two values is above 2·2047·2048, and 256 of them stay below 2³¹. The
 /// products of which it is the rest may wrap around, for it does not.
 const EXACT_BLOCK_ROWS: usize = 256;
-/// Blocks of fast products of which parts of 25 bits are added up in 32: 64 of them stay below 2³¹.
+/// Blocks that are added at a time: of fast products parts of 25 bits are added up in 32, and 64 of them stay below 2³¹.
 const ADDED_BLOCKS: usize = 64;
 /// Bytes of products that wait to be added.
 const SCRATCH_BYTES: u64 = 32 << 20;
@@ -43,6 +49,43 @@ impl Exact {
     pub const ALL: [Self; 2] = [Self::Planes, Self::Packed];
 }
 
+/// How fast products are made and added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fast {
+    /// Blocks of rows beside each other, added by another kernel.
+    Beside,
+    /// Blocks one after the other, in the threads that add them.
+    InTurn,
+    /// The same, by threads that load for each other. No browser can be asked for subgroups through wgpu.
+    #[cfg(not(target_arch = "wasm32"))]
+    Handed,
+}
+
+impl Fast {
+    /// All of them.
+    pub const ALL: &[Self] = &[
+        Self::Beside,
+        Self::InTurn,
+        #[cfg(not(target_arch = "wasm32"))]
+        Self::Handed,
+    ];
+
+    /// Whether a device has what it takes.
+    pub(super) fn runs(self, device: &Device) -> bool {
+        device.runs(self.kernels().0)
+    }
+
+    /// What multiplies, and what adds where that is another.
+    fn kernels(self) -> (&'static Kernel, Option<&'static Kernel>) {
+        match self {
+            Self::Beside => (&GRAM_FAST, Some(&ADD_FAST)),
+            Self::InTurn => (&GRAM_IN_TURN, None),
+            #[cfg(not(target_arch = "wasm32"))]
+            Self::Handed => (&GRAM_HANDED, None),
+        }
+    }
+}
+
 /// The form of a batch's digits, and what is done with them.
 #[derive(Clone, Copy)]
 pub(super) struct Form {
@@ -56,11 +99,12 @@ pub(super) struct Form {
     /// Operations whose time one product takes, against two of a matrix product.
     flops: f64,
     multiply: &'static Kernel,
-    add: &'static Kernel,
+    /// What adds products to the sums, where it is not the same kernel.
+    add: Option<&'static Kernel>,
 }
 
 impl Form {
-    pub(super) fn new(mode: GramMode, exact: Exact) -> Self {
+    pub(super) fn new(mode: GramMode, pace: &Pace) -> Self {
         let planes = Self {
             digits: 1,
             planes: 3,
@@ -68,18 +112,13 @@ impl Form {
             block_rows: EXACT_BLOCK_ROWS,
             flops: 8.0,
             multiply: &GRAM_PLANES,
-            add: &ADD_EXACT,
+            add: Some(&ADD_EXACT),
         };
-        match (mode, exact) {
-            (GramMode::Fast, _) => Self {
-                digits: 0,
-                planes: 1,
-                products: 1,
-                block_rows: BLOCK_ROWS,
-                flops: 3.0,
-                multiply: &GRAM_FAST,
-                add: &ADD_FAST,
-            },
+        match (mode, pace.exact) {
+            (GramMode::Fast, _) => {
+                let (multiply, add) = pace.fast.kernels();
+                Self { digits: 0, planes: 1, products: 1, block_rows: BLOCK_ROWS, flops: 3.0, multiply, add }
+            }
             (GramMode::Exact, Exact::Planes) => planes,
             (GramMode::Exact, Exact::Packed) => Self { digits: 2, planes: 1, multiply: &GRAM_PACKED, ..planes },
         }
@@ -126,41 +165,54 @@ impl GramSums {
 
     /// Records the products of a batch, in pieces of bounded time and memory.
     pub(super) fn add(&self, engine: &Engine, pace: &Pace, a: &Digits, b: &Digits, most: u64) {
-        let form = a.form;
         let sums = self.sums.room(engine, pace, a.rows as u64, most);
-        let blocks = a.rows.div_ceil(form.block_rows);
-        let tile_ms = pace.ms(form.flops * (TILE * TILE * a.rows) as f64);
-        let tile_bytes = 4 * TILE * TILE * form.products * blocks;
+        let blocks = a.rows.div_ceil(a.form.block_rows);
+        for first in (0..blocks).step_by(ADDED_BLOCKS) {
+            self.add_blocks(engine, pace, [a, b], first..blocks.min(first + ADDED_BLOCKS), sums);
+        }
+    }
+
+    fn add_blocks(&self, engine: &Engine, pace: &Pace, [a, b]: [&Digits; 2], blocks: Range<usize>, sums: &Buffer) {
+        let form = a.form;
+        let block_groups = form.block_rows / GROUP_ROWS;
+        let groups = a.rows.div_ceil(GROUP_ROWS);
+        let tile_ms = pace.ms(form.flops * (TILE * TILE * blocks.len() * form.block_rows) as f64);
+        let tile_bytes = 4 * TILE * TILE * form.products * blocks.len();
         let scratch = SCRATCH_BYTES.min(engine.device.max_bytes()) as usize;
+        let most = if form.add.is_some() { scratch / tile_bytes } else { self.tiles };
         let per_group = form.multiply.workgroup[2] as usize;
-        let groups = (DISPATCH_MS / tile_ms).min((scratch / tile_bytes) as f64) as usize / per_group;
-        let step = per_group * groups.clamp(1, engine.device.max_workgroups());
-        let products = engine.output((tile_bytes * step.min(self.tiles)) as u64);
+        let workgroups = (DISPATCH_MS / tile_ms).min(most as f64) as usize / per_group;
+        let step = (per_group * workgroups.clamp(1, engine.device.max_workgroups())).min(self.tiles);
+        let products = form.add.map(|add| (add, engine.output((tile_bytes * step) as u64)));
         for first in (0..self.tiles).step_by(step) {
             let count = step.min(self.tiles - first);
             let params = GramParams {
                 a_cols: a.cols as u32,
                 b_cols: b.cols as u32,
-                groups: a.rows.div_ceil(GROUP_ROWS) as u32,
-                block_groups: (form.block_rows / GROUP_ROWS) as u32,
+                groups: groups as u32,
+                block_groups: block_groups as u32,
+                first_group: (blocks.start * block_groups) as u32,
+                end_group: groups.min(blocks.end * block_groups) as u32,
                 planes: form.products as u32,
                 symmetric: self.symmetric.into(),
                 first_tile: first as u32,
                 end_tile: (first + count) as u32,
             };
-            let workgroups = [count.div_ceil(per_group) as u32, (blocks * form.planes) as u32, 1];
+            let across = count.div_ceil(per_group) as u32;
             let ms = tile_ms * count as f64;
-            engine.dispatch(form.multiply, &params, &[&a.buffer, &b.buffer, &products], workgroups, ms);
+            let Some((add, products)) = &products else {
+                engine.dispatch(form.multiply, &params, &[&a.buffer, &b.buffer, sums], [across, 1, 1], ms);
+                continue;
+            };
+            let workgroups = [across, (blocks.len() * form.planes) as u32, 1];
+            engine.dispatch(form.multiply, &params, &[&a.buffer, &b.buffer, products], workgroups, ms);
             let fours = count * TILE * TILE / 4;
-            for first_block in (0..blocks).step_by(ADDED_BLOCKS) {
-                let params = GramSumsParams {
-                    first_block: first_block as u32,
-                    end_block: blocks.min(first_block + ADDED_BLOCKS) as u32,
-                    fours: fours as u32,
-                    first_four: (first * TILE * TILE / 4) as u32,
-                };
-                engine.dispatch(form.add, &params, &[&products, sums], engine.grid(form.add, fours), 0.2 * ms);
-            }
+            let params = GramSumsParams {
+                blocks: blocks.len() as u32,
+                fours: fours as u32,
+                first_four: (first * TILE * TILE / 4) as u32,
+            };
+            engine.dispatch(add, &params, &[products, sums], engine.grid(add, fours), 0.2 * ms);
         }
     }
 

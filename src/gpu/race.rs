@@ -12,7 +12,7 @@ use super::attention::{self, Heads};
 use super::engine::Engine;
 use super::kernels::{self, NormParams};
 use super::matmul::{self, Pace, RACE_MS, VARIANTS, Variant};
-use super::products::{Digits, Exact, Form, GramSums};
+use super::products::{Digits, Exact, Fast, Form, GramSums};
 use super::rows::{LAYER_NORM, Reduction};
 use super::sums::MAX_ROWS;
 use crate::backend::AttentionShape;
@@ -54,23 +54,31 @@ struct Winners {
     reduction: Reduction,
     loads: Loads,
     exact: Exact,
+    fast: Fast,
 }
 
 impl Winners {
     /// One line of the notes.
     fn line(&self) -> String {
-        let Self { device, product, reduction, loads, exact } = self;
-        format!("{}\t{reduction:?}\t{loads:?}\t{exact:?}\t{device}\n", product.kernel.name)
+        let Self { device, product, reduction, loads, exact, fast } = self;
+        format!("{}\t{reduction:?}\t{loads:?}\t{exact:?}\t{fast:?}\t{device}\n", product.kernel.name)
     }
 
     /// `None` where the line names what is not there.
     fn from_line(line: &str) -> Option<Self> {
-        let mut words = line.splitn(5, '\t');
+        let mut words = line.splitn(6, '\t');
         let product = matmul::variant_named(words.next()?)?;
         let reduction = named(Reduction::ALL, words.next()?)?;
         let loads = named(&Loads::ALL, words.next()?)?;
         let exact = named(&Exact::ALL, words.next()?)?;
-        Some(Self { device: words.next()?.to_owned(), product, reduction, loads, exact })
+        let fast = named(Fast::ALL, words.next()?)?;
+        Some(Self { device: words.next()?.to_owned(), product, reduction, loads, exact, fast })
+    }
+
+    /// The pace of a device on which the winner of the products takes so long.
+    fn pace(&self, product: Pace) -> Pace {
+        let Self { reduction, loads, exact, fast, .. } = *self;
+        Pace { reduction, loads, exact, fast, ..product }
     }
 }
 
@@ -134,11 +142,9 @@ pub(super) async fn race(engine: &Engine) -> Result<Pace> {
         return Ok(pace);
     }
     let known = WINNERS.with_borrow(|winners| winners.iter().rev().find(|winners| winners.device == device).cloned());
-    let known = known.filter(|winners| winners.reduction.runs(engine.device.subgroups));
+    let known = known.filter(|known| known.pace(Pace::new(known.product, 1.0)).runs(&engine.device));
     let pace = match known {
-        Some(Winners { product, reduction, loads, exact, .. }) => {
-            Pace { reduction, loads, exact, ..matmul::race(engine, vec![product]).await? }
-        }
+        Some(known) => known.pace(matmul::race(engine, vec![known.product]).await?),
         None => hold(engine, &device).await?,
     };
     OPENED.with_borrow_mut(|last| *last = Some((device, pace)));
@@ -147,13 +153,16 @@ pub(super) async fn race(engine: &Engine) -> Result<Pace> {
 
 /// Holds all races on a device that is not known.
 async fn hold(engine: &Engine, device: &str) -> Result<Pace> {
-    let mut pace = matmul::race(engine, VARIANTS.iter().collect()).await?;
+    let products = VARIANTS.iter().filter(|variant| engine.device.runs(variant.kernel));
+    let mut pace = matmul::race(engine, products.collect()).await?;
     pace.reduction = norms(engine).await?;
     pace.loads = attentions(engine, &pace).await?;
-    pace.exact = second_moments(engine, &pace).await?;
+    pace.exact = second_moments(engine, GramMode::Exact, &Exact::ALL, |exact| Pace { exact, ..pace }).await?;
+    let fast: Vec<Fast> = Fast::ALL.iter().copied().filter(|fast| fast.runs(&engine.device)).collect();
+    pace.fast = second_moments(engine, GramMode::Fast, &fast, |fast| Pace { fast, ..pace }).await?;
     HELD.set(held() + 1);
-    let Pace { variant, reduction, loads, exact, .. } = pace;
-    let won = Winners { device: device.into(), product: variant, reduction, loads, exact };
+    let Pace { variant, reduction, loads, exact, fast, .. } = pace;
+    let won = Winners { device: device.into(), product: variant, reduction, loads, exact, fast };
     WINNERS.with_borrow_mut(|winners| {
         winners.retain(|winners| winners.device != device);
         winners.push(won);
@@ -174,8 +183,7 @@ async fn norms(engine: &Engine) -> Result<Reduction> {
     let buffer = |values: usize| engine.zeros(4 * values as u64);
     let (x, weight, out) = (buffer(rows * cols), buffer(cols), buffer(rows * cols));
     let params = NormParams { rows: rows as u32, cols: cols as u32, eps: 1.0 };
-    let runs = |way: &Reduction| way.runs(engine.device.subgroups);
-    let ways: Vec<Reduction> = Reduction::ALL.iter().copied().filter(runs).collect();
+    let ways: Vec<Reduction> = Reduction::ALL.iter().copied().filter(|way| way.runs(&engine.device)).collect();
     let best = fastest(engine, ways.len(), |index| {
         let (kernel, workgroups) = engine.by_rows(&LAYER_NORM, ways[index], rows);
         engine.dispatch(kernel, &params, &[&x, &weight, &weight, &out], workgroups, 0.0);
@@ -196,19 +204,19 @@ async fn attentions(engine: &Engine, pace: &Pace) -> Result<Loads> {
     Ok(Loads::ALL[best.await?.1])
 }
 
-/// The faster way to make exact products.
-async fn second_moments(engine: &Engine, pace: &Pace) -> Result<Exact> {
-    let mut best = pace.exact;
+/// The fastest of some ways to make second moments.
+async fn second_moments<W: Copy>(engine: &Engine, mode: GramMode, ways: &[W], pace: impl Fn(W) -> Pace) -> Result<W> {
+    let mut best = ways[0];
     for width in GRAM {
         let sums = GramSums::new(engine, "Σxxᵀ", width, width, false)?;
-        let (ms, index) = fastest(engine, Exact::ALL.len(), |index| {
-            let digits = Digits::new(engine, Form::new(GramMode::Exact, Exact::ALL[index]), width, width);
-            let whole = Pace { flops_per_ms: f64::INFINITY, ..*pace };
+        let (ms, index) = fastest(engine, ways.len(), |index| {
+            let whole = Pace { flops_per_ms: f64::INFINITY, ..pace(ways[index]) };
+            let digits = Digits::new(engine, Form::new(mode, &whole), width, width);
             sums.add(engine, &whole, &digits, &digits, MAX_ROWS);
             Ok(())
         })
         .await?;
-        best = Exact::ALL[index];
+        best = ways[index];
         if ms >= RACE_MS {
             break;
         }
@@ -239,7 +247,7 @@ mod tests {
     #[test]
     fn no_note_gives_a_device_the_subgroups_that_it_has_not() {
         with_engine(async |mut engine| {
-            engine.device.subgroups = false;
+            engine.device.subgroups = None;
             let won = after("", &engine).await;
             assert_ne!(won, Reduction::Subgroup);
             let told = remembered().expect("something new");
@@ -247,7 +255,7 @@ mod tests {
             assert_ne!(after(&note, &engine).await, Reduction::Subgroup);
             assert_eq!(held(), 2, "the device is raced on as if it were not known");
 
-            engine.device.subgroups = true;
+            engine.device.subgroups = Some([8, 8]);
             assert_eq!(after(&note, &engine).await, Reduction::Subgroup, "a device that has them is believed to");
             assert_eq!(held(), 2);
         });

@@ -1,9 +1,11 @@
 //! What takes a row as a whole – norms, softmax, log-likelihoods – in every way that there is; [`super::race`] finds the
 //! fastest.
 
+use super::adapter::Device;
 use super::engine::Engine;
 use super::kernels::{
-    Binding, ELEMENTS, Kernel, NormParams, Params, ROWS, ROWS_OVERRIDE, RowsParams, SoftmaxParams, read, read_write,
+    Binding, ELEMENTS, Kernel, Needs, NormParams, Params, ROWS, ROWS_OVERRIDE, RowsParams, SoftmaxParams, read,
+    read_write,
 };
 use super::lean::lean_shader;
 
@@ -28,9 +30,9 @@ impl Reduction {
         Self::Subgroup,
     ];
 
-    /// Whether it runs on a device that has subgroup operations, or has none.
-    pub(super) fn runs(self, subgroups: bool) -> bool {
-        subgroups || matches!(self, Self::Thread | Self::Group)
+    /// Whether a device has what it takes.
+    pub(super) fn runs(self, device: &Device) -> bool {
+        device.runs(&LAYER_NORM[self as usize])
     }
 }
 
@@ -64,30 +66,36 @@ macro_rules! ways {
                 Kernel {
                     name: $name,
                     file: concat!($name, ".wgsl"),
-                    source: lean_shader!(concat!("../../shaders/", $name, ".wgsl")),
+                    shared: &[],
+                    source: lean_shader!(include_str!(concat!("../../shaders/", $name, ".wgsl"))),
                     params: PARAMS,
                     bindings: BINDINGS,
                     workgroup: ROWS,
                     overrides: ROWS_OVERRIDE,
+                    needs: Needs::Nothing,
                 },
                 Kernel {
                     name: concat!($name, "_group"),
                     file: "by_group.wgsl",
-                    source: lean_shader!("../../shaders/by_group.wgsl"),
+                    shared: &[],
+                    source: lean_shader!(include_str!("../../shaders/by_group.wgsl")),
                     params: PARAMS,
                     bindings: BINDINGS,
                     workgroup: ELEMENTS,
                     overrides: &[],
+                    needs: Needs::Nothing,
                 },
                 #[cfg(not(target_arch = "wasm32"))]
                 Kernel {
                     name: concat!($name, "_subgroup"),
                     file: "by_subgroup.wgsl",
-                    source: lean_shader!("../../shaders/by_subgroup.wgsl"),
+                    shared: &[],
+                    source: lean_shader!(include_str!("../../shaders/by_subgroup.wgsl")),
                     params: PARAMS,
                     bindings: BINDINGS,
                     workgroup: ELEMENTS,
                     overrides: &[],
+                    needs: Needs::Subgroups,
                 },
             ]
         };

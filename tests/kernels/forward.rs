@@ -161,7 +161,7 @@ async fn check_linear(gpu: &GpuBackend, (rows, cols, inner): (usize, usize, usiz
 
 #[test]
 fn every_matrix_product_multiplies() {
-    for variant in &VARIANTS {
+    for variant in VARIANTS {
         with_device(Options { matmul: Some(variant), ..poisoned() }, async |gpu| {
             for shape in MATMUL_SHAPES {
                 check_linear(gpu, shape, shape.0 % 2 == 0).await;
@@ -172,7 +172,7 @@ fn every_matrix_product_multiplies() {
 
 #[test]
 fn matrix_products_cut_into_dispatches_are_whole() {
-    for variant in &VARIANTS {
+    for variant in VARIANTS {
         // So slow a device that every tile is its own dispatch, then a few tiles at a time.
         for flops_per_ms in [1.0, 1e4] {
             with_device(

@@ -3,6 +3,8 @@
 use straightedge::backend::Backend;
 use straightedge::cpu::CpuBackend;
 use straightedge::error::Error;
+use straightedge::gpu::Options;
+use straightedge::gpu::products::Fast;
 use straightedge::job::GramMode;
 use straightedge::moments::{Moments, Scale};
 
@@ -115,7 +117,7 @@ fn quantisation_costs_less_than_two_to_the_minus_22_of_a_columns_scale_massive_r
 #[test]
 fn both_modes_are_near_the_raw_rows() {
     async fn check<B: Backend>(on: &B) {
-        let mut case = Case::random(40, 36, &[(500, 0), (300, 1)], 39);
+        let mut case = Case::random(70, 101, &[(500, 0), (300, 1)], 39);
         (case.seq_len, case.skip_positions) = (100, 3);
         for (mode, tolerance) in [(GramMode::Exact, 2f64.powi(-22)), (GramMode::Fast, 2e-6)] {
             let found = case.measure(on, mode).await.unwrap();
@@ -134,7 +136,13 @@ fn both_modes_are_near_the_raw_rows() {
         }
     }
     pollster::block_on(check(&CpuBackend::new()));
-    with_device(poisoned(), async |gpu| check(gpu).await);
+    for fast in Fast::ALL {
+        // As a device does it at once, and cut into dispatches.
+        for flops_per_ms in [1e6, 1.0] {
+            let options = Options { fast: Some(*fast), flops_per_ms: Some(flops_per_ms), ..poisoned() };
+            with_device(options, async |gpu| check(gpu).await);
+        }
+    }
 }
 
 #[test]
@@ -147,12 +155,15 @@ fn fast_sums_of_a_batch_of_many_blocks_do_not_overflow() {
     for (scale, cols) in [(&mut case.x_scale, 40), (&mut case.y_scale, 36)] {
         *scale = Scale { shift: vec![0.0; cols], exponent: vec![0; cols] };
     }
-    with_device(poisoned(), async |gpu| {
-        let found = case.measure(gpu, GramMode::Fast).await.unwrap();
-        for (found, rows) in found.iter().zip(case.rows_by_fold()) {
-            let mut expected = Moments::empty(&case.x_scale, &case.y_scale, false);
-            rows.iter().for_each(|(x, y)| expected.add_row(x, y));
-            assert_eq!((&found.xx, &found.xy), (&expected.xx, &expected.xy), "{} rows", rows.len());
-        }
-    });
+    for fast in Fast::ALL {
+        with_device(Options { fast: Some(*fast), ..poisoned() }, async |gpu| {
+            let found = case.measure(gpu, GramMode::Fast).await.unwrap();
+            for (found, rows) in found.iter().zip(case.rows_by_fold()) {
+                let mut expected = Moments::empty(&case.x_scale, &case.y_scale, false);
+                rows.iter().for_each(|(x, y)| expected.add_row(x, y));
+                let agree = (&found.xx, &found.xy) == (&expected.xx, &expected.xy);
+                assert!(agree, "{} rows by {fast:?}", rows.len());
+            }
+        });
+    }
 }

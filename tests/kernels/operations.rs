@@ -6,7 +6,8 @@ use straightedge::backend::{
 };
 use straightedge::cpu::CpuBackend;
 use straightedge::error::Result;
-use straightedge::gpu::matmul::VARIANTS;
+use straightedge::gpu::matmul::{VARIANTS, Variant};
+use straightedge::gpu::products::Fast;
 use straightedge::gpu::race::Loads;
 use straightedge::gpu::rows::Reduction;
 use straightedge::gpu::{GpuBackend, Options};
@@ -39,19 +40,20 @@ pub(crate) const ACTIVATIONS: [Activation; 9] = [
 
 /// Devices on which every kernel is used by one or the other, each with its name.
 pub(crate) fn devices(base: Options) -> Vec<(String, Options)> {
+    // The last of those that have a way more natively than in a browser.
+    let (variant, reduction, fast) = (VARIANTS.len() - 1, Reduction::ALL.len() - 1, Fast::ALL.len() - 1);
     let ways = [
-        (&VARIANTS[0], Reduction::Thread, Loads::One),
-        (&VARIANTS[1], Reduction::Group, Loads::Four),
-        // Natively a third way; in a browser the second again.
-        (&VARIANTS[2], Reduction::ALL[Reduction::ALL.len() - 1], Loads::One),
+        (&VARIANTS[0], Reduction::Thread, Loads::One, Fast::Beside),
+        (&VARIANTS[1], Reduction::Group, Loads::Four, Fast::InTurn),
+        (&VARIANTS[2], Reduction::ALL[reduction], Loads::One, Fast::ALL[fast]),
+        (&VARIANTS[variant], Reduction::Thread, Loads::One, Fast::Beside),
     ];
-    let options = |(matmul, reduction, loads)| Options {
-        matmul: Some(matmul),
-        reduction: Some(reduction),
-        loads: Some(loads),
-        ..base
+    let described = |(matmul, reduction, loads, fast): (&'static Variant, Reduction, Loads, Fast)| {
+        let name = format!("{}, rows by {reduction:?}, loads by {loads:?}, fast sums by {fast:?}", matmul.kernel.name);
+        let ways = Options { matmul: Some(matmul), reduction: Some(reduction), loads: Some(loads), ..base };
+        (name, Options { fast: Some(fast), ..ways })
     };
-    ways.map(|way| (format!("{}, rows by {:?}, loads by {:?}", way.0.kernel.name, way.1, way.2), options(way))).into()
+    ways.map(described).into()
 }
 
 /// Says which operation gives something else than on the CPU.

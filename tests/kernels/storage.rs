@@ -77,7 +77,7 @@ fn tables_whole_and_split_are_gathered_as_in_f32() {
 
 #[test]
 fn products_are_those_of_f32_bit_by_bit() {
-    for variant in &VARIANTS {
+    for variant in VARIANTS {
         for part_bytes in [None, Some(4 * 34 * 50)] {
             let options = Options { matmul: Some(variant), part_bytes, ..poisoned() };
             with_device(options, async |gpu| {

@@ -1,0 +1,43 @@
+// What the kernels of second moments share: a product A^T B of digits, cut into tiles. The kernel table puts it before
+// them, and before it what a `Number` is: f32 or i32.
+
+struct Params {
+    a_cols: u32,
+    b_cols: u32,
+    // Groups of four rows: of a plane of digits, of a block, and those of a plane that are multiplied here.
+    groups: u32,
+    block_groups: u32,
+    first_group: u32,
+    end_group: u32,
+    // Planes are multiplied each by itself: (A0, A1)^T (B0, B1) is (A0^T B0, A1^T B1).
+    planes: u32,
+    symmetric: u32,
+    // Tiles of this dispatch.
+    first_tile: u32,
+    end_tile: u32,
+}
+
+const TILE: u32 = 32u;
+
+// Four rows of a column.
+alias Four = vec4<Number>;
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> a: array<Four>;
+@group(0) @binding(2) var<storage, read> b: array<Four>;
+
+fn dots(a: Four, b0: Four, b1: Four, b2: Four, b3: Four) -> Four {
+    return Four(dot(a, b0), dot(a, b1), dot(a, b2), dot(a, b3));
+}
+
+// Row and column of a tile. Of a symmetric product row y is followed by row n - 1 - y: together they have n + 1 tiles on
+// and above the diagonal.
+fn place(tile: u32) -> vec2<u32> {
+    let tiles = params.b_cols / TILE;
+    if params.symmetric == 0u {
+        return vec2<u32>(tile / tiles, tile % tiles);
+    }
+    let y = tile / (tiles + 1u);
+    let x = tile % (tiles + 1u);
+    return select(vec2<u32>(tiles - 1u - y, x - 1u), vec2<u32>(y, y + x), x + y < tiles);
+}
