@@ -1,9 +1,8 @@
-//! Second moments as products AᵀB of a batch's digits: one kernel multiplies blocks of rows by themselves, another adds
-//! the blocks to 64-bit sums.
+//! Second moments as products AᵀB of a batch's digits, block of rows by block of rows, added to 64-bit sums.
 //!
-//! Blocks are computed beside each other, so that a batch fills a device whose matrices are small, and added at once, so
-//! that sums are fetched once per batch. Products of all blocks stay below a bound by taking some tiles at a
-//! time.
+//! Blocks are computed beside each other, so that a batch fills a device whose matrices are small, and added by another
+//! kernel, once per batch; products of all blocks stay below a bound by taking some tiles at a time. Where a few threads
+//! fill the device, fast products are added in the threads that multiply.
 
 use std::ops::Range;
 use std::rc::Rc;
