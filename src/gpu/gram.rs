@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use super::engine::{Engine, Span};
-use super::kernels::{COLUMNS, OUTSIDE, QUANTISE, QuantiseParams};
+use super::gram_kernels::{COLUMNS, OUTSIDE, QUANTISE, QuantiseParams};
 use super::matmul::Pace;
 use super::products::{BLOCK_ROWS, Digits, Form, GramSums, padded};
 use super::quantise::flushed;

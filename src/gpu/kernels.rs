@@ -1,11 +1,11 @@
 //! The kernel table: every shader, its bindings and its parameters, listed once.
 //!
 //! Binding 0 of every kernel is its uniform `Params`. Kernels that share a rule share a file, with an entry point each.
-//! Those that take a row as a whole are in [`super::rows`].
+//! Those that take a row as a whole are in [`super::rows`], those of second moments in [`super::gram_kernels`].
 //! `tests/shaders.rs` holds this table against what naga reads from the shaders.
 
 use super::lean::lean_shader;
-use super::rows;
+use super::{gram_kernels, rows};
 
 /// How a kernel uses a storage buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ pub trait Params {
 }
 
 /// A four-byte scalar of a uniform structure.
-trait Word: Copy {
+pub(super) trait Word: Copy {
     fn bits(self) -> u32;
 }
 
@@ -154,13 +154,11 @@ macro_rules! kernel {
     };
 }
 
+pub(super) use {kernel, needs, params};
+
 params!(
     /// Parameters of [`GATHER`].
     GatherParams { count: u32, cols: u32, first_row: u32, rows: u32 }
-);
-params!(
-    /// Parameters of [`SPILL`].
-    LenParams { len: u32 }
 );
 params!(
     /// Parameters of the norms.
@@ -231,36 +229,12 @@ params!(
     /// Parameters of kernels that need only a shape.
     RowsParams { rows: u32, cols: u32 }
 );
-params!(
-    /// Parameters of [`OUTSIDE`], [`QUANTISE`] and [`COLUMNS`].
-    QuantiseParams { rows: u32, cols: u32, stride: u32, seq_len: u32, skip: u32, digits: u32 }
-);
-params!(
-    /// Parameters of the products of second moments.
-    GramParams {
-        a_cols: u32,
-        b_cols: u32,
-        groups: u32,
-        block_groups: u32,
-        first_group: u32,
-        end_group: u32,
-        planes: u32,
-        symmetric: u32,
-        first_tile: u32,
-        end_tile: u32,
-    }
-);
-params!(
-    /// Parameters of [`ADD_FAST`] and [`ADD_EXACT`].
-    GramSumsParams { blocks: u32, fours: u32, first_four: u32 }
-);
-
 /// Threads of a workgroup of element-wise kernels.
 pub(super) const ELEMENTS: [u32; 3] = [64, 1, 1];
 /// Threads of a workgroup of kernels with one thread per row.
 pub(super) const ROWS: [u32; 3] = [32, 1, 1];
 /// The same, as the shaders' override.
-const ELEMENTS_OVERRIDE: &[(&str, f64)] = &[("WORKGROUP", ELEMENTS[0] as f64)];
+pub(super) const ELEMENTS_OVERRIDE: &[(&str, f64)] = &[("WORKGROUP", ELEMENTS[0] as f64)];
 pub(super) const ROWS_OVERRIDE: &[(&str, f64)] = &[("WORKGROUP", ROWS[0] as f64)];
 /// Lanes of the matrix products without a barrier.
 const LANES: [u32; 3] = [16, 1, 1];
@@ -379,84 +353,6 @@ kernel!(
     workgroup ROWS, overrides ROWS_OVERRIDE
 );
 kernel!(
-    /// Marks rows with a value outside its column's scale.
-    OUTSIDE = "quantise.wgsl" "outside" (QuantiseParams)
-    bindings [read(1, "x"), read(2, "scales"), read_write(3, "flags")]
-    workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
-);
-kernel!(
-    /// Digits, or scaled values, of the rows within the scale, 0 for the others; sums, squares and largest magnitudes by
-    /// column, block by block.
-    QUANTISE = "quantise.wgsl" "quantise" (QuantiseParams)
-    bindings [
-        read(1, "x"),
-        read(2, "scales"),
-        read(3, "flagged"),
-        read_write(4, "digits"),
-        read_write(5, "block_sums"),
-        read_write(7, "largest"),
-    ]
-    workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
-);
-kernel!(
-    /// The blocks' sums by column, added up.
-    COLUMNS = "quantise.wgsl" "columns" (QuantiseParams)
-    bindings [read(5, "blocks"), read_write(6, "sums")]
-    workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
-);
-kernel!(
-    /// Products of scaled values, blocks of rows beside each other.
-    GRAM_FAST = "gram.wgsl" after "alias Number = f32;" and ["gram_tiles.wgsl"] "gram" (GramParams)
-    bindings [read(1, "a"), read(2, "b"), read_write(3, "products")]
-    workgroup [4, 4, 4], overrides &[]
-);
-kernel!(
-    /// Products of scaled values to 64-bit sums, one block of rows after the other.
-    GRAM_IN_TURN = "gram_in_turn.wgsl" after "alias Number = f32;" and ["gram_tiles.wgsl", "sums.wgsl"]
-    "gram_in_turn" (GramParams)
-    bindings [read(1, "a"), read(2, "b"), read_write(3, "sums")]
-    workgroup [4, 4, 4], overrides &[]
-);
-#[cfg(not(target_arch = "wasm32"))]
-kernel!(
-    /// The same, columns handed around.
-    GRAM_HANDED = "gram_handed.wgsl" after "alias Number = f32;" and ["gram_tiles.wgsl", "sums.wgsl"]
-    "gram_handed" (GramParams)
-    bindings [read(1, "a"), read(2, "b"), read_write(3, "sums")]
-    workgroup [8, 1, 1], overrides &[], needs Needs::SubgroupsOfEight
-);
-kernel!(
-    /// Exact products of digits in planes.
-    GRAM_PLANES = "gram.wgsl" after "alias Number = i32;" and ["gram_tiles.wgsl"] "gram" (GramParams)
-    bindings [read(1, "a"), read(2, "b"), read_write(3, "products")]
-    workgroup [4, 4, 4], overrides &[]
-);
-kernel!(
-    /// Exact products of packed digits.
-    GRAM_PACKED = "gram_packed.wgsl" after "alias Number = i32;" and ["gram_tiles.wgsl"] "gram_packed" (GramParams)
-    bindings [read(1, "a"), read(2, "b"), read_write(3, "products")]
-    workgroup [8, 4, 2], overrides &[]
-);
-kernel!(
-    /// Products of scaled values to 64-bit sums.
-    ADD_FAST = "gram_sums.wgsl" after ["sums.wgsl"] "add_fast" (GramSumsParams)
-    bindings [read(1, "products"), read_write(3, "sums")]
-    workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
-);
-kernel!(
-    /// Exact products to 64-bit sums.
-    ADD_EXACT = "gram_sums.wgsl" after ["sums.wgsl"] "add_exact" (GramSumsParams)
-    bindings [read(2, "planes"), read_write(3, "sums")]
-    workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
-);
-kernel!(
-    /// Makes room in 64-bit sums.
-    SPILL = "spill.wgsl" "spill" (LenParams)
-    bindings [read_write(1, "sums"), read_write(2, "high")]
-    workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
-);
-
-kernel!(
     /// xᵀ.
     TRANSPOSE = "transpose.wgsl" "transpose_rows" (RowsParams)
     bindings [read(1, "x"), read_write(2, "out")]
@@ -491,7 +387,7 @@ kernel!(
 
 /// Every kernel, specialisations of one shader by its overrides included.
 pub fn all() -> impl Iterator<Item = &'static Kernel> {
-    KERNELS.iter().copied().chain(rows::OPERATIONS.into_iter().flatten())
+    KERNELS.iter().chain(gram_kernels::KERNELS).copied().chain(rows::OPERATIONS.into_iter().flatten())
 }
 
 /// Those that there is one of for its operation, or that [`super::matmul`] and attention choose.
@@ -520,18 +416,6 @@ static KERNELS: &[&Kernel] = &[
     &STANDARDISE,
     &ROW_COSINES,
     &ROW_DISTANCE_RATIOS,
-    &OUTSIDE,
-    &QUANTISE,
-    &COLUMNS,
-    &GRAM_FAST,
-    &GRAM_IN_TURN,
-    #[cfg(not(target_arch = "wasm32"))]
-    &GRAM_HANDED,
-    &GRAM_PLANES,
-    &GRAM_PACKED,
-    &ADD_FAST,
-    &ADD_EXACT,
-    &SPILL,
     &TRANSPOSE,
     &COMBINE,
     &GELU_GRADIENT,

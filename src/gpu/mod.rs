@@ -4,12 +4,13 @@
 //! `tensor` owns its buffers; `engine` records and runs; `ops` are the operations, of which [`matmul`] and `attention`
 //! cut large work into pieces and [`rows`] take a row as a whole; [`race`] finds the fastest kernels; `training` adds
 //! what gradients need; `packed` keeps weights in 16 bits; `gram` accumulates second moments in 64-bit `sums` of what
-//! [`quantise`] describes. Nothing here knows what a transformer is.
+//! [`quantise`] describes, by [`products`] with the kernels in [`gram_kernels`]. Nothing here knows what a transformer is.
 
 mod adapter;
 mod attention;
 mod engine;
 mod gram;
+pub mod gram_kernels;
 pub mod kernels;
 mod lean;
 pub mod matmul;

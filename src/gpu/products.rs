@@ -10,10 +10,11 @@ use std::rc::Rc;
 use super::adapter::Device;
 use super::engine::Engine;
 #[cfg(not(target_arch = "wasm32"))]
-use super::kernels::GRAM_HANDED;
-use super::kernels::{
-    ADD_EXACT, ADD_FAST, GRAM_FAST, GRAM_IN_TURN, GRAM_PACKED, GRAM_PLANES, GramParams, GramSumsParams, Kernel,
+use super::gram_kernels::GRAM_HANDED;
+use super::gram_kernels::{
+    ADD_EXACT, ADD_FAST, GRAM_FAST, GRAM_IN_TURN, GRAM_PACKED, GRAM_PLANES, GramParams, GramSumsParams,
 };
+use super::kernels::Kernel;
 use super::matmul::{DISPATCH_MS, Pace};
 use super::sums::Sums;
 use super::tensor::Buffer;

@@ -7,7 +7,7 @@ use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
 use super::engine::{Engine, Span};
-use super::kernels::{LenParams, SPILL};
+use super::gram_kernels::{LenParams, SPILL};
 use super::matmul::Pace;
 use super::tensor::Buffer;
 use crate::error::{Error, Result};
