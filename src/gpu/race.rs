@@ -39,8 +39,10 @@ const NORM: [usize; 2] = [256, 768];
 /// Attention's race: a quarter of GPT-2's heads over one window of the usual length.
 const ATTENTION: AttentionShape = AttentionShape { heads: 3, kv_heads: 3, head_dim: 64, seq_len: 128, causal: true };
 
-/// Rows and columns of the second moments' race, until a round takes long enough.
-const GRAM: [usize; 3] = [256, 512, 1024];
+/// Rows of the second moments' race: those of a batch, for ways differ in what they do once per batch.
+const GRAM_ROWS: usize = 1024;
+/// Its columns, until a round takes long enough.
+const GRAM_COLS: [usize; 4] = [128, 256, 512, 1024];
 
 /// Most devices of which anything is kept.
 const MOST: usize = 16;
@@ -207,11 +209,11 @@ async fn attentions(engine: &Engine, pace: &Pace) -> Result<Loads> {
 /// The fastest of some ways to make second moments.
 async fn second_moments<W: Copy>(engine: &Engine, mode: GramMode, ways: &[W], pace: impl Fn(W) -> Pace) -> Result<W> {
     let mut best = ways[0];
-    for width in GRAM {
+    for width in GRAM_COLS {
         let sums = GramSums::new(engine, "Σxxᵀ", width, width, false)?;
         let (ms, index) = fastest(engine, ways.len(), |index| {
             let whole = Pace { flops_per_ms: f64::INFINITY, ..pace(ways[index]) };
-            let digits = Digits::new(engine, Form::new(mode, &whole), width, width);
+            let digits = Digits::new(engine, Form::new(mode, &whole), GRAM_ROWS, width);
             sums.add(engine, &whole, &digits, &digits, MAX_ROWS);
             Ok(())
         })
