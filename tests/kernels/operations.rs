@@ -41,19 +41,19 @@ pub(crate) const ACTIVATIONS: [Activation; 9] = [
 /// Devices on which every kernel is used by one or the other, each with its name.
 pub(crate) fn devices(base: Options) -> Vec<(String, Options)> {
     // The last of those that have a way more natively than in a browser.
-    let (variant, reduction, fast) = (VARIANTS.len() - 1, Reduction::ALL.len() - 1, Fast::ALL.len() - 1);
-    let ways = [
+    let (reduction, fast) = (Reduction::ALL.len() - 1, Fast::ALL.len() - 1);
+    let mut ways = vec![
         (&VARIANTS[0], Reduction::Thread, Loads::One, Fast::Beside),
         (&VARIANTS[1], Reduction::Group, Loads::Four, Fast::InTurn),
         (&VARIANTS[2], Reduction::ALL[reduction], Loads::One, Fast::ALL[fast]),
-        (&VARIANTS[variant], Reduction::Thread, Loads::One, Fast::Beside),
     ];
+    ways.extend(VARIANTS.get(3).map(|native| (native, Reduction::Thread, Loads::One, Fast::Beside)));
     let described = |(matmul, reduction, loads, fast): (&'static Variant, Reduction, Loads, Fast)| {
         let name = format!("{}, rows by {reduction:?}, loads by {loads:?}, fast sums by {fast:?}", matmul.kernel.name);
         let ways = Options { matmul: Some(matmul), reduction: Some(reduction), loads: Some(loads), ..base };
         (name, Options { fast: Some(fast), ..ways })
     };
-    ways.map(described).into()
+    ways.into_iter().map(described).collect()
 }
 
 /// Says which operation gives something else than on the CPU.
