@@ -138,7 +138,7 @@ pub enum Stage {
     Measure,
     /// Least squares and scores.
     Solve,
-    /// A second look at the held-out rows for what moments cannot tell.
+    /// The look at the held-out rows for what moments cannot tell: the second one, where moments come first.
     Score,
     /// Perplexity with blocks replaced.
     Swap,

@@ -15,7 +15,7 @@ use straightedge::job::{BackendChoice, Job, Protocol};
 use straightedge::pause::pause;
 use straightedge::report::BlockReport;
 use straightedge::run::{Inputs, Text, measure_inputs};
-use straightedge::solve::{BlockScore, score_block};
+use straightedge::solve::{BlockScore, HeadlineFit, score_fitted};
 use straightedge::weights::{Files, FolderFiles};
 
 /// Takes the longer, the earlier a block is; loses every block but those of even number.
@@ -30,14 +30,20 @@ impl Crew for Unsteady {
         BLOCKS
     }
 
-    fn score<'a>(&'a self, block: usize, folds: Folds<'a>) -> LocalBoxFuture<'a, Result<Option<BlockScore>>> {
+    fn score<'a>(
+        &'a self,
+        block: usize,
+        fit: Option<HeadlineFit>,
+        folds: Folds<'a>,
+    ) -> LocalBoxFuture<'a, Result<Option<BlockScore>>> {
         self.asked.set(self.asked.get() + 1);
         let work = async move {
             let folds = folds.await?;
             for _ in 0..10 * (BLOCKS - block) {
                 pause().await;
             }
-            if block.is_multiple_of(2) { score_block(block, &folds).map(Some) } else { Ok(None) }
+            let fit = fit.expect("a fit, on the CPU");
+            if block.is_multiple_of(2) { score_fitted(block, &fit, &folds).map(Some) } else { Ok(None) }
         };
         work.boxed_local()
     }
@@ -68,6 +74,7 @@ fn blocks_come_in_order_and_alike_whoever_solves_them() {
     let found = measured(Some(crew.clone()));
     assert_eq!(crew.asked.get(), BLOCKS);
     let order: Vec<usize> = found.iter().map(|block| block.block).collect();
-    assert_eq!(order[..BLOCKS], [0, 1, 2, 3], "as they are solved, before their cosines");
+    assert_eq!(order, [0, 1, 2, 3], "as they are solved, once");
+    assert!(found.iter().all(|block| block.cosine.is_some() && block.scatter.is_some()), "with their cosines");
     assert_eq!(found, measured(None));
 }

@@ -50,7 +50,7 @@ pub(crate) async fn time(width: usize, crew: &dyn Crew) -> Result<SolveLine> {
 /// Milliseconds of each of so many blocks, solved as in a measurement.
 async fn each_of(blocks: usize, folds: &[Moments], crew: &dyn Crew) -> Result<f64> {
     let started = Instant::now();
-    let each = (0..blocks).map(|block| crew.score(block, async { Ok(folds.to_vec()) }.boxed_local()));
+    let each = (0..blocks).map(|block| crew.score(block, None, async { Ok(folds.to_vec()) }.boxed_local()));
     let scores: Vec<_> = stream::iter(each).buffered(crew.hands()).try_collect().await?;
     if let Some(block) = black_box(scores).iter().position(Option::is_none) {
         return Err(Error::Solve { block, why: "whoever had a part in it got lost".into() });

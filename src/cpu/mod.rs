@@ -60,6 +60,10 @@ impl Backend for CpuBackend {
         }
     }
 
+    fn shows_once(&self) -> bool {
+        true
+    }
+
     /// An oracle is always exact.
     fn gram_mode(&self, asked: GramMode) -> GramMode {
         if self.dtype == DType::F64 { GramMode::Exact } else { asked }

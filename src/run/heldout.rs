@@ -1,5 +1,5 @@
-//! The second look at the held-out rows, for what moments cannot tell: the mean cosine of ŷ and y, and some of both
-//! side by side.
+//! The look at the held-out rows for what moments cannot tell, the mean cosine of ŷ and y, and some of both side by side:
+//! the second one, or the only one where maps are fitted before.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::solve::AffineMap;
 use crate::swap::DeviceMap;
 
 use super::events::Meter;
-use super::rows::{RowSource, batches};
+use super::rows::{RowSource, batches, gram_rows};
 
 /// Values of ŷ and y that a report shows side by side, or a few more.
 const SHOWN: usize = 192;
@@ -26,18 +26,20 @@ pub(super) struct Asked<'a> {
     pub(super) deviation_y: &'a [f64],
 }
 
-/// What the second look found of a block.
+/// What the look found of a block.
 pub(super) struct Seen {
     /// Mean over the counted held-out rows of cos(ŷ, y).
     pub(super) cosine: f64,
     pub(super) scatter: Scatter,
 }
 
-/// Looks at the held-out rows of every block, `asked` in the order of the source's blocks.
-pub(super) async fn look_again<B: Backend>(
+/// Looks at the held-out rows of every block, `asked` in the order of the source's blocks, and adds them to their second
+/// moments where these lack them yet.
+pub(super) async fn look<B: Backend>(
     backend: &B,
     source: &impl RowSource<B>,
     asked: &[Asked<'_>],
+    mut lacking: Option<&mut [B::Gram]>,
     folds: &Folds,
     protocol: &Protocol,
     meter: &Meter,
@@ -52,6 +54,9 @@ pub(super) async fn look_again<B: Backend>(
         let mut found = Vec::with_capacity(maps.len());
         source
             .show(batch, &mut |rows| {
+                if let Some(gram) = lacking.as_mut().and_then(|grams| grams.get_mut(found.len())) {
+                    backend.accumulate(gram, gram_rows(&rows, batch, protocol))?;
+                }
                 let predicted = maps[found.len()].apply(backend, &rows.x)?;
                 let cosines = backend.row_cosines(&predicted, &rows.y)?;
                 let pair = [&rows.y, &predicted].map(|values| backend.gather(values, &shown));
@@ -59,6 +64,9 @@ pub(super) async fn look_again<B: Backend>(
                 Ok(())
             })
             .await?;
+        if let Some(grams) = &mut lacking {
+            backend.settle(grams).await?;
+        }
         for ((seen, asked), (cosines, [actual, predicted])) in seen.iter_mut().zip(asked).zip(found) {
             let cosines = backend.read(&cosines).await?;
             let windows = cosines.chunks_exact(protocol.seq_len);

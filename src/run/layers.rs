@@ -64,7 +64,7 @@ impl<B: Backend> Pass<'_, B> {
         let layers = (0..num_hidden_layers).collect();
         let source = LayerRows { backend: self.backend, forward, windows, layers, ratios: RefCell::default() };
         let meter = self.out.stage(Stage::Layers, (self.folds.all().len() * protocol.seq_len) as u64);
-        let grams = rows::accumulate(self.backend, &source, self.folds, protocol, &meter).await?;
+        let grams = rows::accumulate(self.backend, &source, self.folds, 0..self.folds.len(), protocol, &meter).await?;
         let ratios = self.mean_ratios(source.ratios.into_inner(), num_hidden_layers, protocol).await?;
         for ((layer, gram), ratio) in grams.into_iter().enumerate().zip(ratios) {
             let folds = self.backend.moments(&gram).await?;

@@ -9,6 +9,7 @@ mod device;
 mod events;
 mod extent;
 mod feed;
+mod fit;
 mod header;
 mod heal;
 mod heldout;
@@ -20,11 +21,8 @@ mod rows;
 mod swaps;
 mod timing;
 
-use std::cell::Cell;
 use std::rc::Rc;
 
-use futures::stream;
-use futures::{FutureExt, StreamExt};
 use web_time::Instant;
 
 use crate::backend::Backend;
@@ -32,12 +30,12 @@ use crate::corpus::{Folds, TokenWindows};
 use crate::crew::{Crew, OwnThreads};
 use crate::digest::sha256;
 use crate::error::{Error, Result};
-use crate::event::{Event, MapDump, Outcome, Stage};
+use crate::event::{Event, Outcome, Stage};
 use crate::forward::Forward;
 use crate::job::{Job, Measure};
 use crate::model::{self, Model, ModelConfig};
 use crate::report::{AppInfo, BlockReport, CorpusInfo, Header, ModelInfo, Ordered, ProtocolInfo, Seconds, finite};
-use crate::solve::{self, AffineMap, BlockScore, Directions, InputDistribution, TAU};
+use crate::solve::{AffineMap, Directions, InputDistribution, TAU};
 use crate::swap::Evaluation;
 use crate::weights::{Files, RowsFile, Weights, read_whole};
 
@@ -49,7 +47,7 @@ pub use kept::KeptMaps;
 use device::on_device;
 use events::Emitter;
 use feed::Feed;
-use rows::{FileRows, ModelRows, RowSource};
+use rows::{FileRows, ModelRows};
 
 /// The text of a job.
 #[derive(Clone, Debug)]
@@ -350,46 +348,7 @@ struct Solved {
     inputs: Option<InputDistribution>,
 }
 
-/// A map with its block, as plain data.
-fn dump(block: usize, map: &AffineMap) -> MapDump {
-    let AffineMap { weight, mean_x, deviation_x, mean_y, rank: _ } = map.clone();
-    MapDump { block, weight, bias: map.bias(), mean_x, deviation_x, mean_y }
-}
-
 impl<B: Backend> Pass<'_, B> {
-    /// The fit of every block, cosines included.
-    async fn fit(&self, source: &impl RowSource<B>, seconds: &mut Seconds) -> Result<Vec<Solved>> {
-        let protocol = &self.job.protocol;
-        let measure = self.out.stage(Stage::Measure, (self.folds.all().len() * protocol.seq_len) as u64);
-        let grams = rows::accumulate(self.backend, source, self.folds, protocol, &measure).await?;
-        seconds.forward = measure.seconds();
-
-        let solve = self.out.stage(Stage::Solve, grams.len() as u64);
-        let each = source.blocks().iter().zip(grams).map(|(&block, gram)| self.solve(block, gram));
-        let mut solving = stream::iter(each).buffered(self.crew.hands());
-        let mut solved = Vec::new();
-        while let Some(found) = solving.next().await {
-            solved.push(self.tell(found?));
-            solve.reach(solved.len() as u64).await;
-        }
-        drop(solving);
-        seconds.solve = solve.seconds();
-
-        let heldout = self.folds.windows(self.folds.len() - 1).len() * protocol.seq_len;
-        let score = self.out.stage(Stage::Score, heldout as u64);
-        let maps = solved.iter().map(|block| heldout::Asked { map: &block.map, deviation_y: &block.deviation_y });
-        let maps: Vec<_> = maps.collect();
-        let seen = heldout::look_again(self.backend, source, &maps, self.folds, protocol, &score).await?;
-        for (block, heldout::Seen { cosine, scatter }) in solved.iter_mut().zip(seen) {
-            // Rows of zeros have no direction.
-            block.report.cosine = finite(cosine).filter(|_| block.report.r2_lin.is_some());
-            block.report.scatter = Some(scatter);
-            self.out.send(Event::Block(Box::new(block.report.clone())));
-        }
-        seconds.forward += score.seconds();
-        Ok(solved)
-    }
-
     async fn finish(&self, ppl: Option<f64>, mut seconds: Seconds, started: Instant) {
         seconds.total = started.elapsed().as_secs_f64();
         let peak_memory = memory::peak().map(|own| own + self.crew.bytes());
@@ -401,35 +360,6 @@ impl<B: Backend> Pass<'_, B> {
         self.job.measures.contains(&measure)
     }
 
-    /// Takes the accumulators, so that a block's device memory is free as soon as it is solved.
-    async fn solve(&self, block: usize, gram: B::Gram) -> Result<Solved> {
-        let inputs = Cell::new(None);
-        let folds = async {
-            let folds = self.backend.moments(&gram).await?;
-            if self.asks(Measure::Controls) {
-                inputs.set(Some(InputDistribution::new(block, &folds)?));
-            }
-            Ok(folds)
-        };
-        let score = match self.crew.score(block, folds.boxed_local()).await? {
-            Some(score) => score,
-            None => solve::score_block(block, &self.backend.moments(&gram).await?)?,
-        };
-        let BlockScore { report, heldout_variation, map, deviation_y, directions } = score;
-        let directions = self.asks(Measure::RankSwap).then_some(directions);
-        Ok(Solved { report, heldout_variation, map, deviation_y, directions, inputs: inputs.take() })
-    }
-
-    /// Passes a block's numbers on.
-    fn tell(&self, solved: Solved) -> Solved {
-        self.warn(&solved.report, solved.map.mean_x.len());
-        self.out.send(Event::Block(Box::new(solved.report.clone())));
-        if self.job.dump_maps {
-            self.out.send(Event::Map(Box::new(dump(solved.report.block, &solved.map))));
-        }
-        solved
-    }
-
     /// An encoder predicts no next token: the values are null, with this reason.
     fn explain_missing_perplexity(&self, solved: &mut [Solved]) {
         for block in solved {
@@ -438,27 +368,5 @@ impl<B: Backend> Pass<'_, B> {
         }
         let text = "an encoder predicts no next token, so that perplexity and its changes are undefined";
         self.out.warn("no_perplexity", None, text.into());
-    }
-
-    fn warn(&self, report: &BlockReport, d_in: usize) {
-        let block = report.block;
-        let train_rows = self.folds.train_rows(&self.job.protocol);
-        if train_rows < 2 * d_in {
-            let text = format!(
-                "block {block}: {train_rows} training rows are fewer than twice the {d_in} inputs; R² is pessimistic"
-            );
-            self.out.warn("few_rows", Some(block), text);
-        }
-        if let Some(expected) = self.expected_rank.filter(|expected| report.rank < *expected) {
-            let text = format!(
-                "block {block}: rank {} where {expected} is expected; constant or dependent inputs were cut",
-                report.rank
-            );
-            self.out.warn("clipped_rank", Some(block), text);
-        }
-        if report.r2_lin.is_none() {
-            let text = format!("block {block}: the output does not vary on the held-out rows; R² is undefined");
-            self.out.warn("no_variance", Some(block), text);
-        }
     }
 }

@@ -96,16 +96,17 @@ impl<B: Backend> RowSource<B> for FileRows<'_, B> {
     }
 }
 
-/// One pass over all folds: the second moments of every block, on the device.
+/// One pass over some folds, from the first one on: the second moments of every block, on the device.
 pub(super) async fn accumulate<B: Backend>(
     backend: &B,
     source: &impl RowSource<B>,
     folds: &Folds,
+    which: Range<usize>,
     protocol: &Protocol,
     meter: &Meter,
 ) -> Result<Vec<B::Gram>> {
     let mut grams: Vec<B::Gram> = Vec::new();
-    for batch in batches(folds, 0..folds.len(), protocol.seq_len) {
+    for batch in batches(folds, which, protocol.seq_len) {
         if grams.is_empty() {
             // The first batch sets the scales, so its rows wait until they are known.
             let mut shown = Vec::new();
@@ -154,7 +155,8 @@ async fn calibrated_gram<B: Backend>(
     backend.gram(shape, &scale_x, &scale_y)
 }
 
-fn gram_rows<'a, T>(rows: &'a BlockRows<T>, batch: &Batch, protocol: &Protocol) -> GramRows<'a, T> {
+/// A block's rows of a batch as its second moments take them.
+pub(super) fn gram_rows<'a, T>(rows: &'a BlockRows<T>, batch: &Batch, protocol: &Protocol) -> GramRows<'a, T> {
     GramRows {
         block: rows.block,
         fold: batch.fold,

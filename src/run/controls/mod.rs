@@ -172,7 +172,7 @@ impl<B: Backend> Controls<'_, B> {
     ) -> Result<Vec<InputColumns>> {
         let backend = self.pass.backend;
         let meter = self.meter.after(self.done);
-        let grams = rows::accumulate(backend, source, folds, protocol, &meter).await;
+        let grams = rows::accumulate(backend, source, folds, 0..folds.len(), protocol, &meter).await;
         self.done += self.rows(folds);
         let grams = match grams {
             // The trained model's own rows were finite: it is the control that goes too far.

@@ -18,7 +18,7 @@ use straightedge::crew::{Crew, Folds, OwnThreads};
 use straightedge::error::Result;
 use straightedge::moments::Moments;
 use straightedge::pause::pause;
-use straightedge::solve::{BlockScore, HeadlineFit, Kept, Remainder, Rest};
+use straightedge::solve::{BlockScore, EarlyFit, HeadlineFit, Kept, Remainder, Rest};
 use wasm_bindgen::prelude::*;
 use web_sys::{DedicatedWorkerGlobalScope, MessageEvent, Worker, WorkerOptions, WorkerType};
 
@@ -92,8 +92,21 @@ impl Crew for Helped {
         2
     }
 
-    fn score<'a>(&'a self, block: usize, folds: Folds<'a>) -> LocalBoxFuture<'a, Result<Option<BlockScore>>> {
-        self.share(block, folds).boxed_local()
+    fn fit<'a>(&'a self, block: usize, folds: Folds<'a>) -> LocalBoxFuture<'a, Result<Option<EarlyFit>>> {
+        let fitted = async move {
+            let _here = self.here.lock().await;
+            EarlyFit::new(block, &folds.await?).map(Some)
+        };
+        fitted.boxed_local()
+    }
+
+    fn score<'a>(
+        &'a self,
+        block: usize,
+        fit: Option<HeadlineFit>,
+        folds: Folds<'a>,
+    ) -> LocalBoxFuture<'a, Result<Option<BlockScore>>> {
+        self.share(block, fit, folds).boxed_local()
     }
 
     fn bytes(&self) -> u64 {
@@ -102,14 +115,14 @@ impl Crew for Helped {
 }
 
 impl Helped {
-    async fn share(&self, block: usize, folds: Folds<'_>) -> Result<Option<BlockScore>> {
+    async fn share(&self, block: usize, fit: Option<HeadlineFit>, folds: Folds<'_>) -> Result<Option<BlockScore>> {
         let here = self.here.lock().await;
         let folds = folds.await?;
         let wide = folds[0].d_in() >= WIDE;
         let Some(rest) = wide.then(|| self.hand.begin(block, &folds)).flatten() else {
-            return OwnThreads.score(block, ready(Ok(folds)).boxed_local()).await;
+            return OwnThreads.score(block, fit, ready(Ok(folds)).boxed_local()).await;
         };
-        let fit = HeadlineFit::new(block, &folds)?;
+        let fit = fit.map_or_else(|| HeadlineFit::new(block, &folds), Ok)?;
         self.hand.tell(fit.kept());
         pause().await;
         let score = fit.score(&folds)?;
