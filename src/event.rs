@@ -120,7 +120,7 @@ impl Progress {
     }
 }
 
-/// The stages in the order in which they come.
+/// The stages in the order in which they come, but for scoring before solving where a fit comes before both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
@@ -136,6 +136,8 @@ pub enum Stage {
     Tokenize,
     /// Forward passes with accumulation of second moments.
     Measure,
+    /// Least squares before the held-out rows are known.
+    Fit,
     /// Least squares and scores.
     Solve,
     /// The look at the held-out rows for what moments cannot tell: the second one, where moments come first.
@@ -165,7 +167,7 @@ impl Stage {
             Self::Device => "kernels",
             Self::Download | Self::Load | Self::Hash | Self::Tokenize => "bytes",
             Self::Measure | Self::Score | Self::Layers | Self::Controls => "rows",
-            Self::Solve | Self::Conjunction => "blocks",
+            Self::Fit | Self::Solve | Self::Conjunction => "blocks",
             Self::Swap => "swaps",
             Self::Probes | Self::Baseline | Self::Heal => "steps",
             Self::Continue => "tokens",
@@ -181,6 +183,7 @@ impl Stage {
             Self::Hash => "Hashing weights",
             Self::Tokenize => "Tokenising",
             Self::Measure => "Measuring rows",
+            Self::Fit => "Fitting maps",
             Self::Solve => "Solving blocks",
             Self::Score => "Scoring held-out rows",
             Self::Swap => "Swapping blocks",
@@ -268,7 +271,7 @@ impl Recorder {
 fn seconds_of(seconds: &mut Seconds, stage: Stage) -> Option<&mut f64> {
     match stage {
         Stage::Download | Stage::Device | Stage::Load | Stage::Hash | Stage::Tokenize | Stage::Score => None,
-        Stage::Continue => None,
+        Stage::Fit | Stage::Continue => None,
         Stage::Measure => Some(&mut seconds.forward),
         Stage::Solve => Some(&mut seconds.solve),
         Stage::Swap => Some(&mut seconds.swap),

@@ -68,7 +68,7 @@ impl Plan {
             load: stage(Stage::Load) - made_by_load,
             hash: stage(Stage::Hash) - (made - made_by_load),
             measure: stage(Stage::Measure),
-            solve: stage(Stage::Solve),
+            solve: stage(Stage::Fit) + stage(Stage::Solve),
             score: stage(Stage::Score),
             total: total - made,
             process_bytes: memory::process().map(|own| own + crew.bytes()),

@@ -90,7 +90,7 @@ impl<B: Backend> Pass<'_, B> {
 
     /// The fits of all blocks, before the held-out rows are known.
     async fn fits(&self, blocks: &[usize], grams: &[B::Gram], seconds: &mut Seconds) -> Result<Vec<EarlyFit>> {
-        let solve = self.out.stage(Stage::Solve, grams.len() as u64);
+        let stage = self.out.stage(Stage::Fit, grams.len() as u64);
         let each = blocks.iter().zip(grams).map(|(&block, gram)| async move {
             Ok(match self.crew.fit(block, self.backend.moments(gram).boxed_local()).await? {
                 Some(fit) => fit,
@@ -101,9 +101,9 @@ impl<B: Backend> Pass<'_, B> {
         let mut fits = Vec::new();
         while let Some(fit) = fitting.next().await {
             fits.push(fit?);
-            solve.reach(fits.len() as u64).await;
+            stage.reach(fits.len() as u64).await;
         }
-        seconds.solve += solve.seconds();
+        seconds.solve += stage.seconds();
         Ok(fits)
     }
 
