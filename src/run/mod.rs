@@ -9,7 +9,6 @@ mod device;
 mod events;
 mod extent;
 mod feed;
-mod fit;
 mod header;
 mod heal;
 mod heldout;
@@ -18,6 +17,7 @@ mod layers;
 mod memory;
 mod probes;
 mod rows;
+mod solved;
 mod swaps;
 mod timing;
 
