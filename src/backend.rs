@@ -189,14 +189,12 @@ pub trait Backend {
     /// Accumulated second moments of one block.
     type Gram;
 
-    /// The device, for the report.
-    fn info(&self) -> DeviceInfo;
-
     /// Whether forward passes take so much longer than fits that maps are best fitted before the held-out rows are shown,
     /// so that these are shown only once, and kept for all blocks until then.
-    fn shows_once(&self) -> bool {
-        false
-    }
+    const SHOWS_ONCE: bool = false;
+
+    /// The device, for the report.
+    fn info(&self) -> DeviceInfo;
 
     /// How Gram matrices are accumulated where `asked` is asked for.
     fn gram_mode(&self, asked: GramMode) -> GramMode {

@@ -50,6 +50,8 @@ impl Backend for CpuBackend {
     type Tensor = Tensor;
     type Gram = CpuGram;
 
+    const SHOWS_ONCE: bool = true;
+
     fn info(&self) -> DeviceInfo {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         DeviceInfo {
@@ -58,10 +60,6 @@ impl Backend for CpuBackend {
             driver: Some("candle-core".into()),
             ..DeviceInfo::default()
         }
-    }
-
-    fn shows_once(&self) -> bool {
-        true
     }
 
     /// An oracle is always exact.

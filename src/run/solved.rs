@@ -36,18 +36,28 @@ fn dump(block: usize, map: &AffineMap) -> MapDump {
 impl<B: Backend> Pass<'_, B> {
     /// The fit of every block, cosines included.
     pub(super) async fn fit(&self, source: &impl RowSource<B>, seconds: &mut Seconds) -> Result<Vec<Solved>> {
-        let heldout = self.folds.len() - 1;
-        let blocks = source.blocks();
-        if self.backend.shows_once() {
-            let mut grams = self.accumulate(source, 0..heldout, seconds).await?;
-            let fits = self.fits(blocks, &grams, seconds).await?;
-            let maps = fits.iter().map(|early| Asked { map: &early.map, deviation_y: &early.deviation_y });
-            let seen = self.look(source, maps.collect(), Some(&mut grams), seconds).await?;
-            let known = fits.into_iter().map(|early| early.fit).zip(seen).map(Some);
-            return self.solve_all(blocks, grams, known, seconds).await;
+        // Boxed, so that a module has no more than one of them for every backend.
+        if B::SHOWS_ONCE {
+            self.fit_then_look(source, seconds).boxed_local().await
+        } else {
+            self.solve_then_look(source, seconds).boxed_local().await
         }
-        let grams = self.accumulate(source, 0..heldout + 1, seconds).await?;
-        let mut solved = self.solve_all(blocks, grams, blocks.iter().map(|_| None), seconds).await?;
+    }
+
+    async fn fit_then_look(&self, source: &impl RowSource<B>, seconds: &mut Seconds) -> Result<Vec<Solved>> {
+        let blocks = source.blocks();
+        let mut grams = self.accumulate(source, 0..self.folds.len() - 1, seconds).await?;
+        let fits = self.fits(blocks, &grams, seconds).await?;
+        let maps = fits.iter().map(|early| Asked { map: &early.map, deviation_y: &early.deviation_y });
+        let seen = self.look(source, maps.collect(), Some(&mut grams), seconds).await?;
+        let known = fits.into_iter().map(|early| early.fit).zip(seen).map(Some);
+        self.solve_all(blocks, grams, known.collect(), seconds).await
+    }
+
+    async fn solve_then_look(&self, source: &impl RowSource<B>, seconds: &mut Seconds) -> Result<Vec<Solved>> {
+        let blocks = source.blocks();
+        let grams = self.accumulate(source, 0..self.folds.len(), seconds).await?;
+        let mut solved = self.solve_all(blocks, grams, blocks.iter().map(|_| None).collect(), seconds).await?;
         let maps = solved.iter().map(|block| Asked { map: &block.map, deviation_y: &block.deviation_y });
         let seen = self.look(source, maps.collect(), None, seconds).await?;
         for (block, seen) in solved.iter_mut().zip(seen) {
@@ -97,6 +107,10 @@ impl<B: Backend> Pass<'_, B> {
                 None => EarlyFit::new(block, &self.backend.moments(gram).await?)?,
             })
         });
+        // Without threads one after the other, which takes less of a module.
+        #[cfg(target_arch = "wasm32")]
+        let mut fitting = std::pin::pin!(stream::iter(each).then(|fit| fit));
+        #[cfg(not(target_arch = "wasm32"))]
         let mut fitting = stream::iter(each).buffered(self.crew.hands());
         let mut fits = Vec::new();
         while let Some(fit) = fitting.next().await {
@@ -112,7 +126,7 @@ impl<B: Backend> Pass<'_, B> {
         &self,
         blocks: &[usize],
         grams: Vec<B::Gram>,
-        known: impl Iterator<Item = Option<(HeadlineFit, Seen)>>,
+        known: Vec<Option<(HeadlineFit, Seen)>>,
         seconds: &mut Seconds,
     ) -> Result<Vec<Solved>> {
         let solve = self.out.stage(Stage::Solve, grams.len() as u64);

@@ -18,7 +18,7 @@ use straightedge::crew::{Crew, Folds, OwnThreads};
 use straightedge::error::Result;
 use straightedge::moments::Moments;
 use straightedge::pause::pause;
-use straightedge::solve::{BlockScore, EarlyFit, HeadlineFit, Kept, Remainder, Rest};
+use straightedge::solve::{BlockScore, HeadlineFit, Kept, Remainder, Rest};
 use wasm_bindgen::prelude::*;
 use web_sys::{DedicatedWorkerGlobalScope, MessageEvent, Worker, WorkerOptions, WorkerType};
 
@@ -90,14 +90,6 @@ impl Crew for Helped {
     /// The next block's headline does not wait for the rest of the last one.
     fn hands(&self) -> usize {
         2
-    }
-
-    fn fit<'a>(&'a self, block: usize, folds: Folds<'a>) -> LocalBoxFuture<'a, Result<Option<EarlyFit>>> {
-        let fitted = async move {
-            let _here = self.here.lock().await;
-            EarlyFit::new(block, &folds.await?).map(Some)
-        };
-        fitted.boxed_local()
     }
 
     fn score<'a>(
