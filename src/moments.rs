@@ -44,6 +44,11 @@ impl Scale {
         self.shift.len()
     }
 
+    /// The shift of every column, as moments have it.
+    pub(crate) fn shifts(&self) -> Vec<f64> {
+        self.shift.iter().copied().map(f64::from).collect()
+    }
+
     /// Raises exponents, a bit at a time, until few enough rows lie outside: heavy tails in many columns add up.
     fn widen(&mut self, rows: &[f32]) {
         let cols = self.cols();
@@ -147,8 +152,8 @@ impl Moments {
         let (d_in, d_out) = (x.cols(), y.cols());
         Self {
             n: 0,
-            shift_x: x.shift.iter().map(|&shift| f64::from(shift)).collect(),
-            shift_y: y.shift.iter().map(|&shift| f64::from(shift)).collect(),
+            shift_x: x.shifts(),
+            shift_y: y.shifts(),
             sum_x: vec![0.0; d_in],
             sum_y: vec![0.0; d_out],
             xx: zeros(d_in * d_in),

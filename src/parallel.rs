@@ -25,6 +25,23 @@ pub(crate) fn map<T, R>(items: &[T], f: impl Fn(&T) -> R) -> Vec<R> {
     items.iter().map(f).collect()
 }
 
+/// Zeros, written by all threads: one alone takes as long for those of a result as all take for the result itself.
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) fn zeros(len: usize) -> Vec<f32> {
+    use rayon::prelude::*;
+    const RUN: usize = 1024;
+    let runs: Vec<[f32; RUN]> = rayon::iter::repeat_n([0.0; RUN], len.div_ceil(RUN)).with_min_len(16).collect();
+    let mut zeros = runs.into_flattened();
+    zeros.truncate(len);
+    zeros
+}
+
+/// Zeros.
+#[cfg(target_arch = "wasm32")]
+pub(crate) fn zeros(len: usize) -> Vec<f32> {
+    vec![0.0; len]
+}
+
 /// Threads that there are to spread work over.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn threads() -> usize {

@@ -26,7 +26,44 @@ pub(crate) trait WithLanes<T: Pod> {
     fn with<L: Lanes<T>>(self, lanes: L);
 }
 
-pub(crate) use here::{with_f32s, with_f64s, with_vectors};
+pub(crate) use here::{with_f32s, with_f64s};
+
+/// A function whose loops become code for the widest vectors that this processor has. What it calls has to be inlined
+/// always, and a closure that is handed to it is not: what is not becomes code for the least of processors.
+#[cfg(not(target_arch = "wasm32"))]
+macro_rules! for_widest_vectors {
+    ($(#[$about:meta])* $visible:vis fn $name:ident($($arg:ident: $type:ty),* $(,)?) -> $result:ty $body:block) => {
+        $(#[$about])*
+        #[inline(never)]
+        $visible fn $name($($arg: $type),*) -> $result {
+            struct Work<A>(A);
+
+            impl pulp::WithSimd for Work<($($type,)*)> {
+                type Output = $result;
+
+                #[inline(always)]
+                fn with_simd<S: pulp::Simd>(self, _: S) -> $result {
+                    let ($($arg,)*) = self.0;
+                    $body
+                }
+            }
+
+            pulp::Arch::new().dispatch(Work(($($arg,)*)))
+        }
+    };
+}
+
+/// A function; what vectors there are is known beforehand.
+#[cfg(target_arch = "wasm32")]
+macro_rules! for_widest_vectors {
+    ($(#[$about:meta])* $visible:vis fn $name:ident($($arg:ident: $type:ty),* $(,)?) -> $result:ty $body:block) => {
+        $(#[$about])*
+        #[inline(never)]
+        $visible fn $name($($arg: $type),*) -> $result $body
+    };
+}
+
+pub(crate) use for_widest_vectors;
 
 #[cfg(not(target_arch = "wasm32"))]
 mod here {
@@ -70,12 +107,6 @@ mod here {
 
     lanes!(f64, f64s, splat_f64s, mul_add_e_f64s, with_f64s);
     lanes!(f32, f32s, splat_f32s, mul_add_e_f32s, with_f32s);
-
-    /// Runs `f`, whose loops become code for the widest vectors that this processor has.
-    #[inline(always)]
-    pub(crate) fn with_vectors<R>(f: impl FnOnce() -> R) -> R {
-        Arch::new().dispatch(f)
-    }
 }
 
 /// The 128 bits of WebAssembly 2.0. pulp keeps them in numbers, which takes three times as long.
@@ -113,10 +144,4 @@ mod here {
 
     lanes!(f64, f64x2_splat, f64x2_mul, f64x2_add, with_f64s);
     lanes!(f32, f32x4_splat, f32x4_mul, f32x4_add, with_f32s);
-
-    /// Runs `f`: what vectors there are is known beforehand.
-    #[inline(always)]
-    pub(crate) fn with_vectors<R>(f: impl FnOnce() -> R) -> R {
-        f()
-    }
 }

@@ -11,4 +11,4 @@ mod tiles;
 
 pub use loops::{Curve, add_bias, layer_norm, rms_norm, softmax};
 pub use panels::{Columns, Pack, Panel, across};
-pub use tiles::{PANEL, Product, Row, STRIPE};
+pub use tiles::{PANEL, Product, Row, STRIPE, Tile};

@@ -1,6 +1,6 @@
 //! What lies between the products of a forward pass, over slices of rows.
 
-use crate::lanes::with_vectors;
+use crate::lanes::for_widest_vectors;
 
 /// An activation that costs more than it takes to fetch what it is of.
 #[derive(Clone, Copy, Debug)]
@@ -19,35 +19,45 @@ pub enum Curve {
 
 impl Curve {
     /// y = f(x), element by element.
-    #[inline(never)]
     pub fn map(self, x: &[f32], y: &mut [f32]) {
-        match self {
-            Self::Gelu => map(x, y, gelu),
-            Self::GeluTanh => map(x, y, gelu_tanh),
-            Self::QuickGelu => map(x, y, quick_gelu),
-            Self::Silu => map(x, y, silu),
-            Self::Sigmoid => map(x, y, sigmoid),
-        }
+        map(self, x, y);
     }
 
     /// y = f(gate) ⊙ up, element by element.
-    #[inline(never)]
     pub fn map_times(self, gate: &[f32], up: &[f32], y: &mut [f32]) {
-        self.map(gate, y);
-        with_vectors(|| y.iter_mut().zip(up).for_each(|(y, up)| *y *= up));
+        map(self, gate, y);
+        multiply(y, up);
+    }
+}
+
+for_widest_vectors! {
+    fn map(curve: Curve, x: &[f32], y: &mut [f32]) -> () {
+        match curve {
+            Curve::Gelu => map_by(x, y, gelu),
+            Curve::GeluTanh => map_by(x, y, gelu_tanh),
+            Curve::QuickGelu => map_by(x, y, quick_gelu),
+            Curve::Silu => map_by(x, y, silu),
+            Curve::Sigmoid => map_by(x, y, sigmoid),
+        }
     }
 }
 
 /// One copy of the loop for every `f`, so that it becomes vector code.
-fn map(x: &[f32], y: &mut [f32], f: impl Fn(f32) -> f32) {
-    with_vectors(|| y.iter_mut().zip(x).for_each(|(y, x)| *y = f(*x)));
+#[inline(always)]
+fn map_by(x: &[f32], y: &mut [f32], f: impl Fn(f32) -> f32) {
+    y.iter_mut().zip(x).for_each(|(y, x)| *y = f(*x));
 }
 
-/// (x − mean)/√(var + eps)·weight + bias of every row, as wide as `weight`.
-#[inline(never)]
-pub fn layer_norm(x: &[f32], weight: &[f32], bias: &[f32], eps: f32, y: &mut [f32]) {
-    let cols = weight.len();
-    with_vectors(|| {
+for_widest_vectors! {
+    fn multiply(y: &mut [f32], by: &[f32]) -> () {
+        y.iter_mut().zip(by).for_each(|(y, by)| *y *= by);
+    }
+}
+
+for_widest_vectors! {
+    /// (x − mean)/√(var + eps)·weight + bias of every row, as wide as `weight`.
+    pub fn layer_norm(x: &[f32], weight: &[f32], bias: &[f32], eps: f32, y: &mut [f32]) -> () {
+        let cols = weight.len();
         for (row, normed) in x.chunks_exact(cols).zip(y.chunks_exact_mut(cols)) {
             let n = cols as f32;
             let mean = sum(row, |x| x) / n;
@@ -55,36 +65,33 @@ pub fn layer_norm(x: &[f32], weight: &[f32], bias: &[f32], eps: f32, y: &mut [f3
             let columns = normed.iter_mut().zip(row).zip(weight.iter().zip(bias));
             columns.for_each(|((normed, x), (weight, bias))| *normed = (x - mean) * scale * weight + bias);
         }
-    });
+    }
 }
 
-/// x/√(mean(x²) + eps)·weight of every row, as wide as `weight`.
-#[inline(never)]
-pub fn rms_norm(x: &[f32], weight: &[f32], eps: f32, y: &mut [f32]) {
-    let cols = weight.len();
-    with_vectors(|| {
+for_widest_vectors! {
+    /// x/√(mean(x²) + eps)·weight of every row, as wide as `weight`.
+    pub fn rms_norm(x: &[f32], weight: &[f32], eps: f32, y: &mut [f32]) -> () {
+        let cols = weight.len();
         for (row, normed) in x.chunks_exact(cols).zip(y.chunks_exact_mut(cols)) {
             let scale = (sum(row, |x| x * x) / cols as f32 + eps).sqrt().recip();
             let columns = normed.iter_mut().zip(row.iter().zip(weight));
             columns.for_each(|(normed, (x, weight))| *normed = x * scale * weight);
         }
-    });
+    }
 }
 
-/// Adds `bias` to every row, as wide as it is.
-#[inline(never)]
-pub fn add_bias(rows: &mut [f32], bias: &[f32]) {
-    with_vectors(|| {
+for_widest_vectors! {
+    /// Adds `bias` to every row, as wide as it is.
+    pub fn add_bias(rows: &mut [f32], bias: &[f32]) -> () {
         for row in rows.chunks_exact_mut(bias.len()) {
             row.iter_mut().zip(bias).for_each(|(value, bias)| *value += bias);
         }
-    });
+    }
 }
 
-/// Softmax of scale·score over every row of `cols` scores; `seen(row)` of them count, the others become 0.
-#[inline(never)]
-pub fn softmax(scores: &mut [f32], cols: usize, scale: f32, seen: &dyn Fn(usize) -> usize) {
-    with_vectors(|| {
+for_widest_vectors! {
+    /// Softmax of scale·score over every row of `cols` scores; `seen(row)` of them count, the others become 0.
+    pub fn softmax(scores: &mut [f32], cols: usize, scale: f32, seen: &dyn Fn(usize) -> usize) -> () {
         for (index, row) in scores.chunks_exact_mut(cols).enumerate() {
             let (seen, hidden) = row.split_at_mut(seen(index));
             let largest = seen.iter().copied().fold(f32::NEG_INFINITY, f32::max);
@@ -93,9 +100,10 @@ pub fn softmax(scores: &mut [f32], cols: usize, scale: f32, seen: &dyn Fn(usize)
             seen.iter_mut().for_each(|weight| *weight *= scale);
             hidden.fill(0.0);
         }
-    });
+    }
 }
 
+#[inline(always)]
 fn gelu(x: f32) -> f32 {
     (libm::erff(x * std::f32::consts::FRAC_1_SQRT_2) + 1.0) * 0.5 * x
 }

@@ -7,9 +7,9 @@ use candle_core::{CpuStorage, DType, Device, InplaceOp1, Layout, Result, Storage
 
 use straightedge_arithmetic::{self as loops, Curve, PANEL, across};
 
-use super::products::add_product;
+use super::products;
 use crate::backend::Activation;
-use crate::parallel::{for_chunks, map};
+use crate::parallel::{for_chunks, map, zeros};
 
 /// Elements that one core takes at a time.
 const CHUNK: usize = 1 << 14;
@@ -75,11 +75,11 @@ const WEIGHT_ROWS: usize = 32 * PANEL;
 pub(super) fn product(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     let (inner, cols) = (x.dim(1)?, weight.dim(0)?);
     let panels = |rows: &[f32]| map(&rows.chunks(PANEL * inner).collect::<Vec<_>>(), |rows| across(rows, inner));
-    let mut y = vec![0.0f32; x.dim(0)? * cols];
+    let mut y = zeros(x.dim(0)? * cols);
     let rows = with_values(x, panels)?;
     with_values(weight, |weight| {
         for (index, weight) in weight.chunks(WEIGHT_ROWS * inner).enumerate() {
-            add_product((&mut y, cols), &rows, (&panels(weight), index * WEIGHT_ROWS));
+            products::product((&mut y, cols), &rows, (&panels(weight), index * WEIGHT_ROWS));
         }
     })?;
     Tensor::from_vec(y, (x.dim(0)?, cols), &Device::Cpu)
@@ -93,7 +93,7 @@ fn map_rows(x: &Tensor, f: impl Fn(&[f32], &mut [f32]) + Send + Sync) -> Result<
 
 /// A new tensor of the shape of `a` and `b`, by runs of `len` elements.
 fn map_by(a: &Tensor, b: &Tensor, len: usize, f: impl Fn(&[f32], &[f32], &mut [f32]) + Send + Sync) -> Result<Tensor> {
-    let mut result = vec![0.0; a.elem_count()];
+    let mut result = zeros(a.elem_count());
     with_values(a, |a| {
         with_values(b, |b| {
             for_chunks(&mut result, len, |index, y| {

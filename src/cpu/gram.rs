@@ -1,35 +1,59 @@
 //! Second moments on the CPU: exact products in f64, or fast ones in f32 as on a GPU. \[candle-core\]
 
 use candle_core::{CpuStorage, Result, Storage, Tensor, bail};
-use straightedge_arithmetic::{Columns, PANEL, Pack, Panel, Product};
+use straightedge_arithmetic::{Columns, Pack, Panel, Product};
 
-use super::products::{add_product, add_square, mirror};
+use super::products::{Sums, mirror};
 use crate::backend::GramRows;
 use crate::job::GramMode;
 use crate::moments::{Moments, Scale, power_of_two};
 use crate::parallel;
 use crate::side_path::SidePath;
 
+/// Rows that are brought in the order of products at a time. Fast ones are added up in f32 within them, from blocks of
+/// 64 rows: of so few blocks that it costs no digits, of so many that adding them to sums in f64 takes next to no time.
+const BAND_ROWS: usize = 256;
+
 /// Second moments of every fold.
 pub struct CpuGram {
     mode: GramMode,
-    x: Scale,
-    y: Scale,
+    x: Side,
+    y: Side,
     folds: Vec<Fold>,
 }
 
+/// What x or y is shifted by, and the units of the columns' values that products are of.
+struct Side {
+    scale: Scale,
+    shift: Vec<f64>,
+    unit: Vec<f64>,
+}
+
+/// What the rows of one fold add up to.
 struct Fold {
-    /// Of xxᵀ and yyᵀ the panels on and below the diagonal. Fast products are in units of their columns' scales.
-    sums: Moments,
+    n: u64,
+    x: ColumnSums,
+    y: ColumnSums,
+    /// Of xxᵀ and yyᵀ the tiles on and below the diagonal.
+    xx: Sums,
+    xy: Sums,
+    yy: Option<Sums>,
     /// Rows that fast sums have no room for.
     outside: SidePath,
+}
+
+/// What rows tell of every column: sums of what is left by the shift, and the largest magnitude without it.
+struct ColumnSums {
+    sum: Vec<f64>,
+    squares: Vec<f64>,
+    largest: Vec<f64>,
 }
 
 impl CpuGram {
     /// No rows yet; the last fold is the held-out one.
     pub(super) fn new(mode: GramMode, folds: usize, x: &Scale, y: &Scale) -> Self {
-        let fold = |fold| Fold { sums: Moments::empty(x, y, fold + 1 == folds), outside: SidePath::default() };
-        Self { mode, x: x.clone(), y: y.clone(), folds: (0..folds).map(fold).collect() }
+        let fold = |fold| Fold::new(x.cols(), y.cols(), fold + 1 == folds);
+        Self { mode, x: Side::new(mode, x), y: Side::new(mode, y), folds: (0..folds).map(fold).collect() }
     }
 
     /// Adds the rows that count. False, with sums that are none, where a value is not finite.
@@ -57,21 +81,14 @@ impl CpuGram {
     where
         f64: Pack<V>,
     {
-        let sums = &mut self.folds[rows.fold].sums;
-        let counted = counted(rows, x.len() / sums.d_in());
-        let (x, y) = parallel::join(
-            || panels::<f64, V>(x, &counted, &sums.shift_x, &vec![1.0; sums.d_in()]),
-            || panels::<f64, V>(y, &counted, &sums.shift_y, &vec![1.0; sums.d_out()]),
-        );
-        add(sums, counted.len(), &x, &y)
+        let counted = counted(rows, x.len() / self.x.scale.cols());
+        self.folds[rows.fold].add::<f64, V>((&self.x, x), (&self.y, y), &counted)
     }
 
     /// Blocks of rows in f32, scaled by powers of two; rows outside the scale take the side path.
     fn add_fast(&mut self, rows: &GramRows<'_, Tensor>, x: &[f32], y: &[f32]) -> bool {
-        let Self { x: scale_x, y: scale_y, folds, .. } = self;
-        let heldout = rows.fold + 1 == folds.len();
-        let Fold { sums, outside } = &mut folds[rows.fold];
-        let (d_in, d_out) = (sums.d_in(), sums.d_out());
+        let (scale_x, scale_y) = (&self.x.scale, &self.y.scale);
+        let (d_in, d_out) = (scale_x.cols(), scale_y.cols());
         let row = |index: usize| (&x[index * d_in..][..d_in], &y[index * d_out..][..d_out]);
         let fits = |&index: &usize| {
             let (x, y) = row(index);
@@ -79,86 +96,120 @@ impl CpuGram {
         };
         let counted = parallel::map(&counted(rows, x.len() / d_in), fits);
         let those = |fit: bool| counted.iter().filter(move |row| row.1 == fit).map(|row| row.0);
-        let inside: Vec<usize> = those(true).collect();
+        let fold = &mut self.folds[rows.fold];
+        let heldout = fold.yy.is_some();
         for (x, y) in those(false).map(row) {
             if !x.iter().chain(y).all(|value| value.is_finite()) {
                 return false;
             }
-            outside.push(x, y, || Moments::empty(scale_x, scale_y, heldout));
+            fold.outside.push(x, y, || Moments::empty(scale_x, scale_y, heldout));
         }
-        let unit = |scale: &Scale| -> Vec<f64> { scale.exponent.iter().copied().map(power_of_two).collect() };
-        let (x, y) = parallel::join(
-            || panels::<f32, f32>(x, &inside, &sums.shift_x, &unit(scale_x)),
-            || panels::<f32, f32>(y, &inside, &sums.shift_y, &unit(scale_y)),
-        );
-        add(sums, inside.len(), &x, &y)
+        fold.add::<f32, f32>((&self.x, x), (&self.y, y), &those(true).collect::<Vec<_>>())
     }
 
     /// The moments of every fold, both triangles.
     pub(super) fn moments(&self) -> Vec<Moments> {
-        let heldout = self.folds.len() - 1;
-        self.folds.iter().enumerate().map(|(fold, sums)| self.fold_moments(sums, fold == heldout)).collect()
+        self.folds.iter().map(|fold| fold.moments(&self.x, &self.y)).collect()
+    }
+}
+
+impl Side {
+    fn new(mode: GramMode, scale: &Scale) -> Self {
+        let unit = |&exponent: &i32| match mode {
+            GramMode::Exact => 1.0,
+            GramMode::Fast => power_of_two(exponent),
+        };
+        Self { scale: scale.clone(), shift: scale.shifts(), unit: scale.exponent.iter().map(unit).collect() }
     }
 
-    fn fold_moments(&self, fold: &Fold, heldout: bool) -> Moments {
-        let mut moments = fold.sums.clone();
-        let (d_in, d_out) = (moments.d_in(), moments.d_out());
-        mirror(&mut moments.xx, d_in);
-        if let Some(yy) = &mut moments.yy {
-            mirror(yy, d_out);
+    /// All columns of the rows of `values` that `at` tells, some rows at a time.
+    fn bands<T: Pack<V> + Send, V: Sync>(&self, values: &[V], at: &[usize]) -> Vec<Vec<Panel<T>>> {
+        let columns = Columns { shift: &self.shift, unit: &self.unit };
+        parallel::map(&at.chunks(BAND_ROWS).collect::<Vec<_>>(), |at| T::pack(values, at, columns))
+    }
+}
+
+impl Fold {
+    fn new(d_in: usize, d_out: usize, heldout: bool) -> Self {
+        Self {
+            n: 0,
+            x: ColumnSums::new(d_in),
+            y: ColumnSums::new(d_out),
+            xx: Sums::square(d_in),
+            xy: Sums::of(d_in, d_out),
+            yy: heldout.then(|| Sums::square(d_out)),
+            outside: SidePath::default(),
         }
-        if self.mode == GramMode::Fast {
-            let (x, y) = (&self.x.exponent, &self.y.exponent);
-            in_raw_units(&mut moments.xx, x, x);
-            in_raw_units(&mut moments.xy, x, y);
-            if let Some(yy) = &mut moments.yy {
-                in_raw_units(yy, y, y);
-            }
-        }
-        if fold.outside.len() > 0 {
-            moments.merge(&fold.outside.moments(|| Moments::empty(&self.x, &self.y, heldout)));
+    }
+
+    /// Adds the rows that `at` tells; false where a value is not finite.
+    fn add<T: Pack<V> + Send + Sync, V: Sync>(
+        &mut self,
+        (side_x, x): (&Side, &[V]),
+        (side_y, y): (&Side, &[V]),
+        at: &[usize],
+    ) -> bool
+    where
+        f64: Product<T>,
+    {
+        let (x, y) = parallel::join(|| side_x.bands::<T, V>(x, at), || side_y.bands::<T, V>(y, at));
+        let Self { xx, xy, yy, .. } = self;
+        let squares = || {
+            let of_y = || yy.as_mut().map_or((), |yy| yy.add(&y, &y));
+            parallel::join(|| xx.add(&x, &x), of_y)
+        };
+        // All at once, so that threads wait for each other at one end and not at three.
+        parallel::join(|| xy.add(&x, &y), squares);
+        x.iter().for_each(|x| self.x.add(x));
+        y.iter().for_each(|y| self.y.add(y));
+        self.n += at.len() as u64;
+        self.x.squares.iter().chain(&self.y.squares).all(|sum| sum.is_finite())
+    }
+
+    fn moments(&self, x: &Side, y: &Side) -> Moments {
+        let mut moments = Moments {
+            n: self.n,
+            shift_x: x.shift.clone(),
+            shift_y: y.shift.clone(),
+            sum_x: self.x.sum.clone(),
+            sum_y: self.y.sum.clone(),
+            xx: square(&self.xx, &x.unit),
+            xy: self.xy.matrix(&x.unit, &y.unit),
+            yy_diagonal: self.y.squares.clone(),
+            yy: self.yy.as_ref().map(|yy| square(yy, &y.unit)),
+            max_abs_x: self.x.largest.clone(),
+        };
+        if self.outside.len() > 0 {
+            let heldout = self.yy.is_some();
+            moments.merge(&self.outside.moments(|| Moments::empty(&x.scale, &y.scale, heldout)));
         }
         moments
     }
 }
 
+impl ColumnSums {
+    fn new(cols: usize) -> Self {
+        Self { sum: vec![0.0; cols], squares: vec![0.0; cols], largest: vec![0.0; cols] }
+    }
+
+    fn add<T>(&mut self, panels: &[Panel<T>]) {
+        let columns = |of: fn(&Panel<T>) -> &[f64]| panels.iter().flat_map(of);
+        let sum = |sums: &mut [f64], more| sums.iter_mut().zip(more).for_each(|(sum, more): (_, &f64)| *sum += more);
+        sum(&mut self.sum, columns(|panel| &panel.sum));
+        sum(&mut self.squares, columns(|panel| &panel.squares));
+        let largest = self.largest.iter_mut().zip(columns(|panel| &panel.largest));
+        largest.for_each(|(largest, more)| *largest = largest.max(*more));
+    }
+}
+
+/// Both triangles.
+fn square(sums: &Sums, unit: &[f64]) -> Vec<f64> {
+    let mut matrix = sums.matrix(unit, unit);
+    mirror(&mut matrix, unit.len());
+    matrix
+}
+
 /// Which of `all` rows count: all of a window but its first positions.
 fn counted(rows: &GramRows<'_, Tensor>, all: usize) -> Vec<usize> {
     (0..all).filter(|row| row % rows.seq_len >= rows.skip_positions).collect()
-}
-
-/// All columns of the rows of `values` that `at` tells, about their shifts and in their units.
-fn panels<T: Pack<V> + Send, V: Sync>(values: &[V], at: &[usize], shift: &[f64], unit: &[f64]) -> Vec<Panel<T>> {
-    let first: Vec<usize> = (0..shift.len()).step_by(PANEL).collect();
-    parallel::map(&first, |&first| T::pack(values, at, Columns { first, shift, unit }))
-}
-
-/// Adds `n` rows; false where a value is not finite.
-fn add<T: Sync>(to: &mut Moments, n: usize, x: &[Panel<T>], y: &[Panel<T>]) -> bool
-where
-    f64: Product<T>,
-{
-    let (d_in, d_out) = (to.d_in(), to.d_out());
-    to.n += n as u64;
-    let Moments { xx, xy, yy, .. } = to;
-    let squares = || {
-        let of_y = || yy.as_mut().map_or((), |yy| add_square(yy, y, d_out));
-        parallel::join(|| add_square(xx, x, d_in), of_y)
-    };
-    // All at once, so that threads wait for each other at one end and not at three.
-    parallel::join(|| add_product((xy, d_out), x, (y, 0)), squares);
-    let sum = |sums: &mut [f64], more: Vec<f64>| sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
-    sum(&mut to.sum_x, x.iter().flat_map(|panel| panel.sum).collect());
-    sum(&mut to.sum_y, y.iter().flat_map(|panel| panel.sum).collect());
-    sum(&mut to.yy_diagonal, y.iter().flat_map(|panel| panel.squares).collect());
-    let largest = x.iter().flat_map(|panel| panel.largest);
-    to.max_abs_x.iter_mut().zip(largest).for_each(|(largest, more)| *largest = largest.max(more));
-    x.iter().chain(y).flat_map(|panel| panel.squares).all(f64::is_finite)
-}
-
-/// Products in units of both columns' scales as what they are.
-fn in_raw_units(products: &mut [f64], rows: &[i32], cols: &[i32]) {
-    for (products, row) in products.chunks_exact_mut(cols.len()).zip(rows) {
-        products.iter_mut().zip(cols).for_each(|(product, col)| *product *= power_of_two(row + col));
-    }
 }

@@ -172,11 +172,10 @@ impl Gram {
         let (x, y) = (&self.x.scale.exponent, &self.y.scale.exponent);
         let (sum_x, _) = fold.x.read(engine, x).await?;
         let (sum_y, yy_diagonal) = fold.y.read(engine, y).await?;
-        let shifts = |side: &Side| side.scale.shift.iter().map(|shift| f64::from(*shift)).collect();
         let mut moments = Moments {
             n: fold.rows - fold.outside.len(),
-            shift_x: shifts(&self.x),
-            shift_y: shifts(&self.y),
+            shift_x: self.x.scale.shifts(),
+            shift_y: self.y.scale.shifts(),
             sum_x,
             sum_y,
             xx: fold.xx.read(engine, |i, j, sum| sum as f64 * power_of_two(x[i] + x[j] - 46)).await?,
