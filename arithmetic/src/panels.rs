@@ -119,8 +119,15 @@ fn first_of<V: Copy>(values: &[V], beyond: V) -> [V; PANEL] {
 #[inline(never)]
 pub fn across(rows: &[f32], width: usize) -> Vec<Row<f32>> {
     let mut panel = vec![Row([0.0; PANEL]); width];
-    for (column, values) in rows.chunks_exact(width).enumerate().take(PANEL) {
-        panel.iter_mut().zip(values).for_each(|(row, value)| row.0[column] = *value);
+    // Some values of every row at a time, so that what is written of a row of the panel is still in the first cache.
+    for (index, places) in panel.chunks_mut(NEAR).enumerate() {
+        for (column, values) in rows.chunks_exact(width).enumerate().take(PANEL) {
+            let values = &values[index * NEAR..];
+            places.iter_mut().zip(values).for_each(|(row, value)| row.0[column] = *value);
+        }
     }
     panel
 }
+
+/// Values of a row that lie in one line of a cache.
+const NEAR: usize = 16;
