@@ -12,12 +12,12 @@ use crate::lanes::{Lanes, WithLanes, with_f32s, with_f64s};
 pub const PANEL: usize = if cfg!(target_arch = "wasm32") { 32 } else { 48 };
 
 /// One row of a panel; where the matrix ends, zeros. No vector of it lies in two lines of a cache.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub struct Row<T>(pub [T; PANEL]);
 
 /// Sums for every column of one panel, its rows, and every column of another.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub struct Tile<S>(pub [[S; PANEL]; PANEL]);
 

@@ -24,11 +24,10 @@ const MOST_ROWS: usize = 1024;
 /// Milliseconds of a forward pass above which batches are smaller than the engine's, for many rounds are needed: small
 /// batches pay more for what every batch pays once, fetching the sums.
 const SLOW_MS: f64 = 3000.0;
-/// Most rounds: of each kind of pass the shortest counts, for whatever else the machine does only ever makes one longer,
-/// and what is asked for is the quotient of two.
+/// Most rounds: what is asked for is the quotient of two long times that hardly differ.
 const MOST_ROUNDS: usize = 100;
 /// Fewest, where passes are slow: of three, one pass too long made a quotient of 0.24 where twelve give 0.20.
-const LEAST_ROUNDS: usize = 8;
+const LEAST_ROUNDS: usize = 9;
 /// Milliseconds that all passes of one kind may take.
 const ROUNDS_MS: f64 = 7000.0;
 /// Folds; only the last one gets Σyyᵀ.
@@ -50,18 +49,26 @@ pub(crate) async fn time<B: Backend>(backend: &B, shape: Shape, settings: &Setti
     let mut fast = bench.grams(GramMode::Fast).await?;
     // The first round prepares kernels and memory.
     let slowest = bench.round(&mut exact, &mut fast).await?.into_iter().fold(0.0, f64::max);
-    let mut shortest = [f64::INFINITY; 5];
+    let mut found = Vec::new();
     for _ in 0..rounds(slowest) {
-        let found = bench.round(&mut exact, &mut fast).await?;
-        shortest.iter_mut().zip(found).for_each(|(shortest, ms)| *shortest = shortest.min(ms));
+        found.push(bench.round(&mut exact, &mut fast).await?);
     }
-    let [forward_ms, exact, exact_last, fast, fast_last] = shortest;
-    let added = |most: f64, last: f64| {
-        let mean = (most * (FOLDS - 1) as f64 + last) / FOLDS as f64;
-        mean / forward_ms - 1.0
+    let forward_ms = found.iter().map(|round| round[0]).fold(f64::INFINITY, f64::min);
+    let added = |usual: usize| {
+        let mean = |round: &[f64; 5]| {
+            let most = (FOLDS - 1) as f64;
+            (most * round[usual] + round[usual + 1]) / (FOLDS as f64 * round[0]) - 1.0
+        };
+        median(found.iter().map(mean).collect())
     };
-    let (rows, exact, fast) = (bench.ids.len(), added(exact, exact_last), added(fast, fast_last));
+    let (rows, exact, fast) = (bench.ids.len(), added(1), added(3));
     Ok(GramLine { shape: small, rows, forward_ms, exact, fast })
+}
+
+/// The middle one: what the machine does beside makes passes longer, of either kind, and a quotient larger or smaller.
+fn median(mut quotients: Vec<f64>) -> f64 {
+    quotients.sort_by(f64::total_cmp);
+    quotients[quotients.len() / 2]
 }
 
 struct Bench<'a, B: Backend> {

@@ -39,7 +39,6 @@ impl Sums {
         Self { places, tiles }
     }
 
-    /// sums += aᵀ·b over the rows of all panels of A and of B.
     /// sums += aᵀ·b over the rows of all bands, which have all panels of some rows each.
     pub(super) fn add<T: Sync, P: Rows<T>>(&mut self, a: &[Vec<P>], b: &[Vec<P>])
     where
@@ -98,7 +97,7 @@ fn store<S: Copy>(tiles: &[Tile<S>], matrix: &mut [S], cols: usize, left: usize)
 }
 
 /// Copies the lower triangle of a row-major p × p matrix to the upper one.
-pub(crate) fn mirror(matrix: &mut [f64], p: usize) {
+pub(super) fn mirror(matrix: &mut [f64], p: usize) {
     // Tile by tile, so that what is read down a column is in the cache for the next one.
     for top in (0..p).step_by(TILE) {
         for left in (0..=top).step_by(TILE) {
