@@ -117,7 +117,8 @@ fn add_block<T: Pod + Default + std::ops::AddAssign, L: Lanes<T>, const COLUMNS:
     }
 }
 
-/// Rows whose products make one turn of a loop: with one, counting turns takes a tenth of what it counts.
+/// Rows whose products make one turn of a loop: with one, counting turns takes up to a sixth of the time, where panels
+/// come from the first cache.
 const UNROLLED: usize = if cfg!(target_arch = "wasm32") { 1 } else { 4 };
 
 /// Sums of the products of some columns of a, from one on, with some vectors of columns of b, from another one on.

@@ -37,7 +37,9 @@ fn many_outside_rows_are_summed_up_and_counted() {
                 let expected = case.expected(&rows, found.yy.is_some());
                 assert_eq!(found.n, expected.n);
                 for (found, expected) in found.xx.iter().zip(&expected.xx).chain(found.xy.iter().zip(&expected.xy)) {
-                    assert!((found - expected).abs() <= tolerance, "{mode}: {found} {expected}");
+                    // Beside squares of 2³² a sum in f64 is rounded with every row, in whatever order.
+                    let allowed = tolerance + 80.0 * f64::EPSILON * expected.abs();
+                    assert!((found - expected).abs() <= allowed, "{mode}: {found} {expected}");
                 }
             }
         }
