@@ -1,4 +1,5 @@
-//! Fine-tuning of one replaced feed-forward network through the frozen rest (MEASURES.md section 4). \[candle-core\]
+//! Fine-tuning of one replaced feed-forward network through the frozen rest (docs/measures.md, section 4).
+//! \[candle-core\]
 //!
 //! The forward pass is the one of [`crate::forward`]: on tensors of [`CpuBackend`] whose weights are variables it
 //! records what gradients need, and only from the replaced network on, since all that comes before it is frozen.

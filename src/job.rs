@@ -74,7 +74,7 @@ impl Job {
 /// Rows per window of captured rows, by default: enough that neighbours, which are correlated, stay together.
 pub const ROWS_WINDOW: usize = 32;
 
-/// How the corpus becomes rows and folds (MEASURES.md section 1).
+/// How the corpus becomes rows and folds (docs/measures.md, section 1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Protocol {
     /// Rows asked for; the first ⌊rows / seq_len⌋ windows are used.
@@ -119,7 +119,7 @@ impl Protocol {
     }
 }
 
-/// Steps of everything that is trained (MEASURES.md sections 4 and 5).
+/// Steps of everything that is trained (docs/measures.md, sections 4 and 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Training {
     /// Most steps of a probe, which stops early.
@@ -140,7 +140,7 @@ impl Default for Training {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
-    /// Linear recoverability of every block (MEASURES.md sections 2 and 3).
+    /// Linear recoverability of every block (docs/measures.md, sections 2 and 3).
     Fit,
     /// ΔPPL of every block replaced (section 4).
     Swap,

@@ -1,6 +1,6 @@
 //! The report: what the command line writes, the page exports and opens, and `compare` reads (schema 1).
 //!
-//! Field names and formulas are those of MEASURES.md. Unknown values are `None`, with a warning that says why;
+//! Field names and formulas are those of docs/measures.md. Unknown values are `None`, with a warning that says why;
 //! NaN and infinities never appear ([`finite`]).
 
 mod detail;
@@ -53,10 +53,10 @@ pub struct Report {
     pub ppl: Option<f64>,
     /// Per feed-forward block.
     pub blocks: Vec<BlockReport>,
-    /// Per layer (MEASURES.md section 7).
+    /// Per layer (docs/measures.md, section 7).
     #[serde(default)]
     pub layers: Vec<LayerReport>,
-    /// Blocks made linear one after the other, the cheapest first (MEASURES.md section 4).
+    /// Blocks made linear one after the other, the cheapest first (docs/measures.md, section 4).
     #[serde(default)]
     pub greedy: Vec<GreedyStep>,
     /// Wall time by stage.
@@ -226,7 +226,7 @@ pub struct DeviceInfo {
     pub limits: BTreeMap<String, u64>,
 }
 
-/// One feed-forward block (MEASURES.md sections 2 to 5).
+/// One feed-forward block (docs/measures.md, sections 2 to 5).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BlockReport {
     /// Block index from 0.
@@ -349,7 +349,7 @@ pub struct GreedyStep {
     pub compression: Option<f64>,
 }
 
-/// The fit of a block under other conditions (MEASURES.md section 6).
+/// The fit of a block under other conditions (docs/measures.md, section 6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ControlReport {
     /// Variance-weighted held-out R².
@@ -362,7 +362,7 @@ pub struct ControlReport {
     pub effective_rank: Option<usize>,
 }
 
-/// A fine-tuned block (MEASURES.md section 4).
+/// A fine-tuned block (docs/measures.md, section 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HealReport {
     /// Perplexity change against the untouched model, after healing.
@@ -373,7 +373,7 @@ pub struct HealReport {
     pub steps: usize,
 }
 
-/// A trained probe of the residual (MEASURES.md section 5).
+/// A trained probe of the residual (docs/measures.md, section 5).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProbeReport {
     /// Held-out R².
@@ -390,7 +390,7 @@ pub struct ProbeReport {
     pub conjunction: Option<f64>,
 }
 
-/// One layer's residual stream (MEASURES.md section 7).
+/// One layer's residual stream (docs/measures.md, section 7).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LayerReport {
     /// Layer index from 0.

@@ -1,4 +1,4 @@
-//! Feed-forward networks replaced by something simpler, and what that does to perplexity (MEASURES.md section 4).
+//! Feed-forward networks replaced by something simpler, and what that does to perplexity (docs/measures.md, section 4).
 
 use std::collections::BTreeMap;
 use std::ops::Range;

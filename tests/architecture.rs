@@ -1,4 +1,4 @@
-//! The invariants of README's *Architecture*, held by reading the sources.
+//! The invariants of docs/architecture.md, held by reading the sources.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The text of a measurement: made or given, tokens, windows and folds (MEASURES.md section 1).
+//! The text of a measurement: made or given, tokens, windows and folds (docs/measures.md, section 1).
 
 pub mod made;
 mod pieces;

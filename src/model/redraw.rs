@@ -1,4 +1,4 @@
-//! Weights drawn anew, as before any training: a control for what is learned (MEASURES.md section 6).
+//! Weights drawn anew, as before any training: a control for what is learned (docs/measures.md, section 6).
 //!
 //! Weights and embeddings come from N(0, initializer_range²), biases are 0, norms scale by 1. The same seed gives the
 //! same weights on every backend.

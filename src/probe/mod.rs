@@ -1,4 +1,4 @@
-//! Small trained networks beside the affine map: how much of what it leaves over can they explain (MEASURES.md
+//! Small trained networks beside the affine map: how much of what it leaves over can they explain (docs/measures.md,
 //! section 5)?
 //!
 //! In reading order: [`network`] is layers, their gradients by hand; [`train`] moves their parameters over batches of

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Places of a spectrum, spread evenly over the decades of k.
 const PLACES: i32 = 48;
 
-/// Eigenvalues of the training inputs at some places k, largest first (MEASURES.md section 2).
+/// Eigenvalues of the training inputs at some places k, largest first (docs/measures.md, section 2).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spectrum {
     /// From 1 up to the number of inputs that vary, ascending; the rank and the place after it are among them.

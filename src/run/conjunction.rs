@@ -1,4 +1,4 @@
-//! `conjunction`: how much more than the sum of its halves is a network's response (MEASURES.md section 5)?
+//! `conjunction`: how much more than the sum of its halves is a network's response (docs/measures.md, section 5)?
 
 use crate::backend::{Backend, Shape};
 use crate::error::Result;

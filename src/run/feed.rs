@@ -1,5 +1,5 @@
-//! Another model whose rows are fed through this one's networks (MEASURES.md section 6, `cross_feed`), as far as it is
-//! known before a device is chosen.
+//! Another model whose rows are fed through this one's networks (docs/measures.md, section 6, `cross_feed`), as far as
+//! it is known before a device is chosen.
 
 use std::rc::Rc;
 

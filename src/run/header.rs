@@ -80,7 +80,7 @@ pub(super) async fn rows_info(job: &Job, file: &RowsFile, meter: &Meter) -> Resu
     })
 }
 
-/// d − 1 under LayerNorm, whose output has an exact affine dependency, d under RMSNorm (MEASURES.md section 2).
+/// d − 1 under LayerNorm, whose output has an exact affine dependency, d under RMSNorm (docs/measures.md, section 2).
 pub(super) fn expected_rank(config: &ModelConfig) -> Option<usize> {
     Some(match config.architecture {
         Architecture::Gpt2 | Architecture::GptNeox | Architecture::Bert => config.hidden_size - 1,

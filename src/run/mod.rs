@@ -76,7 +76,8 @@ pub struct Inputs {
     pub text: Text,
     /// What perplexity is measured on instead of the held-out windows.
     pub eval: Option<Text>,
-    /// The model whose rows are fed through this one's networks, with its name (MEASURES.md section 6, `cross_feed`).
+    /// The model whose rows are fed through this one's networks, with its name (docs/measures.md, section 6,
+    /// `cross_feed`).
     pub feed: Option<(String, Rc<dyn Files>)>,
     /// Who solves.
     pub crew: Rc<dyn Crew>,

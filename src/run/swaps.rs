@@ -1,6 +1,6 @@
 //! `swap` and `rank-swap`: every block's feed-forward network replaced, alone and then one after the other.
 //!
-//! What it costs in perplexity, and what it saves in parameters and time (MEASURES.md section 4).
+//! What it costs in perplexity, and what it saves in parameters and time (docs/measures.md, section 4).
 
 use crate::backend::Backend;
 use crate::error::Result;

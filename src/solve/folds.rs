@@ -3,7 +3,7 @@
 //!
 //! A fold's training rows have the null directions of the headline's: those of a LayerNorm, of duplicated columns. With
 //! V an orthonormal basis of them in the fold's own correlation matrix C, A = C + s·V·Vᵀ gives the solution in what is
-//! kept (`deflated`). Two facts make sure that the cut of MEASURES.md section 2 keeps just that, whatever λ_max is
+//! kept (`deflated`). Two facts make sure that the cut of docs/measures.md, section 2, keeps just that, whatever λ_max is
 //! between its bounds s = ‖C‖²/tr C ≤ λ_max ≤ ‖C‖ (Frobenius): every Ritz value of C on V is at most τ·s, so that at
 //! least as many eigenvalues are cut as V has columns (Courant and Fischer); and A − τ·‖C‖ is positive definite, so that
 //! no more are (Weyl). Where either fails, the fold is decomposed.

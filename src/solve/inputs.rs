@@ -1,5 +1,5 @@
-//! The distribution of a block's inputs as far as first and second moments tell: what the controls of MEASURES.md
-//! section 6 draw from, and match others to.
+//! The distribution of a block's inputs as far as first and second moments tell: what the controls of
+//! docs/measures.md, section 6, draw from, and match others to.
 
 use faer::Mat;
 

@@ -1,4 +1,4 @@
-//! Linearity of whole layers: how well the residual stream before one explains the stream after it (MEASURES.md
+//! Linearity of whole layers: how well the residual stream before one explains the stream after it (docs/measures.md,
 //! section 7).
 
 use super::LinearFit;

@@ -1,4 +1,4 @@
-//! Reduced-rank maps: the held-out R² of W_k = W*·V_k·V_kᵀ for every k (MEASURES.md section 3).
+//! Reduced-rank maps: the held-out R² of W_k = W*·V_k·V_kᵀ for every k (docs/measures.md, section 3).
 
 use std::cmp::Ordering;
 

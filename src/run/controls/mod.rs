@@ -1,5 +1,5 @@
 //! `controls`: every block's fit again under other conditions, to tell what is learned, and whether the weights or the
-//! inputs make a block linear (MEASURES.md section 6).
+//! inputs make a block linear (docs/measures.md, section 6).
 
 mod sources;
 

@@ -1,5 +1,5 @@
-//! Least squares with a few inputs, by the formula that blocks are fitted with (MEASURES, section 2): standardised
-//! inputs, the eigenvectors of their correlations, and a cut below which directions are left out.
+//! Least squares with a few inputs, by the formula that blocks are fitted with (docs/measures.md, section 2):
+//! standardised inputs, the eigenvectors of their correlations, and a cut below which directions are left out.
 
 /// Eigenvalues below this share of the largest are left out, as the engine does.
 pub const CUT: f64 = 1e-10;

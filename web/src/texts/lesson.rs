@@ -1,5 +1,5 @@
 //! Texts of the lesson. Paragraphs are lines; numbers of the demo models are those of `docs/models.md`, published ones
-//! those of MEASURES, and tests hold the former to the recorded reports.
+//! those of `docs/measures.md`, section 8, and tests hold the former to the recorded reports.
 
 /// The lesson's texts, in the language in use.
 pub fn l() -> &'static Texts {
