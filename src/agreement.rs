@@ -1,4 +1,4 @@
-//! How far two profiles agree: correlations and the mean shift (MEASURES.md section 6, `corpus`), as plain data.
+//! How far two profiles agree: correlations and the mean shift (docs/measures.md, section 6, `corpus`), as plain data.
 
 use std::collections::BTreeMap;
 
