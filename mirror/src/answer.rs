@@ -23,8 +23,10 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Content,
-    /// Bytes of the body after which the connection breaks.
+    /// Bytes of the body after which no more come: the connection breaks.
     pub(crate) cut: Option<u64>,
+    /// Or stays open until the visitor ends it.
+    pub(crate) stays_open: bool,
     /// Position in the body of a byte that is sent as another.
     pub(crate) flipped: Option<u64>,
 }
@@ -48,7 +50,7 @@ impl Content {
 impl Answer {
     pub(crate) fn new(status: u16, kind: &str, body: impl Into<Vec<u8>>) -> Self {
         let headers = vec![("Content-Type".to_owned(), kind.to_owned())];
-        Self { status, headers, body: Content::Bytes(body.into()), cut: None, flipped: None }
+        Self { status, headers, body: Content::Bytes(body.into()), cut: None, stays_open: false, flipped: None }
     }
 
     pub(crate) fn empty(status: u16) -> Self {
@@ -113,7 +115,13 @@ impl Answer {
         if !head_only {
             self.send_body(&mut stream, throttle, sent)?;
         }
-        stream.flush()
+        stream.flush()?;
+        if self.stays_open {
+            // A visitor says nothing more, so a byte read is none: the connection has ended.
+            stream.set_read_timeout(None)?;
+            stream.read_exact(&mut [0])?;
+        }
+        Ok(())
     }
 
     fn send_body(&self, writer: &mut dyn Write, throttle: Option<u64>, sent: &dyn Fn(u64)) -> io::Result<()> {

@@ -24,6 +24,8 @@ pub struct Fault {
 pub enum Kind {
     /// The connection breaks after half of the body.
     Cut,
+    /// After half of the body nothing more comes, for as long as the visitor waits.
+    Stalled,
     /// 429 with `Retry-After: 1`.
     Busy,
     /// 429 with `Retry-After: 3600`.
@@ -54,8 +56,9 @@ pub enum Kind {
     HostileListing,
 }
 
-const NAMES: [(&str, Kind); 15] = [
+const NAMES: [(&str, Kind); 16] = [
     ("cut", Kind::Cut),
+    ("stalled", Kind::Stalled),
     ("busy", Kind::Busy),
     ("busy-for-long", Kind::BusyForLong),
     ("unavailable", Kind::Unavailable),
@@ -95,7 +98,9 @@ impl Kind {
                 let names = ["../../evil", "/etc/passwd", "a/../../b", "..\\evil", "config.json/../../x"];
                 Answer::json(&names.iter().map(|name| line(name)).collect())
             }
-            Self::Cut | Self::ContentRange | Self::Truncated | Self::Flipped | Self::NoRanges => return None,
+            Self::Cut | Self::Stalled | Self::ContentRange | Self::Truncated | Self::Flipped | Self::NoRanges => {
+                return None;
+            }
         })
     }
 
@@ -103,7 +108,10 @@ impl Kind {
     pub(crate) fn spoil(self, mut answer: Answer) -> Answer {
         let len = answer.body.len();
         match (self, &answer.body) {
-            (Self::Cut, _) => answer.cut = Some(len / 2),
+            (Self::Cut | Self::Stalled, _) => {
+                answer.cut = Some(len / 2);
+                answer.stays_open = self == Self::Stalled;
+            }
             (Self::Flipped, _) => answer.flipped = Some(len / 2),
             (Self::ContentRange, _) => {
                 answer = answer.with("Content-Range", &format!("bytes 1-{len}/{}", len + 1));
