@@ -8,7 +8,7 @@ const scope = self.registration.scope;
 const CACHE = `straightedge ${scope}`;
 
 self.addEventListener('install', (event) => event.waitUntil(keepAll()));
-self.addEventListener('activate', (event) => event.waitUntil(forgetOthers()));
+self.addEventListener('activate', (event) => event.waitUntil(takeCharge()));
 self.addEventListener('message', (event) => {
   if (event.data === 'take over') self.skipWaiting();
 });
@@ -34,6 +34,12 @@ function keyOf(path) {
 /** Fetches what a build needs and is not here from an earlier one; a single file that fails fails it all. */
 async function keepAll() {
   await Promise.all(Object.keys(FILES).filter((path) => !LATER.includes(path)).map(kept));
+}
+
+/** Serves the page of the first visit as well, so that what it measures is kept. */
+async function takeCharge() {
+  await forgetOthers();
+  await self.clients.claim();
 }
 
 async function forgetOthers() {

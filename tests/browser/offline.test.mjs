@@ -1,7 +1,8 @@
 // The page after its first visit, without a network: it opens and measures, and a new build replaces the old one.
 import assert from 'node:assert/strict';
 
-import { assertClose, visit } from './driver.mjs';
+import { open, trial, visit } from './driver.mjs';
+import { relay } from './relay.mjs';
 
 /** Waits until the service worker has kept this build. */
 async function kept(page) {
@@ -12,16 +13,33 @@ async function kept(page) {
   });
 }
 
-visit('after its first visit the page opens and measures without a network', { webgpu: false }, async (app) => {
-  await kept(app.page);
-  await app.page.context().setOffline(true);
-  await app.page.reload();
-  await app.started();
-  await app.choose({ rows: 1280 });
-  const report = await app.measure();
-  assert.equal(report.model.id, 'calibration');
-  assertClose('block 0', report.blocks[0].r2_lin, 1, 1e-5);
-  await app.page.context().setOffline(false);
+trial('below the root of its host the page opens and measures, and then it does so without a network', async () => {
+  const network = await relay();
+  const app = await open({ webgpu: false, query: {}, address: network.address });
+  try {
+    assert.match(new URL(app.page.url()).pathname, /^\/.+\/$/, 'below the root');
+    await app.started();
+    await kept(app.page);
+    await app.choose({ rows: 1280 });
+    const online = await app.measure();
+    assert.equal(online.model.id, 'demo-gpt2');
+    const asked = network.asked;
+    assert.ok(asked > 20, `${asked} requests`);
+
+    await network.end();
+    await app.page.reload();
+    await app.started();
+    await app.choose({ rows: 1280 });
+    const offline = await app.measure();
+    assert.equal(network.asked, asked, 'nothing was asked for');
+    const values = ({ blocks }) => blocks.map(({ r2_lin, rank }) => [r2_lin, rank]);
+    assert.equal(offline.blocks.length, 6);
+    assert.deepEqual(values(offline), values(online));
+    assert.deepEqual(app.faults, []);
+  } finally {
+    await app.browser.close();
+    await network.end();
+  }
 });
 
 visit('nothing but files of the site is kept, each under its hash', { webgpu: false }, async (app) => {
