@@ -20,15 +20,26 @@ pub(super) async fn row_microseconds<B: Backend>(
     rows: usize,
     network: impl Fn() -> Result<B::Tensor>,
 ) -> Result<Option<f64>> {
+    let started = Instant::now();
+    by_clock(backend, rows, network, &|| started.elapsed().as_secs_f64()).await
+}
+
+/// The same by a clock that tells seconds.
+async fn by_clock<B: Backend>(
+    backend: &B,
+    rows: usize,
+    network: impl Fn() -> Result<B::Tensor>,
+    clock: &impl Fn() -> f64,
+) -> Result<Option<f64>> {
     // The first run prepares kernels and memory.
     let warm = network()?;
     wait(backend, &warm).await?;
-    let once = timed(backend, 1, &warm, &network).await?;
+    let once = timed(backend, 1, &warm, &network, clock).await?;
     let runs = ((ENOUGH / once).ceil() as usize).clamp(1, MOST_RUNS);
     let (mut working, mut idle) = (Vec::new(), Vec::new());
     for _ in 0..REPETITIONS {
-        working.push(timed(backend, runs, &warm, &network).await?);
-        idle.push(timed(backend, 0, &warm, &network).await?);
+        working.push(timed(backend, runs, &warm, &network, clock).await?);
+        idle.push(timed(backend, 0, &warm, &network, clock).await?);
     }
     let seconds = (shortest(&working) - shortest(&idle)) / runs as f64;
     Ok(finite(seconds / rows as f64 * 1e6).filter(|microseconds| *microseconds > 0.0))
@@ -40,15 +51,16 @@ async fn timed<B: Backend>(
     runs: usize,
     warm: &B::Tensor,
     network: &impl Fn() -> Result<B::Tensor>,
+    clock: &impl Fn() -> f64,
 ) -> Result<f64> {
     pause().await;
-    let started = Instant::now();
+    let started = clock();
     let mut last = warm.clone();
     for _ in 0..runs {
         last = network()?;
     }
     wait(backend, &last).await?;
-    Ok(started.elapsed().as_secs_f64())
+    Ok(clock() - started)
 }
 
 /// Waits until the device has done all that leads to `tensor`.
@@ -62,24 +74,38 @@ fn shortest(values: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use pollster::block_on;
 
     use super::*;
     use crate::backend::Shape;
     use crate::cpu::CpuBackend;
 
-    #[test]
-    fn sixteen_times_the_work_takes_longer_per_row() {
+    /// What is told of four rows of a network that takes `cost` seconds, where asking takes time as well and the first
+    /// timed run is held up by something else. Powers of two, so that sums are exact.
+    fn told(cost: f64) -> Option<f64> {
         let backend = CpuBackend::new();
-        let (rows, d) = (256, 256);
-        let x = backend.upload("x", Shape::new(rows, d), &vec![0.5; rows * d]).expect("rows");
-        let weight = backend.upload("weight", Shape::new(d, d), &vec![1e-3; d * d]).expect("a weight");
-        let product = |times: usize| {
-            let network = || (0..times).try_fold(x.clone(), |x, _| backend.linear(&x, &weight, None));
-            block_on(row_microseconds(&backend, rows, network)).expect("a run").expect("a time")
+        let x = backend.upload("x", Shape::new(4, 1), &[0.5; 4]).expect("rows");
+        let (now, runs) = (Cell::new(0.0), Cell::new(0));
+        let network = || {
+            runs.set(runs.get() + 1);
+            now.set(now.get() + cost + if runs.get() == 3 { 8.0 } else { 0.0 });
+            Ok(x.clone())
         };
-        let (one, many) = (product(1), product(16));
-        // Loose, because the machine that runs the tests does other things as well.
-        assert!(many > 3.0 * one, "16 products take {many} µs, one takes {one} µs");
+        let clock = || {
+            now.set(now.get() + 2f64.powi(-13));
+            now.get()
+        };
+        block_on(by_clock(&backend, 4, network, &clock)).expect("a run")
+    }
+
+    #[test]
+    fn a_row_takes_its_share_of_the_shortest_run_without_what_asking_takes() {
+        for exponent in [-20, -9, -1] {
+            let (found, expected) = (told(2f64.powi(exponent)).expect("a time"), 2f64.powi(exponent) / 4.0 * 1e6);
+            assert!((found - expected).abs() <= 1e-12 * expected, "{found} µs where {expected} are spent");
+        }
+        assert_eq!(told(0.0), None, "no difference");
     }
 }
