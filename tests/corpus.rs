@@ -1,24 +1,17 @@
-//! Text to tokens to windows to folds, on the fixtures' own tokenizers.
+//! Text to tokens to windows to folds, on the references' own tokenizers.
+
+mod common;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use futures::executor::block_on;
 use straightedge::corpus::{Folds, TokenWindows, Tokenizer, check_ids, parse_token_ids};
 use straightedge::error::Error;
 use straightedge::job::Protocol;
 
-const FIXTURES: [(&str, &str); 5] = [
-    ("tiny-gpt2", "wiki"),
-    ("tiny-gpt_neox", "wiki"),
-    ("tiny-llama", "wiki"),
-    ("tiny-bert", "wiki"),
-    ("babyllama-105", "stories"),
-];
-
-fn fixture(path: impl AsRef<Path>) -> Vec<u8> {
-    let full = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures").join(&path);
-    fs::read(&full).unwrap_or_else(|error| panic!("fixture {}: {error}", full.display()))
+fn read(path: impl AsRef<Path>) -> Vec<u8> {
+    fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.as_ref().display()))
 }
 
 fn protocol(rows: usize, seq_len: usize) -> Protocol {
@@ -31,8 +24,8 @@ fn cut(tokens: usize, rows: usize, seq_len: usize, folds: usize) -> Result<Folds
 }
 
 /// The reference's first two windows of 32 tokens, as its own tokenizer library encoded them.
-fn golden_ids(model: &str) -> Vec<u32> {
-    let bytes = fixture(format!("{model}/golden.safetensors"));
+fn golden_ids(folder: &Path) -> Vec<u32> {
+    let bytes = read(folder.join("golden.safetensors"));
     let golden = safetensors::SafeTensors::deserialize(&bytes).expect("golden data");
     let ids = golden.tensor("input_ids").expect("input_ids");
     assert_eq!(ids.shape(), [2, 32]);
@@ -40,29 +33,30 @@ fn golden_ids(model: &str) -> Vec<u32> {
 }
 
 #[test]
-fn fixtures_are_encoded_as_the_reference_encodes_them() {
-    for (model, text) in FIXTURES {
-        let tokenizer = Tokenizer::from_json(&fixture(format!("{model}/tokenizer.json"))).expect(model);
-        let ids = block_on(tokenizer.encode(text, &fixture(format!("texts/{text}.txt")))).expect(model);
-        assert_eq!(ids[..64], golden_ids(model), "{model}");
-        let windows = TokenWindows::new(text, ids, &Protocol::default()).expect(model);
-        assert_eq!(windows.len(), 117, "{model}: windows that the reference measured");
+fn texts_are_encoded_as_the_reference_encodes_them() {
+    for common::Reference { name, folder, text } in common::references() {
+        let tokenizer = Tokenizer::from_json(&read(folder.join("tokenizer.json"))).expect(&name);
+        let ids = block_on(tokenizer.encode("text", &read(text))).expect(&name);
+        assert_eq!(ids[..64], golden_ids(&folder), "{name}");
+        let windows = TokenWindows::new("text", ids, &Protocol::default()).expect(&name);
+        let expected: serde_json::Value = serde_json::from_slice(&read(folder.join("expected.json"))).expect(&name);
+        assert_eq!(expected["windows"], windows.len(), "{name}: windows that the reference measured");
     }
 }
 
 #[test]
 fn a_long_text_gives_the_same_tokens_in_pieces_and_at_once() {
-    let text = fixture("texts/wiki.txt");
+    let text = read(common::encyclopedia());
     for model in ["tiny-gpt2", "tiny-bert"] {
         let mut tree: serde_json::Value =
-            serde_json::from_slice(&fixture(format!("{model}/tokenizer.json"))).expect(model);
+            serde_json::from_slice(&read(common::fixture(model).join("tokenizer.json"))).expect(model);
         let pieces = Tokenizer::from_json(tree.to_string().as_bytes()).expect(model);
         // The same normaliser in a wrapping that is not known to be safe to cut.
         let known = tree["normalizer"].take();
         let inner = if known.is_null() { vec![] } else { vec![known] };
         tree["normalizer"] = serde_json::json!({"type": "Sequence", "normalizers": inner});
         let whole = Tokenizer::from_json(tree.to_string().as_bytes()).expect(model);
-        let [pieces, whole] = [pieces, whole].map(|tokenizer| block_on(tokenizer.encode("wiki", &text)).expect(model));
+        let [pieces, whole] = [pieces, whole].map(|tokenizer| block_on(tokenizer.encode("text", &text)).expect(model));
         assert!(whole.len() > 100_000, "{model}");
         assert!(pieces == whole, "{model}: {} tokens in pieces, {} at once", pieces.len(), whole.len());
     }
@@ -135,7 +129,7 @@ fn hostile_tokens_are_refused_by_position() {
 
 #[test]
 fn hostile_texts_and_tokenizers_are_refused() {
-    let json = fixture("tiny-gpt2/tokenizer.json");
+    let json = read(common::fixture("tiny-gpt2/tokenizer.json"));
     let tokenizer = Tokenizer::from_json(&json).expect("tokenizer");
     assert_eq!(block_on(tokenizer.encode("text", b"")), Ok(Vec::new()));
     let broken = Error::NotUtf8 { corpus: "text".into(), byte: 3 };
@@ -157,7 +151,8 @@ fn hostile_texts_and_tokenizers_are_refused() {
 
 #[test]
 fn truncation_and_padding_of_the_file_do_not_apply() {
-    let mut tree: serde_json::Value = serde_json::from_slice(&fixture("tiny-gpt2/tokenizer.json")).expect("JSON");
+    let mut tree: serde_json::Value =
+        serde_json::from_slice(&read(common::fixture("tiny-gpt2/tokenizer.json"))).expect("JSON");
     let text = b"The text is one stream, however long it may be.";
     let plain = Tokenizer::from_json(tree.to_string().as_bytes()).expect("tokenizer");
     tree["truncation"] =

@@ -51,15 +51,14 @@ impl Crew for Unsteady {
 
 #[test]
 fn blocks_come_in_order_and_alike_whoever_solves_them() {
-    let Some(fixtures) = common::fixtures() else { return };
     let measured = |crew: Option<Rc<dyn Crew>>| {
-        let files: Rc<dyn Files> = Rc::new(FolderFiles::new(fixtures.join("tiny-llama")));
-        let text = std::fs::read(fixtures.join("texts/wiki.txt")).expect("a text");
+        let files: Rc<dyn Files> = Rc::new(FolderFiles::new(common::fixture("tiny-llama")));
+        let text = std::fs::read(common::encyclopedia()).expect("a text");
         let mut inputs = Inputs::new(files, Text::Plain(text));
         if let Some(crew) = crew {
             inputs.crew = crew;
         }
-        let mut job = Job::new("tiny-llama", "wiki");
+        let mut job = Job::new("tiny-llama", "encyclopedia");
         job.backend = BackendChoice::Cpu;
         job.protocol = Protocol { rows: 1280, ..Protocol::default() };
         let events: Vec<Event> = block_on(measure_inputs(job, inputs).collect());

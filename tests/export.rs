@@ -1,22 +1,22 @@
 //! Exported folders: what is replaced computes the affine map, nothing else changes, and it loads elsewhere.
 
 mod common;
-mod made;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use common::made::{self, Made};
+use common::{encyclopedia, fixture, tales};
 use futures::executor::block_on;
 use half::bf16;
-use made::Made;
 use safetensors::SafeTensors;
 use serde_json::{Value, json};
 use straightedge::corpus::Tokenizer;
 use straightedge::report::Report;
 
-/// A fixture, a block of it, and the folders of one test.
+/// A model, its text, and the folder of one test.
 struct Case {
     model: PathBuf,
     text: PathBuf,
@@ -24,12 +24,11 @@ struct Case {
 }
 
 impl Case {
-    /// `name` below the fixtures, which must be there.
     fn new(test: &str, model: impl Into<PathBuf>) -> Self {
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("export-{test}"));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("a temporary folder");
-        Self { model: model.into(), text: made::fixtures().join("texts/wiki.txt"), folder }
+        Self { model: model.into(), text: encyclopedia(), folder }
     }
 
     fn at(&self, name: &str) -> PathBuf {
@@ -131,19 +130,17 @@ const NETWORKS: [(&str, usize, &str); 4] = [
 
 #[test]
 fn an_exported_folder_is_the_swapped_model_and_nothing_else_changes() {
-    let Some(fixtures) = common::fixtures() else { return };
     for (name, block, network) in NETWORKS {
-        let case = Case::new(name, fixtures.join(name));
+        let case = Case::new(name, fixture(name));
         let report = case.export(&block.to_string(), "out");
         let replaced: Vec<String> = network.split('|').map(Into::into).collect();
-        assert_the_rest_is_untouched(&fixtures.join(name).join("model.safetensors"), &case.at("out"), &replaced);
+        assert_the_rest_is_untouched(&fixture(name).join("model.safetensors"), &case.at("out"), &replaced);
         let kept = |file: &str| fs::read(case.at("out").join(file)).ok();
-        assert_eq!(kept("tokenizer.json"), fs::read(fixtures.join(name).join("tokenizer.json")).ok());
+        assert_eq!(kept("tokenizer.json"), fs::read(fixture(name).join("tokenizer.json")).ok());
         if name != "tiny-llama" {
-            assert_eq!(kept("config.json"), fs::read(fixtures.join(name).join("config.json")).ok());
+            assert_eq!(kept("config.json"), fs::read(fixture(name).join("config.json")).ok());
         }
-        let again = check_folder(name, &case, &report, block, "cpu");
-        check_elsewhere(name, &case, &again);
+        check_folder(name, &case, &report, block, "cpu");
     }
 }
 
@@ -152,9 +149,8 @@ fn the_constant_gate_is_exact_on_a_gpu_too() {
     if common::gpu().is_none() {
         return;
     }
-    let Some(fixtures) = common::fixtures() else { return };
     for (name, block) in [("tiny-llama", 1), ("tiny-gpt_neox", 1)] {
-        let case = Case::new(&format!("gpu-{name}"), fixtures.join(name));
+        let case = Case::new(&format!("gpu-{name}"), fixture(name));
         let report = case.export(&block.to_string(), "out");
         check_folder(&format!("{name} on the GPU"), &case, &report, block, "gpu");
     }
@@ -162,8 +158,7 @@ fn the_constant_gate_is_exact_on_a_gpu_too() {
 
 #[test]
 fn maps_from_a_file_give_the_same_folder() {
-    let Some(fixtures) = common::fixtures() else { return };
-    let case = Case::new("maps", fixtures.join("tiny-gpt2"));
+    let case = Case::new("maps", fixture("tiny-gpt2"));
     case.export("0,2", "out");
     let maps = case.at("maps.safetensors");
     let measure = ["measure", path(&case.model), "--text", path(&case.text), "--backend", "cpu"];
@@ -179,7 +174,7 @@ fn maps_from_a_file_give_the_same_folder() {
 
     // The maps of another text.
     let other = case.at("other.safetensors");
-    let text = fixtures.join("texts/stories.txt");
+    let text = tales();
     let measure = ["measure", path(&case.model), "--text", path(&text), "--backend", "cpu", "--blocks", "1"];
     assert!(run(&[&measure[..], &["--dump-maps", path(&other)]].concat()).status.success());
     case.refuses("1", &["--maps", path(&other)], &["text of the maps", "SHA-256"]);
@@ -189,17 +184,15 @@ fn maps_from_a_file_give_the_same_folder() {
 
 #[test]
 fn what_does_not_belong_together_or_cannot_be_held_is_refused() {
-    let Some(fixtures) = common::fixtures() else { return };
-    let mut case = Case::new("refused", fixtures.join("tiny-gpt2"));
+    let mut case = Case::new("refused", fixture("tiny-gpt2"));
     case.export("1", "out");
-    let stories = fixtures.join("texts/stories.txt");
-    case.refuses("1", &["--text", path(&stories)], &["text: ", "SHA-256"]);
+    case.refuses("1", &["--text", path(&tales())], &["text: ", "SHA-256"]);
     case.refuses("1", &[], &["--text"]);
     let filled = case.run_export("1", "out", &["--text", path(&case.text)]);
     assert!(String::from_utf8_lossy(&filled.stderr).contains("not empty"), "{filled:?}");
     let nowhere = case.run_export("1", "no/such/folder", &["--text", path(&case.text)]);
     assert!(String::from_utf8_lossy(&nowhere.stderr).contains("does not exist"), "{nowhere:?}");
-    case.model = fixtures.join("tiny-llama");
+    case.model = fixture("tiny-llama");
     case.refuses("1", &["--text", path(&case.text)], &["model: ", "SHA-256"]);
     case.model = "calibration".into();
     case.refuses("1", &[], &["intermediate_size 64", "96 units"]);
@@ -220,9 +213,9 @@ fn what_does_not_belong_together_or_cannot_be_held_is_refused() {
     }
 }
 
-/// A copy of a fixture with another configuration.
+/// A copy of a reference model with another configuration.
 fn remade(case: &Case, model: &str, change: impl FnOnce(&mut Value)) -> PathBuf {
-    let (from, to) = (made::fixtures().join(model), case.at(&format!("remade-{model}")));
+    let (from, to) = (fixture(model), case.at(&format!("remade-{model}")));
     fs::create_dir_all(&to).expect("a folder");
     for file in ["model.safetensors", "tokenizer.json"] {
         fs::copy(from.join(file), to.join(file)).expect(file);
@@ -234,23 +227,19 @@ fn remade(case: &Case, model: &str, change: impl FnOnce(&mut Value)) -> PathBuf 
     to
 }
 
-#[test]
-fn mistral_and_qwen2_become_llama() {
-    let Some(_) = common::fixtures() else { return };
-    let mut case = Case::new("mistral", "");
+fn mistral(test: &str) -> Case {
+    let mut case = Case::new(test, "");
     case.model = remade(&case, "tiny-llama", |config| {
         config["model_type"] = json!("mistral");
         config["architectures"] = json!(["MistralForCausalLM"]);
         config["sliding_window"] = Value::Null;
         config.as_object_mut().expect("an object").remove("rms_norm_eps");
     });
-    let report = case.export("2", "out");
-    assert_eq!(report.model.architecture, "mistral");
-    let again = check_folder("mistral", &case, &report, 2, "cpu");
-    assert_eq!(again.model.architecture, "llama");
-    check_elsewhere("mistral", &case, &again);
+    case
+}
 
-    let mut case = Case::new("qwen2", "");
+fn qwen2(test: &str) -> Case {
+    let mut case = Case::new(test, "");
     case.model = remade(&case, "tiny-llama", |config| {
         config["model_type"] = json!("qwen2");
         config["architectures"] = json!(["Qwen2ForCausalLM"]);
@@ -261,11 +250,17 @@ fn mistral_and_qwen2_become_llama() {
         config.remove("mlp_bias");
     });
     add_attention_biases(&case.model.join("model.safetensors"));
-    let report = case.export("1", "out");
-    assert_eq!(report.model.architecture, "qwen2");
-    let again = check_folder("qwen2", &case, &report, 1, "cpu");
-    assert_eq!(again.model.architecture, "llama");
-    check_elsewhere("qwen2", &case, &again);
+    case
+}
+
+#[test]
+fn mistral_and_qwen2_become_llama() {
+    for (name, case, block) in [("mistral", mistral("mistral"), 2), ("qwen2", qwen2("qwen2"), 1)] {
+        let report = case.export(&block.to_string(), "out");
+        assert_eq!(report.model.architecture, name);
+        let again = check_folder(name, &case, &report, block, "cpu");
+        assert_eq!(again.model.architecture, "llama");
+    }
 }
 
 /// Biases of queries, keys and values that matter.
@@ -285,10 +280,9 @@ fn add_attention_biases(file: &Path) {
     fs::write(file, made::safetensors(&all)).expect("weights");
 }
 
-#[test]
-fn shards_in_bf16_become_one_file_with_the_rest_as_it_was() {
-    let Some(_) = common::fixtures() else { return };
-    let mut case = Case::new("bf16", "");
+/// tiny-gpt2 in two shards of BF16, and all tensors of both.
+fn sharded(test: &str) -> (Case, Vec<Made>) {
+    let mut case = Case::new(test, "");
     case.model = remade(&case, "tiny-gpt2", |config| config["dtype"] = json!("bfloat16"));
     let whole = case.model.join("model.safetensors");
     let halves: Vec<Made> =
@@ -301,14 +295,19 @@ fn shards_in_bf16_become_one_file_with_the_rest_as_it_was() {
     }
     fs::write(case.model.join("model.safetensors.index.json"), json!({"weight_map": map}).to_string()).expect("index");
     fs::remove_file(&whole).expect("the whole file");
+    (case, halves)
+}
+
+#[test]
+fn shards_in_bf16_become_one_file_with_the_rest_as_it_was() {
+    let (case, halves) = sharded("bf16");
     let report = case.export("1", "out");
     assert_eq!(report.model.dtype.as_deref(), Some("BF16"));
     let reference = case.at("whole.safetensors");
     fs::write(&reference, made::safetensors(&halves)).expect("a file");
     assert_the_rest_is_untouched(&reference, &case.at("out"), &["h.1.mlp.".into()]);
     assert!(!case.at("out/model.safetensors.index.json").exists());
-    let again = check_folder("bf16 shards", &case, &report, 1, "cpu");
-    check_elsewhere("bf16 shards", &case, &again);
+    check_folder("bf16 shards", &case, &report, 1, "cpu");
 }
 
 fn halved(name: String, shape: Vec<usize>, bytes: &[u8]) -> Made {
@@ -316,19 +315,30 @@ fn halved(name: String, shape: Vec<usize>, bytes: &[u8]) -> Made {
     Made { name, dtype: "BF16", shape, bytes: bytes.as_chunks().0.iter().flat_map(halve).collect() }
 }
 
-/// `transformers` loads the folder without a missing or unknown tensor, and finds the same perplexity on the held-out
-/// windows.
-fn check_elsewhere(what: &str, case: &Case, measured: &Report) {
-    let Some(python) = common::python::Python::find() else { return };
-    let protocol = &measured.protocol;
+#[test]
+#[ignore = "needs Python with transformers: cargo xtask test reference"]
+fn transformers_loads_exported_folders_and_finds_the_same_perplexity() {
+    let test = |name: &str| format!("elsewhere-{name}");
+    let remade = [(mistral(&test("mistral")), 2), (qwen2(&test("qwen2")), 1), (sharded(&test("bf16")).0, 1)];
+    let tiny = NETWORKS.map(|(name, block, _)| (Case::new(&test(name), fixture(name)), block));
+    for (case, block) in tiny.into_iter().chain(remade) {
+        let block = block.to_string();
+        case.export(&block, "out");
+        check_elsewhere(&case, &case.measure(&case.at("out"), &block, "cpu"));
+    }
+}
+
+/// No tensor is missing or unknown, and the perplexity of the held-out windows is the same.
+fn check_elsewhere(case: &Case, measured: &Report) {
+    let (what, protocol) = (case.folder.file_name().expect("a name").to_string_lossy(), &measured.protocol);
     let tokenizer = fs::read(case.model.join("tokenizer.json")).expect("tokenizer.json");
     let tokenizer = Tokenizer::from_json(&tokenizer).expect("a tokenizer");
     let ids = block_on(tokenizer.encode("text", &fs::read(&case.text).expect("a text"))).expect("ids");
     let first = (protocol.folds - 1) * protocol.windows / protocol.folds;
     let heldout = &ids[first * protocol.seq_len..protocol.windows * protocol.seq_len];
-    let found = python.perplexity(what, &case.at("out"), heldout, protocol.seq_len);
+    let found = common::python::perplexity(&what, &case.at("out"), heldout, protocol.seq_len);
     println!("{what} in transformers: {found}; here {:?}", measured.ppl);
-    // The fixture of BERT has no pooler either.
+    // The reference BERT has no pooler either.
     let mut missing: Vec<&str> =
         found["missing"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
     missing.retain(|name| !name.starts_with("pooler."));

@@ -1,7 +1,7 @@
-//! The forward pass of every fixture against `golden.safetensors`, block by block, on both backends.
+//! The forward pass of every reference against its `golden.safetensors`, block by block, on both backends.
 //!
-//! The golden files were written by the fixtures' own generator from the `transformers` implementation: two windows of
-//! 32 tokens with the residual stream, what enters and leaves every feed-forward network, and the logits.
+//! The golden files come from the `transformers` implementation: two windows of 32 tokens with the residual stream, what
+//! enters and leaves every feed-forward network, and the logits.
 
 mod common;
 
@@ -36,9 +36,8 @@ fn gpu_partials_agree() {
 }
 
 fn check_all<B: Backend>(backend: &B) {
-    let Some(fixtures) = common::fixtures() else { return };
-    for (name, _) in common::MODELS {
-        pollster::block_on(check(backend, name, &fixtures.join(name)));
+    for reference in common::references() {
+        pollster::block_on(check(backend, &reference.name, &reference.folder));
     }
 }
 

@@ -22,7 +22,7 @@ use straightedge::weights::{Files, FolderFiles, Weights, read_whole};
 const SEQ_LEN: usize = 32;
 const DECODERS: [&str; 3] = ["tiny-gpt2", "tiny-gpt_neox", "tiny-llama"];
 
-/// A decoder of the fixtures with windows of its text.
+/// A reference decoder with windows of its text.
 struct Patient {
     backend: CpuBackend,
     model: CpuModel,
@@ -30,20 +30,19 @@ struct Patient {
 }
 
 impl Patient {
-    fn new(name: &str, backend: CpuBackend) -> Option<Self> {
-        let fixtures = common::fixtures()?;
-        let files: Rc<dyn Files> = Rc::new(FolderFiles::new(fixtures.join(name)));
+    fn new(name: &str, backend: CpuBackend) -> Self {
+        let files: Rc<dyn Files> = Rc::new(FolderFiles::new(common::fixture(name)));
         block_on(async {
             let json = read_whole(&*files, "config.json", "").await.expect("config.json");
             let config = ModelConfig::from_json(&String::from_utf8_lossy(&json)).expect("a configuration");
             let weights = Weights::open(files.clone()).await.expect("weights");
             let model = load(&backend, &config, &weights, true, &|_, _| ()).await.expect("a model");
             let tokenizer = read_whole(&*files, "tokenizer.json", "").await.expect("tokenizer.json");
-            let text = std::fs::read(fixtures.join("texts/wiki.txt")).expect("a text");
+            let text = std::fs::read(common::encyclopedia()).expect("a text");
             let ids = Tokenizer::from_json(&tokenizer).expect("a tokenizer").encode("text", &text).await.expect("ids");
             let protocol = Protocol { rows: 64 * SEQ_LEN, seq_len: SEQ_LEN, ..Protocol::default() };
             let windows = TokenWindows::new("text", ids, &protocol).expect("windows");
-            Some(Self { backend, model, windows })
+            Self { backend, model, windows }
         })
     }
 
@@ -87,7 +86,7 @@ impl Patient {
 #[test]
 fn gradients_agree_with_central_differences_through_every_family() {
     for name in DECODERS {
-        let Some(patient) = Patient::new(name, CpuBackend::oracle()) else { return };
+        let patient = Patient::new(name, CpuBackend::oracle());
         let (backend, model, block) = (&patient.backend, &patient.model, 1);
         let text = patient.entering(block, 0..3);
         let mut map = patient.damaged();
@@ -123,7 +122,7 @@ fn gradients_agree_with_central_differences_through_every_family() {
 #[test]
 fn healing_a_damaged_block_lowers_the_loss_elsewhere_and_touches_nothing_frozen() {
     for name in DECODERS {
-        let Some(patient) = Patient::new(name, CpuBackend::new()) else { return };
+        let patient = Patient::new(name, CpuBackend::new());
         let (backend, model, block) = (&patient.backend, &patient.model, 2);
         let before = patient.bits(model);
         let (text, elsewhere) = (patient.entering(block, 0..48), patient.entering(block, 48..64));
@@ -151,7 +150,7 @@ fn healing_a_damaged_block_lowers_the_loss_elsewhere_and_touches_nothing_frozen(
 
 #[test]
 fn a_learning_rate_of_zero_changes_nothing() {
-    let Some(patient) = Patient::new("tiny-gpt2", CpuBackend::new()) else { return };
+    let patient = Patient::new("tiny-gpt2", CpuBackend::new());
     let text = patient.entering(1, 0..8);
     let mut healing = Healing::original(&patient.backend, &patient.model, 1).expect("variables");
     let first = block_on(healing.step(&text, &[0, 3], 0.0)).expect("a step");
@@ -162,7 +161,7 @@ fn a_learning_rate_of_zero_changes_nothing() {
 
 #[test]
 fn a_schedule_shows_every_window_before_any_comes_again() {
-    let Some(patient) = Patient::new("tiny-gpt2", CpuBackend::new()) else { return };
+    let patient = Patient::new("tiny-gpt2", CpuBackend::new());
     let text = patient.entering(0, 0..20);
     let seen: Vec<usize> = text.schedule(5, Random::new(7)).concat();
     assert_eq!(seen.len(), 5 * WINDOWS);
@@ -182,15 +181,14 @@ fn job(name: &str, steps: usize, blocks: &str, backend: BackendChoice) -> Job {
         blocks: Some(blocks.parse().expect("blocks")),
         training: Training { heal_steps: steps, ..Training::default() },
         backend,
-        ..Job::new(name, "wiki")
+        ..Job::new(name, "encyclopedia")
     }
 }
 
 /// All events of a measurement, to the end or until `enough`.
-fn events(job: Job, enough: impl Fn(&Event) -> bool) -> Option<Vec<Event>> {
-    let fixtures = common::fixtures()?;
-    let files: Rc<dyn Files> = Rc::new(FolderFiles::new(fixtures.join(&job.model)));
-    let text = Text::Plain(std::fs::read(fixtures.join("texts/wiki.txt")).expect("a text"));
+fn events(job: Job, enough: impl Fn(&Event) -> bool) -> Vec<Event> {
+    let files: Rc<dyn Files> = Rc::new(FolderFiles::new(common::fixture(&job.model)));
+    let text = Text::Plain(std::fs::read(common::encyclopedia()).expect("a text"));
     let stream = measure(job, files, text);
     pin_mut!(stream);
     let mut events = Vec::new();
@@ -201,7 +199,7 @@ fn events(job: Job, enough: impl Fn(&Event) -> bool) -> Option<Vec<Event>> {
             break;
         }
     }
-    Some(events)
+    events
 }
 
 fn report(events: &[Event]) -> Report {
@@ -213,7 +211,7 @@ fn report(events: &[Event]) -> Report {
 
 #[test]
 fn a_healed_map_costs_less_than_the_zero_shot_one() {
-    let Some(events) = events(job("tiny-gpt2", 12, "1", BackendChoice::Cpu), |_| false) else { return };
+    let events = events(job("tiny-gpt2", 12, "1", BackendChoice::Cpu), |_| false);
     let report = report(&events);
     let heal = &report.blocks[0].heal;
     println!("tiny-gpt2, block 1, 12 steps: {heal:?}, {:.1} s", report.seconds.heal);
@@ -230,13 +228,12 @@ fn a_healed_map_costs_less_than_the_zero_shot_one() {
     // What it will cost is known before the first step.
     let progress = |event: &Event| matches!(event, Event::Progress(p) if p.stage == Stage::Heal && p.total == 24);
     assert!(events.iter().position(progress) < events.iter().position(|event| matches!(event, Event::Curve(_))));
-    assert!(report.seconds.heal > 0.0);
 }
 
 #[test]
 fn healing_stops_at_the_next_step_and_keeps_the_blocks() {
     let enough = |event: &Event| matches!(event, Event::Curve(curve) if curve.point.step == 1);
-    let Some(events) = events(job("tiny-gpt2", 100_000, "1", BackendChoice::Cpu), enough) else { return };
+    let events = events(job("tiny-gpt2", 100_000, "1", BackendChoice::Cpu), enough);
     let mut recorder = Recorder::default();
     events.iter().for_each(|event| recorder.record(event));
     let report = recorder.into_report().expect("a report");
@@ -248,8 +245,8 @@ fn a_model_on_the_gpu_heals_as_on_the_cpu() {
     if common::gpu().is_none() {
         return;
     }
-    let on = |backend| events(job("tiny-llama", 3, "2", backend), |_| false).map(|events| report(&events));
-    let (Some(cpu), Some(gpu)) = (on(BackendChoice::Cpu), on(BackendChoice::Gpu)) else { return };
+    let on = |backend| events(job("tiny-llama", 3, "2", backend), |_| false);
+    let [cpu, gpu] = [BackendChoice::Cpu, BackendChoice::Gpu].map(|backend| report(&on(backend)));
     assert_eq!(gpu.device.backend, "gpu");
     for name in ["linear", "original"] {
         let expected = cpu.blocks[0].heal[name].delta_ppl.expect("a number");
@@ -259,7 +256,7 @@ fn a_model_on_the_gpu_heals_as_on_the_cpu() {
 
 #[test]
 fn an_encoder_has_nothing_to_be_healed_with() {
-    let Some(events) = events(job("tiny-bert", 5, "0", BackendChoice::Cpu), |_| false) else { return };
+    let events = events(job("tiny-bert", 5, "0", BackendChoice::Cpu), |_| false);
     let report = report(&events);
     assert!(report.warnings.iter().any(|warning| warning.code == "no_perplexity"));
     for name in ["linear", "original"] {

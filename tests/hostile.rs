@@ -1,16 +1,17 @@
 //! Weight files that are cut short or lie about themselves: each ends in the error that names what is wrong, and none
 //! in a panic.
 
-mod made;
+mod common;
 
 use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 
+use common::fixture;
+use common::made::{Made, f32s, file, open, safetensors, single};
 use futures::executor::block_on;
 use futures::future::LocalBoxFuture;
 use half::{bf16, f16};
-use made::{Made, f32s, file, fixtures, open, safetensors, single};
 use serde_json::{Value, json};
 use straightedge::digest::sha256;
 use straightedge::error::Error;
@@ -215,7 +216,7 @@ fn hostile_indices_are_refused() {
 
 #[test]
 fn a_folder_gives_its_own_files_and_no_others() {
-    let folder = FolderFiles::new(fixtures().join("tiny-gpt2"));
+    let folder = FolderFiles::new(fixture("tiny-gpt2"));
     let size = block_on(folder.size("config.json")).expect("readable").expect("there");
     let bytes = block_on(folder.read("config.json", 0..size)).expect("readable");
     assert_eq!(bytes.len() as u64, size);
@@ -230,7 +231,7 @@ fn a_folder_gives_its_own_files_and_no_others() {
         assert!(unreadable(block_on(folder.read(name, 0..1))), "{name}");
         assert!(matches!(block_on(folder.size(name)), Err(Error::UnreadableFile { .. })), "{name}");
     }
-    let parent = FolderFiles::new(fixtures());
+    let parent = FolderFiles::new(fixture(""));
     assert!(matches!(block_on(parent.size("tiny-gpt2")), Err(Error::UnreadableFile { .. })), "a folder is no file");
 }
 

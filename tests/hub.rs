@@ -9,7 +9,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use common::{MODELS, fixtures};
+use common::fixture;
 use futures::StreamExt;
 use futures::executor::block_on;
 use futures::future::{Either, select};
@@ -89,14 +89,13 @@ fn measured(job: &Job, files: Rc<dyn Files>, text: &[u8]) -> Result<Report> {
 
 #[test]
 fn a_model_from_the_hub_measures_as_its_folder_does() {
-    let Some(fixtures) = fixtures() else { return };
-    let mirror = mirror(&fixtures);
-    for (name, text) in MODELS {
-        let text = fs::read(fixtures.join(format!("texts/{text}.txt"))).expect("a text");
+    let mirror = mirror(&fixture(""));
+    for (name, text) in common::OWN {
+        let text = fs::read(fixture(format!("texts/{text}.txt"))).expect("a text");
         let mut job = Job::new(name, "text");
         (job.backend, job.protocol.rows, job.protocol.seq_len) = (BackendChoice::Cpu, 1280, 64);
         job.measures.insert(Measure::Swap);
-        let here = measured(&job, Rc::new(FolderFiles::new(fixtures.join(name))), &text).expect(name);
+        let here = measured(&job, Rc::new(FolderFiles::new(fixture(name))), &text).expect(name);
         let files = open(&mirror, Rc::<MemoryStore>::default(), name).expect(name);
         let commit = files.id().revision().expect("a commit").to_owned();
         let there = measured(&job, Rc::new(files), &text).expect(name);
@@ -319,8 +318,7 @@ fn headers_that_lie_are_refused_before_anything_large_is_fetched() {
 
 #[test]
 fn a_header_damaged_on_its_way_is_not_kept() {
-    let Some(fixtures) = fixtures() else { return };
-    let mirror = mirror(&fixtures);
+    let mirror = mirror(&fixture(""));
     mirror.faults().add("flipped:model.safetensors".parse().expect("a fault"));
     let files = open(&mirror, Rc::<MemoryStore>::default(), "tiny-gpt2").expect("a listing");
     let error = block_on(Weights::open(Rc::new(files.clone()))).map(|_| ()).expect_err("a flipped bit");
@@ -346,8 +344,7 @@ fn a_token_opens_what_is_restricted_and_is_shown_to_the_hub_alone() {
 
 #[test]
 fn what_was_listed_once_is_known_without_a_network() {
-    let Some(fixtures) = fixtures() else { return };
-    let mirror = mirror(&fixtures);
+    let mirror = mirror(&fixture(""));
     let store: Rc<dyn Store> = Rc::<MemoryStore>::default();
     let id = HubId::model("tiny-gpt2").expect("an id");
     let first = block_on(hub(mirror.url(), store.clone()).open(&id)).expect("a listing");
@@ -390,17 +387,16 @@ fn parquet(lines: &[&str]) -> Vec<u8> {
 
 #[test]
 fn the_command_line_measures_a_model_and_a_text_of_the_hub_and_again_without_it() {
-    let Some(fixtures) = fixtures() else { return };
     let folder = fresh("program");
     let dataset = folder.join("models/datasets/Salesforce/wikitext/wikitext-2-raw-v1");
     fs::create_dir_all(&dataset).expect("a folder");
-    let text = fs::read_to_string(fixtures.join("texts/wiki.txt")).expect("a text");
+    let text = fs::read_to_string(common::encyclopedia()).expect("a text");
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     fs::write(dataset.join("test-00000-of-00001.parquet"), parquet(&lines)).expect("a file");
     let model = folder.join("models/made/tiny@step7");
     fs::create_dir_all(&model).expect("a folder");
     for file in ["config.json", "tokenizer.json", "model.safetensors"] {
-        fs::copy(fixtures.join("tiny-gpt2").join(file), model.join(file)).expect("a file");
+        fs::copy(fixture("tiny-gpt2").join(file), model.join(file)).expect("a file");
     }
     let mirror = mirror(&folder.join("models"));
     let run = |args: &[&str], offline: &str| {
@@ -425,9 +421,9 @@ fn the_command_line_measures_a_model_and_a_text_of_the_hub_and_again_without_it(
     assert!(said.contains("to download") && said.contains("gpt2, 4 blocks"), "{said}");
     assert_eq!((&*first.model.id, &*first.corpus.id), ("made/tiny", "wikitext-2-test"));
 
-    let (local, wiki) = (fixtures.join("tiny-gpt2"), fixtures.join("texts/wiki.txt"));
-    let (local, wiki) = (local.to_str().expect("UTF-8"), wiki.to_str().expect("UTF-8"));
-    let here = report(&run(&[&["measure", local, "--text", wiki], &options[..]].concat(), "0").0);
+    let (local, text) = (fixture("tiny-gpt2"), common::encyclopedia());
+    let (local, text) = (local.to_str().expect("UTF-8"), text.to_str().expect("UTF-8"));
+    let here = report(&run(&[&["measure", local, "--text", text], &options[..]].concat(), "0").0);
     assert_eq!(here.blocks, first.blocks);
     assert_eq!((here.corpus.sha256, here.model.sha256), (first.corpus.sha256.clone(), first.model.sha256.clone()));
 

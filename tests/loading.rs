@@ -1,13 +1,14 @@
 //! Models from checkpoints: every tensor by its name and shape, in every layout and format, or an error that names it.
 
-mod made;
+mod common;
 
 use std::cell::RefCell;
 use std::fs;
 
+use common::fixture;
+use common::made::{Made, open, safetensors, single};
 use futures::executor::block_on;
 use half::{bf16, f16};
-use made::{Made, fixtures, open, safetensors, single};
 use serde_json::Value;
 use straightedge::backend::Backend;
 use straightedge::cpu::CpuBackend;
@@ -17,12 +18,12 @@ use straightedge::model::{Linear, Model, ModelConfig, Norm, load};
 const MODELS: [&str; 4] = ["tiny-gpt2", "tiny-gpt_neox", "tiny-llama", "tiny-bert"];
 
 fn config(model: &str) -> Value {
-    serde_json::from_slice(&fs::read(fixtures().join(model).join("config.json")).expect(model)).expect(model)
+    serde_json::from_slice(&fs::read(fixture(model).join("config.json")).expect(model)).expect(model)
 }
 
-/// All tensors of a fixture.
+/// All tensors of a reference model.
 fn tensors(model: &str) -> Vec<Made> {
-    let bytes = fs::read(fixtures().join(model).join("model.safetensors")).expect(model);
+    let bytes = fs::read(fixture(model).join("model.safetensors")).expect(model);
     let file = safetensors::SafeTensors::deserialize(&bytes).expect(model);
     let made = |(name, view): (String, safetensors::tensor::TensorView<'_>)| {
         assert_eq!(view.dtype(), safetensors::Dtype::F32);

@@ -23,10 +23,9 @@ fn peak(model: &Path, text: &Path, rows: usize) -> (u64, usize) {
 
 #[test]
 fn four_times_the_rows_need_no_more_memory() {
-    let Some(fixtures) = common::fixtures() else { return };
     // Five blocks of width 128: the rows themselves would be 20 MB at first and 79 MB in the end. Folds hold more than a
     // batch in either case. Which thread works on what varies, and with it a megabyte or two: the better of two counts.
-    let (model, text) = (fixtures.join("babyllama-105"), fixtures.join("texts/stories.txt"));
+    let (model, text) = (common::fixture("char-llama"), common::tales());
     let better = |rows| peak(&model, &text, rows).min(peak(&model, &text, rows));
     let ((once, few), (four_times, many)) = (better(3_840), better(15_360));
     assert_eq!((few, many), (3_840, 15_360), "the text is long enough");

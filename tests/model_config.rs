@@ -1,5 +1,7 @@
 //! `config.json` as real models have it, and with every value that would change the arithmetic.
 
+mod common;
+
 use serde_json::{Value, json};
 use straightedge::backend::Activation;
 use straightedge::error::Error;
@@ -177,16 +179,15 @@ fn bert_as_published() {
 }
 
 #[test]
-fn fixtures_are_accepted() {
+fn those_of_the_reference_models_are_accepted() {
     for (model, ffn_parameters) in [
         ("tiny-gpt2", 64 * 256 * 2 + 256 + 64),
         ("tiny-gpt_neox", 64 * 256 * 2 + 256 + 64),
         ("tiny-llama", 64 * 168 * 3),
         ("tiny-bert", 64 * 256 * 2 + 256 + 64),
-        ("babyllama-105", 128 * 352 * 3),
+        ("char-llama", 128 * 352 * 3),
     ] {
-        let path = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures").join(model);
-        let json = std::fs::read_to_string(path.join("config.json")).unwrap_or_else(|error| panic!("{model}: {error}"));
+        let json = std::fs::read_to_string(common::fixture(model).join("config.json")).expect(model);
         let config = ModelConfig::from_json(&json).unwrap_or_else(|error| panic!("{model}: {error}"));
         assert_eq!(config.ffn_parameters(), ffn_parameters, "{model}");
     }

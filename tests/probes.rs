@@ -1,14 +1,14 @@
 //! Probes, the trained baseline and the conjunction index on rows and models that are known by construction.
 
 mod common;
-mod made;
 
 use std::path::Path;
 use std::rc::Rc;
 
+use common::backends;
+use common::made::{f32s, safetensors};
 use futures::StreamExt;
 use futures::executor::block_on;
-use made::{f32s, safetensors};
 use straightedge::backend::{Backend, Shape};
 use straightedge::cpu::CpuBackend;
 use straightedge::event::{Event, Recorder};
@@ -77,11 +77,6 @@ fn finished(mut events: Events) -> Report {
     report
 }
 
-fn backends() -> Vec<BackendChoice> {
-    let gpu = common::gpu().map(|_| BackendChoice::Gpu);
-    [BackendChoice::Cpu].into_iter().chain(gpu).collect()
-}
-
 fn matrix(rows: usize, cols: usize, random: &mut Random) -> Vec<f64> {
     (0..rows * cols).map(|_| random.normal() / (cols as f64).sqrt()).collect()
 }
@@ -115,6 +110,16 @@ fn affine(n: usize, d: usize) -> Rows {
 fn only(report: &Report) -> &BlockReport {
     let [block] = &report.blocks[..] else { panic!("one block") };
     block
+}
+
+fn assert_same_course(name: &str, found: &BlockReport, expected: &BlockReport, tolerance: f64) {
+    let (found, expected) = (&found.curves[name], &expected.curves[name]);
+    assert!(!expected.is_empty() && found.len() == expected.len(), "{name}: {} of {}", found.len(), expected.len());
+    for (found, expected) in found.iter().zip(expected) {
+        assert_eq!(found.step, expected.step, "{name}");
+        let what = format!("{name} at {}", found.step);
+        common::assert_close(&what, found.value, expected.value.expect("a value"), tolerance);
+    }
 }
 
 fn probe_steps(probe_steps: usize) -> Training {
@@ -153,9 +158,7 @@ fn probes_take_the_same_course_on_the_gpu() {
         assert_eq!(a.steps, b.steps);
         common::assert_close(&format!("{name}, r2"), b.r2, a.r2.expect("r2"), 1e-4);
         common::assert_close(&format!("{name}, conjunction"), b.conjunction, a.conjunction.expect("index"), 1e-4);
-        for (a, b) in only(&cpu).curves[name].iter().zip(&only(&gpu).curves[name]) {
-            common::assert_close(&format!("{name} at {}", a.step), b.value, a.value.expect("a value"), 1e-4);
-        }
+        assert_same_course(name, only(&gpu), only(&cpu), 1e-4);
     }
 }
 
@@ -235,10 +238,7 @@ fn the_baseline_is_the_same_on_the_gpu() {
     let fit = |backend| ill_conditioned(1600, 6).fit(backend, &[Measure::Baseline], training);
     let (cpu, gpu) = (fit(BackendChoice::Cpu), fit(BackendChoice::Gpu));
     for name in ["sgd", "adamw"] {
-        for (a, b) in only(&cpu).curves[name].iter().zip(&only(&gpu).curves[name]) {
-            assert_eq!(a.step, b.step);
-            common::assert_close(&format!("{name} at {}", a.step), b.value, a.value.expect("a value"), 1e-3);
-        }
+        assert_same_course(name, only(&gpu), only(&cpu), 1e-3);
     }
 }
 

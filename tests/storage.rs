@@ -3,13 +3,13 @@
 //! One test alone, because the counter of device memory is the process's.
 
 mod common;
-mod made;
 
 use std::fs;
 
+use common::fixture;
+use common::made::{Made, f32s, open, safetensors, single};
 use futures::executor::block_on;
 use half::{bf16, f16};
-use made::{Made, f32s, fixtures, open, safetensors, single};
 use straightedge::backend::Backend;
 use straightedge::forward::Forward;
 use straightedge::gpu::{GpuBackend, Memory};
@@ -17,9 +17,9 @@ use straightedge::model::{ModelConfig, load};
 
 const MODELS: [&str; 4] = ["tiny-gpt2", "tiny-gpt_neox", "tiny-llama", "tiny-bert"];
 
-/// A fixture's tensors in a 16-bit format, and the same values as F32.
+/// A model's tensors in a 16-bit format, and the same values as F32.
 fn stored(model: &str, dtype: &'static str) -> (Vec<Made>, Vec<Made>) {
-    let bytes = fs::read(fixtures().join(model).join("model.safetensors")).expect(model);
+    let bytes = fs::read(fixture(model).join("model.safetensors")).expect(model);
     let file = ::safetensors::SafeTensors::deserialize(&bytes).expect(model);
     let both = file.tensors().into_iter().map(|(name, view)| {
         let values = view.data().chunks_exact(4).map(|bytes| f32::from_le_bytes(bytes.try_into().expect("four bytes")));
@@ -37,7 +37,7 @@ fn stored(model: &str, dtype: &'static str) -> (Vec<Made>, Vec<Made>) {
 
 /// x and y of every block on some tokens, and the bytes of buffers that the loaded model takes.
 fn measured(gpu: &GpuBackend, model: &str, tensors: &[Made]) -> (Vec<f32>, u64) {
-    let json = fs::read_to_string(fixtures().join(model).join("config.json")).expect(model);
+    let json = fs::read_to_string(fixture(model).join("config.json")).expect(model);
     let config = ModelConfig::from_json(&json).expect(model);
     let weights = open(single(safetensors(tensors))).expect(model);
     let before = Memory::now().allocated;

@@ -375,19 +375,21 @@ fn build(device: &wgpu::Device, kernel: &'static Kernel) -> Pipeline {
 }
 
 #[cfg(test)]
+#[path = "../../tests/common/skip.rs"]
+mod skip;
+
+#[cfg(test)]
 pub(super) mod tests {
     use super::super::adapter;
     use super::super::kernels::{COMBINE, CombineParams};
     use super::*;
 
-    /// Runs a test on a device, or skips it where there is none and none is required.
+    /// Runs a test on a device; without one it fails, or is left out and listed.
     pub(in super::super) fn with_engine(test: impl AsyncFnOnce(Engine)) {
         pollster::block_on(async {
             match adapter::open(true).await {
                 Ok(device) => test(Engine::new(device, false)).await,
-                Err(Error::NoAdapter { why }) if std::env::var("REQUIRE_GPU").as_deref() != Ok("1") => {
-                    eprintln!("SKIPPED: no GPU adapter ({why}); REQUIRE_GPU=1 makes this a failure");
-                }
+                Err(Error::NoAdapter { why }) => skip::without_gpu(&why),
                 Err(error) => panic!("{error}"),
             }
         });

@@ -1,7 +1,10 @@
-//! What the integration tests share: fixtures, an adapter, and a comparison in which NaN fails.
+//! What the integration tests share: reference models, backends, and comparisons in which NaN fails.
 #![allow(dead_code, reason = "every test file uses its own part")]
 
+pub(crate) mod made;
 pub(crate) mod python;
+mod skip;
+pub(crate) mod svd;
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +12,25 @@ use straightedge::error::Error;
 use straightedge::gpu::GpuBackend;
 use straightedge::job::BackendChoice;
 
-/// The fixtures with a decoder or encoder in Hugging Face layout, and the text each is measured on.
-pub(crate) const MODELS: [(&str, &str); 5] = [
+/// A folder with a model and its reference values, and the text that it is measured on.
+pub(crate) struct Reference {
+    /// For messages.
+    pub(crate) name: String,
+    pub(crate) folder: PathBuf,
+    pub(crate) text: PathBuf,
+}
+
+/// The project's own models and the names of their texts.
+pub(crate) const OWN: [(&str, &str); 5] = [
+    ("tiny-gpt2", "encyclopedia"),
+    ("tiny-gpt_neox", "encyclopedia"),
+    ("tiny-llama", "encyclopedia"),
+    ("tiny-bert", "encyclopedia"),
+    ("char-llama", "tales"),
+];
+
+/// Those of another collection of the same format, which may lie beside the repository.
+const ADDITIONAL: [(&str, &str); 5] = [
     ("tiny-gpt2", "wiki"),
     ("tiny-gpt_neox", "wiki"),
     ("tiny-llama", "wiki"),
@@ -18,34 +38,64 @@ pub(crate) const MODELS: [(&str, &str); 5] = [
     ("babyllama-105", "stories"),
 ];
 
-/// The folder of fixtures, which stands beside the repository. Where it is absent the calling test says so loudly and
-/// passes, except under `CI`, where it fails.
-pub(crate) fn fixtures() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures");
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    assert!(std::env::var_os("CI").is_none(), "{} is absent", folder.display());
-    eprintln!("\n!!! SKIPPED: {} is absent, nothing was compared with a reference !!!\n", folder.display());
-    None
+/// A file or folder of the project's own references.
+pub(crate) fn fixture(path: impl AsRef<Path>) -> PathBuf {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(path);
+    assert!(path.exists(), "{} is absent; `git checkout -- tests/fixtures` restores it", path.display());
+    path
 }
 
-/// The GPU, software adapters included. Without one the calling test says so loudly and passes, except under
-/// `REQUIRE_GPU=1`, where it fails.
+/// The folder of additional references, where there is one.
+pub(crate) fn additional() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures");
+    folder.is_dir().then_some(folder)
+}
+
+/// Every reference: the project's own ones, then additional ones.
+pub(crate) fn references() -> Vec<Reference> {
+    let below = |folder: PathBuf, what: &str, models: [(&str, &str); 5]| {
+        models.map(|(name, text)| Reference {
+            name: format!("{what}{name}"),
+            folder: folder.join(name),
+            text: folder.join(format!("texts/{text}.txt")),
+        })
+    };
+    let additional = additional().map(|folder| below(folder, "additional ", ADDITIONAL));
+    below(fixture(""), "", OWN).into_iter().chain(additional.into_iter().flatten()).collect()
+}
+
+/// The project's own text for models of subword tokens.
+pub(crate) fn encyclopedia() -> PathBuf {
+    fixture("texts/encyclopedia.txt")
+}
+
+/// The project's own text for models of character tokens.
+pub(crate) fn tales() -> PathBuf {
+    fixture("texts/tales.txt")
+}
+
+/// The GPU, software adapters included. Without one the calling test fails, or is left out and listed.
 pub(crate) fn gpu() -> Option<GpuBackend> {
     match pollster::block_on(GpuBackend::new(BackendChoice::Gpu)) {
         Ok(backend) => Some(backend),
-        Err(Error::NoAdapter { why }) if std::env::var("REQUIRE_GPU").as_deref() != Ok("1") => {
-            eprintln!("\n!!! SKIPPED: no GPU adapter ({why}), no shader was run !!!\n");
+        Err(Error::NoAdapter { why }) => {
+            skip::without_gpu(&why);
             None
         }
         Err(error) => panic!("{error}"),
     }
 }
 
+/// The CPU, and the GPU as `gpu` has it.
+pub(crate) fn backends() -> Vec<BackendChoice> {
+    let gpu = gpu().map(|_| BackendChoice::Gpu);
+    [BackendChoice::Cpu].into_iter().chain(gpu).collect()
+}
+
 /// Largest |found − expected| / max(1, |expected|) and where; NaN counts as infinite.
 pub(crate) fn worst(found: &[f32], expected: &[f32]) -> (f64, usize) {
     assert_eq!(found.len(), expected.len(), "lengths");
+    assert!(!found.is_empty(), "nothing to compare");
     let errors = found.iter().zip(expected).map(|(found, expected)| {
         let error = f64::from((found - expected).abs()) / f64::from(expected.abs()).max(1.0);
         if error.is_nan() { f64::INFINITY } else { error }
@@ -57,6 +107,7 @@ pub(crate) fn worst(found: &[f32], expected: &[f32]) -> (f64, usize) {
 }
 
 /// Fails where `found` is farther than `tolerance` from `expected`, NaN and absence included.
+#[track_caller]
 pub(crate) fn assert_close(what: &str, found: Option<f64>, expected: f64, tolerance: f64) {
     let found = found.unwrap_or_else(|| panic!("{what}: null where {expected} is expected"));
     let difference = (found - expected).abs();

@@ -1,4 +1,7 @@
-//! Opening a device, or saying aloud that there is none.
+//! Opening a device for a test.
+
+#[path = "../common/skip.rs"]
+mod skip;
 
 use straightedge::backend::{Backend, Shape};
 use straightedge::error::Error;
@@ -10,14 +13,12 @@ pub(crate) fn poisoned() -> Options {
     Options { poison: true, matmul: Some(&VARIANTS[1]), flops_per_ms: Some(1e6), ..Options::default() }
 }
 
-/// Runs a test on a device, or skips it where there is none and none is required.
+/// Runs a test on a device; without one it fails, or is left out and listed.
 pub(crate) fn with_device(options: Options, test: impl AsyncFnOnce(&GpuBackend)) {
     pollster::block_on(async {
         match GpuBackend::with(options).await {
             Ok(backend) => test(&backend).await,
-            Err(Error::NoAdapter { why }) if std::env::var("REQUIRE_GPU").as_deref() != Ok("1") => {
-                eprintln!("SKIPPED: no GPU adapter ({why}); REQUIRE_GPU=1 makes this a failure");
-            }
+            Err(Error::NoAdapter { why }) => skip::without_gpu(&why),
             Err(error) => panic!("{error}"),
         }
     });

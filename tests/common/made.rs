@@ -1,8 +1,5 @@
-//! Made-up safetensors files, and where the fixtures lie.
+//! Made-up safetensors files.
 
-#![allow(dead_code, reason = "each test file uses its part")]
-
-use std::path::PathBuf;
 use std::rc::Rc;
 
 use futures::executor::block_on;
@@ -51,10 +48,4 @@ pub(crate) fn single(bytes: Vec<u8>) -> Rc<dyn Files> {
 
 pub(crate) fn open(files: Rc<dyn Files>) -> Result<Weights, Error> {
     block_on(Weights::open(files))
-}
-
-pub(crate) fn fixtures() -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures");
-    assert!(folder.is_dir(), "the fixtures are not at {}", folder.display());
-    folder
 }
