@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-import { open, tried } from './driver.mjs';
+import { open, trial } from './driver.mjs';
 
 /** Measures a model of three wide blocks in a browser that tells of so many cores. */
 async function measured(t, cores) {
@@ -34,7 +34,7 @@ async function measured(t, cores) {
 
 const blocks = (report) => report.blocks.map(({ row_microseconds, ...numbers }) => numbers);
 
-tried('a helper solves to the same numbers, and what it needs is counted', async (t) => {
+trial('a helper solves to the same numbers, and what it needs is counted', async (t) => {
   const alone = await measured(t, 1);
   const helped = await measured(t, 2);
   assert.equal(alone.blocks.length, 3);

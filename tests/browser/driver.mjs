@@ -11,11 +11,14 @@ import { chromium } from 'playwright-core';
 /** Longest wait for a measurement: a software adapter on a busy machine with two cores is slow. */
 export const PATIENCE = 10 * 60_000;
 
+/** Longest wait for anything else. A machine that is busy may take long; only what never comes is a failure. */
+const SOON = 2 * 60_000;
+
 /** Milliseconds between files that are saved: Chromium drops what a page begins beyond ten in a second. */
 const APART = 110;
 
-/** Models and texts for tests, beside the repository. */
-export const FIXTURES = fileURLToPath(new URL('../../../shared/fixtures', import.meta.url));
+/** Models and texts for tests. */
+export const FIXTURES = fileURLToPath(new URL('../fixtures', import.meta.url));
 
 const QUIET = ['--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-quic'];
 
@@ -27,28 +30,18 @@ function setting(name) {
   return value;
 }
 
-/**
- * A test with a browser. What fails is tried once more, and told: on a busy machine a browser loses a process or an
- * event now and then, while a fault of the page comes again.
- */
-export function tried(name, body) {
-  test(name, { timeout: 2 * PATIENCE }, async (t) => {
-    try {
-      await body(t);
-    } catch (error) {
-      t.diagnostic(`tried again, as it failed: ${error.stack}`);
-      await body(t);
-    }
-  });
+/** A test that opens browsers itself. */
+export function trial(name, body) {
+  test(name, { timeout: 2 * PATIENCE }, body);
 }
 
 /** A test of the page in a browser of its own, with a WebGPU adapter or without. */
 export function visit(name, how, body) {
-  tried(name, (t) => attempt(t, how, body));
+  trial(name, (t) => opened(t, how, body));
 }
 
 /** Opens the page, and closes it after. Whatever goes wrong unseen is a failure, and is told beside any other. */
-async function attempt(t, { webgpu, mirror: folder, throttle, query }, body) {
+async function opened(t, { webgpu, mirror: folder, throttle, query }, body) {
   const mirror = folder && await startMirror(t, await folder(t), throttle);
   const app = await open({ webgpu, mirror, query });
   try {
@@ -67,14 +60,15 @@ async function attempt(t, { webgpu, mirror: folder, throttle, query }, body) {
 const CALIBRATION = { model: 'calibration' };
 
 /** Opens the page with names and values in its address; `before` is done to the browser's page before that. */
-export async function open({ webgpu, mirror, query = CALIBRATION, before, waitUntil = 'load' }) {
+export async function open({ webgpu, mirror, query = CALIBRATION, before, waitUntil = 'load', address = setting('STRAIGHTEDGE_URL') }) {
   const browser = await chromium.launch({
     executablePath: setting('CHROMIUM'),
     args: ['--no-sandbox', ...QUIET, ...(webgpu ? ['--enable-unsafe-webgpu'] : [])],
   });
   try {
     const page = await browser.newPage({ viewport: { width: 1280, height: 1000 } });
-    const site = new URL(setting('STRAIGHTEDGE_URL'));
+    page.setDefaultTimeout(SOON);
+    const site = new URL(address);
     const faults = watch(page, (url) => url.origin === site.origin || (mirror && url.hostname === new URL(mirror.url).hostname));
     for (const [name, value] of Object.entries(query)) site.searchParams.set(name, value);
     if (mirror) site.searchParams.set('mirror', mirror.url);
@@ -143,7 +137,7 @@ export class App {
 
   /** Waits until the engine has looked what it can run on. */
   started() {
-    return this.element('device').and(this.page.locator(':not([data-state=probing])')).waitFor({ timeout: 60_000 });
+    return this.element('device').and(this.page.locator(':not([data-state=probing])')).waitFor();
   }
 
   /** What measurements run on: `gpu`, `software` or `cpu`. */
@@ -166,7 +160,7 @@ export class App {
     await this.element('hub-id').fill(id);
     await this.element('hub-look').click();
     const known = this.element('preflight').and(this.page.locator(':is([data-state=known], [data-state=refused], [data-state=failed])'));
-    await known.waitFor({ timeout: 60_000 });
+    await known.waitFor();
     return known.getAttribute('data-state');
   }
 
@@ -176,7 +170,7 @@ export class App {
     await this.page.waitForFunction(() => {
       const { run, ended } = document.querySelector('[data-testid=status]').dataset;
       return Number(ended) >= Number(run);
-    }, null, { timeout: 60_000 });
+    });
     const held = await status.evaluate((element) => ({ ...element.dataset }));
     return { gpu: Number(held.gpuBytes), wasm: Number(held.wasmBytes) };
   }
@@ -197,7 +191,17 @@ export class App {
   }
 
   run() {
-    return this.element('run').click();
+    return this.order(this.element('run'));
+  }
+
+  /** Presses what orders a measurement, and waits until that is the one shown: an earlier one may have ended already. */
+  async order(button) {
+    const before = Number(await this.element('status').getAttribute('data-run'));
+    await button.click();
+    await this.page.waitForFunction((before) => {
+      const { run } = document.querySelector('[data-testid=status]').dataset;
+      return Number(run) > before;
+    }, before);
   }
 
   /** Presses a button and returns the name and the bytes of what it saves. */
@@ -227,7 +231,7 @@ export class App {
   /** Waits until an element says something like `words`. */
   async told(name, words) {
     const element = this.element(name).filter({ hasText: words });
-    await element.waitFor({ timeout: 60_000 }).catch(async () => {
+    await element.waitFor().catch(async () => {
       const said = await this.element(name).allInnerTexts();
       assert.fail(`${name} says ${JSON.stringify(said)}, not ${words}`);
     });
@@ -235,9 +239,9 @@ export class App {
   }
 
   async report() {
-    const [download] = await Promise.all([this.page.waitForEvent('download'), this.element('download').click()]);
-    assert.match(download.suggestedFilename(), /\.json$/);
-    return JSON.parse(await readFile(await download.path(), 'utf8'));
+    const { name, bytes } = await this.saved('download');
+    assert.match(name, /\.json$/);
+    return JSON.parse(bytes.toString());
   }
 
   error() {

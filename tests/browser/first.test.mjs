@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { gzipSync } from 'node:zlib';
 
-import { assertClose, open, tried, visit } from './driver.mjs';
+import { assertClose, open, trial, visit } from './driver.mjs';
 
 const SITE = process.env.STRAIGHTEDGE_URL;
 /** Largest layout shift that nobody sees. */
@@ -20,7 +20,7 @@ function held() {
   return { letGo, before: (page) => page.route('**/*.wasm', async (route) => { await gone; await route.continue(); }) };
 }
 
-tried('the first view needs no module, and what is pressed on it is done once there is one', async () => {
+trial('the first view needs no module, and what is pressed on it is done once there is one', async () => {
   const report = await recorded();
   const { letGo, before } = held();
   const app = await open({ webgpu: false, query: {}, before, waitUntil: 'commit' });
@@ -48,7 +48,7 @@ tried('the first view needs no module, and what is pressed on it is done once th
   }
 });
 
-tried('nothing moves when the page takes over, at any width', async () => {
+trial('nothing moves when the page takes over, at any width', async () => {
   for (const width of [390, 800, 1280]) {
     const { letGo, before } = held();
     const narrow = async (page) => { await page.setViewportSize({ width, height: 900 }); await before(page); };
@@ -67,7 +67,7 @@ tried('nothing moves when the page takes over, at any width', async () => {
       assert.ok(await moved() < STILL, `${await moved()} at ${width}`);
       // A page that moves by a line of text is found.
       await app.page.evaluate(() => { document.querySelector('.results').style.marginTop = '40px'; });
-      await app.page.waitForFunction((still) => window.moved >= still, STILL, { timeout: 10_000 });
+      await app.page.waitForFunction((still) => window.moved >= still, STILL);
     } finally {
       await app.browser.close();
     }
@@ -84,7 +84,7 @@ async function needed(page) {
   return files.reduce((sum, file) => sum + gzipSync(file, { level: 9 }).length, 0);
 }
 
-tried('what is needed for the first view is small', async () => {
+trial('what is needed for the first view is small', async () => {
   const page = await (await fetch(SITE)).text();
   const sent = await needed(page);
   console.log(`the first view takes ${sent} bytes compressed`);

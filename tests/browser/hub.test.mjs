@@ -2,7 +2,7 @@
 // network, and told in a sentence where something is wrong.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -27,6 +27,9 @@ function models(copies) {
     return folder;
   };
 }
+
+/** Bytes of a fixture's weights. */
+const weights = async (fixture) => (await stat(join(FIXTURES, fixture, 'model.safetensors'))).size;
 
 const total = (stats, ending) => Object.entries(stats).filter(([path]) => path.endsWith(ending))
   .reduce((sum, [, { requests, bytes }]) => ({ requests: sum.requests + requests, bytes: sum.bytes + bytes }), { requests: 0, bytes: 0 });
@@ -86,10 +89,10 @@ function withText(lines) {
   };
 }
 
-const WIKI = (await readFile(join(FIXTURES, 'texts/wiki.txt'), 'utf8')).split(/(?<=\n)/);
+const PARAGRAPHS = (await readFile(join(FIXTURES, 'texts/encyclopedia.txt'), 'utf8')).split(/(?<=\n)/);
 
 visit('WikiText-2 comes from the hub, is counted beforehand once it is here, and a damaged table is refused', {
-  webgpu: false, mirror: withText(WIKI),
+  webgpu: false, mirror: withText(PARAGRAPHS),
 }, async (app) => {
   await app.hub('test/tiny');
   assert.equal(await app.element('text-select').inputValue(), ':hub:wikitext-2-test', 'the usual text of a model on the hub');
@@ -102,7 +105,7 @@ visit('WikiText-2 comes from the hub, is counted beforehand once it is here, and
   await app.mirror.reset();
   const report = await app.measure();
   assert.equal(report.corpus.id, 'wikitext-2-test');
-  assert.equal(report.corpus.sha256, createHash('sha256').update(WIKI.join('')).digest('hex'));
+  assert.equal(report.corpus.sha256, createHash('sha256').update(PARAGRAPHS.join('')).digest('hex'));
   assert.equal(report.blocks.length, 4);
   await app.told('extent', /enough for the 640 rows/);
   app.faults.length = 0;
@@ -183,34 +186,41 @@ visit('a connection that breaks half-way and a server that asks to wait cost tim
     await app.mirror.fault(kind, 'model.safetensors', 1);
     const report = await app.measure();
     assert.equal(report.partial, false);
-    const size = 850_008;
-    const { bytes } = total(await app.mirror.stats(), 'model.safetensors');
-    assert.ok(bytes < 1.1 * size, `${bytes} bytes for a ${kind}`);
+    const size = await weights('tiny-llama');
+    const { requests, bytes } = total(await app.mirror.stats(), 'model.safetensors');
+    assert.ok(requests >= 2, `${kind}: asked again`);
+    // All over again would be half as much more. What the browser held when the connection broke it fetches again.
+    assert.ok(bytes < 1.25 * size, `${bytes} bytes for a ${kind}`);
   }
   app.faults.length = 0;
 });
 
 visit('cancelled while it lists and while it downloads, it starts again; a closed tab loses nothing', {
-  webgpu: false, mirror: models({ slow: 'tiny-llama' }), throttle: 250_000,
+  webgpu: false, mirror: models({ slow: 'tiny-llama' }),
 }, async (app) => {
   await app.choose({ ...SMALL, 'model-select': ':hub' });
   await app.mirror.fault('busy', '/api/', 1000);
   await app.element('hub-id').fill('test/slow');
   await app.element('hub-look').click();
+  const cancelled = app.cancelWhenSaid('Waiting');
   await app.run();
-  await app.told('status', /Waiting/);
-  await app.element('cancel').click();
+  await cancelled;
   assert.equal((await app.memory()).gpu, 0);
   assert.equal(await app.ended(), 'cancelled');
   await app.mirror.reset();
 
+  // Whatever is asked for stops half-way.
+  assert.equal(await app.hub('test/slow'), 'known');
+  await app.choose(SMALL);
+  await app.mirror.fault('stalled', 'model.safetensors', 1000);
   await app.run();
   await app.told('progress', /of .* · .*B\/s/);
   await app.element('cancel').click();
   assert.equal((await app.memory()).gpu, 0);
+  assert.equal(await app.ended(), 'cancelled');
 
   await app.run();
-  await app.told('progress', /[3-9]\d\d kB of .* · .*B\/s/);
+  await app.told('progress', /of .* · .*B\/s/);
   await app.page.reload();
   await app.started();
   await app.told('preflight', /are here already/);
@@ -219,7 +229,7 @@ visit('cancelled while it lists and while it downloads, it starts again; a close
   const report = await app.measure();
   assert.equal(report.partial, false);
   const { bytes } = total(await app.mirror.stats(), 'model.safetensors');
-  assert.ok(bytes > 0 && bytes < 600_000, `${bytes} bytes after the tab was closed`);
+  assert.ok(bytes > 0 && bytes < 0.6 * await weights('tiny-llama'), `${bytes} bytes after the tab was closed`);
   app.faults.length = 0; // The browser tells of every request that was given up.
 });
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { assertClose, FIXTURES, visit } from './driver.mjs';
 
 const MODEL = join(FIXTURES, 'tiny-llama');
-const TEXT = join(FIXTURES, 'texts', 'wiki.txt');
+const TEXT = join(FIXTURES, 'texts', 'encyclopedia.txt');
 
 async function own(app, folder = MODEL) {
   await app.choose({ 'model-select': ':own' });
@@ -19,8 +19,7 @@ async function own(app, folder = MODEL) {
 /** Opens a view, presses its button, and returns the report that comes of it. */
 async function add(app, view, measure) {
   await app.element(`tab-${view}`).click();
-  await app.element(`measure-${measure}`).click();
-  await app.page.locator('[data-testid=status][data-phase=running]').waitFor({ timeout: 5000 }).catch(() => {});
+  await app.order(app.element(`measure-${measure}`));
   assert.equal(await app.ended(), 'finished');
   return app.report();
 }
