@@ -65,7 +65,8 @@ async function kept(path) {
 async function page(request) {
   if (self.registration.waiting && (await self.clients.matchAll()).length < 2) {
     self.registration.waiting.postMessage('take over');
-    return new Response('', { headers: { Refresh: '0' } });
+    // With an icon of its own, so that the browser does not ask the host for one.
+    return new Response('<link rel="icon" href="data:,">', { headers: { 'Content-Type': 'text/html', Refresh: '0' } });
   }
   return kept('').catch(() => fetch(request));
 }

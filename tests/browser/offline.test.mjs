@@ -1,5 +1,6 @@
 // The page after its first visit, without a network: it opens and measures, and a new build replaces the old one.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 
 import { open, trial, visit } from './driver.mjs';
 import { relay } from './relay.mjs';
@@ -13,33 +14,65 @@ async function kept(page) {
   });
 }
 
-trial('below the root of its host the page opens and measures, and then it does so without a network', async () => {
-  const network = await relay();
-  const app = await open({ webgpu: false, query: {}, address: network.address });
-  try {
-    assert.match(new URL(app.page.url()).pathname, /^\/.+\/$/, 'below the root');
-    await app.started();
-    await kept(app.page);
-    await app.choose({ rows: 1280 });
-    const online = await app.measure();
-    assert.equal(online.model.id, 'demo-gpt2');
-    const asked = network.asked;
-    assert.ok(asked > 20, `${asked} requests`);
+/** A test of the page by way of a network that can change and go away. */
+function byRelay(name, body) {
+  trial(name, async () => {
+    const network = await relay();
+    const app = await open({ webgpu: false, query: {}, address: network.address });
+    try {
+      await app.started();
+      await kept(app.page);
+      await body(app, network);
+      assert.deepEqual(app.faults, []);
+    } finally {
+      await app.browser.close();
+      await network.end();
+    }
+  });
+}
 
-    await network.end();
-    await app.page.reload();
-    await app.started();
-    await app.choose({ rows: 1280 });
-    const offline = await app.measure();
-    assert.equal(network.asked, asked, 'nothing was asked for');
-    const values = ({ blocks }) => blocks.map(({ r2_lin, rank }) => [r2_lin, rank]);
-    assert.equal(offline.blocks.length, 6);
-    assert.deepEqual(values(offline), values(online));
-    assert.deepEqual(app.faults, []);
-  } finally {
-    await app.browser.close();
-    await network.end();
-  }
+byRelay('below the root of its host the page opens and measures, and then it does so without a network', async (app, network) => {
+  assert.match(new URL(app.page.url()).pathname, /^\/.+\/$/, 'below the root');
+  await app.choose({ rows: 1280 });
+  const online = await app.measure();
+  assert.equal(online.model.id, 'demo-gpt2');
+  const asked = [...network.asked];
+  assert.ok(asked.includes('models/demo-gpt2/model.safetensors'), asked.join());
+
+  await network.end();
+  await app.page.reload();
+  await app.started();
+  await app.choose({ rows: 1280 });
+  const offline = await app.measure();
+  assert.deepEqual(network.asked, asked, 'nothing more was asked for');
+  const values = ({ blocks }) => blocks.map(({ r2_lin, rank }) => [r2_lin, rank]);
+  assert.equal(offline.blocks.length, 6);
+  assert.deepEqual(values(offline), values(online));
+});
+
+byRelay('a new build takes the place of the old one at the next visit, for the files that changed', async (app, network) => {
+  const hash = (text) => createHash('sha256').update(text).digest('base64');
+  const page = await (await fetch(network.address)).text();
+  const next = page.replace('<title>Straightedge', '<title>Next');
+  assert.notEqual(next, page);
+  network.changes[''] = () => next;
+  network.changes['sw.js'] = (script) => script.replace(hash(page), hash(next));
+  network.asked.length = 0;
+  await app.page.evaluate(async () => {
+    const registration = await navigator.serviceWorker.getRegistration();
+    const { installing } = await registration.update();
+    await new Promise((waits) => { installing.onstatechange = waits; });
+  });
+  assert.deepEqual(network.asked, ['sw.js', '']);
+  assert.equal(await app.page.title(), 'Straightedge');
+  await app.page.reload();
+  await app.page.waitForFunction(() => document.title === 'Next');
+  await app.started();
+  const pages = await app.page.evaluate(async () => {
+    const cache = await caches.open((await caches.keys())[0]);
+    return (await cache.keys()).filter(({ url }) => url.includes('/?sha256=')).map(({ url }) => decodeURIComponent(url.split('=').slice(1).join('=')));
+  });
+  assert.deepEqual(pages, [hash(next)], 'the old page is forgotten');
 });
 
 visit('nothing but files of the site is kept, each under its hash', { webgpu: false }, async (app) => {
