@@ -1,0 +1,47 @@
+// Rates the served page in every category of Lighthouse, on a desktop; exits with 1 where one is below what it must reach.
+import assert from 'node:assert/strict';
+
+import { launch } from 'chrome-launcher';
+import lighthouse, { desktopConfig } from 'lighthouse';
+
+/** The least score of a category, of 1. */
+const LEAST = 0.95;
+
+const QUIET = ['--headless=new', '--no-sandbox', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-quic'];
+
+function setting(name) {
+  const value = process.env[name];
+  assert.ok(value, `${name} is not set; run this with: cargo xtask lighthouse`);
+  return value;
+}
+
+/** What Lighthouse finds on a page, in a browser of its own. */
+async function rated(url) {
+  const browser = await launch({ chromePath: setting('CHROMIUM'), chromeFlags: QUIET });
+  try {
+    const { lhr } = await lighthouse(url, { port: browser.port, logLevel: 'error' }, desktopConfig);
+    if (lhr.runtimeError) throw new Error(`${lhr.runtimeError.code}: ${lhr.runtimeError.message}`);
+    return lhr;
+  } finally {
+    browser.kill();
+  }
+}
+
+/** What took something off a category, the dearest first. */
+function losses({ auditRefs }, audits) {
+  const lost = auditRefs.map(({ id, weight }) => ({ ...audits[id], lost: weight * (1 - (audits[id].score ?? 1)) }));
+  const named = lost.filter(({ lost }) => lost > 0).sort((a, b) => b.lost - a.lost);
+  return named.map(({ id, displayValue }) => (displayValue ? `${id} ${displayValue}` : id)).join(', ');
+}
+
+const { categories, audits, lighthouseVersion } = await rated(setting('STRAIGHTEDGE_URL'));
+console.log(`Lighthouse ${lighthouseVersion}, desktop`);
+const all = Object.values(categories);
+for (const category of all) {
+  console.log(`${category.title.padEnd(16)} ${category.score?.toFixed(2) ?? 'none'}  ${losses(category, audits)}`.trimEnd());
+}
+const low = all.filter(({ score }) => !(score >= LEAST)).map(({ title }) => title);
+if (all.length === 0 || low.length > 0) {
+  console.error(`below ${LEAST}: ${low.join(', ') || 'nothing was rated'}`);
+  process.exitCode = 1;
+}
