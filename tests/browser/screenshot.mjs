@@ -1,8 +1,13 @@
-// Takes the README's pictures: the demo model measured over its recording, one of its blocks, a comparison, the first view
-// on a phone, losses in the dark, a step of the lesson.
+// Takes the documents' pictures: the demo model measured over its recording, one of its blocks, a comparison, the first view
+// on a phone, losses in the dark, a step of the lesson. Then what the site itself carries: the picture that is shown where
+// the page is shared, and icons for platforms that take no SVG.
+//
+// usage: screenshot.mjs FOLDER_OF_DOCUMENTS FOLDER_OF_THE_SITE
+import { readFile, writeFile } from 'node:fs/promises';
+
 import { open } from './driver.mjs';
 
-const [, , folder] = process.argv;
+const [, , folder, site] = process.argv;
 
 /** One picture of the page after `prepare`, of all of it or of its first `height`. */
 async function picture(name, { webgpu = false, query = {}, width = 1280, height, colorScheme = 'light' }, prepare) {
@@ -36,3 +41,35 @@ await picture('lesson', { query: { lesson: '2' }, height: 1580 }, async (app) =>
   await app.element('handle-low').focus();
   for (let at = 0; at < 3; at += 1) await app.page.keyboard.press('PageUp');
 });
+
+/** The chart of the first view with name and subject of the page, at the size that previews have. */
+async function preview() {
+  const size = { width: 800, height: 420 };
+  const app = await open({
+    webgpu: false,
+    query: { model: 'demo-gpt2', embed: '1' },
+    before: async (page) => {
+      const session = await page.context().newCDPSession(page);
+      await session.send('Emulation.setDeviceMetricsOverride', { ...size, deviceScaleFactor: 1.5, mobile: false });
+      await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' });
+    },
+  });
+  await app.element('chart').waitFor();
+  const session = await app.page.context().newCDPSession(app.page);
+  const { data } = await session.send('Page.captureScreenshot', { format: 'png', clip: { x: 0, y: 0, ...size, scale: 1 } });
+  await writeFile(`${site}/preview.png`, Buffer.from(data, 'base64'));
+  await app.browser.close();
+}
+
+/** The icon as a picture of so many pixels on a side. */
+async function icon(pixels) {
+  const svg = await readFile(`${site}/icon.svg`, 'utf8');
+  const app = await open({ webgpu: false });
+  await app.page.setViewportSize({ width: pixels, height: pixels });
+  await app.page.setContent(svg.replace('<svg', `<svg width="${pixels}" height="${pixels}" style="position: fixed; inset: 0"`));
+  await app.page.screenshot({ path: `${site}/icon-${pixels}.png`, omitBackground: true });
+  await app.browser.close();
+}
+
+await preview();
+for (const pixels of [180, 192, 512]) await icon(pixels);

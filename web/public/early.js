@@ -3,6 +3,7 @@
 const root = document.documentElement;
 const asked = new URLSearchParams(location.search);
 if (['model', 'hub', 'embed', 'view', 'hide', 'lesson'].some((name) => asked.has(name))) root.dataset.linked = '';
+if (asked.has('embed')) root.dataset.embed = '';
 
 const remember = (event) => {
   const button = event.target.closest?.('[data-testid=measure-here]');

@@ -5,22 +5,27 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use clap::Args;
 use serde_json::Value;
 
+use crate::atlas;
 use crate::bundle;
 use crate::command::{cargo, output, root, run, shown};
 use crate::first_view;
 use crate::offline;
+use crate::progress::Progress;
+use crate::share::Shared;
 use crate::wasm;
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
 /// How much time to spend on small and fast modules.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effort {
     /// Link-time optimisation and wasm-opt, as it is hosted.
     Full,
-    /// The development profile as it is.
+    /// Quick to build: larger and slower modules, no first view before the page's module has arrived, nothing kept for
+    /// visits without a network.
     Quick,
 }
 
@@ -28,6 +33,30 @@ impl Effort {
     pub(crate) fn new(dev: bool) -> Self {
         if dev { Self::Quick } else { Self::Full }
     }
+}
+
+/// A build: how, and what the page says of where it lies.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Build {
+    /// Skip link-time optimisation, wasm-opt and the first view: quicker to build, larger and slower modules.
+    #[arg(long)]
+    dev: bool,
+    /// Folder of an atlas that the page lists as measured by its build; web/data/atlas, if there is one.
+    #[arg(long, env = "STRAIGHTEDGE_ATLAS", value_name = "FOLDER")]
+    atlas: Option<PathBuf>,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Where the page will lie. Without these it can lie anywhere and says nothing of it.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Place {
+    /// Address that the page will have, for its preview and as its canonical address.
+    #[arg(long, env = "STRAIGHTEDGE_SITE", value_name = "URL")]
+    site: Option<String>,
+    /// Address of the sources, which the page's foot links to.
+    #[arg(long, env = "STRAIGHTEDGE_SOURCE", value_name = "URL")]
+    source: Option<String>,
 }
 
 /// A module for the browser.
@@ -71,23 +100,62 @@ impl Module {
     }
 }
 
-/// Builds everything and returns the folder to be served.
-pub(crate) fn build(effort: Effort) -> Result<PathBuf> {
-    ensure_target()?;
-    let commit = commit();
-    let mut finished = Vec::new();
-    for module in &MODULES {
-        let compiled = compile(module, effort, commit.as_deref())?;
-        finished.push(wasm::finish(module.bin, &compiled, effort)?);
+impl Build {
+    /// What is hosted and tested; the environment says where it will lie.
+    pub(crate) fn full() -> Self {
+        let [site, source] = ["STRAIGHTEDGE_SITE", "STRAIGHTEDGE_SOURCE"].map(|name| env::var(name).ok());
+        let atlas = env::var_os("STRAIGHTEDGE_ATLAS").map(Into::into);
+        Self { dev: false, atlas, place: Place { site, source } }
     }
-    let compiled = compile_selected("straightedge_table", &TABLE, "wasm-engine", effort, None)?;
-    finished.push(wasm::finish_plain("table", &compiled, effort)?);
-    let dist = root().join("dist");
-    bundle::assemble(&finished, &dist)?;
-    first_view::write(&dist)?;
-    offline::write(&dist, effort)?;
-    bundle::print_sizes(&dist, effort)?;
-    Ok(dist)
+
+    /// What is served while the sources change.
+    pub(crate) fn quick() -> Self {
+        Self { dev: true, atlas: None, place: Place::default() }
+    }
+
+    /// Builds everything and returns the folder to be served.
+    pub(crate) fn run(&self) -> Result<PathBuf> {
+        self.run_and_tell(&|| Ok(()))
+    }
+
+    /// [`Build::run`]; `page_ready` is called as soon as the folder holds everything but the engine.
+    pub(crate) fn run_and_tell(&self, page_ready: &dyn Fn() -> Result<()>) -> Result<PathBuf> {
+        let (effort, commit) = (Effort::new(self.dev), commit());
+        let mut progress = Progress::new(if effort == Effort::Full { 5 } else { 4 });
+        ensure_target()?;
+        let mut finish = |module: &Module, what| {
+            progress.next(what);
+            wasm::finish(module.bin, &compile(module, effort, commit.as_deref())?, effort)
+        };
+        let [page, worker] = &MODULES;
+        let dist = root().join("dist");
+        let mut finished = vec![finish(page, "the page")?];
+        if effort == Effort::Quick {
+            self.assemble(&finished, &dist, commit.as_deref())?;
+            page_ready()?;
+        }
+        finished.push(finish(worker, "the engine, which takes longest")?);
+        progress.next("the reader of Parquet files");
+        let table = compile_selected("straightedge_table", &TABLE, "wasm-engine", effort, None)?;
+        finished.push(wasm::finish_plain("table", &table, effort)?);
+        if effort == Effort::Full {
+            progress.next("the first view");
+        }
+        self.assemble(&finished, &dist, commit.as_deref())?;
+        progress.next("the files of the site");
+        offline::write(&dist, effort)?;
+        bundle::print_sizes(&dist, effort)?;
+        Ok(dist)
+    }
+
+    /// Puts the site together from these modules.
+    fn assemble(&self, modules: &[PathBuf], dist: &Path, commit: Option<&str>) -> Result<()> {
+        bundle::assemble(modules, dist)?;
+        atlas::put(self.atlas.as_deref(), dist)?;
+        let Place { site, source } = &self.place;
+        Shared { site: site.as_deref(), source: source.as_deref(), commit }.write(dist)?;
+        if Effort::new(self.dev) == Effort::Full { first_view::write(dist) } else { Ok(()) }
+    }
 }
 
 /// A copy of the finished page with the module of checks in it; returns its folder.
@@ -143,7 +211,7 @@ fn compile_selected(
 ) -> Result<PathBuf> {
     let mut command = cargo();
     command.arg("build").args(selection);
-    command.args(["--profile", if effort == Effort::Full { profile } else { "dev" }]);
+    command.args(["--profile", if effort == Effort::Full { profile } else { "quick" }]);
     command.arg("--message-format=json-render-diagnostics");
     name_commit(&mut command, commit);
     eprintln!("$ {}", shown(&command));

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -16,6 +17,11 @@ pub(crate) fn root() -> PathBuf {
     let mut root = PathBuf::from(manifest);
     root.pop();
     root
+}
+
+/// A folder below the one that Cargo builds in.
+pub(crate) fn target(name: &str) -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder)).join(name)
 }
 
 /// Cargo itself, in the root folder.
@@ -42,6 +48,28 @@ pub(crate) fn npm() -> Command {
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     eprintln!("$ {}", shown(command));
     let status = command.stdin(Stdio::null()).status().with_context(|| format!("{} does not start", name(command)))?;
+    if !status.success() {
+        bail!("{} failed ({status})", shown(command));
+    }
+    Ok(())
+}
+
+/// [`run`], but for handing on what the command prints to its standard output, also where it fails.
+pub(crate) fn listen(command: &mut Command, output: &mut String) -> Result<()> {
+    eprintln!("$ {}", shown(command));
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("{} does not start", name(command)))?;
+    let printed = child.stdout.take().expect("standard output is piped");
+    for line in BufReader::new(printed).split(b'\n') {
+        let line = String::from_utf8_lossy(&line?).into_owned();
+        println!("{line}");
+        output.push_str(&line);
+        output.push('\n');
+    }
+    let status = child.wait()?;
     if !status.success() {
         bail!("{} failed ({status})", shown(command));
     }

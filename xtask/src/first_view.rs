@@ -7,6 +7,7 @@ use std::process::Stdio;
 use anyhow::{Context, Result, bail};
 
 use crate::command::{cargo, shown};
+use crate::share;
 
 /// Where it goes in index.html.
 const PLACE: &str = "<!-- first view -->";
@@ -23,22 +24,6 @@ pub(crate) fn write(dist: &Path) -> Result<()> {
     let view = String::from_utf8(output.stdout).context("the first view is no text")?;
     let file = dist.join("index.html");
     let page = fs::read_to_string(&file).with_context(|| format!("{} cannot be read", file.display()))?;
-    let page = filled(&page, view.trim()).with_context(|| format!("index.html has no place {PLACE}"))?;
+    let page = share::fill(&page, PLACE, view.trim())?;
     fs::write(&file, page).with_context(|| format!("{} cannot be written", file.display()))
-}
-
-fn filled(page: &str, view: &str) -> Option<String> {
-    page.contains(PLACE).then(|| page.replacen(PLACE, view, 1))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::filled;
-
-    #[test]
-    fn the_view_takes_its_place_and_a_page_without_one_is_refused() {
-        let page = "<div id=\"app\"><!-- first view --></div>";
-        assert_eq!(filled(page, "<p>seen</p>").as_deref(), Some("<div id=\"app\"><p>seen</p></div>"));
-        assert_eq!(filled("<div></div>", "<p>seen</p>"), None);
-    }
 }

@@ -1,13 +1,14 @@
 //! What tests need beside Rust: installed where it is missing and can be, named where it cannot.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::command::{npm, output, root, run};
+use crate::command::{cargo, npm, output, root, run, target};
 
 /// Folders in which Vulkan drivers announce themselves on Linux.
 const VULKAN_DRIVERS: [&str; 3] = ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d", "/usr/local/share/vulkan/icd.d"];
@@ -80,6 +81,74 @@ pub(crate) fn packages(folder: &Path) -> Result<()> {
         bail!("npm is missing; install Node.js 20 or newer");
     }
     run(npm().current_dir(folder).args(["ci", "--no-audit", "--no-fund"]))
+}
+
+/// A program of Cargo's that checks or describes dependencies, in the version that is known to work here.
+#[derive(Clone, Copy)]
+pub(crate) enum Tool {
+    /// Writes licence notices.
+    About,
+    /// Checks licences, sources, duplicates and advisories.
+    Deny,
+    /// Finds dependencies that nothing uses.
+    Machete,
+}
+
+impl Tool {
+    fn package(self) -> (&'static str, &'static str) {
+        match self {
+            Self::About => ("cargo-about", "0.9.3"),
+            Self::Deny => ("cargo-deny", "0.20.2"),
+            Self::Machete => ("cargo-machete", "0.9.2"),
+        }
+    }
+}
+
+/// Makes sure that a tool is there, below the target folder, and returns the search path on which Cargo finds it.
+pub(crate) fn tool(tool: Tool) -> Result<OsString> {
+    let (name, version) = tool.package();
+    let folder = target("tools");
+    let installed = fs::read_to_string(folder.join(".crates.toml")).unwrap_or_default();
+    if !installed.contains(&format!("\"{name} {version} ")) {
+        let mut install = cargo();
+        install.args(["install", "--locked", "--root"]).arg(&folder).args([name, "--version", version]);
+        if matches!(tool, Tool::About) {
+            install.args(["--features", "cli"]);
+        }
+        run(&mut install)?;
+    }
+    let path = env::var_os("PATH").unwrap_or_default();
+    Ok(env::join_paths([folder.join("bin")].into_iter().chain(env::split_paths(&path)))?)
+}
+
+/// The packages that reference values are computed with.
+const REQUIREMENTS: &str = "tests/reference/requirements.txt";
+
+/// Whether there is a Python with the packages of the references: `STRAIGHTEDGE_PYTHON`, or one that was installed.
+pub(crate) fn has_python() -> bool {
+    env::var_os("STRAIGHTEDGE_PYTHON").is_some() || is_installed(&target("python"))
+}
+
+/// Makes sure that there is such a Python and says where.
+pub(crate) fn python() -> Result<PathBuf> {
+    if let Some(chosen) = env::var_os("STRAIGHTEDGE_PYTHON") {
+        return Ok(chosen.into());
+    }
+    let environment = target("python");
+    let python = environment.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
+    if !is_installed(&environment) {
+        run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))?;
+        let install = ["-m", "pip", "install", "--quiet", "--no-cache-dir", "-r"];
+        run(Command::new(&python).args(install).arg(root().join(REQUIREMENTS)))?;
+        fs::copy(root().join(REQUIREMENTS), environment.join("installed.txt"))?;
+    }
+    Ok(python)
+}
+
+/// Whether an environment holds what the project asks for today.
+fn is_installed(environment: &Path) -> bool {
+    let wanted = fs::read(root().join(REQUIREMENTS));
+    wanted.is_ok_and(|wanted| fs::read(environment.join("installed.txt")).is_ok_and(|installed| installed == wanted))
 }
 
 /// Installs packages of Debian or Ubuntu.

@@ -1,5 +1,6 @@
 //! `cargo xtask …`: builds, serves, tests and times the project with nothing installed by hand but Rust, Node and git.
 
+mod atlas;
 mod bench;
 mod build;
 mod bundle;
@@ -10,10 +11,16 @@ mod document;
 mod first_view;
 mod hub;
 mod install;
+mod licences;
 mod offline;
+mod package;
+mod policy;
+mod progress;
 mod record;
 mod serve;
+mod share;
 mod steps;
+mod tally;
 mod test;
 mod wasm;
 mod watch;
@@ -26,37 +33,39 @@ use clap::Parser;
 use straightedge_mirror::made::Shape;
 
 use crate::bench::BenchArgs;
-use crate::build::Effort;
-use crate::test::Part;
+use crate::build::Build;
+use crate::package::What;
+use crate::test::TestArgs;
 
 /// Builds, serves and tests Straightedge.
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Task {
     /// Build the page and its engine into dist/, a static folder for any web server and any path.
-    Build {
-        /// Skip link-time optimisation and wasm-opt: quicker to build again, larger and slower modules.
-        #[arg(long)]
-        dev: bool,
-    },
-    /// Build, serve at a local address, and build again whenever a source file changes.
+    Build(Build),
+    /// Build what is quick to build, serve it at a local address, and build again whenever a source file changes.
     Serve {
         /// Port of the local address; the next free one is taken where it is in use.
         #[arg(long, default_value_t = 8080)]
         port: u16,
-        /// Skip link-time optimisation and wasm-opt: quicker to build again, larger and slower modules.
-        #[arg(long)]
-        dev: bool,
     },
     /// Install what the tests need, where it is missing and can be, and run them.
-    Test {
-        /// Only these parts.
-        parts: Vec<Part>,
-    },
+    Test(TestArgs),
     /// Measure what the engine's parts cost on this machine.
     Bench(BenchArgs),
-    /// Check formatting, lints and documentation, then run all tests: what continuous integration runs.
+    /// Check formatting, lints, documentation, licences and workflows, then run all tests: what continuous integration runs.
     Ci,
+    /// Check licences, sources, duplicates, advisories and use of all dependencies.
+    Policy,
+    /// Write the licence notices of all that is linked in.
+    Licences,
+    /// Pack a release into target/package/, with checksums.
+    Package {
+        /// What to pack.
+        what: What,
+    },
+    /// Rate the built page as Lighthouse does, on a desktop.
+    Lighthouse,
     /// Serve local models as the Hugging Face hub does: a mirror for a class, and a hub for tests.
     Hub(hub::HubArgs),
     /// Write a GPT-2 with random weights for tests: of the smallest one's shape, 548 MB, unless told otherwise.
@@ -94,7 +103,9 @@ enum Task {
         #[arg(long, conflicts_with = "names")]
         tables: bool,
     },
-    /// Take the README's pictures: the page after a measurement, on a phone, and in the dark.
+    /// Measure a list of models, for the page to list as measured by its build.
+    Atlas(atlas::AtlasArgs),
+    /// Take the documents' pictures, the icons, and the picture that is shown where the page is shared.
     Screenshot,
 }
 
@@ -110,16 +121,21 @@ fn main() -> ExitCode {
 
 fn run(task: Task) -> Result<()> {
     match task {
-        Task::Build { dev } => build::build(Effort::new(dev)).map(drop),
-        Task::Serve { port, dev } => serve::serve(Effort::new(dev), port),
-        Task::Test { parts } => test::test(&parts),
+        Task::Build(build) => build.run().map(drop),
+        Task::Serve { port } => serve::serve(port),
+        Task::Test(args) => test::test(&args),
         Task::Bench(args) => bench::bench(&args),
         Task::Ci => test::ci(),
+        Task::Policy => policy::policy(),
+        Task::Licences => licences::write(),
+        Task::Package { what } => package::package(what),
+        Task::Lighthouse => test::lighthouse(),
         Task::Hub(args) => hub::hub(args),
         Task::MadeModel { folder, shape, seed } => hub::made_model(&folder, shape.unwrap_or(Shape::GPT2), seed),
         Task::Calibration => calibration::write(),
         Task::Train { names, out, steps, device } => demo::train(&names, &out, steps, device.as_deref()),
         Task::Record { names, tables } => record::record(&names, tables),
+        Task::Atlas(args) => atlas::atlas(&args),
         Task::Screenshot => test::screenshot(),
     }
 }

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
+use straightedge::atlas::INDEX;
 
 use crate::build::Effort;
 use crate::bundle::files;
@@ -15,6 +16,11 @@ use crate::command::root;
 
 /// Models larger than this are kept once somebody has used them, not at the first visit.
 const AT_ONCE: usize = 512 << 10;
+/// What a visit does not need: it is kept once somebody has asked for it.
+const APART: [&str; 3] = ["licences.txt", "preview.png", "robots.txt"];
+
+/// Reports of the atlas, of which the index alone is needed to list them.
+const ATLAS: &str = "data/atlas/";
 
 /// Writes `sw.js` for what is in `dist`. A quick build keeps nothing: every change must be seen at once.
 pub(crate) fn write(dist: &Path, effort: Effort) -> Result<()> {
@@ -35,7 +41,8 @@ struct Listed {
 impl Listed {
     fn add(&mut self, path: String, bytes: &[u8]) {
         let path = if path == "index.html" { String::new() } else { path };
-        if path.starts_with("models/") && bytes.len() > AT_ONCE {
+        let is_large = path.starts_with("models/") && bytes.len() > AT_ONCE;
+        if is_large || path.starts_with(ATLAS) && !path.ends_with(INDEX) || APART.contains(&path.as_str()) {
             self.later.push(path.clone());
         }
         self.files.insert(path, STANDARD.encode(Sha256::digest(bytes)));
@@ -62,15 +69,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_is_listed_with_its_hash_and_large_models_wait() {
+    fn every_file_is_listed_with_its_hash_and_what_few_need_waits() {
         let mut listed = Listed::default();
         listed.add("index.html".into(), b"");
         listed.add("models/small/config.json".into(), b"{}");
         listed.add("models/large/model.safetensors".into(), &vec![0; AT_ONCE + 1]);
+        listed.add("data/atlas/index.json".into(), b"{}");
+        listed.add("data/atlas/a-model.json".into(), b"{}");
+        listed.add("robots.txt".into(), b"User-agent: *");
         assert_eq!(listed.files[""], "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=", "SHA-256 of nothing");
-        assert_eq!(listed.later, ["models/large/model.safetensors"]);
+        assert_eq!(listed.later, ["models/large/model.safetensors", "data/atlas/a-model.json", "robots.txt"]);
         let script = listed.declarations();
         assert!(script.starts_with(r#"const FILES = {"":"47DEQ"#), "{script}");
-        assert!(script.contains(r#"const LATER = ["models/large/model.safetensors"];"#), "{script}");
+        assert!(
+            script.contains(
+                r#"const LATER = ["models/large/model.safetensors","data/atlas/a-model.json","robots.txt"];"#
+            ),
+            "{script}"
+        );
     }
 }

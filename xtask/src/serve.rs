@@ -1,36 +1,69 @@
 //! `cargo xtask serve`: a static server for dist/ and a build after every change.
 
+use std::cell::Cell;
 use std::fs;
 use std::io::{self, Cursor, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use tiny_http::{HTTPVersion, Header, Method, Request, Response, Server, StatusCode};
 
-use crate::build::{Effort, build};
+use crate::build::Build;
+use crate::command::root;
 use crate::watch::Snapshot;
 
-/// Requests answered at once.
-const THREADS: usize = 4;
+/// Requests answered at once; one that waits for a file of a build under way takes its place for as long.
+const THREADS: usize = 16;
 
-/// Builds, serves and builds again, until it is interrupted. A failed build is printed and leaves the server running.
-pub(crate) fn serve(effort: Effort, port: u16) -> Result<()> {
-    let mut url = None;
+/// Builds, serves as soon as there is a page, and builds again after every change, until it is interrupted. A failed build
+/// is printed and leaves the server running.
+pub(crate) fn serve(port: u16) -> Result<()> {
+    let site = Site::new(root().join("dist"), "/");
+    let building = Arc::clone(&site.building);
+    let not_started = Cell::new(Some(site));
+    let page_ready = || {
+        if let Some(site) = not_started.take() {
+            println!("\n    {}    (the engine follows as soon as it is built)\n", site.start(port)?);
+        }
+        Ok(())
+    };
     loop {
         let seen = Snapshot::take();
-        match build(effort) {
+        building.begin();
+        let built = Build::quick().run_and_tell(&page_ready);
+        building.end();
+        match built {
             Err(error) => eprintln!("cargo xtask serve: {error:#}; waiting for a change"),
-            Ok(dist) => {
-                let url = match &url {
-                    Some(url) => url,
-                    None => url.insert(Site::new(dist, "/").start(port)?),
-                };
-                println!("\n    {url}\n");
-            }
+            Ok(_) => println!("built; waiting for a change"),
         }
         seen.wait_for_change();
+    }
+}
+
+/// Whether a build is under way, in which a file that is missing now may come.
+#[derive(Default)]
+struct Building(Mutex<bool>, Condvar);
+
+impl Building {
+    fn begin(&self) {
+        *self.0.lock().expect("no thread panics while it holds this") = true;
+    }
+
+    fn end(&self) {
+        *self.0.lock().expect("no thread panics while it holds this") = false;
+        self.1.notify_all();
+    }
+
+    /// Waits until `file` is there or no build is under way.
+    fn wait_for(&self, file: &Path) {
+        let mut is_building = self.0.lock().expect("no thread panics while it holds this");
+        while *is_building && !file.is_file() {
+            let often = Duration::from_millis(200);
+            (is_building, _) = self.1.wait_timeout(is_building, often).expect("no thread panics while it holds this");
+        }
     }
 }
 
@@ -38,12 +71,13 @@ pub(crate) fn serve(effort: Effort, port: u16) -> Result<()> {
 pub(crate) struct Site {
     folder: PathBuf,
     prefix: String,
+    building: Arc<Building>,
 }
 
 impl Site {
     /// Serves `folder` under `prefix`, which begins and ends with a slash.
     pub(crate) fn new(folder: PathBuf, prefix: &str) -> Self {
-        Self { folder, prefix: prefix.into() }
+        Self { folder, prefix: prefix.into(), building: Arc::default() }
     }
 
     /// Starts to serve in the background, on `port` or a free one, and returns the URL.
@@ -72,6 +106,7 @@ impl Site {
 
     fn page(&self, url: &str, range: Option<String>) -> Response<Cursor<Vec<u8>>> {
         let Some(file) = self.file(url) else { return plain(404, "not found") };
+        self.building.wait_for(&file);
         let Ok(bytes) = fs::read(&file) else { return plain(404, "not found") };
         let total = bytes.len();
         let response = match range.as_deref().map(|range| parse_range(range, total)) {
@@ -152,6 +187,7 @@ fn content_type(file: &Path) -> &'static str {
 mod tests {
     use std::io::Read;
     use std::net::TcpStream;
+    use std::sync::mpsc::{self, RecvTimeoutError};
 
     use super::*;
 
@@ -174,6 +210,28 @@ mod tests {
         for wrong in ["bytes=10-12", "bytes=5-2", "bytes=-3", "lines=0-1", "bytes=a-b"] {
             assert_eq!(parse_range(wrong, 10), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_missing_file_is_waited_for_while_a_build_is_under_way() {
+        let building = Arc::new(Building::default());
+        let absent = crate::command::root().join("absent");
+        building.wait_for(&absent);
+        building.begin();
+        let (say, said) = mpsc::channel();
+        let waiting = thread::spawn({
+            let building = Arc::clone(&building);
+            move || {
+                say.send("waits").expect("somebody listens");
+                building.wait_for(&absent);
+                say.send("goes on").expect("somebody listens");
+            }
+        });
+        assert_eq!(said.recv(), Ok("waits"));
+        assert_eq!(said.recv_timeout(Duration::from_millis(300)), Err(RecvTimeoutError::Timeout));
+        building.end();
+        assert_eq!(said.recv(), Ok("goes on"));
+        waiting.join().expect("the wait ends with the build");
     }
 
     #[test]

@@ -4,9 +4,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
+use crate::tally::Tally;
+
+/// Most browser tests that may pass only at their second try.
+const SECOND_TRIES: usize = 1;
+
 /// Steps done so far.
 #[derive(Default)]
-pub(crate) struct Steps(Vec<Step>);
+pub(crate) struct Steps {
+    done: Vec<Step>,
+    tally: Tally,
+}
 
 struct Step {
     name: &'static str,
@@ -24,23 +32,46 @@ impl Steps {
         if let Some(failure) = &failure {
             eprintln!("{name}: {failure}");
         }
-        self.0.push(Step { name, failure, took: start.elapsed() });
+        self.done.push(Step { name, failure, took: start.elapsed() });
         result.ok()
     }
 
-    /// Prints the summary; an error if any step failed.
+    /// Does a step that runs tests and counts them, also where some fail.
+    pub(crate) fn tests(&mut self, name: &'static str, work: impl FnOnce(&mut Tally) -> Result<()>) {
+        let mut tally = Tally::default();
+        self.step(name, || work(&mut tally));
+        self.tally.merge(tally);
+    }
+
+    /// Prints the summary; an error if any step failed, or if too many tests needed a second try.
     pub(crate) fn finish(self) -> Result<()> {
+        let Self { done, tally } = self;
         println!("\n== Summary");
-        for Step { name, failure, took } in &self.0 {
+        for Step { name, failure, took } in &done {
             let outcome = failure.as_deref().unwrap_or("ok");
             println!("{name:<24} {:>6.0} s  {outcome}", took.as_secs_f64());
         }
-        let failed = self.0.iter().filter(|step| step.failure.is_some()).count();
-        if failed > 0 {
-            bail!("{failed} of {} steps failed", self.0.len());
+        list("not run", tally.skipped.iter());
+        list("passed only at the second try", tally.second_tries.iter());
+        if tally != Tally::default() {
+            println!("\n{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped.len());
         }
-        println!("all {} steps passed", self.0.len());
+        let failed = done.iter().filter(|step| step.failure.is_some()).count();
+        if failed > 0 {
+            bail!("{failed} of {} steps failed", done.len());
+        }
+        if tally.second_tries.len() > SECOND_TRIES {
+            bail!("{} tests passed only at their second try, where {SECOND_TRIES} may", tally.second_tries.len());
+        }
+        println!("all {} steps passed", done.len());
         Ok(())
+    }
+}
+
+fn list<'a>(what: &str, lines: impl ExactSizeIterator<Item = &'a String>) {
+    if lines.len() > 0 {
+        println!("\n{what}:");
+        lines.for_each(|line| println!("  {line}"));
     }
 }
 
@@ -56,5 +87,20 @@ mod tests {
         assert_eq!(steps.step("first", || Err::<(), _>(anyhow!("broken"))), None);
         assert_eq!(steps.step("second", || Ok(2)), Some(2));
         assert_eq!(steps.finish().expect_err("one failed").to_string(), "1 of 2 steps failed");
+    }
+
+    #[test]
+    fn one_second_try_is_told_and_two_are_a_failure() {
+        let after = |tries: &[&str]| {
+            let mut steps = Steps::default();
+            let second_tries = tries.iter().map(ToString::to_string).collect();
+            steps.tests("tests", |tally| {
+                *tally = Tally { passed: 3, second_tries, ..Tally::default() };
+                Ok(())
+            });
+            steps.finish()
+        };
+        assert!(after(&["a"]).is_ok());
+        assert!(after(&["a", "b"]).expect_err("two").to_string().contains("second try"));
     }
 }

