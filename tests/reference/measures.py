@@ -1,0 +1,180 @@
+"""The measures as docs/measures.md defines them, in float64 by singular value decomposition of the rows.
+
+Nothing here forms a product of rows with rows to solve it: where the program goes through second moments and an
+eigendecomposition, this goes through the rows themselves.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import svd, svdvals
+
+# Eigenvalues of the correlation matrix at or below this share of the largest are cut.
+CUT = 1e-10
+# A column whose deviation is at or below this share of its largest magnitude is constant to float32 precision.
+CONSTANT = 2.0**-22
+
+
+@dataclass
+class Fit:
+    """y ≈ x·weight + bias, and what the training inputs were like."""
+
+    weight: np.ndarray
+    bias: np.ndarray
+    y_mean: np.ndarray
+    rank: int
+    scaled_condition: float
+    condition: float
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        return x @ self.weight + self.bias
+
+
+def fit(x: np.ndarray, y: np.ndarray) -> Fit:
+    """Least squares without ridge, in the directions of the scaled inputs that are more than rounding."""
+    x, y = x.astype(np.float64), y.astype(np.float64)
+    x_mean, y_mean = x.mean(axis=0), y.mean(axis=0)
+    centred, sigma = x - x_mean, x.std(axis=0)
+    varies = sigma > CONSTANT * np.abs(x).max(axis=0)
+    left, singular, right = svd(centred[:, varies] / sigma[varies], full_matrices=False)
+    kept = singular**2 > CUT * singular[0] ** 2
+    rank = int(kept.sum())
+    weight = np.zeros((x.shape[1], y.shape[1]))
+    directions = right[kept].T / sigma[varies][:, None]
+    weight[varies] = directions @ ((left[:, kept].T @ (y - y_mean)) / singular[kept][:, None])
+    unscaled = svdvals(centred[:, varies])
+    return Fit(
+        weight=weight,
+        bias=y_mean - x_mean @ weight,
+        y_mean=y_mean,
+        rank=rank,
+        scaled_condition=float((singular[0] / singular[rank - 1]) ** 2),
+        condition=float((unscaled[0] / unscaled[rank - 1]) ** 2),
+    )
+
+
+def folds(windows: int, count: int) -> list[np.ndarray]:
+    """Contiguous blocks of windows; the last one is held out."""
+    return [np.arange(k * windows // count, (k + 1) * windows // count) for k in range(count)]
+
+
+def score(x: np.ndarray, y: np.ndarray, count: int) -> dict:
+    """All that a block's report says about rows x → y, both [windows, rows of a window, features]."""
+    cut = folds(len(x), count)
+    rows = lambda array, windows: array[windows].reshape(-1, array.shape[-1])
+    outside = lambda fold: np.concatenate([other for other in cut if other is not fold])
+    train, held = outside(cut[-1]), cut[-1]
+    x_train, y_train = rows(x, train).astype(np.float64), rows(y, train).astype(np.float64)
+    x_held, y_held = rows(x, held).astype(np.float64), rows(y, held).astype(np.float64)
+    fitted = fit(x_train, y_train)
+    predicted = fitted.predict(x_held)
+    features = r2_features(predicted, y_held)
+    curve = r2_of_ranks(fitted, x_train, predicted, y_held)
+    r2_lin = r2(predicted, y_held)
+    by_fold = [
+        r2(fit(rows(x, outside(fold)), rows(y, outside(fold))).predict(rows(x, fold)), rows(y, fold)) for fold in cut[:-1]
+    ] + [r2_lin]
+    return {
+        "r2_lin": r2_lin,
+        "r2_lin_scalar": 1 - squares(y_held - predicted) / squares(y_held - y_held.mean()),
+        "r2_feature_median": float(np.median(features)),
+        "r2_features": features.tolist(),
+        "rank": fitted.rank,
+        "scaled_condition": fitted.scaled_condition,
+        "condition": fitted.condition,
+        "prediction_participation": participation(predicted),
+        "output_participation": participation(y_held),
+        "input_participation": participation(x_train),
+        "input_variance_ratio": variance_ratio(x_train),
+        "effective_rank": effective_rank(curve, r2_lin),
+        "r2_rank": {str(k): curve[k - 1] for k in ranks_shown(len(curve))},
+        "cosine": cosine(predicted, y_held),
+        "rmse": float(np.sqrt(squares(y_held - predicted) / y_held.size)),
+        "output_variance_ratio": variance_ratio(y_train),
+        "sst_heldout": squares(y_held - y_held.mean(axis=0)),
+        "r2_folds": by_fold,
+        "r2_cv_mean": float(np.mean(by_fold)),
+        "r2_cv_std": float(np.std(by_fold, ddof=1)),
+    }
+
+
+def squares(array: np.ndarray) -> float:
+    return float(np.sum(array * array))
+
+
+def r2(predicted: np.ndarray, y: np.ndarray) -> float:
+    """Over all features, each about its own mean."""
+    return 1 - squares(y - predicted) / squares(y - y.mean(axis=0))
+
+
+def r2_features(predicted: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return 1 - ((y - predicted) ** 2).sum(axis=0) / ((y - y.mean(axis=0)) ** 2).sum(axis=0)
+
+
+def r2_of_ranks(fitted: Fit, x_train: np.ndarray, predicted: np.ndarray, y: np.ndarray) -> list[float]:
+    """R² of the map of rank k for every k: predictions projected on the first k directions of the training ones."""
+    _, _, directions = svd(fitted.predict(x_train) - fitted.y_mean, full_matrices=False)
+    along, projected, curve = (predicted - fitted.y_mean) @ directions.T, fitted.y_mean, []
+    for k, direction in enumerate(directions):
+        projected = projected + np.outer(along[:, k], direction)
+        curve.append(r2(projected, y))
+    return curve
+
+
+def ranks_shown(d: int) -> list[int]:
+    """The powers of two up to d, and d."""
+    return sorted({2**power for power in range(d.bit_length()) if 2**power <= d} | {d})
+
+
+def effective_rank(curve: list[float], r2_lin: float) -> int | None:
+    """The smallest rank that keeps nine tenths of R²."""
+    return next((k for k, value in enumerate(curve, 1) if value >= 0.9 * r2_lin), None) if r2_lin > 0 else None
+
+
+def participation(rows: np.ndarray) -> float:
+    """(Σλ)² / Σλ² over the eigenvalues λ of the rows' covariance."""
+    eigenvalues = svdvals(rows - rows.mean(axis=0)) ** 2
+    return float(eigenvalues.sum() ** 2 / (eigenvalues**2).sum())
+
+
+def variance_ratio(rows: np.ndarray) -> float:
+    variance = rows.var(axis=0)
+    return float(variance.max() / np.median(variance))
+
+
+def cosine(predicted: np.ndarray, y: np.ndarray) -> float:
+    lengths = np.linalg.norm(predicted, axis=1) * np.linalg.norm(y, axis=1)
+    return float(np.mean((predicted * y).sum(axis=1) / lengths))
+
+
+def layer(before: np.ndarray, after: np.ndarray, count: int) -> dict:
+    """All that a layer's report says about the residual stream before and after it, both [windows, rows, features]."""
+    cut = folds(len(before), count)
+    flat = lambda array, windows=slice(None): array[windows].reshape(-1, array.shape[-1]).astype(np.float64)
+    h, next_h = flat(before), flat(after)
+    train, held = np.concatenate(cut[:-1]), cut[-1]
+    return {
+        "linearity": linearity(h, next_h),
+        "linearity_no_residual": linearity(h, next_h - h),
+        "linearity_heldout": linearity_heldout(flat(before, train), flat(after, train), flat(before, held), flat(after, held)),
+        "update_norm_ratio": float(np.mean(np.linalg.norm(next_h - h, axis=1) / np.linalg.norm(h, axis=1))),
+    }
+
+
+def linearity(h: np.ndarray, target: np.ndarray) -> float:
+    """1 − min over M of ‖h̃M − t̃‖², both centred and scaled to unit Frobenius norm; in-sample, without cut-off."""
+    h, target = normalised(h), normalised(target)
+    span, _ = np.linalg.qr(h)
+    return 1 - squares(target - span @ (span.T @ target))
+
+
+def linearity_heldout(h: np.ndarray, target: np.ndarray, h_held: np.ndarray, target_held: np.ndarray) -> float:
+    """The same map fitted on training rows and scored on held-out ones, those about their own mean."""
+    h_mean, target_mean = h.mean(axis=0), target.mean(axis=0)
+    weight = np.linalg.lstsq(h - h_mean, target - target_mean, rcond=None)[0]
+    return r2(target_mean + (h_held - h_mean) @ weight, target_held)
+
+
+def normalised(rows: np.ndarray) -> np.ndarray:
+    centred = rows - rows.mean(axis=0)
+    return centred / np.linalg.norm(centred)
