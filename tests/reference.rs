@@ -1,0 +1,121 @@
+//! The project's references: complete, as their scripts left them, and computed anew by `transformers` and SciPy.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use straightedge::corpus::made::{Domain, FIRST_TRAINING_SEED, Made};
+use straightedge::digest::sha256;
+
+/// Files of every model, by the script that makes them.
+const MADE: [(&str, &[&str]); 2] = [
+    ("make_models.py", &["config.json", "model.safetensors", "tokenizer.json"]),
+    ("make_references.py", &["expected.json", "golden.safetensors"]),
+];
+
+/// Planted rows.
+const PLANTED: [&str; 5] = ["k2", "k4", "k6", "k8", "null"];
+
+/// Values that `check.py` compares at least, of the project's own references and of additional ones.
+const OWN_VALUES: u64 = 60_000;
+const ADDITIONAL_VALUES: u64 = 60_000;
+
+#[test]
+fn texts_are_those_that_the_generator_makes() {
+    for (domain, bytes) in [(Domain::Encyclopedia, 420_000), (Domain::Tales, 64_000)] {
+        let text = fs::read_to_string(common::fixture(format!("texts/{domain}.txt"))).expect("a text");
+        let made = Made { domain, seed: 1 }.text(bytes);
+        assert!(text == made, "{domain}.txt is not {domain}:1 with {bytes} bytes or a document more");
+    }
+}
+
+/// Writes the texts that `make_models.py` trains on into target/tmp/training.
+#[test]
+fn training_texts_are_those_that_the_models_have_learned() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("training");
+    fs::create_dir_all(&folder).expect("a folder");
+    for (domain, bytes) in [(Domain::Encyclopedia, 3_000_000), (Domain::Tales, 2_000_000)] {
+        let text = Made { domain, seed: FIRST_TRAINING_SEED + 1 }.text(bytes);
+        let file = format!("{domain}.txt");
+        fs::write(folder.join(&file), &text).expect("a text");
+        let recorded = manifest()["make_models.py"]["training_texts"][&file].clone();
+        assert_eq!(recorded, sha256(text.as_bytes()), "{file}: not the text that the models have learned");
+    }
+}
+
+#[test]
+fn fixtures_are_complete_and_as_their_scripts_left_them() {
+    let mut wanted: BTreeSet<(&str, String)> = PLANTED
+        .iter()
+        .map(|name| format!("{name}.safetensors"))
+        .chain(["expected.json".into()])
+        .map(|file| ("make_planted.py", format!("planted/{file}")))
+        .collect();
+    for (model, text) in common::OWN {
+        wanted.insert(("make_models.py", format!("texts/{text}.txt")));
+        wanted.extend(MADE.iter().flat_map(|(script, files)| {
+            files.iter().map(move |file| (*script, format!("{model}/{file}")))
+        }));
+    }
+    let manifest = manifest();
+    let scripts = manifest.as_object().expect("scripts");
+    let mut recorded = BTreeSet::new();
+    for (script, made) in scripts {
+        for (file, hash) in made["sha256"].as_object().expect("hashes") {
+            let bytes = fs::read(common::fixture(file)).expect("a file");
+            assert_eq!(*hash, sha256(&bytes), "{file} is not as {script} left it");
+            recorded.insert((script.as_str(), file.clone()));
+        }
+    }
+    assert_eq!(recorded, wanted, "files of the manifest, and those that tests read");
+    let mut all = BTreeSet::new();
+    list(&common::fixture(""), "", &mut all);
+    let mut known: BTreeSet<String> = wanted.into_iter().map(|(_, file)| file).collect();
+    known.extend(["README.md".into(), "manifest.json".into()]);
+    assert_eq!(all, known, "files of tests/fixtures, and those that the manifest explains");
+}
+
+#[test]
+#[ignore = "needs Python with transformers: cargo xtask test reference"]
+fn references_come_out_again() {
+    check(&[], OWN_VALUES);
+}
+
+#[test]
+#[ignore = "needs Python with transformers: cargo xtask test reference"]
+fn additional_references_come_out_of_the_same_scripts() {
+    match common::additional() {
+        Some(folder) => check(&["--folder".as_ref(), folder.as_os_str()], ADDITIONAL_VALUES),
+        None => println!("no additional references lie beside the repository"),
+    }
+}
+
+/// Runs `check.py`, which has to compare so many values and to find all of them.
+fn check(arguments: &[&OsStr], values: u64) {
+    let found = common::python::run("check.py", arguments);
+    println!("{} values compared; largest differences: {}", found["compared"], found["largest"]);
+    assert_eq!(found["failures"], Value::Array(Vec::new()));
+    assert!(found["compared"].as_u64().expect("a count") >= values, "only {} values were compared", found["compared"]);
+}
+
+fn manifest() -> Value {
+    let manifest = fs::read(common::fixture("manifest.json")).expect("the manifest");
+    serde_json::from_slice(&manifest).expect("JSON")
+}
+
+/// Every file below `folder`, by its path from there.
+fn list(folder: &Path, prefix: &str, all: &mut BTreeSet<String>) {
+    let entries: Vec<PathBuf> = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
+    for path in entries {
+        let name = format!("{prefix}{}", path.file_name().expect("a name").to_string_lossy());
+        if path.is_dir() {
+            list(&path, &format!("{name}/"), all);
+        } else {
+            all.insert(name);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+"""Computes every reference value anew from the committed weights and rows, and compares.
+
+usage: check.py [--folder FOLDER]
+
+Prints one JSON object: how many values were compared, the largest difference of each kind, and a sentence for every value
+that differs by more than `TOLERANCES` allow. FOLDER holds fixtures of the same layout in place of tests/fixtures; the
+models and rows in it are taken as they are, and its texts by the names in `ELSEWHERE`.
+"""
+
+import argparse
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import safetensors.numpy
+
+import fixtures
+import make_planted
+import make_references
+
+# Largest difference by the field's name: of a share of the value where it says so, else absolute. Rounding of float32
+# activations differs between processors; the planted rows are given, so that only float64 rounding differs there.
+DEFAULT = (1e-6, "absolute")
+TOLERANCES = {
+    "ppl": (1e-6, "relative"),
+    "delta_ppl": (1e-5, "of the perplexity"),
+    "scaled_condition": (1e-4, "relative"),
+    "condition": (1e-4, "relative"),
+    "input_participation": (1e-6, "relative"),
+    "output_participation": (1e-6, "relative"),
+    "prediction_participation": (1e-6, "relative"),
+    "input_variance_ratio": (1e-6, "relative"),
+    "output_variance_ratio": (1e-6, "relative"),
+    "sst_heldout": (1e-6, "relative"),
+    "rmse": (1e-6, "relative"),
+    "golden": (2e-5, "of values above one"),
+    "planted": (1e-12, "relative"),
+}
+
+# Texts of fixtures that are not the project's own.
+ELSEWHERE = {"babyllama-105": "stories", **dict.fromkeys(["tiny-gpt2", "tiny-gpt_neox", "tiny-llama", "tiny-bert"], "wiki")}
+
+
+class Comparison:
+    """Counts what is compared and keeps the largest differences and all failures."""
+
+    def __init__(self):
+        self.compared, self.largest, self.failures = 0, {}, []
+
+    def numbers(self, where: str, kind: str, found: float, expected: float, scale: float = 1.0) -> None:
+        tolerance, of = TOLERANCES.get(kind, DEFAULT)
+        by = {"relative": abs(expected), "absolute": 1.0}.get(of, scale)
+        difference = abs(found - expected) / by if by else abs(found - expected)
+        self.compared += 1
+        self.largest[kind] = max(self.largest.get(kind, 0.0), difference)
+        if not difference <= tolerance:
+            self.failures.append(f"{where}: {found} where {expected} is recorded, off by {difference:.2e}")
+
+    def trees(self, where: str, kind: str, found, expected, scale: float = 1.0) -> None:
+        """JSON values, field by field; those below a field of `TOLERANCES` are of its kind."""
+        if isinstance(expected, dict):
+            self.exact(f"{where}: fields", sorted(found), sorted(expected))
+            for field in expected.keys() & found.keys():
+                below = kind if kind in TOLERANCES or field.isdecimal() else field
+                self.trees(f"{where}.{field}", below, found[field], expected[field], scale)
+        elif isinstance(expected, list):
+            self.exact(f"{where}: length", len(found), len(expected))
+            for at, (one, other) in enumerate(zip(found, expected)):
+                self.trees(f"{where}[{at}]", kind, one, other, scale)
+        elif isinstance(expected, float):
+            self.numbers(where, kind, found, expected, scale)
+        else:
+            self.compared += 1
+            self.exact(where, found, expected)
+
+    def exact(self, where: str, found, expected) -> None:
+        if found != expected:
+            self.failures.append(f"{where}: {found} where {expected} is recorded")
+
+    def arrays(self, where: str, found: np.ndarray, expected: np.ndarray) -> None:
+        if found.shape != expected.shape:
+            return self.exact(f"{where}: shape", found.shape, expected.shape)
+        found, expected = found.astype(np.float64), expected.astype(np.float64)
+        difference = np.abs(found - expected) / np.maximum(1, np.abs(expected))
+        at = np.unravel_index(np.argmax(np.where(np.isnan(difference), math.inf, difference)), difference.shape)
+        self.numbers(f"{where}{list(map(int, at))}", "golden", found[at], expected[at], max(1, abs(expected[at])))
+        self.compared += expected.size - 1
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--folder", type=Path, default=fixtures.FOLDER)
+    folder = parser.parse_args().folder
+    fixtures.prepare()
+    own = folder == fixtures.FOLDER
+    comparison = Comparison()
+    for name, text in (fixtures.TEXTS if own else ELSEWHERE).items():
+        check_model(comparison, folder / name, folder / f"texts/{text}.txt")
+    check_planted(comparison, folder / "planted")
+    if own:
+        check_files(comparison)
+    print(json.dumps({"compared": comparison.compared, "largest": comparison.largest, "failures": comparison.failures}))
+
+
+def check_model(comparison: Comparison, folder: Path, text: Path) -> None:
+    recorded = safetensors.numpy.load_file(folder / "golden.safetensors")
+    found = make_references.golden(folder, text)
+    comparison.exact(f"{folder.name}: tensors", sorted(found), sorted(recorded))
+    for name in recorded.keys() & found.keys():
+        comparison.arrays(f"{folder.name}: {name}", found[name], recorded[name])
+    recorded = fixtures.read_json(folder / "expected.json")
+    # How long some other program took to make it.
+    recorded.pop("seconds", None)
+    found = make_references.expected(folder, text)
+    comparison.trees(folder.name, "", found, recorded, recorded.get("ppl", 1.0))
+
+
+def check_planted(comparison: Comparison, folder: Path) -> None:
+    for name, recorded in fixtures.read_json(folder / "expected.json").items():
+        rows = safetensors.numpy.load_file(folder / f"{name}.safetensors")
+        found = make_planted.answer(rows["x"], rows["y"])
+        comparison.trees(f"planted {name}", "planted", found, recorded)
+
+
+def check_files(comparison: Comparison) -> None:
+    """The hashes that the scripts noted."""
+    for script, made in fixtures.read_json(fixtures.MANIFEST).items():
+        for file, recorded in made["sha256"].items():
+            comparison.compared += 1
+            comparison.exact(f"{script}: {file}", fixtures.sha256(fixtures.FOLDER / file), recorded)
+
+
+if __name__ == "__main__":
+    main()
