@@ -3,7 +3,7 @@
 // the page is shared, and icons for platforms that take no SVG.
 //
 // usage: screenshot.mjs FOLDER_OF_DOCUMENTS FOLDER_OF_THE_SITE
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 
 import { open } from './driver.mjs';
 
@@ -42,22 +42,26 @@ await picture('lesson', { query: { lesson: '2' }, height: 1580 }, async (app) =>
   for (let at = 0; at < 3; at += 1) await app.page.keyboard.press('PageUp');
 });
 
-/** The chart of the first view with name and subject of the page, at the size that previews have. */
+/** What is not in the preview: all that is there to be pressed, and what is below the chart. */
+const BESIDE = '.controls, .enter, [role=tablist], .known-bar, .overlay-bar, .standing button, .readout, figcaption, .exports, .foot';
+
+/** The chart of the first view below name and subject of the page, at the size that previews have. */
 async function preview() {
-  const size = { width: 800, height: 420 };
-  const app = await open({
-    webgpu: false,
-    query: { model: 'demo-gpt2', embed: '1' },
-    before: async (page) => {
-      const session = await page.context().newCDPSession(page);
-      await session.send('Emulation.setDeviceMetricsOverride', { ...size, deviceScaleFactor: 1.5, mobile: false });
-      await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' });
-    },
-  });
-  await app.element('chart').waitFor();
-  const session = await app.page.context().newCDPSession(app.page);
-  const { data } = await session.send('Page.captureScreenshot', { format: 'png', clip: { x: 0, y: 0, ...size, scale: 1 } });
-  await writeFile(`${site}/preview.png`, Buffer.from(data, 'base64'));
+  const before = async (page) => {
+    await page.setViewportSize({ width: 1200, height: 630 });
+    await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' });
+  };
+  const app = await open({ webgpu: false, query: {}, before });
+  await app.started();
+  await app.element('extent').waitFor();
+  await app.page.evaluate((beside) => {
+    const look = (selector, style) => document.querySelectorAll(selector).forEach((element) => Object.assign(element.style, style));
+    look(beside, { display: 'none' });
+    look('.bench', { display: 'block' });
+    look('.head', { padding: '24px 0 22px' });
+    look('body', { zoom: '0.93' });
+  }, BESIDE);
+  await app.page.screenshot({ path: `${site}/preview.png`, animations: 'disabled' });
   await app.browser.close();
 }
 
