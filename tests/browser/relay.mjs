@@ -1,19 +1,26 @@
 // The site by way of a server of its own, which can change and go away: a network that is gone for the page, for its worker
 // and for the service worker, of which the last is beyond what a browser can be told to keep offline.
 import { createServer } from 'node:http';
+import { gzipSync } from 'node:zlib';
+
+/** What the host of a static site says of every file, which the local server does not: it is compressed and may be kept. */
+const HOSTED = { 'content-encoding': 'gzip', 'cache-control': 'max-age=600' };
 
 /** Hands every request on to the site, under the same path; `changes` has what becomes of texts, by their path. */
-export async function relay() {
+export async function relay({ asHost = false } = {}) {
   const site = new URL(process.env.STRAIGHTEDGE_URL);
   const network = { asked: [], changes: {} };
+  const compressed = new Map();
   const server = createServer(async (request, answer) => {
     const url = new URL(request.url, site);
     const path = url.pathname.slice(site.pathname.length);
     network.asked.push(path);
     const reply = await fetch(url);
     const body = Buffer.from(await reply.arrayBuffer());
-    answer.writeHead(reply.status, { 'content-type': reply.headers.get('content-type') });
-    answer.end(network.changes[path]?.(body.toString()) ?? body);
+    const content = network.changes[path]?.(body.toString()) ?? body;
+    answer.writeHead(reply.status, { 'content-type': reply.headers.get('content-type'), ...(asHost && HOSTED) });
+    if (asHost && !compressed.has(path)) compressed.set(path, gzipSync(content));
+    answer.end(asHost ? compressed.get(path) : content);
   });
   await new Promise((listening) => { server.listen(0, '127.0.0.1', listening); });
   return Object.assign(network, {

@@ -1,11 +1,17 @@
-// Rates the served page in every category of Lighthouse, on a desktop; exits with 1 where one is below what it must reach.
+// Rates the page in every category of Lighthouse, on a desktop and sent as hosts send it; exits with 1 where one is below
+// what it must reach.
 import assert from 'node:assert/strict';
 
 import { launch } from 'chrome-launcher';
 import lighthouse, { desktopConfig } from 'lighthouse';
 
+import { relay } from '../browser/relay.mjs';
+
 /** The least score of a category, of 1. */
 const LEAST = 0.95;
+
+/** How often the page is rated, as times vary; the middle one counts. In the first, files are compressed. */
+const TIMES = 3;
 
 const QUIET = ['--headless=new', '--no-sandbox', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-quic'];
 
@@ -34,8 +40,14 @@ function losses({ auditRefs }, audits) {
   return named.map(({ id, displayValue }) => (displayValue ? `${id} ${displayValue}` : id)).join(', ');
 }
 
-const { categories, audits, lighthouseVersion } = await rated(setting('STRAIGHTEDGE_URL'));
-console.log(`Lighthouse ${lighthouseVersion}, desktop`);
+setting('STRAIGHTEDGE_URL');
+const site = await relay({ asHost: true });
+const rounds = [];
+for (let at = 0; at < TIMES; at += 1) rounds.push(await rated(site.address));
+await site.end();
+const performance = ({ categories }) => categories.performance.score;
+const { categories, audits, lighthouseVersion } = rounds.sort((a, b) => performance(a) - performance(b))[(TIMES - 1) / 2];
+console.log(`Lighthouse ${lighthouseVersion}, desktop; performance in ${TIMES} rounds: ${rounds.map(performance).join(', ')}`);
 const all = Object.values(categories);
 for (const category of all) {
   console.log(`${category.title.padEnd(16)} ${category.score?.toFixed(2) ?? 'none'}  ${losses(category, audits)}`.trimEnd());
