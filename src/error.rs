@@ -289,6 +289,14 @@ pub enum Error {
         /// What is wrong.
         why: String,
     },
+    /// A list of models to measure that is none.
+    #[error("{file}: not a list of models to measure ({why}); docs/cli.md tells what it may hold")]
+    MalformedList {
+        /// Name of the file.
+        file: String,
+        /// Which model and key are wrong, and what is wrong with them.
+        why: String,
+    },
     /// A block whose map the model's layout cannot hold.
     #[error("export: {what} cannot hold an affine map ({why}); {hint}")]
     NotLinearisable {

@@ -5,6 +5,7 @@
 //! plain-data types, which is all that the page needs.
 
 pub mod agreement;
+pub mod atlas;
 pub mod bundled;
 pub mod continuation;
 pub mod cost;
@@ -13,6 +14,7 @@ pub mod event;
 pub mod extent;
 pub mod hub;
 pub mod job;
+pub mod published;
 pub mod report;
 pub mod summary;
 pub mod thirds;

@@ -38,6 +38,8 @@ pub(super) enum Command {
         #[arg(long, default_value_t = 1e-5)]
         tolerance: f64,
     },
+    /// Measure a list of models, one after the other, and keep what is finished between runs.
+    Atlas(AtlasArgs),
     /// List the bundled models, and those of the hub that are here.
     Models,
     /// Write the model with some blocks replaced by their affine maps.
@@ -227,6 +229,17 @@ pub(super) struct FitArgs {
     pub(super) common: CommonArgs,
 }
 
+/// `atlas LIST`.
+#[derive(Debug, ClapArgs)]
+pub(super) struct AtlasArgs {
+    /// The list of models, a TOML file.
+    #[arg(value_name = "LIST.toml")]
+    pub(super) list: PathBuf,
+    /// Folder for the reports and their index; what it holds already is kept where it was measured alike.
+    #[arg(long, value_name = "FOLDER", default_value = "atlas")]
+    pub(super) out: PathBuf,
+}
+
 /// Options of every measurement.
 #[derive(Debug, ClapArgs)]
 pub(super) struct CommonArgs {
@@ -266,8 +279,8 @@ pub(super) struct CommonArgs {
 }
 
 impl MeasureArgs {
-    /// The job that these arguments ask for.
-    pub(super) fn job(&self, model: String, corpus: String) -> Result<Job> {
+    /// The job that these arguments ask for, but for the names of model and text.
+    pub(super) fn job(&self) -> Result<Job> {
         Ok(Job {
             protocol: self.common.protocol(self.seq_len, self.skip_positions),
             measures: Measure::parse_list(&self.common.measures)?,
@@ -276,7 +289,7 @@ impl MeasureArgs {
             training: self.common.training(),
             backend: self.common.backend,
             dump_maps: self.common.dump_maps.is_some(),
-            ..Job::new(model, corpus)
+            ..Job::new("", "")
         })
     }
 }

@@ -3,12 +3,12 @@
 use std::cell::RefCell;
 use std::io::{IsTerminal, Write, stderr};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
-use futures::channel::mpsc::{UnboundedReceiver, unbounded};
+use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::future::{Either, select};
 use straightedge::cost::{announced, estimate};
 use straightedge::error::Error;
@@ -35,7 +35,7 @@ pub(super) fn drive(events: Events, training: &Training) -> Driven {
 /// [`drive`], with `hear` hearing every event.
 pub(super) fn drive_heard(mut events: Events, training: &Training, hear: &mut dyn FnMut(&Event)) -> Driven {
     races::recall();
-    let (interrupted, mut woken) = interrupt_flag();
+    let mut woken = catch_interrupts();
     let (mut line, mut begun) = (ProgressLine::new(), None);
     let (mut recorder, mut maps, mut failure) = (Recorder::default(), Vec::new(), None);
     loop {
@@ -72,7 +72,7 @@ pub(super) fn drive_heard(mut events: Events, training: &Training, hear: &mut dy
             | Event::Step(_)
             | Event::Finished(_) => {}
         }
-        if interrupted.load(Ordering::Relaxed) {
+        if is_interrupted() {
             failure = Some(Error::Cancelled);
             break;
         }
@@ -82,23 +82,34 @@ pub(super) fn drive_heard(mut events: Events, training: &Training, hear: &mut dy
     Driven { report: recorder.into_report(), maps, failure }
 }
 
-/// Set, and heard of, at the first Ctrl-C; the second one ends the program at once.
-fn interrupt_flag() -> (Arc<AtomicBool>, UnboundedReceiver<()>) {
-    let flag = Arc::new(AtomicBool::new(false));
-    let (seen, (wake, woken)) = (flag.clone(), unbounded());
-    let waking = wake.clone();
-    let handler = move || {
-        if seen.swap(true, Ordering::Relaxed) {
-            std::process::exit(super::Status::Interrupted as i32);
-        }
-        let _ = waking.unbounded_send(());
-    };
-    // Without a handler Ctrl-C ends the program, which loses the partial report and nothing else.
-    if ctrlc::set_handler(handler).is_err() {
-        // Nobody is left to wake: the receiver must not end for that.
-        std::mem::forget(wake);
-    }
-    (flag, woken)
+/// Set at the first Ctrl-C, which whoever measures hears of at once; the second one ends the program.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+/// Wakes whoever measures.
+static WAKE: Mutex<Option<UnboundedSender<()>>> = Mutex::new(None);
+
+/// Hears of Ctrl-C from now on, until it is called again.
+pub(super) fn catch_interrupts() -> UnboundedReceiver<()> {
+    static HANDLER: Once = Once::new();
+    let (wake, woken) = unbounded();
+    *WAKE.lock().unwrap_or_else(PoisonError::into_inner) = Some(wake);
+    HANDLER.call_once(|| {
+        let handler = || {
+            if INTERRUPTED.swap(true, Ordering::Relaxed) {
+                std::process::exit(super::Status::Interrupted as i32);
+            }
+            if let Some(wake) = &*WAKE.lock().unwrap_or_else(PoisonError::into_inner) {
+                let _ = wake.unbounded_send(());
+            }
+        };
+        // Without a handler Ctrl-C ends the program, which loses the partial report and nothing else.
+        let _ = ctrlc::set_handler(handler);
+    });
+    woken
+}
+
+/// Whether Ctrl-C was pressed.
+pub(super) fn is_interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
 }
 
 /// Shows on standard error what a source of files does before a measurement begins.

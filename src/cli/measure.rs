@@ -20,16 +20,22 @@ use super::{Status, bundled, complain, hub, inputs, maps, output, table};
 
 /// `measure MODEL`.
 pub(super) fn measure(args: &MeasureArgs) -> Result<Status> {
-    let model = Model::find(&args.model)?;
-    // Rows of whole windows, as the report counts them, so that its text can be made again from it.
-    let rows = args.common.rows - args.common.rows % args.seq_len.max(1);
-    let (corpus, text) = text(&args.text, &args.model, rows)?;
-    let job = Job { checkpoint: model.checkpoint(), ..args.job(model.name(), corpus)? };
-    job.check()?;
+    let (job, inputs) = prepare(args.job()?, &args.model, &args.text)?;
     let eval = eval_text(args)?;
-    let files = model.files(Some(&job))?;
     let feed = args.feed.as_deref().map(model_files).transpose()?;
-    finish(&args.common, || run::measure_inputs(job, Inputs { eval, feed, ..Inputs::new(files, text) }))
+    finish(&args.common, || run::measure_inputs(job, Inputs { eval, feed, ..inputs }))
+}
+
+/// What measuring `model` on a text as `job` says begins with; the job then names both.
+pub(super) fn prepare(job: Job, model: &str, args: &TextArgs) -> Result<(Job, Inputs)> {
+    job.check()?;
+    let found = Model::find(model)?;
+    // Rows of whole windows, as the report counts them, so that its text can be made again from it.
+    let rows = job.protocol.rows - job.protocol.rows % job.protocol.seq_len.max(1);
+    let (corpus, text) = text(args, model, rows)?;
+    let job = Job { model: found.name(), corpus, checkpoint: found.checkpoint(), ..job };
+    let files = found.files(Some(&job))?;
+    Ok((job, Inputs::new(files, text)))
 }
 
 /// `fit ROWS.safetensors`.
@@ -144,21 +150,34 @@ pub(super) fn text(args: &TextArgs, model: &str, rows: usize) -> Result<(String,
     let name = args.corpus.as_deref().unwrap_or(model);
     match (bundled::find(name), &args.corpus) {
         (Some(bundled), _) => Ok(bundled::text(bundled, rows)),
-        (None, Some(name)) => Err(Error::InvalidSetting {
-            field: "--corpus".into(),
-            value: name.clone(),
-            hint: format!(
-                "bundled texts are those of {}, made ones {}, with a seed as in tales:7, those of the hub {}",
-                bundled::names(),
-                Domain::ALL.map(Domain::name).join(", "),
-                WikiText2::ALL.map(|part| part.to_string()).join(", ")
-            ),
-        }),
+        (None, Some(name)) => Err(unknown_corpus(name)),
         (None, None) => Err(Error::InvalidSetting {
             field: "text".into(),
             value: "none".into(),
             hint: "give --text FILE, --tokens IDS.json or --corpus NAME".into(),
         }),
+    }
+}
+
+/// Refuses a name that no text has.
+pub(super) fn check_corpus(name: &str) -> Result<()> {
+    if let Some(made) = Made::for_measurement(name) {
+        return made.map(drop);
+    }
+    let is_known = WikiText2::named(name).is_some() || bundled::find(name).is_some();
+    if is_known { Ok(()) } else { Err(unknown_corpus(name)) }
+}
+
+fn unknown_corpus(name: &str) -> Error {
+    Error::InvalidSetting {
+        field: "--corpus".into(),
+        value: name.into(),
+        hint: format!(
+            "bundled texts are those of {}, made ones {}, with a seed as in tales:7, those of the hub {}",
+            bundled::names(),
+            Domain::ALL.map(Domain::name).join(", "),
+            WikiText2::ALL.map(|part| part.to_string()).join(", ")
+        ),
     }
 }
 

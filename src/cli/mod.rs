@@ -1,6 +1,7 @@
 //! Commands of the native program, one file each.
 
 mod args;
+mod atlas;
 mod bundled;
 mod compare;
 mod continuation;
@@ -54,6 +55,7 @@ fn run(command: Command) -> Result<Status> {
             Ok(Status::Done)
         }
         Command::Compare { a, b, tolerance } => compare::compare(&inputs::report(&a)?, &inputs::report(&b)?, tolerance),
+        Command::Atlas(args) => atlas::atlas(&args),
         Command::Models => {
             output::print(&(bundled::list() + &hub::list()))?;
             Ok(Status::Done)

@@ -1,0 +1,174 @@
+//! `atlas`: a list of models measured one after the other, with what is finished kept between runs.
+
+mod list;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use straightedge::atlas::{Entry, INDEX, Index, Measured, State};
+use straightedge::error::{Error, Result};
+use straightedge::report::Report;
+use straightedge::run;
+
+use super::args::AtlasArgs;
+use super::drive::{self, Driven, drive};
+use super::{Status, complain, inputs, measure, output};
+use list::Order;
+
+/// Digits of a commit that tell it from others.
+const SHORT: usize = 10;
+
+/// `atlas LIST`.
+pub(super) fn atlas(args: &AtlasArgs) -> Result<Status> {
+    let orders = list::read(&args.list)?;
+    fs::create_dir_all(&args.out)
+        .map_err(|error| Error::UnwritableFile { file: args.out.display().to_string(), why: error.to_string() })?;
+    let mut atlas = Atlas::begin(&args.out, &orders)?;
+    // Held, so that a Ctrl-C between two models is heard of as well.
+    let _woken = drive::catch_interrupts();
+    for (at, order) in orders.iter().enumerate() {
+        let what = format!("model {} of {}: {}", at + 1, orders.len(), named(&order.entry));
+        if atlas.is_kept(at) {
+            eprintln!("{what}: kept, it was measured with the same settings");
+            continue;
+        }
+        eprintln!("{what}");
+        let found = measured(order);
+        if drive::is_interrupted() || matches!(found, Err(Error::Cancelled)) {
+            complain(&Error::Cancelled);
+            return Ok(Status::Interrupted);
+        }
+        atlas.enter(at, order, found)?;
+    }
+    output::print(&atlas.told())?;
+    Ok(Status::Done)
+}
+
+/// Measures one model to its end.
+fn measured(order: &Order) -> Result<Report> {
+    let (job, inputs) = measure::prepare(order.job.clone(), &order.model, &order.text)?;
+    let training = job.training;
+    let Driven { report, failure, .. } = drive(run::measure_inputs(job, inputs), &training);
+    let nothing = || Error::Engine { why: "the measurement ended without a report".into() };
+    failure.map_or_else(|| report.filter(|report| !report.partial).ok_or_else(nothing), Err)
+}
+
+/// The folder that is written.
+struct Atlas {
+    folder: PathBuf,
+    index: Index,
+    kept: usize,
+}
+
+impl Atlas {
+    /// Keeps what an earlier run finished of the same orders, and lists all others as pending.
+    fn begin(folder: &Path, orders: &[Order]) -> Result<Self> {
+        let mut earlier: BTreeMap<String, Entry> =
+            earlier(folder).models.into_iter().map(|entry| (entry.slug.clone(), entry)).collect();
+        let mut kept = 0;
+        let entry = |order: &Order| {
+            let known = earlier.remove(&order.entry.slug).filter(|known| known.settings == order.entry.settings);
+            match known.and_then(|known| still_there(folder, known)) {
+                Some(mut measured) => {
+                    kept += 1;
+                    // The list may name other values to compare with than before.
+                    measured.published = order.replication(&measured.summary);
+                    Entry { state: State::Measured, measured: Some(measured), ..order.entry.clone() }
+                }
+                None => order.entry.clone(),
+            }
+        };
+        let models = orders.iter().map(entry).collect();
+        let atlas = Self { folder: folder.into(), index: Index { models }, kept };
+        atlas.write()?;
+        Ok(atlas)
+    }
+
+    fn is_kept(&self, at: usize) -> bool {
+        self.index.models[at].state == State::Measured
+    }
+
+    /// Writes what became of a model: its report first, then the index that names it.
+    fn enter(&mut self, at: usize, order: &Order, found: Result<Report>) -> Result<()> {
+        let entry = &mut self.index.models[at];
+        match found {
+            Ok(report) => {
+                let file = format!("{}.json", entry.slug);
+                output::write(&self.folder.join(&file), report.to_json().as_bytes())?;
+                let mut measured = Measured::new(file, &report, now());
+                measured.published = order.replication(&measured.summary);
+                (entry.state, entry.measured) = (State::Measured, Some(measured));
+            }
+            Err(error) => {
+                complain(&error);
+                (entry.state, entry.error) = (State::Failed, Some(error.to_string()));
+            }
+        }
+        self.write()
+    }
+
+    fn write(&self) -> Result<()> {
+        let json = serde_json::to_string_pretty(&self.index).expect("an index is plain data");
+        output::write(&self.folder.join(INDEX), (json + "\n").as_bytes())
+    }
+
+    /// One line per model, and their sum.
+    fn told(&self) -> String {
+        let mut text = self.index.models.iter().map(|entry| line(entry) + "\n").collect::<String>();
+        let count = |state| self.index.models.iter().filter(|entry| entry.state == state).count();
+        let (measured, failed) = (count(State::Measured) - self.kept, count(State::Failed));
+        let _ = writeln!(
+            text,
+            "{} models: {measured} measured, {} kept, {failed} failed; {}",
+            self.index.models.len(),
+            self.kept,
+            self.folder.join(INDEX).display()
+        );
+        text
+    }
+}
+
+/// What an earlier run left; nothing where that cannot be read.
+fn earlier(folder: &Path) -> Index {
+    let json = fs::read(folder.join(INDEX)).unwrap_or_default();
+    serde_json::from_slice(&json).unwrap_or_default()
+}
+
+/// A finished measurement whose report is complete.
+fn still_there(folder: &Path, entry: Entry) -> Option<Measured> {
+    let measured = entry.measured.filter(|measured| measured.report == format!("{}.json", entry.slug))?;
+    let report = inputs::report(&folder.join(&measured.report)).ok()?;
+    (!report.partial).then_some(measured)
+}
+
+fn line(entry: &Entry) -> String {
+    let name = named(entry);
+    let Some(measured) = &entry.measured else {
+        return format!("failed    {name}: {}", entry.error.as_deref().unwrap_or("it was not measured"));
+    };
+    let commit = measured.commit.as_deref().map(|commit| format!(", {}", commit.get(..SHORT).unwrap_or(commit)));
+    let published = measured.published.as_ref().map(|published| {
+        let of = format!("{} on {}", published.model, published.corpus);
+        match published.most {
+            Some(most) => {
+                format!("; R² scalar of {of} as published: {:.4} off at most, in block {}", most.value, most.block)
+            }
+            None => format!("; {of} as published has other blocks"),
+        }
+    });
+    format!("measured  {name}{}{}", commit.unwrap_or_default(), published.unwrap_or_default())
+}
+
+fn named(entry: &Entry) -> String {
+    let revision = entry.revision.as_deref().map(|revision| format!("@{revision}")).unwrap_or_default();
+    let text = entry.text.as_deref().unwrap_or("its own text");
+    format!("{}{revision} on {text}", entry.id)
+}
+
+/// Seconds since the beginning of 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
