@@ -220,3 +220,11 @@ fn a_made_text_is_named_by_its_seed_and_as_long_as_its_rows_need() {
     let exported = straightedge(&[&args[..], &["puzzles"]].concat());
     assert_eq!(exported.status.code(), Some(0), "{}", String::from_utf8_lossy(&exported.stderr));
 }
+
+#[test]
+fn the_version_is_that_of_reports() {
+    let output = straightedge(&["--version"]);
+    let commit = option_env!("STRAIGHTEDGE_COMMIT").unwrap_or("unknown");
+    let expected = format!("straightedge {} (commit {commit})\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!((String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code()), (expected, Some(0)));
+}

@@ -2,15 +2,23 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use straightedge::continuation::Continuation;
 use straightedge::error::{Error, Result};
 use straightedge::job::{BackendChoice, Blocks, GramMode, Job, Measure, Protocol, ROWS_WINDOW, Ranks, Training};
+use straightedge::report::AppInfo;
+
+/// Version and commit, as reports name them.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let AppInfo { version, commit, .. } = AppInfo::this();
+    format!("{version} (commit {})", commit.as_deref().unwrap_or("unknown"))
+});
 
 /// Measures how linear each feed-forward block of a transformer is.
 #[derive(Debug, Parser)]
-#[command(name = "straightedge", version, max_term_width = 110)]
+#[command(name = "straightedge", version = VERSION.as_str(), max_term_width = 110)]
 pub(super) struct Args {
     #[command(subcommand)]
     pub(super) command: Command,
