@@ -60,12 +60,15 @@ visit('every family is measured from its id as it is from its folder, and once m
 
   await app.page.evaluate(() => navigator.serviceWorker.ready);
   await app.page.context().setOffline(true);
+  await app.mirror.reset();
   await app.page.reload();
   await app.started();
   await app.told('preflight', /are here already/);
   await app.choose(SMALL);
   const offline = await app.measure();
   assert.equal(offline.blocks.length > 0, true);
+  const asked = Object.keys(await app.mirror.stats()).filter((path) => !path.startsWith('/__'));
+  assert.deepEqual(asked, [], 'whatever the browser does without a network, nothing came to the hub');
   await app.page.context().setOffline(false);
   app.faults.length = 0; // What fails without a network is told by the browser as well.
 
