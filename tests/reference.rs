@@ -57,9 +57,9 @@ fn fixtures_are_complete_and_as_their_scripts_left_them() {
         .collect();
     for (model, text) in common::OWN {
         wanted.insert(("make_models.py", format!("texts/{text}.txt")));
-        wanted.extend(MADE.iter().flat_map(|(script, files)| {
-            files.iter().map(move |file| (*script, format!("{model}/{file}")))
-        }));
+        wanted.extend(
+            MADE.iter().flat_map(|(script, files)| files.iter().map(move |file| (*script, format!("{model}/{file}")))),
+        );
     }
     let manifest = manifest();
     let scripts = manifest.as_object().expect("scripts");
@@ -71,12 +71,18 @@ fn fixtures_are_complete_and_as_their_scripts_left_them() {
             recorded.insert((script.as_str(), file.clone()));
         }
     }
-    assert_eq!(recorded, wanted, "files of the manifest, and those that tests read");
+    assert_same(&recorded, &wanted, "in the manifest or read by tests, but not both");
     let mut all = BTreeSet::new();
     list(&common::fixture(""), "", &mut all);
     let mut known: BTreeSet<String> = wanted.into_iter().map(|(_, file)| file).collect();
     known.extend(["README.md".into(), "manifest.json".into()]);
-    assert_eq!(all, known, "files of tests/fixtures, and those that the manifest explains");
+    assert_same(&all, &known, "in tests/fixtures or in the manifest, but not both");
+}
+
+#[track_caller]
+fn assert_same<T: Ord + std::fmt::Debug>(found: &BTreeSet<T>, wanted: &BTreeSet<T>, what: &str) {
+    let odd: Vec<&T> = found.symmetric_difference(wanted).collect();
+    assert!(odd.is_empty(), "{what}: {odd:?}");
 }
 
 #[test]
@@ -109,7 +115,8 @@ fn manifest() -> Value {
 
 /// Every file below `folder`, by its path from there.
 fn list(folder: &Path, prefix: &str, all: &mut BTreeSet<String>) {
-    let entries: Vec<PathBuf> = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
+    let entries: Vec<PathBuf> =
+        fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
     for path in entries {
         let name = format!("{prefix}{}", path.file_name().expect("a name").to_string_lossy());
         if path.is_dir() {

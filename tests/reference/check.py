@@ -12,10 +12,11 @@ import json
 import math
 from pathlib import Path
 
+import fixtures  # before NumPy, which reads the number of threads from it
+
 import numpy as np
 import safetensors.numpy
 
-import fixtures
 import make_planted
 import make_references
 

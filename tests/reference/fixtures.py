@@ -2,8 +2,12 @@
 
 import hashlib
 import json
+import os
 import platform
 from pathlib import Path
+
+# Read by NumPy's linear algebra as it is loaded.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import numpy
 import safetensors
@@ -45,12 +49,12 @@ def sha256(path: Path) -> str:
 
 
 def record(script: str, files: list[Path], **how) -> None:
-    """Notes in the manifest which script made `files`, with which versions and seeds, and their hashes."""
+    """Notes in the manifest which script made those of `files` that are there, with which versions, seeds and hashes."""
     manifest = read_json(MANIFEST) if MANIFEST.exists() else {}
     packages = [numpy, safetensors, scipy, tokenizers, torch, transformers]
     manifest[script] = {
         **how,
         "versions": {"python": platform.python_version(), **{package.__name__: package.__version__ for package in packages}},
-        "sha256": {path.relative_to(FOLDER).as_posix(): sha256(path) for path in sorted(files)},
+        "sha256": {path.relative_to(FOLDER).as_posix(): sha256(path) for path in sorted(files) if path.exists()},
     }
     write_json(MANIFEST, dict(sorted(manifest.items())))

@@ -5,12 +5,13 @@ duplicated column: with columns whose means are up to a thousand times their spr
 massive entries. Answers come from sums of exact integers and 60 decimal digits, not from floating-point rows.
 """
 
+import fixtures  # before NumPy, which reads the number of threads from it
+
 import mpmath
 import numpy as np
 import safetensors.numpy
 from mpmath import mpf
 
-import fixtures
 import measures
 
 SEED = 20

@@ -8,12 +8,13 @@ Activations are those of `transformers` in float32; all that follows from them i
 import sys
 from pathlib import Path
 
+import fixtures  # before NumPy, which reads the number of threads from it
+
 import numpy as np
 import safetensors.numpy
 import torch
 import transformers
 
-import fixtures
 import measures
 from activations import Model
 
