@@ -84,6 +84,7 @@ impl Session {
     /// Gets all there is to compare with; the first time it shows the measurement beside its recording, or a preset.
     pub(crate) fn begin_comparing(self) {
         self.load_published();
+        self.load_atlas();
         if self.recorded.with_untracked(Option::is_some) {
             return self.fill_comparison();
         }
@@ -122,6 +123,7 @@ impl Session {
             index: self.index.get().unwrap_or_default(),
             recorded: self.recorded.get().unwrap_or_default(),
             published: self.published.get(),
+            atlas: self.atlas.get().unwrap_or_default().models,
             measured,
         }
     }

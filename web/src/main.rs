@@ -6,6 +6,7 @@
 #![allow(unreachable_pub, reason = "the component macro makes public what it generates")]
 
 mod app;
+mod atlas;
 mod beside;
 mod compare;
 mod guide;

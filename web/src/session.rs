@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use straightedge::atlas::Index;
 use straightedge::bundled::Bundled;
 use straightedge::error::{Error, Result};
 use straightedge::event::Event;
@@ -74,6 +75,8 @@ pub(crate) struct Session {
     pub(crate) comparison: RwSignal<Comparison>,
     /// Recordings of the bundled models, once they are to be compared.
     pub(crate) recorded: RwSignal<Option<Vec<Summary>>>,
+    /// What was measured with this build, once it is to be compared.
+    pub(crate) atlas: RwSignal<Option<Index>>,
     /// Published values, once they were asked for.
     pub(crate) published: RwSignal<Option<Published>>,
     /// The model on the hub whose published values are shown before anything is measured.
@@ -129,6 +132,7 @@ impl Session {
             kept: RwSignal::new(Vec::new()),
             comparison: RwSignal::new(Comparison::default()),
             recorded: RwSignal::new(None),
+            atlas: RwSignal::new(None),
             published: RwSignal::new(None),
             introduced: RwSignal::new(None),
             can_extend: RwSignal::new(false),

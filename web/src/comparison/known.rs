@@ -1,10 +1,11 @@
 //! Where the numbers behind a key come from: recordings, what was measured here or opened, published values.
 
+use straightedge::atlas::{Entry, SLUG_MOST};
 use straightedge::bundled::Bundled;
 use straightedge::report::Report;
 use straightedge::summary::{Quantity, Summary};
 
-use super::{Comparison, Key};
+use super::{Comparison, Key, atlas};
 use crate::figures::control_name;
 use crate::overlay::Kept;
 use crate::published::{CORPORA, MODELS, Published, PublishedModel, SURVEY};
@@ -24,6 +25,8 @@ pub struct Known {
     pub measured: Vec<Measured>,
     /// Published values.
     pub published: Option<Published>,
+    /// What was measured with this build.
+    pub atlas: Vec<Entry>,
 }
 
 /// The curves of one measurement of this visit.
@@ -57,6 +60,8 @@ pub enum Source {
     Opened,
     /// Values of a paper.
     Published,
+    /// Measured when this copy of the page was built.
+    Atlas,
 }
 
 impl Source {
@@ -67,6 +72,7 @@ impl Source {
             Self::Here => t().source_here,
             Self::Opened => t().source_opened,
             Self::Published => t().source_published,
+            Self::Atlas => t().source_atlas,
         }
     }
 }
@@ -109,6 +115,10 @@ impl Known {
                 let model = self.published.as_ref()?.models.iter().find(|known| known.name == *model)?;
                 Some((format!("{} · {corpus}", model.name), Source::Published, published(model, corpus)))
             }
+            Key::Atlas(slug) => {
+                let entry = self.atlas.iter().find(|entry| entry.slug == *slug)?;
+                Some((atlas::name(entry), Source::Atlas, entry.measured.as_ref()?.summary.clone()))
+            }
         }
     }
 
@@ -136,20 +146,20 @@ impl Known {
     /// Everything that could be added, in groups with their names.
     pub fn choices(&self) -> Vec<(&'static str, Vec<Key>)> {
         let recorded = self.recorded.iter().map(|summary| Key::Recorded(summary.name.clone()));
-        let measured = self.measured.iter().flat_map(|measured| {
-            let key = Key::Measured(measured.origin);
-            let controls = measured.summary.controls.keys();
-            let controls =
-                controls.map(|control| Key::Control(key.clone().into(), control.clone())).collect::<Vec<_>>();
-            std::iter::once(key).chain(controls)
-        });
+        let measured =
+            self.measured.iter().flat_map(|known| with_controls(Key::Measured(known.origin), &known.summary));
+        let atlas = self
+            .atlas
+            .iter()
+            .filter_map(|entry| Some(with_controls(Key::Atlas(entry.slug.clone()), &entry.measured.as_ref()?.summary)));
         let published = self
             .published
             .iter()
             .flat_map(|published| &published.models)
             .flat_map(|model| model.corpora().into_iter().map(|corpus| Key::Published(model.name.clone(), corpus)));
-        let groups: [(_, Vec<Key>); 3] = [
+        let groups: [(_, Vec<Key>); 4] = [
             (t().group_measured, measured.collect()),
+            (t().atlas, atlas.flatten().collect()),
             (t().group_recorded, recorded.collect()),
             (t().group_published, published.collect()),
         ];
@@ -161,6 +171,12 @@ impl Known {
         let measured = self.measured.iter().find(|measured| measured.origin == origin)?;
         self.recorded(&measured.summary.name).map(|summary| Key::Recorded(summary.name.clone()))
     }
+}
+
+/// A measurement and its controls.
+fn with_controls(key: Key, summary: &Summary) -> Vec<Key> {
+    let controls = summary.controls.keys().map(|control| Key::Control(key.clone().into(), control.clone()));
+    std::iter::once(key.clone()).chain(controls).collect()
 }
 
 /// The paper counts constant offsets as explained, and gives everything but R² on its survey's corpus alone.
@@ -193,7 +209,7 @@ impl Key {
         match self {
             Self::Recorded(name) => Some(name),
             Self::Control(base, _) => base.bundled(),
-            Self::Measured(_) | Self::Published(..) => None,
+            Self::Measured(_) | Self::Published(..) | Self::Atlas(_) => None,
         }
     }
 
@@ -207,13 +223,14 @@ impl Key {
 
     /// A key by its [`Self::value`]; `None` where it is none, or one of this visit alone.
     pub fn parse(value: &str) -> Option<Self> {
-        let is_name = |name: &str| {
+        let is_name = |name: &str, most: usize| {
             let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-            !name.is_empty() && name.len() <= 60 && name.chars().all(plain)
+            !name.is_empty() && name.len() <= most && name.chars().all(plain)
         };
         let (kind, rest) = value.split_once(':')?;
         match kind {
-            "recorded" => is_name(rest).then(|| Self::Recorded(rest.into())),
+            "recorded" => is_name(rest, 60).then(|| Self::Recorded(rest.into())),
+            "atlas" => is_name(rest, SLUG_MOST).then(|| Self::Atlas(rest.into())),
             "published" => {
                 let (model, corpus) = rest.split_once(':')?;
                 let is_known = MODELS.contains(&model) && CORPORA.contains(&corpus);
@@ -221,7 +238,7 @@ impl Key {
             }
             control => {
                 control_name(control)?;
-                let base = Self::parse(rest).filter(|base| matches!(base, Self::Recorded(_)))?;
+                let base = Self::parse(rest).filter(|base| matches!(base, Self::Recorded(_) | Self::Atlas(_)))?;
                 Some(Self::Control(base.into(), control.into()))
             }
         }
@@ -234,6 +251,7 @@ impl Key {
             Self::Control(base, control) => format!("{control}:{}", base.value()),
             Self::Measured(origin) => format!("measured:{origin}"),
             Self::Published(model, corpus) => format!("published:{model}:{corpus}"),
+            Self::Atlas(slug) => format!("atlas:{slug}"),
         }
     }
 }
@@ -256,6 +274,7 @@ pub(crate) mod tests {
             recorded: serde_json::from_str(include_str!("../../data/recorded/index.json")).unwrap(),
             measured: vec![Measured::new(7, false, &sample_report())],
             published: Some(serde_json::from_str(include_str!("../../data/published.json")).unwrap()),
+            atlas: atlas::tests::entries(),
         }
     }
 
@@ -317,6 +336,8 @@ pub(crate) mod tests {
                 assert_eq!(Key::parse(&key.value()), Some(key));
             }
         }
+        let control = Key::Control(Key::Atlas("made-one-wikitext-2".into()).into(), "gaussian".into());
+        assert_eq!(Key::parse(&control.value()), Some(control));
         let hostile = [
             "",
             "recorded:",
@@ -328,6 +349,9 @@ pub(crate) mod tests {
             "gaussian:gaussian:recorded:a",
             "gaussian:published:gpt2:WikiText-2",
             "recorded:<b>",
+            "atlas:",
+            "atlas:../x",
+            "atlas:<b>",
         ];
         for value in hostile {
             assert_eq!(Key::parse(value), None, "{value}");

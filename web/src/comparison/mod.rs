@@ -3,6 +3,7 @@
 //! A [`Comparison`] holds only what is chosen, by [`Key`]. [`known::Known`] finds the numbers behind a key, wherever
 //! they come from, and [`presets`] are the comparisons that the recorded models are there for.
 
+pub mod atlas;
 pub mod known;
 pub mod link;
 pub mod presets;
@@ -22,6 +23,8 @@ pub enum Key {
     Measured(u32),
     /// Published values of a model on a corpus.
     Published(String, String),
+    /// A model of the atlas that was measured with this build, by its slug.
+    Atlas(String),
     /// One of these under a control, by the control's name in the report.
     Control(Box<Key>, String),
 }

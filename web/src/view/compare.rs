@@ -14,6 +14,7 @@ use straightedge_web::texts::paper::t as paper;
 use straightedge_web::texts::{fill, t};
 use straightedge_web::views::View;
 
+use super::atlas::Atlas;
 use super::figure::{FigureView, Place};
 use super::overlay::OpenReport;
 use super::stepper::Stepper;
@@ -40,6 +41,7 @@ pub(crate) fn Compare(session: Session) -> impl IntoView {
             <Add session known/>
             <OpenReport session/>
         </div>
+        <Atlas session/>
     }
 }
 

@@ -43,6 +43,7 @@
 //! | `runs` | what is compared; in each item `show`, `measure` and `remove` |
 //! | `front`, `play` | the slider that puts one of them in front, and the button that goes through them |
 //! | `add` | choice of what else to compare; option values are kinds and names |
+//! | `atlas`, `atlas-SLUG` | models measured by this build; in each `atlas-add` and `atlas-open` |
 //! | `lesson-open`, `lesson`, `lesson-leave` | the way into the lesson, the lesson, and out of it |
 //! | `step-N`, `lesson-next`, `lesson-back`, `step-title-N` | steps in the list (`data-done`), onwards and back, the open step’s heading |
 //! | `do-N`, `done-N` | does what step N asks for, and says that it is done |
@@ -55,6 +56,7 @@
 //! | `original-N`, `linear-N`, `sides-detail`, `sides-long` | the N-th token of either text, its distributions, and that no link carries the prompt |
 //! | `metric`, `overlay-select`, `report-file`, `agreement`, `overlay-note` | what the profile shows, what is laid over it, and how well they agree |
 
+mod atlas;
 mod board;
 mod chart;
 mod class;
