@@ -19,7 +19,14 @@ pub(crate) fn write() -> Result<()> {
     let mut command = cargo();
     command.env("PATH", about).args(["about", "generate", "xtask/licences.hbs", "--output-file", FILE]);
     // The page's package with its engine; `straightedge/cli` adds what only the command line needs.
-    command.args(["--manifest-path", "web/Cargo.toml", "--features", "page,worker,straightedge/cli", "--fail"]);
+    command.args([
+        "--manifest-path",
+        "web/Cargo.toml",
+        "--features",
+        "page,worker,straightedge/cli",
+        "--offline",
+        "--fail",
+    ]);
     run(&mut command)?;
     check()
 }
@@ -56,16 +63,16 @@ fn linked() -> Result<BTreeSet<String>> {
             selection.chunks(2).filter(|pair| !pair.contains(&"--bin")).flatten().filter(|word| **word != "--lib"),
         );
         let tree = output(&mut tree).context("cargo tree fails")?;
-        packages.extend(tree.lines().filter(|line| !line.contains('(') || line.ends_with("(*)")).filter_map(named));
+        packages.extend(tree.lines().filter_map(named));
     }
     Ok(packages)
 }
 
-/// `NAME VERSION` from `NAME vVERSION …`.
+/// `NAME VERSION` from `NAME vVERSION`, after which a repeated package has `(*)`; the project's own have a path there.
 fn named(line: &str) -> Option<String> {
     let mut words = line.split(' ');
     let (name, version) = (words.next()?, words.next()?.strip_prefix('v')?);
-    Some(format!("{name} {version}"))
+    words.next().is_none_or(|next| next == "(*)").then(|| format!("{name} {version}"))
 }
 
 fn locked() -> Result<BTreeSet<String>> {
@@ -87,7 +94,7 @@ mod tests {
     fn packages_are_read_from_notices_trees_and_the_lockfile() {
         assert_eq!(noticed("MIT\n\n- serde 1.0.0\n\nPermission\n"), ["serde 1.0.0".to_owned()].into());
         assert_eq!(named("serde v1.0.0 (*)").as_deref(), Some("serde 1.0.0"));
-        assert_eq!(named("").as_deref(), None);
+        assert_eq!(named("straightedge v0.1.0 (/folder) (*)"), None);
         let locked = locked().expect("a lockfile");
         assert!(locked.len() > 100 && locked.iter().any(|package| package.starts_with("leptos ")), "{locked:?}");
     }
