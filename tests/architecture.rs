@@ -50,7 +50,7 @@ fn reached(path: &str, code: &str) -> BTreeSet<String> {
             }
             match module.get(..module.len().saturating_sub(above)).and_then(<[_]>::first) {
                 Some(own) => found.extend([(*own).to_owned()]),
-                None => found.extend(first_names(rest)),
+                None => found.extend(first_names(rest).into_iter().filter(|name| !name.is_empty())),
             }
         }
     }

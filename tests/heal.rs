@@ -52,11 +52,11 @@ impl Patient {
         block_on(entering).expect("a text")
     }
 
-    /// A map that knows nothing: zero, about inputs of mean 0 and deviation 1.
+    /// A map that has nothing to do with the block: drawn, about inputs of mean 0 and deviation 1.
     fn damaged(&self) -> AffineMap {
-        let d = self.model.config.hidden_size;
-        let (weight, zeros) = (vec![0.0; d * d], vec![0.0; d]);
-        AffineMap { weight, mean_x: zeros.clone(), deviation_x: vec![1.0; d], mean_y: zeros, rank: 0 }
+        let (d, mut random) = (self.model.config.hidden_size, Random::new(1));
+        let weight = (0..d * d).map(|_| 0.1 * random.normal()).collect();
+        AffineMap { weight, mean_x: vec![0.0; d], deviation_x: vec![1.0; d], mean_y: vec![0.0; d], rank: d }
     }
 
     /// Bits of every weight.
@@ -89,9 +89,7 @@ fn gradients_agree_with_central_differences_through_every_family() {
         let patient = Patient::new(name, CpuBackend::oracle());
         let (backend, model, block) = (&patient.backend, &patient.model, 1);
         let text = patient.entering(block, 0..3);
-        let mut map = patient.damaged();
-        let mut random = Random::new(1);
-        map.weight.iter_mut().for_each(|weight| *weight = 0.1 * random.normal());
+        let map = patient.damaged();
         for healing in [Healing::linear(backend, model, block, &map), Healing::original(backend, model, block)] {
             let healing = healing.expect("variables");
             let gradients = block_on(healing.gradients(&text, &[0, 2])).expect("gradients");
@@ -216,7 +214,7 @@ fn a_healed_map_costs_less_than_the_zero_shot_one() {
     let heal = &report.blocks[0].heal;
     println!("tiny-gpt2, block 1, 12 steps: {heal:?}, {:.1} s", report.seconds.heal);
     let (before, after) = (heal["linear"].delta_ppl_before.expect("before"), heal["linear"].delta_ppl.expect("after"));
-    assert!(after < before - 0.1, "{after} after, {before} before");
+    assert!(after < 0.98 * before, "{after} after, {before} before");
     let original = heal["original"];
     assert!(original.delta_ppl_before.expect("a number").abs() <= 1e-6 * report.ppl.expect("ppl"), "{original:?}");
     assert!((heal["linear"].steps, original.steps) == (12, 12));

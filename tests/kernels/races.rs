@@ -46,7 +46,8 @@ fn program(note: String) -> Option<Found> {
         });
         found
     };
-    thread::spawn(body).join().expect("a program")
+    let test = thread::current().name().unwrap_or_default().to_owned();
+    thread::Builder::new().name(test).spawn(body).expect("a thread").join().expect("a program")
 }
 
 #[test]
