@@ -18,15 +18,7 @@ pub(crate) fn write() -> Result<()> {
     let about = install::tool(Tool::About)?;
     let mut command = cargo();
     command.env("PATH", about).args(["about", "generate", "xtask/licences.hbs", "--output-file", FILE]);
-    // The page's package with its engine; `straightedge/cli` adds what only the command line needs.
-    command.args([
-        "--manifest-path",
-        "web/Cargo.toml",
-        "--features",
-        "page,worker,straightedge/cli",
-        "--offline",
-        "--fail",
-    ]);
+    command.args(["--workspace", "--offline", "--fail"]);
     run(&mut command)?;
     check()
 }

@@ -58,7 +58,11 @@ enum Task {
     /// Check licences, sources, duplicates, advisories and use of all dependencies.
     Policy,
     /// Write the licence notices of all that is linked in.
-    Licences,
+    Licences {
+        /// Write nothing: only check that no notice is missing.
+        #[arg(long)]
+        check: bool,
+    },
     /// Pack a release into target/package/, with checksums.
     Package {
         /// What to pack.
@@ -127,7 +131,13 @@ fn run(task: Task) -> Result<()> {
         Task::Bench(args) => bench::bench(&args),
         Task::Ci => test::ci(),
         Task::Policy => policy::policy(),
-        Task::Licences => licences::write(),
+        Task::Licences { check } => {
+            if check {
+                licences::check()
+            } else {
+                licences::write()
+            }
+        }
         Task::Package { what } => package::package(what),
         Task::Lighthouse => test::lighthouse(),
         Task::Hub(args) => hub::hub(args),
