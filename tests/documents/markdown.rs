@@ -70,7 +70,7 @@ pub(crate) fn links(line: &str) -> Vec<&str> {
 
 /// What addresses call the headings of a document.
 pub(crate) fn anchors(text: &str) -> BTreeSet<String> {
-    headings(text).map(|heading| anchor(heading)).collect()
+    headings(text).map(anchor).collect()
 }
 
 fn headings(text: &str) -> impl Iterator<Item = &str> {
