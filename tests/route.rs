@@ -108,7 +108,8 @@ fn check_block(what: &str, found: &BlockReport, expected: &Value) {
     close("r2_cv_mean", found.r2_cv_mean, TOLERANCE);
     close("r2_cv_std", found.r2_cv_std, TOLERANCE);
     close("cosine", found.cosine, 1e-4);
-    relative("rmse", found.rmse, 1e-4);
+    // Where the map leaves little, the same difference of R² is more of what it leaves.
+    relative("rmse", found.rmse, 1e-4 + 2e-7 / (1.0 - number("r2_lin")));
     // Of the smallest eigenvalues only as many digits survive as f32 activations hold.
     relative("scaled_condition", found.scaled_condition, 1e-2);
     relative("condition", found.condition, 1e-2);
