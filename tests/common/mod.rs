@@ -60,8 +60,9 @@ pub(crate) fn references() -> Vec<Reference> {
             text: folder.join(format!("texts/{text}.txt")),
         })
     };
-    let additional = additional().map(|folder| below(folder, "additional ", ADDITIONAL));
-    below(fixture(""), "", OWN).into_iter().chain(additional.into_iter().flatten()).collect()
+    let additional = additional().map(|folder| below(folder, "additional ", ADDITIONAL)).into_iter().flatten();
+    let present = additional.filter(|reference| reference.folder.join("model.safetensors").is_file());
+    below(fixture(""), "", OWN).into_iter().chain(present).collect()
 }
 
 /// The project's own text for models of subword tokens.
