@@ -4,6 +4,7 @@
 //! every field.
 
 mod commands;
+mod dependencies;
 mod fields;
 mod markdown;
 mod pages;

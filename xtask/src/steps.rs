@@ -6,9 +6,6 @@ use anyhow::{Result, bail};
 
 use crate::tally::Tally;
 
-/// Most browser tests that may pass only at their second try.
-const SECOND_TRIES: usize = 1;
-
 /// Steps done so far.
 #[derive(Default)]
 pub(crate) struct Steps {
@@ -43,7 +40,7 @@ impl Steps {
         self.tally.merge(tally);
     }
 
-    /// Prints the summary; an error if any step failed, or if too many tests needed a second try.
+    /// Prints the summary; an error if any step failed.
     pub(crate) fn finish(self) -> Result<()> {
         let Self { done, tally } = self;
         println!("\n== Summary");
@@ -51,8 +48,10 @@ impl Steps {
             let outcome = failure.as_deref().unwrap_or("ok");
             println!("{name:<24} {:>6.0} s  {outcome}", took.as_secs_f64());
         }
-        list("not run", tally.skipped.iter());
-        list("passed only at the second try", tally.second_tries.iter());
+        if !tally.skipped.is_empty() {
+            println!("\nnot run:");
+            tally.skipped.iter().for_each(|line| println!("  {line}"));
+        }
         if tally != Tally::default() {
             println!("\n{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped.len());
         }
@@ -60,18 +59,8 @@ impl Steps {
         if failed > 0 {
             bail!("{failed} of {} steps failed", done.len());
         }
-        if tally.second_tries.len() > SECOND_TRIES {
-            bail!("{} tests passed only at their second try, where {SECOND_TRIES} may", tally.second_tries.len());
-        }
         println!("all {} steps passed", done.len());
         Ok(())
-    }
-}
-
-fn list<'a>(what: &str, lines: impl ExactSizeIterator<Item = &'a String>) {
-    if lines.len() > 0 {
-        println!("\n{what}:");
-        lines.for_each(|line| println!("  {line}"));
     }
 }
 
@@ -87,20 +76,5 @@ mod tests {
         assert_eq!(steps.step("first", || Err::<(), _>(anyhow!("broken"))), None);
         assert_eq!(steps.step("second", || Ok(2)), Some(2));
         assert_eq!(steps.finish().expect_err("one failed").to_string(), "1 of 2 steps failed");
-    }
-
-    #[test]
-    fn one_second_try_is_told_and_two_are_a_failure() {
-        let after = |tries: &[&str]| {
-            let mut steps = Steps::default();
-            let second_tries = tries.iter().map(ToString::to_string).collect();
-            steps.tests("tests", |tally| {
-                *tally = Tally { passed: 3, second_tries, ..Tally::default() };
-                Ok(())
-            });
-            steps.finish()
-        };
-        assert!(after(&["a"]).is_ok());
-        assert!(after(&["a", "b"]).expect_err("two").to_string().contains("second try"));
     }
 }

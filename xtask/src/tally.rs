@@ -11,8 +11,6 @@ pub(crate) struct Tally {
     pub(crate) failed: usize,
     /// Tests, or comparisons within one, that did not run: `NAME: REASON`.
     pub(crate) skipped: BTreeSet<String>,
-    /// Tests that passed only at their second try.
-    pub(crate) second_tries: Vec<String>,
 }
 
 impl Tally {
@@ -48,19 +46,13 @@ impl Tally {
 
     /// Adds the comparisons that tests say they left out, one `NAME: REASON` a line; none where there is no such file.
     pub(crate) fn add_skipped(&mut self, file: &Path) {
-        self.skipped.extend(lines(file));
-    }
-
-    /// Adds the names of tests that were tried twice, one a line; none where there is no such file.
-    pub(crate) fn add_second_tries(&mut self, file: &Path) {
-        self.second_tries.extend(lines(file));
+        self.skipped.extend(fs::read_to_string(file).unwrap_or_default().lines().map(Into::into));
     }
 
     pub(crate) fn merge(&mut self, other: Self) {
         self.passed += other.passed;
         self.failed += other.failed;
         self.skipped.extend(other.skipped);
-        self.second_tries.extend(other.second_tries);
     }
 }
 
@@ -74,10 +66,6 @@ fn count(text: &str, word: &str) -> usize {
 fn ignored(line: &str) -> Option<(&str, &str)> {
     let (name, outcome) = line.strip_prefix("test ")?.rsplit_once(" ... ignored")?;
     Some((name, outcome.strip_prefix(", ").unwrap_or("no reason given")))
-}
-
-fn lines(file: &Path) -> Vec<String> {
-    fs::read_to_string(file).map(|text| text.lines().map(Into::into).collect()).unwrap_or_default()
 }
 
 #[cfg(test)]

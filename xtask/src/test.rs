@@ -150,15 +150,17 @@ fn cargo_test(command: &mut Command, tally: &mut Tally) -> Result<()> {
 
 /// The engine's tests; comparisons that they leave out for want of a GPU are listed in a file.
 fn engine(without_gpu: bool, tally: &mut Tally) -> Result<()> {
-    let skipped = Notes::new("skipped");
+    let skipped = env::temp_dir().join(format!("straightedge-skipped-{}.txt", process::id()));
     let mut command = cargo();
     command.args(["test", "--package", "straightedge", "--package", "straightedge-arithmetic"]);
-    command.env("STRAIGHTEDGE_SKIPPED", &skipped.0);
+    command.env("STRAIGHTEDGE_SKIPPED", &skipped);
     if without_gpu {
         command.env("STRAIGHTEDGE_WITHOUT_GPU", "1");
     }
     let result = cargo_test(&mut command, tally);
-    tally.add_skipped(&skipped.0);
+    tally.add_skipped(&skipped);
+    // Absent where nothing was left out.
+    let _ = fs::remove_file(&skipped);
     result
 }
 
@@ -172,15 +174,12 @@ fn references(python: &Path, tally: &mut Tally) -> Result<()> {
     result
 }
 
-/// The browser tests, with the built page served for them; what was tried twice is listed in a file.
+/// The browser tests, with the built page served for them.
 fn in_browser(site: PathBuf, browser: &Path, tally: &mut Tally) -> Result<()> {
-    let tries = Notes::new("second-tries");
     let mut output = String::new();
     let arguments = ["--test", "--test-concurrency=1", "--test-reporter=spec"];
-    let mut command = node("tests/browser", &arguments, site, browser)?;
-    let result = listen(command.env("STRAIGHTEDGE_RETRIES", &tries.0), &mut output);
+    let result = listen(&mut node("tests/browser", &arguments, site, browser)?, &mut output);
     tally.add_node(&output);
-    tally.add_second_tries(&tries.0);
     result
 }
 
@@ -191,20 +190,4 @@ fn node(folder: &str, arguments: &[&str], site: PathBuf, browser: &Path) -> Resu
     node.current_dir(root().join(folder)).args(arguments);
     node.env("STRAIGHTEDGE_URL", url).env("CHROMIUM", browser).env("XTASK", env::current_exe()?);
     Ok(node)
-}
-
-/// A file in which a test run notes something, one line each; gone with this value.
-struct Notes(PathBuf);
-
-impl Notes {
-    fn new(what: &str) -> Self {
-        Self(env::temp_dir().join(format!("straightedge-{what}-{}.txt", process::id())))
-    }
-}
-
-impl Drop for Notes {
-    fn drop(&mut self) {
-        // Absent where nothing was noted.
-        let _ = fs::remove_file(&self.0);
-    }
 }
