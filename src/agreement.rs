@@ -1,4 +1,5 @@
-//! How far two profiles agree: correlations and the mean shift (docs/measures.md, section 6, `corpus`), as plain data.
+//! How far two profiles agree: correlations and the mean shift (docs/measures.md, section 6, `corpus`), as plain data;
+//! and the median of a list.
 
 use std::collections::BTreeMap;
 
@@ -59,6 +60,17 @@ pub fn correlation(a: &[f64], b: &[f64]) -> Option<f64> {
     finite(dot(&a, &b) / (dot(&a, &a) * dot(&b, &b)).sqrt()).map(|r| r.clamp(-1.0, 1.0))
 }
 
+/// Median, the mean of the middle two for an even count; `None` of nothing.
+pub fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => None,
+        n if n % 2 == 1 => Some(values[middle]),
+        _ => Some(f64::midpoint(values[middle - 1], values[middle])),
+    }
+}
+
 /// The rank of every value from 1; ties share the mean of theirs.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let rank = |value: &f64| {
@@ -107,6 +119,12 @@ mod tests {
         // Ranks 1 2.5 2.5 4 against 1 2 3 4: deviations −1.5 0 0 1.5 and −1.5 −0.5 0.5 1.5.
         let found = Agreement::new(&some(&[0.0, 1.0, 1.0, 2.0]), &some(&[1.0, 2.0, 3.0, 4.0]));
         assert_close(found.spearman, 4.5 / (4.5f64 * 5.0).sqrt());
+    }
+
+    #[test]
+    fn the_median_of_an_even_number_lies_between() {
+        let medians = [vec![3.0, 1.0, 2.0], vec![4.0, 1.0, 2.0, 3.0], vec![]].map(median);
+        assert_eq!(medians, [Some(2.0), Some(2.5), None]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use straightedge::agreement::median;
 use straightedge::backend::{Backend, GramRows, GramShape};
 use straightedge::error::{Error, Result};
 use straightedge::forward::Forward;
@@ -59,16 +60,11 @@ pub(crate) async fn time<B: Backend>(backend: &B, shape: Shape, settings: &Setti
             let most = (FOLDS - 1) as f64;
             (most * round[usual] + round[usual + 1]) / (FOLDS as f64 * round[0]) - 1.0
         };
-        median(found.iter().map(mean).collect())
+        // What the machine does beside makes passes longer, of either kind, and a quotient larger or smaller.
+        median(found.iter().map(mean).collect()).unwrap_or(f64::NAN)
     };
     let (rows, exact, fast) = (bench.ids.len(), added(1), added(3));
     Ok(GramLine { shape: small, rows, forward_ms, exact, fast })
-}
-
-/// The middle one: what the machine does beside makes passes longer, of either kind, and a quotient larger or smaller.
-fn median(mut quotients: Vec<f64>) -> f64 {
-    quotients.sort_by(f64::total_cmp);
-    quotients[quotients.len() / 2]
 }
 
 struct Bench<'a, B: Backend> {

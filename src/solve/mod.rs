@@ -123,14 +123,3 @@ fn random_matrix(rows: usize, cols: usize) -> Mat<f64> {
 fn unsolved(block: usize, error: impl std::fmt::Debug) -> Error {
     Error::Solve { block, why: format!("eigen-decomposition: {error:?}") }
 }
-
-/// Median, the mean of the middle two for an even count; `None` of nothing.
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => None,
-        n if n % 2 == 1 => Some(values[middle]),
-        _ => Some(f64::midpoint(values[middle - 1], values[middle])),
-    }
-}
