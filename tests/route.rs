@@ -188,12 +188,15 @@ fn fit_folder(folder: &Path, backend: &str) {
         let [found] = &report.blocks[..] else { panic!("one block") };
         let what = format!("planted {name} on {backend}");
         let number = |field: &str| expected[field].as_f64().expect("a number");
-        // Tighter than the references of models: the rows are given, so nothing but our own arithmetic differs.
-        common::assert_close(&format!("{what}, r2_lin"), found.r2_lin, number("r2_lin"), 1e-6);
-        common::assert_close(&format!("{what}, r2_lin_scalar"), found.r2_lin_scalar, number("r2_lin_scalar"), 1e-6);
-        common::assert_close(&format!("{what}, median"), found.r2_feature_median, number("r2_feature_median"), 1e-6);
-        assert_eq!(found.rank as u64, expected["rank"].as_u64().expect("rank"), "{what}, rank");
         let condition = number("scaled_condition");
+        // Tighter than the references of models: the rows are given, so nothing but our own arithmetic differs. A GPU
+        // rounds inputs to 2⁻²² of their column's scale, of which the smallest eigenvalue's direction makes this.
+        let grain: f64 = if backend == "gpu" { 2f64.powi(-22) } else { 0.0 };
+        let allowed = 1e-6 + grain * grain * condition;
+        common::assert_close(&format!("{what}, r2_lin"), found.r2_lin, number("r2_lin"), allowed);
+        common::assert_close(&format!("{what}, r2_lin_scalar"), found.r2_lin_scalar, number("r2_lin_scalar"), allowed);
+        common::assert_close(&format!("{what}, median"), found.r2_feature_median, number("r2_feature_median"), allowed);
+        assert_eq!(found.rank as u64, expected["rank"].as_u64().expect("rank"), "{what}, rank");
         common::assert_close(&format!("{what}, scaled_condition"), found.scaled_condition, condition, 1e-3 * condition);
     }
 }
