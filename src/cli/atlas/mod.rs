@@ -141,7 +141,7 @@ fn earlier(folder: &Path) -> Index {
 fn still_there(folder: &Path, entry: Entry) -> Option<Measured> {
     let measured = entry.measured.filter(|measured| measured.report == format!("{}.json", entry.slug))?;
     let report = inputs::report(&folder.join(&measured.report)).ok()?;
-    (!report.partial).then_some(measured)
+    (!report.partial).then(|| Measured::new(measured.report, &report, measured.ended))
 }
 
 fn line(entry: &Entry) -> String {
