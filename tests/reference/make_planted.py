@@ -55,40 +55,41 @@ def planted(random: np.random.Generator, condition: float, duplicate: bool) -> d
 def answer(x: np.ndarray, y: np.ndarray) -> dict:
     """What a fit of x → y has to report."""
     mpmath.mp.dps = DIGITS
+    d_in, d_out = x.shape[1], y.shape[1]
     cut = measures.folds(len(x) // WINDOW, FOLDS)
     first = cut[-1][0] * WINDOW
     train, held = Moments(x[:first], y[:first]), Moments(x[first:], y[first:])
-    deviation = [mpmath.sqrt(train.xx[j, j]) for j in range(D_IN)]
-    correlation = mpmath.matrix(D_IN, D_IN)
-    for i in range(D_IN):
-        for j in range(D_IN):
+    deviation = [mpmath.sqrt(train.xx[j, j]) for j in range(d_in)]
+    correlation = mpmath.matrix(d_in, d_in)
+    for i in range(d_in):
+        for j in range(d_in):
             correlation[i, j] = train.xx[i, j] / (deviation[i] * deviation[j])
     values, vectors = mpmath.eigsy(correlation)
     largest = max(values)
-    kept = [k for k in range(D_IN) if values[k] > mpf(measures.CUT) * largest]
+    kept = [k for k in range(d_in) if values[k] > mpf(measures.CUT) * largest]
     # W = D·Q·Λ⁻¹·Qᵀ·D·Cov(x, y) over the eigenvalues kept.
-    scaled = mpmath.matrix(D_IN, D_OUT)
-    for i in range(D_IN):
-        for j in range(D_OUT):
+    scaled = mpmath.matrix(d_in, d_out)
+    for i in range(d_in):
+        for j in range(d_out):
             scaled[i, j] = train.xy[i, j] / deviation[i]
-    basis = mpmath.matrix(D_IN, len(kept))
-    for i in range(D_IN):
+    basis = mpmath.matrix(d_in, len(kept))
+    for i in range(d_in):
         for at, k in enumerate(kept):
             basis[i, at] = vectors[i, k]
     weight = basis * mpmath.diag([1 / values[k] for k in kept]) * (basis.T * scaled)
-    for i in range(D_IN):
-        for j in range(D_OUT):
+    for i in range(d_in):
+        for j in range(d_out):
             weight[i, j] /= deviation[i]
     # Held-out errors of each feature: those about the held-out means, and the distance of the means themselves.
     through, read = held.xx * weight, weight.T * (held.x_mean - train.x_mean)
     errors, totals = [], []
-    for j in range(D_OUT):
+    for j in range(d_out):
         about = held.yy[j] - 2 * dot(weight, held.xy, j) + dot(weight, through, j)
         offset = held.y_mean[j] - train.y_mean[j] - read[j]
         errors.append(about + held.rows * offset**2)
         totals.append(held.yy[j])
     features = sorted(1 - error / total for error, total in zip(errors, totals))
-    grand = sum(held.y_mean) / D_OUT
+    grand = sum(held.y_mean) / d_out
     scalar_total = sum(totals) + held.rows * sum((mean - grand) ** 2 for mean in held.y_mean)
     return {
         "rows": len(x),
@@ -97,7 +98,7 @@ def answer(x: np.ndarray, y: np.ndarray) -> dict:
         "rank": len(kept),
         "scaled_condition": float(largest / min(values[k] for k in kept)),
         "r2_lin": float(1 - sum(errors) / sum(totals)),
-        "r2_feature_median": float((features[(D_OUT - 1) // 2] + features[D_OUT // 2]) / 2),
+        "r2_feature_median": float((features[(d_out - 1) // 2] + features[d_out // 2]) / 2),
         "r2_lin_scalar": float(1 - sum(errors) / scalar_total),
     }
 
