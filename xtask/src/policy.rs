@@ -8,7 +8,7 @@ use crate::install::{Tool, tool};
 /// Licences, duplicates and sources; security advisories where their database can be had; then unused dependencies.
 pub(crate) fn policy() -> Result<()> {
     let path = tool(Tool::Deny)?;
-    let deny = |arguments: &[&str]| run(cargo().env("PATH", &path).arg("deny").args(arguments));
+    let deny = |arguments: &[&str]| run(cargo().env("PATH", &path).args(["deny", "--workspace"]).args(arguments));
     deny(&["check", "licenses", "bans", "sources"])?;
     match deny(&["fetch", "db"]) {
         Ok(()) => deny(&["check", "advisories"])?,
