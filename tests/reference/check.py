@@ -36,7 +36,10 @@ TOLERANCES = {
     "output_variance_ratio": (1e-6, "relative"),
     "sst_heldout": (1e-6, "relative"),
     "rmse": (1e-6, "relative"),
-    "golden": (2e-5, "of values above one"),
+    # Other fixtures may keep directions of rounding in a fit, which explain a little by chance.
+    "linearity": (1e-5, "absolute"),
+    "linearity_no_residual": (1e-5, "absolute"),
+    "golden": (5e-5, "of values above one"),
     "planted": (1e-10, "relative"),
 }
 
