@@ -189,9 +189,8 @@ pub trait Backend {
     /// Accumulated second moments of one block.
     type Gram;
 
-    /// Whether forward passes take so much longer than fits that maps are best fitted before the held-out rows are shown,
-    /// so that these are shown only once, and kept for all blocks until then.
-    const SHOWS_ONCE: bool = false;
+    /// Whether its tensors lie in this process's memory.
+    const IN_MEMORY: bool;
 
     /// The device, for the report.
     fn info(&self) -> DeviceInfo;

@@ -120,7 +120,7 @@ impl Progress {
     }
 }
 
-/// The stages in the order in which they come, but for scoring before solving where a fit comes before both.
+/// The stages, about in the order in which they begin; those of a block's measures alternate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
@@ -136,14 +136,10 @@ pub enum Stage {
     Tokenize,
     /// Forward passes with accumulation of second moments.
     Measure,
-    /// Least squares before the held-out rows are known.
-    Fit,
-    /// Least squares and scores.
-    Solve,
-    /// The look at the held-out rows for what moments cannot tell: the second one, where moments come first.
-    Score,
     /// Perplexity with blocks replaced.
     Swap,
+    /// Perplexity with one block after the other replaced.
+    Greedy,
     /// Second moments of whole layers.
     Layers,
     /// Networks with parts of their inputs silenced.
@@ -166,9 +162,8 @@ impl Stage {
         match self {
             Self::Device => "kernels",
             Self::Download | Self::Load | Self::Hash | Self::Tokenize => "bytes",
-            Self::Measure | Self::Score | Self::Layers | Self::Controls => "rows",
-            Self::Fit | Self::Solve | Self::Conjunction => "blocks",
-            Self::Swap => "swaps",
+            Self::Measure | Self::Swap | Self::Layers | Self::Controls => "rows",
+            Self::Greedy | Self::Conjunction => "blocks",
             Self::Probes | Self::Baseline | Self::Heal => "steps",
             Self::Continue => "tokens",
         }
@@ -183,10 +178,8 @@ impl Stage {
             Self::Hash => "Hashing weights",
             Self::Tokenize => "Tokenising",
             Self::Measure => "Measuring rows",
-            Self::Fit => "Fitting maps",
-            Self::Solve => "Solving blocks",
-            Self::Score => "Scoring held-out rows",
             Self::Swap => "Swapping blocks",
+            Self::Greedy => "Swapping one block after the other",
             Self::Layers => "Measuring layers",
             Self::Conjunction => "Silencing inputs",
             Self::Probes => "Training probes",
@@ -270,10 +263,9 @@ impl Recorder {
 /// Where the time of a stage is kept; `None` where it is part of another's.
 fn seconds_of(seconds: &mut Seconds, stage: Stage) -> Option<&mut f64> {
     match stage {
-        Stage::Download | Stage::Device | Stage::Load | Stage::Hash | Stage::Tokenize | Stage::Score => None,
-        Stage::Fit | Stage::Continue => None,
+        Stage::Download | Stage::Device | Stage::Load | Stage::Hash | Stage::Tokenize => None,
+        Stage::Greedy | Stage::Continue => None,
         Stage::Measure => Some(&mut seconds.forward),
-        Stage::Solve => Some(&mut seconds.solve),
         Stage::Swap => Some(&mut seconds.swap),
         Stage::Layers => Some(&mut seconds.layers),
         Stage::Conjunction => Some(&mut seconds.conjunction),
@@ -356,7 +348,7 @@ mod tests {
         for event in [progress(Stage::Measure, 9.0), Event::Started(Box::new(header)), progress(Stage::Measure, 2.0)] {
             recorder.record(&event);
         }
-        recorder.record(&progress(Stage::Score, 5.0));
+        recorder.record(&progress(Stage::Greedy, 5.0));
         assert_eq!(recorder.report().map(|report| report.seconds.forward), Some(2.0));
         let outcome = Outcome { seconds: Seconds { forward: 3.0, ..Seconds::default() }, ..Outcome::default() };
         recorder.record(&Event::Finished(outcome));

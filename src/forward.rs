@@ -1,12 +1,13 @@
 //! The forward pass, written once over [`Backend`] for every family.
 //!
-//! A batch is whole windows of `seq_len` tokens; every window runs on its own, positions from 0. Each block shows what
-//! enters it, what enters its feed-forward network and what that returns to a read-only observer.
+//! A batch is whole windows of `seq_len` tokens; every window runs on its own, positions from 0. [`Layers`] takes the
+//! weights of one block at a time; [`Forward`] runs a whole model that is on the device, and shows a read-only observer
+//! what enters each block, what enters its feed-forward network and what that returns.
 
 use crate::backend::{AttentionShape, Backend, Rotary, Shape};
 use crate::error::{Error, Result};
-use crate::model::{Attention, Block, Ffn, Linear, Model, Norm, Residual, Rope};
-use crate::swap::{Replacement, Swaps};
+use crate::model::{Attention, Block, Embedding, Ffn, Linear, Model, ModelConfig, Norm, Residual, Rope};
+use crate::swap::Swaps;
 
 /// What a block shows while it runs, one row per token.
 #[derive(Clone, Debug)]
@@ -26,20 +27,151 @@ pub fn ignore<T>(_: Capture<T>) -> Result<()> {
     Ok(())
 }
 
-/// A model made ready for windows of one length.
-pub struct Forward<'a, B: Backend> {
+/// A block up to its feed-forward network: x, and what the network's output is added to.
+#[derive(Clone, Debug)]
+pub struct Entered<T> {
+    /// x: what enters the feed-forward network, `(rows, hidden_size)`.
+    pub ffn_in: T,
+    /// The other terms of the residual stream after the block.
+    pub rest: Rest<T>,
+}
+
+/// The terms that a feed-forward network's output is added to, by the order of additions.
+#[derive(Clone, Debug)]
+pub enum Rest<T> {
+    /// The stream with the attention in it.
+    Sequential(T),
+    /// The attention's output, and the stream before both.
+    Parallel(T, T),
+}
+
+/// The arithmetic of a model's parts for windows of one length; weights come with every call.
+pub struct Layers<'a, B: Backend> {
     backend: &'a B,
-    model: &'a Model<B::Tensor>,
+    config: &'a ModelConfig,
     seq_len: usize,
     rotary: Option<Rotary<B::Tensor>>,
+}
+
+impl<'a, B: Backend> Layers<'a, B> {
+    /// Prepares the tables that windows of `seq_len` tokens need.
+    pub fn new(backend: &'a B, config: &'a ModelConfig, seq_len: usize) -> Result<Self> {
+        let rotary = config.rope.map(|rope| rotary_tables(backend, rope, config.head_dim, seq_len)).transpose()?;
+        Ok(Self { backend, config, seq_len, rotary })
+    }
+
+    /// The residual stream that enters the first block, `(ids, hidden_size)`; `ids` are rows of the token embedding,
+    /// whole windows of them.
+    pub fn embed(&self, embedding: &Embedding<B::Tensor>, ids: &[u32]) -> Result<B::Tensor> {
+        let mut hidden = self.backend.gather(&embedding.tokens, ids)?;
+        if let Some(table) = &embedding.positions {
+            let positions: Vec<u32> = (0..ids.len()).map(|row| (row % self.seq_len) as u32).collect();
+            hidden = self.backend.add(&hidden, &self.backend.gather(table, &positions)?)?;
+        }
+        match &embedding.norm {
+            Some(norm) => self.norm(&hidden, norm),
+            None => Ok(hidden),
+        }
+    }
+
+    /// A block up to its feed-forward network, from the residual stream that enters it.
+    pub fn enter(&self, block: &Block<B::Tensor>, hidden: &B::Tensor) -> Result<Entered<B::Tensor>> {
+        let add = |a: &B::Tensor, b: &B::Tensor| self.backend.add(a, b);
+        Ok(match self.config.residual {
+            Residual::PreNorm => {
+                let attended = self.attention(&self.norm(hidden, &block.attention_norm)?, &block.attention)?;
+                let middle = add(hidden, &attended)?;
+                Entered { ffn_in: self.norm(&middle, &block.ffn_norm)?, rest: Rest::Sequential(middle) }
+            }
+            Residual::Parallel => {
+                let attended = self.attention(&self.norm(hidden, &block.attention_norm)?, &block.attention)?;
+                let ffn_in = self.norm(hidden, &block.ffn_norm)?;
+                Entered { ffn_in, rest: Rest::Parallel(attended, hidden.clone()) }
+            }
+            Residual::PostNorm => {
+                let attended = self.attention(hidden, &block.attention)?;
+                let middle = self.norm(&add(&attended, hidden)?, &block.attention_norm)?;
+                Entered { ffn_in: middle.clone(), rest: Rest::Sequential(middle) }
+            }
+        })
+    }
+
+    /// y: what a feed-forward network returns for rows x, both `(rows, hidden_size)`.
+    pub fn network(&self, ffn: &Ffn<B::Tensor>, x: &B::Tensor) -> Result<B::Tensor> {
+        let (up, activation) = (self.linear(x, &ffn.up)?, self.config.activation);
+        let inner = match &ffn.gate {
+            Some(gate) => self.backend.gated(&self.linear(x, gate)?, &up, activation)?,
+            None => self.backend.activation(&up, activation)?,
+        };
+        self.linear(&inner, &ffn.down)
+    }
+
+    /// The residual stream after a block whose feed-forward network, or what stands in for it, returned `ffn_out`.
+    pub fn leave(&self, block: &Block<B::Tensor>, rest: &Rest<B::Tensor>, ffn_out: &B::Tensor) -> Result<B::Tensor> {
+        match (rest, self.config.residual) {
+            (Rest::Parallel(attended, hidden), _) => self.backend.add(&self.backend.add(ffn_out, attended)?, hidden),
+            (Rest::Sequential(middle), Residual::PostNorm) => {
+                self.norm(&self.backend.add(ffn_out, middle)?, &block.ffn_norm)
+            }
+            (Rest::Sequential(middle), _) => self.backend.add(middle, ffn_out),
+        }
+    }
+
+    /// Next-token logits of the last residual stream, `(rows, vocab_size)`.
+    pub fn logits(
+        &self,
+        final_norm: Option<&Norm<B::Tensor>>,
+        head: &Linear<B::Tensor>,
+        hidden: &B::Tensor,
+    ) -> Result<B::Tensor> {
+        match final_norm {
+            Some(norm) => self.linear(&self.norm(hidden, norm)?, head),
+            None => self.linear(hidden, head),
+        }
+    }
+
+    fn attention(&self, x: &B::Tensor, attention: &Attention<B::Tensor>) -> Result<B::Tensor> {
+        let shape = AttentionShape {
+            heads: self.config.num_attention_heads,
+            kv_heads: self.config.num_key_value_heads,
+            head_dim: self.config.head_dim,
+            seq_len: self.seq_len,
+            causal: self.config.causal,
+        };
+        let (q, k) = (self.rotate(self.linear(x, &attention.q)?)?, self.rotate(self.linear(x, &attention.k)?)?);
+        let mixed = self.backend.attention(&q, &k, &self.linear(x, &attention.v)?, shape)?;
+        self.linear(&mixed, &attention.o)
+    }
+
+    fn rotate(&self, x: B::Tensor) -> Result<B::Tensor> {
+        match &self.rotary {
+            Some(rotary) => self.backend.rotate(&x, rotary),
+            None => Ok(x),
+        }
+    }
+
+    fn linear(&self, x: &B::Tensor, linear: &Linear<B::Tensor>) -> Result<B::Tensor> {
+        self.backend.linear(x, &linear.weight, linear.bias.as_ref())
+    }
+
+    fn norm(&self, x: &B::Tensor, norm: &Norm<B::Tensor>) -> Result<B::Tensor> {
+        match norm {
+            Norm::Layer { weight, bias, eps } => self.backend.layer_norm(x, weight, bias, *eps),
+            Norm::Rms { weight, eps } => self.backend.rms_norm(x, weight, *eps),
+        }
+    }
+}
+
+/// A whole model on a device, made ready for windows of one length.
+pub struct Forward<'a, B: Backend> {
+    layers: Layers<'a, B>,
+    model: &'a Model<B::Tensor>,
 }
 
 impl<'a, B: Backend> Forward<'a, B> {
     /// Prepares the tables that windows of `seq_len` tokens need.
     pub fn new(backend: &'a B, model: &'a Model<B::Tensor>, seq_len: usize) -> Result<Self> {
-        let rope = model.config.rope;
-        let rotary = rope.map(|rope| rotary_tables(backend, rope, model.config.head_dim, seq_len)).transpose()?;
-        Ok(Self { backend, model, seq_len, rotary })
+        Ok(Self { layers: Layers::new(backend, &model.config, seq_len)?, model })
     }
 
     /// The residual stream after the last block and before the final norm, `(ids, hidden_size)`.
@@ -56,7 +188,7 @@ impl<'a, B: Backend> Forward<'a, B> {
         swaps: &Swaps<B::Tensor>,
         observe: &mut dyn FnMut(Capture<B::Tensor>) -> Result<()>,
     ) -> Result<B::Tensor> {
-        self.resume(0, self.embed(ids)?, swaps, observe)
+        self.resume(0, self.layers.embed(&self.model.embedding, ids)?, swaps, observe)
     }
 
     /// The rest of [`Forward::run`] from the residual stream that enters block `first`, with the feed-forward networks
@@ -69,7 +201,13 @@ impl<'a, B: Backend> Forward<'a, B> {
         observe: &mut dyn FnMut(Capture<B::Tensor>) -> Result<()>,
     ) -> Result<B::Tensor> {
         for (index, block) in self.model.blocks.iter().enumerate().skip(first) {
-            hidden = self.block(index, block, hidden, swaps.get(&index), observe)?;
+            let Entered { ffn_in, rest } = self.layers.enter(block, &hidden)?;
+            let ffn_out = match swaps.get(&index) {
+                Some(replacement) => replacement.apply(self.layers.backend, &ffn_in)?,
+                None => self.layers.network(&block.ffn, &ffn_in)?,
+            };
+            observe(Capture { block: index, hidden, ffn_in, ffn_out: ffn_out.clone() })?;
+            hidden = self.layers.leave(block, &rest, &ffn_out)?;
         }
         Ok(hidden)
     }
@@ -77,10 +215,7 @@ impl<'a, B: Backend> Forward<'a, B> {
     /// Next-token logits of the last residual stream, `(rows, vocab_size)`; of a model loaded with its head.
     pub fn logits(&self, hidden: &B::Tensor) -> Result<B::Tensor> {
         let head = self.model.head.as_ref().ok_or_else(|| Error::MissingTensor { tensor: "output head".into() })?;
-        match &self.model.final_norm {
-            Some(norm) => self.linear(&self.norm(hidden, norm)?, head),
-            None => self.linear(hidden, head),
-        }
+        self.layers.logits(self.model.final_norm.as_ref(), head, hidden)
     }
 
     /// y: what the feed-forward network of `block` returns for rows x that need not come from the model itself; both
@@ -91,104 +226,12 @@ impl<'a, B: Backend> Forward<'a, B> {
             value: block.to_string(),
             hint: format!("the model has blocks 0 to {}", self.model.blocks.len().saturating_sub(1)),
         })?;
-        self.ffn(x, &found.ffn)
+        self.layers.network(&found.ffn, x)
     }
 
     /// Width of the logits.
     pub fn vocab_size(&self) -> usize {
         self.model.config.vocab_size
-    }
-
-    fn embed(&self, ids: &[u32]) -> Result<B::Tensor> {
-        let mut hidden = self.backend.gather(&self.model.token_embedding, ids)?;
-        if let Some(table) = &self.model.position_embedding {
-            let positions: Vec<u32> = (0..ids.len()).map(|row| (row % self.seq_len) as u32).collect();
-            hidden = self.backend.add(&hidden, &self.backend.gather(table, &positions)?)?;
-        }
-        match &self.model.embedding_norm {
-            Some(norm) => self.norm(&hidden, norm),
-            None => Ok(hidden),
-        }
-    }
-
-    fn block(
-        &self,
-        index: usize,
-        block: &Block<B::Tensor>,
-        hidden: B::Tensor,
-        swap: Option<&Replacement<B::Tensor>>,
-        observe: &mut dyn FnMut(Capture<B::Tensor>) -> Result<()>,
-    ) -> Result<B::Tensor> {
-        let add = |a: &B::Tensor, b: &B::Tensor| self.backend.add(a, b);
-        let mut ffn = |ffn_in: &B::Tensor| {
-            let ffn_out = match swap {
-                Some(replacement) => replacement.apply(self.backend, ffn_in)?,
-                None => self.ffn(ffn_in, &block.ffn)?,
-            };
-            let (hidden, ffn_in) = (hidden.clone(), ffn_in.clone());
-            observe(Capture { block: index, hidden, ffn_in, ffn_out: ffn_out.clone() })?;
-            Ok(ffn_out)
-        };
-        match self.model.config.residual {
-            Residual::PreNorm => {
-                let attended = self.attention(&self.norm(&hidden, &block.attention_norm)?, &block.attention)?;
-                let middle = add(&hidden, &attended)?;
-                let ffn_out = ffn(&self.norm(&middle, &block.ffn_norm)?)?;
-                add(&middle, &ffn_out)
-            }
-            Residual::Parallel => {
-                let attended = self.attention(&self.norm(&hidden, &block.attention_norm)?, &block.attention)?;
-                let ffn_out = ffn(&self.norm(&hidden, &block.ffn_norm)?)?;
-                add(&add(&ffn_out, &attended)?, &hidden)
-            }
-            Residual::PostNorm => {
-                let attended = self.attention(&hidden, &block.attention)?;
-                let middle = self.norm(&add(&attended, &hidden)?, &block.attention_norm)?;
-                let ffn_out = ffn(&middle)?;
-                self.norm(&add(&ffn_out, &middle)?, &block.ffn_norm)
-            }
-        }
-    }
-
-    fn attention(&self, x: &B::Tensor, attention: &Attention<B::Tensor>) -> Result<B::Tensor> {
-        let config = &self.model.config;
-        let shape = AttentionShape {
-            heads: config.num_attention_heads,
-            kv_heads: config.num_key_value_heads,
-            head_dim: config.head_dim,
-            seq_len: self.seq_len,
-            causal: config.causal,
-        };
-        let (q, k) = (self.rotate(self.linear(x, &attention.q)?)?, self.rotate(self.linear(x, &attention.k)?)?);
-        let mixed = self.backend.attention(&q, &k, &self.linear(x, &attention.v)?, shape)?;
-        self.linear(&mixed, &attention.o)
-    }
-
-    fn rotate(&self, x: B::Tensor) -> Result<B::Tensor> {
-        match &self.rotary {
-            Some(rotary) => self.backend.rotate(&x, rotary),
-            None => Ok(x),
-        }
-    }
-
-    fn ffn(&self, x: &B::Tensor, ffn: &Ffn<B::Tensor>) -> Result<B::Tensor> {
-        let (up, activation) = (self.linear(x, &ffn.up)?, self.model.config.activation);
-        let inner = match &ffn.gate {
-            Some(gate) => self.backend.gated(&self.linear(x, gate)?, &up, activation)?,
-            None => self.backend.activation(&up, activation)?,
-        };
-        self.linear(&inner, &ffn.down)
-    }
-
-    fn linear(&self, x: &B::Tensor, linear: &Linear<B::Tensor>) -> Result<B::Tensor> {
-        self.backend.linear(x, &linear.weight, linear.bias.as_ref())
-    }
-
-    fn norm(&self, x: &B::Tensor, norm: &Norm<B::Tensor>) -> Result<B::Tensor> {
-        match norm {
-            Norm::Layer { weight, bias, eps } => self.backend.layer_norm(x, weight, bias, *eps),
-            Norm::Rms { weight, eps } => self.backend.rms_norm(x, weight, *eps),
-        }
     }
 }
 

@@ -4,7 +4,6 @@
 //! The forward pass is the one of [`crate::forward`]: on tensors of [`CpuBackend`] whose weights are variables it
 //! records what gradients need, and only from the replaced network on, since all that comes before it is frozen.
 
-use std::any::Any;
 use std::ops::Range;
 
 use candle_core::{Tensor, Var};
@@ -15,7 +14,7 @@ use crate::corpus::TokenWindows;
 use crate::cpu::CpuBackend;
 use crate::error::{Error, Result};
 use crate::forward::{Forward, ignore};
-use crate::model::Model;
+use crate::model::{Model, Part};
 use crate::pause::pause;
 use crate::random::Random;
 use crate::solve::AffineMap;
@@ -32,11 +31,6 @@ const WEIGHT_DECAY: f64 = 0.01;
 pub const WINDOWS: usize = 8;
 /// Most logits of one backward pass, which holds about ten copies of them.
 const MAX_LOGITS: usize = 1 << 22;
-
-/// `model` itself where it lies on the CPU already.
-pub fn on_cpu<T: 'static>(model: &Model<T>) -> Option<&CpuModel> {
-    (model as &dyn Any).downcast_ref()
-}
 
 /// Training text as it enters the block that is fine-tuned: what comes before it is frozen and runs only once.
 pub struct Entering {

@@ -37,6 +37,10 @@ pub struct Job {
     /// Whether to send every block's map along with its numbers.
     #[serde(default)]
     pub dump_maps: bool,
+    /// Bytes of rows that a device holds, and again as many in memory, before they go to a temporary file; `None` is
+    /// what is usual. Numbers do not depend on it.
+    #[serde(default)]
+    pub row_memory: Option<u64>,
 }
 
 impl Job {
@@ -53,6 +57,7 @@ impl Job {
             training: Training::default(),
             backend: BackendChoice::Auto,
             dump_maps: false,
+            row_memory: None,
         }
     }
 

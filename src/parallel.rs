@@ -42,18 +42,6 @@ pub(crate) fn zeros(len: usize) -> Vec<f32> {
     vec![0.0; len]
 }
 
-/// Threads that there are to spread work over.
-#[cfg(not(target_arch = "wasm32"))]
-pub(crate) fn threads() -> usize {
-    rayon::current_num_threads()
-}
-
-/// Threads that there are to spread work over.
-#[cfg(target_arch = "wasm32")]
-pub(crate) fn threads() -> usize {
-    1
-}
-
 /// `f` on another thread where there is one, to be waited for; `None` where it did not come to an end.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) async fn aside<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> Option<R> {

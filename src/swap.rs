@@ -176,7 +176,7 @@ impl<'a, B: Backend> Evaluation<'a, B> {
                 Ok(())
             })?;
             hidden.push(last);
-            let targets = ids.iter().skip(1).chain([&0]).copied().collect();
+            let targets = next_tokens(ids);
             batches.push(Batch { targets, hidden });
             pause().await;
         }
@@ -227,36 +227,73 @@ impl<'a, B: Backend> Evaluation<'a, B> {
         self.forward.resume(layer + 1, hidden, &Swaps::new(), &mut ignore)
     }
 
-    /// exp of the mean negative log-likelihood of tokens 1 … T−1 of every window, given the last residual stream.
     async fn perplexity_of(&self, last: impl Fn(&Batch<B::Tensor>) -> Result<B::Tensor>) -> Result<f64> {
-        let (mut sum, mut predicted) = (0.0, 0usize);
+        let mut loss = Loss::default();
         for batch in &self.batches {
-            let hidden = last(batch)?;
-            for first in (0..batch.targets.len()).step_by(self.rows_at_once()) {
-                let rows = first..batch.targets.len().min(first + self.rows_at_once());
-                let ids: Vec<u32> = rows.clone().map(|row| row as u32).collect();
-                let logits = self.forward.logits(&self.backend.gather(&hidden, &ids)?)?;
-                let nll = self.backend.next_token_nll(&logits, &batch.targets[rows])?;
-                let nll = self.backend.read(&nll).await?;
-                for window in nll.chunks_exact(self.seq_len) {
-                    sum += window[..self.seq_len - 1].iter().map(|&nll| f64::from(nll)).sum::<f64>();
-                    predicted += self.seq_len - 1;
-                }
-                pause().await;
+            let sizes = (self.forward.vocab_size(), self.seq_len);
+            let logits = |rows: &B::Tensor| self.forward.logits(rows);
+            loss.add(self.backend, &last(batch)?, &batch.targets, sizes, &logits).await?;
+        }
+        loss.perplexity()
+    }
+}
+
+/// Refuses a perplexity over no token at all.
+pub fn check_predicted(tokens: usize) -> Result<()> {
+    if tokens == 0 {
+        return Err(Error::InvalidSetting {
+            field: "perplexity".into(),
+            value: "no predicted token".into(),
+            hint: "give at least one whole window of 2 or more tokens to evaluate on".into(),
+        });
+    }
+    Ok(())
+}
+
+/// Per token the one that follows; unused at the end of a window.
+pub fn next_tokens(ids: &[u32]) -> Vec<u32> {
+    ids.iter().skip(1).chain([&0]).copied().collect()
+}
+
+/// Negative log-likelihood of tokens 1 … T−1 of every window so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Loss {
+    sum: f64,
+    predicted: usize,
+}
+
+impl Loss {
+    /// Adds whole windows of `seq_len` tokens, given their last residual stream, what makes logits of rows of it, and
+    /// the size of the vocabulary.
+    pub async fn add<B: Backend>(
+        &mut self,
+        backend: &B,
+        hidden: &B::Tensor,
+        targets: &[u32],
+        (vocab_size, seq_len): (usize, usize),
+        logits: &dyn Fn(&B::Tensor) -> Result<B::Tensor>,
+    ) -> Result<()> {
+        // Whole windows whose logits fit.
+        let rows_at_once = (MAX_LOGITS / vocab_size / seq_len).max(1) * seq_len;
+        for first in (0..targets.len()).step_by(rows_at_once) {
+            let rows = first..targets.len().min(first + rows_at_once);
+            let ids: Vec<u32> = rows.clone().map(|row| row as u32).collect();
+            let nll = backend.next_token_nll(&logits(&backend.gather(hidden, &ids)?)?, &targets[rows])?;
+            for window in backend.read(&nll).await?.chunks_exact(seq_len) {
+                self.sum += window[..seq_len - 1].iter().map(|&nll| f64::from(nll)).sum::<f64>();
+                self.predicted += seq_len - 1;
             }
+            pause().await;
         }
-        if predicted == 0 {
-            return Err(Error::InvalidSetting {
-                field: "perplexity".into(),
-                value: "no predicted token".into(),
-                hint: "give at least one whole window of 2 or more tokens to evaluate on".into(),
-            });
-        }
-        Ok((sum / predicted as f64).exp())
+        Ok(())
     }
 
-    /// Whole windows whose logits fit.
-    fn rows_at_once(&self) -> usize {
-        (MAX_LOGITS / self.forward.vocab_size() / self.seq_len).max(1) * self.seq_len
+    /// exp of the mean.
+    ///
+    /// # Errors
+    /// Where no token is predicted.
+    pub fn perplexity(&self) -> Result<f64> {
+        check_predicted(self.predicted)?;
+        Ok((self.sum / self.predicted as f64).exp())
     }
 }

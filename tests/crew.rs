@@ -15,7 +15,7 @@ use straightedge::job::{BackendChoice, Job, Protocol};
 use straightedge::pause::pause;
 use straightedge::report::BlockReport;
 use straightedge::run::{Inputs, Text, measure_inputs};
-use straightedge::solve::{BlockScore, HeadlineFit, score_fitted};
+use straightedge::solve::{BlockScore, score_block};
 use straightedge::weights::{Files, FolderFiles};
 
 /// Takes the longer, the earlier a block is; loses every block but those of even number.
@@ -26,24 +26,14 @@ struct Unsteady {
 const BLOCKS: usize = 4;
 
 impl Crew for Unsteady {
-    fn hands(&self) -> usize {
-        BLOCKS
-    }
-
-    fn score<'a>(
-        &'a self,
-        block: usize,
-        fit: Option<HeadlineFit>,
-        folds: Folds<'a>,
-    ) -> LocalBoxFuture<'a, Result<Option<BlockScore>>> {
+    fn score<'a>(&'a self, block: usize, folds: Folds<'a>) -> LocalBoxFuture<'a, Result<Option<BlockScore>>> {
         self.asked.set(self.asked.get() + 1);
         let work = async move {
             let folds = folds.await?;
             for _ in 0..10 * (BLOCKS - block) {
                 pause().await;
             }
-            let fit = fit.expect("a fit, on the CPU");
-            if block.is_multiple_of(2) { score_fitted(block, &fit, &folds).map(Some) } else { Ok(None) }
+            if block.is_multiple_of(2) { score_block(block, &folds).map(Some) } else { Ok(None) }
         };
         work.boxed_local()
     }

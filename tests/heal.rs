@@ -62,8 +62,8 @@ impl Patient {
     /// Bits of every weight.
     fn bits(&self, model: &CpuModel) -> Vec<u32> {
         let read = |tensor: &<CpuBackend as Backend>::Tensor| block_on(self.backend.read(tensor)).expect("a tensor");
-        let mut values = read(&model.token_embedding);
-        values.extend(model.position_embedding.iter().flat_map(&read));
+        let mut values = read(&model.embedding.tokens);
+        values.extend(model.embedding.positions.iter().flat_map(&read));
         let linear =
             |linear: &Linear<_>| [read(&linear.weight), linear.bias.as_ref().map(read).unwrap_or_default()].concat();
         let norm = |norm: &Norm<_>| match norm {

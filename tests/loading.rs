@@ -63,9 +63,9 @@ fn values(model: &CpuModel) -> Vec<f32> {
             Norm::Rms { weight, .. } => read(weight),
         }
     }
-    let mut values = read(&model.token_embedding);
-    values.extend(model.position_embedding.as_ref().map(read).unwrap_or_default());
-    values.extend(model.embedding_norm.iter().chain(&model.final_norm).flat_map(norm));
+    let mut values = read(&model.embedding.tokens);
+    values.extend(model.embedding.positions.as_ref().map(read).unwrap_or_default());
+    values.extend(model.embedding.norm.iter().chain(&model.final_norm).flat_map(norm));
     values.extend(model.head.as_ref().map(linear).unwrap_or_default());
     for block in &model.blocks {
         let (attention, ffn) = (&block.attention, &block.ffn);
@@ -223,7 +223,7 @@ fn a_head_is_there_only_where_it_is_needed() {
         match with_head.head {
             None => assert_eq!(model, "tiny-bert"),
             Some(head) => {
-                let tied = read(&head.weight) == read(&with_head.token_embedding);
+                let tied = read(&head.weight) == read(&with_head.embedding.tokens);
                 assert_eq!(tied, config["tie_word_embeddings"] == true, "{model}");
             }
         }

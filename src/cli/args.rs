@@ -278,6 +278,9 @@ pub(super) struct CommonArgs {
     /// How Gram matrices are accumulated: exact or fast.
     #[arg(long, default_value = "exact")]
     pub(super) gram: GramMode,
+    /// Megabytes of rows that a device holds, and again as many in memory, before they go to a temporary file.
+    #[arg(long, value_name = "MB")]
+    pub(super) row_memory: Option<u64>,
     /// Write the report to a file; - for standard output. A table is printed otherwise.
     #[arg(long, value_name = "REPORT.json")]
     pub(super) out: Option<PathBuf>,
@@ -297,6 +300,7 @@ impl MeasureArgs {
             training: self.common.training(),
             backend: self.common.backend,
             dump_maps: self.common.dump_maps.is_some(),
+            row_memory: self.common.row_memory.map(|megabytes| megabytes << 20),
             ..Job::new("", "")
         })
     }
@@ -311,6 +315,7 @@ impl FitArgs {
             training: self.common.training(),
             backend: self.common.backend,
             dump_maps: self.common.dump_maps.is_some(),
+            row_memory: self.common.row_memory.map(|megabytes| megabytes << 20),
             ..Job::new(name.clone(), name)
         })
     }

@@ -50,7 +50,7 @@ impl Backend for CpuBackend {
     type Tensor = Tensor;
     type Gram = CpuGram;
 
-    const SHOWS_ONCE: bool = true;
+    const IN_MEMORY: bool = true;
 
     fn info(&self) -> DeviceInfo {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);

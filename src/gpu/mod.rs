@@ -127,6 +127,8 @@ impl Backend for GpuBackend {
     type Tensor = Tensor;
     type Gram = Gram;
 
+    const IN_MEMORY: bool = false;
+
     fn info(&self) -> DeviceInfo {
         self.device_info()
     }

@@ -1,5 +1,6 @@
 //! Brings parts of files into the store whatever the network does, and checks everything that can be checked.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use web_time::Instant;
@@ -20,6 +21,29 @@ const PIECE: u64 = 8 << 20;
 /// Seconds between two reports of progress.
 const REPORT: f64 = 0.1;
 
+/// Bytes of a download that comes in groups.
+#[derive(Default)]
+pub(super) struct Announced(Cell<Option<Bytes>>);
+
+#[derive(Clone, Copy)]
+struct Bytes {
+    done: u64,
+    total: u64,
+    started: Instant,
+}
+
+impl Announced {
+    /// So many bytes are to come.
+    pub(super) fn begin(&self, total: u64) {
+        self.0.set(Some(Bytes { done: 0, total, started: Instant::now() }));
+    }
+
+    /// Whether something has been announced.
+    pub(super) fn is_some(&self) -> bool {
+        self.0.get().is_some()
+    }
+}
+
 /// Reports the bytes of one download, of all its files.
 pub(super) struct Meter<'a> {
     hub: &'a Hub,
@@ -28,16 +52,32 @@ pub(super) struct Meter<'a> {
     total: u64,
     started: Instant,
     told: f64,
+    /// What it is a part of.
+    announced: Option<&'a Announced>,
 }
 
 impl<'a> Meter<'a> {
+    /// Of a group of what is announced, if anything is.
+    pub(super) fn of_announced(hub: &'a Hub, announced: &'a Announced, bytes: u64) -> Self {
+        let whole = Self::new(hub, Stage::Download, bytes);
+        match announced.0.get() {
+            Some(Bytes { done, total, started }) => {
+                Self { done, total: total.max(done + bytes), started, announced: Some(announced), ..whole }
+            }
+            None => whole,
+        }
+    }
+
     pub(super) fn new(hub: &'a Hub, stage: Stage, total: u64) -> Self {
-        Self { hub, stage, done: 0, total, started: Instant::now(), told: f64::NEG_INFINITY }
+        Self { hub, stage, done: 0, total, started: Instant::now(), told: f64::NEG_INFINITY, announced: None }
     }
 
     /// Reports now and then, and lets the owner of the download see it, and cancel.
     async fn add(&mut self, bytes: u64) {
         self.done += bytes;
+        if let Some(announced) = self.announced {
+            announced.0.set(Some(Bytes { done: self.done, total: self.total, started: self.started }));
+        }
         let seconds = self.started.elapsed().as_secs_f64();
         if seconds - self.told >= REPORT || self.done >= self.total {
             self.told = seconds;

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::rc::Rc;
 
 use futures::future::LocalBoxFuture;
 
-use super::download::{self, Meter};
+use super::download::{self, Announced, Meter};
 use super::id::HubId;
 use super::listing::Repo;
 use super::plan::{self, Ranges};
 use super::server::Hub;
 use super::store::FileKey;
 use crate::error::{Error, Result};
-use crate::event::Stage;
 use crate::weights::{Files, Listener, Part};
 
 /// The files of a repository at a commit.
@@ -20,11 +20,12 @@ use crate::weights::{Files, Listener, Part};
 pub struct HubFiles {
     hub: Hub,
     repo: Repo,
+    announced: Rc<Announced>,
 }
 
 impl HubFiles {
     pub(super) fn new(hub: Hub, repo: Repo) -> Self {
-        Self { hub, repo }
+        Self { hub, repo, announced: Rc::default() }
     }
 
     /// The repository, pinned to the commit.
@@ -44,31 +45,46 @@ impl HubFiles {
 
     /// What would have to be fetched so that `parts` can be read, by file, and what of them is here.
     pub(super) async fn plan(&self, parts: &[Part]) -> Result<Plan> {
+        let mut plan = Plan::default();
+        self.add(&mut plan, parts, plan::MAX_RANGES).await?;
+        Ok(plan)
+    }
+
+    /// The same for parts that are fetched group by group.
+    pub(super) async fn plan_groups(&self, groups: &[Vec<Part>]) -> Result<Plan> {
+        let mut plan = Plan::default();
+        for parts in groups {
+            self.add(&mut plan, parts, plan::MAX_RANGES_OF_GROUP).await?;
+        }
+        Ok(plan)
+    }
+
+    /// Plans parts in addition to what is planned already, in at most so many ranges.
+    async fn add(&self, plan: &mut Plan, parts: &[Part], most: usize) -> Result<()> {
         let mut needed: BTreeMap<String, Ranges> = BTreeMap::new();
         for (file, range) in parts {
             needed.entry(file.clone()).or_default().push(range.clone());
         }
-        let mut plan = Plan::default();
-        for (file, ranges) in plan::coalesce(needed, plan::MAX_RANGES) {
+        for (file, ranges) in plan::coalesce(needed, most) {
             let key = self.key(&file)?;
             let outside = ranges.iter().find(|range| range.end > key.size);
             if let Some(range) = outside {
                 let why = format!("bytes {range:?} lie outside its {} bytes", key.size);
                 return Err(Error::UnreadableFile { file, why });
             }
-            let held = self.hub.store().held(&key).await?;
-            let missing = plan::missing(&ranges, &held);
+            let ranges = plan::missing(&ranges, &plan.planned(&key));
+            let missing = plan::missing(&ranges, &self.hub.store().held(&key).await?);
             plan.needed += plan::len(&ranges);
             plan.held += plan::len(&ranges) - plan::len(&missing);
+            plan.ranges.push((key.clone(), ranges));
             plan.missing.push((key, missing));
         }
-        Ok(plan)
+        Ok(())
     }
 
     /// Fetches what a plan misses. A file that is whole by then is compared with its hash.
     pub(super) async fn carry_out(&self, plan: Plan) -> Result<()> {
-        let total = plan.bytes();
-        let mut meter = Meter::new(&self.hub, Stage::Download, total);
+        let mut meter = Meter::of_announced(&self.hub, &self.announced, plan.bytes());
         for (key, missing) in plan.missing.into_iter().filter(|(_, missing)| !missing.is_empty()) {
             let url = self.hub.endpoint().file_url(&self.repo.id, &self.repo.commit, &key.path);
             download::fetch(&self.hub, &url, &key, missing, &mut meter).await?;
@@ -87,11 +103,19 @@ pub(super) struct Plan {
     pub(super) needed: u64,
     /// Bytes of these that are here.
     pub(super) held: u64,
+    /// All ranges, by file and in the order in which they are read.
+    ranges: Vec<(FileKey, Ranges)>,
     /// Ranges to be asked for, by file.
     pub(super) missing: Vec<(FileKey, Ranges)>,
 }
 
 impl Plan {
+    /// Ranges of a file that are planned already.
+    fn planned(&self, key: &FileKey) -> Ranges {
+        let of_file = self.ranges.iter().filter(|(planned, _)| planned.path == key.path);
+        plan::normal(of_file.flat_map(|(_, ranges)| ranges.clone()).collect())
+    }
+
     /// Bytes to fetch.
     pub(super) fn bytes(&self) -> u64 {
         self.missing.iter().map(|(_, missing)| plan::len(missing)).sum()
@@ -122,8 +146,20 @@ impl Files for HubFiles {
         })
     }
 
+    fn announce<'a>(&'a self, groups: &'a [Vec<Part>]) -> LocalBoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            self.announced.begin(self.plan_groups(groups).await?.bytes());
+            Ok(())
+        })
+    }
+
     fn prepare<'a>(&'a self, parts: &'a [Part]) -> LocalBoxFuture<'a, Result<()>> {
-        Box::pin(async move { self.carry_out(self.plan(parts).await?).await })
+        Box::pin(async move {
+            let mut plan = Plan::default();
+            let most = if self.announced.is_some() { plan::MAX_RANGES_OF_GROUP } else { plan::MAX_RANGES };
+            self.add(&mut plan, parts, most).await?;
+            self.carry_out(plan).await
+        })
     }
 
     fn doubt<'a>(&'a self, file: &'a str) -> LocalBoxFuture<'a, Result<()>> {

@@ -6,6 +6,9 @@ use std::ops::Range;
 /// Most ranges of a model's weights; the headers, two small requests per file, come on top.
 pub const MAX_RANGES: usize = 18;
 
+/// Most ranges of a group of tensors that is read at once, such as a block: masks between them may be left out.
+pub const MAX_RANGES_OF_GROUP: usize = 2;
+
 /// A gap of so many bytes is fetched along rather than asked around: it costs less than a request.
 const SMALL_GAP: u64 = 128 << 10;
 

@@ -50,7 +50,8 @@ impl HubFiles {
         let widest = if need_head { config.vocab_size } else { config.intermediate_size };
         let on_gpu = room.buffer.is_some();
         found.device_bytes = model.device_bytes(&weights, on_gpu) + ACTIVATIONS * 4 * (seq_len * widest) as u64;
-        self.count(found, &self.plan(&weights.parts(&model.names())).await?).await?;
+        let groups: Vec<_> = model.groups().iter().map(|names| weights.parts(names)).collect();
+        self.count(found, &self.plan_groups(&groups).await?).await?;
         found.compare(room, 4 * config.hidden_size.max(config.intermediate_size) as u64);
         Ok(())
     }

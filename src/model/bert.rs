@@ -4,7 +4,7 @@ use super::config::{Architecture, ModelConfig, Residual, Spelling};
 use super::fields::{Fields, MAX_ROWS};
 use super::stored::Stored;
 use super::vars::Vars;
-use super::{Attention, Block, Ffn, Model};
+use super::{Attention, Block, Embedding, Ffn, Model};
 use crate::error::Result;
 
 const SPELLING: Spelling = Spelling { norm_eps: ("layer_norm_eps", 1e-12), ..Spelling::COMMON };
@@ -25,22 +25,16 @@ pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig) -> Result<Model<Store
     let bert = vars.at_if_there("bert", "embeddings.word_embeddings.weight");
     let embeddings = bert.at("embeddings");
     let words = embeddings.at("word_embeddings");
-    let token_embedding = words.matrix("weight", config.vocab_size, config.hidden_size)?;
-    let position_embedding = positions(&embeddings, config)?;
-    let embedding_norm = embeddings.at("LayerNorm").layer_norm(config.hidden_size, config.norm_eps)?;
+    let embedding = Embedding {
+        tokens: words.matrix("weight", config.vocab_size, config.hidden_size)?,
+        positions: Some(positions(&embeddings, config)?),
+        norm: Some(embeddings.at("LayerNorm").layer_norm(config.hidden_size, config.norm_eps)?),
+    };
     let mut blocks = Vec::with_capacity(config.num_hidden_layers);
     for layer in 0..config.num_hidden_layers {
         blocks.push(block(&bert.at("encoder.layer").at(layer), config)?);
     }
-    Ok(Model {
-        config: config.clone(),
-        token_embedding,
-        position_embedding: Some(position_embedding),
-        embedding_norm: Some(embedding_norm),
-        blocks,
-        final_norm: None,
-        head: None,
-    })
+    Ok(Model { config: config.clone(), embedding, blocks, final_norm: None, head: None })
 }
 
 /// The position table with the embedding of token type 0, which every token of a window has, added to each row.

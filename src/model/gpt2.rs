@@ -6,7 +6,7 @@ use super::layout::transposed_columns;
 use super::store::Store;
 use super::stored::Stored;
 use super::vars::Vars;
-use super::{Attention, Block, Ffn, Linear, Model};
+use super::{Attention, Block, Embedding, Ffn, Linear, Model};
 use crate::backend::Backend;
 use crate::error::Result;
 
@@ -33,19 +33,17 @@ pub(super) fn config(fields: &Fields) -> Result<ModelConfig> {
 pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> Result<Model<Stored>> {
     let (width, vocab) = (config.hidden_size, config.vocab_size);
     let transformer = vars.at_if_there("transformer", "wte.weight");
-    let token_embedding = transformer.at("wte").matrix("weight", vocab, width)?;
-    let position_embedding = transformer.at("wpe").matrix("weight", config.max_position_embeddings, width)?;
+    let tokens = transformer.at("wte").matrix("weight", vocab, width)?;
+    let positions = transformer.at("wpe").matrix("weight", config.max_position_embeddings, width)?;
     let mut blocks = Vec::with_capacity(config.num_hidden_layers);
     for layer in 0..config.num_hidden_layers {
         blocks.push(block(&transformer.at("h").at(layer), config)?);
     }
     let final_norm = transformer.at("ln_f").layer_norm(width, config.norm_eps)?;
-    let head = vars.head("lm_head", &token_embedding, config, need_head)?;
+    let head = vars.head("lm_head", &tokens, config, need_head)?;
     Ok(Model {
         config: config.clone(),
-        token_embedding,
-        position_embedding: Some(position_embedding),
-        embedding_norm: None,
+        embedding: Embedding { tokens, positions: Some(positions), norm: None },
         blocks,
         final_norm: Some(final_norm),
         head,
@@ -73,8 +71,8 @@ fn attention(vars: &Vars<'_>, width: usize) -> Result<Attention<Stored>> {
 }
 
 pub(super) async fn store<B: Backend>(store: &mut Store<'_, B>, model: &Model<B::Tensor>) -> Result<()> {
-    store.matrix("transformer.wte.weight", &model.token_embedding).await?;
-    if let Some(table) = &model.position_embedding {
+    store.matrix("transformer.wte.weight", &model.embedding.tokens).await?;
+    if let Some(table) = &model.embedding.positions {
         store.matrix("transformer.wpe.weight", table).await?;
     }
     for (layer, block) in model.blocks.iter().enumerate() {

@@ -6,7 +6,7 @@ use super::rope::{RopeNames, rope};
 use super::store::Store;
 use super::stored::Stored;
 use super::vars::Vars;
-use super::{Attention, Block, Ffn, Model};
+use super::{Attention, Block, Embedding, Ffn, Model};
 use crate::backend::Backend;
 use crate::error::Result;
 
@@ -88,18 +88,16 @@ fn sliding_window(fields: &Fields, architecture: Architecture) -> Result<Option<
 pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> Result<Model<Stored>> {
     let (width, vocab) = (config.hidden_size, config.vocab_size);
     let model = vars.at_if_there("model", "embed_tokens.weight");
-    let token_embedding = model.at("embed_tokens").matrix("weight", vocab, width)?;
+    let tokens = model.at("embed_tokens").matrix("weight", vocab, width)?;
     let mut blocks = Vec::with_capacity(config.num_hidden_layers);
     for layer in 0..config.num_hidden_layers {
         blocks.push(block(&model.at("layers").at(layer), config)?);
     }
     let final_norm = model.at("norm").rms_norm(width, config.norm_eps)?;
-    let head = vars.head("lm_head", &token_embedding, config, need_head)?;
+    let head = vars.head("lm_head", &tokens, config, need_head)?;
     Ok(Model {
         config: config.clone(),
-        token_embedding,
-        position_embedding: None,
-        embedding_norm: None,
+        embedding: Embedding { tokens, positions: None, norm: None },
         blocks,
         final_norm: Some(final_norm),
         head,
@@ -140,7 +138,7 @@ fn ffn(vars: &Vars<'_>, config: &ModelConfig) -> Result<Ffn<Stored>> {
 }
 
 pub(super) async fn store<B: Backend>(store: &mut Store<'_, B>, model: &Model<B::Tensor>) -> Result<()> {
-    store.matrix("model.embed_tokens.weight", &model.token_embedding).await?;
+    store.matrix("model.embed_tokens.weight", &model.embedding.tokens).await?;
     for (layer, block) in model.blocks.iter().enumerate() {
         let at = format!("model.layers.{layer}");
         store.norm(format!("{at}.input_layernorm"), &block.attention_norm).await?;

@@ -1,10 +1,11 @@
 //! Brings a model's weights onto a backend, tensor by tensor.
 
-use std::collections::HashMap;
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashMap};
 
 use super::stored::Stored;
 use super::vars::Vars;
-use super::{Architecture, Model, ModelConfig, bert, gpt2, llama, neox};
+use super::{Architecture, Model, ModelConfig, Part, bert, gpt2, llama, neox};
 use crate::backend::Backend;
 use crate::error::{Error, Result};
 use crate::pause::pause;
@@ -49,21 +50,48 @@ pub async fn load<B: Backend>(
 ) -> Result<Model<B::Tensor>> {
     fetch(config, weights, need_head).await?;
     let model = stored(config, weights, need_head)?;
-    let tensors = model.by_tensor(weights);
-    let total = tensors.iter().map(|uses| weights.bytes(&uses[0].name)).sum();
-    let (mut loaded, mut done) = (HashMap::new(), 0);
-    for uses in tensors {
-        let first = &uses[0];
-        let values = weights.tensor(&first.name, &first.shape).await?;
-        done += weights.bytes(&first.name);
+    let (total, done) = (model.stored_bytes(weights), Cell::new(0));
+    let heard = |bytes| {
+        done.set(done.get() + bytes);
+        on_bytes(done.get(), total);
+    };
+    load_part(backend, weights, model, &heard).await
+}
+
+/// Loads a part of a model, every tensor of its files once and in the order in which they have them; `heard` hears of
+/// the bytes of each.
+pub(super) async fn load_part<B: Backend, P: Part<Stored> + Clone>(
+    backend: &B,
+    weights: &Weights,
+    part: P,
+    heard: &dyn Fn(u64),
+) -> Result<P::Of<B::Tensor>> {
+    let mut loaded = HashMap::new();
+    for uses in by_tensor(&part, weights).into_values() {
+        let values = if uses.iter().any(Stored::is_piecemeal) { None } else { Some(uses[0].read(weights).await?) };
+        heard(weights.bytes(uses[0].name()));
         for place in uses {
-            let (shape, arranged) = place.arrange(weights, &values).await?;
-            let values = arranged.as_deref().unwrap_or(&values);
-            let tensor = backend.upload_stored(&place.name, shape, values, place.storage(weights))?;
+            let (shape, arranged) = place.arrange(weights, values.as_deref().unwrap_or_default()).await?;
+            let values = arranged.as_deref().or(values.as_deref()).unwrap_or_default();
+            let tensor = backend.upload_stored(place.name(), shape, values, place.storage(weights))?;
             loaded.insert(place, tensor);
         }
-        on_bytes(done, total);
         pause().await;
     }
-    model.map(&mut |place| loaded.get(&place).cloned().ok_or(Error::MissingTensor { tensor: place.name }))
+    part.map(&mut |place| loaded.get(&place).cloned().ok_or(Error::MissingTensor { tensor: place.name }))
+}
+
+/// Every tensor with the places that are made of it, in the order in which the files have them.
+fn by_tensor<P: Part<Stored> + Clone>(
+    part: &P,
+    weights: &Weights,
+) -> BTreeMap<(std::rc::Rc<str>, u64, u64), Vec<Stored>> {
+    let mut tensors: BTreeMap<_, Vec<Stored>> = BTreeMap::new();
+    for place in super::stored::places(part) {
+        let uses = tensors.entry(weights.part(place.name())).or_default();
+        if !uses.contains(&place) {
+            uses.push(place);
+        }
+    }
+    tensors
 }

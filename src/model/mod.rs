@@ -1,10 +1,11 @@
 //! Model families as data: what a configuration says and which checkpoint tensor plays which part.
 //!
 //! No arithmetic here: a family file (`gpt2`, `neox`, `llama`, `bert`) maps its `config.json` onto [`ModelConfig`]
-//! and its checkpoint names onto a [`Model`] of [`Stored`] places, which `load` brings onto a backend; `forward` is
-//! written once over both.
+//! and its checkpoint names onto a [`Model`] of [`Stored`] places, which `load` brings onto a backend as a whole and
+//! `checkpoint` part by part; `forward` is written once over both.
 
 mod bert;
+mod checkpoint;
 mod config;
 mod fields;
 mod gpt2;
@@ -17,30 +18,41 @@ mod rope;
 mod shapes;
 mod store;
 mod stored;
+mod token_rows;
 mod vars;
 
+pub use checkpoint::Checkpoint;
 pub use config::{Architecture, AttentionBias, ModelConfig, Residual, Rope};
 pub use load::{fetch, load, stored};
+pub use redraw::Draw;
 pub use store::checkpoint;
 pub use stored::Stored;
+pub use token_rows::TokenRows;
 
 /// The weights of a model on a backend with tensors `T`.
 #[derive(Clone, Debug)]
 pub struct Model<T> {
     /// Its configuration.
     pub config: ModelConfig,
-    /// `(vocab_size, hidden_size)`.
-    pub token_embedding: T,
-    /// `(max_position_embeddings, hidden_size)`; BERT's constant token type is added in.
-    pub position_embedding: Option<T>,
-    /// Norm of the embedding (BERT).
-    pub embedding_norm: Option<Norm<T>>,
+    /// From token ids to the residual stream.
+    pub embedding: Embedding<T>,
     /// One entry per layer.
     pub blocks: Vec<Block<T>>,
     /// Norm before the output head.
     pub final_norm: Option<Norm<T>>,
     /// `(vocab_size, hidden_size)`; the embedding itself where it is tied, `None` for an encoder.
     pub head: Option<Linear<T>>,
+}
+
+/// What makes the first residual stream of token ids.
+#[derive(Clone, Debug)]
+pub struct Embedding<T> {
+    /// `(vocab_size, hidden_size)`.
+    pub tokens: T,
+    /// `(max_position_embeddings, hidden_size)`; BERT's constant token type is added in.
+    pub positions: Option<T>,
+    /// Norm of the sum (BERT).
+    pub norm: Option<Norm<T>>,
 }
 
 /// One transformer layer.
@@ -110,20 +122,62 @@ pub enum Norm<T> {
     },
 }
 
-impl<T> Model<T> {
+/// What makes logits of the last residual stream.
+#[derive(Clone, Debug)]
+pub struct Head<T> {
+    /// Norm before it.
+    pub norm: Option<Norm<T>>,
+    /// `(vocab_size, hidden_size)`.
+    pub linear: Linear<T>,
+}
+
+/// A part of a model, whatever its tensors are: on a device, still in a checkpoint, or only shapes.
+pub trait Part<T>: Sized {
+    /// The same part with tensors `U`.
+    type Of<U>;
+
     /// The same with what `make` gives for each tensor. A tied head is a tensor of its own here.
-    pub fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Model<U>, E> {
-        let token_embedding = make(self.token_embedding)?;
-        let position_embedding = self.position_embedding.map(&mut *make).transpose()?;
-        let embedding_norm = self.embedding_norm.map(|norm| norm.map(make)).transpose()?;
-        let blocks = self.blocks.into_iter().map(|block| block.map(make)).collect::<Result<_, E>>()?;
-        let final_norm = self.final_norm.map(|norm| norm.map(make)).transpose()?;
-        let head = self.head.map(|head| head.map(make)).transpose()?;
-        Ok(Model { config: self.config, token_embedding, position_embedding, embedding_norm, blocks, final_norm, head })
+    fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Self::Of<U>, E>;
+}
+
+impl<T, P: Part<T>> Part<T> for Option<P> {
+    type Of<U> = Option<P::Of<U>>;
+
+    fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Option<P::Of<U>>, E> {
+        match self {
+            Some(part) => part.map(make).map(Some),
+            None => Ok(None),
+        }
     }
 }
 
-impl<T> Block<T> {
+impl<T> Part<T> for Model<T> {
+    type Of<U> = Model<U>;
+
+    fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Model<U>, E> {
+        let embedding = self.embedding.map(make)?;
+        let blocks = self.blocks.into_iter().map(|block| block.map(make)).collect::<Result<_, E>>()?;
+        let final_norm = Part::map(self.final_norm, make)?;
+        let head = Part::map(self.head, make)?;
+        Ok(Model { config: self.config, embedding, blocks, final_norm, head })
+    }
+}
+
+impl<T> Part<T> for Embedding<T> {
+    type Of<U> = Embedding<U>;
+
+    fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Embedding<U>, E> {
+        Ok(Embedding {
+            tokens: make(self.tokens)?,
+            positions: self.positions.map(&mut *make).transpose()?,
+            norm: Part::map(self.norm, make)?,
+        })
+    }
+}
+
+impl<T> Part<T> for Block<T> {
+    type Of<U> = Block<U>;
+
     fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Block<U>, E> {
         let Attention { q, k, v, o } = self.attention;
         Ok(Block {
@@ -135,24 +189,33 @@ impl<T> Block<T> {
     }
 }
 
-impl<T> Ffn<T> {
-    /// The same with what `make` gives for each of its weights and biases.
-    pub fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Ffn<U>, E> {
-        Ok(Ffn {
-            gate: self.gate.map(|gate| gate.map(make)).transpose()?,
-            up: self.up.map(make)?,
-            down: self.down.map(make)?,
-        })
+impl<T> Part<T> for Ffn<T> {
+    type Of<U> = Ffn<U>;
+
+    fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Ffn<U>, E> {
+        Ok(Ffn { gate: Part::map(self.gate, make)?, up: self.up.map(make)?, down: self.down.map(make)? })
     }
 }
 
-impl<T> Linear<T> {
+impl<T> Part<T> for Head<T> {
+    type Of<U> = Head<U>;
+
+    fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Head<U>, E> {
+        Ok(Head { norm: Part::map(self.norm, make)?, linear: self.linear.map(make)? })
+    }
+}
+
+impl<T> Part<T> for Linear<T> {
+    type Of<U> = Linear<U>;
+
     fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Linear<U>, E> {
         Ok(Linear { weight: make(self.weight)?, bias: self.bias.map(make).transpose()? })
     }
 }
 
-impl<T> Norm<T> {
+impl<T> Part<T> for Norm<T> {
+    type Of<U> = Norm<U>;
+
     fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Norm<U>, E> {
         Ok(match self {
             Self::Layer { weight, bias, eps } => Norm::Layer { weight: make(weight)?, bias: make(bias)?, eps },

@@ -7,7 +7,7 @@ use super::rope::{RopeNames, rope};
 use super::store::Store;
 use super::stored::Stored;
 use super::vars::Vars;
-use super::{Attention, Block, Ffn, Model};
+use super::{Attention, Block, Embedding, Ffn, Model};
 use crate::backend::Backend;
 use crate::error::Result;
 
@@ -29,18 +29,16 @@ pub(super) fn config(fields: &Fields) -> Result<ModelConfig> {
 pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> Result<Model<Stored>> {
     let (width, vocab) = (config.hidden_size, config.vocab_size);
     let gpt_neox = vars.at_if_there("gpt_neox", "embed_in.weight");
-    let token_embedding = gpt_neox.at("embed_in").matrix("weight", vocab, width)?;
+    let tokens = gpt_neox.at("embed_in").matrix("weight", vocab, width)?;
     let mut blocks = Vec::with_capacity(config.num_hidden_layers);
     for layer in 0..config.num_hidden_layers {
         blocks.push(block(&gpt_neox.at("layers").at(layer), config)?);
     }
     let final_norm = gpt_neox.at("final_layer_norm").layer_norm(width, config.norm_eps)?;
-    let head = vars.head("embed_out", &token_embedding, config, need_head)?;
+    let head = vars.head("embed_out", &tokens, config, need_head)?;
     Ok(Model {
         config: config.clone(),
-        token_embedding,
-        position_embedding: None,
-        embedding_norm: None,
+        embedding: Embedding { tokens, positions: None, norm: None },
         blocks,
         final_norm: Some(final_norm),
         head,
@@ -71,7 +69,7 @@ fn attention(vars: &Vars<'_>, config: &ModelConfig) -> Result<Attention<Stored>>
 }
 
 pub(super) async fn store<B: Backend>(store: &mut Store<'_, B>, model: &Model<B::Tensor>) -> Result<()> {
-    store.matrix("gpt_neox.embed_in.weight", &model.token_embedding).await?;
+    store.matrix("gpt_neox.embed_in.weight", &model.embedding.tokens).await?;
     for (layer, block) in model.blocks.iter().enumerate() {
         let at = format!("gpt_neox.layers.{layer}");
         store.norm(format!("{at}.input_layernorm"), &block.attention_norm).await?;

@@ -1,9 +1,10 @@
 //! Weights drawn anew, as before any training: a control for what is learned (docs/measures.md, section 6).
 //!
 //! Weights and embeddings come from N(0, initializer_range²), biases are 0, norms scale by 1. The same seed gives the
-//! same weights on every backend.
+//! same weights on every backend, and the same ones block by block as all at once.
 
-use super::{Attention, Block, Ffn, Linear, Model, Norm};
+use super::token_rows::TokenRows;
+use super::{Attention, Block, Embedding, Ffn, Linear, Model, ModelConfig, Norm};
 use crate::backend::{Backend, Shape};
 use crate::error::Result;
 use crate::pause::pause;
@@ -15,56 +16,91 @@ const MODEL: u64 = u64::from_be_bytes(*b"anew all");
 /// Numbers drawn between two looks at whether the measurement is still wanted.
 const PIECE: usize = 1 << 20;
 
-impl<T: Clone> Model<T> {
-    /// This model with the feed-forward network of every block in `blocks` drawn anew; all else is shared.
-    pub async fn with_redrawn_ffns<B: Backend<Tensor = T>>(
-        &self,
-        backend: &B,
-        blocks: &[usize],
-        seed: u64,
-    ) -> Result<Self> {
-        let mut model = self.clone();
-        for &block in blocks {
-            let mut draw = Draw::new(backend, self, Random::stream(seed, &[FFN, block as u64]));
-            model.blocks[block].ffn = draw.ffn(&self.blocks[block].ffn).await?;
-        }
-        Ok(model)
-    }
-
-    /// This model with every weight drawn anew, without its output head.
-    pub async fn redrawn<B: Backend<Tensor = T>>(&self, backend: &B, seed: u64) -> Result<Self> {
-        let mut draw = Draw::new(backend, self, Random::stream(seed, &[MODEL]));
-        let token_embedding = draw.matrix(backend.shape(&self.token_embedding)).await?;
-        let position_embedding = match &self.position_embedding {
-            Some(table) => Some(draw.positions(backend.shape(table), self.config.type_vocab_size > 0).await?),
-            None => None,
-        };
+impl Model<Shape> {
+    /// A model of these shapes with every weight drawn anew.
+    pub async fn drawn<B: Backend>(&self, backend: &B, seed: u64) -> Result<Model<B::Tensor>> {
+        let mut draw = Draw::model(backend, &self.config, seed);
+        let embedding = draw.embedding(&self.embedding, None).await?;
         let mut blocks = Vec::with_capacity(self.blocks.len());
         for block in &self.blocks {
             blocks.push(draw.block(block).await?);
         }
-        Ok(Self {
-            config: self.config.clone(),
-            token_embedding,
-            position_embedding,
-            embedding_norm: self.embedding_norm.as_ref().map(|norm| draw.norm(norm)).transpose()?,
-            blocks,
-            final_norm: self.final_norm.as_ref().map(|norm| draw.norm(norm)).transpose()?,
-            head: None,
-        })
+        let final_norm = self.final_norm.as_ref().map(|norm| draw.norm(norm)).transpose()?;
+        Ok(Model { config: self.config.clone(), embedding, blocks, final_norm, head: None })
     }
 }
 
-/// One sequence of numbers that becomes tensors, each of the shape of the one it replaces.
-struct Draw<'a, B> {
+/// One sequence of numbers that becomes weights, in the order of the model: embedding, then block after block.
+pub struct Draw<'a, B> {
     backend: &'a B,
     deviation: f32,
+    /// Whether positions have the embedding of a token type in them.
+    typed: bool,
     random: Random,
 }
 
 impl<'a, B: Backend> Draw<'a, B> {
-    fn new(backend: &'a B, model: &Model<B::Tensor>, random: Random) -> Self {
-        Self { backend, deviation: model.config.initializer_range, random }
+    /// Of a whole model.
+    pub fn model(backend: &'a B, config: &ModelConfig, seed: u64) -> Self {
+        Self::of(backend, config, Random::stream(seed, &[MODEL]))
+    }
+
+    /// Of the feed-forward network of `block`, alone.
+    pub async fn network(
+        backend: &'a B,
+        config: &ModelConfig,
+        (block, shapes): (usize, &Ffn<Shape>),
+        seed: u64,
+    ) -> Result<Ffn<B::Tensor>> {
+        let random = Random::stream(seed, &[FFN, block as u64]);
+        Self::of(backend, config, random).ffn(shapes).await
+    }
+
+    fn of(backend: &'a B, config: &ModelConfig, random: Random) -> Self {
+        Self { backend, deviation: config.initializer_range, typed: config.type_vocab_size > 0, random }
+    }
+
+    /// The embedding, with the rows of those tokens alone that are `wanted`.
+    pub async fn embedding(
+        &mut self,
+        shapes: &Embedding<Shape>,
+        wanted: Option<&TokenRows>,
+    ) -> Result<Embedding<B::Tensor>> {
+        let Shape { rows, cols } = shapes.tokens;
+        let (mut tokens, step) = (Vec::new(), (PIECE / cols).max(1));
+        for first in (0..rows).step_by(step) {
+            let ids = first..rows.min(first + step);
+            let values = self.values(ids.len() * cols).await;
+            match wanted {
+                Some(wanted) => wanted.pick(ids, &values, cols, &mut tokens),
+                None => tokens.extend(values),
+            }
+        }
+        let shape = Shape::new(tokens.len() / cols, cols);
+        Ok(Embedding {
+            tokens: self.backend.upload("redrawn embedding", shape, &tokens)?,
+            positions: match shapes.positions {
+                Some(table) => Some(self.positions(table).await?),
+                None => None,
+            },
+            norm: shapes.norm.as_ref().map(|norm| self.norm(norm)).transpose()?,
+        })
+    }
+
+    /// The next block.
+    pub async fn block(&mut self, shapes: &Block<Shape>) -> Result<Block<B::Tensor>> {
+        let Attention { q, k, v, o } = &shapes.attention;
+        Ok(Block {
+            attention_norm: self.norm(&shapes.attention_norm)?,
+            attention: Attention {
+                q: self.linear(q).await?,
+                k: self.linear(k).await?,
+                v: self.linear(v).await?,
+                o: self.linear(o).await?,
+            },
+            ffn_norm: self.norm(&shapes.ffn_norm)?,
+            ffn: self.ffn(&shapes.ffn).await?,
+        })
     }
 
     async fn values(&mut self, len: usize) -> Vec<f32> {
@@ -83,9 +119,9 @@ impl<'a, B: Backend> Draw<'a, B> {
     }
 
     /// Position embeddings, with one token type's embedding in every row where the family has one.
-    async fn positions(&mut self, shape: Shape, typed: bool) -> Result<B::Tensor> {
+    async fn positions(&mut self, shape: Shape) -> Result<B::Tensor> {
         let mut values = self.values(shape.len()).await;
-        if typed {
+        if self.typed {
             let of_type = self.values(shape.cols).await;
             for row in values.chunks_exact_mut(shape.cols) {
                 row.iter_mut().zip(&of_type).for_each(|(value, of_type)| *value += of_type);
@@ -94,46 +130,30 @@ impl<'a, B: Backend> Draw<'a, B> {
         self.backend.upload("redrawn positions", shape, &values)
     }
 
-    fn constant(&self, like: &B::Tensor, value: f32) -> Result<B::Tensor> {
-        let shape = self.backend.shape(like);
+    fn constant(&self, shape: Shape, value: f32) -> Result<B::Tensor> {
         self.backend.upload("redrawn constant", shape, &vec![value; shape.len()])
     }
 
-    async fn linear(&mut self, linear: &Linear<B::Tensor>) -> Result<Linear<B::Tensor>> {
-        let weight = self.matrix(self.backend.shape(&linear.weight)).await?;
-        let bias = linear.bias.as_ref().map(|bias| self.constant(bias, 0.0)).transpose()?;
+    async fn linear(&mut self, shapes: &Linear<Shape>) -> Result<Linear<B::Tensor>> {
+        let weight = self.matrix(shapes.weight).await?;
+        let bias = shapes.bias.map(|bias| self.constant(bias, 0.0)).transpose()?;
         Ok(Linear { weight, bias })
     }
 
-    fn norm(&self, norm: &Norm<B::Tensor>) -> Result<Norm<B::Tensor>> {
-        Ok(match norm {
+    fn norm(&self, shapes: &Norm<Shape>) -> Result<Norm<B::Tensor>> {
+        Ok(match *shapes {
             Norm::Layer { weight, bias, eps } => {
-                Norm::Layer { weight: self.constant(weight, 1.0)?, bias: self.constant(bias, 0.0)?, eps: *eps }
+                Norm::Layer { weight: self.constant(weight, 1.0)?, bias: self.constant(bias, 0.0)?, eps }
             }
-            Norm::Rms { weight, eps } => Norm::Rms { weight: self.constant(weight, 1.0)?, eps: *eps },
+            Norm::Rms { weight, eps } => Norm::Rms { weight: self.constant(weight, 1.0)?, eps },
         })
     }
 
-    async fn ffn(&mut self, ffn: &Ffn<B::Tensor>) -> Result<Ffn<B::Tensor>> {
-        let gate = match &ffn.gate {
+    async fn ffn(&mut self, shapes: &Ffn<Shape>) -> Result<Ffn<B::Tensor>> {
+        let gate = match &shapes.gate {
             Some(gate) => Some(self.linear(gate).await?),
             None => None,
         };
-        Ok(Ffn { gate, up: self.linear(&ffn.up).await?, down: self.linear(&ffn.down).await? })
-    }
-
-    async fn block(&mut self, block: &Block<B::Tensor>) -> Result<Block<B::Tensor>> {
-        let Attention { q, k, v, o } = &block.attention;
-        Ok(Block {
-            attention_norm: self.norm(&block.attention_norm)?,
-            attention: Attention {
-                q: self.linear(q).await?,
-                k: self.linear(k).await?,
-                v: self.linear(v).await?,
-                o: self.linear(o).await?,
-            },
-            ffn_norm: self.norm(&block.ffn_norm)?,
-            ffn: self.ffn(&block.ffn).await?,
-        })
+        Ok(Ffn { gate, up: self.linear(&shapes.up).await?, down: self.linear(&shapes.down).await? })
     }
 }

@@ -1,6 +1,6 @@
 //! What a configuration says about the shape of every weight, for models that no file holds yet.
 
-use super::{Architecture, Attention, AttentionBias, Block, Ffn, Linear, Model, ModelConfig, Norm};
+use super::{Architecture, Attention, AttentionBias, Block, Embedding, Ffn, Linear, Model, ModelConfig, Norm};
 use crate::backend::Shape;
 
 impl ModelConfig {
@@ -9,9 +9,11 @@ impl ModelConfig {
         let width = self.hidden_size;
         Model {
             config: self.clone(),
-            token_embedding: Shape::new(self.vocab_size, width),
-            position_embedding: self.rope.is_none().then(|| Shape::new(self.max_position_embeddings, width)),
-            embedding_norm: None,
+            embedding: Embedding {
+                tokens: Shape::new(self.vocab_size, width),
+                positions: self.rope.is_none().then(|| Shape::new(self.max_position_embeddings, width)),
+                norm: None,
+            },
             blocks: (0..self.num_hidden_layers).map(|_| self.block()).collect(),
             final_norm: Some(self.norm()),
             head: None,

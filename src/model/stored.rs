@@ -1,12 +1,15 @@
 //! A model before it is loaded: which checkpoint tensor becomes which tensor of the model, and how it is rearranged.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::ops::Range;
+use std::rc::Rc;
 
-use super::Model;
 use super::layout::{interleaved_part, transposed_columns};
+use super::token_rows::TokenRows;
+use super::{Model, Part};
 use crate::backend::{Shape, Storage};
 use crate::error::Result;
+use crate::pause::pause;
 use crate::weights::Weights;
 
 /// A tensor of a model, still in its checkpoint, where it is known to be there in this shape and a supported format.
@@ -32,7 +35,12 @@ pub(super) enum Arrangement {
     HeadPart { part: usize, head_dim: usize, width: usize },
     /// With the first row of another tensor, which has so many rows, added to each row.
     PlusFirstRow { name: String, rows: usize },
+    /// The rows of some tokens alone, of so many rows in the checkpoint.
+    Rows { wanted: Rc<TokenRows>, of: usize },
 }
+
+/// Elements of a table that are decoded at once where only some of its rows are kept.
+const PIECE: usize = 1 << 20;
 
 impl Stored {
     /// Name in the checkpoint.
@@ -49,6 +57,22 @@ impl Stored {
     pub(super) fn storage(&self, weights: &Weights) -> Storage {
         let is_sum = matches!(self.arrangement, Arrangement::PlusFirstRow { .. });
         if is_sum || self.shape.len() < 2 { Storage::F32 } else { weights.storage(&self.name) }
+    }
+
+    /// The rows of some tokens alone, of a table as it is stored.
+    pub(super) fn with_rows(self, wanted: &Rc<TokenRows>) -> Self {
+        let of = self.rows;
+        Self { rows: wanted.len(), arrangement: Arrangement::Rows { wanted: wanted.clone(), of }, ..self }
+    }
+
+    /// Whether it is read by and by, and never as a whole.
+    pub(super) fn is_piecemeal(&self) -> bool {
+        matches!(self.arrangement, Arrangement::Rows { .. })
+    }
+
+    /// All values of the checkpoint's tensor.
+    pub(super) async fn read(&self, weights: &Weights) -> Result<Vec<f32>> {
+        weights.tensor(&self.name, &self.shape).await
     }
 
     /// Names of the checkpoint tensors that it takes.
@@ -73,9 +97,25 @@ impl Stored {
                 let others = weights.tensor(name, &[*rows, width]).await?;
                 Some(plus_row(values, &others[..width]))
             }
+            Arrangement::Rows { wanted, of } => Some(self.some_rows(weights, wanted, *of).await?),
         };
-        let len = arranged.as_ref().map_or(values.len(), Vec::len);
-        Ok((Shape::new(self.rows, len / self.rows), arranged))
+        Ok((self.device_shape(), arranged))
+    }
+
+    async fn some_rows(&self, weights: &Weights, wanted: &TokenRows, of: usize) -> Result<Vec<f32>> {
+        let (mut kept, cols) = (Vec::with_capacity(self.rows * self.cols()), self.cols());
+        let step = (PIECE / cols).max(1);
+        for first in (0..of).step_by(step) {
+            let ids = first..of.min(first + step);
+            wanted.pick(ids.clone(), &weights.matrix_rows(&self.name, ids, cols).await?, cols, &mut kept);
+            pause().await;
+        }
+        Ok(kept)
+    }
+
+    /// Shape on a device.
+    pub(super) fn device_shape(&self) -> Shape {
+        Shape::new(self.rows, self.len() as usize / self.rows.max(1))
     }
 }
 
@@ -84,59 +124,67 @@ fn plus_row(values: &[f32], row: &[f32]) -> Vec<f32> {
 }
 
 impl Model<Stored> {
-    /// Every tensor with the places that are made of it, in the order in which the files have them.
-    pub(super) fn by_tensor(&self, weights: &Weights) -> Vec<Vec<Stored>> {
-        let mut tensors: BTreeMap<_, Vec<Stored>> = BTreeMap::new();
-        self.each(&mut |stored| {
-            let uses = tensors.entry(weights.part(&stored.name)).or_default();
-            if !uses.contains(stored) {
-                uses.push(stored.clone());
-            }
-        });
-        tensors.into_values().collect()
-    }
-
     /// Names of all checkpoint tensors that it takes.
     pub fn names(&self) -> Vec<String> {
-        let mut names = Vec::new();
-        self.each(&mut |stored| names.extend(stored.names().map(str::to_owned)));
-        names.sort_unstable();
-        names.dedup();
-        names
+        names(self)
     }
 
-    /// Bytes that it takes on a device: one that `keeps_halves` stores matrices of 16-bit formats as they are, all else
-    /// is f32.
+    /// Names of all checkpoint tensors in the groups in which they are read where a block at a time is: the embedding,
+    /// every block, and the output head where there is one.
+    pub fn groups(&self) -> Vec<Vec<String>> {
+        let mut groups = vec![names(&self.embedding)];
+        groups.extend(self.blocks.iter().map(names));
+        groups.extend(self.head.iter().map(|head| [names(head), names(&self.final_norm)].concat()));
+        groups
+    }
+
+    /// Bytes of these tensors as they are stored, less what only a row is added of.
+    pub fn stored_bytes(&self, weights: &Weights) -> u64 {
+        let names: HashSet<String> = places(self).into_iter().map(|place| place.name).collect();
+        names.iter().map(|name| weights.bytes(name)).sum()
+    }
+
+    /// Bytes that it takes on a device where a block at a time is there, beside the next one: the largest two blocks, or
+    /// the output head. A device that `keeps_halves` stores matrices of 16-bit formats as they are, all else is f32.
     pub fn device_bytes(&self, weights: &Weights, keeps_halves: bool) -> u64 {
-        let mut seen = HashSet::new();
-        let mut bytes = 0;
-        self.each(&mut |stored| {
-            if seen.insert(stored.clone()) {
-                let is_half = keeps_halves && stored.storage(weights) != Storage::F32;
-                bytes += if is_half { 2 } else { 4 } * stored.len();
-            }
-        });
-        bytes
+        let size = |stored: &Stored| {
+            let is_half = keeps_halves && stored.storage(weights) != Storage::F32;
+            if is_half { 2 * stored.len() } else { 4 * stored.len() }
+        };
+        let blocks = self.blocks.iter().map(|block| places(block).iter().map(size).sum::<u64>());
+        let head = places(&self.head).iter().map(size).sum::<u64>();
+        (2 * blocks.max().unwrap_or_default()).max(head)
     }
 
     /// Bytes of its largest tensor on a device, in f32, with the tensor's name.
     pub fn largest(&self) -> (String, u64) {
         let mut largest = (String::new(), 0);
-        self.each(&mut |stored| {
+        for stored in places(self) {
             if 4 * stored.len() > largest.1 {
                 largest = (stored.name.clone(), 4 * stored.len());
             }
-        });
+        }
         largest
     }
+}
 
-    fn each(&self, take: &mut dyn FnMut(&Stored)) {
-        let taken: Result<Model<()>> = self.clone().map(&mut |stored| {
-            take(&stored);
-            Ok(())
-        });
-        debug_assert!(taken.is_ok(), "nothing here fails");
-    }
+/// Names of all checkpoint tensors that a part of a model takes.
+pub(super) fn names<P: Part<Stored> + Clone>(part: &P) -> Vec<String> {
+    let mut names: Vec<String> = places(part).iter().flat_map(Stored::names).map(str::to_owned).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// All places of a part of a model.
+pub(super) fn places<P: Part<Stored> + Clone>(part: &P) -> Vec<Stored> {
+    let mut places = Vec::new();
+    let taken: Result<P::Of<()>> = part.clone().map(&mut |place| {
+        places.push(place);
+        Ok(())
+    });
+    debug_assert!(taken.is_ok(), "nothing here fails");
+    places
 }
 
 impl Stored {
@@ -152,6 +200,7 @@ impl Stored {
             Arrangement::Same | Arrangement::PlusFirstRow { .. } => all,
             Arrangement::Columns(columns) => all / self.cols() as u64 * columns.len() as u64,
             Arrangement::HeadPart { .. } => all / 3,
+            Arrangement::Rows { wanted, of } => all / *of as u64 * wanted.len() as u64,
         }
     }
 }

@@ -26,7 +26,7 @@ use crate::weights::{Files, Weights};
 
 use super::device::on_device;
 use super::events::Emitter;
-use super::{Events, Inputs, KeptMaps, Prepared, Text, header, load, memory, read_config};
+use super::{Events, Inputs, KeptMaps, Pass, Prepared, Text, header, load, memory, read_config};
 
 /// Most positions of a text: attention grows with their square, and a device is to hear a cancel soon.
 const MAX_CONTEXT: usize = 1024;
@@ -173,13 +173,13 @@ struct Sides {
 impl Sides {
     async fn run<B: Backend>(&self, backend: &B, maps: Maps, out: &Emitter) -> Result<()> {
         let weights = Weights::open(self.files.clone()).await?;
-        let model = load(backend, &self.config, &weights, true, out).await?.0;
         let maps = match maps {
             Maps::Given(maps) => maps,
             Maps::Measured(prepared, kept) => {
-                prepared.maps(backend, &model, &weights, &self.blocks, kept.as_deref(), out).await?
+                prepared.maps(backend, &weights, &self.blocks, kept.as_deref(), out).await?
             }
         };
+        let model = load(backend, &self.config, &weights, true, out).await?;
         let mut swaps = Swaps::new();
         for (block, map) in &maps {
             swaps.insert(*block, Replacement::affine(backend, map)?);
@@ -197,7 +197,6 @@ impl Prepared {
     async fn maps<B: Backend>(
         &self,
         backend: &B,
-        model: &Model<B::Tensor>,
         weights: &Weights,
         blocks: &[usize],
         kept: Option<&RefCell<KeptMaps>>,
@@ -209,10 +208,10 @@ impl Prepared {
         if let Some(maps) = at_hand {
             return Ok(maps);
         }
-        let forward = Forward::new(backend, model, self.job.protocol.seq_len)?;
-        let solved = self.pass(backend, out).fit(&self.rows(&forward)?, &mut Seconds::default()).await?;
-        let chosen = solved.into_iter().filter(|solved| blocks.contains(&solved.report.block));
-        Ok(chosen.map(|solved| (solved.report.block, solved.map)).collect())
+        let pass = Pass { keeps_maps: true, ..self.pass(backend, out) };
+        let swept = self.sweep(&pass, weights).await?.0;
+        let chosen = swept.into_iter().filter(|swept| blocks.contains(&swept.report.block));
+        Ok(chosen.filter_map(|swept| Some((swept.report.block, swept.map?))).collect())
     }
 }
 

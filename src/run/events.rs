@@ -1,5 +1,6 @@
 //! The stream of events of a running measurement: polling it does the work, dropping it cancels.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -82,38 +83,75 @@ impl Emitter {
 
     /// Starts to report on a stage.
     pub(super) fn stage(&self, stage: Stage, total: u64) -> Meter {
-        let meter = Meter { emitter: self.clone(), stage, before: 0, total, started: Instant::now() };
-        meter.tell(0, total);
+        let meter = self.later(stage, total);
+        meter.go();
         meter
+    }
+
+    /// The meter of a stage that comes later, or by and by.
+    pub(super) fn later(&self, stage: Stage, total: u64) -> Meter {
+        let (done, spent, since) = (Cell::new(None), Cell::new(0.0), Cell::new(None));
+        Meter { emitter: self.clone(), stage, total, done, spent, since }
     }
 }
 
-/// Reports how far one stage has come.
+/// Reports how far one stage has come, and how long it took while it was not at rest.
 pub(super) struct Meter {
     emitter: Emitter,
     stage: Stage,
-    /// Amount done by earlier parts.
-    before: u64,
     total: u64,
-    started: Instant,
+    /// Amount done; `None` before the stage begins.
+    done: Cell<Option<u64>>,
+    /// Seconds up to the last rest.
+    spent: Cell<f64>,
+    /// Since when it is not at rest.
+    since: Cell<Option<Instant>>,
 }
 
 impl Meter {
+    /// Begins, or goes on.
+    pub(super) fn go(&self) {
+        if self.since.get().is_none() {
+            self.since.set(Some(Instant::now()));
+        }
+        if self.done.get().is_none() {
+            self.tell(0, self.total);
+        }
+    }
+
+    /// Time does not count until the stage goes on.
+    pub(super) fn rest(&self) {
+        self.spent.set(self.seconds());
+        self.since.set(None);
+    }
+
     /// Queues the amount done, of an amount in all that may only be known by now.
     pub(super) fn tell(&self, done: u64, total: u64) {
+        self.done.set(Some(done));
         let progress = Progress { stage: self.stage, done, total, seconds: self.seconds() };
         self.emitter.send(Event::Progress(progress));
     }
 
     /// Reports the amount done and lets the stream's owner see it, and cancel.
     pub(super) async fn reach(&self, done: u64) {
-        self.tell(self.before + done, self.total);
+        self.say(done, self.total).await;
+    }
+
+    /// [`Meter::reach`] of an amount in all that may only be known by now.
+    pub(super) async fn say(&self, done: u64, total: u64) {
+        self.tell(done, total);
         pause().await;
     }
 
-    /// The meter of one part of the stage, which counts from 0 where `done` is done before it.
-    pub(super) fn after(&self, done: u64) -> Self {
-        Self { before: self.before + done, emitter: self.emitter.clone(), ..*self }
+    /// Queues that more is done.
+    pub(super) fn add(&self, more: u64) {
+        self.tell(self.done.get().unwrap_or(0) + more, self.total);
+    }
+
+    /// Reports that more is done, as [`Meter::reach`] does.
+    pub(super) async fn advance(&self, more: u64) {
+        self.add(more);
+        pause().await;
     }
 
     /// Lets the stream's owner cancel between two amounts worth reporting.
@@ -121,9 +159,9 @@ impl Meter {
         pause().await;
     }
 
-    /// Seconds since the stage began.
+    /// Seconds that the stage has taken.
     pub(super) fn seconds(&self) -> f64 {
-        self.started.elapsed().as_secs_f64()
+        self.spent.get() + self.since.get().map_or(0.0, |since| since.elapsed().as_secs_f64())
     }
 }
 

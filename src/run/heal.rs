@@ -1,21 +1,22 @@
 //! `heal`: perplexity after fine-tuning the swapped map, and after the same training of the network itself.
 //!
-//! Gradients are computed on the CPU, whatever the device: a model on a GPU is loaded a second time for it.
+//! Gradients are computed on the CPU, whatever the device, through the whole model, which is loaded for it.
 
 use crate::backend::Backend;
 use crate::cpu::CpuBackend;
 use crate::error::Result;
 use crate::event::{CurveEvent, Event, Stage};
 use crate::forward::Forward;
-use crate::heal::{CpuModel, Entering, Healing, LEARNING_RATE, on_cpu};
-use crate::model::{self, Model};
+use crate::heal::{Entering, Healing, LEARNING_RATE};
+use crate::model;
 use crate::random::Random;
-use crate::report::{CurvePoint, HealReport, Seconds, finite};
+use crate::report::{CurvePoint, HealReport, finite};
 use crate::swap::Evaluation;
 use crate::weights::Weights;
 
 use super::events::Meter;
-use super::{Pass, Prepared, Solved};
+use super::sweep::Swept;
+use super::{Pass, Prepared};
 
 /// Names this use of the job's seed.
 const STREAM: u64 = 0x6865_616c;
@@ -30,22 +31,17 @@ struct Clinic<'a> {
 
 impl Prepared {
     /// Fills in `heal` of every block.
-    pub(super) async fn heal<B: Backend>(
-        &self,
-        pass: &Pass<'_, B>,
-        model: &Model<B::Tensor>,
-        solved: &mut [Solved],
-        seconds: &mut Seconds,
-    ) -> Result<()> {
+    pub(super) async fn heal<B: Backend>(&self, pass: &Pass<'_, B>, mut swept: Vec<Swept<B::Tensor>>) -> Result<()> {
         if !self.config.causal {
-            explain_missing(pass, solved);
+            explain_missing(pass, swept);
             return Ok(());
         }
         let steps = self.job.training.heal_steps;
         // The amount is known from the first event on, so that the first step already tells what all will take.
-        let meter = pass.out.stage(Stage::Heal, (2 * steps * solved.len()) as u64);
+        let meter = pass.out.stage(Stage::Heal, (2 * steps * swept.len()) as u64);
         let backend = CpuBackend::new();
-        let model = &self.model_on_cpu(&backend, model).await?;
+        let weights = Weights::open(self.files.clone()).await?;
+        let model = &model::load(&backend, &self.config, &weights, true, &|_, _| ()).await?;
         let seq_len = self.job.protocol.seq_len;
         let forward = Forward::new(&backend, model, seq_len)?;
         let heldout = self.folds.windows(self.folds.len() - 1);
@@ -56,31 +52,23 @@ impl Prepared {
         let clinic = Clinic { backend: &backend, evaluation, ppl, meter };
 
         let mut done = 0;
-        for solved in solved {
-            let block = solved.report.block;
+        for swept in &mut swept {
+            let Some(map) = swept.map.take() else { continue };
+            let block = swept.report.block;
             let text = Entering::new(&backend, model, block, &self.windows, training.clone(), seq_len).await?;
             let schedule = text.schedule(steps, Random::stream(self.job.protocol.seed, &[STREAM, block as u64]));
             for name in ["linear", "original"] {
                 let healing = match name {
-                    "linear" => Healing::linear(&backend, model, block, &solved.map)?,
+                    "linear" => Healing::linear(&backend, model, block, &map)?,
                     _ => Healing::original(&backend, model, block)?,
                 };
                 let report = clinic.heal(pass, (block, name), healing, &text, &schedule, &mut done).await?;
-                solved.report.heal.insert(name.into(), report);
-                pass.out.emit(Event::Block(Box::new(solved.report.clone()))).await;
+                swept.report.heal.insert(name.into(), report);
+                pass.out.emit(Event::Block(Box::new(swept.report.clone()))).await;
             }
         }
-        seconds.heal = clinic.meter.seconds();
+        pass.took(|seconds| &mut seconds.heal, &clinic.meter);
         Ok(())
-    }
-
-    /// The model on the CPU: itself where it is there already, else loaded again.
-    async fn model_on_cpu<T: 'static>(&self, backend: &CpuBackend, model: &Model<T>) -> Result<CpuModel> {
-        if let Some(model) = on_cpu(model) {
-            return Ok(model.clone());
-        }
-        let weights = Weights::open(self.files.clone()).await?;
-        model::load(backend, &self.config, &weights, true, &|_, _| ()).await
     }
 }
 
@@ -120,9 +108,9 @@ impl Clinic<'_> {
 }
 
 /// An encoder has no next token to be trained on; the warning says so already.
-fn explain_missing<B: Backend>(pass: &Pass<'_, B>, solved: &mut [Solved]) {
-    for block in solved {
+fn explain_missing<B: Backend>(pass: &Pass<'_, B>, swept: Vec<Swept<B::Tensor>>) {
+    for mut block in swept {
         block.report.heal.extend(["linear", "original"].map(|name| (name.to_owned(), HealReport::default())));
-        pass.out.send(Event::Block(Box::new(block.report.clone())));
+        pass.out.send(Event::Block(Box::new(block.report)));
     }
 }

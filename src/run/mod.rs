@@ -1,26 +1,18 @@
 //! Job in, events out: the one place that knows everyone.
 
-mod baseline;
-mod captured;
-mod conjunction;
 mod continuation;
-mod controls;
 mod device;
 mod events;
 mod extent;
 mod feed;
 mod header;
 mod heal;
-mod heldout;
 mod kept;
-mod layers;
+mod measures;
 mod memory;
-mod probes;
-mod rows;
-mod solved;
-mod swaps;
-mod timing;
+mod sweep;
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use web_time::Instant;
@@ -31,12 +23,11 @@ use crate::crew::{Crew, OwnThreads};
 use crate::digest::sha256;
 use crate::error::{Error, Result};
 use crate::event::{Event, Outcome, Stage};
-use crate::forward::Forward;
+use crate::forward::Layers;
 use crate::job::{Job, Measure};
-use crate::model::{self, Model, ModelConfig};
-use crate::report::{AppInfo, BlockReport, CorpusInfo, Header, ModelInfo, Ordered, ProtocolInfo, Seconds, finite};
-use crate::solve::{AffineMap, Directions, InputDistribution, TAU};
-use crate::swap::Evaluation;
+use crate::model::{self, Checkpoint, Model, ModelConfig};
+use crate::report::{AppInfo, CorpusInfo, Header, ModelInfo, Ordered, ProtocolInfo, Seconds, finite};
+use crate::solve::TAU;
 use crate::weights::{Files, RowsFile, Weights, read_whole};
 
 pub use continuation::{MapSource, continuation};
@@ -45,9 +36,10 @@ pub use extent::{extent, rows_extent};
 pub use kept::KeptMaps;
 
 use device::on_device;
-use events::Emitter;
+use events::{Emitter, Meter};
 use feed::Feed;
-use rows::{FileRows, ModelRows};
+use measures::{LayerMeasure, Source};
+use sweep::{Reading, RowStore, Sweep, Swept};
 
 /// The text of a job.
 #[derive(Clone, Debug)]
@@ -165,39 +157,63 @@ impl Prepared {
 
     async fn measure<B: Backend>(&self, backend: &B, out: &Emitter) -> Result<()> {
         let weights = Weights::open(self.files.clone()).await?;
-        let need_head = self.config.causal && self.needs_perplexity();
-        let (model, load) = load(backend, &self.config, &weights, need_head, out).await?;
-        let mut seconds = Seconds { load, tokenize: self.tokenize, ..Seconds::default() };
         let header = self.header(backend, &weights, out).await?;
         out.emit(Event::Started(Box::new(header))).await;
-
-        let forward = Forward::new(backend, &model, self.job.protocol.seq_len)?;
-        let (source, pass) = (self.rows(&forward)?, self.pass(backend, out));
-        let mut solved = pass.fit(&source, &mut seconds).await?;
-        let evaluated = self.evaluate(&pass, &forward, &mut solved).await?;
-        pass.swap(&self.config, &source, evaluated.as_ref(), &mut solved, &mut seconds).await?;
-        if pass.asks(Measure::Layers) {
-            let layers = self.config.num_hidden_layers;
-            pass.layers(&forward, &self.windows, layers, evaluated.as_ref(), &mut seconds).await?;
-        }
-        if pass.asks(Measure::Conjunction) {
-            pass.conjunctions(&source, &forward, &mut solved, &mut seconds).await?;
-        }
-        if pass.asks(Measure::Probes) {
-            let ffn_parameters = Some(self.config.ffn_parameters());
-            pass.probes(&source, evaluated.as_ref(), ffn_parameters, &mut solved, &mut seconds).await?;
-        }
-        if pass.asks(Measure::Baseline) {
-            pass.baseline(&source, &mut solved, &mut seconds).await?;
-        }
-        if pass.asks(Measure::Controls) {
-            pass.controls(&model, &source, self.feed.as_ref(), &mut solved, &mut seconds).await?;
-        }
+        let pass = self.pass(backend, out);
+        let (swept, ppl) = self.sweep(&pass, &weights).await?;
         if pass.asks(Measure::Heal) {
-            self.heal(&pass, &model, &mut solved, &mut seconds).await?;
+            self.heal(&pass, swept).await?;
         }
-        pass.finish(evaluated.map(|evaluated| evaluated.ppl), seconds, self.started).await;
+        pass.finish(ppl, self.started).await;
         Ok(())
+    }
+
+    /// Everything that is measured block by block. Returns the blocks, and the perplexity of the untouched model.
+    async fn sweep<B: Backend>(
+        &self,
+        pass: &Pass<'_, B>,
+        weights: &Weights,
+    ) -> Result<(Vec<Swept<B::Tensor>>, Option<f64>)> {
+        let (backend, seq_len) = (pass.backend, self.job.protocol.seq_len);
+        let blocks = self.job.chosen_blocks(self.config.num_hidden_layers)?;
+        let checkpoint = Checkpoint::new(&self.config, weights, pass.has_perplexity)?;
+        let layers = Layers::new(backend, &self.config, seq_len)?;
+        let store = RowStore::new(backend, self.job.row_memory);
+        let reading = match pass.has_perplexity {
+            true => Reading::evaluated(&self.windows, &self.folds, self.eval.as_ref(), seq_len)?,
+            false => Reading::of_folds(&self.windows, &self.folds, seq_len),
+        };
+        let source = Source { store: &store, checkpoint: &checkpoint, layers: &layers, reading: &reading };
+
+        let feed_weights = match &self.feed {
+            Some(feed) => Some(Weights::open(feed.files.clone()).await?),
+            None => None,
+        };
+        let feed = match self.feed.as_ref().zip(feed_weights.as_ref()) {
+            Some((feed, weights)) => Some((
+                &*feed.name,
+                Checkpoint::new(&feed.config, weights, false)?,
+                Layers::new(backend, &feed.config, seq_len)?,
+                Reading::of_folds(&feed.windows, &feed.folds, seq_len),
+            )),
+            None => None,
+        };
+        let feed = feed
+            .as_ref()
+            .map(|(name, checkpoint, layers, reading)| (*name, Source { store: &store, checkpoint, layers, reading }));
+
+        let load = pass.out.later(Stage::Load, checkpoint.bytes());
+        let measures = pass.measures(source, feed, &blocks)?;
+        let rows = pass.rows(&self.folds) * self.config.num_hidden_layers as u64;
+        let of_layers =
+            pass.asks(Measure::Layers).then(|| LayerMeasure::new(pass, pass.out.later(Stage::Layers, rows)));
+        let sweep = Sweep { pass, source, blocks: &blocks, load: &load };
+        let swept = sweep.run(measures, of_layers).await?;
+        pass.took(|seconds| &mut seconds.load, &load);
+        if self.needs_perplexity() && !self.config.causal {
+            pass.explain_missing_perplexity();
+        }
+        Ok(swept)
     }
 
     /// Model, text, protocol and device, for the report.
@@ -206,37 +222,19 @@ impl Prepared {
         Ok(header(backend, &self.job, info, self.corpus.clone(), &self.folds))
     }
 
-    /// The rows of the blocks that are asked for.
-    fn rows<'a, B: Backend>(&'a self, forward: &'a Forward<'a, B>) -> Result<ModelRows<'a, B>> {
-        let blocks = self.job.chosen_blocks(self.config.num_hidden_layers)?;
-        Ok(ModelRows { forward, windows: &self.windows, blocks })
-    }
-
     fn pass<'a, B>(&'a self, backend: &'a B, out: &'a Emitter) -> Pass<'a, B> {
-        let expected_rank = header::expected_rank(&self.config);
-        Pass { backend, job: &self.job, folds: &self.folds, out, crew: &*self.crew, expected_rank }
-    }
-
-    /// The untouched model on the evaluation windows, where something asks for its perplexity and it has one.
-    async fn evaluate<'a, B: Backend>(
-        &self,
-        pass: &Pass<'a, B>,
-        forward: &'a Forward<'a, B>,
-        solved: &mut [Solved],
-    ) -> Result<Option<Evaluated<'a, B>>> {
-        if !self.needs_perplexity() {
-            return Ok(None);
+        Pass {
+            backend,
+            job: &self.job,
+            folds: &self.folds,
+            out,
+            crew: &*self.crew,
+            expected_rank: header::expected_rank(&self.config),
+            ffn_parameters: Some(self.config.ffn_parameters()),
+            has_perplexity: self.needs_perplexity() && self.config.causal,
+            keeps_maps: self.job.measures.contains(&Measure::Heal),
+            seconds: Cell::new(Seconds { tokenize: self.tokenize, ..Seconds::default() }),
         }
-        if !self.config.causal {
-            pass.explain_missing_perplexity(solved);
-            return Ok(None);
-        }
-        let heldout = self.folds.windows(self.folds.len() - 1);
-        let (windows, which) = self.eval.as_ref().map_or((&self.windows, heldout), |eval| (eval, 0..eval.len()));
-        let seq_len = self.job.protocol.seq_len;
-        let evaluation = Evaluation::new(pass.backend, forward, windows, which, seq_len).await?;
-        let ppl = evaluation.perplexity().await?;
-        Ok(Some(Evaluated { evaluation, ppl }))
     }
 
     fn needs_perplexity(&self) -> bool {
@@ -244,19 +242,17 @@ impl Prepared {
     }
 }
 
-/// The model on the device, and how many seconds that took.
+/// The whole model on the device.
 async fn load<B: Backend>(
     backend: &B,
     config: &ModelConfig,
     weights: &Weights,
     need_head: bool,
     out: &Emitter,
-) -> Result<(Model<B::Tensor>, f64)> {
+) -> Result<Model<B::Tensor>> {
     model::fetch(config, weights, need_head).await?;
     let load = out.stage(Stage::Load, weights.total_bytes());
-    let on_bytes = |done, total| load.tell(done, total);
-    let model = model::load(backend, config, weights, need_head, &on_bytes).await?;
-    Ok((model, load.seconds()))
+    model::load(backend, config, weights, need_head, &|done, total| load.tell(done, total)).await
 }
 
 async fn read_config(files: &dyn Files, job: &Job) -> Result<ModelConfig> {
@@ -294,20 +290,24 @@ async fn fit_rows<B: Backend>(backend: &B, job: &Job, file: &RowsFile, started: 
     let model = header::rows_info(job, file, &load).await?;
     let corpus = CorpusInfo { id: job.corpus.clone(), sha256: model.sha256.clone(), tokens: file.n };
     out.emit(Event::Started(Box::new(header(backend, job, model, corpus, &folds)))).await;
-    let mut seconds = Seconds { load: load.seconds(), ..Seconds::default() };
-    let pass = Pass { backend, job, folds: &folds, out, crew: &OwnThreads, expected_rank: None };
-    let source = FileRows { backend, file, seq_len };
-    let mut solved = pass.fit(&source, &mut seconds).await?;
+    let pass = Pass {
+        backend,
+        job,
+        folds: &folds,
+        out,
+        crew: &OwnThreads,
+        expected_rank: None,
+        ffn_parameters: None,
+        has_perplexity: false,
+        keeps_maps: false,
+        seconds: Cell::new(Seconds { load: load.seconds(), ..Seconds::default() }),
+    };
     if pass.asks(Measure::Conjunction) {
-        pass.explain_missing_network();
+        let text = "captured rows come without their network, so that its conjunction index is undefined";
+        out.warn("no_network", None, text.into());
     }
-    if pass.asks(Measure::Probes) {
-        pass.probes(&source, None, None, &mut solved, &mut seconds).await?;
-    }
-    if pass.asks(Measure::Baseline) {
-        pass.baseline(&source, &mut solved, &mut seconds).await?;
-    }
-    pass.finish(None, seconds, started).await;
+    sweep::of_rows(&pass, &RowStore::new(backend, job.row_memory), file, pass.measures_of_rows(1)).await?;
+    pass.finish(None, started).await;
     Ok(())
 }
 
@@ -327,31 +327,18 @@ struct Pass<'a, B> {
     crew: &'a dyn Crew,
     /// Rank that the norm before the feed-forward networks implies, where known.
     expected_rank: Option<usize>,
-}
-
-/// The evaluation windows, and the perplexity of the untouched model on them.
-struct Evaluated<'a, B: Backend> {
-    evaluation: Evaluation<'a, B>,
-    ppl: f64,
-}
-
-/// A block's numbers with the maps behind them.
-struct Solved {
-    report: BlockReport,
-    /// Held-out Σ‖y − ȳ_h‖².
-    heldout_variation: f64,
-    map: AffineMap,
-    /// Training standard deviation of every output.
-    deviation_y: Vec<f64>,
-    /// Where rank swaps are asked for.
-    directions: Option<Directions>,
-    /// Where controls are asked for.
-    inputs: Option<InputDistribution>,
+    /// Of one network, where there is a model.
+    ffn_parameters: Option<usize>,
+    /// Whether perplexity is asked for, of a model that has one.
+    has_perplexity: bool,
+    /// Whether the blocks' maps are needed once all are measured.
+    keeps_maps: bool,
+    seconds: Cell<Seconds>,
 }
 
 impl<B: Backend> Pass<'_, B> {
-    async fn finish(&self, ppl: Option<f64>, mut seconds: Seconds, started: Instant) {
-        seconds.total = started.elapsed().as_secs_f64();
+    async fn finish(&self, ppl: Option<f64>, started: Instant) {
+        let seconds = Seconds { total: started.elapsed().as_secs_f64(), ..self.seconds.get() };
         let peak_memory = memory::peak().map(|own| own + self.crew.bytes());
         let outcome = Outcome { ppl: ppl.and_then(finite), seconds, peak_memory };
         self.out.emit(Event::Finished(outcome)).await;
@@ -361,12 +348,27 @@ impl<B: Backend> Pass<'_, B> {
         self.job.measures.contains(&measure)
     }
 
+    /// Rows of some folds.
+    fn rows(&self, folds: &Folds) -> u64 {
+        (folds.all().len() * self.job.protocol.seq_len) as u64
+    }
+
+    /// Adds to the time of a stage.
+    fn spend(&self, of: impl FnOnce(&mut Seconds) -> &mut f64, spent: f64) {
+        let mut seconds = self.seconds.get();
+        *of(&mut seconds) += spent;
+        self.seconds.set(seconds);
+    }
+
+    /// Takes over the time of a stage as far as it has come.
+    fn took(&self, of: impl FnOnce(&mut Seconds) -> &mut f64, meter: &Meter) {
+        let mut seconds = self.seconds.get();
+        *of(&mut seconds) = meter.seconds();
+        self.seconds.set(seconds);
+    }
+
     /// An encoder predicts no next token: the values are null, with this reason.
-    fn explain_missing_perplexity(&self, solved: &mut [Solved]) {
-        for block in solved {
-            block.report.delta_ppl.extend(["linear", "mean", "zero"].map(|name| (name.to_owned(), None)));
-            self.out.send(Event::Block(Box::new(block.report.clone())));
-        }
+    fn explain_missing_perplexity(&self) {
         let text = "an encoder predicts no next token, so that perplexity and its changes are undefined";
         self.out.warn("no_perplexity", None, text.into());
     }

@@ -29,10 +29,10 @@ pub use eigen::{Eigen, decompose};
 pub use fit::{AffineMap, Kept, LinearFit, TAU};
 pub use inputs::{InputColumns, InputDistribution};
 pub use layer::{LayerScore, score_layer};
-pub use parts::{EarlyFit, HeadlineFit, HeadlineScore, Remainder, Rest};
+pub use parts::{HeadlineFit, HeadlineScore, Remainder, Rest};
 pub use rank::{Directions, LowRankMap};
 pub use readout::{Readout, raw_curvature, solve_readout, squared_error};
-pub use score::{BlockScore, score_block, score_control, score_fitted};
+pub use score::{BlockScore, score_block, score_control};
 
 /// One thread per matrix: threads go to blocks and folds, which keeps them busier than any one factorisation does.
 const PAR: Par = Par::Seq;

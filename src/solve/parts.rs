@@ -4,7 +4,7 @@
 //! begins before the fit is there: at about half of the arithmetic each, a block takes little more than half of the time.
 
 use super::eigenvalues::Eigenvalues;
-use super::fit::{AffineMap, Columns, Kept, LinearFit};
+use super::fit::{Columns, Kept, LinearFit};
 use super::project::Predicted;
 use super::score::{BlockScore, Headline, Totals, output_participation, split, variance_ratio};
 use super::training::Training;
@@ -67,29 +67,6 @@ impl HeadlineFit {
         let score = BlockScore { report, heldout_variation, map, deviation_y, directions: headline.directions };
         let places = Spectrum::places(fit.eigenvalues.count(), fit.rank());
         Ok(HeadlineScore { score, correlation: fit.eigenvalues.largest(&places), places })
-    }
-}
-
-/// A fit that is made before the last fold has any rows, with what these are to be seen with.
-#[derive(Clone, Debug)]
-pub struct EarlyFit {
-    /// To be scored when they are there.
-    pub fit: HeadlineFit,
-    /// W* and b* of it.
-    pub map: AffineMap,
-    /// Training standard deviation of every output.
-    pub deviation_y: Vec<f64>,
-}
-
-impl EarlyFit {
-    /// Of all folds of `block` but the last one.
-    ///
-    /// # Errors
-    /// Where a moment is not finite.
-    pub fn new(block: usize, folds: &[Moments]) -> Result<Self> {
-        let train = split(folds).0;
-        let fit = LinearFit::new(block, &train)?;
-        Ok(Self { map: fit.map(&train), deviation_y: deviations(&train), fit: HeadlineFit { block, fit } })
     }
 }
 

@@ -45,13 +45,6 @@ pub fn score_block(block: usize, folds: &[Moments]) -> Result<BlockScore> {
     Ok(score?.complete(rest?))
 }
 
-/// The same where the fit of `block` is known before the last fold has any rows.
-pub fn score_fitted(block: usize, fit: &HeadlineFit, folds: &[Moments]) -> Result<BlockScore> {
-    let rest = || Remainder::new(block, folds)?.finish(folds, fit.kept());
-    let (score, rest) = parallel::join(|| fit.score(folds), rest);
-    Ok(score?.complete(rest?))
-}
-
 /// (Σλ)²/Σλ² of the held-out Cov(y).
 pub(super) fn output_participation(heldout: &Moments) -> Option<f64> {
     let (n, d, mean) = (heldout.n as f64, heldout.d_out(), heldout.mean_y());

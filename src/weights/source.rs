@@ -28,8 +28,14 @@ pub trait Files {
     /// Bytes `range` of a file; exactly as many as asked for, or an error.
     fn read<'a>(&'a self, file: &'a str, range: Range<u64>) -> LocalBoxFuture<'a, Result<Vec<u8>>>;
 
-    /// Announces everything that will be read of the weights, so that a source far away can fetch it in few requests.
-    /// Afterwards [`Files::read`] has these parts at hand.
+    /// Tells all that will be prepared of the weights, in groups that are read one after the other, so that a source far
+    /// away can tell how far it has come.
+    fn announce<'a>(&'a self, _groups: &'a [Vec<Part>]) -> LocalBoxFuture<'a, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Has a group of parts that will be read next fetched in few requests. Afterwards [`Files::read`] has these parts at
+    /// hand.
     fn prepare<'a>(&'a self, _parts: &'a [Part]) -> LocalBoxFuture<'a, Result<()>> {
         Box::pin(async { Ok(()) })
     }

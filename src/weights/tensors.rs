@@ -189,7 +189,13 @@ impl Weights {
             .map_or_else(|| ("".into(), 0, 0), |stored| (stored.file.clone(), stored.bytes.start, stored.bytes.end))
     }
 
-    /// Announces to the source of the files that these tensors will be read.
+    /// Tells the source of the files which tensors will be read, group by group.
+    pub async fn announce(&self, groups: &[Vec<String>]) -> Result<()> {
+        let groups: Vec<Vec<Part>> = groups.iter().map(|names| self.parts(names)).collect();
+        self.files.announce(&groups).await
+    }
+
+    /// Has these tensors fetched, which are read next.
     pub async fn prepare(&self, names: &[String]) -> Result<()> {
         self.files.prepare(&self.parts(names)).await
     }
@@ -207,7 +213,7 @@ impl Weights {
     }
 
     /// Rows `rows` of a matrix with `cols` columns, row-major and finite. The caller knows the shape.
-    pub(super) async fn matrix_rows(&self, name: &str, rows: Range<usize>, cols: usize) -> Result<Vec<f32>> {
+    pub(crate) async fn matrix_rows(&self, name: &str, rows: Range<usize>, cols: usize) -> Result<Vec<f32>> {
         self.elements(name, self.stored(name)?, rows.start * cols..rows.end * cols).await
     }
 

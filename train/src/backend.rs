@@ -51,6 +51,8 @@ impl Backend for TrainingBackend {
     type Tensor = Tensor;
     type Gram = CpuGram;
 
+    const IN_MEMORY: bool = true;
+
     fn layer_norm(&self, x: &Tensor, weight: &Tensor, bias: &Tensor, eps: f32) -> Result<Tensor> {
         run("layer_norm", || {
             if self.fused {

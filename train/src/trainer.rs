@@ -7,7 +7,7 @@ use straightedge::adamw::AdamW;
 use straightedge::backend::Backend;
 use straightedge::error::{Error, Result};
 use straightedge::forward::Forward;
-use straightedge::model::{Linear, Model, ModelConfig};
+use straightedge::model::{Linear, Model, ModelConfig, Part};
 
 use crate::recipe::Recipe;
 
@@ -36,8 +36,7 @@ impl Trainer {
     /// device.
     pub fn new(recipe: Recipe, backend: TrainingBackend) -> Result<Self> {
         let config = ModelConfig::from_json(&recipe.config().to_string())?;
-        let blank = config.shapes().map(&mut |shape| backend.upload("blank", shape, &vec![0.0; shape.len()]))?;
-        let drawn = block_on(blank.redrawn(&backend, recipe.seed))?;
+        let drawn = block_on(config.shapes().drawn(&backend, recipe.seed))?;
         let mut vars = Vec::new();
         let mut variable = |tensor: Tensor| {
             let var = run("variable", || Var::from_tensor(&tensor))?;
@@ -46,7 +45,7 @@ impl Trainer {
             Ok(tensor)
         };
         let mut model = drawn.map(&mut variable)?;
-        model.head = Some(Linear { weight: model.token_embedding.clone(), bias: None });
+        model.head = Some(Linear { weight: model.embedding.tokens.clone(), bias: None });
         // Biases and norms are rows; embeddings are matrices like all others.
         let decay = recipe.schedule.weight_decay;
         let weight_decay = |var: &Var| if var.dims()[0] == 1 { 0.0 } else { decay };

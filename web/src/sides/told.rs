@@ -34,9 +34,7 @@ fn running(sides: &Sides) -> String {
     match sides.progress().map(|progress| progress.stage) {
         _ if sides.transcript().opening.is_some() => t().status_going.into(),
         // Kept maps need none of these.
-        Some(stage @ (Stage::Measure | Stage::Fit | Stage::Solve | Stage::Score)) => {
-            fill(t().first_fit, &[("stage", stage.label())])
-        }
+        Some(stage @ Stage::Measure) => fill(t().first_fit, &[("stage", stage.label())]),
         stage => stage.map_or(t().status_starting, Stage::label).into(),
     }
 }

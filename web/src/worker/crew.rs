@@ -12,7 +12,6 @@ use std::rc::Rc;
 use futures::FutureExt;
 use futures::channel::oneshot;
 use futures::future::{LocalBoxFuture, ready};
-use futures::lock::Mutex;
 use js_sys::{Array, Float64Array, Reflect};
 use straightedge::crew::{Crew, Folds, OwnThreads};
 use straightedge::error::Result;
@@ -82,23 +81,11 @@ fn numbers(tape: JsValue) -> Vec<f64> {
 #[derive(Default)]
 struct Helped {
     hand: Hand,
-    /// The one block whose folds are in this module's memory.
-    here: Mutex<()>,
 }
 
 impl Crew for Helped {
-    /// The next block's headline does not wait for the rest of the last one.
-    fn hands(&self) -> usize {
-        2
-    }
-
-    fn score<'a>(
-        &'a self,
-        block: usize,
-        fit: Option<HeadlineFit>,
-        folds: Folds<'a>,
-    ) -> LocalBoxFuture<'a, Result<Option<BlockScore>>> {
-        self.share(block, fit, folds).boxed_local()
+    fn score<'a>(&'a self, block: usize, folds: Folds<'a>) -> LocalBoxFuture<'a, Result<Option<BlockScore>>> {
+        self.share(block, folds).boxed_local()
     }
 
     fn bytes(&self) -> u64 {
@@ -107,18 +94,17 @@ impl Crew for Helped {
 }
 
 impl Helped {
-    async fn share(&self, block: usize, fit: Option<HeadlineFit>, folds: Folds<'_>) -> Result<Option<BlockScore>> {
-        let here = self.here.lock().await;
+    async fn share(&self, block: usize, folds: Folds<'_>) -> Result<Option<BlockScore>> {
         let folds = folds.await?;
         let wide = folds[0].d_in() >= WIDE;
         let Some(rest) = wide.then(|| self.hand.begin(block, &folds)).flatten() else {
-            return OwnThreads.score(block, fit, ready(Ok(folds)).boxed_local()).await;
+            return OwnThreads.score(block, ready(Ok(folds)).boxed_local()).await;
         };
-        let fit = fit.map_or_else(|| HeadlineFit::new(block, &folds), Ok)?;
+        let fit = HeadlineFit::new(block, &folds)?;
         self.hand.tell(fit.kept());
         pause().await;
         let score = fit.score(&folds)?;
-        drop((fit, folds, here));
+        drop((fit, folds));
         Ok(rest.await.ok().map(|rest| score.complete(rest)))
     }
 }

@@ -1,21 +1,23 @@
 //! `baseline`: the affine map as gradient descent on raw inputs finds it, step by step, under the closed form's ceiling.
 
+use futures::future::{FutureExt, LocalBoxFuture};
+
 use crate::backend::{Backend, Shape};
 use crate::error::Result;
-use crate::event::{CurveEvent, Event, Stage};
+use crate::event::{CurveEvent, Event};
 use crate::moments::Moments;
 use crate::probe::Values;
 use crate::probe::network::{Layer, Network};
 use crate::probe::readout;
 use crate::probe::train::{BATCH, Optimiser, Table, Trainer};
 use crate::random::Random;
-use crate::report::{CurvePoint, Seconds, finite};
+use crate::report::{CurvePoint, finite};
+use crate::run::Pass;
+use crate::run::events::Meter;
+use crate::run::sweep::{BlockMeasure, Solved, Visit};
 use crate::solve;
 
 use super::captured::Captured;
-use super::events::Meter;
-use super::rows::RowSource;
-use super::{Pass, Solved};
 
 /// Points of a curve, about.
 const POINTS: usize = 30;
@@ -28,68 +30,77 @@ const ADAMW_DECAY: f64 = 1e-4;
 /// What the random numbers are for, beside the block.
 const BATCHES: u64 = 0x62_61_73;
 
-impl<B: Backend> Pass<'_, B> {
-    /// Trains the affine map of every block from zero, by SGD and by AdamW.
-    pub(super) async fn baseline(
-        &self,
-        source: &impl RowSource<B>,
-        solved: &mut [Solved],
-        seconds: &mut Seconds,
-    ) -> Result<()> {
-        let steps = self.job.training.baseline_steps;
-        let meter = self.out.stage(Stage::Baseline, (2 * solved.len() * steps) as u64);
-        let mut done = 0;
-        for block in solved {
-            let (index, folds, protocol) = (block.report.block, self.folds, &self.job.protocol);
-            let rows = Captured::new(self.backend, source, index, folds, 0..folds.len(), protocol, &meter).await?;
-            let upload = |data: &[f32], cols| self.backend.upload("rows", Shape::new(rows.len(), cols), data);
-            let table = Table { x: upload(&rows.x, rows.d_in)?, target: upload(&rows.y, rows.d_out)? };
-            let [train, heldout] = raw_moments(self.backend, index, &rows, &table).await?;
-            let rate = stable_rate(index, &rows, &train)?;
-            let adamw = Optimiser::Adam { rate: ADAMW_RATE, decay: ADAMW_DECAY, cosine: Some(steps) };
-            for (name, optimiser) in [("sgd", Optimiser::Sgd { rate }), ("adamw", adamw)] {
-                let course = Course { name, optimiser, rows: &rows, table: &table, heldout: &heldout };
-                let curve = self.course(block, &course, &meter, done).await?;
-                block.report.curves.insert(name.into(), curve);
-                done += steps;
-            }
-            self.out.emit(Event::Block(Box::new(block.report.clone()))).await;
+/// Trains the affine map of every block from zero, by SGD and by AdamW.
+pub(super) struct Baseline<'a, B: Backend> {
+    pub(super) pass: &'a Pass<'a, B>,
+    pub(super) meter: Meter,
+    /// Steps of earlier trainings.
+    pub(super) done: usize,
+}
+
+impl<B: Backend> BlockMeasure<B> for Baseline<'_, B> {
+    fn needs_all_rows(&self) -> bool {
+        true
+    }
+
+    fn measure<'a>(
+        &'a mut self,
+        visit: &'a Visit<'_, B>,
+        solved: &'a mut Solved<B::Tensor>,
+    ) -> LocalBoxFuture<'a, Result<()>> {
+        self.train(visit, solved).boxed_local()
+    }
+}
+
+impl<B: Backend> Baseline<'_, B> {
+    async fn train(&mut self, visit: &Visit<'_, B>, solved: &mut Solved<B::Tensor>) -> Result<()> {
+        self.meter.go();
+        let Pass { backend, job, folds, out, .. } = *self.pass;
+        let (index, steps) = (visit.index, job.training.baseline_steps);
+        let rows = Captured::of(visit, folds, &job.protocol).await?;
+        let upload = |data: &[f32], cols| backend.upload("rows", Shape::new(rows.len(), cols), data);
+        let table = Table { x: upload(&rows.x, rows.d_in)?, target: upload(&rows.y, rows.d_out)? };
+        let [train, heldout] = raw_moments(backend, index, &rows, &table).await?;
+        let rate = stable_rate(index, &rows, &train)?;
+        let adamw = Optimiser::Adam { rate: ADAMW_RATE, decay: ADAMW_DECAY, cosine: Some(steps) };
+        for (name, optimiser) in [("sgd", Optimiser::Sgd { rate }), ("adamw", adamw)] {
+            let course = Course { name, optimiser, rows: &rows, table: &table, heldout: &heldout };
+            let curve = self.course(solved, &course).await?;
+            solved.report.curves.insert(name.into(), curve);
+            self.done += steps;
         }
-        seconds.baseline = meter.seconds();
+        out.emit(Event::Block(Box::new(solved.report.clone()))).await;
+        self.meter.rest();
+        self.pass.took(|seconds| &mut seconds.baseline, &self.meter);
         Ok(())
     }
 
     /// One training from zero, with the held-out R² along it.
-    async fn course(
-        &self,
-        block: &Solved,
-        course: &Course<'_, B>,
-        meter: &Meter,
-        done: usize,
-    ) -> Result<Vec<CurvePoint>> {
+    async fn course(&self, block: &Solved<B::Tensor>, course: &Course<'_, B>) -> Result<Vec<CurvePoint>> {
+        let Pass { backend, job, out, .. } = *self.pass;
         let Course { name, optimiser, rows, table, heldout } = *course;
-        let (index, steps) = (block.report.block, self.job.training.baseline_steps);
+        let (index, steps) = (block.report.block, job.training.baseline_steps);
         let zero = Network(vec![Layer {
             weight: Some(Values::zeros(rows.d_out, rows.d_in)),
             bilinear: None,
             bias: Values::zeros(1, rows.d_out),
         }]);
-        let random = Random::stream(self.job.protocol.seed, &[BATCHES, index as u64]);
-        let mut trainer = Trainer::new(self.backend, table, rows.train(), &zero, optimiser, random)?;
+        let random = Random::stream(job.protocol.seed, &[BATCHES, index as u64]);
+        let mut trainer = Trainer::new(backend, table, rows.train(), &zero, optimiser, random)?;
         let mut curve = Vec::with_capacity(POINTS + 2);
         for stop in stops(steps) {
             while trainer.steps() < stop {
                 trainer.step()?;
                 if trainer.steps().is_multiple_of(STEPS_AT_ONCE) {
-                    self.backend.settle(&mut []).await?;
-                    meter.reach((done + trainer.steps()) as u64).await;
+                    backend.settle(&mut []).await?;
+                    self.meter.reach((self.done + trainer.steps()) as u64).await;
                 }
             }
             let error = self.error(&trainer, heldout).await?;
             let value = finite(1.0 - error / block.heldout_variation).filter(|_| block.report.r2_lin.is_some());
             let point = CurvePoint { step: stop, value };
             curve.push(point);
-            self.out.emit(Event::Curve(CurveEvent { block: index, curve: name.into(), point })).await;
+            out.emit(Event::Curve(CurveEvent { block: index, curve: name.into(), point })).await;
         }
         Ok(curve)
     }
@@ -99,8 +110,8 @@ impl<B: Backend> Pass<'_, B> {
         let network = trainer.network()?;
         let layer = &network.0[0];
         let Some(weight) = &layer.weight else { return Ok(f64::NAN) };
-        let weight = self.backend.read(&self.backend.transpose(weight)?).await?;
-        let bias = self.backend.read(&layer.bias).await?;
+        let weight = self.pass.backend.read(&self.pass.backend.transpose(weight)?).await?;
+        let bias = self.pass.backend.read(&layer.bias).await?;
         let wide = |values: Vec<f32>| values.into_iter().map(f64::from).collect::<Vec<f64>>();
         Ok(solve::squared_error(heldout, &wide(weight), &wide(bias)))
     }

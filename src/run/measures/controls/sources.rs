@@ -1,39 +1,10 @@
-//! Rows for the controls: inputs from somewhere else, through a model's networks.
+//! Inputs for the controls that the measured model did not make itself.
 
 use crate::backend::{Backend, Shape};
 use crate::error::Result;
-use crate::forward::Forward;
 use crate::random::Random;
-use crate::run::rows::{Batch, BlockRows, RowSource};
+use crate::run::sweep::{Batch, Kept, RowStore};
 use crate::solve::{InputColumns, InputDistribution};
-
-/// Inputs of another source through the networks of the same blocks of `forward`'s model.
-pub(super) struct Through<'a, B: Backend, S> {
-    pub(super) backend: &'a B,
-    pub(super) source: &'a S,
-    pub(super) forward: &'a Forward<'a, B>,
-    /// What is done to the inputs before, per block of the source; nothing where this is empty.
-    pub(super) matches: Vec<Match<B::Tensor>>,
-}
-
-impl<B: Backend, S: RowSource<B>> RowSource<B> for Through<'_, B, S> {
-    fn blocks(&self) -> &[usize] {
-        self.source.blocks()
-    }
-
-    async fn show(&self, batch: &Batch, take: &mut dyn FnMut(BlockRows<B::Tensor>) -> Result<()>) -> Result<()> {
-        let mut matches = self.matches.iter();
-        let mut through = |BlockRows { block, x, .. }: BlockRows<B::Tensor>| {
-            let x = match matches.next() {
-                Some(Match { centre, scale }) => self.backend.standardise(&x, centre, scale)?,
-                None => x,
-            };
-            let y = self.forward.network(block, &x)?;
-            take(BlockRows { block, x, y })
-        };
-        self.source.show(batch, &mut through).await
-    }
-}
 
 /// (x − centre) ⊙ scale, which gives every column another mean and variance.
 pub(super) struct Match<T> {
@@ -51,6 +22,11 @@ impl<T> Match<T> {
             scale: backend.upload("match scale", shape, &scale)?,
         })
     }
+
+    /// The rows of x so changed.
+    pub(super) fn apply<B: Backend<Tensor = T>>(&self, backend: &B, x: &T) -> Result<T> {
+        backend.standardise(x, &self.centre, &self.scale)
+    }
 }
 
 /// Centre and scale of column j: (x − μ_from)·s + μ_to = (x − (μ_from − μ_to/s))·s.
@@ -67,57 +43,50 @@ fn match_column(from: &InputColumns, to: &InputColumns, j: usize) -> (f32, f32) 
     (centre as f32, scale as f32)
 }
 
-/// Inputs from N(x̄, Cov(x)), drawn anew wherever the captured rows had one; for [`Through`], so that y is x itself.
-///
-/// All blocks share the numbers behind their draws: each is looked at for itself, and one draw is cheaper than many.
-pub(super) struct GaussianInputs<'a, B: Backend> {
-    backend: &'a B,
-    blocks: Vec<usize>,
-    laws: Vec<Law<B::Tensor>>,
-    width: usize,
-    seq_len: usize,
-    seed: u64,
+/// Normal numbers for every row of a text, drawn once: each block is looked at for itself, so that all may share them.
+pub(super) struct Normals<T>(Vec<Kept<T>>);
+
+/// Sets this use of the seed apart from others.
+const PURPOSE: u64 = u64::from_be_bytes(*b"gaussian");
+
+impl<T: Clone + 'static> Normals<T> {
+    /// `width` numbers for every row of the batches, the same for every division of windows into batches.
+    pub(super) async fn draw<B: Backend<Tensor = T>>(
+        backend: &B,
+        store: &RowStore<'_, B>,
+        batches: &[Batch],
+        (width, seq_len, seed): (usize, usize, u64),
+    ) -> Result<Self> {
+        let of_window = |window: usize| {
+            let mut random = Random::stream(seed, &[PURPOSE, window as u64]);
+            (0..seq_len * width).map(move |_| random.normal() as f32)
+        };
+        let mut kept = Vec::with_capacity(batches.len());
+        for batch in batches {
+            let numbers: Vec<f32> = batch.windows.clone().flat_map(of_window).collect();
+            let shape = Shape::new(batch.windows.len() * seq_len, width);
+            kept.push(store.keep(backend.upload("gaussian numbers", shape, &numbers)?).await?);
+        }
+        Ok(Self(kept))
+    }
+
+    /// Of every batch, in order.
+    pub(super) fn batches(&self) -> &[Kept<T>] {
+        &self.0
+    }
 }
 
-/// x = F·z + x̄.
-struct Law<T> {
+/// N(x̄, Cov(x)) as x = F·z + x̄.
+pub(super) struct Law<T> {
     /// F, `(width, width)`.
     factor: T,
     /// `(1, width)`.
     mean: T,
 }
 
-/// Sets this use of the seed apart from others.
-const PURPOSE: u64 = u64::from_be_bytes(*b"gaussian");
-
-impl<'a, B: Backend> GaussianInputs<'a, B> {
-    /// Draws for every block from the distribution beside it, all of one width.
-    pub(super) fn new<'d>(
-        backend: &'a B,
-        laws: impl Iterator<Item = (usize, &'d InputDistribution)>,
-        (seq_len, seed): (usize, u64),
-    ) -> Result<Self> {
-        let mut inputs = Self { backend, blocks: Vec::new(), laws: Vec::new(), width: 0, seq_len, seed };
-        for (block, law) in laws {
-            inputs.width = law.columns.mean.len();
-            inputs.blocks.push(block);
-            inputs.laws.push(Law::upload(backend, law)?);
-        }
-        Ok(inputs)
-    }
-
-    /// z of a batch, the same for every division of the windows into batches.
-    fn normals(&self, batch: &Batch) -> Vec<f32> {
-        let of_window = |window: usize| {
-            let mut random = Random::stream(self.seed, &[PURPOSE, window as u64]);
-            (0..self.seq_len * self.width).map(move |_| random.normal() as f32)
-        };
-        batch.windows.clone().flat_map(of_window).collect()
-    }
-}
-
 impl<T> Law<T> {
-    fn upload<B: Backend<Tensor = T>>(backend: &B, law: &InputDistribution) -> Result<Self> {
+    /// Copies a distribution to the device.
+    pub(super) fn upload<B: Backend<Tensor = T>>(backend: &B, law: &InputDistribution) -> Result<Self> {
         let d = law.columns.mean.len();
         let factor: Vec<f32> = law.factor.iter().map(|&value| value as f32).collect();
         let mean: Vec<f32> = law.columns.mean.iter().map(|&mean| mean as f32).collect();
@@ -126,21 +95,10 @@ impl<T> Law<T> {
             mean: backend.upload("gaussian mean", Shape::new(1, d), &mean)?,
         })
     }
-}
 
-impl<B: Backend> RowSource<B> for GaussianInputs<'_, B> {
-    fn blocks(&self) -> &[usize] {
-        &self.blocks
-    }
-
-    async fn show(&self, batch: &Batch, take: &mut dyn FnMut(BlockRows<B::Tensor>) -> Result<()>) -> Result<()> {
-        let shape = Shape::new(batch.windows.len() * self.seq_len, self.width);
-        let z = self.backend.upload("gaussian numbers", shape, &self.normals(batch))?;
-        for (&block, law) in self.blocks.iter().zip(&self.laws) {
-            let x = self.backend.linear(&z, &law.factor, Some(&law.mean))?;
-            take(BlockRows { block, y: x.clone(), x })?;
-        }
-        Ok(())
+    /// Rows of x for rows of normal numbers.
+    pub(super) fn rows<B: Backend<Tensor = T>>(&self, backend: &B, z: &T) -> Result<T> {
+        backend.linear(z, &self.factor, Some(&self.mean))
     }
 }
 
@@ -162,15 +120,11 @@ mod tests {
         let law = InputDistribution { columns, factor: vec![2.0, 0.0, 0.0, 1.0, 3.0, 0.0, 0.0, 0.0, 0.0] };
         let rows = |seed: u64, windows: std::ops::Range<usize>| {
             let backend = CpuBackend::new();
-            let inputs = GaussianInputs::new(&backend, [(7, &law)].into_iter(), (50, seed)).expect("laws");
-            let mut shown = None;
-            let mut take = |rows: BlockRows<_>| {
-                assert_eq!(rows.block, 7);
-                shown = Some(rows.x);
-                Ok(())
-            };
-            block_on(inputs.show(&Batch { fold: 0, windows }, &mut take)).expect("rows");
-            block_on(backend.read(&shown.expect("one block"))).expect("values")
+            let (store, law) = (RowStore::new(&backend, None), Law::upload(&backend, &law).expect("a law"));
+            let batches = [Batch { fold: Some(0), evaluated: false, windows }];
+            let normals = block_on(Normals::draw(&backend, &store, &batches, (3, 50, seed))).expect("numbers");
+            let z = store.tensor(&normals.batches()[0]).expect("numbers");
+            block_on(backend.read(&law.rows(&backend, &z).expect("rows"))).expect("values")
         };
         let found = rows(0, 0..400);
         assert_eq!(found.len(), 20_000 * 3);

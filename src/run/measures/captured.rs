@@ -7,8 +7,8 @@ use crate::corpus::Folds;
 use crate::error::Result;
 use crate::job::Protocol;
 
-use super::events::Meter;
-use super::rows::{RowSource, batches};
+use crate::pause::pause;
+use crate::run::sweep::Visit;
 
 /// The counted rows of one block, in corpus order.
 pub(super) struct Captured {
@@ -25,36 +25,20 @@ pub(super) struct Captured {
 }
 
 impl Captured {
-    /// Shows the source again and keeps the rows of `block` in the folds `which`.
-    pub(super) async fn new<B: Backend>(
-        backend: &B,
-        source: &impl RowSource<B>,
-        block: usize,
-        folds: &Folds,
-        which: Range<usize>,
-        protocol: &Protocol,
-        meter: &Meter,
-    ) -> Result<Self> {
+    /// The rows that a visit keeps: all of them, or the held-out ones.
+    pub(super) async fn of<B: Backend>(visit: &Visit<'_, B>, folds: &Folds, protocol: &Protocol) -> Result<Self> {
         let window = protocol.seq_len - protocol.skip_positions;
-        let heldout = folds.windows(folds.len() - 1).start;
-        let train_windows = heldout.saturating_sub(folds.windows(which.start).start);
-        let mut captured = Self { d_in: 0, d_out: 0, x: Vec::new(), y: Vec::new(), window, train_windows };
-        for batch in batches(folds, which, protocol.seq_len) {
-            let mut shown = None;
-            source
-                .show(&batch, &mut |rows| {
-                    if rows.block == block {
-                        shown = Some((rows.x, rows.y));
-                    }
-                    Ok(())
-                })
-                .await?;
-            if let Some((x, y)) = shown {
-                (captured.d_in, captured.d_out) = (backend.shape(&x).cols, backend.shape(&y).cols);
-                keep_counted(&mut captured.x, &backend.read(&x).await?, captured.d_in, protocol);
-                keep_counted(&mut captured.y, &backend.read(&y).await?, captured.d_out, protocol);
+        let mut captured = Self { d_in: 0, d_out: 0, x: Vec::new(), y: Vec::new(), window, train_windows: 0 };
+        for rows in &visit.rows {
+            if let (Some(fold), Some(x), Some(y)) = (rows.batch.fold, &rows.x, &rows.y) {
+                (captured.d_in, captured.d_out) = (x.cols(), y.cols());
+                keep_counted(&mut captured.x, &visit.store.values(x).await?, captured.d_in, protocol);
+                keep_counted(&mut captured.y, &visit.store.values(y).await?, captured.d_out, protocol);
+                if fold + 1 < folds.len() {
+                    captured.train_windows += rows.batch.windows.len();
+                }
+                pause().await;
             }
-            meter.again().await;
         }
         Ok(captured)
     }

@@ -2,23 +2,25 @@
 
 use std::rc::Rc;
 
+use futures::future::{FutureExt, LocalBoxFuture};
+
 use crate::backend::{Backend, Shape};
 use crate::error::Result;
-use crate::event::{CurveEvent, Event, Stage};
+use crate::event::{CurveEvent, Event};
 use crate::probe::network::Network;
 use crate::probe::readout::{self, Features};
 use crate::probe::train::{CHECK_STEPS, Optimiser, ROWS_AT_ONCE, Stopping, Table, Trainer};
 use crate::probe::{Kind, Probe};
 use crate::random::Random;
-use crate::report::{CurvePoint, ProbeReport, Seconds, finite};
+use crate::report::{CurvePoint, ProbeReport, finite};
+use crate::run::Pass;
+use crate::run::events::Meter;
+use crate::run::sweep::{BlockMeasure, Solved, Visit};
 use crate::solve::{self, AffineMap};
-use crate::swap::{DeviceMap, Replacement, Swaps};
+use crate::swap::{DeviceMap, Replacement};
 
 use super::captured::Captured;
 use super::conjunction::{Silenced, conjunction};
-use super::events::Meter;
-use super::rows::RowSource;
-use super::{Evaluated, Pass, Solved};
 
 /// Share of the variance of y below which y − ŷ is rounding, with nothing in it to learn.
 const NOISE: f64 = 1e-10;
@@ -56,81 +58,69 @@ struct Trained<T> {
     curve: Vec<CurvePoint>,
 }
 
-/// How far the stage has come.
-struct Progress<'a> {
-    meter: &'a Meter,
-    done: usize,
+/// Trains and scores every probe of every block.
+pub(super) struct Probes<'a, B: Backend> {
+    pub(super) pass: &'a Pass<'a, B>,
+    pub(super) meter: Meter,
+    /// Steps of earlier probes.
+    pub(super) done: usize,
 }
 
-impl<B: Backend> Pass<'_, B> {
-    /// Trains and scores every probe of every block; `ffn_parameters` of the networks that they stand for, if known.
-    pub(super) async fn probes(
-        &self,
-        source: &impl RowSource<B>,
-        evaluated: Option<&Evaluated<'_, B>>,
-        ffn_parameters: Option<usize>,
-        solved: &mut [Solved],
-        seconds: &mut Seconds,
-    ) -> Result<()> {
-        let most = self.job.training.probe_steps;
-        let meter = self.out.stage(Stage::Probes, (solved.len() * Kind::ALL.len() * most) as u64);
-        let mut progress = Progress { meter: &meter, done: 0 };
-        for block in solved {
-            let (index, folds, protocol) = (block.report.block, self.folds, &self.job.protocol);
-            let rows = Captured::new(self.backend, source, index, folds, 0..folds.len(), protocol, &meter).await?;
-            let map = DeviceMap::upload(self.backend, &block.map)?;
-            let shape = Shape::new(rows.len(), rows.d_in);
-            let x = self.backend.upload("x", shape, &standardised(&rows, &block.map))?;
-            let silenced = Silenced::new(&rows, &block.map.mean_x, protocol.seed, index);
-            for kind in Kind::ALL {
-                let (report, probe) = self.probe(kind, block, &map, (&rows, &x), &mut progress).await?;
-                let conjunction =
-                    conjunction(self.backend, &silenced, &meter, &|x| probe.apply(self.backend, x)).await?;
-                let report = ProbeReport { conjunction, ..report };
-                let compression = ffn_parameters.and_then(|all| finite(all as f64 / report.parameters as f64));
-                if ffn_parameters.is_some() {
-                    let delta = self.delta_of(evaluated, index, probe).await?;
-                    block.report.delta_ppl.insert(kind.name().into(), delta);
-                    block.report.compression.insert(kind.name().into(), compression);
-                }
-                block.report.probes.insert(kind.name().into(), report);
-                self.out.emit(Event::Block(Box::new(block.report.clone()))).await;
-            }
-        }
-        seconds.probes = meter.seconds();
-        Ok(())
+impl<B: Backend> BlockMeasure<B> for Probes<'_, B> {
+    fn needs_all_rows(&self) -> bool {
+        true
     }
 
-    /// Change of perplexity with the probe in place of the block's network, where there is a perplexity.
-    async fn delta_of(
-        &self,
-        evaluated: Option<&Evaluated<'_, B>>,
-        block: usize,
-        probe: Probe<B::Tensor>,
-    ) -> Result<Option<f64>> {
-        let Some(Evaluated { evaluation, ppl }) = evaluated else { return Ok(None) };
-        let swaps = Swaps::from([(block, Replacement::Probe(Rc::new(probe)))]);
-        Ok(finite(evaluation.swapped(&swaps).await? - ppl))
+    fn measure<'a>(
+        &'a mut self,
+        visit: &'a Visit<'_, B>,
+        solved: &'a mut Solved<B::Tensor>,
+    ) -> LocalBoxFuture<'a, Result<()>> {
+        self.probes(visit, solved).boxed_local()
+    }
+}
+
+impl<B: Backend> Probes<'_, B> {
+    async fn probes(&mut self, visit: &Visit<'_, B>, solved: &mut Solved<B::Tensor>) -> Result<()> {
+        self.meter.go();
+        let Pass { backend, job, folds, out, .. } = *self.pass;
+        let rows = Captured::of(visit, folds, &job.protocol).await?;
+        let map = DeviceMap::upload(backend, &solved.map)?;
+        let x = backend.upload("x", Shape::new(rows.len(), rows.d_in), &standardised(&rows, &solved.map))?;
+        let silenced = Silenced::new(&rows, &solved.map.mean_x, job.protocol.seed, visit.index);
+        for kind in Kind::ALL {
+            let (report, probe) = self.probe(kind, solved, &map, (&rows, &x)).await?;
+            let conjunction = conjunction(backend, &silenced, &self.meter, &|x| probe.apply(backend, x)).await?;
+            let report = ProbeReport { conjunction, ..report };
+            if let Some(all) = self.pass.ffn_parameters {
+                solved.report.compression.insert(kind.name().into(), finite(all as f64 / report.parameters as f64));
+                solved.replace(self.pass, kind.name(), Replacement::Probe(Rc::new(probe)));
+            }
+            solved.report.probes.insert(kind.name().into(), report);
+            out.emit(Event::Block(Box::new(solved.report.clone()))).await;
+        }
+        self.meter.rest();
+        self.pass.took(|seconds| &mut seconds.probes, &self.meter);
+        Ok(())
     }
 
     /// Trains one probe, solves its readout and scores it.
     async fn probe(
-        &self,
+        &mut self,
         kind: Kind,
-        block: &mut Solved,
+        block: &mut Solved<B::Tensor>,
         map: &DeviceMap<B::Tensor>,
         (rows, x): (&Captured, &B::Tensor),
-        progress: &mut Progress<'_>,
     ) -> Result<(ProbeReport, Probe<B::Tensor>)> {
         let [learn, validate] = rows.learn_and_validate();
         let (train, heldout) = (rows.train(), rows.heldout());
-        let target = target(self.backend, kind, &block.map, map, rows, &train).await?;
+        let target = target(self.pass.backend, kind, &block.map, map, rows, &train).await?;
         let shape = Shape::new(rows.len(), rows.d_out);
         let lesson = Lesson::<B> {
             block: block.report.block,
             kind,
             map,
-            table: Table { x: x.clone(), target: self.backend.upload("target", shape, &target.values)? },
+            table: Table { x: x.clone(), target: self.pass.backend.upload("target", shape, &target.values)? },
             learn: &learn,
             validate: &validate,
             train: &train,
@@ -142,7 +132,7 @@ impl<B: Backend> Pass<'_, B> {
             scale: target.scale,
             worth_training: target.worth_training,
         };
-        let trained = self.train(&lesson, progress).await?;
+        let trained = self.train(&lesson).await?;
         block.report.curves.insert(kind.name().into(), trained.curve);
         let (probe, error) = self.read_out(&lesson, &trained.network).await?;
         let r2 = finite(1.0 - error / block.heldout_variation).filter(|_| block.report.r2_lin.is_some());
@@ -152,22 +142,22 @@ impl<B: Backend> Pass<'_, B> {
     }
 
     /// Trains until the error on the validation rows stays, or the steps are used up.
-    async fn train(&self, lesson: &Lesson<'_, B>, progress: &mut Progress<'_>) -> Result<Trained<B::Tensor>> {
-        let most = self.job.training.probe_steps;
+    async fn train(&mut self, lesson: &Lesson<'_, B>) -> Result<Trained<B::Tensor>> {
+        let most = self.pass.job.training.probe_steps;
         let path = |purpose: u64| [INITIAL, lesson.block as u64, lesson.kind as u64, purpose];
-        let random = |purpose| Random::stream(self.job.protocol.seed, &path(purpose));
+        let random = |purpose| Random::stream(self.pass.job.protocol.seed, &path(purpose));
         let initial = lesson.kind.initial(lesson.d_in, lesson.d_out, &mut random(0));
         let (learn, table) = (lesson.learn.to_vec(), &lesson.table);
-        let mut trainer = Trainer::new(self.backend, table, learn, &initial, Optimiser::PROBE, random(1))?;
+        let mut trainer = Trainer::new(self.pass.backend, table, learn, &initial, Optimiser::PROBE, random(1))?;
         let mut curve = Vec::new();
         let mut stopping: Option<Stopping<B::Tensor>> = None;
-        let begun = progress.done;
+        let begun = self.done;
         loop {
             let error = trainer.squared_error(lesson.validate).await?;
             let point = CurvePoint { step: trainer.steps(), value: finite(1.0 - error / lesson.variation) };
             curve.push(point);
             let (block, name) = (lesson.block, lesson.kind.name());
-            self.out.emit(Event::Curve(CurveEvent { block, curve: name.into(), point })).await;
+            self.pass.out.emit(Event::Curve(CurveEvent { block, curve: name.into(), point })).await;
             let stopping = match &mut stopping {
                 Some(stopping) => {
                     stopping.look(error, trainer.network()?);
@@ -182,19 +172,19 @@ impl<B: Backend> Pass<'_, B> {
                 let text = format!(
                     "block {block}: {name} was still improving after {most} steps; its R² is a lower bound, allow more --probe-steps"
                 );
-                self.out.warn("probe_steps", Some(block), text);
+                self.pass.out.warn("probe_steps", Some(block), text);
                 break;
             }
             for _ in 0..CHECK_STEPS.min(most - trainer.steps()) {
                 trainer.step()?;
                 if trainer.steps().is_multiple_of(STEPS_AT_ONCE) {
-                    self.backend.settle(&mut []).await?;
-                    progress.meter.reach((begun + trainer.steps()) as u64).await;
+                    self.pass.backend.settle(&mut []).await?;
+                    self.meter.reach((begun + trainer.steps()) as u64).await;
                 }
             }
         }
-        progress.done = begun + most;
-        progress.meter.reach(progress.done as u64).await;
+        self.done = begun + most;
+        self.meter.reach(self.done as u64).await;
         let steps = trainer.steps();
         let network = match stopping {
             Some(stopping) => stopping.best(),
@@ -205,17 +195,17 @@ impl<B: Backend> Pass<'_, B> {
 
     /// The probe in raw units with its closed-form readout, and its squared error on the held-out rows.
     async fn read_out(&self, lesson: &Lesson<'_, B>, network: &Network<B::Tensor>) -> Result<(Probe<B::Tensor>, f64)> {
-        let features = Features::new(self.backend, network)?;
+        let features = Features::new(self.pass.backend, network)?;
         let sets = [lesson.train, lesson.heldout];
-        let of = |x: &B::Tensor| features.of(self.backend, x);
-        let [train, heldout] = readout::moments(self.backend, lesson.block, &of, &lesson.table, sets).await?;
+        let of = |x: &B::Tensor| features.of(self.pass.backend, x);
+        let [train, heldout] = readout::moments(self.pass.backend, lesson.block, &of, &lesson.table, sets).await?;
         let readout = solve::solve_readout(lesson.block, &train, &heldout)?;
         let raw = AffineMap {
             weight: readout.map.weight.iter().map(|weight| weight * lesson.scale).collect(),
             mean_y: readout.map.mean_y.iter().zip(&lesson.mean).map(|(y, mean)| y * lesson.scale + mean).collect(),
             ..readout.map
         };
-        let readout_map = DeviceMap::upload(self.backend, &raw)?;
+        let readout_map = DeviceMap::upload(self.pass.backend, &raw)?;
         let frozen_map = lesson.kind.has_frozen_map();
         let probe = Probe { map: lesson.map.clone(), frozen_map, features, readout: readout_map };
         Ok((probe, readout.heldout_error * lesson.scale.powi(2)))

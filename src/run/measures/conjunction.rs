@@ -1,16 +1,18 @@
 //! `conjunction`: how much more than the sum of its halves is a network's response (docs/measures.md, section 5)?
 
+use futures::future::{FutureExt, LocalBoxFuture};
+
 use crate::backend::{Backend, Shape};
 use crate::error::Result;
-use crate::event::{Event, Stage};
-use crate::forward::Forward;
+use crate::event::Event;
+use crate::forward::Layers;
 use crate::random::Random;
-use crate::report::{Seconds, finite};
+use crate::report::finite;
+use crate::run::Pass;
+use crate::run::events::Meter;
+use crate::run::sweep::{BlockMeasure, Solved, Visit};
 
 use super::captured::Captured;
-use super::events::Meter;
-use super::rows::RowSource;
-use super::{Pass, Solved};
 
 /// Held-out rows looked at.
 const ROWS: usize = 2048;
@@ -88,33 +90,34 @@ pub(super) async fn conjunction<B: Backend>(
     Ok(finite(together / apart))
 }
 
-impl<B: Backend> Pass<'_, B> {
-    /// The conjunction index of every block's own network.
-    pub(super) async fn conjunctions(
-        &self,
-        source: &impl RowSource<B>,
-        forward: &Forward<'_, B>,
-        solved: &mut [Solved],
-        seconds: &mut Seconds,
-    ) -> Result<()> {
-        let meter = self.out.stage(Stage::Conjunction, solved.len() as u64);
-        let (folds, protocol) = (self.folds, &self.job.protocol);
-        for (done, block) in solved.iter_mut().enumerate() {
-            let (index, heldout) = (block.report.block, folds.len() - 1..folds.len());
-            let rows = Captured::new(self.backend, source, index, folds, heldout, protocol, &meter).await?;
-            let silenced = Silenced::new(&rows, &block.map.mean_x, protocol.seed, index);
-            let network = |x: &B::Tensor| forward.network(index, x);
-            block.report.conjunction = conjunction(self.backend, &silenced, &meter, &network).await?;
-            self.out.emit(Event::Block(Box::new(block.report.clone()))).await;
-            meter.reach(done as u64 + 1).await;
-        }
-        seconds.conjunction = meter.seconds();
-        Ok(())
-    }
+/// The conjunction index of every block's own network.
+pub(super) struct Conjunction<'a, B: Backend> {
+    pub(super) pass: &'a Pass<'a, B>,
+    pub(super) layers: &'a Layers<'a, B>,
+    pub(super) meter: Meter,
+}
 
-    /// Captured rows come without the network that made them.
-    pub(super) fn explain_missing_network(&self) {
-        let text = "captured rows come without their network, so that its conjunction index is undefined";
-        self.out.warn("no_network", None, text.into());
+impl<B: Backend> BlockMeasure<B> for Conjunction<'_, B> {
+    fn measure<'a>(
+        &'a mut self,
+        visit: &'a Visit<'_, B>,
+        solved: &'a mut Solved<B::Tensor>,
+    ) -> LocalBoxFuture<'a, Result<()>> {
+        async {
+            let Some(block) = &visit.block else { return Ok(()) };
+            self.meter.go();
+            let Pass { backend, job, folds, out, .. } = *self.pass;
+            let rows = Captured::of(visit, folds, &job.protocol).await?;
+            let silenced = Silenced::new(&rows, &solved.map.mean_x, job.protocol.seed, visit.index);
+            drop(rows);
+            let network = |x: &B::Tensor| self.layers.network(&block.ffn, x);
+            solved.report.conjunction = conjunction(backend, &silenced, &self.meter, &network).await?;
+            out.emit(Event::Block(Box::new(solved.report.clone()))).await;
+            self.meter.advance(1).await;
+            self.meter.rest();
+            self.pass.took(|seconds| &mut seconds.conjunction, &self.meter);
+            Ok(())
+        }
+        .boxed_local()
     }
 }

@@ -1,0 +1,106 @@
+//! A model whose parts are loaded when they are needed, so that no more than a block of it is on a device at a time.
+
+use std::rc::Rc;
+
+use super::load::{load_part, stored};
+use super::stored::{Stored, names};
+use super::token_rows::TokenRows;
+use super::{Block, Embedding, Head, Model, ModelConfig, Part};
+use crate::backend::{Backend, Shape};
+use crate::error::Result;
+use crate::weights::Weights;
+
+/// The parts of a model, still in its files.
+pub struct Checkpoint<'a> {
+    weights: &'a Weights,
+    model: Model<Stored>,
+}
+
+impl<'a> Checkpoint<'a> {
+    /// Finds every tensor that `config` implies, the output head only where `need_head`.
+    ///
+    /// # Errors
+    /// A tensor that is missing, has another shape than `config` implies, or is stored in an unsupported format.
+    pub fn new(config: &ModelConfig, weights: &'a Weights, need_head: bool) -> Result<Self> {
+        Ok(Self { weights, model: stored(config, weights, need_head)? })
+    }
+
+    /// Configuration of the model.
+    pub fn config(&self) -> &ModelConfig {
+        &self.model.config
+    }
+
+    /// Bytes of all its tensors as they are stored; a head that is the embedding too counts once.
+    pub fn bytes(&self) -> u64 {
+        self.model.stored_bytes(self.weights)
+    }
+
+    /// Tells the source of the files all that will be loaded.
+    ///
+    /// # Errors
+    /// Whatever keeps the source from telling what it has.
+    pub async fn announce(&self) -> Result<()> {
+        self.weights.announce(&self.model.groups()).await
+    }
+
+    /// The embedding, with the rows of those tokens alone that are `wanted`. Of this and the methods below, `heard`
+    /// hears of the bytes of each tensor.
+    ///
+    /// # Errors
+    /// Whatever keeps the source from fetching it, and a tensor that holds NaN or infinity.
+    pub async fn embedding<B: Backend>(
+        &self,
+        backend: &B,
+        wanted: &Rc<TokenRows>,
+        heard: &dyn Fn(u64),
+    ) -> Result<Embedding<B::Tensor>> {
+        let mut embedding = self.model.embedding.clone();
+        embedding.tokens = embedding.tokens.with_rows(wanted);
+        self.part(backend, embedding, heard).await
+    }
+
+    /// The block `index`, which the model has.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::embedding`].
+    pub async fn block<B: Backend>(&self, backend: &B, index: usize, heard: &dyn Fn(u64)) -> Result<Block<B::Tensor>> {
+        self.part(backend, self.model.blocks[index].clone(), heard).await
+    }
+
+    /// The output head; `None` where the model has none, or none was asked for.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::embedding`].
+    pub async fn head<B: Backend>(&self, backend: &B, heard: &dyn Fn(u64)) -> Result<Option<Head<B::Tensor>>> {
+        let Model { final_norm, head, .. } = &self.model;
+        let head = head.clone().map(|linear| Head { norm: final_norm.clone(), linear });
+        self.part(backend, head, heard).await
+    }
+
+    /// Shapes of the embedding.
+    pub fn embedding_shapes(&self) -> Embedding<Shape> {
+        shapes(self.model.embedding.clone())
+    }
+
+    /// Shapes of the block `index`.
+    pub fn block_shapes(&self, index: usize) -> Block<Shape> {
+        shapes(self.model.blocks[index].clone())
+    }
+
+    async fn part<B: Backend, P: Part<Stored> + Clone>(
+        &self,
+        backend: &B,
+        part: P,
+        heard: &dyn Fn(u64),
+    ) -> Result<P::Of<B::Tensor>> {
+        self.weights.prepare(&names(&part)).await?;
+        load_part(backend, self.weights, part, heard).await
+    }
+}
+
+fn shapes<P: Part<Stored>>(part: P) -> P::Of<Shape> {
+    let shapes: Result<P::Of<Shape>, std::convert::Infallible> = part.map(&mut |place| Ok(place.device_shape()));
+    match shapes {
+        Ok(shapes) => shapes,
+    }
+}

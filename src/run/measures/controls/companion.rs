@@ -1,0 +1,91 @@
+//! A model that runs beside the measured one, block by block: with weights drawn anew, or another model altogether.
+
+use std::rc::Rc;
+
+use crate::backend::Backend;
+use crate::error::Result;
+use crate::forward::Entered;
+use crate::model::{Block, Draw, Embedding, TokenRows};
+use crate::run::measures::Source;
+use crate::run::sweep::{Batch, Kept};
+
+/// Such a model, as far as it has come.
+pub(super) struct Companion<'a, B: Backend> {
+    backend: &'a B,
+    source: Source<'a, B>,
+    /// Draws the weights; `None` where they are the checkpoint's own.
+    draw: Option<Draw<'a, B>>,
+    /// Residual stream before the next block, by batch; nothing before the first one.
+    stream: Vec<Kept<B::Tensor>>,
+    next: usize,
+}
+
+/// x and y of a batch.
+pub(super) struct Seen<T> {
+    pub(super) batch: Batch,
+    pub(super) x: Kept<T>,
+    pub(super) y: Kept<T>,
+}
+
+impl<'a, B: Backend> Companion<'a, B> {
+    /// The model of a checkpoint.
+    pub(super) fn stored(backend: &'a B, source: Source<'a, B>) -> Self {
+        Self { backend, source, draw: None, stream: Vec::new(), next: 0 }
+    }
+
+    /// A model of the same shapes that has learned nothing.
+    pub(super) fn drawn(backend: &'a B, source: Source<'a, B>, seed: u64) -> Self {
+        let draw = Some(Draw::model(backend, source.checkpoint.config(), seed));
+        Self { draw, ..Self::stored(backend, source) }
+    }
+
+    /// Runs through the block `index`, which is none before, and keeps its rows in the folds.
+    pub(super) async fn visit(&mut self, index: usize) -> Result<Vec<Seen<B::Tensor>>> {
+        let Source { store, layers, reading, .. } = self.source;
+        if self.next == 0 {
+            self.embed().await?;
+        }
+        let mut seen = Vec::new();
+        while self.next <= index {
+            let block = self.block().await?;
+            for (batch, place) in reading.batches.iter().zip(&mut self.stream) {
+                let Entered { ffn_in: x, rest } = layers.enter(&block, &store.tensor(place)?)?;
+                let y = layers.network(&block.ffn, &x)?;
+                *place = store.keep(layers.leave(&block, &rest, &y)?).await?;
+                self.backend.settle(&mut []).await?;
+                if self.next == index && batch.fold.is_some() {
+                    seen.push(Seen { batch: batch.clone(), x: store.keep(x).await?, y: store.keep(y).await? });
+                }
+            }
+            self.next += 1;
+        }
+        Ok(seen)
+    }
+
+    async fn embed(&mut self) -> Result<()> {
+        let Source { store, layers, reading, .. } = self.source;
+        let wanted = Rc::new(TokenRows::of(reading.all_ids()));
+        let embedding = self.embedding(&wanted).await?;
+        for batch in &reading.batches {
+            let hidden = layers.embed(&embedding, &wanted.rows(reading.ids(batch)))?;
+            self.stream.push(store.keep(hidden).await?);
+        }
+        Ok(())
+    }
+
+    async fn embedding(&mut self, wanted: &Rc<TokenRows>) -> Result<Embedding<B::Tensor>> {
+        let checkpoint = self.source.checkpoint;
+        match &mut self.draw {
+            Some(draw) => draw.embedding(&checkpoint.embedding_shapes(), Some(wanted)).await,
+            None => checkpoint.embedding(self.backend, wanted, &|_| ()).await,
+        }
+    }
+
+    async fn block(&mut self) -> Result<Block<B::Tensor>> {
+        let checkpoint = self.source.checkpoint;
+        match &mut self.draw {
+            Some(draw) => draw.block(&checkpoint.block_shapes(self.next)).await,
+            None => checkpoint.block(self.backend, self.next, &|_| ()).await,
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! `controls`: every block's fit again under other conditions, to tell what is learned, and whether the weights or the
+//! inputs make a block linear (docs/measures.md, section 6).
+
+mod companion;
+mod sources;
+
+use futures::future::{FutureExt, LocalBoxFuture};
+
+use crate::backend::Backend;
+use crate::corpus::Folds;
+use crate::error::{Error, Result};
+use crate::event::{Event, Stage};
+use crate::job::Protocol;
+use crate::model::{Draw, Ffn};
+use crate::report::ControlReport;
+use crate::run::Pass;
+use crate::run::events::Meter;
+use crate::run::sweep::{BlockMeasure, Pair, Solved, Sums, Visit};
+use crate::solve::{self, InputColumns};
+
+use super::Source;
+use companion::{Companion, Seen};
+use sources::{Law, Match, Normals};
+
+/// The names in [`crate::report::BlockReport::controls`].
+const FIRST_POSITION: &str = "first_position";
+const REINIT_BLOCK: &str = "reinit_block";
+const REINIT_MODEL: &str = "reinit_model";
+const GAUSSIAN: &str = "gaussian";
+const CROSS_FEED: &str = "cross_feed";
+const CROSS_FEED_MATCHED: &str = "cross_feed_matched";
+
+/// Controls that need no second model.
+const OWN: u64 = 4;
+/// Controls that need one.
+const FED: u64 = 2;
+
+/// The controls of all blocks.
+pub(super) struct Controls<'a, B: Backend> {
+    pass: &'a Pass<'a, B>,
+    source: Source<'a, B>,
+    meter: Meter,
+    /// The protocol with the first position left out, or put back; `None` where there is no other.
+    first_position: Option<Protocol>,
+    /// A model that has learned nothing.
+    redrawn: Companion<'a, B>,
+    normals: Option<Normals<B::Tensor>>,
+    feed: Option<Fed<'a, B>>,
+}
+
+/// Another model, which feeds the networks of the blocks that both have.
+struct Fed<'a, B: Backend> {
+    companion: Companion<'a, B>,
+    folds: &'a Folds,
+    blocks: usize,
+}
+
+impl<'a, B: Backend> Controls<'a, B> {
+    /// Of these blocks of `source`; `feed` is another model with its name.
+    pub(super) fn new(
+        pass: &'a Pass<'a, B>,
+        source: Source<'a, B>,
+        feed: Option<(&'a str, Source<'a, B>)>,
+        blocks: &[usize],
+    ) -> Self {
+        let redrawn = Companion::drawn(pass.backend, source, pass.job.protocol.seed);
+        let first_position = other_positions(pass, source.checkpoint.config().hidden_size);
+        let mut total = OWN * pass.rows(pass.folds) * blocks.len() as u64;
+        let feed = feed.map(|(name, feed)| {
+            let there = feed.checkpoint.config().num_hidden_layers;
+            if let Some(first) = blocks.iter().find(|block| **block >= there) {
+                let text = format!("{name} has {there} blocks, so that block {first} and later ones are not fed by it");
+                pass.out.warn("feed_blocks", None, text);
+            }
+            let fed = blocks.iter().filter(|block| **block < there).count() as u64;
+            total += FED * pass.rows(feed.reading.folds) * fed;
+            Fed { companion: Companion::stored(pass.backend, feed), folds: feed.reading.folds, blocks: there }
+        });
+        let meter = pass.out.later(Stage::Controls, total);
+        Self { pass, source, meter, first_position, redrawn, normals: None, feed }
+    }
+
+    async fn all(&mut self, visit: &Visit<'_, B>, solved: &mut Solved<B::Tensor>) -> Result<()> {
+        let Some(block) = &visit.block else { return Ok(()) };
+        self.meter.go();
+        self.first_position(visit, solved).await?;
+        let fitted = self.reinit_block(visit).await;
+        self.put(REINIT_BLOCK, fitted, solved).await?;
+        let fitted = self.reinit_model(visit.index).await;
+        self.put(REINIT_MODEL, fitted, solved).await?;
+        let fitted = self.gaussian(visit.index, &block.ffn, solved).await;
+        self.put(GAUSSIAN, fitted, solved).await?;
+        if self.feed.as_ref().is_some_and(|feed| visit.index < feed.blocks) {
+            self.cross_feed(visit.index, &block.ffn, solved).await?;
+        }
+        self.meter.rest();
+        self.pass.took(|seconds| &mut seconds.controls, &self.meter);
+        Ok(())
+    }
+
+    /// Without position 0 of each window; with it where the protocol leaves it out already.
+    async fn first_position(&mut self, visit: &Visit<'_, B>, solved: &mut Solved<B::Tensor>) -> Result<()> {
+        let Some(protocol) = &self.first_position else {
+            self.meter.advance(self.pass.rows(self.pass.folds)).await;
+            self.tell(FIRST_POSITION, ControlReport::default(), solved).await;
+            return Ok(());
+        };
+        let mut fit = self.fit(visit.index, self.pass.folds, protocol);
+        let mut added = Ok(());
+        for pair in visit.pairs() {
+            let Pair { fold, windows, x, y } = pair?;
+            added = fit.add((fold, windows), &x, &y).await;
+            if added.is_err() {
+                break;
+            }
+        }
+        let fitted = match added {
+            Ok(()) => fit.score().await,
+            Err(error) => Err(error),
+        };
+        drop(fit);
+        self.put(FIRST_POSITION, fitted, solved).await.map(drop)
+    }
+
+    /// The inputs of the trained model through a network that has learned nothing.
+    async fn reinit_block(&self, visit: &Visit<'_, B>) -> Result<Fitted> {
+        let Pass { backend, job, folds, .. } = *self.pass;
+        let Source { checkpoint, layers, .. } = self.source;
+        let shapes = checkpoint.block_shapes(visit.index).ffn;
+        let network = Draw::network(backend, checkpoint.config(), (visit.index, &shapes), job.protocol.seed).await?;
+        let mut fit = self.fit(visit.index, folds, &job.protocol);
+        for pair in visit.pairs() {
+            let Pair { fold, windows, x, .. } = pair?;
+            fit.add((fold, windows), &x, &layers.network(&network, &x)?).await?;
+        }
+        fit.score().await
+    }
+
+    /// A model that has learned nothing.
+    async fn reinit_model(&mut self, index: usize) -> Result<Fitted> {
+        let seen = self.redrawn.visit(index).await?;
+        let mut fit = self.fit(index, self.pass.folds, &self.pass.job.protocol);
+        for Seen { batch, x, y } in seen {
+            let (x, y) = (self.source.store.tensor(&x)?, self.source.store.tensor(&y)?);
+            fit.add((batch.fold.unwrap_or_default(), &batch.windows), &x, &y).await?;
+        }
+        fit.score().await
+    }
+
+    /// The trained network on inputs that have only the mean and covariance of the captured ones.
+    async fn gaussian(&mut self, index: usize, network: &Ffn<B::Tensor>, solved: &Solved<B::Tensor>) -> Result<Fitted> {
+        let Pass { backend, job, folds, .. } = *self.pass;
+        let Source { store, layers, reading, .. } = self.source;
+        let Some(inputs) = &solved.inputs else { return Ok(Fitted::default()) };
+        let batches: Vec<_> = reading.batches.iter().filter(|batch| batch.fold.is_some()).cloned().collect();
+        let normals = match self.normals.take() {
+            Some(normals) => normals,
+            None => {
+                let sizes = (inputs.columns.mean.len(), job.protocol.seq_len, job.protocol.seed);
+                Normals::draw(backend, store, &batches, sizes).await?
+            }
+        };
+        let normals = self.normals.insert(normals);
+        let law = Law::upload(backend, inputs)?;
+        let mut fit = Fit::new(self.pass, &self.meter, index, folds, &job.protocol);
+        for (batch, z) in batches.iter().zip(normals.batches()) {
+            let x = law.rows(backend, &store.tensor(z)?)?;
+            let y = layers.network(network, &x)?;
+            fit.add((batch.fold.unwrap_or_default(), &batch.windows), &x, &y).await?;
+        }
+        fit.score().await
+    }
+
+    /// The trained network on the inputs that another model's network gets at the same depth, as they are and with the
+    /// means and variances of its own.
+    async fn cross_feed(
+        &mut self,
+        index: usize,
+        network: &Ffn<B::Tensor>,
+        solved: &mut Solved<B::Tensor>,
+    ) -> Result<()> {
+        let Some(feed) = &mut self.feed else { return Ok(()) };
+        let (seen, folds) = (feed.companion.visit(index).await?, feed.folds);
+        let fitted = self.fed(index, network, (&seen, folds), None).await;
+        let from = self.put(CROSS_FEED, fitted, solved).await?;
+        let Some((from, to)) = from.zip(solved.inputs.as_ref()) else { return Ok(()) };
+        let matched = Match::upload(self.pass.backend, &from, &to.columns)?;
+        let fitted = self.fed(index, network, (&seen, folds), Some(&matched)).await;
+        self.put(CROSS_FEED_MATCHED, fitted, solved).await.map(drop)
+    }
+
+    async fn fed(
+        &self,
+        index: usize,
+        network: &Ffn<B::Tensor>,
+        (seen, folds): (&[Seen<B::Tensor>], &Folds),
+        matched: Option<&Match<B::Tensor>>,
+    ) -> Result<Fitted> {
+        let mut fit = self.fit(index, folds, &self.pass.job.protocol);
+        for Seen { batch, x, .. } in seen {
+            let x = self.source.store.tensor(x)?;
+            let x = match matched {
+                Some(matched) => matched.apply(self.pass.backend, &x)?,
+                None => x,
+            };
+            let y = self.source.layers.network(network, &x)?;
+            fit.add((batch.fold.unwrap_or_default(), &batch.windows), &x, &y).await?;
+        }
+        fit.score().await
+    }
+
+    fn fit<'s>(&'s self, index: usize, folds: &'s Folds, protocol: &'s Protocol) -> Fit<'s, B> {
+        Fit::new(self.pass, &self.meter, index, folds, protocol)
+    }
+
+    /// A control's scores, or null with the reason where the rows leave the range of f32. Returns the columns of its
+    /// inputs.
+    async fn put(
+        &self,
+        control: &str,
+        fitted: Result<Fitted>,
+        solved: &mut Solved<B::Tensor>,
+    ) -> Result<Option<InputColumns>> {
+        let block = solved.report.block;
+        let Fitted { report, inputs } = match fitted {
+            // The trained model's own rows were finite: it is the control that goes too far.
+            Err(error @ Error::NonFiniteActivation { .. }) => {
+                leave_out(self.pass, control, &error);
+                Fitted::default()
+            }
+            fitted => fitted?,
+        };
+        if inputs.is_some() && report.r2_lin.is_none() {
+            let text = format!("block {block}, control {control}: the output does not vary; R² is undefined");
+            self.pass.out.warn("no_variance", Some(block), text);
+        }
+        self.tell(control, report, solved).await;
+        Ok(inputs)
+    }
+
+    async fn tell(&self, control: &str, report: ControlReport, solved: &mut Solved<B::Tensor>) {
+        solved.report.controls.insert(control.into(), report);
+        self.pass.out.emit(Event::Block(Box::new(solved.report.clone()))).await;
+    }
+}
+
+impl<B: Backend> BlockMeasure<B> for Controls<'_, B> {
+    fn needs_all_rows(&self) -> bool {
+        true
+    }
+
+    fn measure<'a>(
+        &'a mut self,
+        visit: &'a Visit<'_, B>,
+        solved: &'a mut Solved<B::Tensor>,
+    ) -> LocalBoxFuture<'a, Result<()>> {
+        self.all(visit, solved).boxed_local()
+    }
+}
+
+/// The protocol of [`FIRST_POSITION`]; without one, says why.
+fn other_positions<B: Backend>(pass: &Pass<'_, B>, hidden_size: usize) -> Option<Protocol> {
+    let asked = &pass.job.protocol;
+    let skip_positions = if asked.skip_positions == 0 { 1 } else { 0 };
+    let protocol = Protocol { skip_positions, ..asked.clone() };
+    if skip_positions == 0 {
+        let text = format!(
+            "the first {} positions are left out already, so that the control {FIRST_POSITION} is with them",
+            asked.skip_positions
+        );
+        pass.out.warn("first_position_with", None, text);
+    }
+    let enough = |()| pass.folds.check_rows(&pass.job.corpus, &protocol, hidden_size);
+    match protocol.check().and_then(enough) {
+        Ok(()) => Some(protocol),
+        Err(error) => {
+            leave_out(pass, FIRST_POSITION, &error);
+            None
+        }
+    }
+}
+
+fn leave_out<B: Backend>(pass: &Pass<'_, B>, control: &str, why: &Error) {
+    pass.out.warn("no_control", None, format!("the control {control} is undefined here: {why}"));
+}
+
+/// The fit of one block under one control, as its rows come.
+struct Fit<'a, B: Backend> {
+    sums: Sums<'a, B>,
+    index: usize,
+    seq_len: usize,
+    meter: &'a Meter,
+}
+
+/// What it comes to; without columns where there was none.
+#[derive(Default)]
+struct Fitted {
+    report: ControlReport,
+    inputs: Option<InputColumns>,
+}
+
+impl<'a, B: Backend> Fit<'a, B> {
+    fn new(pass: &'a Pass<'_, B>, meter: &'a Meter, index: usize, folds: &'a Folds, protocol: &'a Protocol) -> Self {
+        Self { sums: Sums::new(pass.backend, index, folds, protocol), index, seq_len: protocol.seq_len, meter }
+    }
+
+    async fn add(
+        &mut self,
+        (fold, windows): (usize, &std::ops::Range<usize>),
+        x: &B::Tensor,
+        y: &B::Tensor,
+    ) -> Result<()> {
+        self.sums.add((fold, windows), x, y).await?;
+        self.meter.advance((windows.len() * self.seq_len) as u64).await;
+        Ok(())
+    }
+
+    async fn score(&self) -> Result<Fitted> {
+        let folds = self.sums.moments().await?;
+        let report = solve::score_control(self.index, &folds)?;
+        Ok(Fitted { report, inputs: Some(InputColumns::new(&folds)) })
+    }
+}

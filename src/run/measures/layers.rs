@@ -1,0 +1,72 @@
+//! `layers`: linearity of whole layers and the size of their updates (docs/measures.md, section 7). What the model loses
+//! without them the sweep finds out.
+
+use crate::backend::Backend;
+use crate::error::Result;
+use crate::report::{LayerReport, finite};
+use crate::run::Pass;
+use crate::run::events::Meter;
+use crate::run::sweep::{Kept, Sums, Visit};
+use crate::solve::{self, LayerScore};
+use crate::swap::Replacement;
+
+/// Measures layer after layer, with the residual stream before and after each as x and y.
+pub(in crate::run) struct LayerMeasure<'a, B: Backend> {
+    pass: &'a Pass<'a, B>,
+    meter: Meter,
+    reports: Vec<LayerReport>,
+}
+
+/// The affine map of a layer that was measured.
+pub(in crate::run) struct MeasuredLayer<T> {
+    pub(in crate::run) map: Replacement<T>,
+}
+
+impl<'a, B: Backend> LayerMeasure<'a, B> {
+    /// `meter` counts rows through layers.
+    pub(in crate::run) fn new(pass: &'a Pass<'a, B>, meter: Meter) -> Self {
+        Self { pass, meter, reports: Vec::new() }
+    }
+
+    /// Measures the layer of a visit, each layer once and in order.
+    pub(in crate::run) async fn measure(&mut self, visit: &Visit<'_, B>) -> Result<MeasuredLayer<B::Tensor>> {
+        self.meter.go();
+        let Pass { backend, job, folds, .. } = *self.pass;
+        let layer = visit.index;
+        let mut sums = Sums::new(backend, layer, folds, &job.protocol);
+        let (mut ratio, mut counted) = (0.0, 0);
+        for rows in &visit.rows {
+            let (Some(fold), Some(before), Some(after)) = (rows.batch.fold, &rows.hidden, &rows.next) else { continue };
+            let tensor = |kept: &Kept<_>| visit.store.tensor(kept);
+            let (before, after) = (tensor(before)?, tensor(after)?);
+            let ratios = backend.row_distance_ratios(&before, &after)?;
+            sums.add((fold, &rows.batch.windows), &before, &after).await?;
+            for window in backend.read(&ratios).await?.chunks_exact(job.protocol.seq_len) {
+                let counting = &window[job.protocol.skip_positions..];
+                ratio += counting.iter().map(|&ratio| f64::from(ratio)).sum::<f64>();
+                counted += counting.len();
+            }
+            self.meter.advance((rows.batch.windows.len() * job.protocol.seq_len) as u64).await;
+        }
+        let LayerScore { linearity, linearity_heldout, linearity_no_residual, map } =
+            solve::score_layer(layer, &sums.moments().await?)?;
+        let mut report = LayerReport {
+            layer,
+            linearity,
+            linearity_heldout,
+            linearity_no_residual,
+            update_norm_ratio: finite(ratio / f64::from(counted as u32)),
+            ..LayerReport::default()
+        };
+        report.delta_ppl.extend(["removed", "linear"].map(|name| (name.to_owned(), None)));
+        self.reports.push(report);
+        self.meter.rest();
+        self.pass.took(|seconds| &mut seconds.layers, &self.meter);
+        Ok(MeasuredLayer { map: Replacement::affine(backend, &map)? })
+    }
+
+    /// What was measured.
+    pub(in crate::run) fn into_reports(self) -> Vec<LayerReport> {
+        self.reports
+    }
+}

@@ -1,0 +1,73 @@
+//! A block's least squares, and what is measured once they are solved.
+
+use std::cell::Cell;
+
+use futures::FutureExt;
+use web_time::Instant;
+
+use super::{BlockMeasures, Solved, Sums, Visit};
+use crate::backend::Backend;
+use crate::error::Result;
+use crate::job::Measure;
+use crate::report::BlockReport;
+use crate::run::Pass;
+use crate::solve::{self, BlockScore, InputDistribution};
+
+impl<B: Backend> Pass<'_, B> {
+    /// Solves a block and takes all measures of it; `None` where it is only passed through.
+    pub(super) async fn measure_block(
+        &self,
+        visit: &Visit<'_, B>,
+        measures: &mut BlockMeasures<'_, B>,
+    ) -> Result<Option<Solved<B::Tensor>>> {
+        let Some(sums) = &visit.sums else { return Ok(None) };
+        let started = Instant::now();
+        let mut solved = self.solve(visit.index, sums).await?;
+        self.spend(|seconds| &mut seconds.solve, started.elapsed().as_secs_f64());
+        self.warn(&solved.report, solved.map.mean_x.len());
+        for measure in measures {
+            measure.measure(visit, &mut solved).await?;
+        }
+        Ok(Some(solved))
+    }
+
+    async fn solve(&self, block: usize, sums: &Sums<'_, B>) -> Result<Solved<B::Tensor>> {
+        let inputs = Cell::new(None);
+        let folds = async {
+            let folds = sums.moments().await?;
+            if self.asks(Measure::Controls) {
+                inputs.set(Some(InputDistribution::new(block, &folds)?));
+            }
+            Ok(folds)
+        };
+        let score = match self.crew.score(block, folds.boxed_local()).await? {
+            Some(score) => score,
+            None => solve::score_block(block, &sums.moments().await?)?,
+        };
+        let BlockScore { report, heldout_variation, map, deviation_y, directions } = score;
+        let (inputs, replacements) = (inputs.take(), Vec::new());
+        Ok(Solved { report, heldout_variation, map, deviation_y, directions, inputs, replacements })
+    }
+
+    fn warn(&self, report: &BlockReport, d_in: usize) {
+        let block = report.block;
+        let train_rows = self.folds.train_rows(&self.job.protocol);
+        if train_rows < 2 * d_in {
+            let text = format!(
+                "block {block}: {train_rows} training rows are fewer than twice the {d_in} inputs; R² is pessimistic"
+            );
+            self.out.warn("few_rows", Some(block), text);
+        }
+        if let Some(expected) = self.expected_rank.filter(|expected| report.rank < *expected) {
+            let text = format!(
+                "block {block}: rank {} where {expected} is expected; constant or dependent inputs were cut",
+                report.rank
+            );
+            self.out.warn("clipped_rank", Some(block), text);
+        }
+        if report.r2_lin.is_none() {
+            let text = format!("block {block}: the output does not vary on the held-out rows; R² is undefined");
+            self.out.warn("no_variance", Some(block), text);
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Replaced networks as rows: from its block on, the evaluated stream goes on once more with another y, through the same
+//! weights as the untouched one. Perplexity comes at the end, with one output head for all.
+
+use std::rc::Rc;
+
+use super::{Kept, RowStore, Stream, Sweep, Swept, Visit};
+use crate::backend::Backend;
+use crate::error::Result;
+use crate::event::{Event, Stage};
+use crate::forward::{Layers, Rest};
+use crate::model::{Block, Head};
+use crate::report::finite;
+use crate::run::events::Meter;
+use crate::run::measures::{LayerMeasure, MeasuredLayer, Source};
+use crate::swap::{Loss, Replacement, next_tokens};
+
+/// The streams that have left the untouched one.
+pub(super) struct Forks<'s, 'a, B: Backend> {
+    sweep: &'s Sweep<'a, B>,
+    /// `None` where nobody asks for perplexity.
+    meter: Option<Meter>,
+    running: Vec<Fork<B::Tensor>>,
+    /// Of these blocks or layers forks have started.
+    begun: u64,
+    done: u64,
+}
+
+/// One of them: what it is of, under which name, and its rows by evaluated batch.
+struct Fork<T> {
+    of: Of,
+    name: String,
+    hidden: Vec<Kept<T>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Block(usize),
+    Layer(usize),
+}
+
+impl<'s, 'a, B: Backend> Forks<'s, 'a, B> {
+    pub(super) fn new(sweep: &'s Sweep<'a, B>) -> Self {
+        let is_wanted = sweep.source.reading.batches.iter().any(|batch| batch.evaluated);
+        let meter = is_wanted.then(|| sweep.pass.out.later(Stage::Swap, 0));
+        Self { sweep, meter, running: Vec::new(), begun: 0, done: 0 }
+    }
+
+    pub(super) fn are_wanted(&self) -> bool {
+        self.meter.is_some()
+    }
+
+    /// Starts a fork at a block whose network is replaced.
+    pub(super) async fn of_block(
+        &mut self,
+        visit: &Visit<'_, B>,
+        name: &str,
+        replacement: &Replacement<B::Tensor>,
+    ) -> Result<()> {
+        let Some(block) = visit.block.as_ref().filter(|_| self.are_wanted()) else { return Ok(()) };
+        let (pass, Source { store, layers, .. }) = (self.sweep.pass, self.sweep.source);
+        let mut hidden = Vec::new();
+        for rows in &visit.rows {
+            if let (Some(x), Some(rest)) = (&rows.x, &rows.rest) {
+                let y = replacement.apply(pass.backend, &store.tensor(x)?)?;
+                hidden.push(store.keep(layers.leave(block, &tensors(store, rest)?, &y)?).await?);
+            }
+        }
+        self.start(Of::Block(visit.index), name, hidden);
+        Ok(())
+    }
+
+    /// Starts those of a layer: left out, and replaced by its own map.
+    pub(super) async fn of_layer(&mut self, visit: &Visit<'_, B>, layer: MeasuredLayer<B::Tensor>) -> Result<()> {
+        if !self.are_wanted() {
+            return Ok(());
+        }
+        let (pass, store) = (self.sweep.pass, self.sweep.source.store);
+        for (name, map) in [("removed", None), ("linear", Some(&layer.map))] {
+            let mut hidden = Vec::new();
+            for rows in visit.rows.iter().filter(|rows| rows.batch.evaluated) {
+                let Some(before) = &rows.hidden else { continue };
+                let before = store.tensor(before)?;
+                let after = match map {
+                    Some(map) => map.apply(pass.backend, &before)?,
+                    None => before,
+                };
+                hidden.push(store.keep(after).await?);
+            }
+            self.start(Of::Layer(visit.index), name, hidden);
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, of: Of, name: &str, hidden: Vec<Kept<B::Tensor>>) {
+        if self.running.last().is_none_or(|last| last.of != of) {
+            self.begun += 1;
+        }
+        self.running.push(Fork { of, name: name.into(), hidden });
+    }
+
+    /// Takes all forks through a block.
+    pub(super) async fn carry(&mut self, block: &Block<B::Tensor>, index: usize) -> Result<()> {
+        let Some(meter) = self.meter.as_ref().filter(|_| !self.running.is_empty()) else { return Ok(()) };
+        meter.go();
+        let total = self.total(index);
+        let (pass, Source { store, layers, .. }) = (self.sweep.pass, self.sweep.source);
+        for fork in &mut self.running {
+            for kept in &mut fork.hidden {
+                let next = through(layers, block, &store.tensor(kept)?, None)?;
+                pass.backend.settle(&mut []).await?;
+                *kept = store.keep(next).await?;
+            }
+            self.done += 1;
+            let rows = self.sweep.evaluated_rows();
+            meter.say(rows * self.done, rows * total).await;
+        }
+        meter.rest();
+        Ok(())
+    }
+
+    /// Blocks and heads that forks go through in all, as if every block to come had as many forks as those before it.
+    fn total(&self, index: usize) -> u64 {
+        let blocks = (self.sweep.source.checkpoint.config().num_hidden_layers - index) as u64;
+        let (running, each) = (self.running.len() as u64, self.running.len() as u64 / self.begun.max(1));
+        // The head counts as a block; of a block to come its own fork goes through none before it.
+        let to_come: u64 = (1..=blocks).sum();
+        self.done + running * (blocks + 1) + each * (to_come - 1)
+    }
+
+    /// Perplexity of the untouched model and of every fork, which goes into the reports.
+    pub(super) async fn finish(
+        mut self,
+        stream: &Stream<B::Tensor>,
+        swept: &mut [Swept<B::Tensor>],
+        layers: Option<LayerMeasure<'a, B>>,
+    ) -> Result<Option<f64>> {
+        let mut layers = layers.map(LayerMeasure::into_reports).unwrap_or_default();
+        let pass = self.sweep.pass;
+        let mut base = None;
+        if let Some(meter) = self.meter.take() {
+            meter.go();
+            let head = self.sweep.head().await?;
+            let batches = self.sweep.source.reading.batches.iter().zip(stream).filter(|(batch, _)| batch.evaluated);
+            let untouched: Vec<&Kept<_>> = batches.map(|(_, kept)| &**kept).collect();
+            let ppl = self.sweep.perplexity(head.as_ref(), &untouched).await?;
+            let running = std::mem::take(&mut self.running);
+            let (total, rows) = (self.done + running.len() as u64, self.sweep.evaluated_rows());
+            let mut running = running.into_iter().peekable();
+            while let Some(Fork { of, name, hidden }) = running.next() {
+                let hidden: Vec<&Kept<_>> = hidden.iter().collect();
+                let delta = finite(self.sweep.perplexity(head.as_ref(), &hidden).await? - ppl);
+                let is_last = running.peek().is_none_or(|next| next.of != of);
+                match of {
+                    Of::Block(index) => {
+                        if let Some(found) = swept.iter_mut().find(|found| found.report.block == index) {
+                            found.report.delta_ppl.insert(name, delta);
+                            if is_last {
+                                pass.out.emit(Event::Block(Box::new(found.report.clone()))).await;
+                            }
+                        }
+                    }
+                    Of::Layer(index) => {
+                        layers[index].delta_ppl.insert(name, delta);
+                    }
+                }
+                self.done += 1;
+                meter.say(rows * self.done, rows * total).await;
+            }
+            pass.spend(|seconds| &mut seconds.swap, meter.seconds());
+            base = Some(ppl);
+        }
+        for report in layers {
+            pass.out.emit(Event::Layer(Box::new(report))).await;
+        }
+        Ok(base)
+    }
+}
+
+/// A block whose network is there or replaced.
+pub(super) fn through<B: Backend>(
+    layers: &Layers<'_, B>,
+    block: &Block<B::Tensor>,
+    hidden: &B::Tensor,
+    replacement: Option<(&B, &Replacement<B::Tensor>)>,
+) -> Result<B::Tensor> {
+    let entered = layers.enter(block, hidden)?;
+    let y = match replacement {
+        Some((backend, replacement)) => replacement.apply(backend, &entered.ffn_in)?,
+        None => layers.network(&block.ffn, &entered.ffn_in)?,
+    };
+    layers.leave(block, &entered.rest, &y)
+}
+
+fn tensors<B: Backend>(store: &RowStore<'_, B>, rest: &Rest<Kept<B::Tensor>>) -> Result<Rest<B::Tensor>> {
+    Ok(match rest {
+        Rest::Sequential(middle) => Rest::Sequential(store.tensor(middle)?),
+        Rest::Parallel(attended, hidden) => Rest::Parallel(store.tensor(attended)?, store.tensor(hidden)?),
+    })
+}
+
+impl<B: Backend> Sweep<'_, B> {
+    /// The output head, for logits.
+    pub(super) async fn head(&self) -> Result<Option<Rc<Head<B::Tensor>>>> {
+        self.load.go();
+        let head = self.source.checkpoint.head(self.pass.backend, &|bytes| self.load.add(bytes)).await;
+        self.load.rest();
+        Ok(head?.map(Rc::new))
+    }
+
+    fn evaluated_rows(&self) -> u64 {
+        self.source
+            .reading
+            .batches
+            .iter()
+            .filter(|batch| batch.evaluated)
+            .map(|batch| self.source.reading.ids(batch).len() as u64)
+            .sum()
+    }
+
+    /// Perplexity of the evaluated rows, given their last residual stream by batch.
+    pub(super) async fn perplexity(
+        &self,
+        head: Option<&Rc<Head<B::Tensor>>>,
+        hidden: &[&Kept<B::Tensor>],
+    ) -> Result<f64> {
+        let Some(head) = head else { return Ok(f64::NAN) };
+        let mut loss = Loss::default();
+        let batches = self.source.reading.batches.iter().filter(|batch| batch.evaluated);
+        for (batch, kept) in batches.zip(hidden) {
+            let logits = |rows: &B::Tensor| self.source.layers.logits(head.norm.as_ref(), &head.linear, rows);
+            let sizes = (self.source.checkpoint.config().vocab_size, self.pass.job.protocol.seq_len);
+            let targets = next_tokens(self.source.reading.ids(batch));
+            loss.add(self.pass.backend, &self.source.store.tensor(kept)?, &targets, sizes, &logits).await?;
+        }
+        loss.perplexity()
+    }
+}

@@ -1,0 +1,112 @@
+//! A second sweep: all blocks made linear one after the other, the cheapest first.
+//!
+//! Every step replaces one block more than the step before it, so that steps share their rows up to the first block
+//! that only one of them replaces: a group of rows stands for a range of steps, and splits at each block.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::forks::through;
+use super::{Kept, Sweep, Swept};
+use crate::backend::Backend;
+use crate::error::Result;
+use crate::event::{Event, Stage};
+use crate::job::Measure;
+use crate::report::{GreedyStep, finite};
+use crate::run::measures::Source;
+use crate::swap::Replacement;
+
+/// The rows of some steps, which have been alike so far.
+struct Group<T> {
+    steps: Range<usize>,
+    hidden: Vec<Rc<Kept<T>>>,
+}
+
+impl<B: Backend> Sweep<'_, B> {
+    /// Whether this sweep is followed by that one.
+    pub(super) fn swaps_greedily(&self) -> bool {
+        self.pass.asks(Measure::Swap) && self.blocks.len() > 1
+    }
+
+    /// Swaps the blocks in the order of what each costs alone, and tells the perplexity after every step.
+    pub(super) async fn swap_greedily(&self, swept: &[Swept<B::Tensor>], ppl: f64) -> Result<()> {
+        if !self.swaps_greedily() {
+            return Ok(());
+        }
+        let mut order: Vec<&Swept<B::Tensor>> = swept.iter().collect();
+        let cost = |block: &Swept<_>| block.report.delta_ppl.get("linear").copied().flatten().unwrap_or(f64::INFINITY);
+        // Stable: of equally cheap blocks the one nearer to the input goes first.
+        order.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
+        let place = |block: usize| order.iter().position(|swept| swept.report.block == block);
+
+        let reading = self.source.reading.of_evaluation();
+        let sweep = Sweep { source: Source { reading: &reading, ..self.source }, ..*self };
+        let layers = self.source.checkpoint.config().num_hidden_layers;
+        let meter = self.pass.out.stage(Stage::Greedy, (layers + order.len()) as u64);
+        // Step s has the first s + 1 blocks of the order replaced.
+        let mut groups = vec![Group { steps: 0..order.len(), hidden: sweep.embed().await? }];
+        for index in 0..layers {
+            let block = sweep.load(index).await?;
+            let mut next = Vec::with_capacity(groups.len() + 1);
+            for Group { steps, hidden } in groups {
+                // The steps from there on have this block replaced.
+                let at = place(index).map_or(steps.end, |place| place.clamp(steps.start, steps.end));
+                let linear = place(index).and_then(|place| order[place].linear.as_ref());
+                for (steps, replacement) in [(steps.start..at, None), (at..steps.end, linear)] {
+                    if !steps.is_empty() {
+                        let hidden = sweep.group_through(&block, &hidden, replacement).await?;
+                        next.push(Group { steps, hidden });
+                    }
+                }
+            }
+            groups = next;
+            meter.reach(index as u64 + 1).await;
+        }
+        let head = sweep.head().await?;
+        let (mut steps, mut left) = (Vec::new(), self.ffn_parameters() * layers);
+        let all = left;
+        for Group { steps: range, hidden } in groups {
+            let rows: Vec<&Kept<_>> = hidden.iter().map(|kept| &**kept).collect();
+            let found = sweep.perplexity(head.as_ref(), &rows).await?;
+            for step in range {
+                left = left - self.ffn_parameters() + self.linear_parameters();
+                steps.push(GreedyStep {
+                    block: order[step].report.block,
+                    ppl: finite(found),
+                    delta_ppl: finite(found - ppl),
+                    compression: finite(all as f64 / left as f64),
+                });
+                self.pass.out.send(Event::Greedy(steps.clone()));
+                meter.reach((layers + step + 1) as u64).await;
+            }
+        }
+        self.pass.spend(|seconds| &mut seconds.swap, meter.seconds());
+        Ok(())
+    }
+
+    async fn group_through(
+        &self,
+        block: &crate::model::Block<B::Tensor>,
+        hidden: &[Rc<Kept<B::Tensor>>],
+        replacement: Option<&Replacement<B::Tensor>>,
+    ) -> Result<Vec<Rc<Kept<B::Tensor>>>> {
+        let replacement = replacement.map(|replacement| (self.pass.backend, replacement));
+        let mut next = Vec::with_capacity(hidden.len());
+        for kept in hidden {
+            let after = through(self.source.layers, block, &self.source.store.tensor(kept)?, replacement)?;
+            self.pass.backend.settle(&mut []).await?;
+            next.push(Rc::new(self.source.store.keep(after).await?));
+        }
+        Ok(next)
+    }
+
+    fn ffn_parameters(&self) -> usize {
+        self.source.checkpoint.config().ffn_parameters()
+    }
+
+    /// Weights and biases of a block's affine map.
+    fn linear_parameters(&self) -> usize {
+        let width = self.source.checkpoint.config().hidden_size;
+        width * (width + 1)
+    }
+}

@@ -1,0 +1,184 @@
+//! Rows between two visits: on the device within a budget, beyond it in memory, beyond that in a file.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use super::spill::Spill;
+use crate::backend::{Backend, Shape};
+use crate::error::Result;
+
+/// Bytes of rows that a device of its own memory holds, unless a job says otherwise: what the smallest GPUs can spare.
+const ON_DEVICE: u64 = 256 << 20;
+/// Bytes of rows that memory holds, unless a job says otherwise.
+const IN_MEMORY: u64 = 1 << 30;
+
+/// Keeps tensors of rows until they are needed again, wherever there is room.
+pub(in crate::run) struct RowStore<'a, B> {
+    backend: &'a B,
+    shelves: Rc<Shelves>,
+}
+
+/// A tensor that is kept. Dropping it makes room.
+pub(in crate::run) struct Kept<T> {
+    place: Place<T>,
+    shape: Shape,
+    shelves: Rc<Shelves>,
+}
+
+enum Place<T> {
+    /// As it is.
+    Device(T),
+    /// Its values.
+    Memory(Vec<f32>),
+    /// Its values, from this byte on.
+    File(u64),
+}
+
+/// How full each place is.
+struct Shelves {
+    device: Shelf,
+    memory: Shelf,
+    spill: RefCell<Spill>,
+}
+
+struct Shelf {
+    used: Cell<u64>,
+    most: u64,
+}
+
+impl Shelf {
+    fn new(most: u64) -> Self {
+        Self { used: Cell::new(0), most }
+    }
+
+    /// Takes the room for `bytes`, if it is there.
+    fn take(&self, bytes: u64) -> bool {
+        let used = self.used.get() + bytes;
+        let fits = used <= self.most;
+        if fits {
+            self.used.set(used);
+        }
+        fits
+    }
+
+    fn give(&self, bytes: u64) {
+        self.used.set(self.used.get() - bytes);
+    }
+}
+
+impl<T> Kept<T> {
+    /// Its columns.
+    pub(in crate::run) fn cols(&self) -> usize {
+        self.shape.cols
+    }
+}
+
+impl<T> Drop for Kept<T> {
+    fn drop(&mut self) {
+        let bytes = bytes(self.shape);
+        match self.place {
+            Place::Device(_) => self.shelves.device.give(bytes),
+            Place::Memory(_) => self.shelves.memory.give(bytes),
+            Place::File(at) => self.shelves.spill.borrow_mut().free(at, bytes),
+        }
+    }
+}
+
+impl<'a, B: Backend> RowStore<'a, B> {
+    /// A store of `budget` bytes per place, or of what is usual. Where tensors lie in memory there is one place less.
+    pub(in crate::run) fn new(backend: &'a B, budget: Option<u64>) -> Self {
+        let memory = budget.unwrap_or(IN_MEMORY);
+        let (device, memory) = if B::IN_MEMORY { (memory, 0) } else { (budget.unwrap_or(ON_DEVICE), memory) };
+        let shelves = Shelves { device: Shelf::new(device), memory: Shelf::new(memory), spill: RefCell::default() };
+        Self { backend, shelves: Rc::new(shelves) }
+    }
+
+    /// Keeps a tensor.
+    pub(in crate::run) async fn keep(&self, tensor: B::Tensor) -> Result<Kept<B::Tensor>> {
+        let shape = self.backend.shape(&tensor);
+        let bytes = bytes(shape);
+        let place = if self.shelves.device.take(bytes) {
+            Place::Device(tensor)
+        } else {
+            let values = self.backend.read(&tensor).await?;
+            let in_file = if self.shelves.memory.take(bytes) { None } else { self.spill(&values)? };
+            match in_file {
+                Some(at) => Place::File(at),
+                None => Place::Memory(values),
+            }
+        };
+        Ok(Kept { place, shape, shelves: self.shelves.clone() })
+    }
+
+    /// Writes values to the file; where there can be none, memory takes them all the same.
+    fn spill(&self, values: &[f32]) -> Result<Option<u64>> {
+        let at = self.shelves.spill.borrow_mut().write(values)?;
+        if at.is_none() {
+            let shelf = &self.shelves.memory;
+            shelf.used.set(shelf.used.get() + 4 * values.len() as u64);
+        }
+        Ok(at)
+    }
+
+    /// The tensor.
+    pub(in crate::run) fn tensor(&self, kept: &Kept<B::Tensor>) -> Result<B::Tensor> {
+        match &kept.place {
+            Place::Device(tensor) => Ok(tensor.clone()),
+            Place::Memory(values) => self.backend.upload("rows", kept.shape, values),
+            Place::File(at) => self.backend.upload("rows", kept.shape, &self.spilled(*at, kept.shape)?),
+        }
+    }
+
+    /// Its values, row-major.
+    pub(in crate::run) async fn values(&self, kept: &Kept<B::Tensor>) -> Result<Vec<f32>> {
+        match &kept.place {
+            Place::Device(tensor) => self.backend.read(tensor).await,
+            Place::Memory(values) => Ok(values.clone()),
+            Place::File(at) => self.spilled(*at, kept.shape),
+        }
+    }
+
+    fn spilled(&self, at: u64, shape: Shape) -> Result<Vec<f32>> {
+        self.shelves.spill.borrow_mut().read(at, shape.len())
+    }
+}
+
+fn bytes(shape: Shape) -> u64 {
+    4 * shape.len() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use pollster::block_on;
+
+    use super::*;
+    use crate::cpu::CpuBackend;
+
+    #[test]
+    fn what_does_not_fit_goes_to_the_next_place_and_comes_back_alike() {
+        let backend = CpuBackend::new();
+        let shape = Shape::new(3, 2);
+        let values = |first: usize| (first..first + 6).map(|value| value as f32 / 7.0).collect::<Vec<_>>();
+        // Room for two tensors of 24 bytes.
+        let store = RowStore::new(&backend, Some(50));
+        let keep = |first| block_on(store.keep(backend.upload("rows", shape, &values(first)).expect("rows")));
+        let mut kept: Vec<Kept<_>> = (0..5).map(|first| keep(first).expect("room")).collect();
+        let places =
+            |kept: &[Kept<_>]| kept.iter().map(|kept| matches!(kept.place, Place::Device(_))).collect::<Vec<_>>();
+        assert_eq!(places(&kept), [true, true, false, false, false]);
+        let check = |kept: &Kept<_>, first: usize| {
+            assert_eq!(block_on(store.values(kept)).expect("values"), values(first));
+            let tensor = store.tensor(kept).expect("a tensor");
+            assert_eq!(block_on(backend.read(&tensor)).expect("values"), values(first));
+        };
+        kept.iter().enumerate().for_each(|(first, kept)| check(kept, first));
+        drop(kept.remove(1));
+        drop(kept.remove(2));
+        kept.extend([keep(10).expect("room"), keep(20).expect("room")]);
+        assert_eq!(places(&kept), [true, false, false, true, false], "room that was given back is used");
+        for (kept, first) in kept.iter().zip([0, 2, 4, 10, 20]) {
+            check(kept, first);
+        }
+        assert_eq!(store.shelves.spill.borrow().bytes(), 3 * 24, "in the file too");
+    }
+}

@@ -1,0 +1,128 @@
+//! A block while its rows and its weights are there, and what is measured of it then.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use futures::future::{FutureExt, LocalBoxFuture};
+
+use super::rows::{Batch, Sums};
+use super::store::{Kept, RowStore};
+use crate::backend::Backend;
+use crate::error::Result;
+use crate::forward::Rest;
+use crate::model::Block;
+use crate::report::BlockReport;
+use crate::run::Pass;
+use crate::solve::{AffineMap, Directions, InputDistribution};
+use crate::swap::Replacement;
+
+/// A block that all rows have gone through.
+pub(in crate::run) struct Visit<'a, B: Backend> {
+    pub(in crate::run) store: &'a RowStore<'a, B>,
+    pub(in crate::run) index: usize,
+    /// Its weights; captured rows come without them.
+    pub(in crate::run) block: Option<Rc<Block<B::Tensor>>>,
+    /// What is kept of every batch.
+    pub(in crate::run) rows: Vec<Rows<B::Tensor>>,
+    /// Folds, of which the last is held out.
+    pub(in crate::run) folds: usize,
+    /// Second moments, where the block is measured.
+    pub(super) sums: Option<Sums<'a, B>>,
+}
+
+/// What is kept of one batch, as far as something asks for it.
+pub(in crate::run) struct Rows<T> {
+    pub(in crate::run) batch: Batch,
+    /// Residual stream before the block.
+    pub(in crate::run) hidden: Option<Rc<Kept<T>>>,
+    /// What enters the feed-forward network.
+    pub(in crate::run) x: Option<Kept<T>>,
+    /// What it returns.
+    pub(in crate::run) y: Option<Kept<T>>,
+    /// What y is added to.
+    pub(in crate::run) rest: Option<Rest<Kept<T>>>,
+    /// Residual stream after the block.
+    pub(in crate::run) next: Option<Rc<Kept<T>>>,
+}
+
+/// x and y of a batch on the device, with its fold and windows.
+pub(in crate::run) struct Pair<'v, T> {
+    pub(in crate::run) fold: usize,
+    pub(in crate::run) windows: &'v Range<usize>,
+    pub(in crate::run) x: T,
+    pub(in crate::run) y: T,
+}
+
+impl<B: Backend> Visit<'_, B> {
+    /// x and y of every kept batch of the folds, in corpus order.
+    pub(in crate::run) fn pairs(&self) -> impl Iterator<Item = Result<Pair<'_, B::Tensor>>> {
+        self.rows.iter().filter_map(|rows| {
+            let (fold, x, y) = (rows.batch.fold?, rows.x.as_ref()?, rows.y.as_ref()?);
+            let pair = || {
+                let (x, y) = (self.store.tensor(x)?, self.store.tensor(y)?);
+                Ok(Pair { fold, windows: &rows.batch.windows, x, y })
+            };
+            Some(pair())
+        })
+    }
+
+    /// Those of the held-out fold.
+    pub(in crate::run) fn heldout(&self) -> impl Iterator<Item = Result<Pair<'_, B::Tensor>>> {
+        let heldout = self.folds - 1;
+        self.pairs().filter(move |pair| pair.as_ref().map_or(true, |pair| pair.fold == heldout))
+    }
+}
+
+/// A block's numbers with the maps behind them.
+pub(in crate::run) struct Solved<T> {
+    pub(in crate::run) report: BlockReport,
+    /// Held-out Σ‖y − ȳ_h‖².
+    pub(in crate::run) heldout_variation: f64,
+    pub(in crate::run) map: AffineMap,
+    /// Training standard deviation of every output.
+    pub(in crate::run) deviation_y: Vec<f64>,
+    pub(in crate::run) directions: Directions,
+    /// Where controls are asked for.
+    pub(in crate::run) inputs: Option<InputDistribution>,
+    /// What stands in for the network, by the name that its perplexity is told under.
+    pub(in crate::run) replacements: Vec<(String, Replacement<T>)>,
+}
+
+impl<T> Solved<T> {
+    /// Has something stand in for the network; its change of perplexity is null where the model has no perplexity.
+    pub(in crate::run) fn replace<B: Backend<Tensor = T>>(
+        &mut self,
+        pass: &Pass<'_, B>,
+        name: &str,
+        replacement: Replacement<T>,
+    ) {
+        if !pass.has_perplexity {
+            self.report.delta_ppl.insert(name.into(), None);
+        }
+        self.replacements.push((name.into(), replacement));
+    }
+}
+
+/// One measure of a block: looks at a visit, and fills in its fields of the block's report.
+pub(in crate::run) trait BlockMeasure<B: Backend> {
+    /// Whether it asks for the training rows too, which are otherwise gone by then.
+    fn needs_all_rows(&self) -> bool {
+        false
+    }
+
+    /// Measures the block while the rows of the next one run.
+    fn measure<'a>(
+        &'a mut self,
+        visit: &'a Visit<'_, B>,
+        solved: &'a mut Solved<B::Tensor>,
+    ) -> LocalBoxFuture<'a, Result<()>>;
+
+    /// Measures what takes a device that does nothing else: times.
+    fn time<'a>(
+        &'a mut self,
+        _visit: &'a Visit<'_, B>,
+        _solved: &'a mut Solved<B::Tensor>,
+    ) -> LocalBoxFuture<'a, Result<()>> {
+        async { Ok(()) }.boxed_local()
+    }
+}
