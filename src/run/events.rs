@@ -125,6 +125,18 @@ impl Meter {
         self.since.set(None);
     }
 
+    /// What `work` comes to; only the time in which it keeps this thread busy counts, for other work goes on beside it.
+    pub(super) async fn during<R>(&self, work: impl Future<Output = R>) -> R {
+        let mut work = std::pin::pin!(work);
+        std::future::poll_fn(|context| {
+            self.go();
+            let polled = work.as_mut().poll(context);
+            self.rest();
+            polled
+        })
+        .await
+    }
+
     /// Queues the amount done, of an amount in all that may only be known by now.
     pub(super) fn tell(&self, done: u64, total: u64) {
         self.done.set(Some(done));

@@ -98,6 +98,10 @@ pub(super) struct Conjunction<'a, B: Backend> {
 }
 
 impl<B: Backend> BlockMeasure<B> for Conjunction<'_, B> {
+    fn needs_weights(&self) -> bool {
+        true
+    }
+
     fn measure<'a>(
         &'a mut self,
         visit: &'a Visit<'_, B>,

@@ -61,6 +61,10 @@ impl<'a, B: Backend> Swaps<'a, B> {
 }
 
 impl<B: Backend> BlockMeasure<B> for Swaps<'_, B> {
+    fn needs_weights(&self) -> bool {
+        true
+    }
+
     fn measure<'a>(
         &'a mut self,
         _visit: &'a Visit<'_, B>,

@@ -16,7 +16,7 @@ pub(in crate::run) async fn of_rows<'a, B: Backend>(
 ) -> Result<()> {
     let seq_len = pass.job.protocol.seq_len;
     let all_rows = measures.iter().any(|measure| measure.needs_all_rows());
-    let keeps = Keeps { all_rows, layers: false, forks: false };
+    let keeps = Keeps { all_rows, weights: false, layers: false, forks: false };
     let batches = fold_batches(pass.folds, seq_len);
     let meter = pass.out.stage(Stage::Measure, (pass.folds.all().len() * seq_len) as u64);
     let mut sums = Sums::new(pass.backend, 0, pass.folds, &pass.job.protocol);

@@ -201,10 +201,9 @@ fn tensors<B: Backend>(store: &RowStore<'_, B>, rest: &Rest<Kept<B::Tensor>>) ->
 impl<B: Backend> Sweep<'_, B> {
     /// The output head, for logits.
     pub(super) async fn head(&self) -> Result<Option<Rc<Head<B::Tensor>>>> {
-        self.load.go();
-        let head = self.source.checkpoint.head(self.pass.backend, &|bytes| self.load.add(bytes)).await;
-        self.load.rest();
-        Ok(head?.map(Rc::new))
+        let heard = |bytes| self.load.add(bytes);
+        let head = self.source.checkpoint.head(self.pass.backend, &heard);
+        Ok(self.load.during(head).await?.map(Rc::new))
     }
 
     fn evaluated_rows(&self) -> u64 {

@@ -74,9 +74,13 @@ impl<'a, B: Backend> Sweep<'a, B> {
         mut measures: BlockMeasures<'a, B>,
         mut layers: Option<LayerMeasure<'a, B>>,
     ) -> Result<(Vec<Swept<B::Tensor>>, Option<f64>)> {
-        let all_rows = measures.iter().any(|measure| measure.needs_all_rows());
         let mut forks = Forks::new(self);
-        let keeps = Keeps { all_rows, layers: layers.is_some(), forks: forks.are_wanted() };
+        let keeps = Keeps {
+            all_rows: measures.iter().any(|measure| measure.needs_all_rows()),
+            weights: forks.are_wanted() || measures.iter().any(|measure| measure.needs_weights()),
+            layers: layers.is_some(),
+            forks: forks.are_wanted(),
+        };
         self.source.checkpoint.announce().await?;
         let mut stream = self.embed().await?;
         let last = self.last_block(&keeps);
@@ -111,10 +115,9 @@ impl<'a, B: Backend> Sweep<'a, B> {
     /// The residual stream that enters the first block.
     async fn embed(&self) -> Result<Stream<B::Tensor>> {
         let wanted = Rc::new(TokenRows::of(self.source.reading.all_ids()));
-        self.load.go();
-        let embedding =
-            self.source.checkpoint.embedding(self.pass.backend, &wanted, &|bytes| self.load.add(bytes)).await?;
-        self.load.rest();
+        let heard = |bytes| self.load.add(bytes);
+        let embedding = self.source.checkpoint.embedding(self.pass.backend, &wanted, &heard);
+        let embedding = self.load.during(embedding).await?;
         let mut stream = Vec::with_capacity(self.source.reading.batches.len());
         for batch in &self.source.reading.batches {
             let hidden = self.source.layers.embed(&embedding, &wanted.rows(self.source.reading.ids(batch)))?;
@@ -131,10 +134,9 @@ impl<'a, B: Backend> Sweep<'a, B> {
     }
 
     async fn load(&self, index: usize) -> Result<Block<B::Tensor>> {
-        self.load.go();
-        let block = self.source.checkpoint.block(self.pass.backend, index, &|bytes| self.load.add(bytes)).await;
-        self.load.rest();
-        block
+        let heard = |bytes| self.load.add(bytes);
+        let block = self.source.checkpoint.block(self.pass.backend, index, &heard);
+        self.load.during(block).await
     }
 
     async fn load_next(&self, index: usize, last: usize) -> Result<Option<Block<B::Tensor>>> {
@@ -177,7 +179,8 @@ impl<'a, B: Backend> Sweep<'a, B> {
             done += self.source.reading.ids(batch).len() as u64;
             meter.reach(done).await;
         }
-        Ok(Visit { store, index, block: Some(block.clone()), rows, folds: pass.folds.len(), sums })
+        let block = (is_measured && keeps.weights).then(|| block.clone());
+        Ok(Visit { store, index, block, rows, folds: pass.folds.len(), sums })
     }
 
     async fn keep_rest(&self, rest: Rest<B::Tensor>) -> Result<Rest<Kept<B::Tensor>>> {
@@ -238,6 +241,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
 /// What visits keep of their rows.
 struct Keeps {
     all_rows: bool,
+    weights: bool,
     layers: bool,
     forks: bool,
 }

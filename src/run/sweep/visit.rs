@@ -20,7 +20,7 @@ use crate::swap::Replacement;
 pub(in crate::run) struct Visit<'a, B: Backend> {
     pub(in crate::run) store: &'a RowStore<'a, B>,
     pub(in crate::run) index: usize,
-    /// Its weights; captured rows come without them.
+    /// Its weights, where something asks for them; captured rows come without.
     pub(in crate::run) block: Option<Rc<Block<B::Tensor>>>,
     /// What is kept of every batch.
     pub(in crate::run) rows: Vec<Rows<B::Tensor>>,
@@ -107,6 +107,11 @@ impl<T> Solved<T> {
 pub(in crate::run) trait BlockMeasure<B: Backend> {
     /// Whether it asks for the training rows too, which are otherwise gone by then.
     fn needs_all_rows(&self) -> bool {
+        false
+    }
+
+    /// Whether it asks for the block's weights.
+    fn needs_weights(&self) -> bool {
         false
     }
 

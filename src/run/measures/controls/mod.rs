@@ -245,6 +245,10 @@ impl<'a, B: Backend> Controls<'a, B> {
 }
 
 impl<B: Backend> BlockMeasure<B> for Controls<'_, B> {
+    fn needs_weights(&self) -> bool {
+        true
+    }
+
     fn needs_all_rows(&self) -> bool {
         true
     }
