@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::continuation::{Opening, Step};
 use crate::error::Error;
 use crate::report::{BlockReport, CurvePoint, GreedyStep, Header, LayerReport, Report, Seconds, Warning};
+use crate::trace::Span;
 
 /// One message from the engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,6 +26,8 @@ pub enum Event {
     Curve(CurveEvent),
     /// The blocks made linear so far, the cheapest first.
     Greedy(Vec<GreedyStep>),
+    /// Something that ran, once it is over.
+    Span(Span),
     /// The map of a block, where the job asks for maps.
     Map(Box<MapDump>),
     /// Two models have read a prompt, and go on with it.

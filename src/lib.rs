@@ -18,6 +18,7 @@ pub mod published;
 pub mod report;
 pub mod summary;
 pub mod thirds;
+pub mod trace;
 
 #[cfg(feature = "engine")]
 pub mod adamw;

@@ -278,6 +278,9 @@ pub(super) struct CommonArgs {
     /// How Gram matrices are accumulated: exact or fast.
     #[arg(long, default_value = "exact")]
     pub(super) gram: GramMode,
+    /// Write what ran when, for the trace viewer of a browser.
+    #[arg(long, value_name = "FILE")]
+    pub(super) trace: Option<PathBuf>,
     /// Megabytes of rows that a device holds, and again as many in memory, before they go to a temporary file.
     #[arg(long, value_name = "MB")]
     pub(super) row_memory: Option<u64>,

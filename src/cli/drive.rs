@@ -1,6 +1,7 @@
 //! Polls a measurement to its end: progress on the terminal, Ctrl-C, and whatever was finished kept.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write, stderr};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +17,7 @@ use straightedge::event::{Event, MapDump, Progress, Recorder, Stage, Wait};
 use straightedge::job::Training;
 use straightedge::report::Report;
 use straightedge::run::Events;
+use straightedge::trace::Span;
 use straightedge::weights::Listener;
 
 use super::races;
@@ -24,6 +26,7 @@ use super::races;
 pub(super) struct Driven {
     pub(super) report: Option<Report>,
     pub(super) maps: Vec<MapDump>,
+    pub(super) spans: Vec<Span>,
     pub(super) failure: Option<Error>,
 }
 
@@ -36,8 +39,8 @@ pub(super) fn drive(events: Events, training: &Training) -> Driven {
 pub(super) fn drive_heard(mut events: Events, training: &Training, hear: &mut dyn FnMut(&Event)) -> Driven {
     races::recall();
     let mut woken = catch_interrupts();
-    let (mut line, mut begun) = (ProgressLine::new(), None);
-    let (mut recorder, mut maps, mut failure) = (Recorder::default(), Vec::new(), None);
+    let (mut line, mut begun) = (ProgressLine::new(), BTreeSet::new());
+    let (mut recorder, mut maps, mut spans, mut failure) = (Recorder::default(), Vec::new(), Vec::new(), None);
     loop {
         // Whoever waits for a server hears Ctrl-C as well.
         let event = match pollster::block_on(select(events.next(), woken.next())) {
@@ -52,7 +55,7 @@ pub(super) fn drive_heard(mut events: Events, training: &Training, hear: &mut dy
         hear(&event);
         match event {
             Event::Progress(progress) => {
-                if begun.replace(progress.stage) != Some(progress.stage)
+                if begun.insert(progress.stage)
                     && let Some(cost) = recorder.report().and_then(|report| cost(report, progress.stage, training))
                 {
                     line.tell(&cost);
@@ -62,6 +65,7 @@ pub(super) fn drive_heard(mut events: Events, training: &Training, hear: &mut dy
             Event::Warning(warning) => line.interject(&format!("warning: {}", warning.text)),
             Event::Waiting(wait) => line.note(&waiting(&wait)),
             Event::Map(map) => maps.push(*map),
+            Event::Span(span) => spans.push(span),
             Event::Failed(error) => failure = Some(error),
             Event::Started(_)
             | Event::Block(_)
@@ -79,7 +83,7 @@ pub(super) fn drive_heard(mut events: Events, training: &Training, hear: &mut dy
     }
     line.clear();
     races::keep();
-    Driven { report: recorder.into_report(), maps, failure }
+    Driven { report: recorder.into_report(), maps, spans, failure }
 }
 
 /// Set at the first Ctrl-C, which whoever measures hears of at once; the second one ends the program.

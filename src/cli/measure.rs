@@ -12,6 +12,7 @@ use straightedge::hub::id::HubId;
 use straightedge::hub::text::WikiText2;
 use straightedge::job::Job;
 use straightedge::run::{self, Events, Inputs, Text};
+use straightedge::trace;
 use straightedge::weights::{Files, FolderFiles};
 
 use super::args::{CommonArgs, FitArgs, MeasureArgs, TextArgs};
@@ -183,10 +184,13 @@ fn unknown_corpus(name: &str) -> Error {
 
 /// Runs a measurement and writes what it came to, complete or not.
 fn finish(args: &CommonArgs, start: impl FnOnce() -> Events) -> Result<Status> {
-    for path in args.out.iter().chain(&args.dump_maps) {
+    for path in args.out.iter().chain(&args.dump_maps).chain(&args.trace) {
         output::check_writable(path)?;
     }
-    let Driven { report, maps: dumped, failure } = drive(start(), &args.training());
+    let Driven { report, maps: dumped, spans, failure } = drive(start(), &args.training());
+    if let Some(path) = &args.trace {
+        output::write(path, trace::to_json(&spans).as_bytes())?;
+    }
     if let Some(report) = &report {
         match &args.out {
             Some(path) => output::write(path, report.to_json().as_bytes())?,

@@ -13,6 +13,7 @@ mod memory;
 mod sweep;
 
 use std::cell::Cell;
+use std::future::poll_fn;
 use std::rc::Rc;
 
 use web_time::Instant;
@@ -28,6 +29,7 @@ use crate::job::{Job, Measure};
 use crate::model::{self, Checkpoint, Model, ModelConfig};
 use crate::report::{AppInfo, CorpusInfo, Header, ModelInfo, Ordered, ProtocolInfo, Seconds, finite};
 use crate::solve::TAU;
+use crate::trace::{Lane, Span};
 use crate::weights::{Files, RowsFile, Weights, read_whole};
 
 pub use continuation::{MapSource, continuation};
@@ -164,7 +166,7 @@ impl Prepared {
         if pass.asks(Measure::Heal) {
             self.heal(&pass, swept).await?;
         }
-        pass.finish(ppl, self.started).await;
+        pass.finish(ppl).await;
         Ok(())
     }
 
@@ -234,6 +236,7 @@ impl Prepared {
             has_perplexity: self.needs_perplexity() && self.config.causal,
             keeps_maps: self.job.measures.contains(&Measure::Heal),
             seconds: Cell::new(Seconds { tokenize: self.tokenize, ..Seconds::default() }),
+            started: self.started,
         }
     }
 
@@ -301,13 +304,14 @@ async fn fit_rows<B: Backend>(backend: &B, job: &Job, file: &RowsFile, started: 
         has_perplexity: false,
         keeps_maps: false,
         seconds: Cell::new(Seconds { load: load.seconds(), ..Seconds::default() }),
+        started,
     };
     if pass.asks(Measure::Conjunction) {
         let text = "captured rows come without their network, so that its conjunction index is undefined";
         out.warn("no_network", None, text.into());
     }
     sweep::of_rows(&pass, &RowStore::new(backend, job.row_memory), file, pass.measures_of_rows(1)).await?;
-    pass.finish(None, started).await;
+    pass.finish(None).await;
     Ok(())
 }
 
@@ -334,11 +338,12 @@ struct Pass<'a, B> {
     /// Whether the blocks' maps are needed once all are measured.
     keeps_maps: bool,
     seconds: Cell<Seconds>,
+    started: Instant,
 }
 
 impl<B: Backend> Pass<'_, B> {
-    async fn finish(&self, ppl: Option<f64>, started: Instant) {
-        let seconds = Seconds { total: started.elapsed().as_secs_f64(), ..self.seconds.get() };
+    async fn finish(&self, ppl: Option<f64>) {
+        let seconds = Seconds { total: self.started.elapsed().as_secs_f64(), ..self.seconds.get() };
         let peak_memory = memory::peak().map(|own| own + self.crew.bytes());
         let outcome = Outcome { ppl: ppl.and_then(finite), seconds, peak_memory };
         self.out.emit(Event::Finished(outcome)).await;
@@ -351,6 +356,22 @@ impl<B: Backend> Pass<'_, B> {
     /// Rows of some folds.
     fn rows(&self, folds: &Folds) -> u64 {
         (folds.all().len() * self.job.protocol.seq_len) as u64
+    }
+
+    /// What `work` comes to, with its span told at the end.
+    async fn span<R>(&self, lane: Lane, block: Option<usize>, work: impl Future<Output = R>) -> R {
+        let start = self.started.elapsed().as_secs_f64();
+        let (mut work, mut busy) = (std::pin::pin!(work), 0.0);
+        let done = poll_fn(|context| {
+            let polled = Instant::now();
+            let found = work.as_mut().poll(context);
+            busy += polled.elapsed().as_secs_f64();
+            found
+        })
+        .await;
+        let seconds = self.started.elapsed().as_secs_f64() - start;
+        self.out.send(Event::Span(Span { lane, block, start, seconds, busy }));
+        done
     }
 
     /// Adds to the time of a stage.

@@ -29,6 +29,7 @@ use crate::model::{Block, TokenRows};
 use crate::report::BlockReport;
 use crate::solve::AffineMap;
 use crate::swap::Replacement;
+use crate::trace::Lane;
 
 pub(super) use captured_rows::of_rows;
 use forks::Forks;
@@ -89,12 +90,15 @@ impl<'a, B: Backend> Sweep<'a, B> {
         let mut block = Rc::new(self.load(0).await?);
         for index in 0..=last {
             let (visit, finished, next) = try_join!(
-                self.visit(index, &block, &mut stream, &keeps, &meter),
+                self.pass.span(Lane::Rows, Some(index), self.visit(index, &block, &mut stream, &keeps, &meter)),
                 self.finish(before.take(), &mut measures, &mut layers),
                 self.load_next(index, last),
             )?;
-            self.close(finished, &mut measures, &mut forks, &mut swept).await?;
-            forks.carry(&block, index).await?;
+            let forked = async {
+                self.close(finished, &mut measures, &mut forks, &mut swept).await?;
+                forks.carry(&block, index).await
+            };
+            self.pass.span(Lane::Forks, Some(index), forked).await?;
             before = Some(visit);
             if let Some(next) = next {
                 block = Rc::new(next);
@@ -104,12 +108,15 @@ impl<'a, B: Backend> Sweep<'a, B> {
         self.close(finished, &mut measures, &mut forks, &mut swept).await?;
         self.pass.spend(|seconds| &mut seconds.forward, meter.seconds());
         drop((measures, block));
-        let ppl = forks.finish(&stream, &mut swept, layers).await?;
-        if let Some(ppl) = ppl {
+        let perplexities = async {
+            let ppl = forks.finish(&stream, &mut swept, layers).await?;
             drop(stream);
-            self.swap_greedily(&swept, ppl).await?;
-        }
-        Ok((swept, ppl))
+            if let Some(ppl) = ppl {
+                self.swap_greedily(&swept, ppl).await?;
+            }
+            Ok((swept, ppl))
+        };
+        self.pass.span(Lane::Perplexity, None, perplexities).await
     }
 
     /// The residual stream that enters the first block.
@@ -117,7 +124,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
         let wanted = Rc::new(TokenRows::of(self.source.reading.all_ids()));
         let heard = |bytes| self.load.add(bytes);
         let embedding = self.source.checkpoint.embedding(self.pass.backend, &wanted, &heard);
-        let embedding = self.load.during(embedding).await?;
+        let embedding = self.pass.span(Lane::Weights, None, self.load.during(embedding)).await?;
         let mut stream = Vec::with_capacity(self.source.reading.batches.len());
         for batch in &self.source.reading.batches {
             let hidden = self.source.layers.embed(&embedding, &wanted.rows(self.source.reading.ids(batch)))?;
@@ -136,7 +143,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
     async fn load(&self, index: usize) -> Result<Block<B::Tensor>> {
         let heard = |bytes| self.load.add(bytes);
         let block = self.source.checkpoint.block(self.pass.backend, index, &heard);
-        self.load.during(block).await
+        self.pass.span(Lane::Weights, Some(index), self.load.during(block)).await
     }
 
     async fn load_next(&self, index: usize, last: usize) -> Result<Option<Block<B::Tensor>>> {
@@ -200,11 +207,15 @@ impl<'a, B: Backend> Sweep<'a, B> {
         layers: &mut Option<LayerMeasure<'a, B>>,
     ) -> Result<Option<Finished<'a, B>>> {
         let Some(visit) = visit else { return Ok(None) };
-        let solved = self.pass.measure_block(&visit, measures).await?;
-        let layer = match layers {
-            Some(layers) => Some(layers.measure(&visit).await?),
-            None => None,
+        let measured = async {
+            let solved = self.pass.measure_block(&visit, measures).await?;
+            let layer = match layers {
+                Some(layers) => Some(layers.measure(&visit).await?),
+                None => None,
+            };
+            Ok((solved, layer))
         };
+        let (solved, layer) = self.pass.span(Lane::Measures, Some(visit.index), measured).await?;
         Ok(Some(Finished { visit, solved, layer }))
     }
 

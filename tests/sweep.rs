@@ -1,0 +1,173 @@
+//! The sweep: rows may wait anywhere, blocks are measured as they come, and what ran when is told.
+
+mod common;
+
+use std::cell::{Cell, RefCell};
+use std::ops::Range;
+use std::path::Path;
+use std::rc::Rc;
+
+use futures::StreamExt;
+use futures::executor::block_on;
+use futures::future::LocalBoxFuture;
+use straightedge::error::Result;
+use straightedge::event::{Event, Recorder};
+use straightedge::job::{BackendChoice, Blocks, Job, Measure, Protocol, Training};
+use straightedge::report::Report;
+use straightedge::run::{Inputs, Text, measure_inputs};
+use straightedge::trace::{Lane, Span};
+use straightedge::weights::{Files, FolderFiles, Weights};
+
+fn job(name: &str, backend: BackendChoice, measures: &[Measure]) -> Job {
+    Job {
+        backend,
+        measures: measures.iter().copied().collect(),
+        protocol: Protocol { rows: 1280, seq_len: 64, ..Protocol::default() },
+        training: Training { probe_steps: 40, baseline_steps: 20, heal_steps: 2 },
+        ..Job::new(name, "encyclopedia")
+    }
+}
+
+fn events(job: Job, files: Rc<dyn Files>) -> Vec<Event> {
+    let text = std::fs::read(common::encyclopedia()).expect("a text");
+    block_on(measure_inputs(job, Inputs::new(files, Text::Plain(text))).collect())
+}
+
+fn folder(name: &str) -> Rc<dyn Files> {
+    Rc::new(FolderFiles::new(common::fixture(name)))
+}
+
+/// The report, without what the clock and the system say.
+fn report(events: &[Event]) -> Report {
+    let mut recorder = Recorder::default();
+    events.iter().for_each(|event| recorder.record(event));
+    let mut report = recorder.into_report().expect("a report");
+    assert!(!report.partial, "{:?}", events.last());
+    report.blocks.iter_mut().for_each(|block| block.row_microseconds.clear());
+    Report { seconds: Default::default(), peak_memory: None, ..report }
+}
+
+#[test]
+fn wherever_rows_wait_the_numbers_are_the_same() {
+    for backend in common::backends() {
+        for name in ["tiny-gpt2", "tiny-gpt_neox", "tiny-bert"] {
+            let measures: &[Measure] = match backend {
+                BackendChoice::Cpu => &Measure::ALL,
+                _ => &[Measure::Fit, Measure::Swap, Measure::Layers, Measure::Controls],
+            };
+            let usual = job(name, backend, measures);
+            // Two tensors of a batch fit on the device, two into memory, and all others into the file.
+            let tight = Job { row_memory: Some(2 * 4 * 1024 * 64), ..usual.clone() };
+            let (usual, tight) = (report(&events(usual, folder(name))), report(&events(tight, folder(name))));
+            assert_eq!(usual, tight, "{name} on {backend}");
+            assert!(usual.blocks.iter().all(|block| block.cosine.is_some() && !block.controls.is_empty()), "{name}");
+        }
+    }
+}
+
+/// A model's files, with the ranges of its weights that were read and how many blocks were shown by then.
+struct Watched {
+    files: FolderFiles,
+    shown: Rc<Cell<usize>>,
+    read: RefCell<Vec<(Range<u64>, usize)>>,
+}
+
+impl Files for Watched {
+    fn size<'a>(&'a self, file: &'a str) -> LocalBoxFuture<'a, Result<Option<u64>>> {
+        self.files.size(file)
+    }
+
+    fn read<'a>(&'a self, file: &'a str, range: Range<u64>) -> LocalBoxFuture<'a, Result<Vec<u8>>> {
+        if file.ends_with(".safetensors") {
+            self.read.borrow_mut().push((range.clone(), self.shown.get()));
+        }
+        self.files.read(file, range)
+    }
+
+    /// So that the file is not read to be hashed.
+    fn sha256(&self, _file: &str) -> Option<String> {
+        Some("0".repeat(64))
+    }
+}
+
+fn parts(folder: &Path, names: &[&str]) -> Vec<Range<u64>> {
+    let weights = block_on(Weights::open(Rc::new(FolderFiles::new(folder)))).expect("weights");
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    weights.parts(&names).into_iter().map(|(_, range)| range).collect()
+}
+
+#[test]
+fn a_block_is_shown_before_later_ones_are_read_and_each_is_read_once() {
+    let name = "tiny-gpt2";
+    let folder = common::fixture(name);
+    let shown = Rc::new(Cell::new(0));
+    let files = Rc::new(Watched { files: FolderFiles::new(&folder), shown: shown.clone(), read: RefCell::default() });
+    let text = std::fs::read(common::encyclopedia()).expect("a text");
+    let mut stream =
+        measure_inputs(job(name, BackendChoice::Cpu, &[Measure::Fit]), Inputs::new(files.clone(), Text::Plain(text)));
+    block_on(async {
+        while let Some(event) = stream.next().await {
+            match event {
+                Event::Block(_) => shown.set(shown.get() + 1),
+                Event::Failed(error) => panic!("{error}"),
+                _ => {}
+            }
+        }
+    });
+    let read = files.read.borrow();
+    let when = |range: &Range<u64>| {
+        let of_range: Vec<usize> =
+            read.iter().filter(|(found, _)| found.start == range.start).map(|(_, shown)| *shown).collect();
+        assert_eq!(of_range.len(), 1, "{range:?} is read once");
+        of_range[0]
+    };
+    // Block ℓ is measured while the weights of ℓ + 2 arrive.
+    let weights = |block: usize| format!("h.{block}.mlp.c_fc.weight");
+    let prefix = if parts(&folder, &[&weights(0)]).is_empty() { "transformer." } else { "" };
+    let at = |block: usize| when(&parts(&folder, &[&format!("{prefix}{}", weights(block))])[0]);
+    assert_eq!([at(0), at(1)], [0, 0]);
+    assert!(at(3) >= 1, "block 0 is shown before block 3 is read: {}", at(3));
+    assert_eq!(shown.get(), 4);
+}
+
+#[test]
+fn blocks_beyond_the_last_chosen_one_are_not_read() {
+    let name = "tiny-llama";
+    let folder = common::fixture(name);
+    let files = Rc::new(Watched { files: FolderFiles::new(&folder), shown: Rc::default(), read: RefCell::default() });
+    let chosen = Job { blocks: Some(Blocks::of([1])), ..job(name, BackendChoice::Cpu, &[Measure::Fit]) };
+    let found = report(&events(chosen, files.clone()));
+    assert_eq!(found.blocks.iter().map(|block| block.block).collect::<Vec<_>>(), [1]);
+    let is_read = |block: usize| {
+        let tensor = format!("model.layers.{block}.mlp.up_proj.weight");
+        let [range] = &parts(&folder, &[&tensor])[..] else { panic!("{tensor} is not there") };
+        files.read.borrow().iter().any(|(found, _)| found.start == range.start)
+    };
+    assert_eq!([0, 1, 2, 3].map(is_read), [true, true, false, false]);
+    let all = report(&events(job(name, BackendChoice::Cpu, &[Measure::Fit]), self::folder(name)));
+    assert_eq!(found.blocks[0], all.blocks[1]);
+}
+
+#[test]
+fn spans_tell_what_ran_of_every_block() {
+    let events = events(job("tiny-gpt2", BackendChoice::Cpu, &[Measure::Fit, Measure::Swap]), folder("tiny-gpt2"));
+    let spans: Vec<&Span> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Span(span) => Some(span),
+            _ => None,
+        })
+        .collect();
+    for lane in [Lane::Weights, Lane::Rows, Lane::Measures] {
+        let mut blocks: Vec<usize> =
+            spans.iter().filter(|span| span.lane == lane).filter_map(|span| span.block).collect();
+        // The greedy order loads them once more.
+        blocks.sort_unstable();
+        blocks.dedup();
+        assert_eq!(blocks, [0, 1, 2, 3], "{lane:?}");
+    }
+    assert_eq!(spans.iter().filter(|span| span.lane == Lane::Perplexity).count(), 1);
+    for span in spans {
+        assert!(span.start >= 0.0 && span.busy >= 0.0 && span.busy <= span.seconds, "{span:?}");
+    }
+}
