@@ -123,6 +123,27 @@ impl Progress {
     }
 }
 
+/// What to show of a measurement's progress: while rows are measured, how far these are, and what goes on beside them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Standing {
+    /// The present stage.
+    pub main: Option<Progress>,
+    /// Another one that is not over yet.
+    pub beside: Option<Progress>,
+}
+
+impl Standing {
+    /// Takes in how far a stage has come.
+    pub fn hear(&mut self, progress: Progress) {
+        let measures = self.main.is_some_and(|main| main.stage == Stage::Measure && main.done < main.total);
+        match (measures, progress.stage) {
+            (true, Stage::Measure) => self.main = Some(progress),
+            (true, _) => self.beside = Some(progress).filter(|progress| progress.done < progress.total),
+            (false, _) => *self = Self { main: Some(progress), beside: None },
+        }
+    }
+}
+
 /// The stages, about in the order in which they begin; those of a block's measures alternate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -357,6 +378,24 @@ mod tests {
         recorder.record(&Event::Finished(outcome));
         recorder.record(&progress(Stage::Measure, 7.0));
         assert_eq!(recorder.report().map(|report| report.seconds.forward), Some(3.0), "the next has not begun");
+    }
+
+    #[test]
+    fn rows_are_shown_as_long_as_they_are_measured_and_others_beside_them() {
+        let progress = |stage, done| Progress { stage, done, total: 4, seconds: 1.0 };
+        let (rows, weights) = (|done| progress(Stage::Measure, done), |done| progress(Stage::Load, done));
+        let mut standing = Standing::default();
+        let mut told = |next| {
+            standing.hear(next);
+            (standing.main, standing.beside)
+        };
+        assert_eq!(told(weights(1)), (Some(weights(1)), None));
+        assert_eq!(told(rows(0)), (Some(rows(0)), None));
+        assert_eq!(told(weights(2)), (Some(rows(0)), Some(weights(2))));
+        assert_eq!(told(rows(3)), (Some(rows(3)), Some(weights(2))));
+        assert_eq!(told(weights(4)), (Some(rows(3)), None), "what is over is shown no longer");
+        assert_eq!(told(rows(4)), (Some(rows(4)), None));
+        assert_eq!(told(progress(Stage::Swap, 1)), (Some(progress(Stage::Swap, 1)), None), "rows are over too");
     }
 
     #[test]

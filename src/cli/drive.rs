@@ -13,7 +13,7 @@ use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::future::{Either, select};
 use straightedge::cost::{announced, estimate};
 use straightedge::error::Error;
-use straightedge::event::{Event, MapDump, Progress, Recorder, Stage, Wait};
+use straightedge::event::{Event, MapDump, Progress, Recorder, Stage, Standing, Wait};
 use straightedge::job::Training;
 use straightedge::report::Report;
 use straightedge::run::Events;
@@ -39,7 +39,7 @@ pub(super) fn drive(events: Events, training: &Training) -> Driven {
 pub(super) fn drive_heard(mut events: Events, training: &Training, hear: &mut dyn FnMut(&Event)) -> Driven {
     races::recall();
     let mut woken = catch_interrupts();
-    let (mut line, mut begun) = (ProgressLine::new(), BTreeSet::new());
+    let (mut line, mut begun, mut standing) = (ProgressLine::new(), BTreeSet::new(), Standing::default());
     let (mut recorder, mut maps, mut spans, mut failure) = (Recorder::default(), Vec::new(), Vec::new(), None);
     loop {
         // Whoever waits for a server hears Ctrl-C as well.
@@ -60,7 +60,8 @@ pub(super) fn drive_heard(mut events: Events, training: &Training, hear: &mut dy
                 {
                     line.tell(&cost);
                 }
-                line.show(&progress);
+                standing.hear(progress);
+                line.show(&standing);
             }
             Event::Warning(warning) => line.interject(&format!("warning: {}", warning.text)),
             Event::Waiting(wait) => line.note(&waiting(&wait)),
@@ -120,7 +121,9 @@ pub(super) fn is_interrupted() -> bool {
 pub(super) fn listener() -> Listener {
     let line = RefCell::new(ProgressLine::new());
     Rc::new(move |event| match event {
-        Event::Progress(progress) if progress.done < progress.total => line.borrow_mut().show(&progress),
+        Event::Progress(progress) if progress.done < progress.total => {
+            line.borrow_mut().show(&Standing { main: Some(progress), beside: None });
+        }
         Event::Progress(_) => line.borrow_mut().clear(),
         Event::Waiting(wait) => line.borrow_mut().note(&waiting(&wait)),
         Event::Warning(warning) => line.borrow_mut().interject(&format!("warning: {}", warning.text)),
@@ -145,10 +148,12 @@ impl ProgressLine {
         Self { terminal: stderr().is_terminal(), shown: None }
     }
 
-    fn show(&mut self, progress: &Progress) {
-        let due = self.shown.is_none_or(|shown| shown.elapsed() >= Self::INTERVAL) || progress.done == progress.total;
+    fn show(&mut self, standing: &Standing) {
+        let Some(main) = &standing.main else { return };
+        let due = self.shown.is_none_or(|shown| shown.elapsed() >= Self::INTERVAL) || main.done == main.total;
         if self.terminal && due {
-            let _ = write!(stderr(), "\r\x1b[K{}", describe(progress));
+            let beside = standing.beside.map_or_else(String::new, |beside| format!(" · {}", beside.stage.label()));
+            let _ = write!(stderr(), "\r\x1b[K{}{beside}", describe(main));
             self.shown = Some(Instant::now());
         }
     }

@@ -1,7 +1,7 @@
 //! The course of an order to the engine, from its start to whatever end it comes to.
 
 use straightedge::error::Error;
-use straightedge::event::{Event, Progress, Wait};
+use straightedge::event::{Event, Progress, Standing, Wait};
 
 use crate::message::Reply;
 
@@ -10,7 +10,7 @@ use crate::message::Reply;
 pub struct Course {
     number: u32,
     phase: Phase,
-    progress: Option<Progress>,
+    standing: Standing,
     waiting: Option<Wait>,
 }
 
@@ -76,7 +76,10 @@ impl Course {
 
     fn follow(&mut self, event: &Event) {
         match event {
-            Event::Progress(progress) => (self.progress, self.waiting) = (Some(*progress), None),
+            Event::Progress(progress) => {
+                self.standing.hear(*progress);
+                self.waiting = None;
+            }
             Event::Waiting(wait) => self.waiting = Some(wait.clone()),
             Event::Finished(_) => self.phase = Phase::Finished,
             Event::Failed(error) => self.phase = Phase::Failed(error.clone()),
@@ -112,7 +115,12 @@ impl Course {
 
     /// How far its present stage has come, while it runs.
     pub fn progress(&self) -> Option<Progress> {
-        self.progress.filter(|_| self.is_running())
+        self.standing.main.filter(|_| self.is_running())
+    }
+
+    /// What goes on beside it, while it runs.
+    pub fn beside(&self) -> Option<Progress> {
+        self.standing.beside.filter(|_| self.is_running())
     }
 
     /// What it waits for, while it does.

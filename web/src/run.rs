@@ -91,6 +91,11 @@ impl Run {
         self.course.progress()
     }
 
+    /// What goes on beside it.
+    pub fn beside(&self) -> Option<Progress> {
+        self.course.beside()
+    }
+
     /// What it waits for, while it does.
     pub fn waiting(&self) -> Option<&Wait> {
         self.course.waiting()

@@ -55,6 +55,11 @@ pub fn progress(progress: &Progress) -> String {
     [Some(amount(progress)), rate(progress), left].into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
+/// Another stage that goes on beside the present one, and how far it is.
+pub fn beside(progress: &Progress) -> String {
+    format!(" · {}: {}", progress.stage.label(), amount(progress))
+}
+
 /// A sentence of the engine in which options of the command line go by their names on the page.
 pub fn on_page(sentence: &str) -> String {
     let sides = texts_sides::t();
@@ -134,7 +139,7 @@ mod tests {
     use crate::run::tests::recording;
     use std::collections::BTreeMap;
     use straightedge::error::Error;
-    use straightedge::event::Event;
+    use straightedge::event::{Event, Stage};
 
     #[test]
     fn the_device_line_tells_gpu_emulation_and_cpu_apart() {
@@ -169,6 +174,12 @@ mod tests {
         let Event::Progress(measuring) = recording()[2].clone() else { panic!("the recording has changed") };
         assert_eq!(progress(&measuring), "7488 of 14\u{202f}976 rows · 1872 rows/s · 4.0 s left");
         assert_eq!(progress(&Progress { done: 0, total: 0, ..measuring }), "");
+    }
+
+    #[test]
+    fn what_goes_on_beside_is_named_with_its_amount() {
+        let loading = Progress { stage: Stage::Load, done: 2_000_000, total: 4_000_000, seconds: 1.0 };
+        assert_eq!(beside(&loading), " · Loading weights: 2.0 MB of 4.0 MB");
     }
 
     #[test]
