@@ -44,15 +44,9 @@ pub struct Estimate {
     pub steps: usize,
 }
 
-/// The measure behind a stage that takes long enough to be announced.
+/// The measure behind a stage that takes long enough to be announced, and begins once all blocks are measured.
 pub fn announced(stage: Stage) -> Option<Measure> {
-    match stage {
-        Stage::Probes => Some(Measure::Probes),
-        Stage::Baseline => Some(Measure::Baseline),
-        Stage::Controls => Some(Measure::Controls),
-        Stage::Heal => Some(Measure::Heal),
-        _ => None,
-    }
+    (stage == Stage::Heal).then_some(Measure::Heal)
 }
 
 /// The cost of `measure` on the blocks of `report`; `None` before any rows have been measured.

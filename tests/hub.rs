@@ -132,9 +132,7 @@ fn only_needed_tensors_of_a_gpt2_are_fetched_in_few_requests() {
     let bytes = fs::read(folder.join("made/gpt2/model.safetensors")).expect("the file");
     let length = u64::from_le_bytes(bytes[..8].try_into().expect("8 bytes"));
     let header: Value = serde_json::from_slice(&bytes[8..8 + length as usize]).expect("a header");
-    // Neither masks, nor the norm before an output head that nobody needs.
-    let is_needed = |name: &str| !name.ends_with(".attn.bias") && !name.contains("ln_f");
-    let tensors = header.as_object().expect("tensors").iter().filter(|(name, _)| is_needed(name));
+    let tensors = header.as_object().expect("tensors").iter().filter(|(name, _)| !name.ends_with(".attn.bias"));
     let size = |info: &Value| {
         let at = |end: usize| info["data_offsets"][end].as_u64().expect("an offset");
         at(1) - at(0)
@@ -146,6 +144,34 @@ fn only_needed_tensors_of_a_gpt2_are_fetched_in_few_requests() {
     let tokenizer = mirror.stats().file("tokenizer.json").bytes;
     assert_eq!(preflight.download_bytes, sent.bytes - sent_before + tokenizer, "as was announced");
     assert_eq!(preflight.requests as u64, sent.requests - 2 + 1, "besides the header's two");
+}
+
+#[test]
+fn blocks_are_shown_while_the_rest_of_the_weights_is_still_to_come() {
+    let folder = fresh("streamed");
+    let shape = Shape { width: 64, layers: 12, heads: 4, vocab: 512, positions: 512 };
+    made::gpt2(&folder.join("made/gpt2"), shape, 7).expect("a model");
+    let mirror = mirror(&folder);
+    let text: Vec<u8> = (0..6000u32).map(|at| (at * at % 89) as u8 + b' ').collect();
+    let mut job = Job::new("made/gpt2", "text");
+    (job.backend, job.protocol.rows, job.protocol.seq_len) = (BackendChoice::Cpu, 1280, 64);
+    let files = open(&mirror, Rc::<MemoryStore>::default(), "made/gpt2").expect("the listing");
+    let sent = || mirror.stats().file("model.safetensors").bytes;
+    let mut by_then = Vec::new();
+    block_on(run::measure(job, Rc::new(files), Text::Plain(text)).for_each(|event| {
+        match event {
+            Event::Block(block) => by_then.push((block.block, sent())),
+            Event::Failed(error) => panic!("{error}"),
+            _ => {}
+        }
+        std::future::ready(())
+    }));
+    let all = sent() as f64;
+    assert_eq!(by_then.iter().map(|(block, _)| *block).collect::<Vec<_>>(), (0..12).collect::<Vec<_>>());
+    // The embedding and three of twelve blocks: those that are solved, run and fetched.
+    let shares: Vec<f64> = by_then.iter().map(|(_, bytes)| *bytes as f64 / all).collect();
+    assert!(shares[0] < 0.45 && shares[6] < 0.9, "{shares:?}");
+    assert!(shares.is_sorted() && shares[11] <= 1.0, "{shares:?}");
 }
 
 #[test]

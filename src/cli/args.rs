@@ -81,6 +81,12 @@ pub(super) struct MeasureArgs {
     /// The same as token ids.
     #[arg(long)]
     pub(super) eval_tokens: Option<PathBuf>,
+    /// Write what ran when, for the trace viewer of a browser.
+    #[arg(long, value_name = "FILE")]
+    pub(super) trace: Option<PathBuf>,
+    /// Save where the measurement stands after every block; where the file is there, go on from it.
+    #[arg(long, value_name = "FILE")]
+    pub(super) resume: Option<PathBuf>,
     /// A model whose rows are fed through this one's networks by the controls: a folder or a bundled name.
     #[arg(long, value_name = "MODEL")]
     pub(super) feed: Option<String>,
@@ -278,9 +284,6 @@ pub(super) struct CommonArgs {
     /// How Gram matrices are accumulated: exact or fast.
     #[arg(long, default_value = "exact")]
     pub(super) gram: GramMode,
-    /// Write what ran when, for the trace viewer of a browser.
-    #[arg(long, value_name = "FILE")]
-    pub(super) trace: Option<PathBuf>,
     /// Megabytes of rows that a device holds, and again as many in memory, before they go to a temporary file.
     #[arg(long, value_name = "MB")]
     pub(super) row_memory: Option<u64>,

@@ -244,7 +244,6 @@ mod tests {
         let blocks = vec![BlockReport::default()];
         let report = Report { blocks, seconds, ..Report::from(header) };
         let told = |stage| cost(&report, stage, &Training::default());
-        assert_eq!(told(Stage::Controls).as_deref(), Some("Measuring controls of 1 block: about 40 s"));
         assert!(told(Stage::Heal).is_some_and(|told| told.starts_with("Healing 1 block: about ")));
         assert_eq!(told(Stage::Swap), None);
         let spans = [0.2, 40.4, 250.0, 7200.0].map(duration);

@@ -11,8 +11,8 @@ use straightedge::hub::files::HubFiles;
 use straightedge::hub::id::HubId;
 use straightedge::hub::text::WikiText2;
 use straightedge::job::Job;
-use straightedge::run::{self, Events, Inputs, Text};
-use straightedge::trace;
+use straightedge::run::{self, Events, Inputs, Resume, ResumeFile, Text};
+use straightedge::trace::to_json;
 use straightedge::weights::{Files, FolderFiles};
 
 use super::args::{CommonArgs, FitArgs, MeasureArgs, TextArgs};
@@ -24,7 +24,9 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<Status> {
     let (job, inputs) = prepare(args.job()?, &args.model, &args.text)?;
     let eval = eval_text(args)?;
     let feed = args.feed.as_deref().map(model_files).transpose()?;
-    finish(&args.common, || run::measure_inputs(job, Inputs { eval, feed, ..inputs }))
+    let resume = args.resume.as_ref().map(|path| Rc::new(ResumeFile(path.clone())) as Rc<dyn Resume>);
+    let start = || run::measure_inputs(job, Inputs { eval, feed, resume, ..inputs });
+    finish(&args.common, args.trace.as_deref(), start)
 }
 
 /// What measuring `model` on a text as `job` says begins with; the job then names both.
@@ -47,7 +49,7 @@ pub(super) fn fit(args: &FitArgs) -> Result<Status> {
     let files: Rc<dyn Files> = Rc::new(FolderFiles::new(folder));
     let job = args.job(name)?;
     job.check()?;
-    finish(&args.common, || run::fit(job, files, file))
+    finish(&args.common, None, || run::fit(job, files, file))
 }
 
 /// What an argument names.
@@ -183,13 +185,13 @@ fn unknown_corpus(name: &str) -> Error {
 }
 
 /// Runs a measurement and writes what it came to, complete or not.
-fn finish(args: &CommonArgs, start: impl FnOnce() -> Events) -> Result<Status> {
-    for path in args.out.iter().chain(&args.dump_maps).chain(&args.trace) {
+fn finish(args: &CommonArgs, trace: Option<&Path>, start: impl FnOnce() -> Events) -> Result<Status> {
+    for path in args.out.iter().chain(&args.dump_maps).map(PathBuf::as_path).chain(trace) {
         output::check_writable(path)?;
     }
     let Driven { report, maps: dumped, spans, failure } = drive(start(), &args.training());
-    if let Some(path) = &args.trace {
-        output::write(path, trace::to_json(&spans).as_bytes())?;
+    if let Some(path) = trace {
+        output::write(path, to_json(&spans).as_bytes())?;
     }
     if let Some(report) = &report {
         match &args.out {

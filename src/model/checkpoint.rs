@@ -64,7 +64,9 @@ impl<'a> Checkpoint<'a> {
     /// # Errors
     /// As [`Checkpoint::embedding`].
     pub async fn block<B: Backend>(&self, backend: &B, index: usize, heard: &dyn Fn(u64)) -> Result<Block<B::Tensor>> {
-        self.part(backend, self.model.blocks[index].clone(), heard).await
+        // The embedding is the first group.
+        self.weights.prepare(&self.model.groups()[index + 1]).await?;
+        load_part(backend, self.weights, self.model.blocks[index].clone(), heard).await
     }
 
     /// The output head; `None` where the model has none, or none was asked for.

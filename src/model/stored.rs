@@ -130,11 +130,15 @@ impl Model<Stored> {
     }
 
     /// Names of all checkpoint tensors in the groups in which they are read where a block at a time is: the embedding,
-    /// every block, and the output head where there is one.
+    /// every block, the last one with the norm after it, and the output head where there is one. A file of which all is
+    /// in some group can be compared with its hash in the end.
     pub fn groups(&self) -> Vec<Vec<String>> {
         let mut groups = vec![names(&self.embedding)];
         groups.extend(self.blocks.iter().map(names));
-        groups.extend(self.head.iter().map(|head| [names(head), names(&self.final_norm)].concat()));
+        if let Some(last) = groups.last_mut() {
+            last.extend(names(&self.final_norm));
+        }
+        groups.extend(self.head.iter().map(names));
         groups
     }
 

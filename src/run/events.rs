@@ -1,8 +1,9 @@
 //! The stream of events of a running measurement: polling it does the work, dropping it cancels.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use futures::Stream;
@@ -28,7 +29,7 @@ impl Events {
         F: Future<Output = Result<()>> + 'static,
     {
         let (sender, receiver) = unbounded();
-        let emitter = Emitter { sender };
+        let emitter = Emitter { sender, warnings: Rc::default() };
         let body = work(emitter.clone());
         let work = async move {
             if let Err(error) = body.await {
@@ -62,6 +63,7 @@ impl Stream for Events {
 #[derive(Clone)]
 pub(super) struct Emitter {
     sender: UnboundedSender<Event>,
+    warnings: Rc<RefCell<Vec<Warning>>>,
 }
 
 impl Emitter {
@@ -78,7 +80,14 @@ impl Emitter {
 
     /// Queues a warning.
     pub(super) fn warn(&self, code: &str, block: Option<usize>, text: String) {
-        self.send(Event::Warning(Warning { code: code.into(), block, text }));
+        let warning = Warning { code: code.into(), block, text };
+        self.warnings.borrow_mut().push(warning.clone());
+        self.send(Event::Warning(warning));
+    }
+
+    /// All warnings so far.
+    pub(super) fn warnings(&self) -> Vec<Warning> {
+        self.warnings.borrow().clone()
     }
 
     /// Starts to report on a stage.

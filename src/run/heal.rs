@@ -31,7 +31,7 @@ struct Clinic<'a> {
 
 impl Prepared {
     /// Fills in `heal` of every block.
-    pub(super) async fn heal<B: Backend>(&self, pass: &Pass<'_, B>, mut swept: Vec<Swept<B::Tensor>>) -> Result<()> {
+    pub(super) async fn heal<B: Backend>(&self, pass: &Pass<'_, B>, mut swept: Vec<Swept>) -> Result<()> {
         if !self.config.causal {
             explain_missing(pass, swept);
             return Ok(());
@@ -108,7 +108,7 @@ impl Clinic<'_> {
 }
 
 /// An encoder has no next token to be trained on; the warning says so already.
-fn explain_missing<B: Backend>(pass: &Pass<'_, B>, swept: Vec<Swept<B::Tensor>>) {
+fn explain_missing<B: Backend>(pass: &Pass<'_, B>, swept: Vec<Swept>) {
     for mut block in swept {
         block.report.heal.extend(["linear", "original"].map(|name| (name.to_owned(), HealReport::default())));
         pass.out.send(Event::Block(Box::new(block.report)));

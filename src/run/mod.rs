@@ -41,6 +41,9 @@ use device::on_device;
 use events::{Emitter, Meter};
 use feed::Feed;
 use measures::{LayerMeasure, Source};
+pub use sweep::Resume;
+#[cfg(not(target_arch = "wasm32"))]
+pub use sweep::ResumeFile;
 use sweep::{Reading, RowStore, Sweep, Swept};
 
 /// The text of a job.
@@ -75,12 +78,14 @@ pub struct Inputs {
     pub feed: Option<(String, Rc<dyn Files>)>,
     /// Who solves.
     pub crew: Rc<dyn Crew>,
+    /// Where the sweep is saved after every block, and from where it goes on.
+    pub resume: Option<Rc<dyn Resume>>,
 }
 
 impl Inputs {
     /// A model and a text, and nothing besides.
     pub fn new(files: Rc<dyn Files>, text: Text) -> Self {
-        Self { files, text, eval: None, feed: None, crew: Rc::new(OwnThreads) }
+        Self { files, text, eval: None, feed: None, crew: Rc::new(OwnThreads), resume: None }
     }
 }
 
@@ -127,6 +132,7 @@ struct Prepared {
     /// The model whose rows are fed through this one's networks.
     feed: Option<Feed>,
     crew: Rc<dyn Crew>,
+    resume: Option<Rc<dyn Resume>>,
     folds: Folds,
     tokenize: f64,
     started: Instant,
@@ -135,7 +141,7 @@ struct Prepared {
 impl Prepared {
     /// Cuts the texts into windows and folds.
     async fn read(job: Job, inputs: Inputs, config: ModelConfig, started: Instant, out: &Emitter) -> Result<Self> {
-        let Inputs { files, text, eval, feed, crew } = inputs;
+        let Inputs { files, text, eval, feed, crew, resume } = inputs;
         let tokenize = out.stage(Stage::Tokenize, 0);
         let (corpus, windows) =
             header::read_text(&*files, &job.corpus, &job.protocol, &config, &text, &tokenize).await?;
@@ -154,28 +160,39 @@ impl Prepared {
             None => None,
         };
         let tokenize = tokenize.seconds();
-        Ok(Self { job, files, config, corpus, windows, eval, feed, crew, folds, tokenize, started })
+        Ok(Self { job, files, config, corpus, windows, eval, feed, crew, resume, folds, tokenize, started })
     }
 
     async fn measure<B: Backend>(&self, backend: &B, out: &Emitter) -> Result<()> {
         let weights = Weights::open(self.files.clone()).await?;
         let header = self.header(backend, &weights, out).await?;
+        let pass = Pass { key: self.key(&header), ..self.pass(backend, out) };
         out.emit(Event::Started(Box::new(header))).await;
-        let pass = self.pass(backend, out);
         let (swept, ppl) = self.sweep(&pass, &weights).await?;
         if pass.asks(Measure::Heal) {
             self.heal(&pass, swept).await?;
+        }
+        if let Some(resume) = pass.resume {
+            resume.clear();
         }
         pass.finish(ppl).await;
         Ok(())
     }
 
+    /// What is measured and how, by which a saved sweep is known again.
+    fn key(&self, header: &Header) -> String {
+        let Job { measures, blocks, ranks, training, dump_maps, .. } = &self.job;
+        let all = |windows: &TokenWindows| {
+            sha256(&windows.ids(0..windows.len()).iter().flat_map(|id| id.to_le_bytes()).collect::<Vec<u8>>())
+        };
+        let evaluated = self.eval.as_ref().map(all);
+        let feed = self.feed.as_ref().map(|feed| (&feed.name, all(&feed.windows)));
+        let of = (&header.model, &header.corpus, &header.protocol, &header.device.backend, &header.app.version);
+        serde_json::json!([of, measures, blocks, ranks, training, dump_maps, evaluated, feed]).to_string()
+    }
+
     /// Everything that is measured block by block. Returns the blocks, and the perplexity of the untouched model.
-    async fn sweep<B: Backend>(
-        &self,
-        pass: &Pass<'_, B>,
-        weights: &Weights,
-    ) -> Result<(Vec<Swept<B::Tensor>>, Option<f64>)> {
+    async fn sweep<B: Backend>(&self, pass: &Pass<'_, B>, weights: &Weights) -> Result<(Vec<Swept>, Option<f64>)> {
         let (backend, seq_len) = (pass.backend, self.job.protocol.seq_len);
         let blocks = self.job.chosen_blocks(self.config.num_hidden_layers)?;
         let checkpoint = Checkpoint::new(&self.config, weights, pass.has_perplexity)?;
@@ -235,6 +252,8 @@ impl Prepared {
             ffn_parameters: Some(self.config.ffn_parameters()),
             has_perplexity: self.needs_perplexity() && self.config.causal,
             keeps_maps: self.job.measures.contains(&Measure::Heal),
+            resume: self.resume.as_deref(),
+            key: String::new(),
             seconds: Cell::new(Seconds { tokenize: self.tokenize, ..Seconds::default() }),
             started: self.started,
         }
@@ -303,6 +322,8 @@ async fn fit_rows<B: Backend>(backend: &B, job: &Job, file: &RowsFile, started: 
         ffn_parameters: None,
         has_perplexity: false,
         keeps_maps: false,
+        resume: None,
+        key: String::new(),
         seconds: Cell::new(Seconds { load: load.seconds(), ..Seconds::default() }),
         started,
     };
@@ -337,6 +358,9 @@ struct Pass<'a, B> {
     has_perplexity: bool,
     /// Whether the blocks' maps are needed once all are measured.
     keeps_maps: bool,
+    /// Where the sweep is saved, under this key.
+    resume: Option<&'a dyn Resume>,
+    key: String,
     seconds: Cell<Seconds>,
     started: Instant,
 }

@@ -65,6 +65,16 @@ impl<'a, B: Backend> LayerMeasure<'a, B> {
         Ok(MeasuredLayer { map: Replacement::affine(backend, &map)? })
     }
 
+    /// What has been measured so far.
+    pub(in crate::run) fn reports(&self) -> &[LayerReport] {
+        &self.reports
+    }
+
+    /// Goes on from layers that were measured before.
+    pub(in crate::run) fn restore(&mut self, reports: Vec<LayerReport>) {
+        self.reports = reports;
+    }
+
     /// What was measured.
     pub(in crate::run) fn into_reports(self) -> Vec<LayerReport> {
         self.reports

@@ -3,6 +3,8 @@
 
 use std::rc::Rc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Kept, RowStore, Stream, Sweep, Swept, Visit};
 use crate::backend::Backend;
 use crate::error::Result;
@@ -26,14 +28,14 @@ pub(super) struct Forks<'s, 'a, B: Backend> {
 }
 
 /// One of them: what it is of, under which name, and its rows by evaluated batch.
-struct Fork<T> {
-    of: Of,
-    name: String,
-    hidden: Vec<Kept<T>>,
+pub(super) struct Fork<T> {
+    pub(super) of: Of,
+    pub(super) name: String,
+    pub(super) hidden: Vec<Kept<T>>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Of {
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Of {
     Block(usize),
     Layer(usize),
 }
@@ -91,7 +93,13 @@ impl<'s, 'a, B: Backend> Forks<'s, 'a, B> {
         Ok(())
     }
 
-    fn start(&mut self, of: Of, name: &str, hidden: Vec<Kept<B::Tensor>>) {
+    /// Those that are on their way.
+    pub(super) fn running(&self) -> &[Fork<B::Tensor>] {
+        &self.running
+    }
+
+    /// Takes in the rows of a fork.
+    pub(super) fn start(&mut self, of: Of, name: &str, hidden: Vec<Kept<B::Tensor>>) {
         if self.running.last().is_none_or(|last| last.of != of) {
             self.begun += 1;
         }
@@ -131,7 +139,7 @@ impl<'s, 'a, B: Backend> Forks<'s, 'a, B> {
     pub(super) async fn finish(
         mut self,
         stream: &Stream<B::Tensor>,
-        swept: &mut [Swept<B::Tensor>],
+        swept: &mut [Swept],
         layers: Option<LayerMeasure<'a, B>>,
     ) -> Result<Option<f64>> {
         let mut layers = layers.map(LayerMeasure::into_reports).unwrap_or_default();

@@ -29,12 +29,12 @@ impl<B: Backend> Sweep<'_, B> {
     }
 
     /// Swaps the blocks in the order of what each costs alone, and tells the perplexity after every step.
-    pub(super) async fn swap_greedily(&self, swept: &[Swept<B::Tensor>], ppl: f64) -> Result<()> {
+    pub(super) async fn swap_greedily(&self, swept: &[Swept], ppl: f64) -> Result<()> {
         if !self.swaps_greedily() {
             return Ok(());
         }
-        let mut order: Vec<&Swept<B::Tensor>> = swept.iter().collect();
-        let cost = |block: &Swept<_>| block.report.delta_ppl.get("linear").copied().flatten().unwrap_or(f64::INFINITY);
+        let mut order: Vec<&Swept> = swept.iter().collect();
+        let cost = |block: &Swept| block.report.delta_ppl.get("linear").copied().flatten().unwrap_or(f64::INFINITY);
         // Stable: of equally cheap blocks the one nearer to the input goes first.
         order.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
         let place = |block: usize| order.iter().position(|swept| swept.report.block == block);
@@ -47,12 +47,13 @@ impl<B: Backend> Sweep<'_, B> {
         let mut groups = vec![Group { steps: 0..order.len(), hidden: sweep.embed().await? }];
         for index in 0..layers {
             let block = sweep.load(index).await?;
+            let map = place(index).and_then(|place| order[place].map.as_ref());
+            let linear = map.map(|map| Replacement::affine(self.pass.backend, map)).transpose()?;
             let mut next = Vec::with_capacity(groups.len() + 1);
             for Group { steps, hidden } in groups {
                 // The steps from there on have this block replaced.
                 let at = place(index).map_or(steps.end, |place| place.clamp(steps.start, steps.end));
-                let linear = place(index).and_then(|place| order[place].linear.as_ref());
-                for (steps, replacement) in [(steps.start..at, None), (at..steps.end, linear)] {
+                for (steps, replacement) in [(steps.start..at, None), (at..steps.end, linear.as_ref())] {
                     if !steps.is_empty() {
                         let hidden = sweep.group_through(&block, &hidden, replacement).await?;
                         next.push(Group { steps, hidden });

@@ -9,6 +9,7 @@ mod captured_rows;
 mod finish;
 mod forks;
 mod greedy;
+mod resume;
 mod rows;
 mod spill;
 mod store;
@@ -28,11 +29,14 @@ use crate::forward::{Entered, Rest};
 use crate::model::{Block, TokenRows};
 use crate::report::BlockReport;
 use crate::solve::AffineMap;
-use crate::swap::Replacement;
 use crate::trace::Lane;
 
 pub(super) use captured_rows::of_rows;
 use forks::Forks;
+pub use resume::Resume;
+#[cfg(not(target_arch = "wasm32"))]
+pub use resume::ResumeFile;
+use resume::Resumed;
 pub(super) use rows::{Batch, Reading, Sums, fold_batches};
 pub(super) use store::{Kept, RowStore};
 pub(super) use visit::{BlockMeasure, Pair, Rows, Solved, Visit};
@@ -51,10 +55,9 @@ pub(super) struct Sweep<'a, B: Backend> {
 pub(super) type BlockMeasures<'a, B> = Vec<Box<dyn BlockMeasure<B> + 'a>>;
 
 /// A block that is measured, as far as anything asks for it afterwards.
-pub(super) struct Swept<T> {
+pub(super) struct Swept {
     pub(super) report: BlockReport,
     pub(super) map: Option<AffineMap>,
-    linear: Option<Replacement<T>>,
 }
 
 /// A visit, with what was measured of it.
@@ -74,7 +77,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
         &self,
         mut measures: BlockMeasures<'a, B>,
         mut layers: Option<LayerMeasure<'a, B>>,
-    ) -> Result<(Vec<Swept<B::Tensor>>, Option<f64>)> {
+    ) -> Result<(Vec<Swept>, Option<f64>)> {
         let mut forks = Forks::new(self);
         let keeps = Keeps {
             all_rows: measures.iter().any(|measure| measure.needs_all_rows()),
@@ -83,12 +86,17 @@ impl<'a, B: Backend> Sweep<'a, B> {
             forks: forks.are_wanted(),
         };
         self.source.checkpoint.announce().await?;
-        let mut stream = self.embed().await?;
+        let resumed = self.resume(&mut forks, &mut layers).await?;
+        let Resumed { next: first, mut stream, mut swept } = match resumed {
+            Some(resumed) => resumed,
+            None => Resumed { next: 0, stream: self.embed().await?, swept: Vec::new() },
+        };
         let last = self.last_block(&keeps);
         let meter = self.pass.out.stage(Stage::Measure, self.source.reading.rows() * (last as u64 + 1));
-        let (mut swept, mut before) = (Vec::new(), None);
-        let mut block = Rc::new(self.load(0).await?);
-        for index in 0..=last {
+        let mut before = None;
+        let mut block = Rc::new(self.load(first).await?);
+        for index in first..=last {
+            let entering = self.pass.resume.map(|_| stream.clone());
             let (visit, finished, next) = try_join!(
                 self.pass.span(Lane::Rows, Some(index), self.visit(index, &block, &mut stream, &keeps, &meter)),
                 self.finish(before.take(), &mut measures, &mut layers),
@@ -96,6 +104,9 @@ impl<'a, B: Backend> Sweep<'a, B> {
             )?;
             let forked = async {
                 self.close(finished, &mut measures, &mut forks, &mut swept).await?;
+                if let Some(entering) = entering {
+                    self.save(index, &entering, &forks, &swept, layers.as_ref()).await?;
+                }
                 forks.carry(&block, index).await
             };
             self.pass.span(Lane::Forks, Some(index), forked).await?;
@@ -225,7 +236,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
         finished: Option<Finished<'a, B>>,
         measures: &mut BlockMeasures<'a, B>,
         forks: &mut Forks<'_, 'a, B>,
-        swept: &mut Vec<Swept<B::Tensor>>,
+        swept: &mut Vec<Swept>,
     ) -> Result<()> {
         let Some(Finished { visit, solved, layer }) = finished else { return Ok(()) };
         if let Some(layer) = layer {
@@ -241,10 +252,8 @@ impl<'a, B: Backend> Sweep<'a, B> {
         if !solved.replacements.is_empty() {
             self.pass.out.emit(Event::Block(Box::new(solved.report.clone()))).await;
         }
-        let Solved { report, map, replacements, .. } = solved;
-        let linear = replacements.into_iter().find(|(name, _)| name == "linear").map(|(_, linear)| linear);
-        let map = self.pass.keeps_maps.then_some(map);
-        swept.push(Swept { report, map, linear: linear.filter(|_| self.swaps_greedily()) });
+        let keeps_map = self.pass.keeps_maps || self.swaps_greedily();
+        swept.push(Swept { report: solved.report, map: keeps_map.then_some(solved.map) });
         Ok(())
     }
 }

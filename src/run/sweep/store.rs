@@ -67,6 +67,11 @@ impl Shelf {
 }
 
 impl<T> Kept<T> {
+    /// Its rows.
+    pub(in crate::run) fn rows(&self) -> usize {
+        self.shape.rows
+    }
+
     /// Its columns.
     pub(in crate::run) fn cols(&self) -> usize {
         self.shape.cols

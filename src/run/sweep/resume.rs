@@ -1,0 +1,254 @@
+//! Where a sweep stands between two blocks, so that it goes on after whatever ended it: the reports of the blocks before,
+//! and the rows that enter the next one.
+
+use std::cell::RefCell;
+use std::io::{self, Read, Write};
+use std::rc::Rc;
+
+use serde::{Deserialize, Serialize};
+
+use super::forks::{Forks, Of};
+use super::{Batch, Kept, Stream, Sweep, Swept};
+use crate::backend::{Backend, Shape};
+use crate::error::{Error, Result};
+use crate::event::Event;
+use crate::report::{BlockReport, LayerReport, Warning};
+use crate::run::measures::LayerMeasure;
+use crate::solve::AffineMap;
+
+/// A place that keeps the last state of a sweep.
+pub trait Resume {
+    /// Its name, for errors.
+    fn name(&self) -> String;
+
+    /// The state that was saved; `None` where there is none.
+    fn open(&self) -> io::Result<Option<Box<dyn Read>>>;
+
+    /// Replaces the state by what `fill` writes, at once or not at all.
+    fn replace(&self, fill: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) -> io::Result<()>;
+
+    /// Forgets the state of a measurement that is complete.
+    fn clear(&self);
+}
+
+/// What comes first in a saved state; maps and rows follow in this order.
+#[derive(Serialize, Deserialize)]
+struct Contents {
+    /// What is measured, and how.
+    key: String,
+    /// The block whose rows follow.
+    next: usize,
+    blocks: Vec<(BlockReport, Option<MapSizes>)>,
+    layers: Vec<LayerReport>,
+    warnings: Vec<Warning>,
+    stream: Vec<Size>,
+    forks: Vec<(Of, String, Vec<Size>)>,
+}
+
+/// Rows and columns of a batch.
+type Size = (usize, usize);
+
+#[derive(Serialize, Deserialize)]
+struct MapSizes {
+    d_in: usize,
+    d_out: usize,
+    rank: usize,
+}
+
+/// A sweep that goes on.
+pub(super) struct Resumed<T> {
+    pub(super) next: usize,
+    pub(super) stream: Stream<T>,
+    pub(super) swept: Vec<Swept>,
+}
+
+const MAGIC: &[u8; 8] = b"sweep\0\0\x01";
+/// Most bytes of the part that says what follows.
+const MAX_CONTENTS: u64 = 1 << 28;
+
+impl<'a, B: Backend> Sweep<'a, B> {
+    /// Saves where the sweep stands before the block `next`, which the rows `entering` enter.
+    pub(super) async fn save(
+        &self,
+        next: usize,
+        entering: &Stream<B::Tensor>,
+        forks: &Forks<'_, 'a, B>,
+        swept: &[Swept],
+        layers: Option<&LayerMeasure<'a, B>>,
+    ) -> Result<()> {
+        let Some(resume) = self.pass.resume else { return Ok(()) };
+        let shape = |kept: &Kept<_>| (kept.rows(), kept.cols());
+        let sizes = |map: &AffineMap| MapSizes { d_in: map.mean_x.len(), d_out: map.mean_y.len(), rank: map.rank };
+        let contents = Contents {
+            key: self.pass.key.clone(),
+            next,
+            blocks: swept.iter().map(|swept| (swept.report.clone(), swept.map.as_ref().map(sizes))).collect(),
+            layers: layers.map(|layers| layers.reports().to_vec()).unwrap_or_default(),
+            warnings: self.pass.out.warnings(),
+            stream: entering.iter().map(|kept| shape(kept)).collect(),
+            forks: forks
+                .running()
+                .iter()
+                .map(|fork| (fork.of, fork.name.clone(), fork.hidden.iter().map(shape).collect()))
+                .collect(),
+        };
+        let json = serde_json::to_vec(&contents).unwrap_or_default();
+        let rows: Vec<&Kept<_>> =
+            entering.iter().map(|kept| &**kept).chain(forks.running().iter().flat_map(|fork| &fork.hidden)).collect();
+        let mut values = Vec::with_capacity(rows.len());
+        for kept in rows {
+            values.push(self.source.store.values(kept).await?);
+        }
+        let written = resume.replace(&mut |to| {
+            to.write_all(MAGIC)?;
+            to.write_all(&(json.len() as u64).to_le_bytes())?;
+            to.write_all(&json)?;
+            for AffineMap { weight, mean_x, deviation_x, mean_y, .. } in swept.iter().filter_map(|s| s.map.as_ref()) {
+                for part in [weight, mean_x, deviation_x, mean_y] {
+                    to.write_all(bytemuck::cast_slice(part))?;
+                }
+            }
+            values.iter().try_for_each(|values| to.write_all(bytemuck::cast_slice(values)))
+        });
+        written.map_err(|error| Error::UnwritableFile { file: resume.name(), why: error.to_string() })
+    }
+
+    /// The state that was saved of this very measurement, with its blocks told again.
+    ///
+    /// # Errors
+    /// A state of another measurement, or one that is damaged.
+    pub(super) async fn resume(
+        &self,
+        forks: &mut Forks<'_, 'a, B>,
+        layers: &mut Option<LayerMeasure<'a, B>>,
+    ) -> Result<Option<Resumed<B::Tensor>>> {
+        let Some(resume) = self.pass.resume else { return Ok(None) };
+        let damaged = |error: io::Error| Error::UnreadableFile { file: resume.name(), why: error.to_string() };
+        let Some(mut from) = resume.open().map_err(damaged)? else { return Ok(None) };
+        let contents = contents(&mut from).map_err(damaged)?;
+        if contents.key != self.pass.key {
+            return Err(Error::InvalidSetting {
+                field: "--resume".into(),
+                value: resume.name(),
+                hint: "it holds another measurement, give another file or delete it".into(),
+            });
+        }
+        self.check(&contents).map_err(damaged)?;
+        let mut swept = Vec::with_capacity(contents.blocks.len());
+        for (report, sizes) in contents.blocks {
+            let map = sizes.map(|sizes| map(&mut from, &sizes)).transpose().map_err(damaged)?;
+            self.pass.out.send(Event::Block(Box::new(report.clone())));
+            swept.push(Swept { report, map });
+        }
+        let from = RefCell::new(from);
+        let batch = async |(rows, cols): Size| {
+            let mut values = vec![0.0f32; rows * cols];
+            from.borrow_mut().read_exact(bytemuck::cast_slice_mut(&mut values)).map_err(damaged)?;
+            self.source.store.keep(self.pass.backend.upload("rows", Shape::new(rows, cols), &values)?).await
+        };
+        let mut stream = Vec::with_capacity(contents.stream.len());
+        for shape in contents.stream {
+            stream.push(Rc::new(batch(shape).await?));
+        }
+        for (of, name, shapes) in contents.forks {
+            let mut hidden = Vec::with_capacity(shapes.len());
+            for shape in shapes {
+                hidden.push(batch(shape).await?);
+            }
+            forks.start(of, &name, hidden);
+        }
+        if let Some(layers) = layers {
+            layers.restore(contents.layers);
+        }
+        for Warning { code, block, text } in contents.warnings {
+            self.pass.out.warn(&code, block, text);
+        }
+        Ok(Some(Resumed { next: contents.next, stream, swept }))
+    }
+}
+
+impl<B: Backend> Sweep<'_, B> {
+    /// Refuses a state whose rows are not those of this measurement.
+    fn check(&self, contents: &Contents) -> io::Result<()> {
+        let (config, batches) = (self.source.checkpoint.config(), &self.source.reading.batches);
+        let width = config.hidden_size;
+        let shape = |batch: &Batch| (self.source.reading.ids(batch).len(), width);
+        let all: Vec<_> = batches.iter().map(shape).collect();
+        let evaluated: Vec<_> = batches.iter().filter(|batch| batch.evaluated).map(shape).collect();
+        let fits = contents.stream == all
+            && contents.forks.iter().all(|(_, _, shapes)| *shapes == evaluated)
+            && contents
+                .blocks
+                .iter()
+                .filter_map(|(_, map)| map.as_ref())
+                .all(|map| [map.d_in, map.d_out] == [width; 2])
+            && contents.next < config.num_hidden_layers;
+        if fits { Ok(()) } else { Err(malformed("its rows are not those of this measurement")) }
+    }
+}
+
+fn malformed(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("no saved measurement: {why}"))
+}
+
+fn contents(from: &mut dyn Read) -> io::Result<Contents> {
+    let (mut magic, mut len) = ([0; 8], [0; 8]);
+    from.read_exact(&mut magic)?;
+    from.read_exact(&mut len)?;
+    let len = u64::from_le_bytes(len);
+    if &magic != MAGIC || len > MAX_CONTENTS {
+        return Err(malformed("it does not begin like one"));
+    }
+    let mut json = vec![0; len as usize];
+    from.read_exact(&mut json)?;
+    serde_json::from_slice(&json).map_err(|error| malformed(&error.to_string()))
+}
+
+fn map(from: &mut dyn Read, sizes: &MapSizes) -> io::Result<AffineMap> {
+    let &MapSizes { d_in, d_out, rank } = sizes;
+    let mut part = |len: usize| {
+        let mut values = vec![0.0f64; len];
+        from.read_exact(bytemuck::cast_slice_mut(&mut values)).map(|()| values)
+    };
+    Ok(AffineMap {
+        weight: part(d_in * d_out)?,
+        mean_x: part(d_in)?,
+        deviation_x: part(d_in)?,
+        mean_y: part(d_out)?,
+        rank,
+    })
+}
+
+/// A file that keeps the state.
+#[cfg(not(target_arch = "wasm32"))]
+pub struct ResumeFile(pub std::path::PathBuf);
+
+#[cfg(not(target_arch = "wasm32"))]
+impl Resume for ResumeFile {
+    fn name(&self) -> String {
+        self.0.display().to_string()
+    }
+
+    fn open(&self) -> io::Result<Option<Box<dyn Read>>> {
+        match std::fs::File::open(&self.0) {
+            Ok(file) => Ok(Some(Box::new(io::BufReader::new(file)))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Written beside it first, so that the state before stays whole until this one is.
+    fn replace(&self, fill: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+        let mut beside = self.0.clone().into_os_string();
+        beside.push(".part");
+        let mut file = io::BufWriter::new(std::fs::File::create(&beside)?);
+        fill(&mut file)?;
+        file.flush()?;
+        std::fs::rename(&beside, &self.0)
+    }
+
+    fn clear(&self) {
+        // Whoever measures the same again goes on from the last block; nothing is lost but room on the disk.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}

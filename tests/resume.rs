@@ -1,0 +1,159 @@
+//! A sweep that was ended goes on where it stood, and comes to the same report.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use futures::StreamExt;
+use futures::executor::block_on;
+use serde_json::Value;
+use straightedge::event::{Event, Recorder};
+use straightedge::job::{BackendChoice, Job, Measure, Protocol, Training};
+use straightedge::run::{Inputs, Resume, ResumeFile, Text, measure_inputs};
+use straightedge::trace::Lane;
+use straightedge::weights::FolderFiles;
+
+fn file(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_file(&path);
+    path
+}
+
+fn job(backend: BackendChoice, measures: &[Measure]) -> Job {
+    Job {
+        backend,
+        measures: measures.iter().copied().collect(),
+        protocol: Protocol { rows: 1280, seq_len: 64, ..Protocol::default() },
+        training: Training { probe_steps: 40, baseline_steps: 20, heal_steps: 2 },
+        ..Job::new("tiny-gpt2", "encyclopedia")
+    }
+}
+
+/// The events of a measurement up to the first that `ends` it.
+fn events(job: Job, resume: Option<&Path>, ends: impl Fn(&Event) -> bool) -> Vec<Event> {
+    let text = std::fs::read(common::encyclopedia()).expect("a text");
+    let mut inputs = Inputs::new(Rc::new(FolderFiles::new(common::fixture("tiny-gpt2"))), Text::Plain(text));
+    inputs.resume = resume.map(|path| Rc::new(ResumeFile(path.into())) as Rc<dyn Resume>);
+    let mut stream = measure_inputs(job, inputs);
+    let mut events = Vec::new();
+    block_on(async {
+        while let Some(event) = stream.next().await {
+            let is_last = ends(&event);
+            events.push(event);
+            if is_last {
+                break;
+            }
+        }
+    });
+    events
+}
+
+/// The report as it is written, without what the clock and the system say.
+fn written(events: &[Event]) -> Value {
+    let mut recorder = Recorder::default();
+    events.iter().for_each(|event| recorder.record(event));
+    let report = recorder.into_report().expect("a report");
+    assert!(!report.partial, "{:?}", events.last());
+    numbers(&report.to_json())
+}
+
+fn numbers(report: &str) -> Value {
+    let mut report: Value = serde_json::from_str(report).expect("JSON");
+    let fields = report.as_object_mut().expect("a report");
+    for name in ["seconds", "peak_memory", "measured"] {
+        fields.remove(name);
+    }
+    for block in fields["blocks"].as_array_mut().expect("blocks") {
+        block.as_object_mut().expect("a block").remove("row_microseconds");
+    }
+    report
+}
+
+/// Blocks that rows went through.
+fn run_through(events: &[Event]) -> Vec<usize> {
+    let block = |event: &Event| match event {
+        Event::Span(span) if span.lane == Lane::Rows => span.block,
+        _ => None,
+    };
+    events.iter().filter_map(block).collect()
+}
+
+#[test]
+fn a_cancelled_measurement_goes_on_with_the_same_digits() {
+    for backend in common::backends() {
+        let measures: &[Measure] = match backend {
+            BackendChoice::Cpu => &Measure::ALL,
+            _ => &[Measure::Fit, Measure::Swap, Measure::Layers],
+        };
+        let state = file(&format!("cancelled-{backend}"));
+        let undisturbed = events(job(backend, measures), None, |_| false);
+        // Block 1 is solved while block 2 runs.
+        let stop =
+            |event: &Event| matches!(event, Event::Span(span) if span.lane == Lane::Forks && span.block == Some(2));
+        let begun = events(job(backend, measures), Some(&state), stop);
+        assert_eq!(run_through(&begun), [0, 1, 2], "{backend}");
+        assert!(state.is_file(), "{backend}: something was saved");
+        let rest = events(job(backend, measures), Some(&state), |_| false);
+        assert_eq!(run_through(&rest), [2, 3], "{backend}: blocks 0 and 1 are not run again");
+        assert_eq!(written(&rest), written(&undisturbed), "{backend}");
+        assert!(!state.exists(), "{backend}: what is complete is not kept");
+    }
+}
+
+#[test]
+fn the_state_of_another_measurement_is_refused_by_name() {
+    let state = file("another");
+    let stop = |event: &Event| matches!(event, Event::Span(span) if span.lane == Lane::Forks && span.block == Some(1));
+    events(job(BackendChoice::Cpu, &[Measure::Fit]), Some(&state), stop);
+    let refused = |job: Job| match events(job, Some(&state), |_| false).pop() {
+        Some(Event::Failed(error)) => error.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let other = refused(job(BackendChoice::Cpu, &[Measure::Fit, Measure::Swap]));
+    assert!(other.contains("another") && other.contains("--resume"), "{other}");
+    let saved = std::fs::read(&state).expect("the state");
+    let damages: [(&str, Vec<u8>); 3] = [
+        ("cut", saved[..saved.len() / 2].to_vec()),
+        ("no state", b"something else altogether, and long enough".to_vec()),
+        ("empty", Vec::new()),
+    ];
+    for (what, damaged) in damages {
+        std::fs::write(&state, damaged).expect("a file");
+        let error = refused(job(BackendChoice::Cpu, &[Measure::Fit]));
+        assert!(error.contains("another: cannot be read"), "{what}: {error}");
+    }
+}
+
+fn measure(state: &Path, out: &Path) -> Child {
+    let path = |path: &Path| path.to_str().expect("UTF-8").to_owned();
+    Command::new(env!("CARGO_BIN_EXE_straightedge"))
+        .args(["measure", &path(&common::fixture("tiny-gpt2")), "--text", &path(&common::encyclopedia())])
+        .args(["--backend", "cpu", "--rows", "2560", "--measures", "fit,swap,probes", "--probe-steps", "200"])
+        .args(["--resume", &path(state), "--out", &path(out)])
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program runs")
+}
+
+#[test]
+fn a_killed_process_goes_on_with_the_same_digits() {
+    let (state, whole, rest) = (file("killed"), file("whole.json"), file("rest.json"));
+    assert!(measure(&state, &whole).wait().expect("an end").success());
+    let mut killed = measure(&state, &rest);
+    let started = Instant::now();
+    // The state before block 2 has block 0 in it.
+    while !std::fs::read(&state).is_ok_and(|saved| String::from_utf8_lossy(&saved).contains("\"next\":2")) {
+        assert!(started.elapsed() < Duration::from_secs(120), "nothing was saved");
+        assert!(killed.try_wait().expect("a process").is_none(), "it was over before it was killed");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    killed.kill().expect("killed");
+    killed.wait().expect("an end");
+    assert!(!rest.exists(), "it did not come to a report");
+    assert!(measure(&state, &rest).wait().expect("an end").success());
+    let read = |path: &Path| numbers(&std::fs::read_to_string(path).expect("a report"));
+    assert_eq!(read(&rest), read(&whole));
+}
