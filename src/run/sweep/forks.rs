@@ -114,10 +114,9 @@ impl<'s, 'a, B: Backend> Forks<'s, 'a, B> {
         let (pass, Source { store, layers, .. }) = (self.sweep.pass, self.sweep.source);
         for fork in &mut self.running {
             for kept in &mut fork.hidden {
-                let next = through(layers, block, &store.tensor(kept)?, None)?;
-                pass.backend.settle(&mut []).await?;
-                *kept = store.keep(next).await?;
+                *kept = store.keep(through(layers, block, &store.tensor(kept)?, None)?).await?;
             }
+            pass.backend.settle(&mut []).await?;
             self.done += 1;
             let rows = self.sweep.evaluated_rows();
             meter.say(rows * self.done, rows * total).await;

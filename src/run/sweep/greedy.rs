@@ -95,9 +95,9 @@ impl<B: Backend> Sweep<'_, B> {
         let mut next = Vec::with_capacity(hidden.len());
         for kept in hidden {
             let after = through(self.source.layers, block, &self.source.store.tensor(kept)?, replacement)?;
-            self.pass.backend.settle(&mut []).await?;
             next.push(Rc::new(self.source.store.keep(after).await?));
         }
+        self.pass.backend.settle(&mut []).await?;
         Ok(next)
     }
 
