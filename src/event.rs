@@ -250,6 +250,12 @@ impl Recorder {
             (Event::Warning(warning), Some(report)) if !report.partial => self.early_warnings.push(warning.clone()),
             (Event::Warning(warning), Some(report)) => insert_warning(&mut report.warnings, warning),
             (Event::Warning(warning), None) => self.early_warnings.push(warning.clone()),
+            // Weights are compared with their hash once all have come: what was measured by then is of damaged ones.
+            (Event::Failed(Error::HashMismatch { .. }), Some(report)) => {
+                report.blocks.clear();
+                report.layers.clear();
+                report.greedy.clear();
+            }
             (Event::Finished(outcome), Some(report)) => {
                 report.ppl = outcome.ppl.or(report.ppl);
                 report.seconds = self.seconds.0.and(&outcome.seconds);
@@ -363,10 +369,7 @@ mod tests {
 
     #[test]
     fn a_measurement_under_way_knows_the_time_of_its_stages() {
-        let protocol = crate::report::ProtocolInfo::new(&Default::default(), 10, 2, 0.0);
-        let (model, corpus, device) = Default::default();
-        let ordered = Default::default();
-        let header = Header { app: crate::report::AppInfo::this(), model, corpus, protocol, device, ordered };
+        let header = header();
         let mut recorder = Recorder::default();
         let progress = |stage, seconds| Event::Progress(Progress { stage, done: 1, total: 2, seconds });
         for event in [progress(Stage::Measure, 9.0), Event::Started(Box::new(header)), progress(Stage::Measure, 2.0)] {
@@ -378,6 +381,26 @@ mod tests {
         recorder.record(&Event::Finished(outcome));
         recorder.record(&progress(Stage::Measure, 7.0));
         assert_eq!(recorder.report().map(|report| report.seconds.forward), Some(3.0), "the next has not begun");
+    }
+
+    fn header() -> Header {
+        let protocol = crate::report::ProtocolInfo::new(&Default::default(), 10, 2, 0.0);
+        let (model, corpus, device) = Default::default();
+        let ordered = Default::default();
+        Header { app: crate::report::AppInfo::this(), model, corpus, protocol, device, ordered }
+    }
+
+    #[test]
+    fn what_was_measured_of_damaged_weights_is_dropped_and_of_others_kept() {
+        let lost = Error::Cancelled;
+        let damaged = Error::HashMismatch { file: "w".into(), found: "a".into(), expected: "b".into() };
+        for (error, kept) in [(lost, 1), (damaged, 0)] {
+            let mut recorder = Recorder::default();
+            recorder.record(&Event::Started(Box::new(header())));
+            recorder.record(&Event::Block(Box::new(BlockReport { block: 3, ..BlockReport::default() })));
+            recorder.record(&Event::Failed(error.clone()));
+            assert_eq!(recorder.report().map(|report| report.blocks.len()), Some(kept), "{error}");
+        }
     }
 
     #[test]
@@ -400,10 +423,7 @@ mod tests {
 
     #[test]
     fn what_completes_a_measurement_adds_its_time_and_the_fit_is_told_once() {
-        let protocol = crate::report::ProtocolInfo::new(&Default::default(), 10, 2, 0.0);
-        let (model, corpus, device) = Default::default();
-        let ordered = Default::default();
-        let header = Header { app: crate::report::AppInfo::this(), model, corpus, protocol, device, ordered };
+        let header = header();
         let started = || Event::Started(Box::new(header.clone()));
         let finished = |seconds| Event::Finished(Outcome { seconds, ..Outcome::default() });
         let first = Seconds { load: 1.0, forward: 8.0, swap: 4.0, total: 13.0, ..Seconds::default() };
