@@ -79,7 +79,7 @@ visit('a long measure that is cancelled leaves everything that was measured', { 
   await app.element('tab-ranks').click();
   const cancelled = app.page.evaluate(() => new Promise((pressed) => {
     const watcher = new MutationObserver(() => {
-      if (!/swaps/.test(document.querySelector('[data-testid=progress]')?.textContent ?? '')) return;
+      if (!/Measuring rows|Swapping/.test(document.querySelector('[data-testid=status]')?.textContent ?? '')) return;
       watcher.disconnect();
       document.querySelector('[data-testid=stop]').click();
       pressed();
