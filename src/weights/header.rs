@@ -1,6 +1,11 @@
 //! The header of one safetensors file, checked against the file before a tensor is read. \[safetensors\]
+//!
+//! Offsets are of 64 bits here, where the crate's are a machine's words: 4 GiB are no limit in a browser.
 
-use safetensors::tensor::{Metadata, TensorInfo};
+use std::collections::BTreeMap;
+
+use safetensors::tensor::Dtype;
+use serde::Deserialize;
 
 use super::source::Files;
 use crate::error::{Error, Result};
@@ -13,9 +18,27 @@ const LENGTH: u64 = 8;
 
 /// A checked header: its tensors lie side by side and fill the rest of the file exactly.
 pub(super) struct Header {
-    metadata: Metadata,
+    tensors: BTreeMap<String, Info>,
     /// Where in the file offset 0 of the tensors is.
     pub(super) data_start: u64,
+}
+
+/// Format, shape and place of a tensor.
+#[derive(Deserialize)]
+pub(super) struct Info {
+    pub(super) dtype: Dtype,
+    pub(super) shape: Vec<usize>,
+    /// First byte, and the one after the last.
+    pub(super) data_offsets: (u64, u64),
+}
+
+/// The header as it is written: tensors by name, and what its writer wanted to say beside them.
+#[derive(Deserialize)]
+struct Written {
+    #[serde(rename = "__metadata__")]
+    _metadata: Option<BTreeMap<String, String>>,
+    #[serde(flatten)]
+    tensors: BTreeMap<String, Info>,
 }
 
 impl Header {
@@ -24,9 +47,9 @@ impl Header {
         let length = header_length(files, file, size).await?;
         let data_start = LENGTH + length;
         let json = files.read(file, LENGTH..data_start).await?;
-        let metadata: Metadata =
+        let Written { tensors, .. } =
             serde_json::from_slice(&json).map_err(|error| malformed(file, format!("header: {error}")))?;
-        let described = metadata.data_len() as u64;
+        let described = described(&tensors).map_err(|why| malformed(file, format!("header: {why}")))?;
         let present = size - data_start;
         if described != present {
             return Err(malformed(
@@ -34,26 +57,41 @@ impl Header {
                 format!("the header describes {described} bytes of tensors, the file holds {present}"),
             ));
         }
-        Ok(Self { metadata, data_start })
+        Ok(Self { tensors, data_start })
     }
 
     /// Format, shape and place of a tensor.
-    pub(super) fn info(&self, name: &str) -> Option<&TensorInfo> {
-        self.metadata.info(name)
+    pub(super) fn info(&self, name: &str) -> Option<&Info> {
+        self.tensors.get(name)
     }
 
-    /// Names of all tensors.
+    /// Names of all tensors, ascending.
     pub(super) fn names(&self) -> Vec<String> {
-        self.metadata.offset_keys()
+        self.tensors.keys().cloned().collect()
     }
+}
+
+/// Bytes of all tensors, which lie side by side from the first byte on.
+fn described(tensors: &BTreeMap<String, Info>) -> Result<u64, String> {
+    let mut by_place: Vec<_> = tensors.iter().collect();
+    by_place.sort_by_key(|(_, info)| info.data_offsets);
+    let mut end = 0;
+    for (name, Info { dtype, shape, data_offsets }) in by_place {
+        let (first, last) = *data_offsets;
+        if first != end || last < first {
+            return Err(format!("tensor {name} does not begin where the one before it ends"));
+        }
+        let bits = shape.iter().try_fold(dtype.bitsize() as u64, |bits, side| bits.checked_mul(*side as u64));
+        if bits != (last - first).checked_mul(8) {
+            return Err(format!("tensor {name} has {} bytes, which is not what its shape takes", last - first));
+        }
+        end = last;
+    }
+    Ok(end)
 }
 
 /// The length of the header, known to fit into the file.
 async fn header_length(files: &dyn Files, file: &str, size: u64) -> Result<u64> {
-    if usize::try_from(size).is_err() {
-        let why = format!("{size} bytes are more than this machine or browser can address");
-        return Err(Error::UnreadableFile { file: file.into(), why });
-    }
     if size < LENGTH {
         return Err(malformed(file, format!("{size} bytes are too few for a header")));
     }

@@ -99,8 +99,8 @@ impl Weights {
             let info = header
                 .info(&name)
                 .ok_or_else(|| malformed(&file, format!("it lacks tensor {name}, which {INDEX} places there")))?;
-            let at = |offset: usize| header.data_start + offset as u64;
-            let bytes = at(info.data_offsets.0)..at(info.data_offsets.1);
+            let (first, last) = info.data_offsets;
+            let bytes = header.data_start + first..header.data_start + last;
             let stored = Stored { file: file.clone(), dtype: info.dtype, shape: info.shape.clone(), bytes };
             self.tensors.insert(name, stored);
         }
@@ -223,7 +223,7 @@ impl Weights {
 
     async fn elements(&self, name: &str, stored: &Stored, range: Range<usize>) -> Result<Vec<f32>> {
         let format = stored.format(name)?;
-        let at = |element: usize| stored.bytes.start + (element * format.size()) as u64;
+        let at = |element: usize| stored.bytes.start + element as u64 * format.size() as u64;
         let mut values = Vec::with_capacity(range.len());
         for start in range.clone().step_by(PIECE / format.size()) {
             let end = range.end.min(start + PIECE / format.size());
