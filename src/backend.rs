@@ -4,13 +4,15 @@
 //! two-dimensional, row-major `(rows, cols)`, one row per token. Operations record work and return at once where the
 //! device is asynchronous; only [`Backend::read`], [`Backend::settle`] and [`Backend::moments`] wait.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::Result;
 use crate::job::GramMode;
 use crate::moments::{Moments, Scale};
 use crate::report::DeviceInfo;
 
 /// Rows and columns of a tensor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
     /// Tokens, or outputs for a weight.
     pub rows: usize,
@@ -48,7 +50,7 @@ pub enum Storage {
 }
 
 /// Element-wise functions by what they compute, not by what a configuration calls them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Activation {
     /// x·Φ(x), with the error function.
     Gelu,
@@ -123,6 +125,9 @@ pub struct GramRows<'a, T> {
     pub block: usize,
     /// Fold that all rows belong to.
     pub fold: usize,
+    /// Which part of the fold: where sums depend on the order of rows, those of a part are added up on their own, so
+    /// that they come out alike whoever adds up which part. The rows of a part come one after the other.
+    pub part: usize,
     /// Index of the first row in the corpus, for error messages.
     pub first_row: usize,
     /// What enters the block, `(rows, d_in)`.
@@ -294,5 +299,5 @@ pub trait Backend {
     async fn settle(&self, grams: &mut [Self::Gram]) -> Result<()>;
 
     /// Second moments of every fold.
-    async fn moments(&self, gram: &Self::Gram) -> Result<Vec<Moments>>;
+    async fn moments(&self, gram: Self::Gram) -> Result<Vec<Moments>>;
 }

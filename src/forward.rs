@@ -45,6 +45,19 @@ pub enum Rest<T> {
     Parallel(T, T),
 }
 
+/// What rows leave behind in a block, all `(rows, hidden_size)`.
+#[derive(Clone, Debug)]
+pub struct Passed<T> {
+    /// What enters the feed-forward network.
+    pub x: T,
+    /// What it returns.
+    pub y: T,
+    /// What y is added to.
+    pub rest: Rest<T>,
+    /// The residual stream after the block.
+    pub next: T,
+}
+
 /// The arithmetic of a model's parts for windows of one length; weights come with every call.
 pub struct Layers<'a, B: Backend> {
     backend: &'a B,
@@ -115,6 +128,14 @@ impl<'a, B: Backend> Layers<'a, B> {
             }
             (Rest::Sequential(middle), _) => self.backend.add(middle, ffn_out),
         }
+    }
+
+    /// A whole block, from the residual stream that enters it.
+    pub fn pass(&self, block: &Block<B::Tensor>, hidden: &B::Tensor) -> Result<Passed<B::Tensor>> {
+        let Entered { ffn_in: x, rest } = self.enter(block, hidden)?;
+        let y = self.network(&block.ffn, &x)?;
+        let next = self.leave(block, &rest, &y)?;
+        Ok(Passed { x, y, rest, next })
     }
 
     /// Next-token logits of the last residual stream, `(rows, vocab_size)`.

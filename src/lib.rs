@@ -29,8 +29,6 @@ pub mod corpus;
 #[cfg(feature = "engine")]
 pub mod cpu;
 #[cfg(feature = "engine")]
-pub mod crew;
-#[cfg(feature = "engine")]
 pub mod digest;
 #[cfg(feature = "engine")]
 pub mod export;
@@ -61,6 +59,10 @@ mod side_path;
 #[cfg(feature = "engine")]
 pub mod solve;
 #[cfg(feature = "engine")]
+pub mod sums;
+#[cfg(feature = "engine")]
 pub mod swap;
 #[cfg(feature = "engine")]
 pub mod weights;
+#[cfg(feature = "engine")]
+pub mod workers;

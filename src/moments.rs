@@ -3,13 +3,15 @@
 //! Sums are of **shifted** values x − shift, y − shift: centring first matters more for the sixth digit than any
 //! other choice. The shift and the power-of-two scale of a column come from the first batch ([`Scale`]).
 
+use serde::{Deserialize, Serialize};
+
 use crate::parallel;
 
 /// Shift and scale of the columns of x or of y, fixed before the first row is accumulated.
 ///
 /// Both are robust: the shift is a median, the scale a quantile, so that one massive row (the first token of a window
 /// in many models) costs the other rows no bits. Rows outside the scale are few and take a side path in f64.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scale {
     /// Per column: subtracted from every value.
     pub shift: Vec<f32>,

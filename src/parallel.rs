@@ -1,5 +1,8 @@
 //! Work spread over the machine's cores, where a platform has threads: the one place that names rayon.
 
+/// Whether there are threads.
+pub(crate) const HAS_THREADS: bool = cfg!(not(target_arch = "wasm32"));
+
 /// Both results; at once where there are threads.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn join<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {

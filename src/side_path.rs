@@ -30,6 +30,15 @@ impl SidePath {
         self.y.extend_from_slice(y);
     }
 
+    /// Takes in the rows of `other` after its own.
+    pub(crate) fn append(&mut self, other: Self, empty: impl Fn() -> Moments) {
+        if other.len() > 0 {
+            let mut moments = self.moments(&empty);
+            moments.merge(&other.moments(&empty));
+            *self = Self { summed: Some(moments), ..Self::default() };
+        }
+    }
+
     /// The sums of all rows in their order, however many were summed up on the way.
     pub(crate) fn moments(&self, empty: impl FnOnce() -> Moments) -> Moments {
         let mut moments = self.summed.clone().unwrap_or_else(empty);

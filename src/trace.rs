@@ -1,7 +1,6 @@
 //! What ran when: the spans of a measurement, in the format that trace viewers of browsers read.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 /// Work on one block, or on the model as a whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,24 +47,65 @@ impl Lane {
     }
 }
 
+/// An event of the Chrome trace format: a span, or the name of a row.
+#[derive(Serialize)]
+struct TraceEvent {
+    name: String,
+    ph: &'static str,
+    pid: u32,
+    tid: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ts: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dur: Option<f64>,
+    args: TraceArgs,
+}
+
+#[derive(Default, Serialize)]
+struct TraceArgs {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    block: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    busy_seconds: Option<f64>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TraceFile {
+    trace_events: Vec<TraceEvent>,
+    display_time_unit: &'static str,
+}
+
 /// The spans as a JSON text in the Chrome trace format: one row per lane, times in microseconds.
 pub fn to_json(spans: &[Span]) -> String {
-    let thread = |lane: Lane| lane as usize + 1;
-    let names = Lane::ALL.map(
-        |lane| json!({"name": "thread_name", "ph": "M", "pid": 1, "tid": thread(lane), "args": {"name": lane.name()}}),
-    );
-    let span = |span: &Span| {
-        let name = span.block.map_or_else(|| span.lane.name().into(), |block| format!("block {block}"));
-        let (ts, dur) = (1e6 * span.start, 1e6 * span.seconds);
-        let args = json!({"block": span.block, "busy_seconds": span.busy});
-        json!({"name": name, "cat": span.lane, "ph": "X", "pid": 1, "tid": thread(span.lane), "ts": ts, "dur": dur, "args": args})
+    let row = |lane: Lane| TraceEvent {
+        name: "thread_name".into(),
+        ph: "M",
+        pid: 1,
+        tid: lane as usize + 1,
+        ts: None,
+        dur: None,
+        args: TraceArgs { name: Some(lane.name()), ..TraceArgs::default() },
     };
-    let events: Vec<Value> = names.into_iter().chain(spans.iter().map(span)).collect();
-    json!({"traceEvents": events, "displayTimeUnit": "ms"}).to_string()
+    let span = |span: &Span| TraceEvent {
+        name: span.block.map_or_else(|| span.lane.name().into(), |block| format!("{} {block}", span.lane.name())),
+        ph: "X",
+        ts: Some(1e6 * span.start),
+        dur: Some(1e6 * span.seconds),
+        args: TraceArgs { name: None, block: span.block, busy_seconds: Some(span.busy) },
+        ..row(span.lane)
+    };
+    let trace_events = Lane::ALL.into_iter().map(row).chain(spans.iter().map(span)).collect();
+    // Plain numbers and strings can always be written.
+    serde_json::to_string(&TraceFile { trace_events, display_time_unit: "ms" }).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     #[test]
@@ -77,7 +117,7 @@ mod tests {
         assert_eq!(spans.len(), 1);
         let found = &spans[0];
         assert_eq!((found["ts"].as_f64(), found["dur"].as_f64()), (Some(500_000.0), Some(250_000.0)));
-        assert_eq!((found["name"].as_str(), found["args"]["busy_seconds"].as_f64()), (Some("block 3"), Some(0.125)));
+        assert_eq!((found["name"].as_str(), found["args"]["busy_seconds"].as_f64()), (Some("rows 3"), Some(0.125)));
         let lane = names.iter().find(|name| name["tid"] == found["tid"]).expect("a name");
         assert_eq!(lane["args"]["name"], "rows");
     }

@@ -152,6 +152,7 @@ fn the_page_knows_only_plain_data_of_the_engine() {
         "published",
         "summary",
         "thirds",
+        "trace",
         "hub::id",
         "hub::preflight",
     ];

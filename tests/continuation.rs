@@ -16,7 +16,6 @@ use straightedge::continuation::{Continuation, Step, Transcript};
 use straightedge::corpus::Tokenizer;
 use straightedge::corpus::made::Made;
 use straightedge::cpu::CpuBackend;
-use straightedge::crew::OwnThreads;
 use straightedge::error::Error;
 use straightedge::event::{Event, MapDump, Stage};
 use straightedge::export::export;
@@ -26,6 +25,7 @@ use straightedge::job::{BackendChoice, Blocks, Job, Protocol};
 use straightedge::model::{ModelConfig, load};
 use straightedge::run::{KeptMaps, MapSource, Text, continuation, measure};
 use straightedge::weights::{Files, FolderFiles, MemoryFiles, Weights, write_model};
+use straightedge::workers::Workers;
 
 const PROMPT: &str = "The cook lived in";
 
@@ -218,7 +218,7 @@ fn an_affine_block_made_linear_is_the_same_model() {
 fn maps_that_were_kept_are_not_measured_again() {
     let (folder, kept) = (web("demo-llama"), Rc::new(RefCell::new(KeptMaps::default())));
     let run = |blocks: &[usize]| {
-        let source = MapSource::Measured { text: tales(), crew: Rc::new(OwnThreads), kept: Some(kept.clone()) };
+        let source = MapSource::Measured { text: tales(), workers: Workers::default(), kept: Some(kept.clone()) };
         let events = continuation(job(BackendChoice::Cpu, blocks), asked(6), files(&folder), source);
         let events: Vec<Event> = block_on(events.inspect(|event| kept.borrow_mut().hear(event)).collect());
         let has = |stage| events.iter().any(|event| matches!(event, Event::Progress(p) if p.stage == stage));

@@ -68,7 +68,8 @@ async fn rows_and_scores<B: Backend>(
                     blocks.push(Block { gram, x: vec![Vec::new(); folds.len()], y: vec![Vec::new(); folds.len()] });
                 }
                 let seq_len = protocol.seq_len;
-                let batch = GramRows { block, fold, first_row: first * seq_len, x, y, seq_len, skip_positions: 0 };
+                let first_row = first * seq_len;
+                let batch = GramRows { block, fold, part: 0, first_row, x, y, seq_len, skip_positions: 0 };
                 let block = &mut blocks[block];
                 backend.accumulate(&mut block.gram, batch).expect("accumulated");
                 backend.settle(std::slice::from_mut(&mut block.gram)).await.expect("settled");
@@ -79,7 +80,7 @@ async fn rows_and_scores<B: Backend>(
     }
     let mut found = Vec::new();
     for (index, block) in blocks.into_iter().enumerate() {
-        let moments = backend.moments(&block.gram).await.expect("moments");
+        let moments = backend.moments(block.gram).await.expect("moments");
         found.push((score_block(index, &moments).expect("a score").report, block.x, block.y));
     }
     found

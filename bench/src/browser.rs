@@ -13,7 +13,7 @@ fn main() {}
 mod worker {
     use straightedge_bench::results::Host;
     use straightedge_bench::suite;
-    use straightedge_web::crew::{crew, help, is_helper};
+    use straightedge_web::helpers::{help, is_helper, workers};
     use wasm_bindgen::prelude::*;
     use wasm_bindgen_futures::spawn_local;
     use web_sys::{DedicatedWorkerGlobalScope, MessageEvent};
@@ -28,8 +28,8 @@ mod worker {
             let json = message.data().as_string().unwrap_or_default();
             match serde_json::from_str(&json) {
                 Ok(settings) => spawn_local(async move {
-                    let crew = crew(scope().navigator().hardware_concurrency() as u32);
-                    let results = suite::run(&settings, host(), crew, &|what| post("progress", &what)).await;
+                    let workers = workers(scope().navigator().hardware_concurrency() as u32);
+                    let results = suite::run(&settings, host(), workers, &|what| post("progress", &what)).await;
                     post("results", &results);
                 }),
                 Err(why) => post("failure", &why.to_string()),

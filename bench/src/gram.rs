@@ -129,8 +129,8 @@ impl<B: Backend> Bench<'_, B> {
         self.forward.run(&self.ids, &mut |capture| {
             let gram = grams.get_mut(capture.block).ok_or(Error::Cancelled)?;
             let (x, y) = (&capture.ffn_in, &capture.ffn_out);
-            let rows =
-                GramRows { block: capture.block, fold, first_row: 0, x, y, seq_len: self.seq_len, skip_positions: 0 };
+            let (block, seq_len) = (capture.block, self.seq_len);
+            let rows = GramRows { block, fold, part: 0, first_row: 0, x, y, seq_len, skip_positions: 0 };
             self.backend.accumulate(gram, rows)
         })?;
         self.backend.settle(grams).await?;

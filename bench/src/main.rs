@@ -3,11 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::rc::Rc;
 use std::thread::available_parallelism;
 
 use clap::Parser;
-use straightedge::crew::OwnThreads;
+use straightedge::workers::Workers;
 use straightedge_bench::results::{Host, Peer, Results};
 use straightedge_bench::settings::{Device, Part, Settings, Shape};
 use straightedge_bench::{suite, table};
@@ -79,7 +78,7 @@ fn run(args: &Args) -> Result<(), String> {
     }
     let mut results: Results = match &args.results {
         Some(path) => read(path)?,
-        None => pollster::block_on(suite::run(&settings, host(), Rc::new(OwnThreads), &|what| eprintln!("… {what}"))),
+        None => pollster::block_on(suite::run(&settings, host(), Workers::default(), &|what| eprintln!("… {what}"))),
     };
     for path in &args.peers {
         results.peers.extend(read::<Vec<Peer>>(path)?);

@@ -2,15 +2,14 @@
 
 use std::hint::black_box;
 
-use futures::FutureExt;
 use straightedge::backend::{Backend, GramRows, GramShape, Shape as Sizes};
 use straightedge::cpu::CpuBackend;
-use straightedge::crew::Crew;
-use straightedge::error::{Error, Result};
+use straightedge::error::Result;
 use straightedge::job::GramMode;
 use straightedge::moments::{Moments, Scale};
 use straightedge::random::Random;
 use straightedge::solve::decompose;
+use straightedge::workers::Workers;
 use web_time::Instant;
 
 use crate::clock::shortest_here;
@@ -19,7 +18,7 @@ use crate::results::SolveLine;
 const FOLDS: usize = 5;
 
 /// Times both at `width`.
-pub(crate) async fn time(width: usize, crew: &dyn Crew) -> Result<SolveLine> {
+pub(crate) async fn time(width: usize, workers: &Workers) -> Result<SolveLine> {
     let folds = moments(width).await?;
     let correlation = correlation(&folds[0]);
     // In turn, so that whatever else runs slows both.
@@ -28,7 +27,7 @@ pub(crate) async fn time(width: usize, crew: &dyn Crew) -> Result<SolveLine> {
         eigen_ms = eigen_ms.min(shortest_here(|| {
             black_box(decompose(&correlation).is_ok());
         }));
-        block_ms = block_ms.min(block(&folds, crew).await?);
+        block_ms = block_ms.min(block(&folds, workers).await?);
     }
     decompose(&correlation)?;
     let ratio = block_ms / eigen_ms;
@@ -36,11 +35,9 @@ pub(crate) async fn time(width: usize, crew: &dyn Crew) -> Result<SolveLine> {
 }
 
 /// Milliseconds of a block, solved as in a measurement.
-async fn block(folds: &[Moments], crew: &dyn Crew) -> Result<f64> {
+async fn block(folds: &[Moments], workers: &Workers) -> Result<f64> {
     let started = Instant::now();
-    if black_box(crew.score(0, async { Ok(folds.to_vec()) }.boxed_local()).await?).is_none() {
-        return Err(Error::Solve { block: 0, why: "whoever had a part in it got lost".into() });
-    }
+    black_box(workers.score(0, folds.to_vec()).await?);
     Ok(started.elapsed().as_secs_f64() * 1e3)
 }
 
@@ -68,11 +65,11 @@ async fn moments(width: usize) -> Result<Vec<Moments>> {
         let (x, y) = (backend.upload("x", sizes, &x)?, backend.upload("y", sizes, &y)?);
         if let Some(gram) = &mut gram {
             let first_row = fold * rows;
-            let batch = GramRows { block: 0, fold, first_row, x: &x, y: &y, seq_len: rows, skip_positions: 0 };
+            let batch = GramRows { block: 0, fold, part: 0, first_row, x: &x, y: &y, seq_len: rows, skip_positions: 0 };
             backend.accumulate(gram, batch)?;
         }
     }
-    match &gram {
+    match gram {
         Some(gram) => backend.moments(gram).await,
         None => Ok(Vec::new()),
     }

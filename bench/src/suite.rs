@@ -1,13 +1,11 @@
 //! All that is asked for, one backend after the other; what fails says why and the rest goes on.
 
-use std::rc::Rc;
-
 use straightedge::backend::Backend;
 use straightedge::cpu::CpuBackend;
-use straightedge::crew::Crew;
 use straightedge::error::Result;
 use straightedge::gpu::GpuBackend;
 use straightedge::job::{BackendChoice, Protocol};
+use straightedge::workers::Workers;
 
 use crate::results::{DeviceResults, Host, Results};
 use crate::settings::{Device, Part, Settings, Shape};
@@ -20,13 +18,13 @@ const SCHEMA: u32 = 1;
 /// Hears what begins, for people who wait.
 pub type Tell<'a> = &'a dyn Fn(&str);
 
-/// Runs the benchmarks on `host`, where `crew` solves.
-pub async fn run(settings: &Settings, host: Host, crew: Rc<dyn Crew>, tell: Tell<'_>) -> Results {
+/// Runs the benchmarks on `host`, which `workers` help.
+pub async fn run(settings: &Settings, host: Host, workers: Workers, tell: Tell<'_>) -> Results {
     let mut results = Results { schema: SCHEMA, settings: settings.clone(), host, ..Results::default() };
     for device in &settings.devices {
         let mut found = DeviceResults::default();
         let threads = results.host.threads;
-        if let Err(error) = on_device(*device, settings, threads, &crew, &mut found, tell).await {
+        if let Err(error) = on_device(*device, settings, threads, &workers, &mut found, tell).await {
             found.failure = Some(error.to_string());
         }
         results.devices.push(found);
@@ -38,7 +36,7 @@ async fn on_device(
     device: Device,
     settings: &Settings,
     threads: usize,
-    crew: &Rc<dyn Crew>,
+    workers: &Workers,
     found: &mut DeviceResults,
     tell: Tell<'_>,
 ) -> Result<()> {
@@ -58,13 +56,13 @@ async fn on_device(
             ];
             tell("gpu: peak");
             found.peak_gflops = peak::gpu().await;
-            on_backend(&backend, settings, &**crew, found, tell).await?;
+            on_backend(&backend, settings, workers, found, tell).await?;
         }
         Device::Cpu => {
             found.backend = "cpu".into();
             tell("cpu: peak");
             found.peak_gflops = Some(peak::cpu(threads));
-            on_backend(&CpuBackend::new(), settings, &**crew, found, tell).await?;
+            on_backend(&CpuBackend::new(), settings, workers, found, tell).await?;
         }
     }
     if settings.parts.contains(&Part::Whole) {
@@ -72,12 +70,12 @@ async fn on_device(
         tell(&format!("{}: complete measurement, {shape}, {rows} rows", found.backend));
         let (seq_len, seed) = (settings.seq_len, settings.seed);
         let plan = Plan { name: "complete measurement".into(), device, shape, rows, seq_len, seed };
-        found.whole = Some(plan.run(crew.clone()).await?);
+        found.whole = Some(plan.run(workers.clone()).await?);
     }
     if settings.parts.contains(&Part::Growth) {
         for plan in growth(device, found.software, settings.seq_len, settings.seed) {
             tell(&format!("{}: {}", found.backend, plan.name));
-            found.growth.push(plan.run(crew.clone()).await?);
+            found.growth.push(plan.run(workers.clone()).await?);
         }
     }
     Ok(())
@@ -87,7 +85,7 @@ async fn on_device(
 async fn on_backend<B: Backend>(
     backend: &B,
     settings: &Settings,
-    crew: &dyn Crew,
+    workers: &Workers,
     found: &mut DeviceResults,
     tell: Tell<'_>,
 ) -> Result<()> {
@@ -104,7 +102,7 @@ async fn on_backend<B: Backend>(
     }
     if settings.parts.contains(&Part::Solve) && found.backend == "cpu" {
         tell(&format!("solve of width {}", shape.width));
-        found.solve = Some(solve::time(shape.width, crew).await?);
+        found.solve = Some(solve::time(shape.width, workers).await?);
     }
     Ok(())
 }
@@ -120,7 +118,6 @@ fn size(settings: &Settings, software: bool) -> (Shape, usize) {
 #[cfg(test)]
 mod tests {
     use pollster::block_on;
-    use straightedge::crew::OwnThreads;
 
     use super::*;
 
@@ -134,7 +131,7 @@ mod tests {
             parts: vec![Part::Kernels, Part::Gram, Part::Solve, Part::Whole],
             ..Settings::default()
         };
-        let results = block_on(run(&settings, Host { threads: 1, ..Host::default() }, Rc::new(OwnThreads), &|_| {}));
+        let results = block_on(run(&settings, Host { threads: 1, ..Host::default() }, Workers::default(), &|_| {}));
         let [device] = &results.devices[..] else { panic!("one device") };
         assert_eq!(device.failure, None);
         assert!(device.peak_gflops.is_some_and(f64::is_finite));

@@ -3,12 +3,12 @@
 use std::rc::Rc;
 
 use futures::StreamExt;
-use straightedge::crew::Crew;
 use straightedge::error::Result;
 use straightedge::event::{Event, Stage};
 use straightedge::job::{BackendChoice, Job, Protocol};
 use straightedge::report::Seconds;
 use straightedge::run::{Inputs, Text, measure_inputs};
+use straightedge::workers::Workers;
 use web_time::Instant;
 
 use crate::memory;
@@ -29,12 +29,12 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Measures, and tells where the time went.
-    pub(crate) async fn run(&self, crew: Rc<dyn Crew>) -> Result<WholeLine> {
+    pub(crate) async fn run(&self, workers: Workers) -> Result<WholeLine> {
         let files = Rc::new(MadeModel::new(self.shape, self.seed));
         let tokens = MadeModel::tokens(self.rows, self.seed);
         memory::restart();
         let started = Instant::now();
-        let inputs = Inputs { crew: crew.clone(), ..Inputs::new(files.clone(), Text::Tokens(tokens)) };
+        let inputs = Inputs { workers: workers.clone(), ..Inputs::new(files.clone(), Text::Tokens(tokens)) };
         let mut events = measure_inputs(self.job(), inputs);
         let (mut made_by_hash, mut hash, mut r2, mut rows) = (0.0, 0.0, Vec::new(), 0);
         let mut spent = Seconds::default();
@@ -65,7 +65,7 @@ impl Plan {
             measure: spent.forward,
             solve: spent.solve,
             total: total - made,
-            process_bytes: memory::process().map(|own| own + crew.bytes()),
+            process_bytes: memory::process().map(|own| own + workers.bytes()),
             device_bytes: Some(memory::device()).filter(|bytes| *bytes > 0),
             r2: (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64),
         })

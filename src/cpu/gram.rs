@@ -19,7 +19,10 @@ pub struct CpuGram {
     mode: GramMode,
     x: Side,
     y: Side,
-    folds: Vec<Fold>,
+    /// `None` before a part of the fold is complete.
+    folds: Vec<Option<Fold>>,
+    /// The fold and the part of it that rows come of, with their sums.
+    open: Option<((usize, usize), Fold)>,
 }
 
 /// What x or y is shifted by, and the units of the columns' values that products are of.
@@ -52,8 +55,29 @@ struct ColumnSums {
 impl CpuGram {
     /// No rows yet; the last fold is the held-out one.
     pub(super) fn new(mode: GramMode, folds: usize, x: &Scale, y: &Scale) -> Self {
-        let fold = |fold| Fold::new(x.cols(), y.cols(), fold + 1 == folds);
-        Self { mode, x: Side::new(mode, x), y: Side::new(mode, y), folds: (0..folds).map(fold).collect() }
+        let folds = (0..folds).map(|_| None).collect();
+        Self { mode, x: Side::new(mode, x), y: Side::new(mode, y), folds, open: None }
+    }
+
+    /// The sums that rows of a part are added to.
+    fn part(&mut self, of: (usize, usize)) -> (&Side, &Side, &mut Fold) {
+        if self.open.as_ref().is_none_or(|(open, _)| *open != of) {
+            self.close();
+        }
+        let Self { x, y, folds, open, .. } = self;
+        let new = || (of, Fold::new(x.scale.cols(), y.scale.cols(), of.0 + 1 == folds.len()));
+        (x, y, &mut open.get_or_insert_with(new).1)
+    }
+
+    /// Adds the sums of a part that is complete to those of its fold.
+    fn close(&mut self) {
+        let Self { x, y, folds, open, .. } = self;
+        if let Some(((fold, _), part)) = open.take() {
+            match &mut folds[fold] {
+                Some(sums) => sums.merge(part, x, y),
+                none => *none = Some(part),
+            }
+        }
     }
 
     /// Adds the rows that count. False, with sums that are none, where a value is not finite.
@@ -82,12 +106,14 @@ impl CpuGram {
         f64: Pack<V>,
     {
         let counted = counted(rows, x.len() / self.x.scale.cols());
-        self.folds[rows.fold].add::<f64, V>((&self.x, x), (&self.y, y), &counted)
+        let (side_x, side_y, part) = self.part((rows.fold, rows.part));
+        part.add::<f64, V>((side_x, x), (side_y, y), &counted)
     }
 
     /// Blocks of rows in f32, scaled by powers of two; rows outside the scale take the side path.
     fn add_fast(&mut self, rows: &GramRows<'_, Tensor>, x: &[f32], y: &[f32]) -> bool {
-        let (scale_x, scale_y) = (&self.x.scale, &self.y.scale);
+        let (side_x, side_y, part) = self.part((rows.fold, rows.part));
+        let (scale_x, scale_y) = (&side_x.scale, &side_y.scale);
         let (d_in, d_out) = (scale_x.cols(), scale_y.cols());
         let row = |index: usize| (&x[index * d_in..][..d_in], &y[index * d_out..][..d_out]);
         let fits = |&index: &usize| {
@@ -96,20 +122,26 @@ impl CpuGram {
         };
         let counted = parallel::map(&counted(rows, x.len() / d_in), fits);
         let those = |fit: bool| counted.iter().filter(move |row| row.1 == fit).map(|row| row.0);
-        let fold = &mut self.folds[rows.fold];
-        let heldout = fold.yy.is_some();
+        let heldout = part.yy.is_some();
         for (x, y) in those(false).map(row) {
             if !x.iter().chain(y).all(|value| value.is_finite()) {
                 return false;
             }
-            fold.outside.push(x, y, || Moments::empty(scale_x, scale_y, heldout));
+            part.outside.push(x, y, || Moments::empty(scale_x, scale_y, heldout));
         }
-        fold.add::<f32, f32>((&self.x, x), (&self.y, y), &those(true).collect::<Vec<_>>())
+        part.add::<f32, f32>((side_x, x), (side_y, y), &those(true).collect::<Vec<_>>())
     }
 
-    /// The moments of every fold, both triangles.
-    pub(super) fn moments(&self) -> Vec<Moments> {
-        self.folds.iter().map(|fold| fold.moments(&self.x, &self.y)).collect()
+    /// The moments of every fold, both triangles. The sums of a fold end with it, so that no more than one is there twice.
+    pub(super) fn moments(mut self) -> Vec<Moments> {
+        self.close();
+        let Self { x, y, folds, .. } = self;
+        let last = folds.len() - 1;
+        let moments = |(fold, sums): (usize, Option<Fold>)| match sums {
+            Some(sums) => sums.moments(&x, &y),
+            None => Moments::empty(&x.scale, &y.scale, fold == last),
+        };
+        folds.into_iter().enumerate().map(moments).collect()
     }
 }
 
@@ -166,6 +198,20 @@ impl Fold {
         self.x.squares.iter().chain(&self.y.squares).all(|sum| sum.is_finite())
     }
 
+    /// Adds the rows of another part.
+    fn merge(&mut self, other: Self, x: &Side, y: &Side) {
+        self.n += other.n;
+        self.x.merge(&other.x);
+        self.y.merge(&other.y);
+        self.xx.merge(&other.xx);
+        self.xy.merge(&other.xy);
+        if let (Some(yy), Some(more)) = (&mut self.yy, &other.yy) {
+            yy.merge(more);
+        }
+        let heldout = self.yy.is_some();
+        self.outside.append(other.outside, || Moments::empty(&x.scale, &y.scale, heldout));
+    }
+
     fn moments(&self, x: &Side, y: &Side) -> Moments {
         let mut moments = Moments {
             n: self.n,
@@ -194,11 +240,22 @@ impl ColumnSums {
 
     fn add<T>(&mut self, panels: &[Panel<T>]) {
         let columns = |of: fn(&Panel<T>) -> &[f64]| panels.iter().flat_map(of);
-        let sum = |sums: &mut [f64], more| sums.iter_mut().zip(more).for_each(|(sum, more): (_, &f64)| *sum += more);
-        sum(&mut self.sum, columns(|panel| &panel.sum));
-        sum(&mut self.squares, columns(|panel| &panel.squares));
-        let largest = self.largest.iter_mut().zip(columns(|panel| &panel.largest));
-        largest.for_each(|(largest, more)| *largest = largest.max(*more));
+        self.take(columns(|panel| &panel.sum), columns(|panel| &panel.squares), columns(|panel| &panel.largest));
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.take(&other.sum, &other.squares, &other.largest);
+    }
+
+    fn take<'v>(
+        &mut self,
+        sum: impl IntoIterator<Item = &'v f64>,
+        squares: impl IntoIterator<Item = &'v f64>,
+        largest: impl IntoIterator<Item = &'v f64>,
+    ) {
+        self.sum.iter_mut().zip(sum).for_each(|(sum, more)| *sum += more);
+        self.squares.iter_mut().zip(squares).for_each(|(sum, more)| *sum += more);
+        self.largest.iter_mut().zip(largest).for_each(|(largest, more)| *largest = largest.max(*more));
     }
 }
 

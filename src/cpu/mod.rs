@@ -217,7 +217,7 @@ impl Backend for CpuBackend {
         Ok(())
     }
 
-    async fn moments(&self, gram: &CpuGram) -> Result<Vec<Moments>> {
+    async fn moments(&self, gram: CpuGram) -> Result<Vec<Moments>> {
         Ok(gram.moments())
     }
 }

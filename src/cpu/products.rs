@@ -53,6 +53,14 @@ impl Sums {
         });
     }
 
+    /// Adds sums of the same columns.
+    pub(super) fn merge(&mut self, other: &Self) {
+        for (tiles, more) in self.tiles.iter_mut().zip(&other.tiles) {
+            let sums = tiles.iter_mut().flat_map(|tile| tile.0.as_flattened_mut());
+            sums.zip(more.iter().flat_map(|tile| tile.0.as_flattened())).for_each(|(sum, more)| *sum += more);
+        }
+    }
+
     /// All sums, row-major, in units of the columns of A and of B, as many as there are columns; above the diagonal of
     /// a square there are not all.
     pub(super) fn matrix(&self, unit_a: &[f64], unit_b: &[f64]) -> Vec<f64> {

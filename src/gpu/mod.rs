@@ -228,7 +228,7 @@ impl Backend for GpuBackend {
         gram::settle(&self.engine, grams).await
     }
 
-    async fn moments(&self, gram: &Gram) -> Result<Vec<Moments>> {
+    async fn moments(&self, gram: Gram) -> Result<Vec<Moments>> {
         gram.moments(&self.engine).await
     }
 }

@@ -2,13 +2,15 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use super::fields::{Fields, MAX_HEADS, MAX_LAYERS, MAX_ROWS, MAX_WIDTH};
 use super::{bert, gpt2, llama, neox};
 use crate::backend::Activation;
 use crate::error::{Error, Result};
 
 /// A configuration in the terms of `config.json`, families' own spellings resolved.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelConfig {
     /// `model_type`.
     pub architecture: Architecture,
@@ -57,7 +59,7 @@ pub struct ModelConfig {
 }
 
 /// Supported values of `model_type`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Architecture {
     /// `gpt2`.
     Gpt2,
@@ -74,7 +76,7 @@ pub enum Architecture {
 }
 
 /// Which projections of the attention have biases.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AttentionBias {
     /// None.
     None,
@@ -85,7 +87,7 @@ pub enum AttentionBias {
 }
 
 /// Rotary position embedding.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rope {
     /// Base of the frequencies.
     pub theta: f64,
@@ -94,7 +96,7 @@ pub struct Rope {
 }
 
 /// How attention and feed-forward network add to the residual stream h.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Residual {
     /// h += attn(norm₁(h)); h += ffn(norm₂(h)).
     PreNorm,

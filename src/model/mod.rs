@@ -21,6 +21,8 @@ mod stored;
 mod token_rows;
 mod vars;
 
+use serde::{Deserialize, Serialize};
+
 pub use checkpoint::Checkpoint;
 pub use config::{Architecture, AttentionBias, ModelConfig, Residual, Rope};
 pub use load::{fetch, load, stored};
@@ -56,7 +58,7 @@ pub struct Embedding<T> {
 }
 
 /// One transformer layer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Block<T> {
     /// norm₁ of [`Residual`].
     pub attention_norm: Norm<T>,
@@ -69,7 +71,7 @@ pub struct Block<T> {
 }
 
 /// Projections of an attention layer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Attention<T> {
     /// `(heads·head_dim, hidden_size)`.
     pub q: Linear<T>,
@@ -82,7 +84,7 @@ pub struct Attention<T> {
 }
 
 /// A feed-forward network: down(act(up(x))), or down(act(gate(x)) ⊙ up(x)).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Ffn<T> {
     /// The gate of a gated network.
     pub gate: Option<Linear<T>>,
@@ -93,7 +95,7 @@ pub struct Ffn<T> {
 }
 
 /// An affine layer: weight `(out, in)`, bias `(1, out)`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Linear<T> {
     /// `(out, in)`.
     pub weight: T,
@@ -102,7 +104,7 @@ pub struct Linear<T> {
 }
 
 /// A normalisation; weight and bias are `(1, hidden_size)`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Norm<T> {
     /// LayerNorm.
     Layer {

@@ -78,13 +78,14 @@ pub async fn moments<B: Backend>(
             let rows = table.rows(backend, ids)?;
             let x = features(&rows.x)?;
             let first_row = ids[0] as usize;
-            let rows = GramRows { block, fold, first_row, x: &x, y: &rows.target, seq_len: 1, skip_positions: 0 };
+            let rows =
+                GramRows { block, fold, part: 0, first_row, x: &x, y: &rows.target, seq_len: 1, skip_positions: 0 };
             backend.accumulate(&mut gram[0], rows)?;
             backend.settle(&mut gram).await?;
             pause().await;
         }
     }
     let [gram] = gram;
-    let mut folds = backend.moments(&gram).await?.into_iter();
+    let mut folds = backend.moments(gram).await?.into_iter();
     Ok([(); 2].map(|()| folds.next().expect("two folds were asked for")))
 }

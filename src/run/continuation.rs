@@ -12,7 +12,6 @@ use web_time::Instant;
 use crate::backend::Backend;
 use crate::continuation::{Beside, Candidate, Continuation, Opening, Step};
 use crate::corpus::{Pieces, Tokenizer, check_ids};
-use crate::crew::{Crew, OwnThreads};
 use crate::error::{Error, Result};
 use crate::event::{Event, MapDump, Outcome, Stage};
 use crate::forward::{Forward, ignore};
@@ -23,6 +22,7 @@ use crate::report::{Seconds, finite};
 use crate::solve::AffineMap;
 use crate::swap::{MAX_LOGITS, Replacement, Swaps};
 use crate::weights::{Files, Weights};
+use crate::workers::Workers;
 
 use super::device::on_device;
 use super::events::Emitter;
@@ -37,8 +37,8 @@ pub enum MapSource {
     Measured {
         /// What is measured on.
         text: Text,
-        /// Who solves.
-        crew: Rc<dyn Crew>,
+        /// Other workers that help.
+        workers: Workers,
         /// What earlier measurements left. Where there is such a thing, all blocks are measured, for later.
         kept: Option<Rc<RefCell<KeptMaps>>>,
     },
@@ -49,7 +49,7 @@ pub enum MapSource {
 impl MapSource {
     /// A measurement on `text` by this process, of which nothing is kept.
     pub fn measured(text: Text) -> Self {
-        Self::Measured { text, crew: Rc::new(OwnThreads), kept: None }
+        Self::Measured { text, workers: Workers::default(), kept: None }
     }
 }
 
@@ -130,10 +130,10 @@ impl Maps {
                 .map(|block| given(&maps, *block, config.hidden_size))
                 .collect::<Result<_>>()
                 .map(Self::Given),
-            MapSource::Measured { text, crew, kept } => {
+            MapSource::Measured { text, workers, kept } => {
                 let blocks = if kept.is_some() { None } else { job.blocks.clone() };
                 let job = Job { measures: [Measure::Fit].into(), blocks, dump_maps: kept.is_some(), ..job.clone() };
-                let inputs = Inputs { crew, ..Inputs::new(files.clone(), text) };
+                let inputs = Inputs { workers, ..Inputs::new(files.clone(), text) };
                 Ok(Self::Measured(
                     Box::new(Prepared::read(job, inputs, config.clone(), Instant::now(), out).await?),
                     kept,

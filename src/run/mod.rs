@@ -20,7 +20,6 @@ use web_time::Instant;
 
 use crate::backend::Backend;
 use crate::corpus::{Folds, TokenWindows};
-use crate::crew::{Crew, OwnThreads};
 use crate::digest::sha256;
 use crate::error::{Error, Result};
 use crate::event::{Event, Outcome, Stage};
@@ -31,6 +30,7 @@ use crate::report::{AppInfo, CorpusInfo, Header, ModelInfo, Ordered, ProtocolInf
 use crate::solve::TAU;
 use crate::trace::{Lane, Span};
 use crate::weights::{Files, RowsFile, Weights, read_whole};
+use crate::workers::Workers;
 
 pub use continuation::{MapSource, continuation};
 pub use events::Events;
@@ -41,10 +41,10 @@ use device::on_device;
 use events::{Emitter, Meter};
 use feed::Feed;
 use measures::{LayerMeasure, Source};
-pub use sweep::Resume;
 #[cfg(not(target_arch = "wasm32"))]
 pub use sweep::ResumeFile;
-use sweep::{Reading, RowStore, Sweep, Swept};
+use sweep::{Reading, RowStore, Sweep, Swept, temporary};
+pub use sweep::{Resume, Save, Scratch, standing};
 
 /// The text of a job.
 #[derive(Clone, Debug)]
@@ -76,16 +76,19 @@ pub struct Inputs {
     /// The model whose rows are fed through this one's networks, with its name (docs/measures.md, section 6,
     /// `cross_feed`).
     pub feed: Option<(String, Rc<dyn Files>)>,
-    /// Who solves.
-    pub crew: Rc<dyn Crew>,
+    /// Other workers that help.
+    pub workers: Workers,
     /// Where the sweep is saved after every block, and from where it goes on.
     pub resume: Option<Rc<dyn Resume>>,
+    /// Where rows wait that memory has no room for.
+    pub scratch: Option<Rc<dyn Scratch>>,
 }
 
 impl Inputs {
     /// A model and a text, and nothing besides.
     pub fn new(files: Rc<dyn Files>, text: Text) -> Self {
-        Self { files, text, eval: None, feed: None, crew: Rc::new(OwnThreads), resume: None }
+        let workers = Workers::default();
+        Self { files, text, eval: None, feed: None, workers, resume: None, scratch: temporary() }
     }
 }
 
@@ -131,8 +134,9 @@ struct Prepared {
     eval: Option<TokenWindows>,
     /// The model whose rows are fed through this one's networks.
     feed: Option<Feed>,
-    crew: Rc<dyn Crew>,
+    workers: Workers,
     resume: Option<Rc<dyn Resume>>,
+    scratch: Option<Rc<dyn Scratch>>,
     folds: Folds,
     tokenize: f64,
     started: Instant,
@@ -141,7 +145,7 @@ struct Prepared {
 impl Prepared {
     /// Cuts the texts into windows and folds.
     async fn read(job: Job, inputs: Inputs, config: ModelConfig, started: Instant, out: &Emitter) -> Result<Self> {
-        let Inputs { files, text, eval, feed, crew, resume } = inputs;
+        let Inputs { files, text, eval, feed, workers, resume, scratch } = inputs;
         let tokenize = out.stage(Stage::Tokenize, 0);
         let (corpus, windows) =
             header::read_text(&*files, &job.corpus, &job.protocol, &config, &text, &tokenize).await?;
@@ -160,7 +164,7 @@ impl Prepared {
             None => None,
         };
         let tokenize = tokenize.seconds();
-        Ok(Self { job, files, config, corpus, windows, eval, feed, crew, resume, folds, tokenize, started })
+        Ok(Self { job, files, config, corpus, windows, eval, feed, workers, resume, scratch, folds, tokenize, started })
     }
 
     async fn measure<B: Backend>(&self, backend: &B, out: &Emitter) -> Result<()> {
@@ -197,7 +201,7 @@ impl Prepared {
         let blocks = self.job.chosen_blocks(self.config.num_hidden_layers)?;
         let checkpoint = Checkpoint::new(&self.config, weights, pass.has_perplexity)?;
         let layers = Layers::new(backend, &self.config, seq_len)?;
-        let store = RowStore::new(backend, self.job.row_memory);
+        let store = RowStore::new(backend, self.job.row_memory, self.scratch.clone());
         let reading = match pass.has_perplexity {
             true => Reading::evaluated(&self.windows, &self.folds, self.eval.as_ref(), seq_len)?,
             false => Reading::of_folds(&self.windows, &self.folds, seq_len),
@@ -247,7 +251,7 @@ impl Prepared {
             job: &self.job,
             folds: &self.folds,
             out,
-            crew: &*self.crew,
+            workers: self.workers.for_model(&self.config, self.folds.len()),
             expected_rank: header::expected_rank(&self.config),
             ffn_parameters: Some(self.config.ffn_parameters()),
             has_perplexity: self.needs_perplexity() && self.config.causal,
@@ -317,7 +321,7 @@ async fn fit_rows<B: Backend>(backend: &B, job: &Job, file: &RowsFile, started: 
         job,
         folds: &folds,
         out,
-        crew: &OwnThreads,
+        workers: Workers::default(),
         expected_rank: None,
         ffn_parameters: None,
         has_perplexity: false,
@@ -331,7 +335,7 @@ async fn fit_rows<B: Backend>(backend: &B, job: &Job, file: &RowsFile, started: 
         let text = "captured rows come without their network, so that its conjunction index is undefined";
         out.warn("no_network", None, text.into());
     }
-    sweep::of_rows(&pass, &RowStore::new(backend, job.row_memory), file, pass.measures_of_rows(1)).await?;
+    sweep::of_rows(&pass, &RowStore::new(backend, job.row_memory, temporary()), file, pass.measures_of_rows(1)).await?;
     pass.finish(None).await;
     Ok(())
 }
@@ -349,7 +353,7 @@ struct Pass<'a, B> {
     job: &'a Job,
     folds: &'a Folds,
     out: &'a Emitter,
-    crew: &'a dyn Crew,
+    workers: Workers,
     /// Rank that the norm before the feed-forward networks implies, where known.
     expected_rank: Option<usize>,
     /// Of one network, where there is a model.
@@ -368,7 +372,7 @@ struct Pass<'a, B> {
 impl<B: Backend> Pass<'_, B> {
     async fn finish(&self, ppl: Option<f64>) {
         let seconds = Seconds { total: self.started.elapsed().as_secs_f64(), ..self.seconds.get() };
-        let peak_memory = memory::peak().map(|own| own + self.crew.bytes());
+        let peak_memory = memory::peak().map(|own| own + self.workers.bytes());
         let outcome = Outcome { ppl: ppl.and_then(finite), seconds, peak_memory };
         self.out.emit(Event::Finished(outcome)).await;
     }

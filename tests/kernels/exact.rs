@@ -208,7 +208,7 @@ impl Case {
             let x = on.upload("x", Shape::new(rows, self.d_in), x)?;
             let y = on.upload("y", Shape::new(rows, self.d_out), y)?;
             let (seq_len, skip_positions) = (self.seq_len, self.skip_positions);
-            let batch = GramRows { block: 3, fold, first_row: first, x: &x, y: &y, seq_len, skip_positions };
+            let batch = GramRows { block: 3, fold, part: 0, first_row: first, x: &x, y: &y, seq_len, skip_positions };
             on.accumulate(&mut grams[0], batch)?;
             first += rows;
             if i % 2 == 1 {
@@ -216,7 +216,8 @@ impl Case {
             }
         }
         on.settle(&mut grams).await?;
-        on.moments(&grams[0]).await
+        let [gram] = grams;
+        on.moments(gram).await
     }
 
     /// (x, y) of every row that counts, by fold.

@@ -130,10 +130,11 @@ async fn gram<B: Backend>(on: &B, x: &B::Tensor, y: &B::Tensor, mode: GramMode) 
     let shape = GramShape { d_in: COLS, d_out: COLS, folds: 1, max_rows: ROWS, mode };
     let scale = Scale { shift: vec![0.0; COLS], exponent: vec![1; COLS] };
     let mut grams = [on.gram(shape, &scale, &scale)?];
-    let rows = GramRows { block: 0, fold: 0, first_row: 0, x, y, seq_len: SEQ_LEN, skip_positions: 0 };
+    let rows = GramRows { block: 0, fold: 0, part: 0, first_row: 0, x, y, seq_len: SEQ_LEN, skip_positions: 0 };
     on.accumulate(&mut grams[0], rows)?;
     on.settle(&mut grams).await?;
-    let moments = on.moments(&grams[0]).await?;
+    let [gram] = grams;
+    let moments = on.moments(gram).await?;
     let sums = moments.iter().flat_map(|fold| fold.xx.iter().chain(&fold.xy).chain(&fold.sum_x));
     Ok(sums.map(|sum| (sum / ROWS as f64) as f32).collect())
 }

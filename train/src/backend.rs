@@ -209,7 +209,7 @@ impl Backend for TrainingBackend {
         self.plain.settle(grams).await
     }
 
-    async fn moments(&self, gram: &CpuGram) -> Result<Vec<Moments>> {
+    async fn moments(&self, gram: CpuGram) -> Result<Vec<Moments>> {
         self.plain.moments(gram).await
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod address;
 pub mod ahead;
+pub mod alive;
 pub mod beforehand;
 pub mod bundled;
 pub mod chart;
@@ -12,9 +13,6 @@ pub mod comparison;
 pub mod cost;
 pub mod course;
 // Part of the worker, and of the benchmarks' one.
-#[cfg(feature = "worker")]
-#[path = "worker/crew.rs"]
-pub mod crew;
 pub mod detail;
 pub mod differences;
 pub mod export;
@@ -25,6 +23,9 @@ pub mod form;
 pub mod format;
 pub mod formula;
 pub mod frame;
+#[cfg(feature = "worker")]
+#[path = "worker/helpers.rs"]
+pub mod helpers;
 pub mod lesson;
 pub mod message;
 pub mod overlay;

@@ -6,11 +6,14 @@ use std::rc::Rc;
 use gloo_timers::callback::Timeout;
 use js_sys::Array;
 use straightedge::continuation::Continuation;
+use straightedge_web::alive;
 use straightedge_web::fetch::{message_of, reason};
 use straightedge_web::message::{Deletion, Order, Reply, Request};
 use wasm_bindgen::prelude::*;
 use web_sys::{File, MessageEvent, Worker, WorkerOptions, WorkerType};
 
+/// What names of engine workers begin with.
+const NAME: &str = "engine";
 /// The script that starts the engine, relative to the page.
 const ENGINE: &str = "./engine.js";
 /// How long a worker may take to hear a cancel, in milliseconds; it cannot while it computes on the CPU.
@@ -49,6 +52,11 @@ impl Link {
         self.occupy(order.run, &Request::Measure(Box::new(order)), handles);
     }
 
+    /// Has the measurement that was ended go on, under another number.
+    pub(crate) fn resume(&self, run: u32, handles: &[File]) {
+        self.occupy(run, &Request::Resume { run }, handles);
+    }
+
     /// Orders a continuation, with the file handles that belong to it.
     pub(crate) fn go_on(&self, order: Order, asked: Continuation, handles: &[File]) {
         self.occupy(order.run, &Request::Continue { order: Box::new(order), asked: Box::new(asked) }, handles);
@@ -71,6 +79,11 @@ impl Link {
     /// Asks what is in the browser's storage, once some of it is deleted.
     pub(crate) fn shelf(&self, deletion: Deletion) {
         self.send(None, &Request::Shelf(deletion), &[]);
+    }
+
+    /// Has the measurement that could go on be forgotten.
+    pub(crate) fn forget_unfinished(&self) {
+        self.send(None, &Request::Forget, &[]);
     }
 
     /// Drops a look.
@@ -115,12 +128,20 @@ impl Link {
     fn start(&self) {
         let options = WorkerOptions::new();
         options.set_type(WorkerType::Module);
+        let name = alive::name(NAME);
+        options.set_name(&name);
         let worker = match Worker::new_with_options(ENGINE, &options) {
             Ok(worker) => worker,
             Err(why) => return (self.0.hear)(Reply::Crashed { why: reason(&why) }),
         };
         let link = self.clone();
-        let on_message = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| link.receive(&event));
+        let started = worker.clone();
+        let on_message = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
+            if !link.0.state.borrow().is_ready {
+                link.watch(&name, started.clone());
+            }
+            link.receive(&event);
+        });
         worker.set_onmessage(Some(on_message.into_js_value().unchecked_ref()));
         let link = self.clone();
         // An error within the engine has a message; a script that cannot be loaded is an event without one.
@@ -130,6 +151,17 @@ impl Link {
         });
         worker.set_onerror(Some(on_error.into_js_value().unchecked_ref()));
         self.0.state.borrow_mut().worker = Some(worker);
+    }
+
+    /// Hears of the end of a worker that nobody has ended here.
+    fn watch(&self, name: &str, worker: Worker) {
+        let link = self.clone();
+        alive::watch(name, move || {
+            let is_missed = link.0.state.borrow().worker.as_ref() == Some(&worker);
+            if is_missed {
+                link.deliver(Reply::Crashed { why: "the browser ended it, perhaps for want of memory".into() });
+            }
+        });
     }
 
     fn stop(&self) {
@@ -150,7 +182,7 @@ impl Link {
         match &reply {
             Reply::Ready => self.ready(),
             Reply::Ended { run, .. } => self.ended(*run),
-            Reply::Crashed { .. } => self.stop(),
+            Reply::Crashed { .. } => self.crashed(),
             _ => {}
         }
         (self.0.hear)(reply);
@@ -163,6 +195,15 @@ impl Link {
         if let Some(worker) = &state.worker {
             post(worker, &message(&Request::Cores { cores: cores() }, &[]));
             waiting.iter().for_each(|(_, message)| post(worker, message));
+        }
+    }
+
+    /// A worker that broke down at work is replaced, for there may be something to go on with.
+    fn crashed(&self) {
+        let was_busy = self.0.state.borrow().busy_with.is_some();
+        self.stop();
+        if was_busy {
+            self.start();
         }
     }
 

@@ -23,6 +23,11 @@ use straightedge::report::DeviceInfo;
 pub enum Request {
     /// Starts a measurement; one that still runs is dropped.
     Measure(Box<Order>),
+    /// Goes on with the measurement that was ended, with the file handles that belong to it.
+    Resume {
+        /// Number of the measurement from now on.
+        run: u32,
+    },
     /// Continues a prompt with a model beside itself; the order says where maps are measured that are not there yet. What
     /// still runs is dropped.
     Continue {
@@ -45,6 +50,8 @@ pub enum Request {
     },
     /// Lists what downloads have left in the browser's storage, after deleting some of it.
     Shelf(Deletion),
+    /// Has the measurement that could go on be forgotten.
+    Forget,
 }
 
 /// What to delete of the browser's storage.
@@ -95,6 +102,34 @@ pub struct Order {
     pub job: Job,
     /// What to measure it on.
     pub work: Work,
+}
+
+impl Order {
+    /// How many file handles belong to it.
+    pub fn handles(&self) -> usize {
+        match &self.work {
+            Work::Rows => 1,
+            Work::Model { model, text } => {
+                let model = if let ModelSource::Handles { names } = model { names.len() } else { 0 };
+                model + usize::from(*text == TextSource::Handle)
+            }
+        }
+    }
+}
+
+/// A measurement that was ended and can go on. Its order stays with the engine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unfinished {
+    /// Name of the model.
+    pub model: String,
+    /// Name of the text.
+    pub text: String,
+    /// The block that comes next.
+    pub next: usize,
+    /// Blocks of the model.
+    pub of: usize,
+    /// How many file handles it needs again.
+    pub handles: usize,
 }
 
 /// What a measurement works on.
@@ -216,6 +251,8 @@ pub enum Reply {
     },
     /// What is in the browser's storage.
     Shelf(Shelf),
+    /// The measurement that can go on: told when the engine starts and when a measurement ends.
+    Unfinished(Option<Unfinished>),
     /// The engine broke down and will not answer again.
     Crashed {
         /// The reason as far as it is known.

@@ -1,7 +1,8 @@
 //! One measurement as the page sees it: replies of the worker go in, what can be shown comes out.
 
-use straightedge::event::{Progress, Recorder, Wait};
+use straightedge::event::{Event, Progress, Recorder, Wait};
 use straightedge::report::{BlockReport, Report, Warning};
+use straightedge::trace::Span;
 
 use crate::bundled::Expected;
 use crate::chart::profile::{Point, Profile};
@@ -17,6 +18,8 @@ pub struct Run {
     is_opened: bool,
     recorder: Recorder,
     expected: Option<Expected>,
+    /// What ran when.
+    spans: Vec<Span>,
 }
 
 impl Run {
@@ -29,14 +32,14 @@ impl Run {
     pub fn extend(&self, number: u32) -> Self {
         let recorder = self.report().cloned().map(Recorder::resume).unwrap_or_default();
         let (origin, expected) = (self.origin, self.expected.clone());
-        Self { course: Course::start(number), origin, is_opened: false, recorder, expected }
+        Self { course: Course::start(number), origin, recorder, expected, ..Self::default() }
     }
 
     /// A report from a file, as if it had just been measured.
     pub fn opened(number: u32, report: Report) -> Self {
         let phase = if report.partial { Phase::Cancelled } else { Phase::Finished };
         let recorder = Recorder::resume(report);
-        Self { course: Course::at(number, phase), origin: Some(number), is_opened: true, recorder, expected: None }
+        Self { course: Course::at(number, phase), origin: Some(number), is_opened: true, recorder, ..Self::default() }
     }
 
     /// A report that was recorded with the page, shown until something is measured.
@@ -51,9 +54,16 @@ impl Run {
 
     /// Takes in a reply; those of other measurements and those after the end change nothing.
     pub fn hear(&mut self, reply: &Reply) {
-        if let Some(event) = self.course.hear(reply) {
-            self.recorder.record(event);
+        match self.course.hear(reply) {
+            Some(Event::Span(span)) => self.spans.push(span.clone()),
+            Some(event) => self.recorder.record(event),
+            None => {}
         }
+    }
+
+    /// What ran when, in the order in which it ended.
+    pub fn spans(&self) -> &[Span] {
+        &self.spans
     }
 
     /// Stops on request; what was measured stays.
@@ -141,7 +151,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::message::Memory;
     use straightedge::error::Error;
-    use straightedge::event::{Event, Outcome, Stage};
+    use straightedge::event::{Outcome, Stage};
     use straightedge::job::Protocol;
     use straightedge::report::{AppInfo, CorpusInfo, DeviceInfo, Header, ModelInfo, ProtocolInfo};
 

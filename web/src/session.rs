@@ -16,7 +16,7 @@ use straightedge_web::fetch;
 use straightedge_web::folder::{Chosen, Folder, sort_out};
 use straightedge_web::form::{Form, LocalModel, ModelChoice, TextChoice, find};
 use straightedge_web::frame::{Frame, Part};
-use straightedge_web::message::{Device, Memory, ModelSource, Order, Reply, Shelf, TextSource, Work};
+use straightedge_web::message::{Device, Memory, ModelSource, Order, Reply, Shelf, TextSource, Unfinished, Work};
 use straightedge_web::overlay::{Choice, Kept, Metric};
 use straightedge_web::published::Published;
 use straightedge_web::run::Run;
@@ -41,6 +41,8 @@ pub(crate) struct Session {
     pub(crate) look: RwSignal<Look>,
     /// What downloads have left in the browser; `None` until the engine has told.
     pub(crate) shelf: RwSignal<Option<Shelf>>,
+    /// The measurement that was ended and can go on.
+    pub(crate) unfinished: RwSignal<Option<Unfinished>>,
     /// Which order last came to an end in the engine, and what it held then.
     pub(crate) ended: RwSignal<(u32, Memory)>,
     /// What is to be continued, and how.
@@ -115,6 +117,7 @@ impl Session {
             expected: RwSignal::new(None),
             look: RwSignal::new(Look::default()),
             shelf: RwSignal::new(None),
+            unfinished: RwSignal::new(None),
             ended: RwSignal::new((0, Memory::default())),
             ask: RwSignal::new(Ask::default()),
             sides: RwSignal::new(Sides::default()),
@@ -217,9 +220,34 @@ impl Session {
             return self.complaint.set(Some(error));
         }
         self.complaint.set(None);
+        self.unfinished.set(None);
         self.sides.update(Sides::cancel);
         self.run.update(|run| *run = run.extend(order.run));
         self.with_link(|link| link.measure(order, &handles));
+    }
+
+    /// Goes on with the measurement that was ended, or asks for the files that it needs.
+    pub(crate) fn resume(self) {
+        let Some(Unfinished { model, text, handles: needed, .. }) = self.unfinished.get_untracked() else { return };
+        let of_it = |(order, _): &(Order, Vec<File>)| order.job.model == model && order.job.corpus == text;
+        let ordered = self.ordered.get_value().filter(of_it);
+        let handles = match &ordered {
+            Some((_, handles)) => handles.clone(),
+            None => self.handles.with_value(|handles| handles.of_names(&model, &text)),
+        };
+        if handles.len() != needed {
+            let hint = "the page no longer has them: choose the same files again, then Resume".into();
+            let value = format!("{needed} files of the user's own");
+            return self.complaint.set(Some(Error::InvalidSetting { field: model, value, hint }));
+        }
+        let number = self.next_number();
+        self.begin_run(Run::start(number, None), ordered);
+        self.with_link(|link| link.resume(number, &handles));
+    }
+
+    /// Has it be forgotten.
+    pub(crate) fn forget_unfinished(self) {
+        self.with_link(Link::forget_unfinished);
     }
 
     /// Stops at once; what was measured stays.
@@ -336,17 +364,24 @@ impl Session {
 
     fn send(self, order: Order) {
         let handles = self.handles_of(&order);
-        self.stop_looking();
         ask_to_keep(&order);
+        let run = Run::start(order.run, self.expected.get_untracked());
+        self.begin_run(run, Some((order.clone(), handles.clone())));
+        self.with_link(|link| link.measure(order, &handles));
+    }
+
+    /// Shows a measurement that begins; it can be added to where it is known what was ordered.
+    fn begin_run(self, run: Run, ordered: Option<(Order, Vec<File>)>) {
+        self.stop_looking();
         self.complaint.set(None);
         self.sides.update(Sides::cancel);
         let known = self.remember_known();
-        self.show(Run::start(order.run, self.expected.get_untracked()));
+        self.show(run);
         self.overlay.set(known);
         self.introduced.set(None);
-        self.ordered.set_value(Some((order.clone(), handles.clone())));
-        self.can_extend.set(true);
-        self.with_link(|link| link.measure(order, &handles));
+        self.can_extend.set(ordered.is_some());
+        self.ordered.set_value(ordered);
+        self.unfinished.set(None);
         look_at_results();
     }
 
@@ -383,6 +418,7 @@ impl Session {
             Reply::Crashed { why } => self.crashed(Error::Engine { why: why.clone() }),
             Reply::Ended { run, memory } => self.ended.set((*run, *memory)),
             Reply::Shelf(shelf) => self.shelf.set(Some(shelf.clone())),
+            Reply::Unfinished(found) => self.unfinished.set(found.clone()),
             Reply::Ready | Reply::Event { .. } => {}
             Reply::Looking { .. } | Reply::Preflight { .. } | Reply::Extent { .. } => {}
         }
@@ -444,6 +480,14 @@ pub(crate) fn ask_to_keep(order: &Order) {
 }
 
 impl Handles {
+    /// Those that are chosen now, where they were chosen for a measurement of these names.
+    fn of_names(&self, model: &str, text: &str) -> Vec<File> {
+        if let Some(rows) = self.rows.iter().find(|rows| rows.name() == model) {
+            return vec![rows.clone()];
+        }
+        self.model.iter().chain(self.text.iter().filter(|file| file.name() == text)).cloned().collect()
+    }
+
     /// The handles that an order speaks of, in its order.
     fn of(&self, order: &Order) -> Vec<File> {
         let Work::Model { model, text } = &order.work else { return self.rows.iter().cloned().collect() };

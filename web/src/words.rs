@@ -7,7 +7,7 @@ use straightedge::report::{DeviceInfo, Report};
 use crate::course::Phase;
 use crate::form::Form;
 use crate::format::{amount, count, duration, limit, rate};
-use crate::message::Device;
+use crate::message::{Device, Unfinished};
 use crate::run::Run;
 use crate::texts::sides as texts_sides;
 use crate::texts::{fill, t};
@@ -43,6 +43,13 @@ pub fn status(run: &Run) -> String {
         Phase::Failed(_) => fill(t().status_failed, &[("blocks", &blocks)]),
         Phase::Finished => run.report().map_or(String::new(), |report| finished(report, &blocks)),
     }
+}
+
+/// What could go on.
+pub fn unfinished(found: &Unfinished) -> String {
+    let Unfinished { model, text, next, of, .. } = found;
+    let (next, of) = (next.to_string(), of.to_string());
+    fill(t().unfinished, &[("model", model), ("text", text), ("next", &next), ("of", &of)])
 }
 
 /// Amount, rate and time left of the present stage; nothing while its extent is unknown.

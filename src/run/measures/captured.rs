@@ -30,7 +30,7 @@ impl Captured {
         let window = protocol.seq_len - protocol.skip_positions;
         let mut captured = Self { d_in: 0, d_out: 0, x: Vec::new(), y: Vec::new(), window, train_windows: 0 };
         for rows in &visit.rows {
-            if let (Some(fold), Some(x), Some(y)) = (rows.batch.fold, &rows.x, &rows.y) {
+            if let (Some(fold), Some(x), Some(y)) = (rows.batch.fold(), &rows.x, &rows.y) {
                 (captured.d_in, captured.d_out) = (x.cols(), y.cols());
                 keep_counted(&mut captured.x, &visit.store.values(x).await?, captured.d_in, protocol);
                 keep_counted(&mut captured.y, &visit.store.values(y).await?, captured.d_out, protocol);

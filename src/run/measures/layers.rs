@@ -6,8 +6,9 @@ use crate::error::Result;
 use crate::report::{LayerReport, finite};
 use crate::run::Pass;
 use crate::run::events::Meter;
-use crate::run::sweep::{Kept, Sums, Visit};
+use crate::run::sweep::{Kept, Visit};
 use crate::solve::{self, LayerScore};
+use crate::sums::Sums;
 use crate::swap::Replacement;
 
 /// Measures layer after layer, with the residual stream before and after each as x and y.
@@ -33,14 +34,14 @@ impl<'a, B: Backend> LayerMeasure<'a, B> {
         self.meter.go();
         let Pass { backend, job, folds, .. } = *self.pass;
         let layer = visit.index;
-        let mut sums = Sums::new(backend, layer, folds, &job.protocol);
+        let mut sums = Sums::new(backend, layer, folds.len(), &job.protocol, None);
         let (mut ratio, mut counted) = (0.0, 0);
         for rows in &visit.rows {
-            let (Some(fold), Some(before), Some(after)) = (rows.batch.fold, &rows.hidden, &rows.next) else { continue };
+            let (Some(part), Some(before), Some(after)) = (rows.batch.part, &rows.hidden, &rows.next) else { continue };
             let tensor = |kept: &Kept<_>| visit.store.tensor(kept);
             let (before, after) = (tensor(before)?, tensor(after)?);
             let ratios = backend.row_distance_ratios(&before, &after)?;
-            sums.add((fold, &rows.batch.windows), &before, &after).await?;
+            sums.add((part, &rows.batch.windows), &before, &after).await?;
             for window in backend.read(&ratios).await?.chunks_exact(job.protocol.seq_len) {
                 let counting = &window[job.protocol.skip_positions..];
                 ratio += counting.iter().map(|&ratio| f64::from(ratio)).sum::<f64>();

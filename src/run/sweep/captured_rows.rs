@@ -1,10 +1,11 @@
 //! A block without its model: rows that were captured elsewhere and lie in a file.
 
-use super::{BlockMeasures, Keeps, RowStore, Rows, Sums, Visit, fold_batches};
+use super::{BlockMeasures, Keeps, RowStore, Rows, Visit, fold_batches};
 use crate::backend::{Backend, Shape};
 use crate::error::Result;
 use crate::event::Stage;
 use crate::run::Pass;
+use crate::sums::Sums;
 use crate::weights::RowsFile;
 
 /// Measures captured rows, as the one block 0.
@@ -19,23 +20,23 @@ pub(in crate::run) async fn of_rows<'a, B: Backend>(
     let keeps = Keeps { all_rows, weights: false, layers: false, forks: false };
     let batches = fold_batches(pass.folds, seq_len);
     let meter = pass.out.stage(Stage::Measure, (pass.folds.all().len() * seq_len) as u64);
-    let mut sums = Sums::new(pass.backend, 0, pass.folds, &pass.job.protocol);
+    let mut sums = Sums::new(pass.backend, 0, pass.folds.len(), &pass.job.protocol, None);
     let mut kept = Vec::with_capacity(batches.len());
     for batch in batches {
         let rows = batch.windows.start * seq_len..batch.windows.end * seq_len;
         let upload = |name, cols, values: Vec<f32>| pass.backend.upload(name, Shape::new(rows.len(), cols), &values);
         let x = upload("x", file.d_in, file.x(rows.clone()).await?)?;
         let y = upload("y", file.d_out, file.y(rows.clone()).await?)?;
-        if let Some(fold) = batch.fold {
-            sums.add((fold, &batch.windows), &x, &y).await?;
+        if let Some(part) = batch.part {
+            sums.add((part, &batch.windows), &x, &y).await?;
         }
-        let keep = keeps.of(&batch, true, pass.folds.len());
-        let x = if keep.x { Some(store.keep(x).await?) } else { None };
-        let y = if keep.y { Some(store.keep(y).await?) } else { None };
+        let wanted = keeps.of(&batch, true, pass.folds.len()).wanted;
+        let x = store.keep_some(wanted.x.then_some(x)).await?;
+        let y = store.keep_some(wanted.y.then_some(y)).await?;
         kept.push(Rows { batch, hidden: None, x, y, rest: None, next: None });
         meter.reach(rows.end as u64).await;
     }
     pass.spend(|seconds| &mut seconds.forward, meter.seconds());
-    let visit = Visit { store, index: 0, block: None, rows: kept, folds: pass.folds.len(), sums: Some(sums) };
-    pass.measure_block(&visit, &mut measures).await.map(drop)
+    let visit = Visit { store, index: 0, block: None, rows: kept, folds: pass.folds.len() };
+    pass.measure_block(&visit, sums, &mut measures).await.map(drop)
 }

@@ -1,26 +1,24 @@
 //! A block's least squares, and what is measured once they are solved.
 
-use std::cell::Cell;
-
-use futures::FutureExt;
 use web_time::Instant;
 
-use super::{BlockMeasures, Solved, Sums, Visit};
+use super::{BlockMeasures, Solved, Visit};
 use crate::backend::Backend;
 use crate::error::Result;
 use crate::job::Measure;
 use crate::report::BlockReport;
 use crate::run::Pass;
-use crate::solve::{self, BlockScore, InputDistribution};
+use crate::solve::{BlockScore, InputDistribution};
+use crate::sums::Sums;
 
 impl<B: Backend> Pass<'_, B> {
-    /// Solves a block and takes all measures of it; `None` where it is only passed through.
+    /// Solves a block and takes all measures of it.
     pub(super) async fn measure_block(
         &self,
         visit: &Visit<'_, B>,
+        sums: Sums<'_, B>,
         measures: &mut BlockMeasures<'_, B>,
-    ) -> Result<Option<Solved<B::Tensor>>> {
-        let Some(sums) = &visit.sums else { return Ok(None) };
+    ) -> Result<Solved<B::Tensor>> {
         let started = Instant::now();
         let mut solved = self.solve(visit.index, sums).await?;
         self.spend(|seconds| &mut seconds.solve, started.elapsed().as_secs_f64());
@@ -28,24 +26,16 @@ impl<B: Backend> Pass<'_, B> {
         for measure in measures {
             measure.measure(visit, &mut solved).await?;
         }
-        Ok(Some(solved))
+        Ok(solved)
     }
 
-    async fn solve(&self, block: usize, sums: &Sums<'_, B>) -> Result<Solved<B::Tensor>> {
-        let inputs = Cell::new(None);
-        let folds = async {
-            let folds = sums.moments().await?;
-            if self.asks(Measure::Controls) {
-                inputs.set(Some(InputDistribution::new(block, &folds)?));
-            }
-            Ok(folds)
-        };
-        let score = match self.crew.score(block, folds.boxed_local()).await? {
-            Some(score) => score,
-            None => solve::score_block(block, &sums.moments().await?)?,
-        };
-        let BlockScore { report, heldout_variation, map, deviation_y, directions } = score;
-        let (inputs, replacements) = (inputs.take(), Vec::new());
+    async fn solve(&self, block: usize, sums: Sums<'_, B>) -> Result<Solved<B::Tensor>> {
+        let folds = sums.moments().await?;
+        let asks = self.asks(Measure::Controls);
+        let inputs = asks.then(|| InputDistribution::new(block, &folds)).transpose()?;
+        let BlockScore { report, heldout_variation, map, deviation_y, directions } =
+            self.workers.score(block, folds).await?;
+        let replacements = Vec::new();
         Ok(Solved { report, heldout_variation, map, deviation_y, directions, inputs, replacements })
     }
 

@@ -9,6 +9,7 @@ mod captured_rows;
 mod finish;
 mod forks;
 mod greedy;
+mod passage;
 mod resume;
 mod rows;
 mod spill;
@@ -25,19 +26,22 @@ use super::measures::{LayerMeasure, MeasuredLayer, Source};
 use crate::backend::Backend;
 use crate::error::Result;
 use crate::event::{Event, Stage};
-use crate::forward::{Entered, Rest};
 use crate::model::{Block, TokenRows};
+use crate::parallel;
 use crate::report::BlockReport;
 use crate::solve::AffineMap;
 use crate::trace::Lane;
+use crate::workers::Wanted;
 
 pub(super) use captured_rows::of_rows;
 use forks::Forks;
-pub use resume::Resume;
+use passage::{Passage, Visited};
 #[cfg(not(target_arch = "wasm32"))]
 pub use resume::ResumeFile;
-use resume::Resumed;
-pub(super) use rows::{Batch, Reading, Sums, fold_batches};
+pub use resume::{Resume, Save, standing};
+pub(super) use rows::{Batch, Reading, fold_batches};
+pub use spill::Scratch;
+pub(super) use spill::temporary;
 pub(super) use store::{Kept, RowStore};
 pub(super) use visit::{BlockMeasure, Pair, Rows, Solved, Visit};
 
@@ -70,54 +74,50 @@ struct Finished<'a, B: Backend> {
 /// The residual stream of all batches between two blocks.
 pub(super) type Stream<T> = Vec<Rc<Kept<T>>>;
 
+/// What measures, and what has been measured.
+struct Measuring<'s, 'a, B: Backend> {
+    measures: BlockMeasures<'a, B>,
+    layers: Option<LayerMeasure<'a, B>>,
+    forks: Forks<'s, 'a, B>,
+    swept: Vec<Swept>,
+}
+
 impl<'a, B: Backend> Sweep<'a, B> {
     /// Measures every block, and then perplexity where it is asked for. Returns the blocks, and the perplexity of the
     /// untouched model.
     pub(super) async fn run(
         &self,
-        mut measures: BlockMeasures<'a, B>,
-        mut layers: Option<LayerMeasure<'a, B>>,
+        measures: BlockMeasures<'a, B>,
+        layers: Option<LayerMeasure<'a, B>>,
     ) -> Result<(Vec<Swept>, Option<f64>)> {
-        let mut forks = Forks::new(self);
-        let keeps = Keeps {
-            all_rows: measures.iter().any(|measure| measure.needs_all_rows()),
-            weights: forks.are_wanted() || measures.iter().any(|measure| measure.needs_weights()),
-            layers: layers.is_some(),
-            forks: forks.are_wanted(),
-        };
+        let mut measuring = Measuring { measures, layers, forks: Forks::new(self), swept: Vec::new() };
+        let keeps = measuring.keeps();
         self.source.checkpoint.announce().await?;
-        let resumed = self.resume(&mut forks, &mut layers).await?;
-        let Resumed { next: first, mut stream, mut swept } = match resumed {
+        let (first, mut stream) = match self.resume(&mut measuring).await? {
             Some(resumed) => resumed,
-            None => Resumed { next: 0, stream: self.embed().await?, swept: Vec::new() },
+            None => (0, self.embed().await?),
         };
         let last = self.last_block(&keeps);
         let meter = self.pass.out.stage(Stage::Measure, self.source.reading.rows() * (last as u64 + 1));
         let mut before = None;
         let mut block = Rc::new(self.load(first).await?);
         for index in first..=last {
-            let entering = self.pass.resume.map(|_| stream.clone());
-            let (visit, finished, next) = try_join!(
-                self.pass.span(Lane::Rows, Some(index), self.visit(index, &block, &mut stream, &keeps, &meter)),
-                self.finish(before.take(), &mut measures, &mut layers),
-                self.load_next(index, last),
-            )?;
-            let forked = async {
-                self.close(finished, &mut measures, &mut forks, &mut swept).await?;
-                if let Some(entering) = entering {
-                    self.save(index, &entering, &forks, &swept, layers.as_ref()).await?;
-                }
-                forks.carry(&block, index).await
+            let passage = Passage::new(self, (index, &block), &keeps, &meter);
+            let work = async {
+                let visited = self.visit(passage, before.take(), &mut stream, &mut measuring).await?;
+                self.pass.span(Lane::Forks, Some(index), measuring.forks.carry(&block, index)).await?;
+                Ok(visited)
             };
-            self.pass.span(Lane::Forks, Some(index), forked).await?;
-            before = Some(visit);
+            let (visited, next) = try_join!(work, self.load_next(index, last))?;
+            before = Some(visited);
             if let Some(next) = next {
                 block = Rc::new(next);
             }
         }
-        let finished = self.finish(before, &mut measures, &mut layers).await?;
-        self.close(finished, &mut measures, &mut forks, &mut swept).await?;
+        let finished = self.finish(before, &mut measuring).await?;
+        self.close(finished, &mut measuring).await?;
         self.pass.spend(|seconds| &mut seconds.forward, meter.seconds());
+        let Measuring { measures, layers, forks, mut swept } = measuring;
         drop((measures, block));
         let perplexities = async {
             let ppl = forks.finish(&stream, &mut swept, layers).await?;
@@ -128,6 +128,31 @@ impl<'a, B: Backend> Sweep<'a, B> {
             Ok((swept, ppl))
         };
         self.pass.span(Lane::Perplexity, None, perplexities).await
+    }
+
+    /// Takes all rows through a block, measures the one before it, and saves where the sweep stands between them.
+    async fn visit(
+        &self,
+        passage: Passage<'_, 'a, B>,
+        before: Option<Visited<'a, B>>,
+        stream: &mut Stream<B::Tensor>,
+        measuring: &mut Measuring<'_, 'a, B>,
+    ) -> Result<Visited<'a, B>> {
+        let index = passage.index();
+        // One thread wins nothing by both at once, and has no room for two blocks' sums.
+        if B::IN_MEMORY && !parallel::HAS_THREADS {
+            let finished = self.finish(before, measuring).await?;
+            self.close(finished, measuring).await?;
+            self.save(index, stream, measuring).await?;
+            return passage.go(stream).await;
+        }
+        let entering = self.pass.resume.map(|_| stream.clone());
+        let (finished, visited) = try_join!(self.finish(before, measuring), passage.go(stream))?;
+        self.close(finished, measuring).await?;
+        if let Some(entering) = entering {
+            self.save(index, &entering, measuring).await?;
+        }
+        Ok(visited)
     }
 
     /// The residual stream that enters the first block.
@@ -161,66 +186,19 @@ impl<'a, B: Backend> Sweep<'a, B> {
         if index < last { self.load(index + 1).await.map(Some) } else { Ok(None) }
     }
 
-    /// Takes all rows through a block.
-    async fn visit(
-        &self,
-        index: usize,
-        block: &Rc<Block<B::Tensor>>,
-        stream: &mut Stream<B::Tensor>,
-        keeps: &Keeps,
-        meter: &Meter,
-    ) -> Result<Visit<'a, B>> {
-        let (pass, Source { store, .. }) = (self.pass, self.source);
-        let is_measured = self.blocks.binary_search(&index).is_ok();
-        let mut sums = is_measured.then(|| Sums::new(pass.backend, index, pass.folds, &pass.job.protocol));
-        let mut rows = Vec::with_capacity(stream.len());
-        let mut done = self.source.reading.rows() * index as u64;
-        for (batch, place) in self.source.reading.batches.iter().zip(stream) {
-            let hidden = store.tensor(place)?;
-            let Entered { ffn_in: x, rest } = self.source.layers.enter(block, &hidden)?;
-            let y = self.source.layers.network(&block.ffn, &x)?;
-            let next = Rc::new(store.keep(self.source.layers.leave(block, &rest, &y)?).await?);
-            match (&mut sums, batch.fold) {
-                (Some(sums), Some(fold)) => sums.add((fold, &batch.windows), &x, &y).await?,
-                _ => pass.backend.settle(&mut []).await?,
-            }
-            let keep = keeps.of(batch, is_measured, pass.folds.len());
-            rows.push(Rows {
-                batch: batch.clone(),
-                hidden: keep.hidden.then(|| place.clone()),
-                x: if keep.x { Some(store.keep(x).await?) } else { None },
-                y: if keep.y { Some(store.keep(y).await?) } else { None },
-                rest: if keep.rest { Some(self.keep_rest(rest).await?) } else { None },
-                next: keep.next.then(|| next.clone()),
-            });
-            *place = next;
-            done += self.source.reading.ids(batch).len() as u64;
-            meter.reach(done).await;
-        }
-        let block = (is_measured && keeps.weights).then(|| block.clone());
-        Ok(Visit { store, index, block, rows, folds: pass.folds.len(), sums })
-    }
-
-    async fn keep_rest(&self, rest: Rest<B::Tensor>) -> Result<Rest<Kept<B::Tensor>>> {
-        Ok(match rest {
-            Rest::Sequential(middle) => Rest::Sequential(self.source.store.keep(middle).await?),
-            Rest::Parallel(attended, hidden) => {
-                Rest::Parallel(self.source.store.keep(attended).await?, self.source.store.keep(hidden).await?)
-            }
-        })
-    }
-
     /// Solves and measures a block that all rows have gone through.
     async fn finish(
         &self,
-        visit: Option<Visit<'a, B>>,
-        measures: &mut BlockMeasures<'a, B>,
-        layers: &mut Option<LayerMeasure<'a, B>>,
+        visited: Option<Visited<'a, B>>,
+        measuring: &mut Measuring<'_, 'a, B>,
     ) -> Result<Option<Finished<'a, B>>> {
-        let Some(visit) = visit else { return Ok(None) };
+        let Some(Visited { visit, sums }) = visited else { return Ok(None) };
         let measured = async {
-            let solved = self.pass.measure_block(&visit, measures).await?;
-            let layer = match layers {
+            let solved = match sums {
+                Some(sums) => Some(self.pass.measure_block(&visit, sums, &mut measuring.measures).await?),
+                None => None,
+            };
+            let layer = match &mut measuring.layers {
                 Some(layers) => Some(layers.measure(&visit).await?),
                 None => None,
             };
@@ -231,19 +209,14 @@ impl<'a, B: Backend> Sweep<'a, B> {
     }
 
     /// What is left of a visit: times on a device that does nothing else, and the forks that start here.
-    async fn close(
-        &self,
-        finished: Option<Finished<'a, B>>,
-        measures: &mut BlockMeasures<'a, B>,
-        forks: &mut Forks<'_, 'a, B>,
-        swept: &mut Vec<Swept>,
-    ) -> Result<()> {
+    async fn close(&self, finished: Option<Finished<'a, B>>, measuring: &mut Measuring<'_, 'a, B>) -> Result<()> {
         let Some(Finished { visit, solved, layer }) = finished else { return Ok(()) };
+        let Measuring { measures, forks, swept, .. } = measuring;
         if let Some(layer) = layer {
             forks.of_layer(&visit, layer).await?;
         }
         let Some(mut solved) = solved else { return Ok(()) };
-        for measure in measures.iter_mut() {
+        for measure in measures {
             measure.time(&visit, &mut solved).await?;
         }
         for (name, replacement) in &solved.replacements {
@@ -258,6 +231,18 @@ impl<'a, B: Backend> Sweep<'a, B> {
     }
 }
 
+impl<B: Backend> Measuring<'_, '_, B> {
+    fn keeps(&self) -> Keeps {
+        let Self { measures, layers, forks, .. } = self;
+        Keeps {
+            all_rows: measures.iter().any(|measure| measure.needs_all_rows()),
+            weights: forks.are_wanted() || measures.iter().any(|measure| measure.needs_weights()),
+            layers: layers.is_some(),
+            forks: forks.are_wanted(),
+        }
+    }
+}
+
 /// What visits keep of their rows.
 struct Keeps {
     all_rows: bool,
@@ -269,17 +254,16 @@ struct Keeps {
 /// What is kept of one batch.
 struct Keep {
     hidden: bool,
-    x: bool,
-    y: bool,
-    rest: bool,
+    wanted: Wanted,
     next: bool,
 }
 
 impl Keeps {
     fn of(&self, batch: &Batch, is_measured: bool, folds: usize) -> Keep {
-        let (forks, layers) = (self.forks && batch.evaluated, self.layers && batch.fold.is_some());
-        let y = is_measured && batch.fold.is_some_and(|fold| self.all_rows || fold + 1 == folds);
+        let (forks, layers) = (self.forks && batch.evaluated, self.layers && batch.part.is_some());
+        let y = is_measured && batch.fold().is_some_and(|fold| self.all_rows || fold + 1 == folds);
         let at_fork = is_measured && forks;
-        Keep { hidden: forks && self.layers || layers, x: y || at_fork, y, rest: at_fork, next: layers }
+        let wanted = Wanted { x: y || at_fork, y, rest: at_fork };
+        Keep { hidden: forks && self.layers || layers, wanted, next: layers }
     }
 }

@@ -7,13 +7,12 @@ use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
-use super::forks::{Forks, Of};
-use super::{Batch, Kept, Stream, Sweep, Swept};
+use super::forks::Of;
+use super::{Batch, Kept, Measuring, Stream, Sweep, Swept};
 use crate::backend::{Backend, Shape};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::report::{BlockReport, LayerReport, Warning};
-use crate::run::measures::LayerMeasure;
 use crate::solve::AffineMap;
 
 /// A place that keeps the last state of a sweep.
@@ -24,11 +23,22 @@ pub trait Resume {
     /// The state that was saved; `None` where there is none.
     fn open(&self) -> io::Result<Option<Box<dyn Read>>>;
 
-    /// Replaces the state by what `fill` writes, at once or not at all.
-    fn replace(&self, fill: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) -> io::Result<()>;
+    /// Whether it is worth its time to save a state now.
+    fn is_due(&self) -> bool {
+        true
+    }
+
+    /// Begins a state, which takes the place of the one before when it is complete.
+    fn save(&self) -> io::Result<Box<dyn Save + '_>>;
 
     /// Forgets the state of a measurement that is complete.
     fn clear(&self);
+}
+
+/// A state being saved. Until it is committed the one before counts.
+pub trait Save: Write {
+    /// Makes it the one that counts.
+    fn commit(self: Box<Self>) -> io::Result<()>;
 }
 
 /// What comes first in a saved state; maps and rows follow in this order.
@@ -38,6 +48,8 @@ struct Contents {
     key: String,
     /// The block whose rows follow.
     next: usize,
+    /// Blocks of the model.
+    of: usize,
     blocks: Vec<(BlockReport, Option<MapSizes>)>,
     layers: Vec<LayerReport>,
     warnings: Vec<Warning>,
@@ -55,13 +67,6 @@ struct MapSizes {
     rank: usize,
 }
 
-/// A sweep that goes on.
-pub(super) struct Resumed<T> {
-    pub(super) next: usize,
-    pub(super) stream: Stream<T>,
-    pub(super) swept: Vec<Swept>,
-}
-
 const MAGIC: &[u8; 8] = b"sweep\0\0\x01";
 /// Most bytes of the part that says what follows.
 const MAX_CONTENTS: u64 = 1 << 28;
@@ -72,18 +77,17 @@ impl<'a, B: Backend> Sweep<'a, B> {
         &self,
         next: usize,
         entering: &Stream<B::Tensor>,
-        forks: &Forks<'_, 'a, B>,
-        swept: &[Swept],
-        layers: Option<&LayerMeasure<'a, B>>,
+        Measuring { forks, swept, layers, .. }: &Measuring<'_, 'a, B>,
     ) -> Result<()> {
-        let Some(resume) = self.pass.resume else { return Ok(()) };
+        let Some(resume) = self.pass.resume.filter(|resume| resume.is_due()) else { return Ok(()) };
         let shape = |kept: &Kept<_>| (kept.rows(), kept.cols());
         let sizes = |map: &AffineMap| MapSizes { d_in: map.mean_x.len(), d_out: map.mean_y.len(), rank: map.rank };
         let contents = Contents {
             key: self.pass.key.clone(),
             next,
+            of: self.source.checkpoint.config().num_hidden_layers,
             blocks: swept.iter().map(|swept| (swept.report.clone(), swept.map.as_ref().map(sizes))).collect(),
-            layers: layers.map(|layers| layers.reports().to_vec()).unwrap_or_default(),
+            layers: layers.as_ref().map(|layers| layers.reports().to_vec()).unwrap_or_default(),
             warnings: self.pass.out.warnings(),
             stream: entering.iter().map(|kept| shape(kept)).collect(),
             forks: forks
@@ -95,33 +99,32 @@ impl<'a, B: Backend> Sweep<'a, B> {
         let json = serde_json::to_vec(&contents).unwrap_or_default();
         let rows: Vec<&Kept<_>> =
             entering.iter().map(|kept| &**kept).chain(forks.running().iter().flat_map(|fork| &fork.hidden)).collect();
-        let mut values = Vec::with_capacity(rows.len());
-        for kept in rows {
-            values.push(self.source.store.values(kept).await?);
-        }
-        let written = resume.replace(&mut |to| {
-            to.write_all(MAGIC)?;
-            to.write_all(&(json.len() as u64).to_le_bytes())?;
-            to.write_all(&json)?;
-            for AffineMap { weight, mean_x, deviation_x, mean_y, .. } in swept.iter().filter_map(|s| s.map.as_ref()) {
-                for part in [weight, mean_x, deviation_x, mean_y] {
-                    to.write_all(bytemuck::cast_slice(part))?;
-                }
+        let unwritable = |error: io::Error| Error::UnwritableFile { file: resume.name(), why: error.to_string() };
+        let mut state = resume.save().map_err(unwritable)?;
+        let mut write = |bytes: &[u8]| state.write_all(bytes).map_err(unwritable);
+        write(MAGIC)?;
+        write(&(json.len() as u64).to_le_bytes())?;
+        write(&json)?;
+        for AffineMap { weight, mean_x, deviation_x, mean_y, .. } in swept.iter().filter_map(|s| s.map.as_ref()) {
+            for part in [weight, mean_x, deviation_x, mean_y] {
+                write(bytemuck::cast_slice(part))?;
             }
-            values.iter().try_for_each(|values| to.write_all(bytemuck::cast_slice(values)))
-        });
-        written.map_err(|error| Error::UnwritableFile { file: resume.name(), why: error.to_string() })
+        }
+        for kept in rows {
+            write(bytemuck::cast_slice(&self.source.store.values(kept).await?))?;
+        }
+        state.commit().map_err(unwritable)
     }
 
-    /// The state that was saved of this very measurement, with its blocks told again.
+    /// Takes up the state that was saved of this very measurement, with its blocks told again. Returns the block that
+    /// comes next, and the rows that enter it.
     ///
     /// # Errors
     /// A state of another measurement, or one that is damaged.
     pub(super) async fn resume(
         &self,
-        forks: &mut Forks<'_, 'a, B>,
-        layers: &mut Option<LayerMeasure<'a, B>>,
-    ) -> Result<Option<Resumed<B::Tensor>>> {
+        Measuring { forks, swept, layers, .. }: &mut Measuring<'_, 'a, B>,
+    ) -> Result<Option<(usize, Stream<B::Tensor>)>> {
         let Some(resume) = self.pass.resume else { return Ok(None) };
         let damaged = |error: io::Error| Error::UnreadableFile { file: resume.name(), why: error.to_string() };
         let Some(mut from) = resume.open().map_err(damaged)? else { return Ok(None) };
@@ -134,7 +137,6 @@ impl<'a, B: Backend> Sweep<'a, B> {
             });
         }
         self.check(&contents).map_err(damaged)?;
-        let mut swept = Vec::with_capacity(contents.blocks.len());
         for (report, sizes) in contents.blocks {
             let map = sizes.map(|sizes| map(&mut from, &sizes)).transpose().map_err(damaged)?;
             self.pass.out.send(Event::Block(Box::new(report.clone())));
@@ -163,7 +165,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
         for Warning { code, block, text } in contents.warnings {
             self.pass.out.warn(&code, block, text);
         }
-        Ok(Some(Resumed { next: contents.next, stream, swept }))
+        Ok(Some((contents.next, stream)))
     }
 }
 
@@ -185,6 +187,14 @@ impl<B: Backend> Sweep<'_, B> {
             && contents.next < config.num_hidden_layers;
         if fits { Ok(()) } else { Err(malformed("its rows are not those of this measurement")) }
     }
+}
+
+/// The block before which a saved sweep stands, and how many the model has.
+///
+/// # Errors
+/// What is no saved sweep.
+pub fn standing(from: &mut dyn Read) -> io::Result<(usize, usize)> {
+    contents(from).map(|contents| (contents.next, contents.of))
 }
 
 fn malformed(why: &str) -> io::Error {
@@ -238,17 +248,41 @@ impl Resume for ResumeFile {
     }
 
     /// Written beside it first, so that the state before stays whole until this one is.
-    fn replace(&self, fill: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    fn save(&self) -> io::Result<Box<dyn Save + '_>> {
         let mut beside = self.0.clone().into_os_string();
         beside.push(".part");
-        let mut file = io::BufWriter::new(std::fs::File::create(&beside)?);
-        fill(&mut file)?;
-        file.flush()?;
-        std::fs::rename(&beside, &self.0)
+        let file = io::BufWriter::new(std::fs::File::create(&beside)?);
+        Ok(Box::new(SavedBeside { file, beside: beside.into(), place: &self.0 }))
     }
 
     fn clear(&self) {
         // Whoever measures the same again goes on from the last block; nothing is lost but room on the disk.
         let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+struct SavedBeside<'a> {
+    file: io::BufWriter<std::fs::File>,
+    beside: std::path::PathBuf,
+    place: &'a std::path::Path,
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+impl Write for SavedBeside<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+impl Save for SavedBeside<'_> {
+    fn commit(mut self: Box<Self>) -> io::Result<()> {
+        self.file.flush()?;
+        std::fs::rename(&self.beside, self.place)
     }
 }

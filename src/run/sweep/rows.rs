@@ -1,37 +1,44 @@
-//! Batches of rows, the text that they come from, and their second moments.
+//! Batches of rows, and the text that they come from.
 
 use std::ops::Range;
 
-use crate::backend::{Backend, GramRows, GramShape};
 use crate::corpus::{Folds, TokenWindows};
 use crate::error::Result;
-use crate::job::Protocol;
-use crate::moments::{Moments, Scale};
+use crate::sums::{BATCH_ROWS, Part};
 use crate::swap::check_predicted;
-
-/// Rows of one batch: large enough to keep a device busy, small enough to stop soon after a cancel.
-const BATCH_ROWS: usize = 1024;
 
 /// Whole windows of one fold, or of a text that perplexity is measured on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::run) struct Batch {
     /// `None` in a text of its own for perplexity.
-    pub(in crate::run) fold: Option<usize>,
+    pub(in crate::run) part: Option<Part>,
     /// Whether perplexity is measured on it.
     pub(in crate::run) evaluated: bool,
     pub(in crate::run) windows: Range<usize>,
 }
 
-/// The batches of all folds in corpus order; none straddles two folds.
+impl Batch {
+    /// Its fold.
+    pub(in crate::run) fn fold(&self) -> Option<usize> {
+        self.part.map(|part| part.fold)
+    }
+}
+
+/// The batches of all folds in corpus order; none straddles two folds. The first half of a fold's batches is one part
+/// of it, the others are another.
 pub(in crate::run) fn fold_batches(folds: &Folds, seq_len: usize) -> Vec<Batch> {
     let of_fold = |fold: usize| {
-        let batch = move |windows| Batch { fold: Some(fold), evaluated: false, windows };
-        cut(folds.windows(fold), seq_len).map(batch)
+        let all = cut(folds.windows(fold), seq_len);
+        let half = all.clone().count().div_ceil(2);
+        all.enumerate().map(move |(at, windows)| {
+            let part = Part { fold, half: usize::from(at >= half) };
+            Batch { part: Some(part), evaluated: false, windows }
+        })
     };
     (0..folds.len()).flat_map(of_fold).collect()
 }
 
-fn cut(windows: Range<usize>, seq_len: usize) -> impl Iterator<Item = Range<usize>> {
+fn cut(windows: Range<usize>, seq_len: usize) -> impl Iterator<Item = Range<usize>> + Clone {
     let (step, end) = ((BATCH_ROWS / seq_len).max(1), windows.end);
     windows.step_by(step).map(move |first| first..end.min(first + step))
 }
@@ -64,11 +71,11 @@ impl<'a> Reading<'a> {
         let heldout = folds.len() - 1;
         match evaluation {
             Some(windows) => {
-                let batch = |windows| Batch { fold: None, evaluated: true, windows };
+                let batch = |windows| Batch { part: None, evaluated: true, windows };
                 reading.batches.extend(cut(0..windows.len(), seq_len).map(batch));
             }
             None => {
-                let of_heldout = reading.batches.iter_mut().filter(|batch| batch.fold == Some(heldout));
+                let of_heldout = reading.batches.iter_mut().filter(|batch| batch.fold() == Some(heldout));
                 of_heldout.for_each(|batch| batch.evaluated = true);
             }
         }
@@ -85,7 +92,7 @@ impl<'a> Reading<'a> {
 
     /// Token ids of a batch.
     pub(in crate::run) fn ids(&self, batch: &Batch) -> &'a [u32] {
-        let text = if batch.fold.is_some() { self.text } else { self.evaluation.unwrap_or(self.text) };
+        let text = if batch.part.is_some() { self.text } else { self.evaluation.unwrap_or(self.text) };
         text.ids(batch.windows.clone())
     }
 
@@ -97,64 +104,5 @@ impl<'a> Reading<'a> {
     /// Rows of all batches.
     pub(in crate::run) fn rows(&self) -> u64 {
         self.batches.iter().map(|batch| self.ids(batch).len() as u64).sum()
-    }
-}
-
-/// The second moments of one block's rows, fold by fold, as batches come.
-pub(in crate::run) struct Sums<'a, B: Backend> {
-    backend: &'a B,
-    folds: &'a Folds,
-    protocol: &'a Protocol,
-    block: usize,
-    /// Made with the first batch, which sets the scales.
-    gram: Option<B::Gram>,
-}
-
-impl<'a, B: Backend> Sums<'a, B> {
-    /// No rows yet; `block` is for error messages.
-    pub(in crate::run) fn new(backend: &'a B, block: usize, folds: &'a Folds, protocol: &'a Protocol) -> Self {
-        Self { backend, folds, protocol, block, gram: None }
-    }
-
-    /// Adds a batch of some fold, and waits until the device has done so.
-    pub(in crate::run) async fn add(
-        &mut self,
-        (fold, windows): (usize, &Range<usize>),
-        x: &B::Tensor,
-        y: &B::Tensor,
-    ) -> Result<()> {
-        let Protocol { seq_len, skip_positions, .. } = *self.protocol;
-        let mut gram = match self.gram.take() {
-            Some(gram) => gram,
-            None => self.calibrated(x, y).await?,
-        };
-        let first_row = windows.start * seq_len;
-        let rows = GramRows { block: self.block, fold, first_row, x, y, seq_len, skip_positions };
-        self.backend.accumulate(&mut gram, rows)?;
-        self.backend.settle(std::slice::from_mut(&mut gram)).await?;
-        self.gram = Some(gram);
-        Ok(())
-    }
-
-    async fn calibrated(&self, x: &B::Tensor, y: &B::Tensor) -> Result<B::Gram> {
-        let (d_in, d_out) = (self.backend.shape(x).cols, self.backend.shape(y).cols);
-        let shape = GramShape {
-            d_in,
-            d_out,
-            folds: self.folds.len(),
-            max_rows: BATCH_ROWS.max(self.protocol.seq_len),
-            mode: self.protocol.gram,
-        };
-        let scale_x = Scale::from_rows(&self.backend.read(x).await?, d_in);
-        let scale_y = Scale::from_rows(&self.backend.read(y).await?, d_out);
-        self.backend.gram(shape, &scale_x, &scale_y)
-    }
-
-    /// Second moments of every fold.
-    pub(in crate::run) async fn moments(&self) -> Result<Vec<Moments>> {
-        match &self.gram {
-            Some(gram) => self.backend.moments(gram).await,
-            None => Ok(Vec::new()),
-        }
     }
 }

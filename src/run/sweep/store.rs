@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use super::spill::Spill;
+use super::spill::{Scratch, Spill};
 use crate::backend::{Backend, Shape};
 use crate::error::Result;
 
@@ -38,7 +38,8 @@ enum Place<T> {
 struct Shelves {
     device: Shelf,
     memory: Shelf,
-    spill: RefCell<Spill>,
+    /// `None` where memory takes what is left over.
+    spill: Option<RefCell<Spill>>,
 }
 
 struct Shelf {
@@ -59,6 +60,11 @@ impl Shelf {
             self.used.set(used);
         }
         fits
+    }
+
+    /// Takes it whether it is there or not.
+    fn put(&self, bytes: u64) {
+        self.used.set(self.used.get() + bytes);
     }
 
     fn give(&self, bytes: u64) {
@@ -84,17 +90,19 @@ impl<T> Drop for Kept<T> {
         match self.place {
             Place::Device(_) => self.shelves.device.give(bytes),
             Place::Memory(_) => self.shelves.memory.give(bytes),
-            Place::File(at) => self.shelves.spill.borrow_mut().free(at, bytes),
+            Place::File(at) => self.shelves.spill.iter().for_each(|spill| spill.borrow_mut().free(at, bytes)),
         }
     }
 }
 
 impl<'a, B: Backend> RowStore<'a, B> {
-    /// A store of `budget` bytes per place, or of what is usual. Where tensors lie in memory there is one place less.
-    pub(in crate::run) fn new(backend: &'a B, budget: Option<u64>) -> Self {
+    /// A store of `budget` bytes per place, or of what is usual; beyond memory there is `file`. Where tensors lie in memory
+    /// there is one place less.
+    pub(in crate::run) fn new(backend: &'a B, budget: Option<u64>, file: Option<Rc<dyn Scratch>>) -> Self {
         let memory = budget.unwrap_or(IN_MEMORY);
         let (device, memory) = if B::IN_MEMORY { (memory, 0) } else { (budget.unwrap_or(ON_DEVICE), memory) };
-        let shelves = Shelves { device: Shelf::new(device), memory: Shelf::new(memory), spill: RefCell::default() };
+        let spill = file.map(|file| RefCell::new(Spill::new(file)));
+        let shelves = Shelves { device: Shelf::new(device), memory: Shelf::new(memory), spill };
         Self { backend, shelves: Rc::new(shelves) }
     }
 
@@ -106,23 +114,24 @@ impl<'a, B: Backend> RowStore<'a, B> {
             Place::Device(tensor)
         } else {
             let values = self.backend.read(&tensor).await?;
-            let in_file = if self.shelves.memory.take(bytes) { None } else { self.spill(&values)? };
-            match in_file {
-                Some(at) => Place::File(at),
-                None => Place::Memory(values),
+            match &self.shelves.spill {
+                Some(spill) if !self.shelves.memory.take(bytes) => Place::File(spill.borrow_mut().write(&values)?),
+                Some(_) => Place::Memory(values),
+                None => {
+                    self.shelves.memory.put(bytes);
+                    Place::Memory(values)
+                }
             }
         };
         Ok(Kept { place, shape, shelves: self.shelves.clone() })
     }
 
-    /// Writes values to the file; where there can be none, memory takes them all the same.
-    fn spill(&self, values: &[f32]) -> Result<Option<u64>> {
-        let at = self.shelves.spill.borrow_mut().write(values)?;
-        if at.is_none() {
-            let shelf = &self.shelves.memory;
-            shelf.used.set(shelf.used.get() + 4 * values.len() as u64);
+    /// Keeps a tensor where there is one.
+    pub(in crate::run) async fn keep_some(&self, tensor: Option<B::Tensor>) -> Result<Option<Kept<B::Tensor>>> {
+        match tensor {
+            Some(tensor) => self.keep(tensor).await.map(Some),
+            None => Ok(None),
         }
-        Ok(at)
     }
 
     /// The tensor.
@@ -144,7 +153,10 @@ impl<'a, B: Backend> RowStore<'a, B> {
     }
 
     fn spilled(&self, at: u64, shape: Shape) -> Result<Vec<f32>> {
-        self.shelves.spill.borrow_mut().read(at, shape.len())
+        match &self.shelves.spill {
+            Some(spill) => spill.borrow().read(at, shape.len()),
+            None => Ok(Vec::new()),
+        }
     }
 }
 
@@ -156,6 +168,7 @@ fn bytes(shape: Shape) -> u64 {
 mod tests {
     use pollster::block_on;
 
+    use super::super::spill::temporary;
     use super::*;
     use crate::cpu::CpuBackend;
 
@@ -165,7 +178,7 @@ mod tests {
         let shape = Shape::new(3, 2);
         let values = |first: usize| (first..first + 6).map(|value| value as f32 / 7.0).collect::<Vec<_>>();
         // Room for two tensors of 24 bytes.
-        let store = RowStore::new(&backend, Some(50));
+        let store = RowStore::new(&backend, Some(50), temporary());
         let keep = |first| block_on(store.keep(backend.upload("rows", shape, &values(first)).expect("rows")));
         let mut kept: Vec<Kept<_>> = (0..5).map(|first| keep(first).expect("room")).collect();
         let places =
@@ -184,6 +197,7 @@ mod tests {
         for (kept, first) in kept.iter().zip([0, 2, 4, 10, 20]) {
             check(kept, first);
         }
-        assert_eq!(store.shelves.spill.borrow().bytes(), 3 * 24, "in the file too");
+        let bytes = store.shelves.spill.as_ref().map(|spill| spill.borrow().bytes());
+        assert_eq!(bytes, Some(3 * 24), "in the file too");
     }
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use futures::future::{FutureExt, LocalBoxFuture};
 
-use super::rows::{Batch, Sums};
+use super::rows::Batch;
 use super::store::{Kept, RowStore};
 use crate::backend::Backend;
 use crate::error::Result;
@@ -14,6 +14,7 @@ use crate::model::Block;
 use crate::report::BlockReport;
 use crate::run::Pass;
 use crate::solve::{AffineMap, Directions, InputDistribution};
+use crate::sums::Part;
 use crate::swap::Replacement;
 
 /// A block that all rows have gone through.
@@ -26,8 +27,6 @@ pub(in crate::run) struct Visit<'a, B: Backend> {
     pub(in crate::run) rows: Vec<Rows<B::Tensor>>,
     /// Folds, of which the last is held out.
     pub(in crate::run) folds: usize,
-    /// Second moments, where the block is measured.
-    pub(super) sums: Option<Sums<'a, B>>,
 }
 
 /// What is kept of one batch, as far as something asks for it.
@@ -45,9 +44,9 @@ pub(in crate::run) struct Rows<T> {
     pub(in crate::run) next: Option<Rc<Kept<T>>>,
 }
 
-/// x and y of a batch on the device, with its fold and windows.
+/// x and y of a batch on the device, with its part and windows.
 pub(in crate::run) struct Pair<'v, T> {
-    pub(in crate::run) fold: usize,
+    pub(in crate::run) part: Part,
     pub(in crate::run) windows: &'v Range<usize>,
     pub(in crate::run) x: T,
     pub(in crate::run) y: T,
@@ -57,10 +56,10 @@ impl<B: Backend> Visit<'_, B> {
     /// x and y of every kept batch of the folds, in corpus order.
     pub(in crate::run) fn pairs(&self) -> impl Iterator<Item = Result<Pair<'_, B::Tensor>>> {
         self.rows.iter().filter_map(|rows| {
-            let (fold, x, y) = (rows.batch.fold?, rows.x.as_ref()?, rows.y.as_ref()?);
+            let (part, x, y) = (rows.batch.part?, rows.x.as_ref()?, rows.y.as_ref()?);
             let pair = || {
                 let (x, y) = (self.store.tensor(x)?, self.store.tensor(y)?);
-                Ok(Pair { fold, windows: &rows.batch.windows, x, y })
+                Ok(Pair { part, windows: &rows.batch.windows, x, y })
             };
             Some(pair())
         })
@@ -69,7 +68,7 @@ impl<B: Backend> Visit<'_, B> {
     /// Those of the held-out fold.
     pub(in crate::run) fn heldout(&self) -> impl Iterator<Item = Result<Pair<'_, B::Tensor>>> {
         let heldout = self.folds - 1;
-        self.pairs().filter(move |pair| pair.as_ref().map_or(true, |pair| pair.fold == heldout))
+        self.pairs().filter(move |pair| pair.as_ref().map_or(true, |pair| pair.part.fold == heldout))
     }
 }
 

@@ -23,7 +23,8 @@
 //! | `chart` | the chart, focusable; `readout` is the line with the exact values of the block singled out |
 //! | `table` | the table; `row-N` is the row of block N; a cell's `data-column` is the report's field name |
 //! | `warnings` | the list of warnings, a fold that is open while they are few |
-//! | `download` | downloads the report |
+//! | `download`, `trace` | download the report, and what ran when |
+//! | `unfinished`, `resume`, `forget` | a measurement that was ended and can go on, and what becomes of it |
 //! | `known`, `known-recorded`, `known-ID` | what is known before anything is measured: the recording, published figures |
 //! | `measure-here` | measures what is shown as known, and lays it over |
 //! | `replay`, `differences` | measures again what an opened report names, and what differs; `data-most` is the largest difference |

@@ -1,4 +1,4 @@
-//! The browser's own file system (OPFS) as far as downloads need it: folders, files read in parts, files written once.
+//! The browser's own file system (OPFS): folders, files read in parts, and files that one worker has for itself.
 
 use js_sys::{AsyncIterator, IteratorNext, Promise, Reflect};
 use straightedge::error::{Error, Result};
@@ -67,17 +67,21 @@ impl Folder {
     }
 
     /// A file to be written, empty.
-    pub(super) async fn create(&self, name: &str) -> Result<(FileSystemFileHandle, Writer)> {
+    pub(super) async fn create(&self, name: &str) -> Result<(FileSystemFileHandle, OwnFile)> {
+        let (handle, file) = self.own(name).await?;
+        file.truncate()?;
+        Ok((handle, file))
+    }
+
+    /// A file as it is, made where it is not there, for this worker alone.
+    pub(super) async fn own(&self, name: &str) -> Result<(FileSystemFileHandle, OwnFile)> {
         let options = FileSystemGetFileOptions::new();
         options.set_create(true);
         let opened = async {
-            let file = JsFuture::from(self.0.get_file_handle_with_options(name, &options)).await?;
-            let file: FileSystemFileHandle = file.unchecked_into();
-            let handle = JsFuture::from(file.create_sync_access_handle()).await?;
-            let handle: FileSystemSyncAccessHandle = handle.unchecked_into();
-            let writer = Writer(handle);
-            writer.0.truncate_with_u32(0)?;
-            Ok((file, writer))
+            let handle = JsFuture::from(self.0.get_file_handle_with_options(name, &options)).await?;
+            let handle: FileSystemFileHandle = handle.unchecked_into();
+            let access = JsFuture::from(handle.create_sync_access_handle()).await?;
+            Ok((handle, OwnFile { access: access.unchecked_into(), name: name.into() }))
         };
         opened.await.map_err(|why: JsValue| refused(name, &why))
     }
@@ -111,32 +115,55 @@ impl Folder {
     }
 }
 
-/// A file being written; it is closed with its owner.
-pub(super) struct Writer(FileSystemSyncAccessHandle);
+/// A file that no other worker can open; it is closed with its owner.
+pub(super) struct OwnFile {
+    access: FileSystemSyncAccessHandle,
+    name: String,
+}
 
-impl Writer {
+impl OwnFile {
     /// Writes bytes at a place.
-    pub(super) fn write(&self, name: &str, at: u64, bytes: &[u8]) -> Result<()> {
-        let options = FileSystemReadWriteOptions::new();
-        options.set_at(at as f64);
-        match self.0.write_with_u8_array_and_options(bytes, &options) {
+    pub(super) fn write(&self, at: u64, bytes: &[u8]) -> Result<()> {
+        match self.access.write_with_u8_array_and_options(bytes, &place(at)) {
             Ok(written) if written as usize == bytes.len() => Ok(()),
             outcome => {
                 // Half a piece must not be taken for a whole one.
-                let _ = self.0.truncate_with_f64(at as f64);
+                let _ = self.access.truncate_with_f64(at as f64);
                 Err(outcome.map_or_else(
-                    |why| refused(name, &why),
+                    |why| refused(&self.name, &why),
                     |written| Error::StorageFull { why: format!("{written} of {} bytes were taken", bytes.len()) },
                 ))
             }
         }
     }
+
+    /// Reads as many bytes as there are from a place on, and tells how many.
+    pub(super) fn read(&self, at: u64, bytes: &mut [u8]) -> Result<usize> {
+        let read = self.access.read_with_u8_array_and_options(bytes, &place(at));
+        read.map(|read| read as usize).map_err(|why| refused(&self.name, &why))
+    }
+
+    /// Makes it empty.
+    pub(super) fn truncate(&self) -> Result<()> {
+        self.access.truncate_with_u32(0).map_err(|why| refused(&self.name, &why))
+    }
+
+    /// Has all that was written reach the disk.
+    pub(super) fn flush(&self) -> Result<()> {
+        self.access.flush().map_err(|why| refused(&self.name, &why))
+    }
 }
 
-impl Drop for Writer {
+fn place(at: u64) -> FileSystemReadWriteOptions {
+    let options = FileSystemReadWriteOptions::new();
+    options.set_at(at as f64);
+    options
+}
+
+impl Drop for OwnFile {
     fn drop(&mut self) {
-        let _ = self.0.flush();
-        self.0.close();
+        let _ = self.access.flush();
+        self.access.close();
     }
 }
 

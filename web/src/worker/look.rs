@@ -30,7 +30,7 @@ pub(super) async fn carry_out(order: Order, handles: Vec<Blob>) {
 
 /// `None` where there is no text yet, and where it would have to be fetched first.
 async fn look_at_text(order: Order, handles: Vec<Blob>, listener: &Listener) -> Option<Result<Extent>> {
-    let Order { run: _, job, work } = order;
+    let Order { job, work, .. } = order;
     match work {
         Work::Rows => {
             let (files, file) = work::rows(&job, handles);

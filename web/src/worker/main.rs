@@ -12,6 +12,7 @@ mod probe;
 mod races;
 mod remote;
 mod shelf;
+mod sweep_files;
 mod table;
 mod turn;
 mod work;
@@ -20,10 +21,13 @@ use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::rc::Rc;
 
+use futures::StreamExt;
+use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::future::{AbortHandle, abortable};
 use straightedge::run::KeptMaps;
-use straightedge_web::crew::{self, wasm_bytes};
-use straightedge_web::message::{Memory, Reply, Request};
+use straightedge_web::alive;
+use straightedge_web::helpers::{self, wasm_bytes};
+use straightedge_web::message::{Deletion, Memory, Reply, Request};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
 use web_sys::{Blob, DedicatedWorkerGlobalScope, MessageEvent};
@@ -32,10 +36,11 @@ use turn::attentive;
 use work::Means;
 
 /// The tasks under way, to be dropped on request: one measurement or continuation and one look at most.
-#[derive(Clone, Default)]
 struct Desk {
     measurement: Task,
     look: Task,
+    /// What is asked of the browser's storage.
+    shelf: UnboundedSender<Deletion>,
     /// Cores that the browser tells the page of.
     cores: Rc<Cell<u32>>,
     /// Maps of what was measured last.
@@ -46,11 +51,19 @@ struct Desk {
 type Task = Rc<RefCell<Option<(u32, AbortHandle)>>>;
 
 fn main() {
-    if crew::is_helper() {
-        return crew::help();
+    if helpers::is_helper() {
+        return helpers::help();
     }
     std::panic::set_hook(Box::new(|panic| post(&Reply::Crashed { why: panic.to_string() })));
-    let desk = Desk::default();
+    let (shelf, asked) = unbounded();
+    let desk = Desk {
+        measurement: Task::default(),
+        look: Task::default(),
+        shelf,
+        cores: Rc::default(),
+        kept: Rc::default(),
+    };
+    spawn_local(answer_for_storage(asked));
     let listen = Closure::<dyn FnMut(MessageEvent)>::new(move |message: MessageEvent| {
         let parts = js_sys::Array::from(&message.data());
         let json = parts.shift().as_string().unwrap_or_default();
@@ -60,8 +73,24 @@ fn main() {
         }
     });
     scope().set_onmessage(Some(listen.into_js_value().unchecked_ref()));
-    post(&Reply::Ready);
+    spawn_local(async {
+        alive::hold().await;
+        // Before the first order, which opens the same files for itself.
+        tell_unfinished().await;
+        post(&Reply::Ready);
+    });
     spawn_local(async { post(&Reply::Device(probe::device().await)) });
+}
+
+/// Answers one request after the other, so that the last answer tells what is there after the last deletion.
+async fn answer_for_storage(mut asked: UnboundedReceiver<Deletion>) {
+    while let Some(deletion) = asked.next().await {
+        post(&Reply::Shelf(shelf::shelf(deletion).await));
+    }
+}
+
+async fn tell_unfinished() {
+    post(&Reply::Unfinished(sweep_files::unfinished().await));
 }
 
 impl Desk {
@@ -74,6 +103,10 @@ impl Desk {
             Request::Measure(order) => {
                 drop_task(&self.look);
                 start(&self.measurement, order.run, work::measure(*order, handles, self.means()));
+            }
+            Request::Resume { run } => {
+                drop_task(&self.look);
+                start(&self.measurement, run, work::resume(run, handles, self.means()));
             }
             Request::Continue { order, asked } => {
                 drop_task(&self.look);
@@ -88,7 +121,12 @@ impl Desk {
                     }
                 }
             }
-            Request::Shelf(deletion) => spawn_local(async { post(&Reply::Shelf(shelf::shelf(deletion).await)) }),
+            Request::Forget => spawn_local(async {
+                sweep_files::forget().await;
+                tell_unfinished().await;
+            }),
+            // Its receiver lives as long as this worker.
+            Request::Shelf(deletion) => drop(self.shelf.unbounded_send(deletion)),
         }
     }
 }
@@ -100,6 +138,7 @@ fn start(task: &Task, run: u32, work: impl Future<Output = ()> + 'static) {
     spawn_local(async move {
         // An aborted task ends like any other: all that it held is dropped by now.
         let _ = work.await;
+        tell_unfinished().await;
         post(&Reply::Ended { run, memory: memory() });
     });
 }

@@ -18,7 +18,7 @@ use straightedge::hub::store::{FileKey, Store};
 use straightedge_web::fetch;
 use web_sys::FileSystemFileHandle;
 
-use super::disk::{Entry, Folder, Writer, blob};
+use super::disk::{Entry, Folder, OwnFile, blob};
 
 const HOME: &str = "straightedge";
 const FILES: &str = "files";
@@ -45,7 +45,7 @@ struct Part {
     len: u64,
     file: FileSystemFileHandle,
     /// While it is written.
-    writer: Option<Rc<Writer>>,
+    writer: Option<Rc<OwnFile>>,
 }
 
 impl Part {
@@ -137,13 +137,13 @@ impl Opfs {
         let under_way = |part: &&mut Part| part.writer.is_some() && part.range().end == at;
         if let Some(part) = kept.parts.borrow_mut().iter_mut().find(under_way) {
             if let Some(writer) = &part.writer {
-                writer.write(&key.path, part.len, bytes)?;
+                writer.write(part.len, bytes)?;
             }
             part.len += bytes.len() as u64;
             return Ok(());
         }
         let (file, writer) = kept.folder.create(&format!("{at}.{}", self.tab)).await?;
-        writer.write(&key.path, 0, bytes)?;
+        writer.write(0, bytes)?;
         let mut parts = kept.parts.borrow_mut();
         // The same place again replaces what this tab wrote there before.
         parts.retain(|part| part.start != at || part.len > bytes.len() as u64);
@@ -224,7 +224,7 @@ impl Store for Opfs {
         async move {
             let json = serde_json::to_vec(repo).unwrap_or_default();
             let (_, writer) = self.ids.create(&id_name(id)).await?;
-            writer.write(&id_name(id), 0, &json)
+            writer.write(0, &json)
         }
         .boxed_local()
     }

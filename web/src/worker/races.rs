@@ -31,5 +31,5 @@ async fn home() -> Result<Folder> {
 async fn write(notes: &[u8]) -> Result<()> {
     // Half a line names nothing that is there, and says nothing.
     let (_, writer) = home().await?.create(FILE).await?;
-    writer.write(FILE, 0, notes)
+    writer.write(0, notes)
 }

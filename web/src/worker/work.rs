@@ -9,14 +9,15 @@ use straightedge::corpus::made::Made;
 use straightedge::error::{Error, Result};
 use straightedge::event::Event;
 use straightedge::job::Job;
-use straightedge::run::{self, Events, Inputs, KeptMaps, MapSource, Text, fit, measure_inputs};
+use straightedge::run::{self, Events, Inputs, KeptMaps, MapSource, Resume, Text, fit, measure_inputs};
 use straightedge::weights::{Files, Listener};
-use straightedge_web::crew::crew;
 use straightedge_web::fetch;
+use straightedge_web::helpers::workers;
 use straightedge_web::message::{ModelSource, Order, Reply, TextSource, Work};
 use web_sys::Blob;
 
 use super::files::BlobFiles;
+use super::sweep_files::{RowFile, States};
 use super::turn::Turn;
 use super::{post, probe, races, remote};
 
@@ -31,7 +32,20 @@ pub(super) struct Means {
 /// Measures, and keeps the maps.
 pub(super) async fn measure(order: Order, handles: Vec<Blob>, means: Means) {
     let run = order.run;
-    let events = prepare_measurement(order, handles, &means, &listener(run)).await;
+    let resume = States::begin(&order).await;
+    let events = prepare_measurement(order, handles, &means, resume, &listener(run)).await;
+    tell(run, events, &means).await;
+}
+
+/// Goes on with the measurement that was ended.
+pub(super) async fn resume(run: u32, handles: Vec<Blob>, means: Means) {
+    let events = match States::take_up().await {
+        Some((order, resume)) => prepare_measurement(order, handles, &means, Some(resume), &listener(run)).await,
+        None => Err(Error::UnreadableFile {
+            file: "the unfinished measurement in this browser".into(),
+            why: "it is gone, or another page is at it".into(),
+        }),
+    };
     tell(run, events, &means).await;
 }
 
@@ -56,8 +70,14 @@ async fn tell(run: u32, events: Result<Events>, means: &Means) {
     }
 }
 
-async fn prepare_measurement(order: Order, handles: Vec<Blob>, means: &Means, listener: &Listener) -> Result<Events> {
-    let Order { run: _, mut job, work } = order;
+async fn prepare_measurement(
+    order: Order,
+    handles: Vec<Blob>,
+    means: &Means,
+    resume: Option<Rc<dyn Resume>>,
+    listener: &Listener,
+) -> Result<Events> {
+    let Order { mut job, work, .. } = order;
     match work {
         Work::Rows => {
             let (files, file) = rows(&job, handles);
@@ -67,7 +87,8 @@ async fn prepare_measurement(order: Order, handles: Vec<Blob>, means: &Means, li
             let (files, handles) = files(model, handles, listener).await?;
             let text = text_of(&job, text, handles, listener).await?;
             job.dump_maps = true;
-            Ok(measure_inputs(job, Inputs { crew: crew(means.cores), ..Inputs::new(files, text) }))
+            let (workers, scratch) = (workers(means.cores), RowFile::open().await);
+            Ok(measure_inputs(job, Inputs { workers, resume, scratch, ..Inputs::new(files, text) }))
         }
     }
 }
@@ -79,7 +100,7 @@ async fn prepare_continuation(
     means: &Means,
     listener: &Listener,
 ) -> Result<Events> {
-    let Order { run: _, job, work } = order;
+    let Order { job, work, .. } = order;
     let Work::Model { model, text } = work else {
         return Err(Error::InvalidSetting {
             field: "model".into(),
@@ -89,7 +110,7 @@ async fn prepare_continuation(
     };
     let (files, handles) = files(model, handles, listener).await?;
     let text = text_of(&job, text, handles, listener).await?;
-    let maps = MapSource::Measured { text, crew: crew(means.cores), kept: Some(means.kept.clone()) };
+    let maps = MapSource::Measured { text, workers: workers(means.cores), kept: Some(means.kept.clone()) };
     Ok(run::continuation(job, asked, files, maps))
 }
 

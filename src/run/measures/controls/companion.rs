@@ -4,10 +4,11 @@ use std::rc::Rc;
 
 use crate::backend::Backend;
 use crate::error::Result;
-use crate::forward::Entered;
+use crate::forward::Passed;
 use crate::model::{Block, Draw, Embedding, TokenRows};
 use crate::run::measures::Source;
 use crate::run::sweep::{Batch, Kept};
+use crate::sums::Part;
 
 /// Such a model, as far as it has come.
 pub(super) struct Companion<'a, B: Backend> {
@@ -23,6 +24,7 @@ pub(super) struct Companion<'a, B: Backend> {
 /// x and y of a batch.
 pub(super) struct Seen<T> {
     pub(super) batch: Batch,
+    pub(super) part: Part,
     pub(super) x: Kept<T>,
     pub(super) y: Kept<T>,
 }
@@ -49,12 +51,12 @@ impl<'a, B: Backend> Companion<'a, B> {
         while self.next <= index {
             let block = self.block().await?;
             for (batch, place) in reading.batches.iter().zip(&mut self.stream) {
-                let Entered { ffn_in: x, rest } = layers.enter(&block, &store.tensor(place)?)?;
-                let y = layers.network(&block.ffn, &x)?;
-                *place = store.keep(layers.leave(&block, &rest, &y)?).await?;
+                let Passed { x, y, next, .. } = layers.pass(&block, &store.tensor(place)?)?;
+                *place = store.keep(next).await?;
                 self.backend.settle(&mut []).await?;
-                if self.next == index && batch.fold.is_some() {
-                    seen.push(Seen { batch: batch.clone(), x: store.keep(x).await?, y: store.keep(y).await? });
+                if let Some(part) = batch.part.filter(|_| self.next == index) {
+                    let (x, y) = (store.keep(x).await?, store.keep(y).await?);
+                    seen.push(Seen { batch: batch.clone(), part, x, y });
                 }
             }
             self.next += 1;

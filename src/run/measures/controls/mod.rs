@@ -15,8 +15,9 @@ use crate::model::{Draw, Ffn};
 use crate::report::ControlReport;
 use crate::run::Pass;
 use crate::run::events::Meter;
-use crate::run::sweep::{BlockMeasure, Pair, Solved, Sums, Visit};
+use crate::run::sweep::{BlockMeasure, Pair, Solved, Visit};
 use crate::solve::{self, InputColumns};
+use crate::sums::{Part, Sums};
 
 use super::Source;
 use companion::{Companion, Seen};
@@ -108,8 +109,8 @@ impl<'a, B: Backend> Controls<'a, B> {
         let mut fit = self.fit(visit.index, self.pass.folds, protocol);
         let mut added = Ok(());
         for pair in visit.pairs() {
-            let Pair { fold, windows, x, y } = pair?;
-            added = fit.add((fold, windows), &x, &y).await;
+            let Pair { part, windows, x, y } = pair?;
+            added = fit.add((part, windows), &x, &y).await;
             if added.is_err() {
                 break;
             }
@@ -118,7 +119,6 @@ impl<'a, B: Backend> Controls<'a, B> {
             Ok(()) => fit.score().await,
             Err(error) => Err(error),
         };
-        drop(fit);
         self.put(FIRST_POSITION, fitted, solved).await.map(drop)
     }
 
@@ -130,8 +130,8 @@ impl<'a, B: Backend> Controls<'a, B> {
         let network = Draw::network(backend, checkpoint.config(), (visit.index, &shapes), job.protocol.seed).await?;
         let mut fit = self.fit(visit.index, folds, &job.protocol);
         for pair in visit.pairs() {
-            let Pair { fold, windows, x, .. } = pair?;
-            fit.add((fold, windows), &x, &layers.network(&network, &x)?).await?;
+            let Pair { part, windows, x, .. } = pair?;
+            fit.add((part, windows), &x, &layers.network(&network, &x)?).await?;
         }
         fit.score().await
     }
@@ -140,9 +140,9 @@ impl<'a, B: Backend> Controls<'a, B> {
     async fn reinit_model(&mut self, index: usize) -> Result<Fitted> {
         let seen = self.redrawn.visit(index).await?;
         let mut fit = self.fit(index, self.pass.folds, &self.pass.job.protocol);
-        for Seen { batch, x, y } in seen {
+        for Seen { batch, part, x, y } in seen {
             let (x, y) = (self.source.store.tensor(&x)?, self.source.store.tensor(&y)?);
-            fit.add((batch.fold.unwrap_or_default(), &batch.windows), &x, &y).await?;
+            fit.add((part, &batch.windows), &x, &y).await?;
         }
         fit.score().await
     }
@@ -152,7 +152,7 @@ impl<'a, B: Backend> Controls<'a, B> {
         let Pass { backend, job, folds, .. } = *self.pass;
         let Source { store, layers, reading, .. } = self.source;
         let Some(inputs) = &solved.inputs else { return Ok(Fitted::default()) };
-        let batches: Vec<_> = reading.batches.iter().filter(|batch| batch.fold.is_some()).cloned().collect();
+        let batches: Vec<_> = reading.batches.iter().filter(|batch| batch.part.is_some()).cloned().collect();
         let normals = match self.normals.take() {
             Some(normals) => normals,
             None => {
@@ -164,9 +164,10 @@ impl<'a, B: Backend> Controls<'a, B> {
         let law = Law::upload(backend, inputs)?;
         let mut fit = Fit::new(self.pass, &self.meter, index, folds, &job.protocol);
         for (batch, z) in batches.iter().zip(normals.batches()) {
+            let Some(part) = batch.part else { continue };
             let x = law.rows(backend, &store.tensor(z)?)?;
             let y = layers.network(network, &x)?;
-            fit.add((batch.fold.unwrap_or_default(), &batch.windows), &x, &y).await?;
+            fit.add((part, &batch.windows), &x, &y).await?;
         }
         fit.score().await
     }
@@ -197,14 +198,14 @@ impl<'a, B: Backend> Controls<'a, B> {
         matched: Option<&Match<B::Tensor>>,
     ) -> Result<Fitted> {
         let mut fit = self.fit(index, folds, &self.pass.job.protocol);
-        for Seen { batch, x, .. } in seen {
+        for Seen { batch, part, x, .. } in seen {
             let x = self.source.store.tensor(x)?;
             let x = match matched {
                 Some(matched) => matched.apply(self.pass.backend, &x)?,
                 None => x,
             };
             let y = self.source.layers.network(network, &x)?;
-            fit.add((batch.fold.unwrap_or_default(), &batch.windows), &x, &y).await?;
+            fit.add((*part, &batch.windows), &x, &y).await?;
         }
         fit.score().await
     }
@@ -305,21 +306,26 @@ struct Fitted {
 
 impl<'a, B: Backend> Fit<'a, B> {
     fn new(pass: &'a Pass<'_, B>, meter: &'a Meter, index: usize, folds: &'a Folds, protocol: &'a Protocol) -> Self {
-        Self { sums: Sums::new(pass.backend, index, folds, protocol), index, seq_len: protocol.seq_len, meter }
+        Self {
+            sums: Sums::new(pass.backend, index, folds.len(), protocol, None),
+            index,
+            seq_len: protocol.seq_len,
+            meter,
+        }
     }
 
     async fn add(
         &mut self,
-        (fold, windows): (usize, &std::ops::Range<usize>),
+        (part, windows): (Part, &std::ops::Range<usize>),
         x: &B::Tensor,
         y: &B::Tensor,
     ) -> Result<()> {
-        self.sums.add((fold, windows), x, y).await?;
+        self.sums.add((part, windows), x, y).await?;
         self.meter.advance((windows.len() * self.seq_len) as u64).await;
         Ok(())
     }
 
-    async fn score(&self) -> Result<Fitted> {
+    async fn score(self) -> Result<Fitted> {
         let folds = self.sums.moments().await?;
         let report = solve::score_control(self.index, &folds)?;
         Ok(Fitted { report, inputs: Some(InputColumns::new(&folds)) })

@@ -108,6 +108,7 @@ mod tests {
 
     use super::*;
     use crate::cpu::CpuBackend;
+    use crate::sums::Part;
 
     #[test]
     fn gaussian_rows_have_the_mean_and_covariance_asked_for() {
@@ -120,8 +121,8 @@ mod tests {
         let law = InputDistribution { columns, factor: vec![2.0, 0.0, 0.0, 1.0, 3.0, 0.0, 0.0, 0.0, 0.0] };
         let rows = |seed: u64, windows: std::ops::Range<usize>| {
             let backend = CpuBackend::new();
-            let (store, law) = (RowStore::new(&backend, None), Law::upload(&backend, &law).expect("a law"));
-            let batches = [Batch { fold: Some(0), evaluated: false, windows }];
+            let (store, law) = (RowStore::new(&backend, None, None), Law::upload(&backend, &law).expect("a law"));
+            let batches = [Batch { part: Some(Part { fold: 0, half: 0 }), evaluated: false, windows }];
             let normals = block_on(Normals::draw(&backend, &store, &batches, (3, 50, seed))).expect("numbers");
             let z = store.tensor(&normals.batches()[0]).expect("numbers");
             block_on(backend.read(&law.rows(&backend, &z).expect("rows"))).expect("values")

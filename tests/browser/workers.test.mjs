@@ -1,4 +1,4 @@
-// Blocks solved with a helping worker: the same numbers as without.
+// Rows and solves shared with helping workers: the same numbers as without.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -34,7 +34,7 @@ async function measured(t, cores) {
 
 const blocks = (report) => report.blocks.map(({ row_microseconds, ...numbers }) => numbers);
 
-trial('a helper solves to the same numbers, and what it needs is counted', async (t) => {
+trial('with a helper the numbers are the same, and what it needs is counted', async (t) => {
   const alone = await measured(t, 1);
   const helped = await measured(t, 2);
   assert.equal(alone.blocks.length, 3);

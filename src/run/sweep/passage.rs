@@ -1,0 +1,305 @@
+//! All rows through one block: here, and a share of them on every other worker.
+//!
+//! Shares are whole parts of folds, so that second moments have the same digits whoever adds them up.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::mem::take;
+use std::ops::Range;
+use std::rc::Rc;
+
+use futures::future::{try_join, try_join_all};
+
+use super::rows::Batch;
+use super::store::Kept;
+use super::visit::{Rows, Visit};
+use super::{Keeps, Stream, Sweep};
+use crate::backend::{Backend, Shape};
+use crate::error::Result;
+use crate::forward::{Passed, Rest};
+use crate::model::{Block, Residual};
+use crate::moments::Moments;
+use crate::run::events::Meter;
+use crate::sums::{Scales, Sums};
+use crate::trace::Lane;
+use crate::workers::{self, Passing, Worker};
+
+/// Batches that a worker has at a time: answers are heard here between two batches, which take as long as there.
+const IN_FLIGHT: usize = 4;
+
+/// The rows of one block on their way.
+pub(super) struct Passage<'p, 'a, B: Backend> {
+    sweep: &'p Sweep<'a, B>,
+    index: usize,
+    block: &'p Rc<Block<B::Tensor>>,
+    is_measured: bool,
+    keeps: &'p Keeps,
+    meter: &'p Meter,
+    /// Residual stream before the block, by batch, as long as it may be needed.
+    entering: RefCell<Vec<Option<Place<B::Tensor>>>>,
+    /// What is kept of the batches that have gone through, and the residual stream after the block.
+    left: RefCell<Vec<Option<Left<B::Tensor>>>>,
+    done: Cell<u64>,
+}
+
+type Place<T> = Rc<Kept<T>>;
+type Left<T> = (Rows<T>, Place<T>);
+
+/// What is asked for of a batch.
+struct Asked<T> {
+    x: Option<T>,
+    y: Option<T>,
+    rest: Option<Rest<T>>,
+}
+
+/// A block that all rows have gone through.
+pub(super) struct Visited<'a, B: Backend> {
+    pub(super) visit: Visit<'a, B>,
+    /// Where the block is measured.
+    pub(super) sums: Option<Sums<'a, B>>,
+}
+
+impl<'p, 'a, B: Backend> Passage<'p, 'a, B> {
+    /// Through the block `index`.
+    pub(super) fn new(
+        sweep: &'p Sweep<'a, B>,
+        (index, block): (usize, &'p Rc<Block<B::Tensor>>),
+        keeps: &'p Keeps,
+        meter: &'p Meter,
+    ) -> Self {
+        let done = Cell::new(sweep.source.reading.rows() * index as u64);
+        let is_measured = sweep.blocks.binary_search(&index).is_ok();
+        let (entering, left) = (RefCell::default(), RefCell::default());
+        Self { sweep, index, block, is_measured, keeps, meter, entering, left, done }
+    }
+
+    /// Index of the block.
+    pub(super) fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Takes all rows of `stream` through the block; afterwards it is what leaves the block.
+    pub(super) async fn go(self, stream: &mut Stream<B::Tensor>) -> Result<Visited<'a, B>> {
+        self.sweep.pass.span(Lane::Rows, Some(self.index), self.all(stream)).await
+    }
+
+    async fn all(&self, stream: &mut Stream<B::Tensor>) -> Result<Visited<'a, B>> {
+        let Sweep { pass, source, .. } = self.sweep;
+        self.left.replace(stream.iter().map(|_| None).collect());
+        self.entering.replace(take(stream).into_iter().map(Some).collect());
+        let workers = if B::IN_MEMORY { pass.workers.all() } else { &[] };
+        let (own, others) = shares(&source.reading.batches, workers.len());
+        let mut sums = self.sums(None);
+        // The first batch sets the scales that all go by.
+        let (first, rest) = own.split_at(own.len().min(1));
+        self.here(first, &mut sums).await?;
+        let scales = sums.as_ref().and_then(|sums| sums.scales().cloned());
+        let there = self.there(workers, &others, scales);
+        let ((), found) = try_join(self.here(rest, &mut sums), there).await?;
+        for moments in found {
+            sums.iter_mut().for_each(|sums| sums.merge(moments.clone()));
+        }
+        let (rows, next) = self.left.take().into_iter().flatten().unzip();
+        *stream = next;
+        let block = (self.is_measured && self.keeps.weights).then(|| self.block.clone());
+        let visit = Visit { store: source.store, index: self.index, block, rows, folds: pass.folds.len() };
+        Ok(Visited { visit, sums })
+    }
+
+    fn sums(&self, scales: Option<Scales>) -> Option<Sums<'a, B>> {
+        let pass = self.sweep.pass;
+        let new = || Sums::new(pass.backend, self.index, pass.folds.len(), &pass.job.protocol, scales);
+        self.is_measured.then(new)
+    }
+
+    /// Takes some batches through the block.
+    async fn here(&self, share: &[usize], sums: &mut Option<Sums<'a, B>>) -> Result<()> {
+        let Sweep { pass, source, .. } = self.sweep;
+        for &at in share {
+            let Some(place) = self.entering.borrow_mut()[at].take() else { continue };
+            let batch = &source.reading.batches[at];
+            let passed = source.layers.pass(self.block, &source.store.tensor(&place)?)?;
+            match (&mut *sums, batch.part) {
+                (Some(sums), Some(part)) => sums.add((part, &batch.windows), &passed.x, &passed.y).await?,
+                _ => pass.backend.settle(&mut []).await?,
+            }
+            let Passed { x, y, rest, next } = passed;
+            let wanted = self.keeps.of(batch, self.is_measured, pass.folds.len()).wanted;
+            let (x, y, rest) = (wanted.x.then_some(x), wanted.y.then_some(y), wanted.rest.then_some(rest));
+            self.leave(at, place, Asked { x, y, rest }, next).await?;
+        }
+        Ok(())
+    }
+
+    /// Has workers take their shares through the block, and returns the moments of each. What a worker that has ended was
+    /// to do is done here.
+    async fn there(
+        &self,
+        workers: &[Rc<dyn Worker>],
+        shares: &[Range<usize>],
+        scales: Option<Scales>,
+    ) -> Result<Vec<Vec<(usize, Moments)>>> {
+        if shares.is_empty() {
+            return Ok(Vec::new());
+        }
+        let Sweep { pass, source, .. } = self.sweep;
+        let (block, weights) = workers::copied(pass.backend, self.block).await?;
+        let passage = workers::Passage {
+            index: self.index,
+            config: source.checkpoint.config().clone(),
+            block,
+            protocol: pass.job.protocol.clone(),
+            folds: pass.folds.len(),
+            scales: scales.clone(),
+        };
+        let there = workers.iter().zip(shares).map(|(worker, share)| {
+            let passing = Passing::begin(&**worker, passage.clone(), weights.clone());
+            self.share(passing, share.clone())
+        });
+        let there: Vec<_> = there.collect();
+        drop((passage, weights));
+        let mut found = Vec::with_capacity(shares.len());
+        for (moments, share) in try_join_all(there).await?.into_iter().zip(shares) {
+            found.push(match moments {
+                Some(moments) => moments,
+                None => self.instead(share.clone(), scales.clone()).await?,
+            });
+        }
+        Ok(found)
+    }
+
+    /// A worker's share; `None` where the worker has ended.
+    async fn share(&self, passing: Passing<'_>, share: Range<usize>) -> Result<Option<Vec<(usize, Moments)>>> {
+        let Sweep { pass, source, .. } = self.sweep;
+        let (mut in_flight, mut waiting) = (VecDeque::new(), share.clone());
+        let (mut passing, mut moments) = (Some(passing), None);
+        loop {
+            while in_flight.len() < IN_FLIGHT
+                && let Some(at) = waiting.next()
+            {
+                let Some(place) = self.entering.borrow()[at].clone() else { continue };
+                let batch = &source.reading.batches[at];
+                let wanted = self.keeps.of(batch, self.is_measured, pass.folds.len()).wanted;
+                let hidden = source.store.values(&place).await?;
+                let rows = (batch.part, batch.windows.clone());
+                let answer = passing.as_ref().map(|passing| passing.rows(rows, hidden, wanted));
+                in_flight.push_back((at, place, wanted, answer));
+            }
+            if waiting.is_empty() {
+                moments = passing.take().map(Passing::moments).or(moments);
+            }
+            let Some((at, place, wanted, answer)) = in_flight.pop_front() else { break };
+            let Some(values) = answer_of(answer).await? else { return Ok(None) };
+            let shape = Shape::new(place.rows(), place.cols());
+            let mut values = values.into_iter();
+            let mut tensor = || pass.backend.upload("rows", shape, &values.next().unwrap_or_default());
+            let next = tensor()?;
+            let x = if wanted.x { Some(tensor()?) } else { None };
+            let y = if wanted.y { Some(tensor()?) } else { None };
+            let rest = match (wanted.rest, source.checkpoint.config().residual) {
+                (false, _) => None,
+                (true, Residual::Parallel) => Some(Rest::Parallel(tensor()?, tensor()?)),
+                (true, _) => Some(Rest::Sequential(tensor()?)),
+            };
+            self.leave(at, place, Asked { x, y, rest }, next).await?;
+        }
+        let moments = answer_of(moments).await?;
+        if moments.is_some() {
+            self.entering.borrow_mut()[share].iter_mut().for_each(|place| *place = None);
+        }
+        Ok(moments)
+    }
+
+    /// What a worker that has ended was to do, and its moments.
+    async fn instead(&self, share: Range<usize>, scales: Option<Scales>) -> Result<Vec<(usize, Moments)>> {
+        let mut sums = self.sums(scales);
+        self.here(&share.collect::<Vec<_>>(), &mut sums).await?;
+        let moments = match sums {
+            Some(sums) => sums.moments().await?,
+            None => Vec::new(),
+        };
+        Ok(moments.into_iter().enumerate().filter(|(_, moments)| moments.n > 0).collect())
+    }
+
+    /// Keeps what is asked for of a batch that has gone through.
+    async fn leave(
+        &self,
+        at: usize,
+        place: Place<B::Tensor>,
+        Asked { x, y, rest }: Asked<B::Tensor>,
+        next: B::Tensor,
+    ) -> Result<()> {
+        let Sweep { pass, source, .. } = self.sweep;
+        let (store, batch) = (source.store, &source.reading.batches[at]);
+        let keep = self.keeps.of(batch, self.is_measured, pass.folds.len());
+        let next = Rc::new(store.keep(next).await?);
+        let rows = Rows {
+            batch: batch.clone(),
+            hidden: keep.hidden.then_some(place),
+            x: store.keep_some(x).await?,
+            y: store.keep_some(y).await?,
+            rest: match rest {
+                Some(Rest::Sequential(middle)) => Some(Rest::Sequential(store.keep(middle).await?)),
+                Some(Rest::Parallel(attended, hidden)) => {
+                    Some(Rest::Parallel(store.keep(attended).await?, store.keep(hidden).await?))
+                }
+                None => None,
+            },
+            next: keep.next.then(|| next.clone()),
+        };
+        let before = self.left.borrow_mut()[at].replace((rows, next));
+        if before.is_none() {
+            self.done.set(self.done.get() + source.reading.ids(batch).len() as u64);
+        }
+        self.meter.reach(self.done.get()).await;
+        Ok(())
+    }
+}
+
+/// An answer, where something was asked.
+async fn answer_of<T>(answer: Option<impl Future<Output = Result<Option<T>>>>) -> Result<Option<T>> {
+    match answer {
+        Some(answer) => answer.await,
+        None => Ok(None),
+    }
+}
+
+/// Which batches are taken through a block here, the first one first, and which by each of so many workers: about as many
+/// by each, and whole parts of folds.
+fn shares(batches: &[Batch], workers: usize) -> (Vec<usize>, Vec<Range<usize>>) {
+    let begins = |at: &usize| *at == 0 || batches[*at].part.is_none() || batches[at - 1].part != batches[*at].part;
+    let mut cuts: Vec<usize> = (0..batches.len()).filter(begins).collect();
+    cuts.push(batches.len());
+    let first = cuts.get(1).copied().unwrap_or_default();
+    // The first part is taken here, and so are the last ones.
+    let cut = |worker: usize| {
+        let at = first + worker * batches.len() / (workers + 1);
+        cuts[1..].iter().copied().min_by_key(|cut| cut.abs_diff(at)).unwrap_or(first)
+    };
+    let others: Vec<_> =
+        (0..workers).map(|worker| cut(worker)..cut(worker + 1)).filter(|share| !share.is_empty()).collect();
+    let last = others.last().map_or(first, |share| share.end);
+    ((0..first).chain(last..batches.len()).collect(), others)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sums::Part;
+
+    #[test]
+    fn shares_are_whole_parts_of_about_the_same_size() {
+        let fold =
+            |fold| [0, 0, 1].map(|half| Batch { part: Some(Part { fold, half }), evaluated: false, windows: 0..8 });
+        let batches: Vec<Batch> = (0..5).flat_map(fold).collect();
+        assert_eq!(shares(&batches, 0), ((0..15).collect(), vec![]));
+        assert_eq!(shares(&batches, 1), ([0, 1, 9, 10, 11, 12, 13, 14].into(), vec![2..9]));
+        let (own, others) = shares(&batches, 3);
+        assert_eq!((own, others), ([0, 1, 12, 13, 14].into(), vec![2..5, 5..9, 9..12]));
+        let (own, others) = shares(&batches, 40);
+        let mut all: Vec<usize> = own.into_iter().chain(others.into_iter().flatten()).collect();
+        all.sort_unstable();
+        assert_eq!(all, (0..15).collect::<Vec<_>>(), "every batch once");
+        assert_eq!(shares(&[], 2), (vec![], vec![]));
+    }
+}

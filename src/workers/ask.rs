@@ -1,0 +1,78 @@
+//! What is asked of a worker, and its answers.
+
+use std::ops::Range;
+
+use super::Worker;
+use super::message::{Message, Passage, Request, Wanted};
+use crate::backend::{Backend, Shape};
+use crate::error::{Error, Result};
+use crate::model::{Block, Part as _};
+use crate::moments::Moments;
+use crate::sums::Part;
+
+/// Sends a request at once. The answer is `None` where the worker has ended.
+pub(super) fn ask(
+    worker: &dyn Worker,
+    request: &Request,
+    singles: Vec<Vec<f32>>,
+    doubles: Vec<Vec<f64>>,
+) -> impl Future<Output = Result<Option<(Vec<usize>, Message)>>> + use<> {
+    let head = serde_json::to_string(request).unwrap_or_default();
+    let answer = worker.ask(Message { head, singles, doubles });
+    async {
+        let Some(message) = answer.await else { return Ok(None) };
+        let head: Option<Result<Vec<usize>, Error>> = serde_json::from_str(&message.head).ok();
+        head.transpose().map(|folds| folds.map(|folds| (folds, message)))
+    }
+}
+
+/// A worker that takes rows through a block.
+pub struct Passing<'w>(&'w dyn Worker);
+
+impl<'w> Passing<'w> {
+    /// Sends a block with its weights.
+    pub fn begin(worker: &'w dyn Worker, passage: Passage, weights: Vec<Vec<f32>>) -> Self {
+        // What goes wrong with it goes wrong with the first rows, which come to no block.
+        drop(ask(worker, &Request::Block(Box::new(passage)), weights, Vec::new()));
+        Self(worker)
+    }
+
+    /// Sends rows, `(rows, hidden_size)`, at once, and returns the residual stream after the block and what else is
+    /// `wanted`, in this order; `None` where the worker has ended.
+    pub fn rows(
+        &self,
+        (part, windows): (Option<Part>, Range<usize>),
+        hidden: Vec<f32>,
+        wanted: Wanted,
+    ) -> impl Future<Output = Result<Option<Vec<Vec<f32>>>>> + use<> {
+        let answer = ask(self.0, &Request::Rows { part, windows, wanted }, vec![hidden], Vec::new());
+        async { Ok(answer.await?.map(|(_, found)| found.singles)) }
+    }
+
+    /// Asks at once for the second moments of all those rows, by fold.
+    pub fn moments(self) -> impl Future<Output = Result<Option<Vec<(usize, Moments)>>>> + use<> {
+        let answer = ask(self.0, &Request::Moments, Vec::new(), Vec::new());
+        async {
+            Ok(answer.await?.and_then(|(folds, message)| {
+                let moments =
+                    message.doubles.iter().map(|tape| Moments::from_tape(tape)).collect::<Option<Vec<_>>>()?;
+                Some(folds.into_iter().zip(moments).collect())
+            }))
+        }
+    }
+}
+
+/// The shapes of a block's weights, and their values in the order in which the block has them.
+pub async fn copied<B: Backend>(backend: &B, block: &Block<B::Tensor>) -> Result<(Block<Shape>, Vec<Vec<f32>>)> {
+    let mut tensors = Vec::new();
+    let shapes = block.clone().map(&mut |tensor| {
+        let shape = backend.shape(&tensor);
+        tensors.push(tensor);
+        Ok::<_, Error>(shape)
+    })?;
+    let mut values = Vec::with_capacity(tensors.len());
+    for tensor in tensors {
+        values.push(backend.read(&tensor).await?);
+    }
+    Ok((shapes, values))
+}

@@ -1,0 +1,134 @@
+//! What another worker does: it takes rows through blocks on the CPU, and solves a part of a block.
+
+use futures::{Stream, StreamExt};
+
+use super::message::{Message, Passage, Request, Wanted};
+use crate::backend::{Backend, Shape};
+use crate::cpu::CpuBackend;
+use crate::error::{Error, Result};
+use crate::forward::{Layers, Rest};
+use crate::model::{Block, ModelConfig, Part as _};
+use crate::moments::Moments;
+use crate::solve::{Kept, Remainder};
+use crate::sums::Sums;
+
+/// Answers every message of `inbox` in turn.
+pub async fn serve(inbox: impl Stream<Item = Message>, answer: impl Fn(Message)) {
+    let mut helper = Helper { backend: &CpuBackend::new(), passing: None, folds: Vec::new(), solving: None };
+    let mut inbox = std::pin::pin!(inbox);
+    while let Some(message) = inbox.next().await {
+        answer(helper.answer(message).await);
+    }
+}
+
+struct Helper<'a> {
+    backend: &'a CpuBackend,
+    /// The block that rows go through.
+    passing: Option<Passing<'a>>,
+    /// Folds that have come of a block to be solved.
+    folds: Vec<Moments>,
+    /// What is done of its solve, and its folds.
+    solving: Option<(Remainder, Vec<Moments>)>,
+}
+
+struct Passing<'a> {
+    config: ModelConfig,
+    block: Block<<CpuBackend as Backend>::Tensor>,
+    seq_len: usize,
+    sums: Option<Sums<'a, CpuBackend>>,
+}
+
+impl<'a> Helper<'a> {
+    async fn answer(&mut self, message: Message) -> Message {
+        let found = self.obey(message).await;
+        let (head, singles, doubles) = match found {
+            Ok(Found { folds, singles, doubles }) => (Ok(folds), singles, doubles),
+            Err(error) => (Err(error), Vec::new(), Vec::new()),
+        };
+        // Whoever asked takes anything else for the end of this worker.
+        Message { head: serde_json::to_string(&head).unwrap_or_default(), singles, doubles }
+    }
+
+    async fn obey(&mut self, Message { head, singles, doubles }: Message) -> Result<Found> {
+        let request = serde_json::from_str(&head).map_err(|error| unexpected(&error.to_string()))?;
+        match request {
+            Request::Block(passage) => {
+                self.passing = Some(Passing::new(self.backend, *passage, singles)?);
+                Ok(Found::default())
+            }
+            Request::Rows { part, windows, wanted } => {
+                let passing = self.passing.as_mut().ok_or_else(|| unexpected("rows without a block"))?;
+                let hidden = singles.into_iter().next().unwrap_or_default();
+                let shape = Shape::new(hidden.len() / passing.config.hidden_size, passing.config.hidden_size);
+                let hidden = self.backend.upload("rows", shape, &hidden)?;
+                let layers = Layers::new(self.backend, &passing.config, passing.seq_len)?;
+                let passed = layers.pass(&passing.block, &hidden)?;
+                if let (Some(sums), Some(part)) = (&mut passing.sums, part) {
+                    sums.add((part, &windows), &passed.x, &passed.y).await?;
+                }
+                let Wanted { x, y, rest } = wanted;
+                let mut tensors = vec![passed.next];
+                tensors.extend(x.then_some(passed.x));
+                tensors.extend(y.then_some(passed.y));
+                match passed.rest {
+                    Rest::Sequential(middle) if rest => tensors.push(middle),
+                    Rest::Parallel(attended, hidden) if rest => tensors.extend([attended, hidden]),
+                    _ => {}
+                }
+                let mut singles = Vec::with_capacity(tensors.len());
+                for tensor in tensors {
+                    singles.push(self.backend.read(&tensor).await?);
+                }
+                Ok(Found { singles, ..Found::default() })
+            }
+            Request::Moments => {
+                let sums = self.passing.take().and_then(|passing| passing.sums);
+                let moments = match sums {
+                    Some(sums) => sums.moments().await?,
+                    None => Vec::new(),
+                };
+                let counted = moments.into_iter().enumerate().filter(|(_, moments)| moments.n > 0);
+                let (folds, doubles) = counted.map(|(fold, moments)| (fold, moments.to_tape())).unzip();
+                Ok(Found { folds, doubles, ..Found::default() })
+            }
+            Request::Fold => {
+                let fold = doubles.first().and_then(|tape| Moments::from_tape(tape));
+                self.folds.push(fold.ok_or_else(|| unexpected("moments"))?);
+                Ok(Found::default())
+            }
+            Request::Solve { block } => {
+                let folds = std::mem::take(&mut self.folds);
+                self.solving = Some((Remainder::new(block, &folds)?, folds));
+                Ok(Found::default())
+            }
+            Request::Kept => {
+                let kept = doubles.first().and_then(|tape| Kept::from_tape(tape));
+                let task = self.solving.take().zip(kept);
+                let ((remainder, folds), kept) = task.ok_or_else(|| unexpected("directions"))?;
+                Ok(Found { doubles: vec![remainder.finish(&folds, &kept)?.to_tape()], ..Found::default() })
+            }
+        }
+    }
+}
+
+impl<'a> Passing<'a> {
+    fn new(backend: &'a CpuBackend, passage: Passage, weights: Vec<Vec<f32>>) -> Result<Self> {
+        let Passage { index, config, block, protocol, folds, scales } = passage;
+        let mut weights = weights.into_iter();
+        let block = block.map(&mut |shape| backend.upload("weight", shape, &weights.next().unwrap_or_default()))?;
+        let sums = scales.map(|scales| Sums::new(backend, index, folds, &protocol, Some(scales)));
+        Ok(Self { config, block, seq_len: protocol.seq_len, sums })
+    }
+}
+
+/// An answer before it is told; `folds` are those of the tapes, where they are moments.
+#[derive(Default)]
+struct Found {
+    folds: Vec<usize>,
+    singles: Vec<Vec<f32>>,
+    doubles: Vec<Vec<f64>>,
+}
+
+fn unexpected(what: &str) -> Error {
+    Error::Cpu { what: "another worker".into(), why: format!("it was sent what does not fit together: {what}") }
+}

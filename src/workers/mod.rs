@@ -1,0 +1,170 @@
+//! Other workers that do a share of the work: how a browser uses its cores without shared memory.
+//!
+//! Each is another instance of the engine, which is sent what it needs: a block's weights and rows to go through it, or a
+//! block's moments to be solved. Natively there are none, for threads share memory. Whatever a worker that ended has not
+//! done is done here instead, with the same digits.
+
+mod ask;
+mod helper;
+mod message;
+
+use std::rc::Rc;
+
+use futures::future::LocalBoxFuture;
+
+use crate::error::{Error, Result};
+use crate::model::ModelConfig;
+use crate::moments::Moments;
+use crate::parallel;
+use crate::pause::pause;
+use crate::solve::{BlockScore, HeadlineFit, Rest, score_block};
+use crate::sums::BATCH_ROWS;
+
+use ask::ask;
+pub use ask::{Passing, copied};
+pub use helper::serve;
+use message::Request;
+pub use message::{Message, Passage, Wanted};
+
+/// Bytes that a worker takes by itself.
+const EMPTY: u64 = 16 << 20;
+/// Matrices of a block's width that a solve has in memory beside the moments.
+const SOLVE_MATRICES: u64 = 12;
+
+/// Another worker.
+pub trait Worker {
+    /// Sends a request at once. The answer is `None` where the worker has ended.
+    fn ask(&self, request: Message) -> LocalBoxFuture<'static, Option<Message>>;
+
+    /// The most bytes of memory that it has taken.
+    fn bytes(&self) -> u64;
+}
+
+/// Those that there are, which are started when they are first asked.
+#[derive(Clone, Default)]
+pub struct Workers {
+    all: Vec<Rc<dyn Worker>>,
+    limits: Limits,
+}
+
+/// When they are of use.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits {
+    /// Bytes of memory that all workers together may take, this one included.
+    pub memory: u64,
+    /// The least width of a model: narrower ones are done before another worker has started.
+    pub hidden_size: usize,
+}
+
+impl Workers {
+    /// These.
+    pub fn new(all: Vec<Rc<dyn Worker>>, limits: Limits) -> Self {
+        Self { all, limits }
+    }
+
+    /// As many as are of use for a model, and as memory allows.
+    pub fn for_model(&self, config: &ModelConfig, folds: usize) -> Self {
+        let (own, each) = needed(config, folds as u64);
+        let affordable = (self.limits.memory.saturating_sub(own) / each) as usize;
+        let is_wide = config.hidden_size >= self.limits.hidden_size;
+        let count = if is_wide { self.all.len().min(affordable) } else { 0 };
+        Self { all: self.all[..count].to_vec(), limits: self.limits }
+    }
+
+    /// All of them.
+    pub fn all(&self) -> &[Rc<dyn Worker>] {
+        &self.all
+    }
+
+    /// The most bytes of memory that they have taken together.
+    pub fn bytes(&self) -> u64 {
+        self.all.iter().map(|worker| worker.bytes()).sum()
+    }
+
+    /// [`score_block`] of a block's folds, of which another worker does half where there is one: about as much as the
+    /// half that is done here, and it begins before the fit is there. More workers would wait for that part.
+    ///
+    /// # Errors
+    /// Where a moment is not finite.
+    pub async fn score(&self, block: usize, folds: Vec<Moments>) -> Result<BlockScore> {
+        if let Some(worker) = self.all.first()
+            && let Some(score) = share(&**worker, block, &folds).await?
+        {
+            return Ok(score);
+        }
+        let score = parallel::aside(move || score_block(block, &folds)).await;
+        score.unwrap_or_else(|| Err(Error::Solve { block, why: "its thread ended".into() }))
+    }
+}
+
+/// The score with the help of a worker; `None` where that has ended.
+async fn share(worker: &dyn Worker, block: usize, folds: &[Moments]) -> Result<Option<BlockScore>> {
+    for fold in folds {
+        // One by one, so that no more than one lies in this module's memory twice.
+        drop(ask(worker, &Request::Fold, Vec::new(), vec![fold.to_tape()]));
+    }
+    drop(ask(worker, &Request::Solve { block }, Vec::new(), Vec::new()));
+    let fit = HeadlineFit::new(block, folds)?;
+    let rest = ask(worker, &Request::Kept, Vec::new(), vec![fit.kept().to_tape()]);
+    pause().await;
+    let score = fit.score(folds)?;
+    // What cannot be solved there cannot be solved here either, where the error is told.
+    let rest = rest.await.ok().flatten().and_then(|(_, found)| Rest::from_tape(found.doubles.first()?));
+    Ok(rest.map(|rest| score.complete(rest)))
+}
+
+/// Bytes that this worker and each other one need at most, without the rows that wait.
+fn needed(config: &ModelConfig, folds: u64) -> (u64, u64) {
+    let ModelConfig { hidden_size, head_dim, num_attention_heads, num_key_value_heads, intermediate_size, .. } = config;
+    let width = *hidden_size as u64;
+    let heads = (head_dim * (num_attention_heads + num_key_value_heads)) as u64;
+    let weights = 4 * (config.ffn_parameters() as u64 + 2 * width * heads);
+    // A batch on its way through a network, and around it.
+    let batch = 4 * BATCH_ROWS as u64 * (3 * *intermediate_size as u64 + 6 * width);
+    let matrix = 8 * width * width;
+    // xxᵀ and xyᵀ of every fold, and one yyᵀ.
+    let moments = matrix * (2 * folds + 1);
+    let solve = moments + moments / folds + SOLVE_MATRICES * matrix;
+    (EMPTY + 2 * weights + solve.max(batch + moments), EMPTY + solve.max(weights + batch + moments))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Idle;
+
+    impl Worker for Idle {
+        fn ask(&self, _request: Message) -> LocalBoxFuture<'static, Option<Message>> {
+            Box::pin(async { None })
+        }
+
+        fn bytes(&self) -> u64 {
+            0
+        }
+    }
+
+    fn config(width: usize, intermediate: usize) -> ModelConfig {
+        let json = format!(
+            r#"{{"model_type": "gpt2", "n_embd": {width}, "n_inner": {intermediate}, "n_layer": 2, "n_head": 4,
+                "n_positions": 128, "vocab_size": 100}}"#
+        );
+        ModelConfig::from_json(&json).expect("a configuration")
+    }
+
+    #[test]
+    fn workers_help_where_they_are_of_use_and_memory_allows() {
+        let of = |width, intermediate, memory| {
+            let all = (0..3).map(|_| Rc::new(Idle) as Rc<dyn Worker>).collect();
+            Workers::new(all, Limits { memory, hidden_size: 256 })
+                .for_model(&config(width, intermediate), 5)
+                .all()
+                .len()
+        };
+        assert_eq!(of(128, 512, u64::MAX), 0, "narrow");
+        assert_eq!(of(768, 3072, u64::MAX), 3);
+        assert_eq!(of(768, 3072, 1 << 20), 0, "no room");
+        let (own, each) = needed(&config(768, 3072), 5);
+        assert_eq!([own + each - 1, own + each, own + 2 * each].map(|room| of(768, 3072, room)), [0, 1, 2]);
+    }
+}
