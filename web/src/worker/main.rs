@@ -56,13 +56,8 @@ fn main() {
     }
     std::panic::set_hook(Box::new(|panic| post(&Reply::Crashed { why: panic.to_string() })));
     let (shelf, asked) = unbounded();
-    let desk = Desk {
-        measurement: Task::default(),
-        look: Task::default(),
-        shelf,
-        cores: Rc::default(),
-        kept: Rc::default(),
-    };
+    let desk =
+        Desk { measurement: Task::default(), look: Task::default(), shelf, cores: Rc::default(), kept: Rc::default() };
     spawn_local(answer_for_storage(asked));
     let listen = Closure::<dyn FnMut(MessageEvent)>::new(move |message: MessageEvent| {
         let parts = js_sys::Array::from(&message.data());
