@@ -5,10 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::kernels::{Kernel, Needs};
 use crate::error::{Error, Result};
+use crate::job::BackendChoice;
 use crate::report::DeviceInfo;
 
 /// Features that kernels use where the adapter has them.
 const USED: wgpu::Features = wgpu::Features::SUBGROUP;
+
+/// Where adapters are looked for, one after the other: on Windows Direct3D only where there is no Vulkan.
+const BACKENDS: &[wgpu::Backends] =
+    if cfg!(windows) { &[wgpu::Backends::VULKAN, wgpu::Backends::DX12] } else { &[wgpu::Backends::all()] };
 
 /// What an adapter says about itself before anything is loaded.
 #[derive(Clone, Debug)]
@@ -35,11 +40,11 @@ pub(super) struct Device {
     faults: Faults,
 }
 
-/// Opens the adapter with its own limits, or refuses where it is a software one and `software` says not to.
-pub(super) async fn open(software: bool) -> Result<Device> {
+/// Opens the adapter with its own limits; [`BackendChoice::Auto`] refuses one that computes on the CPU.
+pub(super) async fn open(choice: BackendChoice) -> Result<Device> {
     let adapter = request().await?;
     let mut probe = describe(&adapter);
-    if probe.is_software && !software {
+    if probe.is_software && choice == BackendChoice::Auto {
         let name = probe.info.adapter.unwrap_or_else(|| "the only one".into());
         return Err(Error::NoAdapter { why: format!("{name} is a software adapter") });
     }
@@ -121,14 +126,23 @@ fn one_line(message: &str) -> String {
 }
 
 async fn request() -> Result<wgpu::Adapter> {
-    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
-    let options = wgpu::RequestAdapterOptions {
-        power_preference: wgpu::PowerPreference::HighPerformance,
-        ..wgpu::RequestAdapterOptions::default()
-    };
-    let adapter = instance.request_adapter(&options).await;
+    for backends in BACKENDS {
+        let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+        descriptor.backends &= *backends;
+        // The compiler that Windows itself has takes up to half a minute for a kernel.
+        descriptor.backend_options.dx12.shader_compiler = wgpu::Dx12Compiler::default_dynamic_dxc();
+        let options = wgpu::RequestAdapterOptions {
+            power_preference: wgpu::PowerPreference::HighPerformance,
+            ..wgpu::RequestAdapterOptions::default()
+        };
+        if let Ok(adapter) = wgpu::Instance::new(descriptor).request_adapter(&options).await {
+            return Ok(adapter);
+        }
+    }
     // wgpu's own message lists every backend that was not compiled in.
-    adapter.map_err(|_| Error::NoAdapter { why: "none was found".into() })
+    let hint =
+        if cfg!(windows) { "; a driver with Vulkan is needed, or dxcompiler.dll beside the program" } else { "" };
+    Err(Error::NoAdapter { why: format!("none was found{hint}") })
 }
 
 fn describe(adapter: &wgpu::Adapter) -> Probe {

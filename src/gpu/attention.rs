@@ -7,12 +7,25 @@ use super::kernels::{
     ATTENTION_SCORES, ATTENTION_SCORES_FOUR, ATTENTION_VALUES, ATTENTION_VALUES_FOUR, Kernel, ScoresParams,
     SoftmaxParams, ValuesParams,
 };
-use super::matmul::{DISPATCH_MS, Pace};
-use super::race::Loads;
+use super::matmul::Pace;
 use super::rows::ATTENTION_SOFTMAX;
 use super::tensor::Buffer;
 use crate::backend::AttentionShape;
 use crate::error::{Error, Result};
+
+/// How attention loads heads whose width is a multiple of 4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loads {
+    /// Value by value, as for any width.
+    One,
+    /// Four values at a time.
+    Four,
+}
+
+impl Loads {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::One, Self::Four];
+}
 
 /// Bytes of scores kept at a time.
 const SCORES_BYTES: u64 = 64 << 20;
@@ -37,7 +50,7 @@ pub(super) fn record(engine: &Engine, pace: &Pace, heads: &Heads<'_>, shape: Att
     }
     let entry_ms = pace.ms(2.0 * (shape.seq_len * shape.seq_len * shape.head_dim) as f64 / SHARE);
     let by_memory = (SCORES_BYTES.min(limit) / entry_bytes).max(1) as usize;
-    let by_time = (DISPATCH_MS / entry_ms).max(1.0) as usize;
+    let by_time = (engine.pacer.dispatch_ms() / entry_ms).max(1.0) as usize;
     let by_grid = engine.device.max_workgroups();
     let step = by_memory.min(by_time).min(by_grid);
 

@@ -5,13 +5,14 @@
 
 use std::rc::Rc;
 
-use super::engine::{Engine, Span};
+use super::engine::Engine;
 use super::gram_kernels::{COLUMNS, OUTSIDE, QUANTISE, QuantiseParams};
 use super::matmul::Pace;
 use super::products::{BLOCK_ROWS, Digits, Form, GramSums, padded};
 use super::quantise::flushed;
 use super::sums::{MAX_ROWS, Sums};
 use super::tensor::{Buffer, Tensor};
+use super::wait::{Incoming, Span};
 use crate::backend::{GramRows, GramShape, Shape};
 use crate::error::{Error, Result};
 use crate::moments::{Moments, Scale, power_of_two};
@@ -26,6 +27,7 @@ pub struct Gram {
     x: Side,
     y: Side,
     folds: Vec<Fold>,
+    /// The oldest first.
     pending: Vec<Batch>,
     /// Rows between spills.
     spill_rows: u64,
@@ -64,7 +66,8 @@ struct Batch {
     first_row: usize,
     x: Tensor,
     y: Tensor,
-    flags: Rc<Buffer>,
+    /// Marks of rows outside the scale, on their way to the host.
+    flags: Incoming,
 }
 
 impl Side {
@@ -154,7 +157,7 @@ impl Gram {
             first_row: rows.first_row,
             x: rows.x.clone(),
             y: rows.y.clone(),
-            flags,
+            flags: engine.request_all(&flags),
         });
         Ok(())
     }
@@ -276,72 +279,45 @@ impl Columns {
     }
 }
 
-/// Waits for the device and moves every row outside its scale to the side path of its Gram.
-pub(super) async fn settle(engine: &Engine, grams: &mut [Gram]) -> Result<()> {
-    if grams.iter().all(|gram| gram.pending.is_empty()) {
-        return engine.wait().await;
+/// Waits for all batches but the last `ahead` ones, and moves every row outside its scale to the side path of its Gram.
+pub(super) async fn settle(engine: &Engine, gram: &mut Gram, ahead: usize) -> Result<()> {
+    let ready = gram.pending.len().saturating_sub(ahead);
+    for batch in gram.pending.drain(..ready).collect::<Vec<_>>() {
+        gram.settle_batch(engine, batch).await?;
     }
-    // Reading the flags waits for all that was recorded before.
-    let found = find_outside(engine, grams).await?;
-    let spans: Vec<_> = found
-        .iter()
-        .flat_map(|found| {
-            let batch = &grams[found.gram].pending[found.batch];
-            [row_span(&batch.x, found.row), row_span(&batch.y, found.row)]
-        })
-        .collect::<Result<_>>()?;
-    let mut rows: Vec<Vec<f32>> = vec![Vec::new(); spans.len()];
-    engine
-        .read(&spans, |span, _, bytes| {
-            rows[span].extend(bytes.chunks_exact(4).map(bytemuck::pod_read_unaligned::<f32>));
-        })
-        .await?;
-    let mut rows = rows.into_iter();
-    for found in &found {
-        let (x, y) = (rows.next().unwrap_or_default(), rows.next().unwrap_or_default());
-        let gram = &mut grams[found.gram];
-        let batch = &gram.pending[found.batch];
-        for (site, values) in [("ffn_in", &x), ("ffn_out", &y)] {
-            if !values.iter().all(|value| value.is_finite()) {
-                let row = batch.first_row + found.row;
-                return Err(Error::NonFiniteActivation { block: batch.block, site: site.into(), row });
-            }
-        }
-        let fold = batch.fold;
-        let Gram { shape, x: side_x, y: side_y, folds, .. } = gram;
-        let empty = || Moments::empty(&side_x.scale, &side_y.scale, fold + 1 == shape.folds);
-        folds[fold].outside.push(&x, &y, empty);
-    }
-    grams.iter_mut().for_each(|gram| gram.pending.clear());
     Ok(())
 }
 
-/// A row outside its scale.
-struct Found {
-    gram: usize,
-    batch: usize,
-    row: usize,
-}
-
-async fn find_outside(engine: &Engine, grams: &[Gram]) -> Result<Vec<Found>> {
-    let batches: Vec<_> = grams
-        .iter()
-        .enumerate()
-        .flat_map(|(gram, g)| g.pending.iter().enumerate().map(move |(batch, pending)| (gram, batch, pending)))
-        .collect();
-    let spans: Vec<_> = batches
-        .iter()
-        .map(|(_, _, pending)| Span { buffer: &pending.flags, offset: 0, size: pending.flags.size })
-        .collect();
-    let mut found = Vec::new();
-    engine
-        .read(&spans, |span, offset, bytes| {
-            let (gram, batch, _) = batches[span];
-            let flagged = bytes.chunks_exact(4).enumerate().filter(|(_, flag)| flag != &[0; 4]);
-            found.extend(flagged.map(|(row, _)| Found { gram, batch, row: row + offset as usize / 4 }));
-        })
-        .await?;
-    Ok(found)
+impl Gram {
+    async fn settle_batch(&mut self, engine: &Engine, batch: Batch) -> Result<()> {
+        let Batch { block, fold, first_row, x, y, flags } = batch;
+        let mut outside = Vec::new();
+        engine
+            .receive(flags, |bytes| {
+                let flagged = bytes.chunks_exact(4).enumerate().filter(|(_, flag)| flag != &[0; 4]);
+                outside.extend(flagged.map(|(row, _)| row));
+            })
+            .await?;
+        let spans = outside.iter().flat_map(|row| [row_span(&x, *row), row_span(&y, *row)]);
+        let spans: Vec<_> = spans.collect::<Result<_>>()?;
+        let mut values: Vec<Vec<f32>> = vec![Vec::new(); spans.len()];
+        engine
+            .read(&spans, |span, _, bytes| {
+                values[span].extend(bytes.chunks_exact(4).map(bytemuck::pod_read_unaligned::<f32>));
+            })
+            .await?;
+        let Self { shape, x: side_x, y: side_y, folds, .. } = self;
+        let empty = || Moments::empty(&side_x.scale, &side_y.scale, fold + 1 == shape.folds);
+        for (row, pair) in outside.iter().zip(values.chunks_exact(2)) {
+            for (site, values) in [("ffn_in", &pair[0]), ("ffn_out", &pair[1])] {
+                if !values.iter().all(|value| value.is_finite()) {
+                    return Err(Error::NonFiniteActivation { block, site: site.into(), row: first_row + row });
+                }
+            }
+            folds[fold].outside.push(&pair[0], &pair[1], empty);
+        }
+        Ok(())
+    }
 }
 
 fn row_span(tensor: &Tensor, row: usize) -> Result<Span<'_>> {

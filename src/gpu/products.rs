@@ -15,7 +15,7 @@ use super::gram_kernels::{
     ADD_EXACT, ADD_FAST, GRAM_FAST, GRAM_IN_TURN, GRAM_PACKED, GRAM_PLANES, GramParams, GramSumsParams,
 };
 use super::kernels::Kernel;
-use super::matmul::{DISPATCH_MS, Pace};
+use super::matmul::Pace;
 use super::sums::Sums;
 use super::tensor::Buffer;
 use crate::error::Result;
@@ -110,7 +110,7 @@ impl Form {
             planes: 3,
             products: 3,
             block_rows: EXACT_BLOCK_ROWS,
-            flops: 8.0,
+            flops: pace.exact_flops,
             multiply: &GRAM_PLANES,
             add: Some(&ADD_EXACT),
         };
@@ -181,7 +181,7 @@ impl GramSums {
         let scratch = SCRATCH_BYTES.min(engine.device.max_bytes()) as usize;
         let most = if form.add.is_some() { scratch / tile_bytes } else { self.tiles };
         let per_group = form.multiply.workgroup[2] as usize;
-        let workgroups = (DISPATCH_MS / tile_ms).min(most as f64) as usize / per_group;
+        let workgroups = (engine.pacer.dispatch_ms() / tile_ms).min(most as f64) as usize / per_group;
         let step = (per_group * workgroups.clamp(1, engine.device.max_workgroups())).min(self.tiles);
         let products = form.add.map(|add| (add, engine.output((tile_bytes * step) as u64)));
         for first in (0..self.tiles).step_by(step) {

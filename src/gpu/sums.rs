@@ -6,10 +6,11 @@
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
-use super::engine::{Engine, Span};
+use super::engine::Engine;
 use super::gram_kernels::{LenParams, SPILL};
 use super::matmul::Pace;
 use super::tensor::Buffer;
+use super::wait::Span;
 use crate::error::{Error, Result};
 
 /// Rows that an exact sum takes without overflow.

@@ -199,8 +199,7 @@ impl Case {
     }
 
     pub(crate) async fn measure<B: Backend>(&self, on: &B, mode: GramMode) -> Result<Vec<Moments>, Error> {
-        let gram = on.gram(self.gram_shape(mode), &self.x_scale, &self.y_scale)?;
-        let mut grams = [gram];
+        let mut gram = on.gram(self.gram_shape(mode), &self.x_scale, &self.y_scale).await?;
         let mut first = 0;
         for (i, &(rows, fold)) in self.batches.iter().enumerate() {
             let x = &self.x[first * self.d_in..][..rows * self.d_in];
@@ -209,14 +208,12 @@ impl Case {
             let y = on.upload("y", Shape::new(rows, self.d_out), y)?;
             let (seq_len, skip_positions) = (self.seq_len, self.skip_positions);
             let batch = GramRows { block: 3, fold, part: 0, first_row: first, x: &x, y: &y, seq_len, skip_positions };
-            on.accumulate(&mut grams[0], batch)?;
+            on.accumulate(&mut gram, batch)?;
             first += rows;
             if i % 2 == 1 {
-                on.settle(&mut grams).await?;
+                on.batch_end(Some(&mut gram)).await?;
             }
         }
-        on.settle(&mut grams).await?;
-        let [gram] = grams;
         on.moments(gram).await
     }
 

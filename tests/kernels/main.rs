@@ -8,7 +8,7 @@ mod exact;
 mod forward;
 mod gram;
 mod operations;
-mod races;
 mod random;
 mod storage;
 mod training;
+mod tuning;

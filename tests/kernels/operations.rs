@@ -129,11 +129,9 @@ async fn results<B: Backend>(on: &B) -> Result<Vec<(String, Vec<f32>)>> {
 async fn gram<B: Backend>(on: &B, x: &B::Tensor, y: &B::Tensor, mode: GramMode) -> Result<Vec<f32>> {
     let shape = GramShape { d_in: COLS, d_out: COLS, folds: 1, max_rows: ROWS, mode };
     let scale = Scale { shift: vec![0.0; COLS], exponent: vec![1; COLS] };
-    let mut grams = [on.gram(shape, &scale, &scale)?];
+    let mut gram = on.gram(shape, &scale, &scale).await?;
     let rows = GramRows { block: 0, fold: 0, part: 0, first_row: 0, x, y, seq_len: SEQ_LEN, skip_positions: 0 };
-    on.accumulate(&mut grams[0], rows)?;
-    on.settle(&mut grams).await?;
-    let [gram] = grams;
+    on.accumulate(&mut gram, rows)?;
     let moments = on.moments(gram).await?;
     let sums = moments.iter().flat_map(|fold| fold.xx.iter().chain(&fold.xy).chain(&fold.sum_x));
     Ok(sums.map(|sum| (sum / ROWS as f64) as f32).collect())
