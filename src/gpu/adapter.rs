@@ -21,7 +21,7 @@ pub struct Probe {
 
 /// The adapter that a backend would open, described.
 pub async fn probe() -> Result<Probe> {
-    Ok(describe(&request().await?))
+    Ok(describe(&request(&instance()).await?))
 }
 
 /// An open device and the queue into it.
@@ -31,13 +31,16 @@ pub(super) struct Device {
     limits: wgpu::Limits,
     /// Fewest and most threads of a subgroup, where kernels may use subgroup operations.
     pub(super) subgroups: Option<[u32; 2]>,
+    /// Whether the compiler of shaders knows `dot4I8Packed`; naga always does.
+    packed_dots: bool,
     pub(super) probe: Probe,
     faults: Faults,
 }
 
 /// Opens the adapter with its own limits, or refuses where it is a software one and `software` says not to.
 pub(super) async fn open(software: bool) -> Result<Device> {
-    let adapter = request().await?;
+    let instance = instance();
+    let adapter = request(&instance).await?;
     let mut probe = describe(&adapter);
     if probe.is_software && !software {
         let name = probe.info.adapter.unwrap_or_else(|| "the only one".into());
@@ -63,7 +66,8 @@ pub(super) async fn open(software: bool) -> Result<Device> {
     device.set_device_lost_callback(move |_, why| lost.record(Error::DeviceLost { why: one_line(&why) }));
     let sizes = [adapter.get_info().subgroup_min_size, adapter.get_info().subgroup_max_size];
     let subgroups = features.contains(wgpu::Features::SUBGROUP).then_some(sizes);
-    Ok(Device { device, queue, limits, subgroups, probe, faults })
+    let packed_dots = instance.wgsl_language_features().contains(wgpu::WgslLanguageFeatures::Packed4x8IntegerDotProduct);
+    Ok(Device { device, queue, limits, subgroups, packed_dots, probe, faults })
 }
 
 impl Device {
@@ -82,6 +86,7 @@ impl Device {
         match kernel.needs {
             Needs::Nothing => true,
             Needs::Subgroups => self.subgroups.is_some(),
+            Needs::PackedDots => self.packed_dots,
             Needs::SubgroupsOfEight => self.subgroups == Some([8, 8]),
         }
     }
@@ -120,8 +125,11 @@ fn one_line(message: &str) -> String {
     message.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-async fn request() -> Result<wgpu::Adapter> {
-    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+fn instance() -> wgpu::Instance {
+    wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle())
+}
+
+async fn request(instance: &wgpu::Instance) -> Result<wgpu::Adapter> {
     let options = wgpu::RequestAdapterOptions {
         power_preference: wgpu::PowerPreference::HighPerformance,
         ..wgpu::RequestAdapterOptions::default()

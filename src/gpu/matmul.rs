@@ -9,7 +9,7 @@ use super::engine::Engine;
 #[cfg(not(target_arch = "wasm32"))]
 use super::kernels::MATMUL_HANDED;
 use super::kernels::{Kernel, MATMUL_ANY, MATMUL_SHARED, MATMUL_TILE, MatmulParams};
-use super::products::{Exact, Fast};
+use super::products::Exact;
 use super::race::Loads;
 use super::rows::Reduction;
 use super::tensor::{Buffer, Part, Tensor};
@@ -59,10 +59,8 @@ pub struct Pace {
     pub reduction: Reduction,
     /// The faster attention.
     pub loads: Loads,
-    /// The faster exact second moments.
+    /// The fastest exact second moments.
     pub exact: Exact,
-    /// The fastest fast ones.
-    pub fast: Fast,
 }
 
 impl Pace {
@@ -73,14 +71,13 @@ impl Pace {
             flops_per_ms,
             reduction: Reduction::Thread,
             loads: Loads::One,
-            exact: Exact::Planes,
-            fast: Fast::Beside,
+            exact: Exact::IntegerPlanes,
         }
     }
 
     /// Whether a device has what all of it takes.
     pub(super) fn runs(&self, device: &Device) -> bool {
-        device.runs(self.variant.kernel) && self.reduction.runs(device) && self.fast.runs(device)
+        device.runs(self.variant.kernel) && self.reduction.runs(device) && self.exact.runs(device)
     }
 
     /// The variant for an inner width.

@@ -36,7 +36,7 @@ pub use adapter::{Probe, probe};
 use engine::Engine;
 pub use gram::Gram;
 use matmul::{Pace, Variant};
-use products::{Exact, Fast};
+use products::Exact;
 use race::Loads;
 use rows::Reduction;
 pub use tensor::{Memory, Tensor};
@@ -68,8 +68,6 @@ pub struct Options {
     pub loads: Option<Loads>,
     /// Make exact products so, whatever is faster.
     pub exact: Option<Exact>,
-    /// Make fast products so, whatever is faster.
-    pub fast: Option<Fast>,
     /// Spill 64-bit sums after so many rows instead of when they could overflow.
     pub spill_rows: Option<u64>,
 }
@@ -95,9 +93,8 @@ impl GpuBackend {
         pace.reduction = options.reduction.unwrap_or(pace.reduction);
         pace.loads = options.loads.unwrap_or(pace.loads);
         pace.exact = options.exact.unwrap_or(pace.exact);
-        pace.fast = options.fast.unwrap_or(pace.fast);
         if !pace.runs(&engine.device) {
-            return Err(Error::NoAdapter { why: "this one lacks subgroups, or has others than were asked for".into() });
+            return Err(Error::NoAdapter { why: "this one lacks what the kernels that were asked for need".into() });
         }
         let limit = engine.device.max_bytes();
         Ok(Self {

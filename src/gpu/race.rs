@@ -12,7 +12,7 @@ use super::attention::{self, Heads};
 use super::engine::Engine;
 use super::kernels::{self, NormParams};
 use super::matmul::{self, Pace, RACE_MS, VARIANTS, Variant};
-use super::products::{Digits, Exact, Fast, Form, GramSums};
+use super::products::{Digits, Exact, Form, GramSums};
 use super::rows::{LAYER_NORM, Reduction};
 use super::sums::MAX_ROWS;
 use crate::backend::AttentionShape;
@@ -56,31 +56,29 @@ struct Winners {
     reduction: Reduction,
     loads: Loads,
     exact: Exact,
-    fast: Fast,
 }
 
 impl Winners {
     /// One line of the notes.
     fn line(&self) -> String {
-        let Self { device, product, reduction, loads, exact, fast } = self;
-        format!("{}\t{reduction:?}\t{loads:?}\t{exact:?}\t{fast:?}\t{device}\n", product.kernel.name)
+        let Self { device, product, reduction, loads, exact } = self;
+        format!("{}\t{reduction:?}\t{loads:?}\t{exact:?}\t{device}\n", product.kernel.name)
     }
 
     /// `None` where the line names what is not there.
     fn from_line(line: &str) -> Option<Self> {
-        let mut words = line.splitn(6, '\t');
+        let mut words = line.splitn(5, '\t');
         let product = matmul::variant_named(words.next()?)?;
         let reduction = named(Reduction::ALL, words.next()?)?;
         let loads = named(&Loads::ALL, words.next()?)?;
         let exact = named(&Exact::ALL, words.next()?)?;
-        let fast = named(Fast::ALL, words.next()?)?;
-        Some(Self { device: words.next()?.to_owned(), product, reduction, loads, exact, fast })
+        Some(Self { device: words.next()?.to_owned(), product, reduction, loads, exact })
     }
 
     /// The pace of a device on which the winner of the products takes so long.
     fn pace(&self, product: Pace) -> Pace {
-        let Self { reduction, loads, exact, fast, .. } = *self;
-        Pace { reduction, loads, exact, fast, ..product }
+        let Self { reduction, loads, exact, .. } = *self;
+        Pace { reduction, loads, exact, ..product }
     }
 }
 
@@ -159,12 +157,11 @@ async fn hold(engine: &Engine, device: &str) -> Result<Pace> {
     let mut pace = matmul::race(engine, products.collect()).await?;
     pace.reduction = norms(engine).await?;
     pace.loads = attentions(engine, &pace).await?;
-    pace.exact = second_moments(engine, GramMode::Exact, &Exact::ALL, |exact| Pace { exact, ..pace }).await?;
-    let fast: Vec<Fast> = Fast::ALL.iter().copied().filter(|fast| fast.runs(&engine.device)).collect();
-    pace.fast = second_moments(engine, GramMode::Fast, &fast, |fast| Pace { fast, ..pace }).await?;
+    let exact: Vec<Exact> = Exact::ALL.iter().copied().filter(|exact| exact.runs(&engine.device)).collect();
+    pace.exact = second_moments(engine, &exact, |exact| Pace { exact, ..pace }).await?;
     HELD.set(held() + 1);
-    let Pace { variant, reduction, loads, exact, fast, .. } = pace;
-    let won = Winners { device: device.into(), product: variant, reduction, loads, exact, fast };
+    let Pace { variant, reduction, loads, exact, .. } = pace;
+    let won = Winners { device: device.into(), product: variant, reduction, loads, exact };
     WINNERS.with_borrow_mut(|winners| {
         winners.retain(|winners| winners.device != device);
         winners.push(won);
@@ -206,14 +203,14 @@ async fn attentions(engine: &Engine, pace: &Pace) -> Result<Loads> {
     Ok(Loads::ALL[best.await?.1])
 }
 
-/// The fastest of some ways to make second moments.
-async fn second_moments<W: Copy>(engine: &Engine, mode: GramMode, ways: &[W], pace: impl Fn(W) -> Pace) -> Result<W> {
+/// The fastest of some ways to make exact second moments.
+async fn second_moments(engine: &Engine, ways: &[Exact], pace: impl Fn(Exact) -> Pace) -> Result<Exact> {
     let mut best = ways[0];
     for width in GRAM_COLS {
         let sums = GramSums::new(engine, "Σxxᵀ", width, width, false)?;
         let (ms, index) = fastest(engine, ways.len(), |index| {
             let whole = Pace { flops_per_ms: f64::INFINITY, ..pace(ways[index]) };
-            let digits = Digits::new(engine, Form::new(mode, &whole), GRAM_ROWS, width);
+            let digits = Digits::new(engine, Form::new(GramMode::Exact, &whole), GRAM_ROWS, width);
             sums.add(engine, &whole, &digits, &digits, MAX_ROWS);
             Ok(())
         })

@@ -4,7 +4,7 @@
 
 use std::thread;
 
-use straightedge::gpu::products::{Exact, Fast};
+use straightedge::gpu::products::Exact;
 use straightedge::gpu::race::{self, Loads};
 use straightedge::gpu::rows::Reduction;
 use straightedge::gpu::{GpuBackend, Options};
@@ -17,7 +17,6 @@ struct Found {
     reduction: Reduction,
     loads: Loads,
     exact: Exact,
-    fast: Fast,
     flops_per_ms: f64,
     held: usize,
     kept: Option<String>,
@@ -37,7 +36,6 @@ fn program(note: String) -> Option<Found> {
                 reduction: pace.reduction,
                 loads: pace.loads,
                 exact: pace.exact,
-                fast: pace.fast,
                 flops_per_ms: pace.flops_per_ms,
                 held: race::held(),
                 kept: race::remembered(),
@@ -59,7 +57,7 @@ fn the_second_program_does_not_race_and_no_note_is_believed_further_than_it_goes
 
     let second = program(note.clone()).expect("the same device");
     assert_eq!((second.held, &second.kept), (0, &None), "nothing is held, nothing is new");
-    let choices = |found: &Found| (found.product, found.reduction, found.loads, found.exact, found.fast);
+    let choices = |found: &Found| (found.product, found.reduction, found.loads, found.exact);
     assert_eq!(choices(&second), choices(&first));
     assert!(second.flops_per_ms > 0.0 && second.flops_per_ms.is_finite());
 
@@ -70,7 +68,7 @@ fn the_second_program_does_not_race_and_no_note_is_believed_further_than_it_goes
     let third = program(turned).expect("the same device");
     assert_eq!((third.held, third.reduction), (0, other));
 
-    let beside = note.replacen('\n', "\n1\n\t\t\t\t\t\n", 1);
+    let beside = note.replacen('\n', "\n1\n\t\t\t\t\n", 1);
     assert_eq!(program(beside).expect("the same device").held, 0, "one line is not the other");
 
     let newer = note.replace(&name(first.reduction), "\tOfTomorrow\t");
