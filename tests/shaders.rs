@@ -11,7 +11,7 @@ fn reflect(kernel: &Kernel) -> (Module, ModuleInfo) {
     let module = naga::front::wgsl::parse_str(kernel.source)
         .unwrap_or_else(|error| panic!("{}", error.emit_to_string_with_path(kernel.source, kernel.file)));
     // What WebGPU alone does not have, so that it is not for browsers.
-    let native = kernel.needs != Needs::Nothing;
+    let native = !matches!(kernel.needs, Needs::Nothing | Needs::PackedDots);
     let capabilities = if native { Capabilities::SUBGROUP } else { Capabilities::empty() };
     let info = Validator::new(ValidationFlags::all(), capabilities)
         .validate(&module)

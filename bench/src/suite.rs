@@ -52,7 +52,6 @@ async fn on_device(
                 format!("rows by {:?}", pace.reduction),
                 format!("loads by {:?}", pace.loads),
                 format!("exact products by {:?}", pace.exact),
-                format!("fast ones by {:?}", pace.fast),
             ];
             tell("gpu: peak");
             found.peak_gflops = peak::gpu().await;

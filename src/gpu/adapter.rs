@@ -26,7 +26,7 @@ pub struct Probe {
 
 /// The adapter that a backend would open, described.
 pub async fn probe() -> Result<Probe> {
-    Ok(describe(&request().await?))
+    Ok(describe(&request().await?.1))
 }
 
 /// An open device and the queue into it.
@@ -36,13 +36,15 @@ pub(super) struct Device {
     limits: wgpu::Limits,
     /// Fewest and most threads of a subgroup, where kernels may use subgroup operations.
     pub(super) subgroups: Option<[u32; 2]>,
+    /// Whether the compiler of shaders knows `dot4I8Packed`; naga always does.
+    packed_dots: bool,
     pub(super) probe: Probe,
     faults: Faults,
 }
 
 /// Opens the adapter with its own limits; [`BackendChoice::Auto`] refuses one that computes on the CPU.
 pub(super) async fn open(choice: BackendChoice) -> Result<Device> {
-    let adapter = request().await?;
+    let (instance, adapter) = request().await?;
     let mut probe = describe(&adapter);
     if probe.is_software && choice == BackendChoice::Auto {
         let name = probe.info.adapter.unwrap_or_else(|| "the only one".into());
@@ -68,7 +70,9 @@ pub(super) async fn open(choice: BackendChoice) -> Result<Device> {
     device.set_device_lost_callback(move |_, why| lost.record(Error::DeviceLost { why: one_line(&why) }));
     let sizes = [adapter.get_info().subgroup_min_size, adapter.get_info().subgroup_max_size];
     let subgroups = features.contains(wgpu::Features::SUBGROUP).then_some(sizes);
-    Ok(Device { device, queue, limits, subgroups, probe, faults })
+    let packed_dots =
+        instance.wgsl_language_features().contains(wgpu::WgslLanguageFeatures::Packed4x8IntegerDotProduct);
+    Ok(Device { device, queue, limits, subgroups, packed_dots, probe, faults })
 }
 
 impl Device {
@@ -87,6 +91,7 @@ impl Device {
         match kernel.needs {
             Needs::Nothing => true,
             Needs::Subgroups => self.subgroups.is_some(),
+            Needs::PackedDots => self.packed_dots,
             Needs::SubgroupsOfEight => self.subgroups == Some([8, 8]),
         }
     }
@@ -125,7 +130,8 @@ fn one_line(message: &str) -> String {
     message.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-async fn request() -> Result<wgpu::Adapter> {
+/// The best adapter, and the instance that it is of.
+async fn request() -> Result<(wgpu::Instance, wgpu::Adapter)> {
     for backends in BACKENDS {
         let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
         descriptor.backends &= *backends;
@@ -135,8 +141,9 @@ async fn request() -> Result<wgpu::Adapter> {
             power_preference: wgpu::PowerPreference::HighPerformance,
             ..wgpu::RequestAdapterOptions::default()
         };
-        if let Ok(adapter) = wgpu::Instance::new(descriptor).request_adapter(&options).await {
-            return Ok(adapter);
+        let instance = wgpu::Instance::new(descriptor);
+        if let Ok(adapter) = instance.request_adapter(&options).await {
+            return Ok((instance, adapter));
         }
     }
     // wgpu's own message lists every backend that was not compiled in.

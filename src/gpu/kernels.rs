@@ -74,6 +74,8 @@ pub enum Needs {
     Nothing,
     /// Subgroup operations, however many threads a subgroup has.
     Subgroups,
+    /// `dot4I8Packed`: part of WGSL that a browser may lack.
+    PackedDots,
     /// Subgroups of eight threads, always: a workgroup of eight is one, in whatever order.
     SubgroupsOfEight,
 }

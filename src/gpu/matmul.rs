@@ -8,7 +8,7 @@ use super::engine::Engine;
 #[cfg(not(target_arch = "wasm32"))]
 use super::kernels::MATMUL_HANDED;
 use super::kernels::{Kernel, MATMUL_ANY, MATMUL_SHARED, MATMUL_TILE, MatmulParams};
-use super::products::{Exact, Fast};
+use super::products::Exact;
 use super::rows::Reduction;
 use super::tensor::{Buffer, Part, Tensor};
 
@@ -45,10 +45,8 @@ pub struct Pace {
     pub loads: Loads,
     /// The fastest exact second moments.
     pub exact: Exact,
-    /// Operations of a matrix product in whose time these multiply two values.
-    pub exact_flops: f64,
-    /// The fastest fast ones.
-    pub fast: Fast,
+    /// Operations of a matrix product in whose time these multiply two values, where that was measured.
+    pub exact_flops: Option<f64>,
 }
 
 impl Pace {
@@ -59,15 +57,14 @@ impl Pace {
             flops_per_ms,
             reduction: Reduction::Thread,
             loads: Loads::One,
-            exact: Exact::Planes,
-            exact_flops: 12.0,
-            fast: Fast::Beside,
+            exact: Exact::IntegerPlanes,
+            exact_flops: None,
         }
     }
 
     /// Whether a device has what all of it takes.
     pub(super) fn runs(&self, device: &Device) -> bool {
-        device.runs(self.variant.kernel) && self.reduction.runs(device) && self.fast.runs(device)
+        device.runs(self.variant.kernel) && self.reduction.runs(device) && self.exact.runs(device)
     }
 
     /// The variant for an inner width.

@@ -41,7 +41,7 @@ use attention::Loads;
 use engine::Engine;
 pub use gram::Gram;
 use matmul::{Pace, Variant};
-use products::{Exact, Fast};
+use products::Exact;
 use rows::Reduction;
 pub use tensor::{Memory, Tensor};
 pub use wait::Counts;
@@ -59,7 +59,7 @@ pub struct GpuBackend {
     engine: Engine,
     pace: Pace,
     /// The kernel of exact second moments and its cost, once they have been asked for.
-    exact: OnceCell<(Exact, f64)>,
+    exact: OnceCell<(Exact, Option<f64>)>,
     /// Most bytes in one buffer of a tensor.
     part_bytes: u64,
     /// Rows between spills of 64-bit sums, where not the most possible.
@@ -83,8 +83,6 @@ pub struct Options {
     pub loads: Option<Loads>,
     /// Make exact products so, whatever is faster.
     pub exact: Option<Exact>,
-    /// Make fast products so, whatever is faster.
-    pub fast: Option<Fast>,
     /// Spill 64-bit sums after so many rows instead of when they could overflow.
     pub spill_rows: Option<u64>,
     /// Let answers of the device come at multiples of so many milliseconds, as Firefox does; natively.
@@ -114,15 +112,14 @@ impl GpuBackend {
         pace.reduction = options.reduction.unwrap_or(pace.reduction);
         pace.loads = options.loads.unwrap_or(pace.loads);
         let exact = options.exact.or(options.matmul.map(|_| pace.exact));
-        pace.fast = options.fast.unwrap_or(pace.fast);
         if !pace.runs(&engine.device) {
-            return Err(Error::NoAdapter { why: "this one lacks subgroups, or has others than were asked for".into() });
+            return Err(Error::NoAdapter { why: "this one lacks what the kernels that were asked for need".into() });
         }
         let limit = engine.device.max_bytes();
         Ok(Self {
             part_bytes: options.part_bytes.unwrap_or(limit).min(limit),
             spill_rows: options.spill_rows,
-            exact: exact.map(|exact| OnceCell::from((exact, pace.exact_flops))).unwrap_or_default(),
+            exact: exact.map(|exact| OnceCell::from((exact, None))).unwrap_or_default(),
             engine,
             pace,
         })

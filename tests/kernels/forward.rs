@@ -2,8 +2,8 @@
 
 use straightedge::backend::{Activation, AttentionShape, Backend, Rotary};
 use straightedge::error::Error;
+use straightedge::gpu::attention::Loads;
 use straightedge::gpu::matmul::VARIANTS;
-use straightedge::gpu::race::Loads;
 use straightedge::gpu::rows::Reduction;
 use straightedge::gpu::{GpuBackend, Options};
 

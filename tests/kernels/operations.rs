@@ -6,9 +6,8 @@ use straightedge::backend::{
 };
 use straightedge::cpu::CpuBackend;
 use straightedge::error::Result;
+use straightedge::gpu::attention::Loads;
 use straightedge::gpu::matmul::{VARIANTS, Variant};
-use straightedge::gpu::products::Fast;
-use straightedge::gpu::race::Loads;
 use straightedge::gpu::rows::Reduction;
 use straightedge::gpu::{GpuBackend, Options};
 use straightedge::job::GramMode;
@@ -40,18 +39,16 @@ pub(crate) const ACTIVATIONS: [Activation; 9] = [
 
 /// Devices on which every kernel is used by one or the other, each with its name.
 pub(crate) fn devices(base: Options) -> Vec<(String, Options)> {
-    // The last of those that have a way more natively than in a browser.
-    let (reduction, fast) = (Reduction::ALL.len() - 1, Fast::ALL.len() - 1);
     let mut ways = vec![
-        (&VARIANTS[0], Reduction::Thread, Loads::One, Fast::Beside),
-        (&VARIANTS[1], Reduction::Group, Loads::Four, Fast::InTurn),
-        (&VARIANTS[2], Reduction::ALL[reduction], Loads::One, Fast::ALL[fast]),
+        (&VARIANTS[0], Reduction::Thread, Loads::One),
+        (&VARIANTS[1], Reduction::Group, Loads::Four),
+        // The last of those that there are more of natively than in a browser.
+        (&VARIANTS[2], Reduction::ALL[Reduction::ALL.len() - 1], Loads::One),
     ];
-    ways.extend(VARIANTS.get(3).map(|native| (native, Reduction::Thread, Loads::One, Fast::Beside)));
-    let described = |(matmul, reduction, loads, fast): (&'static Variant, Reduction, Loads, Fast)| {
-        let name = format!("{}, rows by {reduction:?}, loads by {loads:?}, fast sums by {fast:?}", matmul.kernel.name);
-        let ways = Options { matmul: Some(matmul), reduction: Some(reduction), loads: Some(loads), ..base };
-        (name, Options { fast: Some(fast), ..ways })
+    ways.extend(VARIANTS.get(3).map(|native| (native, Reduction::Thread, Loads::One)));
+    let described = |(matmul, reduction, loads): (&'static Variant, Reduction, Loads)| {
+        let name = format!("{}, rows by {reduction:?}, loads by {loads:?}", matmul.kernel.name);
+        (name, Options { matmul: Some(matmul), reduction: Some(reduction), loads: Some(loads), ..base })
     };
     ways.into_iter().map(described).collect()
 }

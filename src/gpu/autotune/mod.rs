@@ -59,11 +59,11 @@ pub(super) async fn tune(engine: &Engine) -> Result<Pace> {
 
 /// The kernel of exact second moments, with the floating-point operations of a matrix product in whose time it multiplies
 /// two values.
-pub(super) async fn tune_exact(engine: &Engine, pace: &Pace) -> Result<(Exact, f64)> {
+pub(super) async fn tune_exact(engine: &Engine, pace: &Pace) -> Result<(Exact, Option<f64>)> {
     let moments = SecondMoments::new(engine, pace)?;
     let (exact, outcome) =
         choose(engine, "exact second moments", &moments.kernels, |exact| format!("{exact:?}"), &moments).await?;
-    Ok((exact, outcome.ms * pace.flops_per_ms / moments.products(outcome.size)))
+    Ok((exact, Some(outcome.ms * pace.flops_per_ms / moments.products(outcome.size))))
 }
 
 /// Finds out what waiting takes, and whether empty submissions shorten it.

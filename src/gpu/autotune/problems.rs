@@ -115,7 +115,7 @@ pub(super) struct SecondMoments<'e> {
 
 impl<'e> SecondMoments<'e> {
     pub(super) fn new(engine: &'e Engine, pace: &Pace) -> Result<Self> {
-        let kernels = Exact::ALL.to_vec();
+        let kernels = Exact::ALL.into_iter().filter(|exact| exact.runs(&engine.device)).collect();
         let sums =
             GRAM_COLS.iter().map(|cols| GramSums::new(engine, "Σxxᵀ", *cols, *cols, false)).collect::<Result<_>>()?;
         Ok(Self { engine, pace: Pace { flops_per_ms: f64::INFINITY, ..*pace }, kernels, sums })
