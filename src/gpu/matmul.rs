@@ -66,13 +66,7 @@ pub struct Pace {
 impl Pace {
     /// A product with its rate, and the kernels that run everywhere.
     pub(super) const fn new(variant: &'static Variant, flops_per_ms: f64) -> Self {
-        Self {
-            variant,
-            flops_per_ms,
-            reduction: Reduction::Thread,
-            loads: Loads::One,
-            exact: Exact::IntegerPlanes,
-        }
+        Self { variant, flops_per_ms, reduction: Reduction::Thread, loads: Loads::One, exact: Exact::IntegerPlanes }
     }
 
     /// Whether a device has what all of it takes.

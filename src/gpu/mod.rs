@@ -35,6 +35,7 @@ use crate::report::DeviceInfo;
 pub use adapter::{Probe, probe};
 use engine::Engine;
 pub use gram::Gram;
+use kernels::Kernel;
 use matmul::{Pace, Variant};
 use products::Exact;
 use race::Loads;
@@ -70,7 +71,12 @@ pub struct Options {
     pub exact: Option<Exact>,
     /// Spill 64-bit sums after so many rows instead of when they could overflow.
     pub spill_rows: Option<u64>,
+    /// Compile this in place of a kernel's text: WGSL with the overrides' values in it.
+    pub rewrite: Option<Rewrite>,
 }
+
+/// Another text of a kernel.
+pub type Rewrite = fn(&'static Kernel) -> String;
 
 impl GpuBackend {
     /// Opens the best adapter. [`BackendChoice::Auto`] refuses one that computes on the CPU, where the CPU backend is
@@ -85,7 +91,8 @@ impl GpuBackend {
     }
 
     async fn open(software: bool, options: Options) -> Result<Self> {
-        let engine = Engine::new(adapter::open(software).await?, options.poison);
+        let mut engine = Engine::new(adapter::open(software).await?, options.poison);
+        engine.rewrite = options.rewrite;
         let mut pace = match (options.matmul, options.flops_per_ms) {
             (Some(variant), Some(flops_per_ms)) => Pace::new(variant, flops_per_ms),
             _ => race::race(&engine).await?,

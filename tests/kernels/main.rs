@@ -10,5 +10,6 @@ mod gram;
 mod operations;
 mod races;
 mod random;
+mod rewrite;
 mod storage;
 mod training;
