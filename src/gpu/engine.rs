@@ -7,6 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use super::Rewrite;
 use super::adapter::Device;
 use super::kernels::{Access, Kernel, Params};
 use super::pacer::Pacer;
@@ -36,6 +37,8 @@ pub(super) struct Engine {
     upload: Cell<Option<wgpu::SubmissionIndex>>,
     /// Whether new outputs are filled with NaN, for tests.
     poison: bool,
+    /// What is compiled in place of a kernel's text, for tests.
+    pub(super) rewrite: Option<Rewrite>,
 }
 
 #[derive(Clone)]
@@ -85,6 +88,7 @@ impl Engine {
             uploaded: Cell::new(0),
             upload: Cell::new(None),
             poison,
+            rewrite: None,
         }
     }
 
@@ -214,7 +218,7 @@ impl Engine {
         self.pipelines
             .borrow_mut()
             .entry(std::ptr::from_ref(kernel))
-            .or_insert_with(|| build(&self.device.device, kernel))
+            .or_insert_with(|| build(&self.device.device, kernel, self.rewrite))
             .clone()
     }
 }
@@ -253,7 +257,11 @@ fn encode(encoder: &mut wgpu::CommandEncoder, commands: &[Command]) {
     }
 }
 
-fn build(device: &wgpu::Device, kernel: &'static Kernel) -> Pipeline {
+fn build(device: &wgpu::Device, kernel: &'static Kernel, rewrite: Option<Rewrite>) -> Pipeline {
+    let (source, constants) = match rewrite {
+        Some(rewrite) => (rewrite(kernel).into(), &[][..]),
+        None => (kernel.source.into(), kernel.overrides),
+    };
     let uniform = wgpu::BufferBindingType::Uniform;
     let storage = kernel
         .bindings
@@ -277,7 +285,7 @@ fn build(device: &wgpu::Device, kernel: &'static Kernel) -> Pipeline {
     });
     let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
         label: Some(kernel.file),
-        source: wgpu::ShaderSource::Wgsl(kernel.source.into()),
+        source: wgpu::ShaderSource::Wgsl(source),
     });
     let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
         label: Some(kernel.name),
@@ -285,7 +293,7 @@ fn build(device: &wgpu::Device, kernel: &'static Kernel) -> Pipeline {
         module: &module,
         entry_point: Some(kernel.name),
         compilation_options: wgpu::PipelineCompilationOptions {
-            constants: kernel.overrides,
+            constants,
             ..wgpu::PipelineCompilationOptions::default()
         },
         cache: None,

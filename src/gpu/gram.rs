@@ -10,7 +10,7 @@ use super::gram_kernels::{COLUMNS, OUTSIDE, QUANTISE, QuantiseParams};
 use super::matmul::Pace;
 use super::products::{BLOCK_ROWS, Digits, Form, GramSums, padded};
 use super::quantise::flushed;
-use super::sums::{MAX_ROWS, Sums};
+use super::sums::{self, MAX_ROWS, Reading, Sums};
 use super::tensor::{Buffer, Tensor};
 use super::wait::{Incoming, Span};
 use crate::backend::{GramRows, GramShape, Shape};
@@ -90,6 +90,11 @@ impl Side {
     fn cols(&self) -> usize {
         self.scale.shift.len()
     }
+
+    /// What 1 of a column's integers stands for.
+    fn units(&self) -> Vec<f64> {
+        self.scale.exponent.iter().map(|exponent| power_of_two(exponent - 23)).collect()
+    }
 }
 
 impl Gram {
@@ -164,37 +169,38 @@ impl Gram {
 
     /// Second moments of every fold, what is on the device and what is on the side path.
     pub(super) async fn moments(&self, engine: &Engine) -> Result<Vec<Moments>> {
-        let mut folds = Vec::with_capacity(self.folds.len());
-        for fold in &self.folds {
-            folds.push(self.fold_moments(engine, fold).await?);
+        let empty = |fold: &Fold| Moments::empty(&self.x.scale, &self.y.scale, fold.yy.is_some());
+        let mut folds: Vec<Moments> = self.folds.iter().map(empty).collect();
+        let units = [&self.x, &self.y].map(Side::units);
+        let readings = self.folds.iter().zip(&mut folds).flat_map(|(fold, to)| fold.readings(&units, to));
+        // All of it at once: in some browsers every wait takes a tenth of a second.
+        sums::read(engine, readings.collect()).await?;
+        for (fold, moments) in self.folds.iter().zip(&mut folds) {
+            moments.n = fold.rows - fold.outside.len();
+            if fold.outside.len() > 0 {
+                moments.merge(&fold.outside.moments(|| empty(fold)));
+            }
         }
         Ok(folds)
     }
+}
 
-    async fn fold_moments(&self, engine: &Engine, fold: &Fold) -> Result<Moments> {
-        let (x, y) = (&self.x.scale.exponent, &self.y.scale.exponent);
-        let (sum_x, _) = fold.x.read(engine, x).await?;
-        let (sum_y, yy_diagonal) = fold.y.read(engine, y).await?;
-        let mut moments = Moments {
-            n: fold.rows - fold.outside.len(),
-            shift_x: self.x.scale.shifts(),
-            shift_y: self.y.scale.shifts(),
-            sum_x,
-            sum_y,
-            xx: fold.xx.read(engine, |i, j, sum| sum as f64 * power_of_two(x[i] + x[j] - 46)).await?,
-            xy: fold.xy.read(engine, |i, j, sum| sum as f64 * power_of_two(x[i] + y[j] - 46)).await?,
-            yy_diagonal,
-            yy: match &fold.yy {
-                Some(yy) => Some(yy.read(engine, |i, j, sum| sum as f64 * power_of_two(y[i] + y[j] - 46)).await?),
-                None => None,
-            },
-            max_abs_x: fold.x.read_largest(engine, self.shape.d_in).await?,
-        };
-        if fold.outside.len() > 0 {
-            let heldout = moments.yy.is_some();
-            moments.merge(&fold.outside.moments(|| Moments::empty(&self.x.scale, &self.y.scale, heldout)));
-        }
-        Ok(moments)
+impl Fold {
+    /// Everything on the device, into `to`.
+    fn readings<'a>(&'a self, [x, y]: &'a [Vec<f64>; 2], to: &'a mut Moments) -> Vec<Reading<'a>> {
+        let Moments { sum_x, sum_y, xx, xy, yy_diagonal, yy, max_abs_x, .. } = to;
+        let mut readings = vec![
+            self.xx.reading([x, x], xx),
+            self.xy.reading([x, y], xy),
+            self.x.reading(x, sum_x, &mut []),
+            self.y.reading(y, sum_y, yy_diagonal),
+            Reading::values(&self.x.largest, |first, values| {
+                max_abs_x[first..first + values.len()].copy_from_slice(values);
+            }),
+        ];
+        let yy = self.yy.iter().zip(yy);
+        readings.extend(yy.map(|(sums, yy)| sums.reading([y, y], yy)));
+        readings
     }
 }
 
@@ -256,26 +262,18 @@ impl Columns {
         Ok(Self { sums: Sums::new(engine, "column sums", 2 * cols)?, largest: engine.zeros(4 * cols as u64) })
     }
 
-    /// Σv and Σv² of every column.
-    async fn read(&self, engine: &Engine, exponent: &[i32]) -> Result<(Vec<f64>, Vec<f64>)> {
-        let sums = self.sums.read(engine).await?;
-        let pairs = sums.chunks_exact(2).zip(exponent);
-        Ok(pairs
-            .map(|(sum, e)| (sum[0] as f64 * power_of_two(e - 23), sum[1] as f64 * power_of_two(2 * e - 46)))
-            .unzip())
-    }
-
-    async fn read_largest(&self, engine: &Engine, cols: usize) -> Result<Vec<f64>> {
-        let mut largest = vec![0.0f32; cols];
-        let span = Span { buffer: &self.largest, offset: 0, size: 4 * cols as u64 };
-        engine
-            .read(&[span], |_, offset, bytes| {
-                let first = offset as usize / 4;
-                let to: &mut [u8] = bytemuck::cast_slice_mut(&mut largest[first..first + bytes.len() / 4]);
-                to.copy_from_slice(bytes);
-            })
-            .await?;
-        Ok(largest.into_iter().map(f64::from).collect())
+    /// Reads Σv of every column, in units of its own, and Σv² of those that `squares` has room for.
+    fn reading<'a>(&'a self, units: &'a [f64], values: &'a mut [f64], squares: &'a mut [f64]) -> Reading<'a> {
+        Reading::sums(&self.sums, |first, sums| {
+            for (at, sum) in (first..).zip(sums) {
+                let (col, unit) = (at / 2, units.get(at / 2).copied().unwrap_or_default());
+                let (to, value) =
+                    if at % 2 == 0 { (&mut *values, sum * unit) } else { (&mut *squares, sum * (unit * unit)) };
+                if let Some(to) = to.get_mut(col) {
+                    *to = value;
+                }
+            }
+        })
     }
 }
 

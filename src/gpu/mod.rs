@@ -40,6 +40,7 @@ pub use adapter::{Probe, probe};
 use attention::Loads;
 use engine::Engine;
 pub use gram::Gram;
+use kernels::Kernel;
 use matmul::{Pace, Variant};
 use products::Exact;
 use rows::Reduction;
@@ -87,7 +88,12 @@ pub struct Options {
     pub spill_rows: Option<u64>,
     /// Let answers of the device come at multiples of so many milliseconds, as Firefox does; natively.
     pub answer_grid_ms: Option<f64>,
+    /// Compile this in place of a kernel's text: WGSL with the overrides' values in it.
+    pub rewrite: Option<Rewrite>,
 }
+
+/// Another text of a kernel.
+pub type Rewrite = fn(&'static Kernel) -> String;
 
 impl GpuBackend {
     /// Opens the best adapter. [`BackendChoice::Auto`] refuses one that computes on the CPU, where the CPU backend is
@@ -103,7 +109,8 @@ impl GpuBackend {
 
     /// Opens the adapter that a choice allows, with options.
     pub async fn open(choice: BackendChoice, options: Options) -> Result<Self> {
-        let engine = Engine::new(adapter::open(choice).await?, options.poison);
+        let mut engine = Engine::new(adapter::open(choice).await?, options.poison);
+        engine.rewrite = options.rewrite;
         engine.waits.set_grid(options.answer_grid_ms);
         let mut pace = match (options.matmul, options.flops_per_ms) {
             (Some(variant), Some(flops_per_ms)) => Pace::new(variant, flops_per_ms),

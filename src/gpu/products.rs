@@ -14,7 +14,7 @@ use super::gram_kernels::{
 };
 use super::kernels::Kernel;
 use super::matmul::Pace;
-use super::sums::Sums;
+use super::sums::{Reading, Sums};
 use super::tensor::Buffer;
 use crate::error::Result;
 use crate::job::GramMode;
@@ -208,31 +208,43 @@ impl GramSums {
         }
     }
 
-    /// The whole product, row-major, every sum through `convert(row, column, sum)`.
-    pub(super) async fn read(&self, engine: &Engine, convert: impl Fn(usize, usize, i128) -> f64) -> Result<Vec<f64>> {
-        let sums = self.sums.read(engine).await?;
-        let mut product = Vec::with_capacity(self.a_cols * self.b_cols);
-        for row in 0..self.a_cols {
-            for col in 0..self.b_cols {
-                let mirrored = self.symmetric && row > col;
-                let sum = if mirrored { sums[self.at(col, row)] } else { sums[self.at(row, col)] };
-                product.push(convert(row, col, sum));
-            }
-        }
-        Ok(product)
+    /// Reads the whole product into row-major `product`, every sum in units of its row's and its column's.
+    pub(super) fn reading<'a>(&'a self, units: [&'a [f64]; 2], product: &'a mut [f64]) -> Reading<'a> {
+        Reading::sums(&self.sums, move |first, sums| self.place(first, sums, units, product))
     }
 
-    /// Where the kernels leave a sum: by tile, by thread of the tile, four rows and four columns apart within it.
-    fn at(&self, row: usize, col: usize) -> usize {
+    /// Puts sums, as they lie from `first` on, in their places: by tile, by thread of the tile, four rows and four columns
+    /// apart within it.
+    fn place(&self, first: usize, sums: &[f64], [rows, cols]: [&[f64]; 2], product: &mut [f64]) {
+        let mut corner = self.corner(first / (TILE * TILE));
+        for (at, sum) in (first..).zip(sums) {
+            if at % (TILE * TILE) == 0 {
+                corner = self.corner(at / (TILE * TILE));
+            }
+            let thread = at / 64 % 16;
+            let row = corner[0] + at / 8 % 8 * 4 + thread / 4;
+            let col = corner[1] + at % 8 * 4 + thread % 4;
+            // Below the diagonal is the same as above it.
+            if row >= self.a_cols || col >= self.b_cols || self.symmetric && row > col {
+                continue;
+            }
+            let value = sum * (rows[row] * cols[col]);
+            product[row * self.b_cols + col] = value;
+            if self.symmetric {
+                product[col * self.b_cols + row] = value;
+            }
+        }
+    }
+
+    /// First row and column of a tile, as the kernels number them.
+    fn corner(&self, tile: usize) -> [usize; 2] {
         let tiles = self.b_cols.div_ceil(TILE);
-        let (y, x) = (row / TILE, col / TILE);
-        let tile = match self.symmetric {
-            false => y * tiles + x,
-            // Row y is followed by row n − 1 − y: together they have n + 1 tiles on and above the diagonal.
-            true if 2 * y < tiles => y * (tiles + 1) + x - y,
-            true => (tiles - 1 - y) * (tiles + 1) + x + 1,
-        };
-        let thread = row % 4 * 4 + col % 4;
-        tile * TILE * TILE + thread * 64 + row % TILE / 4 * 8 + col % TILE / 4
+        if !self.symmetric {
+            return [tile / tiles, tile % tiles].map(|tile| tile * TILE);
+        }
+        // Row y is followed by row n − 1 − y: together they have n + 1 tiles on and above the diagonal.
+        let (y, x) = (tile / (tiles + 1), tile % (tiles + 1));
+        let corner = if x + y < tiles { [y, y + x] } else { [tiles - 1 - y, x - 1] };
+        corner.map(|tile| tile * TILE)
     }
 }

@@ -4,12 +4,14 @@ use straightedge::backend::Backend;
 use straightedge::cpu::CpuBackend;
 use straightedge::error::Error;
 use straightedge::gpu::Options;
+use straightedge::gpu::gram_kernels::GRAM_FLOATS;
 use straightedge::job::GramMode;
 use straightedge::moments::{Moments, Scale};
 
 use crate::device::{poisoned, with_device};
 use crate::exact::{Case, cases};
 use crate::random::Random;
+use crate::rewrite::WAYS;
 
 #[test]
 fn exact_sums_are_exact_bit_by_bit() {
@@ -17,6 +19,53 @@ fn exact_sums_are_exact_bit_by_bit() {
         with_device(options, async |gpu| {
             if let Err(why) = case.check(gpu).await {
                 panic!("{name}: {why}");
+            }
+        });
+    }
+}
+
+#[test]
+fn exact_sums_stay_exact_on_kernels_that_a_compiler_has_rewritten() {
+    for (way, rewrite) in WAYS {
+        for (name, options, case) in cases(Options { rewrite: Some(rewrite), ..poisoned() }) {
+            with_device(options, async |gpu| {
+                if let Err(why) = case.check(gpu).await {
+                    panic!("{way}, {name}: {why}");
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn every_way_to_rewrite_changes_the_kernels_that_add_in_f32() {
+    let texts: Vec<String> = WAYS.iter().map(|(_, rewrite)| rewrite(&GRAM_FLOATS)).collect();
+    for (at, text) in texts.iter().enumerate() {
+        assert!(texts[..at].iter().all(|other| other != text), "{}:\n{text}", WAYS[at].0);
+    }
+    let [_, contracted, reassociated, flushed] = &texts[..] else { panic!("{} texts", texts.len()) };
+    assert!(contracted.contains("fma(") && flushed.contains("select("), "{contracted}{flushed}");
+    assert!(!reassociated.contains("(sums + "), "{reassociated}");
+    // What is exact without rounding must not be so for want of anything to round: fast sums do change.
+    let case = Case::random(40, 36, &[(640, 0)], 41);
+    let mut sums = Vec::new();
+    for rewrite in [WAYS[0].1, WAYS[2].1] {
+        with_device(Options { rewrite: Some(rewrite), ..poisoned() }, async |gpu| {
+            sums.push(case.measure(gpu, GramMode::Fast).await.unwrap().remove(0).xy);
+        });
+    }
+    assert!(sums.len() < 2 || sums[0] != sums[1], "another order rounds otherwise");
+}
+
+#[test]
+fn sums_longer_than_what_is_read_at_a_time_arrive_in_their_places() {
+    // 2,080 columns are 34 MB of sums; spilled ones come in two halves.
+    for spill_rows in [None, Some(2)] {
+        let mut case = Case::random(4, 2080, &[(2, 0), (1, 0), (1, 1)], 42);
+        case.y_scale = Scale { shift: vec![0.0; 2080], exponent: vec![2; 2080] };
+        with_device(Options { spill_rows, ..poisoned() }, async |gpu| {
+            if let Err(why) = case.check(gpu).await {
+                panic!("{spill_rows:?}: {why}");
             }
         });
     }

@@ -9,6 +9,7 @@ mod forward;
 mod gram;
 mod operations;
 mod random;
+mod rewrite;
 mod storage;
 mod training;
 mod tuning;
