@@ -23,6 +23,8 @@ const HOPELESS: f64 = 4.0;
 const MARGIN: f64 = 0.95;
 /// Largest growth of the work between two looks.
 const GROWTH: f64 = 16.0;
+/// The same where times are coarse, so that work that is too short to be seen does not become too long.
+const COARSE_GROWTH: f64 = 4.0;
 
 /// What can be timed: some kernels, on problems of growing size.
 pub(super) trait Timed {
@@ -106,7 +108,8 @@ async fn grow<T: Timed>(device: &T, field: &mut Vec<usize>, wait: Latency) -> Re
             let mut stays = totals.iter().map(|total| *total <= bound);
             field.retain(|_| stays.next().unwrap_or(false));
         }
-        work = work.grown(device.sizes(), enough / net.max(enough / GROWTH));
+        let growth = if is_coarse { COARSE_GROWTH } else { GROWTH };
+        work = work.grown(device.sizes(), (enough / net.max(enough / growth)).max(2.0));
     }
 }
 
@@ -120,7 +123,7 @@ impl Work {
         if self.size + 1 < sizes {
             return Self { size: self.size + 1, ..self };
         }
-        let repetitions = (self.repetitions as f64 * factor.clamp(2.0, GROWTH)).ceil() as usize;
+        let repetitions = (self.repetitions as f64 * factor).ceil() as usize;
         Self { repetitions, ..self }
     }
 }
