@@ -12,7 +12,7 @@ use super::adapter::Device;
 use super::kernels::{Access, Kernel, Params};
 use super::pacer::Pacer;
 use super::tensor::{Buffer, Pool};
-use super::wait::Waits;
+use super::wait::{Counts, Waits};
 
 /// Dispatches per submission; each has one slot in the uniform buffer.
 const MAX_DISPATCHES: usize = 128;
@@ -206,7 +206,7 @@ impl Engine {
         let mut encoder = self.device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         encode(&mut encoder, &recording.commands);
         let index = queue.submit([encoder.finish()]);
-        self.waits.count_submission(recording.dispatches);
+        Counts::add(Counts { dispatches: recording.dispatches, submissions: 1, waits: 0 });
         self.pacer.submit(self.waits.now());
         self.pool.destroy_doomed();
         // Lets finished work give back its memory; a failure shows at the next wait.

@@ -65,6 +65,8 @@ pub struct GpuBackend {
     part_bytes: u64,
     /// Rows between spills of 64-bit sums, where not the most possible.
     spill_rows: Option<u64>,
+    /// Rows of a batch, where they are given.
+    batch_rows: Option<usize>,
 }
 
 /// How a [`GpuBackend`] departs from what is best on its adapter; for tests and benchmarks.
@@ -74,7 +76,7 @@ pub struct Options {
     pub poison: bool,
     /// Split tensors into parts of at most so many bytes instead of the adapter's limit.
     pub part_bytes: Option<u64>,
-    /// With `flops_per_ms`: use this matrix product, without a race.
+    /// With `flops_per_ms`: use this matrix product, and tune nothing.
     pub matmul: Option<&'static Variant>,
     /// With `matmul`: plan as if the device did so many floating-point operations per millisecond.
     pub flops_per_ms: Option<f64>,
@@ -86,6 +88,8 @@ pub struct Options {
     pub exact: Option<Exact>,
     /// Spill 64-bit sums after so many rows instead of when they could overflow.
     pub spill_rows: Option<u64>,
+    /// Take batches of so many rows, whatever keeps the device busy.
+    pub batch_rows: Option<usize>,
     /// Let answers of the device come at multiples of so many milliseconds, as Firefox does; natively.
     pub answer_grid_ms: Option<f64>,
     /// Compile this in place of a kernel's text: WGSL with the overrides' values in it.
@@ -126,6 +130,7 @@ impl GpuBackend {
         Ok(Self {
             part_bytes: options.part_bytes.unwrap_or(limit).min(limit),
             spill_rows: options.spill_rows,
+            batch_rows: options.batch_rows,
             exact: exact.map(|exact| OnceCell::from((exact, None))).unwrap_or_default(),
             engine,
             pace,
@@ -141,11 +146,6 @@ impl GpuBackend {
     pub fn pace(&self) -> Pace {
         let (exact, exact_flops) = self.exact.get().copied().unwrap_or((self.pace.exact, self.pace.exact_flops));
         Pace { exact, exact_flops, ..self.pace }
-    }
-
-    /// What the device was asked for since it was opened.
-    pub fn counts(&self) -> Counts {
-        self.engine.waits.counts()
     }
 
     fn device_info(&self) -> DeviceInfo {
@@ -164,6 +164,9 @@ impl Backend for GpuBackend {
     }
 
     fn batch_rows(&self, widest: usize) -> usize {
+        if let Some(rows) = self.batch_rows {
+            return rows;
+        }
         let by_memory = BATCH_BYTES / (4 * widest.max(1));
         let by_rate = BATCH_ROWS as f64 * self.pace.flops_per_ms / FLOPS_PER_MS_OF_BATCH;
         // The largest power of two, so that rates that differ little make no difference.

@@ -1,4 +1,4 @@
-//! What takes a row as a whole – norms, softmax, log-likelihoods – in every way that there is; [`super::race`] finds the
+//! What takes a row as a whole – norms, softmax, log-likelihoods – in every way that there is; [`super::autotune`] finds the
 //! fastest.
 
 use super::adapter::Device;

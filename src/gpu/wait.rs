@@ -61,10 +61,13 @@ pub(super) struct Waits {
     grid_ms: Cell<Option<f64>>,
     /// The end of the batch before.
     before: RefCell<Option<Pending<()>>>,
-    counts: Cell<Counts>,
 }
 
-/// What a device was asked for since it was opened.
+thread_local! {
+    static COUNTS: Cell<Counts> = Cell::default();
+}
+
+/// What devices were asked for by this thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Dispatches of kernels.
@@ -73,6 +76,22 @@ pub struct Counts {
     pub submissions: usize,
     /// Waits for an answer.
     pub waits: usize,
+}
+
+impl Counts {
+    /// All so far.
+    pub fn now() -> Self {
+        COUNTS.get()
+    }
+
+    pub(super) fn add(more: Self) {
+        let Self { dispatches, submissions, waits } = Self::now();
+        COUNTS.set(Self {
+            dispatches: dispatches + more.dispatches,
+            submissions: submissions + more.submissions,
+            waits: waits + more.waits,
+        });
+    }
 }
 
 /// An answer that the device owes.
@@ -97,7 +116,6 @@ impl Default for Waits {
             nudges: Cell::new(false),
             grid_ms: Cell::new(None),
             before: RefCell::default(),
-            counts: Cell::default(),
         }
     }
 }
@@ -106,17 +124,6 @@ impl Waits {
     /// Milliseconds since the device was opened.
     pub(super) fn now(&self) -> f64 {
         self.started.elapsed().as_secs_f64() * 1e3
-    }
-
-    /// What the device was asked for.
-    pub(super) fn counts(&self) -> Counts {
-        self.counts.get()
-    }
-
-    pub(super) fn count_submission(&self, dispatches: usize) {
-        let counts = self.counts.get();
-        let (dispatches, submissions) = (counts.dispatches + dispatches, counts.submissions + 1);
-        self.counts.set(Counts { dispatches, submissions, ..counts });
     }
 
     /// Sets what the answer of an idle device takes.
@@ -232,8 +239,7 @@ impl Engine {
     /// Waits for an answer.
     async fn answer<T>(&self, Pending { receiver, mark, index }: Pending<T>) -> Result<T> {
         let since = self.waits.now();
-        let counts = self.waits.counts.get();
-        self.waits.counts.set(Counts { waits: counts.waits + 1, ..counts });
+        Counts::add(Counts { waits: 1, ..Counts::default() });
         // Natively this blocks until callbacks have run; in a browser the event loop runs them and this does nothing.
         let polled = self.device.device.poll(wgpu::PollType::Wait { submission_index: index, timeout: None });
         self.device.check()?;

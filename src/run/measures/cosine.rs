@@ -1,11 +1,9 @@
 //! `cosine` and `scatter`: what moments cannot tell of the held-out rows, the mean cosine of ŷ and y, and some of both
 //! side by side.
 
-use std::ops::Range;
-
 use futures::future::{FutureExt, LocalBoxFuture};
 
-use crate::backend::Backend;
+use crate::backend::{BATCH_ROWS, Backend};
 use crate::error::Result;
 use crate::event::{Event, MapDump};
 use crate::job::Protocol;
@@ -39,27 +37,31 @@ impl<B: Backend> Cosine<'_, B> {
         let protocol = &job.protocol;
         let map = DeviceMap::upload(backend, &solved.map)?;
         let scaled = Scaled { map: &solved.map, deviation_y: &solved.deviation_y };
-        let share = SHOWN.div_ceil(visit.heldout().count());
+        let groups = Groups::of(protocol);
+        let heldout = visit.rows.iter().filter(|rows| rows.batch.fold() == Some(visit.folds - 1));
+        let share = SHOWN.div_ceil(heldout.map(|rows| groups.count(rows.batch.windows.len())).sum());
         // Of every batch the cosines, and rows of y and ŷ to be shown; all are read at once.
-        let mut tensors = Vec::new();
+        let (mut tensors, mut numbers, mut first) = (Vec::new(), Vec::new(), 0);
         for pair in visit.heldout() {
             let Pair { windows, x, y, .. } = pair?;
-            let shown = rows_to_show(windows.len(), protocol, share);
+            let shown = groups.rows_to_show(windows.len(), share);
+            numbers.push(shown.iter().map(|(number, _)| first * share + number).collect::<Vec<_>>());
+            first += groups.count(windows.len());
+            let shown: Vec<u32> = shown.into_iter().map(|(_, row)| row).collect();
             let predicted = map.apply(backend, &x)?;
             tensors.push(backend.row_cosines(&predicted, &y)?);
             tensors.extend([backend.gather(&y, &shown)?, backend.gather(&predicted, &shown)?]);
         }
         let values = backend.read_all(&tensors.iter().collect::<Vec<_>>()).await?;
         let (mut cosine, mut counted, mut scatter) = (0.0, 0, Scatter::default());
-        for (at, of_batch) in values.chunks_exact(3).enumerate() {
+        for (of_batch, numbers) in values.chunks_exact(3).zip(numbers) {
             let [cosines, actual, predicted] = of_batch else { continue };
             for window in cosines.chunks_exact(protocol.seq_len) {
                 let counting = &window[protocol.skip_positions..];
                 cosine += counting.iter().map(|&cosine| f64::from(cosine)).sum::<f64>();
                 counted += counting.len();
             }
-            let shown = actual.len() / solved.map.mean_y.len();
-            scaled.pair(at * share..at * share + shown, actual, predicted, &mut scatter);
+            scaled.pair(numbers, actual, predicted, &mut scatter);
         }
         // Rows of zeros have no direction.
         let report = &mut solved.report;
@@ -79,15 +81,39 @@ fn dump(block: usize, map: &AffineMap) -> MapDump {
     MapDump { block, weight, bias: map.bias(), mean_x, deviation_x, mean_y }
 }
 
-/// Rows of a batch, about `share` of them and evenly apart, none at a position that is skipped.
-fn rows_to_show(windows: usize, protocol: &Protocol, share: usize) -> Vec<u32> {
-    let kept = protocol.seq_len - protocol.skip_positions;
-    let (all, share) = (windows * kept, share.min(windows * kept));
-    let row = |at: usize| {
-        let at = at * all / share;
-        (at / kept * protocol.seq_len + protocol.skip_positions + at % kept) as u32
-    };
-    (0..share).map(row).collect()
+/// Groups of windows that rows are shown of. They are as large whatever the size of a batch, which holds whole ones, so
+/// that the same rows are shown on every device.
+struct Groups {
+    seq_len: usize,
+    skip: usize,
+    windows: usize,
+}
+
+impl Groups {
+    fn of(&Protocol { seq_len, skip_positions: skip, .. }: &Protocol) -> Self {
+        Self { seq_len, skip, windows: (BATCH_ROWS / seq_len).max(1) }
+    }
+
+    /// Groups of a batch.
+    fn count(&self, windows: usize) -> usize {
+        windows.div_ceil(self.windows)
+    }
+
+    /// Rows of a batch with their numbers: about `share` of every group, evenly apart, none at a position that is skipped.
+    fn rows_to_show(&self, windows: usize, share: usize) -> Vec<(usize, u32)> {
+        let kept = self.seq_len - self.skip;
+        let of_group = |group: usize| {
+            let first = group * self.windows;
+            let all = (windows - first).min(self.windows) * kept;
+            let share_here = share.min(all);
+            (0..share_here).map(move |number| {
+                let at = number * all / share_here;
+                let row = (first + at / kept) * self.seq_len + self.skip + at % kept;
+                (group * share + number, row as u32)
+            })
+        };
+        (0..self.count(windows)).flat_map(of_group).collect()
+    }
 }
 
 /// A block's map, and the scale of what it predicts.
@@ -99,10 +125,10 @@ struct Scaled<'a> {
 
 impl Scaled<'_> {
     /// Takes one feature of every row, in units of its training standard deviation; `numbers` go on over all batches.
-    fn pair(&self, numbers: Range<usize>, actual: &[f32], predicted: &[f32], scatter: &mut Scatter) {
+    fn pair(&self, numbers: Vec<usize>, actual: &[f32], predicted: &[f32], scatter: &mut Scatter) {
         let features = self.deviation_y.len();
         let rows = actual.chunks_exact(features).zip(predicted.chunks_exact(features));
-        for (number, (actual, predicted)) in numbers.zip(rows) {
+        for (number, (actual, predicted)) in numbers.into_iter().zip(rows) {
             let feature = ((number as f64 * GOLDEN).fract() * features as f64) as usize;
             let scaled = |value: f32| (f64::from(value) - self.map.mean_y[feature]) / self.deviation_y[feature];
             scatter.push(scaled(actual[feature]), scaled(predicted[feature]));
@@ -116,9 +142,12 @@ mod tests {
 
     #[test]
     fn rows_to_show_are_spread_over_the_windows_and_skip_what_is_skipped() {
-        let protocol = Protocol { seq_len: 4, skip_positions: 1, ..Protocol::default() };
-        assert_eq!(rows_to_show(2, &protocol, 3), [1, 3, 6]);
-        assert_eq!(rows_to_show(2, &protocol, 100), [1, 2, 3, 5, 6, 7]);
+        let groups = Groups { seq_len: 4, skip: 1, windows: 2 };
+        assert_eq!(groups.rows_to_show(2, 3), [(0, 1), (1, 3), (2, 6)]);
+        assert_eq!(groups.rows_to_show(2, 100), [(0, 1), (1, 2), (2, 3), (3, 5), (4, 6), (5, 7)]);
+        // A batch of three groups, the last one half as long.
+        let three = groups.rows_to_show(5, 3);
+        assert_eq!(three, [(0, 1), (1, 3), (2, 6), (3, 9), (4, 11), (5, 14), (6, 17), (7, 18), (8, 19)]);
     }
 
     #[test]
@@ -127,7 +156,7 @@ mod tests {
         let map = AffineMap { weight: vec![0.0; 2], mean_x: vec![0.0], deviation_x: vec![1.0], mean_y, rank: 1 };
         let asked = Scaled { map: &map, deviation_y: &[0.0, 2.0] };
         let mut scatter = Scatter::default();
-        asked.pair(0..2, &[1.0, 0.0, 0.0, 14.0], &[1.0, 0.0, 0.0, 13.0], &mut scatter);
+        asked.pair(vec![0, 1], &[1.0, 0.0, 0.0, 14.0], &[1.0, 0.0, 0.0, 13.0], &mut scatter);
         assert_eq!(scatter, Scatter { actual: vec![2.0], predicted: vec![1.5] });
     }
 }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::backend::BATCH_ROWS;
 use crate::corpus::{Folds, TokenWindows};
 use crate::error::Result;
 use crate::sums::Part;
@@ -35,9 +36,9 @@ pub(in crate::run) struct Cut {
 
 /// The batches of all folds in corpus order; none straddles two folds. The first half of a fold's batches is one part
 /// of it, the others are another.
-pub(in crate::run) fn fold_batches(folds: &Folds, Cut { seq_len, batch_rows }: Cut) -> Vec<Batch> {
+pub(in crate::run) fn fold_batches(folds: &Folds, sizes: Cut) -> Vec<Batch> {
     let of_fold = |fold: usize| {
-        let all = cut(folds.windows(fold), batch_rows / seq_len);
+        let all = sizes.cut(folds.windows(fold));
         let half = all.clone().count().div_ceil(2);
         all.enumerate().map(move |(at, windows)| {
             let part = Part { fold, half: usize::from(at >= half) };
@@ -47,9 +48,13 @@ pub(in crate::run) fn fold_batches(folds: &Folds, Cut { seq_len, batch_rows }: C
     (0..folds.len()).flat_map(of_fold).collect()
 }
 
-fn cut(windows: Range<usize>, step: usize) -> impl Iterator<Item = Range<usize>> + Clone {
-    let (step, end) = (step.max(1), windows.end);
-    windows.step_by(step).map(move |first| first..end.min(first + step))
+impl Cut {
+    /// Windows of the batches that some windows are cut into: whole groups of those that make a batch of the usual size.
+    fn cut(self, windows: Range<usize>) -> impl Iterator<Item = Range<usize>> + Clone {
+        let group = (BATCH_ROWS / self.seq_len).max(1);
+        let (step, end) = (group * (self.batch_rows / BATCH_ROWS).max(1), windows.end);
+        windows.step_by(step).map(move |first| first..end.min(first + step))
+    }
 }
 
 /// What the rows of a sweep are made of: the text in folds, and the windows that perplexity is measured on.
@@ -78,13 +83,13 @@ impl<'a> Reading<'a> {
         evaluation: Option<&'a TokenWindows>,
         sizes: Cut,
     ) -> Result<Self> {
-        let Cut { seq_len, batch_rows } = sizes;
+        let seq_len = sizes.seq_len;
         let mut reading = Self::of_folds(text, folds, sizes);
         let heldout = folds.len() - 1;
         match evaluation {
             Some(windows) => {
                 let batch = |windows| Batch { part: None, evaluated: true, windows };
-                reading.batches.extend(cut(0..windows.len(), batch_rows / seq_len).map(batch));
+                reading.batches.extend(sizes.cut(0..windows.len()).map(batch));
             }
             None => {
                 let of_heldout = reading.batches.iter_mut().filter(|batch| batch.fold() == Some(heldout));
