@@ -195,7 +195,7 @@ impl Fold {
             self.x.reading(x, sum_x, &mut []),
             self.y.reading(y, sum_y, yy_diagonal),
             Reading::values(&self.x.largest, |first, values| {
-                max_abs_x[first..first + values.len()].copy_from_slice(values);
+                max_abs_x.iter_mut().skip(first).zip(values).for_each(|(to, value)| *to = *value);
             }),
         ];
         let yy = self.yy.iter().zip(yy);
