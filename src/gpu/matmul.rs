@@ -6,11 +6,8 @@ use web_time::Instant;
 
 use super::adapter::Device;
 use super::engine::Engine;
-#[cfg(not(target_arch = "wasm32"))]
-use super::kernels::MATMUL_HANDED;
-use super::kernels::{Kernel, MATMUL_ANY, MATMUL_SHARED, MATMUL_TILE, MatmulParams};
+use super::kernels::{Kernel, MATMUL_ANY, MATMUL_REGISTER, MATMUL_SHARED, MatmulParams, TILE};
 use super::products::{Exact, Fast};
-use super::race::Loads;
 use super::rows::Reduction;
 use super::tensor::{Buffer, Part, Tensor};
 use crate::error::Result;
@@ -39,13 +36,11 @@ pub struct Variant {
     pub inner: usize,
 }
 
-/// Every way, slow and general first.
+/// Every way: the one for any inner width first, then those that compete.
 pub static VARIANTS: &[Variant] = &[
-    Variant { kernel: &MATMUL_ANY, tile: [4, 64], inner: 1 },
-    Variant { kernel: &MATMUL_TILE, tile: [8, 64], inner: 4 },
-    Variant { kernel: &MATMUL_SHARED, tile: [64, 64], inner: 4 },
-    #[cfg(not(target_arch = "wasm32"))]
-    Variant { kernel: &MATMUL_HANDED, tile: [32, 32], inner: 4 },
+    Variant { kernel: &MATMUL_ANY, tile: [4, 128], inner: 1 },
+    Variant { kernel: &MATMUL_SHARED, tile: [TILE, TILE], inner: 4 },
+    Variant { kernel: &MATMUL_REGISTER, tile: [64, 32], inner: 4 },
 ];
 
 /// What the races found.
@@ -57,8 +52,6 @@ pub struct Pace {
     pub flops_per_ms: f64,
     /// The fastest norms, softmax and log-likelihoods.
     pub reduction: Reduction,
-    /// The faster attention.
-    pub loads: Loads,
     /// The faster exact second moments.
     pub exact: Exact,
     /// The fastest fast ones.
@@ -68,14 +61,7 @@ pub struct Pace {
 impl Pace {
     /// A product with its rate, and the kernels that run everywhere.
     pub(super) const fn new(variant: &'static Variant, flops_per_ms: f64) -> Self {
-        Self {
-            variant,
-            flops_per_ms,
-            reduction: Reduction::Thread,
-            loads: Loads::One,
-            exact: Exact::Planes,
-            fast: Fast::Beside,
-        }
+        Self { variant, flops_per_ms, reduction: Reduction::Workgroup, exact: Exact::Planes, fast: Fast::Beside }
     }
 
     /// Whether a device has what all of it takes.

@@ -37,7 +37,6 @@ use engine::Engine;
 pub use gram::Gram;
 use matmul::{Pace, Variant};
 use products::{Exact, Fast};
-use race::Loads;
 use rows::Reduction;
 pub use tensor::{Memory, Tensor};
 
@@ -64,8 +63,6 @@ pub struct Options {
     pub flops_per_ms: Option<f64>,
     /// Reduce rows so, whatever is faster.
     pub reduction: Option<Reduction>,
-    /// Load the heads of attention so, whatever is faster.
-    pub loads: Option<Loads>,
     /// Make exact products so, whatever is faster.
     pub exact: Option<Exact>,
     /// Make fast products so, whatever is faster.
@@ -93,7 +90,6 @@ impl GpuBackend {
             _ => race::race(&engine).await?,
         };
         pace.reduction = options.reduction.unwrap_or(pace.reduction);
-        pace.loads = options.loads.unwrap_or(pace.loads);
         pace.exact = options.exact.unwrap_or(pace.exact);
         pace.fast = options.fast.unwrap_or(pace.fast);
         if !pace.runs(&engine.device) {

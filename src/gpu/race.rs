@@ -8,37 +8,18 @@
 
 use std::cell::{Cell, RefCell};
 
-use super::attention::{self, Heads};
 use super::engine::Engine;
 use super::kernels::{self, NormParams};
 use super::matmul::{self, Pace, RACE_MS, VARIANTS, Variant};
 use super::products::{Digits, Exact, Fast, Form, GramSums};
 use super::rows::{LAYER_NORM, Reduction};
 use super::sums::MAX_ROWS;
-use crate::backend::AttentionShape;
 use crate::digest::Digest;
 use crate::error::Result;
 use crate::job::GramMode;
 
-/// How attention loads heads whose width is a multiple of 4.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Loads {
-    /// Value by value, as for any width.
-    One,
-    /// Four values at a time.
-    Four,
-}
-
-impl Loads {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::One, Self::Four];
-}
-
 /// Rows and columns of the norm's race.
 const NORM: [usize; 2] = [256, 768];
-/// Attention's race: a quarter of GPT-2's heads over one window of the usual length.
-const ATTENTION: AttentionShape = AttentionShape { heads: 3, kv_heads: 3, head_dim: 64, seq_len: 128, causal: true };
-
 /// Rows of the second moments' race: those of a batch, for ways differ in what they do once per batch.
 const GRAM_ROWS: usize = 1024;
 /// Its columns, until a round takes long enough.
@@ -54,7 +35,6 @@ struct Winners {
     device: String,
     product: &'static Variant,
     reduction: Reduction,
-    loads: Loads,
     exact: Exact,
     fast: Fast,
 }
@@ -62,25 +42,24 @@ struct Winners {
 impl Winners {
     /// One line of the notes.
     fn line(&self) -> String {
-        let Self { device, product, reduction, loads, exact, fast } = self;
-        format!("{}\t{reduction:?}\t{loads:?}\t{exact:?}\t{fast:?}\t{device}\n", product.kernel.name)
+        let Self { device, product, reduction, exact, fast } = self;
+        format!("{}\t{reduction:?}\t{exact:?}\t{fast:?}\t{device}\n", product.kernel.name)
     }
 
     /// `None` where the line names what is not there.
     fn from_line(line: &str) -> Option<Self> {
-        let mut words = line.splitn(6, '\t');
+        let mut words = line.splitn(5, '\t');
         let product = matmul::variant_named(words.next()?)?;
         let reduction = named(Reduction::ALL, words.next()?)?;
-        let loads = named(&Loads::ALL, words.next()?)?;
         let exact = named(&Exact::ALL, words.next()?)?;
         let fast = named(Fast::ALL, words.next()?)?;
-        Some(Self { device: words.next()?.to_owned(), product, reduction, loads, exact, fast })
+        Some(Self { device: words.next()?.to_owned(), product, reduction, exact, fast })
     }
 
     /// The pace of a device on which the winner of the products takes so long.
     fn pace(&self, product: Pace) -> Pace {
-        let Self { reduction, loads, exact, fast, .. } = *self;
-        Pace { reduction, loads, exact, fast, ..product }
+        let Self { reduction, exact, fast, .. } = *self;
+        Pace { reduction, exact, fast, ..product }
     }
 }
 
@@ -158,13 +137,12 @@ async fn hold(engine: &Engine, device: &str) -> Result<Pace> {
     let products = VARIANTS.iter().filter(|variant| engine.device.runs(variant.kernel));
     let mut pace = matmul::race(engine, products.collect()).await?;
     pace.reduction = norms(engine).await?;
-    pace.loads = attentions(engine, &pace).await?;
     pace.exact = second_moments(engine, GramMode::Exact, &Exact::ALL, |exact| Pace { exact, ..pace }).await?;
     let fast: Vec<Fast> = Fast::ALL.iter().copied().filter(|fast| fast.runs(&engine.device)).collect();
     pace.fast = second_moments(engine, GramMode::Fast, &fast, |fast| Pace { fast, ..pace }).await?;
     HELD.set(held() + 1);
-    let Pace { variant, reduction, loads, exact, fast, .. } = pace;
-    let won = Winners { device: device.into(), product: variant, reduction, loads, exact, fast };
+    let Pace { variant, reduction, exact, fast, .. } = pace;
+    let won = Winners { device: device.into(), product: variant, reduction, exact, fast };
     WINNERS.with_borrow_mut(|winners| {
         winners.retain(|winners| winners.device != device);
         winners.push(won);
@@ -192,18 +170,6 @@ async fn norms(engine: &Engine) -> Result<Reduction> {
         Ok(())
     });
     Ok(ways[best.await?.1])
-}
-
-/// The faster way to load attention's heads.
-async fn attentions(engine: &Engine, pace: &Pace) -> Result<Loads> {
-    let values = ATTENTION.seq_len * ATTENTION.heads * ATTENTION.head_dim;
-    let (zeros, out) = (engine.zeros(4 * values as u64), engine.zeros(4 * values as u64));
-    let heads = Heads { q: &zeros, k: &zeros, v: &zeros, out: &out, windows: 1 };
-    let best = fastest(engine, Loads::ALL.len(), |index| {
-        let pace = Pace { loads: Loads::ALL[index], flops_per_ms: f64::INFINITY, ..*pace };
-        attention::record(engine, &pace, &heads, ATTENTION)
-    });
-    Ok(Loads::ALL[best.await?.1])
 }
 
 /// The fastest of some ways to make second moments.

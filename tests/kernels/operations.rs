@@ -8,7 +8,6 @@ use straightedge::cpu::CpuBackend;
 use straightedge::error::Result;
 use straightedge::gpu::matmul::{VARIANTS, Variant};
 use straightedge::gpu::products::Fast;
-use straightedge::gpu::race::Loads;
 use straightedge::gpu::rows::Reduction;
 use straightedge::gpu::{GpuBackend, Options};
 use straightedge::job::GramMode;
@@ -42,16 +41,15 @@ pub(crate) const ACTIVATIONS: [Activation; 9] = [
 pub(crate) fn devices(base: Options) -> Vec<(String, Options)> {
     // The last of those that have a way more natively than in a browser.
     let (reduction, fast) = (Reduction::ALL.len() - 1, Fast::ALL.len() - 1);
-    let mut ways = vec![
-        (&VARIANTS[0], Reduction::Thread, Loads::One, Fast::Beside),
-        (&VARIANTS[1], Reduction::Group, Loads::Four, Fast::InTurn),
-        (&VARIANTS[2], Reduction::ALL[reduction], Loads::One, Fast::ALL[fast]),
+    let ways = [
+        (&VARIANTS[0], Reduction::Workgroup, Fast::Beside),
+        (&VARIANTS[1], Reduction::ALL[reduction], Fast::InTurn),
+        (&VARIANTS[2], Reduction::Workgroup, Fast::ALL[fast]),
     ];
-    ways.extend(VARIANTS.get(3).map(|native| (native, Reduction::Thread, Loads::One, Fast::Beside)));
-    let described = |(matmul, reduction, loads, fast): (&'static Variant, Reduction, Loads, Fast)| {
-        let name = format!("{}, rows by {reduction:?}, loads by {loads:?}, fast sums by {fast:?}", matmul.kernel.name);
-        let ways = Options { matmul: Some(matmul), reduction: Some(reduction), loads: Some(loads), ..base };
-        (name, Options { fast: Some(fast), ..ways })
+    let described = |(matmul, reduction, fast): (&'static Variant, Reduction, Fast)| {
+        let name = format!("{}, rows by {reduction:?}, fast sums by {fast:?}", matmul.kernel.name);
+        let ways = Options { matmul: Some(matmul), reduction: Some(reduction), fast: Some(fast), ..base };
+        (name, ways)
     };
     ways.into_iter().map(described).collect()
 }

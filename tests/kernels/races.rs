@@ -5,7 +5,7 @@
 use std::thread;
 
 use straightedge::gpu::products::{Exact, Fast};
-use straightedge::gpu::race::{self, Loads};
+use straightedge::gpu::race;
 use straightedge::gpu::rows::Reduction;
 use straightedge::gpu::{GpuBackend, Options};
 
@@ -15,7 +15,6 @@ use crate::device::with_device;
 struct Found {
     product: &'static str,
     reduction: Reduction,
-    loads: Loads,
     exact: Exact,
     fast: Fast,
     flops_per_ms: f64,
@@ -35,7 +34,6 @@ fn program(note: String) -> Option<Found> {
             found = Some(Found {
                 product: pace.variant.kernel.name,
                 reduction: pace.reduction,
-                loads: pace.loads,
                 exact: pace.exact,
                 fast: pace.fast,
                 flops_per_ms: pace.flops_per_ms,
@@ -59,12 +57,15 @@ fn the_second_program_does_not_race_and_no_note_is_believed_further_than_it_goes
 
     let second = program(note.clone()).expect("the same device");
     assert_eq!((second.held, &second.kept), (0, &None), "nothing is held, nothing is new");
-    let choices = |found: &Found| (found.product, found.reduction, found.loads, found.exact, found.fast);
+    let choices = |found: &Found| (found.product, found.reduction, found.exact, found.fast);
     assert_eq!(choices(&second), choices(&first));
     assert!(second.flops_per_ms > 0.0 && second.flops_per_ms.is_finite());
 
     // Another choice than the race's own is gone by, so that it is the note that decides.
-    let other = if first.reduction == Reduction::Thread { Reduction::Group } else { Reduction::Thread };
+    let other = match first.reduction {
+        Reduction::Workgroup => Reduction::Subgroup,
+        Reduction::Subgroup => Reduction::Workgroup,
+    };
     let name = |reduction| format!("\t{reduction:?}\t");
     let turned = note.replace(&name(first.reduction), &name(other));
     let third = program(turned).expect("the same device");
