@@ -1,6 +1,8 @@
-// scores[b, i, j] = scale * q_i . k_j within one window and head b, 4 x 4 per thread, no barrier.
+// scores[b, i, j] = scale * q_i . k_j within one window and head, for heads of any width, through tiles in workgroup memory.
 //
-// A batch entry b is window * heads + head; tiles wholly above the diagonal of a causal window are left unwritten.
+// Rows of q and k lie a whole model's width apart. 16 threads read 64 bytes of one beside each other, and a tile of rows is
+// read once for 64 rows of the other. A batch entry b is window * heads + head; tiles wholly above the diagonal of a causal
+// window are left unwritten.
 
 struct Params {
     seq_len: u32,
@@ -13,58 +15,77 @@ struct Params {
     scale: f32,
 }
 
-override WORKGROUP: u32 = 32u;
-
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> q: array<f32>;
 @group(0) @binding(2) var<storage, read> k: array<f32>;
 @group(0) @binding(3) var<storage, read_write> scores: array<f32>;
 
-fn store(at: u32, col: u32, value: vec4<f32>) {
-    for (var c = 0u; c < min(4u, params.seq_len - col); c++) {
-        scores[at + c] = params.scale * value[c];
+var<private> scores_at: u32;
+
+fn store_one(row: u32, col: u32, value: f32) {
+    if col < params.seq_len {
+        scores[scores_at + row * params.seq_len + col] = params.scale * value;
     }
 }
 
-@compute @workgroup_size(WORKGROUP)
-fn attention_scores(@builtin(global_invocation_id) id: vec3<u32>) {
-    let len = params.seq_len;
-    let tiles = (len + 3u) / 4u;
-    let i = id.x / tiles * 4u;
-    let j = id.x % tiles * 4u;
-    if i >= len || (params.causal == 1u && j > i) {
+fn store(row: u32, cols: vec4<u32>, value: vec4<f32>) {
+    if row < params.seq_len {
+        store_one(row, cols.x, value.x);
+        store_one(row, cols.y, value.y);
+        store_one(row, cols.z, value.z);
+        store_one(row, cols.w, value.w);
+    }
+}
+
+// One feature of four queries, and 0 beyond the head.
+fn queries(at: vec4<u32>, feature: u32) -> vec4<f32> {
+    if feature >= params.head_dim {
+        return vec4<f32>();
+    }
+    return vec4<f32>(q[at.x + feature], q[at.y + feature], q[at.z + feature], q[at.w + feature]);
+}
+
+fn keys(at: vec4<u32>, feature: u32) -> vec4<f32> {
+    if feature >= params.head_dim {
+        return vec4<f32>();
+    }
+    return vec4<f32>(k[at.x + feature], k[at.y + feature], k[at.z + feature], k[at.w + feature]);
+}
+
+@compute @workgroup_size(128)
+fn attention_scores(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32) {
+    let tiles = (params.seq_len + SIDE - 1u) / SIDE;
+    let first = vec2<u32>(group.x / tiles, group.x % tiles) * SIDE;
+    if params.causal == 1u && first.y > first.x {
         return;
     }
-    let entry = params.first + id.y;
+    let entry = params.first + group.y;
     let window = entry / params.heads;
     let head = entry % params.heads;
     let kv_head = head / (params.heads / params.kv_heads);
-    let step = vec4<u32>(0u, 1u, 2u, 3u);
-    let last = vec4<u32>(len - 1u);
-    let q_at = (window * len + min(i + step, last)) * params.heads * params.head_dim + head * params.head_dim;
-    let k_at = (window * len + min(j + step, last)) * params.kv_heads * params.head_dim + kv_head * params.head_dim;
+    scores_at = group.y * params.seq_len * params.seq_len;
 
-    var sum0 = vec4<f32>();
-    var sum1 = vec4<f32>();
-    var sum2 = vec4<f32>();
-    var sum3 = vec4<f32>();
-    for (var d = 0u; d < params.head_dim; d++) {
-        let keys = vec4<f32>(k[k_at.x + d], k[k_at.y + d], k[k_at.z + d], k[k_at.w + d]);
-        sum0 = fma(vec4<f32>(q[q_at.x + d]), keys, sum0);
-        sum1 = fma(vec4<f32>(q[q_at.y + d]), keys, sum1);
-        sum2 = fma(vec4<f32>(q[q_at.z + d]), keys, sum2);
-        sum3 = fma(vec4<f32>(q[q_at.w + d]), keys, sum3);
-    }
+    // A thread brings a feature of eight queries and of eight keys; those beyond the window repeat the last.
+    let feature = index % 16u;
+    let line = index / 16u;
+    let last = vec4<u32>(params.seq_len - 1u);
+    let left = line + LINES;
+    let right = left + 8u;
+    let base = window * params.seq_len;
+    let q_left = ((base + min(first.x + left, last)) * params.heads + head) * params.head_dim;
+    let q_right = ((base + min(first.x + right, last)) * params.heads + head) * params.head_dim;
+    let k_left = ((base + min(first.y + left, last)) * params.kv_heads + kv_head) * params.head_dim;
+    let k_right = ((base + min(first.y + right, last)) * params.kv_heads + kv_head) * params.head_dim;
 
-    let at = (id.y * len + i) * len + j;
-    store(at, j, sum0);
-    if i + 1u < len {
-        store(at + len, j, sum1);
+    let at = place(index);
+    for (var done = 0u; done < params.head_dim; done += DEPTH) {
+        row_tile[feature][line] = queries(q_left, done + feature);
+        row_tile[feature][line + 8u] = queries(q_right, done + feature);
+        col_tile[feature][line] = keys(k_left, done + feature);
+        col_tile[feature][line + 8u] = keys(k_right, done + feature);
+        workgroupBarrier();
+        multiply(at);
+        workgroupBarrier();
     }
-    if i + 2u < len {
-        store(at + 2u * len, j, sum2);
-    }
-    if i + 3u < len {
-        store(at + 3u * len, j, sum3);
-    }
+    store_sums(first, at);
 }

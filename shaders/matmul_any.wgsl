@@ -1,39 +1,6 @@
-// out = x * weight^T + bias for any inner width: 4 x 4 outputs per thread in registers, no barrier.
-//
-// Rows depend on the workgroup alone, so that a device with wide vectors loads x once for all lanes.
+// A matrix product for any inner width: 4 x 4 outputs per thread in registers, no barrier.
 
-struct Params {
-    // Outputs computed here: rows [first_row, rows) of x against `cols` rows of this part of the weight.
-    rows: u32,
-    cols: u32,
-    inner: u32,
-    first_row: u32,
-    first_col: u32,
-    // Where this part's columns lie in a row of the output.
-    out_stride: u32,
-    out_offset: u32,
-    has_bias: u32,
-}
-
-override LANES: u32 = 16u;
-
-@group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> x: array<f32>;
-@group(0) @binding(2) var<storage, read> weight: array<f32>;
-@group(0) @binding(3) var<storage, read> bias: array<f32>;
-@group(0) @binding(4) var<storage, read_write> out: array<f32>;
-
-fn store(row: u32, cols: vec4<u32>, value: vec4<f32>) {
-    if row >= params.rows {
-        return;
-    }
-    for (var c = 0u; c < 4u; c++) {
-        if cols[c] < params.cols {
-            let col = params.out_offset + cols[c];
-            out[row * params.out_stride + col] = value[c] + select(0.0, bias[col * params.has_bias], params.has_bias == 1u);
-        }
-    }
-}
+override LANES: u32 = 32u;
 
 @compute @workgroup_size(LANES)
 fn matmul_any(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) lane: vec3<u32>) {

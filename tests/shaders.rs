@@ -3,8 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use naga::proc::Layouter;
 use naga::valid::{Capabilities, GlobalUse, ModuleInfo, ValidationFlags, Validator};
-use naga::{AddressSpace, GlobalVariable, Module, Scalar, ScalarKind, StorageAccess, TypeInner};
+use naga::{
+    AddressSpace, Block, Function, GlobalVariable, Module, Scalar, ScalarKind, Statement, StorageAccess, TypeInner,
+};
 use straightedge::gpu::kernels::{self, Access, Kernel, Member, Needs};
 
 fn reflect(kernel: &Kernel) -> (Module, ModuleInfo) {
@@ -27,13 +30,25 @@ fn used<'a>(module: &'a Module, info: &ModuleInfo, kernel: &Kernel) -> Vec<(&'a 
     globals.filter(|(_, usage)| !usage.is_empty()).collect()
 }
 
+/// Files below a folder, by their paths from `root`.
+fn files_below(root: &Path, folder: &Path) -> BTreeSet<String> {
+    let mut files = BTreeSet::new();
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            files.extend(files_below(root, &path));
+        } else {
+            let below = path.strip_prefix(root).expect("below the root");
+            files.insert(below.to_str().expect("UTF-8").replace('\\', "/"));
+        }
+    }
+    files
+}
+
 #[test]
 fn the_table_lists_every_shader_and_every_entry_point() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("shaders");
-    let files: BTreeSet<String> = std::fs::read_dir(folder)
-        .expect("shaders/")
-        .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
-        .collect();
+    let files = files_below(&folder, &folder);
     let listed: BTreeSet<String> = kernels::all()
         .flat_map(|kernel| kernel.shared.iter().chain([&kernel.file]))
         .map(|file| (*file).to_owned())
@@ -43,8 +58,8 @@ fn the_table_lists_every_shader_and_every_entry_point() {
     for kernel in kernels::all() {
         let (module, _) = reflect(kernel);
         let found: BTreeSet<&str> = module.entry_points.iter().map(|entry| entry.name.as_str()).collect();
-        let same_file = kernels::all().filter(|other| other.file == kernel.file);
-        assert_eq!(found, same_file.map(|other| other.name).collect(), "{}", kernel.file);
+        let same_text = kernels::all().filter(|other| (other.file, other.shared) == (kernel.file, kernel.shared));
+        assert_eq!(found, same_text.map(|other| other.name).collect(), "{}", kernel.file);
     }
     let distinct: BTreeSet<String> =
         kernels::all().map(|kernel| format!("{} {:?} {}", kernel.name, kernel.overrides, kernel.source)).collect();
@@ -161,4 +176,69 @@ fn kernels_fit_the_storage_buffers_of_every_device() {
     for kernel in kernels::all() {
         assert!(kernel.bindings.len() <= 8, "{}: {} storage buffers", kernel.name, kernel.bindings.len());
     }
+}
+
+/// The functions of a kernel's module: its entry points and what they call.
+fn functions(module: &Module) -> impl Iterator<Item = &Function> {
+    module.entry_points.iter().map(|entry| &entry.function).chain(module.functions.iter().map(|(_, function)| function))
+}
+
+fn loops(block: &Block) -> usize {
+    let within = |statement: &Statement| match statement {
+        Statement::Loop { body, continuing, .. } => 1 + loops(body) + loops(continuing),
+        Statement::Block(block) => loops(block),
+        Statement::If { accept, reject, .. } => loops(accept) + loops(reject),
+        Statement::Switch { cases, .. } => cases.iter().map(|case| loops(&case.body)).sum(),
+        _ => 0,
+    };
+    block.iter().map(within).sum()
+}
+
+#[test]
+fn hot_products_have_one_loop() {
+    // Compilers of shaders count and bound every loop that is left to them: only the one along the inner dimension is.
+    let hot = [
+        &kernels::MATMUL_ANY,
+        &kernels::MATMUL_REGISTER,
+        &kernels::MATMUL_SHARED,
+        &kernels::ATTENTION_SCORES,
+        &kernels::ATTENTION_VALUES,
+    ];
+    for kernel in hot {
+        let (module, _) = reflect(kernel);
+        assert_eq!(functions(&module).map(|function| loops(&function.body)).sum::<usize>(), 1, "{}", kernel.name);
+    }
+}
+
+#[test]
+fn kernels_fit_the_workgroup_memory_of_every_device() {
+    for kernel in kernels::all() {
+        let (module, info) = reflect(kernel);
+        let mut layouter = Layouter::default();
+        layouter.update(module.to_ctx()).expect("a layout");
+        let shared = used(&module, &info, kernel).into_iter().map(|(variable, _)| variable);
+        let bytes: u32 = shared
+            .filter(|variable| variable.space == AddressSpace::WorkGroup)
+            .map(|variable| layouter[variable.ty].size)
+            .sum();
+        assert!(bytes <= 16 << 10, "{}: {bytes} bytes", kernel.name);
+    }
+}
+
+#[test]
+fn reductions_of_subgroups_follow_a_barrier() {
+    // SPIR-V does not promise that the threads of a subgroup are together again after a loop that some left earlier.
+    let mut checked = 0;
+    for kernel in kernels::all() {
+        let (module, _) = reflect(kernel);
+        for function in functions(&module) {
+            let statements: Vec<_> = function.body.iter().collect();
+            let reduces = |statement: &&Statement| matches!(statement, Statement::SubgroupCollectiveOperation { .. });
+            let Some(at) = statements.iter().position(reduces) else { continue };
+            let barrier = |statement: &&Statement| matches!(statement, Statement::ControlBarrier(_));
+            assert!(statements[..at].iter().any(barrier), "{}: {:?}", kernel.name, function.name);
+            checked += 1;
+        }
+    }
+    assert!(checked > 0);
 }

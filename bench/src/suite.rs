@@ -50,7 +50,6 @@ async fn on_device(
             found.variants = vec![
                 pace.variant.kernel.name.into(),
                 format!("rows by {:?}", pace.reduction),
-                format!("loads by {:?}", pace.loads),
                 format!("exact products by {:?}", pace.exact),
             ];
             tell("gpu: peak");

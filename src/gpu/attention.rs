@@ -3,29 +3,12 @@
 //! Scores are kept for as many windows and heads at a time as a bounded buffer holds.
 
 use super::engine::Engine;
-use super::kernels::{
-    ATTENTION_SCORES, ATTENTION_SCORES_FOUR, ATTENTION_VALUES, ATTENTION_VALUES_FOUR, Kernel, ScoresParams,
-    SoftmaxParams, ValuesParams,
-};
+use super::kernels::{ATTENTION_SCORES, ATTENTION_VALUES, ScoresParams, SoftmaxParams, TILE, ValuesParams};
 use super::matmul::Pace;
 use super::rows::ATTENTION_SOFTMAX;
 use super::tensor::Buffer;
 use crate::backend::AttentionShape;
 use crate::error::{Error, Result};
-
-/// How attention loads heads whose width is a multiple of 4.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Loads {
-    /// Value by value, as for any width.
-    One,
-    /// Four values at a time.
-    Four,
-}
-
-impl Loads {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::One, Self::Four];
-}
 
 /// Bytes of scores kept at a time.
 const SCORES_BYTES: u64 = 64 << 20;
@@ -63,14 +46,6 @@ pub(super) fn record(engine: &Engine, pace: &Pace, heads: &Heads<'_>, shape: Att
     Ok(())
 }
 
-/// The kernels for scores and values.
-fn products(pace: &Pace, head_dim: usize) -> [&'static Kernel; 2] {
-    match pace.loads {
-        Loads::Four if head_dim.is_multiple_of(4) => [&ATTENTION_SCORES_FOUR, &ATTENTION_VALUES_FOUR],
-        _ => [&ATTENTION_SCORES, &ATTENTION_VALUES],
-    }
-}
-
 fn record_entries(
     engine: &Engine,
     pace: &Pace,
@@ -82,14 +57,13 @@ fn record_entries(
 ) {
     let causal = u32::from(shape.causal);
     let [seq_len, head_dim] = [shape.seq_len as u32, shape.head_dim as u32];
-    let [tiles, feature_tiles] = [seq_len.div_ceil(4), head_dim.div_ceil(4)];
+    let [tiles, feature_tiles] = [shape.seq_len, shape.head_dim].map(|side| side.div_ceil(TILE) as u32);
     let (q_heads, kv_heads, first, count) = (shape.heads as u32, shape.kv_heads as u32, first as u32, count as u32);
 
-    let [scores_kernel, values_kernel] = products(pace, shape.head_dim);
     let scale = 1.0 / (head_dim as f32).sqrt();
     let params = ScoresParams { seq_len, heads: q_heads, kv_heads, head_dim, first, causal, scale };
-    let groups = (tiles * tiles).div_ceil(scores_kernel.workgroup[0]);
-    engine.dispatch(scores_kernel, &params, &[heads.q, heads.k, scores], [groups, count, 1], ms);
+    let groups = [tiles * tiles, count, 1];
+    engine.dispatch(&ATTENTION_SCORES, &params, &[heads.q, heads.k, scores], groups, ms);
 
     let rows = count * seq_len;
     let params = SoftmaxParams { rows, seq_len, causal };
@@ -97,6 +71,6 @@ fn record_entries(
     engine.dispatch(kernel, &params, &[scores], groups, ms);
 
     let params = ValuesParams { seq_len, heads: q_heads, kv_heads, head_dim, first, causal };
-    let groups = (tiles * feature_tiles).div_ceil(values_kernel.workgroup[0]);
-    engine.dispatch(values_kernel, &params, &[scores, heads.v, heads.out], [groups, count, 1], ms);
+    let groups = [tiles * feature_tiles, count, 1];
+    engine.dispatch(&ATTENTION_VALUES, &params, &[scores, heads.v, heads.out], groups, ms);
 }

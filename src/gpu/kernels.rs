@@ -184,7 +184,7 @@ params!(
     RotateParams { rows: u32, cols: u32, head_dim: u32, rotary_dim: u32, seq_len: u32 }
 );
 params!(
-    /// Parameters of [`ATTENTION_SCORES`] and [`ATTENTION_SCORES_FOUR`].
+    /// Parameters of [`ATTENTION_SCORES`].
     ScoresParams {
         seq_len: u32,
         heads: u32,
@@ -200,7 +200,7 @@ params!(
     SoftmaxParams { rows: u32, seq_len: u32, causal: u32 }
 );
 params!(
-    /// Parameters of [`ATTENTION_VALUES`] and [`ATTENTION_VALUES_FOUR`].
+    /// Parameters of [`ATTENTION_VALUES`].
     ValuesParams { seq_len: u32, heads: u32, kv_heads: u32, head_dim: u32, first: u32, causal: u32 }
 );
 params!(
@@ -238,9 +238,13 @@ pub(super) const ROWS: [u32; 3] = [32, 1, 1];
 /// The same, as the shaders' override.
 pub(super) const ELEMENTS_OVERRIDE: &[(&str, f64)] = &[("WORKGROUP", ELEMENTS[0] as f64)];
 pub(super) const ROWS_OVERRIDE: &[(&str, f64)] = &[("WORKGROUP", ROWS[0] as f64)];
-/// Lanes of the matrix products without a barrier.
-const LANES: [u32; 3] = [16, 1, 1];
+/// Threads of a workgroup of [`MATMUL_ANY`].
+const LANES: [u32; 3] = [32, 1, 1];
 const LANES_OVERRIDE: &[(&str, f64)] = &[("LANES", LANES[0] as f64)];
+/// Threads of a workgroup of products through workgroup memory.
+const TILES: [u32; 3] = [128, 1, 1];
+/// Rows and columns of their tiles.
+pub(super) const TILE: usize = 64;
 
 kernel!(
     /// Rows of a table by id.
@@ -256,28 +260,23 @@ kernel!(
 );
 kernel!(
     /// x·weightᵀ + bias, any inner width.
-    MATMUL_ANY = "matmul_any.wgsl" "matmul_any" (MatmulParams)
+    MATMUL_ANY = "matmul_any.wgsl" after "alias Inner = f32;" and ["shared/product.wgsl"] "matmul_any" (MatmulParams)
     bindings [read(1, "x"), read(2, "weight"), read(3, "bias"), read_write(4, "out")]
     workgroup LANES, overrides LANES_OVERRIDE
 );
 kernel!(
     /// x·weightᵀ + bias in registers, inner width a multiple of 4.
-    MATMUL_TILE = "matmul_tile.wgsl" "matmul_tile" (MatmulParams)
+    MATMUL_REGISTER = "matmul_register.wgsl" after "alias Inner = vec4<f32>;" and ["shared/product.wgsl"]
+    "matmul_register" (MatmulParams)
     bindings [read(1, "x"), read(2, "weight"), read(3, "bias"), read_write(4, "out")]
-    workgroup [8, 1, 1], overrides &[("LANES", 8.0)]
-);
-#[cfg(not(target_arch = "wasm32"))]
-kernel!(
-    /// x·weightᵀ + bias in registers, rows handed around, inner width a multiple of 4.
-    MATMUL_HANDED = "matmul_handed.wgsl" "matmul_handed" (MatmulParams)
-    bindings [read(1, "x"), read(2, "weight"), read(3, "bias"), read_write(4, "out")]
-    workgroup [8, 1, 1], overrides &[], needs Needs::SubgroupsOfEight
+    workgroup [8, 8, 1], overrides &[]
 );
 kernel!(
     /// x·weightᵀ + bias through workgroup memory, inner width a multiple of 4.
-    MATMUL_SHARED = "matmul_shared.wgsl" "matmul_shared" (MatmulParams)
+    MATMUL_SHARED = "matmul_shared.wgsl" after "alias Inner = vec4<f32>;" and ["shared/product.wgsl", "shared/tiles.wgsl"]
+    "matmul_shared" (MatmulParams)
     bindings [read(1, "x"), read(2, "weight"), read(3, "bias"), read_write(4, "out")]
-    workgroup [16, 16, 1], overrides &[]
+    workgroup TILES, overrides &[]
 );
 kernel!(
     /// Rotary position embedding.
@@ -287,27 +286,15 @@ kernel!(
 );
 kernel!(
     /// Scaled q·kᵀ of every window and head.
-    ATTENTION_SCORES = "attention_scores.wgsl" "attention_scores" (ScoresParams)
+    ATTENTION_SCORES = "attention_scores.wgsl" after ["shared/tiles.wgsl"] "attention_scores" (ScoresParams)
     bindings [read(1, "q"), read(2, "k"), read_write(3, "scores")]
-    workgroup ROWS, overrides ROWS_OVERRIDE
+    workgroup TILES, overrides &[]
 );
 kernel!(
     /// Weighted sums of values.
-    ATTENTION_VALUES = "attention_values.wgsl" "attention_values" (ValuesParams)
+    ATTENTION_VALUES = "attention_values.wgsl" after ["shared/tiles.wgsl"] "attention_values" (ValuesParams)
     bindings [read(1, "weights"), read(2, "v"), read_write(3, "out")]
-    workgroup ROWS, overrides ROWS_OVERRIDE
-);
-kernel!(
-    /// Scaled q·kᵀ of heads whose width is a multiple of 4.
-    ATTENTION_SCORES_FOUR = "attention_scores_four.wgsl" "attention_scores_four" (ScoresParams)
-    bindings [read(1, "q"), read(2, "k"), read_write(3, "scores")]
-    workgroup ROWS, overrides ROWS_OVERRIDE
-);
-kernel!(
-    /// Weighted sums of values of heads whose width is a multiple of 4.
-    ATTENTION_VALUES_FOUR = "attention_values_four.wgsl" "attention_values_four" (ValuesParams)
-    bindings [read(1, "weights"), read(2, "v"), read_write(3, "out")]
-    workgroup ROWS, overrides ROWS_OVERRIDE
+    workgroup TILES, overrides &[]
 );
 /// Activations, plain and gated, in the order of the constants in the shader.
 pub static ACTIVATIONS: [Kernel; 9] = [
@@ -397,15 +384,11 @@ static KERNELS: &[&Kernel] = &[
     &GATHER,
     &UNPACK,
     &MATMUL_ANY,
-    &MATMUL_TILE,
-    #[cfg(not(target_arch = "wasm32"))]
-    &MATMUL_HANDED,
+    &MATMUL_REGISTER,
     &MATMUL_SHARED,
     &ROTATE,
     &ATTENTION_SCORES,
     &ATTENTION_VALUES,
-    &ATTENTION_SCORES_FOUR,
-    &ATTENTION_VALUES_FOUR,
     &ACTIVATIONS[0],
     &ACTIVATIONS[1],
     &ACTIVATIONS[2],

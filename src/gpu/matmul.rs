@@ -3,11 +3,8 @@
 //! [`super::autotune`] chooses the kernel. Its rate also tells how much work fits into one dispatch.
 
 use super::adapter::Device;
-use super::attention::Loads;
 use super::engine::Engine;
-#[cfg(not(target_arch = "wasm32"))]
-use super::kernels::MATMUL_HANDED;
-use super::kernels::{Kernel, MATMUL_ANY, MATMUL_SHARED, MATMUL_TILE, MatmulParams};
+use super::kernels::{Kernel, MATMUL_ANY, MATMUL_REGISTER, MATMUL_SHARED, MatmulParams, TILE};
 use super::products::Exact;
 use super::rows::Reduction;
 use super::tensor::{Buffer, Part, Tensor};
@@ -23,16 +20,14 @@ pub struct Variant {
     pub inner: usize,
 }
 
-/// Every way, slow and general first.
+/// Every way: the one for any inner width first, then those that compete.
 pub static VARIANTS: &[Variant] = &[
-    Variant { kernel: &MATMUL_ANY, tile: [4, 64], inner: 1 },
-    Variant { kernel: &MATMUL_TILE, tile: [8, 64], inner: 4 },
-    Variant { kernel: &MATMUL_SHARED, tile: [64, 64], inner: 4 },
-    #[cfg(not(target_arch = "wasm32"))]
-    Variant { kernel: &MATMUL_HANDED, tile: [32, 32], inner: 4 },
+    Variant { kernel: &MATMUL_ANY, tile: [4, 128], inner: 1 },
+    Variant { kernel: &MATMUL_SHARED, tile: [TILE, TILE], inner: 4 },
+    Variant { kernel: &MATMUL_REGISTER, tile: [64, 32], inner: 4 },
 ];
 
-/// What the races found.
+/// Which kernels to use, and how fast they are.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     /// The fastest variant for inner widths that it can take.
@@ -41,8 +36,6 @@ pub struct Pace {
     pub flops_per_ms: f64,
     /// The fastest norms, softmax and log-likelihoods.
     pub reduction: Reduction,
-    /// The faster attention.
-    pub loads: Loads,
     /// The fastest exact second moments.
     pub exact: Exact,
     /// Operations of a matrix product in whose time these multiply two values, where that was measured.
@@ -52,14 +45,7 @@ pub struct Pace {
 impl Pace {
     /// A product with its rate, and the kernels that run everywhere.
     pub(super) const fn new(variant: &'static Variant, flops_per_ms: f64) -> Self {
-        Self {
-            variant,
-            flops_per_ms,
-            reduction: Reduction::Thread,
-            loads: Loads::One,
-            exact: Exact::IntegerPlanes,
-            exact_flops: None,
-        }
+        Self { variant, flops_per_ms, reduction: Reduction::Workgroup, exact: Exact::FloatDigits, exact_flops: None }
     }
 
     /// Whether a device has what all of it takes.

@@ -7,7 +7,7 @@
 //! [`quantise`] describes, by [`products`] with the kernels in [`gram_kernels`]. Nothing here knows what a transformer is.
 
 mod adapter;
-pub mod attention;
+mod attention;
 pub mod autotune;
 mod engine;
 mod gram;
@@ -37,7 +37,6 @@ use crate::moments::{Moments, Scale};
 use crate::report::DeviceInfo;
 
 pub use adapter::{Probe, probe};
-use attention::Loads;
 use engine::Engine;
 pub use gram::Gram;
 use kernels::Kernel;
@@ -82,8 +81,6 @@ pub struct Options {
     pub flops_per_ms: Option<f64>,
     /// Reduce rows so, whatever is faster.
     pub reduction: Option<Reduction>,
-    /// Load the heads of attention so, whatever is faster.
-    pub loads: Option<Loads>,
     /// Make exact products so, whatever is faster.
     pub exact: Option<Exact>,
     /// Spill 64-bit sums after so many rows instead of when they could overflow.
@@ -121,7 +118,6 @@ impl GpuBackend {
             _ => autotune::tune(&engine).await?,
         };
         pace.reduction = options.reduction.unwrap_or(pace.reduction);
-        pace.loads = options.loads.unwrap_or(pace.loads);
         let exact = options.exact.or(options.matmul.map(|_| pace.exact));
         if !pace.runs(&engine.device) {
             return Err(Error::NoAdapter { why: "this one lacks what the kernels that were asked for need".into() });

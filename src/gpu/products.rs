@@ -47,8 +47,10 @@ pub enum Exact {
 }
 
 impl Exact {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::IntegerPlanes, Self::IntegerPacked, Self::FloatDigits, Self::DotPacked];
+    /// All of them. The first one is the fastest on most hardware: six multiply-adds in f32, where three of integers take
+    /// as long as twelve on GPUs of Apple, AMD and Intel and as six on those of NVIDIA, and packed dot products are often
+    /// taken apart.
+    pub const ALL: [Self; 4] = [Self::FloatDigits, Self::IntegerPlanes, Self::IntegerPacked, Self::DotPacked];
 
     /// Whether a device has what it takes.
     pub(super) fn runs(self, device: &Device) -> bool {

@@ -1,22 +1,19 @@
-//! What takes a row as a whole – norms, softmax, log-likelihoods – in every way that there is; [`super::autotune`] finds the
-//! fastest.
+//! What takes a row as a whole – norms, softmax, log-likelihoods – one workgroup per row, which reduces it in one of two
+//! ways; [`super::autotune`] finds the faster.
 
 use super::adapter::Device;
 use super::engine::Engine;
 use super::kernels::{
-    Binding, ELEMENTS, Kernel, Needs, NormParams, Params, ROWS, ROWS_OVERRIDE, RowsParams, SoftmaxParams, read,
-    read_write,
+    Binding, ELEMENTS, Kernel, Needs, NormParams, Params, RowsParams, SoftmaxParams, read, read_write,
 };
 use super::lean::lean_shader;
 
-/// Who works on a row in kernels that reduce one.
+/// How a workgroup reduces a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
-    /// One thread, without a barrier.
-    Thread,
-    /// A workgroup, over its memory.
-    Group,
-    /// A workgroup, over its subgroups first. No browser can be asked for them through wgpu.
+    /// Over its memory.
+    Workgroup,
+    /// Over its subgroups first. No browser can be asked for them through wgpu.
     #[cfg(not(target_arch = "wasm32"))]
     Subgroup,
 }
@@ -24,8 +21,7 @@ pub enum Reduction {
 impl Reduction {
     /// All of them.
     pub const ALL: &[Self] = &[
-        Self::Thread,
-        Self::Group,
+        Self::Workgroup,
         #[cfg(not(target_arch = "wasm32"))]
         Self::Subgroup,
     ];
@@ -47,56 +43,38 @@ impl Engine {
         reduction: Reduction,
         rows: usize,
     ) -> (&'static Kernel, [u32; 3]) {
-        let kernel = &ways[reduction as usize];
-        let workgroups = match reduction {
-            Reduction::Thread => self.grid(kernel, rows),
-            _ => self.group_grid(rows),
-        };
-        (kernel, workgroups)
+        (&ways[reduction as usize], self.group_grid(rows))
     }
+}
+
+macro_rules! way {
+    ($name:literal, $way:literal, $params:ty, $bindings:expr, $needs:expr) => {
+        Kernel {
+            name: concat!($name, "_", $way),
+            file: "rows.wgsl",
+            shared: &[concat!("shared/reduce_", $way, ".wgsl")],
+            source: lean_shader!(
+                include_str!(concat!("../../shaders/shared/reduce_", $way, ".wgsl")),
+                include_str!("../../shaders/rows.wgsl")
+            ),
+            params: <$params as Params>::MEMBERS,
+            bindings: $bindings,
+            workgroup: ELEMENTS,
+            overrides: &[],
+            needs: $needs,
+        }
+    };
 }
 
 macro_rules! ways {
     ($(#[$doc:meta])* $constant:ident = $name:literal ($params:ty) bindings $bindings:expr) => {
         $(#[$doc])*
         pub static $constant: Ways = {
-            const PARAMS: &[super::kernels::Member] = <$params as Params>::MEMBERS;
             const BINDINGS: &[Binding] = &$bindings;
             [
-                Kernel {
-                    name: $name,
-                    file: concat!($name, ".wgsl"),
-                    shared: &[],
-                    source: lean_shader!(include_str!(concat!("../../shaders/", $name, ".wgsl"))),
-                    params: PARAMS,
-                    bindings: BINDINGS,
-                    workgroup: ROWS,
-                    overrides: ROWS_OVERRIDE,
-                    needs: Needs::Nothing,
-                },
-                Kernel {
-                    name: concat!($name, "_group"),
-                    file: "by_group.wgsl",
-                    shared: &[],
-                    source: lean_shader!(include_str!("../../shaders/by_group.wgsl")),
-                    params: PARAMS,
-                    bindings: BINDINGS,
-                    workgroup: ELEMENTS,
-                    overrides: &[],
-                    needs: Needs::Nothing,
-                },
+                way!($name, "workgroup", $params, BINDINGS, Needs::Nothing),
                 #[cfg(not(target_arch = "wasm32"))]
-                Kernel {
-                    name: concat!($name, "_subgroup"),
-                    file: "by_subgroup.wgsl",
-                    shared: &[],
-                    source: lean_shader!(include_str!("../../shaders/by_subgroup.wgsl")),
-                    params: PARAMS,
-                    bindings: BINDINGS,
-                    workgroup: ELEMENTS,
-                    overrides: &[],
-                    needs: Needs::Subgroups,
-                },
+                way!($name, "subgroup", $params, BINDINGS, Needs::Subgroups),
             ]
         };
     };

@@ -2,7 +2,6 @@
 
 use straightedge::backend::{Activation, AttentionShape, Backend, Rotary};
 use straightedge::error::Error;
-use straightedge::gpu::attention::Loads;
 use straightedge::gpu::matmul::VARIANTS;
 use straightedge::gpu::rows::Reduction;
 use straightedge::gpu::{GpuBackend, Options};
@@ -232,17 +231,10 @@ fn triples(a: usize, b: usize, c: usize) -> impl Iterator<Item = (usize, usize, 
 
 #[test]
 fn attention_attends_within_windows() {
-    // The second device is so slow that every head of every window has its own dispatches.
-    let devices = [
-        (1e6, Reduction::Thread, Loads::One),
-        (1.0, Reduction::Thread, Loads::Four),
-        (1e6, Reduction::Group, Loads::Four),
-        (1.0, Reduction::Group, Loads::One),
-        (1e6, Reduction::Subgroup, Loads::Four),
-    ];
-    for (flops_per_ms, reduction, loads) in devices {
-        let flops_per_ms = Some(flops_per_ms);
-        let options = Options { flops_per_ms, reduction: Some(reduction), loads: Some(loads), ..poisoned() };
+    // Some devices are so slow that every head of every window has its own dispatches.
+    let devices = [(1e6, Reduction::Workgroup), (1.0, Reduction::Workgroup), (1e6, Reduction::Subgroup)];
+    for (flops_per_ms, reduction) in devices {
+        let options = Options { flops_per_ms: Some(flops_per_ms), reduction: Some(reduction), ..poisoned() };
         with_device(options, async |gpu| {
             for causal in [true, false] {
                 for (windows, seq_len, heads, kv_heads, head_dim) in [

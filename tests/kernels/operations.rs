@@ -6,7 +6,6 @@ use straightedge::backend::{
 };
 use straightedge::cpu::CpuBackend;
 use straightedge::error::Result;
-use straightedge::gpu::attention::Loads;
 use straightedge::gpu::matmul::{VARIANTS, Variant};
 use straightedge::gpu::rows::Reduction;
 use straightedge::gpu::{GpuBackend, Options};
@@ -39,16 +38,12 @@ pub(crate) const ACTIVATIONS: [Activation; 9] = [
 
 /// Devices on which every kernel is used by one or the other, each with its name.
 pub(crate) fn devices(base: Options) -> Vec<(String, Options)> {
-    let mut ways = vec![
-        (&VARIANTS[0], Reduction::Thread, Loads::One),
-        (&VARIANTS[1], Reduction::Group, Loads::Four),
-        // The last of those that there are more of natively than in a browser.
-        (&VARIANTS[2], Reduction::ALL[Reduction::ALL.len() - 1], Loads::One),
-    ];
-    ways.extend(VARIANTS.get(3).map(|native| (native, Reduction::Thread, Loads::One)));
-    let described = |(matmul, reduction, loads): (&'static Variant, Reduction, Loads)| {
-        let name = format!("{}, rows by {reduction:?}, loads by {loads:?}", matmul.kernel.name);
-        (name, Options { matmul: Some(matmul), reduction: Some(reduction), loads: Some(loads), ..base })
+    // The last of those that have a way more natively than in a browser.
+    let last = Reduction::ALL[Reduction::ALL.len() - 1];
+    let ways = [(&VARIANTS[0], Reduction::Workgroup), (&VARIANTS[1], last), (&VARIANTS[2], Reduction::Workgroup)];
+    let described = |(matmul, reduction): (&'static Variant, Reduction)| {
+        let name = format!("{}, rows by {reduction:?}", matmul.kernel.name);
+        (name, Options { matmul: Some(matmul), reduction: Some(reduction), ..base })
     };
     ways.into_iter().map(described).collect()
 }
