@@ -46,7 +46,7 @@ pub struct DeviceResults {
     pub adapter: Option<String>,
     /// Whether the processor emulates it.
     pub software: bool,
-    /// Variants that won their races.
+    /// Kernels that were chosen.
     #[serde(default)]
     pub variants: Vec<String>,
     /// GFLOP/s of multiply-adds in registers alone.
