@@ -3,6 +3,10 @@
 //
 // Columns of a thread lie four apart and those of its neighbours between them: neighbours read neighbours. No loop is
 // around the loop over rows and nothing is added to sums here, so that a batch fills a device whose matrices are small.
+// Sums have names: an array of them, indexed in a loop of its own, is memory to some compilers and bounded by others.
+//
+// Integers are u32, which wrap around everywhere; a signed sum that overflows is undefined in the languages that some
+// browsers translate to.
 
 @group(0) @binding(3) var<storage, read_write> products: array<Four>;
 
@@ -46,29 +50,29 @@ fn gram(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) l
         let b6 = b[b_at + 24u];
         let b7 = b[b_at + 28u];
         let a0 = a[a_at];
-        left0 += dots(a0, b0, b1, b2, b3);
-        right0 += dots(a0, b4, b5, b6, b7);
+        left0 = with_rows(left0, a0, b0, b1, b2, b3);
+        right0 = with_rows(right0, a0, b4, b5, b6, b7);
         let a1 = a[a_at + 4u];
-        left1 += dots(a1, b0, b1, b2, b3);
-        right1 += dots(a1, b4, b5, b6, b7);
+        left1 = with_rows(left1, a1, b0, b1, b2, b3);
+        right1 = with_rows(right1, a1, b4, b5, b6, b7);
         let a2 = a[a_at + 8u];
-        left2 += dots(a2, b0, b1, b2, b3);
-        right2 += dots(a2, b4, b5, b6, b7);
+        left2 = with_rows(left2, a2, b0, b1, b2, b3);
+        right2 = with_rows(right2, a2, b4, b5, b6, b7);
         let a3 = a[a_at + 12u];
-        left3 += dots(a3, b0, b1, b2, b3);
-        right3 += dots(a3, b4, b5, b6, b7);
+        left3 = with_rows(left3, a3, b0, b1, b2, b3);
+        right3 = with_rows(right3, a3, b4, b5, b6, b7);
         let a4 = a[a_at + 16u];
-        left4 += dots(a4, b0, b1, b2, b3);
-        right4 += dots(a4, b4, b5, b6, b7);
+        left4 = with_rows(left4, a4, b0, b1, b2, b3);
+        right4 = with_rows(right4, a4, b4, b5, b6, b7);
         let a5 = a[a_at + 20u];
-        left5 += dots(a5, b0, b1, b2, b3);
-        right5 += dots(a5, b4, b5, b6, b7);
+        left5 = with_rows(left5, a5, b0, b1, b2, b3);
+        right5 = with_rows(right5, a5, b4, b5, b6, b7);
         let a6 = a[a_at + 24u];
-        left6 += dots(a6, b0, b1, b2, b3);
-        right6 += dots(a6, b4, b5, b6, b7);
+        left6 = with_rows(left6, a6, b0, b1, b2, b3);
+        right6 = with_rows(right6, a6, b4, b5, b6, b7);
         let a7 = a[a_at + 28u];
-        left7 += dots(a7, b0, b1, b2, b3);
-        right7 += dots(a7, b4, b5, b6, b7);
+        left7 = with_rows(left7, a7, b0, b1, b2, b3);
+        right7 = with_rows(right7, a7, b4, b5, b6, b7);
     }
     // A thread's products lie beside each other.
     let out = ((group.y * (params.end_tile - params.first_tile) + tile - params.first_tile) * 16u

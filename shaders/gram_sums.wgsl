@@ -1,5 +1,6 @@
-// 64-bit sums += products of blocks of rows, as gram.wgsl and gram_packed.wgsl leave them: block by block, plane by plane,
-// tile by tile.
+// 64-bit sums += products of blocks of rows, as the gram kernels leave them: block by block, plane by plane, tile by tile.
+//
+// Integers are added as u32, which wrap around; what is shifted right as a signed one is a sum that 32 bits hold.
 
 struct Params {
     blocks: u32,
@@ -12,10 +13,10 @@ override WORKGROUP: u32 = 64u;
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> products: array<vec4<f32>>;
-@group(0) @binding(2) var<storage, read> planes: array<vec4<i32>>;
+@group(0) @binding(2) var<storage, read> planes: array<vec4<u32>>;
 
 @compute @workgroup_size(WORKGROUP)
-fn add_fast(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
+fn add_partials(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
     let four = id.y * groups.x * WORKGROUP + id.x;
     if four >= params.fours {
         return;
@@ -27,10 +28,21 @@ fn add_fast(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroup
     add_parts(params.first_four + four, parts);
 }
 
+// Four integers of 32 bits times 2^by, 0 < by < 32.
+fn added_times(sum: Four64, value: vec4<u32>, by: u32) -> Four64 {
+    let high = bitcast<vec4<i32>>(value) >> vec4<u32>(32u - by);
+    return added(sum, value << vec4<u32>(by), high);
+}
+
+fn added_plain(sum: Four64, value: vec4<u32>) -> Four64 {
+    return added(sum, value, bitcast<vec4<i32>>(value) >> vec4<u32>(31u));
+}
+
 // Products of q = high * 4096 + low with low * low', (high + low)(high' + low') and high * high' in three planes; what
-// the middle one has more than the others is the cross term.
+// the middle one has more than the others is the cross term. The middle one may have wrapped around, the cross term has
+// not: no low digit is beyond 2048 in magnitude and no high one beyond 2040, so it is below 256 * 2 * 2048 * 2048 = 2^31.
 @compute @workgroup_size(WORKGROUP)
-fn add_exact(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
+fn add_integers(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
     let four = id.y * groups.x * WORKGROUP + id.x;
     if four >= params.fours {
         return;
@@ -41,9 +53,70 @@ fn add_exact(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgrou
         let low = planes[at];
         let high = planes[at + 2u * params.fours];
         let cross = planes[at + params.fours] - low - high;
-        sum = added(sum, bitcast<vec4<u32>>(low), low >> vec4<u32>(31u));
-        sum = added(sum, bitcast<vec4<u32>>(cross) << vec4<u32>(12u), cross >> vec4<u32>(20u));
-        sum = added(sum, bitcast<vec4<u32>>(high) << vec4<u32>(24u), high >> vec4<u32>(8u));
+        sum = added_plain(sum, low);
+        sum = added_times(sum, cross, 12u);
+        sum = added_times(sum, high, 24u);
+    }
+    store(params.first_four + four, sum);
+}
+
+// Sums of products of 8-bit digits, weight i being 2^(8 i).
+fn with_weights(
+    sum: Four64, zero: vec4<u32>, one: vec4<u32>, two: vec4<u32>, three: vec4<u32>, four: vec4<u32>,
+) -> Four64 {
+    let low = added_times(added_plain(sum, zero), one, 8u);
+    let middle = added_times(added_times(low, two, 16u), three, 24u);
+    return added(middle, vec4<u32>(), bitcast<vec4<i32>>(four));
+}
+
+// Products of q = d2 * 2^16 + d1 * 2^8 + d0, made in f32 of d0, d1, d2, d0 + d1, d0 + d2 and d1 + d2 in six planes; what
+// a pair has more than its digits by themselves is the cross term.
+//
+// They are exact. A digit is at most 128 in magnitude and a pair at most 256, so a product is an integer of at most 2^16,
+// and any sum of some of the 256 of a block one of at most 2^24, all of which f32 holds: whatever is added first, and
+// whether a product is rounded before it is added, nothing is ever rounded.
+@compute @workgroup_size(WORKGROUP)
+fn add_float_digits(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
+    let four = id.y * groups.x * WORKGROUP + id.x;
+    if four >= params.fours {
+        return;
+    }
+    var sum = load(params.first_four + four);
+    for (var block = 0u; block < params.blocks; block++) {
+        let at = 6u * block * params.fours + four;
+        let zero = integers(products[at]);
+        let one = integers(products[at + params.fours]);
+        let two = integers(products[at + 2u * params.fours]);
+        let zero_one = integers(products[at + 3u * params.fours]) - zero - one;
+        let zero_two = integers(products[at + 4u * params.fours]) - zero - two;
+        let one_two = integers(products[at + 5u * params.fours]) - one - two;
+        sum = with_weights(sum, zero, zero_one, zero_two + one, one_two, two);
+    }
+    store(params.first_four + four, sum);
+}
+
+fn integers(values: vec4<f32>) -> vec4<u32> {
+    return bitcast<vec4<u32>>(vec4<i32>(values));
+}
+
+// Products of the same digits by gram_dots.wgsl, which has added those of the same weight.
+@compute @workgroup_size(WORKGROUP)
+fn add_dots(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
+    let four = id.y * groups.x * WORKGROUP + id.x;
+    if four >= params.fours {
+        return;
+    }
+    var sum = load(params.first_four + four);
+    for (var block = 0u; block < params.blocks; block++) {
+        let at = 5u * block * params.fours + four;
+        sum = with_weights(
+            sum,
+            planes[at],
+            planes[at + params.fours],
+            planes[at + 2u * params.fours],
+            planes[at + 3u * params.fours],
+            planes[at + 4u * params.fours],
+        );
     }
     store(params.first_four + four, sum);
 }

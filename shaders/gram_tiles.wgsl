@@ -1,5 +1,5 @@
 // What the kernels of second moments share: a product A^T B of digits, cut into tiles. The kernel table puts it before
-// them, and before it what a `Number` is: f32 or i32.
+// them, and before it what a `Number` is: f32 or u32.
 
 struct Params {
     a_cols: u32,
@@ -9,7 +9,7 @@ struct Params {
     block_groups: u32,
     first_group: u32,
     end_group: u32,
-    // Planes are multiplied each by itself: (A0, A1)^T (B0, B1) is (A0^T B0, A1^T B1).
+    // Planes of products: (A0, A1)^T (B0, B1) is (A0^T B0, A1^T B1) where planes are multiplied each by itself.
     planes: u32,
     symmetric: u32,
     // Tiles of this dispatch.
@@ -26,8 +26,12 @@ alias Four = vec4<Number>;
 @group(0) @binding(1) var<storage, read> a: array<Four>;
 @group(0) @binding(2) var<storage, read> b: array<Four>;
 
-fn dots(a: Four, b0: Four, b1: Four, b2: Four, b3: Four) -> Four {
-    return Four(dot(a, b0), dot(a, b1), dot(a, b2), dot(a, b3));
+// Sums of a column of A with four of B, four rows on. Written as multiply-adds: a `dot` takes one addition more.
+fn with_rows(sums: Four, a: Four, b0: Four, b1: Four, b2: Four, b3: Four) -> Four {
+    let first = sums + a.x * Four(b0.x, b1.x, b2.x, b3.x);
+    let second = first + a.y * Four(b0.y, b1.y, b2.y, b3.y);
+    let third = second + a.z * Four(b0.z, b1.z, b2.z, b3.z);
+    return third + a.w * Four(b0.w, b1.w, b2.w, b3.w);
 }
 
 // Row and column of a tile. Of a symmetric product row y is followed by row n - 1 - y: together they have n + 1 tiles on

@@ -1,6 +1,6 @@
 // Shifted, power-of-two-scaled values as integers of 24 bits: q = round(v * 2^(23 - e)) with v = x - shift.
 //
-// Everything after the one f32 subtraction is integer arithmetic on the bits, so that every device gets the same q;
+// Everything but the one f32 subtraction is integer arithmetic on the bits, so that every device gets the same q;
 // src/gpu/quantise.rs is the twin on the CPU. Rounding is half away from zero; denormals count as 0.
 // `outside` marks the rows that do not fit, `quantise` leaves the digits of all others for the Gram kernels and sums
 // every block of rows by column, `columns` adds these sums up.
@@ -13,7 +13,7 @@ struct Params {
     // The first `skip` of every `seq_len` rows do not count.
     seq_len: u32,
     skip: u32,
-    // What the Gram kernel takes: SCALED or PLANES, or both digits as the halves of a word.
+    // What the Gram kernel takes.
     digits: u32,
 }
 
@@ -25,11 +25,16 @@ struct Scale {
 // f32 values scaled to below 1.
 const SCALED: u32 = 0u;
 // Balanced 12-bit digits in three planes: low digits, sums of both, high digits.
-const PLANES: u32 = 1u;
+const INTEGER_PLANES: u32 = 1u;
+// The same as the halves of a word.
+const INTEGER_PACKED: u32 = 2u;
+// Balanced 8-bit digits, as f32 in six planes: lowest, middle and highest ones, then lowest + middle, lowest + highest and
+// middle + highest. The other form is of the same digits, four rows in a word, three words of four beside each other.
+const FLOAT_DIGITS: u32 = 3u;
 
-// Mantissa of the first size that is rounded to more than 2047 * 4096 + 2047, the largest magnitude of two balanced
-// 12-bit digits: (2047 * 4096 + 2047.5) * 2^(e - 23) = (1 + TOO_LARGE * 2^-23) * 2^(e - 1).
-const TOO_LARGE: u32 = 0x7fefffu;
+// Mantissa of the first size that is rounded to more than 127 * 2^16 + 127 * 2^8 + 127, the largest magnitude of three
+// 8-bit digits from -128 to 127: (0x7f7f7f + 0.5) * 2^(e - 23) = (1 + TOO_LARGE * 2^-23) * 2^(e - 1).
+const TOO_LARGE: u32 = 0x7efeffu;
 const SIGN: u32 = 0x80000000u;
 const EXPONENT: u32 = 0x7f800000u;
 const MANTISSA: u32 = 0x007fffffu;
@@ -40,13 +45,14 @@ const BLOCK: u32 = 16u;
 override WORKGROUP: u32 = 64u;
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> x: array<f32>;
+// Bits of f32: devices may make 0 of a denormal that they load, or of no number anything.
+@group(0) @binding(1) var<storage, read> x: array<u32>;
 @group(0) @binding(2) var<storage, read> scales: array<Scale>;
 // One word per row, 1 where a column is outside its scale.
 @group(0) @binding(3) var<storage, read_write> flags: array<atomic<u32>>;
 @group(0) @binding(3) var<storage, read> flagged: array<u32>;
 // Four rows of a column beside each other.
-@group(0) @binding(4) var<storage, read_write> digits: array<vec4<i32>>;
+@group(0) @binding(4) var<storage, read_write> digits: array<vec4<u32>>;
 // Per block and column, then per column the sums of q and of q^2: 64-bit integers, low word first.
 @group(0) @binding(5) var<storage, read_write> block_sums: array<vec4<u32>>;
 @group(0) @binding(5) var<storage, read> blocks: array<vec4<u32>>;
@@ -59,9 +65,9 @@ fn groups() -> u32 {
 }
 
 // Rows beyond the last one repeat it.
-fn fetch(first: u32, col: u32) -> vec4<f32> {
+fn fetch(first: u32, col: u32) -> vec4<u32> {
     let row = min(first + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(params.rows - 1u)) * params.cols + col;
-    return vec4<f32>(x[row.x], x[row.y], x[row.z], x[row.w]);
+    return vec4<u32>(x[row.x], x[row.y], x[row.z], x[row.w]);
 }
 
 fn is_skipped(first: u32) -> vec4<bool> {
@@ -70,14 +76,10 @@ fn is_skipped(first: u32) -> vec4<bool> {
     return is_early | (row >= vec4<u32>(params.rows));
 }
 
-// x without denormals, which devices may or may not keep.
-fn flushed(x: vec4<f32>) -> vec4<f32> {
-    let bits = bitcast<vec4<u32>>(x);
-    return bitcast<vec4<f32>>(select(bits, bits & vec4<u32>(SIGN), (bits & vec4<u32>(EXPONENT)) == vec4<u32>()));
-}
-
-fn shifted(x: vec4<f32>, scale: Scale) -> vec4<u32> {
-    return bitcast<vec4<u32>>(flushed(x) - scale.shift);
+// The shift taken from x, from which denormals are taken first: devices may or may not keep them.
+fn shifted(x: vec4<u32>, scale: Scale) -> vec4<u32> {
+    let flushed = select(x, x & vec4<u32>(SIGN), (x & vec4<u32>(EXPONENT)) == vec4<u32>());
+    return bitcast<vec4<u32>>(bitcast<vec4<f32>>(flushed) - scale.shift);
 }
 
 fn field(bits: vec4<u32>) -> vec4<i32> {
@@ -85,15 +87,15 @@ fn field(bits: vec4<u32>) -> vec4<i32> {
 }
 
 // Whether values are too large or not finite.
-fn is_outside(x: vec4<f32>, scale: Scale) -> vec4<bool> {
+fn is_outside(x: vec4<u32>, scale: Scale) -> vec4<bool> {
     let limit = (bitcast<u32>(scale.exponent + 126) << 23u) | TOO_LARGE;
-    let size = bitcast<vec4<u32>>(x - scale.shift) & vec4<u32>(~SIGN);
-    let is_no_number = (bitcast<vec4<u32>>(x) & vec4<u32>(EXPONENT)) == vec4<u32>(EXPONENT);
+    let size = shifted(x, scale) & vec4<u32>(~SIGN);
+    let is_no_number = (x & vec4<u32>(EXPONENT)) == vec4<u32>(EXPONENT);
     return (size >= vec4<u32>(limit)) | is_no_number;
 }
 
 // q of four rows that are not outside.
-fn quantised(x: vec4<f32>, scale: Scale) -> vec4<i32> {
+fn quantised(x: vec4<u32>, scale: Scale) -> vec4<i32> {
     let bits = shifted(x, scale);
     let exponent = field(bits);
     // |v| = mantissa * 2^(exponent - 150), so |q| = mantissa * 2^-drop: 0 where more is dropped than 24 bits.
@@ -126,30 +128,74 @@ fn outside(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups
 }
 
 // Times 2^-e, by adding to the exponent field; what would become denormal counts as 0.
-fn scaled(x: vec4<f32>, scale: Scale) -> vec4<i32> {
+fn scaled(x: vec4<u32>, scale: Scale) -> vec4<u32> {
     let bits = shifted(x, scale);
     let exponent = field(bits) - scale.exponent;
     let value = (bits & vec4<u32>(~EXPONENT)) | (bitcast<vec4<u32>>(exponent) << vec4<u32>(23u));
     let is_zero = (field(bits) == vec4<i32>()) | (exponent <= vec4<i32>());
-    return select(bitcast<vec4<i32>>(value), vec4<i32>(), is_zero);
+    return select(value, vec4<u32>(), is_zero);
 }
 
-fn store(group: u32, col: u32, q: vec4<i32>, scaled: vec4<i32>) {
+// The lowest of balanced digits of `bits` bits.
+fn lowest(q: vec4<i32>, bits: u32) -> vec4<i32> {
+    let half = vec4<i32>(1) << vec4<u32>(bits - 1u);
+    return ((q + half) & (2 * half - 1)) - half;
+}
+
+fn store(group: u32, col: u32, q: vec4<i32>, scaled: vec4<u32>) {
     let at = group * params.stride + col;
-    if params.digits == SCALED {
-        digits[at] = scaled;
+    switch params.digits {
+        case SCALED: {
+            digits[at] = scaled;
+        }
+        case INTEGER_PLANES, INTEGER_PACKED: {
+            store_twelve(at, q);
+        }
+        default: {
+            store_eight(at, q);
+        }
+    }
+}
+
+fn store_twelve(at: u32, q: vec4<i32>) {
+    let low = lowest(q, 12u);
+    let high = (q - low) >> vec4<u32>(12u);
+    if params.digits == INTEGER_PACKED {
+        digits[at] = bitcast<vec4<u32>>((high << vec4<u32>(16u)) | (low & vec4<i32>(0xffff)));
         return;
     }
-    let low = ((q + 2048) & vec4<i32>(4095)) - 2048;
-    let high = (q - low) >> vec4<u32>(12u);
-    if params.digits == PLANES {
-        let plane = groups() * params.stride;
-        digits[at] = low;
-        digits[at + plane] = low + high;
-        digits[at + 2u * plane] = high;
-    } else {
-        digits[at] = (high << vec4<u32>(16u)) | (low & vec4<i32>(0xffff));
+    let plane = groups() * params.stride;
+    digits[at] = bitcast<vec4<u32>>(low);
+    digits[at + plane] = bitcast<vec4<u32>>(low + high);
+    digits[at + 2u * plane] = bitcast<vec4<u32>>(high);
+}
+
+fn store_eight(at: u32, q: vec4<i32>) {
+    let zero = lowest(q, 8u);
+    let rest = (q - zero) >> vec4<u32>(8u);
+    let one = lowest(rest, 8u);
+    let two = (rest - one) >> vec4<u32>(8u);
+    if params.digits != FLOAT_DIGITS {
+        digits[at] = vec4<u32>(four_bytes(zero), four_bytes(one), four_bytes(two), 0u);
+        return;
     }
+    let plane = groups() * params.stride;
+    digits[at] = float_bits(zero);
+    digits[at + plane] = float_bits(one);
+    digits[at + 2u * plane] = float_bits(two);
+    digits[at + 3u * plane] = float_bits(zero + one);
+    digits[at + 4u * plane] = float_bits(zero + two);
+    digits[at + 5u * plane] = float_bits(one + two);
+}
+
+fn float_bits(digit: vec4<i32>) -> vec4<u32> {
+    return bitcast<vec4<u32>>(vec4<f32>(digit));
+}
+
+// Four rows' digits in a word, the first row in the lowest byte.
+fn four_bytes(digit: vec4<i32>) -> u32 {
+    let byte = (bitcast<vec4<u32>>(digit) & vec4<u32>(0xffu)) << vec4<u32>(0u, 8u, 16u, 24u);
+    return byte.x | byte.y | byte.z | byte.w;
 }
 
 fn add64(a: vec2<u32>, low: u32, high: u32) -> vec2<u32> {
@@ -188,10 +234,10 @@ fn quantise(@builtin(global_invocation_id) id: vec3<u32>) {
         let is_left_out = is_padding | is_skipped(row) | (marks != vec4<u32>());
         let value = fetch(row, own);
         let q = select(quantised(value, scale), vec4<i32>(), is_left_out);
-        store(group, col, q, select(scaled(value, scale), vec4<i32>(), is_left_out));
+        store(group, col, q, select(scaled(value, scale), vec4<u32>(), is_left_out));
         sum += q;
         squares = add_squares(squares, q);
-        reach = max(reach, select(bitcast<vec4<u32>>(value) & vec4<u32>(~SIGN), vec4<u32>(), is_left_out));
+        reach = max(reach, select(value & vec4<u32>(~SIGN), vec4<u32>(), is_left_out));
     }
     if col < params.cols {
         let total = sum.x + sum.y + sum.z + sum.w;

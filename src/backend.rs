@@ -2,7 +2,7 @@
 //!
 //! Everything above this trait is written once; nothing above it names wgpu or candle. Activations and weights are
 //! two-dimensional, row-major `(rows, cols)`, one row per token. Operations record work and return at once where the
-//! device is asynchronous; only [`Backend::read`], [`Backend::settle`] and [`Backend::moments`] wait.
+//! device is asynchronous; only the asynchronous ones wait.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +10,9 @@ use crate::error::Result;
 use crate::job::GramMode;
 use crate::moments::{Moments, Scale};
 use crate::report::DeviceInfo;
+
+/// Rows of a batch: enough to keep most devices busy, and few enough to stop soon after a cancel.
+pub const BATCH_ROWS: usize = 1024;
 
 /// Rows and columns of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -205,6 +208,16 @@ pub trait Backend {
         asked
     }
 
+    /// Rows of a batch that keep the device busy, where the widest tensor of rows has so many columns.
+    fn batch_rows(&self, _widest: usize) -> usize {
+        BATCH_ROWS
+    }
+
+    /// Whether waits take too long for the times of single operations to tell anything.
+    fn has_coarse_times(&self) -> bool {
+        false
+    }
+
     /// Copies row-major `data` to the device; `name` appears in errors.
     fn upload(&self, name: &str, shape: Shape, data: &[f32]) -> Result<Self::Tensor>;
 
@@ -219,8 +232,13 @@ pub trait Backend {
     /// Shape of a tensor.
     fn shape(&self, tensor: &Self::Tensor) -> Shape;
 
+    /// Copies tensors back, each row-major, with one wait for all.
+    async fn read_all(&self, tensors: &[&Self::Tensor]) -> Result<Vec<Vec<f32>>>;
+
     /// Copies a tensor back, row-major.
-    async fn read(&self, tensor: &Self::Tensor) -> Result<Vec<f32>>;
+    async fn read(&self, tensor: &Self::Tensor) -> Result<Vec<f32>> {
+        Ok(self.read_all(&[tensor]).await?.pop().unwrap_or_default())
+    }
 
     /// Rows `ids` of `table`; every id is below its row count.
     fn gather(&self, table: &Self::Tensor, ids: &[u32]) -> Result<Self::Tensor>;
@@ -288,15 +306,19 @@ pub trait Backend {
     fn adam(&self, state: &Adam<Self::Tensor>, gradient: &Self::Tensor, step: &AdamStep) -> Result<Adam<Self::Tensor>>;
 
     /// Empty accumulators for one block, with the scale that its first batch suggests.
-    fn gram(&self, shape: GramShape, x: &Scale, y: &Scale) -> Result<Self::Gram>;
+    async fn gram(&self, shape: GramShape, x: &Scale, y: &Scale) -> Result<Self::Gram>;
 
-    /// Adds a batch of rows. Takes effect at the next [`Backend::settle`].
+    /// Adds a batch of rows.
     fn accumulate(&self, gram: &mut Self::Gram, rows: GramRows<'_, Self::Tensor>) -> Result<()>;
 
-    /// Waits until the device has done all recorded work and takes rows outside a Gram's scale into account.
+    /// Ends a batch: waits until the device has done the batch before it, so that the device always has one to go on with.
+    /// With a Gram, rows outside its scale are taken into account.
     ///
-    /// Rows with NaN or infinity end in [`crate::error::Error::NonFiniteActivation`], here or in `accumulate`.
-    async fn settle(&self, grams: &mut [Self::Gram]) -> Result<()>;
+    /// Rows with NaN or infinity end in [`crate::error::Error::NonFiniteActivation`], here, in `accumulate` or in `moments`.
+    async fn batch_end(&self, gram: Option<&mut Self::Gram>) -> Result<()>;
+
+    /// Waits until the device has done all recorded work.
+    async fn wait(&self) -> Result<()>;
 
     /// Second moments of every fold.
     async fn moments(&self, gram: Self::Gram) -> Result<Vec<Moments>>;

@@ -4,13 +4,10 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::backend::{Backend, GramRows, GramShape};
+use crate::backend::{BATCH_ROWS, Backend, GramRows, GramShape};
 use crate::error::Result;
 use crate::job::Protocol;
 use crate::moments::{Moments, Scale};
-
-/// Rows of one batch: large enough to keep a device busy, small enough to stop soon after a cancel.
-pub const BATCH_ROWS: usize = 1024;
 
 /// One half of the rows of a fold: what another worker can take. Two parts add up to the same digits in either order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,7 +58,7 @@ impl<'a, B: Backend> Sums<'a, B> {
         let (block, Part { fold, half }, first_row) = (self.block, part, windows.start * seq_len);
         let rows = GramRows { block, fold, part: half, first_row, x, y, seq_len, skip_positions };
         self.backend.accumulate(&mut gram, rows)?;
-        self.backend.settle(std::slice::from_mut(&mut gram)).await?;
+        self.backend.batch_end(Some(&mut gram)).await?;
         self.gram = Some(gram);
         Ok(())
     }
@@ -78,11 +75,14 @@ impl<'a, B: Backend> Sums<'a, B> {
         let scales = match self.scales.take() {
             Some(scales) => scales,
             None => {
-                let (x, y) = (self.backend.read(x).await?, self.backend.read(y).await?);
-                (Scale::from_rows(&x, d_in), Scale::from_rows(&y, d_out))
+                // As many whatever the size of a batch, so that it changes no digit.
+                let first: Vec<u32> = (0..self.backend.shape(x).rows.min(BATCH_ROWS) as u32).collect();
+                let (x, y) = (self.backend.gather(x, &first)?, self.backend.gather(y, &first)?);
+                let rows = self.backend.read_all(&[&x, &y]).await?;
+                (Scale::from_rows(&rows[0], d_in), Scale::from_rows(&rows[1], d_out))
             }
         };
-        let gram = self.backend.gram(shape, &scales.0, &scales.1)?;
+        let gram = self.backend.gram(shape, &scales.0, &scales.1).await?;
         self.scales = Some(scales);
         Ok(gram)
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-use crate::backend::{Backend, Shape};
+use crate::backend::{BATCH_ROWS, Backend, Shape};
 use crate::corpus::TokenWindows;
 use crate::error::{Error, Result};
 use crate::forward::{Forward, ignore};
@@ -138,8 +138,6 @@ fn upload_row<B: Backend>(backend: &B, name: &str, values: &[f64]) -> Result<B::
 
 /// Most logits computed at once, so that a large vocabulary does not exhaust the device.
 pub(crate) const MAX_LOGITS: usize = 1 << 24;
-/// Rows of one evaluation batch.
-const BATCH_ROWS: usize = 1024;
 
 /// Windows on which perplexity is measured, with the residual stream entering every block kept on the device, so that
 /// a swap runs only what comes after it again.

@@ -173,7 +173,7 @@ fn the_page_knows_only_plain_data_of_the_engine() {
 #[test]
 fn the_page_builds_without_the_engine() {
     let tree = Command::new(env!("CARGO"))
-        .args(["tree", "--offline", "--package", "straightedge-web", "--edges", "normal", "--prefix", "none"])
+        .args(["tree", "--locked", "--package", "straightedge-web", "--edges", "normal", "--prefix", "none"])
         .current_dir(root())
         .output()
         .expect("cargo runs");

@@ -64,7 +64,7 @@ async fn rows_and_scores<B: Backend>(
                     let max_rows = WINDOWS_AT_ONCE * protocol.seq_len;
                     let shape = GramShape { d_in, d_out, folds: folds.len(), max_rows, mode: GramMode::Exact };
                     let (x, y) = (Scale::from_rows(&x_rows, d_in), Scale::from_rows(&y_rows, d_out));
-                    let gram = backend.gram(shape, &x, &y).expect("a Gram");
+                    let gram = backend.gram(shape, &x, &y).await.expect("a Gram");
                     blocks.push(Block { gram, x: vec![Vec::new(); folds.len()], y: vec![Vec::new(); folds.len()] });
                 }
                 let seq_len = protocol.seq_len;
@@ -72,7 +72,7 @@ async fn rows_and_scores<B: Backend>(
                 let batch = GramRows { block, fold, part: 0, first_row, x, y, seq_len, skip_positions: 0 };
                 let block = &mut blocks[block];
                 backend.accumulate(&mut block.gram, batch).expect("accumulated");
-                backend.settle(std::slice::from_mut(&mut block.gram)).await.expect("settled");
+                backend.batch_end(Some(&mut block.gram)).await.expect("settled");
                 block.x[fold].extend(x_rows);
                 block.y[fold].extend(y_rows);
             }

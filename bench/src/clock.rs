@@ -32,7 +32,7 @@ async fn timed<B: Backend>(backend: &B, runs: usize, work: &mut impl FnMut() -> 
     for _ in 0..runs {
         work()?;
     }
-    backend.settle(&mut []).await?;
+    backend.wait().await?;
     Ok(started.elapsed().as_secs_f64() * 1e3)
 }
 

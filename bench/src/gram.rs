@@ -101,7 +101,7 @@ impl<B: Backend> Bench<'_, B> {
         pause().await;
         let started = Instant::now();
         self.forward.run(&self.ids, &mut |_| Ok(()))?;
-        self.backend.settle(&mut []).await?;
+        self.backend.wait().await?;
         Ok(started.elapsed().as_secs_f64() * 1e3)
     }
 
@@ -118,7 +118,7 @@ impl<B: Backend> Bench<'_, B> {
             let scale_x = Scale::from_rows(&self.backend.read(x).await?, d_in);
             let scale_y = Scale::from_rows(&self.backend.read(y).await?, d_out);
             let shape = GramShape { d_in, d_out, folds: FOLDS, max_rows: self.ids.len(), mode };
-            grams.push(self.backend.gram(shape, &scale_x, &scale_y)?);
+            grams.push(self.backend.gram(shape, &scale_x, &scale_y).await?);
         }
         Ok(grams)
     }
@@ -133,7 +133,10 @@ impl<B: Backend> Bench<'_, B> {
             let rows = GramRows { block, fold, part: 0, first_row: 0, x, y, seq_len, skip_positions: 0 };
             self.backend.accumulate(gram, rows)
         })?;
-        self.backend.settle(grams).await?;
+        for gram in grams {
+            self.backend.batch_end(Some(gram)).await?;
+        }
+        self.backend.wait().await?;
         Ok(started.elapsed().as_secs_f64() * 1e3)
     }
 }

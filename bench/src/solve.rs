@@ -60,7 +60,8 @@ async fn moments(width: usize) -> Result<Vec<Moments>> {
         let y: Vec<f32> = x.iter().zip(values(0.5)).map(|(x, noise)| x * x * 0.3 + x + noise).collect();
         if gram.is_none() {
             let shape = GramShape { d_in: width, d_out: width, folds: FOLDS, max_rows: rows, mode: GramMode::Exact };
-            gram = Some(backend.gram(shape, &Scale::from_rows(&x, width), &Scale::from_rows(&y, width))?);
+            let (x, y) = (Scale::from_rows(&x, width), Scale::from_rows(&y, width));
+            gram = Some(backend.gram(shape, &x, &y).await?);
         }
         let (x, y) = (backend.upload("x", sizes, &x)?, backend.upload("y", sizes, &y)?);
         if let Some(gram) = &mut gram {

@@ -51,7 +51,6 @@ async fn on_device(
                 pace.variant.kernel.name.into(),
                 format!("rows by {:?}", pace.reduction),
                 format!("exact products by {:?}", pace.exact),
-                format!("fast ones by {:?}", pace.fast),
             ];
             tell("gpu: peak");
             found.peak_gflops = peak::gpu().await;

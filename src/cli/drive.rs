@@ -20,7 +20,7 @@ use straightedge::run::Events;
 use straightedge::trace::Span;
 use straightedge::weights::Listener;
 
-use super::races;
+use super::tuning;
 
 /// How a measurement ended, and all that it finished.
 pub(super) struct Driven {
@@ -37,7 +37,7 @@ pub(super) fn drive(events: Events, training: &Training) -> Driven {
 
 /// [`drive`], with `hear` hearing every event.
 pub(super) fn drive_heard(mut events: Events, training: &Training, hear: &mut dyn FnMut(&Event)) -> Driven {
-    races::recall();
+    tuning::recall();
     let mut woken = catch_interrupts();
     let (mut line, mut begun, mut standing) = (ProgressLine::new(), BTreeSet::new(), Standing::default());
     let (mut recorder, mut maps, mut spans, mut failure) = (Recorder::default(), Vec::new(), Vec::new(), None);
@@ -83,7 +83,7 @@ pub(super) fn drive_heard(mut events: Events, training: &Training, hear: &mut dy
         }
     }
     line.clear();
-    races::keep();
+    tuning::keep();
     Driven { report: recorder.into_report(), maps, spans, failure }
 }
 

@@ -13,9 +13,9 @@ mod inputs;
 mod maps;
 mod measure;
 mod output;
-mod races;
 mod swap_table;
 mod table;
+mod tuning;
 
 use std::process::ExitCode;
 

@@ -79,8 +79,9 @@ impl Backend for CpuBackend {
         Shape::new(dims[0], dims[1])
     }
 
-    async fn read(&self, tensor: &Tensor) -> Result<Vec<f32>> {
-        run("read", || tensor.to_dtype(DType::F32)?.flatten_all()?.to_vec1())
+    async fn read_all(&self, tensors: &[&Tensor]) -> Result<Vec<Vec<f32>>> {
+        let values = |tensor: &&Tensor| tensor.to_dtype(DType::F32)?.flatten_all()?.to_vec1();
+        run("read", || tensors.iter().map(values).collect())
     }
 
     fn gather(&self, table: &Tensor, ids: &[u32]) -> Result<Tensor> {
@@ -205,7 +206,7 @@ impl Backend for CpuBackend {
         })
     }
 
-    fn gram(&self, shape: GramShape, x: &Scale, y: &Scale) -> Result<CpuGram> {
+    async fn gram(&self, shape: GramShape, x: &Scale, y: &Scale) -> Result<CpuGram> {
         Ok(CpuGram::new(self.gram_mode(shape.mode), shape.folds, x, y))
     }
 
@@ -213,7 +214,11 @@ impl Backend for CpuBackend {
         if run("accumulate", || gram.add(&rows))? { Ok(()) } else { Err(not_finite(&rows)?) }
     }
 
-    async fn settle(&self, _grams: &mut [CpuGram]) -> Result<()> {
+    async fn batch_end(&self, _gram: Option<&mut CpuGram>) -> Result<()> {
+        Ok(())
+    }
+
+    async fn wait(&self) -> Result<()> {
         Ok(())
     }
 

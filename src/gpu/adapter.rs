@@ -5,10 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::kernels::{Kernel, Needs};
 use crate::error::{Error, Result};
+use crate::job::BackendChoice;
 use crate::report::DeviceInfo;
 
 /// Features that kernels use where the adapter has them.
 const USED: wgpu::Features = wgpu::Features::SUBGROUP;
+
+/// Where adapters are looked for, one after the other: on Windows Direct3D only where there is no Vulkan.
+const BACKENDS: &[wgpu::Backends] =
+    if cfg!(windows) { &[wgpu::Backends::VULKAN, wgpu::Backends::DX12] } else { &[wgpu::Backends::all()] };
 
 /// What an adapter says about itself before anything is loaded.
 #[derive(Clone, Debug)]
@@ -21,7 +26,7 @@ pub struct Probe {
 
 /// The adapter that a backend would open, described.
 pub async fn probe() -> Result<Probe> {
-    Ok(describe(&request().await?))
+    Ok(describe(&request().await?.1))
 }
 
 /// An open device and the queue into it.
@@ -31,15 +36,17 @@ pub(super) struct Device {
     limits: wgpu::Limits,
     /// Fewest and most threads of a subgroup, where kernels may use subgroup operations.
     pub(super) subgroups: Option<[u32; 2]>,
+    /// Whether the compiler of shaders knows `dot4I8Packed`; naga always does.
+    packed_dots: bool,
     pub(super) probe: Probe,
     faults: Faults,
 }
 
-/// Opens the adapter with its own limits, or refuses where it is a software one and `software` says not to.
-pub(super) async fn open(software: bool) -> Result<Device> {
-    let adapter = request().await?;
+/// Opens the adapter with its own limits; [`BackendChoice::Auto`] refuses one that computes on the CPU.
+pub(super) async fn open(choice: BackendChoice) -> Result<Device> {
+    let (instance, adapter) = request().await?;
     let mut probe = describe(&adapter);
-    if probe.is_software && !software {
+    if probe.is_software && choice == BackendChoice::Auto {
         let name = probe.info.adapter.unwrap_or_else(|| "the only one".into());
         return Err(Error::NoAdapter { why: format!("{name} is a software adapter") });
     }
@@ -63,7 +70,9 @@ pub(super) async fn open(software: bool) -> Result<Device> {
     device.set_device_lost_callback(move |_, why| lost.record(Error::DeviceLost { why: one_line(&why) }));
     let sizes = [adapter.get_info().subgroup_min_size, adapter.get_info().subgroup_max_size];
     let subgroups = features.contains(wgpu::Features::SUBGROUP).then_some(sizes);
-    Ok(Device { device, queue, limits, subgroups, probe, faults })
+    let packed_dots =
+        instance.wgsl_language_features().contains(wgpu::WgslLanguageFeatures::Packed4x8IntegerDotProduct);
+    Ok(Device { device, queue, limits, subgroups, packed_dots, probe, faults })
 }
 
 impl Device {
@@ -82,7 +91,7 @@ impl Device {
         match kernel.needs {
             Needs::Nothing => true,
             Needs::Subgroups => self.subgroups.is_some(),
-            Needs::SubgroupsOfEight => self.subgroups == Some([8, 8]),
+            Needs::PackedDots => self.packed_dots,
         }
     }
 
@@ -120,15 +129,26 @@ fn one_line(message: &str) -> String {
     message.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-async fn request() -> Result<wgpu::Adapter> {
-    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
-    let options = wgpu::RequestAdapterOptions {
-        power_preference: wgpu::PowerPreference::HighPerformance,
-        ..wgpu::RequestAdapterOptions::default()
-    };
-    let adapter = instance.request_adapter(&options).await;
+/// The best adapter, and the instance that it is of.
+async fn request() -> Result<(wgpu::Instance, wgpu::Adapter)> {
+    for backends in BACKENDS {
+        let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+        descriptor.backends &= *backends;
+        // The compiler that Windows itself has takes up to half a minute for a kernel.
+        descriptor.backend_options.dx12.shader_compiler = wgpu::Dx12Compiler::default_dynamic_dxc();
+        let options = wgpu::RequestAdapterOptions {
+            power_preference: wgpu::PowerPreference::HighPerformance,
+            ..wgpu::RequestAdapterOptions::default()
+        };
+        let instance = wgpu::Instance::new(descriptor);
+        if let Ok(adapter) = instance.request_adapter(&options).await {
+            return Ok((instance, adapter));
+        }
+    }
     // wgpu's own message lists every backend that was not compiled in.
-    adapter.map_err(|_| Error::NoAdapter { why: "none was found".into() })
+    let hint =
+        if cfg!(windows) { "; a driver with Vulkan is needed, or dxcompiler.dll beside the program" } else { "" };
+    Err(Error::NoAdapter { why: format!("none was found{hint}") })
 }
 
 fn describe(adapter: &wgpu::Adapter) -> Probe {

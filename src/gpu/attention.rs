@@ -4,7 +4,7 @@
 
 use super::engine::Engine;
 use super::kernels::{ATTENTION_SCORES, ATTENTION_VALUES, ScoresParams, SoftmaxParams, TILE, ValuesParams};
-use super::matmul::{DISPATCH_MS, Pace};
+use super::matmul::Pace;
 use super::rows::ATTENTION_SOFTMAX;
 use super::tensor::Buffer;
 use crate::backend::AttentionShape;
@@ -33,7 +33,7 @@ pub(super) fn record(engine: &Engine, pace: &Pace, heads: &Heads<'_>, shape: Att
     }
     let entry_ms = pace.ms(2.0 * (shape.seq_len * shape.seq_len * shape.head_dim) as f64 / SHARE);
     let by_memory = (SCORES_BYTES.min(limit) / entry_bytes).max(1) as usize;
-    let by_time = (DISPATCH_MS / entry_ms).max(1.0) as usize;
+    let by_time = (engine.pacer.dispatch_ms() / entry_ms).max(1.0) as usize;
     let by_grid = engine.device.max_workgroups();
     let step = by_memory.min(by_time).min(by_grid);
 

@@ -1,27 +1,25 @@
-//! Recording and execution: pipelines, dispatches, submissions, and reading back.
+//! Recording and submission: uploads, pipelines, dispatches.
 //!
 //! Commands are first recorded as data and then encoded and submitted in bounded chunks, so that a submission keeps
-//! the device busy for a fraction of a second at most.
+//! the device busy for a fraction of a second at most ([`super::pacer`]). [`super::wait`] waits and reads back.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use futures::channel::oneshot;
-
+use super::Rewrite;
 use super::adapter::Device;
 use super::kernels::{Access, Kernel, Params};
+use super::pacer::Pacer;
 use super::tensor::{Buffer, Pool};
-use crate::error::{Error, Result};
+use super::wait::Waits;
 
 /// Dispatches per submission; each has one slot in the uniform buffer.
 const MAX_DISPATCHES: usize = 128;
 /// Bytes between uniform slots: the largest alignment that WebGPU lets a device ask for.
 const UNIFORM_SLOT: usize = 256;
-/// Estimated device milliseconds per submission.
-const SUBMISSION_MS: f64 = 100.0;
-/// Bytes read back at a time.
-const READ_BYTES: u64 = 32 << 20;
+/// Bytes that are uploaded between two submissions, which free the copies that the browser or driver makes.
+const UPLOAD_BYTES: usize = 16 << 20;
 
 /// A device with its recording.
 pub(super) struct Engine {
@@ -31,8 +29,16 @@ pub(super) struct Engine {
     pipelines: RefCell<HashMap<*const Kernel, Pipeline>>,
     recording: RefCell<Recording>,
     uniforms: wgpu::Buffer,
+    pub(super) pacer: Pacer,
+    pub(super) waits: Waits,
+    /// Bytes uploaded since the last submission.
+    uploaded: Cell<usize>,
+    /// The last submission of an upload.
+    upload: Cell<Option<wgpu::SubmissionIndex>>,
     /// Whether new outputs are filled with NaN, for tests.
     poison: bool,
+    /// What is compiled in place of a kernel's text, for tests.
+    pub(super) rewrite: Option<Rewrite>,
 }
 
 #[derive(Clone)]
@@ -46,7 +52,6 @@ struct Recording {
     commands: Vec<Command>,
     uniforms: Vec<u8>,
     dispatches: usize,
-    ms: f64,
 }
 
 enum Command {
@@ -55,18 +60,12 @@ enum Command {
     Clear(wgpu::Buffer),
 }
 
-struct Copy {
-    from: wgpu::Buffer,
-    from_offset: u64,
-    to: wgpu::Buffer,
-    to_offset: u64,
-    size: u64,
-}
-
-/// Bytes of a buffer to be read back.
-pub(super) struct Span<'a> {
-    pub(super) buffer: &'a Buffer,
-    pub(super) offset: u64,
+/// Bytes of one buffer that go to another.
+pub(super) struct Copy {
+    pub(super) from: wgpu::Buffer,
+    pub(super) from_offset: u64,
+    pub(super) to: wgpu::Buffer,
+    pub(super) to_offset: u64,
     pub(super) size: u64,
 }
 
@@ -84,7 +83,12 @@ impl Engine {
             pipelines: RefCell::default(),
             recording: RefCell::default(),
             uniforms,
+            pacer: Pacer::default(),
+            waits: Waits::default(),
+            uploaded: Cell::new(0),
+            upload: Cell::new(None),
             poison,
+            rewrite: None,
         }
     }
 
@@ -100,8 +104,25 @@ impl Engine {
     /// A buffer holding `bytes`, whose length is a multiple of 4.
     pub(super) fn input(&self, bytes: &[u8]) -> Rc<Buffer> {
         let buffer = self.pool.fresh(&self.device.device, bytes.len() as u64);
-        self.device.queue.write_buffer(&buffer.raw, 0, bytes);
+        for (index, slice) in bytes.chunks(UPLOAD_BYTES).enumerate() {
+            self.device.queue.write_buffer(&buffer.raw, (index * UPLOAD_BYTES) as u64, slice);
+            self.uploaded.set(self.uploaded.get() + slice.len());
+            if self.uploaded.get() >= UPLOAD_BYTES {
+                self.flush_uploads();
+            }
+        }
         buffer
+    }
+
+    /// Submits what was uploaded, and waits natively for the slices before it, so that copies on their way to the device
+    /// never amount to more than two slices.
+    fn flush_uploads(&self) {
+        self.uploaded.set(0);
+        let before = self.upload.replace(Some(self.device.queue.submit([])));
+        if let Some(index) = before {
+            // A failure shows at the next wait.
+            let _ = self.device.device.poll(wgpu::PollType::Wait { submission_index: Some(index), timeout: None });
+        }
     }
 
     /// A buffer that is set to 0 in the order of recording.
@@ -130,6 +151,10 @@ impl Engine {
         if workgroups.contains(&0) {
             return;
         }
+        if self.pacer.is_full(ms) {
+            self.submit();
+        }
+        self.pacer.record(ms);
         let pipeline = self.pipeline(kernel);
         let slot = self.recording.borrow().dispatches * UNIFORM_SLOT;
         let words = params.words();
@@ -156,134 +181,44 @@ impl Engine {
         recording.uniforms.resize(slot, 0);
         recording.uniforms.extend(words.iter().flat_map(|word| word.to_le_bytes()));
         recording.dispatches += 1;
-        recording.ms += ms;
         recording.commands.push(Command::Dispatch { pipeline: pipeline.pipeline, group, workgroups });
-        let full = recording.dispatches == MAX_DISPATCHES || recording.ms >= SUBMISSION_MS;
+        let full = recording.dispatches == MAX_DISPATCHES;
         drop(recording);
         if full {
             self.submit();
         }
     }
 
-    /// Submits what is recorded.
-    pub(super) fn submit(&self) {
+    /// Records a copy of bytes from one buffer to another.
+    pub(super) fn copy(&self, copy: Copy) {
+        self.recording.borrow_mut().commands.push(Command::Copy(copy));
+    }
+
+    /// Submits what is recorded; `None` where there is nothing.
+    pub(super) fn submit(&self) -> Option<wgpu::SubmissionIndex> {
         let recording = self.recording.take();
         if recording.commands.is_empty() {
             self.pool.destroy_doomed();
-            return;
+            return None;
         }
         let queue = &self.device.queue;
         queue.write_buffer(&self.uniforms, 0, &recording.uniforms);
         let mut encoder = self.device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         encode(&mut encoder, &recording.commands);
-        queue.submit([encoder.finish()]);
+        let index = queue.submit([encoder.finish()]);
+        self.waits.count_submission(recording.dispatches);
+        self.pacer.submit(self.waits.now());
         self.pool.destroy_doomed();
         // Lets finished work give back its memory; a failure shows at the next wait.
         let _ = self.device.device.poll(wgpu::PollType::Poll);
-    }
-
-    /// Submits what is recorded and waits until the device has done it.
-    pub(super) async fn wait(&self) -> Result<()> {
-        self.submit();
-        let (sender, receiver) = oneshot::channel();
-        self.device.queue.on_submitted_work_done(move || {
-            let _ = sender.send(());
-        });
-        self.poll()?;
-        let done = receiver.await;
-        self.device.check()?;
-        done.map_err(|_| lost("waiting"))
-    }
-
-    /// Reads spans back in order, after all that is recorded, a bounded number of bytes at a time.
-    ///
-    /// `take` gets every span's index, the offset within it, and bytes.
-    pub(super) async fn read(&self, spans: &[Span<'_>], mut take: impl FnMut(usize, u64, &[u8])) -> Result<()> {
-        let mut chunk = Vec::new();
-        let mut bytes = 0;
-        for (index, span) in spans.iter().enumerate() {
-            let mut done = 0;
-            while done < span.size {
-                let size = (span.size - done).min(READ_BYTES - bytes);
-                chunk.push(Piece { index, within: done, at: bytes, size });
-                bytes += size;
-                done += size;
-                if bytes == READ_BYTES {
-                    self.read_chunk(spans, &chunk, bytes, &mut take).await?;
-                    chunk.clear();
-                    bytes = 0;
-                }
-            }
-        }
-        if bytes > 0 {
-            self.read_chunk(spans, &chunk, bytes, &mut take).await?;
-        }
-        Ok(())
-    }
-
-    async fn read_chunk(
-        &self,
-        spans: &[Span<'_>],
-        pieces: &[Piece],
-        bytes: u64,
-        take: &mut impl FnMut(usize, u64, &[u8]),
-    ) -> Result<()> {
-        let staging = self.device.device.create_buffer(&wgpu::BufferDescriptor {
-            label: Some("staging"),
-            size: bytes,
-            usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
-            mapped_at_creation: false,
-        });
-        for piece in pieces {
-            let span = &spans[piece.index];
-            self.recording.borrow_mut().commands.push(Command::Copy(Copy {
-                from: wgpu::Buffer::clone(&span.buffer.raw),
-                from_offset: span.offset + piece.within,
-                to: staging.clone(),
-                to_offset: piece.at,
-                size: piece.size,
-            }));
-        }
-        self.submit();
-        self.map(&staging).await?;
-        let view = staging
-            .get_mapped_range(..)
-            .map_err(|error| Error::Gpu { what: "reading back".into(), why: error.to_string() })?;
-        for piece in pieces {
-            take(piece.index, piece.within, &view[piece.at as usize..(piece.at + piece.size) as usize]);
-        }
-        drop(view);
-        staging.destroy();
-        Ok(())
-    }
-
-    async fn map(&self, staging: &wgpu::Buffer) -> Result<()> {
-        let (sender, receiver) = oneshot::channel();
-        staging.map_async(wgpu::MapMode::Read, .., move |mapped| {
-            let _ = sender.send(mapped);
-        });
-        self.poll()?;
-        let mapped = receiver.await;
-        self.device.check()?;
-        match mapped {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(Error::Gpu { what: "reading back".into(), why: error.to_string() }),
-            Err(_) => Err(lost("reading back")),
-        }
-    }
-
-    /// Natively blocks until callbacks have run; in a browser the event loop runs them and this does nothing.
-    fn poll(&self) -> Result<()> {
-        let polled = self.device.device.poll(wgpu::PollType::wait_indefinitely());
-        self.device.check()?;
-        polled.map(|_| ()).map_err(|error| Error::Gpu { what: "waiting".into(), why: error.to_string() })
+        Some(index)
     }
 
     fn pipeline(&self, kernel: &'static Kernel) -> Pipeline {
         self.pipelines
             .borrow_mut()
             .entry(std::ptr::from_ref(kernel))
-            .or_insert_with(|| build(&self.device.device, kernel))
+            .or_insert_with(|| build(&self.device.device, kernel, self.rewrite))
             .clone()
     }
 }
@@ -293,18 +228,6 @@ impl Drop for Engine {
         // Gives all memory back at once; in a browser nothing else would before the next garbage collection.
         self.device.device.destroy();
     }
-}
-
-/// Part of a span within a staging buffer.
-struct Piece {
-    index: usize,
-    within: u64,
-    at: u64,
-    size: u64,
-}
-
-fn lost(what: &str) -> Error {
-    Error::Gpu { what: what.into(), why: "the device dropped the request".into() }
 }
 
 fn encode(encoder: &mut wgpu::CommandEncoder, commands: &[Command]) {
@@ -334,7 +257,11 @@ fn encode(encoder: &mut wgpu::CommandEncoder, commands: &[Command]) {
     }
 }
 
-fn build(device: &wgpu::Device, kernel: &'static Kernel) -> Pipeline {
+fn build(device: &wgpu::Device, kernel: &'static Kernel, rewrite: Option<Rewrite>) -> Pipeline {
+    let (source, constants) = match rewrite {
+        Some(rewrite) => (rewrite(kernel).into(), &[][..]),
+        None => (kernel.source.into(), kernel.overrides),
+    };
     let uniform = wgpu::BufferBindingType::Uniform;
     let storage = kernel
         .bindings
@@ -358,7 +285,7 @@ fn build(device: &wgpu::Device, kernel: &'static Kernel) -> Pipeline {
     });
     let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
         label: Some(kernel.file),
-        source: wgpu::ShaderSource::Wgsl(kernel.source.into()),
+        source: wgpu::ShaderSource::Wgsl(source),
     });
     let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
         label: Some(kernel.name),
@@ -366,7 +293,7 @@ fn build(device: &wgpu::Device, kernel: &'static Kernel) -> Pipeline {
         module: &module,
         entry_point: Some(kernel.name),
         compilation_options: wgpu::PipelineCompilationOptions {
-            constants: kernel.overrides,
+            constants,
             ..wgpu::PipelineCompilationOptions::default()
         },
         cache: None,
@@ -382,12 +309,15 @@ mod skip;
 pub(super) mod tests {
     use super::super::adapter;
     use super::super::kernels::{COMBINE, CombineParams};
+    use super::super::wait::Span;
     use super::*;
+    use crate::error::{Error, Result};
+    use crate::job::BackendChoice;
 
     /// Runs a test on a device; without one it fails, or is left out and listed.
     pub(in super::super) fn with_engine(test: impl AsyncFnOnce(Engine)) {
         pollster::block_on(async {
-            match adapter::open(true).await {
+            match adapter::open(BackendChoice::Gpu).await {
                 Ok(device) => test(Engine::new(device, false)).await,
                 Err(Error::NoAdapter { why }) => skip::without_gpu(&why),
                 Err(error) => panic!("{error}"),

@@ -5,13 +5,14 @@
 
 use std::rc::Rc;
 
-use super::engine::{Engine, Span};
+use super::engine::Engine;
 use super::gram_kernels::{COLUMNS, OUTSIDE, QUANTISE, QuantiseParams};
 use super::matmul::Pace;
 use super::products::{BLOCK_ROWS, Digits, Form, GramSums, padded};
 use super::quantise::flushed;
-use super::sums::{MAX_ROWS, Sums};
+use super::sums::{self, MAX_ROWS, Reading, Sums};
 use super::tensor::{Buffer, Tensor};
+use super::wait::{Incoming, Span};
 use crate::backend::{GramRows, GramShape, Shape};
 use crate::error::{Error, Result};
 use crate::moments::{Moments, Scale, power_of_two};
@@ -26,6 +27,7 @@ pub struct Gram {
     x: Side,
     y: Side,
     folds: Vec<Fold>,
+    /// The oldest first.
     pending: Vec<Batch>,
     /// Rows between spills.
     spill_rows: u64,
@@ -64,7 +66,8 @@ struct Batch {
     first_row: usize,
     x: Tensor,
     y: Tensor,
-    flags: Rc<Buffer>,
+    /// Marks of rows outside the scale, on their way to the host.
+    flags: Incoming,
 }
 
 impl Side {
@@ -86,6 +89,11 @@ impl Side {
 
     fn cols(&self) -> usize {
         self.scale.shift.len()
+    }
+
+    /// What 1 of a column's integers stands for.
+    fn units(&self) -> Vec<f64> {
+        self.scale.exponent.iter().map(|exponent| power_of_two(exponent - 23)).collect()
     }
 }
 
@@ -154,44 +162,45 @@ impl Gram {
             first_row: rows.first_row,
             x: rows.x.clone(),
             y: rows.y.clone(),
-            flags,
+            flags: engine.request_all(&flags),
         });
         Ok(())
     }
 
     /// Second moments of every fold, what is on the device and what is on the side path.
     pub(super) async fn moments(&self, engine: &Engine) -> Result<Vec<Moments>> {
-        let mut folds = Vec::with_capacity(self.folds.len());
-        for fold in &self.folds {
-            folds.push(self.fold_moments(engine, fold).await?);
+        let empty = |fold: &Fold| Moments::empty(&self.x.scale, &self.y.scale, fold.yy.is_some());
+        let mut folds: Vec<Moments> = self.folds.iter().map(empty).collect();
+        let units = [&self.x, &self.y].map(Side::units);
+        let readings = self.folds.iter().zip(&mut folds).flat_map(|(fold, to)| fold.readings(&units, to));
+        // All of it at once: in some browsers every wait takes a tenth of a second.
+        sums::read(engine, readings.collect()).await?;
+        for (fold, moments) in self.folds.iter().zip(&mut folds) {
+            moments.n = fold.rows - fold.outside.len();
+            if fold.outside.len() > 0 {
+                moments.merge(&fold.outside.moments(|| empty(fold)));
+            }
         }
         Ok(folds)
     }
+}
 
-    async fn fold_moments(&self, engine: &Engine, fold: &Fold) -> Result<Moments> {
-        let (x, y) = (&self.x.scale.exponent, &self.y.scale.exponent);
-        let (sum_x, _) = fold.x.read(engine, x).await?;
-        let (sum_y, yy_diagonal) = fold.y.read(engine, y).await?;
-        let mut moments = Moments {
-            n: fold.rows - fold.outside.len(),
-            shift_x: self.x.scale.shifts(),
-            shift_y: self.y.scale.shifts(),
-            sum_x,
-            sum_y,
-            xx: fold.xx.read(engine, |i, j, sum| sum as f64 * power_of_two(x[i] + x[j] - 46)).await?,
-            xy: fold.xy.read(engine, |i, j, sum| sum as f64 * power_of_two(x[i] + y[j] - 46)).await?,
-            yy_diagonal,
-            yy: match &fold.yy {
-                Some(yy) => Some(yy.read(engine, |i, j, sum| sum as f64 * power_of_two(y[i] + y[j] - 46)).await?),
-                None => None,
-            },
-            max_abs_x: fold.x.read_largest(engine, self.shape.d_in).await?,
-        };
-        if fold.outside.len() > 0 {
-            let heldout = moments.yy.is_some();
-            moments.merge(&fold.outside.moments(|| Moments::empty(&self.x.scale, &self.y.scale, heldout)));
-        }
-        Ok(moments)
+impl Fold {
+    /// Everything on the device, into `to`.
+    fn readings<'a>(&'a self, [x, y]: &'a [Vec<f64>; 2], to: &'a mut Moments) -> Vec<Reading<'a>> {
+        let Moments { sum_x, sum_y, xx, xy, yy_diagonal, yy, max_abs_x, .. } = to;
+        let mut readings = vec![
+            self.xx.reading([x, x], xx),
+            self.xy.reading([x, y], xy),
+            self.x.reading(x, sum_x, &mut []),
+            self.y.reading(y, sum_y, yy_diagonal),
+            Reading::values(&self.x.largest, |first, values| {
+                max_abs_x[first..first + values.len()].copy_from_slice(values);
+            }),
+        ];
+        let yy = self.yy.iter().zip(yy);
+        readings.extend(yy.map(|(sums, yy)| sums.reading([y, y], yy)));
+        readings
     }
 }
 
@@ -253,95 +262,60 @@ impl Columns {
         Ok(Self { sums: Sums::new(engine, "column sums", 2 * cols)?, largest: engine.zeros(4 * cols as u64) })
     }
 
-    /// Σv and Σv² of every column.
-    async fn read(&self, engine: &Engine, exponent: &[i32]) -> Result<(Vec<f64>, Vec<f64>)> {
-        let sums = self.sums.read(engine).await?;
-        let pairs = sums.chunks_exact(2).zip(exponent);
-        Ok(pairs
-            .map(|(sum, e)| (sum[0] as f64 * power_of_two(e - 23), sum[1] as f64 * power_of_two(2 * e - 46)))
-            .unzip())
-    }
-
-    async fn read_largest(&self, engine: &Engine, cols: usize) -> Result<Vec<f64>> {
-        let mut largest = vec![0.0f32; cols];
-        let span = Span { buffer: &self.largest, offset: 0, size: 4 * cols as u64 };
-        engine
-            .read(&[span], |_, offset, bytes| {
-                let first = offset as usize / 4;
-                let to: &mut [u8] = bytemuck::cast_slice_mut(&mut largest[first..first + bytes.len() / 4]);
-                to.copy_from_slice(bytes);
-            })
-            .await?;
-        Ok(largest.into_iter().map(f64::from).collect())
+    /// Reads Σv of every column, in units of its own, and Σv² of those that `squares` has room for.
+    fn reading<'a>(&'a self, units: &'a [f64], values: &'a mut [f64], squares: &'a mut [f64]) -> Reading<'a> {
+        Reading::sums(&self.sums, |first, sums| {
+            for (at, sum) in (first..).zip(sums) {
+                let (col, unit) = (at / 2, units.get(at / 2).copied().unwrap_or_default());
+                let (to, value) =
+                    if at % 2 == 0 { (&mut *values, sum * unit) } else { (&mut *squares, sum * (unit * unit)) };
+                if let Some(to) = to.get_mut(col) {
+                    *to = value;
+                }
+            }
+        })
     }
 }
 
-/// Waits for the device and moves every row outside its scale to the side path of its Gram.
-pub(super) async fn settle(engine: &Engine, grams: &mut [Gram]) -> Result<()> {
-    if grams.iter().all(|gram| gram.pending.is_empty()) {
-        return engine.wait().await;
+/// Waits for all batches but the last `ahead` ones, and moves every row outside its scale to the side path of its Gram.
+pub(super) async fn settle(engine: &Engine, gram: &mut Gram, ahead: usize) -> Result<()> {
+    let ready = gram.pending.len().saturating_sub(ahead);
+    for batch in gram.pending.drain(..ready).collect::<Vec<_>>() {
+        gram.settle_batch(engine, batch).await?;
     }
-    // Reading the flags waits for all that was recorded before.
-    let found = find_outside(engine, grams).await?;
-    let spans: Vec<_> = found
-        .iter()
-        .flat_map(|found| {
-            let batch = &grams[found.gram].pending[found.batch];
-            [row_span(&batch.x, found.row), row_span(&batch.y, found.row)]
-        })
-        .collect::<Result<_>>()?;
-    let mut rows: Vec<Vec<f32>> = vec![Vec::new(); spans.len()];
-    engine
-        .read(&spans, |span, _, bytes| {
-            rows[span].extend(bytes.chunks_exact(4).map(bytemuck::pod_read_unaligned::<f32>));
-        })
-        .await?;
-    let mut rows = rows.into_iter();
-    for found in &found {
-        let (x, y) = (rows.next().unwrap_or_default(), rows.next().unwrap_or_default());
-        let gram = &mut grams[found.gram];
-        let batch = &gram.pending[found.batch];
-        for (site, values) in [("ffn_in", &x), ("ffn_out", &y)] {
-            if !values.iter().all(|value| value.is_finite()) {
-                let row = batch.first_row + found.row;
-                return Err(Error::NonFiniteActivation { block: batch.block, site: site.into(), row });
-            }
-        }
-        let fold = batch.fold;
-        let Gram { shape, x: side_x, y: side_y, folds, .. } = gram;
-        let empty = || Moments::empty(&side_x.scale, &side_y.scale, fold + 1 == shape.folds);
-        folds[fold].outside.push(&x, &y, empty);
-    }
-    grams.iter_mut().for_each(|gram| gram.pending.clear());
     Ok(())
 }
 
-/// A row outside its scale.
-struct Found {
-    gram: usize,
-    batch: usize,
-    row: usize,
-}
-
-async fn find_outside(engine: &Engine, grams: &[Gram]) -> Result<Vec<Found>> {
-    let batches: Vec<_> = grams
-        .iter()
-        .enumerate()
-        .flat_map(|(gram, g)| g.pending.iter().enumerate().map(move |(batch, pending)| (gram, batch, pending)))
-        .collect();
-    let spans: Vec<_> = batches
-        .iter()
-        .map(|(_, _, pending)| Span { buffer: &pending.flags, offset: 0, size: pending.flags.size })
-        .collect();
-    let mut found = Vec::new();
-    engine
-        .read(&spans, |span, offset, bytes| {
-            let (gram, batch, _) = batches[span];
-            let flagged = bytes.chunks_exact(4).enumerate().filter(|(_, flag)| flag != &[0; 4]);
-            found.extend(flagged.map(|(row, _)| Found { gram, batch, row: row + offset as usize / 4 }));
-        })
-        .await?;
-    Ok(found)
+impl Gram {
+    async fn settle_batch(&mut self, engine: &Engine, batch: Batch) -> Result<()> {
+        let Batch { block, fold, first_row, x, y, flags } = batch;
+        let mut outside = Vec::new();
+        engine
+            .receive(flags, |bytes| {
+                let flagged = bytes.chunks_exact(4).enumerate().filter(|(_, flag)| flag != &[0; 4]);
+                outside.extend(flagged.map(|(row, _)| row));
+            })
+            .await?;
+        let spans = outside.iter().flat_map(|row| [row_span(&x, *row), row_span(&y, *row)]);
+        let spans: Vec<_> = spans.collect::<Result<_>>()?;
+        let mut values: Vec<Vec<f32>> = vec![Vec::new(); spans.len()];
+        engine
+            .read(&spans, |span, _, bytes| {
+                values[span].extend(bytes.chunks_exact(4).map(bytemuck::pod_read_unaligned::<f32>));
+            })
+            .await?;
+        let Self { shape, x: side_x, y: side_y, folds, .. } = self;
+        let empty = || Moments::empty(&side_x.scale, &side_y.scale, fold + 1 == shape.folds);
+        for (row, pair) in outside.iter().zip(values.chunks_exact(2)) {
+            for (site, values) in [("ffn_in", &pair[0]), ("ffn_out", &pair[1])] {
+                if !values.iter().all(|value| value.is_finite()) {
+                    return Err(Error::NonFiniteActivation { block, site: site.into(), row: first_row + row });
+                }
+            }
+            folds[fold].outside.push(&pair[0], &pair[1], empty);
+        }
+        Ok(())
+    }
 }
 
 fn row_span(tensor: &Tensor, row: usize) -> Result<Span<'_>> {

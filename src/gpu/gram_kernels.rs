@@ -25,7 +25,7 @@ params!(
     }
 );
 params!(
-    /// Parameters of [`ADD_FAST`] and [`ADD_EXACT`].
+    /// Parameters of the kernels that add products to 64-bit sums.
     GramSumsParams { blocks: u32, fours: u32, first_four: u32 }
 );
 params!(
@@ -60,47 +60,50 @@ kernel!(
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
 kernel!(
-    /// Products of scaled values, blocks of rows beside each other.
-    GRAM_FAST = "gram.wgsl" after "alias Number = f32;" and ["gram_tiles.wgsl"] "gram" (GramParams)
+    /// Products of f32 values in planes, blocks of rows beside each other.
+    GRAM_FLOATS = "gram.wgsl" after "alias Number = f32;" and ["gram_tiles.wgsl"] "gram" (GramParams)
     bindings [read(1, "a"), read(2, "b"), read_write(3, "products")]
     workgroup [4, 4, 4], overrides &[]
 );
 kernel!(
-    /// Products of scaled values to 64-bit sums, one block of rows after the other.
-    GRAM_IN_TURN = "gram_in_turn.wgsl" after "alias Number = f32;" and ["gram_tiles.wgsl", "sums.wgsl"]
-    "gram_in_turn" (GramParams)
-    bindings [read(1, "a"), read(2, "b"), read_write(3, "sums")]
-    workgroup [4, 4, 4], overrides &[]
-);
-#[cfg(not(target_arch = "wasm32"))]
-kernel!(
-    /// The same, columns handed around.
-    GRAM_HANDED = "gram_handed.wgsl" after "alias Number = f32;" and ["gram_tiles.wgsl", "sums.wgsl"]
-    "gram_handed" (GramParams)
-    bindings [read(1, "a"), read(2, "b"), read_write(3, "sums")]
-    workgroup [8, 1, 1], overrides &[], needs Needs::SubgroupsOfEight
-);
-kernel!(
-    /// Exact products of digits in planes.
-    GRAM_PLANES = "gram.wgsl" after "alias Number = i32;" and ["gram_tiles.wgsl"] "gram" (GramParams)
+    /// The same of integers.
+    GRAM_INTEGERS = "gram.wgsl" after "alias Number = u32;" and ["gram_tiles.wgsl"] "gram" (GramParams)
     bindings [read(1, "a"), read(2, "b"), read_write(3, "products")]
     workgroup [4, 4, 4], overrides &[]
 );
 kernel!(
-    /// Exact products of packed digits.
-    GRAM_PACKED = "gram_packed.wgsl" after "alias Number = i32;" and ["gram_tiles.wgsl"] "gram_packed" (GramParams)
+    /// Exact products of packed 12-bit digits.
+    GRAM_PACKED = "gram_packed.wgsl" after "alias Number = u32;" and ["gram_tiles.wgsl"] "gram_packed" (GramParams)
     bindings [read(1, "a"), read(2, "b"), read_write(3, "products")]
     workgroup [8, 4, 2], overrides &[]
 );
 kernel!(
-    /// Products of scaled values to 64-bit sums.
-    ADD_FAST = "gram_sums.wgsl" after ["sums.wgsl"] "add_fast" (GramSumsParams)
+    /// Exact products of packed 8-bit digits.
+    GRAM_DOTS = "gram_dots.wgsl" after "alias Number = u32;" and ["gram_tiles.wgsl"] "gram_dots" (GramParams)
+    bindings [read(1, "a"), read(2, "b"), read_write(3, "products")]
+    workgroup [8, 8, 1], overrides &[], needs Needs::PackedDots
+);
+kernel!(
+    /// Sums of scaled values' products over a block of rows to 64-bit sums.
+    ADD_PARTIALS = "gram_sums.wgsl" after ["sums.wgsl"] "add_partials" (GramSumsParams)
     bindings [read(1, "products"), read_write(3, "sums")]
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
 kernel!(
-    /// Exact products to 64-bit sums.
-    ADD_EXACT = "gram_sums.wgsl" after ["sums.wgsl"] "add_exact" (GramSumsParams)
+    /// Products of 12-bit digits to 64-bit sums.
+    ADD_INTEGERS = "gram_sums.wgsl" after ["sums.wgsl"] "add_integers" (GramSumsParams)
+    bindings [read(2, "planes"), read_write(3, "sums")]
+    workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
+);
+kernel!(
+    /// Products of 8-bit digits and their pairs in f32 to 64-bit sums.
+    ADD_FLOAT_DIGITS = "gram_sums.wgsl" after ["sums.wgsl"] "add_float_digits" (GramSumsParams)
+    bindings [read(1, "products"), read_write(3, "sums")]
+    workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
+);
+kernel!(
+    /// Products of 8-bit digits by their weight to 64-bit sums.
+    ADD_DOTS = "gram_sums.wgsl" after ["sums.wgsl"] "add_dots" (GramSumsParams)
     bindings [read(2, "planes"), read_write(3, "sums")]
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
@@ -116,13 +119,13 @@ pub(super) static KERNELS: &[&Kernel] = &[
     &OUTSIDE,
     &QUANTISE,
     &COLUMNS,
-    &GRAM_FAST,
-    &GRAM_IN_TURN,
-    #[cfg(not(target_arch = "wasm32"))]
-    &GRAM_HANDED,
-    &GRAM_PLANES,
+    &GRAM_FLOATS,
+    &GRAM_INTEGERS,
     &GRAM_PACKED,
-    &ADD_FAST,
-    &ADD_EXACT,
+    &GRAM_DOTS,
+    &ADD_PARTIALS,
+    &ADD_INTEGERS,
+    &ADD_FLOAT_DIGITS,
+    &ADD_DOTS,
     &SPILL,
 ];

@@ -74,8 +74,8 @@ pub enum Needs {
     Nothing,
     /// Subgroup operations, however many threads a subgroup has.
     Subgroups,
-    /// Subgroups of eight threads, always: a workgroup of eight is one, in whatever order.
-    SubgroupsOfEight,
+    /// `dot4I8Packed`: part of WGSL that a browser may lack.
+    PackedDots,
 }
 
 /// The uniform structure of a kernel: four-byte scalars in the shader's order.

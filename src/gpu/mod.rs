@@ -1,13 +1,14 @@
 //! The operations of [`crate::backend::Backend`] as WGSL kernels on WebGPU, natively and in a browser.
 //!
 //! In reading order: [`kernels`] lists the shaders, which `lean` strips of comments; `adapter` finds and opens a device;
-//! `tensor` owns its buffers; `engine` records and runs; `ops` are the operations, of which [`matmul`] and `attention`
-//! cut large work into pieces and [`rows`] take a row as a whole; [`race`] finds the fastest kernels; `training` adds
+//! `tensor` owns its buffers; `engine` records and submits, as much at a time as `pacer` plans; `wait` waits and reads back; `ops` are the operations, of which [`matmul`] and `attention`
+//! cut large work into pieces and [`rows`] take a row as a whole; [`autotune`] finds the fastest kernels; `training` adds
 //! what gradients need; `packed` keeps weights in 16 bits; `gram` accumulates second moments in 64-bit `sums` of what
 //! [`quantise`] describes, by [`products`] with the kernels in [`gram_kernels`]. Nothing here knows what a transformer is.
 
 mod adapter;
 mod attention;
+pub mod autotune;
 mod engine;
 mod gram;
 pub mod gram_kernels;
@@ -15,35 +16,50 @@ pub mod kernels;
 mod lean;
 pub mod matmul;
 mod ops;
+mod pacer;
 mod packed;
 pub mod products;
 pub mod quantise;
-pub mod race;
 pub mod rows;
 mod sums;
 mod tensor;
 mod training;
+mod wait;
+
+use std::cell::OnceCell;
 
 use crate::backend::{
-    Activation, Adam, AdamStep, AttentionShape, Backend, GramRows, GramShape, Rotary, Shape, Storage,
+    Activation, Adam, AdamStep, AttentionShape, BATCH_ROWS, Backend, GramRows, GramShape, Rotary, Shape, Storage,
 };
 use crate::error::{Error, Result};
-use crate::job::BackendChoice;
+use crate::job::{BackendChoice, GramMode};
 use crate::moments::{Moments, Scale};
 use crate::report::DeviceInfo;
 
 pub use adapter::{Probe, probe};
 use engine::Engine;
 pub use gram::Gram;
+use kernels::Kernel;
 use matmul::{Pace, Variant};
-use products::{Exact, Fast};
+use products::Exact;
 use rows::Reduction;
 pub use tensor::{Memory, Tensor};
+pub use wait::Counts;
+
+/// Floating-point operations per millisecond of a device that a batch of the usual size keeps busy: twice as fast, and it
+/// gets twice the rows.
+const FLOPS_PER_MS_OF_BATCH: f64 = 2e9;
+/// Rows of a batch at most.
+const MOST_BATCH_ROWS: usize = 8192;
+/// Bytes of the widest tensor of a batch.
+const BATCH_BYTES: usize = 64 << 20;
 
 /// The operations on one GPU.
 pub struct GpuBackend {
     engine: Engine,
     pace: Pace,
+    /// The kernel of exact second moments and its cost, once they have been asked for.
+    exact: OnceCell<(Exact, Option<f64>)>,
     /// Most bytes in one buffer of a tensor.
     part_bytes: u64,
     /// Rows between spills of 64-bit sums, where not the most possible.
@@ -57,7 +73,7 @@ pub struct Options {
     pub poison: bool,
     /// Split tensors into parts of at most so many bytes instead of the adapter's limit.
     pub part_bytes: Option<u64>,
-    /// With `flops_per_ms`: use this matrix product, without a race.
+    /// With `flops_per_ms`: use this matrix product, without timing any.
     pub matmul: Option<&'static Variant>,
     /// With `matmul`: plan as if the device did so many floating-point operations per millisecond.
     pub flops_per_ms: Option<f64>,
@@ -65,40 +81,48 @@ pub struct Options {
     pub reduction: Option<Reduction>,
     /// Make exact products so, whatever is faster.
     pub exact: Option<Exact>,
-    /// Make fast products so, whatever is faster.
-    pub fast: Option<Fast>,
     /// Spill 64-bit sums after so many rows instead of when they could overflow.
     pub spill_rows: Option<u64>,
+    /// Let answers of the device come at multiples of so many milliseconds, as Firefox does; natively.
+    pub answer_grid_ms: Option<f64>,
+    /// Compile this in place of a kernel's text: WGSL with the overrides' values in it.
+    pub rewrite: Option<Rewrite>,
 }
+
+/// Another text of a kernel.
+pub type Rewrite = fn(&'static Kernel) -> String;
 
 impl GpuBackend {
     /// Opens the best adapter. [`BackendChoice::Auto`] refuses one that computes on the CPU, where the CPU backend is
     /// faster.
     pub async fn new(choice: BackendChoice) -> Result<Self> {
-        Self::open(choice != BackendChoice::Auto, Options::default()).await
+        Self::open(choice, Options::default()).await
     }
 
     /// Opens the best adapter, whatever it is, with options.
     pub async fn with(options: Options) -> Result<Self> {
-        Self::open(true, options).await
+        Self::open(BackendChoice::Gpu, options).await
     }
 
-    async fn open(software: bool, options: Options) -> Result<Self> {
-        let engine = Engine::new(adapter::open(software).await?, options.poison);
+    /// Opens the adapter that a choice allows, with options.
+    pub async fn open(choice: BackendChoice, options: Options) -> Result<Self> {
+        let mut engine = Engine::new(adapter::open(choice).await?, options.poison);
+        engine.rewrite = options.rewrite;
+        engine.waits.set_grid(options.answer_grid_ms);
         let mut pace = match (options.matmul, options.flops_per_ms) {
             (Some(variant), Some(flops_per_ms)) => Pace::new(variant, flops_per_ms),
-            _ => race::race(&engine).await?,
+            _ => autotune::tune(&engine).await?,
         };
         pace.reduction = options.reduction.unwrap_or(pace.reduction);
-        pace.exact = options.exact.unwrap_or(pace.exact);
-        pace.fast = options.fast.unwrap_or(pace.fast);
+        let exact = options.exact.or(options.matmul.map(|_| pace.exact));
         if !pace.runs(&engine.device) {
-            return Err(Error::NoAdapter { why: "this one lacks subgroups, or has others than were asked for".into() });
+            return Err(Error::NoAdapter { why: "this one lacks what the kernels that were asked for need".into() });
         }
         let limit = engine.device.max_bytes();
         Ok(Self {
             part_bytes: options.part_bytes.unwrap_or(limit).min(limit),
             spill_rows: options.spill_rows,
+            exact: exact.map(|exact| OnceCell::from((exact, None))).unwrap_or_default(),
             engine,
             pace,
         })
@@ -111,7 +135,13 @@ impl GpuBackend {
 
     /// The kernels in use, and the rate of the matrix product.
     pub fn pace(&self) -> Pace {
-        self.pace
+        let (exact, exact_flops) = self.exact.get().copied().unwrap_or((self.pace.exact, self.pace.exact_flops));
+        Pace { exact, exact_flops, ..self.pace }
+    }
+
+    /// What the device was asked for since it was opened.
+    pub fn counts(&self) -> Counts {
+        self.engine.waits.counts()
     }
 
     fn device_info(&self) -> DeviceInfo {
@@ -129,6 +159,18 @@ impl Backend for GpuBackend {
         self.device_info()
     }
 
+    fn batch_rows(&self, widest: usize) -> usize {
+        let by_memory = BATCH_BYTES / (4 * widest.max(1));
+        let by_rate = BATCH_ROWS as f64 * self.pace.flops_per_ms / FLOPS_PER_MS_OF_BATCH;
+        // The largest power of two, so that rates that differ little make no difference.
+        let rows = by_memory.min(by_rate as usize).clamp(BATCH_ROWS, MOST_BATCH_ROWS);
+        1 << rows.ilog2()
+    }
+
+    fn has_coarse_times(&self) -> bool {
+        self.engine.waits.idle().is_coarse()
+    }
+
     fn upload(&self, name: &str, shape: Shape, data: &[f32]) -> Result<Tensor> {
         self.upload_rows(name, shape, data)
     }
@@ -144,8 +186,8 @@ impl Backend for GpuBackend {
         tensor.shape
     }
 
-    async fn read(&self, tensor: &Tensor) -> Result<Vec<f32>> {
-        self.read_rows(tensor).await
+    async fn read_all(&self, tensors: &[&Tensor]) -> Result<Vec<Vec<f32>>> {
+        self.read_rows(tensors).await
     }
 
     fn gather(&self, table: &Tensor, ids: &[u32]) -> Result<Tensor> {
@@ -212,19 +254,31 @@ impl Backend for GpuBackend {
         self.adam_step(state, gradient, step)
     }
 
-    fn gram(&self, shape: GramShape, x: &Scale, y: &Scale) -> Result<Gram> {
+    async fn gram(&self, shape: GramShape, x: &Scale, y: &Scale) -> Result<Gram> {
+        if shape.mode == GramMode::Exact && self.exact.get().is_none() {
+            let tuned = autotune::tune_exact(&self.engine, &self.pace).await?;
+            self.exact.get_or_init(|| tuned);
+        }
         Gram::new(&self.engine, shape, x, y, self.spill_rows)
     }
 
     fn accumulate(&self, gram: &mut Gram, rows: GramRows<'_, Tensor>) -> Result<()> {
-        gram.accumulate(&self.engine, &self.pace, rows)
+        gram.accumulate(&self.engine, &self.pace(), rows)
     }
 
-    async fn settle(&self, grams: &mut [Gram]) -> Result<()> {
-        gram::settle(&self.engine, grams).await
+    async fn batch_end(&self, gram: Option<&mut Gram>) -> Result<()> {
+        match gram {
+            Some(gram) => gram::settle(&self.engine, gram, 1).await,
+            None => self.engine.wait_for_batch_before().await,
+        }
     }
 
-    async fn moments(&self, gram: Gram) -> Result<Vec<Moments>> {
+    async fn wait(&self) -> Result<()> {
+        self.engine.wait().await
+    }
+
+    async fn moments(&self, mut gram: Gram) -> Result<Vec<Moments>> {
+        gram::settle(&self.engine, &mut gram, 0).await?;
         gram.moments(&self.engine).await
     }
 }

@@ -3,13 +3,14 @@
 use std::rc::Rc;
 
 use super::attention::{self, Heads};
-use super::engine::{Engine, Span};
+use super::engine::Engine;
 use super::kernels::{
     ACTIVATIONS, ActivationParams, GATHER, GatherParams, Kernel, NormParams, Params, ROTATE, ROW_COSINES,
     ROW_DISTANCE_RATIOS, RotateParams, RowsParams, STANDARDISE,
 };
 use super::rows::{LAYER_NORM, NEXT_TOKEN_NLL, RMS_NORM, Ways};
 use super::tensor::{Buffer, Part, Tensor};
+use super::wait::Span;
 use super::{GpuBackend, matmul, packed};
 use crate::backend::{Activation, AttentionShape, Rotary, Shape, Storage};
 use crate::error::{Error, Result};
@@ -70,24 +71,28 @@ impl GpuBackend {
         Ok(Tensor { shape, storage, parts })
     }
 
-    pub(super) async fn read_rows(&self, tensor: &Tensor) -> Result<Vec<f32>> {
-        let row_words = tensor.row_words();
-        let mut words = vec![0u32; tensor.shape.rows * row_words];
-        let spans: Vec<_> = tensor
-            .parts
-            .iter()
-            .map(|part| Span { buffer: &part.buffer, offset: 0, size: 4 * (part.rows * row_words) as u64 })
-            .collect();
-        let take = |part: usize, offset: u64, bytes: &[u8]| {
-            let first = tensor.parts[part].first_row * row_words + offset as usize / 4;
-            let to: &mut [u8] = bytemuck::cast_slice_mut(&mut words[first..first + bytes.len() / 4]);
+    pub(super) async fn read_rows(&self, tensors: &[&Tensor]) -> Result<Vec<Vec<f32>>> {
+        let mut words: Vec<_> =
+            tensors.iter().map(|tensor| vec![0u32; tensor.shape.rows * tensor.row_words()]).collect();
+        let (mut spans, mut places) = (Vec::new(), Vec::new());
+        for (index, tensor) in tensors.iter().enumerate() {
+            for part in tensor.parts.iter() {
+                spans.push(Span { buffer: &part.buffer, offset: 0, size: 4 * (part.rows * tensor.row_words()) as u64 });
+                places.push((index, part.first_row * tensor.row_words()));
+            }
+        }
+        let take = |span: usize, offset: u64, bytes: &[u8]| {
+            let (index, first) = places[span];
+            let first = first + offset as usize / 4;
+            let to: &mut [u8] = bytemuck::cast_slice_mut(&mut words[index][first..first + bytes.len() / 4]);
             to.copy_from_slice(bytes);
         };
         self.engine.read(&spans, take).await?;
-        Ok(match tensor.storage {
+        let values = |(words, tensor): (Vec<u32>, &&Tensor)| match tensor.storage {
             Storage::F32 => words.into_iter().map(f32::from_bits).collect(),
             storage => packed::unpack(words.into_iter(), storage).collect(),
-        })
+        };
+        Ok(words.into_iter().zip(tensors).map(values).collect())
     }
 
     pub(super) fn gather_rows(&self, table: &Tensor, ids: &[u32]) -> Result<Tensor> {

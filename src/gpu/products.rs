@@ -1,22 +1,20 @@
 //! Second moments as products AᵀB of a batch's digits, block of rows by block of rows, added to 64-bit sums.
 //!
 //! Blocks are computed beside each other, so that a batch fills a device whose matrices are small, and added by another
-//! kernel, once per batch; products of all blocks stay below a bound by taking some tiles at a time. Where a few threads
-//! fill the device, fast products are added in the threads that multiply.
+//! kernel, once per batch; products of all blocks stay below a bound by taking some tiles at a time.
 
 use std::ops::Range;
 use std::rc::Rc;
 
 use super::adapter::Device;
 use super::engine::Engine;
-#[cfg(not(target_arch = "wasm32"))]
-use super::gram_kernels::GRAM_HANDED;
 use super::gram_kernels::{
-    ADD_EXACT, ADD_FAST, GRAM_FAST, GRAM_IN_TURN, GRAM_PACKED, GRAM_PLANES, GramParams, GramSumsParams,
+    ADD_DOTS, ADD_FLOAT_DIGITS, ADD_INTEGERS, ADD_PARTIALS, GRAM_DOTS, GRAM_FLOATS, GRAM_INTEGERS, GRAM_PACKED,
+    GramParams, GramSumsParams,
 };
 use super::kernels::Kernel;
-use super::matmul::{DISPATCH_MS, Pace};
-use super::sums::Sums;
+use super::matmul::Pace;
+use super::sums::{Reading, Sums};
 use super::tensor::Buffer;
 use crate::error::Result;
 use crate::job::GramMode;
@@ -27,8 +25,8 @@ const TILE: usize = 32;
 const GROUP_ROWS: usize = 4;
 /// Rows of a block of f32 sums, and of sums by column.
 pub(super) const BLOCK_ROWS: usize = 64;
-/// Rows of a block of exact sums: no cross term of two values is above 2·2047·2048, and 256 of them stay below 2³¹. The
-/// products of which it is the rest may wrap around, for it does not.
+/// Rows of a block of exact sums: of 12-bit digits the cross terms stay below 2³¹, of 8-bit digits in f32 all sums within
+/// 2²⁴ (`gram_sums.wgsl` says why).
 const EXACT_BLOCK_ROWS: usize = 256;
 /// Blocks that are added at a time: of fast products parts of 25 bits are added up in 32, and 64 of them stay below 2³¹.
 const ADDED_BLOCKS: usize = 64;
@@ -38,50 +36,53 @@ const SCRATCH_BYTES: u64 = 32 << 20;
 /// How exact products are made of digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exact {
-    /// Each plane of digits by itself.
-    Planes,
-    /// Both digits from one word.
-    Packed,
+    /// 12-bit digits as integers, each plane of them by itself.
+    IntegerPlanes,
+    /// The same from one word for both.
+    IntegerPacked,
+    /// 8-bit digits and their pairs in f32, each plane of them by itself.
+    FloatDigits,
+    /// 8-bit digits, four of them times four in one operation.
+    DotPacked,
 }
 
 impl Exact {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Planes, Self::Packed];
-}
-
-/// How fast products are made and added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fast {
-    /// Blocks of rows beside each other, added by another kernel.
-    Beside,
-    /// Blocks one after the other, in the threads that add them.
-    InTurn,
-    /// The same, by threads that load for each other. No browser can be asked for subgroups through wgpu.
-    #[cfg(not(target_arch = "wasm32"))]
-    Handed,
-}
-
-impl Fast {
     /// All of them.
-    pub const ALL: &[Self] = &[
-        Self::Beside,
-        Self::InTurn,
-        #[cfg(not(target_arch = "wasm32"))]
-        Self::Handed,
-    ];
+    pub const ALL: [Self; 4] = [Self::IntegerPlanes, Self::IntegerPacked, Self::FloatDigits, Self::DotPacked];
 
     /// Whether a device has what it takes.
     pub(super) fn runs(self, device: &Device) -> bool {
-        device.runs(self.kernels().0)
+        device.runs(self.form().multiply)
     }
 
-    /// What multiplies, and what adds where that is another.
-    fn kernels(self) -> (&'static Kernel, Option<&'static Kernel>) {
+    /// Times are those of the slowest devices: dispatches too short cost little, and those too long cost the device.
+    const fn form(self) -> Form {
+        let planes = Form {
+            digits: 1,
+            planes: 3,
+            products: 3,
+            block_rows: EXACT_BLOCK_ROWS,
+            // Three products that take four times as long as in f32.
+            flops: 24.0,
+            multiply: &GRAM_INTEGERS,
+            add: &ADD_INTEGERS,
+        };
         match self {
-            Self::Beside => (&GRAM_FAST, Some(&ADD_FAST)),
-            Self::InTurn => (&GRAM_IN_TURN, None),
-            #[cfg(not(target_arch = "wasm32"))]
-            Self::Handed => (&GRAM_HANDED, None),
+            Self::IntegerPlanes => planes,
+            Self::IntegerPacked => Form { digits: 2, planes: 1, multiply: &GRAM_PACKED, ..planes },
+            Self::FloatDigits => Form {
+                digits: 3,
+                planes: 6,
+                products: 6,
+                flops: 18.0,
+                multiply: &GRAM_FLOATS,
+                add: &ADD_FLOAT_DIGITS,
+                ..planes
+            },
+            // Nine products of sixteen operations for four rows, where they are taken apart.
+            Self::DotPacked => {
+                Form { digits: 4, planes: 1, products: 5, flops: 36.0, multiply: &GRAM_DOTS, add: &ADD_DOTS, ..planes }
+            }
         }
     }
 }
@@ -99,28 +100,25 @@ pub(super) struct Form {
     /// Operations whose time one product takes, against two of a matrix product.
     flops: f64,
     multiply: &'static Kernel,
-    /// What adds products to the sums, where it is not the same kernel.
-    add: Option<&'static Kernel>,
+    add: &'static Kernel,
 }
 
 impl Form {
     pub(super) fn new(mode: GramMode, pace: &Pace) -> Self {
-        let planes = Self {
-            digits: 1,
-            planes: 3,
-            products: 3,
-            block_rows: EXACT_BLOCK_ROWS,
-            flops: 8.0,
-            multiply: &GRAM_PLANES,
-            add: Some(&ADD_EXACT),
-        };
-        match (mode, pace.exact) {
-            (GramMode::Fast, _) => {
-                let (multiply, add) = pace.fast.kernels();
-                Self { digits: 0, planes: 1, products: 1, block_rows: BLOCK_ROWS, flops: 3.0, multiply, add }
+        match mode {
+            GramMode::Exact => {
+                let form = pace.exact.form();
+                Self { flops: pace.exact_flops.unwrap_or(form.flops), ..form }
             }
-            (GramMode::Exact, Exact::Planes) => planes,
-            (GramMode::Exact, Exact::Packed) => Self { digits: 2, planes: 1, multiply: &GRAM_PACKED, ..planes },
+            GramMode::Fast => Self {
+                digits: 0,
+                planes: 1,
+                products: 1,
+                block_rows: BLOCK_ROWS,
+                flops: 3.0,
+                multiply: &GRAM_FLOATS,
+                add: &ADD_PARTIALS,
+            },
         }
     }
 }
@@ -179,11 +177,10 @@ impl GramSums {
         let tile_ms = pace.ms(form.flops * (TILE * TILE * blocks.len() * form.block_rows) as f64);
         let tile_bytes = 4 * TILE * TILE * form.products * blocks.len();
         let scratch = SCRATCH_BYTES.min(engine.device.max_bytes()) as usize;
-        let most = if form.add.is_some() { scratch / tile_bytes } else { self.tiles };
         let per_group = form.multiply.workgroup[2] as usize;
-        let workgroups = (DISPATCH_MS / tile_ms).min(most as f64) as usize / per_group;
+        let workgroups = (engine.pacer.dispatch_ms() / tile_ms).min((scratch / tile_bytes) as f64) as usize / per_group;
         let step = (per_group * workgroups.clamp(1, engine.device.max_workgroups())).min(self.tiles);
-        let products = form.add.map(|add| (add, engine.output((tile_bytes * step) as u64)));
+        let products = engine.output((tile_bytes * step) as u64);
         for first in (0..self.tiles).step_by(step) {
             let count = step.min(self.tiles - first);
             let params = GramParams {
@@ -198,49 +195,56 @@ impl GramSums {
                 first_tile: first as u32,
                 end_tile: (first + count) as u32,
             };
-            let across = count.div_ceil(per_group) as u32;
             let ms = tile_ms * count as f64;
-            let Some((add, products)) = &products else {
-                engine.dispatch(form.multiply, &params, &[&a.buffer, &b.buffer, sums], [across, 1, 1], ms);
-                continue;
-            };
-            let workgroups = [across, (blocks.len() * form.planes) as u32, 1];
-            engine.dispatch(form.multiply, &params, &[&a.buffer, &b.buffer, products], workgroups, ms);
+            let workgroups = [count.div_ceil(per_group) as u32, (blocks.len() * form.planes) as u32, 1];
+            engine.dispatch(form.multiply, &params, &[&a.buffer, &b.buffer, &products], workgroups, ms);
             let fours = count * TILE * TILE / 4;
             let params = GramSumsParams {
                 blocks: blocks.len() as u32,
                 fours: fours as u32,
                 first_four: (first * TILE * TILE / 4) as u32,
             };
-            engine.dispatch(add, &params, &[products, sums], engine.grid(add, fours), 0.2 * ms);
+            engine.dispatch(form.add, &params, &[&products, sums], engine.grid(form.add, fours), 0.2 * ms);
         }
     }
 
-    /// The whole product, row-major, every sum through `convert(row, column, sum)`.
-    pub(super) async fn read(&self, engine: &Engine, convert: impl Fn(usize, usize, i128) -> f64) -> Result<Vec<f64>> {
-        let sums = self.sums.read(engine).await?;
-        let mut product = Vec::with_capacity(self.a_cols * self.b_cols);
-        for row in 0..self.a_cols {
-            for col in 0..self.b_cols {
-                let mirrored = self.symmetric && row > col;
-                let sum = if mirrored { sums[self.at(col, row)] } else { sums[self.at(row, col)] };
-                product.push(convert(row, col, sum));
+    /// Reads the whole product into row-major `product`, every sum in units of its row's and its column's.
+    pub(super) fn reading<'a>(&'a self, units: [&'a [f64]; 2], product: &'a mut [f64]) -> Reading<'a> {
+        Reading::sums(&self.sums, move |first, sums| self.place(first, sums, units, product))
+    }
+
+    /// Puts sums, as they lie from `first` on, in their places: by tile, by thread of the tile, four rows and four columns
+    /// apart within it.
+    fn place(&self, first: usize, sums: &[f64], [rows, cols]: [&[f64]; 2], product: &mut [f64]) {
+        let mut corner = self.corner(first / (TILE * TILE));
+        for (at, sum) in (first..).zip(sums) {
+            if at % (TILE * TILE) == 0 {
+                corner = self.corner(at / (TILE * TILE));
+            }
+            let thread = at / 64 % 16;
+            let row = corner[0] + at / 8 % 8 * 4 + thread / 4;
+            let col = corner[1] + at % 8 * 4 + thread % 4;
+            // Below the diagonal is the same as above it.
+            if row >= self.a_cols || col >= self.b_cols || self.symmetric && row > col {
+                continue;
+            }
+            let value = sum * (rows[row] * cols[col]);
+            product[row * self.b_cols + col] = value;
+            if self.symmetric {
+                product[col * self.b_cols + row] = value;
             }
         }
-        Ok(product)
     }
 
-    /// Where the kernels leave a sum: by tile, by thread of the tile, four rows and four columns apart within it.
-    fn at(&self, row: usize, col: usize) -> usize {
+    /// First row and column of a tile, as the kernels number them.
+    fn corner(&self, tile: usize) -> [usize; 2] {
         let tiles = self.b_cols.div_ceil(TILE);
-        let (y, x) = (row / TILE, col / TILE);
-        let tile = match self.symmetric {
-            false => y * tiles + x,
-            // Row y is followed by row n − 1 − y: together they have n + 1 tiles on and above the diagonal.
-            true if 2 * y < tiles => y * (tiles + 1) + x - y,
-            true => (tiles - 1 - y) * (tiles + 1) + x + 1,
-        };
-        let thread = row % 4 * 4 + col % 4;
-        tile * TILE * TILE + thread * 64 + row % TILE / 4 * 8 + col % TILE / 4
+        if !self.symmetric {
+            return [tile / tiles, tile % tiles].map(|tile| tile * TILE);
+        }
+        // Row y is followed by row n − 1 − y: together they have n + 1 tiles on and above the diagonal.
+        let (y, x) = (tile / (tiles + 1), tile % (tiles + 1));
+        let corner = if x + y < tiles { [y, y + x] } else { [tiles - 1 - y, x - 1] };
+        corner.map(|tile| tile * TILE)
     }
 }

@@ -1,7 +1,8 @@
 //! The quantisation of `quantise.wgsl` on the CPU: its twin, bit by bit.
 
-/// The largest magnitude of two balanced 12-bit digits.
-pub const LARGEST: i32 = 2047 * 4096 + 2047;
+/// The largest magnitude of three digits of 8 bits from −128 to 127: a signed byte holds each. Two balanced digits of 12
+/// bits reach further.
+pub const LARGEST: i32 = 0x7f_7f7f;
 
 /// q = round((x − shift)·2^(23 − exponent)), half away from zero; `None` where |q| exceeds [`LARGEST`] or x is not
 /// finite. Denormals count as 0.

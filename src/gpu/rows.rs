@@ -1,5 +1,5 @@
 //! What takes a row as a whole – norms, softmax, log-likelihoods – one workgroup per row, which reduces it in one of two
-//! ways; [`super::race`] finds the faster.
+//! ways; [`super::autotune`] finds the faster.
 
 use super::adapter::Device;
 use super::engine::Engine;

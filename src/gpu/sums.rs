@@ -6,10 +6,11 @@
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
-use super::engine::{Engine, Span};
+use super::engine::Engine;
 use super::gram_kernels::{LenParams, SPILL};
 use super::matmul::Pace;
 use super::tensor::Buffer;
+use super::wait::Span;
 use crate::error::{Error, Result};
 
 /// Rows that an exact sum takes without overflow.
@@ -47,22 +48,124 @@ impl Sums {
         self.rows.set(self.rows.get() + rows);
         &self.low
     }
+}
 
-    /// All sums, in order.
-    pub(super) async fn read(&self, engine: &Engine) -> Result<Vec<i128>> {
-        let mut sums = vec![0i128; (self.low.size / 8) as usize];
-        let spans: Vec<_> = std::iter::once(&self.low)
-            .chain(self.high.get())
-            .map(|buffer| Span { buffer, offset: 0, size: buffer.size })
-            .collect();
-        engine
-            .read(&spans, |index, offset, bytes| {
-                for (sum, word) in sums[offset as usize / 8..].iter_mut().zip(bytes.chunks_exact(8)) {
-                    let word = i128::from(bytemuck::pod_read_unaligned::<i64>(word));
-                    *sum += if index == 0 { word } else { word << 32 };
+/// What is read back as numbers, and where it goes: the place of the first number, and numbers in order.
+pub(super) struct Reading<'a> {
+    source: Source<'a>,
+    take: Box<dyn FnMut(usize, &[f64]) + 'a>,
+}
+
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    Sums(&'a Sums),
+    Values(&'a Buffer),
+}
+
+impl<'a> Reading<'a> {
+    /// Of 64-bit sums, spilled or not.
+    pub(super) fn sums(sums: &'a Sums, take: impl FnMut(usize, &[f64]) + 'a) -> Self {
+        Self { source: Source::Sums(sums), take: Box::new(take) }
+    }
+
+    /// Of f32 values.
+    pub(super) fn values(values: &'a Buffer, take: impl FnMut(usize, &[f64]) + 'a) -> Self {
+        Self { source: Source::Values(values), take: Box::new(take) }
+    }
+}
+
+/// Bytes of spilled sums that wait for what was spilled of them.
+const SPILLED_BYTES: u64 = 1 << 20;
+/// Numbers that are converted at a time.
+const RUN: usize = 1024;
+
+/// A part of a reading that is read as a whole.
+#[derive(Clone, Copy)]
+struct Part {
+    reading: usize,
+    kind: Kind,
+    /// Place of its first number.
+    first: usize,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Values,
+    /// Sums that have not spilled.
+    Whole,
+    /// Low words of sums that have.
+    Low,
+    /// What was spilled of the part before.
+    High,
+}
+
+/// Reads all of it at once and hands it on as it comes, so that no more is in memory than the engine reads at a time.
+pub(super) async fn read(engine: &Engine, mut readings: Vec<Reading<'_>>) -> Result<()> {
+    // Values of four bytes last, so that no piece of what is read ends within a sum of eight.
+    readings.sort_by_key(|reading| matches!(reading.source, Source::Values(_)));
+    let (parts, spans): (Vec<Part>, Vec<Span<'_>>) =
+        readings.iter().enumerate().flat_map(|(index, reading)| reading.parts(index)).unzip();
+    let mut lows: Vec<i64> = Vec::new();
+    engine
+        .read(&spans, |span, offset, bytes| {
+            let Part { reading, kind, first } = parts[span];
+            let take = &mut readings[reading].take;
+            let within = offset as usize / if kind == Kind::Values { 4 } else { 8 };
+            match kind {
+                Kind::Values => convert(bytes, first + within, |_, word| f64::from(f32::from_le_bytes(word)), take),
+                Kind::Whole => convert(bytes, first + within, |_, word| i64::from_le_bytes(word) as f64, take),
+                Kind::Low => {
+                    lows.truncate(within);
+                    lows.extend(bytes.as_chunks().0.iter().map(|word| i64::from_le_bytes(*word)));
                 }
-            })
-            .await?;
-        Ok(sums)
+                Kind::High => {
+                    let whole = |at: usize, word| {
+                        let (low, high) = (lows[at - first], i64::from_le_bytes(word));
+                        (i128::from(low) + (i128::from(high) << 32)) as f64
+                    };
+                    convert(bytes, first + within, whole, take);
+                }
+            }
+        })
+        .await
+}
+
+impl<'a> Reading<'a> {
+    fn parts(&self, reading: usize) -> Vec<(Part, Span<'a>)> {
+        let part = |kind, first| Part { reading, kind, first };
+        match self.source {
+            Source::Values(buffer) => vec![(part(Kind::Values, 0), Span { buffer, offset: 0, size: buffer.size })],
+            Source::Sums(Sums { low, high, .. }) => match high.get() {
+                None => vec![(part(Kind::Whole, 0), Span { buffer: low, offset: 0, size: low.size })],
+                Some(high) => (0..low.size)
+                    .step_by(SPILLED_BYTES as usize)
+                    .flat_map(|offset| {
+                        let size = SPILLED_BYTES.min(low.size - offset);
+                        let part = |kind| part(kind, offset as usize / 8);
+                        [
+                            (part(Kind::Low), Span { buffer: low, offset, size }),
+                            (part(Kind::High), Span { buffer: high, offset, size }),
+                        ]
+                    })
+                    .collect(),
+            },
+        }
+    }
+}
+
+/// Converts words in order, some at a time.
+fn convert<const BYTES: usize>(
+    bytes: &[u8],
+    first: usize,
+    number: impl Fn(usize, [u8; BYTES]) -> f64,
+    take: &mut impl FnMut(usize, &[f64]),
+) {
+    let mut run = [0.0; RUN];
+    let words = bytes.as_chunks::<BYTES>().0.chunks(RUN);
+    for (first, words) in (first..).step_by(RUN).zip(words) {
+        for (at, (value, word)) in (first..).zip(run.iter_mut().zip(words)) {
+            *value = number(at, *word);
+        }
+        take(first, &run[..words.len()]);
     }
 }

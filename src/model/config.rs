@@ -141,6 +141,11 @@ impl ModelConfig {
         }
     }
 
+    /// Columns of the widest tensor of rows within a block.
+    pub fn widest(&self) -> usize {
+        self.hidden_size.max(self.intermediate_size)
+    }
+
     /// Weights and biases of one feed-forward network.
     pub fn ffn_parameters(&self) -> usize {
         let (hidden, intermediate) = (self.hidden_size, self.intermediate_size);

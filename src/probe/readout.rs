@@ -72,7 +72,7 @@ pub async fn moments<B: Backend>(
     let x = Scale::from_rows(&backend.read(&calibration).await?, d_in);
     let y = Scale::from_rows(&backend.read(&rows.target).await?, d_out);
     let shape = GramShape { d_in, d_out, folds: 2, max_rows: ROWS_AT_ONCE, mode: GramMode::Exact };
-    let mut gram = [backend.gram(shape, &x, &y)?];
+    let mut gram = backend.gram(shape, &x, &y).await?;
     for (fold, ids) in sets.into_iter().enumerate() {
         for ids in ids.chunks(ROWS_AT_ONCE) {
             let rows = table.rows(backend, ids)?;
@@ -80,12 +80,11 @@ pub async fn moments<B: Backend>(
             let first_row = ids[0] as usize;
             let rows =
                 GramRows { block, fold, part: 0, first_row, x: &x, y: &rows.target, seq_len: 1, skip_positions: 0 };
-            backend.accumulate(&mut gram[0], rows)?;
-            backend.settle(&mut gram).await?;
+            backend.accumulate(&mut gram, rows)?;
+            backend.batch_end(Some(&mut gram)).await?;
             pause().await;
         }
     }
-    let [gram] = gram;
     let mut folds = backend.moments(gram).await?.into_iter();
     Ok([(); 2].map(|()| folds.next().expect("two folds were asked for")))
 }

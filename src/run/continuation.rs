@@ -15,6 +15,7 @@ use crate::corpus::{Pieces, Tokenizer, check_ids};
 use crate::error::{Error, Result};
 use crate::event::{Event, MapDump, Outcome, Stage};
 use crate::forward::{Forward, ignore};
+use crate::gpu::Options;
 use crate::job::{Job, Measure};
 use crate::model::{Model, ModelConfig};
 use crate::next_token::Distribution;
@@ -71,7 +72,7 @@ pub fn continuation(job: Job, asked: Continuation, files: Rc<dyn Files>, maps: M
         let blocks = job.chosen_blocks(config.num_hidden_layers)?;
         let maps = Maps::prepare(&job, &files, maps, &blocks, &config, &out).await?;
         let sides = Sides { job, asked, files, config, context, tokenizer, prompt, blocks, started };
-        on_device!(sides.job.backend, &out, backend => sides.run(&backend, maps, &out).await)
+        on_device!(sides.job.backend, Options::default(), &out, backend => sides.run(&backend, maps, &out).await)
     })
 }
 

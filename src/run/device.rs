@@ -2,15 +2,15 @@
 
 use crate::error::{Error, Result};
 use crate::event::Stage;
-use crate::gpu::GpuBackend;
+use crate::gpu::{GpuBackend, Options};
 use crate::job::BackendChoice;
 
 use super::events::Emitter;
 
 /// Runs `$body` with `$backend` bound to the backend that the choice leads to: the one place that knows both.
 macro_rules! on_device {
-    ($choice:expr, $out:expr, $backend:ident => $body:expr) => {
-        match $crate::run::device::gpu($choice, $out).await? {
+    ($choice:expr, $options:expr, $out:expr, $backend:ident => $body:expr) => {
+        match $crate::run::device::gpu($choice, $options, $out).await? {
             Some($backend) => $body,
             None => {
                 let $backend = $crate::cpu::CpuBackend::new();
@@ -22,12 +22,12 @@ macro_rules! on_device {
 pub(super) use on_device;
 
 /// The GPU, or `None` for the CPU. `auto` prefers the CPU to a software adapter, which is slower.
-pub(super) async fn gpu(choice: BackendChoice, out: &Emitter) -> Result<Option<GpuBackend>> {
+pub(super) async fn gpu(choice: BackendChoice, options: Options, out: &Emitter) -> Result<Option<GpuBackend>> {
     if choice == BackendChoice::Cpu {
         return Ok(None);
     }
     out.stage(Stage::Device, 0);
-    match GpuBackend::new(choice).await {
+    match GpuBackend::open(choice, options).await {
         Err(Error::NoAdapter { why }) if choice == BackendChoice::Auto => {
             out.warn("no_adapter", None, format!("no hardware GPU: {why}; measured on the CPU"));
             Ok(None)

@@ -24,6 +24,7 @@ use crate::digest::sha256;
 use crate::error::{Error, Result};
 use crate::event::{Event, Outcome, Stage};
 use crate::forward::Layers;
+use crate::gpu;
 use crate::job::{Job, Measure};
 use crate::model::{self, Checkpoint, Model, ModelConfig};
 use crate::report::{AppInfo, CorpusInfo, Header, ModelInfo, Ordered, ProtocolInfo, Seconds, finite};
@@ -43,7 +44,7 @@ use feed::Feed;
 use measures::{LayerMeasure, Source};
 #[cfg(not(target_arch = "wasm32"))]
 pub use sweep::ResumeFile;
-use sweep::{Reading, RowStore, Sweep, Swept, temporary};
+use sweep::{Cut, Reading, RowStore, Sweep, Swept, saved_batch_rows, temporary};
 pub use sweep::{Resume, Save, Scratch, standing};
 
 /// The text of a job.
@@ -82,13 +83,16 @@ pub struct Inputs {
     pub resume: Option<Rc<dyn Resume>>,
     /// Where rows wait that memory has no room for.
     pub scratch: Option<Rc<dyn Scratch>>,
+    /// How a GPU is used, for tests.
+    pub gpu: gpu::Options,
 }
 
 impl Inputs {
     /// A model and a text, and nothing besides.
     pub fn new(files: Rc<dyn Files>, text: Text) -> Self {
         let workers = Workers::default();
-        Self { files, text, eval: None, feed: None, workers, resume: None, scratch: temporary() }
+        let gpu = gpu::Options::default();
+        Self { files, text, eval: None, feed: None, workers, resume: None, scratch: temporary(), gpu }
     }
 }
 
@@ -107,8 +111,9 @@ pub fn measure_inputs(job: Job, inputs: Inputs) -> Events {
             files.listen(Rc::new(move |event| out.send(event)));
         }
         let config = read_config(&*inputs.files, &job).await?;
+        let options = inputs.gpu;
         let prepared = Prepared::read(job, inputs, config, started, &out).await?;
-        on_device!(prepared.job.backend, &out, backend => prepared.measure(&backend, &out).await)
+        on_device!(prepared.job.backend, options, &out, backend => prepared.measure(&backend, &out).await)
     })
 }
 
@@ -119,7 +124,7 @@ pub fn fit(job: Job, files: Rc<dyn Files>, file: String) -> Events {
         job.check()?;
         check_rows_measures(&job)?;
         let rows_file = RowsFile::open(files, &file).await?;
-        on_device!(job.backend, &out, backend => fit_rows(&backend, &job, &rows_file, started, &out).await)
+        on_device!(job.backend, gpu::Options::default(), &out, backend => fit_rows(&backend, &job, &rows_file, started, &out).await)
     })
 }
 
@@ -145,7 +150,7 @@ struct Prepared {
 impl Prepared {
     /// Cuts the texts into windows and folds.
     async fn read(job: Job, inputs: Inputs, config: ModelConfig, started: Instant, out: &Emitter) -> Result<Self> {
-        let Inputs { files, text, eval, feed, workers, resume, scratch } = inputs;
+        let Inputs { files, text, eval, feed, workers, resume, scratch, gpu: _ } = inputs;
         let tokenize = out.stage(Stage::Tokenize, 0);
         let (corpus, windows) =
             header::read_text(&*files, &job.corpus, &job.protocol, &config, &text, &tokenize).await?;
@@ -202,9 +207,11 @@ impl Prepared {
         let checkpoint = Checkpoint::new(&self.config, weights, pass.has_perplexity)?;
         let layers = Layers::new(backend, &self.config, seq_len)?;
         let store = RowStore::new(backend, self.job.row_memory, self.scratch.clone());
+        let batch_rows = saved_batch_rows(pass.resume).unwrap_or_else(|| backend.batch_rows(self.config.widest()));
+        let cut = Cut { seq_len, batch_rows: batch_rows.clamp(1, 1 << 20) };
         let reading = match pass.has_perplexity {
-            true => Reading::evaluated(&self.windows, &self.folds, self.eval.as_ref(), seq_len)?,
-            false => Reading::of_folds(&self.windows, &self.folds, seq_len),
+            true => Reading::evaluated(&self.windows, &self.folds, self.eval.as_ref(), cut)?,
+            false => Reading::of_folds(&self.windows, &self.folds, cut),
         };
         let source = Source { store: &store, checkpoint: &checkpoint, layers: &layers, reading: &reading };
 
@@ -217,7 +224,7 @@ impl Prepared {
                 &*feed.name,
                 Checkpoint::new(&feed.config, weights, false)?,
                 Layers::new(backend, &feed.config, seq_len)?,
-                Reading::of_folds(&feed.windows, &feed.folds, seq_len),
+                Reading::of_folds(&feed.windows, &feed.folds, cut),
             )),
             None => None,
         };

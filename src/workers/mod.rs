@@ -12,13 +12,13 @@ use std::rc::Rc;
 
 use futures::future::LocalBoxFuture;
 
+use crate::backend::BATCH_ROWS;
 use crate::error::{Error, Result};
 use crate::model::ModelConfig;
 use crate::moments::Moments;
 use crate::parallel;
 use crate::pause::pause;
 use crate::solve::{BlockScore, HeadlineFit, Rest, score_block};
-use crate::sums::BATCH_ROWS;
 
 use ask::ask;
 pub use ask::{Passing, copied};

@@ -25,12 +25,21 @@ pub(crate) fn cases(base: Options) -> Vec<(String, Options, Case)> {
         let case = Case::random(70, 101, &[(130, 0), (255, 1), (3, 1)], 28);
         add(format!("digits by {exact:?}"), options, case);
         add(format!("digits at both ends by {exact:?}"), options, extreme_digits());
+        for (name, value) in adversaries() {
+            add(format!("{name} by {exact:?}"), options, filled(value));
+        }
+        add(format!("a few massive rows by {exact:?}"), options, one_massive_row());
+        let batches = [(777, 0), (257, 0), (3, 1), (1, 1), (514, 2)];
+        add(format!("blocks of rows that are not full by {exact:?}"), options, Case::random(9, 6, &batches, 29));
+        let slow = Options { flops_per_ms: Some(1.0), ..options };
+        add(format!("cut into dispatches by {exact:?}"), slow, Case::random(70, 40, &[(600, 0), (130, 1)], 30));
     }
-    let slow = Options { flops_per_ms: Some(1.0), ..base };
-    add("cut into dispatches".into(), slow, Case::random(70, 40, &[(200, 0), (130, 1)], 30));
     let spilling = Options { spill_rows: Some(100), ..base };
     let batches = [(100, 0), (60, 0), (60, 1), (100, 0), (41, 1)];
     add("sums that spill".into(), spilling, Case::random(20, 9, &batches, 31));
+    // More than a mebibyte of them.
+    let batches = [(100, 0), (9, 0), (2, 1)];
+    add("many sums that spill".into(), spilling, Case::random(530, 3, &batches, 32));
     for seed in 0..4 {
         add(format!("arbitrary bits, seed {seed}"), base, arbitrary_bits(seed));
     }
@@ -54,11 +63,42 @@ fn extreme_digits() -> Case {
     let mut case = Case::random(33, 8, &[(640, 0)], 32);
     case.x_scale = Scale { shift: vec![0.0; 33], exponent: vec![0; 33] };
     case.y_scale = Scale { shift: vec![0.0; 8], exponent: vec![0; 8] };
-    let ends = [2047 * 4096 + 2047, -2047 * 4096 - 2047, 2047 * 4096 - 2048, -2046 * 4096 - 2048, 2047, -2048];
+    let ends = [LARGEST, -LARGEST, 2040 * 4096 - 2048, -2039 * 4096 - 2048, 2047, -2048];
     let value = |q: i32| q as f32 / (1 << 23) as f32;
     assert!(ends.iter().all(|q| quantised(value(*q), 0.0, 0) == Some(*q)), "no row is left to the side path");
     case.x.iter_mut().enumerate().for_each(|(i, x)| *x = value(ends[i % 33 % 6]));
     case.y.iter_mut().enumerate().for_each(|(i, y)| *y = value(ends[i % 8 % 6]));
+    case
+}
+
+/// Values of every row and column, as integers: those with which sums of a block, or of a digit, come farthest.
+fn adversaries() -> Vec<(&'static str, fn(usize, usize) -> i32)> {
+    // All digits −128 but the highest, and the most that the highest has beside them.
+    const LOWEST: i32 = -128 * 0x101;
+    const HIGHEST: i32 = 127 * 0x1_0000;
+    // Both 12-bit digits as far down as they go.
+    const TWELVE: i32 = -2039 * 4096 - 2048;
+    vec![
+        ("the largest value everywhere", |_, _| LARGEST),
+        ("its negative everywhere", |_, _| -LARGEST),
+        ("signs alternating by row", |row, _| if row % 2 == 0 { LARGEST } else { -LARGEST }),
+        ("signs alternating by column", |_, col| if col % 2 == 0 { LARGEST } else { -LARGEST }),
+        ("low digits at their ends", |_, _| LOWEST),
+        ("low digits against the high one", |_, col| if col % 2 == 0 { LOWEST } else { HIGHEST + LOWEST }),
+        ("12-bit digits at their ends", |row, _| if row < 256 { TWELVE } else { -TWELVE - 1 }),
+        ("blocks that cancel each other", |row, _| if row / 256 % 2 == 0 { LARGEST } else { -LARGEST }),
+        ("-2^23, which is outside", |row, _| if row % 5 == 0 { -(1 << 23) } else { LARGEST }),
+    ]
+}
+
+/// 770 rows, which are three blocks and no whole number of fours, of one value each.
+fn filled(value: fn(usize, usize) -> i32) -> Case {
+    let mut case = Case::random(33, 8, &[(770, 0), (5, 1)], 33);
+    case.x_scale = Scale { shift: vec![0.0; 33], exponent: vec![0; 33] };
+    case.y_scale = Scale { shift: vec![0.0; 8], exponent: vec![0; 8] };
+    let unit = 1.0 / (1 << 23) as f32;
+    case.x.iter_mut().enumerate().for_each(|(i, x)| *x = value(i / 33, i % 33) as f32 * unit);
+    case.y.iter_mut().enumerate().for_each(|(i, y)| *y = value(i / 8, i % 8 + 1) as f32 * unit);
     case
 }
 
@@ -199,8 +239,7 @@ impl Case {
     }
 
     pub(crate) async fn measure<B: Backend>(&self, on: &B, mode: GramMode) -> Result<Vec<Moments>, Error> {
-        let gram = on.gram(self.gram_shape(mode), &self.x_scale, &self.y_scale)?;
-        let mut grams = [gram];
+        let mut gram = on.gram(self.gram_shape(mode), &self.x_scale, &self.y_scale).await?;
         let mut first = 0;
         for (i, &(rows, fold)) in self.batches.iter().enumerate() {
             let x = &self.x[first * self.d_in..][..rows * self.d_in];
@@ -209,14 +248,12 @@ impl Case {
             let y = on.upload("y", Shape::new(rows, self.d_out), y)?;
             let (seq_len, skip_positions) = (self.seq_len, self.skip_positions);
             let batch = GramRows { block: 3, fold, part: 0, first_row: first, x: &x, y: &y, seq_len, skip_positions };
-            on.accumulate(&mut grams[0], batch)?;
+            on.accumulate(&mut gram, batch)?;
             first += rows;
             if i % 2 == 1 {
-                on.settle(&mut grams).await?;
+                on.batch_end(Some(&mut gram)).await?;
             }
         }
-        on.settle(&mut grams).await?;
-        let [gram] = grams;
         on.moments(gram).await
     }
 

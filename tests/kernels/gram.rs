@@ -4,13 +4,14 @@ use straightedge::backend::Backend;
 use straightedge::cpu::CpuBackend;
 use straightedge::error::Error;
 use straightedge::gpu::Options;
-use straightedge::gpu::products::Fast;
+use straightedge::gpu::gram_kernels::GRAM_FLOATS;
 use straightedge::job::GramMode;
 use straightedge::moments::{Moments, Scale};
 
 use crate::device::{poisoned, with_device};
 use crate::exact::{Case, cases};
 use crate::random::Random;
+use crate::rewrite::WAYS;
 
 #[test]
 fn exact_sums_are_exact_bit_by_bit() {
@@ -18,6 +19,53 @@ fn exact_sums_are_exact_bit_by_bit() {
         with_device(options, async |gpu| {
             if let Err(why) = case.check(gpu).await {
                 panic!("{name}: {why}");
+            }
+        });
+    }
+}
+
+#[test]
+fn exact_sums_stay_exact_on_kernels_that_a_compiler_has_rewritten() {
+    for (way, rewrite) in WAYS {
+        for (name, options, case) in cases(Options { rewrite: Some(rewrite), ..poisoned() }) {
+            with_device(options, async |gpu| {
+                if let Err(why) = case.check(gpu).await {
+                    panic!("{way}, {name}: {why}");
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn every_way_to_rewrite_changes_the_kernels_that_add_in_f32() {
+    let texts: Vec<String> = WAYS.iter().map(|(_, rewrite)| rewrite(&GRAM_FLOATS)).collect();
+    for (at, text) in texts.iter().enumerate() {
+        assert!(texts[..at].iter().all(|other| other != text), "{}:\n{text}", WAYS[at].0);
+    }
+    let [_, contracted, reassociated, flushed] = &texts[..] else { panic!("{} texts", texts.len()) };
+    assert!(contracted.contains("fma(") && flushed.contains("select("), "{contracted}{flushed}");
+    assert!(!reassociated.contains("(sums + "), "{reassociated}");
+    // What is exact without rounding must not be so for want of anything to round: fast sums do change.
+    let case = Case::random(40, 36, &[(640, 0)], 41);
+    let mut sums = Vec::new();
+    for rewrite in [WAYS[0].1, WAYS[2].1] {
+        with_device(Options { rewrite: Some(rewrite), ..poisoned() }, async |gpu| {
+            sums.push(case.measure(gpu, GramMode::Fast).await.unwrap().remove(0).xy);
+        });
+    }
+    assert!(sums.len() < 2 || sums[0] != sums[1], "another order rounds otherwise");
+}
+
+#[test]
+fn sums_longer_than_what_is_read_at_a_time_arrive_in_their_places() {
+    // 2,080 columns are 34 MB of sums; spilled ones come in two halves.
+    for spill_rows in [None, Some(2)] {
+        let mut case = Case::random(4, 2080, &[(2, 0), (1, 0), (1, 1)], 42);
+        case.y_scale = Scale { shift: vec![0.0; 2080], exponent: vec![2; 2080] };
+        with_device(Options { spill_rows, ..poisoned() }, async |gpu| {
+            if let Err(why) = case.check(gpu).await {
+                panic!("{spill_rows:?}: {why}");
             }
         });
     }
@@ -138,12 +186,10 @@ fn both_modes_are_near_the_raw_rows() {
         }
     }
     pollster::block_on(check(&CpuBackend::new()));
-    for fast in Fast::ALL {
-        // As a device does it at once, and cut into dispatches.
-        for flops_per_ms in [1e6, 1.0] {
-            let options = Options { fast: Some(*fast), flops_per_ms: Some(flops_per_ms), ..poisoned() };
-            with_device(options, async |gpu| check(gpu).await);
-        }
+    // As a device does it at once, and cut into dispatches.
+    for flops_per_ms in [1e6, 1.0] {
+        let options = Options { flops_per_ms: Some(flops_per_ms), ..poisoned() };
+        with_device(options, async |gpu| check(gpu).await);
     }
 }
 
@@ -157,15 +203,13 @@ fn fast_sums_of_a_batch_of_many_blocks_do_not_overflow() {
     for (scale, cols) in [(&mut case.x_scale, 40), (&mut case.y_scale, 36)] {
         *scale = Scale { shift: vec![0.0; cols], exponent: vec![0; cols] };
     }
-    for fast in Fast::ALL {
-        with_device(Options { fast: Some(*fast), ..poisoned() }, async |gpu| {
-            let found = case.measure(gpu, GramMode::Fast).await.unwrap();
-            for (found, rows) in found.iter().zip(case.rows_by_fold()) {
-                let mut expected = Moments::empty(&case.x_scale, &case.y_scale, false);
-                rows.iter().for_each(|(x, y)| expected.add_row(x, y));
-                let agree = (&found.xx, &found.xy) == (&expected.xx, &expected.xy);
-                assert!(agree, "{} rows by {fast:?}", rows.len());
-            }
-        });
-    }
+    with_device(poisoned(), async |gpu| {
+        let found = case.measure(gpu, GramMode::Fast).await.unwrap();
+        for (found, rows) in found.iter().zip(case.rows_by_fold()) {
+            let mut expected = Moments::empty(&case.x_scale, &case.y_scale, false);
+            rows.iter().for_each(|(x, y)| expected.add_row(x, y));
+            let agree = (&found.xx, &found.xy) == (&expected.xx, &expected.xy);
+            assert!(agree, "{} rows", rows.len());
+        }
+    });
 }

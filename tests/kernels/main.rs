@@ -2,13 +2,15 @@
 //!
 //! Outputs are filled with NaN before a kernel writes them.
 
+mod attention;
 mod compare;
 mod device;
 mod exact;
 mod forward;
 mod gram;
 mod operations;
-mod races;
 mod random;
+mod rewrite;
 mod storage;
 mod training;
+mod tuning;

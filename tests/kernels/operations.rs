@@ -7,7 +7,6 @@ use straightedge::backend::{
 use straightedge::cpu::CpuBackend;
 use straightedge::error::Result;
 use straightedge::gpu::matmul::{VARIANTS, Variant};
-use straightedge::gpu::products::Fast;
 use straightedge::gpu::rows::Reduction;
 use straightedge::gpu::{GpuBackend, Options};
 use straightedge::job::GramMode;
@@ -39,17 +38,15 @@ pub(crate) const ACTIVATIONS: [Activation; 9] = [
 
 /// Devices on which every kernel is used by one or the other, each with its name.
 pub(crate) fn devices(base: Options) -> Vec<(String, Options)> {
-    // The last of those that have a way more natively than in a browser.
-    let (reduction, fast) = (Reduction::ALL.len() - 1, Fast::ALL.len() - 1);
     let ways = [
-        (&VARIANTS[0], Reduction::Workgroup, Fast::Beside),
-        (&VARIANTS[1], Reduction::ALL[reduction], Fast::InTurn),
-        (&VARIANTS[2], Reduction::Workgroup, Fast::ALL[fast]),
+        (&VARIANTS[0], Reduction::Workgroup),
+        (&VARIANTS[1], Reduction::Workgroup),
+        // The last of those that there are more of natively than in a browser.
+        (&VARIANTS[2], Reduction::ALL[Reduction::ALL.len() - 1]),
     ];
-    let described = |(matmul, reduction, fast): (&'static Variant, Reduction, Fast)| {
-        let name = format!("{}, rows by {reduction:?}, fast sums by {fast:?}", matmul.kernel.name);
-        let ways = Options { matmul: Some(matmul), reduction: Some(reduction), fast: Some(fast), ..base };
-        (name, ways)
+    let described = |(matmul, reduction): (&'static Variant, Reduction)| {
+        let name = format!("{}, rows by {reduction:?}", matmul.kernel.name);
+        (name, Options { matmul: Some(matmul), reduction: Some(reduction), ..base })
     };
     ways.into_iter().map(described).collect()
 }
@@ -127,11 +124,9 @@ async fn results<B: Backend>(on: &B) -> Result<Vec<(String, Vec<f32>)>> {
 async fn gram<B: Backend>(on: &B, x: &B::Tensor, y: &B::Tensor, mode: GramMode) -> Result<Vec<f32>> {
     let shape = GramShape { d_in: COLS, d_out: COLS, folds: 1, max_rows: ROWS, mode };
     let scale = Scale { shift: vec![0.0; COLS], exponent: vec![1; COLS] };
-    let mut grams = [on.gram(shape, &scale, &scale)?];
+    let mut gram = on.gram(shape, &scale, &scale).await?;
     let rows = GramRows { block: 0, fold: 0, part: 0, first_row: 0, x, y, seq_len: SEQ_LEN, skip_positions: 0 };
-    on.accumulate(&mut grams[0], rows)?;
-    on.settle(&mut grams).await?;
-    let [gram] = grams;
+    on.accumulate(&mut gram, rows)?;
     let moments = on.moments(gram).await?;
     let sums = moments.iter().flat_map(|fold| fold.xx.iter().chain(&fold.xy).chain(&fold.sum_x));
     Ok(sums.map(|sum| (sum / ROWS as f64) as f32).collect())

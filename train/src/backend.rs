@@ -160,8 +160,8 @@ impl Backend for TrainingBackend {
         self.plain.shape(tensor)
     }
 
-    async fn read(&self, tensor: &Tensor) -> Result<Vec<f32>> {
-        self.plain.read(tensor).await
+    async fn read_all(&self, tensors: &[&Tensor]) -> Result<Vec<Vec<f32>>> {
+        self.plain.read_all(tensors).await
     }
 
     fn gather(&self, table: &Tensor, ids: &[u32]) -> Result<Tensor> {
@@ -196,8 +196,8 @@ impl Backend for TrainingBackend {
         self.plain.adam(state, gradient, step)
     }
 
-    fn gram(&self, shape: GramShape, x: &Scale, y: &Scale) -> Result<CpuGram> {
-        self.plain.gram(shape, x, y)
+    async fn gram(&self, shape: GramShape, x: &Scale, y: &Scale) -> Result<CpuGram> {
+        self.plain.gram(shape, x, y).await
     }
 
     fn accumulate(&self, gram: &mut CpuGram, rows: GramRows<'_, Tensor>) -> Result<()> {
@@ -205,8 +205,12 @@ impl Backend for TrainingBackend {
         self.plain.accumulate(gram, GramRows { x: &x, y: &y, ..rows })
     }
 
-    async fn settle(&self, grams: &mut [CpuGram]) -> Result<()> {
-        self.plain.settle(grams).await
+    async fn batch_end(&self, gram: Option<&mut CpuGram>) -> Result<()> {
+        self.plain.batch_end(gram).await
+    }
+
+    async fn wait(&self) -> Result<()> {
+        self.plain.wait().await
     }
 
     async fn moments(&self, gram: CpuGram) -> Result<Vec<Moments>> {

@@ -42,6 +42,18 @@ fn has_adapter() -> bool {
     env::var_os("VK_DRIVER_FILES").is_some() || VULKAN_DRIVERS.iter().any(is_announced)
 }
 
+/// Makes sure that there is Khronos's validator of SPIR-V.
+pub(crate) fn validator() -> Result<()> {
+    if find_program("spirv-val").is_some() {
+        return Ok(());
+    }
+    apt_get(&["spirv-tools"])?;
+    if find_program("spirv-val").is_none() {
+        bail!("spirv-val is not found; install SPIRV-Tools (package spirv-tools)");
+    }
+    Ok(())
+}
+
 /// Makes sure that there is a Chromium and says where: `CHROMIUM` if that is set.
 pub(crate) fn browser() -> Result<PathBuf> {
     if let Some(chosen) = env::var_os("CHROMIUM") {

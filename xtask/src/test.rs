@@ -115,6 +115,7 @@ fn add_tests(steps: &mut Steps, TestArgs { parts, without_gpu }: &TestArgs) {
         if !without_gpu {
             steps.step("GPU adapter", install::adapter);
         }
+        steps.step("SPIR-V validator", install::validator);
         steps.tests("engine tests", |tally| engine(*without_gpu, tally));
     }
     if wanted(Part::Page) {

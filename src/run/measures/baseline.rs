@@ -92,7 +92,7 @@ impl<B: Backend> Baseline<'_, B> {
             while trainer.steps() < stop {
                 trainer.step()?;
                 if trainer.steps().is_multiple_of(STEPS_AT_ONCE) {
-                    backend.settle(&mut []).await?;
+                    backend.batch_end(None).await?;
                     self.meter.reach((self.done + trainer.steps()) as u64).await;
                 }
             }

@@ -40,20 +40,26 @@ impl<B: Backend> Cosine<'_, B> {
         let map = DeviceMap::upload(backend, &solved.map)?;
         let scaled = Scaled { map: &solved.map, deviation_y: &solved.deviation_y };
         let share = SHOWN.div_ceil(visit.heldout().count());
-        let (mut cosine, mut counted, mut scatter) = (0.0, 0, Scatter::default());
-        for (at, pair) in visit.heldout().enumerate() {
+        // Of every batch the cosines, and rows of y and ŷ to be shown; all are read at once.
+        let mut tensors = Vec::new();
+        for pair in visit.heldout() {
             let Pair { windows, x, y, .. } = pair?;
             let shown = rows_to_show(windows.len(), protocol, share);
             let predicted = map.apply(backend, &x)?;
-            let cosines = backend.row_cosines(&predicted, &y)?;
-            let (actual, predicted) = (backend.gather(&y, &shown)?, backend.gather(&predicted, &shown)?);
-            for window in backend.read(&cosines).await?.chunks_exact(protocol.seq_len) {
+            tensors.push(backend.row_cosines(&predicted, &y)?);
+            tensors.extend([backend.gather(&y, &shown)?, backend.gather(&predicted, &shown)?]);
+        }
+        let values = backend.read_all(&tensors.iter().collect::<Vec<_>>()).await?;
+        let (mut cosine, mut counted, mut scatter) = (0.0, 0, Scatter::default());
+        for (at, of_batch) in values.chunks_exact(3).enumerate() {
+            let [cosines, actual, predicted] = of_batch else { continue };
+            for window in cosines.chunks_exact(protocol.seq_len) {
                 let counting = &window[protocol.skip_positions..];
                 cosine += counting.iter().map(|&cosine| f64::from(cosine)).sum::<f64>();
                 counted += counting.len();
             }
-            let (actual, predicted) = (backend.read(&actual).await?, backend.read(&predicted).await?);
-            scaled.pair(at * share..at * share + shown.len(), &actual, &predicted, &mut scatter);
+            let shown = actual.len() / solved.map.mean_y.len();
+            scaled.pair(at * share..at * share + shown, actual, predicted, &mut scatter);
         }
         // Rows of zeros have no direction.
         let report = &mut solved.report;

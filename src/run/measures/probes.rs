@@ -178,7 +178,7 @@ impl<B: Backend> Probes<'_, B> {
             for _ in 0..CHECK_STEPS.min(most - trainer.steps()) {
                 trainer.step()?;
                 if trainer.steps().is_multiple_of(STEPS_AT_ONCE) {
-                    self.pass.backend.settle(&mut []).await?;
+                    self.pass.backend.batch_end(None).await?;
                     self.meter.reach((begun + trainer.steps()) as u64).await;
                 }
             }

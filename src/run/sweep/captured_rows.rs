@@ -1,7 +1,7 @@
 //! A block without its model: rows that were captured elsewhere and lie in a file.
 
-use super::{BlockMeasures, Keeps, RowStore, Rows, Visit, fold_batches};
-use crate::backend::{Backend, Shape};
+use super::{BlockMeasures, Cut, Keeps, RowStore, Rows, Visit, fold_batches};
+use crate::backend::{BATCH_ROWS, Backend, Shape};
 use crate::error::Result;
 use crate::event::Stage;
 use crate::run::Pass;
@@ -18,7 +18,7 @@ pub(in crate::run) async fn of_rows<'a, B: Backend>(
     let seq_len = pass.job.protocol.seq_len;
     let all_rows = measures.iter().any(|measure| measure.needs_all_rows());
     let keeps = Keeps { all_rows, weights: false, layers: false, forks: false };
-    let batches = fold_batches(pass.folds, seq_len);
+    let batches = fold_batches(pass.folds, Cut { seq_len, batch_rows: BATCH_ROWS });
     let meter = pass.out.stage(Stage::Measure, (pass.folds.all().len() * seq_len) as u64);
     let mut sums = Sums::new(pass.backend, 0, pass.folds.len(), &pass.job.protocol, None);
     let mut kept = Vec::with_capacity(batches.len());

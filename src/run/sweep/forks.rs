@@ -116,7 +116,7 @@ impl<'s, 'a, B: Backend> Forks<'s, 'a, B> {
             for kept in &mut fork.hidden {
                 *kept = store.keep(through(layers, block, &store.tensor(kept)?, None)?).await?;
             }
-            pass.backend.settle(&mut []).await?;
+            pass.backend.batch_end(None).await?;
             self.done += 1;
             let rows = self.sweep.evaluated_rows();
             meter.say(rows * self.done, rows * total).await;

@@ -97,7 +97,7 @@ impl<B: Backend> Sweep<'_, B> {
             let after = through(self.source.layers, block, &self.source.store.tensor(kept)?, replacement)?;
             next.push(Rc::new(self.source.store.keep(after).await?));
         }
-        self.pass.backend.settle(&mut []).await?;
+        self.pass.backend.batch_end(None).await?;
         Ok(next)
     }
 

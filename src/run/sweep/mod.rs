@@ -38,8 +38,9 @@ use forks::Forks;
 use passage::{Passage, Visited};
 #[cfg(not(target_arch = "wasm32"))]
 pub use resume::ResumeFile;
+pub(super) use resume::saved_batch_rows;
 pub use resume::{Resume, Save, standing};
-pub(super) use rows::{Batch, Reading, fold_batches};
+pub(super) use rows::{Batch, Cut, Reading, fold_batches};
 pub use spill::Scratch;
 pub(super) use spill::temporary;
 pub(super) use store::{Kept, RowStore};

@@ -121,7 +121,7 @@ impl<'p, 'a, B: Backend> Passage<'p, 'a, B> {
             let passed = source.layers.pass(self.block, &source.store.tensor(&place)?)?;
             match (&mut *sums, batch.part) {
                 (Some(sums), Some(part)) => sums.add((part, &batch.windows), &passed.x, &passed.y).await?,
-                _ => pass.backend.settle(&mut []).await?,
+                _ => pass.backend.batch_end(None).await?,
             }
             let Passed { x, y, rest, next } = passed;
             let wanted = self.keeps.of(batch, self.is_measured, pass.folds.len()).wanted;

@@ -50,6 +50,8 @@ struct Contents {
     next: usize,
     /// Blocks of the model.
     of: usize,
+    /// Rows of a batch.
+    batch_rows: usize,
     blocks: Vec<(BlockReport, Option<MapSizes>)>,
     layers: Vec<LayerReport>,
     warnings: Vec<Warning>,
@@ -67,7 +69,7 @@ struct MapSizes {
     rank: usize,
 }
 
-const MAGIC: &[u8; 8] = b"sweep\0\0\x01";
+const MAGIC: &[u8; 8] = b"sweep\0\0\x02";
 /// Most bytes of the part that says what follows.
 const MAX_CONTENTS: u64 = 1 << 28;
 
@@ -86,6 +88,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
             key: self.pass.key.clone(),
             next,
             of: self.source.checkpoint.config().num_hidden_layers,
+            batch_rows: self.source.reading.batch_rows,
             blocks: swept.iter().map(|swept| (swept.report.clone(), swept.map.as_ref().map(sizes))).collect(),
             layers: layers.as_ref().map(|layers| layers.reports().to_vec()).unwrap_or_default(),
             warnings: self.pass.out.warnings(),
@@ -187,6 +190,12 @@ impl<B: Backend> Sweep<'_, B> {
             && contents.next < config.num_hidden_layers;
         if fits { Ok(()) } else { Err(malformed("its rows are not those of this measurement")) }
     }
+}
+
+/// Rows of the batches that a saved sweep was cut into; a device of another rate might cut others. `None` where nothing
+/// is saved that could be read.
+pub(in crate::run) fn saved_batch_rows(resume: Option<&dyn Resume>) -> Option<usize> {
+    contents(&mut *resume?.open().ok()??).ok().map(|contents| contents.batch_rows)
 }
 
 /// The block before which a saved sweep stands, and how many the model has.

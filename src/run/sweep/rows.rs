@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::corpus::{Folds, TokenWindows};
 use crate::error::Result;
-use crate::sums::{BATCH_ROWS, Part};
+use crate::sums::Part;
 use crate::swap::check_predicted;
 
 /// Whole windows of one fold, or of a text that perplexity is measured on.
@@ -24,11 +24,20 @@ impl Batch {
     }
 }
 
+/// How a text is cut.
+#[derive(Clone, Copy)]
+pub(in crate::run) struct Cut {
+    /// Tokens of a window.
+    pub(in crate::run) seq_len: usize,
+    /// Rows of a batch, but for what whole windows and folds make of it.
+    pub(in crate::run) batch_rows: usize,
+}
+
 /// The batches of all folds in corpus order; none straddles two folds. The first half of a fold's batches is one part
 /// of it, the others are another.
-pub(in crate::run) fn fold_batches(folds: &Folds, seq_len: usize) -> Vec<Batch> {
+pub(in crate::run) fn fold_batches(folds: &Folds, Cut { seq_len, batch_rows }: Cut) -> Vec<Batch> {
     let of_fold = |fold: usize| {
-        let all = cut(folds.windows(fold), seq_len);
+        let all = cut(folds.windows(fold), batch_rows / seq_len);
         let half = all.clone().count().div_ceil(2);
         all.enumerate().map(move |(at, windows)| {
             let part = Part { fold, half: usize::from(at >= half) };
@@ -38,8 +47,8 @@ pub(in crate::run) fn fold_batches(folds: &Folds, seq_len: usize) -> Vec<Batch> 
     (0..folds.len()).flat_map(of_fold).collect()
 }
 
-fn cut(windows: Range<usize>, seq_len: usize) -> impl Iterator<Item = Range<usize>> + Clone {
-    let (step, end) = ((BATCH_ROWS / seq_len).max(1), windows.end);
+fn cut(windows: Range<usize>, step: usize) -> impl Iterator<Item = Range<usize>> + Clone {
+    let (step, end) = (step.max(1), windows.end);
     windows.step_by(step).map(move |first| first..end.min(first + step))
 }
 
@@ -49,12 +58,14 @@ pub(in crate::run) struct Reading<'a> {
     text: &'a TokenWindows,
     evaluation: Option<&'a TokenWindows>,
     pub(in crate::run) batches: Vec<Batch>,
+    /// Rows of a batch, as they were asked for.
+    pub(in crate::run) batch_rows: usize,
 }
 
 impl<'a> Reading<'a> {
     /// The text alone.
-    pub(in crate::run) fn of_folds(text: &'a TokenWindows, folds: &'a Folds, seq_len: usize) -> Self {
-        Self { folds, text, evaluation: None, batches: fold_batches(folds, seq_len) }
+    pub(in crate::run) fn of_folds(text: &'a TokenWindows, folds: &'a Folds, cut: Cut) -> Self {
+        Self { folds, text, evaluation: None, batches: fold_batches(folds, cut), batch_rows: cut.batch_rows }
     }
 
     /// The text, with perplexity measured on its held-out windows, or on a text of its own.
@@ -65,14 +76,15 @@ impl<'a> Reading<'a> {
         text: &'a TokenWindows,
         folds: &'a Folds,
         evaluation: Option<&'a TokenWindows>,
-        seq_len: usize,
+        sizes: Cut,
     ) -> Result<Self> {
-        let mut reading = Self::of_folds(text, folds, seq_len);
+        let Cut { seq_len, batch_rows } = sizes;
+        let mut reading = Self::of_folds(text, folds, sizes);
         let heldout = folds.len() - 1;
         match evaluation {
             Some(windows) => {
                 let batch = |windows| Batch { part: None, evaluated: true, windows };
-                reading.batches.extend(cut(0..windows.len(), seq_len).map(batch));
+                reading.batches.extend(cut(0..windows.len(), batch_rows / seq_len).map(batch));
             }
             None => {
                 let of_heldout = reading.batches.iter_mut().filter(|batch| batch.fold() == Some(heldout));

@@ -9,11 +9,11 @@ mod http;
 mod look;
 mod opfs;
 mod probe;
-mod races;
 mod remote;
 mod shelf;
 mod sweep_files;
 mod table;
+mod tuning;
 mod turn;
 mod work;
 

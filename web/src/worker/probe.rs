@@ -26,7 +26,7 @@ pub(crate) async fn name(device: &mut DeviceInfo) {
     }
 }
 
-async fn vendor_and_architecture() -> Option<String> {
+pub(crate) async fn vendor_and_architecture() -> Option<String> {
     let gpu = get(&get(&js_sys::global(), "navigator")?, "gpu")?;
     let request: Function = get(&gpu, "requestAdapter")?.dyn_into().ok()?;
     let options = Object::new();

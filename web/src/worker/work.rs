@@ -19,7 +19,7 @@ use web_sys::Blob;
 use super::files::BlobFiles;
 use super::sweep_files::{RowFile, States};
 use super::turn::Turn;
-use super::{post, probe, races, remote};
+use super::{post, probe, remote, tuning};
 
 /// What every order can count on.
 pub(super) struct Means {
@@ -63,7 +63,7 @@ fn listener(run: u32) -> Listener {
 async fn tell(run: u32, events: Result<Events>, means: &Means) {
     match events {
         Ok(events) => {
-            races::recall().await;
+            tuning::recall().await;
             pass_on(run, events, &means.kept).await;
         }
         Err(error) => post(&Reply::Event { run, event: Event::Failed(error) }),
@@ -176,8 +176,8 @@ async fn pass_on(run: u32, events: impl Stream<Item = Event>, kept: &RefCell<Kep
         }
         if let Event::Started(header) = &mut event {
             probe::name(&mut header.device).await;
-            // Whoever cancels from here on has paid for the race all the same.
-            races::keep().await;
+            // Whoever cancels from here on has paid for the tuning all the same.
+            tuning::keep().await;
         }
         post(&Reply::Event { run, event });
         turn.give().await;

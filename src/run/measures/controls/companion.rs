@@ -53,7 +53,7 @@ impl<'a, B: Backend> Companion<'a, B> {
             for (batch, place) in reading.batches.iter().zip(&mut self.stream) {
                 let Passed { x, y, next, .. } = layers.pass(&block, &store.tensor(place)?)?;
                 *place = store.keep(next).await?;
-                self.backend.settle(&mut []).await?;
+                self.backend.batch_end(None).await?;
                 if let Some(part) = batch.part.filter(|_| self.next == index) {
                     let (x, y) = (store.keep(x).await?, store.keep(y).await?);
                     seen.push(Seen { batch: batch.clone(), part, x, y });

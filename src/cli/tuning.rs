@@ -1,14 +1,14 @@
-//! Which kernels won on which device, kept beside the downloads, so that a device is raced on once and not in every run.
+//! The tuning cache of the command line, beside the downloads, so that a device is tuned once and not in every run.
 
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
-use straightedge::gpu::race;
+use straightedge::gpu::autotune;
 
 use super::hub;
 
-const FILE: &str = "races.txt";
+const FILE: &str = "tuning.txt";
 /// A longer file is none of ours.
 const MOST_BYTES: u64 = 1 << 16;
 
@@ -19,23 +19,23 @@ pub(super) fn recall() {
 
 /// Keeps what this run found out.
 pub(super) fn keep() {
-    if let Some(notes) = race::remembered() {
-        keep_in(hub::store().own(), notes.as_bytes());
+    if let Some(text) = autotune::to_keep() {
+        keep_in(hub::store().own(), text.as_bytes());
     }
 }
 
 fn recall_from(folder: &Path) {
-    let mut notes = Vec::new();
-    let read = File::open(folder.join(FILE)).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut notes));
+    let mut text = Vec::new();
+    let read = File::open(folder.join(FILE)).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut text));
     if read.is_ok() {
-        race::recall(&notes);
+        autotune::recall(&text);
     }
 }
 
-/// As a whole or not at all. Where nothing can be kept, the next run races again, and no measurement is the worse for it.
-fn keep_in(folder: &Path, notes: &[u8]) {
+/// As a whole or not at all. Where nothing can be kept, the next run tunes again.
+fn keep_in(folder: &Path, text: &[u8]) {
     let own = folder.join(format!("{FILE}.{}", std::process::id()));
-    let kept = fs::create_dir_all(folder).and_then(|()| fs::write(&own, notes));
+    let kept = fs::create_dir_all(folder).and_then(|()| fs::write(&own, text));
     if kept.and_then(|()| fs::rename(&own, folder.join(FILE))).is_err() {
         let _ = fs::remove_file(&own);
     }
@@ -51,12 +51,12 @@ mod tests {
     }
 
     #[test]
-    fn a_note_is_kept_as_one_file_and_replaced() {
-        let folder = std::env::temp_dir().join(format!("straightedge-races-{}", std::process::id()));
-        for notes in [&b"a"[..], b"b"] {
-            keep_in(&folder, notes);
+    fn the_cache_is_one_file_and_replaced() {
+        let folder = std::env::temp_dir().join(format!("straightedge-tuning-{}", std::process::id()));
+        for text in [&b"a"[..], b"b"] {
+            keep_in(&folder, text);
             assert_eq!(names(&folder), [FILE]);
-            assert_eq!(fs::read(folder.join(FILE)).expect("the note"), notes);
+            assert_eq!(fs::read(folder.join(FILE)).expect("the file"), text);
         }
         // Neither a folder that cannot be made nor one that is not there is an error.
         keep_in(&folder.join(FILE).join("below a file"), b"a");

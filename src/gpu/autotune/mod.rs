@@ -1,0 +1,161 @@
+//! Autotuning: which of several kernels for one operation a device runs fastest, and at which rate.
+//!
+//! Kernels compete on small problems ([`contest`]) when what they compute is first asked for. The first kernel of a list
+//! is the one that hardware is expected to run fastest; another one is used only where it is faster beyond doubt. Clear
+//! winners are kept from one program to the next ([`cache`]); rates are measured anew whenever a device is opened.
+
+mod cache;
+mod contest;
+mod problems;
+
+use std::cell::{Cell, RefCell};
+
+use super::adapter::Device;
+use super::engine::Engine;
+use super::matmul::Pace;
+use super::products::Exact;
+use super::wait::Latency;
+use crate::error::Result;
+
+pub use cache::{recall, to_keep};
+use contest::{Outcome, Timed, hold};
+use problems::{Norms, Products, SecondMoments};
+
+/// Floating-point operations per millisecond that any GPU reaches: where less is measured, something else was.
+const LEAST_FLOPS_PER_MS: f64 = 1e7;
+/// Waits of which the middle one counts.
+const WAITS: usize = 3;
+
+thread_local! {
+    /// Contests held in this program.
+    static HELD: Cell<usize> = const { Cell::new(0) };
+    /// What a browser calls its device, which wgpu does not tell.
+    static NAME: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Contests held in this program, those of one kernel alone not counted.
+pub fn held() -> usize {
+    HELD.get()
+}
+
+/// Tells what a browser calls its device: vendor and architecture.
+pub fn name_device(name: Option<String>) {
+    NAME.set(name);
+}
+
+/// The kernels that every model needs, and their rate.
+pub(super) async fn tune(engine: &Engine) -> Result<Pace> {
+    measure_wait(engine).await?;
+    let products = Products::new(engine);
+    let (product, outcome) =
+        choose(engine, "product", &products.variants, |variant| variant.kernel.name.into(), &products).await?;
+    let flops_per_ms = products.flops(outcome.size) / outcome.ms.max(1e-6);
+    let least = if engine.device.probe.is_software { 0.0 } else { LEAST_FLOPS_PER_MS };
+    let mut pace = Pace::new(product, flops_per_ms.max(least));
+    let norms = Norms::new(engine);
+    pace.reduction = pick(engine, "rows", &norms.reductions, |reduction| format!("{reduction:?}"), &norms).await?;
+    Ok(pace)
+}
+
+/// The kernel of exact second moments, with the floating-point operations of a matrix product in whose time it multiplies
+/// two values.
+pub(super) async fn tune_exact(engine: &Engine, pace: &Pace) -> Result<(Exact, Option<f64>)> {
+    let moments = SecondMoments::new(engine, pace)?;
+    let (exact, outcome) =
+        choose(engine, "exact second moments", &moments.kernels, |exact| format!("{exact:?}"), &moments).await?;
+    Ok((exact, Some(outcome.ms * pace.flops_per_ms / moments.products(outcome.size))))
+}
+
+/// Finds out what waiting takes, and whether empty submissions shorten it.
+async fn measure_wait(engine: &Engine) -> Result<()> {
+    let mut wait = waits(engine).await?;
+    if wait.is_coarse() {
+        engine.waits.set_nudges(true);
+        let nudged = waits(engine).await?;
+        engine.waits.set_nudges(nudged.ms < 0.5 * wait.ms);
+        wait = if nudged.ms < 0.5 * wait.ms { nudged } else { wait };
+    }
+    engine.waits.set_idle(wait);
+    Ok(())
+}
+
+async fn waits(engine: &Engine) -> Result<Latency> {
+    engine.wait().await?;
+    let mut waits = Vec::with_capacity(WAITS);
+    for _ in 0..WAITS {
+        let started = engine.waits.now();
+        engine.wait().await?;
+        waits.push(engine.waits.now() - started);
+    }
+    Ok(Latency::of(waits))
+}
+
+/// The kernel to use, without its rate: nothing is timed where there is no choice, or where the cache knows.
+async fn pick<K: Copy>(
+    engine: &Engine,
+    contest: &str,
+    kernels: &[K],
+    name: impl Fn(&K) -> String,
+    timed: &impl Timed,
+) -> Result<K> {
+    if kernels.len() == 1 {
+        return Ok(kernels[0]);
+    }
+    match known(engine, contest, kernels, &name) {
+        Some(index) => Ok(kernels[index]),
+        None => choose(engine, contest, kernels, name, timed).await.map(|(kernel, _)| kernel),
+    }
+}
+
+/// The kernel to use and how long it takes.
+async fn choose<K: Copy>(
+    engine: &Engine,
+    contest: &str,
+    kernels: &[K],
+    name: impl Fn(&K) -> String,
+    timed: &impl Timed,
+) -> Result<(K, Outcome)> {
+    let wait = engine.waits.idle();
+    let known = if kernels.len() == 1 { Some(0) } else { known(engine, contest, kernels, &name) };
+    if let Some(index) = known {
+        let outcome = hold(&Only { timed, index }, 1, wait).await?;
+        return Ok((kernels[index], outcome));
+    }
+    let outcome = hold(timed, kernels.len(), wait).await?;
+    HELD.set(held() + 1);
+    let winner = kernels[outcome.winner];
+    let margin = if wait.is_coarse() { 0.0 } else { outcome.margin };
+    cache::note(contest, &name(&winner), margin, &device_key(&engine.device));
+    Ok((winner, outcome))
+}
+
+fn known<K>(engine: &Engine, contest: &str, kernels: &[K], name: &impl Fn(&K) -> String) -> Option<usize> {
+    let winner = cache::clear_winner(contest, &device_key(&engine.device))?;
+    kernels.iter().position(|kernel| name(kernel) == winner)
+}
+
+/// What tells one device from another on one line: names, where there are any, whether it is a fallback, and limits.
+fn device_key(device: &Device) -> String {
+    let info = &device.probe.info;
+    let name = NAME.with_borrow(Clone::clone).or_else(|| info.adapter.clone()).unwrap_or_default();
+    let limits: Vec<_> = info.limits.values().map(u64::to_string).collect();
+    let software = if device.probe.is_software { "software" } else { "hardware" };
+    let key = format!("{name}, {}, {software}, {}", info.driver.as_deref().unwrap_or_default(), limits.join(" "));
+    key.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// One of several kernels.
+struct Only<'t, T> {
+    timed: &'t T,
+    index: usize,
+}
+
+impl<T: Timed> Timed for Only<'_, T> {
+    fn sizes(&self) -> usize {
+        self.timed.sizes()
+    }
+
+    async fn ms(&self, _kernel: usize, size: usize, repetitions: usize) -> Result<f64> {
+        self.timed.ms(self.index, size, repetitions).await
+    }
+}

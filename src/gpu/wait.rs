@@ -1,0 +1,319 @@
+//! Waiting for the device and reading back. Every wait is for a point in the stream of submissions, so that the device
+//! goes on with what was submitted after it.
+
+use std::cell::{Cell, RefCell};
+
+use futures::channel::oneshot;
+use web_time::Instant;
+
+use super::engine::{Copy, Engine};
+use super::pacer::Mark;
+use super::tensor::Buffer;
+use crate::error::{Error, Result};
+
+/// Bytes read back at a time.
+const READ_BYTES: u64 = 32 << 20;
+/// Milliseconds between two empty submissions where these make a browser look whether work is done.
+#[cfg(target_arch = "wasm32")]
+const NUDGE_MS: u32 = 2;
+
+/// Bytes of a buffer to be read back.
+pub(super) struct Span<'a> {
+    pub(super) buffer: &'a Buffer,
+    pub(super) offset: u64,
+    pub(super) size: u64,
+}
+
+/// Where the answer of an idle device takes longer, times tell kernels apart only where these differ by much.
+const COARSE_MS: f64 = 10.0;
+
+/// What waiting for a device takes that has nothing to do.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Latency {
+    /// The middle of several waits, in milliseconds.
+    pub(super) ms: f64,
+    /// Between the shortest and the longest.
+    pub(super) spread: f64,
+}
+
+impl Latency {
+    /// From several waits.
+    pub(super) fn of(mut waits: Vec<f64>) -> Self {
+        waits.sort_by(f64::total_cmp);
+        let (Some(first), Some(last)) = (waits.first(), waits.last()) else { return Self::default() };
+        Self { ms: waits[waits.len() / 2], spread: last - first }
+    }
+
+    /// Whether it is too long for small differences between kernels to show.
+    pub(super) fn is_coarse(&self) -> bool {
+        self.ms > COARSE_MS
+    }
+}
+
+/// How waiting goes on this device, and how often it was done.
+pub(super) struct Waits {
+    started: Instant,
+    /// What the answer of an idle device takes.
+    idle: Cell<Latency>,
+    /// Whether empty submissions make the browser look.
+    nudges: Cell<bool>,
+    /// Answers come at multiples of so many milliseconds; for tests.
+    grid_ms: Cell<Option<f64>>,
+    /// The end of the batch before.
+    before: RefCell<Option<Pending<()>>>,
+    counts: Cell<Counts>,
+}
+
+/// What a device was asked for since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Dispatches of kernels.
+    pub dispatches: usize,
+    /// Submissions of dispatches.
+    pub submissions: usize,
+    /// Waits for an answer.
+    pub waits: usize,
+}
+
+/// An answer that the device owes.
+pub(super) struct Pending<T> {
+    receiver: oneshot::Receiver<T>,
+    mark: Mark,
+    /// The submission after which it comes, where that is known.
+    index: Option<wgpu::SubmissionIndex>,
+}
+
+/// Bytes that are on their way back.
+pub(super) struct Incoming {
+    staging: wgpu::Buffer,
+    mapped: Pending<Result<(), wgpu::BufferAsyncError>>,
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self {
+            started: Instant::now(),
+            idle: Cell::default(),
+            nudges: Cell::new(false),
+            grid_ms: Cell::new(None),
+            before: RefCell::default(),
+            counts: Cell::default(),
+        }
+    }
+}
+
+impl Waits {
+    /// Milliseconds since the device was opened.
+    pub(super) fn now(&self) -> f64 {
+        self.started.elapsed().as_secs_f64() * 1e3
+    }
+
+    /// What the device was asked for.
+    pub(super) fn counts(&self) -> Counts {
+        self.counts.get()
+    }
+
+    pub(super) fn count_submission(&self, dispatches: usize) {
+        let counts = self.counts.get();
+        let (dispatches, submissions) = (counts.dispatches + dispatches, counts.submissions + 1);
+        self.counts.set(Counts { dispatches, submissions, ..counts });
+    }
+
+    /// Sets what the answer of an idle device takes.
+    pub(super) fn set_idle(&self, wait: Latency) {
+        self.idle.set(wait);
+    }
+
+    /// What the answer of an idle device takes.
+    pub(super) fn idle(&self) -> Latency {
+        self.idle.get()
+    }
+
+    /// Has empty submissions make the browser look, or not.
+    pub(super) fn set_nudges(&self, nudges: bool) {
+        self.nudges.set(nudges);
+    }
+
+    /// Delays answers to multiples of so many milliseconds, as Firefox does.
+    pub(super) fn set_grid(&self, ms: Option<f64>) {
+        self.grid_ms.set(ms);
+    }
+}
+
+impl Engine {
+    /// Submits what is recorded and waits until the device has done it.
+    pub(super) async fn wait(&self) -> Result<()> {
+        let end = self.end();
+        self.answer(end).await
+    }
+
+    /// Submits what is recorded and waits until the device has done what was recorded up to the last call of this: the
+    /// device always has a batch to go on with.
+    pub(super) async fn wait_for_batch_before(&self) -> Result<()> {
+        let end = self.end();
+        match self.waits.before.replace(Some(end)) {
+            Some(before) => self.answer(before).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The end of all that is recorded so far, which is submitted.
+    fn end(&self) -> Pending<()> {
+        let index = self.submit();
+        let (sender, receiver) = oneshot::channel();
+        self.device.queue.on_submitted_work_done(move || {
+            let _ = sender.send(());
+        });
+        Pending { receiver, mark: self.pacer.mark(), index }
+    }
+
+    /// Reads spans back in order, after all that is recorded, a bounded number of bytes at a time.
+    ///
+    /// `take` gets every span's index, the offset within it, and bytes.
+    pub(super) async fn read(&self, spans: &[Span<'_>], mut take: impl FnMut(usize, u64, &[u8])) -> Result<()> {
+        for pieces in chunks(spans) {
+            let incoming = self.request(spans, &pieces);
+            self.receive(incoming, |bytes| {
+                let mut at = 0;
+                for Piece { index, within, size } in pieces {
+                    take(index, within, &bytes[at..at + size as usize]);
+                    at += size as usize;
+                }
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
+    /// Asks for all of a small buffer, which comes while the device goes on.
+    pub(super) fn request_all(&self, buffer: &Buffer) -> Incoming {
+        let span = Span { buffer, offset: 0, size: buffer.size };
+        self.request(&[span], &[Piece { index: 0, within: 0, size: buffer.size }])
+    }
+
+    /// Records copies of pieces, submits them, and asks for the bytes.
+    fn request(&self, spans: &[Span<'_>], pieces: &[Piece]) -> Incoming {
+        let staging = self.device.device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("staging"),
+            size: pieces.iter().map(|piece| piece.size).sum(),
+            usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        let mut to_offset = 0;
+        for &Piece { index, within, size } in pieces {
+            let span = &spans[index];
+            let (from, from_offset) = (wgpu::Buffer::clone(&span.buffer.raw), span.offset + within);
+            self.copy(Copy { from, from_offset, to: staging.clone(), to_offset, size });
+            to_offset += size;
+        }
+        let index = self.submit();
+        let (sender, receiver) = oneshot::channel();
+        staging.map_async(wgpu::MapMode::Read, .., move |mapped| {
+            let _ = sender.send(mapped);
+        });
+        Incoming { staging, mapped: Pending { receiver, mark: self.pacer.mark(), index } }
+    }
+
+    /// Waits for bytes and hands them on.
+    pub(super) async fn receive(&self, incoming: Incoming, take: impl FnOnce(&[u8])) -> Result<()> {
+        let Incoming { staging, mapped } = incoming;
+        let unreadable = |why: String| Error::Gpu { what: "reading back".into(), why };
+        if let Err(error) = self.answer(mapped).await? {
+            // A browser may refuse the bytes of a device before it tells that the device is lost.
+            rest().await;
+            self.device.check()?;
+            return Err(unreadable(error.to_string()));
+        }
+        take(&staging.get_mapped_range(..).map_err(|error| unreadable(error.to_string()))?);
+        staging.destroy();
+        Ok(())
+    }
+
+    /// Waits for an answer.
+    async fn answer<T>(&self, Pending { receiver, mark, index }: Pending<T>) -> Result<T> {
+        let since = self.waits.now();
+        let counts = self.waits.counts.get();
+        self.waits.counts.set(Counts { waits: counts.waits + 1, ..counts });
+        // Natively this blocks until callbacks have run; in a browser the event loop runs them and this does nothing.
+        let polled = self.device.device.poll(wgpu::PollType::Wait { submission_index: index, timeout: None });
+        self.device.check()?;
+        polled.map_err(|error| Error::Gpu { what: "waiting".into(), why: error.to_string() })?;
+        let answer = self.hear(receiver).await;
+        self.waits.delay();
+        let Latency { ms, spread } = self.waits.idle();
+        self.pacer.complete(mark, since, self.waits.now(), ms + spread);
+        self.device.check()?;
+        answer.map_err(|_| Error::Gpu { what: "waiting".into(), why: "the device dropped the request".into() })
+    }
+
+    #[cfg(not(target_arch = "wasm32"))]
+    async fn hear<T>(&self, receiver: oneshot::Receiver<T>) -> Result<T, oneshot::Canceled> {
+        receiver.await
+    }
+
+    /// Firefox looks every 100 ms whether work is done, and at every submission (bug 1870699).
+    #[cfg(target_arch = "wasm32")]
+    async fn hear<T>(&self, mut receiver: oneshot::Receiver<T>) -> Result<T, oneshot::Canceled> {
+        use futures::future::{Either, select};
+
+        if !self.waits.nudges.get() {
+            return receiver.await;
+        }
+        loop {
+            match select(receiver, gloo_timers::future::TimeoutFuture::new(NUDGE_MS)).await {
+                Either::Left((heard, _)) => return heard,
+                Either::Right((_, still)) => {
+                    let nothing = wgpu::CommandEncoderDescriptor::default();
+                    self.device.queue.submit([self.device.device.create_command_encoder(&nothing).finish()]);
+                    receiver = still;
+                }
+            }
+        }
+    }
+}
+
+impl Waits {
+    /// Sleeps until the next multiple of the grid.
+    fn delay(&self) {
+        #[cfg(not(target_arch = "wasm32"))]
+        if let Some(grid) = self.grid_ms.get() {
+            let rest = grid - self.now() % grid;
+            std::thread::sleep(std::time::Duration::from_secs_f64(rest / 1e3));
+        }
+    }
+}
+
+/// Gives a browser the time to tell what else has happened.
+async fn rest() {
+    #[cfg(target_arch = "wasm32")]
+    gloo_timers::future::TimeoutFuture::new(0).await;
+}
+
+/// Part of a span.
+struct Piece {
+    index: usize,
+    within: u64,
+    size: u64,
+}
+
+/// Spans cut into pieces, as many as are read at a time.
+fn chunks(spans: &[Span<'_>]) -> Vec<Vec<Piece>> {
+    let (mut all, mut chunk, mut bytes) = (Vec::new(), Vec::new(), 0);
+    for (index, span) in spans.iter().enumerate() {
+        let mut within = 0;
+        while within < span.size {
+            let size = (span.size - within).min(READ_BYTES - bytes);
+            chunk.push(Piece { index, within, size });
+            within += size;
+            bytes += size;
+            if bytes == READ_BYTES {
+                all.push(std::mem::take(&mut chunk));
+                bytes = 0;
+            }
+        }
+    }
+    if bytes > 0 {
+        all.push(chunk);
+    }
+    all
+}

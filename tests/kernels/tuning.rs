@@ -1,0 +1,100 @@
+//! Kernels are tuned once per device: what one program keeps, the next one goes by, whatever else it is given.
+//!
+//! What is remembered belongs to a thread, so that a thread of its own stands for a program.
+
+use std::thread;
+
+use straightedge::backend::{Backend, GramShape};
+use straightedge::gpu::autotune;
+use straightedge::gpu::products::Exact;
+use straightedge::gpu::rows::Reduction;
+use straightedge::gpu::{GpuBackend, Options};
+use straightedge::job::GramMode;
+use straightedge::moments::Scale;
+
+use crate::device::with_device;
+
+/// What a program found.
+struct Found {
+    product: &'static str,
+    reduction: Reduction,
+    exact: Exact,
+    flops_per_ms: f64,
+    held: usize,
+    kept: Option<String>,
+}
+
+/// Asks for exact second moments.
+async fn exact(backend: &GpuBackend) {
+    let scale = Scale { shift: vec![0.0; 4], exponent: vec![1; 4] };
+    let shape = GramShape { d_in: 4, d_out: 4, folds: 2, max_rows: 4, mode: GramMode::Exact };
+    backend.gram(shape, &scale, &scale).await.expect("a Gram");
+}
+
+/// A program that begins with what another one has kept; `None` without a device.
+fn program(kept: String) -> Option<Found> {
+    let body = move || {
+        autotune::recall(kept.as_bytes());
+        let mut found = None;
+        with_device(Options::default(), async |backend| {
+            let before = autotune::held();
+            exact(backend).await;
+            assert!(autotune::held() <= before + 1, "what is not asked for is not timed");
+            let pace = backend.pace();
+            found = Some(Found {
+                product: pace.variant.kernel.name,
+                reduction: pace.reduction,
+                exact: pace.exact,
+                flops_per_ms: pace.flops_per_ms,
+                held: autotune::held(),
+                kept: autotune::to_keep(),
+            });
+            assert_eq!(autotune::to_keep(), None, "what was told is not new again");
+        });
+        found
+    };
+    let test = thread::current().name().unwrap_or_default().to_owned();
+    thread::Builder::new().name(test).spawn(body).expect("a thread").join().expect("a program")
+}
+
+/// The lines of a cache with every margin replaced.
+fn with_margins(kept: &str, percent: u32) -> String {
+    let line = |line: &str| match line.split('\t').collect::<Vec<_>>()[..] {
+        [contest, kernel, _, device] => format!("{contest}\t{kernel}\t{percent}\t{device}\n"),
+        _ => format!("{line}\n"),
+    };
+    kept.lines().map(line).collect()
+}
+
+#[test]
+fn the_second_program_goes_by_clear_winners_and_by_nothing_else() {
+    let Some(first) = program(String::new()) else { return };
+    assert!(first.held >= 2, "products and exact second moments: {}", first.held);
+    let kept = first.kept.clone().expect("something new");
+    assert_eq!(kept.lines().count(), 1 + first.held, "shaders, and a line for every contest: {kept}");
+
+    let clear = with_margins(&kept, 50);
+    let second = program(clear.clone()).expect("the same device");
+    assert_eq!((second.held, &second.kept), (0, &None), "nothing is held, nothing is new");
+    let choices = |found: &Found| (found.product, found.reduction, found.exact);
+    assert_eq!(choices(&second), choices(&first));
+    assert!(second.flops_per_ms > 0.0 && second.flops_per_ms.is_finite(), "the rate is measured anew");
+
+    // Another choice than its own is gone by, so that it is the cache that decides.
+    let other = Exact::ALL.iter().find(|exact| **exact != first.exact).expect("another");
+    let name = |exact: &Exact| format!("\t{exact:?}\t");
+    let turned = clear.replace(&name(&first.exact), &name(other));
+    let third = program(turned).expect("the same device");
+    assert_eq!((third.held, third.exact), (0, *other));
+
+    let close = program(with_margins(&kept, 1)).expect("the same device");
+    assert_eq!(close.held, first.held, "what was won by little is held again");
+
+    let unknown = clear.replace(first.product, "matmul_of_tomorrow");
+    let foreign: String = clear.lines().map(|line| format!("{line} of another make\n")).collect();
+    for hostile in [unknown, foreign, format!("0{clear}"), "\n".into(), "\u{0}\u{ffff}".into()] {
+        let found = program(hostile.clone()).expect("the same device");
+        assert!(found.held >= 1, "{hostile}");
+        assert!(found.kept.expect("something new").contains(found.product));
+    }
+}
