@@ -10,10 +10,22 @@ use naga::back::{hlsl, msl, spv};
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use naga::{AddressSpace, Block, Function, GlobalVariable, Handle, Module, ShaderStage, Statement};
 use straightedge::gpu::gram_kernels::{GRAM_DOTS, GRAM_FLOATS, GRAM_INTEGERS, GRAM_PACKED};
-use straightedge::gpu::kernels::{self, Kernel};
+use straightedge::gpu::kernels::{
+    self, ATTENTION_SCORES, ATTENTION_VALUES, Kernel, MATMUL_ANY, MATMUL_REGISTER, MATMUL_SHARED,
+};
 
 /// Kernels in whose one loop a measurement spends most of its time.
-static HOT: [&Kernel; 4] = [&GRAM_FLOATS, &GRAM_INTEGERS, &GRAM_PACKED, &GRAM_DOTS];
+static HOT: [&Kernel; 9] = [
+    &MATMUL_SHARED,
+    &MATMUL_REGISTER,
+    &MATMUL_ANY,
+    &ATTENTION_SCORES,
+    &ATTENTION_VALUES,
+    &GRAM_FLOATS,
+    &GRAM_INTEGERS,
+    &GRAM_PACKED,
+    &GRAM_DOTS,
+];
 
 /// A kernel with its overrides' values.
 fn specialised(kernel: &Kernel) -> (Module, ModuleInfo) {
@@ -139,6 +151,15 @@ fn hot_kernels_have_one_loop() {
     for kernel in HOT {
         let (module, _) = specialised(kernel);
         assert_eq!(loops(&module, kernel), 1, "{}", kernel.name);
+    }
+}
+
+#[test]
+fn workgroup_memory_is_within_what_every_device_has() {
+    for kernel in kernels::all() {
+        let (module, info) = specialised(kernel);
+        let bytes = workgroup_bytes(&module, &info, kernel);
+        assert!(bytes <= 16 << 10, "{}: {bytes} bytes", kernel.name);
     }
 }
 

@@ -92,7 +92,6 @@ impl Device {
             Needs::Nothing => true,
             Needs::Subgroups => self.subgroups.is_some(),
             Needs::PackedDots => self.packed_dots,
-            Needs::SubgroupsOfEight => self.subgroups == Some([8, 8]),
         }
     }
 

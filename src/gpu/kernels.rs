@@ -76,8 +76,6 @@ pub enum Needs {
     Subgroups,
     /// `dot4I8Packed`: part of WGSL that a browser may lack.
     PackedDots,
-    /// Subgroups of eight threads, always: a workgroup of eight is one, in whatever order.
-    SubgroupsOfEight,
 }
 
 /// The uniform structure of a kernel: four-byte scalars in the shader's order.

@@ -2,7 +2,7 @@
 //!
 //! Arithmetic is f32 as ever: what a kernel needs is unpacked right before it, a piece at a time, by a kernel of its own
 //! (`unpack.wgsl`). Each weight is unpacked once per batch and then used for every row of it, and results are the same
-//! bits as with f32 storage, whatever kernel won the race.
+//! bits as with f32 storage, whatever kernel is used.
 
 use std::rc::Rc;
 

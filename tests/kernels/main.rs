@@ -2,6 +2,7 @@
 //!
 //! Outputs are filled with NaN before a kernel writes them.
 
+mod attention;
 mod compare;
 mod device;
 mod exact;

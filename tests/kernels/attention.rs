@@ -1,0 +1,83 @@
+//! Attention against plain f64 loops: heads of any width, grouped or not, causal or not, in windows around a tile.
+
+use straightedge::backend::{AttentionShape, Backend};
+use straightedge::gpu::rows::Reduction;
+use straightedge::gpu::{GpuBackend, Options};
+
+use crate::compare::{EPS, assert_close};
+use crate::device::{poisoned, upload, with_device};
+use crate::random::Random;
+
+/// Windows, positions, heads, heads of keys and values, width of a head.
+const SHAPES: [[usize; 5]; 14] = [
+    [1, 1, 1, 1, 1],
+    [2, 3, 2, 1, 5],
+    [2, 4, 4, 2, 4],
+    [1, 5, 3, 3, 8],
+    [2, 15, 2, 2, 17],
+    [2, 33, 4, 1, 6],
+    [3, 63, 2, 2, 16],
+    [1, 64, 2, 2, 64],
+    [2, 65, 4, 2, 63],
+    [1, 70, 2, 1, 12],
+    [1, 127, 3, 1, 65],
+    [2, 128, 2, 2, 15],
+    [1, 130, 6, 3, 80],
+    [1, 200, 2, 1, 130],
+];
+
+#[test]
+fn attention_attends_within_windows() {
+    // Some devices are so slow that every head of every window has its own dispatches.
+    let devices = [(1e6, Reduction::Workgroup), (1.0, Reduction::Workgroup), (1e6, Reduction::Subgroup)];
+    for (flops_per_ms, reduction) in devices {
+        let options = Options { flops_per_ms: Some(flops_per_ms), reduction: Some(reduction), ..poisoned() };
+        with_device(options, async |gpu| {
+            for causal in [true, false] {
+                for [windows, seq_len, heads, kv_heads, head_dim] in SHAPES {
+                    let shape = AttentionShape { heads, kv_heads, head_dim, seq_len, causal };
+                    check_attention(gpu, windows, shape).await;
+                }
+            }
+        });
+    }
+}
+
+async fn check_attention(gpu: &GpuBackend, windows: usize, shape: AttentionShape) {
+    let AttentionShape { heads, kv_heads, head_dim, seq_len, causal } = shape;
+    let (rows, cols, kv_cols) = (windows * seq_len, heads * head_dim, kv_heads * head_dim);
+    let mut random = Random::new(10);
+    let q: Vec<f32> = random.values(rows * cols).iter().map(|value| 5.0 * value).collect();
+    let (k, v) = (random.values(rows * kv_cols), random.values(rows * kv_cols));
+    let mut expected = vec![0.0; rows * cols];
+    for (row, head) in (0..rows).flat_map(|row| (0..heads).map(move |head| (row, head))) {
+        let first = row / seq_len * seq_len;
+        let kv_head = head / (heads / kv_heads);
+        let seen = if causal { first..row + 1 } else { first..first + seq_len };
+        let query = &q[row * cols + head * head_dim..][..head_dim];
+        let score = |j: usize| -> f64 {
+            let key = &k[j * kv_cols + kv_head * head_dim..][..head_dim];
+            let sum: f64 = query.iter().zip(key).map(|(q, k)| f64::from(*q) * f64::from(*k)).sum();
+            sum / (head_dim as f64).sqrt()
+        };
+        let weights: Vec<f64> = seen.clone().map(|j| score(j).exp()).collect();
+        let total: f64 = weights.iter().sum();
+        for (j, weight) in seen.zip(&weights) {
+            for d in 0..head_dim {
+                expected[row * cols + head * head_dim + d] +=
+                    weight / total * f64::from(v[j * kv_cols + kv_head * head_dim + d]);
+            }
+        }
+    }
+    let found = gpu
+        .attention(
+            &upload(gpu, rows, cols, &q),
+            &upload(gpu, rows, kv_cols, &k),
+            &upload(gpu, rows, kv_cols, &v),
+            shape,
+        )
+        .unwrap();
+    // A score of up to 5·√head_dim enters an exponential.
+    let tolerance = EPS * (8.0 + 5.0 * (head_dim as f64).sqrt() * 4.0 + seq_len as f64);
+    assert_close(&format!("{shape:?}"), &gpu.read(&found).await.unwrap(), &expected, |_| tolerance);
+}
