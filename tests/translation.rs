@@ -170,7 +170,7 @@ fn the_table_of_kernels_in_the_documents_is_of_today() {
         let (module, info) = specialised(kernel);
         let threads: u32 = kernel.workgroup.iter().product();
         let (loops, bytes) = (loops(&module, kernel), workgroup_bytes(&module, &info, kernel));
-        let row = format!("| `{}` | `shaders/{}` | {threads} | {loops} | {bytes} |", kernel.name, kernel.file);
+        let row = format!("| {} | `shaders/{}` | {threads} | {loops} | {bytes} |", kernel.name, kernel.file);
         if !rows.contains(&row) {
             rows.push(row);
         }

@@ -50,10 +50,13 @@ impl Sums {
     }
 }
 
-/// What is read back as numbers, and where it goes: the place of the first number, and numbers in order.
+/// Gets the place of the first of some numbers, and the numbers in order.
+type Take<'a> = Box<dyn FnMut(usize, &[f64]) + 'a>;
+
+/// What is read back as numbers, and where it goes.
 pub(super) struct Reading<'a> {
     source: Source<'a>,
-    take: Box<dyn FnMut(usize, &[f64]) + 'a>,
+    take: Take<'a>,
 }
 
 #[derive(Clone, Copy)]

@@ -6,10 +6,11 @@ use naga::{
     Arena, BinaryOperator, Block, Expression, Function, Handle, Literal, MathFunction, Module, Range, Scalar, Span,
     Statement, Type, TypeInner, UnaryOperator, UniqueArena, VectorSize,
 };
+use straightedge::gpu::Rewrite;
 use straightedge::gpu::kernels::Kernel;
 
 /// Every way, by name, for `Options::rewrite`.
-pub(crate) const WAYS: [(&str, fn(&'static Kernel) -> String); 4] =
+pub(crate) const WAYS: [(&str, Rewrite); 4] =
     [("as they are", unchanged), ("contracted", contracted), ("reassociated", reassociated), ("flushed", flushed)];
 
 fn unchanged(kernel: &'static Kernel) -> String {
