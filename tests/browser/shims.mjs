@@ -57,25 +57,19 @@ export const hostileClock = (grid, grain) => text((grid, grain) => {
   late(GPUBuffer.prototype, 'mapAsync');
 }, grid, grain);
 
-/** A device whose memory ends after so many bytes: Chromium gives a buffer that is none, and tells why in an event. */
+/**
+ * A device that has no more memory once so many bytes were asked for, or `fillMemory` was called: Chromium gives a buffer
+ * that is none, and tells why in an event.
+ */
 export const littleMemory = (bytes) => text((bytes) => {
   const own = GPUDevice.prototype.createBuffer;
-  const { destroy } = GPUBuffer.prototype;
-  let held = 0;
-  GPUBuffer.prototype.destroy = function () {
-    held -= this.counts ?? 0;
-    this.counts = 0;
-    return destroy.call(this);
-  };
-  GPUDevice.prototype.createBuffer = function (asked) {
-    if (held + asked.size <= bytes) {
-      const buffer = own.call(this, asked);
-      buffer.counts = asked.size;
-      held += asked.size;
-      return buffer;
-    }
+  let left = bytes ?? Infinity;
+  self.fillMemory = () => { left = 0; };
+  GPUDevice.prototype.createBuffer = function (buffer) {
+    left -= buffer.size;
+    if (left >= 0) return own.call(this, buffer);
     this.pushErrorScope('validation');
-    const none = own.call(this, { ...asked, size: 2 ** 52 });
+    const none = own.call(this, { ...buffer, size: 2 ** 52 });
     this.popErrorScope();
     const error = new GPUOutOfMemoryError('Not enough memory left.');
     setTimeout(() => this.dispatchEvent(new GPUUncapturedErrorEvent('uncapturederror', { error })));
