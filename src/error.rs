@@ -219,6 +219,12 @@ pub enum Error {
         /// The driver's message.
         why: String,
     },
+    /// The GPU has no memory left.
+    #[error("GPU: no memory is left ({why}); what was measured is kept, close other programs or use the CPU")]
+    DeviceMemory {
+        /// The driver's message.
+        why: String,
+    },
     /// The model or batch does not fit the adapter.
     #[error("GPU: {what} needs {needed} bytes where the adapter allows {limit}; use a smaller model or the CPU")]
     DeviceLimit {

@@ -8,6 +8,7 @@ mod answer;
 mod ask;
 pub mod fault;
 pub mod made;
+pub mod made_llama;
 mod repos;
 pub mod stats;
 

@@ -28,13 +28,25 @@ impl Shape {
 
 /// What a tensor is filled with.
 #[derive(Clone, Copy, PartialEq)]
-enum Fill {
+pub(crate) enum Fill {
     /// Uniform of this standard deviation.
     Random(f32),
     Ones,
     Zeros,
     /// Zeros that the file system need not store.
     Mask,
+}
+
+/// Names, sizes and contents of the tensors of a file.
+pub(crate) type Tensors = Vec<(String, Vec<usize>, Fill)>;
+
+/// How a value is stored.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Width {
+    /// As F32.
+    Single,
+    /// As BF16.
+    Half,
 }
 
 /// Writes `config.json`, `tokenizer.json` and `model.safetensors` into `folder`. The same seed gives the same bytes.
@@ -50,11 +62,11 @@ pub fn gpt2(folder: &Path, shape: Shape, seed: u64) -> io::Result<()> {
     });
     fs::write(folder.join("config.json"), config.to_string())?;
     fs::write(folder.join("tokenizer.json"), tokenizer().to_string())?;
-    weights(&folder.join("model.safetensors"), &tensors(shape), seed)
+    weights(&folder.join("model.safetensors"), &tensors(shape), Width::Single, seed)
 }
 
 /// All tensors in the order of the original's file.
-fn tensors(shape: Shape) -> Vec<(String, Vec<usize>, Fill)> {
+fn tensors(shape: Shape) -> Tensors {
     let Shape { width: d, layers, vocab, positions, .. } = shape;
     let weight = Fill::Random(0.02);
     let mut tensors = Vec::new();
@@ -85,12 +97,14 @@ fn tensors(shape: Shape) -> Vec<(String, Vec<usize>, Fill)> {
     tensors
 }
 
-fn weights(path: &Path, tensors: &[(String, Vec<usize>, Fill)], seed: u64) -> io::Result<()> {
+/// Writes a file of tensors.
+pub(crate) fn weights(path: &Path, tensors: &Tensors, width: Width, seed: u64) -> io::Result<()> {
+    let (dtype, bytes) = if width == Width::Half { ("BF16", 2) } else { ("F32", 4) };
     let (mut header, mut end) = (Map::new(), 0);
     for (name, shape, _) in tensors {
         let start = end;
-        end += 4 * shape.iter().product::<usize>();
-        header.insert(name.clone(), json!({"dtype": "F32", "shape": shape, "data_offsets": [start, end]}));
+        end += bytes * shape.iter().product::<usize>();
+        header.insert(name.clone(), json!({"dtype": dtype, "shape": shape, "data_offsets": [start, end]}));
     }
     let mut header = Value::Object(header).to_string();
     header += &" ".repeat(header.len().next_multiple_of(8) - header.len());
@@ -101,11 +115,12 @@ fn weights(path: &Path, tensors: &[(String, Vec<usize>, Fill)], seed: u64) -> io
     for (_, shape, fill) in tensors {
         let len = shape.iter().product::<usize>();
         if *fill == Fill::Mask {
-            file.seek(SeekFrom::Current(4 * len as i64))?;
+            file.seek(SeekFrom::Current((bytes * len) as i64))?;
             continue;
         }
         for _ in 0..len {
-            file.write_all(&value(*fill, &mut random).to_le_bytes())?;
+            // BF16 is the upper half of F32.
+            file.write_all(&value(*fill, &mut random).to_le_bytes()[4 - bytes..])?;
         }
     }
     file.flush()
@@ -126,7 +141,7 @@ fn value(fill: Fill, random: &mut u64) -> f32 {
 }
 
 /// One token per byte, as GPT-2's tokenizer has them before any merge.
-fn tokenizer() -> Value {
+pub(crate) fn tokenizer() -> Value {
     let plain = |byte: u8| matches!(byte, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
     let (mut vocab, mut moved) = (Map::new(), 0);
     for byte in 0..=255u8 {

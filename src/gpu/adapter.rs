@@ -116,12 +116,13 @@ impl Faults {
 }
 
 fn fault(error: &wgpu::Error) -> Error {
+    let why = one_line(&error.to_string());
     let what = match error {
-        wgpu::Error::OutOfMemory { .. } => "allocating memory",
+        wgpu::Error::OutOfMemory { .. } => return Error::DeviceMemory { why },
         wgpu::Error::Validation { .. } => "recording",
         wgpu::Error::Internal { .. } => "an operation",
     };
-    Error::Gpu { what: what.into(), why: one_line(&error.to_string()) }
+    Error::Gpu { what: what.into(), why }
 }
 
 /// Driver messages span many lines; an error is one sentence.

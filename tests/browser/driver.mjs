@@ -41,9 +41,9 @@ export function visit(name, how, body) {
 }
 
 /** Opens the page, and closes it after. Whatever goes wrong unseen is a failure, and is told beside any other. */
-async function opened(t, { webgpu, mirror: folder, throttle, query }, body) {
+async function opened(t, { webgpu, mirror: folder, throttle, query, shim, before }, body) {
   const mirror = folder && await startMirror(t, await folder(t), throttle);
-  const app = await open({ webgpu, mirror, query });
+  const app = await open({ webgpu, mirror, query, shim, before });
   try {
     if (!query?.embed) await app.started();
     await body(app, t);
@@ -59,19 +59,25 @@ async function opened(t, { webgpu, mirror: folder, throttle, query }, body) {
 /** What most tests measure: known by construction, and quick. */
 const CALIBRATION = { model: 'calibration' };
 
-/** Opens the page with names and values in its address; `before` is done to the browser's page before that. */
-export async function open({ webgpu, mirror, query = CALIBRATION, before, waitUntil = 'load', address = setting('STRAIGHTEDGE_URL') }) {
+/**
+ * Opens the page with names and values in its address; `before` is done to the browser's page before that, and `shim` is
+ * a script that the engine's worker runs before its own.
+ */
+export async function open({ webgpu, mirror, query = CALIBRATION, before, shim, waitUntil = 'load', address = setting('STRAIGHTEDGE_URL') }) {
   const browser = await chromium.launch({
     executablePath: setting('CHROMIUM'),
     args: ['--no-sandbox', ...QUIET, ...(webgpu ? ['--enable-unsafe-webgpu'] : [])],
   });
   try {
-    const page = await browser.newPage({ viewport: { width: 1280, height: 1000 } });
+    // A service worker would fetch the worker's script itself, and refuse a changed one.
+    const serviceWorkers = shim ? 'block' : 'allow';
+    const page = await browser.newPage({ viewport: { width: 1280, height: 1000 }, serviceWorkers });
     page.setDefaultTimeout(SOON);
     const site = new URL(address);
     const faults = watch(page, (url) => url.origin === site.origin || (mirror && url.hostname === new URL(mirror.url).hostname));
     for (const [name, value] of Object.entries(query)) site.searchParams.set(name, value);
     if (mirror) site.searchParams.set('mirror', mirror.url);
+    if (shim) await put(page, shim);
     await before?.(page);
     await page.goto(site.href, { timeout: PATIENCE, waitUntil });
     return new App(browser, page, faults, mirror);
@@ -80,6 +86,14 @@ export async function open({ webgpu, mirror, query = CALIBRATION, before, waitUn
     await browser.close();
     throw error;
   }
+}
+
+/** Puts a script before the one that starts the engine, so that the engine finds what the script has made of its world. */
+async function put(page, shim) {
+  await page.route('**/engine.js', async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, body: `${shim};\n${await response.text()}` });
+  });
 }
 
 /** Collects errors of any kind, violations of the security policy, and requests to other hosts. */
@@ -138,6 +152,13 @@ export class App {
   /** Waits until the engine has looked what it can run on. */
   started() {
     return this.element('device').and(this.page.locator(':not([data-state=probing])')).waitFor();
+  }
+
+  /** The worker in which the engine is; helpers come later. */
+  engine() {
+    const [worker] = this.page.workers();
+    assert.ok(worker, 'the engine has a worker');
+    return worker;
   }
 
   /** What measurements run on: `gpu`, `software` or `cpu`. */

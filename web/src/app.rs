@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use straightedge_web::frame::{Frame, Part};
 use straightedge_web::texts::t;
 
+use crate::awake;
 use crate::permalink::link;
 use crate::session::Session;
 use crate::start::Start;
@@ -22,6 +23,7 @@ pub(crate) fn App(start: Start) -> impl IntoView {
         return view! { <Embedded session/> }.into_any();
     }
     session.connect();
+    awake::keep(session);
     session.act_on_early_press();
     view! {
         <Page session/>

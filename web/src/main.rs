@@ -7,6 +7,7 @@
 
 mod app;
 mod atlas;
+mod awake;
 mod beside;
 mod compare;
 mod guide;

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use anyhow::{Context, Result, anyhow};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use straightedge_mirror::fault::Fault;
 use straightedge_mirror::made::{self, Shape};
+use straightedge_mirror::made_llama::{self, LlamaShape};
 use straightedge_mirror::{Mirror, Options};
 
 /// `hub FOLDER`.
@@ -49,6 +50,25 @@ pub(crate) fn hub(args: HubArgs) -> Result<()> {
 /// Writes a GPT-2 of this shape.
 pub(crate) fn made_model(folder: &Path, shape: Shape, seed: u64) -> Result<()> {
     made::gpt2(folder, shape, seed).with_context(|| format!("{} cannot be written", folder.display()))
+}
+
+/// Whose shape a made Llama has.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Llama {
+    /// TinyLlama: 22 blocks, 2048 wide, 2.2 GB.
+    Tiny,
+    /// Llama 3 with 8 billion parameters: 32 blocks, 4096 wide, 16 GB.
+    EightBillion,
+}
+
+/// Writes a Llama with random weights and so many blocks.
+pub(crate) fn made_llama(folder: &Path, llama: Llama, blocks: Option<usize>, seed: u64) -> Result<()> {
+    let shape = match llama {
+        Llama::Tiny => LlamaShape::TINY,
+        Llama::EightBillion => LlamaShape::EIGHT_BILLION,
+    };
+    let shape = LlamaShape { layers: blocks.unwrap_or(shape.layers), ..shape };
+    made_llama::llama(folder, shape, seed).with_context(|| format!("{} cannot be written", folder.display()))
 }
 
 /// A small shape, from `LAYERSxWIDTH`.

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 
 use crate::command::{cargo, npm, output, root, run, target};
 
@@ -75,6 +75,25 @@ pub(crate) fn browser() -> Result<PathBuf> {
 fn find_browser() -> Option<PathBuf> {
     let on_path = BROWSERS.iter().find_map(|name| find_program(name));
     on_path.or_else(|| BROWSER_FILES.iter().map(PathBuf::from).find(|file| file.exists()))
+}
+
+/// Where hosted machines keep the drivers of their browsers.
+const DRIVER_FOLDERS: [&str; 2] = ["CHROMEWEBDRIVER", "GECKOWEBDRIVER"];
+
+/// Makes sure that there is a driver of a browser and says where.
+pub(crate) fn web_driver(name: &str) -> Result<PathBuf> {
+    let kept = DRIVER_FOLDERS.iter().filter_map(env::var_os).map(PathBuf::from);
+    let kept =
+        kept.map(|folder| folder.join(name).with_extension(env::consts::EXE_EXTENSION)).find(|file| file.is_file());
+    if let Some(found) = kept.or_else(|| find_program(name)) {
+        return Ok(found);
+    }
+    if name == "chromedriver" {
+        // Without it the message below says what is missing.
+        let _ = apt_get(&["chromium-driver"]);
+    }
+    find_program(name)
+        .ok_or_else(|| anyhow!("{name} is not found; install the browser's driver, and put it on the path"))
 }
 
 /// Makes sure that the packages of tests/browser are there.

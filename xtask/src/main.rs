@@ -8,6 +8,7 @@ mod calibration;
 mod command;
 mod demo;
 mod document;
+mod drivers;
 mod first_view;
 mod hub;
 mod install;
@@ -34,6 +35,7 @@ use straightedge_mirror::made::Shape;
 
 use crate::bench::BenchArgs;
 use crate::build::Build;
+use crate::drivers::Drivers;
 use crate::package::What;
 use crate::test::TestArgs;
 
@@ -51,6 +53,9 @@ enum Task {
     },
     /// Install what the tests need, where it is missing and can be, and run them.
     Test(TestArgs),
+    /// Try kernels and page on the GPU drivers and in the browsers of this machine.
+    #[command(subcommand)]
+    Drivers(Drivers),
     /// Measure what the engine's parts cost on this machine.
     Bench(BenchArgs),
     /// Check formatting, lints, documentation, licences and workflows, then run all tests: what continuous integration runs.
@@ -72,13 +77,19 @@ enum Task {
     Lighthouse,
     /// Serve local models as the Hugging Face hub does: a mirror for a class, and a hub for tests.
     Hub(hub::HubArgs),
-    /// Write a GPT-2 with random weights for tests: of the smallest one's shape, 548 MB, unless told otherwise.
+    /// Write a model with random weights for tests: of the smallest GPT-2's shape, 548 MB, unless told otherwise.
     MadeModel {
         /// Folder to write.
         folder: PathBuf,
         /// Shape as LAYERSxWIDTH, with heads of 64, a vocabulary of bytes and 128 positions.
         #[arg(long, value_parser = hub::shape)]
         shape: Option<Shape>,
+        /// A Llama in BF16 of another model's shape, a file per block.
+        #[arg(long, conflicts_with = "shape")]
+        llama: Option<hub::Llama>,
+        /// Blocks of that Llama; as many as the other model has where none is said.
+        #[arg(long, requires = "llama")]
+        blocks: Option<usize>,
         /// Seed of the weights.
         #[arg(long, default_value_t = 0)]
         seed: u64,
@@ -128,6 +139,7 @@ fn run(task: Task) -> Result<()> {
         Task::Build(build) => build.run().map(drop),
         Task::Serve { port } => serve::serve(port),
         Task::Test(args) => test::test(&args),
+        Task::Drivers(what) => drivers::drivers(&what),
         Task::Bench(args) => bench::bench(&args),
         Task::Ci => test::ci(),
         Task::Policy => policy::policy(),
@@ -141,7 +153,10 @@ fn run(task: Task) -> Result<()> {
         Task::Package { what } => package::package(what),
         Task::Lighthouse => test::lighthouse(),
         Task::Hub(args) => hub::hub(args),
-        Task::MadeModel { folder, shape, seed } => hub::made_model(&folder, shape.unwrap_or(Shape::GPT2), seed),
+        Task::MadeModel { folder, llama: Some(llama), blocks, seed, .. } => {
+            hub::made_llama(&folder, llama, blocks, seed)
+        }
+        Task::MadeModel { folder, shape, seed, .. } => hub::made_model(&folder, shape.unwrap_or(Shape::GPT2), seed),
         Task::Calibration => calibration::write(),
         Task::Train { names, out, steps, device } => demo::train(&names, &out, steps, device.as_deref()),
         Task::Record { names, tables } => record::record(&names, tables),

@@ -1,0 +1,93 @@
+// A browser whose device answers late and whose clock is coarse, as Firefox: the kernels that win, how often the engine
+// waits, and how little longer a measurement takes.
+import assert from 'node:assert/strict';
+
+import { open, trial } from './driver.mjs';
+import { counting, hostileClock } from './shims.mjs';
+
+const CHOICE = { model: 'demo-gpt2', backend: 'gpu', rows: 5120 };
+
+/** Milliseconds between two looks at the device, and of a grain of the clock. */
+const [GRID, GRAIN] = [100, 1];
+
+/** Seconds that a hostile clock may cost in all. */
+const MOST = 2;
+
+/** Rows of a batch. */
+const BATCH = 1024;
+
+/** What hardware likes, of each operation that has several kernels: these start ahead, and noise must not beat them. */
+const PREFERRED = [/^matmul_(tile|shared|outer|registers)/, /_by_(group|subgroup)$|_group$/];
+
+/** Measures, and tells what was asked of the device while it was opened and while it measured. */
+async function measured(shim) {
+  const app = await open({ webgpu: true, query: CHOICE, shim });
+  try {
+    await app.started();
+    const report = await app.measure();
+    const counted = await app.engine().evaluate(() => self.counted);
+    assert.deepEqual(app.faults, []);
+    const reached = (event) => counted.at.find((state) => state.event === event);
+    return { report, opening: reached('started'), whole: reached('finished') };
+  } finally {
+    await app.browser.close();
+  }
+}
+
+const sum = (dispatches) => Object.values(dispatches).reduce((a, b) => a + b, 0);
+
+/** What was counted from one state to a later one. */
+function between(before, after) {
+  const kernels = Object.entries(after.dispatches).map(([kernel, count]) => [kernel, count - (before.dispatches[kernel] ?? 0)]);
+  return {
+    waits: after.waits - before.waits,
+    submissions: after.submissions - before.submissions,
+    dispatches: sum(after.dispatches) - sum(before.dispatches),
+    kernels: Object.fromEntries(kernels.filter(([, count]) => count > 0)),
+  };
+}
+
+/** Batches of whole windows, of which none straddles two folds. */
+function batches({ windows, folds, seq_len }) {
+  const of_fold = Math.ceil(Math.ceil(windows / folds) / Math.floor(BATCH / seq_len));
+  return folds * of_fold;
+}
+
+const told = (what, { report, opening, whole }) => {
+  const work = between(opening, whole);
+  console.log(`    ${what}: ${report.seconds.total.toFixed(2)} s`);
+  console.log(`      opening: ${opening.waits} waits, ${opening.submissions} submissions, ${sum(opening.dispatches)} dispatches`);
+  console.log(`      measuring: ${work.waits} waits, ${work.submissions} submissions, ${work.dispatches} dispatches`);
+  console.log(`      ${Object.entries(work.kernels).map(([kernel, count]) => `${kernel} ${count}`).join(', ')}`);
+  return work;
+};
+
+trial('a device that answers every 100 ms and a clock of 1 ms change neither kernels nor numbers, and cost 2 s at most', async () => {
+  const calm = await measured(counting());
+  const hostile = await measured(`${counting()};${hostileClock(GRID, GRAIN)}`);
+  const [usual, late] = [told('usual clock', calm), told('hostile clock', hostile)];
+  const blocks = hostile.report.blocks.length;
+  const of_batches = batches(hostile.report.protocol);
+
+  for (const [at, block] of hostile.report.blocks.entries()) {
+    const off = Math.abs(block.r2_lin - calm.report.blocks[at].r2_lin);
+    assert.ok(off <= 1e-6, `block ${at} is off by ${off}`);
+  }
+  const problems = [];
+  const check = (holds, problem) => { if (!holds) problems.push(problem); };
+  for (const kind of PREFERRED) {
+    check(Object.keys(late.kernels).some((kernel) => kind.test(kernel)), `no kernel like ${kind} runs`);
+  }
+  // One wait per batch and block, one read per block, and a few for the embedding, for what is saved and for the end.
+  const waits = of_batches * blocks + 2 * blocks + 10;
+  check(late.waits <= waits, `${late.waits} waits where ${of_batches} batches and ${blocks} blocks need ${waits}`);
+  // Norm, products, attention and activation are a dozen kernels, second moments another one.
+  const dispatches = 40 * of_batches * blocks;
+  check(late.dispatches <= dispatches, `${late.dispatches} dispatches where ${dispatches} are enough`);
+  check(late.dispatches <= 1.5 * usual.dispatches, `${late.dispatches} dispatches, ${usual.dispatches} with the usual clock`);
+  // Races: every candidate a few times, until it lasts long enough.
+  check(hostile.opening.waits <= 60, `${hostile.opening.waits} waits while the device was opened`);
+  const longer = hostile.report.seconds.total - calm.report.seconds.total;
+  check(longer <= MOST, `${longer.toFixed(2)} s longer`);
+  assert.deepEqual(problems, []);
+});

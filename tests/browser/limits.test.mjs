@@ -1,0 +1,63 @@
+// Devices with exactly the limits that WebGPU promises, and with less than that.
+import assert from 'node:assert/strict';
+
+import { open, trial } from './driver.mjs';
+import { DEFAULTS, limited } from './shims.mjs';
+
+const MEASURES = 'swap,layers,controls';
+
+const CHOICE = { model: 'demo-gpt2', backend: 'gpu', rows: 1280 };
+
+const r2 = ({ blocks }) => blocks.map((block) => block.r2_lin);
+
+async function measured(query, shim) {
+  const app = await open({ webgpu: true, query: { ...CHOICE, ...query }, shim });
+  try {
+    await app.started();
+    await app.run();
+    const phase = await app.ended();
+    if (phase === 'failed') return { error: await app.error() };
+    return { report: await app.report(), faults: app.faults };
+  } finally {
+    await app.browser.close();
+  }
+}
+
+trial('everything is measured within the default limits of WebGPU', async () => {
+  const { report, error, faults } = await measured({ measures: MEASURES }, limited(DEFAULTS));
+  assert.equal(error, undefined);
+  assert.deepEqual(faults, []);
+  assert.equal(report.device.backend, 'gpu');
+  for (const [name, value] of Object.entries(report.device.limits)) assert.equal(value, DEFAULTS[name], name);
+  const { report: usual } = await measured({});
+  assert.ok(usual.device.limits.maxBufferSize > DEFAULTS.maxBufferSize, 'this browser allows more');
+  for (const [at, value] of r2(usual).entries()) {
+    const off = Math.abs(r2(report)[at] - value);
+    assert.ok(off <= 1e-6, `block ${at} is off by ${off}`);
+  }
+  for (const block of report.blocks) {
+    assert.ok(Number.isFinite(block.delta_ppl.linear) && Object.keys(block.controls).length > 0, `block ${block.block} has all`);
+  }
+});
+
+/** Less than WebGPU promises, as some devices have in its compatibility mode, and how much of it. */
+const BELOW = {
+  maxStorageBuffersPerShaderStage: 4,
+  maxComputeInvocationsPerWorkgroup: 128,
+  maxComputeWorkgroupStorageSize: 4096,
+  maxStorageBufferBindingSize: 65536,
+};
+
+for (const [name, value] of Object.entries(BELOW)) {
+  trial(`a device with ${name} of ${value} is refused in a sentence that names it`, async () => {
+    const { error } = await measured({}, limited({ ...DEFAULTS, [name]: value }));
+    assert.match(error ?? '', new RegExp(`^GPU: .*${name}.* ${value}.*; .*CPU`));
+  });
+}
+
+trial('with a device that has too little, automatic choice measures on the CPU and says why', async () => {
+  const { report, error } = await measured({ backend: 'auto' }, limited({ ...DEFAULTS, maxStorageBuffersPerShaderStage: 4 }));
+  assert.equal(error, undefined);
+  assert.equal(report.device.backend, 'cpu');
+  assert.ok(report.warnings.some((warning) => /no hardware GPU/.test(warning.text)), JSON.stringify(report.warnings));
+});

@@ -1,0 +1,124 @@
+// Scripts for the engine's worker that make its WebGPU behave as other browsers, drivers and machines do. Each is text
+// that runs before the engine's own script.
+
+const text = (script, ...values) => `(${script})(${values.map((value) => JSON.stringify(value)).join(', ')})`;
+
+/**
+ * Counts what is asked of the device, in `counted`: waits, submissions, and dispatches by kernel; and what had been
+ * counted when a message left the worker, in `counted.at`, by the kind of the event.
+ */
+export const counting = () => text(() => {
+  const counted = { waits: 0, submissions: 0, dispatches: {}, at: [] };
+  self.counted = counted;
+  const wrap = (prototype, name, before) => {
+    const own = prototype[name];
+    prototype[name] = function (...given) {
+      before.call(this, ...given);
+      return own.apply(this, given);
+    };
+  };
+  const waits = () => { counted.waits += 1; };
+  wrap(GPUQueue.prototype, 'onSubmittedWorkDone', waits);
+  wrap(GPUBuffer.prototype, 'mapAsync', waits);
+  wrap(GPUQueue.prototype, 'submit', () => { counted.submissions += 1; });
+  wrap(GPUComputePassEncoder.prototype, 'setPipeline', function (pipeline) { this.kernel = pipeline.label; });
+  wrap(GPUComputePassEncoder.prototype, 'dispatchWorkgroups', function () {
+    counted.dispatches[this.kernel] = (counted.dispatches[this.kernel] ?? 0) + 1;
+  });
+  const told = self.postMessage;
+  self.postMessage = function (message, ...rest) {
+    const event = typeof message === 'string' && JSON.parse(message).event?.event;
+    if (event && !event.progress) {
+      const { waits, submissions, dispatches } = counted;
+      counted.at.push({ event: Object.keys(event)[0], waits, submissions, dispatches: { ...dispatches } });
+    }
+    return told.call(self, message, ...rest);
+  };
+});
+
+/**
+ * A clock as in Firefox (bug 1870699): whatever waits for the device hears of its end when a timer of so many
+ * milliseconds goes off, and `performance.now` tells whole grains.
+ */
+export const hostileClock = (grid, grain) => text((grid, grain) => {
+  const now = performance.now.bind(performance);
+  performance.now = () => Math.floor(now() / grain) * grain;
+  const late = (prototype, name) => {
+    const own = prototype[name];
+    prototype[name] = async function (...given) {
+      try {
+        return await own.apply(this, given);
+      } finally {
+        await new Promise((due) => { setTimeout(due, grid - now() % grid); });
+      }
+    };
+  };
+  late(GPUQueue.prototype, 'onSubmittedWorkDone');
+  late(GPUBuffer.prototype, 'mapAsync');
+}, grid, grain);
+
+/**
+ * A device that has no more memory once so many bytes were asked for, or `fillMemory` was called: Chromium gives a buffer
+ * that is none, and tells why in an event.
+ */
+export const littleMemory = (bytes) => text((bytes) => {
+  const own = GPUDevice.prototype.createBuffer;
+  let left = bytes ?? Infinity;
+  self.fillMemory = () => { left = 0; };
+  GPUDevice.prototype.createBuffer = function (buffer) {
+    left -= buffer.size;
+    if (left >= 0) return own.call(this, buffer);
+    this.pushErrorScope('validation');
+    const none = own.call(this, { ...buffer, size: 2 ** 52 });
+    this.popErrorScope();
+    const error = new GPUOutOfMemoryError('Not enough memory left.');
+    setTimeout(() => this.dispatchEvent(new GPUUncapturedErrorEvent('uncapturederror', { error })));
+    return none;
+  };
+}, bytes);
+
+/** WebGPU's default limits, which every adapter has at least. */
+export const DEFAULTS = {
+  maxTextureDimension1D: 8192, maxTextureDimension2D: 8192, maxTextureDimension3D: 2048, maxTextureArrayLayers: 256,
+  maxBindGroups: 4, maxBindGroupsPlusVertexBuffers: 24, maxBindingsPerBindGroup: 1000,
+  maxDynamicUniformBuffersPerPipelineLayout: 8, maxDynamicStorageBuffersPerPipelineLayout: 4,
+  maxSampledTexturesPerShaderStage: 16, maxSamplersPerShaderStage: 16, maxStorageBuffersPerShaderStage: 8,
+  maxStorageTexturesPerShaderStage: 4, maxUniformBuffersPerShaderStage: 12, maxUniformBufferBindingSize: 65536,
+  maxStorageBufferBindingSize: 134217728, minUniformBufferOffsetAlignment: 256, minStorageBufferOffsetAlignment: 256,
+  maxVertexBuffers: 8, maxBufferSize: 268435456, maxVertexAttributes: 16, maxVertexBufferArrayStride: 2048,
+  maxInterStageShaderVariables: 16, maxColorAttachments: 8, maxColorAttachmentBytesPerSample: 32,
+  maxComputeWorkgroupStorageSize: 16384, maxComputeInvocationsPerWorkgroup: 256, maxComputeWorkgroupSizeX: 256,
+  maxComputeWorkgroupSizeY: 256, maxComputeWorkgroupSizeZ: 64, maxComputeWorkgroupsPerDimension: 65535,
+};
+
+/** An adapter with these limits. A device has the default ones unless it is asked for more, and holds everyone to them. */
+export const limited = (limits) => text((limits) => {
+  for (const [name, value] of Object.entries(limits)) {
+    Object.defineProperty(GPUSupportedLimits.prototype, name, { get: () => value });
+  }
+}, limits);
+
+/**
+ * A device that goes away when `lose` is called: the next buffer is not mapped, and the browser tells of the loss a while
+ * later where `isLate`, else before.
+ */
+export const losing = (isLate) => text((isLate) => {
+  const { mapAsync } = GPUBuffer.prototype;
+  const { get } = Object.getOwnPropertyDescriptor(GPUDevice.prototype, 'lost');
+  let [isLosing, tell] = [false];
+  Object.defineProperty(GPUDevice.prototype, 'lost', {
+    get() {
+      const lost = new Promise((told) => { tell = () => told({ reason: 'unknown', message: 'the GPU went away' }); });
+      return Promise.race([lost, get.call(this)]);
+    },
+  });
+  GPUBuffer.prototype.mapAsync = async function (...given) {
+    if (!isLosing) return mapAsync.apply(this, given);
+    isLosing = false;
+    const pause = (ms) => new Promise((over) => { setTimeout(over, ms); });
+    if (isLate) pause(5).then(tell);
+    else await pause(5).then(tell).then(() => pause(5));
+    throw new DOMException('Buffer was unmapped before mapping was resolved.', 'AbortError');
+  };
+  self.lose = () => { isLosing = true; };
+}, isLate);

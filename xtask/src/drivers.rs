@@ -1,0 +1,193 @@
+//! `cargo xtask drivers`: the kernels on this machine's own GPU, and the built page in its own browsers, each asked by its
+//! WebDriver: what no emulated adapter can tell.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::{Subcommand, ValueEnum};
+use serde_json::{Value, json};
+
+use crate::build::Build;
+use crate::command::{cargo, run};
+use crate::install;
+use crate::serve::Site;
+
+/// What is tried on the drivers of this machine.
+#[derive(Subcommand)]
+pub(crate) enum Drivers {
+    /// Test every kernel natively, on Vulkan, Metal or Direct3D.
+    Kernels,
+    /// Build the page and measure the calibration model with it, whose values are known.
+    Page {
+        /// The browser, which has to be there with its driver.
+        #[arg(long)]
+        browser: Browser,
+    },
+}
+
+/// A browser, by whose driver it is asked.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Browser {
+    Chrome,
+    Firefox,
+    Safari,
+}
+
+/// Longest wait for the page to start, for the measurement, and for a driver.
+const PATIENCE: Duration = Duration::from_mins(10);
+
+/// What a look at the page finds: what it runs on, where the measurement stands, what it complains of, and for every
+/// block the value and whether it is as expected.
+const LOOK: &str = "
+    const find = (name) => document.querySelector(`[data-testid=${name}]`);
+    const rows = [...document.querySelectorAll('tr[data-testid^=row-]')];
+    const cell = (row, column) => row.querySelector(`[data-column=${column}]`)?.textContent ?? '';
+    return {
+        device: find('device')?.dataset.state ?? 'probing',
+        told: find('device')?.textContent ?? '',
+        phase: find('status')?.dataset.phase ?? '',
+        error: find('error')?.textContent ?? '',
+        blocks: rows.map((row) => [cell(row, 'r2_lin'), cell(row, 'expected').includes('✓')]),
+    };";
+
+pub(crate) fn drivers(what: &Drivers) -> Result<()> {
+    match what {
+        Drivers::Kernels => {
+            install::adapter()?;
+            run(cargo().args(["test", "--package", "straightedge", "--test", "kernels"]))
+        }
+        Drivers::Page { browser } => page(*browser),
+    }
+}
+
+fn page(browser: Browser) -> Result<()> {
+    let program = install::web_driver(browser.driver())?;
+    let site = Site::new(Build::full().run()?, "/").start(0)?;
+    let session = Session::open(browser, &program)?;
+    session.go(&format!("{site}?model=calibration"))?;
+    let found = session.wait("the engine to start", |found| found["device"] != "probing")?;
+    println!("{}", found["told"].as_str().unwrap_or_default());
+    // The address chooses the device: a GPU also where only the processor emulates it.
+    let backend = if found["device"] == "cpu" { "cpu" } else { "gpu" };
+    session.go(&format!("{site}?model=calibration&backend={backend}"))?;
+    session.wait("the engine to start", |found| found["device"] != "probing")?;
+    session.script("document.querySelector('[data-testid=run]').click();")?;
+    let is_over = |found: &Value| ["finished", "failed"].iter().any(|phase| found["phase"] == *phase);
+    let found = session.wait("the measurement", is_over)?;
+    ensure!(found["phase"] == "finished", "the measurement failed: {}", found["error"]);
+    let blocks = found["blocks"].as_array().context("the page shows no table")?;
+    ensure!(!blocks.is_empty(), "the page shows no block");
+    for (index, block) in blocks.iter().enumerate() {
+        println!("block {index}: R² {}", block[0].as_str().unwrap_or_default());
+        ensure!(block[1] == true, "block {index} is not what the calibration model was made for");
+    }
+    println!("{} blocks of the calibration model are as expected, on {backend}", blocks.len());
+    Ok(())
+}
+
+impl Browser {
+    /// Program of its driver.
+    fn driver(self) -> &'static str {
+        match self {
+            Self::Chrome => "chromedriver",
+            Self::Firefox => "geckodriver",
+            Self::Safari => "safaridriver",
+        }
+    }
+
+    /// What a session is asked for.
+    fn capabilities(self) -> Result<Value> {
+        Ok(match self {
+            // Adapters that only the processor emulates, as on most hosted machines, are hidden without the last one.
+            Self::Chrome => json!({"goog:chromeOptions": {
+                "binary": install::browser()?,
+                "args": ["--headless=new", "--no-sandbox", "--no-first-run", "--enable-unsafe-webgpu"],
+            }}),
+            Self::Firefox => {
+                json!({"moz:firefoxOptions": {"args": ["-headless"], "prefs": {"dom.webgpu.enabled": true}}})
+            }
+            Self::Safari => json!({"browserName": "safari"}),
+        })
+    }
+}
+
+/// A browser under a driver; both end with it.
+struct Session {
+    driver: Child,
+    address: String,
+}
+
+impl Session {
+    fn open(browser: Browser, program: &Path) -> Result<Self> {
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let port_is = match browser {
+            Browser::Chrome => vec![format!("--port={port}")],
+            Browser::Firefox | Browser::Safari => vec!["--port".into(), port.to_string()],
+        };
+        let mut command = Command::new(program);
+        let driver = command.args(port_is).stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+        let driver = driver.with_context(|| format!("{} does not start", program.display()))?;
+        // From here on it is ended, whatever happens.
+        let mut session = Self { driver, address: format!("http://127.0.0.1:{port}") };
+        let capabilities = json!({"capabilities": {"alwaysMatch": browser.capabilities()?}});
+        let started = Instant::now();
+        while ureq::get(format!("{}/status", session.address)).call().is_err() {
+            ensure!(started.elapsed() < PATIENCE, "the driver does not answer");
+            sleep(Duration::from_millis(200));
+        }
+        let id = post(&format!("{}/session", session.address), &capabilities)?["sessionId"].clone();
+        session.address += &format!("/session/{}", id.as_str().context("the driver opens no session")?);
+        Ok(session)
+    }
+
+    fn go(&self, url: &str) -> Result<()> {
+        post(&format!("{}/url", self.address), &json!({"url": url})).map(drop)
+    }
+
+    /// What a script in the page returns.
+    fn script(&self, script: &str) -> Result<Value> {
+        post(&format!("{}/execute/sync", self.address), &json!({"script": script, "args": []}))
+    }
+
+    /// Looks at the page until it `is_there`.
+    fn wait(&self, what: &str, is_there: impl Fn(&Value) -> bool) -> Result<Value> {
+        let started = Instant::now();
+        loop {
+            let found = self.script(LOOK)?;
+            if is_there(&found) {
+                return Ok(found);
+            }
+            if started.elapsed() > PATIENCE {
+                bail!("{what} takes too long: {found}");
+            }
+            sleep(Duration::from_millis(200));
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // A driver that ends takes its browser along; where it does not answer any more, it is ended all the same.
+        let _ = ureq::delete(&self.address).call();
+        let _ = self.driver.kill();
+        let _ = self.driver.wait();
+    }
+}
+
+/// The value that a driver answers a command with.
+fn post(address: &str, command: &Value) -> Result<Value> {
+    let config = ureq::Agent::config_builder().http_status_as_error(false).build();
+    let mut answer = ureq::Agent::new_with_config(config)
+        .post(address)
+        .header("content-type", "application/json")
+        .send(command.to_string())
+        .context("the driver does not answer")?;
+    let mut answer: Value = serde_json::from_str(&answer.body_mut().read_to_string()?)?;
+    let value = answer["value"].take();
+    ensure!(value["error"].is_null(), "the driver refuses a command: {}", value["message"]);
+    Ok(value)
+}
