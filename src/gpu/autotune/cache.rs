@@ -11,7 +11,7 @@ use crate::digest::Digest;
 
 /// Most lines that are kept.
 const MOST: usize = 64;
-/// Contests that were won by less are held again.
+/// Contests that were won by less are held again by the next program.
 const CLEAR_PERCENT: u32 = 10;
 
 /// Who won a contest.
@@ -21,11 +21,13 @@ struct Entry {
     kernel: String,
     margin_percent: u32,
     device: String,
+    /// Whether it was found out by this program, which goes by it in any case: the same kernels give the same digits.
+    is_own: bool,
 }
 
 impl Entry {
     fn line(&self) -> String {
-        let Self { contest, kernel, margin_percent, device } = self;
+        let Self { contest, kernel, margin_percent, device, .. } = self;
         format!("{contest}\t{kernel}\t{margin_percent}\t{device}\n")
     }
 
@@ -33,7 +35,7 @@ impl Entry {
         let mut words = line.splitn(4, '\t').map(str::to_owned);
         let (contest, kernel) = (words.next()?, words.next()?);
         let margin_percent = words.next()?.parse().ok()?;
-        Some(Self { contest, kernel, margin_percent, device: words.next()? })
+        Some(Self { contest, kernel, margin_percent, device: words.next()?, is_own: false })
     }
 
     fn is_of(&self, contest: &str, device: &str) -> bool {
@@ -79,12 +81,12 @@ pub fn to_keep() -> Option<String> {
     })
 }
 
-/// The name of the kernel that won clearly on a device.
-pub(super) fn clear_winner(contest: &str, device: &str) -> Option<String> {
+/// The name of the kernel that won on a device: clearly, or in this program.
+pub(super) fn winner(contest: &str, device: &str) -> Option<String> {
     CACHE.with_borrow(|cache| {
         let mut entries = cache.entries.iter().rev();
         let entry = entries.find(|entry| entry.is_of(contest, device))?;
-        (entry.margin_percent >= CLEAR_PERCENT).then(|| entry.kernel.clone())
+        (entry.is_own || entry.margin_percent >= CLEAR_PERCENT).then(|| entry.kernel.clone())
     })
 }
 
@@ -95,6 +97,7 @@ pub(super) fn note(contest: &str, kernel: &str, margin: f64, device: &str) {
         kernel: kernel.into(),
         margin_percent: (100.0 * margin.clamp(0.0, 1.0)) as u32,
         device: device.into(),
+        is_own: true,
     };
     CACHE.with_borrow_mut(|cache| {
         cache.entries.retain(|old| !old.is_of(contest, device));
@@ -124,7 +127,7 @@ mod tests {
     }
 
     fn winner() -> Option<String> {
-        clear_winner("product", "gpu, driver 1")
+        super::winner("product", "gpu, driver 1")
     }
 
     #[test]
@@ -146,6 +149,7 @@ mod tests {
     fn a_small_margin_is_noted_and_not_gone_by() {
         let text = program("", || {
             note("product", "fast", 0.04, "gpu, driver 1");
+            assert_eq!(winner().as_deref(), Some("fast"), "this program goes by it");
             to_keep().expect("something new")
         });
         assert!(text.contains("fast\t4\t"), "{text}");
