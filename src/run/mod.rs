@@ -44,7 +44,7 @@ use feed::Feed;
 use measures::{LayerMeasure, Source};
 #[cfg(not(target_arch = "wasm32"))]
 pub use sweep::ResumeFile;
-use sweep::{Cut, Reading, RowStore, Sweep, Swept, saved_batch_rows, temporary};
+use sweep::{Cut, Reading, RowStore, Sweep, Swept, adopt, temporary};
 pub use sweep::{Resume, Save, Scratch, standing};
 
 /// The text of a job.
@@ -142,6 +142,8 @@ struct Prepared {
     workers: Workers,
     resume: Option<Rc<dyn Resume>>,
     scratch: Option<Rc<dyn Scratch>>,
+    /// Rows of a batch of the sweep that goes on.
+    batch_rows: Option<usize>,
     folds: Folds,
     tokenize: f64,
     started: Instant,
@@ -169,7 +171,23 @@ impl Prepared {
             None => None,
         };
         let tokenize = tokenize.seconds();
-        Ok(Self { job, files, config, corpus, windows, eval, feed, workers, resume, scratch, folds, tokenize, started })
+        let batch_rows = adopt(resume.as_deref());
+        Ok(Self {
+            job,
+            files,
+            config,
+            corpus,
+            windows,
+            eval,
+            feed,
+            workers,
+            resume,
+            scratch,
+            batch_rows,
+            folds,
+            tokenize,
+            started,
+        })
     }
 
     async fn measure<B: Backend>(&self, backend: &B, out: &Emitter) -> Result<()> {
@@ -207,7 +225,7 @@ impl Prepared {
         let checkpoint = Checkpoint::new(&self.config, weights, pass.has_perplexity)?;
         let layers = Layers::new(backend, &self.config, seq_len)?;
         let store = RowStore::new(backend, self.job.row_memory, self.scratch.clone());
-        let batch_rows = saved_batch_rows(pass.resume).unwrap_or_else(|| backend.batch_rows(self.config.widest()));
+        let batch_rows = self.batch_rows.unwrap_or_else(|| backend.batch_rows(self.config.widest()));
         let cut = Cut { seq_len, batch_rows: batch_rows.clamp(1, 1 << 20) };
         let reading = match pass.has_perplexity {
             true => Reading::evaluated(&self.windows, &self.folds, self.eval.as_ref(), cut)?,

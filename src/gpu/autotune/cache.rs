@@ -51,6 +51,12 @@ struct Cache {
     is_new: bool,
 }
 
+impl Cache {
+    fn lines(&self) -> String {
+        self.entries[self.entries.len().saturating_sub(MOST)..].iter().map(Entry::line).collect()
+    }
+}
+
 thread_local! {
     static CACHE: RefCell<Cache> = RefCell::default();
 }
@@ -71,14 +77,21 @@ pub fn recall(text: &[u8]) {
     });
 }
 
+/// What is known as text for [`adopt`].
+pub fn snapshot() -> String {
+    CACHE.with_borrow(|cache| shaders() + "\n" + &cache.lines())
+}
+
+/// Goes by the kernels of an earlier program as if they had won in this one, so that what it began ends with the same
+/// digits.
+pub fn adopt(text: &str) {
+    recall(text.as_bytes());
+    CACHE.with_borrow_mut(|cache| cache.entries.iter_mut().for_each(|entry| entry.is_own = true));
+}
+
 /// The text for [`recall`]; `None` where nothing is new since it was last asked for.
 pub fn to_keep() -> Option<String> {
-    CACHE.with_borrow_mut(|cache| {
-        let lines = |cache: &Cache| {
-            cache.entries[cache.entries.len().saturating_sub(MOST)..].iter().map(Entry::line).collect::<String>()
-        };
-        std::mem::take(&mut cache.is_new).then(|| shaders() + "\n" + &lines(cache))
-    })
+    CACHE.with_borrow_mut(|cache| std::mem::take(&mut cache.is_new).then(|| shaders() + "\n" + &cache.lines()))
 }
 
 /// The name of the kernel that won on a device: clearly, or in this program.
@@ -154,6 +167,11 @@ mod tests {
         });
         assert!(text.contains("fast\t4\t"), "{text}");
         assert_eq!(program(&text, winner), None);
+        let adopted = program("", move || {
+            adopt(&text);
+            winner()
+        });
+        assert_eq!(adopted.as_deref(), Some("fast"), "what goes on keeps to it");
     }
 
     #[test]

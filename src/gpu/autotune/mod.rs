@@ -17,7 +17,7 @@ use super::products::Exact;
 use super::wait::Latency;
 use crate::error::Result;
 
-pub use cache::{recall, to_keep};
+pub use cache::{adopt, recall, snapshot, to_keep};
 use contest::{Outcome, Timed, hold};
 use problems::{Norms, Products, SecondMoments};
 

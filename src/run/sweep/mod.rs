@@ -38,7 +38,7 @@ use forks::Forks;
 use passage::{Passage, Visited};
 #[cfg(not(target_arch = "wasm32"))]
 pub use resume::ResumeFile;
-pub(super) use resume::saved_batch_rows;
+pub(super) use resume::adopt;
 pub use resume::{Resume, Save, standing};
 pub(super) use rows::{Batch, Cut, Reading, fold_batches};
 pub use spill::Scratch;

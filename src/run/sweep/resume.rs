@@ -12,6 +12,7 @@ use super::{Batch, Kept, Measuring, Stream, Sweep, Swept};
 use crate::backend::{Backend, Shape};
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::gpu::autotune;
 use crate::report::{BlockReport, LayerReport, Warning};
 use crate::solve::AffineMap;
 
@@ -50,8 +51,9 @@ struct Contents {
     next: usize,
     /// Blocks of the model.
     of: usize,
-    /// Rows of a batch.
+    /// Rows of a batch, and the kernels of the GPU: with others the rest would have other last digits.
     batch_rows: usize,
+    kernels: String,
     blocks: Vec<(BlockReport, Option<MapSizes>)>,
     layers: Vec<LayerReport>,
     warnings: Vec<Warning>,
@@ -89,6 +91,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
             next,
             of: self.source.checkpoint.config().num_hidden_layers,
             batch_rows: self.source.reading.batch_rows,
+            kernels: autotune::snapshot(),
             blocks: swept.iter().map(|swept| (swept.report.clone(), swept.map.as_ref().map(sizes))).collect(),
             layers: layers.as_ref().map(|layers| layers.reports().to_vec()).unwrap_or_default(),
             warnings: self.pass.out.warnings(),
@@ -192,10 +195,12 @@ impl<B: Backend> Sweep<'_, B> {
     }
 }
 
-/// Rows of the batches that a saved sweep was cut into; a device of another rate might cut others. `None` where nothing
-/// is saved that could be read.
-pub(in crate::run) fn saved_batch_rows(resume: Option<&dyn Resume>) -> Option<usize> {
-    contents(&mut *resume?.open().ok()??).ok().map(|contents| contents.batch_rows)
+/// Has the device go by the kernels of a saved sweep, and returns the rows of its batches: now measured, either might be
+/// another. `None` where nothing is saved that could be read.
+pub(in crate::run) fn adopt(resume: Option<&dyn Resume>) -> Option<usize> {
+    let contents = contents(&mut *resume?.open().ok()??).ok()?;
+    autotune::adopt(&contents.kernels);
+    Some(contents.batch_rows)
 }
 
 /// The block before which a saved sweep stands, and how many the model has.
