@@ -26,6 +26,9 @@ const LEAST_FLOPS_PER_MS: f64 = 1e7;
 /// Waits of which the middle one counts.
 const WAITS: usize = 3;
 
+/// The contest of exact second moments.
+const EXACT: &str = "exact second moments";
+
 thread_local! {
     /// Contests held in this program.
     static HELD: Cell<usize> = const { Cell::new(0) };
@@ -61,8 +64,11 @@ pub(super) async fn tune(engine: &Engine) -> Result<Pace> {
 /// two values.
 pub(super) async fn tune_exact(engine: &Engine, pace: &Pace) -> Result<(Exact, Option<f64>)> {
     let moments = SecondMoments::new(engine, pace)?;
-    let (exact, outcome) =
-        choose(engine, "exact second moments", &moments.kernels, |exact| format!("{exact:?}"), &moments).await?;
+    if engine.waits.idle().is_coarse() {
+        let name = |exact: &Exact| format!("{exact:?}");
+        return Ok((pick(engine, EXACT, &moments.kernels, name, &moments).await?, None));
+    }
+    let (exact, outcome) = choose(engine, EXACT, &moments.kernels, |exact| format!("{exact:?}"), &moments).await?;
     Ok((exact, Some(outcome.ms * pace.flops_per_ms / moments.products(outcome.size))))
 }
 
@@ -103,6 +109,7 @@ async fn pick<K: Copy>(
     }
     match known(engine, contest, kernels, &name) {
         Some(index) => Ok(kernels[index]),
+        None if engine.waits.idle().is_coarse() => Ok(kernels[0]),
         None => choose(engine, contest, kernels, name, timed).await.map(|(kernel, _)| kernel),
     }
 }
@@ -116,7 +123,10 @@ async fn choose<K: Copy>(
     timed: &impl Timed,
 ) -> Result<(K, Outcome)> {
     let wait = engine.waits.idle();
-    let known = if kernels.len() == 1 { Some(0) } else { known(engine, contest, kernels, &name) };
+    let known = match known(engine, contest, kernels, &name) {
+        None if kernels.len() == 1 || wait.is_coarse() => Some(0),
+        known => known,
+    };
     if let Some(index) = known {
         let outcome = hold(&Only { timed, index }, 1, wait).await?;
         return Ok((kernels[index], outcome));
@@ -124,8 +134,7 @@ async fn choose<K: Copy>(
     let outcome = hold(timed, kernels.len(), wait).await?;
     HELD.set(held() + 1);
     let winner = kernels[outcome.winner];
-    let margin = if wait.is_coarse() { 0.0 } else { outcome.margin };
-    cache::note(contest, &name(&winner), margin, &device_key(&engine.device));
+    cache::note(contest, &name(&winner), outcome.margin, &device_key(&engine.device));
     Ok((winner, outcome))
 }
 

@@ -72,6 +72,8 @@ struct MapSizes {
 }
 
 const MAGIC: &[u8; 8] = b"sweep\0\0\x02";
+/// Batches that are read from the device at once.
+const AT_ONCE: usize = 8;
 /// Most bytes of the part that says what follows.
 const MAX_CONTENTS: u64 = 1 << 28;
 
@@ -116,8 +118,10 @@ impl<'a, B: Backend> Sweep<'a, B> {
                 write(bytemuck::cast_slice(part))?;
             }
         }
-        for kept in rows {
-            write(bytemuck::cast_slice(&self.source.store.values(kept).await?))?;
+        for kept in rows.chunks(AT_ONCE) {
+            for values in self.source.store.values_of(kept).await? {
+                write(bytemuck::cast_slice(&values))?;
+            }
         }
         state.commit().map_err(unwritable)
     }

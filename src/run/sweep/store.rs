@@ -152,6 +152,22 @@ impl<'a, B: Backend> RowStore<'a, B> {
         }
     }
 
+    /// The values of several, with one wait for those on the device.
+    pub(in crate::run) async fn values_of(&self, kept: &[&Kept<B::Tensor>]) -> Result<Vec<Vec<f32>>> {
+        let on_device = |kept: &&&Kept<B::Tensor>| matches!(kept.place, Place::Device(_));
+        let tensors = kept.iter().filter(on_device).map(|kept| self.tensor(kept)).collect::<Result<Vec<_>>>()?;
+        let mut read = self.backend.read_all(&tensors.iter().collect::<Vec<_>>()).await?.into_iter();
+        let mut all = Vec::with_capacity(kept.len());
+        for kept in kept {
+            all.push(match &kept.place {
+                Place::Device(_) => read.next().unwrap_or_default(),
+                Place::Memory(values) => values.clone(),
+                Place::File(at) => self.spilled(*at, kept.shape)?,
+            });
+        }
+        Ok(all)
+    }
+
     fn spilled(&self, at: u64, shape: Shape) -> Result<Vec<f32>> {
         match &self.shelves.spill {
             Some(spill) => spill.borrow().read(at, shape.len()),
