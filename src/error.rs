@@ -219,6 +219,16 @@ pub enum Error {
         /// The driver's message.
         why: String,
     },
+    /// The adapter has a limit below what every WebGPU device has.
+    #[error("GPU: {name} is {limit} where {needed} is needed; use another device or browser, or the CPU")]
+    AdapterLimit {
+        /// WebGPU's name of the limit.
+        name: String,
+        /// The least that is needed.
+        needed: u64,
+        /// What the adapter has.
+        limit: u64,
+    },
     /// The GPU has no memory left.
     #[error("GPU: no memory is left ({why}); what was measured is kept, close other programs or use the CPU")]
     DeviceMemory {

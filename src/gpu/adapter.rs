@@ -15,6 +15,16 @@ const USED: wgpu::Features = wgpu::Features::SUBGROUP;
 const BACKENDS: &[wgpu::Backends] =
     if cfg!(windows) { &[wgpu::Backends::VULKAN, wgpu::Backends::DX12] } else { &[wgpu::Backends::all()] };
 
+/// The limits that kernels go by: WebGPU's default ones.
+const LEAST: [(&str, u64); 6] = [
+    ("maxBufferSize", 256 << 20),
+    ("maxStorageBufferBindingSize", 128 << 20),
+    ("maxStorageBuffersPerShaderStage", 8),
+    ("maxComputeInvocationsPerWorkgroup", 256),
+    ("maxComputeWorkgroupStorageSize", 16 << 10),
+    ("maxComputeWorkgroupsPerDimension", 65_535),
+];
+
 /// What an adapter says about itself before anything is loaded.
 #[derive(Clone, Debug)]
 pub struct Probe {
@@ -50,6 +60,7 @@ pub(super) async fn open(choice: BackendChoice) -> Result<Device> {
         let name = probe.info.adapter.unwrap_or_else(|| "the only one".into());
         return Err(Error::NoAdapter { why: format!("{name} is a software adapter") });
     }
+    check_limits(&probe.info.limits, choice)?;
     let limits = adapter.limits();
     let descriptor = wgpu::DeviceDescriptor {
         label: Some("straightedge"),
@@ -172,6 +183,21 @@ fn describe(adapter: &wgpu::Adapter) -> Probe {
 fn has_software_name(adapter: &str) -> bool {
     let name = adapter.to_lowercase();
     ["swiftshader", "llvmpipe", "lavapipe", "softpipe", "basic render"].iter().any(|software| name.contains(software))
+}
+
+/// Refuses an adapter that has less than WebGPU promises, as in its compatibility mode: kernels go by that.
+fn check_limits(limits: &BTreeMap<String, u64>, choice: BackendChoice) -> Result<()> {
+    for (name, needed) in LEAST {
+        let limit = limits.get(name).copied().unwrap_or_default();
+        if limit < needed {
+            let error = Error::AdapterLimit { name: name.into(), needed, limit };
+            return Err(match choice {
+                BackendChoice::Auto => Error::NoAdapter { why: error.to_string() },
+                _ => error,
+            });
+        }
+    }
+    Ok(())
 }
 
 /// WebGPU's names of the features that WebGPU knows; to wgpu, what is used here is not yet one of them.

@@ -17,6 +17,11 @@ const READ_BYTES: u64 = 32 << 20;
 #[cfg(target_arch = "wasm32")]
 const NUDGE_MS: u32 = 2;
 
+/// Times that a browser gets to tell that a device is lost, and milliseconds of each.
+const RESTS: usize = 20;
+#[cfg(target_arch = "wasm32")]
+const REST_MS: u32 = 10;
+
 /// Bytes of a buffer to be read back.
 pub(super) struct Span<'a> {
     pub(super) buffer: &'a Buffer,
@@ -227,8 +232,10 @@ impl Engine {
         let unreadable = |why: String| Error::Gpu { what: "reading back".into(), why };
         if let Err(error) = self.answer(mapped).await? {
             // A browser may refuse the bytes of a device before it tells that the device is lost.
-            rest().await;
-            self.device.check()?;
+            for _ in 0..RESTS {
+                rest().await;
+                self.device.check()?;
+            }
             return Err(unreadable(error.to_string()));
         }
         take(&staging.get_mapped_range(..).map_err(|error| unreadable(error.to_string()))?);
@@ -292,7 +299,7 @@ impl Waits {
 /// Gives a browser the time to tell what else has happened.
 async fn rest() {
     #[cfg(target_arch = "wasm32")]
-    gloo_timers::future::TimeoutFuture::new(0).await;
+    gloo_timers::future::TimeoutFuture::new(REST_MS).await;
 }
 
 /// Part of a span.
