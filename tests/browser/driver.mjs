@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 
 /** Longest wait for a measurement: a software adapter on a busy machine with two cores is slow. */
-export const PATIENCE = 10 * 60_000;
+export const PATIENCE = 20 * 60_000;
 
 /** Longest wait for anything else. A machine that is busy may take long; only what never comes is a failure. */
 const SOON = 2 * 60_000;
