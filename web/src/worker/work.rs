@@ -179,6 +179,10 @@ async fn pass_on(run: u32, events: impl Stream<Item = Event>, kept: &RefCell<Kep
             // Whoever cancels from here on has paid for the tuning all the same.
             tuning::keep().await;
         }
+        if matches!(event, Event::Block(_)) {
+            // Kernels of second moments are found out when the first block asks for them.
+            tuning::keep().await;
+        }
         post(&Reply::Event { run, event });
         turn.give().await;
     }
