@@ -1,8 +1,8 @@
 //! Autotuning: which of several kernels for one operation a device runs fastest, and at which rate.
 //!
-//! Kernels compete on small problems ([`contest`]) when what they compute is first asked for. The first kernel of a list
+//! Kernels compete on small problems (`contest.rs`) when what they compute is first asked for. The first kernel of a list
 //! is the one that hardware is expected to run fastest; another one is used only where it is faster beyond doubt. Clear
-//! winners are kept from one program to the next ([`cache`]); rates are measured anew whenever a device is opened.
+//! winners are kept from one program to the next (`cache.rs`); rates are measured anew whenever a device is opened.
 
 mod cache;
 mod contest;
