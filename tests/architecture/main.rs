@@ -1,12 +1,21 @@
 //! The invariants of docs/architecture.md, held by reading the sources.
 
+mod imports;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use imports::{Crate, circles};
+
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A path from the repository's root, with slashes.
+fn relative(path: &Path) -> String {
+    path.strip_prefix(root()).expect("below the root").to_string_lossy().replace('\\', "/")
 }
 
 /// All Rust files below `folder`, as paths relative to the repository with their texts.
@@ -24,8 +33,6 @@ fn sources(folder: &str) -> Vec<(String, String)> {
     let mut paths = Vec::new();
     collect(&root().join(folder), &mut paths);
     assert!(!paths.is_empty(), "{folder} has no sources");
-    let relative =
-        |path: &Path| path.strip_prefix(root()).expect("below the root").to_string_lossy().replace('\\', "/");
     paths.iter().map(|path| (relative(path), fs::read_to_string(path).expect("UTF-8"))).collect()
 }
 
@@ -195,4 +202,38 @@ fn every_file_says_what_it_is_for_and_stays_short() {
             assert!(lines <= 500, "{path} has {lines} lines");
         }
     }
+}
+
+#[test]
+fn no_files_use_each_other_in_a_circle() {
+    let roots = [
+        "src/lib.rs",
+        "src/main.rs",
+        "arithmetic/src/lib.rs",
+        "bench/src/lib.rs",
+        "mirror/src/lib.rs",
+        "table/src/lib.rs",
+        "train/src/main.rs",
+        "web/src/lib.rs",
+        "web/src/main.rs",
+        "web/src/worker/main.rs",
+        "xtask/src/main.rs",
+    ];
+    let mut said = String::new();
+    for file in roots {
+        let sources = Crate::read(&root().join(file));
+        let imports = sources.imports();
+        let arrows: usize = imports.values().map(|uses| uses.len()).sum();
+        assert!(sources.len() < 4 || arrows >= sources.len(), "{file}: {arrows} imports of {} files", sources.len());
+        for circle in circles(&imports) {
+            for file in &circle {
+                for (used, paths) in imports[file].iter().filter(|(used, _)| circle.contains(used)) {
+                    let paths: Vec<_> = paths.iter().map(String::as_str).collect();
+                    said += &format!("{} uses {}: {}\n", relative(file), relative(used), paths.join(", "));
+                }
+            }
+            said.push('\n');
+        }
+    }
+    assert!(said.is_empty(), "files that use each other in a circle:\n\n{said}");
 }
