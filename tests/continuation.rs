@@ -12,7 +12,7 @@ use std::rc::Rc;
 use futures::StreamExt;
 use futures::executor::block_on;
 use straightedge::backend::Backend;
-use straightedge::continuation::{Continuation, Step, Transcript};
+use straightedge::continuation::{Continuation, Step};
 use straightedge::corpus::Tokenizer;
 use straightedge::corpus::made::Made;
 use straightedge::cpu::CpuBackend;
@@ -24,6 +24,7 @@ use straightedge::gpu::Memory;
 use straightedge::job::{BackendChoice, Blocks, Job, Protocol};
 use straightedge::model::{ModelConfig, load};
 use straightedge::run::{KeptMaps, MapSource, Text, continuation, measure};
+use straightedge::transcript::Transcript;
 use straightedge::weights::{Files, FolderFiles, MemoryFiles, Weights, write_model};
 use straightedge::workers::Workers;
 

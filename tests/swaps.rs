@@ -13,7 +13,9 @@ use futures::executor::block_on;
 use straightedge::backend::{Backend, Shape};
 use straightedge::corpus::{Folds, TokenWindows, Tokenizer};
 use straightedge::cpu::CpuBackend;
+use straightedge::device_map::DeviceMap;
 use straightedge::error::Error;
+use straightedge::evaluation::Evaluation;
 use straightedge::event::{Event, MapDump, Recorder};
 use straightedge::forward::Forward;
 use straightedge::job::{BackendChoice, Job, Measure, Protocol};
@@ -22,7 +24,7 @@ use straightedge::moments::{Moments, Scale};
 use straightedge::report::Report;
 use straightedge::run::{Text, measure};
 use straightedge::solve::{AffineMap, score_block};
-use straightedge::swap::{DeviceMap, Evaluation, Replacement, Swaps};
+use straightedge::swap::{Replacement, Swaps};
 use straightedge::weights::{FolderFiles, Weights};
 
 const DECODERS: [&str; 3] = ["tiny-gpt2", "tiny-gpt_neox", "tiny-llama"];

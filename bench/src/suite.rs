@@ -46,11 +46,11 @@ async fn on_device(
             let backend = GpuBackend::new(BackendChoice::Gpu).await?;
             found.adapter = backend.info().adapter;
             found.software = backend.is_software();
-            let pace = backend.pace();
+            let choice = backend.kernel_choice();
             found.variants = vec![
-                pace.variant.kernel.name.into(),
-                format!("rows by {:?}", pace.reduction),
-                format!("exact products by {:?}", pace.exact),
+                choice.variant.kernel.name.into(),
+                format!("rows by {:?}", choice.reduction),
+                format!("exact products by {:?}", choice.exact),
             ];
             tell("gpu: peak");
             found.peak_gflops = peak::gpu().await;

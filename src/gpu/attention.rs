@@ -2,11 +2,11 @@
 //!
 //! Scores are kept for as many windows and heads at a time as a bounded buffer holds.
 
-use super::engine::Engine;
-use super::kernels::{ATTENTION_SCORES, ATTENTION_VALUES, ScoresParams, SoftmaxParams, TILE, ValuesParams};
-use super::matmul::Pace;
-use super::rows::ATTENTION_SOFTMAX;
-use super::tensor::Buffer;
+use super::choice::KernelChoice;
+use super::device::{Buffer, Engine};
+use super::kernels::products::TILE;
+use super::kernels::rows::{ATTENTION_SOFTMAX, SoftmaxParams};
+use super::kernels::{ATTENTION_SCORES, ATTENTION_VALUES, ScoresParams, ValuesParams};
 use crate::backend::AttentionShape;
 use crate::error::{Error, Result};
 
@@ -25,13 +25,13 @@ pub(super) struct Heads<'a> {
 }
 
 /// Records attention of every window and head.
-pub(super) fn record(engine: &Engine, pace: &Pace, heads: &Heads<'_>, shape: AttentionShape) -> Result<()> {
+pub(super) fn record(engine: &Engine, choice: &KernelChoice, heads: &Heads<'_>, shape: AttentionShape) -> Result<()> {
     let entry_bytes = 4 * (shape.seq_len * shape.seq_len) as u64;
     let limit = engine.device.max_bytes();
     if entry_bytes > limit {
         return Err(Error::DeviceLimit { what: "attention of one window".into(), needed: entry_bytes, limit });
     }
-    let entry_ms = pace.ms(2.0 * (shape.seq_len * shape.seq_len * shape.head_dim) as f64 / SHARE);
+    let entry_ms = choice.ms(2.0 * (shape.seq_len * shape.seq_len * shape.head_dim) as f64 / SHARE);
     let by_memory = (SCORES_BYTES.min(limit) / entry_bytes).max(1) as usize;
     let by_time = (engine.pacer.dispatch_ms() / entry_ms).max(1.0) as usize;
     let by_grid = engine.device.max_workgroups();
@@ -41,14 +41,14 @@ pub(super) fn record(engine: &Engine, pace: &Pace, heads: &Heads<'_>, shape: Att
     let scores = engine.output(entry_bytes * step.min(entries) as u64);
     for first in (0..entries).step_by(step) {
         let count = step.min(entries - first);
-        record_entries(engine, pace, heads, &scores, shape, [first, count], entry_ms * count as f64);
+        record_entries(engine, choice, heads, &scores, shape, [first, count], entry_ms * count as f64);
     }
     Ok(())
 }
 
 fn record_entries(
     engine: &Engine,
-    pace: &Pace,
+    choice: &KernelChoice,
     heads: &Heads<'_>,
     scores: &Buffer,
     shape: AttentionShape,
@@ -67,8 +67,8 @@ fn record_entries(
 
     let rows = count * seq_len;
     let params = SoftmaxParams { rows, seq_len, causal };
-    let (kernel, groups) = engine.by_rows(&ATTENTION_SOFTMAX, pace.reduction, rows as usize);
-    engine.dispatch(kernel, &params, &[scores], groups, ms);
+    let kernel = choice.reduction.of(&ATTENTION_SOFTMAX);
+    engine.dispatch(kernel, &params, &[scores], engine.group_grid(rows as usize), ms);
 
     let params = ValuesParams { seq_len, heads: q_heads, kv_heads, head_dim, first, causal };
     let groups = [tiles * feature_tiles, count, 1];

@@ -5,14 +5,13 @@
 
 use std::rc::Rc;
 
-use super::engine::Engine;
-use super::gram_kernels::{COLUMNS, OUTSIDE, QUANTISE, QuantiseParams};
-use super::matmul::Pace;
-use super::products::{BLOCK_ROWS, Digits, Form, GramSums, padded};
+use super::choice::KernelChoice;
+use super::device::{Buffer, Engine, Incoming, Span, Tensor};
+use super::kernels::exact::{BLOCK_ROWS, Form};
+use super::kernels::gram::{COLUMNS, OUTSIDE, QUANTISE, QuantiseParams};
+use super::products::{Digits, GramSums, padded};
 use super::quantise::flushed;
 use super::sums::{self, MAX_ROWS, Reading, Sums};
-use super::tensor::{Buffer, Tensor};
-use super::wait::{Incoming, Span};
 use crate::backend::{GramRows, GramShape, Shape};
 use crate::error::{Error, Result};
 use crate::moments::{Moments, Scale, power_of_two};
@@ -129,7 +128,12 @@ impl Gram {
     }
 
     /// Records the work of one batch.
-    pub(super) fn accumulate(&mut self, engine: &Engine, pace: &Pace, rows: GramRows<'_, Tensor>) -> Result<()> {
+    pub(super) fn accumulate(
+        &mut self,
+        engine: &Engine,
+        choice: &KernelChoice,
+        rows: GramRows<'_, Tensor>,
+    ) -> Result<()> {
         let count = rows.x.shape.rows;
         let fits = rows.x.shape.cols == self.shape.d_in
             && rows.y.shape.cols == self.shape.d_out
@@ -143,17 +147,17 @@ impl Gram {
         }
         let flags = engine.cleared(4 * count as u64);
         let fold = &mut self.folds[rows.fold];
-        let form = Form::new(self.shape.mode, pace);
-        let x = Pass { engine, pace, side: &self.x, values: rows.x, flags: &flags, rows: &rows, form };
+        let form = choice.form(self.shape.mode);
+        let x = Pass { engine, choice, side: &self.x, values: rows.x, flags: &flags, rows: &rows, form };
         let y = Pass { side: &self.y, values: rows.y, ..x };
         x.mark_outside()?;
         y.mark_outside()?;
         let x_digits = x.quantise(&fold.x, self.spill_rows)?;
         let y_digits = y.quantise(&fold.y, self.spill_rows)?;
-        fold.xx.add(engine, pace, &x_digits, &x_digits, self.spill_rows);
-        fold.xy.add(engine, pace, &x_digits, &y_digits, self.spill_rows);
+        fold.xx.add(engine, choice, &x_digits, &x_digits, self.spill_rows);
+        fold.xy.add(engine, choice, &x_digits, &y_digits, self.spill_rows);
         if let Some(yy) = &fold.yy {
-            yy.add(engine, pace, &y_digits, &y_digits, self.spill_rows);
+            yy.add(engine, choice, &y_digits, &y_digits, self.spill_rows);
         }
         fold.rows += (count / rows.seq_len * (rows.seq_len - rows.skip_positions)) as u64;
         self.pending.push(Batch {
@@ -208,7 +212,7 @@ impl Fold {
 #[derive(Clone, Copy)]
 struct Pass<'a> {
     engine: &'a Engine,
-    pace: &'a Pace,
+    choice: &'a KernelChoice,
     side: &'a Side,
     values: &'a Tensor,
     flags: &'a Buffer,
@@ -229,7 +233,7 @@ impl Pass<'_> {
     }
 
     fn ms(&self, elements: usize) -> f64 {
-        self.pace.ms(FLOPS_PER_ELEMENT * elements as f64)
+        self.choice.ms(FLOPS_PER_ELEMENT * elements as f64)
     }
 
     fn mark_outside(&self) -> Result<()> {
@@ -250,7 +254,7 @@ impl Pass<'_> {
             [self.values.buffer()?, &self.side.scales, self.flags, &digits.buffer, &block_sums, &columns.largest];
         let [across, ..] = self.engine.grid(&QUANTISE, padded(cols));
         self.engine.dispatch(&QUANTISE, &self.params(), &buffers, [across, blocks as u32, 1], self.ms(rows * cols));
-        let sums = columns.sums.room(self.engine, self.pace, rows as u64, most);
+        let sums = columns.sums.room(self.engine, self.choice, rows as u64, most);
         let grid = self.engine.grid(&COLUMNS, cols);
         self.engine.dispatch(&COLUMNS, &self.params(), &[&block_sums, sums], grid, self.ms(blocks * cols));
         Ok(digits)

@@ -1,68 +1,8 @@
-//! Matrix products: which kernel, in which pieces.
-//!
-//! [`super::autotune`] chooses the kernel. Its rate also tells how much work fits into one dispatch.
+//! Matrix products, in pieces of bounded time.
 
-use super::adapter::Device;
-use super::engine::Engine;
-use super::kernels::{Kernel, MATMUL_ANY, MATMUL_REGISTER, MATMUL_SHARED, MatmulParams, TILE};
-use super::products::Exact;
-use super::rows::Reduction;
-use super::tensor::{Buffer, Part, Tensor};
-
-/// A way to compute x·weightᵀ.
-#[derive(Debug)]
-pub struct Variant {
-    /// The kernel.
-    pub kernel: &'static Kernel,
-    /// Outputs of one workgroup: rows, columns.
-    pub tile: [usize; 2],
-    /// The inner width must be a multiple of this.
-    pub inner: usize,
-}
-
-/// Every way: the one for any inner width first, then those that compete.
-pub static VARIANTS: &[Variant] = &[
-    Variant { kernel: &MATMUL_ANY, tile: [4, 128], inner: 1 },
-    Variant { kernel: &MATMUL_SHARED, tile: [TILE, TILE], inner: 4 },
-    Variant { kernel: &MATMUL_REGISTER, tile: [64, 32], inner: 4 },
-];
-
-/// Which kernels to use, and how fast they are.
-#[derive(Clone, Copy, Debug)]
-pub struct Pace {
-    /// The fastest variant for inner widths that it can take.
-    pub variant: &'static Variant,
-    /// Floating-point operations per millisecond, two per product.
-    pub flops_per_ms: f64,
-    /// The fastest norms, softmax and log-likelihoods.
-    pub reduction: Reduction,
-    /// The fastest exact second moments.
-    pub exact: Exact,
-    /// Operations of a matrix product in whose time these multiply two values, where that was measured.
-    pub exact_flops: Option<f64>,
-}
-
-impl Pace {
-    /// A product with its rate, and the kernels that run everywhere.
-    pub(super) const fn new(variant: &'static Variant, flops_per_ms: f64) -> Self {
-        Self { variant, flops_per_ms, reduction: Reduction::Workgroup, exact: Exact::FloatDigits, exact_flops: None }
-    }
-
-    /// Whether a device has what all of it takes.
-    pub(super) fn runs(&self, device: &Device) -> bool {
-        device.runs(self.variant.kernel) && self.reduction.runs(device) && self.exact.runs(device)
-    }
-
-    /// The variant for an inner width.
-    fn variant(&self, inner: usize) -> &'static Variant {
-        if inner.is_multiple_of(self.variant.inner) { self.variant } else { &VARIANTS[0] }
-    }
-
-    /// Milliseconds that so many operations take.
-    pub(super) fn ms(&self, flops: f64) -> f64 {
-        flops / self.flops_per_ms
-    }
-}
+use super::choice::KernelChoice;
+use super::device::{Buffer, Engine, Part, Tensor};
+use super::kernels::products::MatmulParams;
 
 /// One product: rows of x against the rows of a weight part.
 pub(super) struct Product<'a> {
@@ -76,11 +16,11 @@ pub(super) struct Product<'a> {
 }
 
 /// Records a product in pieces of bounded time.
-pub(super) fn record(engine: &Engine, pace: &Pace, product: &Product<'_>) {
-    let variant = pace.variant(product.inner);
+pub(super) fn record(engine: &Engine, choice: &KernelChoice, product: &Product<'_>) {
+    let variant = choice.variant(product.inner);
     let cols = product.weight.rows;
     let [tile_rows, tile_cols] = variant.tile;
-    let tile_ms = pace.ms(2.0 * (tile_rows * tile_cols * product.inner) as f64);
+    let tile_ms = choice.ms(2.0 * (tile_rows * tile_cols * product.inner) as f64);
     let [step_rows, step_cols] = piece(
         [product.rows.div_ceil(tile_rows), cols.div_ceil(tile_cols)],
         engine.pacer.dispatch_ms() / tile_ms,
@@ -119,7 +59,7 @@ pub(super) fn piece(tiles: [usize; 2], most: f64, limit: usize) -> [usize; 2] {
 /// Records x·weightᵀ + bias for a weight in any number of parts.
 pub(super) fn linear(
     engine: &Engine,
-    pace: &Pace,
+    choice: &KernelChoice,
     x: (&Buffer, usize),
     weight: &Tensor,
     bias: Option<&Buffer>,
@@ -129,6 +69,6 @@ pub(super) fn linear(
     for part in weight.parts.iter() {
         let product =
             Product { x, rows, inner: weight.shape.cols, weight: part, bias, out, out_cols: weight.shape.rows };
-        record(engine, pace, &product);
+        record(engine, choice, &product);
     }
 }

@@ -8,10 +8,10 @@ use std::rc::Rc;
 
 use half::{bf16, f16};
 
-use super::GpuBackend;
+use super::backend::GpuBackend;
+use super::device::{Buffer, Part, Tensor};
 use super::kernels::{UNPACK, UnpackParams};
 use super::matmul::{self, Product};
-use super::tensor::{Buffer, Part, Tensor};
 use crate::backend::Storage;
 use crate::error::Result;
 
@@ -50,7 +50,7 @@ impl GpuBackend {
         let out = self.engine.output(8 * len as u64);
         let bf16 = (storage == Storage::Bf16).into();
         let params = UnpackParams { len: len as u32, first: first as u32, bf16 };
-        let ms = self.pace.ms(FLOPS_PER_WORD * len as f64);
+        let ms = self.choice.ms(FLOPS_PER_WORD * len as f64);
         self.engine.dispatch(&UNPACK, &params, &[packed, &out], self.engine.grid(&UNPACK, len), ms);
         out
     }
@@ -65,7 +65,7 @@ impl GpuBackend {
                 let buffer = self.unpacked(&part.buffer, weight.storage, first * inner / 2, rows * inner / 2);
                 let piece = Part { first_row: part.first_row + first, rows, buffer };
                 let product = Product { x: x.0, rows: x.1, inner, weight: &piece, bias, out, out_cols };
-                matmul::record(&self.engine, &self.pace, &product);
+                matmul::record(&self.engine, &self.choice, &product);
             }
         }
     }

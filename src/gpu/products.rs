@@ -6,124 +6,21 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::adapter::Device;
-use super::engine::Engine;
-use super::gram_kernels::{
-    ADD_DOTS, ADD_FLOAT_DIGITS, ADD_INTEGERS, ADD_PARTIALS, GRAM_DOTS, GRAM_FLOATS, GRAM_INTEGERS, GRAM_PACKED,
-    GramParams, GramSumsParams,
-};
-use super::kernels::Kernel;
-use super::matmul::Pace;
+use super::choice::KernelChoice;
+use super::device::{Buffer, Engine};
+use super::kernels::exact::Form;
+use super::kernels::gram::{GramParams, GramSumsParams};
 use super::sums::{Reading, Sums};
-use super::tensor::Buffer;
 use crate::error::Result;
-use crate::job::GramMode;
 
 /// Rows and columns of a tile of products.
 const TILE: usize = 32;
 /// Rows that lie beside each other in a column of digits.
 const GROUP_ROWS: usize = 4;
-/// Rows of a block of f32 sums, and of sums by column.
-pub(super) const BLOCK_ROWS: usize = 64;
-/// Rows of a block of exact sums: of 12-bit digits the cross terms stay below 2³¹, of 8-bit digits in f32 all sums within
-/// 2²⁴ (`gram_sums.wgsl` says why).
-const EXACT_BLOCK_ROWS: usize = 256;
 /// Blocks that are added at a time: of fast products parts of 25 bits are added up in 32, and 64 of them stay below 2³¹.
 const ADDED_BLOCKS: usize = 64;
 /// Bytes of products that wait to be added.
 const SCRATCH_BYTES: u64 = 32 << 20;
-
-/// How exact products are made of digits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exact {
-    /// 12-bit digits as integers, each plane of them by itself.
-    IntegerPlanes,
-    /// The same from one word for both.
-    IntegerPacked,
-    /// 8-bit digits and their pairs in f32, each plane of them by itself.
-    FloatDigits,
-    /// 8-bit digits, four of them times four in one operation.
-    DotPacked,
-}
-
-impl Exact {
-    /// All of them. The first one is the fastest on most hardware: six multiply-adds in f32, where three of integers take
-    /// as long as twelve on GPUs of Apple, AMD and Intel and as six on those of NVIDIA, and packed dot products are often
-    /// taken apart.
-    pub const ALL: [Self; 4] = [Self::FloatDigits, Self::IntegerPlanes, Self::IntegerPacked, Self::DotPacked];
-
-    /// Whether a device has what it takes.
-    pub(super) fn runs(self, device: &Device) -> bool {
-        device.runs(self.form().multiply)
-    }
-
-    /// Times are those of the slowest devices: dispatches too short cost little, and those too long cost the device.
-    const fn form(self) -> Form {
-        let planes = Form {
-            digits: 1,
-            planes: 3,
-            products: 3,
-            block_rows: EXACT_BLOCK_ROWS,
-            // Three products that take four times as long as in f32.
-            flops: 24.0,
-            multiply: &GRAM_INTEGERS,
-            add: &ADD_INTEGERS,
-        };
-        match self {
-            Self::IntegerPlanes => planes,
-            Self::IntegerPacked => Form { digits: 2, planes: 1, multiply: &GRAM_PACKED, ..planes },
-            Self::FloatDigits => Form {
-                digits: 3,
-                planes: 6,
-                products: 6,
-                flops: 18.0,
-                multiply: &GRAM_FLOATS,
-                add: &ADD_FLOAT_DIGITS,
-                ..planes
-            },
-            // Nine products of sixteen operations for four rows, where they are taken apart.
-            Self::DotPacked => {
-                Form { digits: 4, planes: 1, products: 5, flops: 36.0, multiply: &GRAM_DOTS, add: &ADD_DOTS, ..planes }
-            }
-        }
-    }
-}
-
-/// The form of a batch's digits, and what is done with them.
-#[derive(Clone, Copy)]
-pub(super) struct Form {
-    /// As the shader numbers it.
-    pub(super) digits: u32,
-    /// Planes of digits.
-    planes: usize,
-    /// Planes of products.
-    products: usize,
-    block_rows: usize,
-    /// Operations whose time one product takes, against two of a matrix product.
-    flops: f64,
-    multiply: &'static Kernel,
-    add: &'static Kernel,
-}
-
-impl Form {
-    pub(super) fn new(mode: GramMode, pace: &Pace) -> Self {
-        match mode {
-            GramMode::Exact => {
-                let form = pace.exact.form();
-                Self { flops: pace.exact_flops.unwrap_or(form.flops), ..form }
-            }
-            GramMode::Fast => Self {
-                digits: 0,
-                planes: 1,
-                products: 1,
-                block_rows: BLOCK_ROWS,
-                flops: 3.0,
-                multiply: &GRAM_FLOATS,
-                add: &ADD_PARTIALS,
-            },
-        }
-    }
-}
 
 /// Digits of a batch: planes of groups of four rows of `cols` columns, a whole number of tiles.
 pub(super) struct Digits {
@@ -164,19 +61,26 @@ impl GramSums {
     }
 
     /// Records the products of a batch, in pieces of bounded time and memory.
-    pub(super) fn add(&self, engine: &Engine, pace: &Pace, a: &Digits, b: &Digits, most: u64) {
-        let sums = self.sums.room(engine, pace, a.rows as u64, most);
+    pub(super) fn add(&self, engine: &Engine, choice: &KernelChoice, a: &Digits, b: &Digits, most: u64) {
+        let sums = self.sums.room(engine, choice, a.rows as u64, most);
         let blocks = a.rows.div_ceil(a.form.block_rows);
         for first in (0..blocks).step_by(ADDED_BLOCKS) {
-            self.add_blocks(engine, pace, [a, b], first..blocks.min(first + ADDED_BLOCKS), sums);
+            self.add_blocks(engine, choice, [a, b], first..blocks.min(first + ADDED_BLOCKS), sums);
         }
     }
 
-    fn add_blocks(&self, engine: &Engine, pace: &Pace, [a, b]: [&Digits; 2], blocks: Range<usize>, sums: &Buffer) {
+    fn add_blocks(
+        &self,
+        engine: &Engine,
+        choice: &KernelChoice,
+        [a, b]: [&Digits; 2],
+        blocks: Range<usize>,
+        sums: &Buffer,
+    ) {
         let form = a.form;
         let block_groups = form.block_rows / GROUP_ROWS;
         let groups = a.rows.div_ceil(GROUP_ROWS);
-        let tile_ms = pace.ms(form.flops * (TILE * TILE * blocks.len() * form.block_rows) as f64);
+        let tile_ms = choice.ms(form.flops * (TILE * TILE * blocks.len() * form.block_rows) as f64);
         let tile_bytes = 4 * TILE * TILE * form.products * blocks.len();
         let scratch = SCRATCH_BYTES.min(engine.device.max_bytes()) as usize;
         let per_group = form.multiply.workgroup[2] as usize;

@@ -6,11 +6,9 @@
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
-use super::engine::Engine;
-use super::gram_kernels::{LenParams, SPILL};
-use super::matmul::Pace;
-use super::tensor::Buffer;
-use super::wait::Span;
+use super::choice::KernelChoice;
+use super::device::{Buffer, Engine, Span};
+use super::kernels::gram::{LenParams, SPILL};
 use crate::error::{Error, Result};
 
 /// Rows that an exact sum takes without overflow.
@@ -36,12 +34,12 @@ impl Sums {
     }
 
     /// The buffer to add to, with room for `rows` more rows out of at most `most` between spills.
-    pub(super) fn room(&self, engine: &Engine, pace: &Pace, rows: u64, most: u64) -> &Buffer {
+    pub(super) fn room(&self, engine: &Engine, choice: &KernelChoice, rows: u64, most: u64) -> &Buffer {
         if self.rows.get() + rows > most {
             let high = self.high.get_or_init(|| engine.zeros(self.low.size));
             let pairs = (self.low.size / 16) as usize;
             let params = LenParams { len: pairs as u32 };
-            let ms = pace.ms(32.0 * pairs as f64);
+            let ms = choice.ms(32.0 * pairs as f64);
             engine.dispatch(&SPILL, &params, &[&self.low, high], engine.grid(&SPILL, pairs), ms);
             self.rows.set(0);
         }

@@ -13,10 +13,10 @@ use syn::{Attribute, Item, UseTree};
 type Module = Vec<String>;
 
 /// Files, with the files that each uses and the paths by which it does.
-pub type Imports = BTreeMap<PathBuf, BTreeMap<PathBuf, BTreeSet<String>>>;
+pub(crate) type Imports = BTreeMap<PathBuf, BTreeMap<PathBuf, BTreeSet<String>>>;
 
 /// The modules of one crate.
-pub struct Crate {
+pub(crate) struct Crate {
     modules: BTreeMap<Module, Source>,
 }
 
@@ -35,19 +35,19 @@ struct Source {
 
 impl Crate {
     /// Reads the crate whose root is the file `root`.
-    pub fn read(root: &Path) -> Self {
+    pub(crate) fn read(root: &Path) -> Self {
         let mut modules = BTreeMap::new();
         read_file(root, root.parent().expect("a folder"), Vec::new(), &mut modules);
         Self { modules }
     }
 
     /// Number of files.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.modules.values().map(|source| &source.file).collect::<BTreeSet<_>>().len()
     }
 
     /// Every file with the files that it uses.
-    pub fn imports(&self) -> Imports {
+    pub(crate) fn imports(&self) -> Imports {
         let mut found = Imports::new();
         for (module, source) in &self.modules {
             let uses = found.entry(source.file.clone()).or_default();
@@ -204,7 +204,7 @@ fn path_of(attributes: &[Attribute]) -> Option<String> {
 }
 
 /// Files that use each other in a circle, each circle with its files: the strongly connected parts of more than one.
-pub fn circles(imports: &Imports) -> Vec<Vec<PathBuf>> {
+pub(crate) fn circles(imports: &Imports) -> Vec<Vec<PathBuf>> {
     let reached: BTreeMap<&PathBuf, BTreeSet<&PathBuf>> =
         imports.keys().map(|file| (file, reached_from(file, imports))).collect();
     let mut found: Vec<Vec<PathBuf>> = Vec::new();

@@ -160,6 +160,7 @@ fn the_page_knows_only_plain_data_of_the_engine() {
         "summary",
         "thirds",
         "trace",
+        "transcript",
         "hub::id",
         "hub::preflight",
     ];

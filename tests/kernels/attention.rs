@@ -1,7 +1,7 @@
 //! Attention against plain f64 loops: heads of any width, grouped or not, causal or not, in windows around a tile.
 
 use straightedge::backend::{AttentionShape, Backend};
-use straightedge::gpu::rows::Reduction;
+use straightedge::gpu::Reduction;
 use straightedge::gpu::{GpuBackend, Options};
 
 use crate::compare::{EPS, assert_close};

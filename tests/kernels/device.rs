@@ -5,7 +5,7 @@ mod skip;
 
 use straightedge::backend::{Backend, Shape};
 use straightedge::error::Error;
-use straightedge::gpu::matmul::VARIANTS;
+use straightedge::gpu::VARIANTS;
 use straightedge::gpu::{GpuBackend, Options, Tensor};
 
 /// Options that fill outputs with NaN and do not race.

@@ -3,7 +3,7 @@
 
 use straightedge::backend::{Backend, GramRows, GramShape, Shape};
 use straightedge::error::Error;
-use straightedge::gpu::products::Exact;
+use straightedge::gpu::Exact;
 use straightedge::gpu::quantise::{LARGEST, flushed, quantised};
 use straightedge::gpu::{GpuBackend, Options};
 use straightedge::job::GramMode;

@@ -2,8 +2,8 @@
 
 use straightedge::backend::{Activation, Backend, Rotary};
 use straightedge::error::Error;
-use straightedge::gpu::matmul::VARIANTS;
-use straightedge::gpu::rows::Reduction;
+use straightedge::gpu::Reduction;
+use straightedge::gpu::VARIANTS;
 use straightedge::gpu::{GpuBackend, Options};
 
 use crate::compare::{EPS, assert_close};

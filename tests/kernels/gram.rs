@@ -4,7 +4,7 @@ use straightedge::backend::Backend;
 use straightedge::cpu::CpuBackend;
 use straightedge::error::Error;
 use straightedge::gpu::Options;
-use straightedge::gpu::gram_kernels::GRAM_FLOATS;
+use straightedge::gpu::kernels::gram::GRAM_FLOATS;
 use straightedge::job::GramMode;
 use straightedge::moments::{Moments, Scale};
 

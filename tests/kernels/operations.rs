@@ -6,9 +6,9 @@ use straightedge::backend::{
 };
 use straightedge::cpu::CpuBackend;
 use straightedge::error::Result;
-use straightedge::gpu::matmul::{VARIANTS, Variant};
-use straightedge::gpu::rows::Reduction;
+use straightedge::gpu::Reduction;
 use straightedge::gpu::{GpuBackend, Options};
+use straightedge::gpu::{VARIANTS, Variant};
 use straightedge::job::GramMode;
 use straightedge::moments::Scale;
 

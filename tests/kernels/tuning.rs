@@ -5,9 +5,9 @@
 use std::thread;
 
 use straightedge::backend::{Backend, GramShape};
+use straightedge::gpu::Exact;
+use straightedge::gpu::Reduction;
 use straightedge::gpu::autotune;
-use straightedge::gpu::products::Exact;
-use straightedge::gpu::rows::Reduction;
 use straightedge::gpu::{GpuBackend, Options};
 use straightedge::job::GramMode;
 use straightedge::moments::Scale;
@@ -40,12 +40,12 @@ fn program(kept: String) -> Option<Found> {
             let before = autotune::held();
             exact(backend).await;
             assert!(autotune::held() <= before + 1, "what is not asked for is not timed");
-            let pace = backend.pace();
+            let choice = backend.kernel_choice();
             found = Some(Found {
-                product: pace.variant.kernel.name,
-                reduction: pace.reduction,
-                exact: pace.exact,
-                flops_per_ms: pace.flops_per_ms,
+                product: choice.variant.kernel.name,
+                reduction: choice.reduction,
+                exact: choice.exact,
+                flops_per_ms: choice.flops_per_ms,
                 held: autotune::held(),
                 kept: autotune::to_keep(),
             });

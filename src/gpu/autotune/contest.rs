@@ -5,8 +5,8 @@
 //! (bug 1870699). So work grows until it takes much longer than waiting does, and a kernel's time is the difference
 //! between twice the work and once the work.
 
-use super::super::wait::Latency;
 use crate::error::Result;
+use crate::gpu::device::Latency;
 
 /// Milliseconds of work that every kernel is given at least before it is judged.
 const ENOUGH_MS: f64 = 8.0;

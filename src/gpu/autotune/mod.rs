@@ -10,11 +10,9 @@ mod problems;
 
 use std::cell::{Cell, RefCell};
 
-use super::adapter::Device;
-use super::engine::Engine;
-use super::matmul::Pace;
-use super::products::Exact;
-use super::wait::Latency;
+use super::choice::KernelChoice;
+use super::device::{Device, Engine, Latency};
+use super::kernels::exact::Exact;
 use crate::error::Result;
 
 pub use cache::{adopt, recall, snapshot, to_keep};
@@ -47,29 +45,29 @@ pub fn name_device(name: Option<String>) {
 }
 
 /// The kernels that every model needs, and their rate.
-pub(super) async fn tune(engine: &Engine) -> Result<Pace> {
+pub(super) async fn tune(engine: &Engine) -> Result<KernelChoice> {
     measure_wait(engine).await?;
     let products = Products::new(engine);
     let (product, outcome) =
         choose(engine, "product", &products.variants, |variant| variant.kernel.name.into(), &products).await?;
     let flops_per_ms = products.flops(outcome.size) / outcome.ms.max(1e-6);
     let least = if engine.device.probe.is_software { 0.0 } else { LEAST_FLOPS_PER_MS };
-    let mut pace = Pace::new(product, flops_per_ms.max(least));
+    let mut choice = KernelChoice::new(product, flops_per_ms.max(least));
     let norms = Norms::new(engine);
-    pace.reduction = pick(engine, "rows", &norms.reductions, |reduction| format!("{reduction:?}"), &norms).await?;
-    Ok(pace)
+    choice.reduction = pick(engine, "rows", &norms.reductions, |reduction| format!("{reduction:?}"), &norms).await?;
+    Ok(choice)
 }
 
 /// The kernel of exact second moments, with the floating-point operations of a matrix product in whose time it multiplies
 /// two values.
-pub(super) async fn tune_exact(engine: &Engine, pace: &Pace) -> Result<(Exact, Option<f64>)> {
-    let moments = SecondMoments::new(engine, pace)?;
+pub(super) async fn tune_exact(engine: &Engine, choice: &KernelChoice) -> Result<(Exact, Option<f64>)> {
+    let moments = SecondMoments::new(engine, choice)?;
     if engine.waits.idle().is_coarse() {
         let name = |exact: &Exact| format!("{exact:?}");
         return Ok((pick(engine, EXACT, &moments.kernels, name, &moments).await?, None));
     }
     let (exact, outcome) = choose(engine, EXACT, &moments.kernels, |exact| format!("{exact:?}"), &moments).await?;
-    Ok((exact, Some(outcome.ms * pace.flops_per_ms / moments.products(outcome.size))))
+    Ok((exact, Some(outcome.ms * choice.flops_per_ms / moments.products(outcome.size))))
 }
 
 /// Finds out what waiting takes, and whether empty submissions shorten it.

@@ -4,13 +4,14 @@ use std::rc::Rc;
 
 use super::contest::Timed;
 use crate::error::Result;
-use crate::gpu::engine::Engine;
-use crate::gpu::kernels::NormParams;
-use crate::gpu::matmul::{self, Pace, VARIANTS, Variant};
-use crate::gpu::products::{Digits, Exact, Form, GramSums};
-use crate::gpu::rows::{LAYER_NORM, Reduction};
+use crate::gpu::choice::KernelChoice;
+use crate::gpu::device::{Buffer, Engine, Part};
+use crate::gpu::kernels::exact::Exact;
+use crate::gpu::kernels::products::{VARIANTS, Variant};
+use crate::gpu::kernels::rows::{LAYER_NORM, NormParams, Reduction};
+use crate::gpu::matmul;
+use crate::gpu::products::{Digits, GramSums};
 use crate::gpu::sums::MAX_ROWS;
-use crate::gpu::tensor::{Buffer, Part};
 use crate::job::GramMode;
 
 /// Widths of square matrix products.
@@ -70,8 +71,8 @@ impl Timed for Products<'_> {
         let product =
             matmul::Product { x, rows: width, inner: width, weight: &weight, bias: None, out, out_cols: width };
         // One dispatch, whatever it takes.
-        let pace = Pace::new(self.variants[kernel], f64::INFINITY);
-        elapsed(self.engine, repetitions, || matmul::record(self.engine, &pace, &product)).await
+        let choice = KernelChoice::new(self.variants[kernel], f64::INFINITY);
+        elapsed(self.engine, repetitions, || matmul::record(self.engine, &choice, &product)).await
     }
 }
 
@@ -86,7 +87,7 @@ pub(super) struct Norms<'e> {
 impl<'e> Norms<'e> {
     pub(super) fn new(engine: &'e Engine) -> Self {
         let bytes = 4 * NORM.iter().product::<usize>() as u64;
-        let reductions = Reduction::ALL.iter().copied().filter(|reduction| reduction.runs(&engine.device)).collect();
+        let reductions = Reduction::ALL.iter().copied().filter(|way| engine.device.runs(way.of(&LAYER_NORM))).collect();
         Self { engine, reductions, zeros: engine.zeros(bytes), out: engine.output(bytes) }
     }
 }
@@ -99,7 +100,7 @@ impl Timed for Norms<'_> {
     async fn ms(&self, kernel: usize, _size: usize, repetitions: usize) -> Result<f64> {
         let [rows, cols] = NORM;
         let params = NormParams { rows: rows as u32, cols: cols as u32, eps: 1.0 };
-        let (kernel, workgroups) = self.engine.by_rows(&LAYER_NORM, self.reductions[kernel], rows);
+        let (kernel, workgroups) = (self.reductions[kernel].of(&LAYER_NORM), self.engine.group_grid(rows));
         let buffers: [&Buffer; 4] = [&self.zeros, &self.zeros, &self.zeros, &self.out];
         elapsed(self.engine, repetitions, || self.engine.dispatch(kernel, &params, &buffers, workgroups, 0.0)).await
     }
@@ -108,17 +109,17 @@ impl Timed for Norms<'_> {
 /// Exact second moments of a batch.
 pub(super) struct SecondMoments<'e> {
     engine: &'e Engine,
-    pace: Pace,
+    choice: KernelChoice,
     pub(super) kernels: Vec<Exact>,
     sums: Vec<GramSums>,
 }
 
 impl<'e> SecondMoments<'e> {
-    pub(super) fn new(engine: &'e Engine, pace: &Pace) -> Result<Self> {
-        let kernels = Exact::ALL.into_iter().filter(|exact| exact.runs(&engine.device)).collect();
+    pub(super) fn new(engine: &'e Engine, choice: &KernelChoice) -> Result<Self> {
+        let kernels = Exact::ALL.into_iter().filter(|exact| engine.device.runs(exact.kernel())).collect();
         let sums =
             GRAM_COLS.iter().map(|cols| GramSums::new(engine, "Σxxᵀ", *cols, *cols, false)).collect::<Result<_>>()?;
-        Ok(Self { engine, pace: Pace { flops_per_ms: f64::INFINITY, ..*pace }, kernels, sums })
+        Ok(Self { engine, choice: KernelChoice { flops_per_ms: f64::INFINITY, ..*choice }, kernels, sums })
     }
 
     /// Products of two values.
@@ -133,8 +134,9 @@ impl Timed for SecondMoments<'_> {
     }
 
     async fn ms(&self, kernel: usize, size: usize, repetitions: usize) -> Result<f64> {
-        let pace = Pace { exact: self.kernels[kernel], ..self.pace };
-        let digits = Digits::new(self.engine, Form::new(GramMode::Exact, &pace), GRAM_ROWS, GRAM_COLS[size]);
-        elapsed(self.engine, repetitions, || self.sums[size].add(self.engine, &pace, &digits, &digits, MAX_ROWS)).await
+        let choice = KernelChoice { exact: self.kernels[kernel], ..self.choice };
+        let digits = Digits::new(self.engine, choice.form(GramMode::Exact), GRAM_ROWS, GRAM_COLS[size]);
+        elapsed(self.engine, repetitions, || self.sums[size].add(self.engine, &choice, &digits, &digits, MAX_ROWS))
+            .await
     }
 }

@@ -10,7 +10,7 @@ mod operations;
 #[path = "../../../tests/kernels/random.rs"]
 mod random;
 
-use straightedge::gpu::matmul::VARIANTS;
+use straightedge::gpu::VARIANTS;
 use straightedge::gpu::{GpuBackend, Options};
 use wasm_bindgen::prelude::*;
 

@@ -1,14 +1,11 @@
 //! Waiting for the device and reading back. Every wait is for a point in the stream of submissions, so that the device
 //! goes on with what was submitted after it.
 
-use std::cell::{Cell, RefCell};
-
 use futures::channel::oneshot;
-use web_time::Instant;
 
 use super::engine::{Copy, Engine};
-use super::pacer::Mark;
 use super::tensor::Buffer;
+use super::waits::{Counts, Latency, Pending};
 use crate::error::{Error, Result};
 
 /// Bytes read back at a time.
@@ -23,145 +20,28 @@ const RESTS: usize = 20;
 const REST_MS: u32 = 10;
 
 /// Bytes of a buffer to be read back.
-pub(super) struct Span<'a> {
-    pub(super) buffer: &'a Buffer,
-    pub(super) offset: u64,
-    pub(super) size: u64,
-}
-
-/// Where the answer of an idle device takes longer, times tell kernels apart only where these differ by much.
-const COARSE_MS: f64 = 10.0;
-
-/// What waiting for a device takes that has nothing to do.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Latency {
-    /// The middle of several waits, in milliseconds.
-    pub(super) ms: f64,
-    /// Between the shortest and the longest.
-    pub(super) spread: f64,
-}
-
-impl Latency {
-    /// From several waits.
-    pub(super) fn of(mut waits: Vec<f64>) -> Self {
-        waits.sort_by(f64::total_cmp);
-        let (Some(first), Some(last)) = (waits.first(), waits.last()) else { return Self::default() };
-        Self { ms: waits[waits.len() / 2], spread: last - first }
-    }
-
-    /// Whether it is too long for small differences between kernels to show.
-    pub(super) fn is_coarse(&self) -> bool {
-        self.ms > COARSE_MS
-    }
-}
-
-/// How waiting goes on this device, and how often it was done.
-pub(super) struct Waits {
-    started: Instant,
-    /// What the answer of an idle device takes.
-    idle: Cell<Latency>,
-    /// Whether empty submissions make the browser look.
-    nudges: Cell<bool>,
-    /// Answers come at multiples of so many milliseconds; for tests.
-    grid_ms: Cell<Option<f64>>,
-    /// The end of the batch before.
-    before: RefCell<Option<Pending<()>>>,
-}
-
-thread_local! {
-    static COUNTS: Cell<Counts> = Cell::default();
-}
-
-/// What devices were asked for by this thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Dispatches of kernels.
-    pub dispatches: usize,
-    /// Submissions of dispatches.
-    pub submissions: usize,
-    /// Waits for an answer.
-    pub waits: usize,
-}
-
-impl Counts {
-    /// All so far.
-    pub fn now() -> Self {
-        COUNTS.get()
-    }
-
-    pub(super) fn add(more: Self) {
-        let Self { dispatches, submissions, waits } = Self::now();
-        COUNTS.set(Self {
-            dispatches: dispatches + more.dispatches,
-            submissions: submissions + more.submissions,
-            waits: waits + more.waits,
-        });
-    }
-}
-
-/// An answer that the device owes.
-pub(super) struct Pending<T> {
-    receiver: oneshot::Receiver<T>,
-    mark: Mark,
-    /// The submission after which it comes, where that is known.
-    index: Option<wgpu::SubmissionIndex>,
+pub(in crate::gpu) struct Span<'a> {
+    pub(in crate::gpu) buffer: &'a Buffer,
+    pub(in crate::gpu) offset: u64,
+    pub(in crate::gpu) size: u64,
 }
 
 /// Bytes that are on their way back.
-pub(super) struct Incoming {
+pub(in crate::gpu) struct Incoming {
     staging: wgpu::Buffer,
     mapped: Pending<Result<(), wgpu::BufferAsyncError>>,
 }
 
-impl Default for Waits {
-    fn default() -> Self {
-        Self {
-            started: Instant::now(),
-            idle: Cell::default(),
-            nudges: Cell::new(false),
-            grid_ms: Cell::new(None),
-            before: RefCell::default(),
-        }
-    }
-}
-
-impl Waits {
-    /// Milliseconds since the device was opened.
-    pub(super) fn now(&self) -> f64 {
-        self.started.elapsed().as_secs_f64() * 1e3
-    }
-
-    /// Sets what the answer of an idle device takes.
-    pub(super) fn set_idle(&self, wait: Latency) {
-        self.idle.set(wait);
-    }
-
-    /// What the answer of an idle device takes.
-    pub(super) fn idle(&self) -> Latency {
-        self.idle.get()
-    }
-
-    /// Has empty submissions make the browser look, or not.
-    pub(super) fn set_nudges(&self, nudges: bool) {
-        self.nudges.set(nudges);
-    }
-
-    /// Delays answers to multiples of so many milliseconds, as Firefox does.
-    pub(super) fn set_grid(&self, ms: Option<f64>) {
-        self.grid_ms.set(ms);
-    }
-}
-
 impl Engine {
     /// Submits what is recorded and waits until the device has done it.
-    pub(super) async fn wait(&self) -> Result<()> {
+    pub(in crate::gpu) async fn wait(&self) -> Result<()> {
         let end = self.end();
         self.answer(end).await
     }
 
     /// Submits what is recorded and waits until the device has done what was recorded up to the last call of this: the
     /// device always has a batch to go on with.
-    pub(super) async fn wait_for_batch_before(&self) -> Result<()> {
+    pub(in crate::gpu) async fn wait_for_batch_before(&self) -> Result<()> {
         let end = self.end();
         match self.waits.before.replace(Some(end)) {
             Some(before) => self.answer(before).await,
@@ -182,7 +62,7 @@ impl Engine {
     /// Reads spans back in order, after all that is recorded, a bounded number of bytes at a time.
     ///
     /// `take` gets every span's index, the offset within it, and bytes.
-    pub(super) async fn read(&self, spans: &[Span<'_>], mut take: impl FnMut(usize, u64, &[u8])) -> Result<()> {
+    pub(in crate::gpu) async fn read(&self, spans: &[Span<'_>], mut take: impl FnMut(usize, u64, &[u8])) -> Result<()> {
         for pieces in chunks(spans) {
             let incoming = self.request(spans, &pieces);
             self.receive(incoming, |bytes| {
@@ -198,7 +78,7 @@ impl Engine {
     }
 
     /// Asks for all of a small buffer, which comes while the device goes on.
-    pub(super) fn request_all(&self, buffer: &Buffer) -> Incoming {
+    pub(in crate::gpu) fn request_all(&self, buffer: &Buffer) -> Incoming {
         let span = Span { buffer, offset: 0, size: buffer.size };
         self.request(&[span], &[Piece { index: 0, within: 0, size: buffer.size }])
     }
@@ -227,7 +107,7 @@ impl Engine {
     }
 
     /// Waits for bytes and hands them on.
-    pub(super) async fn receive(&self, incoming: Incoming, take: impl FnOnce(&[u8])) -> Result<()> {
+    pub(in crate::gpu) async fn receive(&self, incoming: Incoming, take: impl FnOnce(&[u8])) -> Result<()> {
         let Incoming { staging, mapped } = incoming;
         let unreadable = |why: String| Error::Gpu { what: "reading back".into(), why };
         if let Err(error) = self.answer(mapped).await? {
@@ -281,17 +161,6 @@ impl Engine {
                     receiver = still;
                 }
             }
-        }
-    }
-}
-
-impl Waits {
-    /// Sleeps until the next multiple of the grid.
-    fn delay(&self) {
-        #[cfg(not(target_arch = "wasm32"))]
-        if let Some(grid) = self.grid_ms.get() {
-            let rest = grid - self.now() % grid;
-            std::thread::sleep(std::time::Duration::from_secs_f64(rest / 1e3));
         }
     }
 }

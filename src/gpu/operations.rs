@@ -1,77 +1,77 @@
-//! The operations of a forward pass, each as one or a few dispatches.
-
-use std::rc::Rc;
+//! The operations of [`crate::backend::Backend`], each as one or a few dispatches.
 
 use super::attention::{self, Heads};
-use super::engine::Engine;
+use super::autotune;
+use super::backend::GpuBackend;
+use super::device::{Span, Tensor};
+use super::dispatch::{check, equal};
+use super::gram::{self, Gram};
+use super::kernels::rows::{LAYER_NORM, NEXT_TOKEN_NLL, NormParams, RMS_NORM};
 use super::kernels::{
-    ACTIVATIONS, ActivationParams, GATHER, GatherParams, Kernel, NormParams, Params, ROTATE, ROW_COSINES,
-    ROW_DISTANCE_RATIOS, RotateParams, RowsParams, STANDARDISE,
+    ACTIVATIONS, ADAM, ActivationParams, AdamParams, COMBINE, CombineParams, GATHER, GELU_GRADIENT, GatherParams,
+    ROTATE, ROW_COSINES, ROW_DISTANCE_RATIOS, RotateParams, RowsParams, STANDARDISE, TRANSPOSE,
 };
-use super::rows::{LAYER_NORM, NEXT_TOKEN_NLL, RMS_NORM, Ways};
-use super::tensor::{Buffer, Part, Tensor};
-use super::wait::Span;
-use super::{GpuBackend, matmul, packed};
-use crate::backend::{Activation, AttentionShape, Rotary, Shape, Storage};
-use crate::error::{Error, Result};
+use super::{matmul, packed};
+use crate::backend::{
+    Activation, Adam, AdamStep, AttentionShape, BATCH_ROWS, Backend, GramRows, GramShape, Rotary, Shape, Storage,
+};
+use crate::error::Result;
+use crate::job::GramMode;
+use crate::moments::{Moments, Scale};
+use crate::report::DeviceInfo;
 
-/// Time of one element in element-wise kernels and norms, in floating-point operations of a matrix product.
-const FLOPS_PER_ELEMENT: f64 = 32.0;
+/// Floating-point operations per millisecond of a device that a batch of the usual size keeps busy: twice as fast, and it
+/// gets twice the rows.
+const FLOPS_PER_MS_OF_BATCH: f64 = 2e9;
+/// Rows of a batch at most.
+const MOST_BATCH_ROWS: usize = 8192;
+/// Bytes of the widest tensor of a batch.
+const BATCH_BYTES: usize = 64 << 20;
 
-/// Rows of a column that one thread takes.
-const ROWS_PER_THREAD: usize = 8;
+impl Backend for GpuBackend {
+    type Tensor = Tensor;
+    type Gram = Gram;
 
-impl Engine {
-    /// Workgroups that give `threads` threads, spread over two dimensions where one does not suffice.
-    pub(super) fn grid(&self, kernel: &Kernel, threads: usize) -> [u32; 3] {
-        let groups = threads.div_ceil(kernel.workgroup[0] as usize);
-        let width = groups.min(self.device.max_workgroups()).max(1);
-        [width as u32, groups.div_ceil(width) as u32, 1]
+    const IN_MEMORY: bool = false;
+
+    fn info(&self) -> DeviceInfo {
+        self.engine.device.probe.info.clone()
     }
 
-    /// One workgroup per row, spread over two dimensions where one does not suffice.
-    pub(super) fn group_grid(&self, rows: usize) -> [u32; 3] {
-        let width = rows.min(self.device.max_workgroups()).max(1);
-        [width as u32, rows.div_ceil(width) as u32, 1]
+    fn batch_rows(&self, widest: usize) -> usize {
+        if let Some(rows) = self.batch_rows {
+            return rows;
+        }
+        let by_memory = BATCH_BYTES / (4 * widest.max(1));
+        let by_rate = BATCH_ROWS as f64 * self.choice.flops_per_ms / FLOPS_PER_MS_OF_BATCH;
+        // The largest power of two, so that rates that differ little make no difference.
+        let rows = by_memory.min(by_rate as usize).clamp(BATCH_ROWS, MOST_BATCH_ROWS);
+        1 << rows.ilog2()
     }
 
-    /// Workgroups along columns, each thread taking every so-manieth row of its column: no division, and what belongs
-    /// to a column is loaded once.
-    pub(super) fn column_grid(&self, kernel: &Kernel, shape: Shape) -> [u32; 3] {
-        let rows = shape.rows.div_ceil(ROWS_PER_THREAD).clamp(1, self.device.max_workgroups());
-        [shape.cols.div_ceil(kernel.workgroup[0] as usize) as u32, rows as u32, 1]
+    fn has_coarse_times(&self) -> bool {
+        self.engine.waits.idle().is_coarse()
     }
-}
 
-impl GpuBackend {
-    pub(super) fn upload_rows(&self, name: &str, shape: Shape, data: &[f32]) -> Result<Tensor> {
+    fn upload(&self, name: &str, shape: Shape, data: &[f32]) -> Result<Tensor> {
         check(data.len() == shape.len(), "uploading", || {
             format!("{name} has {} values for shape {shape:?}", data.len())
         })?;
         self.upload_words(name, shape, bytemuck::cast_slice(data), Storage::F32)
     }
 
-    /// Uploads rows of whole words, cut into parts that a binding can show.
-    pub(super) fn upload_words(&self, name: &str, shape: Shape, words: &[u32], storage: Storage) -> Result<Tensor> {
-        let row_words = words.len() / shape.rows.max(1);
-        let row_bytes = 4 * row_words as u64;
-        if row_bytes > self.part_bytes {
-            return Err(Error::DeviceLimit { what: name.into(), needed: row_bytes, limit: self.part_bytes });
+    fn upload_stored(&self, name: &str, shape: Shape, data: &[f32], storage: Storage) -> Result<Tensor> {
+        match packed::pack(data, shape.cols, storage) {
+            Some(words) => self.upload_words(name, shape, &words, storage),
+            None => self.upload(name, shape, data),
         }
-        let part_rows = (self.part_bytes / row_bytes.max(1)).max(1) as usize;
-        let parts = words
-            .chunks(part_rows * row_words.max(1))
-            .enumerate()
-            .map(|(i, rows)| Part {
-                first_row: i * part_rows,
-                rows: rows.len() / row_words,
-                buffer: self.engine.input(bytemuck::cast_slice(rows)),
-            })
-            .collect();
-        Ok(Tensor { shape, storage, parts })
     }
 
-    pub(super) async fn read_rows(&self, tensors: &[&Tensor]) -> Result<Vec<Vec<f32>>> {
+    fn shape(&self, tensor: &Tensor) -> Shape {
+        tensor.shape
+    }
+
+    async fn read_all(&self, tensors: &[&Tensor]) -> Result<Vec<Vec<f32>>> {
         let mut words: Vec<_> =
             tensors.iter().map(|tensor| vec![0u32; tensor.shape.rows * tensor.row_words()]).collect();
         let (mut spans, mut places) = (Vec::new(), Vec::new());
@@ -95,7 +95,7 @@ impl GpuBackend {
         Ok(words.into_iter().zip(tensors).map(values).collect())
     }
 
-    pub(super) fn gather_rows(&self, table: &Tensor, ids: &[u32]) -> Result<Tensor> {
+    fn gather(&self, table: &Tensor, ids: &[u32]) -> Result<Tensor> {
         check(ids.iter().all(|id| (*id as usize) < table.shape.rows), "gather", || {
             format!("an id is beyond the table's {} rows", table.shape.rows)
         })?;
@@ -117,7 +117,7 @@ impl GpuBackend {
         }
     }
 
-    pub(super) fn layer_norm_rows(&self, x: &Tensor, weight: &Tensor, bias: &Tensor, eps: f32) -> Result<Tensor> {
+    fn layer_norm(&self, x: &Tensor, weight: &Tensor, bias: &Tensor, eps: f32) -> Result<Tensor> {
         equal("layer_norm", weight.shape, Shape::new(1, x.shape.cols))?;
         equal("layer_norm", bias.shape, weight.shape)?;
         let out = self.output("layer norm", x.shape)?;
@@ -127,7 +127,7 @@ impl GpuBackend {
         Ok(out)
     }
 
-    pub(super) fn rms_norm_rows(&self, x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> {
+    fn rms_norm(&self, x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> {
         equal("rms_norm", weight.shape, Shape::new(1, x.shape.cols))?;
         let out = self.output("RMS norm", x.shape)?;
         let params = NormParams { rows: x.shape.rows as u32, cols: x.shape.cols as u32, eps };
@@ -136,7 +136,7 @@ impl GpuBackend {
         Ok(out)
     }
 
-    pub(super) fn linear_map(&self, x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+    fn linear(&self, x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
         check(x.shape.cols == weight.shape.cols, "linear", || {
             format!("input is {} wide, weight takes {}", x.shape.cols, weight.shape.cols)
         })?;
@@ -147,13 +147,13 @@ impl GpuBackend {
         let bias = bias.map(Tensor::buffer).transpose()?;
         let x = (x.buffer()?, x.shape.rows);
         match weight.storage {
-            Storage::F32 => matmul::linear(&self.engine, &self.pace, x, weight, bias, out.buffer()?),
+            Storage::F32 => matmul::linear(&self.engine, &self.choice, x, weight, bias, out.buffer()?),
             _ => self.packed_linear(x, weight, bias, out.buffer()?),
         }
         Ok(out)
     }
 
-    pub(super) fn rotate_heads(&self, x: &Tensor, rotary: &Rotary<Tensor>) -> Result<Tensor> {
+    fn rotate(&self, x: &Tensor, rotary: &Rotary<Tensor>) -> Result<Tensor> {
         let angles = Shape::new(rotary.seq_len, rotary.rotary_dim / 2);
         equal("rotate", rotary.cos.shape, angles)?;
         equal("rotate", rotary.sin.shape, angles)?;
@@ -178,7 +178,7 @@ impl GpuBackend {
         Ok(out)
     }
 
-    pub(super) fn attend(&self, q: &Tensor, k: &Tensor, v: &Tensor, shape: AttentionShape) -> Result<Tensor> {
+    fn attention(&self, q: &Tensor, k: &Tensor, v: &Tensor, shape: AttentionShape) -> Result<Tensor> {
         let kv = Shape::new(q.shape.rows, shape.kv_heads * shape.head_dim);
         equal("attention", q.shape, Shape::new(q.shape.rows, shape.heads * shape.head_dim))?;
         equal("attention", k.shape, kv)?;
@@ -196,26 +196,19 @@ impl GpuBackend {
             out: out.buffer()?,
             windows: q.shape.rows / shape.seq_len,
         };
-        attention::record(&self.engine, &self.pace, &heads, shape)?;
+        attention::record(&self.engine, &self.choice, &heads, shape)?;
         Ok(out)
     }
 
-    /// f(gate), or f(gate) ⊙ up.
-    pub(super) fn activate(&self, gate: &Tensor, up: Option<&Tensor>, activation: Activation) -> Result<Tensor> {
-        let factor = up.unwrap_or(gate);
-        equal("activation", gate.shape, factor.shape)?;
-        let out = self.output("activation", gate.shape)?;
-        let params = ActivationParams { len: gate.shape.len() as u32, gated: up.is_some().into() };
-        self.each(
-            &ACTIVATIONS[kind(activation)],
-            &params,
-            &[gate.buffer()?, factor.buffer()?, out.buffer()?],
-            gate.shape,
-        );
-        Ok(out)
+    fn activation(&self, x: &Tensor, activation: Activation) -> Result<Tensor> {
+        self.activate(x, None, activation)
     }
 
-    pub(super) fn standardise_columns(&self, x: &Tensor, mean: &Tensor, scale: &Tensor) -> Result<Tensor> {
+    fn gated(&self, gate: &Tensor, up: &Tensor, activation: Activation) -> Result<Tensor> {
+        self.activate(gate, Some(up), activation)
+    }
+
+    fn standardise(&self, x: &Tensor, mean: &Tensor, scale: &Tensor) -> Result<Tensor> {
         equal("standardise", mean.shape, Shape::new(1, x.shape.cols))?;
         equal("standardise", scale.shape, mean.shape)?;
         let out = self.output("standardised rows", x.shape)?;
@@ -225,7 +218,7 @@ impl GpuBackend {
         Ok(out)
     }
 
-    pub(super) fn cosines(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    fn row_cosines(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         equal("row_cosines", a.shape, b.shape)?;
         let out = self.output("cosines", Shape::new(a.shape.rows, 1))?;
         let params = RowsParams { rows: a.shape.rows as u32, cols: a.shape.cols as u32 };
@@ -233,7 +226,7 @@ impl GpuBackend {
         Ok(out)
     }
 
-    pub(super) fn distance_ratios(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    fn row_distance_ratios(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         equal("row_distance_ratios", a.shape, b.shape)?;
         let out = self.output("distance ratios", Shape::new(a.shape.rows, 1))?;
         let params = RowsParams { rows: a.shape.rows as u32, cols: a.shape.cols as u32 };
@@ -241,7 +234,7 @@ impl GpuBackend {
         Ok(out)
     }
 
-    pub(super) fn nll(&self, logits: &Tensor, targets: &[u32]) -> Result<Tensor> {
+    fn next_token_nll(&self, logits: &Tensor, targets: &[u32]) -> Result<Tensor> {
         let shape = logits.shape;
         let fits = targets.len() == shape.rows && targets.iter().all(|target| (*target as usize) < shape.cols);
         check(fits, "next_token_nll", || "targets are beyond the logits".into())?;
@@ -253,74 +246,97 @@ impl GpuBackend {
         Ok(out)
     }
 
-    /// A tensor for a kernel to write. `what` appears in errors.
-    pub(super) fn output(&self, what: &str, shape: Shape) -> Result<Tensor> {
-        let needed = 4 * shape.len() as u64;
-        if needed > self.part_bytes {
-            return Err(Error::DeviceLimit { what: what.into(), needed, limit: self.part_bytes });
+    fn transpose(&self, x: &Tensor) -> Result<Tensor> {
+        let out = self.output("transpose", Shape::new(x.shape.cols, x.shape.rows))?;
+        let params = RowsParams { rows: x.shape.rows as u32, cols: x.shape.cols as u32 };
+        self.by_column(&TRANSPOSE, &params, &[x.buffer()?, out.buffer()?], x.shape);
+        Ok(out)
+    }
+
+    fn combine(&self, a: &Tensor, alpha: f64, b: &Tensor, beta: f64) -> Result<Tensor> {
+        equal("combine", a.shape, b.shape)?;
+        let out = self.output("combination", a.shape)?;
+        let params = CombineParams { len: a.shape.len() as u32, alpha: alpha as f32, beta: beta as f32 };
+        self.each(&COMBINE, &params, &[a.buffer()?, b.buffer()?, out.buffer()?], a.shape);
+        Ok(out)
+    }
+
+    fn gelu_gradient(&self, x: &Tensor, gradient: &Tensor) -> Result<Tensor> {
+        equal("gelu_gradient", x.shape, gradient.shape)?;
+        let out = self.output("gradient", x.shape)?;
+        let params = ActivationParams { len: x.shape.len() as u32, gated: 1 };
+        self.each(&GELU_GRADIENT, &params, &[x.buffer()?, gradient.buffer()?, out.buffer()?], x.shape);
+        Ok(out)
+    }
+
+    fn adam(&self, state: &Adam<Tensor>, gradient: &Tensor, step: &AdamStep) -> Result<Adam<Tensor>> {
+        let shape = state.parameter.shape;
+        for tensor in [&state.first, &state.second, gradient] {
+            equal("adam", tensor.shape, shape)?;
         }
-        let part = Part { first_row: 0, rows: shape.rows, buffer: self.engine.output(needed) };
-        Ok(Tensor { shape, storage: Storage::F32, parts: Rc::new([part]) })
+        let new = Adam {
+            parameter: self.output("parameter", shape)?,
+            first: self.output("first moment", shape)?,
+            second: self.output("second moment", shape)?,
+        };
+        let params = AdamParams {
+            len: shape.len() as u32,
+            beta1: AdamStep::BETA1 as f32,
+            beta2: AdamStep::BETA2 as f32,
+            rate: step.rate() as f32,
+            correction: step.correction() as f32,
+            eps: AdamStep::EPS as f32,
+            keep: step.keep() as f32,
+        };
+        let old = [state.parameter.buffer()?, state.first.buffer()?, state.second.buffer()?, gradient.buffer()?];
+        let out = [new.parameter.buffer()?, new.first.buffer()?, new.second.buffer()?];
+        self.each(&ADAM, &params, &[&old[..], &out[..]].concat(), shape);
+        Ok(new)
     }
 
-    /// Dispatches one thread per element of `shape`.
-    pub(super) fn each<P: Params>(&self, kernel: &'static Kernel, params: &P, buffers: &[&Buffer], shape: Shape) {
-        self.over(kernel, params, buffers, shape, self.engine.grid(kernel, shape.len()));
-    }
-
-    /// Dispatches threads that take some rows of a column of `shape`.
-    pub(super) fn by_column<P: Params>(&self, kernel: &'static Kernel, params: &P, buffers: &[&Buffer], shape: Shape) {
-        self.over(kernel, params, buffers, shape, self.engine.column_grid(kernel, shape));
-    }
-
-    /// Dispatches the fastest of the kernels that take a row of `shape` as a whole.
-    fn reduce<P: Params>(&self, ways: &'static Ways, params: &P, buffers: &[&Buffer], shape: Shape) {
-        let (kernel, workgroups) = self.engine.by_rows(ways, self.pace.reduction, shape.rows);
-        self.over(kernel, params, buffers, shape, workgroups);
-    }
-
-    /// Dispatches one thread per row of `shape`.
-    fn by_row<P: Params>(&self, kernel: &'static Kernel, params: &P, buffers: &[&Buffer], shape: Shape) {
-        self.over(kernel, params, buffers, shape, self.engine.grid(kernel, shape.rows));
-    }
-
-    fn over<P: Params>(
-        &self,
-        kernel: &'static Kernel,
-        params: &P,
-        buffers: &[&Buffer],
-        shape: Shape,
-        workgroups: [u32; 3],
-    ) {
-        if !shape.is_empty() {
-            let ms = self.pace.ms(FLOPS_PER_ELEMENT * shape.len() as f64);
-            self.engine.dispatch(kernel, params, buffers, workgroups, ms);
+    async fn gram(&self, shape: GramShape, x: &Scale, y: &Scale) -> Result<Gram> {
+        if shape.mode == GramMode::Exact && self.exact.get().is_none() {
+            let tuned = autotune::tune_exact(&self.engine, &self.choice).await?;
+            self.exact.get_or_init(|| tuned);
         }
+        Gram::new(&self.engine, shape, x, y, self.spill_rows)
+    }
+
+    fn accumulate(&self, gram: &mut Gram, rows: GramRows<'_, Tensor>) -> Result<()> {
+        gram.accumulate(&self.engine, &self.kernel_choice(), rows)
+    }
+
+    async fn batch_end(&self, gram: Option<&mut Gram>) -> Result<()> {
+        match gram {
+            Some(gram) => gram::settle(&self.engine, gram, 1).await,
+            None => self.engine.wait_for_batch_before().await,
+        }
+    }
+
+    async fn wait(&self) -> Result<()> {
+        self.engine.wait().await
+    }
+
+    async fn moments(&self, mut gram: Gram) -> Result<Vec<Moments>> {
+        gram::settle(&self.engine, &mut gram, 0).await?;
+        gram.moments(&self.engine).await
     }
 }
 
-impl Tensor {
-    /// Words of a row.
-    fn row_words(&self) -> usize {
-        match self.storage {
-            Storage::F32 => self.shape.cols,
-            Storage::F16 | Storage::Bf16 => self.shape.cols / 2,
-        }
-    }
-
-    /// The only buffer of a tensor in f32 that is not a split table.
-    pub(super) fn buffer(&self) -> Result<&Buffer> {
-        match &self.parts[..] {
-            _ if self.storage != Storage::F32 => Err(Error::Gpu {
-                what: "an operation".into(),
-                why: format!("it takes no tensor stored as {:?}; only tables and weights may be", self.storage),
-            }),
-            [part] => Ok(&part.buffer),
-            parts => Err(Error::Gpu {
-                what: "an operation".into(),
-                why: format!("it takes no tensor in {} parts; only tables and weights may be so large", parts.len()),
-            }),
-        }
+impl GpuBackend {
+    /// f(gate), or f(gate) ⊙ up.
+    fn activate(&self, gate: &Tensor, up: Option<&Tensor>, activation: Activation) -> Result<Tensor> {
+        let factor = up.unwrap_or(gate);
+        equal("activation", gate.shape, factor.shape)?;
+        let out = self.output("activation", gate.shape)?;
+        let params = ActivationParams { len: gate.shape.len() as u32, gated: up.is_some().into() };
+        self.each(
+            &ACTIVATIONS[kind(activation)],
+            &params,
+            &[gate.buffer()?, factor.buffer()?, out.buffer()?],
+            gate.shape,
+        );
+        Ok(out)
     }
 }
 
@@ -337,12 +353,4 @@ const fn kind(activation: Activation) -> usize {
         Activation::Sigmoid => 7,
         Activation::Identity => 8,
     }
-}
-
-pub(super) fn equal(what: &str, found: Shape, expected: Shape) -> Result<()> {
-    check(found == expected, what, || format!("shape {found:?} where {expected:?} is needed"))
-}
-
-fn check(holds: bool, what: &str, why: impl FnOnce() -> String) -> Result<()> {
-    if holds { Ok(()) } else { Err(Error::Gpu { what: what.into(), why: why() }) }
 }

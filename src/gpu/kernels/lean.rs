@@ -5,8 +5,8 @@
 macro_rules! lean_shader {
     ($($text:expr),+) => {{
         const WHOLE: &[u8] = concat!($($text),+).as_bytes();
-        const LEN: usize = $crate::gpu::lean::without_comments::<0>(WHOLE).1;
-        const LEAN: [u8; LEN] = $crate::gpu::lean::without_comments(WHOLE).0;
+        const LEN: usize = $crate::gpu::kernels::lean::without_comments::<0>(WHOLE).1;
+        const LEAN: [u8; LEN] = $crate::gpu::kernels::lean::without_comments(WHOLE).0;
         match str::from_utf8(&LEAN) {
             Ok(text) => text,
             Err(_) => panic!("a shader is UTF-8"),
@@ -14,12 +14,12 @@ macro_rules! lean_shader {
     }};
 }
 
-pub(super) use lean_shader;
+pub(in crate::gpu) use lean_shader;
 
 /// The first `LEN` bytes of a text without what stands between `//` and the end of a line, and how many there are.
 ///
 /// WGSL has no strings that `//` could be in.
-pub(super) const fn without_comments<const LEN: usize>(whole: &[u8]) -> ([u8; LEN], usize) {
+pub(in crate::gpu) const fn without_comments<const LEN: usize>(whole: &[u8]) -> ([u8; LEN], usize) {
     let (mut kept, mut count) = ([0; LEN], 0);
     let (mut at, mut comment) = (0, false);
     while at < whole.len() {

@@ -1,6 +1,6 @@
 //! How much work a device is given at a time: planned from measured rates, corrected by what submissions really took.
 //!
-//! Times are milliseconds. Estimates come from the rates that [`super::autotune`] measured when the device was opened. A
+//! Times are milliseconds. Estimates come from the rates that [`crate::gpu::autotune`] measured when the device was opened. A
 //! device can become slower afterwards: phones throttle, and other programs want their share.
 
 use std::cell::Cell;
@@ -19,11 +19,11 @@ const MOST: f64 = 256.0;
 
 /// Plans submissions.
 #[derive(Default)]
-pub(super) struct Pacer(Cell<State>);
+pub(in crate::gpu) struct Pacer(Cell<State>);
 
 /// A point in the stream of submissions.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mark {
+pub(in crate::gpu) struct Mark {
     /// Estimated work of all submissions up to here.
     submitted: f64,
     /// When the last of them was made.
@@ -54,24 +54,24 @@ impl Default for State {
 
 impl Pacer {
     /// Estimated time that one dispatch may take.
-    pub(super) fn dispatch_ms(&self) -> f64 {
+    pub(in crate::gpu) fn dispatch_ms(&self) -> f64 {
         DISPATCH_MS / self.0.get().slowdown
     }
 
     /// Whether what is recorded has to be submitted before a dispatch of `ms` is recorded.
-    pub(super) fn is_full(&self, ms: f64) -> bool {
+    pub(in crate::gpu) fn is_full(&self, ms: f64) -> bool {
         let State { slowdown, recorded, .. } = self.0.get();
         recorded > 0.0 && (recorded + ms) * slowdown > SUBMISSION_MS
     }
 
     /// Takes in a dispatch of `ms`.
-    pub(super) fn record(&self, ms: f64) {
+    pub(in crate::gpu) fn record(&self, ms: f64) {
         let state = self.0.get();
         self.0.set(State { recorded: state.recorded + ms, ..state });
     }
 
     /// What is recorded is submitted `now`.
-    pub(super) fn submit(&self, now: f64) {
+    pub(in crate::gpu) fn submit(&self, now: f64) {
         let mut state = self.0.get();
         if state.submitted <= state.done.0 {
             state.busy_since = now;
@@ -82,7 +82,7 @@ impl Pacer {
     }
 
     /// All that is submitted so far.
-    pub(super) fn mark(&self) -> Mark {
+    pub(in crate::gpu) fn mark(&self) -> Mark {
         let State { submitted, last, .. } = self.0.get();
         Mark { submitted, at: last }
     }
@@ -92,7 +92,7 @@ impl Pacer {
     ///
     /// The device has worked on it at most since it began. It has worked on it at least since the host had submitted all of
     /// it, if the host then really had to wait. Only what is certain corrects the plan.
-    pub(super) fn complete(&self, mark: Mark, since: f64, now: f64, latency: f64) {
+    pub(in crate::gpu) fn complete(&self, mark: Mark, since: f64, now: f64, latency: f64) {
         let mut state = self.0.get();
         let estimated = mark.submitted - state.done.0;
         if estimated >= LEAST_MS {

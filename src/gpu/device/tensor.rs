@@ -40,25 +40,25 @@ impl Memory {
 /// A row-major array on the device; cloning shares it.
 #[derive(Clone)]
 pub struct Tensor {
-    pub(super) shape: Shape,
+    pub(in crate::gpu) shape: Shape,
     /// f32, or two values to a word (`packed`).
-    pub(super) storage: Storage,
+    pub(in crate::gpu) storage: Storage,
     /// Consecutive rows; one part unless the whole is larger than a binding.
-    pub(super) parts: Rc<[Part]>,
+    pub(in crate::gpu) parts: Rc<[Part]>,
 }
 
 /// Rows of a tensor in one buffer.
-pub(super) struct Part {
-    pub(super) first_row: usize,
-    pub(super) rows: usize,
-    pub(super) buffer: Rc<Buffer>,
+pub(in crate::gpu) struct Part {
+    pub(in crate::gpu) first_row: usize,
+    pub(in crate::gpu) rows: usize,
+    pub(in crate::gpu) buffer: Rc<Buffer>,
 }
 
 /// A buffer that returns to its pool when nothing refers to it any more.
-pub(super) struct Buffer {
-    pub(super) raw: Allocation,
+pub(in crate::gpu) struct Buffer {
+    pub(in crate::gpu) raw: Allocation,
     /// Bytes in use, at most the buffer's own size.
-    pub(super) size: u64,
+    pub(in crate::gpu) size: u64,
     /// Whether kernels may get the buffer again. What the host wrote is gone with its owner: weights, above all.
     reusable: bool,
     pool: Weak<Pool>,
@@ -74,7 +74,7 @@ impl Drop for Buffer {
 
 /// A buffer of the device, counted for as long as anything but commands refers to it.
 #[derive(Clone)]
-pub(super) struct Allocation(Rc<Counted>);
+pub(in crate::gpu) struct Allocation(Rc<Counted>);
 
 struct Counted(wgpu::Buffer);
 
@@ -104,7 +104,7 @@ impl Deref for Allocation {
 ///
 /// Destruction is explicit because a browser's garbage collector does not see how much memory a buffer holds.
 #[derive(Default)]
-pub(super) struct Pool {
+pub(in crate::gpu) struct Pool {
     free: RefCell<HashMap<u64, Vec<Allocation>>>,
     bytes: Cell<u64>,
     doomed: RefCell<Vec<Allocation>>,
@@ -114,7 +114,7 @@ impl Pool {
     /// A buffer for `size` bytes that a kernel will write; its contents are whatever was there before.
     ///
     /// Never write to it from the host: writes overtake the commands already recorded on its former contents.
-    pub(super) fn take(self: &Rc<Self>, device: &wgpu::Device, size: u64) -> Rc<Buffer> {
+    pub(in crate::gpu) fn take(self: &Rc<Self>, device: &wgpu::Device, size: u64) -> Rc<Buffer> {
         let rounded = round(size);
         let freed = self.free.borrow_mut().get_mut(&rounded).and_then(Vec::pop);
         if freed.is_some() {
@@ -125,14 +125,14 @@ impl Pool {
     }
 
     /// A new buffer of zeros, which the host may write to.
-    pub(super) fn fresh(self: &Rc<Self>, device: &wgpu::Device, size: u64) -> Rc<Buffer> {
+    pub(in crate::gpu) fn fresh(self: &Rc<Self>, device: &wgpu::Device, size: u64) -> Rc<Buffer> {
         let raw = Allocation::new(device, round(size));
         Rc::new(Buffer { raw, size, reusable: false, pool: Rc::downgrade(self) })
     }
 
     /// Destroys what is not to be used again. Only right after a submission: commands that are merely recorded may
     /// still refer to it.
-    pub(super) fn destroy_doomed(&self) {
+    pub(in crate::gpu) fn destroy_doomed(&self) {
         self.doomed.take().iter().for_each(|doomed| doomed.destroy());
     }
 

@@ -1,18 +1,17 @@
 //! Recording and submission: uploads, pipelines, dispatches.
 //!
 //! Commands are first recorded as data and then encoded and submitted in bounded chunks, so that a submission keeps
-//! the device busy for a fraction of a second at most ([`super::pacer`]). [`super::wait`] waits and reads back.
+//! the device busy for a fraction of a second at most ([`super::pacer`]). [`super::read`] waits and reads back.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::Rewrite;
 use super::adapter::Device;
-use super::kernels::{Access, Kernel, Params};
 use super::pacer::Pacer;
 use super::tensor::{Buffer, Pool};
-use super::wait::{Counts, Waits};
+use super::waits::{Counts, Waits};
+use crate::gpu::kernels::{Access, Kernel, Params};
 
 /// Dispatches per submission; each has one slot in the uniform buffer.
 const MAX_DISPATCHES: usize = 128;
@@ -21,16 +20,19 @@ const UNIFORM_SLOT: usize = 256;
 /// Bytes that are uploaded between two submissions, which free the copies that the browser or driver makes.
 const UPLOAD_BYTES: usize = 16 << 20;
 
+/// Another text of a kernel.
+pub type Rewrite = fn(&'static Kernel) -> String;
+
 /// A device with its recording.
-pub(super) struct Engine {
-    pub(super) device: Device,
-    pub(super) pool: Rc<Pool>,
+pub(in crate::gpu) struct Engine {
+    pub(in crate::gpu) device: Device,
+    pub(in crate::gpu) pool: Rc<Pool>,
     /// By the kernel's address: specialisations share a name.
     pipelines: RefCell<HashMap<*const Kernel, Pipeline>>,
     recording: RefCell<Recording>,
     uniforms: wgpu::Buffer,
-    pub(super) pacer: Pacer,
-    pub(super) waits: Waits,
+    pub(in crate::gpu) pacer: Pacer,
+    pub(in crate::gpu) waits: Waits,
     /// Bytes uploaded since the last submission.
     uploaded: Cell<usize>,
     /// The last submission of an upload.
@@ -38,7 +40,7 @@ pub(super) struct Engine {
     /// Whether new outputs are filled with NaN, for tests.
     poison: bool,
     /// What is compiled in place of a kernel's text, for tests.
-    pub(super) rewrite: Option<Rewrite>,
+    pub(in crate::gpu) rewrite: Option<Rewrite>,
 }
 
 #[derive(Clone)]
@@ -61,16 +63,16 @@ enum Command {
 }
 
 /// Bytes of one buffer that go to another.
-pub(super) struct Copy {
-    pub(super) from: wgpu::Buffer,
-    pub(super) from_offset: u64,
-    pub(super) to: wgpu::Buffer,
-    pub(super) to_offset: u64,
-    pub(super) size: u64,
+pub(in crate::gpu) struct Copy {
+    pub(in crate::gpu) from: wgpu::Buffer,
+    pub(in crate::gpu) from_offset: u64,
+    pub(in crate::gpu) to: wgpu::Buffer,
+    pub(in crate::gpu) to_offset: u64,
+    pub(in crate::gpu) size: u64,
 }
 
 impl Engine {
-    pub(super) fn new(device: Device, poison: bool) -> Self {
+    pub(in crate::gpu) fn new(device: Device, poison: bool) -> Self {
         let uniforms = device.device.create_buffer(&wgpu::BufferDescriptor {
             label: Some("uniforms"),
             size: (MAX_DISPATCHES * UNIFORM_SLOT) as u64,
@@ -93,7 +95,7 @@ impl Engine {
     }
 
     /// A buffer that a kernel will write.
-    pub(super) fn output(&self, size: u64) -> Rc<Buffer> {
+    pub(in crate::gpu) fn output(&self, size: u64) -> Rc<Buffer> {
         if !self.poison {
             return self.pool.take(&self.device.device, size);
         }
@@ -102,7 +104,7 @@ impl Engine {
     }
 
     /// A buffer holding `bytes`, whose length is a multiple of 4.
-    pub(super) fn input(&self, bytes: &[u8]) -> Rc<Buffer> {
+    pub(in crate::gpu) fn input(&self, bytes: &[u8]) -> Rc<Buffer> {
         let buffer = self.pool.fresh(&self.device.device, bytes.len() as u64);
         for (index, slice) in bytes.chunks(UPLOAD_BYTES).enumerate() {
             self.device.queue.write_buffer(&buffer.raw, (index * UPLOAD_BYTES) as u64, slice);
@@ -126,19 +128,19 @@ impl Engine {
     }
 
     /// A buffer that is set to 0 in the order of recording.
-    pub(super) fn cleared(&self, size: u64) -> Rc<Buffer> {
+    pub(in crate::gpu) fn cleared(&self, size: u64) -> Rc<Buffer> {
         let buffer = self.pool.take(&self.device.device, size);
         self.recording.borrow_mut().commands.push(Command::Clear(wgpu::Buffer::clone(&buffer.raw)));
         buffer
     }
 
     /// A new buffer of zeros.
-    pub(super) fn zeros(&self, size: u64) -> Rc<Buffer> {
+    pub(in crate::gpu) fn zeros(&self, size: u64) -> Rc<Buffer> {
         self.pool.fresh(&self.device.device, size)
     }
 
     /// Records one dispatch. `ms` is its estimated time on the device.
-    pub(super) fn dispatch<P: Params>(
+    pub(in crate::gpu) fn dispatch<P: Params>(
         &self,
         kernel: &'static Kernel,
         params: &P,
@@ -190,12 +192,12 @@ impl Engine {
     }
 
     /// Records a copy of bytes from one buffer to another.
-    pub(super) fn copy(&self, copy: Copy) {
+    pub(in crate::gpu) fn copy(&self, copy: Copy) {
         self.recording.borrow_mut().commands.push(Command::Copy(copy));
     }
 
     /// Submits what is recorded; `None` where there is nothing.
-    pub(super) fn submit(&self) -> Option<wgpu::SubmissionIndex> {
+    pub(in crate::gpu) fn submit(&self) -> Option<wgpu::SubmissionIndex> {
         let recording = self.recording.take();
         if recording.commands.is_empty() {
             self.pool.destroy_doomed();
@@ -302,20 +304,20 @@ fn build(device: &wgpu::Device, kernel: &'static Kernel, rewrite: Option<Rewrite
 }
 
 #[cfg(test)]
-#[path = "../../tests/common/skip.rs"]
+#[path = "../../../tests/common/skip.rs"]
 mod skip;
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::gpu) mod tests {
     use super::super::adapter;
-    use super::super::kernels::{COMBINE, CombineParams};
-    use super::super::wait::Span;
+    use super::super::read::Span;
     use super::*;
     use crate::error::{Error, Result};
+    use crate::gpu::kernels::{COMBINE, CombineParams};
     use crate::job::BackendChoice;
 
     /// Runs a test on a device; without one it fails, or is left out and listed.
-    pub(in super::super) fn with_engine(test: impl AsyncFnOnce(Engine)) {
+    pub(in crate::gpu) fn with_engine(test: impl AsyncFnOnce(Engine)) {
         pollster::block_on(async {
             match adapter::open(BackendChoice::Gpu).await {
                 Ok(device) => test(Engine::new(device, false)).await,

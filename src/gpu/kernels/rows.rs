@@ -1,12 +1,17 @@
 //! What takes a row as a whole – norms, softmax, log-likelihoods – one workgroup per row, which reduces it in one of two
-//! ways; [`super::autotune`] finds the faster.
+//! ways; [`crate::gpu::autotune`] finds the faster.
 
-use super::adapter::Device;
-use super::engine::Engine;
-use super::kernels::{
-    Binding, ELEMENTS, Kernel, Needs, NormParams, Params, RowsParams, SoftmaxParams, read, read_write,
-};
+use super::kernel::{Binding, ELEMENTS, Kernel, Member, Needs, Params, RowsParams, Word, params, read, read_write};
 use super::lean::lean_shader;
+
+params!(
+    /// Parameters of the norms.
+    NormParams { rows: u32, cols: u32, eps: f32 }
+);
+params!(
+    /// Parameters of [`ATTENTION_SOFTMAX`].
+    SoftmaxParams { rows: u32, seq_len: u32, causal: u32 }
+);
 
 /// How a workgroup reduces a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,26 +31,14 @@ impl Reduction {
         Self::Subgroup,
     ];
 
-    /// Whether a device has what it takes.
-    pub(super) fn runs(self, device: &Device) -> bool {
-        device.runs(&LAYER_NORM[self as usize])
+    /// The kernel of an operation.
+    pub fn of(self, ways: &'static Ways) -> &'static Kernel {
+        &ways[self as usize]
     }
 }
 
 /// The kernels of one operation, in the order of [`Reduction::ALL`]; they are bound alike.
 pub type Ways = [Kernel; Reduction::ALL.len()];
-
-impl Engine {
-    /// The kernel of an operation on `rows` rows, and its workgroups.
-    pub(super) fn by_rows(
-        &self,
-        ways: &'static Ways,
-        reduction: Reduction,
-        rows: usize,
-    ) -> (&'static Kernel, [u32; 3]) {
-        (&ways[reduction as usize], self.group_grid(rows))
-    }
-}
 
 macro_rules! way {
     ($name:literal, $way:literal, $params:ty, $bindings:expr, $needs:expr) => {
@@ -54,8 +47,8 @@ macro_rules! way {
             file: "rows.wgsl",
             shared: &[concat!("shared/reduce_", $way, ".wgsl")],
             source: lean_shader!(
-                include_str!(concat!("../../shaders/shared/reduce_", $way, ".wgsl")),
-                include_str!("../../shaders/rows.wgsl")
+                include_str!(concat!("../../../shaders/shared/reduce_", $way, ".wgsl")),
+                include_str!("../../../shaders/rows.wgsl")
             ),
             params: <$params as Params>::MEMBERS,
             bindings: $bindings,
@@ -102,4 +95,4 @@ ways!(
 );
 
 /// Every operation.
-pub(super) static OPERATIONS: [&Ways; 4] = [&LAYER_NORM, &RMS_NORM, &ATTENTION_SOFTMAX, &NEXT_TOKEN_NLL];
+pub(in crate::gpu) static OPERATIONS: [&Ways; 4] = [&LAYER_NORM, &RMS_NORM, &ATTENTION_SOFTMAX, &NEXT_TOKEN_NLL];

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::kernels::{Kernel, Needs};
 use crate::error::{Error, Result};
+use crate::gpu::kernels::{Kernel, Needs};
 use crate::job::BackendChoice;
 use crate::report::DeviceInfo;
 
@@ -40,20 +40,20 @@ pub async fn probe() -> Result<Probe> {
 }
 
 /// An open device and the queue into it.
-pub(super) struct Device {
-    pub(super) device: wgpu::Device,
-    pub(super) queue: wgpu::Queue,
+pub(in crate::gpu) struct Device {
+    pub(in crate::gpu) device: wgpu::Device,
+    pub(in crate::gpu) queue: wgpu::Queue,
     limits: wgpu::Limits,
     /// Fewest and most threads of a subgroup, where kernels may use subgroup operations.
-    pub(super) subgroups: Option<[u32; 2]>,
+    pub(in crate::gpu) subgroups: Option<[u32; 2]>,
     /// Whether the compiler of shaders knows `dot4I8Packed`; naga always does.
     packed_dots: bool,
-    pub(super) probe: Probe,
+    pub(in crate::gpu) probe: Probe,
     faults: Faults,
 }
 
 /// Opens the adapter with its own limits; [`BackendChoice::Auto`] refuses one that computes on the CPU.
-pub(super) async fn open(choice: BackendChoice) -> Result<Device> {
+pub(in crate::gpu) async fn open(choice: BackendChoice) -> Result<Device> {
     let (instance, adapter) = request().await?;
     let mut probe = describe(&adapter);
     if probe.is_software && choice == BackendChoice::Auto {
@@ -88,17 +88,17 @@ pub(super) async fn open(choice: BackendChoice) -> Result<Device> {
 
 impl Device {
     /// Most bytes that one buffer can have and one binding can show.
-    pub(super) fn max_bytes(&self) -> u64 {
+    pub(in crate::gpu) fn max_bytes(&self) -> u64 {
         self.limits.max_storage_buffer_binding_size.min(self.limits.max_buffer_size)
     }
 
     /// Most workgroups along one dimension.
-    pub(super) fn max_workgroups(&self) -> usize {
+    pub(in crate::gpu) fn max_workgroups(&self) -> usize {
         self.limits.max_compute_workgroups_per_dimension as usize
     }
 
     /// Whether it has what a kernel asks for.
-    pub(super) fn runs(&self, kernel: &Kernel) -> bool {
+    pub(in crate::gpu) fn runs(&self, kernel: &Kernel) -> bool {
         match kernel.needs {
             Needs::Nothing => true,
             Needs::Subgroups => self.subgroups.is_some(),
@@ -107,7 +107,7 @@ impl Device {
     }
 
     /// The first thing that went wrong on the device, if anything has.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(in crate::gpu) fn check(&self) -> Result<()> {
         self.faults.first().map_or(Ok(()), Err)
     }
 }

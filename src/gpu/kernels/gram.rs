@@ -1,6 +1,6 @@
-//! The kernels of second moments, for the table in [`super::kernels`].
+//! The kernels of second moments; those of exact ones compete.
 
-use super::kernels::{
+use super::kernel::{
     ELEMENTS, ELEMENTS_OVERRIDE, Kernel, Member, Needs, Params, Word, kernel, needs, params, read, read_write,
 };
 use super::lean::lean_shader;
@@ -115,7 +115,7 @@ kernel!(
 );
 
 /// All of them.
-pub(super) static KERNELS: &[&Kernel] = &[
+pub(in crate::gpu) static KERNELS: &[&Kernel] = &[
     &OUTSIDE,
     &QUANTISE,
     &COLUMNS,

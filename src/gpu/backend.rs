@@ -1,0 +1,100 @@
+//! A GPU as a backend, and how it departs from what is best for tests.
+
+use std::cell::OnceCell;
+
+use super::autotune;
+use super::choice::KernelChoice;
+use super::device::{Engine, Rewrite, adapter};
+use super::kernels::exact::Exact;
+use super::kernels::products::Variant;
+use super::kernels::rows::Reduction;
+use crate::error::{Error, Result};
+use crate::job::BackendChoice;
+
+/// The operations on one GPU.
+pub struct GpuBackend {
+    pub(super) engine: Engine,
+    pub(super) choice: KernelChoice,
+    /// The kernel of exact second moments and its cost, once they have been asked for.
+    pub(super) exact: OnceCell<(Exact, Option<f64>)>,
+    /// Most bytes in one buffer of a tensor.
+    pub(super) part_bytes: u64,
+    /// Rows between spills of 64-bit sums, where not the most possible.
+    pub(super) spill_rows: Option<u64>,
+    /// Rows of a batch, where they are given.
+    pub(super) batch_rows: Option<usize>,
+}
+
+/// How a [`GpuBackend`] departs from what is best on its adapter; for tests and benchmarks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Fill every output with NaN before the kernel that writes it.
+    pub poison: bool,
+    /// Split tensors into parts of at most so many bytes instead of the adapter's limit.
+    pub part_bytes: Option<u64>,
+    /// With `flops_per_ms`: use this matrix product, and tune nothing.
+    pub matmul: Option<&'static Variant>,
+    /// With `matmul`: plan as if the device did so many floating-point operations per millisecond.
+    pub flops_per_ms: Option<f64>,
+    /// Reduce rows so, whatever is faster.
+    pub reduction: Option<Reduction>,
+    /// Make exact products so, whatever is faster.
+    pub exact: Option<Exact>,
+    /// Spill 64-bit sums after so many rows instead of when they could overflow.
+    pub spill_rows: Option<u64>,
+    /// Take batches of so many rows, whatever keeps the device busy.
+    pub batch_rows: Option<usize>,
+    /// Let answers of the device come at multiples of so many milliseconds, as Firefox does; natively.
+    pub answer_grid_ms: Option<f64>,
+    /// Compile this in place of a kernel's text: WGSL with the overrides' values in it.
+    pub rewrite: Option<Rewrite>,
+}
+
+impl GpuBackend {
+    /// Opens the best adapter. [`BackendChoice::Auto`] refuses one that computes on the CPU, where the CPU backend is
+    /// faster.
+    pub async fn new(choice: BackendChoice) -> Result<Self> {
+        Self::open(choice, Options::default()).await
+    }
+
+    /// Opens the best adapter, whatever it is, with options.
+    pub async fn with(options: Options) -> Result<Self> {
+        Self::open(BackendChoice::Gpu, options).await
+    }
+
+    /// Opens the adapter that a choice allows, with options.
+    pub async fn open(choice: BackendChoice, options: Options) -> Result<Self> {
+        let mut engine = Engine::new(adapter::open(choice).await?, options.poison);
+        engine.rewrite = options.rewrite;
+        engine.waits.set_grid(options.answer_grid_ms);
+        let mut choice = match (options.matmul, options.flops_per_ms) {
+            (Some(variant), Some(flops_per_ms)) => KernelChoice::new(variant, flops_per_ms),
+            _ => autotune::tune(&engine).await?,
+        };
+        choice.reduction = options.reduction.unwrap_or(choice.reduction);
+        let exact = options.exact.or(options.matmul.map(|_| choice.exact));
+        if !choice.runs(&engine.device) {
+            return Err(Error::NoAdapter { why: "this one lacks what the kernels that were asked for need".into() });
+        }
+        let limit = engine.device.max_bytes();
+        Ok(Self {
+            part_bytes: options.part_bytes.unwrap_or(limit).min(limit),
+            spill_rows: options.spill_rows,
+            batch_rows: options.batch_rows,
+            exact: exact.map(|exact| OnceCell::from((exact, None))).unwrap_or_default(),
+            engine,
+            choice,
+        })
+    }
+
+    /// Whether the adapter computes on the CPU.
+    pub fn is_software(&self) -> bool {
+        self.engine.device.probe.is_software
+    }
+
+    /// The kernels in use, and the rate of the matrix product.
+    pub fn kernel_choice(&self) -> KernelChoice {
+        let (exact, exact_flops) = self.exact.get().copied().unwrap_or((self.choice.exact, self.choice.exact_flops));
+        KernelChoice { exact, exact_flops, ..self.choice }
+    }
+}
