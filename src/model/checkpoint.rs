@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use super::load::{load_part, stored};
+use super::families::stored;
+use super::load::load_part;
 use super::stored::{Stored, names};
 use super::token_rows::TokenRows;
 use super::{Block, Embedding, Head, Model, ModelConfig, Part};

@@ -4,8 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::fields::{Fields, MAX_HEADS, MAX_LAYERS, MAX_ROWS, MAX_WIDTH};
-use super::{bert, gpt2, llama, neox};
+use super::fields::{Fields, MAX_HEADS, MAX_LAYERS, MAX_ROWS, MAX_WIDTH, unsupported};
 use crate::backend::Activation;
 use crate::error::{Error, Result};
 
@@ -107,24 +106,6 @@ pub enum Residual {
 }
 
 impl ModelConfig {
-    /// Reads an untrusted `config.json`.
-    ///
-    /// # Errors
-    /// Names the field that is missing, malformed, out of range or not supported.
-    pub fn from_json(json: &str) -> Result<Self> {
-        let fields = Fields::parse(json)?;
-        let architecture = Architecture::of(&fields)?;
-        fields.refuse_foreign_arithmetic()?;
-        let config = match architecture {
-            Architecture::Gpt2 => gpt2::config(&fields),
-            Architecture::GptNeox => neox::config(&fields),
-            Architecture::Llama | Architecture::Mistral | Architecture::Qwen2 => llama::config(&fields, architecture),
-            Architecture::Bert => bert::config(&fields),
-        }?;
-        config.check_sizes()?;
-        Ok(config)
-    }
-
     /// Refuses windows that the model's positions or its sliding window do not cover.
     pub fn check_window(&self, seq_len: usize) -> Result<()> {
         if seq_len > self.max_position_embeddings {
@@ -189,7 +170,7 @@ impl ModelConfig {
     }
 
     /// Relations between sizes that every family shares.
-    fn check_sizes(&self) -> Result<()> {
+    pub(super) fn check_sizes(&self) -> Result<()> {
         let (heads, kv_heads) = (self.num_attention_heads, self.num_key_value_heads);
         if heads as u64 * self.head_dim as u64 > MAX_WIDTH as u64 {
             return Err(unsupported(
@@ -214,7 +195,7 @@ impl ModelConfig {
 
 impl Architecture {
     /// `model_type`, or what `architectures` tells where an old configuration has no `model_type`.
-    fn of(fields: &Fields) -> Result<Self> {
+    pub(super) fn of(fields: &Fields) -> Result<Self> {
         match fields.text("model_type")? {
             Some(name) => Self::ALL
                 .into_iter()
@@ -337,9 +318,4 @@ pub(super) fn activation(field: &str, name: &str) -> Result<Activation> {
              quick_gelu, relu, relu2, silu, swish, tanh, sigmoid and linear",
         )),
     }
-}
-
-/// The error for a value that would change the arithmetic.
-pub(super) fn unsupported(field: &str, value: impl ToString, hint: impl Into<String>) -> Error {
-    Error::UnsupportedConfig { field: field.into(), value: value.to_string(), hint: hint.into() }
 }

@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use super::config::unsupported;
 use crate::error::{Error, Result};
 
 const FILE: &str = "config.json";
@@ -213,4 +212,9 @@ const VARIANT: &str = "this variant of the architecture is not implemented, use 
 
 fn malformed(why: String) -> Error {
     Error::MalformedJson { file: FILE.into(), why }
+}
+
+/// The error for a value that would change the arithmetic.
+pub(super) fn unsupported(field: &str, value: impl ToString, hint: impl Into<String>) -> Error {
+    Error::UnsupportedConfig { field: field.into(), value: value.to_string(), hint: hint.into() }
 }

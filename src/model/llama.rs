@@ -1,7 +1,7 @@
 //! Llama and its relatives Mistral and Qwen2: RMSNorm, rotary embedding, grouped heads, a gated network.
 
-use super::config::{Architecture, AttentionBias, ModelConfig, Spelling, unsupported};
-use super::fields::{Fields, MAX_HEADS, MAX_ROWS};
+use super::config::{Architecture, AttentionBias, ModelConfig, Spelling};
+use super::fields::{Fields, MAX_HEADS, MAX_ROWS, unsupported};
 use super::rope::{RopeNames, rope};
 use super::store::Store;
 use super::stored::Stored;

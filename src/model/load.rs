@@ -3,29 +3,13 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 
+use super::families::stored;
 use super::stored::Stored;
-use super::vars::Vars;
-use super::{Architecture, Model, ModelConfig, Part, bert, gpt2, llama, neox};
+use super::{Model, ModelConfig, Part};
 use crate::backend::Backend;
 use crate::error::{Error, Result};
 use crate::pause::pause;
 use crate::weights::{OnBytes, Weights};
-
-/// Where the tensors of the model that `config` describes lie. Nothing but headers has been read for it.
-///
-/// The output head is part of it only where `need_head`.
-///
-/// # Errors
-/// A tensor that is missing, has another shape than `config` implies, or is stored in an unsupported format.
-pub fn stored(config: &ModelConfig, weights: &Weights, need_head: bool) -> Result<Model<Stored>> {
-    let vars = Vars::root(weights);
-    match config.architecture {
-        Architecture::Gpt2 => gpt2::model(&vars, config, need_head),
-        Architecture::GptNeox => neox::model(&vars, config, need_head),
-        Architecture::Llama | Architecture::Mistral | Architecture::Qwen2 => llama::model(&vars, config, need_head),
-        Architecture::Bert => bert::model(&vars, config),
-    }
-}
 
 /// Has everything fetched that [`load`] will read, in as few requests as possible where the files are far away.
 ///

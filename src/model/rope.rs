@@ -1,7 +1,7 @@
 //! The rotary position embedding of a configuration, in old spellings (fields of their own) and new (`rope_parameters`).
 
-use super::config::{Rope, unsupported};
-use super::fields::Fields;
+use super::config::Rope;
+use super::fields::{Fields, unsupported};
 use crate::error::{Error, Result};
 
 /// The spelling and the defaults of a family.

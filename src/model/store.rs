@@ -3,30 +3,15 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use super::{Architecture, Linear, Model, Norm, gpt2, llama, neox};
+use super::{Linear, Model, Norm};
 use crate::backend::Backend;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::weights::NewTensor;
-
-/// Every tensor of a decoder's checkpoint; a head that is tied to the embedding is not among them.
-///
-/// # Errors
-/// An encoder: nothing here makes one.
-pub async fn checkpoint<B: Backend>(backend: &B, model: &Model<B::Tensor>) -> Result<BTreeMap<String, NewTensor>> {
-    let mut store = Store { backend, tensors: BTreeMap::new() };
-    match model.config.architecture {
-        Architecture::Gpt2 => gpt2::store(&mut store, model).await,
-        Architecture::GptNeox => neox::store(&mut store, model).await,
-        Architecture::Llama | Architecture::Mistral | Architecture::Qwen2 => llama::store(&mut store, model).await,
-        Architecture::Bert => Err(Error::UnknownArchitecture { found: Architecture::Bert.name().into() }),
-    }?;
-    Ok(store.tensors)
-}
 
 /// The tensors so far.
 pub(super) struct Store<'a, B> {
-    backend: &'a B,
-    tensors: BTreeMap<String, NewTensor>,
+    pub(super) backend: &'a B,
+    pub(super) tensors: BTreeMap<String, NewTensor>,
 }
 
 impl<B: Backend> Store<'_, B> {

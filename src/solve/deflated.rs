@@ -11,7 +11,7 @@ use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_uppe
 use faer::{Accum, Mat, MatMut};
 
 use super::eigenvalues::Eigenvalues;
-use super::{PAR, random_matrix};
+use super::matrices::{PAR, random_matrix};
 
 /// L with L·Lᵀ = A, below the diagonal; what is above means nothing.
 pub(super) struct Factor(Mat<f64>);

@@ -3,7 +3,7 @@
 use faer::linalg::solvers::SelfAdjointEigen;
 use faer::{MatRef, Side};
 
-use super::{matrix, one_thread_per_matrix, row_major, unsolved};
+use super::matrices::{matrix, one_thread_per_matrix, row_major, unsolved};
 use crate::error::Result;
 
 /// All eigenvalues and eigenvectors of a symmetric matrix.

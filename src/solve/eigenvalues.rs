@@ -8,7 +8,7 @@ use faer::Mat;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::evd::tridiag::{tridiag_in_place, tridiag_in_place_scratch};
 
-use super::{PAR, unsolved};
+use super::matrices::{PAR, unsolved};
 use crate::error::Result;
 
 /// Places that are searched side by side, for the processor's vectors.

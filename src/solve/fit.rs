@@ -8,15 +8,13 @@ use faer::{Mat, MatRef};
 use super::deflated::{Factor, deflate, is_cut, leave_out, smallest_directions};
 use super::eigen::self_adjoint;
 use super::eigenvalues::Eigenvalues;
+use super::matrices::{symmetric_product, transposed};
 use super::training::Training;
-use super::{symmetric_product, transposed};
 use crate::error::Result;
 use crate::event::MapDump;
 
 /// Eigenvalues of the correlation matrix at or below τ·λ_max carry only rounding noise and are cut.
 pub const TAU: f64 = 1e-10;
-/// A column whose standard deviation is below this share of its largest magnitude is constant to f32 precision.
-pub(super) const CONSTANT: f64 = 1.0 / (1 << 22) as f64;
 
 /// y ≈ Wᵀ·x + b in raw units, kept in the form that is safe to apply in f32: y ≈ ȳ + (W ⊙ σ)ᵀ·((x − x̄)/σ).
 ///
@@ -83,7 +81,7 @@ pub struct LinearFit {
 impl LinearFit {
     /// Solves on `train`; `block` names it in errors.
     pub(super) fn new(block: usize, train: &Training<'_>) -> Result<Self> {
-        super::one_thread_per_matrix();
+        super::matrices::one_thread_per_matrix();
         let columns = Columns::new(train);
         let correlation = columns.correlation(train);
         let eigenvalues = Eigenvalues::new(block, correlation.clone())?;
@@ -109,7 +107,7 @@ impl LinearFit {
     pub(super) fn map(&self, train: &Training<'_>) -> AffineMap {
         let deviations = train.inverse_deviations().into_iter();
         AffineMap {
-            weight: super::row_major(&self.weight),
+            weight: super::matrices::row_major(&self.weight),
             mean_x: train.raw_mean_x(),
             deviation_x: deviations.map(|inverse| if inverse > 0.0 { inverse.recip() } else { 1.0 }).collect(),
             mean_y: train.raw_mean_y(),

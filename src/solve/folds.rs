@@ -14,9 +14,9 @@
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::{Accum, Mat};
 
-use super::PAR;
 use super::deflated::{Factor, add_diagonal, deflate, is_cut, leave_out, norm};
 use super::fit::{Columns, LinearFit, TAU, few};
+use super::matrices::PAR;
 use super::project::Unseen;
 use super::training::Training;
 use crate::error::Result;

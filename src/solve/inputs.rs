@@ -3,8 +3,9 @@
 
 use faer::Mat;
 
-use super::fit::{CONSTANT, Columns, Eigenvectors};
-use super::row_major;
+use super::fit::{Columns, Eigenvectors};
+use super::matrices::row_major;
+use super::training::CONSTANT;
 use super::training::Training;
 use crate::error::Result;
 use crate::moments::Moments;

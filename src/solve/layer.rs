@@ -45,7 +45,7 @@ pub fn score_layer(layer: usize, folds: &[Moments]) -> Result<LayerScore> {
 /// Mean squared error of the affine fit on its own rows.
 fn in_sample_error(layer: usize, rows: &Training<'_>) -> Result<f64> {
     let fit = LinearFit::new(layer, rows)?;
-    let explained: f64 = super::column_dots(&fit.whitened, &fit.whitened).iter().sum();
+    let explained: f64 = super::matrices::column_dots(&fit.whitened, &fit.whitened).iter().sum();
     Ok((rows.variance_y.iter().sum::<f64>() - explained).max(0.0))
 }
 

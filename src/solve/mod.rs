@@ -4,6 +4,7 @@
 //! from a Cholesky factor in what they keep; the folds take no eigenvalues at all, certified fold by fold (`folds`). This
 //! folder is the only place that names faer, and it has never heard of a GPU.
 
+mod block;
 mod deflated;
 mod eigen;
 mod eigenvalues;
@@ -11,6 +12,7 @@ mod fit;
 mod folds;
 mod inputs;
 mod layer;
+mod matrices;
 mod parts;
 mod project;
 mod rank;
@@ -19,12 +21,7 @@ mod score;
 mod tape;
 mod training;
 
-use faer::linalg::matmul::triangular::{BlockStructure, matmul};
-use faer::{Accum, Mat, MatRef, Par};
-
-use crate::error::Error;
-use crate::random::Random;
-
+pub use block::score_block;
 pub use eigen::{Eigen, decompose};
 pub use fit::{AffineMap, Kept, LinearFit, TAU};
 pub use inputs::{InputColumns, InputDistribution};
@@ -32,94 +29,4 @@ pub use layer::{LayerScore, score_layer};
 pub use parts::{HeadlineFit, HeadlineScore, Remainder, Rest};
 pub use rank::{Directions, LowRankMap};
 pub use readout::{Readout, raw_curvature, solve_readout, squared_error};
-pub use score::{BlockScore, score_block, score_control};
-
-/// One thread per matrix: threads go to blocks and folds, which keeps them busier than any one factorisation does.
-const PAR: Par = Par::Seq;
-
-/// Makes [`PAR`] what faer's operators go by as well.
-fn one_thread_per_matrix() {
-    faer::set_global_parallelism(PAR);
-}
-
-/// A row-major slice as a matrix.
-fn matrix(values: &[f64], rows: usize, cols: usize) -> MatRef<'_, f64> {
-    MatRef::from_row_major_slice(values, rows, cols)
-}
-
-/// A matrix as a row-major list.
-fn row_major(matrix: &Mat<f64>) -> Vec<f64> {
-    let cols = matrix.ncols();
-    let mut list = vec![0.0; matrix.nrows() * cols];
-    for_tiles(matrix.nrows(), cols, |i, j| list[i * cols + j] = matrix[(i, j)]);
-    list
-}
-
-/// The matrix whose entries follow from those of a row-major list: `f(i, j, entry)`.
-fn from_row_major(values: &[f64], rows: usize, cols: usize, f: impl Fn(usize, usize, f64) -> f64) -> Mat<f64> {
-    let mut matrix = Mat::zeros(rows, cols);
-    for_tiles(rows, cols, |i, j| matrix[(i, j)] = f(i, j, values[i * cols + j]));
-    matrix
-}
-
-/// Mᵀ as a matrix of its own.
-fn transposed(matrix: &Mat<f64>) -> Mat<f64> {
-    let mut transposed = Mat::zeros(matrix.ncols(), matrix.nrows());
-    for_tiles(matrix.ncols(), matrix.nrows(), |i, j| transposed[(i, j)] = matrix[(j, i)]);
-    transposed
-}
-
-/// Every index of a matrix, tile by tile: of what is read along rows and written along columns, a tile stays cached.
-fn for_tiles(rows: usize, cols: usize, mut f: impl FnMut(usize, usize)) {
-    const TILE: usize = 32;
-    for left in (0..cols).step_by(TILE) {
-        for top in (0..rows).step_by(TILE) {
-            for j in left..cols.min(left + TILE) {
-                (top..rows.min(top + TILE)).for_each(|i| f(i, j));
-            }
-        }
-    }
-}
-
-/// `vᵀ·M` for a column of numbers.
-fn project_vector(basis: &Mat<f64>, vector: &[f64]) -> Vec<f64> {
-    (0..basis.ncols()).map(|k| basis.col(k).iter().zip(vector).map(|(b, v)| b * v).sum()).collect()
-}
-
-/// Σ_i a_ij·b_ij for every column j.
-fn column_dots(a: &Mat<f64>, b: &Mat<f64>) -> Vec<f64> {
-    (0..a.ncols()).map(|j| a.col(j).iter().zip(b.col(j).iter()).map(|(a, b)| a * b).sum()).collect()
-}
-
-/// AᵀB where it is known to be symmetric: half of the work.
-fn symmetric_product(a: &Mat<f64>, b: &Mat<f64>) -> Mat<f64> {
-    use BlockStructure::{Rectangular, TriangularLower};
-    let mut product = Mat::zeros(a.ncols(), b.ncols());
-    matmul(&mut product, TriangularLower, Accum::Replace, a.transpose(), Rectangular, b, Rectangular, 1.0, PAR);
-    let d = product.ncols();
-    for_tiles(d, d, |i, j| {
-        if i < j {
-            product[(i, j)] = product[(j, i)];
-        }
-    });
-    product
-}
-
-/// (Σλ)²/Σλ² of the symmetric d × d matrix with these entries, from its trace and Frobenius norm; `None` where it is
-/// zero. `entry(i, j)` is asked for i ≥ j.
-fn participation(d: usize, entry: impl Fn(usize, usize) -> f64) -> Option<f64> {
-    let trace: f64 = (0..d).map(|j| entry(j, j)).sum();
-    let below = |j: usize| (j + 1..d).map(|i| entry(i, j).powi(2)).sum::<f64>();
-    let squares: f64 = (0..d).map(|j| entry(j, j).powi(2) + 2.0 * below(j)).sum();
-    crate::report::finite(trace * trace / squares)
-}
-
-/// The same numbers in every run, without order.
-fn random_matrix(rows: usize, cols: usize) -> Mat<f64> {
-    let mut random = Random::new(1);
-    Mat::from_fn(rows, cols, |_, _| random.normal())
-}
-
-fn unsolved(block: usize, error: impl std::fmt::Debug) -> Error {
-    Error::Solve { block, why: format!("eigen-decomposition: {error:?}") }
-}
+pub use score::{BlockScore, score_control};

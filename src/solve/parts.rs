@@ -5,10 +5,11 @@
 
 use super::eigenvalues::Eigenvalues;
 use super::fit::{Columns, Kept, LinearFit};
+use super::folds;
+use super::matrices::{one_thread_per_matrix, participation};
 use super::project::Predicted;
 use super::score::{BlockScore, Headline, Totals, output_participation, split, variance_ratio};
 use super::training::Training;
-use super::{folds, one_thread_per_matrix, participation};
 use crate::error::Result;
 use crate::moments::Moments;
 use crate::parallel;

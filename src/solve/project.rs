@@ -2,7 +2,8 @@
 
 use faer::Mat;
 
-use super::{LinearFit, column_dots, project_vector, symmetric_product};
+use super::LinearFit;
+use super::matrices::{column_dots, project_vector, symmetric_product};
 use crate::moments::Moments;
 
 /// Second moments of x − x̄ and y − ȳ over some rows, x̄ and ȳ being the **training** means.
@@ -39,7 +40,7 @@ impl Unseen {
         let xx =
             Mat::from_fn(d_in, d_in, |i, j| rows.xx[j * d_in + i] + n * (off_x[i] * off_x[j] - own_x[i] * own_x[j]));
         let about = |i: usize, j: usize, sum: f64| sum + n * (off_x[i] * off_y[j] - own_x[i] * own_y[j]);
-        let xy = super::from_row_major(&rows.xy, d_in, d_out, about);
+        let xy = super::matrices::from_row_major(&rows.xy, d_in, d_out, about);
         let yy = rows.yy_diagonal.iter().zip(own_y.iter().zip(&off_y));
         let yy = yy.map(|(sum, (own, offset))| sum - n * own * own + n * offset * offset).collect();
         Self { n, mean_x: off_x, xx, xy, yy }

@@ -7,8 +7,8 @@ use faer::{Accum, Mat};
 
 use super::eigen::self_adjoint;
 use super::fit::{AffineMap, LinearFit};
+use super::matrices::{column_dots, matrix, row_major};
 use super::project::Unseen;
-use super::{column_dots, matrix, row_major};
 use crate::error::Result;
 
 /// V: eigenvectors of the training covariance of ŷ, largest first, d_out × d_out.
@@ -94,6 +94,16 @@ fn quadratic_forms(vectors: &Mat<f64>, entry: impl Fn(usize, usize) -> f64) -> V
         Ordering::Greater => 2.0 * entry(i, j),
     });
     let mut product = Mat::zeros(d, vectors.ncols());
-    matmul(&mut product, Rectangular, Accum::Replace, &folded, TriangularLower, vectors, Rectangular, 1.0, super::PAR);
+    matmul(
+        &mut product,
+        Rectangular,
+        Accum::Replace,
+        &folded,
+        TriangularLower,
+        vectors,
+        Rectangular,
+        1.0,
+        super::matrices::PAR,
+    );
     column_dots(vectors, &product)
 }

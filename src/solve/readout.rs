@@ -5,7 +5,7 @@ use faer::Mat;
 
 use super::eigenvalues::Eigenvalues;
 use super::fit::{AffineMap, LinearFit};
-use super::matrix;
+use super::matrices::matrix;
 use super::project::Unseen;
 use super::training::Training;
 use crate::error::Result;

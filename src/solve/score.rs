@@ -1,17 +1,16 @@
-//! One block's scores: fit on the training folds, score on the held-out one, cross-validate over all.
+//! What scores are made of: errors on the held-out rows and their denominators.
 
 use faer::Mat;
 
 use super::fit::{AffineMap, LinearFit};
-use super::parts::{HeadlineFit, Remainder};
+use super::matrices::participation;
 use super::project::{Predicted, Unseen};
+use super::rank;
 use super::rank::Directions;
 use super::training::Training;
-use super::{participation, rank};
 use crate::agreement::median;
 use crate::error::Result;
 use crate::moments::Moments;
-use crate::parallel;
 use crate::report::{BlockReport, ControlReport, finite};
 
 /// Share of r2_lin that the effective rank must reach.
@@ -32,17 +31,6 @@ pub struct BlockScore {
     pub deviation_y: Vec<f64>,
     /// Directions of its reduced-rank maps.
     pub directions: Directions,
-}
-
-/// Fits and scores `block` from the moments of its folds; the last fold is held out, and carries the full yyᵀ.
-///
-/// Eigenvectors it takes of Cov(ŷ) alone; of correlations and Cov(x) it takes eigenvalues, and the other folds take
-/// neither (`folds`). What does not wait for another runs beside it.
-pub fn score_block(block: usize, folds: &[Moments]) -> Result<BlockScore> {
-    let (fit, rest) = parallel::join(|| HeadlineFit::new(block, folds), || Remainder::new(block, folds));
-    let (fit, rest) = (fit?, rest?);
-    let (score, rest) = parallel::join(|| fit.score(folds), || rest.finish(folds, fit.kept()));
-    Ok(score?.complete(rest?))
 }
 
 /// (Σλ)²/Σλ² of the held-out Cov(y).

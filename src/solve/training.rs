@@ -2,8 +2,10 @@
 
 use faer::Mat;
 
-use super::fit::CONSTANT;
 use crate::moments::Moments;
+
+/// A column whose standard deviation is below this share of its largest magnitude is constant to f32 precision.
+pub(super) const CONSTANT: f64 = 1.0 / (1 << 22) as f64;
 
 /// Rows of one or more folds under the same shifts.
 pub(super) struct Training<'a> {

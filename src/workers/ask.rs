@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use super::Worker;
-use super::message::{Message, Passage, Request, Wanted};
+use super::message::{Message, Passage, Request, Wanted, Worker};
 use crate::backend::{Backend, Shape};
 use crate::error::{Error, Result};
 use crate::model::{Block, Part as _};

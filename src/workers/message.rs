@@ -1,5 +1,6 @@
 //! What workers say to each other: a line of JSON, and lists of numbers that cross as they are.
 
+use futures::future::LocalBoxFuture;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -74,4 +75,13 @@ pub struct Wanted {
     pub y: bool,
     /// What y is added to.
     pub rest: bool,
+}
+
+/// Another worker.
+pub trait Worker {
+    /// Sends a request at once. The answer is `None` where the worker has ended.
+    fn ask(&self, request: Message) -> LocalBoxFuture<'static, Option<Message>>;
+
+    /// The most bytes of memory that it has taken.
+    fn bytes(&self) -> u64;
 }

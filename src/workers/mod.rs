@@ -10,8 +10,6 @@ mod message;
 
 use std::rc::Rc;
 
-use futures::future::LocalBoxFuture;
-
 use crate::backend::BATCH_ROWS;
 use crate::error::{Error, Result};
 use crate::model::ModelConfig;
@@ -24,21 +22,12 @@ use ask::ask;
 pub use ask::{Passing, copied};
 pub use helper::serve;
 use message::Request;
-pub use message::{Message, Passage, Wanted};
+pub use message::{Message, Passage, Wanted, Worker};
 
 /// Bytes that a worker takes by itself.
 const EMPTY: u64 = 16 << 20;
 /// Matrices of a block's width that a solve has in memory beside the moments.
 const SOLVE_MATRICES: u64 = 12;
-
-/// Another worker.
-pub trait Worker {
-    /// Sends a request at once. The answer is `None` where the worker has ended.
-    fn ask(&self, request: Message) -> LocalBoxFuture<'static, Option<Message>>;
-
-    /// The most bytes of memory that it has taken.
-    fn bytes(&self) -> u64;
-}
 
 /// Those that there are, which are started when they are first asked.
 #[derive(Clone, Default)]
@@ -130,6 +119,8 @@ fn needed(config: &ModelConfig, folds: u64) -> (u64, u64) {
 
 #[cfg(test)]
 mod tests {
+    use futures::future::LocalBoxFuture;
+
     use super::*;
 
     struct Idle;

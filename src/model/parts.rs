@@ -1,0 +1,200 @@
+//! The parts of a model, whatever their tensors are.
+
+use serde::{Deserialize, Serialize};
+
+use super::config::ModelConfig;
+
+/// The weights of a model on a backend with tensors `T`.
+#[derive(Clone, Debug)]
+pub struct Model<T> {
+    /// Its configuration.
+    pub config: ModelConfig,
+    /// From token ids to the residual stream.
+    pub embedding: Embedding<T>,
+    /// One entry per layer.
+    pub blocks: Vec<Block<T>>,
+    /// Norm before the output head.
+    pub final_norm: Option<Norm<T>>,
+    /// `(vocab_size, hidden_size)`; the embedding itself where it is tied, `None` for an encoder.
+    pub head: Option<Linear<T>>,
+}
+
+/// What makes the first residual stream of token ids.
+#[derive(Clone, Debug)]
+pub struct Embedding<T> {
+    /// `(vocab_size, hidden_size)`.
+    pub tokens: T,
+    /// `(max_position_embeddings, hidden_size)`; BERT's constant token type is added in.
+    pub positions: Option<T>,
+    /// Norm of the sum (BERT).
+    pub norm: Option<Norm<T>>,
+}
+
+/// One transformer layer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Block<T> {
+    /// norm₁ of [`Residual`].
+    pub attention_norm: Norm<T>,
+    /// Queries, keys, values and output.
+    pub attention: Attention<T>,
+    /// norm₂ of [`Residual`].
+    pub ffn_norm: Norm<T>,
+    /// The feed-forward network.
+    pub ffn: Ffn<T>,
+}
+
+/// Projections of an attention layer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Attention<T> {
+    /// `(heads·head_dim, hidden_size)`.
+    pub q: Linear<T>,
+    /// `(kv_heads·head_dim, hidden_size)`.
+    pub k: Linear<T>,
+    /// `(kv_heads·head_dim, hidden_size)`.
+    pub v: Linear<T>,
+    /// `(hidden_size, heads·head_dim)`.
+    pub o: Linear<T>,
+}
+
+/// A feed-forward network: down(act(up(x))), or down(act(gate(x)) ⊙ up(x)).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Ffn<T> {
+    /// The gate of a gated network.
+    pub gate: Option<Linear<T>>,
+    /// `(intermediate_size, hidden_size)`.
+    pub up: Linear<T>,
+    /// `(hidden_size, intermediate_size)`.
+    pub down: Linear<T>,
+}
+
+/// An affine layer: weight `(out, in)`, bias `(1, out)`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Linear<T> {
+    /// `(out, in)`.
+    pub weight: T,
+    /// `(1, out)`.
+    pub bias: Option<T>,
+}
+
+/// A normalisation; weight and bias are `(1, hidden_size)`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Norm<T> {
+    /// LayerNorm.
+    Layer {
+        /// Scale.
+        weight: T,
+        /// Offset.
+        bias: T,
+        /// Epsilon.
+        eps: f32,
+    },
+    /// RMSNorm.
+    Rms {
+        /// Scale.
+        weight: T,
+        /// Epsilon.
+        eps: f32,
+    },
+}
+
+/// What makes logits of the last residual stream.
+#[derive(Clone, Debug)]
+pub struct Head<T> {
+    /// Norm before it.
+    pub norm: Option<Norm<T>>,
+    /// `(vocab_size, hidden_size)`.
+    pub linear: Linear<T>,
+}
+
+/// A part of a model, whatever its tensors are: on a device, still in a checkpoint, or only shapes.
+pub trait Part<T>: Sized {
+    /// The same part with tensors `U`.
+    type Of<U>;
+
+    /// The same with what `make` gives for each tensor. A tied head is a tensor of its own here.
+    fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Self::Of<U>, E>;
+}
+
+impl<T, P: Part<T>> Part<T> for Option<P> {
+    type Of<U> = Option<P::Of<U>>;
+
+    fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Option<P::Of<U>>, E> {
+        match self {
+            Some(part) => part.map(make).map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+impl<T> Part<T> for Model<T> {
+    type Of<U> = Model<U>;
+
+    fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Model<U>, E> {
+        let embedding = self.embedding.map(make)?;
+        let blocks = self.blocks.into_iter().map(|block| block.map(make)).collect::<Result<_, E>>()?;
+        let final_norm = Part::map(self.final_norm, make)?;
+        let head = Part::map(self.head, make)?;
+        Ok(Model { config: self.config, embedding, blocks, final_norm, head })
+    }
+}
+
+impl<T> Part<T> for Embedding<T> {
+    type Of<U> = Embedding<U>;
+
+    fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Embedding<U>, E> {
+        Ok(Embedding {
+            tokens: make(self.tokens)?,
+            positions: self.positions.map(&mut *make).transpose()?,
+            norm: Part::map(self.norm, make)?,
+        })
+    }
+}
+
+impl<T> Part<T> for Block<T> {
+    type Of<U> = Block<U>;
+
+    fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Block<U>, E> {
+        let Attention { q, k, v, o } = self.attention;
+        Ok(Block {
+            attention_norm: self.attention_norm.map(make)?,
+            attention: Attention { q: q.map(make)?, k: k.map(make)?, v: v.map(make)?, o: o.map(make)? },
+            ffn_norm: self.ffn_norm.map(make)?,
+            ffn: self.ffn.map(make)?,
+        })
+    }
+}
+
+impl<T> Part<T> for Ffn<T> {
+    type Of<U> = Ffn<U>;
+
+    fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Ffn<U>, E> {
+        Ok(Ffn { gate: Part::map(self.gate, make)?, up: self.up.map(make)?, down: self.down.map(make)? })
+    }
+}
+
+impl<T> Part<T> for Head<T> {
+    type Of<U> = Head<U>;
+
+    fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Head<U>, E> {
+        Ok(Head { norm: Part::map(self.norm, make)?, linear: self.linear.map(make)? })
+    }
+}
+
+impl<T> Part<T> for Linear<T> {
+    type Of<U> = Linear<U>;
+
+    fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Linear<U>, E> {
+        Ok(Linear { weight: make(self.weight)?, bias: self.bias.map(make).transpose()? })
+    }
+}
+
+impl<T> Part<T> for Norm<T> {
+    type Of<U> = Norm<U>;
+
+    fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Norm<U>, E> {
+        Ok(match self {
+            Self::Layer { weight, bias, eps } => Norm::Layer { weight: make(weight)?, bias: make(bias)?, eps },
+            Self::Rms { weight, eps } => Norm::Rms { weight: make(weight)?, eps },
+        })
+    }
+}

@@ -1,0 +1,18 @@
+//! One block's scores: fit on the training folds, score on the held-out one, cross-validate over all.
+
+use super::parts::{HeadlineFit, Remainder};
+use super::score::BlockScore;
+use crate::error::Result;
+use crate::moments::Moments;
+use crate::parallel;
+
+/// Fits and scores `block` from the moments of its folds; the last fold is held out, and carries the full yyᵀ.
+///
+/// Eigenvectors it takes of Cov(ŷ) alone; of correlations and Cov(x) it takes eigenvalues, and the other folds take
+/// neither (`folds`). What does not wait for another runs beside it.
+pub fn score_block(block: usize, folds: &[Moments]) -> Result<BlockScore> {
+    let (fit, rest) = parallel::join(|| HeadlineFit::new(block, folds), || Remainder::new(block, folds));
+    let (fit, rest) = (fit?, rest?);
+    let (score, rest) = parallel::join(|| fit.score(folds), || rest.finish(folds, fit.kept()));
+    Ok(score?.complete(rest?))
+}

@@ -1,0 +1,102 @@
+//! Matrices as the solver needs them: to and from row-major lists, products, traces.
+
+use faer::linalg::matmul::triangular::{BlockStructure, matmul};
+use faer::{Accum, Mat, MatRef, Par};
+
+use crate::error::Error;
+use crate::random::Random;
+
+/// One thread per matrix: threads go to blocks and folds, which keeps them busier than any one factorisation does.
+pub(super) const PAR: Par = Par::Seq;
+
+/// Makes [`PAR`] what faer's operators go by as well.
+pub(super) fn one_thread_per_matrix() {
+    faer::set_global_parallelism(PAR);
+}
+
+/// A row-major slice as a matrix.
+pub(super) fn matrix(values: &[f64], rows: usize, cols: usize) -> MatRef<'_, f64> {
+    MatRef::from_row_major_slice(values, rows, cols)
+}
+
+/// A matrix as a row-major list.
+pub(super) fn row_major(matrix: &Mat<f64>) -> Vec<f64> {
+    let cols = matrix.ncols();
+    let mut list = vec![0.0; matrix.nrows() * cols];
+    for_tiles(matrix.nrows(), cols, |i, j| list[i * cols + j] = matrix[(i, j)]);
+    list
+}
+
+/// The matrix whose entries follow from those of a row-major list: `f(i, j, entry)`.
+pub(super) fn from_row_major(
+    values: &[f64],
+    rows: usize,
+    cols: usize,
+    f: impl Fn(usize, usize, f64) -> f64,
+) -> Mat<f64> {
+    let mut matrix = Mat::zeros(rows, cols);
+    for_tiles(rows, cols, |i, j| matrix[(i, j)] = f(i, j, values[i * cols + j]));
+    matrix
+}
+
+/// Mᵀ as a matrix of its own.
+pub(super) fn transposed(matrix: &Mat<f64>) -> Mat<f64> {
+    let mut transposed = Mat::zeros(matrix.ncols(), matrix.nrows());
+    for_tiles(matrix.ncols(), matrix.nrows(), |i, j| transposed[(i, j)] = matrix[(j, i)]);
+    transposed
+}
+
+/// Every index of a matrix, tile by tile: of what is read along rows and written along columns, a tile stays cached.
+fn for_tiles(rows: usize, cols: usize, mut f: impl FnMut(usize, usize)) {
+    const TILE: usize = 32;
+    for left in (0..cols).step_by(TILE) {
+        for top in (0..rows).step_by(TILE) {
+            for j in left..cols.min(left + TILE) {
+                (top..rows.min(top + TILE)).for_each(|i| f(i, j));
+            }
+        }
+    }
+}
+
+/// `vᵀ·M` for a column of numbers.
+pub(super) fn project_vector(basis: &Mat<f64>, vector: &[f64]) -> Vec<f64> {
+    (0..basis.ncols()).map(|k| basis.col(k).iter().zip(vector).map(|(b, v)| b * v).sum()).collect()
+}
+
+/// Σ_i a_ij·b_ij for every column j.
+pub(super) fn column_dots(a: &Mat<f64>, b: &Mat<f64>) -> Vec<f64> {
+    (0..a.ncols()).map(|j| a.col(j).iter().zip(b.col(j).iter()).map(|(a, b)| a * b).sum()).collect()
+}
+
+/// AᵀB where it is known to be symmetric: half of the work.
+pub(super) fn symmetric_product(a: &Mat<f64>, b: &Mat<f64>) -> Mat<f64> {
+    use BlockStructure::{Rectangular, TriangularLower};
+    let mut product = Mat::zeros(a.ncols(), b.ncols());
+    matmul(&mut product, TriangularLower, Accum::Replace, a.transpose(), Rectangular, b, Rectangular, 1.0, PAR);
+    let d = product.ncols();
+    for_tiles(d, d, |i, j| {
+        if i < j {
+            product[(i, j)] = product[(j, i)];
+        }
+    });
+    product
+}
+
+/// (Σλ)²/Σλ² of the symmetric d × d matrix with these entries, from its trace and Frobenius norm; `None` where it is
+/// zero. `entry(i, j)` is asked for i ≥ j.
+pub(super) fn participation(d: usize, entry: impl Fn(usize, usize) -> f64) -> Option<f64> {
+    let trace: f64 = (0..d).map(|j| entry(j, j)).sum();
+    let below = |j: usize| (j + 1..d).map(|i| entry(i, j).powi(2)).sum::<f64>();
+    let squares: f64 = (0..d).map(|j| entry(j, j).powi(2) + 2.0 * below(j)).sum();
+    crate::report::finite(trace * trace / squares)
+}
+
+/// The same numbers in every run, without order.
+pub(super) fn random_matrix(rows: usize, cols: usize) -> Mat<f64> {
+    let mut random = Random::new(1);
+    Mat::from_fn(rows, cols, |_, _| random.normal())
+}
+
+pub(super) fn unsolved(block: usize, error: impl std::fmt::Debug) -> Error {
+    Error::Solve { block, why: format!("eigen-decomposition: {error:?}") }
+}
