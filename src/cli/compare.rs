@@ -7,7 +7,8 @@ use straightedge::agreement::Agreement;
 use straightedge::error::Result;
 use straightedge::report::{BlockReport, Report};
 
-use super::{Status, output};
+use super::output;
+use super::status::Status;
 
 /// Prints the largest difference per block and field; different where one exceeds `tolerance` or a value is missing
 /// on one side only.

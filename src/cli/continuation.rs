@@ -4,20 +4,22 @@ use std::path::Path;
 use std::rc::Rc;
 
 use pollster::block_on;
-use straightedge::continuation::{Beside, Continuation, Step, Transcript};
+use straightedge::continuation::{Beside, Continuation, Step};
 use straightedge::error::{Error, Result};
 use straightedge::event::MapDump;
 use straightedge::job::Job;
 use straightedge::model::ModelConfig;
 use straightedge::report::AppInfo;
 use straightedge::run::{self, MapSource};
+use straightedge::transcript::Transcript;
 use straightedge::weights::{Files, Weights, read_whole};
 
 use super::args::ContinueArgs;
 use super::drive::{Driven, drive_heard};
 use super::grid::{Column, column, fixed, grid};
 use super::maps::Maps;
-use super::{Status, complain, measure, output};
+use super::status::{Status, complain};
+use super::{measure, output};
 
 /// `continue MODEL`.
 pub(super) fn continuation(args: &ContinueArgs) -> Result<Status> {

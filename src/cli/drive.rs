@@ -1,25 +1,22 @@
 //! Polls a measurement to its end: progress on the terminal, Ctrl-C, and whatever was finished kept.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::io::{IsTerminal, Write, stderr};
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
-use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::future::{Either, select};
 use straightedge::cost::{announced, estimate};
 use straightedge::error::Error;
-use straightedge::event::{Event, MapDump, Progress, Recorder, Stage, Standing, Wait};
+use straightedge::event::{Event, MapDump, Recorder, Stage, Standing};
 use straightedge::job::Training;
 use straightedge::report::Report;
 use straightedge::run::Events;
 use straightedge::trace::Span;
-use straightedge::weights::Listener;
 
+use super::progress::{ProgressLine, duration, waiting};
+use super::status::Status;
 use super::tuning;
 
 /// How a measurement ended, and all that it finished.
@@ -100,7 +97,7 @@ pub(super) fn catch_interrupts() -> UnboundedReceiver<()> {
     HANDLER.call_once(|| {
         let handler = || {
             if INTERRUPTED.swap(true, Ordering::Relaxed) {
-                std::process::exit(super::Status::Interrupted as i32);
+                std::process::exit(Status::Interrupted as i32);
             }
             if let Some(wake) = &*WAKE.lock().unwrap_or_else(PoisonError::into_inner) {
                 let _ = wake.unbounded_send(());
@@ -117,71 +114,6 @@ pub(super) fn is_interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// Shows on standard error what a source of files does before a measurement begins.
-pub(super) fn listener() -> Listener {
-    let line = RefCell::new(ProgressLine::new());
-    Rc::new(move |event| match event {
-        Event::Progress(progress) if progress.done < progress.total => {
-            line.borrow_mut().show(&Standing { main: Some(progress), beside: None });
-        }
-        Event::Progress(_) => line.borrow_mut().clear(),
-        Event::Waiting(wait) => line.borrow_mut().note(&waiting(&wait)),
-        Event::Warning(warning) => line.borrow_mut().interject(&format!("warning: {}", warning.text)),
-        _ => {}
-    })
-}
-
-fn waiting(wait: &Wait) -> String {
-    format!("waiting {}: {}", duration(wait.seconds), wait.why)
-}
-
-/// One line on standard error that is written over, when that is a terminal.
-struct ProgressLine {
-    terminal: bool,
-    shown: Option<Instant>,
-}
-
-impl ProgressLine {
-    const INTERVAL: Duration = Duration::from_millis(100);
-
-    fn new() -> Self {
-        Self { terminal: stderr().is_terminal(), shown: None }
-    }
-
-    fn show(&mut self, standing: &Standing) {
-        let Some(main) = &standing.main else { return };
-        let due = self.shown.is_none_or(|shown| shown.elapsed() >= Self::INTERVAL) || main.done == main.total;
-        if self.terminal && due {
-            let beside = standing.beside.map_or_else(String::new, |beside| format!(" · {}", beside.stage.label()));
-            let _ = write!(stderr(), "\r\x1b[K{}{beside}", describe(main));
-            self.shown = Some(Instant::now());
-        }
-    }
-
-    fn interject(&mut self, text: &str) {
-        self.tell(&format!("straightedge: {text}"));
-    }
-
-    /// A line that stays, on a terminal: whoever reads the output of a script wants the outcome.
-    fn note(&mut self, text: &str) {
-        if self.terminal {
-            self.tell(text);
-        }
-    }
-
-    /// A line that stays.
-    fn tell(&mut self, text: &str) {
-        self.clear();
-        eprintln!("{text}");
-    }
-
-    fn clear(&mut self) {
-        if self.shown.take().is_some() {
-            let _ = write!(stderr(), "\r\x1b[K");
-        }
-    }
-}
-
 /// What a long stage that begins now will take, for people; nothing of a short one.
 fn cost(report: &Report, stage: Stage, training: &Training) -> Option<String> {
     let cost = estimate(report, announced(stage)?, training)?;
@@ -190,38 +122,6 @@ fn cost(report: &Report, stage: Stage, training: &Training) -> Option<String> {
     let what = action.split_once(' ').map_or(action, |(verb, what)| if what == "blocks" { verb } else { action });
     let of = if what == action { " of" } else { "" };
     Some(format!("{what}{of} {} block{plural}: about {}", cost.blocks, duration(cost.seconds)))
-}
-
-/// Megabytes, as exact as a person reads them.
-pub(super) fn megabytes(bytes: u64) -> String {
-    let megabytes = bytes as f64 / 1e6;
-    if megabytes < 10.0 { format!("{megabytes:.1} MB") } else { format!("{megabytes:.0} MB") }
-}
-
-/// Seconds, minutes or hours, as exact as an estimate is.
-pub(super) fn duration(seconds: f64) -> String {
-    match seconds {
-        ..1.0 => "1 s".into(),
-        ..100.0 => format!("{seconds:.0} s"),
-        ..6000.0 => format!("{:.0} min", seconds / 60.0),
-        _ => format!("{:.0} h", seconds / 3600.0),
-    }
-}
-
-fn describe(progress: &Progress) -> String {
-    let (label, unit) = (progress.stage.label(), progress.stage.unit());
-    if progress.total == 0 {
-        return format!("{label} …");
-    }
-    let amount = |amount: f64| match unit {
-        "bytes" => megabytes(amount as u64),
-        unit => format!("{amount:.0} {unit}"),
-    };
-    let mut text = format!("{label}  {} of {}", amount(progress.done as f64), amount(progress.total as f64));
-    if let Some((rate, left)) = progress.rate().zip(progress.seconds_left()) {
-        text += &format!(", {}/s, {left:.0} s left", amount(rate));
-    }
-    text
 }
 
 #[cfg(test)]

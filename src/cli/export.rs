@@ -19,7 +19,8 @@ use straightedge::weights::{Files, NewTensor, Weights, read_whole, write_model};
 use super::args::ExportArgs;
 use super::drive::{Driven, drive};
 use super::maps::Maps;
-use super::{Status, complain, inputs, measure, output};
+use super::status::{Status, complain};
+use super::{inputs, measure, output};
 
 /// What travels with a model unchanged, where it is there.
 const COMPANIONS: [&str; 17] = [

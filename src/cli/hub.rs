@@ -19,7 +19,7 @@ use straightedge::hub::text::{Table, WikiText2};
 use straightedge::job::Job;
 use straightedge::run::Text;
 
-use super::drive;
+use super::progress;
 
 /// The hub as the environment sets it: `HF_ENDPOINT`, `HF_HUB_OFFLINE`, `HF_TOKEN`, `HF_HUB_CACHE`, `HF_HOME`.
 pub(super) fn hub() -> Result<Hub> {
@@ -27,7 +27,7 @@ pub(super) fn hub() -> Result<Hub> {
     let offline = variable("HF_HUB_OFFLINE").is_some_and(|value| is_true(&value));
     let client = Client::new(endpoint.clone(), token(), offline);
     let hub = Hub::new(Rc::new(client), Rc::new(Fallback::new(Rc::new(store()))), endpoint);
-    hub.listen(drive::listener());
+    hub.listen(progress::listener());
     Ok(hub)
 }
 
@@ -74,16 +74,16 @@ fn describe(found: &Preflight) -> String {
             &format!(": {architecture}, {} blocks of width {}, {dtype}", found.num_hidden_layers, found.hidden_size);
     }
     if found.download_bytes > 0 {
-        let (bytes, requests) = (drive::megabytes(found.download_bytes), found.requests);
+        let (bytes, requests) = (progress::megabytes(found.download_bytes), found.requests);
         text += &format!("\nto download: {bytes} in {requests} request{}", if requests == 1 { "" } else { "s" });
         if found.held_bytes > 0 {
-            text += &format!(", {} are here already", drive::megabytes(found.held_bytes));
+            text += &format!(", {} are here already", progress::megabytes(found.held_bytes));
         }
-        let [fast, slow] = [10e6, 1e6].map(|rate| found.seconds_at(rate).map_or_else(String::new, drive::duration));
+        let [fast, slow] = [10e6, 1e6].map(|rate| found.seconds_at(rate).map_or_else(String::new, progress::duration));
         text += &format!("; at 10 MB/s about {fast}, at 1 MB/s about {slow}");
     }
     if found.device_bytes > 0 {
-        text += &format!("\nmemory of the model: {}", drive::megabytes(found.device_bytes));
+        text += &format!("\nmemory of the model: {}", progress::megabytes(found.device_bytes));
     }
     for problem in &found.problems {
         text += &format!("\n{}", problem.text);
@@ -124,7 +124,7 @@ fn is_true(value: &str) -> bool {
 pub(super) fn list() -> String {
     let line = |model: straightedge::hub::disk::Cached| {
         let id = if model.revision == "main" { model.name } else { format!("{}@{}", model.name, model.revision) };
-        format!("{id:<40} {}\n", drive::megabytes(model.bytes))
+        format!("{id:<40} {}\n", progress::megabytes(model.bytes))
     };
     store().list().into_iter().map(line).collect()
 }

@@ -17,7 +17,8 @@ use straightedge::weights::{Files, FolderFiles};
 
 use super::args::{CommonArgs, FitArgs, MeasureArgs, TextArgs};
 use super::drive::{Driven, drive};
-use super::{Status, bundled, complain, hub, inputs, maps, output, table};
+use super::status::{Status, complain};
+use super::{bundled, hub, inputs, maps, output, table};
 
 /// `measure MODEL`.
 pub(super) fn measure(args: &MeasureArgs) -> Result<Status> {

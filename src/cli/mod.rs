@@ -13,6 +13,8 @@ mod inputs;
 mod maps;
 mod measure;
 mod output;
+mod progress;
+mod status;
 mod swap_table;
 mod table;
 mod tuning;
@@ -20,18 +22,10 @@ mod tuning;
 use std::process::ExitCode;
 
 use clap::Parser;
-use straightedge::error::{Error, Result};
+use straightedge::error::Result;
 
 use args::{Args, Command};
-
-/// What a command came to, as an exit status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Status {
-    Done = 0,
-    Different = 1,
-    BadInput = 2,
-    Interrupted = 130,
-}
+use status::{Status, complain};
 
 /// Parses the arguments, runs the command and says in one line what went wrong.
 pub(crate) fn main() -> ExitCode {
@@ -63,11 +57,6 @@ fn run(command: Command) -> Result<Status> {
         Command::Export(args) => export::export(&args),
         Command::Continue(args) => continuation::continuation(&args),
     }
-}
-
-/// One line on standard error: `straightedge: WHAT: WHY; WHAT TO DO`.
-fn complain(error: &Error) {
-    eprintln!("straightedge: {error}");
 }
 
 /// Help and version as clap writes them; anything else as one line.

@@ -13,6 +13,7 @@ use crate::backend::Backend;
 use crate::continuation::{Beside, Candidate, Continuation, Opening, Step};
 use crate::corpus::{Pieces, Tokenizer, check_ids};
 use crate::error::{Error, Result};
+use crate::evaluation::MAX_LOGITS;
 use crate::event::{Event, MapDump, Outcome, Stage};
 use crate::forward::{Forward, ignore};
 use crate::gpu::Options;
@@ -21,13 +22,19 @@ use crate::model::{Model, ModelConfig};
 use crate::next_token::Distribution;
 use crate::report::{Seconds, finite};
 use crate::solve::AffineMap;
-use crate::swap::{MAX_LOGITS, Replacement, Swaps};
+use crate::swap::{Replacement, Swaps};
 use crate::weights::{Files, Weights};
 use crate::workers::Workers;
 
 use super::device::on_device;
 use super::events::Emitter;
-use super::{Events, Inputs, KeptMaps, Pass, Prepared, Text, header, load, memory, read_config};
+use super::events::Events;
+use super::header::{self, read_config};
+use super::inputs::{Inputs, Text};
+use super::kept::KeptMaps;
+use super::memory;
+use super::pass::Pass;
+use super::prepared::{Prepared, load};
 
 /// Most positions of a text: attention grows with their square, and a device is to hear a cancel soon.
 const MAX_CONTEXT: usize = 1024;

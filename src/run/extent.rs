@@ -8,7 +8,8 @@ use crate::extent::Extent;
 use crate::job::{Job, Protocol};
 use crate::weights::{Files, RowsFile};
 
-use super::{Text, header, read_config};
+use super::header::{self, read_config};
+use super::inputs::Text;
 
 /// What a job's text comes to; `on_bytes` hears how many bytes of it are tokenised, of how many.
 ///

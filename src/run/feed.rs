@@ -10,7 +10,8 @@ use crate::model::ModelConfig;
 use crate::weights::{Files, read_whole};
 
 use super::events::Meter;
-use super::{Text, header};
+use super::header;
+use super::inputs::Text;
 
 /// The feeding model with the text in its own tokens.
 pub(super) struct Feed {

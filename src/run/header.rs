@@ -1,14 +1,45 @@
 //! What is known before the first row: the text as windows, and the model and corpus for the report.
 
-use crate::corpus::{TokenWindows, Tokenizer, check_ids};
+use crate::backend::Backend;
+use crate::corpus::{Folds, TokenWindows, Tokenizer, check_ids};
 use crate::error::Result;
 use crate::job::{Job, Protocol};
 use crate::model::{Architecture, ModelConfig};
-use crate::report::{CorpusInfo, ModelInfo};
+use crate::report::{AppInfo, CorpusInfo, Header, ModelInfo, Ordered, ProtocolInfo};
+use crate::solve::TAU;
 use crate::weights::{Files, RowsFile, Weights, read_whole};
 
-use super::Text;
 use super::events::Meter;
+use super::inputs::Text;
+
+/// Reads a model's configuration, and refuses settings that do not fit it.
+pub(super) async fn read_config(files: &dyn Files, job: &Job) -> Result<ModelConfig> {
+    let hint = "give a folder in Hugging Face layout";
+    let json = read_whole(files, "config.json", hint).await?;
+    let config = ModelConfig::from_json(&String::from_utf8_lossy(&json))?;
+    config.check_window(job.protocol.seq_len)?;
+    if let Some(blocks) = &job.blocks {
+        blocks.within(config.num_hidden_layers)?;
+    }
+    if let Some(ranks) = &job.ranks {
+        ranks.within(config.hidden_size)?;
+    }
+    Ok(config)
+}
+
+/// Model, text, protocol and device, for the report.
+pub(super) fn header<B: Backend>(
+    backend: &B,
+    job: &Job,
+    model: ModelInfo,
+    corpus: CorpusInfo,
+    folds: &Folds,
+) -> Header {
+    let heldout = folds.windows(folds.len() - 1).len();
+    let mut protocol = ProtocolInfo::new(&job.protocol, folds.all().len(), heldout, TAU);
+    protocol.gram = backend.gram_mode(job.protocol.gram);
+    Header { app: AppInfo::this(), model, corpus, protocol, device: backend.info(), ordered: Ordered::of(job) }
+}
 
 /// The text as the windows that the protocol asks for; `name` names it in the report and in errors.
 pub(super) async fn read_text(

@@ -5,18 +5,19 @@
 use crate::backend::Backend;
 use crate::cpu::CpuBackend;
 use crate::error::Result;
+use crate::evaluation::Evaluation;
 use crate::event::{CurveEvent, Event, Stage};
 use crate::forward::Forward;
 use crate::heal::{Entering, Healing, LEARNING_RATE};
 use crate::model;
 use crate::random::Random;
 use crate::report::{CurvePoint, HealReport, finite};
-use crate::swap::Evaluation;
 use crate::weights::Weights;
 
 use super::events::Meter;
+use super::pass::Pass;
+use super::prepared::Prepared;
 use super::sweep::Swept;
-use super::{Pass, Prepared};
 
 /// Names this use of the job's seed.
 const STREAM: u64 = 0x6865_616c;

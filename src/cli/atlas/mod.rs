@@ -15,7 +15,8 @@ use straightedge::run;
 
 use super::args::AtlasArgs;
 use super::drive::{self, Driven, drive};
-use super::{Status, complain, inputs, measure, output};
+use super::status::{Status, complain};
+use super::{inputs, measure, output};
 use list::Order;
 
 /// Digits of a commit that tell it from others.

@@ -12,8 +12,8 @@ use crate::probe::readout;
 use crate::probe::train::{BATCH, Optimiser, Table, Trainer};
 use crate::random::Random;
 use crate::report::{CurvePoint, finite};
-use crate::run::Pass;
 use crate::run::events::Meter;
+use crate::run::pass::Pass;
 use crate::run::sweep::{BlockMeasure, Solved, Visit};
 use crate::solve;
 

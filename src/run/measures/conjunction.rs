@@ -8,8 +8,8 @@ use crate::event::Event;
 use crate::forward::Layers;
 use crate::random::Random;
 use crate::report::finite;
-use crate::run::Pass;
 use crate::run::events::Meter;
+use crate::run::pass::Pass;
 use crate::run::sweep::{BlockMeasure, Solved, Visit};
 
 use super::captured::Captured;

@@ -4,14 +4,14 @@
 use futures::future::{FutureExt, LocalBoxFuture};
 
 use crate::backend::{BATCH_ROWS, Backend};
+use crate::device_map::DeviceMap;
 use crate::error::Result;
 use crate::event::{Event, MapDump};
 use crate::job::Protocol;
 use crate::report::{Scatter, finite};
-use crate::run::Pass;
+use crate::run::pass::Pass;
 use crate::run::sweep::{BlockMeasure, Pair, Solved, Visit};
 use crate::solve::AffineMap;
-use crate::swap::DeviceMap;
 
 /// Values of ŷ and y that a report shows side by side, or a few more.
 const SHOWN: usize = 192;

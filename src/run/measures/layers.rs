@@ -4,8 +4,8 @@
 use crate::backend::Backend;
 use crate::error::Result;
 use crate::report::{LayerReport, finite};
-use crate::run::Pass;
 use crate::run::events::Meter;
+use crate::run::pass::Pass;
 use crate::run::sweep::{Kept, Visit};
 use crate::solve::{self, LayerScore};
 use crate::sums::Sums;

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use futures::future::{FutureExt, LocalBoxFuture};
 
 use crate::backend::{Backend, Shape};
+use crate::device_map::DeviceMap;
 use crate::error::Result;
 use crate::event::{CurveEvent, Event};
 use crate::probe::network::Network;
@@ -13,11 +14,11 @@ use crate::probe::train::{CHECK_STEPS, Optimiser, ROWS_AT_ONCE, Stopping, Table,
 use crate::probe::{Kind, Probe};
 use crate::random::Random;
 use crate::report::{CurvePoint, ProbeReport, finite};
-use crate::run::Pass;
 use crate::run::events::Meter;
+use crate::run::pass::Pass;
 use crate::run::sweep::{BlockMeasure, Solved, Visit};
 use crate::solve::{self, AffineMap};
-use crate::swap::{DeviceMap, Replacement};
+use crate::swap::Replacement;
 
 use super::captured::Captured;
 use super::conjunction::{Silenced, conjunction};

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::forward::Layers;
 use crate::job::Measure;
 use crate::report::finite;
-use crate::run::Pass;
+use crate::run::pass::Pass;
 use crate::run::sweep::{BlockMeasure, Pair, Solved, Visit};
 use crate::solve::{AffineMap, Directions};
 use crate::swap::Replacement;

@@ -1,10 +1,11 @@
 //! A block without its model: rows that were captured elsewhere and lie in a file.
 
-use super::{BlockMeasures, Cut, Keeps, RowStore, Rows, Visit, fold_batches};
+use super::state::{BlockMeasures, Keeps};
+use super::{Cut, RowStore, Rows, Visit, fold_batches};
 use crate::backend::{BATCH_ROWS, Backend, Shape};
 use crate::error::Result;
 use crate::event::Stage;
-use crate::run::Pass;
+use crate::run::pass::Pass;
 use crate::sums::Sums;
 use crate::weights::RowsFile;
 

@@ -7,7 +7,7 @@ use crate::backend::Backend;
 use crate::error::Result;
 use crate::job::Measure;
 use crate::report::BlockReport;
-use crate::run::Pass;
+use crate::run::pass::Pass;
 use crate::solve::{BlockScore, InputDistribution};
 use crate::sums::Sums;
 

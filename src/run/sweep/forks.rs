@@ -5,16 +5,18 @@ use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Kept, RowStore, Stream, Sweep, Swept, Visit};
+use super::state::{Stream, Sweep, Swept};
+use super::{Kept, RowStore, Visit};
 use crate::backend::Backend;
 use crate::error::Result;
+use crate::evaluation::{Loss, next_tokens};
 use crate::event::{Event, Stage};
 use crate::forward::{Layers, Rest};
 use crate::model::{Block, Head};
 use crate::report::finite;
 use crate::run::events::Meter;
 use crate::run::measures::{LayerMeasure, MeasuredLayer, Source};
-use crate::swap::{Loss, Replacement, next_tokens};
+use crate::swap::Replacement;
 
 /// The streams that have left the untouched one.
 pub(super) struct Forks<'s, 'a, B: Backend> {

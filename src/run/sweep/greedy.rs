@@ -6,8 +6,9 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use super::Kept;
 use super::forks::through;
-use super::{Kept, Sweep, Swept};
+use super::state::{Sweep, Swept};
 use crate::backend::Backend;
 use crate::error::Result;
 use crate::event::{Event, Stage};

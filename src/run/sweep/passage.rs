@@ -11,9 +11,9 @@ use std::rc::Rc;
 use futures::future::{try_join, try_join_all};
 
 use super::rows::Batch;
+use super::state::{Keeps, Stream, Sweep};
 use super::store::Kept;
 use super::visit::{Rows, Visit};
-use super::{Keeps, Stream, Sweep};
 use crate::backend::{Backend, Shape};
 use crate::error::Result;
 use crate::forward::{Passed, Rest};

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::forward::Rest;
 use crate::model::Block;
 use crate::report::BlockReport;
-use crate::run::Pass;
+use crate::run::pass::Pass;
 use crate::solve::{AffineMap, Directions, InputDistribution};
 use crate::sums::Part;
 use crate::swap::Replacement;

@@ -1,0 +1,59 @@
+//! What a job works on.
+
+use std::rc::Rc;
+
+use super::resume_file::Resume;
+use super::sweep::{Scratch, temporary};
+use crate::digest::sha256;
+use crate::gpu;
+use crate::weights::Files;
+use crate::workers::Workers;
+
+/// The text of a job.
+#[derive(Clone, Debug)]
+pub enum Text {
+    /// UTF-8 bytes, to be tokenised with the model's own tokenizer.
+    Plain(Vec<u8>),
+    /// Token ids.
+    Tokens(Vec<u32>),
+}
+
+impl Text {
+    /// SHA-256 as in a report: of the text's bytes, or of its ids as little-endian 32-bit numbers.
+    pub fn sha256(&self) -> String {
+        match self {
+            Self::Plain(bytes) => sha256(bytes),
+            Self::Tokens(ids) => sha256(&ids.iter().flat_map(|id| id.to_le_bytes()).collect::<Vec<u8>>()),
+        }
+    }
+}
+
+/// What a job works on.
+pub struct Inputs {
+    /// The model in Hugging Face layout.
+    pub files: Rc<dyn Files>,
+    /// What it reads.
+    pub text: Text,
+    /// What perplexity is measured on instead of the held-out windows.
+    pub eval: Option<Text>,
+    /// The model whose rows are fed through this one's networks, with its name (docs/measures.md, section 6,
+    /// `cross_feed`).
+    pub feed: Option<(String, Rc<dyn Files>)>,
+    /// Other workers that help.
+    pub workers: Workers,
+    /// Where the sweep is saved after every block, and from where it goes on.
+    pub resume: Option<Rc<dyn Resume>>,
+    /// Where rows wait that memory has no room for.
+    pub scratch: Option<Rc<dyn Scratch>>,
+    /// How a GPU is used, for tests.
+    pub gpu: gpu::Options,
+}
+
+impl Inputs {
+    /// A model and a text, and nothing besides.
+    pub fn new(files: Rc<dyn Files>, text: Text) -> Self {
+        let workers = Workers::default();
+        let gpu = gpu::Options::default();
+        Self { files, text, eval: None, feed: None, workers, resume: None, scratch: temporary(), gpu }
+    }
+}

@@ -1,0 +1,118 @@
+//! The two ways to measure: a model on a text, and captured rows.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use web_time::Instant;
+
+use super::device::on_device;
+use super::events::{Emitter, Events};
+use super::header::{self, header, read_config};
+use super::inputs::{Inputs, Text};
+use super::pass::Pass;
+use super::prepared::Prepared;
+use super::sweep::{self, RowStore, temporary};
+use crate::backend::Backend;
+use crate::corpus::Folds;
+use crate::error::{Error, Result};
+use crate::event::{Event, Stage};
+use crate::gpu;
+use crate::job::{Job, Measure};
+use crate::report::{CorpusInfo, Seconds};
+use crate::weights::{Files, RowsFile, Weights};
+use crate::workers::Workers;
+
+/// Measures a model on a text. The stream ends after `Finished` or `Failed`; dropping it cancels.
+pub fn measure(job: Job, files: Rc<dyn Files>, text: Text) -> Events {
+    measure_inputs(job, Inputs::new(files, text))
+}
+
+/// [`measure`] with all that can be given besides.
+pub fn measure_inputs(job: Job, inputs: Inputs) -> Events {
+    Events::new(move |out| async move {
+        let started = Instant::now();
+        job.check()?;
+        for files in [&inputs.files].into_iter().chain(inputs.feed.as_ref().map(|(_, files)| files)) {
+            let out = out.clone();
+            files.listen(Rc::new(move |event| out.send(event)));
+        }
+        let config = read_config(&*inputs.files, &job).await?;
+        let options = inputs.gpu;
+        let prepared = Prepared::read(job, inputs, config, started, &out).await?;
+        on_device!(prepared.job.backend, options, &out, backend => prepared.measure(&backend, &out).await)
+    })
+}
+
+/// Measures captured rows: tensors x (n, d_in) and y (n, d_out) of `file`. `seq_len` of the protocol is the window.
+pub fn fit(job: Job, files: Rc<dyn Files>, file: String) -> Events {
+    Events::new(move |out| async move {
+        let started = Instant::now();
+        job.check()?;
+        check_rows_measures(&job)?;
+        let rows_file = RowsFile::open(files, &file).await?;
+        on_device!(job.backend, gpu::Options::default(), &out, backend => fit_rows(&backend, &job, &rows_file, started, &out).await)
+    })
+}
+
+/// Refuses what needs the model that the rows came from.
+fn check_rows_measures(job: &Job) -> Result<()> {
+    let of_rows = [Measure::Fit, Measure::Probes, Measure::Baseline, Measure::Conjunction];
+    match job.measures.iter().find(|measure| !of_rows.contains(measure)) {
+        Some(measure) => Err(Error::InvalidSetting {
+            field: "--measures".into(),
+            value: measure.to_string(),
+            hint: "it needs the model; of captured rows choose from fit, probes, baseline and conjunction".into(),
+        }),
+        None => Ok(()),
+    }
+}
+
+async fn fit_rows<B: Backend>(backend: &B, job: &Job, file: &RowsFile, started: Instant, out: &Emitter) -> Result<()> {
+    let seq_len = job.protocol.seq_len;
+    let folds = Folds::of_rows(&job.corpus, file.n.min(job.protocol.rows), seq_len, job.protocol.folds)?;
+    folds.check_rows(&job.corpus, &job.protocol, file.d_in)?;
+    let load = out.stage(Stage::Hash, 0);
+    let model = header::rows_info(job, file, &load).await?;
+    let corpus = CorpusInfo { id: job.corpus.clone(), sha256: model.sha256.clone(), tokens: file.n };
+    out.emit(Event::Started(Box::new(header(backend, job, model, corpus, &folds)))).await;
+    let pass = Pass {
+        backend,
+        job,
+        folds: &folds,
+        out,
+        workers: Workers::default(),
+        expected_rank: None,
+        ffn_parameters: None,
+        has_perplexity: false,
+        keeps_maps: false,
+        resume: None,
+        key: String::new(),
+        seconds: Cell::new(Seconds { load: load.seconds(), ..Seconds::default() }),
+        started,
+    };
+    if pass.asks(Measure::Conjunction) {
+        let text = "captured rows come without their network, so that its conjunction index is undefined";
+        out.warn("no_network", None, text.into());
+    }
+    sweep::of_rows(&pass, &RowStore::new(backend, job.row_memory, temporary()), file, pass.measures_of_rows(1)).await?;
+    pass.finish(None).await;
+    Ok(())
+}
+
+impl Prepared {
+    async fn measure<B: Backend>(&self, backend: &B, out: &Emitter) -> Result<()> {
+        let weights = Weights::open(self.files.clone()).await?;
+        let header = self.header(backend, &weights, out).await?;
+        let pass = Pass { key: self.key(&header), ..self.pass(backend, out) };
+        out.emit(Event::Started(Box::new(header))).await;
+        let (swept, ppl) = self.sweep(&pass, &weights).await?;
+        if pass.asks(Measure::Heal) {
+            self.heal(&pass, swept).await?;
+        }
+        if let Some(resume) = pass.resume {
+            resume.clear();
+        }
+        pass.finish(ppl).await;
+        Ok(())
+    }
+}

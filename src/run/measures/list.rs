@@ -1,0 +1,51 @@
+//! The measures that a job asks for, in the order in which they are taken.
+
+use super::source::Source;
+use super::{baseline, conjunction, controls, cosine, probes, swaps};
+use crate::backend::Backend;
+use crate::error::Result;
+use crate::event::Stage;
+use crate::job::Measure;
+use crate::probe::Kind;
+use crate::run::pass::Pass;
+use crate::run::sweep::BlockMeasures;
+
+impl<'a, B: Backend> Pass<'a, B> {
+    /// The measures that the job asks for of these blocks of a model, in the order in which they are taken; `feed` is
+    /// the model, with its name, whose rows are fed through this one's networks.
+    pub(in crate::run) fn measures(
+        &'a self,
+        source: Source<'a, B>,
+        feed: Option<(&'a str, Source<'a, B>)>,
+        blocks: &[usize],
+    ) -> Result<BlockMeasures<'a, B>> {
+        let Source { layers, checkpoint, .. } = source;
+        let mut measures = self.measures_of_rows(blocks.len());
+        if self.asks(Measure::Conjunction) {
+            let meter = self.out.later(Stage::Conjunction, blocks.len() as u64);
+            measures.push(Box::new(conjunction::Conjunction { pass: self, layers, meter }));
+        }
+        if self.asks(Measure::Swap) || self.asks(Measure::RankSwap) {
+            measures.push(Box::new(swaps::Swaps::new(self, layers, checkpoint.config().hidden_size)?));
+        }
+        if self.asks(Measure::Controls) {
+            measures.push(Box::new(controls::Controls::new(self, source, feed, blocks)));
+        }
+        Ok(measures)
+    }
+
+    /// Those that need nothing but rows.
+    pub(in crate::run) fn measures_of_rows(&'a self, blocks: usize) -> BlockMeasures<'a, B> {
+        let mut measures: BlockMeasures<'a, B> = vec![Box::new(cosine::Cosine(self))];
+        if self.asks(Measure::Probes) {
+            let steps = blocks * Kind::ALL.len() * self.job.training.probe_steps;
+            let meter = self.out.later(Stage::Probes, steps as u64);
+            measures.push(Box::new(probes::Probes { pass: self, meter, done: 0 }));
+        }
+        if self.asks(Measure::Baseline) {
+            let meter = self.out.later(Stage::Baseline, (2 * blocks * self.job.training.baseline_steps) as u64);
+            measures.push(Box::new(baseline::Baseline { pass: self, meter, done: 0 }));
+        }
+        measures
+    }
+}

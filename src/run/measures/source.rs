@@ -1,0 +1,22 @@
+//! A model and what it reads.
+
+use crate::backend::Backend;
+use crate::forward::Layers;
+use crate::model::Checkpoint;
+use crate::run::sweep::{Reading, RowStore};
+
+/// A model and what it reads.
+pub(in crate::run) struct Source<'a, B: Backend> {
+    pub(in crate::run) store: &'a RowStore<'a, B>,
+    pub(in crate::run) checkpoint: &'a Checkpoint<'a>,
+    pub(in crate::run) layers: &'a Layers<'a, B>,
+    pub(in crate::run) reading: &'a Reading<'a>,
+}
+
+impl<B: Backend> Clone for Source<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B: Backend> Copy for Source<'_, B> {}

@@ -1,0 +1,198 @@
+//! What is known of a job before a device is chosen, and its sweep on one.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use web_time::Instant;
+
+use super::events::Emitter;
+use super::feed::Feed;
+use super::header;
+use super::inputs::Inputs;
+use super::measures::{LayerMeasure, Source};
+use super::pass::Pass;
+use super::resume_file::Resume;
+use super::sweep::{Cut, Reading, RowStore, Scratch, Sweep, Swept, adopt};
+use crate::backend::Backend;
+use crate::corpus::{Folds, TokenWindows};
+use crate::digest::sha256;
+use crate::error::Result;
+use crate::event::Stage;
+use crate::forward::Layers;
+use crate::job::{Job, Measure};
+use crate::model::{self, Checkpoint, Model, ModelConfig};
+use crate::report::{CorpusInfo, Header, Seconds};
+use crate::weights::{Files, Weights};
+use crate::workers::Workers;
+
+/// Everything that is known before a device is chosen.
+pub(super) struct Prepared {
+    pub(super) job: Job,
+    pub(super) files: Rc<dyn Files>,
+    pub(super) config: ModelConfig,
+    pub(super) corpus: CorpusInfo,
+    pub(super) windows: TokenWindows,
+    /// What perplexity is measured on instead of the held-out windows.
+    pub(super) eval: Option<TokenWindows>,
+    /// The model whose rows are fed through this one's networks.
+    pub(super) feed: Option<Feed>,
+    pub(super) workers: Workers,
+    pub(super) resume: Option<Rc<dyn Resume>>,
+    pub(super) scratch: Option<Rc<dyn Scratch>>,
+    /// Rows of a batch of the sweep that goes on.
+    pub(super) batch_rows: Option<usize>,
+    pub(super) folds: Folds,
+    pub(super) tokenize: f64,
+    pub(super) started: Instant,
+}
+
+impl Prepared {
+    /// Cuts the texts into windows and folds.
+    pub(super) async fn read(
+        job: Job,
+        inputs: Inputs,
+        config: ModelConfig,
+        started: Instant,
+        out: &Emitter,
+    ) -> Result<Self> {
+        let Inputs { files, text, eval, feed, workers, resume, scratch, gpu: _ } = inputs;
+        let tokenize = out.stage(Stage::Tokenize, 0);
+        let (corpus, windows) =
+            header::read_text(&*files, &job.corpus, &job.protocol, &config, &text, &tokenize).await?;
+        let eval = match eval {
+            Some(text) => {
+                let name = "evaluation text";
+                let (_, windows) = header::read_text(&*files, name, &job.protocol, &config, &text, &tokenize).await?;
+                Some(windows)
+            }
+            None => None,
+        };
+        let folds = Folds::new(&job.corpus, &windows, job.protocol.folds)?;
+        folds.check_rows(&job.corpus, &job.protocol, config.hidden_size)?;
+        let feed = match feed {
+            Some(feed) => Some(Feed::read(&job, feed, &text, config.hidden_size, &tokenize).await?),
+            None => None,
+        };
+        let tokenize = tokenize.seconds();
+        let batch_rows = adopt(resume.as_deref());
+        Ok(Self {
+            job,
+            files,
+            config,
+            corpus,
+            windows,
+            eval,
+            feed,
+            workers,
+            resume,
+            scratch,
+            batch_rows,
+            folds,
+            tokenize,
+            started,
+        })
+    }
+
+    /// What is measured and how, by which a saved sweep is known again.
+    pub(super) fn key(&self, header: &Header) -> String {
+        let Job { measures, blocks, ranks, training, dump_maps, .. } = &self.job;
+        let all = |windows: &TokenWindows| {
+            sha256(&windows.ids(0..windows.len()).iter().flat_map(|id| id.to_le_bytes()).collect::<Vec<u8>>())
+        };
+        let evaluated = self.eval.as_ref().map(all);
+        let feed = self.feed.as_ref().map(|feed| (&feed.name, all(&feed.windows)));
+        let of = (&header.model, &header.corpus, &header.protocol, &header.device.backend, &header.app.version);
+        serde_json::json!([of, measures, blocks, ranks, training, dump_maps, evaluated, feed]).to_string()
+    }
+
+    /// Everything that is measured block by block. Returns the blocks, and the perplexity of the untouched model.
+    pub(super) async fn sweep<B: Backend>(
+        &self,
+        pass: &Pass<'_, B>,
+        weights: &Weights,
+    ) -> Result<(Vec<Swept>, Option<f64>)> {
+        let (backend, seq_len) = (pass.backend, self.job.protocol.seq_len);
+        let blocks = self.job.chosen_blocks(self.config.num_hidden_layers)?;
+        let checkpoint = Checkpoint::new(&self.config, weights, pass.has_perplexity)?;
+        let layers = Layers::new(backend, &self.config, seq_len)?;
+        let store = RowStore::new(backend, self.job.row_memory, self.scratch.clone());
+        let batch_rows = self.batch_rows.unwrap_or_else(|| backend.batch_rows(self.config.widest()));
+        let cut = Cut { seq_len, batch_rows: batch_rows.clamp(1, 1 << 20) };
+        let reading = match pass.has_perplexity {
+            true => Reading::evaluated(&self.windows, &self.folds, self.eval.as_ref(), cut)?,
+            false => Reading::of_folds(&self.windows, &self.folds, cut),
+        };
+        let source = Source { store: &store, checkpoint: &checkpoint, layers: &layers, reading: &reading };
+
+        let feed_weights = match &self.feed {
+            Some(feed) => Some(Weights::open(feed.files.clone()).await?),
+            None => None,
+        };
+        let feed = match self.feed.as_ref().zip(feed_weights.as_ref()) {
+            Some((feed, weights)) => Some((
+                &*feed.name,
+                Checkpoint::new(&feed.config, weights, false)?,
+                Layers::new(backend, &feed.config, seq_len)?,
+                Reading::of_folds(&feed.windows, &feed.folds, cut),
+            )),
+            None => None,
+        };
+        let feed = feed
+            .as_ref()
+            .map(|(name, checkpoint, layers, reading)| (*name, Source { store: &store, checkpoint, layers, reading }));
+
+        let load = pass.out.later(Stage::Load, checkpoint.bytes());
+        let measures = pass.measures(source, feed, &blocks)?;
+        let rows = pass.rows(&self.folds) * self.config.num_hidden_layers as u64;
+        let of_layers =
+            pass.asks(Measure::Layers).then(|| LayerMeasure::new(pass, pass.out.later(Stage::Layers, rows)));
+        let sweep = Sweep { pass, source, blocks: &blocks, load: &load };
+        let swept = sweep.run(measures, of_layers).await?;
+        pass.took(|seconds| &mut seconds.load, &load);
+        if self.needs_perplexity() && !self.config.causal {
+            pass.explain_missing_perplexity();
+        }
+        Ok(swept)
+    }
+
+    /// Model, text, protocol and device, for the report.
+    pub(super) async fn header<B: Backend>(&self, backend: &B, weights: &Weights, out: &Emitter) -> Result<Header> {
+        let info = header::model_info(&self.job, &self.config, weights, &out.stage(Stage::Hash, 0)).await?;
+        Ok(header::header(backend, &self.job, info, self.corpus.clone(), &self.folds))
+    }
+
+    pub(super) fn pass<'a, B>(&'a self, backend: &'a B, out: &'a Emitter) -> Pass<'a, B> {
+        Pass {
+            backend,
+            job: &self.job,
+            folds: &self.folds,
+            out,
+            workers: self.workers.for_model(&self.config, self.folds.len()),
+            expected_rank: header::expected_rank(&self.config),
+            ffn_parameters: Some(self.config.ffn_parameters()),
+            has_perplexity: self.needs_perplexity() && self.config.causal,
+            keeps_maps: self.job.measures.contains(&Measure::Heal),
+            resume: self.resume.as_deref(),
+            key: String::new(),
+            seconds: Cell::new(Seconds { tokenize: self.tokenize, ..Seconds::default() }),
+            started: self.started,
+        }
+    }
+
+    pub(super) fn needs_perplexity(&self) -> bool {
+        self.job.measures.iter().any(|measure| measure.needs_perplexity())
+    }
+}
+
+/// The whole model on the device.
+pub(super) async fn load<B: Backend>(
+    backend: &B,
+    config: &ModelConfig,
+    weights: &Weights,
+    need_head: bool,
+    out: &Emitter,
+) -> Result<Model<B::Tensor>> {
+    model::fetch(config, weights, need_head).await?;
+    let load = out.stage(Stage::Load, weights.total_bytes());
+    model::load(backend, config, weights, need_head, &|done, total| load.tell(done, total)).await
+}
