@@ -12,13 +12,14 @@ use crate::adamw::AdamW;
 use crate::backend::Backend;
 use crate::corpus::TokenWindows;
 use crate::cpu::CpuBackend;
+use crate::device_map::DeviceMap;
 use crate::error::{Error, Result};
 use crate::forward::{Forward, ignore};
 use crate::model::{Model, Part};
 use crate::pause::pause;
 use crate::random::Random;
 use crate::solve::AffineMap;
-use crate::swap::{DeviceMap, Replacement, Swaps};
+use crate::swap::{Replacement, Swaps};
 
 /// A model on the CPU.
 pub type CpuModel = Model<Tensor>;

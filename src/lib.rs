@@ -19,6 +19,7 @@ pub mod report;
 pub mod summary;
 pub mod thirds;
 pub mod trace;
+pub mod transcript;
 
 #[cfg(feature = "engine")]
 pub mod adamw;
@@ -29,7 +30,11 @@ pub mod corpus;
 #[cfg(feature = "engine")]
 pub mod cpu;
 #[cfg(feature = "engine")]
+pub mod device_map;
+#[cfg(feature = "engine")]
 pub mod digest;
+#[cfg(feature = "engine")]
+pub mod evaluation;
 #[cfg(feature = "engine")]
 pub mod export;
 #[cfg(feature = "engine")]

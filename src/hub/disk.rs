@@ -13,9 +13,10 @@ use std::path::{Path, PathBuf};
 use futures::future::LocalBoxFuture;
 
 use super::id::{HubId, Kind, is_commit};
-use super::listing::{Entry, Repo};
 use super::plan::{self, Ranges};
-use super::store::{FileKey, Store};
+use super::repo::FileKey;
+use super::repo::{Entry, Repo};
+use super::store::Store;
 use crate::error::{Error, Result};
 
 /// Keeps one process from writing what another one writes.

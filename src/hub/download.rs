@@ -7,8 +7,8 @@ use web_time::Instant;
 
 use super::http::{Failure, Request, Response};
 use super::plan::{self, Ranges};
+use super::repo::FileKey;
 use super::server::{Hub, Patience, not_the_file};
-use super::store::FileKey;
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::event::{Event, Progress, Stage};

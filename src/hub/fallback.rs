@@ -7,9 +7,10 @@ use std::rc::Rc;
 use futures::future::LocalBoxFuture;
 
 use super::id::HubId;
-use super::listing::Repo;
 use super::plan;
-use super::store::{FileKey, MemoryStore, Store};
+use super::repo::FileKey;
+use super::repo::Repo;
+use super::store::{MemoryStore, Store};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::report::Warning;

@@ -8,10 +8,10 @@ use futures::future::LocalBoxFuture;
 
 use super::download::{self, Announced, Meter};
 use super::id::HubId;
-use super::listing::Repo;
 use super::plan::{self, Ranges};
+use super::repo::FileKey;
+use super::repo::Repo;
 use super::server::Hub;
-use super::store::FileKey;
 use crate::error::{Error, Result};
 use crate::weights::{Files, Listener, Part};
 

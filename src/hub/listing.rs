@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::files::HubFiles;
 use super::id::{HubId, is_commit};
+use super::repo::{Entry, Repo};
 use super::server::{Hub, not_the_file};
-use super::store::FileKey;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::report::Warning;
@@ -17,43 +17,6 @@ use crate::weights::source::is_plain_name;
 const MAX_ANSWER: usize = 8 << 20;
 /// Most answers that a listing may take; the hub puts a thousand files into one.
 const MAX_PAGES: usize = 10;
-
-/// A repository at a commit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Repo {
-    /// The repository, with the commit as its revision.
-    pub id: HubId,
-    /// The commit, which links and reports pin.
-    pub commit: String,
-    /// Its files by path, as far as they were listed.
-    pub files: BTreeMap<String, Entry>,
-}
-
-/// A file as the hub lists it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
-    /// Bytes.
-    pub size: u64,
-    /// SHA-256, which the hub tells of large files only.
-    pub sha256: Option<String>,
-    /// Git's hash of the content.
-    pub oid: Option<String>,
-}
-
-impl Repo {
-    /// Under which a file is stored; `None` where there is no such file.
-    pub fn key(&self, path: &str) -> Option<FileKey> {
-        let entry = self.files.get(path)?;
-        Some(FileKey {
-            repo: self.id.clone(),
-            commit: self.commit.clone(),
-            path: path.into(),
-            size: entry.size,
-            sha256: entry.sha256.clone(),
-            blob: entry.sha256.clone().or_else(|| entry.oid.clone()),
-        })
-    }
-}
 
 impl Hub {
     /// A model's files at the commit that its revision stands for.

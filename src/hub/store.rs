@@ -7,26 +7,9 @@ use std::ops::Range;
 use futures::future::LocalBoxFuture;
 
 use super::id::HubId;
-use super::listing::Repo;
+use super::repo::{FileKey, Repo};
 use crate::error::{Error, Result};
 use crate::weights::Listener;
-
-/// A file of a repository at a commit: the same key always means the same bytes.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FileKey {
-    /// Repository, without a revision.
-    pub repo: HubId,
-    /// Commit, 40 hexadecimal digits on the hub.
-    pub commit: String,
-    /// Path within the repository: plain names joined by `/`, never `.` or `..`.
-    pub path: String,
-    /// Bytes of the whole file.
-    pub size: u64,
-    /// Its SHA-256 where the hub tells it.
-    pub sha256: Option<String>,
-    /// What the hub calls its content: the SHA-256 of a large file, git's hash of a small one.
-    pub blob: Option<String>,
-}
 
 /// Keeps parts of files until they are whole, across visits where the platform can.
 ///

@@ -10,9 +10,10 @@ pub use ask::{Ask, Linear};
 pub use figure::figure;
 pub use told::{Line, bar, candidates, heading, label, most, ordered, outcome, percent, place, sampling, status};
 
-use straightedge::continuation::{Continuation, Transcript};
+use straightedge::continuation::Continuation;
 use straightedge::event::{Progress, Recorder, Wait};
 use straightedge::report::Report;
+use straightedge::transcript::Transcript;
 
 use crate::course::{Course, Phase};
 use crate::message::Reply;

@@ -1,7 +1,8 @@
 //! A continuation in words and shares: what stands over the texts, beside their tokens and in the table.
 
-use straightedge::continuation::{Beside, Candidate, Step, Transcript};
+use straightedge::continuation::{Beside, Candidate, Step};
 use straightedge::event::Stage;
+use straightedge::transcript::Transcript;
 
 use super::Sides;
 use crate::chart::scale::LEAST_NATS;

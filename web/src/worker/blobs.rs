@@ -9,8 +9,8 @@ use futures::future::LocalBoxFuture;
 use js_sys::{Array, Uint8Array};
 use straightedge::error::{Error, Result};
 use straightedge::hub::id::HubId;
-use straightedge::hub::listing::Repo;
-use straightedge::hub::store::{FileKey, Store};
+use straightedge::hub::repo::{FileKey, Repo};
+use straightedge::hub::store::Store;
 use straightedge_web::fetch::{self, reason};
 use web_sys::Blob;
 

@@ -13,8 +13,8 @@ use futures::FutureExt;
 use futures::future::LocalBoxFuture;
 use straightedge::error::{Error, Result};
 use straightedge::hub::id::{HubId, Kind};
-use straightedge::hub::listing::Repo;
-use straightedge::hub::store::{FileKey, Store};
+use straightedge::hub::repo::{FileKey, Repo};
+use straightedge::hub::store::Store;
 use straightedge_web::fetch;
 use web_sys::FileSystemFileHandle;
 

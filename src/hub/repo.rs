@@ -1,0 +1,61 @@
+//! A repository at a commit, and its files.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::id::HubId;
+
+/// A repository at a commit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repo {
+    /// The repository, with the commit as its revision.
+    pub id: HubId,
+    /// The commit, which links and reports pin.
+    pub commit: String,
+    /// Its files by path, as far as they were listed.
+    pub files: BTreeMap<String, Entry>,
+}
+
+/// A file as the hub lists it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Bytes.
+    pub size: u64,
+    /// SHA-256, which the hub tells of large files only.
+    pub sha256: Option<String>,
+    /// Git's hash of the content.
+    pub oid: Option<String>,
+}
+
+impl Repo {
+    /// Under which a file is stored; `None` where there is no such file.
+    pub fn key(&self, path: &str) -> Option<FileKey> {
+        let entry = self.files.get(path)?;
+        Some(FileKey {
+            repo: self.id.clone(),
+            commit: self.commit.clone(),
+            path: path.into(),
+            size: entry.size,
+            sha256: entry.sha256.clone(),
+            blob: entry.sha256.clone().or_else(|| entry.oid.clone()),
+        })
+    }
+}
+
+/// A file of a repository at a commit: the same key always means the same bytes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileKey {
+    /// Repository, without a revision.
+    pub repo: HubId,
+    /// Commit, 40 hexadecimal digits on the hub.
+    pub commit: String,
+    /// Path within the repository: plain names joined by `/`, never `.` or `..`.
+    pub path: String,
+    /// Bytes of the whole file.
+    pub size: u64,
+    /// Its SHA-256 where the hub tells it.
+    pub sha256: Option<String>,
+    /// What the hub calls its content: the SHA-256 of a large file, git's hash of a small one.
+    pub blob: Option<String>,
+}

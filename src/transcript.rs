@@ -1,0 +1,78 @@
+//! What was told of a continuation, put together from its events.
+
+use serde::{Deserialize, Serialize};
+
+use crate::continuation::{Beside, Opening, Step, Token};
+use crate::event::Event;
+use crate::report::{Header, Warning};
+
+/// Everything that a continuation told, in order.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Transcript {
+    /// What the maps were measured on; null where they were given or none was needed.
+    pub measured: Option<Header>,
+    /// What both models made of the prompt.
+    pub opening: Option<Opening>,
+    /// Step by step.
+    pub steps: Vec<Step>,
+    /// What there is to know besides.
+    pub warnings: Vec<Warning>,
+}
+
+impl Transcript {
+    /// Takes in one event.
+    pub fn record(&mut self, event: &Event) {
+        match event {
+            Event::Started(header) => self.measured = Some(Header::clone(header)),
+            Event::Opened(opening) => self.opening = Some(Opening::clone(opening)),
+            Event::Step(step) => self.steps.push(Step::clone(step)),
+            Event::Warning(warning) => self.warnings.push(warning.clone()),
+            _ => {}
+        }
+    }
+
+    /// What both models added to the prompt.
+    pub fn text(&self) -> Beside<String> {
+        let all = |token: fn(&Step) -> &Token| self.steps.iter().map(|step| token(step).text.as_str()).collect();
+        Beside { original: all(|step| &step.token.original), linear: all(|step| &step.token.linear) }
+    }
+
+    /// The first step at which the texts part.
+    pub fn parting(&self) -> Option<usize> {
+        self.steps.iter().position(|step| !step.is_same())
+    }
+
+    /// Mean of [`Step::kl`], once there is a step.
+    pub fn mean_kl(&self) -> Option<f64> {
+        let sum: f64 = self.steps.iter().map(|step| step.kl).sum();
+        (!self.steps.is_empty()).then(|| sum / self.steps.len() as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(step: usize, ids: [u32; 2], kl: f64) -> Step {
+        let token = |id: u32| Token { id, name: id.to_string(), text: format!(" {id}") };
+        Step {
+            step,
+            token: Beside { original: token(ids[0]), linear: token(ids[1]) },
+            kl,
+            entropy: Beside::default(),
+            candidates: Vec::new(),
+            own: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_transcript_knows_both_texts_and_where_they_part() {
+        let mut transcript = Transcript::default();
+        assert_eq!((transcript.parting(), transcript.mean_kl()), (None, None));
+        for event in [step(0, [1, 1], 0.5), step(1, [2, 3], 1.5), step(2, [4, 4], 1.0)] {
+            transcript.record(&Event::Step(Box::new(event)));
+        }
+        assert_eq!(transcript.text(), Beside { original: " 1 2 4".into(), linear: " 1 3 4".into() });
+        assert_eq!((transcript.parting(), transcript.mean_kl()), (Some(1), Some(1.0)));
+    }
+}
