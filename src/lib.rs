@@ -9,6 +9,7 @@ pub mod atlas;
 pub mod bundled;
 pub mod continuation;
 pub mod cost;
+pub mod difference;
 pub mod error;
 pub mod event;
 pub mod extent;

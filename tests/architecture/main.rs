@@ -156,6 +156,7 @@ fn the_page_knows_only_plain_data_of_the_engine() {
         "bundled",
         "continuation",
         "cost",
+        "difference",
         "published",
         "summary",
         "thirds",

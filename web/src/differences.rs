@@ -1,6 +1,7 @@
 //! A measurement beside an earlier one of the same thing: block by block, every number that both have.
 
-use straightedge::report::{BlockReport, Report, Scatter, Spectrum};
+use straightedge::difference::Compared;
+use straightedge::report::Report;
 
 use crate::figures::Grid;
 use crate::format::{NOTHING, magnitude, share};
@@ -17,41 +18,6 @@ pub struct Differences {
     pub most: Option<f64>,
 }
 
-/// A number of a block, or several of a kind.
-type Values = fn(&BlockReport) -> Vec<Option<f64>>;
-
-/// Significant digits that two numbers can agree in: the last one is turned by reading a report.
-const DIGITS: usize = 15;
-
-/// Every number of a block that does not depend on how fast the device is, by the report's name for it, with the digits
-/// that it is kept with.
-const FIELDS: [(&str, usize, Values); 20] = [
-    ("r2_lin", DIGITS, |b| vec![b.r2_lin]),
-    ("r2_lin_scalar", DIGITS, |b| vec![b.r2_lin_scalar]),
-    ("r2_feature_median", DIGITS, |b| vec![b.r2_feature_median]),
-    ("r2_features", DIGITS, |b| b.r2_features.clone()),
-    ("r2_folds", DIGITS, |b| b.r2_folds.clone()),
-    ("r2_rank", DIGITS, |b| b.r2_rank.clone()),
-    ("rank", DIGITS, |b| vec![Some(b.rank as f64)]),
-    ("effective_rank", DIGITS, |b| vec![b.effective_rank.map(|rank| rank as f64)]),
-    ("scaled_condition", DIGITS, |b| vec![b.scaled_condition]),
-    ("spectrum", Spectrum::DIGITS, |b| {
-        b.spectrum.iter().flat_map(|s| [&s.covariance, &s.correlation]).flatten().copied().collect()
-    }),
-    ("scatter", Scatter::DIGITS, |b| {
-        b.scatter.iter().flat_map(|s| [&s.actual, &s.predicted]).flatten().copied().map(Some).collect()
-    }),
-    ("cosine", DIGITS, |b| vec![b.cosine]),
-    ("rmse", DIGITS, |b| vec![b.rmse]),
-    ("input_participation", DIGITS, |b| vec![b.input_participation]),
-    ("output_participation", DIGITS, |b| vec![b.output_participation]),
-    ("delta_ppl", DIGITS, |b| b.delta_ppl.values().copied().collect()),
-    ("conjunction", DIGITS, |b| vec![b.conjunction]),
-    ("probes", DIGITS, |b| b.probes.values().map(|probe| probe.r2).collect()),
-    ("controls", DIGITS, |b| b.controls.values().map(|control| control.r2_lin).collect()),
-    ("heal", DIGITS, |b| b.heal.values().map(|heal| heal.delta_ppl).collect()),
-];
-
 /// Compares what was measured now with an earlier report.
 pub fn differences(then: &Report, now: &Report) -> Differences {
     let pairs: Vec<_> = now
@@ -59,17 +25,20 @@ pub fn differences(then: &Report, now: &Report) -> Differences {
         .iter()
         .filter_map(|block| Some((then.blocks.iter().find(|other| other.block == block.block)?, block)))
         .collect();
-    let mut most: Option<(f64, &str, usize)> = None;
+    let mut most: Option<(f64, String, usize)> = None;
     let mut rows = Vec::new();
     for (then, now) in &pairs {
-        let (size, field) = largest(then, now);
-        if most.is_none_or(|(known, ..)| size > known) {
+        let compared = Compared::new(*then, *now);
+        let Some(largest) = compared.largest() else { continue };
+        let (size, field) = (largest.amount, largest.field.clone());
+        let lin = compared.numbers.iter().find(|number| number.path == "r2_lin");
+        let gap = lin.filter(|lin| lin.a.is_some() && lin.b.is_some()).map(|lin| signed(lin.amount, lin.a, lin.b));
+        let gap = if gap == Some(0.0) { "0".into() } else { magnitude(gap) };
+        let told = if size == 0.0 { ("0".into(), NOTHING.into()) } else { (magnitude(Some(size)), field.clone()) };
+        rows.push(vec![now.block.to_string(), share(then.r2_lin), share(now.r2_lin), gap, told.0, told.1]);
+        if most.as_ref().is_none_or(|(known, ..)| size > *known) {
             most = Some((size, field, now.block));
         }
-        let gap = then.r2_lin.zip(now.r2_lin).map(|(then, now)| gap(then, now, DIGITS));
-        let gap = if gap == Some(0.0) { "0".into() } else { magnitude(gap) };
-        let (size, field) = if size == 0.0 { ("0".into(), NOTHING) } else { (magnitude(Some(size)), field) };
-        rows.push(vec![now.block.to_string(), share(then.r2_lin), share(now.r2_lin), gap, size, field.into()]);
     }
     let head = [
         t().block,
@@ -80,7 +49,7 @@ pub fn differences(then: &Report, now: &Report) -> Differences {
         t().differences_field,
     ];
     let mut sentences = conditions(then, now);
-    sentences.extend(most.map(|(size, field, block)| told(size, field, block, pairs.len())));
+    sentences.extend(most.as_ref().map(|(size, field, block)| told(*size, field, *block, pairs.len())));
     Differences {
         sentences,
         table: Grid { head: head.map(String::from).to_vec(), rows },
@@ -88,36 +57,9 @@ pub fn differences(then: &Report, now: &Report) -> Differences {
     }
 }
 
-/// The largest difference between two measurements of a block, relative where a value is above 1, and of which number.
-/// Numbers that only one of them has were not measured again and are no difference, values that became undefined are an
-/// infinite one.
-fn largest(then: &BlockReport, now: &BlockReport) -> (f64, &'static str) {
-    let mut most = (0.0, FIELDS[0].0);
-    for (name, digits, values) in FIELDS {
-        let (then, now) = (values(then), values(now));
-        if then.len() != now.len() || now.iter().all(Option::is_none) && name != "r2_lin" {
-            continue;
-        }
-        for (then, now) in then.iter().zip(&now) {
-            let size = match (then, now) {
-                (Some(then), Some(now)) => gap(*then, *now, digits).abs() / then.abs().max(1.0),
-                (None, None) => 0.0,
-                _ => f64::INFINITY,
-            };
-            // A difference that is no number is the largest of all.
-            if !(size <= most.0) {
-                most = (if size.is_nan() { f64::INFINITY } else { size }, name);
-            }
-        }
-    }
-    most
-}
-
-/// How far a number is from an earlier one; a step of its last digit does not count.
-fn gap(then: f64, now: f64, digits: usize) -> f64 {
-    let step = 10f64.powf(then.abs().max(f64::MIN_POSITIVE).log10().floor() + 1.0 - digits as f64);
-    let gap = now - then;
-    if gap.abs() <= 1.5 * step { 0.0 } else { gap }
+/// A difference with the direction from the earlier number to the later one.
+fn signed(amount: f64, then: Option<f64>, now: Option<f64>) -> f64 {
+    if now < then { -amount } else { amount }
 }
 
 /// What was not the same to begin with.
@@ -185,53 +127,6 @@ mod tests {
         assert_eq!(found.table.rows[1][5], "cosine");
         assert!(found.table.rows[0][3].starts_with('−'), "{:?}", found.table.rows[0]);
         assert_eq!(found.sentences.len(), 3, "{:?}", found.sentences);
-    }
-
-    /// Another value in every place that holds a number.
-    fn nudge(value: &mut serde_json::Value) {
-        match value {
-            serde_json::Value::Number(number) => {
-                let whole = number.as_u64().map(|number| serde_json::json!(number + 1));
-                *value = whole.unwrap_or_else(|| serde_json::json!(number.as_f64().unwrap() + 1.0));
-            }
-            serde_json::Value::Array(values) => values.iter_mut().for_each(nudge),
-            serde_json::Value::Object(values) => values.values_mut().for_each(nudge),
-            _ => {}
-        }
-    }
-
-    #[test]
-    fn every_number_is_watched_under_its_own_name() {
-        let values = |first: f64| vec![Some(first), Some(first / 2.0)];
-        let then = BlockReport {
-            r2_features: values(0.5),
-            r2_folds: values(0.6),
-            rank: 7,
-            scaled_condition: Some(30.0),
-            cosine: Some(0.5),
-            rmse: Some(0.25),
-            input_participation: Some(3.0),
-            output_participation: Some(4.0),
-            spectrum: Some(Spectrum { k: vec![1, 2], covariance: values(2.0), correlation: values(3.0) }),
-            scatter: Some(Scatter { actual: vec![0.5], predicted: vec![0.25] }),
-            ..sample_report().blocks[0].clone()
-        };
-        for (field, ..) in FIELDS {
-            let mut json = serde_json::to_value(&then).unwrap();
-            nudge(&mut json[field]);
-            let (size, found) = largest(&then, &serde_json::from_value(json).unwrap());
-            assert!(size > 0.01 && found == field, "{field}: {size} of {found}");
-        }
-    }
-
-    #[test]
-    fn a_step_of_the_last_digit_is_no_difference_and_two_are() {
-        assert_eq!(gap(0.3959, 0.396, 4), 0.0);
-        assert_eq!(gap(-0.9999, -1.0, 4), 0.0);
-        assert!(gap(0.3959, 0.3961, 4) > 1e-4);
-        assert!(gap(0.3959, 0.396, DIGITS) > 9e-5);
-        assert_eq!(gap(0.0, 0.0, DIGITS), 0.0);
-        assert!(gap(0.0, 1e-300, DIGITS) > 0.0);
     }
 
     #[test]

@@ -1,0 +1,270 @@
+//! Two reports number by number: everything that a block, a layer or the whole measurement has, whatever its field, but
+//! for what depends on how fast a device is. A new field of the report is compared without a line here.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::report::{Report, Scatter, Spectrum};
+
+/// Fields that are no results: places, times, and steps until a training stopped.
+const IGNORED: [&str; 4] = ["block", "layer", "row_microseconds", "steps"];
+/// Significant digits that two numbers can agree in: the last one is turned by reading a report.
+const DIGITS: usize = 15;
+
+/// What numbers belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// The measurement as a whole.
+    Model,
+    /// A block, by its index.
+    Block(usize),
+    /// A layer, by its index.
+    Layer(usize),
+}
+
+/// One number in two reports.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// Field of the report.
+    pub field: String,
+    /// Where in it, such as `r2_folds[3]` or `delta_ppl.linear`.
+    pub path: String,
+    /// In the first report.
+    pub a: Option<f64>,
+    /// In the second one.
+    pub b: Option<f64>,
+    /// |a − b|, over |a| where that is above 1. 0 where only the last digit that the report keeps is another, infinite
+    /// where one of the two is undefined.
+    pub amount: f64,
+}
+
+/// All numbers of one place.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Compared {
+    /// Every number that both have, equal ones included.
+    pub numbers: Vec<Difference>,
+    /// Fields that only the first one has: of measures that the second one did not take.
+    pub only_a: Vec<String>,
+    /// Fields that only the second one has.
+    pub only_b: Vec<String>,
+}
+
+impl Compared {
+    /// Compares two blocks, layers or headers.
+    pub fn new(a: &impl Serialize, b: &impl Serialize) -> Self {
+        let (a, b) = (fields(a), fields(b));
+        let mut found = Self::default();
+        for (field, a) in &a {
+            match b.get(field) {
+                Some(b) => found.add(field, a, b),
+                None => found.only_a.push(field.clone()),
+            }
+        }
+        found.only_b = b.into_keys().filter(|field| !a.contains_key(field)).collect();
+        found
+    }
+
+    /// The number that differs most; `None` where there is none.
+    pub fn largest(&self) -> Option<&Difference> {
+        self.numbers.iter().max_by(|a, b| a.amount.total_cmp(&b.amount))
+    }
+
+    fn add(&mut self, field: &str, a: &Numbers, b: &Numbers) {
+        for (path, &a) in a {
+            // A list of another length has undefined numbers; what has names may have been measured of fewer.
+            let Some(b) = b.get(path).copied().or_else(|| path.ends_with(']').then_some(None)) else { continue };
+            self.numbers.push(difference(field, path, a, b));
+        }
+        for (path, &b) in b.iter().filter(|(path, _)| path.ends_with(']') && !a.contains_key(*path)) {
+            self.numbers.push(difference(field, path, None, b));
+        }
+    }
+}
+
+/// Every place that both reports have, and those that only one of them has.
+pub fn compare(a: &Report, b: &Report) -> BTreeMap<Place, Result<Compared, &'static str>> {
+    let mut found = BTreeMap::new();
+    let whole = |report: &Report| serde_json::json!({"ppl": report.ppl, "greedy": report.greedy});
+    found.insert(Place::Model, Ok(Compared::new(&whole(a), &whole(b))));
+    pairs(&mut found, &a.blocks, &b.blocks, |block| Place::Block(block.block));
+    pairs(&mut found, &a.layers, &b.layers, |layer| Place::Layer(layer.layer));
+    found
+}
+
+fn pairs<T: Serialize>(
+    found: &mut BTreeMap<Place, Result<Compared, &'static str>>,
+    a: &[T],
+    b: &[T],
+    place: impl Fn(&T) -> Place,
+) {
+    for a in a {
+        let other = b.iter().find(|b| place(b) == place(a));
+        found.insert(place(a), other.map(|b| Compared::new(a, b)).ok_or("a"));
+    }
+    for b in b {
+        found.entry(place(b)).or_insert(Err("b"));
+    }
+}
+
+/// Numbers of a field by their path; `None` where undefined.
+type Numbers = BTreeMap<String, Option<f64>>;
+
+/// Fields that have a number, by name. One that has none was not measured, but for R²: it is always.
+fn fields(of: &impl Serialize) -> BTreeMap<String, Numbers> {
+    let Ok(Value::Object(fields)) = serde_json::to_value(of) else { return BTreeMap::new() };
+    let numbers = fields.into_iter().filter(|(name, _)| !IGNORED.contains(&name.as_str())).map(|(name, value)| {
+        let mut numbers = Numbers::new();
+        flatten(&name, &value, &mut numbers);
+        (name, numbers)
+    });
+    numbers.filter(|(name, numbers)| name == "r2_lin" || numbers.values().any(Option::is_some)).collect()
+}
+
+fn flatten(path: &str, value: &Value, numbers: &mut Numbers) {
+    match value {
+        Value::Null => drop(numbers.insert(path.into(), None)),
+        Value::Number(number) => drop(numbers.insert(path.into(), number.as_f64())),
+        Value::Array(values) => {
+            values.iter().enumerate().for_each(|(at, value)| flatten(&format!("{path}[{at}]"), value, numbers));
+        }
+        Value::Object(values) => {
+            let results = values.iter().filter(|(name, _)| !IGNORED.contains(&name.as_str()));
+            results.for_each(|(name, value)| flatten(&format!("{path}.{name}"), value, numbers));
+        }
+        Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
+fn difference(field: &str, path: &str, a: Option<f64>, b: Option<f64>) -> Difference {
+    let digits = match field {
+        "spectrum" => Spectrum::DIGITS,
+        "scatter" => Scatter::DIGITS,
+        _ => DIGITS,
+    };
+    let amount = match (a, b) {
+        (Some(a), Some(b)) => gap(a, b, digits) / a.abs().max(1.0),
+        (None, None) => 0.0,
+        _ => f64::INFINITY,
+    };
+    Difference { field: field.into(), path: path.into(), a, b, amount }
+}
+
+/// |a − b|; a step of the last digit does not count.
+fn gap(a: f64, b: f64, digits: usize) -> f64 {
+    let step = 10f64.powf(a.abs().max(f64::MIN_POSITIVE).log10().floor() + 1.0 - digits as f64);
+    let gap = (b - a).abs();
+    if gap <= 1.5 * step { 0.0 } else { gap }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{BlockReport, ControlReport, CurvePoint, HealReport, ProbeReport};
+
+    fn largest(a: &BlockReport, b: &BlockReport) -> (f64, String) {
+        let found = Compared::new(a, b);
+        found.largest().map(|found| (found.amount, found.path.clone())).unwrap_or_default()
+    }
+
+    /// A block with a number in every field.
+    fn full() -> BlockReport {
+        let values = |first: f64| vec![Some(first), Some(first / 2.0)];
+        let named = |value: f64| BTreeMap::from([("linear".to_string(), Some(value))]);
+        let probe = ProbeReport { r2: Some(0.5), gain: Some(0.1), steps: 3, parameters: 8, conjunction: Some(0.25) };
+        let control = ControlReport { r2_lin: Some(0.3), effective_rank: Some(2), ..ControlReport::default() };
+        let heal = HealReport { delta_ppl: Some(0.5), delta_ppl_before: Some(1.5), steps: 200 };
+        let numbers = BlockReport {
+            r2_features: values(0.5),
+            r2_folds: values(0.6),
+            r2_rank: values(0.7),
+            rank: 7,
+            effective_rank: Some(3),
+            spectrum: Some(Spectrum { k: vec![1, 2], covariance: values(2.0), correlation: values(3.0) }),
+            scatter: Some(Scatter { actual: vec![0.5], predicted: vec![0.25] }),
+            delta_ppl: named(1.5),
+            compression: named(8.0),
+            row_microseconds: named(4.0),
+            probes: [("poly".into(), probe)].into(),
+            curves: [("sgd".into(), vec![CurvePoint { step: 7, value: Some(0.5) }])].into(),
+            controls: [("gaussian".into(), control)].into(),
+            heal: [("linear".into(), heal)].into(),
+            ..BlockReport::default()
+        };
+        let mut json = serde_json::to_value(numbers).expect("a report");
+        for value in json.as_object_mut().expect("fields").values_mut().filter(|value| value.is_null()) {
+            *value = 0.5.into();
+        }
+        serde_json::from_value(json).expect("a report")
+    }
+
+    /// Another value in every place that holds a number.
+    fn nudge(value: &mut Value) {
+        match value {
+            Value::Number(number) => {
+                let whole = number.as_u64().map(|number| serde_json::json!(number + 1));
+                *value = whole.unwrap_or_else(|| serde_json::json!(number.as_f64().expect("a number") + 1.0));
+            }
+            Value::Array(values) => values.iter_mut().for_each(nudge),
+            Value::Object(values) => values.values_mut().for_each(nudge),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_number_is_compared_under_its_own_name() {
+        let then = full();
+        let json = serde_json::to_value(&then).expect("a report");
+        let names: Vec<&String> = json.as_object().expect("fields").keys().collect();
+        assert!(names.len() > 25, "{names:?}");
+        for name in names {
+            let mut now = json.clone();
+            nudge(&mut now[name]);
+            let found = Compared::new(&then, &serde_json::from_value::<BlockReport>(now).expect("a report"));
+            let found = found.largest().expect("numbers");
+            match IGNORED.contains(&name.as_str()) {
+                true => assert_eq!(found.amount, 0.0, "{name}"),
+                false => assert!(found.amount > 0.01 && found.field == *name, "{name}: {found:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_that_became_undefined_is_a_difference_and_a_measure_not_taken_is_none() {
+        let a = full();
+        assert_eq!(largest(&a, &a).0, 0.0);
+        let b = BlockReport { r2_lin: None, ..a.clone() };
+        assert_eq!(largest(&a, &b), (f64::INFINITY, "r2_lin".into()));
+        assert_eq!(largest(&b, &a), (f64::INFINITY, "r2_lin".into()));
+        let mut b = a.clone();
+        b.r2_folds[1] = None;
+        assert_eq!(largest(&a, &b), (f64::INFINITY, "r2_folds[1]".into()));
+        b.r2_folds.pop();
+        assert_eq!(largest(&a, &b), (f64::INFINITY, "r2_folds[1]".into()), "a list of another length");
+        assert_eq!(largest(&b, &a).0, f64::INFINITY);
+        let b = BlockReport { delta_ppl: BTreeMap::new(), ..a.clone() };
+        assert_eq!((largest(&a, &b).0, Compared::new(&a, &b).only_a), (0.0, vec!["delta_ppl".into()]));
+        assert_eq!(Compared::new(&b, &a).only_b, ["delta_ppl"]);
+        let mut b = a.clone();
+        b.delta_ppl = [("zero".into(), Some(3.0))].into();
+        assert_eq!(largest(&a, &b).0, 0.0, "other replacements of the same measure");
+    }
+
+    #[test]
+    fn numbers_above_one_are_compared_by_their_share() {
+        let a = BlockReport { scaled_condition: Some(1e9), ..full() };
+        let (amount, path) = largest(&a, &BlockReport { scaled_condition: Some(1.001e9), ..a.clone() });
+        assert!((amount - 1e-3).abs() < 1e-9 && path == "scaled_condition", "{amount} of {path}");
+    }
+
+    #[test]
+    fn a_step_of_the_last_digit_is_no_difference_and_two_are() {
+        assert_eq!(gap(0.3959, 0.396, 4), 0.0);
+        assert_eq!(gap(-0.9999, -1.0, 4), 0.0);
+        assert!(gap(0.3959, 0.3961, 4) > 1e-4);
+        assert!(gap(0.3959, 0.396, DIGITS) > 9e-5);
+        assert_eq!(gap(0.0, 0.0, DIGITS), 0.0);
+        assert!(gap(0.0, 1e-300, DIGITS) > 0.0);
+    }
+}
