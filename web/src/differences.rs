@@ -110,9 +110,10 @@ mod tests {
 
     #[test]
     fn the_largest_difference_is_named_with_its_block_and_field() {
-        let then = sample_report();
+        let mut then = sample_report();
+        then.blocks[1].cosine = Some(0.5);
         let mut now = then.clone();
-        now.blocks[1].cosine = then.blocks[1].cosine.map(|cosine| cosine + 1e-3).or(Some(0.5));
+        now.blocks[1].cosine = Some(0.501);
         now.blocks[0].r2_lin = then.blocks[0].r2_lin.map(|r2| r2 - 2e-6);
         now.device.adapter = Some("other".into());
         now.model.sha256 = Some("b".into());
