@@ -92,7 +92,7 @@ fn every_command_and_option_is_documented() {
 fn exit_statuses_are_those_of_the_program() {
     let document = read("docs/cli.md");
     let documented = rows(section(&document, "## Exit status"), "status").iter().map(|row| row[0].to_owned()).collect();
-    let source = read("src/cli/mod.rs");
+    let source = read("src/cli/status.rs");
     let body = source.split("enum Status {").nth(1).and_then(|rest| rest.split('}').next()).expect("enum Status");
     let there = body.lines().filter_map(|line| Some(line.split_once('=')?.1.trim().trim_end_matches(',').to_owned()));
     assert_same("exit status", &documented, &there.collect());
