@@ -51,6 +51,8 @@ pub mod moments;
 #[cfg(feature = "engine")]
 pub mod next_token;
 #[cfg(feature = "engine")]
+mod outlier_rows;
+#[cfg(feature = "engine")]
 mod parallel;
 #[cfg(feature = "engine")]
 pub mod pause;
@@ -60,8 +62,6 @@ pub mod probe;
 pub mod random;
 #[cfg(feature = "engine")]
 pub mod run;
-#[cfg(feature = "engine")]
-mod side_path;
 #[cfg(feature = "engine")]
 pub mod solve;
 #[cfg(feature = "engine")]

@@ -10,7 +10,7 @@ use crate::parallel;
 /// Shift and scale of the columns of x or of y, fixed before the first row is accumulated.
 ///
 /// Both are robust: the shift is a median, the scale a quantile, so that one massive row (the first token of a window
-/// in many models) costs the other rows no bits. Rows outside the scale are few and take a side path in f64.
+/// in many models) costs the other rows no bits. Rows outside the scale are few and are added in f64.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scale {
     /// Per column: subtracted from every value.
@@ -181,7 +181,7 @@ impl Moments {
         self.add_rows(x, y);
     }
 
-    /// Adds unshifted rows, row-major: the side path of those outside a device's scale. Bit by bit the same as adding
+    /// Adds unshifted rows, row-major: the outlier rows, which are outside a device's scale. Bit by bit the same as adding
     /// one after the other, but every sum is fetched once for many rows.
     pub fn add_rows(&mut self, x: &[f32], y: &[f32]) {
         let (d_in, d_out) = (self.d_in(), self.d_out());

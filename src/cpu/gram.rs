@@ -7,8 +7,8 @@ use super::products::{Sums, mirror};
 use crate::backend::GramRows;
 use crate::job::GramMode;
 use crate::moments::{Moments, Scale, power_of_two};
+use crate::outlier_rows::OutlierRows;
 use crate::parallel;
-use crate::side_path::SidePath;
 
 /// Rows that are brought in the order of products at a time. Fast ones are added up in f32 within them, from blocks of
 /// 64 rows: of so few blocks that it costs no digits, of so many that adding them to sums in f64 takes next to no time.
@@ -42,7 +42,7 @@ struct Fold {
     xy: Sums,
     yy: Option<Sums>,
     /// Rows that fast sums have no room for.
-    outside: SidePath,
+    outside: OutlierRows,
 }
 
 /// What rows tell of every column: sums of what is left by the shift, and the largest magnitude without it.
@@ -110,7 +110,7 @@ impl CpuGram {
         part.add::<f64, V>((side_x, x), (side_y, y), &counted)
     }
 
-    /// Blocks of rows in f32, scaled by powers of two; rows outside the scale take the side path.
+    /// Blocks of rows in f32, scaled by powers of two; rows outside the scale are added in f64, as outlier rows.
     fn add_fast(&mut self, rows: &GramRows<'_, Tensor>, x: &[f32], y: &[f32]) -> bool {
         let (side_x, side_y, part) = self.part((rows.fold, rows.part));
         let (scale_x, scale_y) = (&side_x.scale, &side_y.scale);
@@ -170,7 +170,7 @@ impl Fold {
             xx: Sums::square(d_in),
             xy: Sums::of(d_in, d_out),
             yy: heldout.then(|| Sums::square(d_out)),
-            outside: SidePath::default(),
+            outside: OutlierRows::default(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Second moments of a block's rows on the device: quantise, multiply, add up, and read out.
 //!
 //! Rows with a value outside their column's scale contribute nothing on the device. They are found by their flags at
-//! the next [`settle`], copied back one by one and added in f64 ([`SidePath`]).
+//! the next [`settle`], copied back one by one and added in f64 ([`OutlierRows`]).
 
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ use super::sums::{self, MAX_ROWS, Reading, Sums};
 use crate::backend::{GramRows, GramShape, Shape};
 use crate::error::{Error, Result};
 use crate::moments::{Moments, Scale, power_of_two};
-use crate::side_path::SidePath;
+use crate::outlier_rows::OutlierRows;
 
 /// Time of an element-wise pass of the quantisation, in floating-point operations of a matrix product.
 const FLOPS_PER_ELEMENT: f64 = 64.0;
@@ -47,7 +47,7 @@ struct Fold {
     xx: GramSums,
     xy: GramSums,
     yy: Option<GramSums>,
-    outside: SidePath,
+    outside: OutlierRows,
 }
 
 /// Sums by column.
@@ -114,7 +114,7 @@ impl Gram {
                 yy: (fold + 1 == shape.folds)
                     .then(|| GramSums::new(engine, "Σyyᵀ", shape.d_out, shape.d_out, true))
                     .transpose()?,
-                outside: SidePath::default(),
+                outside: OutlierRows::default(),
             })
         };
         Ok(Self {
@@ -171,7 +171,7 @@ impl Gram {
         Ok(())
     }
 
-    /// Second moments of every fold, what is on the device and what is on the side path.
+    /// Second moments of every fold, what is on the device and the outlier rows.
     pub(super) async fn moments(&self, engine: &Engine) -> Result<Vec<Moments>> {
         let empty = |fold: &Fold| Moments::empty(&self.x.scale, &self.y.scale, fold.yy.is_some());
         let mut folds: Vec<Moments> = self.folds.iter().map(empty).collect();
@@ -281,7 +281,7 @@ impl Columns {
     }
 }
 
-/// Waits for all batches but the last `ahead` ones, and moves every row outside its scale to the side path of its Gram.
+/// Waits for all batches but the last `ahead` ones, and moves every row outside its scale to the outlier rows of its Gram.
 pub(super) async fn settle(engine: &Engine, gram: &mut Gram, ahead: usize) -> Result<()> {
     let ready = gram.pending.len().saturating_sub(ahead);
     for batch in gram.pending.drain(..ready).collect::<Vec<_>>() {

@@ -54,7 +54,7 @@ impl From<&MapDump> for AffineMap {
 
 /// What a fit keeps of its inputs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kept {
+pub struct RetainedSpace {
     /// Eigenvalues kept.
     pub(super) rank: usize,
     /// D·Q of the eigenvalues that are cut, d_in × (active − rank): directions in which x − x̄ is rounding noise.
@@ -69,7 +69,7 @@ pub struct LinearFit {
     /// Training mean of the shifted y, d_out.
     pub(super) mean_y: Vec<f64>,
     /// What of x counts.
-    pub(super) kept: Kept,
+    pub(super) kept: RetainedSpace,
     /// All eigenvalues of C, those that are cut among them.
     pub(super) eigenvalues: Eigenvalues,
     /// H with HᵀH the training Cov(ŷ), any × d_out: its squares add up to the variance that the fit explains.
@@ -118,7 +118,7 @@ impl LinearFit {
 
 /// What either way of solving finds; fields as in [`LinearFit`].
 struct Solved {
-    kept: Kept,
+    kept: RetainedSpace,
     whitened: Mat<f64>,
     weight: Mat<f64>,
 }
@@ -149,7 +149,7 @@ impl Solved {
         let mut weight = whitened.clone();
         factor.weigh(weight.as_mut());
         Some(Self {
-            kept: Kept { rank, cut: columns.scaled_to_raw(null.as_ref()) },
+            kept: RetainedSpace { rank, cut: columns.scaled_to_raw(null.as_ref()) },
             whitened,
             weight: columns.scaled_to_raw(weight.as_ref()),
         })
@@ -162,7 +162,7 @@ impl Solved {
         scale_rows(&mut whitened, |k| eigen.kept[k].sqrt().recip());
         let mut coefficients = whitened.clone();
         scale_rows(&mut coefficients, |k| eigen.kept[k].sqrt().recip());
-        let kept = Kept { rank: eigen.kept.len(), cut: eigen.cut.clone() };
+        let kept = RetainedSpace { rank: eigen.kept.len(), cut: eigen.cut.clone() };
         Self { kept, whitened, weight: &eigen.basis * coefficients }
     }
 }
@@ -178,7 +178,7 @@ pub(super) struct Eigenvectors {
     pub(super) basis: Mat<f64>,
     /// Λ_r, the training variances of z, ascending.
     pub(super) kept: Vec<f64>,
-    /// As in [`Kept`].
+    /// As in [`RetainedSpace`].
     cut: Mat<f64>,
 }
 

@@ -18,12 +18,12 @@ mod project;
 mod rank;
 mod readout;
 mod score;
-mod tape;
 mod training;
+mod wire;
 
 pub use block::score_block;
 pub use eigen::{Eigen, decompose};
-pub use fit::{AffineMap, Kept, LinearFit, TAU};
+pub use fit::{AffineMap, LinearFit, RetainedSpace, TAU};
 pub use inputs::{InputColumns, InputDistribution};
 pub use layer::{LayerScore, score_layer};
 pub use parts::{HeadlineFit, HeadlineScore, Remainder, Rest};

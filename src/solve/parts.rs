@@ -4,7 +4,7 @@
 //! begins before the fit is there: at about half of the arithmetic each, a block takes little more than half of the time.
 
 use super::eigenvalues::Eigenvalues;
-use super::fit::{Columns, Kept, LinearFit};
+use super::fit::{Columns, LinearFit, RetainedSpace};
 use super::folds;
 use super::matrices::{one_thread_per_matrix, participation};
 use super::project::Predicted;
@@ -32,7 +32,7 @@ impl HeadlineFit {
     }
 
     /// What [`Remainder::finish`] must know of it.
-    pub fn kept(&self) -> &Kept {
+    pub fn kept(&self) -> &RetainedSpace {
         &self.fit.kept
     }
 
@@ -132,7 +132,7 @@ impl Remainder {
     ///
     /// # Errors
     /// Where a moment is not finite.
-    pub fn finish(&self, folds: &[Moments], kept: &Kept) -> Result<Rest> {
+    pub fn finish(&self, folds: &[Moments], kept: &RetainedSpace) -> Result<Rest> {
         let covariance = self.covariance.largest(&Spectrum::places(self.covariance.count(), kept.rank));
         let others: Vec<usize> = (0..folds.len() - 1).collect();
         let r2 = |&fold: &usize| {
@@ -182,13 +182,13 @@ mod tests {
             moments
         };
         let folds: Vec<Moments> = (0..4).map(|index| fold(index == 3)).collect();
-        let told: Option<Vec<Moments>> = folds.iter().map(|fold| Moments::from_tape(&fold.to_tape())).collect();
+        let told: Option<Vec<Moments>> = folds.iter().map(|fold| Moments::from_wire(&fold.to_wire())).collect();
         let told = told.expect("moments");
         let fit = HeadlineFit::new(2, &folds).expect("a fit");
         assert_eq!((fit.kept().rank, fit.kept().cut.ncols()), (d - 1, 1));
-        let kept = Kept::from_tape(&fit.kept().to_tape()).expect("what is kept");
+        let kept = RetainedSpace::from_wire(&fit.kept().to_wire()).expect("what is kept");
         let rest = Remainder::new(2, &told).and_then(|part| part.finish(&told, &kept)).expect("the rest");
-        let rest = Rest::from_tape(&rest.to_tape()).expect("the rest");
+        let rest = Rest::from_wire(&rest.to_wire()).expect("the rest");
         let found = fit.score(&folds).expect("a score").complete(rest);
         let expected = score_block(2, &folds).expect("a score");
         assert_eq!((&found.report, found.heldout_variation), (&expected.report, expected.heldout_variation));

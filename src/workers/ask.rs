@@ -54,7 +54,7 @@ impl<'w> Passing<'w> {
         async {
             Ok(answer.await?.and_then(|(folds, message)| {
                 let moments =
-                    message.doubles.iter().map(|tape| Moments::from_tape(tape)).collect::<Option<Vec<_>>>()?;
+                    message.doubles.iter().map(|numbers| Moments::from_wire(numbers)).collect::<Option<Vec<_>>>()?;
                 Some(folds.into_iter().zip(moments).collect())
             }))
         }

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::forward::{Layers, Rest};
 use crate::model::{Block, ModelConfig, Part as _};
 use crate::moments::Moments;
-use crate::solve::{Kept, Remainder};
+use crate::solve::{Remainder, RetainedSpace};
 use crate::sums::Sums;
 
 /// Answers every message of `inbox` in turn.
@@ -88,11 +88,11 @@ impl<'a> Helper<'a> {
                     None => Vec::new(),
                 };
                 let counted = moments.into_iter().enumerate().filter(|(_, moments)| moments.n > 0);
-                let (folds, doubles) = counted.map(|(fold, moments)| (fold, moments.to_tape())).unzip();
+                let (folds, doubles) = counted.map(|(fold, moments)| (fold, moments.to_wire())).unzip();
                 Ok(Found { folds, doubles, ..Found::default() })
             }
             Request::Fold => {
-                let fold = doubles.first().and_then(|tape| Moments::from_tape(tape));
+                let fold = doubles.first().and_then(|numbers| Moments::from_wire(numbers));
                 self.folds.push(fold.ok_or_else(|| unexpected("moments"))?);
                 Ok(Found::default())
             }
@@ -102,10 +102,10 @@ impl<'a> Helper<'a> {
                 Ok(Found::default())
             }
             Request::Kept => {
-                let kept = doubles.first().and_then(|tape| Kept::from_tape(tape));
+                let kept = doubles.first().and_then(|numbers| RetainedSpace::from_wire(numbers));
                 let task = self.solving.take().zip(kept);
                 let ((remainder, folds), kept) = task.ok_or_else(|| unexpected("directions"))?;
-                Ok(Found { doubles: vec![remainder.finish(&folds, &kept)?.to_tape()], ..Found::default() })
+                Ok(Found { doubles: vec![remainder.finish(&folds, &kept)?.to_wire()], ..Found::default() })
             }
         }
     }
@@ -121,7 +121,7 @@ impl<'a> Passing<'a> {
     }
 }
 
-/// An answer before it is told; `folds` are those of the tapes, where they are moments.
+/// An answer before it is told; `folds` are those of the moments, where they are moments.
 #[derive(Default)]
 struct Found {
     folds: Vec<usize>,

@@ -36,16 +36,16 @@ pub(super) enum Request {
         /// What to send back.
         wanted: Wanted,
     },
-    /// Asks for the second moments of all those rows: the answer has the tapes in `doubles` and their folds in its head.
+    /// Asks for the second moments of all those rows: the answer has their numbers in `doubles` and their folds in its head.
     Moments,
-    /// Takes the next fold of a block to be solved, whose tape is in `doubles`.
+    /// Takes the next fold of a block to be solved, whose numbers are in `doubles`.
     Fold,
     /// All folds are there.
     Solve {
         /// Index of the block.
         block: usize,
     },
-    /// Tells the directions that the fit keeps, as a tape, and asks for the rest of the block's score.
+    /// Tells the directions that the fit keeps, as numbers, and asks for the rest of the block's score.
     Kept,
 }
 

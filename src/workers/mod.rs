@@ -90,15 +90,15 @@ impl Workers {
 async fn share(worker: &dyn Worker, block: usize, folds: &[Moments]) -> Result<Option<BlockScore>> {
     for fold in folds {
         // One by one, so that no more than one lies in this module's memory twice.
-        drop(ask(worker, &Request::Fold, Vec::new(), vec![fold.to_tape()]));
+        drop(ask(worker, &Request::Fold, Vec::new(), vec![fold.to_wire()]));
     }
     drop(ask(worker, &Request::Solve { block }, Vec::new(), Vec::new()));
     let fit = HeadlineFit::new(block, folds)?;
-    let rest = ask(worker, &Request::Kept, Vec::new(), vec![fit.kept().to_tape()]);
+    let rest = ask(worker, &Request::Kept, Vec::new(), vec![fit.kept().to_wire()]);
     pause().await;
     let score = fit.score(folds)?;
     // What cannot be solved there cannot be solved here either, where the error is told.
-    let rest = rest.await.ok().flatten().and_then(|(_, found)| Rest::from_tape(found.doubles.first()?));
+    let rest = rest.await.ok().flatten().and_then(|(_, found)| Rest::from_wire(found.doubles.first()?));
     Ok(rest.map(|rest| score.complete(rest)))
 }
 

@@ -63,7 +63,7 @@ fn extreme_digits() -> Case {
     case.y_scale = Scale { shift: vec![0.0; 8], exponent: vec![0; 8] };
     let ends = [LARGEST, -LARGEST, 2040 * 4096 - 2048, -2039 * 4096 - 2048, 2047, -2048];
     let value = |q: i32| q as f32 / (1 << 23) as f32;
-    assert!(ends.iter().all(|q| quantised(value(*q), 0.0, 0) == Some(*q)), "no row is left to the side path");
+    assert!(ends.iter().all(|q| quantised(value(*q), 0.0, 0) == Some(*q)), "no row is an outlier");
     case.x.iter_mut().enumerate().for_each(|(i, x)| *x = value(ends[i % 33 % 6]));
     case.y.iter_mut().enumerate().for_each(|(i, y)| *y = value(ends[i % 8 % 6]));
     case

@@ -75,7 +75,7 @@ fn sums_longer_than_what_is_read_at_a_time_arrive_in_their_places() {
 fn many_outside_rows_are_summed_up_and_counted() {
     async fn check<B: Backend>(on: &B, exact: f64, rounding: f64) {
         let mut case = Case::random(3, 2, &[(50, 0), (50, 0), (30, 1)], 36);
-        // More outside rows than twice the width, so that the side path sums them up on its way; so large that sums in
+        // More outside rows than twice the width, so that the outlier rows are summed up on its way; so large that sums in
         // f32 would lose all others beside them.
         case.x.chunks_exact_mut(3).step_by(2).for_each(|row| row[0] = 65536.0);
         case.x_scale = Scale { shift: vec![0.0; 3], exponent: vec![2; 3] };

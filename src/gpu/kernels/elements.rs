@@ -1,10 +1,10 @@
 //! The kernels that there is one of for its operation.
 
+use super::comments::shader_text;
 use super::kernel::{
     ELEMENTS, ELEMENTS_OVERRIDE, Kernel, Member, Needs, Params, ROWS, ROWS_OVERRIDE, RowsParams, Word, kernel, needs,
     params, read, read_write,
 };
-use super::lean::lean_shader;
 use super::products::TILES;
 
 params!(
@@ -103,7 +103,7 @@ const fn activation(overrides: &'static [(&'static str, f64)]) -> Kernel {
         name: "activation",
         file: "activation.wgsl",
         shared: &[],
-        source: lean_shader!(include_str!("../../../shaders/activation.wgsl")),
+        source: shader_text!(include_str!("../../../shaders/activation.wgsl")),
         params: ActivationParams::MEMBERS,
         bindings: const { &[read(1, "gate"), read(2, "up"), read_write(3, "out")] },
         workgroup: ELEMENTS,

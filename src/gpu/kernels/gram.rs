@@ -1,9 +1,9 @@
 //! The kernels of second moments; those of exact ones compete.
 
+use super::comments::shader_text;
 use super::kernel::{
     ELEMENTS, ELEMENTS_OVERRIDE, Kernel, Member, Needs, Params, Word, kernel, needs, params, read, read_write,
 };
-use super::lean::lean_shader;
 
 params!(
     /// Parameters of [`OUTSIDE`], [`QUANTISE`] and [`COLUMNS`].

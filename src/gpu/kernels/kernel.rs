@@ -134,7 +134,7 @@ macro_rules! kernel {
             name: $name,
             file: $file,
             shared: &[$($($shared),+)?],
-            source: lean_shader!(
+            source: shader_text!(
                 $($($said,)? $(include_str!(concat!("../../../shaders/", $shared)),)+)?
                 include_str!(concat!("../../../shaders/", $file))
             ),

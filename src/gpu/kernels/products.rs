@@ -1,7 +1,7 @@
 //! The kernels of matrix products, which compete.
 
+use super::comments::shader_text;
 use super::kernel::{Kernel, Member, Needs, Params, Word, kernel, needs, params, read, read_write};
-use super::lean::lean_shader;
 
 params!(
     /// Parameters of the matrix products.

@@ -1,8 +1,8 @@
 //! What takes a row as a whole – norms, softmax, log-likelihoods – one workgroup per row, which reduces it in one of two
 //! ways; [`crate::gpu::autotune`] finds the faster.
 
+use super::comments::shader_text;
 use super::kernel::{Binding, ELEMENTS, Kernel, Member, Needs, Params, RowsParams, Word, params, read, read_write};
-use super::lean::lean_shader;
 
 params!(
     /// Parameters of the norms.
@@ -46,7 +46,7 @@ macro_rules! way {
             name: concat!($name, "_", $way),
             file: "rows.wgsl",
             shared: &[concat!("shared/reduce_", $way, ".wgsl")],
-            source: lean_shader!(
+            source: shader_text!(
                 include_str!(concat!("../../../shaders/shared/reduce_", $way, ".wgsl")),
                 include_str!("../../../shaders/rows.wgsl")
             ),

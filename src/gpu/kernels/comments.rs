@@ -2,11 +2,11 @@
 //! vain.
 
 /// Texts of a shader, one after the other, without their comments; lines stay where they are, for messages name them.
-macro_rules! lean_shader {
+macro_rules! shader_text {
     ($($text:expr),+) => {{
         const WHOLE: &[u8] = concat!($($text),+).as_bytes();
-        const LEN: usize = $crate::gpu::kernels::lean::without_comments::<0>(WHOLE).1;
-        const LEAN: [u8; LEN] = $crate::gpu::kernels::lean::without_comments(WHOLE).0;
+        const LEN: usize = $crate::gpu::kernels::comments::without_comments::<0>(WHOLE).1;
+        const LEAN: [u8; LEN] = $crate::gpu::kernels::comments::without_comments(WHOLE).0;
         match str::from_utf8(&LEAN) {
             Ok(text) => text,
             Err(_) => panic!("a shader is UTF-8"),
@@ -14,7 +14,7 @@ macro_rules! lean_shader {
     }};
 }
 
-pub(in crate::gpu) use lean_shader;
+pub(in crate::gpu) use shader_text;
 
 /// The first `LEN` bytes of a text without what stands between `//` and the end of a line, and how many there are.
 ///

@@ -4,7 +4,7 @@ use crate::moments::Moments;
 
 /// Few rows: kept as they are until summing them takes less memory.
 #[derive(Default)]
-pub(crate) struct SidePath {
+pub(crate) struct OutlierRows {
     /// Rows kept.
     kept: usize,
     /// Their x, row-major.
@@ -14,7 +14,7 @@ pub(crate) struct SidePath {
     summed: Option<Moments>,
 }
 
-impl SidePath {
+impl OutlierRows {
     /// Rows so far.
     pub(crate) fn len(&self) -> u64 {
         self.kept as u64 + self.summed.as_ref().map_or(0, |moments| moments.n)

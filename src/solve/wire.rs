@@ -3,28 +3,28 @@
 
 use faer::Mat;
 
-use super::fit::Kept;
+use super::fit::RetainedSpace;
 use super::parts::Rest;
 use crate::moments::Moments;
 
 impl Moments {
     /// All of it as one list of numbers.
-    pub fn to_tape(&self) -> Vec<f64> {
-        let mut tape = Writer::with_capacity(self.xx.len() + self.xy.len());
-        tape.count(self.n as usize);
+    pub fn to_wire(&self) -> Vec<f64> {
+        let mut wire = Writer::with_capacity(self.xx.len() + self.xy.len());
+        wire.count(self.n as usize);
         for list in [&self.shift_x, &self.shift_y, &self.sum_x, &self.sum_y, &self.xx, &self.xy, &self.yy_diagonal] {
-            tape.list(list);
+            wire.list(list);
         }
-        tape.list(&self.max_abs_x);
-        tape.list(self.yy.as_deref().unwrap_or_default());
-        tape.0
+        wire.list(&self.max_abs_x);
+        wire.list(self.yy.as_deref().unwrap_or_default());
+        wire.0
     }
 
-    /// What [`Moments::to_tape`] has written; `None` of anything else.
-    pub fn from_tape(tape: &[f64]) -> Option<Self> {
-        let mut tape = Reader(tape);
-        let n = tape.count()? as u64;
-        let mut list = || tape.list();
+    /// What [`Moments::to_wire`] has written; `None` of anything else.
+    pub fn from_wire(wire: &[f64]) -> Option<Self> {
+        let mut wire = Reader(wire);
+        let n = wire.count()? as u64;
+        let mut list = || wire.list();
         let (shift_x, shift_y, sum_x, sum_y) = (list()?, list()?, list()?, list()?);
         let (xx, xy, yy_diagonal, max_abs_x) = (list()?, list()?, list()?, list()?);
         let yy = Some(list()?).filter(|yy| !yy.is_empty());
@@ -37,38 +37,38 @@ impl Moments {
     }
 }
 
-impl Kept {
+impl RetainedSpace {
     /// All of it as one list of numbers.
-    pub fn to_tape(&self) -> Vec<f64> {
-        let mut tape = Writer::with_capacity(self.cut.nrows() * self.cut.ncols() + 3);
-        [self.rank, self.cut.nrows(), self.cut.ncols()].into_iter().for_each(|count| tape.count(count));
-        self.cut.col_iter().for_each(|column| tape.0.extend(column.iter()));
-        tape.0
+    pub fn to_wire(&self) -> Vec<f64> {
+        let mut wire = Writer::with_capacity(self.cut.nrows() * self.cut.ncols() + 3);
+        [self.rank, self.cut.nrows(), self.cut.ncols()].into_iter().for_each(|count| wire.count(count));
+        self.cut.col_iter().for_each(|column| wire.0.extend(column.iter()));
+        wire.0
     }
 
-    /// What [`Kept::to_tape`] has written; `None` of anything else.
-    pub fn from_tape(tape: &[f64]) -> Option<Self> {
-        let mut tape = Reader(tape);
-        let (rank, rows, cols) = (tape.count()?, tape.count()?, tape.count()?);
-        let numbers = tape.take(rows.checked_mul(cols)?)?;
+    /// What [`RetainedSpace::to_wire`] has written; `None` of anything else.
+    pub fn from_wire(wire: &[f64]) -> Option<Self> {
+        let mut wire = Reader(wire);
+        let (rank, rows, cols) = (wire.count()?, wire.count()?, wire.count()?);
+        let numbers = wire.take(rows.checked_mul(cols)?)?;
         Some(Self { rank, cut: Mat::from_fn(rows, cols, |i, k| numbers[k * rows + i]) })
     }
 }
 
 impl Rest {
     /// All of it as one list of numbers.
-    pub fn to_tape(&self) -> Vec<f64> {
-        let mut tape = Writer::with_capacity(self.covariance.len() + self.r2_folds.len());
-        tape.list(&self.covariance);
-        tape.options(&self.r2_folds);
-        tape.0
+    pub fn to_wire(&self) -> Vec<f64> {
+        let mut wire = Writer::with_capacity(self.covariance.len() + self.r2_folds.len());
+        wire.list(&self.covariance);
+        wire.options(&self.r2_folds);
+        wire.0
     }
 
-    /// What [`Rest::to_tape`] has written; `None` of anything else.
-    pub fn from_tape(tape: &[f64]) -> Option<Self> {
-        let mut tape = Reader(tape);
-        let covariance = tape.list()?;
-        Some(Self { covariance, r2_folds: tape.list()?.into_iter().map(known).collect() })
+    /// What [`Rest::to_wire`] has written; `None` of anything else.
+    pub fn from_wire(wire: &[f64]) -> Option<Self> {
+        let mut wire = Reader(wire);
+        let covariance = wire.list()?;
+        Some(Self { covariance, r2_folds: wire.list()?.into_iter().map(known).collect() })
     }
 }
 
@@ -138,22 +138,23 @@ mod tests {
         moments
     }
 
-    /// `value` comes back from its tape, and nothing from less of it.
-    fn crosses<T: std::fmt::Debug + PartialEq>(value: T, tape: &[f64], from: impl Fn(&[f64]) -> Option<T>) {
-        assert_eq!(from(tape), Some(value));
-        (0..tape.len()).for_each(|len| assert_eq!(from(&tape[..len]), None, "{len} numbers"));
+    /// `value` comes back from its wire, and nothing from less of it.
+    fn crosses<T: std::fmt::Debug + PartialEq>(value: T, wire: &[f64], from: impl Fn(&[f64]) -> Option<T>) {
+        assert_eq!(from(wire), Some(value));
+        (0..wire.len()).for_each(|len| assert_eq!(from(&wire[..len]), None, "{len} numbers"));
     }
 
     #[test]
     fn all_that_is_told_crosses_bit_by_bit() {
         let moments = moments(5);
-        crosses(moments.clone(), &moments.to_tape(), Moments::from_tape);
+        crosses(moments.clone(), &moments.to_wire(), Moments::from_wire);
         for cut in [0, 2] {
-            let kept = Kept { rank: 5 - cut, cut: Mat::from_fn(5, cut, |i, k| (i as f64 - 0.1).powi(k as i32)) };
-            crosses(kept.clone(), &kept.to_tape(), Kept::from_tape);
+            let kept =
+                RetainedSpace { rank: 5 - cut, cut: Mat::from_fn(5, cut, |i, k| (i as f64 - 0.1).powi(k as i32)) };
+            crosses(kept.clone(), &kept.to_wire(), RetainedSpace::from_wire);
         }
         let rest = Rest { covariance: vec![0.1, -0.0], r2_folds: vec![Some(-0.3), None, Some(0.7)] };
-        crosses(rest.clone(), &rest.to_tape(), Rest::from_tape);
+        crosses(rest.clone(), &rest.to_wire(), Rest::from_wire);
     }
 
     #[test]
@@ -161,6 +162,6 @@ mod tests {
         let scale = Scale { shift: vec![0.0; 2], exponent: vec![3; 2] };
         let mut moments = Moments::empty(&scale, &scale, true);
         moments.add_rows(&[1.0, 2.0], &[3.0, 4.0]);
-        crosses(moments.clone(), &moments.to_tape(), Moments::from_tape);
+        crosses(moments.clone(), &moments.to_wire(), Moments::from_wire);
     }
 }
