@@ -10,6 +10,7 @@ pub mod beforehand;
 pub mod bundled;
 pub mod chart;
 pub mod comparison;
+pub mod controls;
 pub mod cost;
 pub mod course;
 // Part of the worker, and of the benchmarks' one.

@@ -6,7 +6,7 @@ use straightedge::report::Report;
 use straightedge::summary::{Quantity, Summary};
 
 use super::{Comparison, Key, atlas};
-use crate::figures::control_name;
+use crate::controls::control_name;
 use crate::overlay::Kept;
 use crate::published::{CORPORA, MODELS, Published, PublishedModel, SURVEY};
 use crate::texts::{fill, t};
