@@ -3,7 +3,7 @@
 use straightedge::continuation::{Beside, Candidate, Step, Transcript};
 use straightedge::event::Stage;
 
-use super::Sides;
+use super::state::Sides;
 use crate::chart::scale::LEAST_NATS;
 use crate::course::Phase;
 use crate::figures::Grid;
