@@ -5,7 +5,7 @@ use straightedge_web::overlay::{Choice, Metric, agreement};
 use straightedge_web::texts::{fill, t};
 
 use super::model::on_pick;
-use super::{typeset, typeset_owned};
+use super::typeset::{typeset, typeset_owned};
 use crate::compare::has_profile;
 use crate::session::Session;
 
