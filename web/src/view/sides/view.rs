@@ -1,8 +1,4 @@
-//! The model goes on with a prompt, and beside it the same model with some blocks linear.
-
-mod ask;
-mod detail;
-mod flow;
+//! The whole view: what is asked for, where it stands, both texts, and the chart of how far apart they are.
 
 use leptos::prelude::*;
 use straightedge_web::course::Phase;
@@ -11,24 +7,16 @@ use straightedge_web::texts::sides::t;
 use straightedge_web::views::View;
 use straightedge_web::words;
 
-use super::figure::{FigureView, Place};
+use super::super::figure::{FigureView, Place};
+use super::ask::Asked;
+use super::detail::Detail;
+use super::flow::Texts;
+use super::spot::Spot;
 use crate::session::Session;
-
-use ask::Asked;
-use detail::Detail;
-use flow::Texts;
-
-/// A token that is pointed at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Spot {
-    step: usize,
-    /// Whether in the linear model's text.
-    is_linear: bool,
-}
 
 /// The whole view.
 #[component]
-pub(super) fn Sides(session: Session) -> impl IntoView {
+pub(crate) fn Sides(session: Session) -> impl IntoView {
     if session.frame.with_untracked(|frame| frame.is_embedded) {
         return view! { <p class="note">{t().embedded}</p> }.into_any();
     }
