@@ -8,6 +8,7 @@ mod files;
 mod http;
 mod look;
 mod opfs;
+mod post;
 mod probe;
 mod remote;
 mod shelf;
@@ -30,8 +31,9 @@ use straightedge_web::helpers::{self, wasm_bytes};
 use straightedge_web::message::{Deletion, Memory, Reply, Request};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
-use web_sys::{Blob, DedicatedWorkerGlobalScope, MessageEvent};
+use web_sys::{Blob, MessageEvent};
 
+use post::{post, scope};
 use turn::attentive;
 use work::Means;
 
@@ -146,14 +148,4 @@ fn drop_task(task: &Task) {
 
 fn memory() -> Memory {
     Memory { gpu_bytes: straightedge::gpu::Memory::now().allocated, wasm_bytes: wasm_bytes() }
-}
-
-fn post(reply: &Reply) {
-    let json = serde_json::to_string(reply).unwrap_or_else(|why| format!(r#"{{"crashed":{{"why":"{why}"}}}}"#));
-    // Posting a string fails only when the page is gone.
-    let _ = scope().post_message(&json.into());
-}
-
-fn scope() -> DedicatedWorkerGlobalScope {
-    js_sys::global().unchecked_into()
 }

@@ -17,9 +17,10 @@ use straightedge_web::message::{ModelSource, Order, Reply, TextSource, Work};
 use web_sys::Blob;
 
 use super::files::BlobFiles;
+use super::post::post;
 use super::sweep_files::{RowFile, States};
 use super::turn::Turn;
-use super::{post, probe, remote, tuning};
+use super::{probe, remote, tuning};
 
 /// What every order can count on.
 pub(super) struct Means {
