@@ -27,8 +27,8 @@ use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::future::{AbortHandle, abortable};
 use straightedge::run::KeptMaps;
 use straightedge_web::alive;
-use straightedge_web::helpers::{self, wasm_bytes};
 use straightedge_web::message::{Deletion, Memory, Reply, Request};
+use straightedge_web::workers::{self, wasm_bytes};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
 use web_sys::{Blob, MessageEvent};
@@ -53,8 +53,8 @@ struct Desk {
 type Task = Rc<RefCell<Option<(u32, AbortHandle)>>>;
 
 fn main() {
-    if helpers::is_helper() {
-        return helpers::help();
+    if workers::is_helper() {
+        return workers::help();
     }
     std::panic::set_hook(Box::new(|panic| post(&Reply::Crashed { why: panic.to_string() })));
     let (shelf, asked) = unbounded();
