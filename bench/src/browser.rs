@@ -13,7 +13,7 @@ fn main() {}
 mod worker {
     use straightedge_bench::results::Host;
     use straightedge_bench::suite;
-    use straightedge_web::helpers::{help, is_helper, workers};
+    use straightedge_web::workers::{help, is_helper, workers};
     use wasm_bindgen::prelude::*;
     use wasm_bindgen_futures::spawn_local;
     use web_sys::{DedicatedWorkerGlobalScope, MessageEvent};

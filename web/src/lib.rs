@@ -10,9 +10,9 @@ pub mod beforehand;
 pub mod bundled;
 pub mod chart;
 pub mod comparison;
+pub mod controls;
 pub mod cost;
 pub mod course;
-// Part of the worker, and of the benchmarks' one.
 pub mod detail;
 pub mod differences;
 pub mod export;
@@ -23,9 +23,6 @@ pub mod form;
 pub mod format;
 pub mod formula;
 pub mod frame;
-#[cfg(feature = "worker")]
-#[path = "worker/helpers.rs"]
-pub mod helpers;
 pub mod lesson;
 pub mod message;
 pub mod overlay;
@@ -37,3 +34,6 @@ pub mod table;
 pub mod texts;
 pub mod views;
 pub mod words;
+// Part of the worker, and of the benchmarks' one.
+#[cfg(feature = "worker")]
+pub mod workers;

@@ -6,14 +6,8 @@
 #![allow(unreachable_pub, reason = "the component macro makes public what it generates")]
 
 mod app;
-mod atlas;
 mod awake;
-mod beside;
-mod compare;
-mod guide;
-mod known;
 mod link;
-mod look;
 mod permalink;
 mod picked;
 mod save;

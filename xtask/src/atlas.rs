@@ -7,9 +7,9 @@ use anyhow::{Context, Result};
 use clap::Args;
 use straightedge::atlas::{INDEX, Index};
 
-use crate::build::{commit, name_commit};
 use crate::bundle::copy;
 use crate::command::{cargo, root, run};
+use crate::commit::{commit, name_commit};
 
 /// Where an atlas lies that nothing else is said of.
 const FOLDER: &str = "web/data/atlas";

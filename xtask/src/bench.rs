@@ -9,10 +9,12 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::Value;
 
-use crate::build::{BENCH, Effort, commit, compile, ensure_target};
 use crate::bundle::copy;
 use crate::command::{cargo, output, root, run};
+use crate::commit::commit;
+use crate::compile::{compile, ensure_target};
 use crate::install;
+use crate::modules::{BENCH, Effort};
 use crate::serve::Site;
 use crate::wasm;
 

@@ -8,8 +8,8 @@ use anyhow::{Context, Result, bail};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::build::{Effort, MODULES};
 use crate::command::root;
+use crate::modules::{Effort, MODULES};
 
 /// Sources of static files and where they go within dist/.
 const STATIC: [(&str, &str); 5] = [

@@ -6,9 +6,9 @@ use std::fs;
 
 use anyhow::{Context, Result, bail};
 
-use crate::build::{MODULES, TABLE};
 use crate::command::{cargo, output, root, run};
 use crate::install::{self, Tool};
+use crate::modules::{MODULES, TABLE};
 
 /// Where the text lies in the sources; below the page it has the same name.
 pub(crate) const FILE: &str = "web/public/licences.txt";

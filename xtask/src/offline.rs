@@ -10,9 +10,9 @@ use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 use straightedge::atlas::INDEX;
 
-use crate::build::Effort;
 use crate::bundle::files;
 use crate::command::root;
+use crate::modules::Effort;
 
 /// Models larger than this are kept once somebody has used them, not at the first visit.
 const AT_ONCE: usize = 512 << 10;

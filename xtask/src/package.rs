@@ -11,9 +11,10 @@ use sha2::{Digest, Sha256};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use crate::build::{Build, commit, name_commit};
+use crate::build::Build;
 use crate::bundle::files;
 use crate::command::{cargo, root, run, target};
+use crate::commit::{commit, name_commit};
 use crate::licences;
 
 /// What can be packed.

@@ -8,8 +8,8 @@ use straightedge::bundled::{Bundled, Demo};
 use straightedge::report::Report;
 use straightedge::summary::Summary;
 
-use crate::build::{commit, name_commit};
 use crate::command::{cargo, root, run};
+use crate::commit::{commit, name_commit};
 use crate::demo;
 use crate::document::document;
 

@@ -8,10 +8,12 @@ use std::process::{self, Command};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
-use crate::build::{BENCH, Build, CHECKS, MODULES, TABLE, ensure_target, with_checks};
+use crate::build::{Build, with_checks};
 use crate::command::{cargo, listen, root, run};
+use crate::compile::ensure_target;
 use crate::install;
 use crate::licences;
+use crate::modules::{BENCH, CHECKS, MODULES, TABLE};
 use crate::serve::Site;
 use crate::steps::Steps;
 use crate::tally::Tally;

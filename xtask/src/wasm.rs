@@ -9,8 +9,8 @@ use anyhow::{Context, Result, anyhow};
 use wasm_bindgen_cli_support::Bindgen;
 use wasmparser::{Validator, WasmFeatures};
 
-use crate::build::Effort;
 use crate::command::{npm, root, run};
+use crate::modules::Effort;
 
 /// The instruction sets of WebAssembly 2.0, as wasm-opt names them.
 const WASM_2: [&str; 8] = [

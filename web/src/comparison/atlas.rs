@@ -2,7 +2,7 @@
 
 use straightedge::atlas::{Entry, Measured, Replication, State};
 
-use super::Key;
+use super::key::Key;
 use crate::format::magnitude;
 use crate::published::{CORPORA, MODELS};
 use crate::texts::{fill, t};

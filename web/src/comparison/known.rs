@@ -1,14 +1,16 @@
 //! Where the numbers behind a key come from: recordings, what was measured here or opened, published values.
 
-use straightedge::atlas::{Entry, SLUG_MOST};
+use straightedge::atlas::Entry;
 use straightedge::bundled::Bundled;
 use straightedge::report::Report;
-use straightedge::summary::{Quantity, Summary};
+use straightedge::summary::Summary;
 
-use super::{Comparison, Key, atlas};
-use crate::figures::control_name;
+use super::atlas;
+use super::chosen::{self, Comparison};
+use super::key::Key;
+use crate::controls::control_name;
 use crate::overlay::Kept;
-use crate::published::{CORPORA, MODELS, Published, PublishedModel, SURVEY};
+use crate::published::{Published, PublishedModel, SURVEY};
 use crate::texts::{fill, t};
 
 /// Summaries of the recorded reports, relative to the page.
@@ -135,7 +137,7 @@ impl Known {
     /// What a comparison shows, as far as it is known.
     pub fn lines(&self, comparison: &Comparison) -> Vec<Line> {
         let front = comparison.front();
-        let line = |(at, entry): (usize, &&super::Entry)| {
+        let line = |(at, entry): (usize, &&chosen::Entry)| {
             let (name, source, summary) = self.find(&entry.key)?;
             let is_behind = front.is_some_and(|front| front != at);
             Some(Line { key: entry.key.clone(), name, source, look: entry.look, is_behind, summary })
@@ -198,64 +200,6 @@ fn published(model: &PublishedModel, corpus: &str) -> Summary {
     }
 }
 
-impl Key {
-    /// The quantity that it has first of all.
-    pub fn main_quantity(&self) -> Quantity {
-        if matches!(self, Self::Published(..)) { Quantity::R2LinScalar } else { Quantity::R2Lin }
-    }
-
-    /// The bundled model whose recording it is, which can be measured here.
-    pub fn bundled(&self) -> Option<&str> {
-        match self {
-            Self::Recorded(name) => Some(name),
-            Self::Control(base, _) => base.bundled(),
-            Self::Measured(_) | Self::Published(..) | Self::Atlas(_) => None,
-        }
-    }
-
-    /// The same of the measurement that began with order `number`.
-    pub fn measured_as(&self, number: u32) -> Self {
-        match self {
-            Self::Control(_, control) => Self::Control(Self::Measured(number).into(), control.clone()),
-            _ => Self::Measured(number),
-        }
-    }
-
-    /// A key by its [`Self::value`]; `None` where it is none, or one of this visit alone.
-    pub fn parse(value: &str) -> Option<Self> {
-        let is_name = |name: &str, most: usize| {
-            let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-            !name.is_empty() && name.len() <= most && name.chars().all(plain)
-        };
-        let (kind, rest) = value.split_once(':')?;
-        match kind {
-            "recorded" => is_name(rest, 60).then(|| Self::Recorded(rest.into())),
-            "atlas" => is_name(rest, SLUG_MOST).then(|| Self::Atlas(rest.into())),
-            "published" => {
-                let (model, corpus) = rest.split_once(':')?;
-                let is_known = MODELS.contains(&model) && CORPORA.contains(&corpus);
-                is_known.then(|| Self::Published(model.into(), corpus.into()))
-            }
-            control => {
-                control_name(control)?;
-                let base = Self::parse(rest).filter(|base| matches!(base, Self::Recorded(_) | Self::Atlas(_)))?;
-                Some(Self::Control(base.into(), control.into()))
-            }
-        }
-    }
-
-    /// As the value of an option, unlike that of any other key.
-    pub fn value(&self) -> String {
-        match self {
-            Self::Recorded(name) => format!("recorded:{name}"),
-            Self::Control(base, control) => format!("{control}:{}", base.value()),
-            Self::Measured(origin) => format!("measured:{origin}"),
-            Self::Published(model, corpus) => format!("published:{model}:{corpus}"),
-            Self::Atlas(slug) => format!("atlas:{slug}"),
-        }
-    }
-}
-
 /// How a key is told where its numbers come from as well.
 pub fn full_name(name: &str, source: Source) -> String {
     fill(t().name_and_source, &[("name", name), ("source", source.text())])
@@ -263,6 +207,8 @@ pub fn full_name(name: &str, source: Source) -> String {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use straightedge::summary::Quantity;
+
     use super::super::presets::{Preset, tests::index};
     use super::*;
     use crate::figures::sample_report;

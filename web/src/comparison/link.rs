@@ -8,8 +8,9 @@ use straightedge::bundled::Bundled;
 use straightedge::error::Result;
 use straightedge::summary::Quantity;
 
+use super::chosen::Comparison;
+use super::key::Key;
 use super::presets::Preset;
-use super::{Comparison, Key};
 use crate::form::find;
 
 /// More lines than one chart can tell apart, and than a link needs.

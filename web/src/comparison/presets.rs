@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use straightedge::bundled::{Bundled, Demo};
 use straightedge::summary::Quantity;
 
-use super::Key;
+use super::key::Key;
 use crate::published::{CORPORA, MODELS, SURVEY};
 use crate::texts::paper::t as paper;
 use crate::texts::{Texts, t};

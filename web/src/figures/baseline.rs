@@ -2,17 +2,15 @@
 
 use straightedge::report::{BlockReport, CurvePoint, Report};
 
-use super::{
-    BLOCK_AXIS, Figure, alike, at_block, at_x, block_name, blocks_of, by_block, curve, grid_of, share_axis, shown_block,
+use super::figure::{
+    BLOCK_AXIS, Figure, alike, at_block, at_x, block_name, blocks_of, by_block, curve, grid_of, share_axis,
 };
+use super::shown::{BASELINE, shown_block};
 use crate::chart::plot::{Axis, Plot, Rule};
 use crate::chart::scale::Kind;
 use crate::format::{exact, fixed, share};
 use crate::texts::{fill, t};
 use crate::views::View;
-
-/// Names of the curves in the report.
-pub(super) const NAMES: [&str; 2] = ["sgd", "adamw"];
 
 pub(super) fn figures(report: &Report, block: Option<usize>) -> Vec<Option<Figure>> {
     vec![training(report, block), overview(report)]
@@ -23,7 +21,8 @@ fn training(report: &Report, block: Option<usize>) -> Option<Figure> {
     let block = report.blocks.iter().find(|block| block.block == number)?;
     let names = [t().sgd, t().adamw];
     // Before the first step there is nothing on a logarithmic axis.
-    let curves = NAMES.iter().zip(names).enumerate().filter_map(|(at, (key, name))| curve(block, key, name, at + 1, 1));
+    let curves =
+        BASELINE.iter().zip(names).enumerate().filter_map(|(at, (key, name))| curve(block, key, name, at + 1, 1));
     let all = alike(curves.collect());
     let ceiling = block.r2_lin.map(|at| Rule { is_x: false, at, name: t().ceiling.into() });
     (!all.is_empty()).then(|| Figure {
@@ -35,7 +34,7 @@ fn training(report: &Report, block: Option<usize>) -> Option<Figure> {
             series: all,
             rules: ceiling.into_iter().collect(),
         },
-        facts: NAMES.iter().zip(names).filter_map(|(key, name)| fact(block, key, name)).collect(),
+        facts: BASELINE.iter().zip(names).filter_map(|(key, name)| fact(block, key, name)).collect(),
         caption: t().baseline_caption,
     })
 }
@@ -54,7 +53,7 @@ fn fact(block: &BlockReport, key: &str, name: &str) -> Option<String> {
 /// What every block came to, beside the closed form.
 fn overview(report: &Report) -> Option<Figure> {
     let end = |key: &'static str| move |block: &BlockReport| last(block, key).map(|point| point.value);
-    let trained = [by_block(report, t().sgd, 1, end(NAMES[0])), by_block(report, t().adamw, 2, end(NAMES[1]))];
+    let trained = [by_block(report, t().sgd, 1, end(BASELINE[0])), by_block(report, t().adamw, 2, end(BASELINE[1]))];
     let trained: Vec<_> = trained.into_iter().flatten().collect();
     if trained.is_empty() {
         return None;

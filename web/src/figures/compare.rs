@@ -3,7 +3,7 @@
 use straightedge::agreement::Agreement;
 use straightedge::summary::Quantity;
 
-use super::{Figure, at_x, block_name, grid_of, series, share_axis};
+use super::figure::{Figure, at_x, block_name, grid_of, series, share_axis};
 use crate::chart::plot::{Axis, Mark, Plot, Series};
 use crate::chart::scale::Kind;
 use crate::comparison::Key;

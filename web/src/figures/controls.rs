@@ -2,34 +2,17 @@
 
 use straightedge::report::{BlockReport, ControlReport, Report};
 
-use super::{BLOCK_AXIS, Figure, Grid, blocks_of, by_block, heads, share_axis};
+use super::figure::{BLOCK_AXIS, Figure, Grid, blocks_of, by_block, heads, share_axis};
 use crate::chart::plot::Plot;
+use crate::controls::{CONTROLS, Named};
 use crate::format::{NOTHING, share};
-use crate::texts::{Texts, t};
-
-/// A control's name in the report, and its name for people.
-type Names = (&'static str, fn(&Texts) -> &'static str);
-
-/// Every control.
-const NAMES: [Names; 6] = [
-    ("first_position", |t| t.control_first),
-    ("reinit_block", |t| t.control_block),
-    ("reinit_model", |t| t.control_model),
-    ("gaussian", |t| t.control_gaussian),
-    ("cross_feed", |t| t.control_cross),
-    ("cross_feed_matched", |t| t.control_matched),
-];
-
-/// What a control is called, by its name in the report.
-pub fn control_name(key: &str) -> Option<&'static str> {
-    NAMES.iter().find(|(known, _)| *known == key).map(|(_, name)| name(t()))
-}
+use crate::texts::t;
 
 pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
-    let control = |(at, (key, name)): (usize, &Names)| {
+    let control = |(at, (key, name)): (usize, &Named)| {
         by_block(report, name(t()), at + 1, |block| block.controls.get(*key).map(|control| control.r2_lin))
     };
-    let found: Vec<_> = NAMES.iter().enumerate().filter_map(control).collect();
+    let found: Vec<_> = CONTROLS.iter().enumerate().filter_map(control).collect();
     if found.is_empty() {
         return Vec::new();
     }
@@ -57,7 +40,7 @@ fn table(report: &Report) -> Grid {
         effective_rank: block.effective_rank,
     };
     let rows = report.blocks.iter().flat_map(|block| {
-        let controls = NAMES.iter().filter_map(move |(key, name)| Some((name(t()), *block.controls.get(*key)?)));
+        let controls = CONTROLS.iter().filter_map(move |(key, name)| Some((name(t()), *block.controls.get(*key)?)));
         let all = std::iter::once((t().control_original, original(block))).chain(controls);
         all.map(|(name, control)| row(block, name, &control))
     });

@@ -3,8 +3,9 @@
 
 use straightedge::report::{BlockReport, Report, Scatter, Spectrum};
 
-use super::probes::NAMES;
-use super::{Figure, Grid, at_x, block_name, grid_of, heads, probes, ranks, series, shown_block};
+use super::figure::{Figure, Grid, at_x, block_name, grid_of, heads, series};
+use super::shown::{PROBES, shown_block};
+use super::{probes, ranks};
 use crate::chart::plot::{Axis, Mark, Plot, Rule, Series};
 use crate::chart::scale::Kind;
 use crate::format::{exact, fixed, share};
@@ -146,7 +147,7 @@ fn eigenvalues(block: &BlockReport, spectrum: &Spectrum, tau: f64) -> Option<Fig
 /// What the model loses by every replacement of the block that was measured.
 fn swaps(block: &BlockReport) -> Option<Figure> {
     let plain = [("linear", t().swap_linear), ("mean", t().swap_mean), ("zero", t().swap_zero)];
-    let replacements = plain.into_iter().chain(NAMES.map(|name| (name, name)));
+    let replacements = plain.into_iter().chain(PROBES.map(|name| (name, name)));
     let loss = |(key, name)| Some((name, block.delta_ppl.get(key).copied().flatten()?));
     let losses: Vec<(&str, f64)> = replacements.filter_map(loss).collect();
     let mark = |(at, (name, loss)): (usize, &(&str, f64))| Mark::new(*name, at as f64, Some(*loss));
@@ -161,7 +162,7 @@ fn swaps(block: &BlockReport) -> Option<Figure> {
 
 /// What every trained probe adds to the line.
 fn gains(block: &BlockReport) -> Option<Figure> {
-    let probes = NAMES.iter().filter_map(|name| Some((name, block.probes.get(*name)?)));
+    let probes = PROBES.iter().filter_map(|name| Some((name, block.probes.get(*name)?)));
     let probes = probes.filter(|(_, probe)| probe.gain.is_some());
     let mark = |(at, (name, probe)): (usize, (&&str, &straightedge::report::ProbeReport))| {
         let gaps = [("r2", &*share(probe.r2)), ("steps", &probe.steps.to_string())];

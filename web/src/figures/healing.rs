@@ -2,17 +2,13 @@
 
 use straightedge::report::{BlockReport, Report};
 
-use super::{
-    BLOCK_AXIS, Figure, Grid, alike, at_x, block_name, blocks_of, by_block, curve, grid_of, heads, shown_block,
-};
+use super::figure::{BLOCK_AXIS, Figure, Grid, alike, at_x, block_name, blocks_of, by_block, curve, grid_of, heads};
+use super::shown::{HEALED, shown_block};
 use crate::chart::plot::{Axis, Plot};
 use crate::chart::scale::Kind;
 use crate::format::{NOTHING, exact};
 use crate::texts::t;
 use crate::views::View;
-
-/// Names of the curves in the report.
-pub(super) const CURVES: [&str; 2] = ["heal_linear", "heal_original"];
 
 pub(super) fn figures(report: &Report, block: Option<usize>) -> Vec<Option<Figure>> {
     vec![before_and_after(report), training(report, block)]
@@ -43,7 +39,7 @@ fn training(report: &Report, block: Option<usize>) -> Option<Figure> {
     let number = shown_block(View::Healing, report, block)?;
     let block = report.blocks.iter().find(|block| block.block == number)?;
     let names = [(t().heal_after, 0), (t().heal_original, 2)];
-    let curves = CURVES.iter().zip(names).filter_map(|(key, (name, look))| curve(block, key, name, look, 0));
+    let curves = HEALED.iter().zip(names).filter_map(|(key, (name, look))| curve(block, key, name, look, 0));
     let all = alike(curves.collect());
     (!all.is_empty()).then(|| Figure {
         title: format!("{}: {}", block_name(number), t().healing_curves_figure),

@@ -2,7 +2,7 @@
 
 use straightedge::report::{LayerReport, Report};
 
-use super::{Figure, grid_of, series, share_axis};
+use super::figure::{Figure, grid_of, series, share_axis};
 use crate::chart::plot::{Axis, Mark, Plot, Series};
 use crate::chart::scale::Kind;
 use crate::format::{exact, share};

@@ -3,7 +3,7 @@
 use straightedge::report::{BlockReport, GreedyStep, Report};
 use straightedge::thirds::{Third, Thirds};
 
-use super::{BLOCK_AXIS, Figure, Grid, block_mark, heads, perplexity_kind, series, share_axis};
+use super::figure::{BLOCK_AXIS, Figure, Grid, block_mark, heads, perplexity_kind, series, share_axis};
 use crate::chart::plot::{Axis, Mark, Plot, Rule, Series};
 use crate::chart::scale::Kind;
 use crate::format::{exact, fixed, share};

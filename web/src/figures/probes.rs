@@ -3,18 +3,16 @@
 use straightedge::agreement::{correlation, median};
 use straightedge::report::{BlockReport, ProbeReport, Report};
 
-use super::{
-    BLOCK_AXIS, Figure, Grid, alike, at_x, block_mark, block_name, by_block, curve, grid_of, heads, series, share_axis,
-    shown_block,
+use super::figure::{
+    BLOCK_AXIS, Figure, Grid, alike, at_block, at_x, block_mark, block_name, blocks_of, by_block, curve, grid_of,
+    heads, series, share_axis,
 };
+use super::shown::{PROBES, shown_block};
 use crate::chart::plot::{Axis, Mark, Plot, Series};
 use crate::chart::scale::Kind;
 use crate::format::{exact, fixed, share};
 use crate::texts::{fill, t};
 use crate::views::View;
-
-/// Names of the probes in the report, which are those of their curves.
-pub(super) const NAMES: [&str; 3] = ["poly", "dense2x", "poly2x"];
 
 pub(super) fn figures(report: &Report, block: Option<usize>) -> Vec<Option<Figure>> {
     vec![gains(report), conjunction(report), training(report, block)]
@@ -30,7 +28,7 @@ fn gains(report: &Report) -> Option<Figure> {
         let found = series(name, look, report.blocks.iter().filter_map(mark).collect())?;
         Some(Series { named: look == 0, ..found })
     };
-    let all: Vec<Series> = NAMES.into_iter().enumerate().filter_map(of_probe).collect();
+    let all: Vec<Series> = PROBES.into_iter().enumerate().filter_map(of_probe).collect();
     (!all.is_empty()).then(|| Figure {
         title: t().probes_figure.into(),
         facts: all.iter().filter(|series| series.marks.len() > 1).map(fact).collect(),
@@ -66,12 +64,12 @@ fn conjunction(report: &Report) -> Option<Figure> {
     let of_probe = |(look, name): (usize, &str)| {
         by_block(report, name, look, |block| Some(Some(block.probes.get(name)?.conjunction?)))
     };
-    let all: Vec<_> = network.into_iter().chain(NAMES.into_iter().enumerate().filter_map(of_probe)).collect();
+    let all: Vec<_> = network.into_iter().chain(PROBES.into_iter().enumerate().filter_map(of_probe)).collect();
     (!all.is_empty()).then(|| Figure {
         title: t().conjunction_figure.into(),
-        table: grid_of(t().block, &all, super::at_block, exact),
+        table: grid_of(t().block, &all, at_block, exact),
         plot: Plot {
-            x: BLOCK_AXIS(super::blocks_of(report)),
+            x: BLOCK_AXIS(blocks_of(report)),
             y: Axis { name: t().axis_conjunction, kind: Kind::FromZero },
             series: all,
             rules: Vec::new(),
@@ -84,7 +82,7 @@ fn conjunction(report: &Report) -> Option<Figure> {
 pub(super) fn training(report: &Report, block: Option<usize>) -> Option<Figure> {
     let number = shown_block(View::Probes, report, block)?;
     let block = report.blocks.iter().find(|block| block.block == number)?;
-    let curves = NAMES.into_iter().enumerate().filter_map(|(look, name)| curve(block, name, name, look, 0));
+    let curves = PROBES.into_iter().enumerate().filter_map(|(look, name)| curve(block, name, name, look, 0));
     let all = alike(curves.collect());
     (!all.is_empty()).then(|| Figure {
         title: format!("{}: {}", block_name(number), t().probe_curves_figure),
@@ -102,7 +100,7 @@ pub(super) fn training(report: &Report, block: Option<usize>) -> Option<Figure> 
 
 fn table(report: &Report) -> Grid {
     let rows = report.blocks.iter().flat_map(|block| {
-        NAMES.iter().filter_map(move |name| block.probes.get(*name).map(|probe| row(block, name, probe)))
+        PROBES.iter().filter_map(move |name| block.probes.get(*name).map(|probe| row(block, name, probe)))
     });
     Grid {
         head: heads(&[t().block, t().probe, t().r2, t().axis_gain, t().axis_steps, t().parameters, t().axis_delta_ppl]),

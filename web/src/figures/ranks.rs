@@ -2,7 +2,8 @@
 
 use straightedge::report::{BlockReport, Report};
 
-use super::{FEW, Figure, at_x, block_name, grid_of, series, shown_block};
+use super::figure::{FEW, Figure, at_x, block_name, grid_of, series};
+use super::shown::shown_block;
 use crate::chart::plot::{Axis, Mark, Plot, Rule, Series};
 use crate::chart::scale::Kind;
 use crate::format::{exact, share};

@@ -2,7 +2,7 @@
 
 use straightedge::report::{BlockReport, Report};
 
-use super::{Figure, Grid, block_mark, heads, series, share_axis};
+use super::figure::{Figure, Grid, block_mark, heads, series, share_axis};
 use crate::chart::plot::{Mark, Plot, Series};
 use crate::format::{NOTHING, share};
 use crate::texts::{fill, t};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use straightedge::continuation::Continuation;
 use straightedge::error::{Error, Result};
 
-use super::Known;
+use super::known::Known;
 use crate::texts::sides::t;
 
 /// Every choice of the view. Numbers stay as typed until they are needed.

@@ -2,7 +2,7 @@
 
 use straightedge::continuation::Step;
 
-use super::Sides;
+use super::state::Sides;
 use super::told::{numbers, shown};
 use crate::chart::plot::{Axis, Mark, Plot, Rule, Series};
 use crate::chart::scale::Kind;

@@ -1,192 +1,20 @@
 //! A prompt continued by a model and by the same model with some blocks linear: replies of the worker go in, what can
 //! be shown comes out.
+//!
+//! To be read in this order: `known.rs`, what is known of the blocks; `ask.rs`, what is asked for; `state.rs`, the
+//! continuation itself; `told.rs` and `figure.rs`, how it is told; [`link`], how a link carries what is asked for.
 
 mod ask;
 mod figure;
+mod known;
 pub mod link;
+mod state;
 mod told;
 
 pub use ask::{Ask, Linear};
 pub use figure::figure;
-pub use told::{Line, bar, candidates, heading, label, most, ordered, outcome, percent, place, sampling, status};
-
-use straightedge::continuation::Continuation;
-use straightedge::event::{Progress, Recorder, Wait};
-use straightedge::report::Report;
-use straightedge::transcript::Transcript;
-
-use crate::course::{Course, Phase};
-use crate::message::Reply;
-
-/// The blocks of the chosen model with their R², as far as they are known.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Known {
-    /// Index and R²_lin of every block.
-    pub blocks: Vec<(usize, Option<f64>)>,
-}
-
-impl Known {
-    /// The blocks of a model of which only their number is known.
-    pub fn of_number(blocks: usize) -> Self {
-        Self { blocks: (0..blocks).map(|block| (block, None)).collect() }
-    }
-
-    /// The blocks of the model of a report.
-    pub fn of_report(report: &Report) -> Self {
-        let mut known = Self::of_number(report.model.num_hidden_layers);
-        for block in &report.blocks {
-            if let Some((_, r2)) = known.blocks.get_mut(block.block) {
-                *r2 = block.r2_lin;
-            }
-        }
-        known
-    }
-
-    /// The block with the highest R².
-    pub fn most_linear(&self) -> Option<usize> {
-        let measured = self.blocks.iter().filter_map(|(block, r2)| Some((*block, (*r2)?)));
-        measured.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(block, _)| block)
-    }
-}
-
-/// A continuation from its start to whatever end it comes to.
-#[derive(Clone, Debug, Default)]
-pub struct Sides {
-    course: Course,
-    asked: Option<Continuation>,
-    transcript: Transcript,
-    /// What was measured for it.
-    recorder: Recorder,
-}
-
-impl Sides {
-    /// One that was just ordered.
-    pub fn start(number: u32, asked: Continuation) -> Self {
-        Self { course: Course::start(number), asked: Some(asked), ..Self::default() }
-    }
-
-    /// Takes in a reply; those of other orders and those after the end change nothing.
-    pub fn hear(&mut self, reply: &Reply) {
-        if let Some(event) = self.course.hear(reply) {
-            self.transcript.record(event);
-            self.recorder.record(event);
-        }
-    }
-
-    /// Stops on request; what was told stays.
-    pub fn cancel(&mut self) {
-        self.course.cancel();
-    }
-
-    /// Number of the order.
-    pub fn number(&self) -> u32 {
-        self.course.number()
-    }
-
-    /// Where it stands.
-    pub fn phase(&self) -> &Phase {
-        self.course.phase()
-    }
-
-    /// Whether the engine is at it.
-    pub fn is_running(&self) -> bool {
-        self.course.is_running()
-    }
-
-    /// How far its present stage has come, while it runs.
-    pub fn progress(&self) -> Option<Progress> {
-        self.course.progress()
-    }
-
-    /// What it waits for, while it does.
-    pub fn waiting(&self) -> Option<&Wait> {
-        self.course.waiting()
-    }
-
-    /// The prompt that is continued.
-    pub fn prompt(&self) -> &str {
-        self.asked.as_ref().map_or("", |asked| &asked.prompt)
-    }
-
-    /// What was asked for, once something was.
-    pub fn asked(&self) -> Option<&Continuation> {
-        self.asked.as_ref()
-    }
-
-    /// All that was told.
-    pub fn transcript(&self) -> &Transcript {
-        &self.transcript
-    }
-
-    /// The measurement that was made for it, if one was.
-    pub fn report(&self) -> Option<&Report> {
-        self.recorder.report()
-    }
-}
-
+pub use known::Known;
+pub use state::Sides;
 #[cfg(test)]
-pub(crate) mod tests {
-    use straightedge::continuation::{Beside, Candidate, Opening, Step, Token};
-    use straightedge::error::Error;
-    use straightedge::event::{Event, Outcome};
-
-    use super::*;
-
-    pub(crate) fn step(step: usize, names: [&str; 2], kl: f64) -> Event {
-        let token = |name: &str| Token { id: name.len() as u32, name: name.into(), text: name.into() };
-        let probability = Beside { original: Some(0.75), linear: Some(0.25) };
-        Event::Step(Box::new(Step {
-            step,
-            token: Beside { original: token(names[0]), linear: token(names[1]) },
-            kl,
-            entropy: Beside { original: 1.0, linear: 2.0 },
-            candidates: vec![Candidate { id: names[0].len() as u32, name: names[0].into(), probability }],
-            own: Vec::new(),
-        }))
-    }
-
-    pub(crate) fn opened() -> Event {
-        Event::Opened(Box::new(Opening {
-            model: "m".into(),
-            blocks: vec![1, 2],
-            num_hidden_layers: 4,
-            device: Default::default(),
-            prompt_tokens: 3,
-            context: 128,
-            ppl: Beside { original: Some(10.0), linear: None },
-        }))
-    }
-
-    pub(crate) fn heard(events: &[Event]) -> Sides {
-        let mut sides = Sides::start(7, Continuation::new("A "));
-        for event in events {
-            sides.hear(&Reply::Event { run: 7, event: event.clone() });
-        }
-        sides
-    }
-
-    #[test]
-    fn what_was_told_stays_when_it_is_stopped_and_nothing_comes_after() {
-        let mut sides = heard(&[opened(), step(0, ["a", "a"], 0.0)]);
-        sides.hear(&Reply::Event { run: 6, event: step(1, ["b", "b"], 0.0) });
-        sides.cancel();
-        sides.hear(&Reply::Event { run: 7, event: step(1, ["b", "b"], 0.0) });
-        assert_eq!((sides.phase(), sides.transcript().steps.len()), (&Phase::Cancelled, 1));
-        assert_eq!(sides.prompt(), "A ");
-        let failed = heard(&[opened(), Event::Failed(Error::Cancelled), Event::Finished(Outcome::default())]);
-        assert_eq!(failed.phase(), &Phase::Failed(Error::Cancelled));
-    }
-
-    #[test]
-    fn blocks_are_known_from_a_report_that_may_be_half_done() {
-        let mut report = crate::figures::sample_report();
-        report.model.num_hidden_layers = 4;
-        report.blocks.truncate(2);
-        let known = Known::of_report(&report);
-        assert_eq!(known.blocks.len(), 4);
-        assert_eq!(known.blocks[3], (3, None));
-        assert_eq!(known.blocks[1].1, report.blocks[1].r2_lin);
-        assert!(known.most_linear().is_some_and(|block| block < 2));
-        assert_eq!(Known::of_number(3).most_linear(), None);
-    }
-}
+pub(crate) use state::tests;
+pub use told::{Line, bar, candidates, heading, label, most, ordered, outcome, percent, place, sampling, status};

@@ -4,7 +4,7 @@ use straightedge::continuation::{Beside, Candidate, Step};
 use straightedge::event::Stage;
 use straightedge::transcript::Transcript;
 
-use super::Sides;
+use super::state::Sides;
 use crate::chart::scale::LEAST_NATS;
 use crate::course::Phase;
 use crate::figures::Grid;

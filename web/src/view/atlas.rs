@@ -7,7 +7,7 @@ use straightedge_web::comparison::atlas::{origin, outcome};
 use straightedge_web::run::Run;
 use straightedge_web::texts::{fill, t};
 
-use super::typeset_owned;
+use super::typeset::typeset_owned;
 use crate::session::Session;
 
 /// The list; nothing where no model was measured with this build.

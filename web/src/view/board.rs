@@ -4,12 +4,15 @@ use leptos::prelude::*;
 use straightedge_web::frame::Part;
 use straightedge_web::views::View;
 
+use super::chart::Chart;
 use super::compare::Compare;
 use super::detail::Detail;
+use super::differences::Differences;
 use super::panel::Panel;
 use super::sides::Sides;
+use super::status::Status;
+use super::table::Table;
 use super::tabs::{Tabs, tab_id};
-use super::{Chart, Differences, Status, Table};
 use crate::session::Session;
 
 /// Everything that comes of a measurement but its warnings.

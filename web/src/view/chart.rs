@@ -13,9 +13,10 @@ use straightedge_web::texts::{fill, t};
 use wasm_bindgen::prelude::*;
 use web_sys::ResizeObserver;
 
+use super::exports::Exports;
 use super::known::Known;
 use super::overlay::{OverlayChoice, OverlayNote};
-use super::{Exports, typeset};
+use super::typeset::typeset;
 use crate::session::Session;
 
 /// R² by block, with the exact values of the block singled out.

@@ -18,7 +18,7 @@ use super::atlas::Atlas;
 use super::figure::{FigureView, Place};
 use super::overlay::OpenReport;
 use super::stepper::Stepper;
-use super::typeset;
+use super::typeset::typeset;
 use crate::session::Session;
 
 /// The view of several measurements.

@@ -14,7 +14,7 @@ use straightedge_web::views::View;
 use super::chart::step;
 use super::figure::{FigureView, Place};
 use super::panel::Offer;
-use super::typeset;
+use super::typeset::typeset;
 use crate::session::Session;
 
 /// Height of a full bar of the strip, in its own units.

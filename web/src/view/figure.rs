@@ -11,9 +11,9 @@ use straightedge_web::export::Sheet;
 use straightedge_web::figures::{Figure, Grid};
 use straightedge_web::texts::{fill, t};
 
-use super::Exports;
 use super::chart::observed_width;
-use super::typeset;
+use super::exports::Exports;
+use super::typeset::{typeset, typeset_owned};
 use crate::session::Session;
 
 /// Where a figure stands, which says what its numbers are from and what is told elsewhere already.
@@ -171,7 +171,7 @@ fn Numbers(figure: Memo<Figure>, at: usize) -> impl IntoView {
 /// A table.
 #[component]
 pub(super) fn GridView(table: Grid) -> impl IntoView {
-    let head = table.head.into_iter().map(|name| view! { <th scope="col">{super::typeset_owned(name)}</th> });
+    let head = table.head.into_iter().map(|name| view! { <th scope="col">{typeset_owned(name)}</th> });
     let rows = table.rows.into_iter().map(|cells| view! { <tr><Cells cells/></tr> });
     view! {
         <div class="scroll" role="region" aria-label=t().in_numbers tabindex="0">

@@ -1,5 +1,8 @@
 //! What is seen: each view reads signals of the [`crate::session::Session`] and calls its actions.
 //!
+//! `board.rs` is the result, from which the views are found; `chart.rs` and `figure.rs` draw for all of them, and
+//! `typeset.rs` sets texts.
+//!
 //! Browser tests find their way by `data-testid`. These names are kept:
 //!
 //! | name | what |
@@ -83,38 +86,16 @@ mod stepper;
 mod table;
 mod tabs;
 mod text;
+mod typeset;
 
 pub(crate) use board::Board;
-use chart::Chart;
 pub(crate) use class::{ForClass, Framed};
 pub(crate) use controls::{Device, Go};
-use differences::Differences;
 pub(crate) use drop::Drop;
-use exports::Exports;
 pub(crate) use head::Head;
 pub(crate) use hub::Downloads;
 pub(crate) use lesson::Lesson;
 pub(crate) use model::ModelChoice;
 pub(crate) use notices::{Failure, Warnings};
 pub(crate) use protocol::ProtocolChoice;
-use status::Status;
-use table::Table;
 pub(crate) use text::TextChoice;
-
-use leptos::prelude::*;
-
-/// A text in which `_lin` is set as an index.
-fn typeset(text: &'static str) -> impl IntoView {
-    match text.split_once("_lin") {
-        Some((before, after)) => view! { {before}<sub>"lin"</sub>{after} }.into_any(),
-        None => text.into_any(),
-    }
-}
-
-/// The same for a text made here.
-fn typeset_owned(text: String) -> impl IntoView {
-    match text.split_once("_lin") {
-        Some((before, after)) => view! { {before.to_string()}<sub>"lin"</sub>{after.to_string()} }.into_any(),
-        None => text.into_any(),
-    }
-}

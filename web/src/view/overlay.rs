@@ -5,9 +5,8 @@ use straightedge_web::overlay::{Choice, Metric, agreement};
 use straightedge_web::texts::{fill, t};
 
 use super::model::on_pick;
-use super::{typeset, typeset_owned};
-use crate::compare::has_profile;
-use crate::session::Session;
+use super::typeset::{typeset, typeset_owned};
+use crate::session::{Session, has_profile};
 
 /// Option values: positions of kept measurements, and corpora behind a mark that no position has.
 const PUBLISHED: &str = "published:";

@@ -7,7 +7,7 @@ use straightedge_web::format::share;
 use straightedge_web::table::{COLUMNS, cells};
 use straightedge_web::texts::t;
 
-use super::typeset;
+use super::typeset::typeset;
 use crate::session::Session;
 
 /// One row, ready to be shown.

@@ -10,7 +10,8 @@ use straightedge::weights::Listener;
 use straightedge_web::message::{ModelSource, Order, Reply, TextSource, Work};
 use web_sys::Blob;
 
-use super::{post, remote, work};
+use super::post::post;
+use super::{remote, work};
 
 /// Finds out what an order would come to, and tells it piece by piece.
 pub(super) async fn carry_out(order: Order, handles: Vec<Blob>) {

@@ -8,6 +8,7 @@ mod files;
 mod http;
 mod look;
 mod opfs;
+mod post;
 mod probe;
 mod remote;
 mod shelf;
@@ -26,12 +27,13 @@ use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::future::{AbortHandle, abortable};
 use straightedge::run::KeptMaps;
 use straightedge_web::alive;
-use straightedge_web::helpers::{self, wasm_bytes};
 use straightedge_web::message::{Deletion, Memory, Reply, Request};
+use straightedge_web::workers::{self, wasm_bytes};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
-use web_sys::{Blob, DedicatedWorkerGlobalScope, MessageEvent};
+use web_sys::{Blob, MessageEvent};
 
+use post::{post, scope};
 use turn::attentive;
 use work::Means;
 
@@ -51,8 +53,8 @@ struct Desk {
 type Task = Rc<RefCell<Option<(u32, AbortHandle)>>>;
 
 fn main() {
-    if helpers::is_helper() {
-        return helpers::help();
+    if workers::is_helper() {
+        return workers::help();
     }
     std::panic::set_hook(Box::new(|panic| post(&Reply::Crashed { why: panic.to_string() })));
     let (shelf, asked) = unbounded();
@@ -146,14 +148,4 @@ fn drop_task(task: &Task) {
 
 fn memory() -> Memory {
     Memory { gpu_bytes: straightedge::gpu::Memory::now().allocated, wasm_bytes: wasm_bytes() }
-}
-
-fn post(reply: &Reply) {
-    let json = serde_json::to_string(reply).unwrap_or_else(|why| format!(r#"{{"crashed":{{"why":"{why}"}}}}"#));
-    // Posting a string fails only when the page is gone.
-    let _ = scope().post_message(&json.into());
-}
-
-fn scope() -> DedicatedWorkerGlobalScope {
-    js_sys::global().unchecked_into()
 }

@@ -12,14 +12,15 @@ use straightedge::job::Job;
 use straightedge::run::{self, Events, Inputs, KeptMaps, MapSource, Resume, Text, fit, measure_inputs};
 use straightedge::weights::{Files, Listener};
 use straightedge_web::fetch;
-use straightedge_web::helpers::workers;
 use straightedge_web::message::{ModelSource, Order, Reply, TextSource, Work};
+use straightedge_web::workers::workers;
 use web_sys::Blob;
 
 use super::files::BlobFiles;
+use super::post::post;
 use super::sweep_files::{RowFile, States};
 use super::turn::Turn;
-use super::{post, probe, remote, tuning};
+use super::{probe, remote, tuning};
 
 /// What every order can count on.
 pub(super) struct Means {

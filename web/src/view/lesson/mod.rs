@@ -15,7 +15,7 @@ use straightedge_web::lesson::{Step, minutes};
 use straightedge_web::texts::fill;
 use straightedge_web::texts::lesson::l;
 
-use super::typeset_owned;
+use super::typeset::typeset_owned;
 use crate::session::Session;
 
 /// The lesson, where it is open.

@@ -6,7 +6,7 @@ use straightedge_web::sides::{self, Line, Sides};
 use straightedge_web::texts::fill;
 use straightedge_web::texts::sides::t;
 
-use super::Spot;
+use super::spot::Spot;
 use crate::session::Session;
 
 /// The token, what stood before it, and what each model held likely there; the latest while none is pointed at.

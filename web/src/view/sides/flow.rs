@@ -9,7 +9,7 @@ use straightedge_web::texts::sides::t;
 use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
-use super::Spot;
+use super::spot::Spot;
 use crate::session::Session;
 
 /// The two columns; one below the other where it is narrow.

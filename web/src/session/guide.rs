@@ -4,35 +4,15 @@ use leptos::prelude::*;
 use straightedge::job::Measure;
 use straightedge_web::beforehand::FIRST;
 use straightedge_web::frame::Part;
+use straightedge_web::lesson::Step;
 use straightedge_web::lesson::activation::Activation;
 use straightedge_web::lesson::many::{INPUTS, Many, ROWS};
 use straightedge_web::lesson::progress::{Progress, Shown};
-use straightedge_web::lesson::{Bench, Step};
 use straightedge_web::run::Run;
 use straightedge_web::views::{View, is_complete, refusal};
 
-use crate::session::{Session, look_at_results};
-
-/// Signals of the lesson. Copies are handles to the same state.
-#[derive(Clone, Copy)]
-pub(crate) struct Guide {
-    /// The step that is open; `None` while there is no lesson.
-    pub(crate) step: RwSignal<Option<Step>>,
-    /// What is set in its examples.
-    pub(crate) bench: RwSignal<Bench>,
-    /// What has been reached.
-    pub(crate) progress: RwSignal<Progress>,
-}
-
-impl Default for Guide {
-    fn default() -> Self {
-        Self {
-            step: RwSignal::new(None),
-            bench: RwSignal::new(Bench::default()),
-            progress: RwSignal::new(Progress::default()),
-        }
-    }
-}
+use super::browser::look_at_results;
+use super::state::{Guide, Session};
 
 impl Session {
     /// Opens a step of the lesson.

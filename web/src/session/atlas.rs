@@ -2,17 +2,18 @@
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use straightedge::atlas::{Entry, Index, Measured};
+use straightedge::atlas::{Index, Measured};
 use straightedge::error::Error;
 use straightedge::report::Report;
 use straightedge_web::comparison::Key;
-use straightedge_web::comparison::atlas::{ATLAS, keys, report};
+use straightedge_web::comparison::atlas::{ATLAS, report};
 use straightedge_web::fetch;
 use straightedge_web::run::Run;
 use straightedge_web::texts::t;
 use straightedge_web::views::View;
 
-use crate::session::{Session, look_at_results};
+use super::browser::look_at_results;
+use super::state::Session;
 
 impl Session {
     /// Fetches their list, once.
@@ -45,11 +46,6 @@ impl Session {
             let hint = t().atlas_absent.into();
             self.complaint.set(Some(Error::InvalidSetting { field: "runs".into(), value: key.value(), hint }));
         }
-    }
-
-    /// Adds one to the comparison, beside the published values that it was held against.
-    pub(crate) fn compare_atlas(self, entry: &Entry) {
-        keys(entry).into_iter().for_each(|key| self.add_to_comparison(key));
     }
 
     /// Shows the report of one, as reports from files are shown.

@@ -2,40 +2,16 @@
 
 use gloo_timers::callback::Timeout;
 use leptos::prelude::*;
-use straightedge::error::Result;
-use straightedge::event::{Event, Progress, Stage};
-use straightedge::extent::Extent;
+use straightedge::event::{Event, Stage};
 use straightedge::hub::id::HubId;
-use straightedge::hub::preflight::Preflight;
 use straightedge_web::form::ModelChoice;
 use straightedge_web::message::{Deletion, ModelSource, Order, Reply, Work};
 use straightedge_web::run::Run;
 
-use crate::session::Session;
+use super::state::{Look, Session};
 
 /// Milliseconds without a change after which the engine is asked: somebody may be typing.
 const CALM: u32 = 400;
-
-/// What is known about the choice before it is measured.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Look {
-    /// Number of the question; 0 before the first.
-    number: u32,
-    /// What was asked, without its number.
-    asked: Option<Order>,
-    /// Whether the answer no longer holds, though the question is the same.
-    is_stale: bool,
-    /// Whether the engine is still at it.
-    pub(crate) is_busy: bool,
-    /// How far the text is tokenised.
-    pub(crate) progress: Option<Progress>,
-    /// The model on the hub.
-    pub(crate) preflight: Option<Result<Preflight>>,
-    /// The text, or the file of rows.
-    pub(crate) extent: Option<Result<Extent>>,
-    /// Bytes per second of the latest download.
-    pub(crate) rate: Option<f64>,
-}
 
 impl Look {
     /// What is still true of another question: a model stays what it is when the text changes.

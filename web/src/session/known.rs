@@ -1,22 +1,16 @@
-//! What the session knows before it has measured: the recording or the published figures of a model, and how either
-//! is measured again here, to be laid over each other.
-
-use std::collections::BTreeSet;
+//! What the session knows before it has measured: the recording or the published figures of a model.
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use straightedge::bundled::Bundled;
-use straightedge::job::Measure;
-use straightedge::report::Report;
 use straightedge_web::beforehand::{is_published, recording};
 use straightedge_web::fetch;
 use straightedge_web::form::{ModelChoice, find};
 use straightedge_web::overlay::{Choice, Kept, Metric};
 use straightedge_web::published::{PUBLISHED, SURVEY};
-use straightedge_web::repeat::{measures_of, order_again};
 use straightedge_web::run::Run;
 
-use crate::session::Session;
+use super::state::Session;
 
 impl Session {
     /// The bundled model that is chosen, if it was recorded.
@@ -119,68 +113,8 @@ impl Session {
         });
     }
 
-    /// Measures what is known: the recorded one at once, a published one after it was looked up with what it takes.
-    pub(crate) fn measure_here(self) {
-        match self.introduced.get_untracked() {
-            Some(id) => {
-                let is_chosen =
-                    self.form.with_untracked(|form| matches!(&form.model, ModelChoice::Hub(own) if *own == id));
-                if is_chosen { self.measure() } else { self.choose_hub(&id) }
-            }
-            None => self.repeat(|_| BTreeSet::new()),
-        }
-    }
-
-    /// Measures again all that an opened report holds.
-    pub(crate) fn replay(self) {
-        self.repeat(measures_of);
-    }
-
-    /// Measures again what the report shown was measured on, and lays it over that report.
-    fn repeat(self, measures: fn(&Report) -> BTreeSet<Measure>) {
-        let Some(report) = self.run.with_untracked(|run| run.report().cloned()) else { return };
-        let index = self.index.get_untracked().unwrap_or_default();
-        let mut form = self.form.get_untracked();
-        match form.repeat(&report, &index) {
-            Ok(()) => {
-                form.measures = measures(&report);
-                self.form.set(form);
-                self.measure_as(|job| order_again(job, &report));
-                if self.run.with_untracked(Run::is_running) {
-                    self.repeated.set(Some(report));
-                }
-            }
-            Err(error) => self.complaint.set(Some(error)),
-        }
-    }
-
-    /// What a measurement that begins is laid over: the recording or report that was shown where it is the same model,
-    /// or what was published of it.
-    pub(crate) fn remember_known(self) -> Option<Choice> {
-        let ordered = self.form.with_untracked(|form| form.model.clone());
-        if let Some(id) = self.introduced.get_untracked() {
-            return (ordered == ModelChoice::Hub(id)).then(|| Choice::Published(SURVEY.into()));
-        }
-        let shown = self.run.with_untracked(|run| run.report().cloned())?;
-        if self.run.with_untracked(Run::is_untouched) {
-            let is_same = ordered == ModelChoice::Bundled(shown.model.id.clone());
-            self.kept.update(|kept| kept.push(Kept::recorded(shown)));
-            return self.last_kept().filter(|_| is_same);
-        }
-        let is_replay = !self.can_extend.get_untracked();
-        self.keep();
-        self.last_kept().filter(|_| is_replay)
-    }
-
-    fn last_kept(self) -> Option<Choice> {
+    /// What was kept last, as something to be laid over.
+    pub(super) fn last_kept(self) -> Option<Choice> {
         self.kept.with_untracked(|kept| kept.len().checked_sub(1).map(Choice::Kept))
-    }
-
-    /// Does what was asked for before the page could.
-    pub(crate) fn act_on_early_press(self) {
-        let root = document().document_element();
-        if root.is_some_and(|root| root.get_attribute("data-pressed").is_some()) {
-            self.measure_here();
-        }
     }
 }

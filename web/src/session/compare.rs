@@ -1,86 +1,21 @@
-//! What the session compares with: earlier measurements, opened reports, published values.
+//! What the session compares: measurements in one chart, and what is laid over the profile.
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use std::collections::BTreeSet;
-
-use straightedge::error::{Error, Result};
-use straightedge::job::Measure;
-use straightedge::report::Report;
-use straightedge::summary::Quantity;
+use straightedge::atlas::Entry;
 use straightedge_web::comparison::Key;
+use straightedge_web::comparison::atlas::keys;
 use straightedge_web::comparison::known::{Known, Measured, RECORDED};
 use straightedge_web::comparison::presets::Preset;
-use straightedge_web::course::Phase;
 use straightedge_web::fetch;
-use straightedge_web::form::Form;
 use straightedge_web::overlay::{Choice, Kept, Metric, Overlay, sums};
-use straightedge_web::published::{Published, PublishedModel, may_have};
+use straightedge_web::published::{Published, PublishedModel};
 use straightedge_web::run::Run;
 use straightedge_web::texts::{fill, t};
-use straightedge_web::views::View;
-use web_sys::File;
 
-use crate::session::Session;
-
-/// More measurements than anybody lays over each other.
-const MOST_KEPT: usize = 20;
+use super::state::Session;
 
 impl Session {
-    /// Keeps the measurement shown, before another takes its place.
-    pub(crate) fn keep(self) {
-        let kept = self.run.with_untracked(|run| {
-            let report = run.report().filter(|report| !report.blocks.is_empty())?;
-            Some(Kept::new(run.origin()?, run.is_opened(), report.clone()))
-        });
-        if let Some(kept) = kept {
-            self.keep_this(kept);
-        }
-    }
-
-    /// Keeps an opened report, and returns its number.
-    fn keep_opened(self, report: Report) -> u32 {
-        let number = self.next_number();
-        self.complaint.set(None);
-        self.keep_this(Kept::new(number, true, report));
-        number
-    }
-
-    fn keep_this(self, new: Kept) {
-        self.kept.update(|kept| {
-            kept.push(new);
-            if kept.len() > MOST_KEPT {
-                kept.remove(0);
-            }
-        });
-    }
-
-    /// Opens a report: among what is compared where that is open, as the measurement shown where there is none yet,
-    /// else laid over the profile.
-    pub(crate) fn open_report(self, file: File) {
-        spawn_local(async move {
-            match read(&file).await {
-                Ok(report) if self.view.get_untracked() == View::Compare => {
-                    let number = self.keep_opened(report);
-                    self.comparison.update(|comparison| comparison.add(Key::Measured(number)));
-                }
-                Ok(report) if self.run.with_untracked(Run::is_untouched) => self.show_opened(report),
-                Ok(report) => {
-                    self.keep_opened(report);
-                    self.overlay.set(self.kept.with_untracked(|kept| kept.len().checked_sub(1).map(Choice::Kept)));
-                }
-                Err(error) => self.complaint.set(Some(error)),
-            }
-        });
-    }
-
-    /// Fetches published values once a model has come that may have some.
-    pub(crate) fn look_up(self) {
-        if self.run.with_untracked(|run| run.report().is_some_and(|report| may_have(&report.model))) {
-            self.load_published();
-        }
-    }
-
     /// Gets all there is to compare with; the first time it shows the measurement beside its recording, or a preset.
     pub(crate) fn begin_comparing(self) {
         self.load_published();
@@ -154,33 +89,9 @@ impl Session {
         });
     }
 
-    /// Chooses the model of a recording, measures it on this machine as it was recorded, and lays the result over it.
-    pub(crate) fn measure_recorded(self, key: &Key) {
-        let Some(name) = key.bundled() else { return };
-        self.choose_bundled(name);
-        let Form { rows, seq_len, folds, skip_positions, .. } = Form::default();
-        let measures = self.measures_for(key);
-        self.form.update(|form| *form = Form { rows, seq_len, folds, skip_positions, measures, ..form.clone() });
-        self.measure();
-        let number = self.run.with_untracked(|run| run.origin().filter(|_| *run.phase() == Phase::Running));
-        if let Some(number) = number {
-            self.comparison.update(|comparison| comparison.add(key.measured_as(number)));
-        }
-    }
-
-    /// What the charts shown need.
-    fn measures_for(self, key: &Key) -> BTreeSet<Measure> {
-        let control = matches!(key, Key::Control(..)).then_some(Measure::Controls);
-        let measure = |quantity: &Quantity| match quantity {
-            Quantity::R2Lin | Quantity::R2LinScalar | Quantity::R2FeatureMedian | Quantity::EffectiveRank => {
-                Measure::Fit
-            }
-            Quantity::DeltaPplLinear => Measure::Swap,
-            Quantity::PolyGain | Quantity::DeltaPplPoly => Measure::Probes,
-            Quantity::Linearity | Quantity::LinearityNoResidual => Measure::Layers,
-        };
-        let shown = self.comparison.with_untracked(|comparison| comparison.quantities());
-        [Measure::Fit].into_iter().chain(control).chain(shown.iter().map(measure)).collect()
+    /// Adds one to the comparison, beside the published values that it was held against.
+    pub(crate) fn compare_atlas(self, entry: &Entry) {
+        keys(entry).into_iter().for_each(|key| self.add_to_comparison(key));
     }
 
     /// Corpora of the published values about the model shown; the survey's first.
@@ -230,14 +141,6 @@ impl Session {
             }
         }
     }
-}
-
-async fn read(file: &File) -> Result<Report> {
-    let name = file.name();
-    let bytes = fetch::bytes(&name, file, 0, file.size() as u64).await?;
-    let json = String::from_utf8(bytes)
-        .map_err(|why| Error::MalformedReport { file: name.clone(), why: why.utf8_error().to_string() })?;
-    Report::from_json(&name, &json)
 }
 
 /// Whether anything can be laid over the profile of this run.

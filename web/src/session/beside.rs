@@ -6,7 +6,8 @@ use straightedge_web::form::ModelChoice;
 use straightedge_web::run::Run;
 use straightedge_web::sides::{Known, Linear, Sides};
 
-use crate::session::{Session, ask_to_keep};
+use super::browser::ask_to_keep;
+use super::state::Session;
 
 impl Session {
     /// The blocks of the chosen model with their R²: as measured or recorded, else as many as the hub says it has.

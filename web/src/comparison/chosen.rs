@@ -1,0 +1,187 @@
+//! What is chosen to be compared: the entries, how each looks, which one stands in front, and which charts there are.
+
+use std::collections::BTreeSet;
+
+use straightedge::summary::Quantity;
+
+use super::key::Key;
+use super::presets::Preset;
+
+/// One thing that is compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// What it is.
+    pub key: Key,
+    /// Number of its look, which it keeps while others come and go.
+    pub look: usize,
+    /// Whether it is left out of the chart.
+    pub is_hidden: bool,
+}
+
+/// What is compared, and how it is shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Comparison {
+    entries: Vec<Entry>,
+    front: Option<Key>,
+    quantities: BTreeSet<Quantity>,
+    preset: Option<Preset>,
+}
+
+impl Comparison {
+    /// What is compared, in the order in which it came.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// One of them.
+    pub fn entry(&self, key: &Key) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.key == *key)
+    }
+
+    /// Which quantities have a chart; R² where nothing else is chosen.
+    pub fn quantities(&self) -> Vec<Quantity> {
+        if self.quantities.is_empty() { vec![Quantity::R2Lin] } else { self.quantities.iter().copied().collect() }
+    }
+
+    /// The preset that this began as.
+    pub fn preset(&self) -> Option<Preset> {
+        self.preset
+    }
+
+    /// Begins anew with a preset.
+    pub fn begin(&mut self, preset: Preset, keys: Vec<Key>) {
+        *self = Self { preset: Some(preset), quantities: preset.quantities(), ..Self::default() };
+        keys.into_iter().for_each(|key| self.add(key));
+    }
+
+    /// Adds one, in the first look that nothing else has.
+    pub fn add(&mut self, key: Key) {
+        if self.entry(&key).is_some() {
+            return;
+        }
+        let is_free = |look: &usize| self.entries.iter().all(|entry| entry.look != *look);
+        let look = (0..).find(is_free).unwrap_or_default();
+        self.entries.push(Entry { key, look, is_hidden: false });
+    }
+
+    /// Takes one out.
+    pub fn remove(&mut self, key: &Key) {
+        self.entries.retain(|entry| entry.key != *key);
+        self.front = self.front.take().filter(|front| front != key);
+    }
+
+    /// Hides one, or shows it again.
+    pub fn toggle(&mut self, key: &Key) {
+        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.key == *key) {
+            entry.is_hidden = !entry.is_hidden;
+        }
+        self.front = self.front.take().filter(|front| front != key);
+    }
+
+    /// Adds a chart of a quantity, or takes it away; the last one stays.
+    pub fn toggle_quantity(&mut self, quantity: Quantity) {
+        self.quantities = self.quantities().into_iter().collect();
+        if !self.quantities.insert(quantity) && self.quantities.len() > 1 {
+            self.quantities.remove(&quantity);
+        }
+    }
+
+    /// Has charts of these quantities and no others.
+    pub fn show_only(&mut self, quantities: BTreeSet<Quantity>) {
+        self.quantities = quantities;
+    }
+
+    /// Makes sure that a quantity has a chart.
+    pub fn show_quantity(&mut self, quantity: Quantity) {
+        if !self.quantities().contains(&quantity) {
+            self.toggle_quantity(quantity);
+        }
+    }
+
+    /// What can stand in front: everything that is not hidden.
+    pub fn shown(&self) -> Vec<&Entry> {
+        self.entries.iter().filter(|entry| !entry.is_hidden).collect()
+    }
+
+    /// Position among [`Self::shown`] of the one that stands in front of the others.
+    pub fn front(&self) -> Option<usize> {
+        let front = self.front.as_ref()?;
+        self.shown().iter().position(|entry| entry.key == *front)
+    }
+
+    /// What stands in front of the others.
+    pub fn front_key(&self) -> Option<&Key> {
+        self.front.as_ref()
+    }
+
+    /// Puts one in front of the others, or none.
+    pub fn bring_to_front(&mut self, at: Option<usize>) {
+        self.front = at.and_then(|at| self.shown().get(at).map(|entry| entry.key.clone()));
+    }
+
+    /// Puts the next one in front, the first after the last.
+    pub fn advance(&mut self) {
+        let next = self.front().map_or(0, |at| at + 1);
+        let count = self.shown().len().max(1);
+        self.bring_to_front(Some(next % count));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorded(names: &[&str]) -> Comparison {
+        let mut comparison = Comparison::default();
+        comparison.begin(Preset::Families, names.iter().map(|name| Key::Recorded(name.to_string())).collect());
+        comparison
+    }
+
+    fn looks(comparison: &Comparison) -> Vec<usize> {
+        comparison.entries().iter().map(|entry| entry.look).collect()
+    }
+
+    #[test]
+    fn looks_stay_while_others_come_and_go() {
+        let mut comparison = recorded(&["a", "b", "c", "b"]);
+        assert_eq!(looks(&comparison), [0, 1, 2]);
+        comparison.remove(&Key::Recorded("b".into()));
+        assert_eq!(looks(&comparison), [0, 2]);
+        comparison.add(Key::Measured(4));
+        comparison.add(Key::Measured(5));
+        assert_eq!(looks(&comparison), [0, 2, 1, 3]);
+    }
+
+    #[test]
+    fn the_front_goes_round_what_is_shown() {
+        let mut comparison = recorded(&["a", "b", "c"]);
+        let fronts: Vec<_> = (0..4)
+            .map(|_| {
+                comparison.advance();
+                comparison.front()
+            })
+            .collect();
+        assert_eq!(fronts, [Some(0), Some(1), Some(2), Some(0)]);
+        comparison.bring_to_front(Some(2));
+        comparison.toggle(&Key::Recorded("b".into()));
+        assert_eq!(comparison.front(), Some(1), "it stays in front where another is hidden");
+        comparison.toggle(&Key::Recorded("c".into()));
+        assert_eq!(comparison.front(), None, "what is hidden is not in front");
+        comparison.bring_to_front(Some(9));
+        assert_eq!(comparison.front(), None);
+    }
+
+    #[test]
+    fn there_is_always_a_chart() {
+        let mut comparison = Comparison::default();
+        assert_eq!(comparison.quantities(), [Quantity::R2Lin]);
+        comparison.toggle_quantity(Quantity::R2Lin);
+        assert_eq!(comparison.quantities(), [Quantity::R2Lin]);
+        comparison.toggle_quantity(Quantity::Linearity);
+        comparison.toggle_quantity(Quantity::R2Lin);
+        comparison.toggle_quantity(Quantity::Linearity);
+        assert_eq!(comparison.quantities(), [Quantity::Linearity], "the last one stays");
+        comparison.show_quantity(Quantity::Linearity);
+        assert_eq!(comparison.quantities(), [Quantity::Linearity]);
+    }
+}

@@ -1,0 +1,80 @@
+//! What can be compared, by a key that options and links can carry.
+
+use straightedge::atlas::SLUG_MOST;
+use straightedge::summary::Quantity;
+
+use crate::controls::control_name;
+use crate::published::{CORPORA, MODELS};
+
+/// One thing that can be compared.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Key {
+    /// The recording of a bundled model, by the model's name.
+    Recorded(String),
+    /// What was measured here, or opened, by the number of its first order.
+    Measured(u32),
+    /// Published values of a model on a corpus.
+    Published(String, String),
+    /// A model of the atlas that was measured with this build, by its slug.
+    Atlas(String),
+    /// One of these under a control, by the control's name in the report.
+    Control(Box<Key>, String),
+}
+
+impl Key {
+    /// The quantity that it has first of all.
+    pub fn main_quantity(&self) -> Quantity {
+        if matches!(self, Self::Published(..)) { Quantity::R2LinScalar } else { Quantity::R2Lin }
+    }
+
+    /// The bundled model whose recording it is, which can be measured here.
+    pub fn bundled(&self) -> Option<&str> {
+        match self {
+            Self::Recorded(name) => Some(name),
+            Self::Control(base, _) => base.bundled(),
+            Self::Measured(_) | Self::Published(..) | Self::Atlas(_) => None,
+        }
+    }
+
+    /// The same of the measurement that began with order `number`.
+    pub fn measured_as(&self, number: u32) -> Self {
+        match self {
+            Self::Control(_, control) => Self::Control(Self::Measured(number).into(), control.clone()),
+            _ => Self::Measured(number),
+        }
+    }
+
+    /// A key by its [`Self::value`]; `None` where it is none, or one of this visit alone.
+    pub fn parse(value: &str) -> Option<Self> {
+        let is_name = |name: &str, most: usize| {
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+            !name.is_empty() && name.len() <= most && name.chars().all(plain)
+        };
+        let (kind, rest) = value.split_once(':')?;
+        match kind {
+            "recorded" => is_name(rest, 60).then(|| Self::Recorded(rest.into())),
+            "atlas" => is_name(rest, SLUG_MOST).then(|| Self::Atlas(rest.into())),
+            "published" => {
+                let (model, corpus) = rest.split_once(':')?;
+                let is_known = MODELS.contains(&model) && CORPORA.contains(&corpus);
+                is_known.then(|| Self::Published(model.into(), corpus.into()))
+            }
+            control => {
+                control_name(control)?;
+                let base = Self::parse(rest).filter(|base| matches!(base, Self::Recorded(_) | Self::Atlas(_)))?;
+                Some(Self::Control(base.into(), control.into()))
+            }
+        }
+    }
+
+    /// As the value of an option, unlike that of any other key.
+    pub fn value(&self) -> String {
+        match self {
+            Self::Recorded(name) => format!("recorded:{name}"),
+            Self::Control(base, control) => format!("{control}:{}", base.value()),
+            Self::Measured(origin) => format!("measured:{origin}"),
+            Self::Published(model, corpus) => format!("published:{model}:{corpus}"),
+            Self::Atlas(slug) => format!("atlas:{slug}"),
+        }
+    }
+}

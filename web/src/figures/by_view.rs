@@ -1,0 +1,24 @@
+//! Which figures each view shows.
+
+use straightedge::report::Report;
+
+use super::figure::Figure;
+use super::{baseline, controls, detail, healing, layers, losses, probes, ranks, regimes};
+use crate::views::View;
+
+/// The charts of a view; none where nothing of it is measured. `block` is the one chosen, where one is.
+pub fn figures(view: View, report: &Report, block: Option<usize>) -> Vec<Figure> {
+    let figures = match view {
+        View::Profile | View::Compare | View::Sides => Vec::new(),
+        View::Block => detail::figures(report, block),
+        View::Losses => losses::figures(report),
+        View::Regimes => regimes::figures(report),
+        View::Ranks => ranks::figures(report, block),
+        View::Probes => probes::figures(report, block),
+        View::Baseline => baseline::figures(report, block),
+        View::Controls => controls::figures(report),
+        View::Layers => layers::figures(report),
+        View::Healing => healing::figures(report, block),
+    };
+    figures.into_iter().flatten().collect()
+}

@@ -1,0 +1,30 @@
+//! The block that a view of one block shows, and the curves that a block must have for it.
+
+use straightedge::report::{BlockReport, Report};
+
+use crate::views::View;
+
+/// Trained probes, by their names in the report.
+pub(super) const PROBES: [&str; 3] = ["poly", "dense2x", "poly2x"];
+
+/// Curves of the under-trained baseline.
+pub(super) const BASELINE: [&str; 2] = ["sgd", "adamw"];
+
+/// Curves of fine-tuning after a swap.
+pub(super) const HEALED: [&str; 2] = ["heal_linear", "heal_original"];
+
+/// The block whose curves a view shows: the one chosen, else the last that has any.
+pub fn shown_block(view: View, report: &Report, chosen: Option<usize>) -> Option<usize> {
+    let has_curve = |names: &[&str]| {
+        let curved = |block: &&BlockReport| names.iter().any(|name| block.curves.contains_key(*name));
+        report.blocks.iter().filter(curved).map(|block| block.block).next_back()
+    };
+    let fallback = match view {
+        View::Block | View::Ranks => report.blocks.first().map(|block| block.block),
+        View::Probes => has_curve(&PROBES),
+        View::Baseline => has_curve(&BASELINE),
+        View::Healing => has_curve(&HEALED),
+        _ => return None,
+    };
+    chosen.filter(|block| report.blocks.iter().any(|known| known.block == *block)).or(fallback)
+}

@@ -1,0 +1,26 @@
+//! The page's state, and what its buttons do.
+//!
+//! `state.rs` holds all signals and `handles.rs` the user's files. Every other file is a group of actions on them, to be
+//! read in this order, in which each uses only those before it: `browser.rs`, `show.rs`, `look.rs`, `known.rs`,
+//! `reports.rs`, `atlas.rs`, `compare.rs`, `choose.rs`, `measure.rs`, `again.rs`, `beside.rs`, `guide.rs`, `address.rs`,
+//! `open.rs`.
+
+mod address;
+mod again;
+mod atlas;
+mod beside;
+mod browser;
+mod choose;
+mod compare;
+mod guide;
+mod handles;
+mod known;
+mod look;
+mod measure;
+mod open;
+mod reports;
+mod show;
+mod state;
+
+pub(crate) use compare::has_profile;
+pub(crate) use state::Session;

@@ -1,0 +1,24 @@
+//! The commit that reports name.
+
+use std::env;
+use std::process::Command;
+
+use crate::command::{output, root};
+
+/// The commit that the reports name, marked where the sources differ from it.
+pub(crate) fn commit() -> Option<String> {
+    output(Command::new("git").current_dir(root()).args([
+        "describe",
+        "--always",
+        "--dirty",
+        "--abbrev=12",
+        "--exclude=*",
+    ]))
+}
+
+/// Lets reports of what `command` compiles name `commit`, unless the environment names one.
+pub(crate) fn name_commit(command: &mut Command, commit: Option<&str>) {
+    if let Some(commit) = commit.filter(|_| env::var_os("STRAIGHTEDGE_COMMIT").is_none()) {
+        command.env("STRAIGHTEDGE_COMMIT", commit);
+    }
+}
