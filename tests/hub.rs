@@ -16,13 +16,13 @@ use futures::future::{Either, select};
 use serde_json::Value;
 use straightedge::error::{Error, Result};
 use straightedge::event::{Event, Recorder};
-use straightedge::hub::client::Client;
+use straightedge::hub::client::Hub;
 use straightedge::hub::disk::DiskStore;
 use straightedge::hub::files::HubFiles;
 use straightedge::hub::id::{Endpoint, HubId};
 use straightedge::hub::preflight::Room;
-use straightedge::hub::server::Hub;
 use straightedge::hub::store::{MemoryStore, Store};
+use straightedge::hub::transport::Transport;
 use straightedge::job::{BackendChoice, Job, Measure};
 use straightedge::report::Report;
 use straightedge::run::{self, Text};
@@ -46,7 +46,7 @@ fn mirror(folder: &Path) -> Mirror {
 
 fn hub(url: &str, store: Rc<dyn Store>) -> Hub {
     let endpoint: Endpoint = url.parse().expect("an address");
-    Hub::new(Rc::new(Client::new(endpoint.clone(), None, false)), store, endpoint)
+    Hub::new(Rc::new(Transport::new(endpoint.clone(), None, false)), store, endpoint)
 }
 
 fn open(mirror: &Mirror, store: Rc<dyn Store>, id: &str) -> Result<HubFiles> {
@@ -362,7 +362,7 @@ fn a_token_opens_what_is_restricted_and_is_shown_to_the_hub_alone() {
     assert!(matches!(error, Error::HubGated { .. }), "{error}");
     mirror.stats().reset();
     let endpoint: Endpoint = mirror.url().parse().expect("an address");
-    let client = Client::new(endpoint.clone(), Some("secret".into()), false);
+    let client = Transport::new(endpoint.clone(), Some("secret".into()), false);
     let known = Hub::new(Rc::new(client), Rc::<MemoryStore>::default(), endpoint);
     let files = block_on(known.open(&HubId::model("a/b").expect("an id"))).expect("a listing");
     block_on(files.read("model.safetensors", 0..8)).expect("bytes");
@@ -378,7 +378,7 @@ fn what_was_listed_once_is_known_without_a_network() {
     let first = block_on(hub(mirror.url(), store.clone()).open(&id)).expect("a listing");
     let config = block_on(first.read("config.json", 0..10)).expect("a file");
     let endpoint: Endpoint = mirror.url().parse().expect("an address");
-    let offline = Hub::new(Rc::new(Client::new(endpoint.clone(), None, true)), store, endpoint);
+    let offline = Hub::new(Rc::new(Transport::new(endpoint.clone(), None, true)), store, endpoint);
     let warned = Rc::new(RefCell::new(0));
     let heard = warned.clone();
     offline.listen(Rc::new(move |event| {

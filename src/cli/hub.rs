@@ -8,14 +8,14 @@ use std::rc::Rc;
 use futures::future::LocalBoxFuture;
 use pollster::block_on;
 use straightedge::error::Result;
-use straightedge::hub::client::Client;
+use straightedge::hub::client::Hub;
 use straightedge::hub::disk::DiskStore;
 use straightedge::hub::fallback::Fallback;
 use straightedge::hub::files::HubFiles;
 use straightedge::hub::id::{Endpoint, HubId};
 use straightedge::hub::preflight::{Preflight, Room};
-use straightedge::hub::server::Hub;
 use straightedge::hub::text::{Table, WikiText2};
+use straightedge::hub::transport::Transport;
 use straightedge::job::Job;
 use straightedge::run::Text;
 
@@ -25,7 +25,7 @@ use super::progress;
 pub(super) fn hub() -> Result<Hub> {
     let endpoint = variable("HF_ENDPOINT").map_or_else(|| Ok(Endpoint::default()), |address| address.parse())?;
     let offline = variable("HF_HUB_OFFLINE").is_some_and(|value| is_true(&value));
-    let client = Client::new(endpoint.clone(), token(), offline);
+    let client = Transport::new(endpoint.clone(), token(), offline);
     let hub = Hub::new(Rc::new(client), Rc::new(Fallback::new(Rc::new(store()))), endpoint);
     hub.listen(progress::listener());
     Ok(hub)

@@ -1,142 +1,235 @@
-//! The network of the command line. \[ureq, url, futures-timer\]
-//!
-//! A request runs in a thread of its own, so that whoever waits for it can stop waiting.
+//! Talks to a hub: asks, waits where it is asked to, tries again where the connection breaks, and says in a sentence
+//! what a refusal means.
 
-use std::future::poll_fn;
-use std::io::Read;
-use std::thread;
-use std::time::Duration;
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::pin;
+use std::rc::Rc;
 
-use futures::StreamExt;
-use futures::channel::{mpsc, oneshot};
-use futures::future::LocalBoxFuture;
-use futures_timer::Delay;
-use ureq::tls::{RootCerts, TlsConfig};
-use url::Url;
+use futures::future::{Either, select};
 
 use super::http::{Body, Failure, Http, Request, Response};
 use super::id::Endpoint;
+use super::store::Store;
+use crate::error::{Error, Result};
+use crate::event::{Event, Wait};
+use crate::weights::Listener;
 
-/// Bytes handed over at once.
-const CHUNK: usize = 256 << 10;
-/// Chunks that may wait to be taken.
-const WAITING: usize = 8;
-/// After which a thread gives up a connection that nobody may listen to any more.
-const PATIENCE: Duration = Duration::from_secs(90);
-/// Most redirects that are followed.
-const REDIRECTS: u32 = 10;
+/// Seconds without a single byte after which a connection counts as broken.
+const STALL: f64 = 60.0;
+/// Longest wait that a server is granted; longer ones are told instead.
+const LONGEST_WAIT: f64 = 300.0;
+/// Times in a row that a server is asked again after it asked to wait.
+const REFUSALS: u32 = 6;
+/// Most bytes read of a refusal.
+const EXCERPT: usize = 2048;
 
-/// A client that shows a token to one hub and to nobody else.
+/// The hub or a mirror, with where to keep what comes from it. Clones are the same.
 #[derive(Clone)]
-pub struct Client {
-    agent: ureq::Agent,
+pub struct Hub(Rc<Parts>);
+
+struct Parts {
+    http: Rc<dyn Http>,
+    store: Rc<dyn Store>,
     endpoint: Endpoint,
-    token: Option<String>,
-    offline: bool,
+    listener: RefCell<Option<Listener>>,
 }
 
-impl Client {
-    /// For the hub at `endpoint`, with the user's token where there is one; `offline` refuses every request.
-    pub fn new(endpoint: Endpoint, token: Option<String>, offline: bool) -> Self {
-        let config = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            // Followed here, where it is known to whom the token may be shown.
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .user_agent(concat!("straightedge/", env!("CARGO_PKG_VERSION")))
-            .timeout_connect(Some(Duration::from_secs(20)))
-            .timeout_recv_response(Some(PATIENCE))
-            .timeout_per_read(Some(PATIENCE))
-            .tls_config(TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build())
-            .build();
-        Self { agent: config.into(), endpoint, token, offline }
+impl Hub {
+    /// The hub at `endpoint`.
+    pub fn new(http: Rc<dyn Http>, store: Rc<dyn Store>, endpoint: Endpoint) -> Self {
+        Self(Rc::new(Parts { http, store, endpoint, listener: RefCell::default() }))
     }
 
-    /// Asks, and asks again where it is sent elsewhere.
-    fn call(&self, request: &Request) -> Result<ureq::http::Response<ureq::Body>, Failure> {
-        let mut url = Url::parse(&request.url).map_err(|error| Failure::Network(error.to_string()))?;
-        for _ in 0..=REDIRECTS {
-            let response = self.builder(&url, request).call().map_err(|error| Failure::Network(error.to_string()))?;
-            let elsewhere = response.headers().get("location").filter(|_| response.status().is_redirection());
-            let Some(elsewhere) = elsewhere.and_then(|location| url.join(location.to_str().ok()?).ok()) else {
-                return Ok(response);
-            };
-            url = elsewhere;
-        }
-        Err(Failure::Redirects)
+    /// From now on `listener` hears of progress, waits and warnings.
+    pub fn listen(&self, listener: Listener) {
+        self.0.store.listen(listener.clone());
+        *self.0.listener.borrow_mut() = Some(listener);
     }
 
-    fn builder(&self, url: &Url, request: &Request) -> ureq::RequestBuilder<ureq::typestate::WithoutBody> {
-        let mut builder = self.agent.get(url.as_str());
-        if let Some(range) = request.range_header() {
-            builder = builder.header("range", range);
-        }
-        let at_home = url.as_str().strip_prefix(self.endpoint.as_str()).is_some_and(|rest| rest.starts_with('/'));
-        if let Some(token) = self.token.as_ref().filter(|_| at_home) {
-            builder = builder.header("authorization", format!("Bearer {token}"));
-        }
-        builder
+    /// Its address.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.0.endpoint
     }
-}
 
-impl Http for Client {
-    fn get<'a>(&'a self, request: &'a Request) -> LocalBoxFuture<'a, Result<Response, Failure>> {
-        Box::pin(async move {
-            if self.offline {
-                return Err(Failure::Network("HF_HUB_OFFLINE says to stay offline".into()));
-            }
-            let (client, request) = (self.clone(), request.clone());
-            let (head, received) = oneshot::channel();
-            let (chunks, body) = mpsc::channel(WAITING);
-            thread::spawn(move || match client.call(&request) {
-                Err(failure) => drop(head.send(Err(failure))),
-                Ok(response) => {
-                    let (parts, body) = response.into_parts();
-                    if head.send(Ok(parts)).is_ok() {
-                        pass_on(body.into_reader(), chunks);
-                    }
+    pub(super) fn store(&self) -> &dyn Store {
+        &*self.0.store
+    }
+
+    pub(super) fn tell(&self, event: Event) {
+        let listener = self.0.listener.borrow().clone();
+        if let Some(listener) = listener {
+            listener(event);
+        }
+    }
+
+    async fn wait(&self, seconds: f64, why: String) {
+        self.tell(Event::Waiting(Wait { seconds, why }));
+        self.0.http.sleep(seconds).await;
+    }
+
+    /// Asks until there is an answer with a body to read; `what` names it in errors.
+    pub(super) async fn ask(&self, what: &str, request: &Request, patience: &mut Patience) -> Result<Response> {
+        loop {
+            match self.unless_stalled(self.0.http.get(request)).await {
+                Ok(response) => match response.status {
+                    200 | 206 => return Ok(response),
+                    429 | 500 | 502..=504 => patience.busy(self, what, &response).await?,
+                    _ => return Err(refusal(what, response).await),
+                },
+                Err(Failure::Network(why)) => patience.broken(self, what, why).await?,
+                Err(failure @ Failure::Redirects) => {
+                    return Err(not_the_file(what, failure.to_string()));
                 }
-            });
-            let ended = |_| Failure::Network("the request ended without an answer".into());
-            let parts = received.await.map_err(ended)??;
-            let text = |value: &ureq::http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
-            let headers = parts.headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value)));
-            Ok(Response { status: parts.status.as_u16(), headers: headers.collect(), body: Box::new(Chunks(body)) })
-        })
+            }
+        }
     }
 
-    fn sleep(&self, seconds: f64) -> LocalBoxFuture<'static, ()> {
-        Box::pin(Delay::new(Duration::from_secs_f64(seconds.clamp(0.0, 1e6))))
+    /// The next bytes of a body; a body that stalls counts as broken off.
+    pub(super) async fn chunk(&self, body: &mut dyn Body) -> Result<Option<Vec<u8>>, Failure> {
+        self.unless_stalled(body.chunk()).await
     }
-}
 
-/// Hands a body over until it ends or nobody wants it any more.
-fn pass_on(mut body: impl Read, mut chunks: mpsc::Sender<Result<Vec<u8>, Failure>>) {
-    loop {
-        let mut chunk = vec![0; CHUNK];
-        let read = match body.read(&mut chunk) {
-            Ok(0) => return,
-            Ok(read) => Ok(read),
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(error) => Err(Failure::Network(error.to_string())),
-        };
-        let failed = read.is_err();
-        let next = read.map(|read| {
-            chunk.truncate(read);
-            chunk
-        });
-        let ready = pollster::block_on(poll_fn(|context| chunks.poll_ready(context)));
-        if ready.is_err() || chunks.start_send(next).is_err() || failed {
-            return;
+    async fn unless_stalled<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+        match select(pin!(work), pin!(self.0.http.sleep(STALL))).await {
+            Either::Left((done, _)) => done,
+            Either::Right(((), _)) => Err(Failure::Network(format!("nothing came for {STALL} seconds"))),
+        }
+    }
+
+    /// All of a small answer, of at most `limit` bytes, with the header `link`.
+    pub(super) async fn document(&self, what: &str, url: String, limit: usize) -> Result<(Vec<u8>, Option<String>)> {
+        let request = Request { url, range: None };
+        let mut patience = Patience::for_documents();
+        'again: loop {
+            let Response { headers, mut body, .. } = self.ask(what, &request, &mut patience).await?;
+            if headers.get("content-type").is_some_and(|kind| kind.starts_with("text/html")) {
+                return Err(not_the_file(what, "a web page came".into()));
+            }
+            let mut bytes = Vec::new();
+            loop {
+                match self.chunk(&mut *body).await {
+                    Ok(Some(chunk)) => bytes.extend(chunk),
+                    Ok(None) => return Ok((bytes, headers.get("link").cloned())),
+                    Err(Failure::Network(why)) => {
+                        patience.broken(self, what, why).await?;
+                        continue 'again;
+                    }
+                    Err(failure) => return Err(not_the_file(what, failure.to_string())),
+                }
+                if bytes.len() > limit {
+                    return Err(not_the_file(what, format!("its answer is longer than {limit} bytes")));
+                }
+            }
         }
     }
 }
 
-/// A body that arrives from another thread; dropping it ends the request at its next chunk.
-struct Chunks(mpsc::Receiver<Result<Vec<u8>, Failure>>);
+/// How often something is tried again.
+pub(super) struct Patience {
+    tries: u32,
+    failures: u32,
+    refusals: u32,
+}
 
-impl Body for Chunks {
-    fn chunk(&mut self) -> LocalBoxFuture<'_, Result<Option<Vec<u8>>, Failure>> {
-        Box::pin(async move { self.0.next().await.transpose() })
+impl Patience {
+    /// For what is asked first: without a network that is soon clear.
+    pub(super) fn for_documents() -> Self {
+        Self { tries: 1, failures: 0, refusals: 0 }
     }
+
+    /// For what is worth some waiting.
+    pub(super) fn for_downloads() -> Self {
+        Self { tries: 5, failures: 0, refusals: 0 }
+    }
+
+    /// Something came: what failed before does not count any more.
+    pub(super) fn restore(&mut self) {
+        (self.failures, self.refusals) = (0, 0);
+    }
+
+    /// Waits before the next try, longer every time, or gives up.
+    pub(super) async fn broken(&mut self, hub: &Hub, what: &str, why: String) -> Result<()> {
+        self.failures += 1;
+        if self.failures > self.tries {
+            return Err(Error::Network { what: what.into(), why });
+        }
+        let seconds = f64::from(1 << (self.failures - 1));
+        hub.wait(seconds, format!("the connection broke ({why}), then it goes on")).await;
+        Ok(())
+    }
+
+    /// Waits as long as the server asks, or as is polite where it does not say.
+    async fn busy(&mut self, hub: &Hub, what: &str, response: &Response) -> Result<()> {
+        let polite = f64::from(2 << self.refusals).min(60.0);
+        let seconds = asked_wait(response).unwrap_or(polite);
+        let why = match response.status {
+            429 => "it has had too many requests from this address".to_owned(),
+            status => format!("it answers {status}"),
+        };
+        self.refusals += 1;
+        if self.refusals > REFUSALS || seconds > LONGEST_WAIT {
+            let minutes = (seconds / 60.0).ceil().max(1.0) as u64;
+            return Err(Error::HubBusy { what: what.into(), why, minutes });
+        }
+        hub.wait(seconds, format!("the server asks for it, {why}")).await;
+        Ok(())
+    }
+}
+
+/// Seconds to wait, by `Retry-After: 30` or `RateLimit: "api";r=0;t=30`.
+fn asked_wait(response: &Response) -> Option<f64> {
+    let after = response.header("retry-after").and_then(|value| value.trim().parse::<f64>().ok());
+    let limit = response.header("ratelimit").and_then(|value| {
+        let time = value.split([';', ',']).find_map(|part| part.trim().strip_prefix("t="))?;
+        time.parse::<f64>().ok()
+    });
+    after.or(limit).filter(|seconds| seconds.is_finite() && *seconds >= 0.0)
+}
+
+/// The sentence for an answer that refuses.
+async fn refusal(what: &str, mut response: Response) -> Error {
+    let code = response.header("x-error-code").unwrap_or_default().to_owned();
+    let why = excerpt(&mut *response.body).await;
+    let why = if why.is_empty() { format!("it answers {}", response.status) } else { why };
+    let what = what.to_owned();
+    let missing = |hint: &str| Error::HubMissing { what: what.clone(), why: why.clone(), hint: hint.into() };
+    match (response.status, &*code) {
+        (_, "GatedRepo") | (403, _) => {
+            let hint = "ask its owner for access on the hub, and give the command line your token in HF_TOKEN".into();
+            Error::HubGated { what, why, hint }
+        }
+        (_, "RevisionNotFound") => missing("give a branch, tag or commit that exists, or none for the newest"),
+        (_, "RepoNotFound") => missing("check its name; for a private one give the command line a token in HF_TOKEN"),
+        (401, _) => {
+            let hint = "check its name, or give the command line your token in HF_TOKEN".into();
+            Error::HubGated { what, why, hint }
+        }
+        (404 | 410, _) => missing("check name and revision"),
+        _ => not_the_file(&what, why),
+    }
+}
+
+/// What a refusal says in its first line, or in the `error` of a JSON object.
+async fn excerpt(body: &mut dyn Body) -> String {
+    let mut bytes = Vec::new();
+    while bytes.len() < EXCERPT {
+        match body.chunk().await {
+            Ok(Some(chunk)) => bytes.extend(chunk),
+            _ => break,
+        }
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let json = serde_json::from_slice::<serde_json::Value>(&bytes).ok();
+    let error = json.as_ref().and_then(|json| json.get("error")).and_then(serde_json::Value::as_str);
+    let line = error.unwrap_or_else(|| text.lines().next().unwrap_or_default());
+    let line = if line.trim_start().starts_with(['<', '{']) { "" } else { line };
+    line.chars().filter(|c| !c.is_control()).take(120).collect::<String>().trim().into()
+}
+
+/// The error for something that is not what was asked for.
+pub(super) fn not_the_file(what: &str, why: String) -> Error {
+    let hint =
+        "check the address of the mirror if there is one, and whether a proxy or log-in page lies between".into();
+    Error::NotTheFile { what: what.into(), why, hint }
 }

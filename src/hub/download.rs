@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use web_time::Instant;
 
+use super::client::{Hub, Patience, not_the_file};
 use super::http::{Failure, Request, Response};
 use super::plan::{self, Ranges};
 use super::repo::FileKey;
-use super::server::{Hub, Patience, not_the_file};
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::event::{Event, Progress, Stage};

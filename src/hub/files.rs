@@ -6,12 +6,12 @@ use std::rc::Rc;
 
 use futures::future::LocalBoxFuture;
 
+use super::client::Hub;
 use super::download::{self, Announced, Meter};
 use super::id::HubId;
 use super::plan::{self, Ranges};
 use super::repo::FileKey;
 use super::repo::Repo;
-use super::server::Hub;
 use crate::error::{Error, Result};
 use crate::weights::{Files, Listener, Part};
 

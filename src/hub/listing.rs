@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::client::{Hub, not_the_file};
 use super::files::HubFiles;
 use super::id::{HubId, is_commit};
 use super::repo::{Entry, Repo};
-use super::server::{Hub, not_the_file};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::report::Warning;

@@ -8,7 +8,7 @@
 pub mod id;
 pub mod preflight;
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "engine")]
 pub mod client;
 #[cfg(feature = "cli")]
 pub mod disk;
@@ -27,10 +27,10 @@ pub mod plan;
 #[cfg(feature = "engine")]
 pub mod repo;
 #[cfg(feature = "engine")]
-pub mod server;
-#[cfg(feature = "engine")]
 pub mod store;
 #[cfg(feature = "engine")]
 mod survey;
 #[cfg(feature = "engine")]
 pub mod text;
+#[cfg(feature = "cli")]
+pub mod transport;

@@ -4,8 +4,8 @@ use std::fmt;
 
 use futures::future::LocalBoxFuture;
 
+use super::client::Hub;
 use super::id::HubId;
-use super::server::Hub;
 use crate::error::{Error, Result};
 use crate::weights::{Files, read_whole};
 

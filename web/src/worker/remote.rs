@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use straightedge::error::{Error, Result};
 use straightedge::event::Event;
+use straightedge::hub::client::Hub;
 use straightedge::hub::fallback::Fallback;
 use straightedge::hub::files::HubFiles;
 use straightedge::hub::id::{Endpoint, HubId};
 use straightedge::hub::preflight::{Preflight, Room};
-use straightedge::hub::server::Hub;
 use straightedge::hub::store::Store;
 use straightedge::hub::text::WikiText2;
 use straightedge::job::{BackendChoice, Job};

@@ -1,0 +1,142 @@
+//! The network of the command line. \[ureq, url, futures-timer\]
+//!
+//! A request runs in a thread of its own, so that whoever waits for it can stop waiting.
+
+use std::future::poll_fn;
+use std::io::Read;
+use std::thread;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::channel::{mpsc, oneshot};
+use futures::future::LocalBoxFuture;
+use futures_timer::Delay;
+use ureq::tls::{RootCerts, TlsConfig};
+use url::Url;
+
+use super::http::{Body, Failure, Http, Request, Response};
+use super::id::Endpoint;
+
+/// Bytes handed over at once.
+const CHUNK: usize = 256 << 10;
+/// Chunks that may wait to be taken.
+const WAITING: usize = 8;
+/// After which a thread gives up a connection that nobody may listen to any more.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// Most redirects that are followed.
+const REDIRECTS: u32 = 10;
+
+/// A client that shows a token to one hub and to nobody else.
+#[derive(Clone)]
+pub struct Transport {
+    agent: ureq::Agent,
+    endpoint: Endpoint,
+    token: Option<String>,
+    offline: bool,
+}
+
+impl Transport {
+    /// For the hub at `endpoint`, with the user's token where there is one; `offline` refuses every request.
+    pub fn new(endpoint: Endpoint, token: Option<String>, offline: bool) -> Self {
+        let config = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            // Followed here, where it is known to whom the token may be shown.
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .user_agent(concat!("straightedge/", env!("CARGO_PKG_VERSION")))
+            .timeout_connect(Some(Duration::from_secs(20)))
+            .timeout_recv_response(Some(PATIENCE))
+            .timeout_per_read(Some(PATIENCE))
+            .tls_config(TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build())
+            .build();
+        Self { agent: config.into(), endpoint, token, offline }
+    }
+
+    /// Asks, and asks again where it is sent elsewhere.
+    fn call(&self, request: &Request) -> Result<ureq::http::Response<ureq::Body>, Failure> {
+        let mut url = Url::parse(&request.url).map_err(|error| Failure::Network(error.to_string()))?;
+        for _ in 0..=REDIRECTS {
+            let response = self.builder(&url, request).call().map_err(|error| Failure::Network(error.to_string()))?;
+            let elsewhere = response.headers().get("location").filter(|_| response.status().is_redirection());
+            let Some(elsewhere) = elsewhere.and_then(|location| url.join(location.to_str().ok()?).ok()) else {
+                return Ok(response);
+            };
+            url = elsewhere;
+        }
+        Err(Failure::Redirects)
+    }
+
+    fn builder(&self, url: &Url, request: &Request) -> ureq::RequestBuilder<ureq::typestate::WithoutBody> {
+        let mut builder = self.agent.get(url.as_str());
+        if let Some(range) = request.range_header() {
+            builder = builder.header("range", range);
+        }
+        let at_home = url.as_str().strip_prefix(self.endpoint.as_str()).is_some_and(|rest| rest.starts_with('/'));
+        if let Some(token) = self.token.as_ref().filter(|_| at_home) {
+            builder = builder.header("authorization", format!("Bearer {token}"));
+        }
+        builder
+    }
+}
+
+impl Http for Transport {
+    fn get<'a>(&'a self, request: &'a Request) -> LocalBoxFuture<'a, Result<Response, Failure>> {
+        Box::pin(async move {
+            if self.offline {
+                return Err(Failure::Network("HF_HUB_OFFLINE says to stay offline".into()));
+            }
+            let (client, request) = (self.clone(), request.clone());
+            let (head, received) = oneshot::channel();
+            let (chunks, body) = mpsc::channel(WAITING);
+            thread::spawn(move || match client.call(&request) {
+                Err(failure) => drop(head.send(Err(failure))),
+                Ok(response) => {
+                    let (parts, body) = response.into_parts();
+                    if head.send(Ok(parts)).is_ok() {
+                        pass_on(body.into_reader(), chunks);
+                    }
+                }
+            });
+            let ended = |_| Failure::Network("the request ended without an answer".into());
+            let parts = received.await.map_err(ended)??;
+            let text = |value: &ureq::http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+            let headers = parts.headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value)));
+            Ok(Response { status: parts.status.as_u16(), headers: headers.collect(), body: Box::new(Chunks(body)) })
+        })
+    }
+
+    fn sleep(&self, seconds: f64) -> LocalBoxFuture<'static, ()> {
+        Box::pin(Delay::new(Duration::from_secs_f64(seconds.clamp(0.0, 1e6))))
+    }
+}
+
+/// Hands a body over until it ends or nobody wants it any more.
+fn pass_on(mut body: impl Read, mut chunks: mpsc::Sender<Result<Vec<u8>, Failure>>) {
+    loop {
+        let mut chunk = vec![0; CHUNK];
+        let read = match body.read(&mut chunk) {
+            Ok(0) => return,
+            Ok(read) => Ok(read),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(error) => Err(Failure::Network(error.to_string())),
+        };
+        let failed = read.is_err();
+        let next = read.map(|read| {
+            chunk.truncate(read);
+            chunk
+        });
+        let ready = pollster::block_on(poll_fn(|context| chunks.poll_ready(context)));
+        if ready.is_err() || chunks.start_send(next).is_err() || failed {
+            return;
+        }
+    }
+}
+
+/// A body that arrives from another thread; dropping it ends the request at its next chunk.
+struct Chunks(mpsc::Receiver<Result<Vec<u8>, Failure>>);
+
+impl Body for Chunks {
+    fn chunk(&mut self) -> LocalBoxFuture<'_, Result<Option<Vec<u8>>, Failure>> {
+        Box::pin(async move { self.0.next().await.transpose() })
+    }
+}
