@@ -115,8 +115,6 @@ pub struct GramShape {
     pub d_out: usize,
     /// Folds kept apart; the last one also gets the full yyᵀ.
     pub folds: usize,
-    /// Most rows that one call of [`Backend::accumulate`] brings.
-    pub max_rows: usize,
     /// Exact integers or fast f32 blocks.
     pub mode: GramMode,
 }

@@ -70,8 +70,7 @@ impl<'a, B: Backend> Sums<'a, B> {
 
     async fn empty(&mut self, x: &B::Tensor, y: &B::Tensor) -> Result<B::Gram> {
         let (d_in, d_out) = (self.backend.shape(x).cols, self.backend.shape(y).cols);
-        let max_rows = BATCH_ROWS.max(self.protocol.seq_len);
-        let shape = GramShape { d_in, d_out, folds: self.folds, max_rows, mode: self.protocol.gram };
+        let shape = GramShape { d_in, d_out, folds: self.folds, mode: self.protocol.gram };
         let scales = match self.scales.take() {
             Some(scales) => scales,
             None => {

@@ -61,8 +61,7 @@ async fn rows_and_scores<B: Backend>(
                 let (d_in, d_out) = (backend.shape(x).cols, backend.shape(y).cols);
                 let (x_rows, y_rows) = (backend.read(x).await.expect("x"), backend.read(y).await.expect("y"));
                 if block == blocks.len() {
-                    let max_rows = WINDOWS_AT_ONCE * protocol.seq_len;
-                    let shape = GramShape { d_in, d_out, folds: folds.len(), max_rows, mode: GramMode::Exact };
+                    let shape = GramShape { d_in, d_out, folds: folds.len(), mode: GramMode::Exact };
                     let (x, y) = (Scale::from_rows(&x_rows, d_in), Scale::from_rows(&y_rows, d_out));
                     let gram = backend.gram(shape, &x, &y).await.expect("a Gram");
                     blocks.push(Block { gram, x: vec![Vec::new(); folds.len()], y: vec![Vec::new(); folds.len()] });

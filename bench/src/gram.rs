@@ -117,7 +117,7 @@ impl<B: Backend> Bench<'_, B> {
             let (d_in, d_out) = (self.backend.shape(x).cols, self.backend.shape(y).cols);
             let scale_x = Scale::from_rows(&self.backend.read(x).await?, d_in);
             let scale_y = Scale::from_rows(&self.backend.read(y).await?, d_out);
-            let shape = GramShape { d_in, d_out, folds: FOLDS, max_rows: self.ids.len(), mode };
+            let shape = GramShape { d_in, d_out, folds: FOLDS, mode };
             grams.push(self.backend.gram(shape, &scale_x, &scale_y).await?);
         }
         Ok(grams)

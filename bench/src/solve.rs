@@ -59,7 +59,7 @@ async fn moments(width: usize) -> Result<Vec<Moments>> {
         }
         let y: Vec<f32> = x.iter().zip(values(0.5)).map(|(x, noise)| x * x * 0.3 + x + noise).collect();
         if gram.is_none() {
-            let shape = GramShape { d_in: width, d_out: width, folds: FOLDS, max_rows: rows, mode: GramMode::Exact };
+            let shape = GramShape { d_in: width, d_out: width, folds: FOLDS, mode: GramMode::Exact };
             let (x, y) = (Scale::from_rows(&x, width), Scale::from_rows(&y, width));
             gram = Some(backend.gram(shape, &x, &y).await?);
         }

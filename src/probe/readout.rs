@@ -71,7 +71,7 @@ pub async fn moments<B: Backend>(
     let (d_in, d_out) = (backend.shape(&calibration).cols, backend.shape(&rows.target).cols);
     let x = Scale::from_rows(&backend.read(&calibration).await?, d_in);
     let y = Scale::from_rows(&backend.read(&rows.target).await?, d_out);
-    let shape = GramShape { d_in, d_out, folds: 2, max_rows: ROWS_AT_ONCE, mode: GramMode::Exact };
+    let shape = GramShape { d_in, d_out, folds: 2, mode: GramMode::Exact };
     let mut gram = backend.gram(shape, &x, &y).await?;
     for (fold, ids) in sets.into_iter().enumerate() {
         for ids in ids.chunks(ROWS_AT_ONCE) {

@@ -233,8 +233,7 @@ impl Case {
     }
 
     fn gram_shape(&self, mode: GramMode) -> GramShape {
-        let max_rows = self.batches.iter().map(|(rows, _)| *rows).max().unwrap_or(0);
-        GramShape { d_in: self.d_in, d_out: self.d_out, folds: self.folds, max_rows, mode }
+        GramShape { d_in: self.d_in, d_out: self.d_out, folds: self.folds, mode }
     }
 
     pub(crate) async fn measure<B: Backend>(&self, on: &B, mode: GramMode) -> Result<Vec<Moments>, Error> {

@@ -119,7 +119,7 @@ async fn results<B: Backend>(on: &B) -> Result<Vec<(String, Vec<f32>)>> {
 
 /// Raw second moments of one fold, as means over its rows.
 async fn gram<B: Backend>(on: &B, x: &B::Tensor, y: &B::Tensor, mode: GramMode) -> Result<Vec<f32>> {
-    let shape = GramShape { d_in: COLS, d_out: COLS, folds: 1, max_rows: ROWS, mode };
+    let shape = GramShape { d_in: COLS, d_out: COLS, folds: 1, mode };
     let scale = Scale { shift: vec![0.0; COLS], exponent: vec![1; COLS] };
     let mut gram = on.gram(shape, &scale, &scale).await?;
     let rows = GramRows { block: 0, fold: 0, part: 0, first_row: 0, x, y, seq_len: SEQ_LEN, skip_positions: 0 };

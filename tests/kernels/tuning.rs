@@ -27,7 +27,7 @@ struct Found {
 /// Asks for exact second moments.
 async fn exact(backend: &GpuBackend) {
     let scale = Scale { shift: vec![0.0; 4], exponent: vec![1; 4] };
-    let shape = GramShape { d_in: 4, d_out: 4, folds: 2, max_rows: 4, mode: GramMode::Exact };
+    let shape = GramShape { d_in: 4, d_out: 4, folds: 2, mode: GramMode::Exact };
     backend.gram(shape, &scale, &scale).await.expect("a Gram");
 }
 
