@@ -106,7 +106,7 @@ pub(super) async fn read(engine: &Engine, mut readings: Vec<Reading<'_>>) -> Res
     readings.sort_by_key(|reading| matches!(reading.source, Source::Values(_)));
     let (parts, spans): (Vec<Part>, Vec<Span<'_>>) =
         readings.iter().enumerate().flat_map(|(index, reading)| reading.parts(index)).unzip();
-    let mut lows: Vec<i64> = Vec::new();
+    let mut lows = Lows::default();
     engine
         .read(&spans, |span, offset, bytes| {
             let Part { reading, kind, first } = parts[span];
@@ -115,20 +115,31 @@ pub(super) async fn read(engine: &Engine, mut readings: Vec<Reading<'_>>) -> Res
             match kind {
                 Kind::Values => convert(bytes, first + within, |_, word| f64::from(f32::from_le_bytes(word)), take),
                 Kind::Whole => convert(bytes, first + within, |_, word| i64::from_le_bytes(word) as f64, take),
-                Kind::Low => {
-                    lows.truncate(within);
-                    lows.extend(bytes.as_chunks().0.iter().map(|word| i64::from_le_bytes(*word)));
-                }
+                Kind::Low => lows.take(within, bytes),
                 Kind::High => {
-                    let whole = |at: usize, word| {
-                        let (low, high) = (lows[at - first], i64::from_le_bytes(word));
-                        (i128::from(low) + (i128::from(high) << 32)) as f64
-                    };
+                    let whole = |at: usize, word| lows.whole(at - first, i64::from_le_bytes(word));
                     convert(bytes, first + within, whole, take);
                 }
             }
         })
         .await
+}
+
+/// Low words of a part that wait for what was spilled of them.
+#[derive(Default)]
+struct Lows(Vec<i64>);
+
+impl Lows {
+    /// Takes in the words of a part from one on: what is read at a time may end within a part.
+    fn take(&mut self, from: usize, bytes: &[u8]) {
+        self.0.truncate(from);
+        self.0.extend(bytes.as_chunks().0.iter().map(|word| i64::from_le_bytes(*word)));
+    }
+
+    /// A sum of which `high` was spilled.
+    fn whole(&self, at: usize, high: i64) -> f64 {
+        (i128::from(self.0[at]) + (i128::from(high) << 32)) as f64
+    }
 }
 
 impl<'a> Reading<'a> {
@@ -168,5 +179,25 @@ fn convert<const BYTES: usize>(
             *value = number(at, *word);
         }
         take(first, &run[..words.len()]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn low_words_that_come_in_two_pieces_stay_in_their_places() {
+        let mut lows = Lows::default();
+        for sign in [1, -1] {
+            let words: Vec<i64> = (0..9).map(|at| sign * (at + 1)).collect();
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let (first, second) = bytes.split_at(5 * 8);
+            lows.take(0, first);
+            lows.take(5, second);
+            for (at, word) in words.iter().enumerate() {
+                assert_eq!(lows.whole(at, -3), (word - (3 << 32)) as f64);
+            }
+        }
     }
 }

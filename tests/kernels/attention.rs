@@ -9,7 +9,7 @@ use crate::device::{poisoned, upload, with_device};
 use crate::random::Random;
 
 /// Windows, positions, heads, heads of keys and values, width of a head.
-const SHAPES: [[usize; 5]; 14] = [
+const SHAPES: [[usize; 5]; 16] = [
     [1, 1, 1, 1, 1],
     [2, 3, 2, 1, 5],
     [2, 4, 4, 2, 4],
@@ -18,10 +18,12 @@ const SHAPES: [[usize; 5]; 14] = [
     [2, 33, 4, 1, 6],
     [3, 63, 2, 2, 16],
     [1, 64, 2, 2, 64],
+    [1, 65, 2, 1, 64],
     [2, 65, 4, 2, 63],
     [1, 70, 2, 1, 12],
     [1, 127, 3, 1, 65],
     [2, 128, 2, 2, 15],
+    [1, 129, 2, 2, 128],
     [1, 130, 6, 3, 80],
     [1, 200, 2, 1, 130],
 ];
@@ -36,18 +38,31 @@ fn attention_attends_within_windows() {
             for causal in [true, false] {
                 for [windows, seq_len, heads, kv_heads, head_dim] in SHAPES {
                     let shape = AttentionShape { heads, kv_heads, head_dim, seq_len, causal };
-                    check_attention(gpu, windows, shape).await;
+                    check_attention(gpu, windows, shape, 5.0).await;
                 }
             }
         });
     }
 }
 
-async fn check_attention(gpu: &GpuBackend, windows: usize, shape: AttentionShape) {
+#[test]
+fn attention_takes_scores_that_an_exponential_does_not() {
+    for &reduction in Reduction::ALL {
+        with_device(Options { reduction: Some(reduction), ..poisoned() }, async |gpu| {
+            for causal in [true, false] {
+                let shape = AttentionShape { heads: 2, kv_heads: 1, head_dim: 8, seq_len: 70, causal };
+                check_attention(gpu, 2, shape, 200.0).await;
+            }
+        });
+    }
+}
+
+/// `size` is the largest magnitude of a query's features, those of keys are below 1.
+async fn check_attention(gpu: &GpuBackend, windows: usize, shape: AttentionShape, size: f32) {
     let AttentionShape { heads, kv_heads, head_dim, seq_len, causal } = shape;
     let (rows, cols, kv_cols) = (windows * seq_len, heads * head_dim, kv_heads * head_dim);
     let mut random = Random::new(10);
-    let q: Vec<f32> = random.values(rows * cols).iter().map(|value| 5.0 * value).collect();
+    let q: Vec<f32> = random.values(rows * cols).iter().map(|value| size * value).collect();
     let (k, v) = (random.values(rows * kv_cols), random.values(rows * kv_cols));
     let mut expected = vec![0.0; rows * cols];
     for (row, head) in (0..rows).flat_map(|row| (0..heads).map(move |head| (row, head))) {
@@ -77,7 +92,7 @@ async fn check_attention(gpu: &GpuBackend, windows: usize, shape: AttentionShape
             shape,
         )
         .unwrap();
-    // A score of up to 5·√head_dim enters an exponential.
-    let tolerance = EPS * (8.0 + 5.0 * (head_dim as f64).sqrt() * 4.0 + seq_len as f64);
+    // A score of up to size·√head_dim enters an exponential.
+    let tolerance = EPS * (8.0 + f64::from(size) * (head_dim as f64).sqrt() * 4.0 + seq_len as f64);
     assert_close(&format!("{shape:?}"), &gpu.read(&found).await.unwrap(), &expected, |_| tolerance);
 }

@@ -44,24 +44,26 @@ fn every_way_to_rewrite_changes_the_kernels_that_add_in_f32() {
         assert!(texts[..at].iter().all(|other| other != text), "{}:\n{text}", WAYS[at].0);
     }
     let [_, contracted, reassociated, flushed] = &texts[..] else { panic!("{} texts", texts.len()) };
-    assert!(contracted.contains("fma(") && flushed.contains("select("), "{contracted}{flushed}");
+    assert!(contracted.contains("countTrailingZeros(") && flushed.contains("abs("), "{contracted}{flushed}");
     assert!(!reassociated.contains("(sums + "), "{reassociated}");
     // What is exact without rounding must not be so for want of anything to round: fast sums do change.
     let case = Case::random(40, 36, &[(640, 0)], 41);
     let mut sums = Vec::new();
-    for rewrite in [WAYS[0].1, WAYS[2].1] {
-        with_device(Options { rewrite: Some(rewrite), ..poisoned() }, async |gpu| {
+    for (_, rewrite) in &WAYS[..3] {
+        with_device(Options { rewrite: Some(*rewrite), ..poisoned() }, async |gpu| {
             sums.push(case.measure(gpu, GramMode::Fast).await.unwrap().remove(0).xy);
         });
     }
-    assert!(sums.len() < 2 || sums[0] != sums[1], "another order rounds otherwise");
+    let Some(as_they_are) = sums.first() else { return };
+    assert!(sums[1..].iter().all(|sums| sums != as_they_are), "another order or contraction rounds otherwise");
 }
 
 #[test]
 fn sums_longer_than_what_is_read_at_a_time_arrive_in_their_places() {
-    // 40 MB of sums, spilled ones in two halves: what is read at a time ends within some of them.
+    // 40 MB of sums, spilled ones in two halves: what is read at a time ends within some of them. An odd number of
+    // largest values of four bytes would, if they were read before sums, have it end within a number.
     for spill_rows in [None, Some(2)] {
-        let mut case = Case::random(600, 2080, &[(2, 0), (1, 0), (1, 1)], 42);
+        let mut case = Case::random(601, 2080, &[(2, 0), (1, 0), (1, 1)], 42);
         case.y_scale = Scale { shift: vec![0.0; 2080], exponent: vec![2; 2080] };
         with_device(Options { spill_rows, ..poisoned() }, async |gpu| {
             if let Err(why) = case.check(gpu).await {

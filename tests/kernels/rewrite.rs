@@ -3,8 +3,8 @@
 
 use naga::valid::{Capabilities, FunctionInfo, ModuleInfo, ValidationFlags, Validator};
 use naga::{
-    Arena, BinaryOperator, Block, Expression, Function, Handle, Literal, MathFunction, Module, Range, Scalar, Span,
-    Statement, Type, TypeInner, UnaryOperator, UniqueArena, VectorSize,
+    Arena, BinaryOperator, Block, Expression, Function, Handle, Literal, MathFunction, Module, Range, Scalar,
+    ScalarKind, Span, Statement, Type, TypeInner, UnaryOperator, UniqueArena, VectorSize,
 };
 use straightedge::gpu::Rewrite;
 use straightedge::gpu::kernels::Kernel;
@@ -31,7 +31,8 @@ fn flushed(kernel: &'static Kernel) -> String {
 
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
-    /// a·b + c in one operation, rounded once.
+    /// a·b + c without rounding the product. Emulated adapters round `fma` twice, so a product that f32 may not hold
+    /// becomes its neighbour instead.
     Contracted,
     /// Sums of any number of terms from the last to the first.
     Reassociated,
@@ -79,14 +80,20 @@ struct Rewriter<'a> {
     /// The least f32 that is no denormal, and 0.
     tiny: Handle<Expression>,
     zero: Handle<Expression>,
+    /// 1, the bit above an f32's mantissa, and how many bits a mantissa has.
+    one: Handle<Expression>,
+    above: Handle<Expression>,
+    bits: Handle<Expression>,
 }
 
 impl<'a> Rewriter<'a> {
     fn run(way: Way, types: &'a UniqueArena<Type>, info: &'a FunctionInfo, function: &mut Function) {
         let old = function.expressions.take();
         let mut new = Arena::new();
-        let [tiny, zero] = [f32::MIN_POSITIVE, 0.0].map(|value| literal(&mut new, value));
-        let mut rewriter = Rewriter { way, types, info, old: &old, new, places: Vec::new(), tiny, zero };
+        let [tiny, zero] = [f32::MIN_POSITIVE, 0.0].map(|value| literal(&mut new, Literal::F32(value)));
+        let [one, above, bits] = [1, 1 << 23, 23].map(|value| literal(&mut new, Literal::U32(value)));
+        let mut rewriter =
+            Rewriter { way, types, info, old: &old, new, places: Vec::new(), tiny, zero, one, above, bits };
         for (handle, expression) in old.iter() {
             let before = rewriter.new.len();
             let last = rewriter.rewrite(handle, expression);
@@ -153,7 +160,7 @@ impl<'a> Rewriter<'a> {
                 let (product, other) =
                     self.product(right).map(|p| (p, left)).or_else(|| self.product(left).map(|p| (p, right)))?;
                 let [a, b, c] = [product.0, product.1, other].map(|operand| self.spread(operand, size));
-                Some(self.fma(a, b, c))
+                Some(self.fused(a, b, c, size))
             }
             Expression::Binary { op: BinaryOperator::Subtract, left, right } => {
                 let (product, other, is_first) = match self.product(left) {
@@ -163,13 +170,13 @@ impl<'a> Rewriter<'a> {
                 let [a, b, c] = [product.0, product.1, other].map(|operand| self.spread(operand, size));
                 let negate = |expr| Expression::Unary { op: UnaryOperator::Negate, expr };
                 let negated = self.push(negate(if is_first { c } else { a }));
-                Some(if is_first { self.fma(a, b, negated) } else { self.fma(negated, b, c) })
+                Some(if is_first { self.fused(a, b, negated, size) } else { self.fused(negated, b, c, size) })
             }
             Expression::Math { fun: MathFunction::Dot, .. } => {
                 let mut pairs = self.components(handle)?.into_iter();
                 let (a, b) = pairs.next()?;
-                let first = self.push(Expression::Binary { op: BinaryOperator::Multiply, left: a, right: b });
-                Some(pairs.fold(first, |sum, (a, b)| self.fma(a, b, sum)))
+                let first = self.binary(BinaryOperator::Multiply, a, b);
+                Some(pairs.fold(first, |sum, (a, b)| self.fused(a, b, sum, None)))
             }
             _ => None,
         }
@@ -183,17 +190,55 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    fn fma(&mut self, a: Handle<Expression>, b: Handle<Expression>, c: Handle<Expression>) -> Handle<Expression> {
-        self.push(Expression::Math { fun: MathFunction::Fma, arg: a, arg1: Some(b), arg2: Some(c), arg3: None })
+    fn binary(
+        &mut self,
+        op: BinaryOperator,
+        left: Handle<Expression>,
+        right: Handle<Expression>,
+    ) -> Handle<Expression> {
+        self.push(Expression::Binary { op, left, right })
+    }
+
+    /// a·b + c with a product that is its neighbour where f32 may not hold it.
+    fn fused(
+        &mut self,
+        a: Handle<Expression>,
+        b: Handle<Expression>,
+        c: Handle<Expression>,
+        size: Option<VectorSize>,
+    ) -> Handle<Expression> {
+        let rounded = self.binary(BinaryOperator::Multiply, a, b);
+        let zeros = [a, b].map(|factor| self.trailing_zeros(factor, size));
+        let (zeros, bits) = (self.binary(BinaryOperator::Add, zeros[0], zeros[1]), self.wide(self.bits, size));
+        let is_exact = self.binary(BinaryOperator::GreaterEqual, zeros, bits);
+        let (word, one) = (self.bitcast(rounded, ScalarKind::Uint), self.wide(self.one, size));
+        let other = self.binary(BinaryOperator::ExclusiveOr, word, one);
+        let reject = self.bitcast(other, ScalarKind::Float);
+        let product = self.push(Expression::Select { condition: is_exact, accept: rounded, reject });
+        self.binary(BinaryOperator::Add, product, c)
+    }
+
+    /// Zeros at the end of an f32's mantissa.
+    fn trailing_zeros(&mut self, value: Handle<Expression>, size: Option<VectorSize>) -> Handle<Expression> {
+        let (word, above) = (self.bitcast(value, ScalarKind::Uint), self.wide(self.above, size));
+        let arg = self.binary(BinaryOperator::InclusiveOr, word, above);
+        let fun = MathFunction::CountTrailingZeros;
+        self.push(Expression::Math { fun, arg, arg1: None, arg2: None, arg3: None })
+    }
+
+    fn bitcast(&mut self, expr: Handle<Expression>, kind: ScalarKind) -> Handle<Expression> {
+        self.push(Expression::As { expr, kind, convert: None })
+    }
+
+    /// A scalar, in every component of a vector where there is one.
+    fn wide(&mut self, value: Handle<Expression>, size: Option<VectorSize>) -> Handle<Expression> {
+        size.map_or(value, |size| self.push(Expression::Splat { size, value }))
     }
 
     /// An operand, in every component where the others are vectors.
     fn spread(&mut self, old: Handle<Expression>, size: Option<VectorSize>) -> Handle<Expression> {
         let value = self.at(old);
-        match size {
-            Some(size) if self.size(old).is_none() => self.push(Expression::Splat { size, value }),
-            _ => value,
-        }
+        if self.size(old).is_none() { self.wide(value, size) } else { value }
     }
 
     /// What a dot product multiplies.
@@ -235,13 +280,10 @@ impl<'a> Rewriter<'a> {
 
     /// 0 where a value is denormal.
     fn flush(&mut self, old: Handle<Expression>, value: Handle<Expression>) -> Handle<Expression> {
-        let [tiny, zero] = [self.tiny, self.zero].map(|literal| match self.size(old) {
-            Some(size) => self.push(Expression::Splat { size, value: literal }),
-            None => literal,
-        });
+        let [tiny, zero] = [self.tiny, self.zero].map(|literal| self.wide(literal, self.size(old)));
         let magnitude =
             self.push(Expression::Math { fun: MathFunction::Abs, arg: value, arg1: None, arg2: None, arg3: None });
-        let condition = self.push(Expression::Binary { op: BinaryOperator::Less, left: magnitude, right: tiny });
+        let condition = self.binary(BinaryOperator::Less, magnitude, tiny);
         self.push(Expression::Select { condition, accept: zero, reject: value })
     }
 
@@ -286,8 +328,8 @@ impl<'a> Rewriter<'a> {
     }
 }
 
-fn literal(expressions: &mut Arena<Expression>, value: f32) -> Handle<Expression> {
-    expressions.append(Expression::Literal(Literal::F32(value)), Span::default())
+fn literal(expressions: &mut Arena<Expression>, value: Literal) -> Handle<Expression> {
+    expressions.append(Expression::Literal(value), Span::default())
 }
 
 /// The operands of an expression.

@@ -286,6 +286,18 @@ mod tests {
     }
 
     #[test]
+    fn the_first_kernel_is_given_up_for_more_than_a_twentieth() {
+        assert_eq!(Simulated::new(&[1.0e-4, 0.97e-4]).hold().winner, 0);
+        assert_eq!(Simulated::new(&[1.0e-4, 0.93e-4]).hold().winner, 1);
+    }
+
+    #[test]
+    fn the_middle_of_all_rounds_counts() {
+        let Time { ms, least, most } = Time::of(vec![5.0, 1.0, 90.0, 3.0, 9.0]);
+        assert_eq!((ms, least, most), (5.0, 1.0, 90.0));
+    }
+
+    #[test]
     fn answers_on_a_grid_of_a_tenth_of_a_second_neither_take_long_nor_choose_by_chance() {
         for scale in [1e-5, 1e-4, 1e-3, 1.0] {
             let device = Simulated { grid: 100.0, ..Simulated::new(&[scale, 0.7 * scale]) };

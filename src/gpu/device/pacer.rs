@@ -221,7 +221,21 @@ mod tests {
         // The host was busy for a second before it looked.
         batch(0.0, 1000.0);
         assert_eq!(pacer.dispatch_ms(), DISPATCH_MS / STEP, "one observation slows it by no more than that");
-        batch(1000.0, 1020.0);
+        // Nor is the time in which there was nothing to do the device's.
+        batch(3000.0, 3020.0);
+        assert_eq!(pacer.dispatch_ms(), DISPATCH_MS);
+        batch(5000.0, 5020.0);
+        assert_eq!(pacer.dispatch_ms(), DISPATCH_MS);
+    }
+
+    #[test]
+    fn what_hearing_takes_by_itself_does_not_slow_the_plan() {
+        let pacer = Pacer::default();
+        for at in [0.0, 200.0, 400.0] {
+            pacer.record(20.0);
+            pacer.submit(at);
+            pacer.complete(pacer.mark(), at, at + 120.0, 100.0);
+        }
         assert_eq!(pacer.dispatch_ms(), DISPATCH_MS);
     }
 }
