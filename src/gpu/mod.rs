@@ -1,7 +1,7 @@
 //! The operations of [`crate::backend::Backend`] as WGSL kernels on WebGPU, natively and in a browser.
 //!
 //! In reading order: [`kernels`] lists the shaders; `device` opens a device, owns its buffers and gives it work; `choice`
-//! says which of several kernels are used, and [`autotune`] finds them; [`backend`] puts these together. `operations` are
+//! says which of several kernels are used, and [`autotune`] finds them; `backend` puts these together. `operations` are
 //! what a backend does, made of `dispatch`, of `matmul`, `attention` and `packed`, which cut large work into pieces, and
 //! of `gram`, which accumulates second moments in 64-bit `sums` of what [`quantise`] describes, by `products`. Nothing
 //! here knows what a transformer is.

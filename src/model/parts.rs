@@ -33,11 +33,11 @@ pub struct Embedding<T> {
 /// One transformer layer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Block<T> {
-    /// norm₁ of [`Residual`].
+    /// norm₁ of [`super::Residual`].
     pub attention_norm: Norm<T>,
     /// Queries, keys, values and output.
     pub attention: Attention<T>,
-    /// norm₂ of [`Residual`].
+    /// norm₂ of [`super::Residual`].
     pub ffn_norm: Norm<T>,
     /// The feed-forward network.
     pub ffn: Ffn<T>,

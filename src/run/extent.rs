@@ -14,7 +14,7 @@ use super::inputs::Text;
 /// What a job's text comes to; `on_bytes` hears how many bytes of it are tokenised, of how many.
 ///
 /// # Errors
-/// Whatever [`super::measure`] would say about configuration, tokenizer or text itself. That the text is too short is
+/// Whatever [`super::measure()`] would say about configuration, tokenizer or text itself. That the text is too short is
 /// no error here but the [`Extent::refusal`].
 pub async fn extent(job: &Job, files: &dyn Files, text: &Text, on_bytes: &dyn Fn(u64, u64)) -> Result<Extent> {
     job.check()?;
@@ -29,7 +29,7 @@ pub async fn extent(job: &Job, files: &dyn Files, text: &Text, on_bytes: &dyn Fn
 /// What a job's file of rows comes to.
 ///
 /// # Errors
-/// Whatever [`super::fit`] would say about the file itself.
+/// Whatever [`super::fit()`] would say about the file itself.
 pub async fn rows_extent(job: &Job, files: Rc<dyn Files>, file: &str) -> Result<Extent> {
     job.check()?;
     let rows = RowsFile::open(files, file).await?;
