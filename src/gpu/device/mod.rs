@@ -1,7 +1,8 @@
 //! An open device: its buffers, and what it is given to do.
 //!
 //! In reading order: `adapter` finds and opens it; `tensor` owns its buffers; `pacer` plans how much it is given at a
-//! time, and `waits` knows what waiting takes; `engine` records and submits, `grid` says how many workgroups; `read` waits and reads back.
+//! time, and `waits` knows what waiting takes; `engine` records and submits, `grid` says how many workgroups; `read`
+//! waits and reads back.
 
 pub(super) mod adapter;
 pub(super) mod engine;

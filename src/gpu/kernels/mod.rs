@@ -1,9 +1,9 @@
 //! Every shader, with its bindings and its parameters, listed once.
 //!
 //! Binding 0 of every kernel is its uniform `Params`. Kernels that share a rule share a file, with an entry point each.
-//! [`kernel`] says what a kernel is, `comments` strips its text of comments; [`elements`] are those without a choice, and of
-//! [`products`], [`rows`] and [`gram`] several compete. `tests/shaders.rs` holds these tables against what naga reads
-//! from the shaders.
+//! [`kernel`] says what a kernel is, `comments` strips its text of comments; [`elements`] are those without a choice,
+//! and of [`products`], [`rows`] and [`gram`] several compete. `tests/shaders.rs` holds these tables against what naga
+//! reads from the shaders.
 
 mod comments;
 pub mod elements;
