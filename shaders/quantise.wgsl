@@ -1,7 +1,7 @@
 // Shifted, power-of-two-scaled values as integers of 24 bits: q = round(v * 2^(23 - e)) with v = x - shift.
 //
 // Everything but the one f32 subtraction is integer arithmetic on the bits, so that every device gets the same q;
-// src/gpu/quantise.rs is the twin on the CPU. Rounding is half away from zero; denormals count as 0.
+// src/backend/gpu/quantise.rs is the twin on the CPU. Rounding is half away from zero; denormals count as 0.
 // `outside` marks the rows that do not fit, `quantise` leaves the digits of all others for the Gram kernels and sums
 // every block of rows by column, `columns` adds these sums up.
 

@@ -7,7 +7,7 @@
 use crate::backend::{AttentionShape, Backend, Rotary, Shape};
 use crate::error::{Error, Result};
 use crate::model::{Attention, Block, Embedding, Ffn, Linear, Model, ModelConfig, Norm, Residual, Rope};
-use crate::swap::Swaps;
+use crate::replacement::swap::Swaps;
 
 /// What a block shows while it runs, one row per token.
 #[derive(Clone, Debug)]

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use straightedge::atlas::{Index, State};
 use straightedge::report::{Report, Seconds};
-use straightedge_mirror::made::{self, Shape};
-use straightedge_mirror::{Mirror, Options};
+use straightedge_hub_mirror::made::{self, Shape};
+use straightedge_hub_mirror::{Mirror, Options};
 
 /// As many blocks as the smallest GPT-2, so that it can be held against what was published of that.
 const DEEP: Shape = Shape { width: 64, layers: 12, heads: 1, vocab: 256, positions: 64 };

@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use futures::StreamExt;
 use futures::executor::block_on;
+use straightedge::backend::gpu::{Counts, GpuBackend, Options};
 use straightedge::event::{Event, Recorder};
-use straightedge::gpu::{Counts, GpuBackend, Options};
 use straightedge::job::{BackendChoice, Job, Measure, Protocol};
 use straightedge::report::Report;
 use straightedge::run::{Inputs, Text, measure_inputs};

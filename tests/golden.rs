@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use safetensors::SafeTensors;
 use straightedge::backend::Backend;
-use straightedge::cpu::CpuBackend;
+use straightedge::backend::cpu::CpuBackend;
 use straightedge::forward::Forward;
 use straightedge::model::{ModelConfig, load};
 use straightedge::weights::{FolderFiles, Weights};

@@ -13,8 +13,8 @@ use futures::executor::block_on;
 use futures::future::LocalBoxFuture;
 use half::{bf16, f16};
 use serde_json::{Value, json};
-use straightedge::digest::sha256;
 use straightedge::error::Error;
+use straightedge::platform::digest::sha256;
 use straightedge::weights::{Files, FolderFiles, MemoryFiles, RowsFile};
 
 fn open_error(bytes: Vec<u8>) -> Error {

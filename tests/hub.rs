@@ -27,8 +27,8 @@ use straightedge::job::{BackendChoice, Job, Measure};
 use straightedge::report::Report;
 use straightedge::run::{self, Text};
 use straightedge::weights::{Files, FolderFiles, Weights};
-use straightedge_mirror::made::{self, Shape};
-use straightedge_mirror::{Mirror, Options};
+use straightedge_hub_mirror::made::{self, Shape};
+use straightedge_hub_mirror::{Mirror, Options};
 
 /// Larger than a chunk, so that it can break in the middle.
 const SIZE: u64 = 3_000_000;

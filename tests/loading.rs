@@ -11,7 +11,7 @@ use futures::executor::block_on;
 use half::{bf16, f16};
 use serde_json::Value;
 use straightedge::backend::Backend;
-use straightedge::cpu::CpuBackend;
+use straightedge::backend::cpu::CpuBackend;
 use straightedge::error::Error;
 use straightedge::model::{Linear, Model, ModelConfig, Norm, load};
 

@@ -8,15 +8,15 @@ use std::rc::Rc;
 
 use common::svd::{Fit, matrix};
 use futures::executor::block_on;
+use straightedge::backend::cpu::CpuBackend;
 use straightedge::backend::{Backend, GramRows, GramShape};
 use straightedge::corpus::{Folds, TokenWindows, Tokenizer};
-use straightedge::cpu::CpuBackend;
 use straightedge::forward::Forward;
 use straightedge::job::{GramMode, Protocol};
 use straightedge::model::{ModelConfig, load};
-use straightedge::moments::Scale;
 use straightedge::report::BlockReport;
 use straightedge::solve::score_block;
+use straightedge::stats::moments::Scale;
 use straightedge::weights::{FolderFiles, Weights};
 
 const WINDOWS_AT_ONCE: usize = 8;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use straightedge::corpus::made::{Domain, FIRST_TRAINING_SEED, Made};
-use straightedge::digest::sha256;
+use straightedge::platform::digest::sha256;
 
 /// Files of every model, by the script that makes them.
 const MADE: [(&str, &[&str]); 2] = [

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use naga::valid::{Capabilities, GlobalUse, ModuleInfo, ValidationFlags, Validator};
 use naga::{AddressSpace, Function, GlobalVariable, Module, Scalar, ScalarKind, Statement, StorageAccess, TypeInner};
-use straightedge::gpu::kernels::{self, Access, Kernel, Member, Needs};
+use straightedge::backend::gpu::kernels::{self, Access, Kernel, Member, Needs};
 
 fn reflect(kernel: &Kernel) -> (Module, ModuleInfo) {
     let module = naga::front::wgsl::parse_str(kernel.source)

@@ -3,8 +3,8 @@
 mod common;
 
 use common::svd::{Fit, matrix};
-use straightedge::moments::{Moments, Scale};
 use straightedge::solve::{BlockScore, score_block};
+use straightedge::stats::moments::{Moments, Scale};
 
 const ROWS: usize = 2000;
 const FOLDS: usize = 5;

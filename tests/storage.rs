@@ -11,8 +11,8 @@ use common::made::{Made, f32s, open, safetensors, single};
 use futures::executor::block_on;
 use half::{bf16, f16};
 use straightedge::backend::Backend;
+use straightedge::backend::gpu::{GpuBackend, Memory};
 use straightedge::forward::Forward;
-use straightedge::gpu::{GpuBackend, Memory};
 use straightedge::model::{ModelConfig, load};
 
 const MODELS: [&str; 4] = ["tiny-gpt2", "tiny-gpt_neox", "tiny-llama", "tiny-bert"];

@@ -5,7 +5,7 @@ mod common;
 use std::rc::Rc;
 
 use futures::executor::block_on;
-use straightedge::cpu::CpuBackend;
+use straightedge::backend::cpu::CpuBackend;
 use straightedge::model::{ModelConfig, checkpoint, load};
 use straightedge::weights::{Files, FolderFiles, Weights, read_whole};
 

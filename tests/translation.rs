@@ -9,9 +9,9 @@ use std::process::Command;
 use naga::back::{hlsl, msl, spv};
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use naga::{AddressSpace, Block, Function, GlobalVariable, Handle, Module, ShaderStage, Statement};
-use straightedge::gpu::kernels::gram::{GRAM_DOTS, GRAM_FLOATS, GRAM_INTEGERS, GRAM_PACKED};
-use straightedge::gpu::kernels::products::{MATMUL_ANY, MATMUL_REGISTER, MATMUL_SHARED};
-use straightedge::gpu::kernels::{self, ATTENTION_SCORES, ATTENTION_VALUES, Kernel};
+use straightedge::backend::gpu::kernels::gram::{GRAM_DOTS, GRAM_FLOATS, GRAM_INTEGERS, GRAM_PACKED};
+use straightedge::backend::gpu::kernels::products::{MATMUL_ANY, MATMUL_REGISTER, MATMUL_SHARED};
+use straightedge::backend::gpu::kernels::{self, ATTENTION_SCORES, ATTENTION_VALUES, Kernel};
 
 /// Kernels in whose one loop a measurement spends most of its time.
 static HOT: [&Kernel; 9] = [

@@ -61,7 +61,7 @@ struct Tables;
 
 impl Table for Tables {
     fn texts(&self, file: Vec<u8>) -> LocalBoxFuture<'_, std::result::Result<String, String>> {
-        Box::pin(async { straightedge_table::texts(file, "text") })
+        Box::pin(async { straightedge_parquet_text::texts(file, "text") })
     }
 }
 

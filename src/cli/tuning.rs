@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
-use straightedge::gpu::autotune;
+use straightedge::backend::gpu::autotune;
 
 use super::hub;
 

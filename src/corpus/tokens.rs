@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::pause::pause;
+use crate::platform::pause::pause;
 
 /// Bytes of text after which encoding looks for a place to pause.
 const CHUNK: usize = 1 << 16;

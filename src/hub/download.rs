@@ -9,10 +9,10 @@ use super::client::{Hub, Patience, not_the_file};
 use super::http::{Failure, Request, Response};
 use super::plan::{self, Ranges};
 use super::repo::FileKey;
-use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::event::{Event, Progress, Stage};
-use crate::pause::pause;
+use crate::platform::digest::Digest;
+use crate::platform::pause::pause;
 
 /// Bytes between two flushes: what a closed tab may cost.
 const FLUSH: u64 = 16 << 20;

@@ -4,13 +4,11 @@
 use std::rc::Rc;
 
 use super::files::{HubFiles, Plan};
-use super::preflight::{Preflight, Problem, Room};
+use super::preflight::{Preflight, Room};
 use crate::error::{Error, Result};
 use crate::model::{self, ModelConfig};
 use crate::weights::{Weights, read_whole};
 
-/// Device memory beyond which a model is likely not to fit where nothing is known of the device.
-const LARGE: u64 = 6 << 30;
 /// Rows of activations held at once, as multiples of the widest.
 const ACTIVATIONS: u64 = 6;
 
@@ -84,66 +82,6 @@ impl HubFiles {
             (error, _) => error,
         }
     }
-}
-
-impl Preflight {
-    fn unknown(id: super::id::HubId) -> Self {
-        Self {
-            id,
-            architecture: None,
-            num_hidden_layers: 0,
-            hidden_size: 0,
-            dtype: None,
-            needed_bytes: 0,
-            held_bytes: 0,
-            download_bytes: 0,
-            requests: 0,
-            device_bytes: 0,
-            problems: Vec::new(),
-        }
-    }
-
-    fn problem(&mut self, fatal: bool, text: String) {
-        self.problems.push(Problem { fatal, text });
-    }
-
-    /// Notes what there is no room for; `row` is the bytes of the longest row of a tensor, which cannot be split.
-    fn compare(&mut self, room: &Room, row: u64) {
-        if let Some(limit) = [room.buffer, room.binding].into_iter().flatten().min().filter(|limit| row > *limit) {
-            let text = format!(
-                "GPU: a row of a weight takes {row} bytes where the adapter allows {limit}; measure on the CPU"
-            );
-            self.problem(true, text);
-        }
-        let device = megabytes(self.device_bytes);
-        match room.memory {
-            Some(memory) if self.device_bytes > memory => {
-                let text = format!(
-                    "memory: the model takes {device} where {} are there; choose a smaller model",
-                    megabytes(memory)
-                );
-                self.problem(true, text);
-            }
-            None if self.device_bytes > LARGE => {
-                let text = format!("memory: the model takes {device}; on a device with less the measurement will fail");
-                self.problem(false, text);
-            }
-            _ => {}
-        }
-        if let Some(storage) = room.storage.filter(|storage| self.download_bytes > *storage) {
-            let text = format!(
-                "storage: {} are to be downloaded where {} are free; the rest is kept in memory and fetched again next \
-                 time, delete what is not needed any more",
-                megabytes(self.download_bytes),
-                megabytes(storage)
-            );
-            self.problem(false, text);
-        }
-    }
-}
-
-fn megabytes(bytes: u64) -> String {
-    format!("{} MB", bytes.div_ceil(1_000_000))
 }
 
 /// Whether an error says nothing about the model.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::parallel;
+use crate::platform::parallel;
 
 /// Columns that are transposed at a time.
 const STRIPE: usize = 32;

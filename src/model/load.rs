@@ -8,7 +8,7 @@ use super::stored::Stored;
 use super::{Model, ModelConfig, Part};
 use crate::backend::Backend;
 use crate::error::{Error, Result};
-use crate::pause::pause;
+use crate::platform::pause::pause;
 use crate::weights::{OnBytes, Weights};
 
 /// Has everything fetched that [`load`] will read, in as few requests as possible where the files are far away.

@@ -7,8 +7,8 @@ use super::token_rows::TokenRows;
 use super::{Attention, Block, Embedding, Ffn, Linear, Model, ModelConfig, Norm};
 use crate::backend::{Backend, Shape};
 use crate::error::Result;
-use crate::pause::pause;
-use crate::random::Random;
+use crate::platform::pause::pause;
+use crate::platform::random::Random;
 
 /// Set the two uses of the seed apart from each other and from others.
 const FFN: u64 = u64::from_be_bytes(*b"anew ffn");

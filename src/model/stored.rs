@@ -9,7 +9,7 @@ use super::token_rows::TokenRows;
 use super::{Model, Part};
 use crate::backend::{Shape, Storage};
 use crate::error::Result;
-use crate::pause::pause;
+use crate::platform::pause::pause;
 use crate::weights::Weights;
 
 /// A tensor of a model, still in its checkpoint, where it is known to be there in this shape and a supported format.

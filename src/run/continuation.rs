@@ -10,19 +10,19 @@ use std::rc::Rc;
 use web_time::Instant;
 
 use crate::backend::Backend;
+use crate::backend::gpu::Options;
 use crate::continuation::{Beside, Candidate, Continuation, Opening, Step};
 use crate::corpus::{Pieces, Tokenizer, check_ids};
 use crate::error::{Error, Result};
-use crate::evaluation::MAX_LOGITS;
 use crate::event::{Event, MapDump, Outcome, Stage};
 use crate::forward::{Forward, ignore};
-use crate::gpu::Options;
 use crate::job::{Job, Measure};
 use crate::model::{Model, ModelConfig};
-use crate::next_token::Distribution;
+use crate::replacement::swap::{Replacement, Swaps};
 use crate::report::{Seconds, finite};
+use crate::run::evaluation::MAX_LOGITS;
 use crate::solve::AffineMap;
-use crate::swap::{Replacement, Swaps};
+use crate::stats::next_token::Distribution;
 use crate::weights::{Files, Weights};
 use crate::workers::Workers;
 

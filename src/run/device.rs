@@ -1,8 +1,8 @@
 //! The choice of device: a hardware GPU where there is one, else the CPU, and said so.
 
+use crate::backend::gpu::{GpuBackend, Options};
 use crate::error::{Error, Result};
 use crate::event::Stage;
-use crate::gpu::{GpuBackend, Options};
 use crate::job::BackendChoice;
 
 use super::events::Emitter;
@@ -13,7 +13,7 @@ macro_rules! on_device {
         match $crate::run::device::gpu($choice, $options, $out).await? {
             Some($backend) => $body,
             None => {
-                let $backend = $crate::cpu::CpuBackend::new();
+                let $backend = $crate::backend::cpu::CpuBackend::new();
                 $body
             }
         }

@@ -13,7 +13,7 @@ use web_time::Instant;
 
 use crate::error::Result;
 use crate::event::{Event, Progress, Stage};
-use crate::pause::pause;
+use crate::platform::pause::pause;
 use crate::report::Warning;
 
 /// The events of a running measurement. Ends after `Finished` or `Failed`.

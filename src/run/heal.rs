@@ -3,15 +3,15 @@
 //! Gradients are computed on the CPU, whatever the device, through the whole model, which is loaded for it.
 
 use crate::backend::Backend;
-use crate::cpu::CpuBackend;
+use crate::backend::cpu::CpuBackend;
 use crate::error::Result;
-use crate::evaluation::Evaluation;
 use crate::event::{CurveEvent, Event, Stage};
 use crate::forward::Forward;
-use crate::heal::{Entering, Healing, LEARNING_RATE};
 use crate::model;
-use crate::random::Random;
+use crate::platform::random::Random;
 use crate::report::{CurvePoint, HealReport, finite};
+use crate::run::evaluation::Evaluation;
+use crate::training::heal::{Entering, Healing, LEARNING_RATE};
 use crate::weights::Weights;
 
 use super::events::Meter;

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use super::resume_file::Resume;
 use super::sweep::{Scratch, temporary};
-use crate::digest::sha256;
-use crate::gpu;
+use crate::backend::gpu;
+use crate::platform::digest::sha256;
 use crate::weights::Files;
 use crate::workers::Workers;
 

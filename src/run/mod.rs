@@ -6,6 +6,7 @@
 
 mod continuation;
 mod device;
+pub mod evaluation;
 mod events;
 mod extent;
 mod feed;

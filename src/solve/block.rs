@@ -3,8 +3,8 @@
 use super::parts::{HeadlineFit, Remainder};
 use super::score::BlockScore;
 use crate::error::Result;
-use crate::moments::Moments;
-use crate::parallel;
+use crate::platform::parallel;
+use crate::stats::moments::Moments;
 
 /// Fits and scores `block` from the moments of its folds; the last fold is held out, and carries the full yyᵀ.
 ///

@@ -100,7 +100,7 @@ mod tests {
     use faer::Side;
 
     use super::*;
-    use crate::random::Random;
+    use crate::platform::random::Random;
 
     fn symmetric(n: usize, decades: f64) -> Mat<f64> {
         let mut random = Random::new(n as u64);

@@ -250,8 +250,8 @@ fn scale_rows(matrix: &mut Mat<f64>, factor: impl Fn(usize) -> f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::moments::{Moments, Scale};
-    use crate::random::Random;
+    use crate::platform::random::Random;
+    use crate::stats::moments::{Moments, Scale};
 
     const D_OUT: usize = 3;
 

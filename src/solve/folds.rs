@@ -20,7 +20,7 @@ use super::matrices::PAR;
 use super::project::Unseen;
 use super::training::Training;
 use crate::error::Result;
-use crate::moments::Moments;
+use crate::stats::moments::Moments;
 
 /// Σ‖y − ŷ‖² over `heldout` of the fit on `train`. `cut` are directions of x in raw units that are expected to be cut,
 /// d_in × any; `block` names it in errors.
@@ -100,8 +100,8 @@ fn offset(own: &[f64], train: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::moments::Scale;
-    use crate::random::Random;
+    use crate::platform::random::Random;
+    use crate::stats::moments::Scale;
 
     const FOLDS: usize = 5;
     const ROWS: usize = 400;

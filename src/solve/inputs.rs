@@ -8,7 +8,7 @@ use super::matrices::row_major;
 use super::training::CONSTANT;
 use super::training::Training;
 use crate::error::Result;
-use crate::moments::Moments;
+use crate::stats::moments::Moments;
 
 /// Mean and deviation of every column of some training inputs, d columns.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,8 +69,8 @@ impl InputDistribution {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::moments::Scale;
-    use crate::random::Random;
+    use crate::platform::random::Random;
+    use crate::stats::moments::Scale;
 
     #[test]
     fn the_factor_squares_to_the_covariance() {

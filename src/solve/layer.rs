@@ -7,9 +7,9 @@ use super::project::Unseen;
 use super::score::Totals;
 use super::training::Training;
 use crate::error::Result;
-use crate::moments::Moments;
-use crate::parallel;
+use crate::platform::parallel;
 use crate::report::finite;
+use crate::stats::moments::Moments;
 
 /// What moments of (h_ℓ, h_{ℓ+1}) tell about a layer, and the affine map of the training rows.
 #[derive(Clone, Debug)]

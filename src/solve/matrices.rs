@@ -4,7 +4,7 @@ use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::{Accum, Mat, MatRef, Par};
 
 use crate::error::Error;
-use crate::random::Random;
+use crate::platform::random::Random;
 
 /// One thread per matrix: threads go to blocks and folds, which keeps them busier than any one factorisation does.
 pub(super) const PAR: Par = Par::Seq;

@@ -11,9 +11,9 @@ use super::project::Predicted;
 use super::score::{BlockScore, Headline, Totals, output_participation, split, variance_ratio};
 use super::training::Training;
 use crate::error::Result;
-use crate::moments::Moments;
-use crate::parallel;
+use crate::platform::parallel;
 use crate::report::{BlockReport, Spectrum, finite};
+use crate::stats::moments::Moments;
 
 /// The fit that a block's headline numbers are of.
 #[derive(Clone, Debug)]
@@ -162,9 +162,9 @@ fn cross_validate(others: Vec<Option<f64>>, report: &mut BlockReport) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::moments::Scale;
-    use crate::random::Random;
+    use crate::platform::random::Random;
     use crate::solve::score_block;
+    use crate::stats::moments::Scale;
 
     #[test]
     fn parts_that_only_hear_of_each_other_make_up_the_score() {

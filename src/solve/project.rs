@@ -4,7 +4,7 @@ use faer::Mat;
 
 use super::LinearFit;
 use super::matrices::{column_dots, project_vector, symmetric_product};
-use crate::moments::Moments;
+use crate::stats::moments::Moments;
 
 /// Second moments of x − x̄ and y − ȳ over some rows, x̄ and ȳ being the **training** means.
 pub(super) struct Unseen {

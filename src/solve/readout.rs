@@ -9,7 +9,7 @@ use super::matrices::matrix;
 use super::project::Unseen;
 use super::training::Training;
 use crate::error::Result;
-use crate::moments::Moments;
+use crate::stats::moments::Moments;
 
 /// The best readout of some features.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ pub fn raw_curvature(block: usize, rows: &Moments) -> Result<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::moments::Scale;
+    use crate::stats::moments::Scale;
 
     /// Rows far from zero, and a weight and bias that have nothing to do with them.
     fn planted() -> (Vec<[f32; 3]>, Vec<[f32; 2]>, Moments) {

@@ -10,8 +10,8 @@ use super::rank::Directions;
 use super::training::Training;
 use crate::agreement::median;
 use crate::error::Result;
-use crate::moments::Moments;
 use crate::report::{BlockReport, ControlReport, finite};
+use crate::stats::moments::Moments;
 
 /// Share of r2_lin that the effective rank must reach.
 const EFFECTIVE_SHARE: f64 = 0.9;

@@ -2,7 +2,7 @@
 
 use faer::Mat;
 
-use crate::moments::Moments;
+use crate::stats::moments::Moments;
 
 /// A column whose standard deviation is below this share of its largest magnitude is constant to f32 precision.
 pub(super) const CONSTANT: f64 = 1.0 / (1 << 22) as f64;

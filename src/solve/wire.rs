@@ -5,7 +5,7 @@ use faer::Mat;
 
 use super::fit::RetainedSpace;
 use super::parts::Rest;
-use crate::moments::Moments;
+use crate::stats::moments::Moments;
 
 impl Moments {
     /// All of it as one list of numbers.
@@ -126,8 +126,8 @@ impl<'a> Reader<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::moments::Scale;
-    use crate::random::Random;
+    use crate::platform::random::Random;
+    use crate::stats::moments::Scale;
 
     fn moments(d: usize) -> Moments {
         let mut random = Random::new(3);

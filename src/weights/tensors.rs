@@ -11,9 +11,9 @@ use super::decode::Format;
 use super::header::{Header, malformed};
 use super::source::{Files, Part, is_plain_name, read_whole};
 use crate::backend::Storage;
-use crate::digest::{Digest, sha256};
 use crate::error::{Error, Result};
-use crate::pause::pause;
+use crate::platform::digest::{Digest, sha256};
+use crate::platform::pause::pause;
 
 /// Hears how many bytes are done, of how many.
 pub type OnBytes<'a> = &'a dyn Fn(u64, u64);

@@ -6,8 +6,8 @@ use super::message::{Message, Passage, Request, Wanted, Worker};
 use crate::backend::{Backend, Shape};
 use crate::error::{Error, Result};
 use crate::model::{Block, Part as _};
-use crate::moments::Moments;
-use crate::sums::Part;
+use crate::stats::moments::Moments;
+use crate::workers::sums::Part;
 
 /// Sends a request at once. The answer is `None` where the worker has ended.
 pub(super) fn ask(

@@ -3,14 +3,14 @@
 use futures::{Stream, StreamExt};
 
 use super::message::{Message, Passage, Request, Wanted};
+use crate::backend::cpu::CpuBackend;
 use crate::backend::{Backend, Shape};
-use crate::cpu::CpuBackend;
 use crate::error::{Error, Result};
 use crate::forward::{Layers, Rest};
 use crate::model::{Block, ModelConfig, Part as _};
-use crate::moments::Moments;
 use crate::solve::{Remainder, RetainedSpace};
-use crate::sums::Sums;
+use crate::stats::moments::Moments;
+use crate::workers::sums::Sums;
 
 /// Answers every message of `inbox` in turn.
 pub async fn serve(inbox: impl Stream<Item = Message>, answer: impl Fn(Message)) {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::backend::Shape;
 use crate::job::Protocol;
 use crate::model::{Block, ModelConfig};
-use crate::sums::{Part, Scales};
+use crate::workers::sums::{Part, Scales};
 
 /// A message. Answers come in the order of the requests, one for each.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -7,16 +7,17 @@
 mod ask;
 mod helper;
 mod message;
+pub mod sums;
 
 use std::rc::Rc;
 
 use crate::backend::BATCH_ROWS;
 use crate::error::{Error, Result};
 use crate::model::ModelConfig;
-use crate::moments::Moments;
-use crate::parallel;
-use crate::pause::pause;
+use crate::platform::parallel;
+use crate::platform::pause::pause;
 use crate::solve::{BlockScore, HeadlineFit, Rest, score_block};
+use crate::stats::moments::Moments;
 
 use ask::ask;
 pub use ask::{Passing, copied};

@@ -2,10 +2,9 @@
 
 mod imports;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use imports::{Crate, circles};
 
@@ -41,53 +40,6 @@ fn code(text: &str) -> String {
     text.lines().filter(|line| !line.trim_start().starts_with("//")).map(|line| format!("{line}\n")).collect()
 }
 
-/// The modules of the crate, by their outermost name, that `code` of the file `path` reaches through `crate` or `super`.
-fn reached(path: &str, code: &str) -> BTreeSet<String> {
-    let file = path.trim_start_matches("src/").trim_end_matches(".rs").trim_end_matches("/mod");
-    let module: Vec<&str> = file.split('/').filter(|name| *name != "lib").collect();
-    let within = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':');
-    let mut found = BTreeSet::new();
-    for head in ["crate::", "super::"] {
-        for (at, _) in code.match_indices(head).filter(|(at, _)| !within(code[..*at].chars().next_back())) {
-            let mut rest = &code[at..];
-            let mut above = if head == "crate::" { module.len() } else { 0 };
-            rest = rest.strip_prefix("crate::").unwrap_or(rest);
-            while let Some(inner) = rest.strip_prefix("super::") {
-                (above, rest) = (above + 1, inner);
-            }
-            match module.get(..module.len().saturating_sub(above)).and_then(<[_]>::first) {
-                Some(own) => found.extend([(*own).to_owned()]),
-                None => found.extend(first_names(rest).into_iter().filter(|name| !name.is_empty())),
-            }
-        }
-    }
-    found
-}
-
-/// What a path begins with, or each path of `{a::b, c::{d, e}, f}`.
-fn first_names(path: &str) -> Vec<String> {
-    let name = |path: &str| path.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
-    let (mut depth, mut names) = (0, Vec::new());
-    for (at, c) in path.char_indices() {
-        depth += i32::from(c == '{') - i32::from(c == '}');
-        match (c, depth) {
-            (_, 0) => break,
-            ('{' | ',', 1) => names.push(name(&path[at + 1..])),
-            _ => {}
-        }
-    }
-    if names.is_empty() { vec![name(path)] } else { names }
-}
-
-#[test]
-fn every_way_to_reach_a_module_is_seen() {
-    let code = "use crate::{a::X, b::{c, d}, e};\nuse super::{f, g::h};\nfn z() { super::super::i::j(); crate::k() }";
-    let names = |found: BTreeSet<String>| found.into_iter().collect::<Vec<_>>();
-    assert_eq!(names(reached("src/solve/mod.rs", code)), ["a", "b", "e", "f", "g", "i", "k"]);
-    assert_eq!(names(reached("src/solve/fit.rs", code)), ["a", "b", "e", "i", "k", "solve"]);
-    assert_eq!(names(reached("src/forward.rs", "use super::{\n    gpu::{X},\n    run,\n};")), ["gpu", "run"]);
-}
-
 /// Whether `code` names the crate or module `name` as the head of a path.
 fn names(code: &str, name: &str) -> bool {
     let separate = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '_' && c != ':');
@@ -97,21 +49,21 @@ fn names(code: &str, name: &str) -> bool {
 #[test]
 fn third_party_crates_stay_in_their_modules() {
     let homes: [(&str, &[&str]); 13] = [
-        ("wgpu", &["src/gpu/"]),
-        ("candle_core", &["src/cpu/", "src/heal.rs", "src/adamw.rs"]),
+        ("wgpu", &["src/backend/gpu/"]),
+        ("candle_core", &["src/backend/cpu/", "src/training/"]),
         ("tokenizers", &["src/corpus/tokens.rs"]),
         ("faer", &["src/solve/"]),
-        ("pulp", &["arithmetic/src/lanes.rs"]),
-        ("straightedge_arithmetic", &["src/cpu/"]),
-        ("rayon", &["src/parallel.rs"]),
+        ("pulp", &["crates/simd/src/lanes.rs"]),
+        ("straightedge_simd", &["src/backend/cpu/"]),
+        ("rayon", &["src/platform/parallel.rs"]),
         ("safetensors", &["src/weights/", "src/cli/maps.rs"]),
-        ("sha2", &["src/digest.rs"]),
+        ("sha2", &["src/platform/digest.rs"]),
         ("ureq", &["src/hub/transport.rs"]),
         ("clap", &["src/cli/"]),
         ("ctrlc", &["src/cli/"]),
         ("toml", &["src/cli/atlas/"]),
     ];
-    let sources = [sources("src"), sources("arithmetic/src")].concat();
+    let sources = [sources("src"), sources("crates/simd/src")].concat();
     for (name, homes) in homes {
         let users: Vec<_> = sources.iter().filter(|(_, text)| names(&code(text), name)).map(|(path, _)| path).collect();
         assert!(!users.is_empty(), "{name} is used nowhere: is this test looking at the right thing?");
@@ -121,83 +73,66 @@ fn third_party_crates_stay_in_their_modules() {
     }
 }
 
+/// What the files of a crate use, by paths from the repository's root.
+fn imports(file: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let imports = Crate::read(&root().join(file)).imports();
+    let named = imports.iter().map(|(file, uses)| (relative(file), uses.keys().map(|used| relative(used)).collect()));
+    named.collect()
+}
+
 #[test]
 fn modules_do_not_know_what_is_above_them() {
     let ignorant: [(&str, &[&str]); 5] = [
-        ("src/gpu/", &["model", "forward", "run", "corpus", "weights"]),
-        ("src/solve/", &["gpu", "cpu", "backend", "model", "forward", "run"]),
-        ("src/model/", &["gpu", "cpu", "forward", "run", "solve"]),
-        ("src/forward.rs", &["gpu", "cpu", "run", "solve"]),
-        ("src/moments.rs", &["gpu", "cpu", "backend", "model", "solve"]),
+        ("src/backend/", &["src/model/", "src/forward.rs", "src/run/", "src/corpus/", "src/weights/", "src/solve/"]),
+        ("src/solve/", &["src/backend/", "src/model/", "src/forward.rs", "src/run/"]),
+        ("src/model/", &["src/backend/gpu/", "src/backend/cpu/", "src/forward.rs", "src/run/", "src/solve/"]),
+        ("src/forward.rs", &["src/backend/gpu/", "src/backend/cpu/", "src/run/", "src/solve/"]),
+        ("src/stats/moments.rs", &["src/backend/", "src/model/", "src/solve/"]),
     ];
-    let sources = sources("src");
+    let imports = imports("src/lib.rs");
+    let within = |path: &str| imports.keys().any(|file| file.starts_with(path));
     for (home, unknown) in ignorant {
-        let files: Vec<_> = sources.iter().filter(|(path, _)| path.starts_with(home)).collect();
-        assert!(!files.is_empty(), "{home} is empty");
-        for (path, text) in files {
-            let reached = reached(path, &code(text));
-            for module in unknown {
-                assert!(!reached.contains(*module), "{path} has heard of {module}");
+        assert!(within(home) && unknown.iter().all(|path| within(path)), "{home} or one of {unknown:?} is empty");
+        for (file, uses) in imports.iter().filter(|(file, _)| file.starts_with(home)) {
+            for used in uses {
+                assert!(!unknown.iter().any(|path| used.starts_with(path)), "{file} uses {used}");
             }
         }
     }
 }
 
-#[test]
-fn the_page_knows_only_plain_data_of_the_engine() {
-    let plain = [
-        "job",
-        "event",
-        "extent",
-        "report",
-        "error",
-        "agreement",
-        "atlas",
-        "bundled",
-        "continuation",
-        "cost",
-        "difference",
-        "published",
-        "summary",
-        "thirds",
-        "trace",
-        "transcript",
-        "hub::id",
-        "hub::preflight",
-    ];
-    let mut seen = 0;
-    for (path, text) in sources("web/src") {
-        if ["web/src/worker/", "web/src/workers.rs", "web/src/link.rs"].iter().any(|home| path.starts_with(home)) {
-            continue;
-        }
-        for (at, _) in code(&text).match_indices("straightedge::") {
-            let text = &code(&text)[at + "straightedge::".len()..];
-            assert!(plain.iter().any(|module| text.starts_with(module)), "{path}: straightedge::{:.30}", text);
-            seen += 1;
-        }
-    }
-    assert!(seen > 0, "is this test looking at the right thing?");
+/// The folder below `src/` that a file lies in, or the file itself.
+fn folder(file: &str) -> &str {
+    let within = file.find("src/").map_or(0, |at| at + "src/".len());
+    file[within..].find('/').map_or(file, |end| &file[..within + end])
 }
 
 #[test]
-fn the_page_builds_without_the_engine() {
-    let tree = Command::new(env!("CARGO"))
-        .args(["tree", "--locked", "--package", "straightedge-web", "--edges", "normal", "--prefix", "none"])
-        .current_dir(root())
-        .output()
-        .expect("cargo runs");
-    let tree = String::from_utf8_lossy(&tree.stdout).into_owned();
-    assert!(tree.contains("leptos "), "not the page's tree:\n{tree}");
-    for name in ["wgpu", "candle-core", "tokenizers", "faer"] {
-        assert!(!tree.lines().any(|line| line.starts_with(&format!("{name} "))), "the page depends on {name}");
+fn no_folders_use_each_other_in_a_circle() {
+    for file in ["src/lib.rs", "web/src/lib.rs", "web/page/src/main.rs"] {
+        let mut folders: BTreeMap<PathBuf, BTreeMap<PathBuf, BTreeSet<String>>> = BTreeMap::new();
+        for (user, uses) in imports(file).iter().filter(|(user, _)| *user != file) {
+            let home: PathBuf = folder(user).into();
+            let uses = uses.iter().filter(|used| *used != file && Path::new(folder(used)) != home);
+            let arrows = folders.entry(home.clone()).or_default();
+            uses.for_each(|used| {
+                arrows.entry(folder(used).into()).or_default().insert(format!("{user} uses {used}"));
+            });
+        }
+        assert!(folders.len() > 3, "{file}: is this test looking at the right thing?");
+        let said: Vec<_> = circles(&folders)
+            .iter()
+            .flat_map(|circle| circle.iter().flat_map(|from| circle.iter().filter_map(|to| folders[from].get(to))))
+            .flatten()
+            .cloned()
+            .collect();
+        assert!(said.is_empty(), "folders that use each other in a circle:\n{}", said.join("\n"));
     }
 }
 
 #[test]
 fn every_file_says_what_it_is_for_and_stays_short() {
-    for folder in
-        ["src", "arithmetic/src", "bench/src", "mirror/src", "table/src", "web/src", "train", "xtask/src", "tests"]
-    {
+    for folder in ["src", "crates", "web", "xtask/src", "tests"] {
         for (path, text) in sources(folder) {
             assert!(text.starts_with("//!"), "{path} does not open with //!");
             let lines = text.lines().count();
@@ -211,14 +146,15 @@ fn no_files_use_each_other_in_a_circle() {
     let roots = [
         "src/lib.rs",
         "src/main.rs",
-        "arithmetic/src/lib.rs",
-        "bench/src/lib.rs",
-        "mirror/src/lib.rs",
-        "table/src/lib.rs",
-        "train/src/main.rs",
+        "crates/api/src/lib.rs",
+        "crates/simd/src/lib.rs",
+        "crates/bench/src/lib.rs",
+        "crates/hub-mirror/src/lib.rs",
+        "crates/parquet-text/src/lib.rs",
+        "crates/train/src/main.rs",
         "web/src/lib.rs",
-        "web/src/main.rs",
-        "web/src/worker/main.rs",
+        "web/page/src/main.rs",
+        "web/worker/src/main.rs",
         "xtask/src/main.rs",
     ];
     let mut said = String::new();

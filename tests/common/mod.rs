@@ -8,8 +8,8 @@ pub(crate) mod svd;
 
 use std::path::{Path, PathBuf};
 
+use straightedge::backend::gpu::GpuBackend;
 use straightedge::error::Error;
-use straightedge::gpu::GpuBackend;
 use straightedge::job::BackendChoice;
 
 /// A folder with a model and its reference values, and the text that it is measured on.

@@ -21,7 +21,7 @@ fn between<'a>(source: &'a str, from: &str, to: &str) -> &'a str {
 
 #[test]
 fn every_link_parameter_is_documented_and_read() {
-    let address = read("web/src/address.rs");
+    let address = read("web/src/url/address.rs");
     let there = literals(between(&address, "pub const NAMES", "];"));
     assert!(there.len() >= 30, "{there:?}");
     let document = read("docs/page.md");
@@ -40,13 +40,13 @@ fn values(parameter: &str) -> BTreeSet<String> {
 #[test]
 fn values_of_link_parameters_are_those_that_are_read() {
     let ids = |file: &str| literals(between(&read(file), "fn id(self) -> &'static str {", "\n    }"));
-    assert_same("view", &values("view"), &ids("web/src/views.rs"));
+    assert_same("view", &values("view"), &ids("web/src/state/views.rs"));
     assert_same("compare", &values("compare"), &ids("web/src/comparison/presets.rs"));
-    assert_same("metric", &values("metric"), &ids("web/src/overlay.rs"));
+    assert_same("metric", &values("metric"), &ids("web/src/comparison/overlay.rs"));
     assert_same("charts", &values("charts"), &Quantity::ALL.iter().map(|quantity| quantity.id().into()).collect());
     let measures = Measure::ALL.iter().filter(|measure| **measure != Measure::Fit);
     assert_same("measures", &values("measures"), &measures.map(ToString::to_string).collect());
-    let frame = read("web/src/frame.rs");
+    let frame = read("web/src/state/frame.rs");
     let parts = literals(between(&frame, "f.write_str(match self {", "})"));
     let class = read("docs/page.md");
     let named: BTreeSet<String> = section(&class, "## A class").lines().flat_map(inline).map(Into::into).collect();
@@ -55,7 +55,7 @@ fn values_of_link_parameters_are_those_that_are_read() {
 
 #[test]
 fn the_texts_that_a_link_can_name_are_documented() {
-    let form = read("web/src/form.rs");
+    let form = read("web/src/state/form.rs");
     let hub = literals(between(&form, "pub const WIKITEXT", ";\n"));
     let made: BTreeSet<String> = straightedge::bundled::MADE_TEXTS.iter().map(ToString::to_string).collect();
     let named = values("text");

@@ -1,8 +1,8 @@
 //! Attention against plain f64 loops: heads of any width, grouped or not, causal or not, in windows around a tile.
 
+use straightedge::backend::gpu::Reduction;
+use straightedge::backend::gpu::{GpuBackend, Options};
 use straightedge::backend::{AttentionShape, Backend};
-use straightedge::gpu::Reduction;
-use straightedge::gpu::{GpuBackend, Options};
 
 use crate::compare::{EPS, assert_close};
 use crate::device::{poisoned, upload, with_device};

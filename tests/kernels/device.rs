@@ -3,10 +3,10 @@
 #[path = "../common/skip.rs"]
 mod skip;
 
+use straightedge::backend::gpu::VARIANTS;
+use straightedge::backend::gpu::{GpuBackend, Options, Tensor};
 use straightedge::backend::{Backend, Shape};
 use straightedge::error::Error;
-use straightedge::gpu::VARIANTS;
-use straightedge::gpu::{GpuBackend, Options, Tensor};
 
 /// Options that fill outputs with NaN and do not race.
 pub(crate) fn poisoned() -> Options {

@@ -1,13 +1,13 @@
 //! Exact second moments against i128 sums of the same quantised rows, bit by bit: natively here, and in a browser by the
 //! module `kernels` of the page's package.
 
+use straightedge::backend::gpu::Exact;
+use straightedge::backend::gpu::quantise::{LARGEST, flushed, quantised};
+use straightedge::backend::gpu::{GpuBackend, Options};
 use straightedge::backend::{Backend, GramRows, GramShape, Shape};
 use straightedge::error::Error;
-use straightedge::gpu::Exact;
-use straightedge::gpu::quantise::{LARGEST, flushed, quantised};
-use straightedge::gpu::{GpuBackend, Options};
 use straightedge::job::GramMode;
-use straightedge::moments::{Moments, Scale};
+use straightedge::stats::moments::{Moments, Scale};
 
 use crate::random::Random;
 

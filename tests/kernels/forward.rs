@@ -1,10 +1,10 @@
 //! The operations of a forward pass against plain f64 loops.
 
+use straightedge::backend::gpu::Reduction;
+use straightedge::backend::gpu::VARIANTS;
+use straightedge::backend::gpu::{GpuBackend, Options};
 use straightedge::backend::{Activation, Backend, Rotary};
 use straightedge::error::Error;
-use straightedge::gpu::Reduction;
-use straightedge::gpu::VARIANTS;
-use straightedge::gpu::{GpuBackend, Options};
 
 use crate::compare::{EPS, assert_close};
 use crate::device::{poisoned, upload, with_device};

@@ -1,12 +1,12 @@
 //! Second moments: exact ones bit by bit, all against f64 sums of the raw rows.
 
 use straightedge::backend::Backend;
-use straightedge::cpu::CpuBackend;
+use straightedge::backend::cpu::CpuBackend;
+use straightedge::backend::gpu::Options;
+use straightedge::backend::gpu::kernels::gram::GRAM_FLOATS;
 use straightedge::error::Error;
-use straightedge::gpu::Options;
-use straightedge::gpu::kernels::gram::GRAM_FLOATS;
 use straightedge::job::GramMode;
-use straightedge::moments::{Moments, Scale};
+use straightedge::stats::moments::{Moments, Scale};
 
 use crate::device::{poisoned, with_device};
 use crate::exact::{Case, cases};

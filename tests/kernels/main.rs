@@ -14,3 +14,14 @@ mod rewrite;
 mod storage;
 mod training;
 mod tuning;
+
+#[test]
+fn every_operation_gives_on_every_device_what_it_gives_on_the_cpu() {
+    for (name, options) in operations::devices(device::poisoned()) {
+        device::with_device(options, async |gpu| {
+            if let Err(why) = operations::check(gpu).await {
+                panic!("{name}: {why}");
+            }
+        });
+    }
+}

@@ -1,16 +1,16 @@
 //! Every operation of a backend once, so that two can be held against each other: natively here, and by the page's
 //! module `checks` in a browser, whose shader compiler takes less than the native one.
 
+use straightedge::backend::cpu::CpuBackend;
+use straightedge::backend::gpu::Reduction;
+use straightedge::backend::gpu::{GpuBackend, Options};
+use straightedge::backend::gpu::{VARIANTS, Variant};
 use straightedge::backend::{
     Activation, Adam, AdamStep, AttentionShape, Backend, GramRows, GramShape, Rotary, Shape, Storage,
 };
-use straightedge::cpu::CpuBackend;
 use straightedge::error::Result;
-use straightedge::gpu::Reduction;
-use straightedge::gpu::{GpuBackend, Options};
-use straightedge::gpu::{VARIANTS, Variant};
 use straightedge::job::GramMode;
-use straightedge::moments::Scale;
+use straightedge::stats::moments::Scale;
 
 use crate::random::Random;
 
@@ -127,16 +127,4 @@ async fn gram<B: Backend>(on: &B, x: &B::Tensor, y: &B::Tensor, mode: GramMode) 
     let moments = on.moments(gram).await?;
     let sums = moments.iter().flat_map(|fold| fold.xx.iter().chain(&fold.xy).chain(&fold.sum_x));
     Ok(sums.map(|sum| (sum / ROWS as f64) as f32).collect())
-}
-
-#[cfg(not(target_arch = "wasm32"))]
-#[test]
-fn every_operation_gives_on_every_device_what_it_gives_on_the_cpu() {
-    for (name, options) in devices(crate::device::poisoned()) {
-        crate::device::with_device(options, async |gpu| {
-            if let Err(why) = check(gpu).await {
-                panic!("{name}: {why}");
-            }
-        });
-    }
 }

@@ -6,8 +6,8 @@ use naga::{
     Arena, BinaryOperator, Block, Expression, Function, Handle, Literal, MathFunction, Module, Range, Scalar,
     ScalarKind, Span, Statement, Type, TypeInner, UnaryOperator, UniqueArena, VectorSize,
 };
-use straightedge::gpu::Rewrite;
-use straightedge::gpu::kernels::Kernel;
+use straightedge::backend::gpu::Rewrite;
+use straightedge::backend::gpu::kernels::Kernel;
 
 /// Every way, by name, for `Options::rewrite`.
 pub(crate) const WAYS: [(&str, Rewrite); 4] =

@@ -1,8 +1,8 @@
 //! Weights stored in 16 bits: the same bits come out as with the same values in f32.
 
+use straightedge::backend::gpu::VARIANTS;
+use straightedge::backend::gpu::{GpuBackend, Options, Tensor};
 use straightedge::backend::{Backend, Shape, Storage};
-use straightedge::gpu::VARIANTS;
-use straightedge::gpu::{GpuBackend, Options, Tensor};
 
 use crate::device::{poisoned, upload, with_device};
 use crate::random::Random;

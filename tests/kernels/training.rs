@@ -1,8 +1,8 @@
 //! The operations that training adds, against plain f64 loops and against the CPU's f64 oracle.
 
+use straightedge::backend::cpu::CpuBackend;
+use straightedge::backend::gpu::Tensor;
 use straightedge::backend::{Adam, AdamStep, Backend, Shape};
-use straightedge::cpu::CpuBackend;
-use straightedge::gpu::Tensor;
 
 use crate::compare::{EPS, assert_close};
 use crate::device::{poisoned, upload, with_device};

@@ -4,13 +4,13 @@
 
 use std::thread;
 
+use straightedge::backend::gpu::Exact;
+use straightedge::backend::gpu::Reduction;
+use straightedge::backend::gpu::autotune;
+use straightedge::backend::gpu::{GpuBackend, Options};
 use straightedge::backend::{Backend, GramShape};
-use straightedge::gpu::Exact;
-use straightedge::gpu::Reduction;
-use straightedge::gpu::autotune;
-use straightedge::gpu::{GpuBackend, Options};
 use straightedge::job::GramMode;
-use straightedge::moments::Scale;
+use straightedge::stats::moments::Scale;
 
 use crate::device::with_device;
 

@@ -1,17 +1,17 @@
 //! A chart to take away: as a picture for paper, as a table, as data. Every form says where its numbers are from.
 
 use serde_json::{Value, json};
-use straightedge::report::{AppInfo, DeviceInfo, Report};
+use straightedge_api::report::{AppInfo, DeviceInfo, Report};
 
 use crate::chart::draw::{self, sample};
 use crate::chart::paper::{Paper, paper};
 use crate::chart::profile::{self, Labels, Profile};
+use crate::comparison::overlay::{Metric, Overlay};
+use crate::continuation::{self, Sides};
+use crate::figures::table::{COLUMNS, cells};
 use crate::figures::{Figure, Grid};
-use crate::format::{NOTHING, count};
-use crate::overlay::{Metric, Overlay};
-use crate::sides::{self, Sides};
-use crate::table::{COLUMNS, cells};
-use crate::texts::{fill, t};
+use crate::text::format::{NOTHING, count};
+use crate::text::{fill, t};
 
 /// Width of pictures.
 const WIDTH: f64 = 760.0;
@@ -38,9 +38,9 @@ impl Sheet {
 
     /// The chart of a continuation, with all of it as data; none before its first token.
     pub fn of_sides(sides: &Sides) -> Option<Self> {
-        let (figure, transcript) = (sides::figure(sides)?, sides.transcript());
+        let (figure, transcript) = (continuation::figure(sides)?, sides.transcript());
         let report = sides.report();
-        let told = [sides::ordered(sides), sides::outcome(transcript)];
+        let told = [continuation::ordered(sides), continuation::outcome(transcript)];
         // Without linear blocks nothing was measured.
         let opening = transcript.opening.as_ref();
         let plain = || opening.map(|opening| plain_source(&opening.model, &opening.device)).unwrap_or_default();
@@ -145,7 +145,8 @@ fn app(app: &AppInfo) -> String {
 fn profile_table(report: Option<&Report>, overlay: Option<&Overlay>) -> Grid {
     let headings = COLUMNS.iter().map(|column| (column.heading)(t()).to_string());
     let mut head: Vec<String> = std::iter::once(t().block.to_string()).chain(headings).collect();
-    let over = |block: usize| overlay.map(|overlay| crate::format::share(overlay.values.get(block).copied().flatten()));
+    let over =
+        |block: usize| overlay.map(|overlay| crate::text::format::share(overlay.values.get(block).copied().flatten()));
     head.extend(overlay.map(|overlay| overlay.name.clone()));
     let blocks = report.map(|report| report.blocks.as_slice()).unwrap_or_default();
     let mut rows: Vec<Vec<String>> = blocks
@@ -198,8 +199,8 @@ fn quoted(cell: &str) -> String {
 mod tests {
     use super::*;
     use crate::figures::{figures, sample_report};
-    use crate::run::Run;
-    use crate::views::View;
+    use crate::state::run::Run;
+    use crate::state::views::View;
 
     #[test]
     fn a_figure_leaves_with_its_table_its_digits_and_its_source() {
@@ -219,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_continuation_leaves_with_what_was_asked_and_all_that_was_told() {
-        use crate::sides::tests::{heard, opened, step};
+        use crate::continuation::tests::{heard, opened, step};
         assert_eq!(Sheet::of_sides(&heard(&[opened()])), None);
         let sides = heard(&[opened(), step(0, [" a", " a"], 0.0), step(1, [" bb", "=c"], 0.25)]);
         let sheet = Sheet::of_sides(&sides).unwrap();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use straightedge::atlas::{INDEX, Index};
+use straightedge_api::atlas::{INDEX, Index};
 
 use crate::bundle::copy;
 use crate::command::{cargo, root, run};
@@ -59,7 +59,7 @@ fn read(path: &Path, must_exist: bool) -> Result<Index> {
 
 #[cfg(test)]
 mod tests {
-    use straightedge::atlas::{Entry, Measured, State};
+    use straightedge_api::atlas::{Entry, Measured, State};
 
     use super::*;
 

@@ -78,7 +78,7 @@ impl Build {
         }
         finished.push(finish(worker, "the engine, which takes longest")?);
         progress.next("the reader of Parquet files");
-        let table = compile_selected("straightedge_table", &TABLE, "wasm-engine", effort, None)?;
+        let table = compile_selected("straightedge_parquet_text", &TABLE, "wasm-engine", effort, None)?;
         finished.push(wasm::finish_plain("table", &table, effort)?);
         if effort == Effort::Full {
             progress.next("the first view");

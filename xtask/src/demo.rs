@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
-use straightedge::bundled::{Bundled, DefaultText, Demo};
+use straightedge_api::bundled::{Bundled, DefaultText, Demo};
 
 use crate::command::{cargo, output, root, run};
 

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use straightedge::bundled::{Bundled, Demo};
-use straightedge::report::Report;
-use straightedge::summary::{Curve, Summary};
+use straightedge_api::bundled::{Bundled, Demo};
+use straightedge_api::report::Report;
+use straightedge_api::summary::{Curve, Summary};
 
 /// A demo model with its recording.
 type Recorded<'a> = (&'a Bundled, Report);

@@ -15,7 +15,7 @@ const PLACE: &str = "<!-- first view -->";
 /// Runs the page natively, which writes its first view, and puts that into `dist/index.html`.
 pub(crate) fn write(dist: &Path) -> Result<()> {
     let mut command = cargo();
-    command.args(["run", "--quiet", "--package", "straightedge-web", "--bin", "page"]);
+    command.args(["run", "--quiet", "--package", "straightedge-page", "--bin", "page"]);
     eprintln!("$ {}", shown(&command));
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().context("cargo does not start")?;
     if !output.status.success() {

@@ -6,10 +6,10 @@ use std::thread;
 
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
-use straightedge_mirror::fault::Fault;
-use straightedge_mirror::made::{self, Shape};
-use straightedge_mirror::made_llama::{self, LlamaShape};
-use straightedge_mirror::{Mirror, Options};
+use straightedge_hub_mirror::fault::Fault;
+use straightedge_hub_mirror::made::{self, Shape};
+use straightedge_hub_mirror::made_llama::{self, LlamaShape};
+use straightedge_hub_mirror::{Mirror, Options};
 
 /// `hub FOLDER`.
 #[derive(Args)]

@@ -34,7 +34,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
-use straightedge_mirror::made::Shape;
+use straightedge_hub_mirror::made::Shape;
 
 use crate::bench::BenchArgs;
 use crate::build::Build;

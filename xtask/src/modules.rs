@@ -26,28 +26,28 @@ pub(crate) struct Module {
     package: &'static str,
     /// Name of the Cargo binary and of the files in dist/.
     pub(crate) bin: &'static str,
-    /// Features of the package that make it; another module's dependencies stay out.
-    pub(crate) feature: &'static str,
+    /// Features of the package beside its default ones.
+    pub(crate) features: &'static str,
     /// Profile of Cargo that makes it small or fast.
     pub(crate) profile: &'static str,
 }
 
 /// The page, small because it paints first, and the engine in its worker.
 pub(crate) const MODULES: [Module; 2] = [
-    Module { package: "straightedge-web", bin: "page", feature: "page", profile: "wasm-page" },
-    Module { package: "straightedge-web", bin: "worker", feature: "worker", profile: "wasm-engine" },
+    Module { package: "straightedge-page", bin: "page", features: "", profile: "wasm-page" },
+    Module { package: "straightedge-worker", bin: "worker", features: "", profile: "wasm-engine" },
 ];
 
 /// The engine's own checks in a browser, which tests serve beside the page.
 pub(crate) const CHECKS: Module =
-    Module { package: "straightedge-web", bin: "checks", feature: "checks", profile: "wasm-engine" };
+    Module { package: "straightedge-worker", bin: "checks", features: "", profile: "wasm-engine" };
 
 /// The engine with its benchmarks, built as the engine of the page is.
 pub(crate) const BENCH: Module =
-    Module { package: "straightedge-bench", bin: "bench", feature: "browser", profile: "wasm-engine" };
+    Module { package: "straightedge-bench", bin: "bench", features: "browser", profile: "wasm-engine" };
 
 /// Cargo arguments for the reader of tables: a module without bindings, which the engine loads when a text asks for it.
-pub(crate) const TABLE: [&str; 5] = ["--package", "straightedge-table", "--lib", "--target", TARGET];
+pub(crate) const TABLE: [&str; 5] = ["--package", "straightedge-parquet-text", "--lib", "--target", TARGET];
 
 impl Module {
     /// Its file in dist/.
@@ -57,7 +57,7 @@ impl Module {
 
     /// Cargo arguments that select this module for the browser.
     pub(crate) fn selection(&self) -> [&'static str; 9] {
-        let Self { package, bin, feature, .. } = self;
-        ["--package", package, "--bin", bin, "--no-default-features", "--features", feature, "--target", TARGET]
+        let Self { package, bin, features, .. } = self;
+        ["--package", package, "--bin", bin, "--no-default-features", "--features", features, "--target", TARGET]
     }
 }

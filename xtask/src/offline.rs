@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
-use straightedge::atlas::INDEX;
+use straightedge_api::atlas::INDEX;
 
 use crate::bundle::files;
 use crate::command::root;

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use straightedge::bundled::{Bundled, Demo};
-use straightedge::report::Report;
-use straightedge::summary::Summary;
+use straightedge_api::bundled::{Bundled, Demo};
+use straightedge_api::report::Report;
+use straightedge_api::summary::Summary;
 
 use crate::command::{cargo, root, run};
 use crate::commit::{commit, name_commit};

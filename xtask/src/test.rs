@@ -22,8 +22,14 @@ use crate::tally::Tally;
 const PREFIX: &str = "/hosted/below/a/path/";
 
 /// Packages of tools and training, whose tests are quick.
-const TOOLS: [&str; 5] =
-    ["xtask", "straightedge-train", "straightedge-mirror", "straightedge-table", "straightedge-bench"];
+const TOOLS: [&str; 6] = [
+    "xtask",
+    "straightedge-api",
+    "straightedge-train",
+    "straightedge-hub-mirror",
+    "straightedge-parquet-text",
+    "straightedge-bench",
+];
 
 /// `test PARTS`.
 #[derive(Args, Default)]
@@ -155,7 +161,7 @@ fn cargo_test(command: &mut Command, tally: &mut Tally) -> Result<()> {
 fn engine(without_gpu: bool, tally: &mut Tally) -> Result<()> {
     let skipped = env::temp_dir().join(format!("straightedge-skipped-{}.txt", process::id()));
     let mut command = cargo();
-    command.args(["test", "--package", "straightedge", "--package", "straightedge-arithmetic"]);
+    command.args(["test", "--package", "straightedge", "--package", "straightedge-simd"]);
     command.env("STRAIGHTEDGE_SKIPPED", &skipped);
     if without_gpu {
         command.env("STRAIGHTEDGE_WITHOUT_GPU", "1");

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use straightedge::atlas::{Entry, Replication, SLUG_MOST};
-use straightedge::digest::sha256;
 use straightedge::error::{Error, Result};
 use straightedge::hub::id::is_commit;
 use straightedge::job::{BackendChoice, GramMode, Job, Measure, Protocol};
+use straightedge::platform::digest::sha256;
 use straightedge::published::{Published, PublishedModel};
 use straightedge::report::AppInfo;
 use straightedge::summary::Summary;

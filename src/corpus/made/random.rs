@@ -1,6 +1,6 @@
 //! Choices: among words, among sentences, among things of the world.
 
-use crate::random::Random as Numbers;
+use crate::platform::random::Random as Numbers;
 
 /// A stream of choices, the same for ever.
 #[derive(Clone, Debug)]

@@ -5,17 +5,17 @@ use futures::future::{FutureExt, LocalBoxFuture};
 use crate::backend::{Backend, Shape};
 use crate::error::Result;
 use crate::event::{CurveEvent, Event};
-use crate::moments::Moments;
-use crate::probe::Values;
-use crate::probe::network::{Layer, Network};
-use crate::probe::readout;
-use crate::probe::train::{BATCH, Optimiser, Table, Trainer};
-use crate::random::Random;
+use crate::platform::random::Random;
+use crate::replacement::probe::Values;
+use crate::replacement::probe::network::{Layer, Network};
+use crate::replacement::probe::readout;
+use crate::replacement::probe::train::{BATCH, Optimiser, Table, Trainer};
 use crate::report::{CurvePoint, finite};
 use crate::run::events::Meter;
 use crate::run::pass::Pass;
 use crate::run::sweep::{BlockMeasure, Solved, Visit};
 use crate::solve;
+use crate::stats::moments::Moments;
 
 use super::captured::Captured;
 

@@ -7,7 +7,7 @@ use crate::corpus::Folds;
 use crate::error::Result;
 use crate::job::Protocol;
 
-use crate::pause::pause;
+use crate::platform::pause::pause;
 use crate::run::sweep::Visit;
 
 /// The counted rows of one block, in corpus order.

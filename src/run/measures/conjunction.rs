@@ -6,7 +6,7 @@ use crate::backend::{Backend, Shape};
 use crate::error::Result;
 use crate::event::Event;
 use crate::forward::Layers;
-use crate::random::Random;
+use crate::platform::random::Random;
 use crate::report::finite;
 use crate::run::events::Meter;
 use crate::run::pass::Pass;

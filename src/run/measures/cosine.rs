@@ -4,10 +4,10 @@
 use futures::future::{FutureExt, LocalBoxFuture};
 
 use crate::backend::{BATCH_ROWS, Backend};
-use crate::device_map::DeviceMap;
 use crate::error::Result;
 use crate::event::{Event, MapDump};
 use crate::job::Protocol;
+use crate::replacement::device_map::DeviceMap;
 use crate::report::{Scatter, finite};
 use crate::run::pass::Pass;
 use crate::run::sweep::{BlockMeasure, Pair, Solved, Visit};

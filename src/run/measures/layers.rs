@@ -3,13 +3,13 @@
 
 use crate::backend::Backend;
 use crate::error::Result;
+use crate::replacement::swap::Replacement;
 use crate::report::{LayerReport, finite};
 use crate::run::events::Meter;
 use crate::run::pass::Pass;
 use crate::run::sweep::{Kept, Visit};
 use crate::solve::{self, LayerScore};
-use crate::sums::Sums;
-use crate::swap::Replacement;
+use crate::workers::sums::Sums;
 
 /// Measures layer after layer, with the residual stream before and after each as x and y.
 pub(in crate::run) struct LayerMeasure<'a, B: Backend> {

@@ -6,7 +6,7 @@ use crate::backend::Backend;
 use crate::error::Result;
 use crate::event::Stage;
 use crate::job::Measure;
-use crate::probe::Kind;
+use crate::replacement::probe::Kind;
 use crate::run::pass::Pass;
 use crate::run::sweep::BlockMeasures;
 

@@ -5,20 +5,20 @@ use std::rc::Rc;
 use futures::future::{FutureExt, LocalBoxFuture};
 
 use crate::backend::{Backend, Shape};
-use crate::device_map::DeviceMap;
 use crate::error::Result;
 use crate::event::{CurveEvent, Event};
-use crate::probe::network::Network;
-use crate::probe::readout::{self, Features};
-use crate::probe::train::{CHECK_STEPS, Optimiser, ROWS_AT_ONCE, Stopping, Table, Trainer};
-use crate::probe::{Kind, Probe};
-use crate::random::Random;
+use crate::platform::random::Random;
+use crate::replacement::device_map::DeviceMap;
+use crate::replacement::probe::network::Network;
+use crate::replacement::probe::readout::{self, Features};
+use crate::replacement::probe::train::{CHECK_STEPS, Optimiser, ROWS_AT_ONCE, Stopping, Table, Trainer};
+use crate::replacement::probe::{Kind, Probe};
+use crate::replacement::swap::Replacement;
 use crate::report::{CurvePoint, ProbeReport, finite};
 use crate::run::events::Meter;
 use crate::run::pass::Pass;
 use crate::run::sweep::{BlockMeasure, Solved, Visit};
 use crate::solve::{self, AffineMap};
-use crate::swap::Replacement;
 
 use super::captured::Captured;
 use super::conjunction::{Silenced, conjunction};

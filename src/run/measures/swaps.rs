@@ -7,11 +7,11 @@ use crate::backend::Backend;
 use crate::error::Result;
 use crate::forward::Layers;
 use crate::job::Measure;
+use crate::replacement::swap::Replacement;
 use crate::report::finite;
 use crate::run::pass::Pass;
 use crate::run::sweep::{BlockMeasure, Pair, Solved, Visit};
 use crate::solve::{AffineMap, Directions};
-use crate::swap::Replacement;
 
 use super::timing::row_microseconds;
 

@@ -4,7 +4,7 @@ use web_time::Instant;
 
 use crate::backend::Backend;
 use crate::error::Result;
-use crate::pause::pause;
+use crate::platform::pause::pause;
 use crate::report::finite;
 
 /// Measurements of which the shortest counts: whatever else the machine does only adds to one.
@@ -84,7 +84,7 @@ mod tests {
 
     use super::*;
     use crate::backend::Shape;
-    use crate::cpu::CpuBackend;
+    use crate::backend::cpu::CpuBackend;
 
     /// What is told of four rows of a network that takes `cost` seconds, where asking takes time as well and the first
     /// timed run is held up by something else. Powers of two, so that sums are exact.

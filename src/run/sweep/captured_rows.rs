@@ -6,8 +6,8 @@ use crate::backend::{BATCH_ROWS, Backend, Shape};
 use crate::error::Result;
 use crate::event::Stage;
 use crate::run::pass::Pass;
-use crate::sums::Sums;
 use crate::weights::RowsFile;
+use crate::workers::sums::Sums;
 
 /// Measures captured rows, as the one block 0.
 pub(in crate::run) async fn of_rows<'a, B: Backend>(

@@ -9,7 +9,7 @@ use crate::job::Measure;
 use crate::report::BlockReport;
 use crate::run::pass::Pass;
 use crate::solve::{BlockScore, InputDistribution};
-use crate::sums::Sums;
+use crate::workers::sums::Sums;
 
 impl<B: Backend> Pass<'_, B> {
     /// Solves a block and takes all measures of it.

@@ -9,14 +9,14 @@ use super::state::{Stream, Sweep, Swept};
 use super::{Kept, RowStore, Visit};
 use crate::backend::Backend;
 use crate::error::Result;
-use crate::evaluation::{Loss, next_tokens};
 use crate::event::{Event, Stage};
 use crate::forward::{Layers, Rest};
 use crate::model::{Block, Head};
+use crate::replacement::swap::Replacement;
 use crate::report::finite;
+use crate::run::evaluation::{Loss, next_tokens};
 use crate::run::events::Meter;
 use crate::run::measures::{LayerMeasure, MeasuredLayer, Source};
-use crate::swap::Replacement;
 
 /// The streams that have left the untouched one.
 pub(super) struct Forks<'s, 'a, B: Backend> {

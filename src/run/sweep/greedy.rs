@@ -13,9 +13,9 @@ use crate::backend::Backend;
 use crate::error::Result;
 use crate::event::{Event, Stage};
 use crate::job::Measure;
+use crate::replacement::swap::Replacement;
 use crate::report::{GreedyStep, finite};
 use crate::run::measures::Source;
-use crate::swap::Replacement;
 
 /// The rows of some steps, which have been alike so far.
 struct Group<T> {

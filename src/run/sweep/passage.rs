@@ -18,10 +18,10 @@ use crate::backend::{Backend, Shape};
 use crate::error::Result;
 use crate::forward::{Passed, Rest};
 use crate::model::{Block, Residual};
-use crate::moments::Moments;
 use crate::run::events::Meter;
-use crate::sums::{Scales, Sums};
+use crate::stats::moments::Moments;
 use crate::trace::Lane;
+use crate::workers::sums::{Scales, Sums};
 use crate::workers::{self, Passing, Worker};
 
 /// Batches that a worker has at a time: answers are heard here between two batches, which take as long as there.
@@ -285,7 +285,7 @@ fn shares(batches: &[Batch], workers: usize) -> (Vec<usize>, Vec<Range<usize>>) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sums::Part;
+    use crate::workers::sums::Part;
 
     #[test]
     fn shares_are_whole_parts_of_about_the_same_size() {

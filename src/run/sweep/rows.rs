@@ -5,8 +5,8 @@ use std::ops::Range;
 use crate::backend::BATCH_ROWS;
 use crate::corpus::{Folds, TokenWindows};
 use crate::error::Result;
-use crate::evaluation::check_predicted;
-use crate::sums::Part;
+use crate::run::evaluation::check_predicted;
+use crate::workers::sums::Part;
 
 /// Whole windows of one fold, or of a text that perplexity is measured on.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use crate::backend::Backend;
 use crate::error::Result;
 use crate::event::{Event, Stage};
 use crate::model::{Block, TokenRows};
-use crate::parallel;
+use crate::platform::parallel;
 use crate::run::measures::{LayerMeasure, MeasuredLayer};
 use crate::trace::Lane;
 

@@ -186,7 +186,7 @@ mod tests {
 
     use super::super::spill::temporary;
     use super::*;
-    use crate::cpu::CpuBackend;
+    use crate::backend::cpu::CpuBackend;
 
     #[test]
     fn what_does_not_fit_goes_to_the_next_place_and_comes_back_alike() {

@@ -11,11 +11,11 @@ use crate::backend::Backend;
 use crate::error::Result;
 use crate::forward::Rest;
 use crate::model::Block;
+use crate::replacement::swap::Replacement;
 use crate::report::BlockReport;
 use crate::run::pass::Pass;
 use crate::solve::{AffineMap, Directions, InputDistribution};
-use crate::sums::Part;
-use crate::swap::Replacement;
+use crate::workers::sums::Part;
 
 /// A block that all rows have gone through.
 pub(in crate::run) struct Visit<'a, B: Backend> {

@@ -4,7 +4,7 @@ use super::plot::{Mark, Plot, Series, Spot};
 use super::scale::{Kind, Scale};
 use super::shape::{LOOKS, arrow, outline};
 use super::svg::{Fragment, number};
-use crate::format::{fixed, tick};
+use crate::text::format::{fixed, tick};
 
 const RIGHT: f64 = 16.0;
 const TOP: f64 = 30.0;

@@ -181,7 +181,7 @@ mod tests {
     use crate::chart::draw::{self, Layout};
     use crate::chart::profile::{self, Labels, Point, Profile};
     use crate::figures::{figures, sample_report};
-    use crate::views::View;
+    use crate::state::views::View;
 
     fn classes(drawing: &str) -> Vec<&str> {
         drawing.split(" class=\"").skip(1).filter_map(|part| part.split('"').next()).collect()

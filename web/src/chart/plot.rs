@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::scale::{Kind, Scale};
-use crate::format::{exact, share};
+use crate::text::format::{exact, share};
 
 /// A chart.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -5,7 +5,7 @@
 
 use super::shape::outline;
 use super::svg::{Fragment, number};
-use crate::format::{fixed, share};
+use crate::text::format::{fixed, share};
 
 /// Lower end of the axis.
 const LOWEST: f64 = -0.1;

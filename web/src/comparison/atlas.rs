@@ -1,11 +1,11 @@
 //! Models that were measured when this copy of the page was built: their names, and what is told of each.
 
-use straightedge::atlas::{Entry, Measured, Replication, State};
+use straightedge_api::atlas::{Entry, Measured, Replication, State};
 
 use super::key::Key;
-use crate::format::magnitude;
-use crate::published::{CORPORA, MODELS};
-use crate::texts::{fill, t};
+use crate::comparison::published::{CORPORA, MODELS};
+use crate::text::format::magnitude;
+use crate::text::{fill, t};
 
 /// The index, relative to the page. Every build has one.
 pub const ATLAS: &str = "data/atlas/index.json";
@@ -67,8 +67,8 @@ fn agreement(Replication { model, corpus, most }: &Replication) -> String {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use straightedge::atlas::Difference;
-    use straightedge::summary::Summary;
+    use straightedge_api::atlas::Difference;
+    use straightedge_api::summary::Summary;
 
     use super::*;
 

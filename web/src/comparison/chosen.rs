@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use straightedge::summary::Quantity;
+use straightedge_api::summary::Quantity;
 
 use super::key::Key;
 use super::presets::Preset;

@@ -1,10 +1,10 @@
 //! What can be compared, by a key that options and links can carry.
 
-use straightedge::atlas::SLUG_MOST;
-use straightedge::summary::Quantity;
+use straightedge_api::atlas::SLUG_MOST;
+use straightedge_api::summary::Quantity;
 
-use crate::controls::control_name;
-use crate::published::{CORPORA, MODELS};
+use crate::comparison::published::{CORPORA, MODELS};
+use crate::text::controls::control_name;
 
 /// One thing that can be compared.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

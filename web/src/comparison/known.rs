@@ -1,17 +1,17 @@
 //! Where the numbers behind a key come from: recordings, what was measured here or opened, published values.
 
-use straightedge::atlas::Entry;
-use straightedge::bundled::Bundled;
-use straightedge::report::Report;
-use straightedge::summary::Summary;
+use straightedge_api::atlas::Entry;
+use straightedge_api::bundled::Bundled;
+use straightedge_api::report::Report;
+use straightedge_api::summary::Summary;
 
 use super::atlas;
 use super::chosen::{self, Comparison};
 use super::key::Key;
-use crate::controls::control_name;
-use crate::overlay::Kept;
-use crate::published::{Published, PublishedModel, SURVEY};
-use crate::texts::{fill, t};
+use crate::comparison::overlay::Kept;
+use crate::comparison::published::{Published, PublishedModel, SURVEY};
+use crate::text::controls::control_name;
+use crate::text::{fill, t};
 
 /// Summaries of the recorded reports, relative to the page.
 pub const RECORDED: &str = "data/recorded/index.json";
@@ -207,7 +207,7 @@ pub fn full_name(name: &str, source: Source) -> String {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use straightedge::summary::Quantity;
+    use straightedge_api::summary::Quantity;
 
     use super::super::presets::{Preset, tests::index};
     use super::*;

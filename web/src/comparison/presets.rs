@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use straightedge::bundled::{Bundled, Demo};
-use straightedge::summary::Quantity;
+use straightedge_api::bundled::{Bundled, Demo};
+use straightedge_api::summary::Quantity;
 
 use super::key::Key;
-use crate::published::{CORPORA, MODELS, SURVEY};
-use crate::texts::paper::t as paper;
-use crate::texts::{Texts, t};
+use crate::comparison::published::{CORPORA, MODELS, SURVEY};
+use crate::text::paper::t as paper;
+use crate::text::{Texts, t};
 
 /// One comparison of recorded models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

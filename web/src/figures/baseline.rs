@@ -1,6 +1,6 @@
 //! The under-trained baseline: how far gradient descent gets towards what the closed form reaches at once.
 
-use straightedge::report::{BlockReport, CurvePoint, Report};
+use straightedge_api::report::{BlockReport, CurvePoint, Report};
 
 use super::figure::{
     BLOCK_AXIS, Figure, alike, at_block, at_x, block_name, blocks_of, by_block, curve, grid_of, share_axis,
@@ -8,9 +8,9 @@ use super::figure::{
 use super::shown::{BASELINE, shown_block};
 use crate::chart::plot::{Axis, Plot, Rule};
 use crate::chart::scale::Kind;
-use crate::format::{exact, fixed, share};
-use crate::texts::{fill, t};
-use crate::views::View;
+use crate::state::views::View;
+use crate::text::format::{exact, fixed, share};
+use crate::text::{fill, t};
 
 pub(super) fn figures(report: &Report, block: Option<usize>) -> Vec<Option<Figure>> {
     vec![training(report, block), overview(report)]

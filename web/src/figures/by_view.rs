@@ -1,10 +1,10 @@
 //! Which figures each view shows.
 
-use straightedge::report::Report;
+use straightedge_api::report::Report;
 
 use super::figure::Figure;
 use super::{baseline, controls, detail, healing, layers, losses, probes, ranks, regimes};
-use crate::views::View;
+use crate::state::views::View;
 
 /// The charts of a view; none where nothing of it is measured. `block` is the one chosen, where one is.
 pub fn figures(view: View, report: &Report, block: Option<usize>) -> Vec<Figure> {

@@ -1,16 +1,16 @@
 //! Several measurements in one chart, with how well each agrees with the first.
 
-use straightedge::agreement::Agreement;
-use straightedge::summary::Quantity;
+use straightedge_api::agreement::Agreement;
+use straightedge_api::summary::Quantity;
 
 use super::figure::{Figure, at_x, block_name, grid_of, series, share_axis};
 use crate::chart::plot::{Axis, Mark, Plot, Series};
 use crate::chart::scale::Kind;
 use crate::comparison::Key;
 use crate::comparison::known::{Line, Source, full_name};
-use crate::format::{NOTHING, exact, fixed, magnitude, share};
-use crate::texts::paper::t as paper;
-use crate::texts::{fill, t};
+use crate::text::format::{NOTHING, exact, fixed, magnitude, share};
+use crate::text::paper::t as paper;
+use crate::text::{fill, t};
 
 /// The chart of one quantity; `None` where no line has it.
 pub fn compared(lines: &[Line], quantity: Quantity) -> Option<Figure> {

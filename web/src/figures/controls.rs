@@ -1,12 +1,12 @@
 //! The same fit under other conditions, beside the original: is it learned, is it the weights or the inputs?
 
-use straightedge::report::{BlockReport, ControlReport, Report};
+use straightedge_api::report::{BlockReport, ControlReport, Report};
 
 use super::figure::{BLOCK_AXIS, Figure, Grid, blocks_of, by_block, heads, share_axis};
 use crate::chart::plot::Plot;
-use crate::controls::{CONTROLS, Named};
-use crate::format::{NOTHING, share};
-use crate::texts::t;
+use crate::text::controls::{CONTROLS, Named};
+use crate::text::format::{NOTHING, share};
+use crate::text::t;
 
 pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
     let control = |(at, (key, name)): (usize, &Named)| {

@@ -1,17 +1,17 @@
 //! One block looked at closely: the spectrum of its inputs, R² feature by feature, predictions beside what was there,
 //! the rank curve, and what replaces it costs.
 
-use straightedge::report::{BlockReport, Report, Scatter, Spectrum};
+use straightedge_api::report::{BlockReport, Report, Scatter, Spectrum};
 
 use super::figure::{Figure, Grid, at_x, block_name, grid_of, heads, series};
 use super::shown::{PROBES, shown_block};
 use super::{probes, ranks};
 use crate::chart::plot::{Axis, Mark, Plot, Rule, Series};
 use crate::chart::scale::Kind;
-use crate::format::{exact, fixed, share};
-use crate::texts::detail::t as d;
-use crate::texts::{fill, t};
-use crate::views::View;
+use crate::state::views::View;
+use crate::text::detail::t as d;
+use crate::text::format::{exact, fixed, share};
+use crate::text::{fill, t};
 
 /// Width of a column of the histogram.
 const BIN: f64 = 0.05;
@@ -164,7 +164,7 @@ fn swaps(block: &BlockReport) -> Option<Figure> {
 fn gains(block: &BlockReport) -> Option<Figure> {
     let probes = PROBES.iter().filter_map(|name| Some((name, block.probes.get(*name)?)));
     let probes = probes.filter(|(_, probe)| probe.gain.is_some());
-    let mark = |(at, (name, probe)): (usize, (&&str, &straightedge::report::ProbeReport))| {
+    let mark = |(at, (name, probe)): (usize, (&&str, &straightedge_api::report::ProbeReport))| {
         let gaps = [("r2", &*share(probe.r2)), ("steps", &probe.steps.to_string())];
         Mark { more: fill(d().block_probe_more, &gaps), ..Mark::new(*name, at as f64, probe.gain) }
     };

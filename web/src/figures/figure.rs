@@ -1,11 +1,11 @@
 //! A figure: a chart with what stands around it, and the series, axes and rows that figures are made of.
 
-use straightedge::report::{BlockReport, CurvePoint, Report};
+use straightedge_api::report::{BlockReport, CurvePoint, Report};
 
 use crate::chart::plot::{Axis, Mark, Plot, Series};
 use crate::chart::scale::Kind;
-use crate::format::exact;
-use crate::texts::{fill, t};
+use crate::text::format::exact;
+use crate::text::{fill, t};
 
 /// Marks up to which those of a line are drawn.
 pub(super) const FEW: usize = 24;

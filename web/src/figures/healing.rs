@@ -1,14 +1,14 @@
 //! What fine-tuning wins back of what a swap cost, beside the same budget for the original.
 
-use straightedge::report::{BlockReport, Report};
+use straightedge_api::report::{BlockReport, Report};
 
 use super::figure::{BLOCK_AXIS, Figure, Grid, alike, at_x, block_name, blocks_of, by_block, curve, grid_of, heads};
 use super::shown::{HEALED, shown_block};
 use crate::chart::plot::{Axis, Plot};
 use crate::chart::scale::Kind;
-use crate::format::{NOTHING, exact};
-use crate::texts::t;
-use crate::views::View;
+use crate::state::views::View;
+use crate::text::format::{NOTHING, exact};
+use crate::text::t;
 
 pub(super) fn figures(report: &Report, block: Option<usize>) -> Vec<Option<Figure>> {
     vec![before_and_after(report), training(report, block)]

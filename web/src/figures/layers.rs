@@ -1,12 +1,12 @@
 //! Whole layers: how linear the step of the residual stream is, how large, and what the model loses without it.
 
-use straightedge::report::{LayerReport, Report};
+use straightedge_api::report::{LayerReport, Report};
 
 use super::figure::{Figure, grid_of, series, share_axis};
 use crate::chart::plot::{Axis, Mark, Plot, Series};
 use crate::chart::scale::Kind;
-use crate::format::{exact, share};
-use crate::texts::{fill, t};
+use crate::text::format::{exact, share};
+use crate::text::{fill, t};
 
 pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
     vec![linearity(report), update(report), losses(report)]

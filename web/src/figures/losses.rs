@@ -1,13 +1,13 @@
 //! What the model loses: ΔPPL of every block against its R², and blocks made linear one after the other.
 
-use straightedge::report::{BlockReport, GreedyStep, Report};
-use straightedge::thirds::{Third, Thirds};
+use straightedge_api::report::{BlockReport, GreedyStep, Report};
+use straightedge_api::thirds::{Third, Thirds};
 
 use super::figure::{BLOCK_AXIS, Figure, Grid, block_mark, heads, perplexity_kind, series, share_axis};
 use crate::chart::plot::{Axis, Mark, Plot, Rule, Series};
 use crate::chart::scale::Kind;
-use crate::format::{exact, fixed, share};
-use crate::texts::{fill, t};
+use crate::text::format::{exact, fixed, share};
+use crate::text::{fill, t};
 
 pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
     vec![against_r2(report), greedy(report)]

@@ -9,6 +9,8 @@ mod by_view;
 mod compare;
 mod controls;
 mod detail;
+pub mod detail_numbers;
+pub mod differences;
 mod figure;
 mod healing;
 mod layers;
@@ -19,6 +21,7 @@ mod regimes;
 #[cfg(test)]
 mod sample;
 mod shown;
+pub mod table;
 
 pub use by_view::figures;
 pub use compare::{compared, quantity_name};

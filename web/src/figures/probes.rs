@@ -1,7 +1,7 @@
 //! What trained probes find in the residual: their gain, how they were trained, and how far from affine they are.
 
-use straightedge::agreement::{correlation, median};
-use straightedge::report::{BlockReport, ProbeReport, Report};
+use straightedge_api::agreement::{correlation, median};
+use straightedge_api::report::{BlockReport, ProbeReport, Report};
 
 use super::figure::{
     BLOCK_AXIS, Figure, Grid, alike, at_block, at_x, block_mark, block_name, blocks_of, by_block, curve, grid_of,
@@ -10,9 +10,9 @@ use super::figure::{
 use super::shown::{PROBES, shown_block};
 use crate::chart::plot::{Axis, Mark, Plot, Series};
 use crate::chart::scale::Kind;
-use crate::format::{exact, fixed, share};
-use crate::texts::{fill, t};
-use crate::views::View;
+use crate::state::views::View;
+use crate::text::format::{exact, fixed, share};
+use crate::text::{fill, t};
 
 pub(super) fn figures(report: &Report, block: Option<usize>) -> Vec<Option<Figure>> {
     vec![gains(report), conjunction(report), training(report, block)]

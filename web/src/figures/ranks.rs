@@ -1,14 +1,14 @@
 //! The best map of every rank of one block: how much of its output each predicts, and what the model loses by it.
 
-use straightedge::report::{BlockReport, Report};
+use straightedge_api::report::{BlockReport, Report};
 
 use super::figure::{FEW, Figure, at_x, block_name, grid_of, series};
 use super::shown::shown_block;
 use crate::chart::plot::{Axis, Mark, Plot, Rule, Series};
 use crate::chart::scale::Kind;
-use crate::format::{exact, share};
-use crate::texts::{fill, t};
-use crate::views::View;
+use crate::state::views::View;
+use crate::text::format::{exact, share};
+use crate::text::{fill, t};
 
 pub(super) fn figures(report: &Report, block: Option<usize>) -> Vec<Option<Figure>> {
     let number = shown_block(View::Ranks, report, block);

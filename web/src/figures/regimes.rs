@@ -1,11 +1,11 @@
 //! Two kinds of linearity: of the whole output, and of its typical feature.
 
-use straightedge::report::{BlockReport, Report};
+use straightedge_api::report::{BlockReport, Report};
 
 use super::figure::{Figure, Grid, block_mark, heads, series, share_axis};
 use crate::chart::plot::{Mark, Plot, Series};
-use crate::format::{NOTHING, share};
-use crate::texts::{fill, t};
+use crate::text::format::{NOTHING, share};
+use crate::text::{fill, t};
 
 pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
     let width = report.model.hidden_size.max(1) as f64;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use straightedge::event::{CurveEvent, Event, Outcome, Recorder};
-use straightedge::report::{
+use straightedge_api::event::{CurveEvent, Event, Outcome, Recorder};
+use straightedge_api::report::{
     BlockReport, ControlReport, CurvePoint, GreedyStep, HealReport, LayerReport, ProbeReport, Report,
 };
 
-use crate::run::tests::recording;
+use crate::state::run::tests::recording;
 
 /// The report at the end of it: three blocks, the last of them undefined.
 pub(crate) fn report() -> Report {

@@ -1,8 +1,8 @@
 //! The block that a view of one block shows, and the curves that a block must have for it.
 
-use straightedge::report::{BlockReport, Report};
+use straightedge_api::report::{BlockReport, Report};
 
-use crate::views::View;
+use crate::state::views::View;
 
 /// Trained probes, by their names in the report.
 pub(super) const PROBES: [&str; 3] = ["poly", "dense2x", "poly2x"];

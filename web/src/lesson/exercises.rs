@@ -1,8 +1,8 @@
 //! The exercises: some are checked against the report that the page shows, the others are to be thought about.
 
-use straightedge::report::{BlockReport, Report};
+use straightedge_api::report::{BlockReport, Report};
 
-use crate::texts::lesson::l;
+use crate::text::lesson::l;
 
 /// One exercise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

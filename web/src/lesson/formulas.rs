@@ -1,7 +1,7 @@
 //! The lesson's formulas in MathML Core, each a whole element. Words within them are gaps, filled from the texts.
 
-use crate::texts::fill;
-use crate::texts::lesson::l;
+use crate::text::fill;
+use crate::text::lesson::l;
 
 /// A feed-forward network.
 pub const NETWORK: &str = "<math display=\"block\"><mi>y</mi><mo>=</mo>\

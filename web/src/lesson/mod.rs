@@ -21,8 +21,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::frame::{Frame, Part};
-use crate::texts::lesson::l;
+use crate::state::frame::{Frame, Part};
+use crate::text::lesson::l;
 
 use exercises::Exercise;
 use hand::Hand;

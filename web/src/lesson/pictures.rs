@@ -5,10 +5,10 @@ use super::network::{INPUTS, Network};
 use super::traps::{Baseline, Outlier, Scalar};
 use crate::chart::plot::{Axis, Mark, Plot, Rule, Series};
 use crate::chart::scale::Kind;
-use crate::format::count;
-use crate::published::{Published, SURVEY};
-use crate::texts::fill;
-use crate::texts::lesson::l;
+use crate::comparison::published::{Published, SURVEY};
+use crate::text::fill;
+use crate::text::format::count;
+use crate::text::lesson::l;
 
 /// Looks of the page's palette: the first is the accent.
 const MAIN: usize = 0;

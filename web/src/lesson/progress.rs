@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use straightedge::job::Measure;
+use straightedge_api::job::Measure;
 
 use super::activation::Activation;
 use super::exercises::Exercise;
 use super::traps::Trap;
 use super::{Bench, Step};
 use crate::comparison::presets::Preset;
-use crate::course::Phase;
-use crate::run::Run;
-use crate::views::{View, is_complete};
+use crate::state::course::Phase;
+use crate::state::run::Run;
+use crate::state::views::{View, is_complete};
 
 /// What the instrument shows.
 #[derive(Clone, Copy, Debug)]
@@ -140,8 +140,8 @@ mod tests {
 
     /// A measurement that was made here.
     fn measured() -> Run {
-        use crate::message::Reply;
-        use crate::run::tests::recording;
+        use crate::state::run::tests::recording;
+        use straightedge_api::message::Reply;
         let mut run = Run::start(1, None);
         recording().into_iter().for_each(|event| run.hear(&Reply::Event { run: 1, event }));
         run

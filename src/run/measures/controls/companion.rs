@@ -8,7 +8,7 @@ use crate::forward::Passed;
 use crate::model::{Block, Draw, Embedding, TokenRows};
 use crate::run::measures::Source;
 use crate::run::sweep::{Batch, Kept};
-use crate::sums::Part;
+use crate::workers::sums::Part;
 
 /// Such a model, as far as it has come.
 pub(super) struct Companion<'a, B: Backend> {

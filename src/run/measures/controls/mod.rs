@@ -17,7 +17,7 @@ use crate::run::events::Meter;
 use crate::run::pass::Pass;
 use crate::run::sweep::{BlockMeasure, Pair, Solved, Visit};
 use crate::solve::{self, InputColumns};
-use crate::sums::{Part, Sums};
+use crate::workers::sums::{Part, Sums};
 
 use super::Source;
 use companion::{Companion, Seen};

@@ -2,7 +2,7 @@
 
 use crate::backend::{Backend, Shape};
 use crate::error::Result;
-use crate::random::Random;
+use crate::platform::random::Random;
 use crate::run::sweep::{Batch, Kept, RowStore};
 use crate::solve::{InputColumns, InputDistribution};
 
@@ -107,8 +107,8 @@ mod tests {
     use pollster::block_on;
 
     use super::*;
-    use crate::cpu::CpuBackend;
-    use crate::sums::Part;
+    use crate::backend::cpu::CpuBackend;
+    use crate::workers::sums::Part;
 
     #[test]
     fn gaussian_rows_have_the_mean_and_covariance_asked_for() {

@@ -1,0 +1,129 @@
+//! What is told about a model on the hub before anything large is fetched, as plain data.
+
+use serde::{Deserialize, Serialize};
+
+use super::id::HubId;
+
+/// Device memory beyond which a model is likely not to fit where nothing is known of the device.
+const LARGE: u64 = 6 << 30;
+
+/// A model as its listing, its configuration and the headers of its weights describe it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Preflight {
+    /// The model, with the commit that its revision stands for today: what a link pins.
+    pub id: HubId,
+    /// `model_type`, where it is one that can be measured.
+    pub architecture: Option<String>,
+    /// Number of blocks.
+    pub num_hidden_layers: usize,
+    /// Width of the residual stream.
+    pub hidden_size: usize,
+    /// Storage format of the weights.
+    pub dtype: Option<String>,
+    /// Bytes of everything that the measurement reads.
+    pub needed_bytes: u64,
+    /// Bytes of these that are here already, from an earlier visit.
+    pub held_bytes: u64,
+    /// Bytes still to be downloaded, small gaps between tensors included.
+    pub download_bytes: u64,
+    /// Requests that this takes.
+    pub requests: usize,
+    /// Bytes of the model on the device, and of the largest activations beside it.
+    pub device_bytes: u64,
+    /// What stands in the way or should be known, the worst first.
+    pub problems: Vec<Problem>,
+}
+
+/// Something to tell before the download.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// Whether the measurement cannot succeed.
+    pub fatal: bool,
+    /// What it is and what to do, as a sentence.
+    pub text: String,
+}
+
+/// What the platform has room for; `None` where it does not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Room {
+    /// Bytes that may still be stored.
+    pub storage: Option<u64>,
+    /// Bytes of the largest buffer on the GPU (`maxBufferSize`); `None` on the CPU.
+    pub buffer: Option<u64>,
+    /// Bytes of the largest binding on the GPU (`maxStorageBufferBindingSize`); `None` on the CPU.
+    pub binding: Option<u64>,
+    /// Bytes of memory, of which the model on a CPU takes its share.
+    pub memory: Option<u64>,
+}
+
+impl Preflight {
+    /// Nothing known yet of a model.
+    pub fn unknown(id: HubId) -> Self {
+        Self {
+            id,
+            architecture: None,
+            num_hidden_layers: 0,
+            hidden_size: 0,
+            dtype: None,
+            needed_bytes: 0,
+            held_bytes: 0,
+            download_bytes: 0,
+            requests: 0,
+            device_bytes: 0,
+            problems: Vec::new(),
+        }
+    }
+
+    /// Notes something to tell.
+    pub fn problem(&mut self, fatal: bool, text: String) {
+        self.problems.push(Problem { fatal, text });
+    }
+
+    /// Notes what there is no room for; `row` is the bytes of the longest row of a tensor, which cannot be split.
+    pub fn compare(&mut self, room: &Room, row: u64) {
+        if let Some(limit) = [room.buffer, room.binding].into_iter().flatten().min().filter(|limit| row > *limit) {
+            let text = format!(
+                "GPU: a row of a weight takes {row} bytes where the adapter allows {limit}; measure on the CPU"
+            );
+            self.problem(true, text);
+        }
+        let device = megabytes(self.device_bytes);
+        match room.memory {
+            Some(memory) if self.device_bytes > memory => {
+                let text = format!(
+                    "memory: the model takes {device} where {} are there; choose a smaller model",
+                    megabytes(memory)
+                );
+                self.problem(true, text);
+            }
+            None if self.device_bytes > LARGE => {
+                let text = format!("memory: the model takes {device}; on a device with less the measurement will fail");
+                self.problem(false, text);
+            }
+            _ => {}
+        }
+        if let Some(storage) = room.storage.filter(|storage| self.download_bytes > *storage) {
+            let text = format!(
+                "storage: {} are to be downloaded where {} are free; the rest is kept in memory and fetched again next \
+                 time, delete what is not needed any more",
+                megabytes(self.download_bytes),
+                megabytes(storage)
+            );
+            self.problem(false, text);
+        }
+    }
+
+    /// Whether nothing is known to stand in the way.
+    pub fn can_start(&self) -> bool {
+        !self.problems.iter().any(|problem| problem.fatal)
+    }
+
+    /// Seconds of download at a rate in bytes per second.
+    pub fn seconds_at(&self, rate: f64) -> Option<f64> {
+        (rate > 0.0).then(|| self.download_bytes as f64 / rate)
+    }
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{} MB", bytes.div_ceil(1_000_000))
+}

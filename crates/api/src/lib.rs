@@ -1,0 +1,23 @@
+//! All that crosses between the engine, the page and files on disk, as plain data.
+//!
+//! A [`job::Job`] goes in, a stream of [`event::Event`]s comes out, and the [`event::Recorder`] adds them up to a
+//! [`report::Report`]. The page links this crate and not the engine.
+
+pub mod agreement;
+pub mod atlas;
+pub mod bundled;
+pub mod continuation;
+pub mod cost;
+pub mod difference;
+pub mod error;
+pub mod event;
+pub mod extent;
+pub mod hub;
+pub mod job;
+pub mod message;
+pub mod published;
+pub mod report;
+pub mod summary;
+pub mod thirds;
+pub mod trace;
+pub mod transcript;

@@ -1,0 +1,152 @@
+//! All that is asked for, one backend after the other; what fails says why and the rest goes on.
+
+use straightedge::backend::Backend;
+use straightedge::backend::cpu::CpuBackend;
+use straightedge::backend::gpu::GpuBackend;
+use straightedge::error::Result;
+use straightedge::job::{BackendChoice, Protocol};
+use straightedge::workers::Workers;
+
+use crate::results::{DeviceResults, Host, Results};
+use crate::settings::{Device, Part, Settings, Shape};
+use crate::whole::{Plan, growth};
+use crate::{gram, kernels, peak, solve};
+
+/// Version of the results' format.
+const SCHEMA: u32 = 1;
+
+/// Hears what begins, for people who wait.
+pub type Tell<'a> = &'a dyn Fn(&str);
+
+/// Runs the benchmarks on `host`, which `workers` help.
+pub async fn run(settings: &Settings, host: Host, workers: Workers, tell: Tell<'_>) -> Results {
+    let mut results = Results { schema: SCHEMA, settings: settings.clone(), host, ..Results::default() };
+    for device in &settings.devices {
+        let mut found = DeviceResults::default();
+        let threads = results.host.threads;
+        if let Err(error) = on_device(*device, settings, threads, &workers, &mut found, tell).await {
+            found.failure = Some(error.to_string());
+        }
+        results.devices.push(found);
+    }
+    results
+}
+
+async fn on_device(
+    device: Device,
+    settings: &Settings,
+    threads: usize,
+    workers: &Workers,
+    found: &mut DeviceResults,
+    tell: Tell<'_>,
+) -> Result<()> {
+    match device {
+        Device::Gpu => {
+            found.backend = "gpu".into();
+            let backend = GpuBackend::new(BackendChoice::Gpu).await?;
+            found.adapter = backend.info().adapter;
+            found.software = backend.is_software();
+            let choice = backend.kernel_choice();
+            found.variants = vec![
+                choice.variant.kernel.name.into(),
+                format!("rows by {:?}", choice.reduction),
+                format!("exact products by {:?}", choice.exact),
+            ];
+            tell("gpu: peak");
+            found.peak_gflops = peak::gpu().await;
+            on_backend(&backend, settings, workers, found, tell).await?;
+        }
+        Device::Cpu => {
+            found.backend = "cpu".into();
+            tell("cpu: peak");
+            found.peak_gflops = Some(peak::cpu(threads));
+            on_backend(&CpuBackend::new(), settings, workers, found, tell).await?;
+        }
+    }
+    if settings.parts.contains(&Part::Whole) {
+        let (shape, rows) = size(settings, found.software);
+        tell(&format!("{}: complete measurement, {shape}, {rows} rows", found.backend));
+        let (seq_len, seed) = (settings.seq_len, settings.seed);
+        let plan = Plan { name: "complete measurement".into(), device, shape, rows, seq_len, seed };
+        found.whole = Some(plan.run(workers.clone()).await?);
+    }
+    if settings.parts.contains(&Part::Growth) {
+        for plan in growth(device, found.software, settings.seq_len, settings.seed) {
+            tell(&format!("{}: {}", found.backend, plan.name));
+            found.growth.push(plan.run(workers.clone()).await?);
+        }
+    }
+    Ok(())
+}
+
+/// What needs the backend itself.
+async fn on_backend<B: Backend>(
+    backend: &B,
+    settings: &Settings,
+    workers: &Workers,
+    found: &mut DeviceResults,
+    tell: Tell<'_>,
+) -> Result<()> {
+    let (shape, _) = size(settings, found.software);
+    if settings.parts.contains(&Part::Kernels) {
+        tell(&format!("{}: operations of {shape}", found.backend));
+        found.kernels = kernels::time(backend, shape, settings, found.peak_gflops).await?;
+    }
+    if settings.parts.contains(&Part::Gram) {
+        // A quotient of two passes, which an emulated GPU has the time for as well, and which depends on the width.
+        let shape = settings.shape.unwrap_or(Shape::GPT2);
+        tell(&format!("{}: second moments of width {}", found.backend, shape.width));
+        found.gram = Some(gram::time(backend, shape, settings).await?);
+    }
+    if settings.parts.contains(&Part::Solve) && found.backend == "cpu" {
+        tell(&format!("solve of width {}", shape.width));
+        found.solve = Some(solve::time(shape.width, workers).await?);
+    }
+    Ok(())
+}
+
+/// The model and its rows: small where the processor emulates the GPU, unless it is asked for.
+fn size(settings: &Settings, software: bool) -> (Shape, usize) {
+    let small = software && settings.shape.is_none();
+    let shape = settings.shape.unwrap_or(if small { Shape::SMALL } else { Shape::GPT2 });
+    let rows = settings.rows.unwrap_or(if small { 1280 } else { Protocol::default().rows });
+    (shape, rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use pollster::block_on;
+
+    use super::*;
+
+    #[test]
+    fn every_part_gives_finite_figures_on_the_processor() {
+        let settings = Settings {
+            devices: vec![Device::Cpu],
+            shape: Some(Shape { layers: 1, width: 16 }),
+            rows: Some(160),
+            seq_len: 16,
+            parts: vec![Part::Kernels, Part::Gram, Part::Solve, Part::Whole],
+            ..Settings::default()
+        };
+        let results = block_on(run(&settings, Host { threads: 1, ..Host::default() }, Workers::default(), &|_| {}));
+        let [device] = &results.devices[..] else { panic!("one device") };
+        assert_eq!(device.failure, None);
+        assert!(device.peak_gflops.is_some_and(f64::is_finite));
+        assert_eq!(device.kernels.len(), 9);
+        for line in &device.kernels {
+            assert!(line.ms.is_finite() && line.gbytes.is_finite() && line.gflops.is_finite(), "{line:?}");
+        }
+        let whole = device.whole.as_ref().expect("a measurement");
+        assert_eq!(whole.rows, 160);
+        assert!(whole.r2.is_some_and(f64::is_finite) && whole.total.is_finite(), "{whole:?}");
+        assert!(device.solve.is_some_and(|solve| solve.ratio.is_finite()));
+        assert!(device.gram.is_some_and(|gram| gram.exact.is_finite()));
+        let json = serde_json::to_string(&results).expect("plain data");
+        // Figures come back to all digits but the last.
+        let read: Results = serde_json::from_str(&json).expect("the same");
+        assert_eq!((&read.settings, read.devices[0].kernels.len()), (&settings, 9));
+        let (ms, read) = (device.kernels[0].ms, read.devices[0].kernels[0].ms);
+        assert!((read - ms).abs() <= 1e-12 * ms, "{read} ms read where {ms} were written");
+    }
+}

@@ -1,0 +1,218 @@
+//! What lies between the matrix products of a forward pass, each in one pass over memory and on all cores.
+//!
+//! candle-core runs a norm or a softmax as six to nine passes on one core, which takes as long as the products. These
+//! are for f32 tensors that no gradient is asked of; for all others there is the same in candle's own operations.
+
+use candle_core::{CpuStorage, DType, Device, InplaceOp1, Layout, Result, Storage, Tensor};
+
+use straightedge_simd::{self as loops, Curve, PANEL, across};
+
+use super::products;
+use crate::backend::Activation;
+use crate::platform::parallel::{for_chunks, map, zeros};
+
+/// Elements that one core takes at a time.
+const CHUNK: usize = 1 << 14;
+
+/// Whether these tensors can go through here.
+pub(super) fn fits(tensors: &[&Tensor]) -> bool {
+    tensors.iter().all(|tensor| tensor.dtype() == DType::F32 && tensor.is_contiguous() && !tensor.track_op())
+}
+
+/// (x − mean)/√(var + eps)·weight + bias per row.
+pub(super) fn layer_norm(x: &Tensor, weight: &Tensor, bias: &Tensor, eps: f32) -> Result<Tensor> {
+    let (weight, bias) = (values(weight)?, values(bias)?);
+    map_rows(x, |x, y| loops::layer_norm(x, &weight, &bias, eps, y))
+}
+
+/// x/√(mean(x²) + eps)·weight per row.
+pub(super) fn rms_norm(x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> {
+    let weight = values(weight)?;
+    map_rows(x, |x, y| loops::rms_norm(x, &weight, eps, y))
+}
+
+/// Adds `bias` to every row of a tensor that nobody else has seen.
+pub(super) fn add_bias(y: Tensor, bias: &Tensor) -> Result<Tensor> {
+    let bias = values(bias)?;
+    in_place(y, |rows, _| loops::add_bias(rows, &bias))
+}
+
+/// Softmax of scale·scores along the last dimension of a tensor that nobody else has seen. Where `causal`, row i of
+/// every square sees columns 0 … i.
+pub(super) fn softmax(scores: Tensor, scale: f32, causal: bool) -> Result<Tensor> {
+    let [.., positions, cols] = *scores.dims() else { return Err(not_here()) };
+    in_place(scores, |rows, first| {
+        let seen = |index: usize| if causal { (first + index) % positions + 1 } else { cols };
+        loops::softmax(rows, cols, scale, &seen);
+    })
+}
+
+/// The activation of every element; `None` where candle's own is as good.
+pub(super) fn activation(x: &Tensor, activation: Activation) -> Option<Result<Tensor>> {
+    curve(activation).map(|curve| map_by(x, x, CHUNK, |x, _, y| curve.map(x, y)))
+}
+
+/// activation(gate) ⊙ up; `None` where candle's own is as good.
+pub(super) fn gated(gate: &Tensor, up: &Tensor, activation: Activation) -> Option<Result<Tensor>> {
+    curve(activation).map(|curve| map_by(gate, up, CHUNK, |gate, up, y| curve.map_times(gate, up, y)))
+}
+
+fn curve(activation: Activation) -> Option<Curve> {
+    match activation {
+        Activation::Gelu => Some(Curve::Gelu),
+        Activation::GeluTanh => Some(Curve::GeluTanh),
+        Activation::QuickGelu => Some(Curve::QuickGelu),
+        Activation::Silu => Some(Curve::Silu),
+        Activation::Sigmoid => Some(Curve::Sigmoid),
+        Activation::Relu | Activation::ReluSquared | Activation::Tanh | Activation::Identity => None,
+    }
+}
+
+/// Rows of a weight that are brought in order at a time: an output head has tens of thousands.
+const WEIGHT_ROWS: usize = 32 * PANEL;
+
+/// x·weightᵀ by tiles of our own, some rows of either at a time: what is fastest in WebAssembly.
+pub(super) fn product(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
+    let (inner, cols) = (x.dim(1)?, weight.dim(0)?);
+    let panels = |rows: &[f32]| map(&rows.chunks(PANEL * inner).collect::<Vec<_>>(), |rows| across(rows, inner));
+    let mut y = zeros(x.dim(0)? * cols);
+    let rows = with_values(x, panels)?;
+    with_values(weight, |weight| {
+        for (index, weight) in weight.chunks(WEIGHT_ROWS * inner).enumerate() {
+            products::product((&mut y, cols), &rows, (&panels(weight), index * WEIGHT_ROWS));
+        }
+    })?;
+    Tensor::from_vec(y, (x.dim(0)?, cols), &Device::Cpu)
+}
+
+/// A new tensor of the shape of `x`, by whole rows.
+fn map_rows(x: &Tensor, f: impl Fn(&[f32], &mut [f32]) + Send + Sync) -> Result<Tensor> {
+    let cols = x.dims()[x.rank() - 1];
+    map_by(x, x, (CHUNK / cols).max(1) * cols, |x, _, y| f(x, y))
+}
+
+/// A new tensor of the shape of `a` and `b`, by runs of `len` elements.
+fn map_by(a: &Tensor, b: &Tensor, len: usize, f: impl Fn(&[f32], &[f32], &mut [f32]) + Send + Sync) -> Result<Tensor> {
+    let mut result = zeros(a.elem_count());
+    with_values(a, |a| {
+        with_values(b, |b| {
+            for_chunks(&mut result, len, |index, y| {
+                let first = index * len;
+                f(&a[first..first + y.len()], &b[first..first + y.len()], y);
+            });
+        })
+    })??;
+    Tensor::from_vec(result, a.shape(), &Device::Cpu)
+}
+
+fn values(tensor: &Tensor) -> Result<Vec<f32>> {
+    with_values(tensor, <[f32]>::to_vec)
+}
+
+/// `f` of the elements of a contiguous f32 tensor.
+fn with_values<R>(tensor: &Tensor, f: impl FnOnce(&[f32]) -> R) -> Result<R> {
+    let (storage, layout) = tensor.storage_and_layout();
+    match &*storage {
+        Storage::Cpu(CpuStorage::F32(all)) => {
+            let (start, end) = layout.contiguous_offsets().ok_or_else(not_here)?;
+            Ok(f(&all[start..end]))
+        }
+        _ => Err(not_here()),
+    }
+}
+
+fn not_here() -> candle_core::Error {
+    candle_core::Error::Msg("not a contiguous f32 tensor on the CPU".into())
+}
+
+/// Whole rows in place; `f` also gets the index of the first one.
+fn in_place(tensor: Tensor, f: impl Fn(&mut [f32], usize) + Send + Sync) -> Result<Tensor> {
+    let cols = tensor.dims()[tensor.rank() - 1];
+    tensor.inplace_op1(&RowsInPlace { cols, f })?;
+    Ok(tensor)
+}
+
+struct RowsInPlace<F> {
+    cols: usize,
+    f: F,
+}
+
+impl<F: Fn(&mut [f32], usize) + Send + Sync> InplaceOp1 for RowsInPlace<F> {
+    fn name(&self) -> &'static str {
+        "rows in place"
+    }
+
+    fn cpu_fwd(&self, storage: &mut CpuStorage, layout: &Layout) -> Result<()> {
+        let (CpuStorage::F32(all), Some((start, end))) = (storage, layout.contiguous_offsets()) else {
+            return Err(not_here());
+        };
+        let rows = (CHUNK / self.cols).max(1);
+        for_chunks(&mut all[start..end], rows * self.cols, |index, chunk| (self.f)(chunk, index * rows));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::composed;
+    use super::*;
+
+    fn tensor(values: &[f32], rows: usize, cols: usize) -> Tensor {
+        Tensor::from_slice(values, (rows, cols), &Device::Cpu).expect("a tensor")
+    }
+
+    fn numbers(tensor: &Tensor) -> Vec<f64> {
+        tensor.to_dtype(DType::F64).and_then(|x| x.flatten_all()?.to_vec1()).expect("numbers")
+    }
+
+    #[test]
+    fn activations_are_those_composed_in_f64() {
+        let x: Vec<f32> = (-4000..4000).map(|i| i as f32 * 0.005).collect();
+        let x = tensor(&x, 80, 100);
+        let up = tensor(&[3.0; 8000], 80, 100);
+        let exact = x.to_dtype(DType::F64).expect("x");
+        for which in
+            [Activation::Gelu, Activation::GeluTanh, Activation::QuickGelu, Activation::Silu, Activation::Sigmoid]
+        {
+            let found = numbers(&activation(&x, which).expect("is here").expect("y"));
+            let times = numbers(&gated(&x, &up, which).expect("is here").expect("y"));
+            let expected = numbers(&composed::activation(&exact, which).expect("y"));
+            for ((found, times), expected) in found.iter().zip(times).zip(expected) {
+                let off = (found - expected).abs();
+                assert!(off <= 4e-7 * expected.abs().max(0.5), "{which:?}: {found} for {expected}");
+                assert!((times - 3.0 * found).abs() <= 2e-7 * times.abs(), "{which:?}: {times} is not thrice {found}");
+            }
+            let none = activation(&tensor(&[f32::NAN], 1, 1), which).expect("is here").expect("y");
+            assert!(numbers(&none)[0].is_nan(), "{which:?}");
+        }
+    }
+
+    #[test]
+    fn products_are_those_of_candle_in_f64() {
+        let mut random = crate::platform::random::Random::new(5);
+        for (rows, inner, cols) in [(1, 1, 1), (3, 5, 2), (33, 129, 50), (64, 300, 17), (100, 16, 48), (50, 3, 2060)] {
+            let mut some = |rows, cols| {
+                let values: Vec<f32> = (0..rows * cols).map(|_| random.symmetric() as f32).collect();
+                tensor(&values, rows, cols)
+            };
+            let (x, weight) = (some(rows, inner), some(cols, inner));
+            let found = product(&x, &weight).expect("y");
+            assert_eq!(found.dims(), [rows, cols]);
+            let wide = |x: &Tensor| x.to_dtype(DType::F64).expect("x");
+            let expected = wide(&weight).t().and_then(|w| wide(&x).matmul(&w)).expect("y");
+            for (found, expected) in numbers(&found).iter().zip(numbers(&expected)) {
+                let off = (found - expected).abs();
+                assert!(off <= 1e-6 * (inner as f64).sqrt(), "{rows} × {inner} × {cols}: {found} for {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_product_of_some_rows_of_a_larger_tensor_is_that_of_these_rows() {
+        let all: Vec<f32> = (0..40).map(|i| i as f32).collect();
+        let all = tensor(&all, 10, 4);
+        let some = all.narrow(0, 3, 2).expect("rows");
+        let found = numbers(&product(&some, &tensor(&[1.0, 0.0, 0.0, 0.0], 1, 4)).expect("y"));
+        assert_eq!(found, [12.0, 16.0]);
+    }
+}

@@ -1,0 +1,272 @@
+//! Second moments on the CPU: exact products in f64, or fast ones in f32 as on a GPU. \[candle-core\]
+
+use candle_core::{CpuStorage, Result, Storage, Tensor, bail};
+use straightedge_simd::{Columns, Pack, Panel, Product};
+
+use super::products::{Sums, mirror};
+use crate::backend::GramRows;
+use crate::job::GramMode;
+use crate::platform::parallel;
+use crate::stats::moments::{Moments, Scale, power_of_two};
+use crate::stats::outlier_rows::OutlierRows;
+
+/// Rows that are brought in the order of products at a time. Fast ones are added up in f32 within them, from blocks of
+/// 64 rows: of so few blocks that it costs no digits, of so many that adding them to sums in f64 takes next to no time.
+const BAND_ROWS: usize = 256;
+
+/// Second moments of every fold.
+pub struct CpuGram {
+    mode: GramMode,
+    x: Side,
+    y: Side,
+    /// `None` before a part of the fold is complete.
+    folds: Vec<Option<Fold>>,
+    /// The fold and the part of it that rows come of, with their sums.
+    open: Option<((usize, usize), Fold)>,
+}
+
+/// What x or y is shifted by, and the units of the columns' values that products are of.
+struct Side {
+    scale: Scale,
+    shift: Vec<f64>,
+    unit: Vec<f64>,
+}
+
+/// What the rows of one fold add up to.
+struct Fold {
+    n: u64,
+    x: ColumnSums,
+    y: ColumnSums,
+    /// Of xxᵀ and yyᵀ the tiles on and below the diagonal.
+    xx: Sums,
+    xy: Sums,
+    yy: Option<Sums>,
+    /// Rows that fast sums have no room for.
+    outside: OutlierRows,
+}
+
+/// What rows tell of every column: sums of what is left by the shift, and the largest magnitude without it.
+struct ColumnSums {
+    sum: Vec<f64>,
+    squares: Vec<f64>,
+    largest: Vec<f64>,
+}
+
+impl CpuGram {
+    /// No rows yet; the last fold is the held-out one.
+    pub(super) fn new(mode: GramMode, folds: usize, x: &Scale, y: &Scale) -> Self {
+        let folds = (0..folds).map(|_| None).collect();
+        Self { mode, x: Side::new(mode, x), y: Side::new(mode, y), folds, open: None }
+    }
+
+    /// The sums that rows of a part are added to.
+    fn part(&mut self, of: (usize, usize)) -> (&Side, &Side, &mut Fold) {
+        if self.open.as_ref().is_none_or(|(open, _)| *open != of) {
+            self.close();
+        }
+        let Self { x, y, folds, open, .. } = self;
+        let new = || (of, Fold::new(x.scale.cols(), y.scale.cols(), of.0 + 1 == folds.len()));
+        (x, y, &mut open.get_or_insert_with(new).1)
+    }
+
+    /// Adds the sums of a part that is complete to those of its fold.
+    fn close(&mut self) {
+        let Self { x, y, folds, open, .. } = self;
+        if let Some(((fold, _), part)) = open.take() {
+            match &mut folds[fold] {
+                Some(sums) => sums.merge(part, x, y),
+                none => *none = Some(part),
+            }
+        }
+    }
+
+    /// Adds the rows that count. False, with sums that are none, where a value is not finite.
+    pub(super) fn add(&mut self, rows: &GramRows<'_, Tensor>) -> Result<bool> {
+        let (x, y) = (rows.x.contiguous()?, rows.y.contiguous()?);
+        let (x, y) = (x.storage_and_layout(), y.storage_and_layout());
+        let ends = (x.1.contiguous_offsets(), y.1.contiguous_offsets());
+        match ((&*x.0, &*y.0), ends) {
+            ((Storage::Cpu(CpuStorage::F32(x)), Storage::Cpu(CpuStorage::F32(y))), (Some(of_x), Some(of_y))) => {
+                let (x, y) = (&x[of_x.0..of_x.1], &y[of_y.0..of_y.1]);
+                Ok(match self.mode {
+                    GramMode::Exact => self.add_exact(rows, x, y),
+                    GramMode::Fast => self.add_fast(rows, x, y),
+                })
+            }
+            ((Storage::Cpu(CpuStorage::F64(x)), Storage::Cpu(CpuStorage::F64(y))), (Some(of_x), Some(of_y))) => {
+                Ok(self.add_exact(rows, &x[of_x.0..of_x.1], &y[of_y.0..of_y.1]))
+            }
+            _ => bail!("second moments are of f32 or f64 values in memory"),
+        }
+    }
+
+    /// Sums in f64, where products of f32 values are exact.
+    fn add_exact<V: Sync>(&mut self, rows: &GramRows<'_, Tensor>, x: &[V], y: &[V]) -> bool
+    where
+        f64: Pack<V>,
+    {
+        let counted = counted(rows, x.len() / self.x.scale.cols());
+        let (side_x, side_y, part) = self.part((rows.fold, rows.part));
+        part.add::<f64, V>((side_x, x), (side_y, y), &counted)
+    }
+
+    /// Blocks of rows in f32, scaled by powers of two; rows outside the scale are added in f64, as outlier rows.
+    fn add_fast(&mut self, rows: &GramRows<'_, Tensor>, x: &[f32], y: &[f32]) -> bool {
+        let (side_x, side_y, part) = self.part((rows.fold, rows.part));
+        let (scale_x, scale_y) = (&side_x.scale, &side_y.scale);
+        let (d_in, d_out) = (scale_x.cols(), scale_y.cols());
+        let row = |index: usize| (&x[index * d_in..][..d_in], &y[index * d_out..][..d_out]);
+        let fits = |&index: &usize| {
+            let (x, y) = row(index);
+            (index, !scale_x.is_outside(x) && !scale_y.is_outside(y))
+        };
+        let counted = parallel::map(&counted(rows, x.len() / d_in), fits);
+        let those = |fit: bool| counted.iter().filter(move |row| row.1 == fit).map(|row| row.0);
+        let heldout = part.yy.is_some();
+        for (x, y) in those(false).map(row) {
+            if !x.iter().chain(y).all(|value| value.is_finite()) {
+                return false;
+            }
+            part.outside.push(x, y, || Moments::empty(scale_x, scale_y, heldout));
+        }
+        part.add::<f32, f32>((side_x, x), (side_y, y), &those(true).collect::<Vec<_>>())
+    }
+
+    /// The moments of every fold, both triangles. The sums of a fold end with it, so that no more than one is there twice.
+    pub(super) fn moments(mut self) -> Vec<Moments> {
+        self.close();
+        let Self { x, y, folds, .. } = self;
+        let last = folds.len() - 1;
+        let moments = |(fold, sums): (usize, Option<Fold>)| match sums {
+            Some(sums) => sums.moments(&x, &y),
+            None => Moments::empty(&x.scale, &y.scale, fold == last),
+        };
+        folds.into_iter().enumerate().map(moments).collect()
+    }
+}
+
+impl Side {
+    fn new(mode: GramMode, scale: &Scale) -> Self {
+        let unit = |&exponent: &i32| match mode {
+            GramMode::Exact => 1.0,
+            GramMode::Fast => power_of_two(exponent),
+        };
+        Self { scale: scale.clone(), shift: scale.shifts(), unit: scale.exponent.iter().map(unit).collect() }
+    }
+
+    /// All columns of the rows of `values` that `at` tells, some rows at a time.
+    fn bands<T: Pack<V> + Send, V: Sync>(&self, values: &[V], at: &[usize]) -> Vec<Vec<Panel<T>>> {
+        let columns = Columns { shift: &self.shift, unit: &self.unit };
+        parallel::map(&at.chunks(BAND_ROWS).collect::<Vec<_>>(), |at| T::pack(values, at, columns))
+    }
+}
+
+impl Fold {
+    fn new(d_in: usize, d_out: usize, heldout: bool) -> Self {
+        Self {
+            n: 0,
+            x: ColumnSums::new(d_in),
+            y: ColumnSums::new(d_out),
+            xx: Sums::square(d_in),
+            xy: Sums::of(d_in, d_out),
+            yy: heldout.then(|| Sums::square(d_out)),
+            outside: OutlierRows::default(),
+        }
+    }
+
+    /// Adds the rows that `at` tells; false where a value is not finite.
+    fn add<T: Pack<V> + Send + Sync, V: Sync>(
+        &mut self,
+        (side_x, x): (&Side, &[V]),
+        (side_y, y): (&Side, &[V]),
+        at: &[usize],
+    ) -> bool
+    where
+        f64: Product<T>,
+    {
+        let (x, y) = parallel::join(|| side_x.bands::<T, V>(x, at), || side_y.bands::<T, V>(y, at));
+        let Self { xx, xy, yy, .. } = self;
+        let squares = || {
+            let of_y = || yy.as_mut().map_or((), |yy| yy.add(&y, &y));
+            parallel::join(|| xx.add(&x, &x), of_y)
+        };
+        // All at once, so that threads wait for each other at one end and not at three.
+        parallel::join(|| xy.add(&x, &y), squares);
+        x.iter().for_each(|x| self.x.add(x));
+        y.iter().for_each(|y| self.y.add(y));
+        self.n += at.len() as u64;
+        self.x.squares.iter().chain(&self.y.squares).all(|sum| sum.is_finite())
+    }
+
+    /// Adds the rows of another part.
+    fn merge(&mut self, other: Self, x: &Side, y: &Side) {
+        self.n += other.n;
+        self.x.merge(&other.x);
+        self.y.merge(&other.y);
+        self.xx.merge(&other.xx);
+        self.xy.merge(&other.xy);
+        if let (Some(yy), Some(more)) = (&mut self.yy, &other.yy) {
+            yy.merge(more);
+        }
+        let heldout = self.yy.is_some();
+        self.outside.append(other.outside, || Moments::empty(&x.scale, &y.scale, heldout));
+    }
+
+    fn moments(&self, x: &Side, y: &Side) -> Moments {
+        let mut moments = Moments {
+            n: self.n,
+            shift_x: x.shift.clone(),
+            shift_y: y.shift.clone(),
+            sum_x: self.x.sum.clone(),
+            sum_y: self.y.sum.clone(),
+            xx: square(&self.xx, &x.unit),
+            xy: self.xy.matrix(&x.unit, &y.unit),
+            yy_diagonal: self.y.squares.clone(),
+            yy: self.yy.as_ref().map(|yy| square(yy, &y.unit)),
+            max_abs_x: self.x.largest.clone(),
+        };
+        if self.outside.len() > 0 {
+            let heldout = self.yy.is_some();
+            moments.merge(&self.outside.moments(|| Moments::empty(&x.scale, &y.scale, heldout)));
+        }
+        moments
+    }
+}
+
+impl ColumnSums {
+    fn new(cols: usize) -> Self {
+        Self { sum: vec![0.0; cols], squares: vec![0.0; cols], largest: vec![0.0; cols] }
+    }
+
+    fn add<T>(&mut self, panels: &[Panel<T>]) {
+        let columns = |of: fn(&Panel<T>) -> &[f64]| panels.iter().flat_map(of);
+        self.take(columns(|panel| &panel.sum), columns(|panel| &panel.squares), columns(|panel| &panel.largest));
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.take(&other.sum, &other.squares, &other.largest);
+    }
+
+    fn take<'v>(
+        &mut self,
+        sum: impl IntoIterator<Item = &'v f64>,
+        squares: impl IntoIterator<Item = &'v f64>,
+        largest: impl IntoIterator<Item = &'v f64>,
+    ) {
+        self.sum.iter_mut().zip(sum).for_each(|(sum, more)| *sum += more);
+        self.squares.iter_mut().zip(squares).for_each(|(sum, more)| *sum += more);
+        self.largest.iter_mut().zip(largest).for_each(|(largest, more)| *largest = largest.max(*more));
+    }
+}
+
+/// Both triangles.
+fn square(sums: &Sums, unit: &[f64]) -> Vec<f64> {
+    let mut matrix = sums.matrix(unit, unit);
+    mirror(&mut matrix, unit.len());
+    matrix
+}
+
+/// Which of `all` rows count: all of a window but its first positions.
+fn counted(rows: &GramRows<'_, Tensor>, all: usize) -> Vec<usize> {
+    (0..all).filter(|row| row % rows.seq_len >= rows.skip_positions).collect()
+}

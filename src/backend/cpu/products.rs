@@ -1,0 +1,191 @@
+//! Products AᵀB over rows by tiles of sums: what second moments on the CPU are, and matrix products in WebAssembly.
+
+use std::ops::Range;
+
+use straightedge_simd::{PANEL, Product, Row, STRIPE, Tile};
+
+use crate::platform::parallel;
+
+/// A panel, with or without something beside its rows.
+pub(super) trait Rows<T>: AsRef<[Row<T>]> + Sync {}
+
+impl<T, P: AsRef<[Row<T>]> + Sync> Rows<T> for P {}
+
+/// Sums of products, in f64: a tile for every panel of columns of A and every one of B. They stay tiles until they are
+/// asked for, so that rows are added where the sums of a tile lie side by side.
+pub(super) struct Sums {
+    /// Which stripe of panels of A and which panel of B, in the order of `tiles`.
+    places: Vec<(usize, usize)>,
+    tiles: Vec<[Tile<f64>; STRIPE]>,
+}
+
+impl Sums {
+    /// No rows yet of p columns and of q.
+    pub(super) fn of(p: usize, q: usize) -> Self {
+        Self::at(p, |_| 0..q.div_ceil(PANEL))
+    }
+
+    /// No rows yet of p columns and of themselves: only what lies on the diagonal and below, in tiles as a whole.
+    pub(super) fn square(p: usize) -> Self {
+        Self::at(p, |stripe| 0..p.div_ceil(PANEL).min((stripe + 1) * STRIPE))
+    }
+
+    fn at(p: usize, panels: impl Fn(usize) -> Range<usize>) -> Self {
+        let stripes = 0..p.div_ceil(STRIPE * PANEL);
+        let places: Vec<_> = stripes.flat_map(|stripe| panels(stripe).map(move |panel| (stripe, panel))).collect();
+        // Written once before the first rows come: pages that are only promised, and read before they are written as
+        // sums are, cost two faults each, the second of which stops every other thread of the program.
+        let tiles = parallel::map(&places, |_| [Tile::default(); STRIPE]);
+        Self { places, tiles }
+    }
+
+    /// sums += aᵀ·b over the rows of all bands, which have all panels of some rows each.
+    pub(super) fn add<T: Sync, P: Rows<T>>(&mut self, a: &[Vec<P>], b: &[Vec<P>])
+    where
+        f64: Product<T>,
+    {
+        let Self { places, tiles } = self;
+        parallel::for_chunks(tiles, 1, |index, tiles| {
+            let (stripe, panel) = places[index];
+            for (a, b) in a.iter().zip(b) {
+                add_stripe(tiles.as_flattened_mut(), a, stripe, b[panel].as_ref());
+            }
+        });
+    }
+
+    /// Adds sums of the same columns.
+    pub(super) fn merge(&mut self, other: &Self) {
+        for (tiles, more) in self.tiles.iter_mut().zip(&other.tiles) {
+            let sums = tiles.iter_mut().flat_map(|tile| tile.0.as_flattened_mut());
+            sums.zip(more.iter().flat_map(|tile| tile.0.as_flattened())).for_each(|(sum, more)| *sum += more);
+        }
+    }
+
+    /// All sums, row-major, in units of the columns of A and of B, as many as there are columns; above the diagonal of
+    /// a square there are not all.
+    pub(super) fn matrix(&self, unit_a: &[f64], unit_b: &[f64]) -> Vec<f64> {
+        let q = unit_b.len();
+        let mut matrix = vec![0.0; unit_a.len() * q];
+        for (&(stripe, panel), tiles) in self.places.iter().zip(&self.tiles) {
+            store(tiles, &mut matrix[stripe * STRIPE * PANEL * q..], q, panel * PANEL);
+        }
+        for (row, unit_a) in matrix.chunks_exact_mut(q).zip(unit_a) {
+            row.iter_mut().zip(unit_b).for_each(|(sum, unit_b)| *sum *= unit_a * unit_b);
+        }
+        matrix
+    }
+}
+
+/// Writes y = aᵀ·b to those columns of `y`, row-major and `cols` wide, that begin with `left`: a row for every column of
+/// the panels `a`.
+pub(super) fn product<P: Rows<f32>>((y, cols): (&mut [f32], usize), a: &[P], (b, left): (&[P], usize)) {
+    parallel::for_chunks(y, STRIPE * PANEL * cols, |stripe, y| {
+        for (b, left) in b.iter().zip((left..cols).step_by(PANEL)) {
+            let mut tiles = [Tile::<f32>::default(); STRIPE];
+            add_stripe(&mut tiles, a, stripe, b.as_ref());
+            store(&tiles, y, cols, left);
+        }
+    });
+}
+
+/// Adds the products of one stripe of panels of A with one panel of B.
+fn add_stripe<T, S: Product<T>>(tiles: &mut [Tile<S>], a: &[impl Rows<T>], stripe: usize, b: &[Row<T>]) {
+    let a = &a[stripe * STRIPE..a.len().min((stripe + 1) * STRIPE)];
+    let stripe: [&[Row<T>]; STRIPE] = std::array::from_fn(|panel| a.get(panel).map_or(&[][..], AsRef::as_ref));
+    S::add(tiles, &stripe[..a.len()], b);
+}
+
+/// Copies tiles that lie below each other to the first rows of `matrix`, `cols` wide, and its columns from `left` on.
+fn store<S: Copy>(tiles: &[Tile<S>], matrix: &mut [S], cols: usize, left: usize) {
+    let sums = tiles.iter().flat_map(|tile| &tile.0);
+    for (row, sums) in matrix.chunks_exact_mut(cols).zip(sums) {
+        let row = &mut row[left..cols.min(left + PANEL)];
+        row.copy_from_slice(&sums[..row.len()]);
+    }
+}
+
+/// Copies the lower triangle of a row-major p × p matrix to the upper one.
+pub(super) fn mirror(matrix: &mut [f64], p: usize) {
+    // Tile by tile, so that what is read down a column is in the cache for the next one.
+    for top in (0..p).step_by(TILE) {
+        for left in (0..=top).step_by(TILE) {
+            for i in top..p.min(top + TILE) {
+                (left..i.min(left + TILE)).for_each(|j| matrix[j * p + i] = matrix[i * p + j]);
+            }
+        }
+    }
+}
+
+/// Side of a tile of which a few lie in the first cache.
+const TILE: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Small whole numbers, whose sums are exact in any order.
+    fn whole(n: usize, seed: u64) -> Vec<f32> {
+        let mut random = crate::platform::random::Random::new(seed);
+        (0..n).map(|_| (100.0 * random.symmetric()).round() as f32).collect()
+    }
+
+    fn panels<T: Copy + Default + From<f32>>(rows: &[f32], cols: usize) -> Vec<Vec<Row<T>>> {
+        let value = |row: &[f32], col: usize| row.get(col).map_or(T::default(), |&value| value.into());
+        let panel =
+            |first: usize| rows.chunks(cols).map(|row| Row(std::array::from_fn(|j| value(row, first + j)))).collect();
+        (0..cols).step_by(PANEL).map(panel).collect()
+    }
+
+    /// Twice the sums of products.
+    fn twice(a: &[f32], p: usize, b: &[f32], q: usize) -> Vec<f64> {
+        let product = |i: usize, j: usize| -> f32 { a.chunks(p).zip(b.chunks(q)).map(|(a, b)| a[i] * b[j]).sum() };
+        (0..p * q).map(|at| 2.0 * f64::from(product(at / q, at % q))).collect()
+    }
+
+    fn check<T: Copy + Default + From<f32> + Sync + Send>()
+    where
+        f64: Product<T>,
+    {
+        for (n, p, q) in [(1, 1, 1), (3, 5, 2), (65, 33, 70), (200, 17, 16), (64, 96, 49), (130, 97, 145)] {
+            let (a, b) = (whole(n * p, 1), whole(n * q, 2));
+            let (of_a, of_b) = ([panels::<T>(&a, p)], [panels::<T>(&b, q)]);
+            let mut sums = Sums::of(p, q);
+            (0..2).for_each(|_| sums.add(&of_a, &of_b));
+            assert_eq!(sums.matrix(&vec![1.0; p], &vec![1.0; q]), twice(&a, p, &b, q), "{n} rows of {p} and {q}");
+
+            let mut sums = Sums::square(p);
+            (0..2).for_each(|_| sums.add(&of_a, &of_a));
+            let mut matrix = sums.matrix(&vec![1.0; p], &vec![1.0; p]);
+            mirror(&mut matrix, p);
+            assert_eq!(matrix, twice(&a, p, &a, p), "{n} rows of {p}");
+        }
+    }
+
+    #[test]
+    fn products_are_added_to_what_is_there_and_squares_on_the_diagonal_and_below() {
+        check::<f64>();
+        check::<f32>();
+    }
+
+    /// The sum of the squares of one column.
+    fn square(rows: &[f32]) -> f64 {
+        let mut sums = Sums::square(1);
+        let panels = [panels::<f32>(rows, 1)];
+        sums.add(&panels, &panels);
+        sums.matrix(&[1.0], &[1.0])[0]
+    }
+
+    #[test]
+    fn blocks_of_single_precision_are_kept_apart_and_their_sums_added_up_in_double_precision() {
+        // 2²⁴ + 1 is no f32. Within a block of 64 ones every one would be lost beside 2²⁴; 64 of them are not.
+        let rows: Vec<f32> =
+            (0..128).map(|row| if row == 0 { 4096.0 } else { f32::from(u8::from(row >= 64)) }).collect();
+        assert_eq!(square(&rows), 4096.0 * 4096.0 + 64.0);
+        let mut sums = Sums::square(1);
+        for value in [4096.0, 1.0] {
+            let panels = [panels::<f32>(&[value], 1)];
+            sums.add(&panels, &panels);
+        }
+        assert_eq!(sums.matrix(&[1.0], &[1.0]), [4096.0 * 4096.0 + 1.0]);
+    }
+}

@@ -1,0 +1,198 @@
+//! The tuning cache: which kernels won on which device, as text that a program keeps for the next one.
+//!
+//! The first line is the SHA-256 of all shaders, for what was found out about one set of kernels says nothing about
+//! another. A line follows for every contest on every device: contest, kernel, margin in per cent, device. Rates are not
+//! kept: a note from outside must not decide how much work a device is given at a time.
+
+use std::cell::RefCell;
+
+use super::super::kernels;
+use crate::platform::digest::Digest;
+
+/// Most lines that are kept.
+const MOST: usize = 64;
+/// Contests that were won by less are held again by the next program.
+const CLEAR_PERCENT: u32 = 10;
+
+/// Who won a contest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    contest: String,
+    kernel: String,
+    margin_percent: u32,
+    device: String,
+    /// Whether it was found out by this program, which goes by it in any case: the same kernels give the same digits.
+    is_own: bool,
+}
+
+impl Entry {
+    fn line(&self) -> String {
+        let Self { contest, kernel, margin_percent, device, .. } = self;
+        format!("{contest}\t{kernel}\t{margin_percent}\t{device}\n")
+    }
+
+    fn from_line(line: &str) -> Option<Self> {
+        let mut words = line.splitn(4, '\t').map(str::to_owned);
+        let (contest, kernel) = (words.next()?, words.next()?);
+        let margin_percent = words.next()?.parse().ok()?;
+        Some(Self { contest, kernel, margin_percent, device: words.next()?, is_own: false })
+    }
+
+    fn is_of(&self, contest: &str, device: &str) -> bool {
+        self.contest == contest && self.device == device
+    }
+}
+
+#[derive(Default)]
+struct Cache {
+    /// The oldest first.
+    entries: Vec<Entry>,
+    /// Whether there is something that nobody has kept yet.
+    is_new: bool,
+}
+
+impl Cache {
+    fn lines(&self) -> String {
+        self.entries[self.entries.len().saturating_sub(MOST)..].iter().map(Entry::line).collect()
+    }
+}
+
+thread_local! {
+    static CACHE: RefCell<Cache> = RefCell::default();
+}
+
+/// Takes in what an earlier program has [kept](to_keep). Text that cannot be read, or that is of other shaders, says
+/// nothing.
+pub fn recall(text: &[u8]) {
+    let text = String::from_utf8_lossy(text);
+    let Some((of, lines)) = text.split_once('\n') else { return };
+    if of != shaders() {
+        return;
+    }
+    let known = lines.lines().take(MOST).filter_map(Entry::from_line);
+    CACHE.with_borrow_mut(|cache| {
+        let own = std::mem::take(&mut cache.entries);
+        cache.entries = known.filter(|known| own.iter().all(|own| !own.is_of(&known.contest, &known.device))).collect();
+        cache.entries.extend(own);
+    });
+}
+
+/// What is known as text for [`adopt`].
+pub fn snapshot() -> String {
+    CACHE.with_borrow(|cache| shaders() + "\n" + &cache.lines())
+}
+
+/// Goes by the kernels of an earlier program as if they had won in this one, so that what it began ends with the same
+/// digits.
+pub fn adopt(text: &str) {
+    recall(text.as_bytes());
+    CACHE.with_borrow_mut(|cache| cache.entries.iter_mut().for_each(|entry| entry.is_own = true));
+}
+
+/// The text for [`recall`]; `None` where nothing is new since it was last asked for.
+pub fn to_keep() -> Option<String> {
+    CACHE.with_borrow_mut(|cache| std::mem::take(&mut cache.is_new).then(|| shaders() + "\n" + &cache.lines()))
+}
+
+/// The name of the kernel that won on a device: clearly, or in this program.
+pub(super) fn winner(contest: &str, device: &str) -> Option<String> {
+    CACHE.with_borrow(|cache| {
+        let mut entries = cache.entries.iter().rev();
+        let entry = entries.find(|entry| entry.is_of(contest, device))?;
+        (entry.is_own || entry.margin_percent >= CLEAR_PERCENT).then(|| entry.kernel.clone())
+    })
+}
+
+/// Notes who won, and by which share.
+pub(super) fn note(contest: &str, kernel: &str, margin: f64, device: &str) {
+    let entry = Entry {
+        contest: contest.into(),
+        kernel: kernel.into(),
+        margin_percent: (100.0 * margin.clamp(0.0, 1.0)) as u32,
+        device: device.into(),
+        is_own: true,
+    };
+    CACHE.with_borrow_mut(|cache| {
+        cache.entries.retain(|old| !old.is_of(contest, device));
+        cache.entries.push(entry);
+        cache.is_new = true;
+    });
+}
+
+fn shaders() -> String {
+    let mut digest = Digest::default();
+    kernels::all().for_each(|kernel| digest.update(kernel.source.as_bytes()));
+    digest.hex()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lets `body` run as a program of its own, which begins with `text`.
+    fn program<R: Send + 'static>(text: &str, body: impl FnOnce() -> R + Send + 'static) -> R {
+        let text = text.to_owned();
+        let run = move || {
+            recall(text.as_bytes());
+            body()
+        };
+        std::thread::spawn(run).join().expect("a program")
+    }
+
+    fn winner() -> Option<String> {
+        super::winner("product", "gpu, driver 1")
+    }
+
+    #[test]
+    fn what_one_program_keeps_the_next_one_goes_by() {
+        let text = program("", || {
+            assert_eq!((winner(), to_keep()), (None, None));
+            note("product", "slow", 0.5, "gpu, driver 1");
+            note("product", "fast", 0.25, "gpu, driver 1");
+            note("product", "other", 0.25, "gpu, driver 2");
+            let text = to_keep().expect("something new");
+            assert_eq!(to_keep(), None, "nothing is new");
+            text
+        });
+        assert_eq!(text.lines().count(), 3, "{text}");
+        assert_eq!(program(&text, || (winner(), to_keep())), (Some("fast".into()), None));
+    }
+
+    #[test]
+    fn a_small_margin_is_noted_and_not_gone_by() {
+        let text = program("", || {
+            note("product", "fast", 0.04, "gpu, driver 1");
+            assert_eq!(winner().as_deref(), Some("fast"), "this program goes by it");
+            to_keep().expect("something new")
+        });
+        assert!(text.contains("fast\t4\t"), "{text}");
+        assert_eq!(program(&text, winner), None);
+        let adopted = program("", move || {
+            adopt(&text);
+            winner()
+        });
+        assert_eq!(adopted.as_deref(), Some("fast"), "what goes on keeps to it");
+    }
+
+    #[test]
+    fn a_damaged_note_says_nothing() {
+        let text = program("", || {
+            note("product", "fast", 0.5, "gpu, driver 1");
+            to_keep().expect("something new")
+        });
+        let (shaders, line) = text.split_once('\n').expect("two lines");
+        let hostile = [
+            format!("0{text}"),
+            text[..text.len() - 4].to_owned(),
+            format!("{shaders}\nproduct\tfast\t-5\tgpu, driver 1"),
+            format!("{shaders}\nproduct\tfast\t99999999999\tgpu, driver 1"),
+            "\u{0}\u{ffff}".into(),
+            "\n\n\n".into(),
+        ];
+        for text in hostile {
+            assert_eq!(program(&text, winner), None, "{text}");
+        }
+        let beside = format!("{shaders}\n\t\t\t\n1\n{line}");
+        assert_eq!(program(&beside, winner), Some("fast".into()), "one line is not the other");
+    }
+}

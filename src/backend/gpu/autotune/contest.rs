@@ -1,0 +1,323 @@
+//! A contest of kernels that compute the same, by times of whole submissions.
+//!
+//! What is timed is how long it takes until a queue is empty again, for a browser offers nothing better. Waiting takes
+//! time itself: well under a millisecond in most browsers, and up to the next tick of a 100 ms timer in Firefox
+//! (bug 1870699). So work grows until it takes much longer than waiting does, and a kernel's time is the difference
+//! between twice the work and once the work.
+
+use crate::backend::gpu::device::Latency;
+use crate::error::Result;
+
+/// Milliseconds of work that every kernel is given at least before it is judged.
+const ENOUGH_MS: f64 = 8.0;
+/// Work must take so many times what waiting takes.
+const OVER_WAIT: f64 = 4.0;
+/// Milliseconds after which timing is not continued where times are coarse.
+const COARSE_BUDGET_MS: f64 = 500.0;
+/// Rounds in which the kernels take turns, so that what else runs on the machine slows one as much as the other.
+const ROUNDS: usize = 5;
+/// A kernel this many times slower than the best drops out before the work is grown further.
+const HOPELESS: f64 = 4.0;
+/// The first kernel, which hardware is expected to run fastest, is given up for one that takes less than this share of its
+/// time, in every round.
+const MARGIN: f64 = 0.95;
+/// Largest growth of the work between two looks.
+const GROWTH: f64 = 16.0;
+/// The same where times are coarse, so that work that is too short to be seen does not become too long.
+const COARSE_GROWTH: f64 = 4.0;
+
+/// What can be timed: some kernels, on problems of growing size.
+pub(super) trait Timed {
+    /// How many sizes there are.
+    fn sizes(&self) -> usize;
+
+    /// Milliseconds until the queue is empty after `repetitions` of a kernel's work on the problem of a size.
+    async fn ms(&self, kernel: usize, size: usize, repetitions: usize) -> Result<f64>;
+}
+
+/// How a contest ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Outcome {
+    /// Index of the kernel to be used.
+    pub(super) winner: usize,
+    /// Size of the problem that it was timed on, and milliseconds that the winner takes for it once.
+    pub(super) size: usize,
+    pub(super) ms: f64,
+    /// By which share of the next one's time the winner was faster in every round; 0 where it was not.
+    pub(super) margin: f64,
+}
+
+/// The work that all kernels are given.
+#[derive(Clone, Copy)]
+struct Work {
+    size: usize,
+    repetitions: usize,
+}
+
+/// Milliseconds of one repetition: the middle of all rounds, the least and the most.
+#[derive(Clone, Copy)]
+struct Time {
+    ms: f64,
+    least: f64,
+    most: f64,
+}
+
+impl Time {
+    fn of(mut rounds: Vec<f64>) -> Self {
+        rounds.sort_by(f64::total_cmp);
+        Self { ms: rounds[rounds.len() / 2], least: rounds[0], most: rounds[rounds.len() - 1] }
+    }
+}
+
+/// Lets `count` kernels compete, of which the first one is expected to win. Where waiting takes too long for differences
+/// between kernels to show, only the first one is timed.
+pub(super) async fn hold<T: Timed>(device: &T, count: usize, wait: Latency) -> Result<Outcome> {
+    let count = if wait.is_coarse() { 1 } else { count };
+    for kernel in 0..count {
+        // Builds the pipelines.
+        device.ms(kernel, 0, 1).await?;
+    }
+    let mut field: Vec<usize> = (0..count).collect();
+    let (work, totals) = grow(device, &mut field, wait).await?;
+    let times = if wait.is_coarse() { coarse(&totals, work, wait) } else { fine(device, &field, work).await? };
+    Ok(judge(&field, &times, work))
+}
+
+/// Grows the work until the fastest kernel has enough, and drops those that are hopeless. Returns the work and what it took
+/// the kernels that are left, the wait included.
+async fn grow<T: Timed>(device: &T, field: &mut Vec<usize>, wait: Latency) -> Result<(Work, Vec<f64>)> {
+    let is_coarse = wait.is_coarse();
+    let enough = if is_coarse { 2.0 * wait.ms } else { ENOUGH_MS.max(OVER_WAIT * wait.ms) };
+    let mut work = Work { size: 0, repetitions: 1 };
+    let mut spent = 0.0;
+    loop {
+        let mut totals = Vec::with_capacity(field.len());
+        for &kernel in field.iter() {
+            totals.push(work.ms(device, kernel).await?);
+        }
+        spent += totals.iter().sum::<f64>();
+        let fastest = totals.iter().copied().fold(f64::INFINITY, f64::min);
+        let net = fastest - wait.ms;
+        if net >= enough || is_coarse && spent >= COARSE_BUDGET_MS && net > 0.0 {
+            return Ok((work, totals));
+        }
+        let bound = HOPELESS * net.max(0.0) + wait.ms + 2.0 * wait.ms.max(wait.spread);
+        let mut stays = totals.iter().map(|total| *total <= bound);
+        field.retain(|_| stays.next().unwrap_or(false));
+        let growth = if is_coarse { COARSE_GROWTH } else { GROWTH };
+        work = work.grown(device.sizes(), (enough / net.max(enough / growth)).max(2.0));
+    }
+}
+
+impl Work {
+    async fn ms<T: Timed>(self, device: &T, kernel: usize) -> Result<f64> {
+        device.ms(kernel, self.size, self.repetitions).await
+    }
+
+    /// A larger problem, and more repetitions of the largest one: `factor` is how much is missing at most.
+    fn grown(self, sizes: usize, factor: f64) -> Self {
+        if self.size + 1 < sizes {
+            return Self { size: self.size + 1, ..self };
+        }
+        let repetitions = (self.repetitions as f64 * factor).ceil() as usize;
+        Self { repetitions, ..self }
+    }
+}
+
+/// What one look at coarse times says: they are exact to a wait.
+fn coarse(totals: &[f64], work: Work, wait: Latency) -> Vec<Time> {
+    let time = |total: &f64| {
+        let [most, ms, least] =
+            [0.0, 0.5, 1.0].map(|share| (total - share * wait.ms).max(0.0) / work.repetitions as f64);
+        Time { ms, least, most }
+    };
+    totals.iter().map(time).collect()
+}
+
+/// Differences between twice the work and once the work, the kernels in turn.
+async fn fine<T: Timed>(device: &T, field: &[usize], Work { size, repetitions }: Work) -> Result<Vec<Time>> {
+    let mut slopes = vec![Vec::with_capacity(ROUNDS); field.len()];
+    for _ in 0..ROUNDS {
+        for (slopes, &kernel) in slopes.iter_mut().zip(field) {
+            let once = device.ms(kernel, size, repetitions).await?;
+            let twice = device.ms(kernel, size, 2 * repetitions).await?;
+            slopes.push((twice - once).max(0.0) / repetitions as f64);
+        }
+    }
+    Ok(slopes.into_iter().map(Time::of).collect())
+}
+
+/// The first kernel, unless another one is faster beyond doubt.
+fn judge(field: &[usize], times: &[Time], Work { size, .. }: Work) -> Outcome {
+    let fastest = |others: &mut dyn Iterator<Item = usize>| others.min_by(|a, b| times[*a].ms.total_cmp(&times[*b].ms));
+    let best = fastest(&mut (0..field.len())).unwrap_or(0);
+    let is_beaten = |by: Time, of: Time| by.ms < MARGIN * of.ms && by.most < of.least;
+    let winner = match field.first() {
+        Some(0) if !is_beaten(times[best], times[0]) => 0,
+        _ => best,
+    };
+    let rival = fastest(&mut (0..field.len()).filter(|at| *at != winner));
+    let margin = rival.map_or(f64::INFINITY, |rival| {
+        let (own, other) = (times[winner], times[rival]);
+        ((other.least - own.most) / other.ms).max(0.0)
+    });
+    Outcome { winner: field[winner], size, ms: times[winner].ms, margin }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+
+    use pollster::block_on;
+
+    use super::*;
+
+    /// A device that exists only as times.
+    struct Simulated {
+        /// Milliseconds of the problem of size 0 by kernel; each size takes eight times the one before.
+        kernels: Vec<f64>,
+        /// Milliseconds between the end of the work and the answer.
+        latency: f64,
+        /// Answers come at multiples of this, in milliseconds.
+        grid: f64,
+        /// Largest share of a time that noise adds.
+        noise: f64,
+        now: Cell<f64>,
+        random: Cell<u64>,
+        calls: RefCell<Vec<usize>>,
+        /// Longest time that the device was busy at once.
+        longest: Cell<f64>,
+    }
+
+    impl Simulated {
+        fn new(kernels: &[f64]) -> Self {
+            Self {
+                kernels: kernels.into(),
+                latency: 0.4,
+                grid: 0.0,
+                noise: 0.0,
+                now: Cell::new(3.0),
+                random: Cell::new(1),
+                calls: RefCell::default(),
+                longest: Cell::new(0.0),
+            }
+        }
+
+        /// Between 0 and 1.
+        fn random(&self) -> f64 {
+            let next = self.random.get().wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            self.random.set(next);
+            (next >> 40) as f64 / (1 << 24) as f64
+        }
+
+        fn took(&self, work: f64) -> f64 {
+            let started = self.now.get();
+            let busy = work * (1.0 + self.noise * self.random());
+            self.longest.set(self.longest.get().max(busy));
+            let done = started + busy + self.latency;
+            let heard = if self.grid > 0.0 { (done / self.grid).ceil() * self.grid } else { done };
+            self.now.set(heard);
+            heard - started
+        }
+
+        fn wait(&self) -> Latency {
+            Latency::of((0..5).map(|_| self.took(0.0)).collect())
+        }
+
+        fn hold(&self) -> Outcome {
+            let wait = self.wait();
+            block_on(hold(self, self.kernels.len(), wait)).expect("an outcome")
+        }
+    }
+
+    impl Timed for Simulated {
+        fn sizes(&self) -> usize {
+            5
+        }
+
+        async fn ms(&self, kernel: usize, size: usize, repetitions: usize) -> Result<f64> {
+            self.calls.borrow_mut().push(kernel);
+            let work = self.kernels[kernel] * 8f64.powi(size as i32) * repetitions as f64;
+            Ok(self.took(work))
+        }
+    }
+
+    #[test]
+    fn a_big_gpu_gets_work_until_its_kernels_can_be_told_apart() {
+        // 64³ multiply-adds in 0.1 µs: five TFLOP/s, far below what waiting takes.
+        let device = Simulated::new(&[1.0e-4, 0.8e-4, 3.0e-4]);
+        let found = device.hold();
+        assert_eq!(found.winner, 1);
+        let expected = 0.8e-4 * 8f64.powi(4);
+        assert!((found.ms - expected).abs() <= 1e-6 * expected && found.size == 4, "{found:?}");
+        assert!((found.margin - 0.2).abs() <= 1e-6, "{found:?}");
+        assert!(device.longest.get() <= 300.0, "{}", device.longest.get());
+    }
+
+    #[test]
+    fn a_slow_gpu_is_given_no_more_than_it_can_bear() {
+        // 64³ multiply-adds in 5 ms.
+        let device = Simulated::new(&[5.0, 100.0]);
+        let found = device.hold();
+        assert_eq!((found.winner, found.size), (0, 1));
+        assert!((found.ms - 40.0).abs() <= 1e-6);
+        assert!(device.longest.get() <= 100.0, "the slow kernel ran once: {}", device.longest.get());
+    }
+
+    #[test]
+    fn noise_makes_no_winner() {
+        for seed in 0..50 {
+            let device = Simulated { noise: 0.3, random: Cell::new(seed), ..Simulated::new(&[1.0e-4, 0.97e-4]) };
+            let found = device.hold();
+            assert_eq!(found.winner, 0, "seed {seed}: {found:?}");
+        }
+        // A difference beyond the noise is found.
+        let device = Simulated { noise: 0.1, ..Simulated::new(&[1.0e-4, 0.5e-4]) };
+        let found = device.hold();
+        assert!(found.winner == 1 && found.margin > 0.2, "{found:?}");
+    }
+
+    #[test]
+    fn equal_kernels_leave_the_first_one_with_a_small_margin() {
+        let found = Simulated::new(&[1.0e-4, 1.0e-4]).hold();
+        assert_eq!((found.winner, found.margin), (0, 0.0));
+        let alone = Simulated::new(&[1.0e-4]).hold();
+        assert_eq!((alone.winner, alone.margin), (0, f64::INFINITY));
+    }
+
+    #[test]
+    fn the_first_kernel_is_given_up_for_more_than_a_twentieth() {
+        assert_eq!(Simulated::new(&[1.0e-4, 0.97e-4]).hold().winner, 0);
+        assert_eq!(Simulated::new(&[1.0e-4, 0.93e-4]).hold().winner, 1);
+    }
+
+    #[test]
+    fn the_middle_of_all_rounds_counts() {
+        let Time { ms, least, most } = Time::of(vec![5.0, 1.0, 90.0, 3.0, 9.0]);
+        assert_eq!((ms, least, most), (5.0, 1.0, 90.0));
+    }
+
+    #[test]
+    fn answers_on_a_grid_of_a_tenth_of_a_second_neither_take_long_nor_choose_by_chance() {
+        for scale in [1e-5, 1e-4, 1e-3, 1.0] {
+            let device = Simulated { grid: 100.0, ..Simulated::new(&[scale, 0.7 * scale]) };
+            let (wait, began) = (device.wait(), device.now.get());
+            assert!(wait.is_coarse());
+            let found = block_on(hold(&device, 2, wait)).expect("an outcome");
+            assert_eq!((found.winner, found.margin), (0, f64::INFINITY));
+            let expected = scale * 8f64.powi(found.size as i32);
+            assert!(found.ms >= expected / 3.0 && found.ms <= expected * 3.0, "{found:?} for {expected}");
+            let took = device.now.get() - began;
+            assert!(took <= 1500.0, "{took} ms");
+        }
+    }
+
+    #[test]
+    fn kernels_take_turns() {
+        let device = Simulated::new(&[1.0, 1.1, 1.2]);
+        device.hold();
+        let calls = device.calls.borrow();
+        let last = &calls[calls.len() - 2 * 3 * ROUNDS..];
+        assert!(last.chunks(6).all(|round| round == [0, 0, 1, 1, 2, 2]), "{last:?}");
+    }
+}

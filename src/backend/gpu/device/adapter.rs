@@ -1,0 +1,221 @@
+//! Finding an adapter, describing it, and opening a device on it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::backend::gpu::kernels::{Kernel, Needs};
+use crate::error::{Error, Result};
+use crate::job::BackendChoice;
+use crate::report::DeviceInfo;
+
+/// Features that kernels use where the adapter has them.
+const USED: wgpu::Features = wgpu::Features::SUBGROUP;
+
+/// Where adapters are looked for, one after the other: on Windows Direct3D only where there is no Vulkan.
+const BACKENDS: &[wgpu::Backends] =
+    if cfg!(windows) { &[wgpu::Backends::VULKAN, wgpu::Backends::DX12] } else { &[wgpu::Backends::all()] };
+
+/// The limits that kernels go by: WebGPU's default ones.
+const LEAST: [(&str, u64); 6] = [
+    ("maxBufferSize", 256 << 20),
+    ("maxStorageBufferBindingSize", 128 << 20),
+    ("maxStorageBuffersPerShaderStage", 8),
+    ("maxComputeInvocationsPerWorkgroup", 256),
+    ("maxComputeWorkgroupStorageSize", 16 << 10),
+    ("maxComputeWorkgroupsPerDimension", 65_535),
+];
+
+/// What an adapter says about itself before anything is loaded.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    /// Name, driver, features and limits.
+    pub info: DeviceInfo,
+    /// Whether it computes on the CPU: correct, and slower than the CPU backend.
+    pub is_software: bool,
+}
+
+/// The adapter that a backend would open, described.
+pub async fn probe() -> Result<Probe> {
+    Ok(describe(&request().await?.1))
+}
+
+/// An open device and the queue into it.
+pub(in crate::backend::gpu) struct Device {
+    pub(in crate::backend::gpu) device: wgpu::Device,
+    pub(in crate::backend::gpu) queue: wgpu::Queue,
+    limits: wgpu::Limits,
+    /// Fewest and most threads of a subgroup, where kernels may use subgroup operations.
+    pub(in crate::backend::gpu) subgroups: Option<[u32; 2]>,
+    /// Whether the compiler of shaders knows `dot4I8Packed`; naga always does.
+    packed_dots: bool,
+    pub(in crate::backend::gpu) probe: Probe,
+    faults: Faults,
+}
+
+/// Opens the adapter with its own limits; [`BackendChoice::Auto`] refuses one that computes on the CPU.
+pub(in crate::backend::gpu) async fn open(choice: BackendChoice) -> Result<Device> {
+    let (instance, adapter) = request().await?;
+    let mut probe = describe(&adapter);
+    if probe.is_software && choice == BackendChoice::Auto {
+        let name = probe.info.adapter.unwrap_or_else(|| "the only one".into());
+        return Err(Error::NoAdapter { why: format!("{name} is a software adapter") });
+    }
+    check_limits(&probe.info.limits, choice)?;
+    let limits = adapter.limits();
+    let descriptor = wgpu::DeviceDescriptor {
+        label: Some("straightedge"),
+        required_features: adapter.features() & USED,
+        required_limits: limits.clone(),
+        ..wgpu::DeviceDescriptor::default()
+    };
+    let (device, queue) = adapter
+        .request_device(&descriptor)
+        .await
+        .map_err(|error| Error::Gpu { what: "opening the device".into(), why: error.to_string() })?;
+    let features = device.features();
+    probe.info.features = feature_names(features);
+
+    let faults = Faults::default();
+    let (uncaptured, lost) = (faults.clone(), faults.clone());
+    device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| uncaptured.record(fault(&error))));
+    device.set_device_lost_callback(move |_, why| lost.record(Error::DeviceLost { why: one_line(&why) }));
+    let sizes = [adapter.get_info().subgroup_min_size, adapter.get_info().subgroup_max_size];
+    let subgroups = features.contains(wgpu::Features::SUBGROUP).then_some(sizes);
+    let packed_dots =
+        instance.wgsl_language_features().contains(wgpu::WgslLanguageFeatures::Packed4x8IntegerDotProduct);
+    Ok(Device { device, queue, limits, subgroups, packed_dots, probe, faults })
+}
+
+impl Device {
+    /// Most bytes that one buffer can have and one binding can show.
+    pub(in crate::backend::gpu) fn max_bytes(&self) -> u64 {
+        self.limits.max_storage_buffer_binding_size.min(self.limits.max_buffer_size)
+    }
+
+    /// Most workgroups along one dimension.
+    pub(in crate::backend::gpu) fn max_workgroups(&self) -> usize {
+        self.limits.max_compute_workgroups_per_dimension as usize
+    }
+
+    /// Whether it has what a kernel asks for.
+    pub(in crate::backend::gpu) fn runs(&self, kernel: &Kernel) -> bool {
+        match kernel.needs {
+            Needs::Nothing => true,
+            Needs::Subgroups => self.subgroups.is_some(),
+            Needs::PackedDots => self.packed_dots,
+        }
+    }
+
+    /// The first thing that went wrong on the device, if anything has.
+    pub(in crate::backend::gpu) fn check(&self) -> Result<()> {
+        self.faults.first().map_or(Ok(()), Err)
+    }
+}
+
+/// The first error that the device reported, wherever it was reported. It stays: what follows builds on garbage.
+#[derive(Clone, Default)]
+struct Faults(Arc<Mutex<Option<Error>>>);
+
+impl Faults {
+    fn record(&self, error: Error) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+
+    fn first(&self) -> Option<Error> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+fn fault(error: &wgpu::Error) -> Error {
+    let why = one_line(&error.to_string());
+    let what = match error {
+        wgpu::Error::OutOfMemory { .. } => return Error::DeviceMemory { why },
+        wgpu::Error::Validation { .. } => "recording",
+        wgpu::Error::Internal { .. } => "an operation",
+    };
+    Error::Gpu { what: what.into(), why }
+}
+
+/// Driver messages span many lines; an error is one sentence.
+fn one_line(message: &str) -> String {
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The best adapter, and the instance that it is of.
+async fn request() -> Result<(wgpu::Instance, wgpu::Adapter)> {
+    for backends in BACKENDS {
+        let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+        descriptor.backends &= *backends;
+        // The compiler that Windows itself has takes up to half a minute for a kernel.
+        descriptor.backend_options.dx12.shader_compiler = wgpu::Dx12Compiler::default_dynamic_dxc();
+        let options = wgpu::RequestAdapterOptions {
+            power_preference: wgpu::PowerPreference::HighPerformance,
+            ..wgpu::RequestAdapterOptions::default()
+        };
+        let instance = wgpu::Instance::new(descriptor);
+        if let Ok(adapter) = instance.request_adapter(&options).await {
+            return Ok((instance, adapter));
+        }
+    }
+    // wgpu's own message lists every backend that was not compiled in.
+    let hint =
+        if cfg!(windows) { "; a driver with Vulkan is needed, or dxcompiler.dll beside the program" } else { "" };
+    Err(Error::NoAdapter { why: format!("none was found{hint}") })
+}
+
+fn describe(adapter: &wgpu::Adapter) -> Probe {
+    let info = adapter.get_info();
+    let is_software = info.device_type == wgpu::DeviceType::Cpu || has_software_name(&info.name);
+    let driver = format!("{} {}", info.driver, info.driver_info);
+    let named = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+    Probe {
+        is_software,
+        info: DeviceInfo {
+            backend: "gpu".into(),
+            adapter: named(&info.name),
+            driver: named(&driver),
+            features: feature_names(adapter.features()),
+            limits: limit_names(&adapter.limits()),
+        },
+    }
+}
+
+fn has_software_name(adapter: &str) -> bool {
+    let name = adapter.to_lowercase();
+    ["swiftshader", "llvmpipe", "lavapipe", "softpipe", "basic render"].iter().any(|software| name.contains(software))
+}
+
+/// Refuses an adapter that has less than WebGPU promises, as in its compatibility mode: kernels go by that.
+fn check_limits(limits: &BTreeMap<String, u64>, choice: BackendChoice) -> Result<()> {
+    for (name, needed) in LEAST {
+        let limit = limits.get(name).copied().unwrap_or_default();
+        if limit < needed {
+            let error = Error::AdapterLimit { name: name.into(), needed, limit };
+            return Err(match choice {
+                BackendChoice::Auto => Error::NoAdapter { why: error.to_string() },
+                _ => error,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// WebGPU's names of the features that WebGPU knows; to wgpu, what is used here is not yet one of them.
+fn feature_names(features: wgpu::Features) -> Vec<String> {
+    let webgpu = features & (wgpu::Features::all_webgpu_mask() | USED);
+    webgpu.iter().filter_map(|feature| feature.as_str()).map(str::to_owned).collect()
+}
+
+/// The limits that bear on this program, by WebGPU's names.
+fn limit_names(limits: &wgpu::Limits) -> BTreeMap<String, u64> {
+    [
+        ("maxBufferSize", limits.max_buffer_size),
+        ("maxStorageBufferBindingSize", limits.max_storage_buffer_binding_size),
+        ("maxStorageBuffersPerShaderStage", limits.max_storage_buffers_per_shader_stage.into()),
+        ("maxComputeInvocationsPerWorkgroup", limits.max_compute_invocations_per_workgroup.into()),
+        ("maxComputeWorkgroupStorageSize", limits.max_compute_workgroup_storage_size.into()),
+        ("maxComputeWorkgroupsPerDimension", limits.max_compute_workgroups_per_dimension.into()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into()
+}

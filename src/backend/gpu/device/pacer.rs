@@ -1,0 +1,241 @@
+//! How much work a device is given at a time: planned from measured rates, corrected by what submissions really took.
+//!
+//! Times are milliseconds. Estimates come from the rates that [`crate::backend::gpu::autotune`] measured when the device was opened. A
+//! device can become slower afterwards: phones throttle, and other programs want their share.
+
+use std::cell::Cell;
+
+/// Estimated time of one dispatch at most: a desktop stays smooth beside it.
+const DISPATCH_MS: f64 = 16.0;
+/// Estimated time of one submission at most. On a device that turns ten times slower it takes a fifth of a second, well
+/// under the time after which an operating system resets a GPU.
+const SUBMISSION_MS: f64 = 20.0;
+/// Less work than this tells nothing about a rate.
+const LEAST_MS: f64 = 4.0;
+/// The most by which one observation slows the plan: the host may have been late to notice the end.
+const STEP: f64 = 2.0;
+/// The most by which a device is taken to be slower than when its rates were measured.
+const MOST: f64 = 256.0;
+
+/// Plans submissions.
+#[derive(Default)]
+pub(in crate::backend::gpu) struct Pacer(Cell<State>);
+
+/// A point in the stream of submissions.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::backend::gpu) struct Mark {
+    /// Estimated work of all submissions up to here.
+    submitted: f64,
+    /// When the last of them was made.
+    at: f64,
+}
+
+#[derive(Clone, Copy)]
+struct State {
+    /// Time taken over time estimated, at least 1.
+    slowdown: f64,
+    /// Estimated work that is recorded and not submitted.
+    recorded: f64,
+    /// Estimated work of all submissions.
+    submitted: f64,
+    /// Estimated work that is known to be done, and when that was heard.
+    done: (f64, f64),
+    /// When work first came to a device that had nothing to do.
+    busy_since: f64,
+    /// When the last submission was made.
+    last: f64,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self { slowdown: 1.0, recorded: 0.0, submitted: 0.0, done: (0.0, 0.0), busy_since: 0.0, last: 0.0 }
+    }
+}
+
+impl Pacer {
+    /// Estimated time that one dispatch may take.
+    pub(in crate::backend::gpu) fn dispatch_ms(&self) -> f64 {
+        DISPATCH_MS / self.0.get().slowdown
+    }
+
+    /// Whether what is recorded has to be submitted before a dispatch of `ms` is recorded.
+    pub(in crate::backend::gpu) fn is_full(&self, ms: f64) -> bool {
+        let State { slowdown, recorded, .. } = self.0.get();
+        recorded > 0.0 && (recorded + ms) * slowdown > SUBMISSION_MS
+    }
+
+    /// Takes in a dispatch of `ms`.
+    pub(in crate::backend::gpu) fn record(&self, ms: f64) {
+        let state = self.0.get();
+        self.0.set(State { recorded: state.recorded + ms, ..state });
+    }
+
+    /// What is recorded is submitted `now`.
+    pub(in crate::backend::gpu) fn submit(&self, now: f64) {
+        let mut state = self.0.get();
+        if state.submitted <= state.done.0 {
+            state.busy_since = now;
+        }
+        state.submitted += state.recorded;
+        (state.recorded, state.last) = (0.0, now);
+        self.0.set(state);
+    }
+
+    /// All that is submitted so far.
+    pub(in crate::backend::gpu) fn mark(&self) -> Mark {
+        let State { submitted, last, .. } = self.0.get();
+        Mark { submitted, at: last }
+    }
+
+    /// The end of all work up to `mark` is heard `now`, and was waited for since `since`; hearing takes up to `latency` by
+    /// itself.
+    ///
+    /// The device has worked on it at most since it began. It has worked on it at least since the host had submitted all of
+    /// it, if the host then really had to wait. Only what is certain corrects the plan.
+    pub(in crate::backend::gpu) fn complete(&self, mark: Mark, since: f64, now: f64, latency: f64) {
+        let mut state = self.0.get();
+        let estimated = mark.submitted - state.done.0;
+        if estimated >= LEAST_MS {
+            let most = now - state.done.1.max(state.busy_since);
+            let had_to_wait = now - since > latency;
+            let least = if had_to_wait { now - mark.at.max(state.done.1) - latency } else { 0.0 };
+            let planned = estimated * state.slowdown;
+            if planned < least {
+                state.slowdown *= (least / planned).min(STEP);
+            } else if planned > most {
+                state.slowdown *= most / planned;
+            }
+            state.slowdown = state.slowdown.clamp(1.0, MOST);
+        }
+        if estimated > 0.0 {
+            state.done = (mark.submitted, now);
+        }
+        self.0.set(state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::*;
+
+    /// A device that does one submission after the other, and takes `slowdown` times what is estimated.
+    struct Device {
+        pacer: Pacer,
+        slowdown: f64,
+        now: f64,
+        /// Milliseconds that the host takes for a submission.
+        host: f64,
+        /// When the device will have nothing left to do.
+        free: f64,
+        recorded: f64,
+        longest: f64,
+        submissions: usize,
+    }
+
+    impl Device {
+        fn new(slowdown: f64, host: f64) -> Self {
+            let pacer = Pacer::default();
+            Self { pacer, slowdown, now: 0.0, host, free: 0.0, recorded: 0.0, longest: 0.0, submissions: 0 }
+        }
+
+        fn submit(&mut self) {
+            self.now += self.host;
+            let takes = self.slowdown * self.recorded;
+            self.longest = self.longest.max(takes);
+            self.submissions += 1;
+            self.free = self.free.max(self.now) + takes;
+            self.recorded = 0.0;
+            self.pacer.submit(self.now);
+        }
+
+        /// Records work cut into dispatches, as operations do, and hears of the end of the batch before.
+        fn batch(&mut self, ms: f64, before: &mut VecDeque<(Mark, f64)>) {
+            let mut rest = ms;
+            while rest > 0.0 {
+                let piece = rest.min(self.pacer.dispatch_ms());
+                if self.pacer.is_full(piece) {
+                    self.submit();
+                }
+                self.pacer.record(piece);
+                self.recorded += piece;
+                rest -= piece;
+            }
+            self.submit();
+            before.push_back((self.pacer.mark(), self.free));
+            if before.len() > 1
+                && let Some((mark, end)) = before.pop_front()
+            {
+                let since = self.now;
+                self.now = since.max(end) + 0.1;
+                self.pacer.complete(mark, since, self.now, 0.5);
+            }
+        }
+
+        fn run(&mut self, batches: usize, ms: f64) {
+            let mut before = VecDeque::new();
+            (0..batches).for_each(|_| self.batch(ms, &mut before));
+        }
+    }
+
+    #[test]
+    fn no_submission_takes_a_fifth_of_a_second_on_a_device_that_turns_ten_times_slower() {
+        let mut device = Device::new(1.0, 0.1);
+        device.run(10, 100.0);
+        assert!(device.longest <= SUBMISSION_MS, "{}", device.longest);
+        device.slowdown = 10.0;
+        device.run(10, 100.0);
+        assert!(device.longest <= 200.0, "{}", device.longest);
+        device.longest = 0.0;
+        device.run(10, 100.0);
+        assert!(device.longest <= 2.0 * SUBMISSION_MS, "corrected: {}", device.longest);
+
+        device.slowdown = 1.0;
+        device.run(10, 100.0);
+        assert!(device.pacer.dispatch_ms() >= 0.9 * DISPATCH_MS, "and back: {}", device.pacer.dispatch_ms());
+    }
+
+    #[test]
+    fn a_slow_host_is_not_taken_for_a_slow_device() {
+        let mut device = Device::new(1.0, 40.0);
+        device.run(20, 100.0);
+        assert!(device.pacer.dispatch_ms() >= 0.9 * DISPATCH_MS, "{}", device.pacer.dispatch_ms());
+    }
+
+    #[test]
+    fn a_faster_device_gets_no_more_than_was_planned() {
+        let mut device = Device::new(0.1, 0.1);
+        device.run(20, 100.0);
+        assert_eq!(device.pacer.dispatch_ms(), DISPATCH_MS);
+    }
+
+    #[test]
+    fn what_is_heard_late_is_forgotten_again() {
+        let pacer = Pacer::default();
+        let batch = |at: f64, heard: f64| {
+            pacer.record(20.0);
+            pacer.submit(at);
+            pacer.complete(pacer.mark(), at, heard, 0.5);
+        };
+        // The host was busy for a second before it looked.
+        batch(0.0, 1000.0);
+        assert_eq!(pacer.dispatch_ms(), DISPATCH_MS / STEP, "one observation slows it by no more than that");
+        // Nor is the time in which there was nothing to do the device's.
+        batch(3000.0, 3020.0);
+        assert_eq!(pacer.dispatch_ms(), DISPATCH_MS);
+        batch(5000.0, 5020.0);
+        assert_eq!(pacer.dispatch_ms(), DISPATCH_MS);
+    }
+
+    #[test]
+    fn what_hearing_takes_by_itself_does_not_slow_the_plan() {
+        let pacer = Pacer::default();
+        for at in [0.0, 200.0, 400.0] {
+            pacer.record(20.0);
+            pacer.submit(at);
+            pacer.complete(pacer.mark(), at, at + 120.0, 100.0);
+        }
+        assert_eq!(pacer.dispatch_ms(), DISPATCH_MS);
+    }
+}

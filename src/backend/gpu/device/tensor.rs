@@ -1,0 +1,162 @@
+//! Buffers, the pool that hands them out again, and the tensors made of them.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::ops::Deref;
+use std::rc::{Rc, Weak};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::backend::{Shape, Storage};
+
+/// Freed buffers are kept up to this many bytes in all.
+const POOL_BYTES: u64 = 256 << 20;
+
+/// Bytes of all buffers that exist, over all devices of the process.
+static ALLOCATED: AtomicU64 = AtomicU64::new(0);
+/// The most that [`ALLOCATED`] has been since [`Memory::restart_peak`].
+static PEAK: AtomicU64 = AtomicU64::new(0);
+
+/// Device memory in buffers, over all devices of the process, freed buffers that are kept for reuse included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Bytes now.
+    pub allocated: u64,
+    /// The most bytes at any time since [`Memory::restart_peak`].
+    pub peak: u64,
+}
+
+impl Memory {
+    /// The counters as they stand.
+    pub fn now() -> Self {
+        Self { allocated: ALLOCATED.load(Ordering::Relaxed), peak: PEAK.load(Ordering::Relaxed) }
+    }
+
+    /// Lets the peak begin anew at what is allocated now.
+    pub fn restart_peak() {
+        PEAK.store(ALLOCATED.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+}
+
+/// A row-major array on the device; cloning shares it.
+#[derive(Clone)]
+pub struct Tensor {
+    pub(in crate::backend::gpu) shape: Shape,
+    /// f32, or two values to a word (`packed`).
+    pub(in crate::backend::gpu) storage: Storage,
+    /// Consecutive rows; one part unless the whole is larger than a binding.
+    pub(in crate::backend::gpu) parts: Rc<[Part]>,
+}
+
+/// Rows of a tensor in one buffer.
+pub(in crate::backend::gpu) struct Part {
+    pub(in crate::backend::gpu) first_row: usize,
+    pub(in crate::backend::gpu) rows: usize,
+    pub(in crate::backend::gpu) buffer: Rc<Buffer>,
+}
+
+/// A buffer that returns to its pool when nothing refers to it any more.
+pub(in crate::backend::gpu) struct Buffer {
+    pub(in crate::backend::gpu) raw: Allocation,
+    /// Bytes in use, at most the buffer's own size.
+    pub(in crate::backend::gpu) size: u64,
+    /// Whether kernels may get the buffer again. What the host wrote is gone with its owner: weights, above all.
+    reusable: bool,
+    pool: Weak<Pool>,
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if let Some(pool) = self.pool.upgrade() {
+            pool.put(self.raw.clone(), self.reusable);
+        }
+    }
+}
+
+/// A buffer of the device, counted for as long as anything but commands refers to it.
+#[derive(Clone)]
+pub(in crate::backend::gpu) struct Allocation(Rc<Counted>);
+
+struct Counted(wgpu::Buffer);
+
+impl Allocation {
+    fn new(device: &wgpu::Device, size: u64) -> Self {
+        let allocated = ALLOCATED.fetch_add(size, Ordering::Relaxed) + size;
+        PEAK.fetch_max(allocated, Ordering::Relaxed);
+        Self(Rc::new(Counted(create(device, size))))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        ALLOCATED.fetch_sub(self.0.size(), Ordering::Relaxed);
+    }
+}
+
+impl Deref for Allocation {
+    type Target = wgpu::Buffer;
+
+    fn deref(&self) -> &wgpu::Buffer {
+        &self.0.0
+    }
+}
+
+/// Freed buffers: by size those to be used again, and those to be destroyed.
+///
+/// Destruction is explicit because a browser's garbage collector does not see how much memory a buffer holds.
+#[derive(Default)]
+pub(in crate::backend::gpu) struct Pool {
+    free: RefCell<HashMap<u64, Vec<Allocation>>>,
+    bytes: Cell<u64>,
+    doomed: RefCell<Vec<Allocation>>,
+}
+
+impl Pool {
+    /// A buffer for `size` bytes that a kernel will write; its contents are whatever was there before.
+    ///
+    /// Never write to it from the host: writes overtake the commands already recorded on its former contents.
+    pub(in crate::backend::gpu) fn take(self: &Rc<Self>, device: &wgpu::Device, size: u64) -> Rc<Buffer> {
+        let rounded = round(size);
+        let freed = self.free.borrow_mut().get_mut(&rounded).and_then(Vec::pop);
+        if freed.is_some() {
+            self.bytes.set(self.bytes.get() - rounded);
+        }
+        let raw = freed.unwrap_or_else(|| Allocation::new(device, rounded));
+        Rc::new(Buffer { raw, size, reusable: true, pool: Rc::downgrade(self) })
+    }
+
+    /// A new buffer of zeros, which the host may write to.
+    pub(in crate::backend::gpu) fn fresh(self: &Rc<Self>, device: &wgpu::Device, size: u64) -> Rc<Buffer> {
+        let raw = Allocation::new(device, round(size));
+        Rc::new(Buffer { raw, size, reusable: false, pool: Rc::downgrade(self) })
+    }
+
+    /// Destroys what is not to be used again. Only right after a submission: commands that are merely recorded may
+    /// still refer to it.
+    pub(in crate::backend::gpu) fn destroy_doomed(&self) {
+        self.doomed.take().iter().for_each(|doomed| doomed.destroy());
+    }
+
+    fn put(&self, raw: Allocation, reusable: bool) {
+        let size = raw.size();
+        if !reusable || self.bytes.get() + size > POOL_BYTES {
+            self.doomed.borrow_mut().push(raw);
+            return;
+        }
+        self.bytes.set(self.bytes.get() + size);
+        self.free.borrow_mut().entry(size).or_default().push(raw);
+    }
+}
+
+fn create(device: &wgpu::Device, size: u64) -> wgpu::Buffer {
+    device.create_buffer(&wgpu::BufferDescriptor {
+        label: None,
+        size,
+        usage: wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST,
+        mapped_at_creation: false,
+    })
+}
+
+/// Sizes are rounded so that batches of nearly the same size share buffers, and so that a binding is never empty.
+fn round(size: u64) -> u64 {
+    size.max(1).next_multiple_of(256)
+}

@@ -1,0 +1,328 @@
+//! Second moments of a block's rows on the device: quantise, multiply, add up, and read out.
+//!
+//! Rows with a value outside their column's scale contribute nothing on the device. They are found by their flags at
+//! the next [`settle`], copied back one by one and added in f64 ([`OutlierRows`]).
+
+use std::rc::Rc;
+
+use super::choice::KernelChoice;
+use super::device::{Buffer, Engine, Incoming, Span, Tensor};
+use super::kernels::exact::{BLOCK_ROWS, Form};
+use super::kernels::gram::{COLUMNS, OUTSIDE, QUANTISE, QuantiseParams};
+use super::products::{Digits, GramSums, padded};
+use super::quantise::flushed;
+use super::sums::{self, MAX_ROWS, Reading, Sums};
+use crate::backend::{GramRows, GramShape, Shape};
+use crate::error::{Error, Result};
+use crate::stats::moments::{Moments, Scale, power_of_two};
+use crate::stats::outlier_rows::OutlierRows;
+
+/// Time of an element-wise pass of the quantisation, in floating-point operations of a matrix product.
+const FLOPS_PER_ELEMENT: f64 = 64.0;
+
+/// Accumulated second moments of one block, fold by fold.
+pub struct Gram {
+    shape: GramShape,
+    x: Side,
+    y: Side,
+    folds: Vec<Fold>,
+    /// The oldest first.
+    pending: Vec<Batch>,
+    /// Rows between spills.
+    spill_rows: u64,
+}
+
+/// x or y: its scale, on the host and on the device.
+struct Side {
+    scale: Scale,
+    scales: Rc<Buffer>,
+}
+
+/// Sums of one fold.
+struct Fold {
+    /// Rows accumulated, those outside the scale included.
+    rows: u64,
+    x: Columns,
+    y: Columns,
+    xx: GramSums,
+    xy: GramSums,
+    yy: Option<GramSums>,
+    outside: OutlierRows,
+}
+
+/// Sums by column.
+struct Columns {
+    /// Σq and Σq² of every column.
+    sums: Sums,
+    /// Bits of the largest |x|.
+    largest: Rc<Buffer>,
+}
+
+/// What [`settle`] needs of a batch to find its rows outside the scale.
+struct Batch {
+    block: usize,
+    fold: usize,
+    first_row: usize,
+    x: Tensor,
+    y: Tensor,
+    /// Marks of rows outside the scale, on their way to the host.
+    flags: Incoming,
+}
+
+impl Side {
+    fn new(engine: &Engine, scale: &Scale, cols: usize) -> Result<Self> {
+        let usable = |shift: &f32| shift.is_finite();
+        if scale.shift.len() != cols || scale.exponent.len() != cols || !scale.shift.iter().all(usable) {
+            let why = format!("its scale has {} columns of {cols}, or one that is not finite", scale.shift.len());
+            return Err(Error::Gpu { what: "accumulating second moments".into(), why });
+        }
+        let shift: Vec<f32> = scale.shift.iter().map(|shift| flushed(*shift)).collect();
+        let words: Vec<u32> = shift
+            .iter()
+            .zip(&scale.exponent)
+            .flat_map(|(shift, exponent)| [shift.to_bits(), exponent.cast_unsigned()])
+            .collect();
+        let scales = engine.input(bytemuck::cast_slice(&words));
+        Ok(Self { scale: Scale { shift, exponent: scale.exponent.clone() }, scales })
+    }
+
+    fn cols(&self) -> usize {
+        self.scale.shift.len()
+    }
+
+    /// What 1 of a column's integers stands for.
+    fn units(&self) -> Vec<f64> {
+        self.scale.exponent.iter().map(|exponent| power_of_two(exponent - 23)).collect()
+    }
+}
+
+impl Gram {
+    pub(super) fn new(
+        engine: &Engine,
+        shape: GramShape,
+        x: &Scale,
+        y: &Scale,
+        spill_rows: Option<u64>,
+    ) -> Result<Self> {
+        let fold = |fold| {
+            Ok(Fold {
+                rows: 0,
+                x: Columns::new(engine, shape.d_in)?,
+                y: Columns::new(engine, shape.d_out)?,
+                xx: GramSums::new(engine, "Σxxᵀ", shape.d_in, shape.d_in, true)?,
+                xy: GramSums::new(engine, "Σxyᵀ", shape.d_in, shape.d_out, false)?,
+                yy: (fold + 1 == shape.folds)
+                    .then(|| GramSums::new(engine, "Σyyᵀ", shape.d_out, shape.d_out, true))
+                    .transpose()?,
+                outside: OutlierRows::default(),
+            })
+        };
+        Ok(Self {
+            x: Side::new(engine, x, shape.d_in)?,
+            y: Side::new(engine, y, shape.d_out)?,
+            folds: (0..shape.folds).map(fold).collect::<Result<_>>()?,
+            pending: Vec::new(),
+            spill_rows: spill_rows.unwrap_or(MAX_ROWS),
+            shape,
+        })
+    }
+
+    /// Records the work of one batch.
+    pub(super) fn accumulate(
+        &mut self,
+        engine: &Engine,
+        choice: &KernelChoice,
+        rows: GramRows<'_, Tensor>,
+    ) -> Result<()> {
+        let count = rows.x.shape.rows;
+        let fits = rows.x.shape.cols == self.shape.d_in
+            && rows.y.shape.cols == self.shape.d_out
+            && rows.y.shape.rows == count
+            && rows.fold < self.folds.len()
+            && count.is_multiple_of(rows.seq_len)
+            && count as u64 <= self.spill_rows;
+        if !fits {
+            let why = format!("x {:?} and y {:?} do not belong to {:?}", rows.x.shape, rows.y.shape, self.shape);
+            return Err(Error::Gpu { what: "accumulating second moments".into(), why });
+        }
+        let flags = engine.cleared(4 * count as u64);
+        let fold = &mut self.folds[rows.fold];
+        let form = choice.form(self.shape.mode);
+        let x = Pass { engine, choice, side: &self.x, values: rows.x, flags: &flags, rows: &rows, form };
+        let y = Pass { side: &self.y, values: rows.y, ..x };
+        x.mark_outside()?;
+        y.mark_outside()?;
+        let x_digits = x.quantise(&fold.x, self.spill_rows)?;
+        let y_digits = y.quantise(&fold.y, self.spill_rows)?;
+        fold.xx.add(engine, choice, &x_digits, &x_digits, self.spill_rows);
+        fold.xy.add(engine, choice, &x_digits, &y_digits, self.spill_rows);
+        if let Some(yy) = &fold.yy {
+            yy.add(engine, choice, &y_digits, &y_digits, self.spill_rows);
+        }
+        fold.rows += (count / rows.seq_len * (rows.seq_len - rows.skip_positions)) as u64;
+        self.pending.push(Batch {
+            block: rows.block,
+            fold: rows.fold,
+            first_row: rows.first_row,
+            x: rows.x.clone(),
+            y: rows.y.clone(),
+            flags: engine.request_all(&flags),
+        });
+        Ok(())
+    }
+
+    /// Second moments of every fold, what is on the device and the outlier rows.
+    pub(super) async fn moments(&self, engine: &Engine) -> Result<Vec<Moments>> {
+        let empty = |fold: &Fold| Moments::empty(&self.x.scale, &self.y.scale, fold.yy.is_some());
+        let mut folds: Vec<Moments> = self.folds.iter().map(empty).collect();
+        let units = [&self.x, &self.y].map(Side::units);
+        let readings = self.folds.iter().zip(&mut folds).flat_map(|(fold, to)| fold.readings(&units, to));
+        // All of it at once: in some browsers every wait takes a tenth of a second.
+        sums::read(engine, readings.collect()).await?;
+        for (fold, moments) in self.folds.iter().zip(&mut folds) {
+            moments.n = fold.rows - fold.outside.len();
+            if fold.outside.len() > 0 {
+                moments.merge(&fold.outside.moments(|| empty(fold)));
+            }
+        }
+        Ok(folds)
+    }
+}
+
+impl Fold {
+    /// Everything on the device, into `to`.
+    fn readings<'a>(&'a self, [x, y]: &'a [Vec<f64>; 2], to: &'a mut Moments) -> Vec<Reading<'a>> {
+        let Moments { sum_x, sum_y, xx, xy, yy_diagonal, yy, max_abs_x, .. } = to;
+        let mut readings = vec![
+            self.xx.reading([x, x], xx),
+            self.xy.reading([x, y], xy),
+            self.x.reading(x, sum_x, &mut []),
+            self.y.reading(y, sum_y, yy_diagonal),
+            Reading::values(&self.x.largest, |first, values| {
+                max_abs_x.iter_mut().skip(first).zip(values).for_each(|(to, value)| *to = *value);
+            }),
+        ];
+        let yy = self.yy.iter().zip(yy);
+        readings.extend(yy.map(|(sums, yy)| sums.reading([y, y], yy)));
+        readings
+    }
+}
+
+/// One side of one batch on its way into the sums.
+#[derive(Clone, Copy)]
+struct Pass<'a> {
+    engine: &'a Engine,
+    choice: &'a KernelChoice,
+    side: &'a Side,
+    values: &'a Tensor,
+    flags: &'a Buffer,
+    rows: &'a GramRows<'a, Tensor>,
+    form: Form,
+}
+
+impl Pass<'_> {
+    fn params(&self) -> QuantiseParams {
+        QuantiseParams {
+            rows: self.values.shape.rows as u32,
+            cols: self.side.cols() as u32,
+            stride: padded(self.side.cols()) as u32,
+            seq_len: self.rows.seq_len as u32,
+            skip: self.rows.skip_positions as u32,
+            digits: self.form.digits,
+        }
+    }
+
+    fn ms(&self, elements: usize) -> f64 {
+        self.choice.ms(FLOPS_PER_ELEMENT * elements as f64)
+    }
+
+    fn mark_outside(&self) -> Result<()> {
+        let elements = self.values.shape.len();
+        let buffers = [self.values.buffer()?, &self.side.scales, self.flags];
+        let grid = self.engine.column_grid(&OUTSIDE, self.values.shape);
+        self.engine.dispatch(&OUTSIDE, &self.params(), &buffers, grid, self.ms(elements));
+        Ok(())
+    }
+
+    /// The batch's digits; its sums by column are added to those of the fold.
+    fn quantise(&self, columns: &Columns, most: u64) -> Result<Digits> {
+        let Shape { rows, cols } = self.values.shape;
+        let blocks = rows.div_ceil(BLOCK_ROWS);
+        let digits = Digits::new(self.engine, self.form, rows, cols);
+        let block_sums = self.engine.output((16 * blocks * cols) as u64);
+        let buffers =
+            [self.values.buffer()?, &self.side.scales, self.flags, &digits.buffer, &block_sums, &columns.largest];
+        let [across, ..] = self.engine.grid(&QUANTISE, padded(cols));
+        self.engine.dispatch(&QUANTISE, &self.params(), &buffers, [across, blocks as u32, 1], self.ms(rows * cols));
+        let sums = columns.sums.room(self.engine, self.choice, rows as u64, most);
+        let grid = self.engine.grid(&COLUMNS, cols);
+        self.engine.dispatch(&COLUMNS, &self.params(), &[&block_sums, sums], grid, self.ms(blocks * cols));
+        Ok(digits)
+    }
+}
+
+impl Columns {
+    fn new(engine: &Engine, cols: usize) -> Result<Self> {
+        Ok(Self { sums: Sums::new(engine, "column sums", 2 * cols)?, largest: engine.zeros(4 * cols as u64) })
+    }
+
+    /// Reads Σv of every column, in units of its own, and Σv² of those that `squares` has room for.
+    fn reading<'a>(&'a self, units: &'a [f64], values: &'a mut [f64], squares: &'a mut [f64]) -> Reading<'a> {
+        Reading::sums(&self.sums, |first, sums| {
+            for (at, sum) in (first..).zip(sums) {
+                let (col, unit) = (at / 2, units.get(at / 2).copied().unwrap_or_default());
+                let (to, value) =
+                    if at % 2 == 0 { (&mut *values, sum * unit) } else { (&mut *squares, sum * (unit * unit)) };
+                if let Some(to) = to.get_mut(col) {
+                    *to = value;
+                }
+            }
+        })
+    }
+}
+
+/// Waits for all batches but the last `ahead` ones, and moves every row outside its scale to the outlier rows of its Gram.
+pub(super) async fn settle(engine: &Engine, gram: &mut Gram, ahead: usize) -> Result<()> {
+    let ready = gram.pending.len().saturating_sub(ahead);
+    for batch in gram.pending.drain(..ready).collect::<Vec<_>>() {
+        gram.settle_batch(engine, batch).await?;
+    }
+    Ok(())
+}
+
+impl Gram {
+    async fn settle_batch(&mut self, engine: &Engine, batch: Batch) -> Result<()> {
+        let Batch { block, fold, first_row, x, y, flags } = batch;
+        let mut outside = Vec::new();
+        engine
+            .receive(flags, |bytes| {
+                let flagged = bytes.chunks_exact(4).enumerate().filter(|(_, flag)| flag != &[0; 4]);
+                outside.extend(flagged.map(|(row, _)| row));
+            })
+            .await?;
+        let spans = outside.iter().flat_map(|row| [row_span(&x, *row), row_span(&y, *row)]);
+        let spans: Vec<_> = spans.collect::<Result<_>>()?;
+        let mut values: Vec<Vec<f32>> = vec![Vec::new(); spans.len()];
+        engine
+            .read(&spans, |span, _, bytes| {
+                values[span].extend(bytes.chunks_exact(4).map(bytemuck::pod_read_unaligned::<f32>));
+            })
+            .await?;
+        let Self { shape, x: side_x, y: side_y, folds, .. } = self;
+        let empty = || Moments::empty(&side_x.scale, &side_y.scale, fold + 1 == shape.folds);
+        for (row, pair) in outside.iter().zip(values.chunks_exact(2)) {
+            for (site, values) in [("ffn_in", &pair[0]), ("ffn_out", &pair[1])] {
+                if !values.iter().all(|value| value.is_finite()) {
+                    return Err(Error::NonFiniteActivation { block, site: site.into(), row: first_row + row });
+                }
+            }
+            folds[fold].outside.push(&pair[0], &pair[1], empty);
+        }
+        Ok(())
+    }
+}
+
+fn row_span(tensor: &Tensor, row: usize) -> Result<Span<'_>> {
+    let size = 4 * tensor.shape.cols as u64;
+    Ok(Span { buffer: tensor.buffer()?, offset: row as u64 * size, size })
+}

@@ -1,0 +1,129 @@
+//! The networks that are trained as probes, and their initial parameters.
+
+use super::network::{Bilinear, Layer, Network};
+use crate::backend::{Backend, Shape};
+use crate::error::Result;
+use crate::platform::random::Random;
+
+/// Products in a bilinear term.
+pub const RANK: usize = 16;
+
+/// The probes, in the order in which they are trained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// ŷ + C·((A·x̃) ⊙ (B·x̃)), the linear part ŷ frozen at the closed form.
+    Poly,
+    /// Linear(d → d), GELU, Linear(d → d).
+    Dense2x,
+    /// The same with a bilinear term in both layers.
+    Poly2x,
+}
+
+impl Kind {
+    /// Every probe.
+    pub const ALL: [Self; 3] = [Self::Poly, Self::Dense2x, Self::Poly2x];
+
+    /// Its name in the report.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Poly => "poly",
+            Self::Dense2x => "dense2x",
+            Self::Poly2x => "poly2x",
+        }
+    }
+
+    /// Whether it explains y − ŷ and is added to ŷ, instead of explaining y itself.
+    pub const fn has_frozen_map(self) -> bool {
+        matches!(self, Self::Poly)
+    }
+
+    /// Initial parameters: weights uniform within ±1/√inputs, of `C` within ±1/√rank, biases of a bilinear term 0.
+    pub fn initial(self, d_in: usize, d_out: usize, random: &mut Random) -> Network<Values> {
+        let mut layer = |outputs: usize, linear: bool, bilinear: bool| Layer {
+            weight: linear.then(|| Values::uniform(outputs, d_in, d_in, random)),
+            bilinear: bilinear.then(|| Bilinear {
+                a: Values::uniform(RANK, d_in, d_in, random),
+                b: Values::uniform(RANK, d_in, d_in, random),
+                c: Values::uniform(outputs, RANK, RANK, random),
+            }),
+            bias: if linear { Values::uniform(1, outputs, d_in, random) } else { Values::zeros(1, outputs) },
+        };
+        Network(match self {
+            Self::Poly => vec![layer(d_out, false, true)],
+            Self::Dense2x => vec![layer(d_in, true, false), layer(d_out, true, false)],
+            Self::Poly2x => vec![layer(d_in, true, true), layer(d_out, true, true)],
+        })
+    }
+
+    /// Weights and biases, the frozen map included; its bias is the only one then.
+    pub fn parameters(self, d_in: usize, d_out: usize) -> usize {
+        let linear = |outputs: usize| (d_in + 1) * outputs;
+        let bilinear = |outputs: usize| RANK * (2 * d_in + outputs);
+        match self {
+            Self::Poly => linear(d_out) + bilinear(d_out),
+            Self::Dense2x => linear(d_in) + linear(d_out),
+            Self::Poly2x => linear(d_in) + bilinear(d_in) + linear(d_out) + bilinear(d_out),
+        }
+    }
+}
+
+/// A parameter on the host, row-major.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Values {
+    /// Its shape.
+    pub shape: Shape,
+    /// Its elements.
+    pub data: Vec<f32>,
+}
+
+impl Values {
+    /// All zero.
+    pub fn zeros(rows: usize, cols: usize) -> Self {
+        Self { shape: Shape::new(rows, cols), data: vec![0.0; rows * cols] }
+    }
+
+    /// Uniform within ±1/√`inputs`.
+    fn uniform(rows: usize, cols: usize, inputs: usize, random: &mut Random) -> Self {
+        let bound = (inputs as f64).sqrt().recip();
+        let data = (0..rows * cols).map(|_| (bound * random.symmetric()) as f32).collect();
+        Self { shape: Shape::new(rows, cols), data }
+    }
+
+    /// Copied to the device.
+    pub fn upload<B: Backend>(&self, backend: &B) -> Result<B::Tensor> {
+        backend.upload("parameter", self.shape, &self.data)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_counted_as_they_are() {
+        for kind in [Kind::Dense2x, Kind::Poly2x] {
+            let network = kind.initial(12, 7, &mut Random::new(1));
+            let mut count = 0;
+            network
+                .map(&mut |values: &Values| {
+                    count += values.data.len();
+                    Ok(())
+                })
+                .expect("counting");
+            assert_eq!(kind.parameters(12, 7), count, "{kind:?}");
+        }
+        // d·d + d of the map, 2·16·d of A and B, 16·d of C.
+        assert_eq!(Kind::Poly.parameters(768, 768), 768 * 769 + 48 * 768);
+    }
+
+    #[test]
+    fn initial_parameters_fill_their_range() {
+        let network = Kind::Poly.initial(64, 64, &mut Random::new(2));
+        let bilinear = network.0[0].bilinear.as_ref().expect("a bilinear term");
+        for (values, bound) in [(&bilinear.a, 0.125), (&bilinear.b, 0.125), (&bilinear.c, 0.25)] {
+            let largest = values.data.iter().fold(0.0f32, |largest, value| largest.max(value.abs()));
+            assert!((0.98 * bound..=bound).contains(&largest), "{largest} of {bound}");
+        }
+        assert!(bilinear.a != bilinear.b);
+    }
+}

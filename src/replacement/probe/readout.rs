@@ -1,0 +1,90 @@
+//! The last layer of a trained network, solved again in closed form.
+
+use super::network::{Layer, Network};
+use super::train::{ROWS_AT_ONCE, Table};
+use crate::backend::{Backend, GramRows, GramShape, Shape};
+use crate::error::Result;
+use crate::job::GramMode;
+use crate::platform::pause::pause;
+use crate::stats::moments::{Moments, Scale};
+
+/// What a network's last layer is linear in, as a function of its input: x of that layer where it has a weight, beside
+/// its products where it has a bilinear term.
+#[derive(Clone, Debug)]
+pub struct Features<T> {
+    before: Network<T>,
+    last: Layer<T>,
+    /// `(features, inputs)` and `(features, rank)`: each copies its part to its place. Where there are both parts.
+    places: Option<[T; 2]>,
+}
+
+impl<T: Clone> Features<T> {
+    /// The features of `network`, which has at least one layer.
+    pub fn new<B: Backend<Tensor = T>>(backend: &B, network: &Network<T>) -> Result<Self> {
+        let (last, before) = network.0.split_last().expect("a probe has layers");
+        let places = match (&last.weight, &last.bilinear) {
+            (Some(weight), Some(bilinear)) => {
+                let (inputs, rank) = (backend.shape(weight).cols, backend.shape(&bilinear.a).rows);
+                let all = inputs + rank;
+                Some([place(backend, all, 0, inputs)?, place(backend, all, inputs, rank)?])
+            }
+            _ => None,
+        };
+        Ok(Self { before: Network(before.to_vec()), last: last.clone(), places })
+    }
+
+    /// Features of the rows of x, `(rows, features)`.
+    pub fn of<B: Backend<Tensor = T>>(&self, backend: &B, x: &T) -> Result<T> {
+        let input = match self.before.forward(backend, x)?.pop() {
+            Some(trace) => backend.activation(&trace.output, crate::backend::Activation::Gelu)?,
+            None => x.clone(),
+        };
+        match (self.last.products(backend, &input)?, &self.places) {
+            (Some([_, _, product]), Some([left, right])) => {
+                backend.add(&backend.linear(&input, left, None)?, &backend.linear(&product, right, None)?)
+            }
+            (Some([_, _, product]), None) => Ok(product),
+            (None, _) => Ok(input),
+        }
+    }
+}
+
+/// `(all, count)`: column j has its one in row `first` + j.
+fn place<B: Backend>(backend: &B, all: usize, first: usize, count: usize) -> Result<B::Tensor> {
+    let mut data = vec![0.0; all * count];
+    (0..count).for_each(|j| data[(first + j) * count + j] = 1.0);
+    backend.upload("place", Shape::new(all, count), &data)
+}
+
+/// Second moments of (`features` of x, target) over each of two sets of rows: those of training and the held-out ones.
+/// `block` names it in errors.
+pub async fn moments<B: Backend>(
+    backend: &B,
+    block: usize,
+    features: &dyn Fn(&B::Tensor) -> Result<B::Tensor>,
+    table: &Table<B::Tensor>,
+    sets: [&[u32]; 2],
+) -> Result<[Moments; 2]> {
+    let first = &sets[0][..sets[0].len().min(ROWS_AT_ONCE)];
+    let rows = table.rows(backend, first)?;
+    let calibration = features(&rows.x)?;
+    let (d_in, d_out) = (backend.shape(&calibration).cols, backend.shape(&rows.target).cols);
+    let x = Scale::from_rows(&backend.read(&calibration).await?, d_in);
+    let y = Scale::from_rows(&backend.read(&rows.target).await?, d_out);
+    let shape = GramShape { d_in, d_out, folds: 2, mode: GramMode::Exact };
+    let mut gram = backend.gram(shape, &x, &y).await?;
+    for (fold, ids) in sets.into_iter().enumerate() {
+        for ids in ids.chunks(ROWS_AT_ONCE) {
+            let rows = table.rows(backend, ids)?;
+            let x = features(&rows.x)?;
+            let first_row = ids[0] as usize;
+            let rows =
+                GramRows { block, fold, part: 0, first_row, x: &x, y: &rows.target, seq_len: 1, skip_positions: 0 };
+            backend.accumulate(&mut gram, rows)?;
+            backend.batch_end(Some(&mut gram)).await?;
+            pause().await;
+        }
+    }
+    let mut folds = backend.moments(gram).await?.into_iter();
+    Ok([(); 2].map(|()| folds.next().expect("two folds were asked for")))
+}

@@ -1,0 +1,31 @@
+//! A trained probe as a map of rows.
+
+use super::readout::Features;
+use crate::backend::Backend;
+use crate::error::Result;
+use crate::replacement::device_map::DeviceMap;
+
+/// A trained probe in raw units, with its readout solved in closed form.
+#[derive(Clone, Debug)]
+pub struct Probe<T> {
+    /// The affine map of the block: it standardises the input, and is the frozen part where there is one.
+    pub map: DeviceMap<T>,
+    /// Whether the map is added.
+    pub frozen_map: bool,
+    /// Everything before the readout.
+    pub features: Features<T>,
+    /// From features to y, or to y − ŷ.
+    pub readout: DeviceMap<T>,
+}
+
+impl<T: Clone> Probe<T> {
+    /// What it returns for the rows of x, `(rows, d_out)`.
+    pub fn apply<B: Backend<Tensor = T>>(&self, backend: &B, x: &T) -> Result<T> {
+        let x = self.map.standardise(backend, x)?;
+        let read = self.readout.apply(backend, &self.features.of(backend, &x)?)?;
+        if !self.frozen_map {
+            return Ok(read);
+        }
+        backend.add(&self.map.apply_standardised(backend, &x)?, &read)
+    }
+}

@@ -1,0 +1,170 @@
+//! Perplexity of a model, and with some of its feed-forward networks replaced (docs/measures.md, section 4).
+
+use std::ops::Range;
+
+use crate::backend::{BATCH_ROWS, Backend};
+use crate::corpus::TokenWindows;
+use crate::error::{Error, Result};
+use crate::forward::{Forward, ignore};
+use crate::platform::pause::pause;
+use crate::replacement::swap::{Replacement, Swaps};
+
+/// Most logits computed at once, so that a large vocabulary does not exhaust the device.
+pub(crate) const MAX_LOGITS: usize = 1 << 24;
+
+/// Windows on which perplexity is measured, with the residual stream entering every block kept on the device, so that
+/// a swap runs only what comes after it again.
+pub struct Evaluation<'a, B: Backend> {
+    backend: &'a B,
+    forward: &'a Forward<'a, B>,
+    seq_len: usize,
+    batches: Vec<Batch<B::Tensor>>,
+}
+
+struct Batch<T> {
+    /// Per row the token that follows; unused at the end of a window.
+    targets: Vec<u32>,
+    /// Residual stream entering each layer, and after the last one.
+    hidden: Vec<T>,
+}
+
+impl<'a, B: Backend> Evaluation<'a, B> {
+    /// Runs the untouched model over the windows `which`, of `seq_len` tokens each.
+    pub async fn new(
+        backend: &'a B,
+        forward: &'a Forward<'a, B>,
+        windows: &TokenWindows,
+        which: Range<usize>,
+        seq_len: usize,
+    ) -> Result<Self> {
+        let step = (BATCH_ROWS / seq_len).max(1);
+        let mut batches = Vec::new();
+        for first in which.clone().step_by(step) {
+            let ids = windows.ids(first..which.end.min(first + step));
+            let mut hidden = Vec::new();
+            let last = forward.run(ids, &mut |capture| {
+                hidden.push(capture.hidden);
+                Ok(())
+            })?;
+            hidden.push(last);
+            let targets = next_tokens(ids);
+            batches.push(Batch { targets, hidden });
+            pause().await;
+        }
+        Ok(Self { backend, forward, seq_len, batches })
+    }
+
+    /// Tokens of a window.
+    pub fn seq_len(&self) -> usize {
+        self.seq_len
+    }
+
+    /// Perplexity of the untouched model.
+    pub async fn perplexity(&self) -> Result<f64> {
+        self.perplexity_of(|batch| Ok(batch.hidden[batch.hidden.len() - 1].clone())).await
+    }
+
+    /// Perplexity with the feed-forward networks of `swaps` replaced.
+    pub async fn swapped(&self, swaps: &Swaps<B::Tensor>) -> Result<f64> {
+        match swaps.first_key_value() {
+            Some((&first, _)) => self.resumed(first, swaps).await,
+            None => self.perplexity().await,
+        }
+    }
+
+    /// Perplexity with everything from block `first` on run again, with the feed-forward networks of `swaps` replaced;
+    /// none of them lies before it.
+    pub async fn resumed(&self, first: usize, swaps: &Swaps<B::Tensor>) -> Result<f64> {
+        self.perplexity_of(|batch| self.forward.resume(first, batch.hidden[first].clone(), swaps, &mut ignore)).await
+    }
+
+    /// Perplexity of `other`, a forward pass of the same model but for what comes from block `first` on, with the
+    /// feed-forward networks of `swaps` replaced.
+    pub async fn of_other(&self, other: &Forward<'_, B>, first: usize, swaps: &Swaps<B::Tensor>) -> Result<f64> {
+        self.perplexity_of(|batch| other.resume(first, batch.hidden[first].clone(), swaps, &mut ignore)).await
+    }
+
+    /// Perplexity with layer `layer` left out.
+    pub async fn without_layer(&self, layer: usize) -> Result<f64> {
+        self.perplexity_of(|batch| self.after_layer(layer, batch.hidden[layer].clone())).await
+    }
+
+    /// Perplexity with layer `layer` replaced by a map of the residual stream.
+    pub async fn with_linear_layer(&self, layer: usize, map: &Replacement<B::Tensor>) -> Result<f64> {
+        self.perplexity_of(|batch| self.after_layer(layer, map.apply(self.backend, &batch.hidden[layer])?)).await
+    }
+
+    fn after_layer(&self, layer: usize, hidden: B::Tensor) -> Result<B::Tensor> {
+        self.forward.resume(layer + 1, hidden, &Swaps::new(), &mut ignore)
+    }
+
+    async fn perplexity_of(&self, last: impl Fn(&Batch<B::Tensor>) -> Result<B::Tensor>) -> Result<f64> {
+        let mut loss = Loss::default();
+        for batch in &self.batches {
+            let sizes = (self.forward.vocab_size(), self.seq_len);
+            let logits = |rows: &B::Tensor| self.forward.logits(rows);
+            loss.add(self.backend, &last(batch)?, &batch.targets, sizes, &logits).await?;
+        }
+        loss.perplexity()
+    }
+}
+
+/// Refuses a perplexity over no token at all.
+pub fn check_predicted(tokens: usize) -> Result<()> {
+    if tokens == 0 {
+        return Err(Error::InvalidSetting {
+            field: "perplexity".into(),
+            value: "no predicted token".into(),
+            hint: "give at least one whole window of 2 or more tokens to evaluate on".into(),
+        });
+    }
+    Ok(())
+}
+
+/// Per token the one that follows; unused at the end of a window.
+pub fn next_tokens(ids: &[u32]) -> Vec<u32> {
+    ids.iter().skip(1).chain([&0]).copied().collect()
+}
+
+/// Negative log-likelihood of tokens 1 … T−1 of every window so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Loss {
+    sum: f64,
+    predicted: usize,
+}
+
+impl Loss {
+    /// Adds whole windows of `seq_len` tokens, given their last residual stream, what makes logits of rows of it, and
+    /// the size of the vocabulary.
+    pub async fn add<B: Backend>(
+        &mut self,
+        backend: &B,
+        hidden: &B::Tensor,
+        targets: &[u32],
+        (vocab_size, seq_len): (usize, usize),
+        logits: &dyn Fn(&B::Tensor) -> Result<B::Tensor>,
+    ) -> Result<()> {
+        // Whole windows whose logits fit.
+        let rows_at_once = (MAX_LOGITS / vocab_size / seq_len).max(1) * seq_len;
+        for first in (0..targets.len()).step_by(rows_at_once) {
+            let rows = first..targets.len().min(first + rows_at_once);
+            let ids: Vec<u32> = rows.clone().map(|row| row as u32).collect();
+            let nll = backend.next_token_nll(&logits(&backend.gather(hidden, &ids)?)?, &targets[rows])?;
+            for window in backend.read(&nll).await?.chunks_exact(seq_len) {
+                self.sum += window[..seq_len - 1].iter().map(|&nll| f64::from(nll)).sum::<f64>();
+                self.predicted += seq_len - 1;
+            }
+            pause().await;
+        }
+        Ok(())
+    }
+
+    /// exp of the mean.
+    ///
+    /// # Errors
+    /// Where no token is predicted.
+    pub fn perplexity(&self) -> Result<f64> {
+        check_predicted(self.predicted)?;
+        Ok((self.sum / self.predicted as f64).exp())
+    }
+}

@@ -1,0 +1,234 @@
+//! Fine-tuning of one replaced feed-forward network through the frozen rest (docs/measures.md, section 4).
+//! \[candle-core\]
+//!
+//! The forward pass is the one of [`crate::forward`]: on tensors of [`CpuBackend`] whose weights are variables it
+//! records what gradients need, and only from the replaced network on, since all that comes before it is frozen.
+
+use std::ops::Range;
+
+use candle_core::{Tensor, Var};
+
+use crate::backend::Backend;
+use crate::backend::cpu::CpuBackend;
+use crate::corpus::TokenWindows;
+use crate::error::{Error, Result};
+use crate::forward::{Forward, ignore};
+use crate::model::{Model, Part};
+use crate::platform::pause::pause;
+use crate::platform::random::Random;
+use crate::replacement::device_map::DeviceMap;
+use crate::replacement::swap::{Replacement, Swaps};
+use crate::solve::AffineMap;
+use crate::training::adamw::AdamW;
+
+/// A model on the CPU.
+pub type CpuModel = Model<Tensor>;
+
+/// Learning rate of healing.
+pub const LEARNING_RATE: f64 = 1e-4;
+/// Share of a weight that is taken off per step and learning rate.
+const WEIGHT_DECAY: f64 = 0.01;
+/// Windows of one step.
+pub const WINDOWS: usize = 8;
+/// Most logits of one backward pass, which holds about ten copies of them.
+const MAX_LOGITS: usize = 1 << 22;
+
+/// Training text as it enters the block that is fine-tuned: what comes before it is frozen and runs only once.
+pub struct Entering {
+    seq_len: usize,
+    /// Per window the residual stream, `(seq_len, hidden_size)`.
+    hidden: Vec<Tensor>,
+    /// Per window and position the token that follows; unused at the end.
+    targets: Vec<Vec<u32>>,
+}
+
+impl Entering {
+    /// Runs the windows `which`, of `seq_len` tokens each, up to `block`.
+    pub async fn new(
+        backend: &CpuBackend,
+        model: &CpuModel,
+        block: usize,
+        windows: &TokenWindows,
+        which: Range<usize>,
+        seq_len: usize,
+    ) -> Result<Self> {
+        let forward = Forward::new(backend, model, seq_len)?;
+        let (mut hidden, mut targets) = (Vec::new(), Vec::new());
+        for window in which {
+            let ids = windows.ids(window..window + 1);
+            forward.run(ids, &mut |capture| {
+                if capture.block == block {
+                    hidden.push(capture.hidden);
+                }
+                Ok(())
+            })?;
+            targets.push(ids.iter().skip(1).chain([&0]).copied().collect());
+            pause().await;
+        }
+        Ok(Self { seq_len, hidden, targets })
+    }
+
+    /// Number of windows.
+    pub fn len(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// Whether there is no window.
+    pub fn is_empty(&self) -> bool {
+        self.targets.is_empty()
+    }
+
+    /// Which windows each of `steps` steps sees: every window once before any comes again, in an order of its own.
+    pub fn schedule(&self, steps: usize, mut random: Random) -> Vec<Vec<usize>> {
+        let at_once = WINDOWS.min(self.len());
+        let mut waiting: Vec<usize> = Vec::new();
+        let mut batch = || {
+            if waiting.len() < at_once {
+                let mut all: Vec<usize> = (0..self.len()).collect();
+                random.shuffle(&mut all);
+                // They are taken from the end, so that the few that are left come first.
+                waiting.splice(0..0, all);
+            }
+            let mut next = waiting.split_off(waiting.len() - at_once);
+            next.reverse();
+            next
+        };
+        (0..steps).map(|_| batch()).collect()
+    }
+}
+
+/// One feed-forward network under training, in a model that is otherwise frozen.
+pub struct Healing {
+    backend: CpuBackend,
+    /// Shares all weights with the original but those that are trained.
+    model: CpuModel,
+    /// What stands in for the network, where something does.
+    map: Option<DeviceMap<Tensor>>,
+    block: usize,
+    optimiser: AdamW,
+}
+
+impl Healing {
+    /// The map that stands in for the network of `block`, in the centred and scaled form in which it is applied: a step
+    /// moves (W ⊙ σ) and the value at x̄.
+    pub fn linear(backend: &CpuBackend, model: &CpuModel, block: usize, map: &AffineMap) -> Result<Self> {
+        let mut vars = Vec::new();
+        let map = DeviceMap::upload(backend, map)?.with_weights(&mut |weight| variable(&mut vars, weight))?;
+        Ok(Self { backend: backend.clone(), model: model.clone(), map: Some(map), block, optimiser: optimiser(vars)? })
+    }
+
+    /// The network of `block` itself: what the same training gives without a replacement.
+    pub fn original(backend: &CpuBackend, model: &CpuModel, block: usize) -> Result<Self> {
+        let (mut vars, mut model) = (Vec::new(), model.clone());
+        let ffn = model.blocks[block].ffn.clone();
+        model.blocks[block].ffn = ffn.map(&mut |weight| variable(&mut vars, weight))?;
+        Ok(Self { backend: backend.clone(), model, map: None, block, optimiser: optimiser(vars)? })
+    }
+
+    /// Mean negative log-likelihood of the predicted tokens of some windows.
+    pub async fn loss(&self, text: &Entering, windows: &[usize]) -> Result<f64> {
+        self.loss_and_gradients(text, windows, false).await.map(|(loss, _)| loss)
+    }
+
+    /// One step of AdamW on some windows. Returns the loss before it.
+    pub async fn step(&mut self, text: &Entering, windows: &[usize], learning_rate: f64) -> Result<f64> {
+        let (loss, gradients) = self.loss_and_gradients(text, windows, true).await?;
+        self.optimiser.step(&gradients, learning_rate)?;
+        Ok(loss)
+    }
+
+    /// The model as it is now, without variables; its swaps are [`Healing::swaps`].
+    pub fn model(&self) -> Result<CpuModel> {
+        let mut model = self.model.clone();
+        let ffn = model.blocks[self.block].ffn.clone();
+        model.blocks[self.block].ffn = ffn.map(&mut |weight| Ok(weight.detach()))?;
+        Ok(model)
+    }
+
+    /// What stands in for networks, as it is now, without variables.
+    pub fn swaps(&self) -> Result<Swaps<Tensor>> {
+        let detached = |map: DeviceMap<Tensor>| map.with_weights(&mut |weight| Ok(weight.detach()));
+        Ok(self.swaps_of(self.map.clone().map(detached).transpose()?))
+    }
+
+    fn swaps_of(&self, map: Option<DeviceMap<Tensor>>) -> Swaps<Tensor> {
+        map.map(|map| (self.block, Replacement::Affine(map))).into_iter().collect()
+    }
+
+    /// Every weight under training, with its gradient at the mean loss of some windows: what tests compare.
+    pub async fn gradients(&self, text: &Entering, windows: &[usize]) -> Result<Vec<(Var, Tensor)>> {
+        let (_, gradients) = self.loss_and_gradients(text, windows, true).await?;
+        Ok(self.optimiser.vars().cloned().zip(gradients).collect())
+    }
+
+    /// In parts whose logits fit, which add up to the mean over all.
+    async fn loss_and_gradients(
+        &self,
+        text: &Entering,
+        windows: &[usize],
+        backward: bool,
+    ) -> Result<(f64, Vec<Tensor>)> {
+        let forward = Forward::new(&self.backend, &self.model, text.seq_len)?;
+        let at_once = (MAX_LOGITS / forward.vocab_size() / text.seq_len).max(1);
+        let predicted = windows.len() * (text.seq_len - 1);
+        let (mut loss, mut sums) = (0.0, None);
+        for part in windows.chunks(at_once) {
+            let part_loss = self.part(&forward, text, part, predicted)?;
+            loss += scalar(&part_loss)?;
+            if backward {
+                let gradients = self.optimiser.gradients(&part_loss)?;
+                sums = Some(match sums {
+                    None => gradients,
+                    Some(sums) => add_all(sums, &gradients)?,
+                });
+            }
+            pause().await;
+        }
+        Ok((loss, sums.unwrap_or_default()))
+    }
+
+    /// What some windows contribute to the mean over `predicted` tokens.
+    fn part(
+        &self,
+        forward: &Forward<'_, CpuBackend>,
+        text: &Entering,
+        windows: &[usize],
+        predicted: usize,
+    ) -> Result<Tensor> {
+        let entering: Vec<&Tensor> = windows.iter().map(|&window| &text.hidden[window]).collect();
+        let targets: Vec<u32> = windows.iter().flat_map(|&window| text.targets[window].iter().copied()).collect();
+        let entering = run("gather windows", || Tensor::cat(&entering, 0))?;
+        let last = forward.resume(self.block, entering, &self.swaps_of(self.map.clone()), &mut ignore)?;
+        let nll = self.backend.next_token_nll(&forward.logits(&last)?, &targets)?;
+        run("loss", || {
+            let counted = nll.reshape((windows.len(), text.seq_len))?.narrow(1, 0, text.seq_len - 1)?;
+            counted.sum_all()? / predicted as f64
+        })
+    }
+}
+
+/// The usual constants, with the decay on every weight.
+fn optimiser(vars: Vec<Var>) -> Result<AdamW> {
+    AdamW::new(vars, AdamW::BETAS, |_| WEIGHT_DECAY)
+}
+
+/// A copy of `weight` that is trained.
+fn variable(vars: &mut Vec<Var>, weight: Tensor) -> Result<Tensor> {
+    let var = run("variable", || Var::from_tensor(&weight))?;
+    let tensor = var.as_tensor().clone();
+    vars.push(var);
+    Ok(tensor)
+}
+
+fn add_all(sums: Vec<Tensor>, more: &[Tensor]) -> Result<Vec<Tensor>> {
+    run("sum gradients", || sums.iter().zip(more).map(|(sum, more)| sum + more).collect())
+}
+
+fn scalar(tensor: &Tensor) -> Result<f64> {
+    run("loss", || tensor.to_dtype(candle_core::DType::F64)?.to_scalar())
+}
+
+/// Runs candle code, naming the operation in its error.
+fn run<T>(what: &str, body: impl FnOnce() -> candle_core::Result<T>) -> Result<T> {
+    body().map_err(|error| Error::Cpu { what: what.into(), why: error.to_string() })
+}

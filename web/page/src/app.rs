@@ -1,0 +1,81 @@
+//! The page as a whole: what is to be measured on one side, what comes of it on the other.
+
+use leptos::ev::SubmitEvent;
+use leptos::prelude::*;
+use straightedge_web::state::frame::{Frame, Part};
+use straightedge_web::text::t;
+
+use crate::awake;
+use crate::permalink::link;
+use crate::session::Session;
+use crate::start::Start;
+use crate::view::{
+    Board, Device, Downloads, Drop, Failure, ForClass, Framed, Go, Head, Lesson, ModelChoice, ProtocolChoice,
+    TextChoice, Warnings,
+};
+
+/// The page with its engine.
+#[component]
+pub(crate) fn App(start: Start) -> impl IntoView {
+    let session = Session::new(start);
+    let is_embedded = session.frame.with_untracked(|frame| frame.is_embedded);
+    if is_embedded {
+        return view! { <Embedded session/> }.into_any();
+    }
+    session.connect();
+    awake::keep(session);
+    session.act_on_early_press();
+    view! {
+        <Page session/>
+        <Drop session/>
+    }
+    .into_any()
+}
+
+/// All that is seen.
+#[component]
+pub(crate) fn Page(session: Session) -> impl IntoView {
+    let submit = move |event: SubmitEvent| {
+        event.prevent_default();
+        session.measure();
+    };
+    // As written beforehand nothing can be chosen yet.
+    let inert = cfg!(not(target_arch = "wasm32"));
+    view! {
+        <Head session/>
+        <main class="bench">
+            <Lesson session/>
+            <form class="controls" aria-label=t().controls on:submit=submit inert=inert novalidate>
+                <Framed session part=Part::Model><ModelChoice session/></Framed>
+                <Framed session part=Part::Text><TextChoice session/></Framed>
+                <Framed session part=Part::Protocol><ProtocolChoice session/></Framed>
+                <Framed session part=Part::Downloads><Downloads session/></Framed>
+                <ForClass session/>
+                <Go session/>
+                <Device session/>
+            </form>
+            <section class="results" aria-label=t().results>
+                <Failure session/>
+                <Board session/>
+                <Warnings session/>
+            </section>
+        </main>
+    }
+}
+
+/// The result alone, in somebody else's page, without an engine, and with a link to all of it.
+#[component]
+fn Embedded(session: Session) -> impl IntoView {
+    let target = move || {
+        let mut address = session.address();
+        address.frame = Frame::default();
+        link(&address).unwrap_or_default()
+    };
+    view! {
+        <main class="embedded" data-testid="embedded">
+            <Failure session/>
+            <Board session/>
+            <p class="note"><a href=target target="_blank" data-testid="link-back">{t().link_back}</a></p>
+        </main>
+    }
+}

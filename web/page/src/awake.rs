@@ -1,0 +1,79 @@
+//! Keeps the screen on while the engine computes: a phone that goes to sleep in the middle stops it.
+//!
+//! A browser takes the lock back by itself when the page is hidden, so it is asked for again when the page is seen.
+//! Where there is none, or where it is refused, as with a low battery, the screen behaves as ever.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use js_sys::{Function, Promise, Reflect};
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use straightedge_web::continuation::Sides;
+use straightedge_web::state::run::Run;
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::JsFuture;
+
+use crate::session::Session;
+
+/// Holds the screen's lock whenever the engine is at something.
+pub(crate) fn keep(session: Session) {
+    let screen = Rc::new(Screen::default());
+    let is_busy = Memo::new(move |_| session.run.with(Run::is_running) || session.sides.with(Sides::is_running));
+    let of_work = screen.clone();
+    Effect::new(move |_| {
+        of_work.wanted.set(is_busy.get());
+        of_work.update();
+    });
+    let seen = Closure::<dyn FnMut()>::new(move || screen.update());
+    // A page without this event keeps the lock it has.
+    let _ = document().add_event_listener_with_callback("visibilitychange", seen.into_js_value().unchecked_ref());
+}
+
+/// The screen's lock, as far as the page has it.
+#[derive(Default)]
+struct Screen {
+    wanted: Cell<bool>,
+    is_asking: Cell<bool>,
+    lock: RefCell<Option<JsValue>>,
+}
+
+impl Screen {
+    /// Asks for the lock or lets it go, as is wanted now.
+    fn update(self: &Rc<Self>) {
+        if !self.wanted.get() {
+            if let Some(lock) = self.lock.take() {
+                // What the browser took back by itself can be let go again.
+                let _ = call(&lock, "release");
+            }
+        } else if !self.is_held() && !self.is_asking.replace(true) {
+            let screen = self.clone();
+            spawn_local(async move {
+                let lock = requested().await;
+                screen.is_asking.set(false);
+                if lock.is_some() {
+                    screen.lock.replace(lock);
+                    // The work may have ended while the browser thought about it.
+                    screen.update();
+                }
+            });
+        }
+    }
+
+    fn is_held(&self) -> bool {
+        let is_released = |lock: &JsValue| Reflect::get(lock, &"released".into()).is_ok_and(|it| it.is_truthy());
+        self.lock.borrow().as_ref().is_some_and(|lock| !is_released(lock))
+    }
+}
+
+/// The lock; `None` where the browser has none to give, or does not give it.
+async fn requested() -> Option<JsValue> {
+    let locks = Reflect::get(&window().navigator(), &"wakeLock".into()).ok().filter(JsValue::is_object)?;
+    JsFuture::from(call(&locks, "request")?).await.ok()
+}
+
+/// The promise that a method without arguments returns.
+fn call(object: &JsValue, method: &str) -> Option<Promise> {
+    let method: Function = Reflect::get(object, &method.into()).ok()?.dyn_into().ok()?;
+    method.call0(object).ok()?.dyn_into().ok()
+}

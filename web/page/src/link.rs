@@ -1,0 +1,237 @@
+//! The one link to the worker: orders go out, replies come in, and a worker that does not let go is replaced.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use gloo_timers::callback::Timeout;
+use js_sys::Array;
+use straightedge_api::continuation::Continuation;
+use straightedge_api::message::{Deletion, Order, Reply, Request};
+use straightedge_web::browser::alive;
+use straightedge_web::browser::fetch::{message_of, reason};
+use wasm_bindgen::prelude::*;
+use web_sys::{File, MessageEvent, Worker, WorkerOptions, WorkerType};
+
+/// What names of engine workers begin with.
+const NAME: &str = "engine";
+/// The script that starts the engine, relative to the page.
+const ENGINE: &str = "./engine.js";
+/// How long a worker may take to hear a cancel, in milliseconds; it cannot while it computes on the CPU.
+const PATIENCE: u32 = 1000;
+
+/// A worker and what is owed to it. Cloning shares it.
+#[derive(Clone)]
+pub(crate) struct Link(Rc<Shared>);
+
+struct Shared {
+    hear: Box<dyn Fn(Reply)>,
+    state: RefCell<State>,
+}
+
+#[derive(Default)]
+struct State {
+    worker: Option<Worker>,
+    is_ready: bool,
+    /// The measurement that the worker is at, cancelled ones until they have ended.
+    busy_with: Option<u32>,
+    /// Requests that came before the worker was ready, orders with their number.
+    waiting: Vec<(Option<u32>, JsValue)>,
+    deadline: Option<Timeout>,
+}
+
+impl Link {
+    /// Starts a worker; `hear` gets every reply.
+    pub(crate) fn open(hear: impl Fn(Reply) + 'static) -> Self {
+        let link = Self(Rc::new(Shared { hear: Box::new(hear), state: RefCell::default() }));
+        link.start();
+        link
+    }
+
+    /// Orders a measurement, with the file handles that belong to it.
+    pub(crate) fn measure(&self, order: Order, handles: &[File]) {
+        self.occupy(order.run, &Request::Measure(Box::new(order)), handles);
+    }
+
+    /// Has the measurement that was ended go on, under another number.
+    pub(crate) fn resume(&self, run: u32, handles: &[File]) {
+        self.occupy(run, &Request::Resume { run }, handles);
+    }
+
+    /// Orders a continuation, with the file handles that belong to it.
+    pub(crate) fn go_on(&self, order: Order, asked: Continuation, handles: &[File]) {
+        self.occupy(order.run, &Request::Continue { order: Box::new(order), asked: Box::new(asked) }, handles);
+    }
+
+    /// Sends what the worker is busy with until it ends; whatever it was at before ends now.
+    fn occupy(&self, run: u32, request: &Request, handles: &[File]) {
+        if self.0.state.borrow().busy_with.is_some() {
+            self.stop();
+        }
+        self.send(Some(run), request, handles);
+        self.0.state.borrow_mut().busy_with = Some(run);
+    }
+
+    /// Asks what an order would come to; an earlier question is dropped.
+    pub(crate) fn look(&self, order: Order, handles: &[File]) {
+        self.send(Some(order.run), &Request::Look(Box::new(order)), handles);
+    }
+
+    /// Asks what is in the browser's storage, once some of it is deleted.
+    pub(crate) fn shelf(&self, deletion: Deletion) {
+        self.send(None, &Request::Shelf(deletion), &[]);
+    }
+
+    /// Has the measurement that could go on be forgotten.
+    pub(crate) fn forget_unfinished(&self) {
+        self.send(None, &Request::Forget, &[]);
+    }
+
+    /// Drops a look.
+    pub(crate) fn forget(&self, run: u32) {
+        self.0.state.borrow_mut().waiting.retain(|(number, _)| *number != Some(run));
+        self.send(None, &Request::Cancel { run }, &[]);
+    }
+
+    fn send(&self, number: Option<u32>, request: &Request, handles: &[File]) {
+        if self.0.state.borrow().worker.is_none() {
+            self.start();
+        }
+        let message = message(request, handles);
+        let mut state = self.0.state.borrow_mut();
+        match &state.worker {
+            Some(worker) if state.is_ready => post(worker, &message),
+            _ => state.waiting.push((number, message)),
+        }
+    }
+
+    /// Asks for an end, and enforces it when nothing comes of it.
+    pub(crate) fn cancel(&self, run: u32) {
+        let mut state = self.0.state.borrow_mut();
+        let waiting = state.waiting.len();
+        state.waiting.retain(|(number, _)| *number != Some(run));
+        if state.waiting.len() < waiting {
+            state.busy_with = None;
+        }
+        if state.busy_with != Some(run) {
+            return;
+        }
+        if let Some(worker) = &state.worker {
+            post(worker, &message(&Request::Cancel { run }, &[]));
+        }
+        let link = self.clone();
+        state.deadline = Some(Timeout::new(PATIENCE, move || {
+            link.stop();
+            link.start();
+        }));
+    }
+
+    fn start(&self) {
+        let options = WorkerOptions::new();
+        options.set_type(WorkerType::Module);
+        let name = alive::name(NAME);
+        options.set_name(&name);
+        let worker = match Worker::new_with_options(ENGINE, &options) {
+            Ok(worker) => worker,
+            Err(why) => return (self.0.hear)(Reply::Crashed { why: reason(&why) }),
+        };
+        let link = self.clone();
+        let started = worker.clone();
+        let on_message = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
+            if !link.0.state.borrow().is_ready {
+                link.watch(&name, started.clone());
+            }
+            link.receive(&event);
+        });
+        worker.set_onmessage(Some(on_message.into_js_value().unchecked_ref()));
+        let link = self.clone();
+        // An error within the engine has a message; a script that cannot be loaded is an event without one.
+        let on_error = Closure::<dyn Fn(JsValue)>::new(move |event: JsValue| {
+            let why = message_of(&event).unwrap_or_else(|| "it could not be loaded".into());
+            link.deliver(Reply::Crashed { why });
+        });
+        worker.set_onerror(Some(on_error.into_js_value().unchecked_ref()));
+        self.0.state.borrow_mut().worker = Some(worker);
+    }
+
+    /// Hears of the end of a worker that nobody has ended here.
+    fn watch(&self, name: &str, worker: Worker) {
+        let link = self.clone();
+        alive::watch(name, move || {
+            let is_missed = link.0.state.borrow().worker.as_ref() == Some(&worker);
+            if is_missed {
+                link.deliver(Reply::Crashed { why: "the browser ended it, perhaps for want of memory".into() });
+            }
+        });
+    }
+
+    fn stop(&self) {
+        let state = self.0.state.take();
+        if let Some(worker) = state.worker {
+            worker.set_onmessage(None);
+            worker.set_onerror(None);
+            worker.terminate();
+        }
+    }
+
+    fn receive(&self, event: &MessageEvent) {
+        let json = event.data().as_string().unwrap_or_default();
+        self.deliver(serde_json::from_str(&json).unwrap_or_else(|why| Reply::Crashed { why: why.to_string() }));
+    }
+
+    fn deliver(&self, reply: Reply) {
+        match &reply {
+            Reply::Ready => self.ready(),
+            Reply::Ended { run, .. } => self.ended(*run),
+            Reply::Crashed { .. } => self.crashed(),
+            _ => {}
+        }
+        (self.0.hear)(reply);
+    }
+
+    fn ready(&self) {
+        let mut state = self.0.state.borrow_mut();
+        state.is_ready = true;
+        let waiting = std::mem::take(&mut state.waiting);
+        if let Some(worker) = &state.worker {
+            post(worker, &message(&Request::Cores { cores: cores() }, &[]));
+            waiting.iter().for_each(|(_, message)| post(worker, message));
+        }
+    }
+
+    /// A worker that broke down at work is replaced, for there may be something to go on with.
+    fn crashed(&self) {
+        let was_busy = self.0.state.borrow().busy_with.is_some();
+        self.stop();
+        if was_busy {
+            self.start();
+        }
+    }
+
+    fn ended(&self, run: u32) {
+        let mut state = self.0.state.borrow_mut();
+        if state.busy_with == Some(run) {
+            state.busy_with = None;
+            state.deadline = None;
+        }
+    }
+}
+
+/// A request as it crosses: its JSON, then the handles.
+fn message(request: &Request, handles: &[File]) -> JsValue {
+    let json = serde_json::to_string(request).unwrap_or_default();
+    let parts = Array::of1(&json.into());
+    for handle in handles {
+        parts.push(handle);
+    }
+    parts.into()
+}
+
+/// Cores that the browser tells of; one where it keeps them to itself.
+fn cores() -> u32 {
+    web_sys::window().map_or(1, |window| window.navigator().hardware_concurrency() as u32)
+}
+
+/// Strings and file handles can always be posted.
+fn post(worker: &Worker, message: &JsValue) {
+    let _ = worker.post_message(message);
+}

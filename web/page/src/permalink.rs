@@ -1,0 +1,49 @@
+//! The page's own address: read, replaced, and as a whole link.
+
+use leptos::prelude::*;
+use straightedge_api::error::Result;
+use straightedge_web::url::address::{Address, NAMES};
+use wasm_bindgen::JsValue;
+use web_sys::UrlSearchParams;
+
+/// What the page's address says.
+pub(crate) fn address() -> Result<Address> {
+    Address::read(&query())
+}
+
+fn query() -> Vec<(String, String)> {
+    let search = window().location().search().unwrap_or_default();
+    let Ok(params) = UrlSearchParams::new_with_str(&search) else { return Vec::new() };
+    NAMES.into_iter().filter_map(|name| params.get(name).map(|value| (name.to_string(), value))).collect()
+}
+
+/// The whole link to an address of this page.
+pub(crate) fn link(address: &Address) -> Result<String, JsValue> {
+    let location = window().location();
+    let (origin, path) = (location.origin()?, location.pathname()?);
+    Ok(format!("{origin}{path}{}", search_of(&UrlSearchParams::new()?, address)))
+}
+
+/// Puts an address in the place of the page's own.
+pub(crate) fn replace_query(address: &Address) -> Result<(), JsValue> {
+    let location = window().location();
+    let search = search_of(&UrlSearchParams::new_with_str(&location.search()?)?, address);
+    if search != location.search()? {
+        let target = format!("{}{search}{}", location.pathname()?, location.hash()?);
+        window().history()?.replace_state_with_url(&JsValue::NULL, "", Some(&target))?;
+    }
+    Ok(())
+}
+
+/// Names that are not ours stay; what needs no escape is left readable.
+fn search_of(params: &UrlSearchParams, address: &Address) -> String {
+    for (name, value) in address.pairs() {
+        match value {
+            Some(value) => params.set(name, &value),
+            None => params.delete(name),
+        }
+    }
+    let readable = [("%2F", "/"), ("%40", "@"), ("%3A", ":"), ("%2C", ",")];
+    let query = readable.iter().fold(String::from(params.to_string()), |text, (code, sign)| text.replace(code, sign));
+    if query.is_empty() { query } else { format!("?{query}") }
+}

@@ -1,0 +1,115 @@
+//! The page's address follows what is chosen and shown, and what an address says is chosen.
+
+use leptos::prelude::*;
+use straightedge_api::hub::id::HubId;
+use straightedge_web::comparison::overlay::Choice;
+use straightedge_web::continuation::Ask;
+use straightedge_web::state::form::{Form, ModelChoice};
+use straightedge_web::state::frame::Part;
+use straightedge_web::state::recordings::FIRST;
+use straightedge_web::state::views::View;
+use straightedge_web::url::address::{Address, Laid, OWN, ROWS};
+use straightedge_web::url::comparison::Linked;
+
+use super::state::Session;
+use crate::permalink::replace_query;
+
+impl Session {
+    /// Chooses what an address says.
+    pub(crate) fn choose_address(self, address: Address) {
+        self.form.update(|form| {
+            form.mirror = address.mirror.as_ref().map(ToString::to_string).unwrap_or_default();
+        });
+        match (&address.hub, address.model.as_deref()) {
+            (Some(hub), _) => self.choose_hub(&hub.to_string()),
+            (None, Some(OWN)) => self.choose_local(),
+            (None, Some(ROWS)) => self.choose_rows(),
+            (None, name) => self.choose_named(name.unwrap_or(FIRST)),
+        }
+        self.follow(address);
+    }
+
+    /// Everything of an address but the model.
+    pub(crate) fn follow(self, address: Address) {
+        self.form.update(|form| form.follow(&address));
+        // What a link hides it does not open.
+        let is_hidden = address.view == View::Sides && address.frame.hidden.contains(&Part::Sides);
+        self.view.set(if is_hidden { View::default() } else { address.view });
+        self.block.set(address.block);
+        match address.overlay {
+            Some(Laid::Published(corpus)) => self.overlay.set(Some(Choice::Published(corpus))),
+            Some(Laid::Recorded(model)) => self.lay_recording_over(&model),
+            None => {}
+        }
+        if !address.comparison.is_empty() {
+            let index = self.index.get_untracked().unwrap_or_default();
+            match address.comparison.comparison(&index) {
+                Ok(comparison) => self.comparison.set(comparison),
+                Err(error) => self.complaint.set(Some(error)),
+            }
+        }
+        if self.introduced.with_untracked(Option::is_none) {
+            self.metric.set(address.metric);
+        }
+        self.ask.set(address.ask);
+        self.frame.set(address.frame);
+        self.guide.step.set(address.lesson);
+    }
+
+    /// From now on the address says what is chosen and shown.
+    pub(crate) fn keep_address(self) {
+        Effect::new(move |_| {
+            // Where history is out of bounds, as in some frames, there is no address to keep.
+            let _ = replace_query(&self.address());
+        });
+    }
+
+    /// What a link to here says; the model on the hub by the commit that was found.
+    pub(crate) fn address(self) -> Address {
+        let overlay = self.overlay.get().and_then(|choice| match choice {
+            Choice::Published(corpus) => Some(Laid::Published(corpus)),
+            Choice::Kept(at) => self.recording_laid_over(at).map(Laid::Recorded),
+        });
+        let comparison = match self.view.get() {
+            View::Compare => self.comparison.with(|comparison| {
+                self.index.with(|index| Linked::of(comparison, index.as_deref().unwrap_or_default()))
+            }),
+            _ => Linked::default(),
+        };
+        let ask = if self.view.get() == View::Sides { self.ask.with(Ask::linkable) } else { Ask::default() };
+        // Published figures that are shown beforehand come with their model.
+        let is_introduced = self.introduced.with(Option::is_some);
+        self.form.with(|form| Address {
+            model: model_of(form),
+            hub: self.hub_of(form),
+            mirror: form.endpoint().ok().filter(|endpoint| !endpoint.is_hub()),
+            text: self.index.with(|index| form.foreign_text(index.as_deref().unwrap_or_default())),
+            protocol: form.protocol().ok().filter(|protocol| protocol.check().is_ok()).unwrap_or_default(),
+            backend: form.backend,
+            measures: form.measures.clone(),
+            view: self.view.get(),
+            block: self.block.get(),
+            metric: if is_introduced { Default::default() } else { self.metric.get() },
+            overlay: overlay.filter(|_| !is_introduced),
+            comparison,
+            ask,
+            frame: self.frame.get(),
+            lesson: self.guide.step.get(),
+        })
+    }
+
+    fn hub_of(self, form: &Form) -> Option<HubId> {
+        let ModelChoice::Hub(typed) = &form.model else { return None };
+        let typed = HubId::model(typed).ok()?;
+        Some(self.found().filter(|found| found.name() == typed.name()).unwrap_or(typed))
+    }
+}
+
+fn model_of(form: &Form) -> Option<String> {
+    match &form.model {
+        ModelChoice::Bundled(name) => Some(name.clone()),
+        ModelChoice::Local => Some(OWN.into()),
+        ModelChoice::Rows => Some(ROWS.into()),
+        ModelChoice::Hub(_) => None,
+    }
+}

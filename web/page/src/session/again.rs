@@ -1,0 +1,89 @@
+//! Measuring here what is known already: a recording, published figures, an opened report.
+
+use std::collections::BTreeSet;
+
+use leptos::prelude::*;
+use straightedge_api::job::Measure;
+use straightedge_api::report::Report;
+use straightedge_api::summary::Quantity;
+use straightedge_web::comparison::Key;
+use straightedge_web::state::course::Phase;
+use straightedge_web::state::form::{Form, ModelChoice};
+use straightedge_web::state::run::Run;
+use straightedge_web::url::repeat::{measures_of, order_again};
+
+use super::state::Session;
+
+impl Session {
+    /// Measures what is known: the recorded one at once, a published one after it was looked up with what it takes.
+    pub(crate) fn measure_here(self) {
+        match self.introduced.get_untracked() {
+            Some(id) => {
+                let is_chosen =
+                    self.form.with_untracked(|form| matches!(&form.model, ModelChoice::Hub(own) if *own == id));
+                if is_chosen { self.measure() } else { self.choose_hub(&id) }
+            }
+            None => self.repeat(|_| BTreeSet::new()),
+        }
+    }
+
+    /// Measures again all that an opened report holds.
+    pub(crate) fn replay(self) {
+        self.repeat(measures_of);
+    }
+
+    /// Measures again what the report shown was measured on, and lays it over that report.
+    fn repeat(self, measures: fn(&Report) -> BTreeSet<Measure>) {
+        let Some(report) = self.run.with_untracked(|run| run.report().cloned()) else { return };
+        let index = self.index.get_untracked().unwrap_or_default();
+        let mut form = self.form.get_untracked();
+        match form.repeat(&report, &index) {
+            Ok(()) => {
+                form.measures = measures(&report);
+                self.form.set(form);
+                self.measure_as(|job| order_again(job, &report));
+                if self.run.with_untracked(Run::is_running) {
+                    self.repeated.set(Some(report));
+                }
+            }
+            Err(error) => self.complaint.set(Some(error)),
+        }
+    }
+
+    /// Chooses the model of a recording, measures it on this machine as it was recorded, and lays the result over it.
+    pub(crate) fn measure_recorded(self, key: &Key) {
+        let Some(name) = key.bundled() else { return };
+        self.choose_bundled(name);
+        let Form { rows, seq_len, folds, skip_positions, .. } = Form::default();
+        let measures = self.measures_for(key);
+        self.form.update(|form| *form = Form { rows, seq_len, folds, skip_positions, measures, ..form.clone() });
+        self.measure();
+        let number = self.run.with_untracked(|run| run.origin().filter(|_| *run.phase() == Phase::Running));
+        if let Some(number) = number {
+            self.comparison.update(|comparison| comparison.add(key.measured_as(number)));
+        }
+    }
+
+    /// What the charts shown need.
+    fn measures_for(self, key: &Key) -> BTreeSet<Measure> {
+        let control = matches!(key, Key::Control(..)).then_some(Measure::Controls);
+        let measure = |quantity: &Quantity| match quantity {
+            Quantity::R2Lin | Quantity::R2LinScalar | Quantity::R2FeatureMedian | Quantity::EffectiveRank => {
+                Measure::Fit
+            }
+            Quantity::DeltaPplLinear => Measure::Swap,
+            Quantity::PolyGain | Quantity::DeltaPplPoly => Measure::Probes,
+            Quantity::Linearity | Quantity::LinearityNoResidual => Measure::Layers,
+        };
+        let shown = self.comparison.with_untracked(|comparison| comparison.quantities());
+        [Measure::Fit].into_iter().chain(control).chain(shown.iter().map(measure)).collect()
+    }
+
+    /// Does what was asked for before the page could.
+    pub(crate) fn act_on_early_press(self) {
+        let root = document().document_element();
+        if root.is_some_and(|root| root.get_attribute("data-pressed").is_some()) {
+            self.measure_here();
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What the session does with models that were measured when this copy of the page was built.
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use straightedge_api::atlas::{Index, Measured};
+use straightedge_api::error::Error;
+use straightedge_api::report::Report;
+use straightedge_web::browser::fetch;
+use straightedge_web::comparison::Key;
+use straightedge_web::comparison::atlas::{ATLAS, report};
+use straightedge_web::state::run::Run;
+use straightedge_web::state::views::View;
+use straightedge_web::text::t;
+
+use super::browser::look_at_results;
+use super::state::Session;
+
+impl Session {
+    /// Fetches their list, once.
+    pub(crate) fn load_atlas(self) {
+        if self.atlas.with_untracked(Option::is_some) {
+            return;
+        }
+        spawn_local(async move {
+            match fetch::json::<Index>(ATLAS).await {
+                Ok(index) => {
+                    self.refuse_absent(&index);
+                    self.atlas.set(Some(index));
+                }
+                Err(error) => self.complaint.set(Some(error)),
+            }
+        });
+    }
+
+    /// Takes out of the comparison what a link names and this build has not measured.
+    fn refuse_absent(self, index: &Index) {
+        let is_there = |slug: &str| index.models.iter().any(|entry| entry.slug == slug && entry.measured.is_some());
+        let absent = |key: &Key| match key {
+            Key::Atlas(slug) => !is_there(slug),
+            Key::Control(base, _) => matches!(&**base, Key::Atlas(slug) if !is_there(slug)),
+            _ => false,
+        };
+        let entries = self.comparison.with_untracked(|comparison| comparison.entries().to_vec());
+        for key in entries.into_iter().map(|entry| entry.key).filter(absent) {
+            self.comparison.update(|comparison| comparison.remove(&key));
+            let hint = t().atlas_absent.into();
+            self.complaint.set(Some(Error::InvalidSetting { field: "runs".into(), value: key.value(), hint }));
+        }
+    }
+
+    /// Shows the report of one, as reports from files are shown.
+    pub(crate) fn open_atlas(self, measured: &Measured) {
+        let Some(path) = report(measured) else { return };
+        spawn_local(async move {
+            match fetch::json::<Report>(&path).await {
+                Ok(_) if self.run.with_untracked(Run::is_running) => {}
+                Ok(report) => {
+                    self.keep();
+                    self.complaint.set(None);
+                    self.introduced.set(None);
+                    self.show_opened(report);
+                    self.view.set(View::Profile);
+                    look_at_results();
+                }
+                Err(error) => self.complaint.set(Some(error)),
+            }
+        });
+    }
+}

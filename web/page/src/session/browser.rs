@@ -1,0 +1,24 @@
+//! What actions ask of the browser itself.
+
+use leptos::prelude::*;
+use straightedge_api::message::{ModelSource, Order, Work};
+
+/// Brings the result into sight where it is above or below what is seen, as on a phone.
+pub(super) fn look_at_results() {
+    let results = document().query_selector(".results").ok().flatten();
+    if let Some(results) = results {
+        let (top, height) = (results.get_bounding_client_rect().top(), window().inner_height());
+        let height = height.ok().and_then(|height| height.as_f64()).unwrap_or(f64::INFINITY);
+        if !(0.0..height * 0.7).contains(&top) {
+            results.scroll_into_view();
+        }
+    }
+}
+
+/// Asks the browser not to clear downloads by itself; whether it agrees shows with what is stored.
+pub(super) fn ask_to_keep(order: &Order) {
+    if matches!(order.work, Work::Model { model: ModelSource::Hub { .. }, .. }) {
+        // It answers by itself or asks its user, and outside a secure context there is nothing to ask.
+        let _ = window().navigator().storage().persist();
+    }
+}

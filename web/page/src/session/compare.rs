@@ -1,0 +1,149 @@
+//! What the session compares: measurements in one chart, and what is laid over the profile.
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use straightedge_api::atlas::Entry;
+use straightedge_web::browser::fetch;
+use straightedge_web::comparison::Key;
+use straightedge_web::comparison::atlas::keys;
+use straightedge_web::comparison::known::{Known, Measured, RECORDED};
+use straightedge_web::comparison::overlay::{Choice, Kept, Metric, Overlay, sums};
+use straightedge_web::comparison::presets::Preset;
+use straightedge_web::comparison::published::{Published, PublishedModel};
+use straightedge_web::state::run::Run;
+use straightedge_web::text::{fill, t};
+
+use super::state::Session;
+
+impl Session {
+    /// Gets all there is to compare with; the first time it shows the measurement beside its recording, or a preset.
+    pub(crate) fn begin_comparing(self) {
+        self.load_published();
+        self.load_atlas();
+        if self.recorded.with_untracked(Option::is_some) {
+            return self.fill_comparison();
+        }
+        spawn_local(async move {
+            match fetch::json(RECORDED).await {
+                Ok(recorded) => {
+                    self.recorded.set(Some(recorded));
+                    self.fill_comparison();
+                }
+                Err(error) => self.complaint.set(Some(error)),
+            }
+        });
+    }
+
+    fn fill_comparison(self) {
+        if self.comparison.with_untracked(|comparison| !comparison.entries().is_empty()) {
+            return;
+        }
+        let present = self.run.with_untracked(|run| run.origin().filter(|_| !run.blocks().is_empty()));
+        match present {
+            Some(origin) => {
+                let recording = untrack(|| self.known()).counterpart(origin);
+                let keys = recording.into_iter().chain([Key::Measured(origin)]);
+                self.comparison.update(|comparison| keys.for_each(|key| comparison.add(key)));
+            }
+            None => self.compare(Preset::ALL[0]),
+        }
+    }
+
+    /// Everything that can be compared by now.
+    pub(crate) fn known(self) -> Known {
+        let kept = |kept: &Kept| Some(Measured::new(kept.origin?, kept.is_opened, &kept.report));
+        let mut measured: Vec<_> = self.kept.with(|all| all.iter().filter_map(kept).collect());
+        measured.extend(self.run.with(|run| Some(Measured::new(run.origin()?, run.is_opened(), run.report()?))));
+        Known {
+            index: self.index.get().unwrap_or_default(),
+            recorded: self.recorded.get().unwrap_or_default(),
+            published: self.published.get(),
+            atlas: self.atlas.get().unwrap_or_default().models,
+            measured,
+        }
+    }
+
+    /// Shows a preset.
+    pub(crate) fn compare(self, preset: Preset) {
+        let keys = self.index.with_untracked(|index| preset.keys(index.as_deref().unwrap_or_default()));
+        self.comparison.update(|comparison| comparison.begin(preset, keys));
+        if preset.is_of_paper() {
+            self.load_published();
+            self.add_own_of_paper();
+        }
+    }
+
+    /// Lays what was measured here of the paper's models beside what was published of them.
+    fn add_own_of_paper(self) {
+        let known = untrack(|| self.known());
+        let Some(published) = known.published else { return };
+        let own = known.measured.iter().filter(|measured| published.has(&measured.summary.name));
+        self.comparison.update(|comparison| own.for_each(|own| comparison.add(Key::Measured(own.origin))));
+    }
+
+    /// Adds one thing, with a chart that it has numbers for.
+    pub(crate) fn add_to_comparison(self, key: Key) {
+        self.comparison.update(|comparison| {
+            comparison.show_quantity(key.main_quantity());
+            comparison.add(key);
+        });
+    }
+
+    /// Adds one to the comparison, beside the published values that it was held against.
+    pub(crate) fn compare_atlas(self, entry: &Entry) {
+        keys(entry).into_iter().for_each(|key| self.add_to_comparison(key));
+    }
+
+    /// Corpora of the published values about the model shown; the survey's first.
+    pub(crate) fn published_corpora(self) -> Vec<String> {
+        self.published.with(|published| {
+            published.as_ref().and_then(|published| Some(self.model_in(published)?.corpora())).unwrap_or_default()
+        })
+    }
+
+    /// The published model that is the one measured, or introduced before.
+    fn model_in(self, published: &Published) -> Option<&PublishedModel> {
+        match self.introduced.get() {
+            Some(id) => published.models.iter().find(|model| model.hub_id == id),
+            None => self.run.with(|run| published.of(run.report()?)),
+        }
+    }
+
+    /// Lays something over the profile; published values are of the scalar kind.
+    pub(crate) fn lay_over(self, choice: Option<Choice>) {
+        if matches!(choice, Some(Choice::Published(_))) {
+            self.metric.set(Metric::Scalar);
+        }
+        self.overlay.set(choice);
+    }
+
+    /// What is laid over the profile, ready to be drawn.
+    pub(crate) fn overlay_shown(self) -> Option<Overlay> {
+        match self.overlay.get()? {
+            Choice::Kept(at) => self.kept.with(|kept| {
+                let kept = kept.get(at)?;
+                let sums = self.run.with(|run| sums(run.report()?, &kept.report));
+                let note = [Some(fill(t().overlay_kept_note, &[("name", &kept.name)])), sums];
+                let note = note.into_iter().flatten().collect::<Vec<_>>().join(" ");
+                Some(Overlay { name: kept.name.clone(), values: self.metric.get().by_block(&kept.report), note })
+            }),
+            Choice::Published(corpus) => {
+                if self.metric.get() != Metric::Scalar {
+                    return None;
+                }
+                self.published.with(|published| {
+                    let published = published.as_ref()?;
+                    let values = self.model_in(published)?.on(&corpus);
+                    let note = [("source", published.source.as_str()), ("how", &published.how)];
+                    let name = fill(t().overlay_published, &[("corpus", &corpus)]);
+                    Some(Overlay { name, values, note: fill(t().overlay_published_note, &note) })
+                })
+            }
+        }
+    }
+}
+
+/// Whether anything can be laid over the profile of this run.
+pub(crate) fn has_profile(run: &Run) -> bool {
+    !run.blocks().is_empty()
+}

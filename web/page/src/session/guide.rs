@@ -1,0 +1,121 @@
+//! The lesson's state, and what it does with the instrument: everything goes through what a visitor would use.
+
+use leptos::prelude::*;
+use straightedge_api::job::Measure;
+use straightedge_web::lesson::Step;
+use straightedge_web::lesson::activation::Activation;
+use straightedge_web::lesson::many::{INPUTS, Many, ROWS};
+use straightedge_web::lesson::progress::{Progress, Shown};
+use straightedge_web::state::frame::Part;
+use straightedge_web::state::recordings::FIRST;
+use straightedge_web::state::run::Run;
+use straightedge_web::state::views::{View, is_complete, refusal};
+
+use super::browser::look_at_results;
+use super::state::{Guide, Session};
+
+impl Session {
+    /// Opens a step of the lesson.
+    pub(crate) fn go_to(self, step: Step) {
+        self.guide.step.set(Some(step));
+    }
+
+    /// Leaves the lesson; what was reached stays.
+    pub(crate) fn leave_lesson(self) {
+        self.guide.step.set(None);
+    }
+
+    /// From now on, as long as the lesson is open, what is set and shown decides what has been reached.
+    pub(crate) fn follow_lesson(self) {
+        let Guide { bench, progress, .. } = self.guide;
+        let note = move |look: &dyn Fn(&mut Progress)| {
+            progress.maybe_update(|progress| {
+                let before = progress.clone();
+                look(progress);
+                *progress != before
+            });
+        };
+        Effect::new(move |_| bench.with(|bench| note(&|progress| progress.look_at_examples(bench))));
+        let answers = Memo::new(move |_| bench.with(|bench| bench.answers.clone()));
+        Effect::new(move |_| {
+            let (view, preset) = (self.view.get(), self.comparison.with(|comparison| comparison.preset()));
+            self.run.with(|run| {
+                answers.with(|answers| note(&|progress| progress.look_at_page(Shown { run, view, preset }, answers)));
+            });
+        });
+        Effect::new(move |_| {
+            if self.guide.step.get() == Some(Step::Regimes) {
+                self.load_published();
+            }
+        });
+    }
+
+    /// Does what a step asks for.
+    pub(crate) fn do_step(self, step: Step) {
+        let bench = self.guide.bench;
+        let progress = self.guide.progress.get_untracked();
+        match step {
+            Step::Network => bench.update(|bench| bench.network.activation = Activation::Identity),
+            Step::Line => bench.update(|bench| bench.hand.straighten()),
+            Step::Many => bench.update(|bench| bench.many = Many { inputs: INPUTS, rows: ROWS[0] }),
+            Step::Traps => bench.update(|bench| bench.traps.show(progress.next_trap())),
+            Step::Measure => {
+                self.view.set(View::Profile);
+                self.measure_in_lesson();
+            }
+            Step::Swap => self.swap_in_lesson(),
+            Step::Learned => {
+                self.compare(progress.next_preset());
+                self.view.set(View::Compare);
+                look_at_results();
+            }
+            Step::Regimes => {
+                self.view.set(progress.next_view());
+                look_at_results();
+            }
+            Step::Exercises => {}
+        }
+    }
+
+    /// Whether a link leaves a choice to the visitor.
+    fn is_free(self, part: Part) -> bool {
+        self.frame.with_untracked(|frame| !frame.locked.contains(&part) && !frame.hidden.contains(&part))
+    }
+
+    /// Measures what is chosen; where that is no model with a recording, the first one is chosen before, if it may be.
+    fn measure_in_lesson(self) {
+        if self.is_free(Part::Model) && untrack(|| self.recorded_model()).is_none() {
+            self.choose_bundled(FIRST);
+        }
+        self.measure();
+    }
+
+    /// Shows what each block is worth, and measures it where that was not done here yet.
+    fn swap_in_lesson(self) {
+        self.view.set(View::Losses);
+        let (is_here, is_refused) = self.run.with_untracked(|run| {
+            let report = run.report();
+            let is_here = report.is_some_and(|report| is_complete(Measure::Swap, report));
+            (is_here, report.and_then(|report| refusal(Measure::Swap, report)).is_some())
+        });
+        match self.can_extend.get_untracked() {
+            // The view says why there is none, or shows it.
+            true if is_here || is_refused => look_at_results(),
+            true => self.extend(Measure::Swap, None),
+            false => {
+                if self.is_free(Part::Protocol) {
+                    self.form.update(|form| {
+                        form.measures.insert(Measure::Swap);
+                    });
+                }
+                self.measure_in_lesson();
+            }
+        }
+    }
+
+    /// Whether a step cannot be done just now, because something is being measured.
+    pub(crate) fn is_busy_for(self, step: Step) -> bool {
+        let is_running = self.run.with(Run::is_running);
+        is_running && matches!(step, Step::Measure | Step::Swap)
+    }
+}

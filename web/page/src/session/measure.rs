@@ -1,0 +1,125 @@
+//! Ordering a measurement: a new one, more of the one shown, the one that was ended; and stopping it.
+
+use leptos::prelude::*;
+use straightedge_api::error::Error;
+use straightedge_api::job::{Job, Measure};
+use straightedge_api::message::{Order, Unfinished};
+use straightedge_web::comparison::overlay::{Choice, Kept};
+use straightedge_web::comparison::published::SURVEY;
+use straightedge_web::continuation::Sides;
+use straightedge_web::state::form::ModelChoice;
+use straightedge_web::state::run::Run;
+use straightedge_web::state::views::job_measures;
+use web_sys::File;
+
+use super::browser::{ask_to_keep, look_at_results};
+use super::state::Session;
+use crate::link::Link;
+
+impl Session {
+    /// Orders what is chosen, or complains.
+    pub(crate) fn measure(self) {
+        self.measure_as(|_| ());
+    }
+
+    /// The same with what the form has no field for.
+    pub(crate) fn measure_as(self, finish: impl FnOnce(&mut Job)) {
+        let number = self.next_number();
+        let index = self.index.get_untracked().unwrap_or_default();
+        match self.form.with_untracked(|form| form.order(number, &index)) {
+            Ok(mut order) => {
+                finish(&mut order.job);
+                self.send(self.as_looked_up(order));
+            }
+            Err(error) => self.complaint.set(Some(error)),
+        }
+    }
+
+    /// Adds a measure to the measurement shown, for one block or all: same model, same text, same protocol.
+    pub(crate) fn extend(self, measure: Measure, block: Option<usize>) {
+        let Some((mut order, handles)) = self.ordered.get_value() else { return };
+        order.run = self.next_number();
+        order.job.measures = job_measures(measure);
+        order.job.blocks = block.and_then(|block| block.to_string().parse().ok());
+        if let Err(error) = order.job.check() {
+            return self.complaint.set(Some(error));
+        }
+        self.complaint.set(None);
+        self.unfinished.set(None);
+        self.sides.update(Sides::cancel);
+        self.run.update(|run| *run = run.extend(order.run));
+        self.with_link(|link| link.measure(order, &handles));
+    }
+
+    /// Goes on with the measurement that was ended, or asks for the files that it needs.
+    pub(crate) fn resume(self) {
+        let Some(Unfinished { model, text, handles: needed, .. }) = self.unfinished.get_untracked() else { return };
+        let of_it = |(order, _): &(Order, Vec<File>)| order.job.model == model && order.job.corpus == text;
+        let ordered = self.ordered.get_value().filter(of_it);
+        let handles = match &ordered {
+            Some((_, handles)) => handles.clone(),
+            None => self.handles.with_value(|handles| handles.of_names(&model, &text)),
+        };
+        if handles.len() != needed {
+            let hint = "the page no longer has them: choose the same files again, then Resume".into();
+            let value = format!("{needed} files of the user's own");
+            return self.complaint.set(Some(Error::InvalidSetting { field: model, value, hint }));
+        }
+        let number = self.next_number();
+        self.begin_run(Run::start(number, None), ordered);
+        self.with_link(|link| link.resume(number, &handles));
+    }
+
+    /// Has it be forgotten.
+    pub(crate) fn forget_unfinished(self) {
+        self.with_link(Link::forget_unfinished);
+    }
+
+    /// Stops at once; what was measured stays.
+    pub(crate) fn cancel(self) {
+        let number = self.run.with_untracked(Run::number);
+        self.run.update(Run::cancel);
+        self.with_link(|link| link.cancel(number));
+    }
+
+    fn send(self, order: Order) {
+        let handles = self.handles_of(&order);
+        ask_to_keep(&order);
+        let run = Run::start(order.run, self.expected.get_untracked());
+        self.begin_run(run, Some((order.clone(), handles.clone())));
+        self.with_link(|link| link.measure(order, &handles));
+    }
+
+    /// Shows a measurement that begins; it can be added to where it is known what was ordered.
+    fn begin_run(self, run: Run, ordered: Option<(Order, Vec<File>)>) {
+        self.stop_looking();
+        self.complaint.set(None);
+        self.sides.update(Sides::cancel);
+        let known = self.remember_known();
+        self.show(run);
+        self.overlay.set(known);
+        self.introduced.set(None);
+        self.can_extend.set(ordered.is_some());
+        self.ordered.set_value(ordered);
+        self.unfinished.set(None);
+        look_at_results();
+    }
+
+    /// What a measurement that begins is laid over: the recording or report that was shown where it is the same model,
+    /// or what was published of it.
+    fn remember_known(self) -> Option<Choice> {
+        let ordered = self.form.with_untracked(|form| form.model.clone());
+        if let Some(id) = self.introduced.get_untracked() {
+            return (ordered == ModelChoice::Hub(id)).then(|| Choice::Published(SURVEY.into()));
+        }
+        let shown = self.run.with_untracked(|run| run.report().cloned())?;
+        if self.run.with_untracked(Run::is_untouched) {
+            let is_same = ordered == ModelChoice::Bundled(shown.model.id.clone());
+            self.kept.update(|kept| kept.push(Kept::recorded(shown)));
+            return self.last_kept().filter(|_| is_same);
+        }
+        let is_replay = !self.can_extend.get_untracked();
+        self.keep();
+        self.last_kept().filter(|_| is_replay)
+    }
+}

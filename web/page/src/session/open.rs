@@ -1,0 +1,84 @@
+//! The page as it opens, the engine as it starts, and every reply from it.
+
+use leptos::prelude::*;
+use straightedge_api::error::Error;
+use straightedge_api::event::Event;
+use straightedge_api::message::Reply;
+use straightedge_api::report::Report;
+use straightedge_web::continuation::Sides;
+use straightedge_web::state::recordings::FIRST;
+use straightedge_web::state::run::Run;
+
+use super::state::Session;
+use crate::link::Link;
+use crate::start::Start;
+
+impl Session {
+    /// The page as it opens.
+    pub(crate) fn new(start: Start) -> Self {
+        let session = Self::empty();
+        session.begin(start);
+        session
+    }
+
+    /// Chooses what the address says, or the first model.
+    fn begin(self, start: Start) {
+        let Start { address, index, recording, missing } = start;
+        self.index.set(Some(index));
+        self.complaint.set(missing);
+        match address {
+            Ok(address) if address.is_first() => {
+                self.open_first(recording);
+                self.follow(address);
+            }
+            Ok(address) => self.choose_address(address),
+            Err(error) => {
+                self.open_first(recording);
+                self.complaint.set(Some(error));
+            }
+        }
+    }
+
+    fn open_first(self, recording: Option<Report>) {
+        let Some(report) = recording else { return self.choose_bundled(FIRST) };
+        self.pick_bundled(FIRST);
+        self.run.set(Run::recorded(report));
+    }
+
+    /// Starts the engine, and looks ahead from now on.
+    pub(crate) fn connect(self) {
+        self.link.set_value(Some(Link::open(move |reply| self.hear(&reply))));
+        self.keep_looking();
+        self.keep_blocks_apart();
+        self.keep_address();
+    }
+
+    fn hear(self, reply: &Reply) {
+        match reply {
+            Reply::Device(device) => self.device.set(Some(Ok(device.clone()))),
+            Reply::Crashed { why } => self.crashed(Error::Engine { why: why.clone() }),
+            Reply::Ended { run, memory } => self.ended.set((*run, *memory)),
+            Reply::Shelf(shelf) => self.shelf.set(Some(shelf.clone())),
+            Reply::Unfinished(found) => self.unfinished.set(found.clone()),
+            Reply::Ready | Reply::Event { .. } => {}
+            Reply::Looking { .. } | Reply::Preflight { .. } | Reply::Extent { .. } => {}
+        }
+        self.hear_of_look(reply);
+        self.run.update(|run| run.hear(reply));
+        self.sides.update(|sides| sides.hear(reply));
+        if matches!(reply, Reply::Event { event: Event::Started(_), .. }) {
+            self.look_up();
+        }
+    }
+
+    /// A running measurement tells of a crash itself.
+    fn crashed(self, error: Error) {
+        self.device.update(|device| {
+            device.get_or_insert(Err(error.clone()));
+        });
+        let is_told = self.run.with_untracked(Run::is_running) || self.sides.with_untracked(Sides::is_running);
+        if !is_told {
+            self.complaint.set(Some(error));
+        }
+    }
+}

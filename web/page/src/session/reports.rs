@@ -1,0 +1,90 @@
+//! Reports beside the measurement shown: earlier ones that are kept, and those that are opened.
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use straightedge_api::error::{Error, Result};
+use straightedge_api::report::Report;
+use straightedge_web::browser::fetch;
+use straightedge_web::comparison::Key;
+use straightedge_web::comparison::overlay::{Choice, Kept};
+use straightedge_web::comparison::published::may_have;
+use straightedge_web::state::run::Run;
+use straightedge_web::state::views::View;
+use web_sys::File;
+
+use super::state::Session;
+
+/// More measurements than anybody lays over each other.
+const MOST_KEPT: usize = 20;
+
+impl Session {
+    /// Keeps the measurement shown, before another takes its place.
+    pub(crate) fn keep(self) {
+        let kept = self.run.with_untracked(|run| {
+            let report = run.report().filter(|report| !report.blocks.is_empty())?;
+            Some(Kept::new(run.origin()?, run.is_opened(), report.clone()))
+        });
+        if let Some(kept) = kept {
+            self.keep_this(kept);
+        }
+    }
+
+    /// Keeps an opened report, and returns its number.
+    fn keep_opened(self, report: Report) -> u32 {
+        let number = self.next_number();
+        self.complaint.set(None);
+        self.keep_this(Kept::new(number, true, report));
+        number
+    }
+
+    fn keep_this(self, new: Kept) {
+        self.kept.update(|kept| {
+            kept.push(new);
+            if kept.len() > MOST_KEPT {
+                kept.remove(0);
+            }
+        });
+    }
+
+    /// Opens a report: among what is compared where that is open, as the measurement shown where there is none yet,
+    /// else laid over the profile.
+    pub(crate) fn open_report(self, file: File) {
+        spawn_local(async move {
+            match read(&file).await {
+                Ok(report) if self.view.get_untracked() == View::Compare => {
+                    let number = self.keep_opened(report);
+                    self.comparison.update(|comparison| comparison.add(Key::Measured(number)));
+                }
+                Ok(report) if self.run.with_untracked(Run::is_untouched) => self.show_opened(report),
+                Ok(report) => {
+                    self.keep_opened(report);
+                    self.overlay.set(self.kept.with_untracked(|kept| kept.len().checked_sub(1).map(Choice::Kept)));
+                }
+                Err(error) => self.complaint.set(Some(error)),
+            }
+        });
+    }
+
+    /// Fetches published values once a model has come that may have some.
+    pub(crate) fn look_up(self) {
+        if self.run.with_untracked(|run| run.report().is_some_and(|report| may_have(&report.model))) {
+            self.load_published();
+        }
+    }
+
+    /// Shows a report that was not measured here, so that nothing can be added to it.
+    pub(crate) fn show_opened(self, report: Report) {
+        self.show(Run::opened(self.next_number(), report));
+        self.ordered.set_value(None);
+        self.can_extend.set(false);
+        self.look_up();
+    }
+}
+
+async fn read(file: &File) -> Result<Report> {
+    let name = file.name();
+    let bytes = fetch::bytes(&name, file, 0, file.size() as u64).await?;
+    let json = String::from_utf8(bytes)
+        .map_err(|why| Error::MalformedReport { file: name.clone(), why: why.utf8_error().to_string() })?;
+    Report::from_json(&name, &json)
+}

@@ -1,0 +1,44 @@
+//! The result: where the measurement stands, the views as tabs, and the one that is open.
+
+use leptos::prelude::*;
+use straightedge_web::state::frame::Part;
+use straightedge_web::state::views::View;
+
+use super::chart::Chart;
+use super::compare::Compare;
+use super::detail::Detail;
+use super::differences::Differences;
+use super::panel::Panel;
+use super::sides::Sides;
+use super::status::Status;
+use super::table::Table;
+use super::tabs::{Tabs, tab_id};
+use crate::session::Session;
+
+/// Everything that comes of a measurement but its warnings.
+#[component]
+pub(crate) fn Board(session: Session) -> impl IntoView {
+    let is_profile = Memo::new(move |_| session.view.get() == View::Profile);
+    let is_embedded = Memo::new(move |_| session.frame.with(|frame| frame.is_embedded));
+    let has_tabs =
+        Memo::new(move |_| session.frame.with(|frame| !frame.is_embedded && !frame.hidden.contains(&Part::Views)));
+    let panel = move || match session.view.get() {
+        View::Profile => view! { <Chart session/> }.into_any(),
+        View::Block => view! { <Detail session/> }.into_any(),
+        View::Compare => view! { <Compare session/> }.into_any(),
+        View::Sides => view! { <Sides session/> }.into_any(),
+        view => view! { <Panel session view/> }.into_any(),
+    };
+    // A panel without tabs is none.
+    let role = move || has_tabs.get().then_some("tabpanel");
+    let label = move || has_tabs.get().then(|| tab_id(session.view.get()));
+    view! {
+        <div class="figure">
+            <Status session/>
+            <Show when=move || has_tabs.get()><Tabs session/></Show>
+            <div id="panel" class="panel" data-testid="panel" role=role aria-labelledby=label>{panel}</div>
+        </div>
+        <Differences session/>
+        <Show when=move || is_profile.get() && !is_embedded.get()><Table session/></Show>
+    }
+}

@@ -1,0 +1,190 @@
+//! The chart in the page: drawn by [`straightedge_web::chart`], made to answer pointer and keyboard here.
+
+use leptos::ev::{KeyboardEvent, PointerEvent};
+use leptos::html::Div;
+use leptos::prelude::*;
+use straightedge_api::report::Report;
+use straightedge_web::chart::profile::{Labels, Layout, Profile, draw, highlight};
+use straightedge_web::comparison::overlay::Metric;
+use straightedge_web::export::Sheet;
+use straightedge_web::figures::table;
+use straightedge_web::state::course::Phase;
+use straightedge_web::text::{fill, t};
+use wasm_bindgen::prelude::*;
+use web_sys::ResizeObserver;
+
+use super::exports::Exports;
+use super::known::Known;
+use super::overlay::{OverlayChoice, OverlayNote};
+use super::typeset::typeset;
+use crate::session::Session;
+
+/// R² by block, with the exact values of the block singled out.
+#[component]
+pub(crate) fn Chart(session: Session) -> impl IntoView {
+    let frame = NodeRef::<Div>::new();
+    let width = observed_width(frame);
+    let profile = Memo::new(move |_| profile(session));
+    let blocks = Memo::new(move |_| profile.with(|profile| profile.blocks));
+    let layout = Memo::new(move |_| Layout::new(width.get(), blocks.get()));
+    let labels = move || {
+        let value = if session.metric.get() == Metric::Lin { t().chart_axis_value } else { t().scalar };
+        Labels { value, block: t().chart_axis_block }
+    };
+    let drawing = move || {
+        profile.with(|profile| {
+            if width.get() > 0.0 { draw(profile, &layout.get(), labels()) } else { unmeasured(profile, labels()) }
+        })
+    };
+    let singled_out = move || {
+        let block = session.focus.get()?;
+        Some(profile.with(|profile| highlight(profile, &layout.get(), block)))
+    };
+    let readout = Memo::new(move |_| readout(session));
+    let point = move |event: PointerEvent| {
+        let left = frame.get_untracked().map_or(0.0, |frame| frame.get_bounding_client_rect().left());
+        session.focus.set(layout.get_untracked().block_at(f64::from(event.client_x()) - left));
+    };
+    let open = move || {
+        if let Some(block) = session.focus.get_untracked() {
+            session.open_block(block);
+        }
+    };
+    let press = move |event: KeyboardEvent| {
+        if event.key() == "Enter" {
+            open();
+        } else if let Some(focus) = step(&event.key(), session.focus.get_untracked(), blocks.get_untracked()) {
+            event.prevent_default();
+            session.focus.set(focus);
+        }
+    };
+    let label = move || {
+        let known = profile.with(|profile| profile.points.len()).to_string();
+        fill(t().chart_label, &[("known", &known), ("blocks", &blocks.get().to_string())])
+    };
+    let shows_expected = move || profile.with(|profile| !profile.expected.is_empty());
+    let shows_undefined = move || profile.with(|profile| profile.points.iter().any(|point| point.value.is_none()));
+    let sheet = Callback::new(move |()| {
+        let (metric, overlay) = (session.metric.get_untracked(), untrack(|| session.overlay_shown()));
+        let profile = profile.get_untracked();
+        let sheet = |report: Option<&Report>| Sheet::of_profile(&profile, metric, report, overlay.as_ref());
+        Some(session.run.with_untracked(|run| sheet(run.report())))
+    });
+    view! {
+        <Known session/>
+        <OverlayChoice session/>
+        <figure>
+            <div
+                class="chart of-blocks" data-testid="chart" node_ref=frame tabindex="0" role="slider" aria-label=label
+                aria-valuemin="0" aria-valuemax=move || blocks.get().saturating_sub(1)
+                aria-valuenow=move || session.focus.get().unwrap_or(0) aria-valuetext=readout
+                on:pointermove=point on:pointerdown=point on:pointerleave=move |_| session.focus.set(None)
+                on:click=move |_| open() on:keydown=press on:blur=move |_| session.focus.set(None)
+            >
+                <div class="drawing" inner_html=drawing></div>
+                <div class="drawing over" inner_html=move || singled_out().unwrap_or_default()></div>
+            </div>
+            <p class="readout" data-testid="readout">{readout}</p>
+            <OverlayNote session/>
+            <figcaption class="note">
+                {typeset(t().chart_caption)}
+                <Show when=shows_expected>" "{t().chart_expected}</Show>
+                <Show when=shows_undefined>" "{t().chart_undefined}</Show>
+            </figcaption>
+            <Exports sheet at="profile".to_string()/>
+        </figure>
+    }
+}
+
+/// Drawings for several widths, of which the style sheet shows the one that fits: the page as it is written beforehand
+/// cannot know its width.
+fn unmeasured(profile: &Profile, labels: Labels) -> String {
+    let drawing = |name: &str, width: f64| {
+        format!(r#"<div class="{name}">{}</div>"#, draw(profile, &Layout::new(width, profile.blocks), labels))
+    };
+    drawing("narrow", 320.0) + &drawing("middling", 560.0) + &drawing("wide", 860.0)
+}
+
+/// Before the first measurement the chart shows what is known of the chosen model.
+fn profile(session: Session) -> Profile {
+    let overlay = session.overlay_shown().map(|overlay| overlay.values).unwrap_or_default();
+    let idle = session.run.with(|run| *run.phase() == Phase::Idle);
+    if !idle {
+        let profile = session.run.with(|run| run.profile(session.metric.get()));
+        return Profile { overlay, ..profile }.covering();
+    }
+    let expected = session.expected.get().map(|expected| expected.r2_lin).unwrap_or_default();
+    Profile { expected, overlay, ..Profile::default() }.covering()
+}
+
+fn readout(session: Session) -> String {
+    session.run.with(|run| match session.focus.get() {
+        Some(number) => {
+            let overlay = session.overlay_shown();
+            table::sentence(run, number, session.metric.get()) + &table::beside(number, overlay.as_ref())
+        }
+        None if run.blocks().is_empty() && session.introduced.with(Option::is_none) => String::new(),
+        None => t().chart_hint.into(),
+    })
+}
+
+/// The block that a key leads to; `None` for keys with no meaning here.
+pub(super) fn step(key: &str, focus: Option<usize>, blocks: usize) -> Option<Option<usize>> {
+    let last = blocks.checked_sub(1)?;
+    Some(match key {
+        "ArrowRight" | "ArrowUp" => Some(focus.map_or(0, |block| (block + 1).min(last))),
+        "ArrowLeft" | "ArrowDown" => Some(focus.map_or(last, |block| block.saturating_sub(1))),
+        "Home" => Some(0),
+        "End" => Some(last),
+        "Escape" => None,
+        _ => return None,
+    })
+}
+
+/// The width of an element, followed as it changes for as long as its view is open.
+pub(super) fn observed_width(element: NodeRef<Div>) -> RwSignal<f64> {
+    let width = RwSignal::new(0.0);
+    let watch = StoredValue::new_local(None::<Watch>);
+    Effect::new(move |_| {
+        if let Some(element) = element.get() {
+            let measured = element.clone();
+            let measure = Closure::<dyn Fn()>::new(move || {
+                width.try_set(f64::from(measured.client_width()));
+            });
+            if let Ok(observer) = ResizeObserver::new(measure.as_ref().unchecked_ref()) {
+                observer.observe(&element);
+                watch.set_value(Some(Watch { observer, _measure: measure }));
+            }
+        }
+    });
+    width
+}
+
+/// An observer that ends with its view: one that called a dropped closure would be an error.
+struct Watch {
+    observer: ResizeObserver,
+    _measure: Closure<dyn Fn()>,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.observer.disconnect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::step;
+
+    #[test]
+    fn keys_walk_along_the_blocks_and_stop_at_the_ends() {
+        assert_eq!(step("ArrowRight", None, 3), Some(Some(0)));
+        assert_eq!(step("ArrowRight", Some(2), 3), Some(Some(2)));
+        assert_eq!(step("ArrowLeft", None, 3), Some(Some(2)));
+        assert_eq!(step("ArrowLeft", Some(0), 3), Some(Some(0)));
+        assert_eq!(step("End", Some(0), 3), Some(Some(2)));
+        assert_eq!(step("Escape", Some(0), 3), Some(None));
+        assert_eq!(step("Tab", Some(0), 3), None);
+        assert_eq!(step("ArrowRight", None, 0), None);
+    }
+}

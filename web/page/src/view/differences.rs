@@ -1,0 +1,36 @@
+//! What a measurement that repeats an earlier one differs in, block by block.
+
+use leptos::prelude::*;
+use straightedge_web::figures::differences::{Differences as Found, differences};
+use straightedge_web::state::run::Run;
+use straightedge_web::text::t;
+
+use super::figure::GridView;
+use crate::session::Session;
+
+/// Shown while what was repeated is measured, and afterwards.
+#[component]
+pub(crate) fn Differences(session: Session) -> impl IntoView {
+    let found = Memo::new(move |_| {
+        session.repeated.with(|then| {
+            session.run.with(|run| match (then, run.report()) {
+                (Some(then), Some(now)) if !now.blocks.is_empty() => Some(differences(then, now)),
+                _ => None,
+            })
+        })
+    });
+    let found = move || found.get().filter(|_| session.run.with(|run| !Run::is_untouched(run)));
+    move || {
+        found().map(|Found { sentences, table, most }| {
+            let most = most.map(|most| most.to_string());
+            let sentences = sentences.into_iter().map(|text| view! { <li>{text}</li> }).collect_view();
+            view! {
+                <section class="differences" data-testid="differences" data-most=most>
+                    <h2>{t().differences}</h2>
+                    <ul class="facts">{sentences}</ul>
+                    <GridView table/>
+                </section>
+            }
+        })
+    }
+}

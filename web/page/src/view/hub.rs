@@ -1,0 +1,152 @@
+//! A model on the hub: its name, what is known about it before the download, and what earlier downloads have left.
+
+use leptos::ev::KeyboardEvent;
+use leptos::html::Input;
+use leptos::prelude::*;
+use straightedge_api::message::{Deletion, Stored};
+use straightedge_web::state::form::ModelChoice;
+use straightedge_web::state::preview;
+use straightedge_web::state::run::Run;
+use straightedge_web::state::words::on_page;
+use straightedge_web::text::format::bytes;
+use straightedge_web::text::{fill, t};
+
+use crate::session::Session;
+
+/// `ID` or `ID@REVISION`; it is looked up when it is complete, not at every letter.
+#[component]
+pub(super) fn HubId(session: Session) -> impl IntoView {
+    let input = NodeRef::<Input>::new();
+    let typed = session.form.with_untracked(|form| match &form.model {
+        ModelChoice::Hub(typed) => typed.clone(),
+        _ => String::new(),
+    });
+    let look = move || {
+        if let Some(input) = input.get_untracked() {
+            session.choose_hub(input.value().trim());
+        }
+    };
+    let on_enter = move |event: KeyboardEvent| {
+        if event.key() == "Enter" {
+            event.prevent_default();
+            look();
+        }
+    };
+    view! {
+        <div class="beside">
+            <input
+                node_ref=input type="text" data-testid="hub-id" aria-label=t().model_hub_label autocomplete="off"
+                autocapitalize="off" spellcheck="false" placeholder="OWNER/NAME" prop:value=typed
+                on:change=move |_| look() on:keydown=on_enter
+            />
+            <button type="button" data-testid="hub-look" on:click=move |_| look()>{t().model_hub_look}</button>
+        </div>
+    }
+}
+
+/// What is known about the model on the hub.
+#[component]
+pub(super) fn Ahead(session: Session) -> impl IntoView {
+    let host = Memo::new(move |_| session.form.with(|form| form.endpoint().ok().filter(|endpoint| !endpoint.is_hub())));
+    let state = move || {
+        session.look.with(|look| match &look.preflight {
+            Some(Ok(found)) if !found.can_start() => "refused",
+            Some(Ok(_)) => "known",
+            Some(Err(_)) => "failed",
+            None if look.is_busy => "looking",
+            None => "unknown",
+        })
+    };
+    let lines = move || {
+        let lines = session.look.with(|look| match &look.preflight {
+            Some(Ok(found)) => preview::preflight(found, look.rate),
+            Some(Err(error)) => vec![preview::Line { text: on_page(&error.to_string()), is_fatal: true }],
+            None if look.is_busy => vec![preview::Line { text: looking(host.get()), is_fatal: false }],
+            None => Vec::new(),
+        });
+        let line = |line: preview::Line| view! { <li class:bad=line.is_fatal>{line.text}</li> };
+        lines.into_iter().map(line).collect_view()
+    };
+    let pinned = move || {
+        let pinned = session.look.with(|look| match &look.preflight {
+            Some(Ok(found)) => preview::pinned(found),
+            _ => None,
+        });
+        let host = host.get().map_or_else(|| "huggingface.co".into(), |host| host.to_string());
+        [Some(fill(t().ahead_private, &[("host", &host)])), pinned].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    };
+    view! {
+        <div class="ahead note" data-testid="preflight" data-state=state aria-live="polite">
+            <ul>{lines}</ul>
+            <p>{pinned}</p>
+        </div>
+    }
+}
+
+fn looking(host: Option<straightedge_api::hub::id::Endpoint>) -> String {
+    match host {
+        Some(host) => fill(t().looking_mirror, &[("host", &host.to_string())]),
+        None => t().looking_hub.into(),
+    }
+}
+
+/// Where models come from, and what is kept of them here.
+#[component]
+pub(crate) fn Downloads(session: Session) -> impl IntoView {
+    let summary = Memo::new(move |_| {
+        session.shelf.with(|shelf| shelf.as_ref().map_or_else(|| t().shelf_unknown.into(), preview::shelf))
+    });
+    let mirror = move || session.form.with(|form| form.mirror.clone());
+    let set_mirror = move |event| session.form.update(|form| form.mirror = event_target_value(&event));
+    let stored = Memo::new(move |_| {
+        session.shelf.with(|shelf| shelf.as_ref().map(|shelf| shelf.stored.clone()).unwrap_or_default())
+    });
+    let is_running = Memo::new(move |_| session.run.with(Run::is_running));
+    let row = move |stored: Stored| {
+        let (name, shown) = (stored.name.clone(), shortened(&stored.name));
+        let delete = move |_| session.ask_shelf(Deletion::One { name: name.clone() });
+        view! {
+            <li>
+                <span title=stored.name.clone()>{shown}</span>
+                <span class="size">{bytes(stored.bytes)}</span>
+                <button
+                    type="button" aria-label=fill(t().shelf_delete_name, &[("name", &stored.name)])
+                    disabled=move || is_running.get() on:click=delete
+                >
+                    {t().shelf_delete}
+                </button>
+            </li>
+        }
+    };
+    view! {
+        <details class="fold" data-testid="downloads">
+            <summary><span class="title">{t().downloads}</span><span class="note" data-testid="shelf-sum">{summary}</span></summary>
+            <div class="shelf">
+                <ul data-testid="shelf">{move || stored.get().into_iter().map(row).collect_view()}</ul>
+                <Show when=move || stored.with(|stored| !stored.is_empty())>
+                    <button
+                        type="button" data-testid="shelf-clear" disabled=move || is_running.get()
+                        on:click=move |_| session.ask_shelf(Deletion::Everything)
+                    >
+                        {t().shelf_delete_all}
+                    </button>
+                </Show>
+                <label for="mirror">{t().mirror}</label>
+                <input
+                    id="mirror" data-testid="mirror" type="text" inputmode="url" autocomplete="off" spellcheck="false"
+                    placeholder="https://huggingface.co" aria-describedby="mirror-note" prop:value=mirror
+                    on:change=set_mirror
+                />
+                <p class="note" id="mirror-note">{t().mirror_meaning}</p>
+            </div>
+        </details>
+    }
+}
+
+/// A name with no more of its commit than tells it from others.
+fn shortened(name: &str) -> String {
+    match name.split_once('@') {
+        Some((id, commit)) => format!("{id} @ {}", commit.get(..7).unwrap_or(commit)),
+        None => name.into(),
+    }
+}

@@ -1,0 +1,156 @@
+//! Step 4: four ways to be led astray, one open at a time.
+
+use leptos::prelude::*;
+use straightedge_web::lesson::Bench;
+use straightedge_web::lesson::pictures;
+use straightedge_web::lesson::traps::{Baseline, Trap, Traps};
+use straightedge_web::text::fill;
+use straightedge_web::text::format::{count, fixed, magnitude};
+use straightedge_web::text::lesson::l;
+
+use super::parts::{Picture, Slider};
+use crate::session::Session;
+
+#[component]
+pub(super) fn Example(session: Session) -> impl IntoView {
+    let bench = session.guide.bench;
+    let traps = Memo::new(move |_| bench.with(|bench| bench.traps));
+    let chip = move |trap: Trap| {
+        let is_open = Memo::new(move |_| traps.get().open == trap);
+        let has_shown = Memo::new(move |_| session.guide.progress.with(|progress| progress.has_shown(trap)));
+        view! {
+            <button
+                type="button" class="chip" data-testid=format!("trap-{}", trap.id())
+                aria-pressed=move || is_open.get().to_string() data-done=move || has_shown.get().to_string()
+                on:click=move |_| bench.update(|bench| bench.traps.open = trap)
+            >
+                {name(trap)}{move || has_shown.get().then_some(" ✓")}
+            </button>
+        }
+    };
+    let open = Memo::new(move |_| traps.get().open);
+    view! {
+        <div class="example">
+            <div class="chips" role="group" aria-label=l().traps_choice>{Trap::ALL.map(chip).collect_view()}</div>
+            {move || match open.get() {
+                Trap::Scalar => view! { <Scalar bench traps/> }.into_any(),
+                Trap::Outlier => view! { <Outlier bench traps/> }.into_any(),
+                Trap::Null => view! { <Null bench traps/> }.into_any(),
+                Trap::Baseline => view! { <Trained bench traps/> }.into_any(),
+            }}
+        </div>
+    }
+}
+
+fn name(trap: Trap) -> &'static str {
+    match trap {
+        Trap::Scalar => l().trap_scalar,
+        Trap::Outlier => l().trap_outlier,
+        Trap::Null => l().trap_null,
+        Trap::Baseline => l().trap_baseline,
+    }
+}
+
+#[component]
+fn Scalar(bench: RwSignal<Bench>, traps: Memo<Traps>) -> impl IntoView {
+    let scalar = Memo::new(move |_| traps.get().scalar);
+    let plot = Memo::new(move |_| pictures::scalar(scalar.get()));
+    let reading = move || {
+        let [own, one] = scalar.get().scores().map(|r2| fixed(Some(r2), 3));
+        fill(l().trap_scalar_reading, &[("own", &own), ("one", &one)])
+    };
+    let value = Signal::derive(move || scalar.get().offset);
+    let said = Signal::derive(move || fixed(Some(f64::from(value.get()) / 10.0), 1));
+    let set = Callback::new(move |offset| bench.update(|bench| bench.traps.scalar.offset = offset));
+    view! {
+        <p>{l().trap_scalar_about}</p>
+        <Slider name=l().trap_scalar_slider id="trap-slider" min=0 max=30 value said set/>
+        <Picture plot label=l().trap_scalar_chart/>
+        <Reading said=Signal::derive(reading)/>
+    }
+}
+
+#[component]
+fn Outlier(bench: RwSignal<Bench>, traps: Memo<Traps>) -> impl IntoView {
+    let outlier = Memo::new(move |_| traps.get().outlier);
+    let plot = Memo::new(move |_| pictures::outlier(outlier.get()));
+    let reading = move || fill(l().trap_outlier_reading, &[("r2", &fixed(Some(outlier.get().fit().0), 3))]);
+    let value = Signal::derive(move || outlier.get().size);
+    let said = Signal::derive(move || value.get().to_string());
+    let set = Callback::new(move |size| bench.update(|bench| bench.traps.outlier.size = size));
+    let is_on = Signal::derive(move || outlier.get().is_left_out);
+    let switch = Callback::new(move |is_on| bench.update(|bench| bench.traps.outlier.is_left_out = is_on));
+    view! {
+        <p>{l().trap_outlier_about}</p>
+        <Slider name=l().trap_outlier_slider id="trap-slider" min=0 max=40 value said set/>
+        <Switch name=l().trap_outlier_skip is_on switch/>
+        <Picture plot label=l().trap_outlier_chart/>
+        <Reading said=Signal::derive(reading)/>
+    }
+}
+
+#[component]
+fn Null(bench: RwSignal<Bench>, traps: Memo<Traps>) -> impl IntoView {
+    let null = Memo::new(move |_| traps.get().null);
+    let is_on = Signal::derive(move || null.get().keeps_all);
+    let switch = Callback::new(move |is_on| bench.update(|bench| bench.traps.null.keeps_all = is_on));
+    let numbers = move || {
+        let (map, r2) = null.get().fit();
+        let smallest = map.eigenvalues.last().zip(map.eigenvalues.first()).map(|(least, most)| least / most);
+        let rows = [
+            (l().trap_null_rank, format!("{} / {}", map.rank, map.weights.len())),
+            (l().trap_null_smallest, magnitude(smallest)),
+            (l().trap_null_condition, magnitude(Some(map.condition()))),
+            (l().trap_null_weight, magnitude(Some(map.largest_weight()))),
+            (l().trap_null_r2, fixed(Some(r2), 6)),
+        ];
+        let row = |(name, value)| view! { <tr><th scope="row">{name}</th><td>{value}</td></tr> };
+        rows.map(row).collect_view()
+    };
+    view! {
+        <p>{l().trap_null_about}</p>
+        <Switch name=l().trap_null_keep is_on switch/>
+        <table class="facts-table" data-testid="trap-reading"><tbody>{numbers}</tbody></table>
+        <p class="note">{l().trap_null_note}</p>
+    }
+}
+
+#[component]
+fn Trained(bench: RwSignal<Bench>, traps: Memo<Traps>) -> impl IntoView {
+    let chosen = Memo::new(move |_| traps.get().baseline);
+    let plot = Memo::new(move |_| pictures::baseline(chosen.get()));
+    let training = Memo::new(|_| Baseline::train());
+    let steps = move || count(u64::from(chosen.get().steps()));
+    let reading = move || {
+        let scores = training.with(|training| chosen.get().scores(training));
+        let [trained, solved] = scores.map(|r2| fixed(Some(r2), 3));
+        fill(l().trap_baseline_reading, &[("steps", &steps()), ("trained", &trained), ("solved", &solved)])
+    };
+    let value = Signal::derive(move || chosen.get().tenths);
+    let set = Callback::new(move |tenths| bench.update(|bench| bench.traps.baseline.tenths = tenths));
+    view! {
+        <p>{l().trap_baseline_about}</p>
+        <Slider name=l().trap_baseline_slider id="trap-slider" min=0 max=40 value said=Signal::derive(steps) set/>
+        <Picture plot label=l().trap_baseline_chart/>
+        <Reading said=Signal::derive(reading)/>
+        <p class="note">{l().trap_baseline_hint}</p>
+    }
+}
+
+#[component]
+fn Reading(said: Signal<String>) -> impl IntoView {
+    view! { <p class="reading"><output data-testid="trap-reading">{said}</output></p> }
+}
+
+#[component]
+fn Switch(name: &'static str, is_on: Signal<bool>, switch: Callback<bool>) -> impl IntoView {
+    view! {
+        <label class="switch">
+            <input
+                type="checkbox" data-testid="trap-switch" prop:checked=is_on
+                on:change=move |event| switch.run(event_target_checked(&event))
+            />
+            {name}
+        </label>
+    }
+}

@@ -1,0 +1,133 @@
+//! The view that is open: what it is, its figures, and a button for each measure that is still missing.
+
+use leptos::prelude::*;
+use straightedge_api::job::Measure;
+use straightedge_web::figures::{Figure, figures, shown_block};
+use straightedge_web::state::cost;
+use straightedge_web::state::run::Run;
+use straightedge_web::state::views::{View, is_complete, name, refusal, refused};
+use straightedge_web::text::format::duration;
+use straightedge_web::text::{fill, t};
+
+use super::figure::FigureView;
+use crate::session::Session;
+
+/// Any view but the profile.
+#[component]
+pub(crate) fn Panel(session: Session, view: View) -> impl IntoView {
+    let found = Memo::new(move |_| {
+        let block = session.block.get();
+        session.run.with(|run| run.report().map(|report| figures(view, report, block)).unwrap_or_default())
+    });
+    let count = Memo::new(move |_| found.with(Vec::len));
+    let figure = move |at: usize| {
+        let figure: Memo<Figure> = Memo::new(move |_| found.with(|found| found.get(at).cloned().unwrap_or_default()));
+        view! { <FigureView session figure at/> }
+    };
+    view! {
+        <p class="about">{view.texts()[2]}</p>
+        <Show when=move || view.is_by_block()><BlockChoice session view/></Show>
+        <For each=move || 0..count.get() key=|at| *at children=figure/>
+        {view.measures().iter().map(|measure| view! { <Missing session view measure=*measure/> }).collect_view()}
+    }
+}
+
+/// Which block is shown, where something is shown of one.
+#[component]
+fn BlockChoice(session: Session, view: View) -> impl IntoView {
+    let shown = Memo::new(move |_| {
+        let chosen = session.block.get();
+        session.run.with(|run| shown_block(view, run.report()?, chosen))
+    });
+    let blocks = Memo::new(move |_| session.run.with(|run| run.blocks().iter().map(|block| block.block).collect()));
+    let options = move || {
+        let blocks: Vec<usize> = blocks.get();
+        let option = |block: usize| {
+            view! { <option value=block selected=move || shown.get() == Some(block)>{block}</option> }
+        };
+        blocks.into_iter().map(option).collect_view()
+    };
+    view! {
+        <Show when=move || shown.get().is_some()>
+            <label class="pick">
+                {t().block_choice}
+                <select
+                    data-testid="block-select"
+                    on:change=move |event| session.block.set(event_target_value(&event).parse().ok())
+                >
+                    {options}
+                </select>
+            </label>
+        </Show>
+    }
+}
+
+/// A measure that the report does not have in full: a button that says what it costs, or why there is none.
+#[component]
+fn Missing(session: Session, view: View, measure: Measure) -> impl IntoView {
+    let is_missing = Memo::new(move |_| session.run.with(|run| !run.report().is_some_and(|r| is_complete(measure, r))));
+    let is_running = Memo::new(move |_| session.run.with(Run::is_running));
+    let why_not = Memo::new(move |_| {
+        let refusal = session.run.with(|run| refusal(measure, run.report()?));
+        let refused = refusal.map(|refusal| refused(measure, refusal));
+        refused.or_else(|| (!session.can_extend.get()).then(|| unextended(session).into()))
+    });
+    view! {
+        <Show when=move || is_missing.get() && !is_running.get()>
+            {move || match why_not.get() {
+                Some(why) => view! { <p class="offer note" data-testid=format!("refused-{measure}")>{why}</p> }.into_any(),
+                None => view! { <Offer session view measure/> }.into_any(),
+            }}
+        </Show>
+    }
+}
+
+/// Why nothing can be added to what is shown.
+fn unextended(session: Session) -> &'static str {
+    if session.run.with(Run::is_untouched) { t().measure_recorded } else { t().measure_opened }
+}
+
+/// A button that adds a measure, of all blocks or of one, with what it costs.
+#[component]
+pub(super) fn Offer(session: Session, view: View, measure: Measure) -> impl IntoView {
+    let scope = RwSignal::new(None::<usize>);
+    let can_scope = view.is_by_block() && measure != Measure::RankSwap;
+    let label = fill(t().measure_more, &[("measure", name(measure))]);
+    let cost = Memo::new(move |_| {
+        session.run.with(|run| {
+            let report = run.report()?;
+            let seconds = cost::seconds(measure, report, scope.get())?;
+            Some(fill(t().measure_cost, &[("time", &duration(seconds))]))
+        })
+    });
+    let blocks = Memo::new(move |_| session.run.with(|run| run.blocks().iter().map(|block| block.block).collect()));
+    let options = move || {
+        let blocks: Vec<usize> = blocks.get();
+        let option = |block: usize| {
+            let name = fill(t().block_n, &[("block", &block.to_string())]);
+            view! { <option value=block>{name}</option> }
+        };
+        blocks.into_iter().map(option).collect_view()
+    };
+    let start = move |_| {
+        session.extend(measure, scope.get_untracked());
+        if let Some(block) = scope.get_untracked() {
+            session.block.set(Some(block));
+        }
+    };
+    view! {
+        <div class="offer">
+            <button type="button" class="more" data-testid=format!("measure-{measure}") on:click=start>{label}</button>
+            <Show when=move || can_scope>
+                <select
+                    aria-label=t().block_choice data-testid=format!("scope-{measure}")
+                    on:change=move |event| scope.set(event_target_value(&event).parse().ok())
+                >
+                    <option value="">{t().measure_all}</option>
+                    {options}
+                </select>
+            </Show>
+            <p class="note" data-testid=format!("cost-{measure}")>{cost}". "{t().measure_keeps}</p>
+        </div>
+    }
+}

@@ -1,0 +1,118 @@
+//! The protocol, folded away: its defaults are right for most.
+
+use leptos::prelude::*;
+use straightedge_api::job::{BackendChoice, GramMode, Measure};
+use straightedge_web::state::form::Form;
+use straightedge_web::state::{views, words};
+use straightedge_web::text::t;
+
+use crate::session::Session;
+
+/// Rows, windows, folds and where to compute.
+#[component]
+pub(crate) fn ProtocolChoice(session: Session) -> impl IntoView {
+    let summary = move || session.form.with(words::protocol);
+    view! {
+        <details class="fold" data-testid="protocol">
+            <summary><span class="title">{t().protocol}</span><span class="note">{summary}</span></summary>
+            <div class="fields">
+                <Number session id="rows" name=t().rows meaning=t().rows_meaning field=|form| &mut form.rows/>
+                <Number session id="seq-len" name=t().seq_len meaning=t().seq_len_meaning field=|form| &mut form.seq_len/>
+                <Number session id="folds" name=t().folds meaning=t().folds_meaning field=|form| &mut form.folds/>
+                <Number
+                    session id="skip-positions" name=t().skip_positions meaning=t().skip_positions_meaning
+                    field=|form| &mut form.skip_positions
+                />
+                <Measures session/>
+                <Gram session/>
+                <Backend session/>
+            </div>
+        </details>
+    }
+}
+
+/// A whole number, kept as typed.
+#[component]
+fn Number(
+    session: Session,
+    id: &'static str,
+    name: &'static str,
+    meaning: &'static str,
+    field: fn(&mut Form) -> &mut String,
+) -> impl IntoView {
+    let value = move || session.form.with(|form| field(&mut form.clone()).clone());
+    let change = move |event| session.form.update(|form| *field(form) = event_target_value(&event));
+    let note = format!("{id}-note");
+    view! {
+        <label for=id>{name}</label>
+        <input
+            id=id data-testid=id type="text" inputmode="numeric" autocomplete="off" aria-describedby=note.clone()
+            prop:value=value on:input=change
+        />
+        <p class="note" id=note>{meaning}</p>
+    }
+}
+
+/// What is measured beside the fit; views add what is missing later.
+#[component]
+fn Measures(session: Session) -> impl IntoView {
+    let choice = |measure: Measure| {
+        let change = move |event| {
+            let is_wanted = event_target_checked(&event);
+            session.form.update(|form| {
+                if is_wanted {
+                    form.measures.insert(measure)
+                } else {
+                    form.measures.remove(&measure)
+                };
+            });
+        };
+        let is_wanted = move || session.form.with(|form| form.measures.contains(&measure));
+        view! {
+            <label>
+                <input type="checkbox" data-testid=format!("measures-{measure}") prop:checked=is_wanted on:change=change/>
+                {views::name(measure)}
+            </label>
+        }
+    };
+    let others = Measure::AVAILABLE.into_iter().filter(|measure| *measure != Measure::Fit);
+    view! {
+        <fieldset class="measures">
+            <legend>{t().measures}</legend>
+            {others.map(choice).collect_view()}
+        </fieldset>
+    }
+}
+
+#[component]
+fn Gram(session: Session) -> impl IntoView {
+    let change = move |event| {
+        let chosen = event_target_value(&event).parse().unwrap_or_default();
+        session.form.update(|form| form.gram = chosen);
+    };
+    let is = move |mode: GramMode| session.form.with(|form| form.gram == mode);
+    view! {
+        <label for="gram">{t().gram}</label>
+        <select id="gram" data-testid="gram" on:change=change>
+            <option value="exact" selected=move || is(GramMode::Exact)>{t().gram_exact}</option>
+            <option value="fast" selected=move || is(GramMode::Fast)>{t().gram_fast}</option>
+        </select>
+    }
+}
+
+#[component]
+fn Backend(session: Session) -> impl IntoView {
+    let change = move |event| {
+        let chosen = event_target_value(&event).parse().unwrap_or_default();
+        session.form.update(|form| form.backend = chosen);
+    };
+    let is = move |backend: BackendChoice| session.form.with(|form| form.backend == backend);
+    view! {
+        <label for="backend">{t().backend}</label>
+        <select id="backend" data-testid="backend" on:change=change>
+            <option value="auto" selected=move || is(BackendChoice::Auto)>{t().backend_auto}</option>
+            <option value="gpu" selected=move || is(BackendChoice::Gpu)>{t().backend_gpu}</option>
+            <option value="cpu" selected=move || is(BackendChoice::Cpu)>{t().backend_cpu}</option>
+        </select>
+    }
+}

@@ -1,0 +1,166 @@
+//! What is asked for: prompt, blocks, tokens, sampling, and the button.
+
+use std::collections::BTreeSet;
+
+use leptos::ev::SubmitEvent;
+use leptos::prelude::*;
+use straightedge_web::continuation::{self, Ask, Known, Linear, Sides};
+use straightedge_web::state::course::Phase;
+use straightedge_web::state::run::Run;
+use straightedge_web::text::format::{NOTHING, fixed};
+use straightedge_web::text::sides::t;
+
+use crate::session::Session;
+
+/// The form of the view.
+#[component]
+pub(super) fn Asked(session: Session) -> impl IntoView {
+    let submit = move |event: SubmitEvent| {
+        event.prevent_default();
+        session.go_on();
+    };
+    let is_running = Memo::new(move |_| session.sides.with(Sides::is_running));
+    let is_blocked = Memo::new(move |_| session.run.with(Run::is_running));
+    let name = move || match session.sides.with(|sides| *sides.phase() == Phase::Idle) {
+        true => t().go,
+        false => t().again,
+    };
+    view! {
+        <form class="ask" aria-label=t().name on:submit=submit novalidate>
+            <label class="title" for="sides-prompt">{t().prompt}</label>
+            <textarea
+                id="sides-prompt" data-testid="sides-prompt" rows="2" spellcheck="false" aria-describedby="sides-hint"
+                prop:value=move || session.ask.with(|ask| ask.prompt.clone())
+                on:input=move |event| session.ask.update(|ask| ask.prompt = event_target_value(&event))
+            ></textarea>
+            <p class="note" id="sides-hint">{t().prompt_hint}</p>
+            <Show when=move || session.ask.with(Ask::is_too_long_for_a_link)>
+                <p class="note" data-testid="sides-long">{t().prompt_long}</p>
+            </Show>
+            <BlockChoice session/>
+            <div class="ask-bar">
+                <Typed
+                    session id="sides-tokens" name=t().tokens decimal=false field=|ask| &mut ask.tokens
+                />
+                <Show
+                    when=move || is_running.get()
+                    fallback=move || view! {
+                        <button
+                            type="submit" class="main" class:second=move || session.guide.step.get().is_some()
+                            data-testid="sides-go" disabled=move || is_blocked.get()
+                        >
+                            {name}
+                        </button>
+                    }
+                >
+                    <button type="button" class="stop" data-testid="sides-stop" on:click=move |_| session.stop_going_on()>
+                        {t().stop}
+                    </button>
+                </Show>
+            </div>
+            <Show when=move || is_blocked.get()><p class="note">{t().blocked}</p></Show>
+            <Sampling session/>
+        </form>
+    }
+}
+
+/// One chip per block with its R², and the three choices that people make.
+#[component]
+fn BlockChoice(session: Session) -> impl IntoView {
+    let known = Memo::new(move |_| session.known_blocks());
+    let linear = Memo::new(move |_| known.with(|known| session.ask.with(|ask| ask.linear(known))));
+    let count = Memo::new(move |_| known.with(|known| known.blocks.len()));
+    let chip = move |block: usize| view! { <Chip session known linear block/> };
+    let choose = move |blocks: Linear| session.ask.update(|ask| ask.blocks = Some(blocks));
+    let best = Memo::new(move |_| known.with(Known::most_linear));
+    let choose_best = move |_| {
+        if let Some(best) = best.get_untracked() {
+            choose(Linear::Some(BTreeSet::from([best])));
+        }
+    };
+    view! {
+        <fieldset class="ask-blocks">
+            <legend class="title">{t().blocks}</legend>
+            <Show
+                when=move || count.get() != 0
+                fallback=|| view! { <p class="note">{t().blocks_unknown}</p> }
+            >
+                <div class="chips"><For each=move || 0..count.get() key=|block| *block children=chip/></div>
+            </Show>
+            <div class="shortcuts">
+                <button
+                    type="button" class="small" data-testid="sides-best" on:click=choose_best
+                    disabled=move || best.get().is_none()
+                >{t().blocks_best}</button>
+                <button
+                    type="button" class="small" data-testid="sides-all"
+                    aria-pressed=move || linear.with(|linear| *linear == Linear::All).to_string()
+                    on:click=move |_| choose(Linear::All)
+                >{t().blocks_all}</button>
+                <button
+                    type="button" class="small" data-testid="sides-none"
+                    aria-pressed=move || linear.with(|linear| *linear == Linear::Some(BTreeSet::new())).to_string()
+                    on:click=move |_| choose(Linear::Some(BTreeSet::new()))
+                >{t().blocks_none}</button>
+            </div>
+        </fieldset>
+    }
+}
+
+/// A block that can be made linear.
+#[component]
+fn Chip(session: Session, known: Memo<Known>, linear: Memo<Linear>, block: usize) -> impl IntoView {
+    let r2 = Memo::new(move |_| known.with(|known| known.blocks.get(block).and_then(|(_, r2)| *r2)));
+    let between = move || if r2.get().is_some() { t().block_r2 } else { t().block_r2_unknown };
+    let is_unknown = move || r2.get().is_none().then_some("true");
+    let shown = move || r2.get().map_or(NOTHING.into(), |r2| fixed(Some(r2), 2));
+    view! {
+        <button
+            type="button" class="chip of-block" data-testid=format!("sides-block-{block}")
+            aria-pressed=move || linear.with(|linear| linear.contains(block)).to_string()
+            on:click=move |_| known.with_untracked(|known| session.ask.update(|ask| ask.toggle(block, known)))
+        >
+            <span class="unseen">{t().block_before}</span><b>{block}</b>
+            <span class="unseen">{between}</span><span aria-hidden=is_unknown>{shown}</span>
+        </button>
+    }
+}
+
+/// Temperature and seed, folded away: the likeliest token is what most want to see.
+#[component]
+fn Sampling(session: Session) -> impl IntoView {
+    let summary = move || session.ask.with(|ask| continuation::sampling(ask.temperature.trim(), ask.seed.trim()));
+    view! {
+        <details class="fold" data-testid="sides-sampling">
+            <summary><span class="title">{t().sampling}</span><span class="note">{summary}</span></summary>
+            <div class="fields">
+                <Typed
+                    session id="sides-temperature" name=t().temperature decimal=true field=|ask| &mut ask.temperature
+                />
+                <p class="note">{t().temperature_meaning}</p>
+                <Typed session id="sides-seed" name=t().seed decimal=false field=|ask| &mut ask.seed/>
+                <p class="note">{t().seed_meaning}</p>
+            </div>
+        </details>
+    }
+}
+
+/// A number, kept as typed.
+#[component]
+fn Typed(
+    session: Session,
+    id: &'static str,
+    name: &'static str,
+    decimal: bool,
+    field: fn(&mut Ask) -> &mut String,
+) -> impl IntoView {
+    let value = move || session.ask.with(|ask| field(&mut ask.clone()).clone());
+    let change = move |event| session.ask.update(|ask| *field(ask) = event_target_value(&event));
+    view! {
+        <label for=id>{name}</label>
+        <input
+            id=id data-testid=id type="text" inputmode=if decimal { "decimal" } else { "numeric" } autocomplete="off"
+            prop:value=value on:input=change
+        />
+    }
+}

@@ -1,0 +1,101 @@
+//! Where the measurement stands, and the report once there is one.
+
+use leptos::prelude::*;
+use straightedge_web::state::run::Run;
+use straightedge_web::state::words;
+use straightedge_web::text::t;
+
+use super::known::MeasureHere;
+use crate::save;
+use crate::session::Session;
+
+/// Stage, amount, rate and time left at the head of the chart; afterwards a summary and the download.
+#[component]
+pub(crate) fn Status(session: Session) -> impl IntoView {
+    let line = Memo::new(move |_| match session.introduced.get() {
+        Some(_) => t().status_published.into(),
+        None => session.run.with(words::status),
+    });
+    let progress = move || session.run.with(|run| run.progress());
+    let is_running = Memo::new(move |_| session.run.with(Run::is_running));
+    let share = move || progress().map(|progress| progress.fraction().to_string());
+    let detail = move || progress().map(|progress| words::progress(&progress)).unwrap_or_default();
+    let beside = move || session.run.with(|run| run.beside().map(|beside| words::beside(&beside)));
+    let has_detail = Memo::new(move |_| progress().is_some_and(|progress| progress.total > 0));
+    let has_report = Memo::new(move |_| session.run.with(|run| run.report().is_some() && !run.is_untouched()));
+    let has_trace = Memo::new(move |_| session.run.with(|run| !run.spans().is_empty()));
+    let can_resume = Memo::new(move |_| session.unfinished.with(Option::is_some) && !is_running.get());
+    let unfinished = move || session.unfinished.with(|found| found.as_ref().map(words::unfinished));
+    let can_replay = Memo::new(move |_| has_report.get() && !is_running.get() && !session.can_extend.get());
+    view! {
+        <div class="standing">
+            <h2>{move || session.view.get().texts()[1]}</h2>
+            <p class="note">
+                <span role="status" data-testid="status" data-phase=move || session.run.with(|run| run.phase().id())
+                    data-run=move || session.run.with(Run::number)
+                    data-ended=move || session.ended.get().0
+                    data-gpu-bytes=move || session.ended.get().1.gpu_bytes
+                    data-wasm-bytes=move || session.ended.get().1.wasm_bytes>{line}</span>
+                <Show when=move || has_detail.get()>" · "<span data-testid="progress">{detail}</span>{beside}</Show>
+                <Show when=move || has_trace.get() && !is_running.get()>
+                    " "
+                    <button
+                        type="button" class="plain" data-testid="trace" title=t().trace_explained
+                        on:click=move |_| download_trace(session)
+                    >{t().trace}</button>
+                </Show>
+            </p>
+            <Show when=move || can_resume.get()>
+                <p class="note" data-testid="unfinished">
+                    {unfinished}" "
+                    <button
+                        type="button" class="plain" data-testid="forget"
+                        on:click=move |_| session.forget_unfinished()
+                    >{t().forget_unfinished}</button>
+                </p>
+            </Show>
+            <div class="actions">
+                <Show when=move || has_report.get() && !is_running.get()>
+                    <button type="button" class="button" data-testid="download" on:click=move |_| download(session)>
+                        {t().download}
+                    </button>
+                </Show>
+                <MeasureHere session/>
+                <Show when=move || can_replay.get()>
+                    <button
+                        type="button" class="main" class:second=move || session.calls_elsewhere() data-testid="replay"
+                        on:click=move |_| session.replay()
+                    >{t().replay}</button>
+                </Show>
+                <Show when=move || can_resume.get()>
+                    <button type="button" data-testid="resume" on:click=move |_| session.resume()>{t().resume}</button>
+                </Show>
+                <Show when=move || is_running.get()>
+                    <button type="button" data-testid="stop" on:click=move |_| session.cancel()>{t().cancel}</button>
+                </Show>
+            </div>
+        </div>
+        <Show when=move || is_running.get() fallback=|| view! { <hr/> }>
+            <progress max="1" value=share aria-label=line></progress>
+        </Show>
+    }
+}
+
+fn download_trace(session: Session) {
+    let file = session.run.with_untracked(|run| {
+        let name = words::report_name(run.report()?).replace(".json", ".trace.json");
+        Some((name, straightedge_api::trace::to_json(run.spans())))
+    });
+    if let Some((name, json)) = file {
+        let _ = save::text(&name, "application/json", &json);
+    }
+}
+
+fn download(session: Session) {
+    let file =
+        session.run.with_untracked(|run| run.report().map(|report| (words::report_name(report), report.to_json())));
+    if let Some((name, json)) = file {
+        // A browser that cannot make a blob or an address for it cannot download at all.
+        let _ = save::text(&name, "application/json", &json);
+    }
+}

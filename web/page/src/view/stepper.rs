@@ -1,0 +1,73 @@
+//! Puts one measurement after the other in front, by a slider or by itself: a run's steps become its film.
+
+use std::time::Duration;
+
+use leptos::prelude::*;
+use straightedge_web::comparison::known::{Known, full_name};
+use straightedge_web::text::t;
+
+use crate::session::Session;
+
+/// How long each one stays in front while it plays.
+const STAY: Duration = Duration::from_millis(1100);
+
+/// Slider and button; there from the third measurement on, which is when lines begin to hide each other.
+#[component]
+pub(crate) fn Stepper(session: Session, known: Memo<Known>) -> impl IntoView {
+    let count = Memo::new(move |_| session.comparison.with(|comparison| comparison.shown().len()));
+    let front = Memo::new(move |_| session.comparison.with(|comparison| comparison.front()));
+    let name = Memo::new(move |_| {
+        let line = known.with(|known| session.comparison.with(|comparison| known.lines(comparison)));
+        let line = line.into_iter().find(|line| front.get().is_some() && !line.is_behind);
+        line.map_or(t().compare_front_none.into(), |line| full_name(&line.name, line.source))
+    });
+    let slide = move |event| {
+        let at: Option<usize> = event_target_value(&event).parse().ok();
+        session.comparison.update(|comparison| comparison.bring_to_front(at.and_then(|at| at.checked_sub(1))));
+    };
+    view! {
+        <Show when=move || { count.get() > 2 }>
+            <div class="stepper">
+                <Show when=|| !is_motion_unwanted()><Play session/></Show>
+                <label>
+                    {t().compare_front}
+                    <input
+                        type="range" min="0" max=count data-testid="front" aria-valuetext=name
+                        prop:value=move || front.get().map_or(0, |at| at + 1).to_string() on:input=slide
+                    />
+                </label>
+                <output data-testid="front-name">{name}</output>
+            </div>
+        </Show>
+    }
+}
+
+/// Goes through all of them, over and over, until it is stopped.
+#[component]
+fn Play(session: Session) -> impl IntoView {
+    let ticking = RwSignal::new(None::<IntervalHandle>);
+    let stop = move || {
+        if let Some(handle) = ticking.try_update(Option::take).flatten() {
+            handle.clear();
+        }
+    };
+    let start = move || {
+        let advance = move || session.comparison.update(|comparison| comparison.advance());
+        advance();
+        ticking.set(set_interval_with_handle(advance, STAY).ok());
+    };
+    let is_playing = Memo::new(move |_| ticking.with(Option::is_some));
+    let press = move |_| if is_playing.get_untracked() { stop() } else { start() };
+    on_cleanup(stop);
+    view! {
+        <button type="button" class="small" data-testid="play" on:click=press>
+            {move || if is_playing.get() { t().compare_pause } else { t().compare_play }}
+        </button>
+    }
+}
+
+/// Whether this visitor has asked for less motion: then nothing moves by itself, and the slider is there.
+fn is_motion_unwanted() -> bool {
+    let query = window().match_media("(prefers-reduced-motion: reduce)");
+    query.ok().flatten().is_some_and(|query| query.matches())
+}

@@ -1,0 +1,99 @@
+//! The table under the chart: every block in numbers, growing as blocks finish.
+
+use leptos::prelude::*;
+use straightedge_api::report::BlockReport;
+use straightedge_web::figures::table::{COLUMNS, cells};
+use straightedge_web::state::bundled::Verdict;
+use straightedge_web::text::format::share;
+use straightedge_web::text::t;
+
+use super::typeset::typeset;
+use crate::session::Session;
+
+/// One row, ready to be shown.
+#[derive(Clone, PartialEq)]
+struct Row {
+    block: usize,
+    cells: Vec<String>,
+    /// The cell of the column of expected values, where there is one.
+    expected: Option<Option<Verdict>>,
+}
+
+/// All blocks in numbers.
+#[component]
+pub(crate) fn Table(session: Session) -> impl IntoView {
+    let rows = Memo::new(move |_| rows(session));
+    let has_expected = Memo::new(move |_| session.run.with(|run| run.expected().is_some()));
+    let body = move || rows.get().into_iter().map(|row| view! { <TableRow session row/> }).collect_view();
+    view! {
+        <Show when=move || rows.with(|rows| !rows.is_empty())>
+            <h2 id="table-name">{t().table_name}</h2>
+            <div class="scroll" role="region" aria-labelledby="table-name" tabindex="0">
+                <table data-testid="table" aria-labelledby="table-name">
+                    <thead><tr><Headings has_expected=has_expected.get()/></tr></thead>
+                    <tbody>{body}</tbody>
+                </table>
+            </div>
+        </Show>
+    }
+}
+
+/// The expected value stands right after the measured one.
+#[component]
+fn Headings(has_expected: bool) -> impl IntoView {
+    let heading = |text, meaning| view! { <th scope="col" title=meaning>{typeset(text)}</th> };
+    let [first, rest @ ..] = &COLUMNS;
+    let expected = has_expected.then(|| heading(t().expected, t().expected_meaning));
+    view! {
+        <th scope="col">{t().block}</th>
+        {heading((first.heading)(t()), (first.meaning)(t()))}
+        {expected}
+        {rest.iter().map(|column| heading((column.heading)(t()), (column.meaning)(t()))).collect_view()}
+    }
+}
+
+#[component]
+fn TableRow(session: Session, row: Row) -> impl IntoView {
+    let Row { block, cells, expected } = row;
+    let in_focus = move || session.focus.get() == Some(block);
+    let mut cells = cells.into_iter().zip(&COLUMNS).map(|(cell, column)| {
+        view! { <td data-column=column.field>{cell}</td> }
+    });
+    let first = cells.next();
+    view! {
+        <tr
+            data-testid=format!("row-{block}") class:focus=in_focus
+            on:pointerenter=move |_| session.focus.set(Some(block))
+            on:pointerleave=move |_| session.focus.set(None)
+            on:click=move |_| session.open_block(block)
+        >
+            <th scope="row">{block}</th>
+            {first}
+            {expected.map(|verdict| view! { <Expected verdict/> })}
+            {cells.collect_view()}
+        </tr>
+    }
+}
+
+#[component]
+fn Expected(verdict: Option<Verdict>) -> impl IntoView {
+    verdict.map_or_else(
+        || view! { <td></td> }.into_any(),
+        |verdict| {
+            let (sign, name) = if verdict.agrees { ("✓", t().agrees) } else { ("✗", t().differs) };
+            let sign = view! { <span class="verdict" role="img" aria-label=name title=name>{sign}</span> };
+            view! { <td data-column="expected" class:differs=!verdict.agrees>{share(verdict.expected)}" "{sign}</td> }
+                .into_any()
+        },
+    )
+}
+
+fn rows(session: Session) -> Vec<Row> {
+    session.run.with(|run| {
+        let row = |block: &BlockReport| {
+            let expected = run.expected().map(|expected| expected.verdict(block));
+            Row { block: block.block, cells: cells(block), expected }
+        };
+        run.blocks().iter().map(row).collect()
+    })
+}

@@ -1,0 +1,150 @@
+//! The choice of a text: a bundled or made one, one on the hub, a pasted one, or a file.
+
+use leptos::prelude::*;
+use straightedge_api::bundled::{DefaultText, MADE_TEXTS};
+use straightedge_api::error::Error;
+use straightedge_web::state::form::{ModelChoice, TextChoice as Choice, WIKITEXT};
+use straightedge_web::state::preview;
+use straightedge_web::state::words::on_page;
+use straightedge_web::text::format::amount;
+use straightedge_web::text::{fill, t};
+
+use super::model::on_pick;
+use crate::session::Session;
+
+/// Option values beside the names of bundled models and of made texts.
+const PASTED: &str = ":pasted";
+const FILE: &str = ":file";
+/// Before the name of a text on the hub.
+const HUB: &str = ":hub:";
+
+/// Which text; captured rows have none.
+#[component]
+pub(crate) fn TextChoice(session: Session) -> impl IntoView {
+    let is_rows = Memo::new(move |_| session.form.with(|form| form.model == ModelChoice::Rows));
+    view! {
+        <Show when=move || !is_rows.get()><Text session/></Show>
+        <Extent session/>
+    }
+}
+
+#[component]
+fn Text(session: Session) -> impl IntoView {
+    let choice = Memo::new(move |_| session.form.with(|form| form.text.clone()));
+    let choose = move |event| {
+        let value = event_target_value(&event);
+        let text = match value.as_str() {
+            PASTED => Choice::Pasted,
+            FILE => Choice::File,
+            name if MADE_TEXTS.contains(&name) => Choice::Made(name.into()),
+            name => match name.strip_prefix(HUB) {
+                Some(name) => Choice::Hub(name.into()),
+                None => Choice::Bundled(name.into()),
+            },
+        };
+        session.complaint.set(None);
+        session.form.update(|form| form.text = text);
+    };
+    let option = move |value: String, own: Choice, title: String| {
+        view! { <option value=value selected=move || choice.with(|choice| *choice == own)>{title}</option> }
+    };
+    let bundled = move || {
+        let mut files = session.index.get().unwrap_or_default();
+        files.retain(|bundled| matches!(bundled.text, DefaultText::File(_)));
+        let options = files.into_iter().map(|bundled| {
+            let title = fill(t().text_own, &[("title", &bundled.title)]);
+            option(bundled.name.clone(), Choice::Bundled(bundled.name), title)
+        });
+        options.collect_view()
+    };
+    let made = MADE_TEXTS
+        .map(|corpus| option(corpus.into(), Choice::Made(corpus.into()), fill(t().text_made, &[("corpus", corpus)])));
+    let titles = [t().text_wikitext_test, t().text_wikitext_validation, t().text_wikitext_train];
+    let wikitext = WIKITEXT
+        .iter()
+        .zip(titles)
+        .map(|(name, title)| option(format!("{HUB}{name}"), Choice::Hub((*name).into()), title.into()));
+    let wikitext: Vec<_> = wikitext.collect();
+    let is_pasted = move || choice.with(|choice| *choice == Choice::Pasted);
+    let is_file = move || choice.with(|choice| *choice == Choice::File);
+    let note = move || match choice.get() {
+        Choice::Made(_) => t().text_made_note,
+        Choice::Hub(_) => t().text_wikitext_note,
+        _ => "",
+    };
+    view! {
+        <fieldset>
+            <label class="title" for="text">{t().text}</label>
+            <select id="text" data-testid="text-select" on:change=choose>
+                <optgroup label=t().text_group_bundled>{bundled}{made.collect_view()}</optgroup>
+                <optgroup label=t().text_group_hub>{wikitext.collect_view()}</optgroup>
+                <optgroup label=t().text_group_own>
+                    <option value=PASTED selected=is_pasted>{t().text_pasted}</option>
+                    <option value=FILE selected=is_file>{t().text_file}</option>
+                </optgroup>
+            </select>
+            <Show when=is_pasted><Pasted session/></Show>
+            <Show when=is_file><TextFile session/></Show>
+            <Show when=move || !note().is_empty()><p class="note">{note}</p></Show>
+        </fieldset>
+    }
+}
+
+#[component]
+fn Pasted(session: Session) -> impl IntoView {
+    let paste = move |event| session.form.update(|form| form.pasted = event_target_value(&event));
+    let content = session.form.with_untracked(|form| form.pasted.clone());
+    view! {
+        <textarea
+            data-testid="text-input" rows="5" aria-label=t().text_paste_label placeholder=t().text_paste_label
+            aria-describedby="text-note" prop:value=content on:input=paste
+        ></textarea>
+        <p class="note" id="text-note">{t().text_hint}</p>
+    }
+}
+
+#[component]
+fn TextFile(session: Session) -> impl IntoView {
+    let take = on_pick(move |mut picked| session.take_text(picked.swap_remove(0)));
+    let note = move || {
+        let name = session.form.with(|form| form.local_text.clone());
+        name.map_or_else(|| t().text_hint.into(), |name| fill(t().text_chosen, &[("name", &name)]))
+    };
+    view! {
+        <label class="button">
+            <input type="file" class="unseen" data-testid="text-file" accept=".txt,.md,text/plain" on:change=take/>
+            {t().text_choose}
+        </label>
+        <p class="note">{note}</p>
+    }
+}
+
+/// How far the text goes towards the rows asked for, before anything is measured.
+#[component]
+fn Extent(session: Session) -> impl IntoView {
+    let line = Memo::new(move |_| {
+        let (asked, is_text) = session.form.with(|form| {
+            let rows = form.protocol().map_or(0, |protocol| protocol.rows as u64);
+            (rows, form.model != ModelChoice::Rows)
+        });
+        session.look.with(|look| match (&look.extent, look.progress.filter(|progress| progress.total > 0)) {
+            (Some(Ok(extent)), _) => Some(preview::extent(extent, asked, is_text)),
+            // Nobody needs to be told that the field is empty in which to paste.
+            (Some(Err(Error::EmptyText { .. })), _) => None,
+            (Some(Err(error)), _) => Some(preview::Line { text: on_page(&error.to_string()), is_fatal: true }),
+            (None, Some(progress)) => Some(preview::Line {
+                text: fill(t().extent_progress, &[("done", &amount(&progress))]),
+                is_fatal: false,
+            }),
+            (None, None) => None,
+        })
+    });
+    let is_fatal = move || line.with(|line| line.as_ref().is_some_and(|line| line.is_fatal));
+    view! {
+        <Show when=move || line.with(Option::is_some)>
+            <p class="note extent" class:bad=is_fatal data-testid="extent" aria-live="polite">
+                {move || line.get().map(|line| line.text)}
+            </p>
+        </Show>
+    }
+}

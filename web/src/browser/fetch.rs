@@ -1,0 +1,75 @@
+//! Reads files of the site itself, by paths relative to it, in the page as in the worker.
+
+use serde::de::DeserializeOwned;
+use straightedge_api::error::{Error, Result};
+use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen_futures::JsFuture;
+use web_sys::{Blob, Response, Window, WorkerGlobalScope};
+
+/// The file as the browser keeps it, outside wasm memory.
+pub async fn blob(path: &str) -> Result<Blob> {
+    let response = get(path).await?;
+    let body = response.blob().map_err(|why| unreadable(path, &why))?;
+    let body = JsFuture::from(body).await.map_err(|why| unreadable(path, &why))?;
+    Ok(body.unchecked_into())
+}
+
+/// A JSON file.
+pub async fn json<T: DeserializeOwned>(path: &str) -> Result<T> {
+    let response = get(path).await?;
+    let body = response.text().map_err(|why| unreadable(path, &why))?;
+    let body = JsFuture::from(body).await.map_err(|why| unreadable(path, &why))?;
+    let text = body.as_string().unwrap_or_default();
+    serde_json::from_str(&text).map_err(|why| Error::MalformedJson { file: path.into(), why: why.to_string() })
+}
+
+/// Bytes of a blob, or of the part of it from `start` to `end`.
+pub async fn bytes(file: &str, blob: &Blob, start: u64, end: u64) -> Result<Vec<u8>> {
+    let slice = blob.slice_with_f64_and_f64(start as f64, end as f64).map_err(|why| unreadable(file, &why))?;
+    let buffer = JsFuture::from(slice.array_buffer()).await.map_err(|why| unreadable(file, &why))?;
+    let bytes = js_sys::Uint8Array::new(&buffer).to_vec();
+    if bytes.len() as u64 != end - start {
+        let why = format!("{} bytes came where {} were asked for", bytes.len(), end - start);
+        return Err(Error::UnreadableFile { file: file.into(), why });
+    }
+    Ok(bytes)
+}
+
+/// A web page in place of a file is how many servers say that there is no such file.
+async fn get(path: &str) -> Result<Response> {
+    let response = JsFuture::from(fetch(path)).await.map_err(|why| unreadable(path, &why))?;
+    let response: Response = response.unchecked_into();
+    let kind = response.headers().get("content-type").ok().flatten().unwrap_or_default();
+    if response.status() == 404 || kind.starts_with("text/html") {
+        let hint = "the copy of this site is incomplete, tell whoever hosts it".into();
+        return Err(Error::MissingFile { file: path.into(), hint });
+    }
+    if !response.ok() {
+        let why = format!("the server answered {}", response.status());
+        return Err(Error::UnreadableFile { file: path.into(), why });
+    }
+    Ok(response)
+}
+
+fn fetch(path: &str) -> js_sys::Promise {
+    let global = js_sys::global();
+    match global.dyn_ref::<Window>() {
+        Some(window) => window.fetch_with_str(path),
+        None => global.unchecked_into::<WorkerGlobalScope>().fetch_with_str(path),
+    }
+}
+
+fn unreadable(file: &str, why: &JsValue) -> Error {
+    Error::UnreadableFile { file: file.into(), why: reason(why) }
+}
+
+/// What a browser says about a failure.
+pub fn reason(thrown: &JsValue) -> String {
+    message_of(thrown).or_else(|| thrown.as_string()).unwrap_or_else(|| "no reason given".into())
+}
+
+/// The message of an error or of an error event, where it has one.
+pub fn message_of(thrown: &JsValue) -> Option<String> {
+    let message = js_sys::Reflect::get(thrown, &"message".into()).ok().and_then(|message| message.as_string());
+    message.filter(|message| !message.is_empty())
+}

@@ -1,0 +1,146 @@
+//! What is asked for: the prompt, the blocks to be linear, how many tokens and how they are chosen.
+
+use std::collections::BTreeSet;
+
+use straightedge_api::continuation::Continuation;
+use straightedge_api::error::{Error, Result};
+
+use super::known::Known;
+use crate::text::sides::t;
+
+/// Every choice of the view. Numbers stay as typed until they are needed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// What both models read first.
+    pub prompt: String,
+    /// Blocks to be linear; `None` is the most linear one, or all while none is known.
+    pub blocks: Option<Linear>,
+    /// Tokens to add, as typed.
+    pub tokens: String,
+    /// 0 is greedy, as typed.
+    pub temperature: String,
+    /// Seed of the draws, as typed.
+    pub seed: String,
+}
+
+/// Blocks to be linear.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Linear {
+    /// All of them, however many there are.
+    All,
+    /// These, which may be none.
+    Some(BTreeSet<usize>),
+}
+
+impl Default for Ask {
+    fn default() -> Self {
+        let usual = Continuation::new(t().prompt_first);
+        Self {
+            prompt: usual.prompt,
+            blocks: None,
+            tokens: usual.tokens.to_string(),
+            temperature: usual.temperature.to_string(),
+            seed: usual.seed.to_string(),
+        }
+    }
+}
+
+impl Ask {
+    /// The blocks that will be linear, of those known.
+    pub fn linear(&self, known: &Known) -> Linear {
+        match &self.blocks {
+            Some(blocks) => blocks.clone(),
+            None => known.most_linear().map_or(Linear::All, |block| Linear::Some(BTreeSet::from([block]))),
+        }
+    }
+
+    /// Puts a block in or takes it out.
+    pub fn toggle(&mut self, block: usize, known: &Known) {
+        let mut blocks = match self.linear(known) {
+            Linear::All => known.blocks.iter().map(|(block, _)| *block).collect(),
+            Linear::Some(blocks) => blocks,
+        };
+        if !blocks.remove(&block) {
+            blocks.insert(block);
+        }
+        self.blocks = Some(Linear::Some(blocks));
+    }
+
+    /// What the engine is asked.
+    ///
+    /// # Errors
+    /// A number that is none, or out of its range.
+    pub fn continuation(&self) -> Result<Continuation> {
+        let asked = Continuation {
+            prompt: self.prompt.clone(),
+            tokens: number("--tokens", &self.tokens)?,
+            temperature: number("--temperature", &self.temperature.replace(',', "."))?,
+            seed: number("--seed", &self.seed)?,
+            ..Continuation::new("")
+        };
+        asked.check()?;
+        Ok(asked)
+    }
+}
+
+impl Linear {
+    /// Whether `block` is among them.
+    pub fn contains(&self, block: usize) -> bool {
+        match self {
+            Self::All => true,
+            Self::Some(blocks) => blocks.contains(&block),
+        }
+    }
+}
+
+fn number<T: std::str::FromStr>(field: &str, typed: &str) -> Result<T> {
+    typed.trim().parse().map_err(|_| Error::InvalidSetting {
+        field: field.into(),
+        value: if typed.trim().is_empty() { "nothing".into() } else { typed.chars().take(60).collect() },
+        hint: "give a number".into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known() -> Known {
+        Known { blocks: vec![(0, Some(0.2)), (1, None), (2, Some(0.9)), (3, Some(0.5))] }
+    }
+
+    fn some(blocks: &[usize]) -> Linear {
+        Linear::Some(blocks.iter().copied().collect())
+    }
+
+    #[test]
+    fn at_first_the_most_linear_block_is_chosen_and_all_where_none_is_known() {
+        let mut ask = Ask::default();
+        assert_eq!(ask.linear(&known()), some(&[2]));
+        assert_eq!(ask.linear(&Known::default()), Linear::All);
+        ask.toggle(0, &known());
+        assert_eq!(ask.linear(&known()), some(&[0, 2]));
+        ask.toggle(2, &known());
+        ask.toggle(0, &known());
+        assert_eq!(ask.linear(&known()), some(&[]), "none at all");
+        ask.blocks = Some(Linear::All);
+        ask.toggle(1, &known());
+        assert_eq!(ask.linear(&known()), some(&[0, 2, 3]));
+    }
+
+    #[test]
+    fn numbers_are_read_as_typed_and_what_is_none_is_named() {
+        let ask = Ask { tokens: " 7".into(), temperature: "0,5".into(), seed: "3".into(), ..Ask::default() };
+        let asked = ask.continuation().unwrap();
+        assert_eq!((asked.tokens, asked.temperature, asked.seed), (7, 0.5, 3));
+        let refused = |ask: Ask| match ask.continuation() {
+            Err(Error::InvalidSetting { field, .. }) => field,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(refused(Ask { tokens: "many".into(), ..ask.clone() }), "--tokens");
+        assert_eq!(refused(Ask { tokens: "0".into(), ..ask.clone() }), "--tokens");
+        assert_eq!(refused(Ask { temperature: "NaN".into(), ..ask.clone() }), "--temperature");
+        assert_eq!(refused(Ask { seed: "-1".into(), ..ask.clone() }), "--seed");
+        assert_eq!(refused(Ask { prompt: String::new(), ..ask }), "--prompt");
+    }
+}

@@ -1,0 +1,281 @@
+//! A continuation in words and shares: what stands over the texts, beside their tokens and in the table.
+
+use straightedge_api::continuation::{Beside, Candidate, Step};
+use straightedge_api::event::Stage;
+use straightedge_api::transcript::Transcript;
+
+use super::state::Sides;
+use crate::chart::scale::LEAST_NATS;
+use crate::figures::Grid;
+use crate::state::course::Phase;
+use crate::text::format::{duration, exact, fixed, magnitude};
+use crate::text::sides::t;
+use crate::text::{fill, t as page};
+
+/// Characters of the text before a token that its heading repeats.
+const BEFORE: usize = 24;
+
+/// Where it stands, in a sentence or two; nothing that changes with every token while it goes on.
+pub fn status(sides: &Sides) -> String {
+    let transcript = sides.transcript();
+    let count = tokens(transcript);
+    match sides.phase() {
+        Phase::Idle | Phase::Recorded => t().status_idle.into(),
+        Phase::Running => running(sides),
+        Phase::Cancelled => fill(t().status_stopped, &[("tokens", &count)]),
+        Phase::Failed(_) => fill(t().status_failed, &[("tokens", &count)]),
+        Phase::Finished => outcome(transcript),
+    }
+}
+
+fn running(sides: &Sides) -> String {
+    if let Some(wait) = sides.waiting() {
+        return fill(page().status_waiting, &[("time", &duration(wait.seconds)), ("why", &wait.why)]);
+    }
+    match sides.progress().map(|progress| progress.stage) {
+        _ if sides.transcript().opening.is_some() => t().status_going.into(),
+        // Kept maps need none of these.
+        Some(stage @ Stage::Measure) => fill(t().first_fit, &[("stage", stage.label())]),
+        stage => stage.map_or(t().status_starting, Stage::label).into(),
+    }
+}
+
+fn tokens(transcript: &Transcript) -> String {
+    match transcript.steps.len() {
+        1 => t().token_one.into(),
+        count => fill(t().token_many, &[("count", &count.to_string())]),
+    }
+}
+
+/// What has come of it, in sentences.
+pub fn outcome(transcript: &Transcript) -> String {
+    let count = tokens(transcript);
+    let mut sentences = vec![match transcript.parting() {
+        None => fill(t().status_same, &[("tokens", &count)]),
+        Some(at) => fill(t().status_parted, &[("tokens", &count), ("at", &(at + 1).to_string())]),
+    }];
+    sentences.push(fill(t().status_kl, &[("kl", &magnitude(transcript.mean_kl()))]));
+    if let Some(Beside { original: Some(original), linear: Some(linear) }) = transcript.opening.as_ref().map(|o| o.ppl)
+    {
+        let gaps = [("original", &*magnitude(Some(original))), ("linear", &*magnitude(Some(linear)))];
+        sentences.push(fill(t().status_ppl, &gaps));
+    }
+    sentences.extend(transcript.warnings.iter().filter(|warning| warning.code == "context_full").map(|warning| {
+        let mut letters = warning.text.chars();
+        let first = letters.next().map(|first| first.to_uppercase().collect::<String>()).unwrap_or_default();
+        format!("{first}{}.", letters.as_str())
+    }));
+    sentences.join(" ")
+}
+
+/// What was asked for, in sentences.
+pub fn ordered(sides: &Sides) -> String {
+    let Some(asked) = sides.asked() else { return String::new() };
+    let blocks = sides.transcript().opening.as_ref().map_or(String::new(), |opening| heading(&opening.blocks));
+    let sampling = sampling(&asked.temperature.to_string(), &asked.seed.to_string());
+    fill(t().asked, &[("prompt", &asked.prompt), ("blocks", &blocks), ("sampling", &sampling)])
+}
+
+/// How tokens are chosen.
+pub fn sampling(temperature: &str, seed: &str) -> String {
+    match temperature {
+        "0" => t().sampling_greedy.into(),
+        temperature => fill(t().sampling_drawn, &[("temperature", temperature), ("seed", seed)]),
+    }
+}
+
+/// What stands over the linear model's text.
+pub fn heading(blocks: &[usize]) -> String {
+    let list = blocks.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+    let text = match blocks {
+        [] => t().linear_none,
+        [_] => t().linear_one,
+        _ => t().linear,
+    };
+    fill(text, &[("blocks", &list)])
+}
+
+/// Nats that the tallest bar stands for.
+pub fn most(transcript: &Transcript) -> f64 {
+    transcript.steps.iter().map(|step| step.kl).fold(LEAST_NATS, f64::max)
+}
+
+/// Height of a step's bar, 0 to 1.
+pub fn bar(step: &Step, most: f64) -> f64 {
+    (step.kl / most).clamp(0.0, 1.0)
+}
+
+/// A token as it can be seen: with its spaces, and line ends by name.
+pub(super) fn shown(name: &str) -> String {
+    if name.chars().all(|c| c == '\n') && !name.is_empty() {
+        return "⏎".repeat(name.chars().count());
+    }
+    name.replace('\n', "⏎").replace('\t', "⇥").replace(' ', "\u{2423}")
+}
+
+/// A token of either text for those who do not see it.
+pub fn label(step: &Step, is_linear: bool) -> String {
+    let Beside { original, linear } = &step.token;
+    let token = if is_linear { linear } else { original };
+    let spoken =
+        |name: &str| if name.trim().is_empty() { t().newline.into() } else { format!("“{}”", name.trim()) };
+    let (number, kl) = ((step.step + 1).to_string(), magnitude(Some(step.kl)));
+    let gaps = [("token", &*spoken(&token.name)), ("step", &number), ("kl", &kl), ("other", &spoken(&original.name))];
+    let is_other = is_linear && !step.is_same();
+    fill(if is_other { t().token_label_parted } else { t().token_label }, &gaps)
+}
+
+/// Where a step is, and what stands before it.
+pub fn place(sides: &Sides, at: usize, is_own: bool) -> [String; 2] {
+    let steps = sides.transcript().steps.iter().take(at);
+    let token = |step: &Step| if is_own { step.token.linear.text.clone() } else { step.token.original.text.clone() };
+    let before = sides.prompt().to_string() + &steps.map(token).collect::<String>();
+    let skipped = before.chars().count().saturating_sub(BEFORE);
+    let end: String = before.chars().skip(skipped).collect();
+    let end = end.replace('\n', " ⏎ ");
+    let text = if skipped > 0 { format!("…{end}") } else { end };
+    [fill(t().detail, &[("step", &(at + 1).to_string())]), fill(t().detail_after, &[("text", &text)])]
+}
+
+/// One line of a step's distributions: the token, both probabilities, and which of the models takes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// The token as it can be seen.
+    pub token: String,
+    /// How likely either model takes it to be.
+    pub probability: Beside<Option<f64>>,
+    /// Whether it is what each model goes on with.
+    pub is_taken: Beside<bool>,
+}
+
+/// The distributions of a step; `is_own` tells of the linear model after its own text, where that has parted.
+pub fn candidates(step: &Step, is_own: bool) -> Vec<Line> {
+    let is_own = is_own && !step.own.is_empty();
+    let line = |candidate: &Candidate| Line {
+        token: shown(&candidate.name),
+        probability: candidate.probability,
+        is_taken: Beside {
+            original: !is_own && candidate.id == step.token.original.id,
+            linear: (is_own || step.own.is_empty()) && candidate.id == step.token.linear.id,
+        },
+    };
+    if is_own { &step.own } else { &step.candidates }.iter().map(line).collect()
+}
+
+/// A probability as a percentage.
+pub fn percent(probability: f64) -> String {
+    let percent = 100.0 * probability;
+    if percent > 0.0 && percent < 0.1 { "<0.1 %".into() } else { format!("{} %", fixed(Some(percent), 1)) }
+}
+
+/// Every step in numbers.
+pub(super) fn numbers(transcript: &Transcript) -> Grid {
+    let head = [
+        t().table_step,
+        t().table_original,
+        t().table_linear,
+        t().table_kl,
+        t().table_entropy,
+        t().table_entropy_linear,
+    ];
+    let row = |step: &Step| {
+        let Beside { original, linear } = &step.token;
+        let values = [step.kl, step.entropy.original, step.entropy.linear].map(|value| exact(Some(value)));
+        let names = [(step.step + 1).to_string(), shown(&original.name), shown(&linear.name)];
+        names.into_iter().chain(values).collect()
+    };
+    Grid { head: head.map(String::from).to_vec(), rows: transcript.steps.iter().map(row).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use straightedge_api::event::{Event, Outcome, Progress};
+    use straightedge_api::report::Warning;
+
+    use super::super::tests::{heard, opened, step};
+    use super::*;
+
+    fn events() -> Vec<Event> {
+        vec![opened(), step(0, [" a", " a"], 0.0), step(1, [" bb", " ccc"], 2.0), step(2, ["\n", "."], 1.0)]
+    }
+
+    #[test]
+    fn the_end_says_where_the_texts_part_and_how_far_they_are_apart() {
+        let mut all = events();
+        let text = "all 128 positions are taken after 3 tokens".into();
+        all.push(Event::Warning(Warning { code: "context_full".into(), block: None, text }));
+        all.push(Event::Finished(Outcome::default()));
+        let said = status(&heard(&all));
+        assert_eq!(
+            said,
+            "3 tokens; the texts part at token 2. Mean KL 1.00 nats. All 128 positions are taken after 3 tokens."
+        );
+        let same = status(&heard(&[opened(), step(0, ["a", "a"], 0.0), Event::Finished(Outcome::default())]));
+        assert!(same.starts_with("1 token, the same") && same.contains("Mean KL 0 nats"), "{same}");
+    }
+
+    #[test]
+    fn while_it_goes_on_nothing_is_said_anew_with_every_token() {
+        let progress = |stage| Event::Progress(Progress { stage, done: 1, total: 3, seconds: 1.0 });
+        let measuring = status(&heard(&[progress(Stage::Measure)]));
+        assert_eq!(measuring, "Maps of this model are measured first, once: Measuring rows");
+        assert_eq!(status(&heard(&[progress(Stage::Load)])), "Loading weights");
+        let said: Vec<String> = (1..4).map(|n| status(&heard(&events()[..n]))).collect();
+        assert!(said.iter().all(|line| *line == said[0]), "{said:?}");
+    }
+
+    #[test]
+    fn bars_share_a_scale_that_makes_little_look_little() {
+        let sides = heard(&events());
+        let (steps, top) = (&sides.transcript().steps, most(sides.transcript()));
+        assert_eq!([bar(&steps[0], top), bar(&steps[1], top), bar(&steps[2], top)], [0.0, 1.0, 0.5]);
+        let little = heard(&[opened(), step(0, ["a", "a"], 0.01)]);
+        assert_eq!(most(little.transcript()), LEAST_NATS);
+    }
+
+    #[test]
+    fn tokens_are_seen_and_heard_for_what_they_are() {
+        assert_eq!((shown(" a b"), shown("\n\n"), shown("a\n")), ("␣a␣b".into(), "⏎⏎".into(), "a⏎".into()));
+        let sides = heard(&events());
+        let steps = &sides.transcript().steps;
+        assert_eq!(label(&steps[0], true), "“a”, token 1: KL 0 nats");
+        assert_eq!(label(&steps[1], true), "“ccc”, token 2, where the model has “bb”: KL 2.00 nats");
+        assert!(label(&steps[2], false).starts_with("line end, token 3"));
+        let [number, after] = place(&sides, 2, true);
+        assert_eq!((number.as_str(), after.as_str()), ("Token 3", "after “A  a ccc”"));
+        assert_eq!(place(&sides, 2, false)[1], "after “A  a bb”");
+    }
+
+    #[test]
+    fn the_table_and_the_distributions_name_what_was_taken() {
+        let sides = heard(&events());
+        let table = numbers(sides.transcript());
+        let told = ordered(&sides);
+        assert_eq!(told, "“A ” continued. With linear blocks 1, 2; the likeliest token at every step.");
+        assert_eq!(table.rows[1], ["2", "␣bb", "␣ccc", "2", "1", "2"].map(String::from));
+        let lines = candidates(&sides.transcript().steps[1], false);
+        assert_eq!(
+            (lines[0].token.as_str(), lines[0].is_taken.original, lines[0].is_taken.linear),
+            ("␣bb", true, false)
+        );
+        let mut parted = sides.transcript().steps[1].clone();
+        let mut theirs = parted.candidates.clone();
+        theirs[0].id = parted.token.linear.id;
+        theirs[0].name = " ccc".into();
+        parted.own = theirs;
+        let [own, after_the_models] = [true, false].map(|is_own| candidates(&parted, is_own).remove(0));
+        assert_eq!((own.token.as_str(), own.is_taken), ("␣ccc", Beside { original: false, linear: true }));
+        assert_eq!((after_the_models.token.as_str(), after_the_models.is_taken.original), ("␣bb", true));
+        assert_eq!(
+            (percent(0.123_45), percent(0.0001), percent(0.0)),
+            ("12.3 %".into(), "<0.1 %".into(), "0.0 %".into())
+        );
+    }
+
+    #[test]
+    fn headings_speak_of_none_one_and_many() {
+        assert_eq!(heading(&[]), "With no block linear");
+        assert_eq!(heading(&[3]), "With block 3 linear");
+        assert_eq!(heading(&[1, 2]), "With linear blocks 1, 2");
+    }
+}

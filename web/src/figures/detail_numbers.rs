@@ -1,0 +1,164 @@
+//! What is told of one block beside its charts: its numbers, and what of it was not measured.
+
+use straightedge_api::job::Measure;
+use straightedge_api::report::{BlockReport, Report};
+
+use crate::figures::table::COLUMNS;
+use crate::state::views::{View, has, name, refusal};
+use crate::text::detail::t as d;
+use crate::text::format::{NOTHING, exact, fixed, magnitude, share};
+use crate::text::{fill, t};
+
+/// A number of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Number {
+    /// Name of the field in the report.
+    pub field: &'static str,
+    /// Name for people.
+    pub name: &'static str,
+    /// Definition.
+    pub meaning: &'static str,
+}
+
+/// Every number of a block that is known, with its value as text; those of the table first.
+pub fn numbers(block: &BlockReport) -> Vec<(Number, String)> {
+    let columns = COLUMNS.iter().map(|column| {
+        let number = Number { field: column.field, name: (column.heading)(t()), meaning: (column.meaning)(t()) };
+        (number, (column.cell)(block))
+    });
+    let of = |map: &std::collections::BTreeMap<String, Option<f64>>| map.get("linear").copied().flatten();
+    let number = |field, name, meaning, value: String| (Number { field, name, meaning }, value);
+    let more = [
+        number("condition", d().raw_condition, d().raw_condition_meaning, magnitude(block.condition)),
+        number(
+            "input_participation",
+            d().input_participation,
+            d().input_participation_meaning,
+            fixed(block.input_participation, 1),
+        ),
+        number(
+            "output_participation",
+            d().output_participation,
+            d().output_participation_meaning,
+            fixed(block.output_participation, 1),
+        ),
+        number(
+            "output_variance_ratio",
+            d().output_variance_ratio,
+            d().output_variance_ratio_meaning,
+            magnitude(block.output_variance_ratio),
+        ),
+        number("compression", d().compression, d().compression_meaning, times(of(&block.compression))),
+        number("delta_ppl", d().delta_ppl, d().delta_ppl_meaning, exact(of(&block.delta_ppl))),
+        number("conjunction", d().conjunction, d().conjunction_meaning, fixed(block.conjunction, 4)),
+    ];
+    columns.chain(more).filter(|(_, value)| value != NOTHING).collect()
+}
+
+fn times(value: Option<f64>) -> String {
+    value.map_or(NOTHING.into(), |value| format!("{}×", fixed(Some(value), 1)))
+}
+
+/// Measures that the view of a block shows and this block does not have, though it could.
+pub fn missing(report: &Report, block: &BlockReport) -> Vec<Measure> {
+    let wanted = View::Block.measures().iter().copied();
+    wanted.filter(|measure| !has(*measure, block) && refusal(*measure, report).is_none()).collect()
+}
+
+/// What to order of a report that nothing can be added to, in a sentence; `None` where nothing is missing.
+pub fn missing_told(report: &Report, block: &BlockReport, is_recorded: bool) -> Option<String> {
+    let names: Vec<_> = missing(report, block).into_iter().map(name).collect();
+    let text = if is_recorded { d().missing_recorded } else { d().missing_opened };
+    (!names.is_empty()).then(|| fill(text, &[("measures", &listed(&names))]))
+}
+
+/// What reports of earlier versions do not have, in a sentence.
+pub fn missing_detail(block: &BlockReport) -> Option<String> {
+    let spectrum = block.spectrum.is_none().then_some(d().missing_spectrum);
+    let scatter = block.scatter.is_none().then_some(d().missing_scatter);
+    let names: Vec<_> = spectrum.into_iter().chain(scatter).collect();
+    (!names.is_empty()).then(|| fill(d().missing_detail, &[("figures", &listed(&names))]))
+}
+
+/// The block in a few words, as it is told when keys go from one to the next.
+pub fn strip_value(report: &Report, number: usize) -> String {
+    let block = report.blocks.iter().find(|block| block.block == number);
+    let value = share(block.and_then(|block| block.r2_lin));
+    let last = report.model.num_hidden_layers.saturating_sub(1).to_string();
+    let text = if block.is_some() { d().strip_value } else { d().strip_missing };
+    fill(text, &[("block", &number.to_string()), ("blocks", &last), ("value", &value)])
+}
+
+/// `a, b and c`.
+fn listed(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [name] => (*name).into(),
+        [first @ .., last] => format!("{}{}{last}", first.join(", "), d().and),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::sample_report;
+
+    #[test]
+    fn numbers_are_those_that_are_known() {
+        let report = sample_report();
+        let fields = |block: usize| -> Vec<_> {
+            numbers(&report.blocks[block]).into_iter().map(|(number, value)| (number.field, value)).collect()
+        };
+        let first = fields(0);
+        for known in [("r2_lin", "0.900000"), ("compression", "8.0×"), ("delta_ppl", "0.500000")] {
+            assert!(first.contains(&(known.0, known.1.into())), "{known:?} in {first:?}");
+        }
+        assert!(fields(2).iter().all(|(field, _)| *field == "rank"), "{:?}", fields(2));
+    }
+
+    #[test]
+    fn every_number_stands_under_its_own_name() {
+        let block = BlockReport {
+            condition: Some(1234.0),
+            scaled_condition: Some(321.0),
+            input_participation: Some(11.1),
+            output_participation: Some(22.2),
+            output_variance_ratio: Some(0.035),
+            ..sample_report().blocks[0].clone()
+        };
+        let more = [
+            ("condition", magnitude(Some(1234.0))),
+            ("input_participation", "11.1".into()),
+            ("output_participation", "22.2".into()),
+            ("output_variance_ratio", magnitude(Some(0.035))),
+            ("compression", "8.0×".into()),
+            ("delta_ppl", "0.500000".into()),
+            ("conjunction", "0.1250".into()),
+        ];
+        let all = numbers(&block);
+        let found: Vec<_> = all.iter().map(|(number, value)| (number.field, value.clone())).collect();
+        assert_eq!(found[found.len() - more.len()..], more);
+        let names: std::collections::BTreeSet<_> = all.iter().map(|(number, _)| number.name).collect();
+        assert_eq!(names.len(), all.len(), "no two have one name");
+    }
+
+    #[test]
+    fn the_strip_tells_the_block_and_its_r2() {
+        let report = sample_report();
+        assert_eq!(strip_value(&report, 0).matches("0.900000").count(), 1, "{}", strip_value(&report, 0));
+        assert!(strip_value(&report, 1).contains("−0.250000"), "{}", strip_value(&report, 1));
+        assert!(!strip_value(&report, 9).contains("R²"), "{}", strip_value(&report, 9));
+    }
+
+    #[test]
+    fn what_is_missing_is_told_once_and_what_cannot_be_had_is_not_asked_for() {
+        let mut report = sample_report();
+        assert_eq!(missing(&report, &report.blocks[1]), [Measure::RankSwap]);
+        let told = missing_told(&report, &report.blocks[2], true).unwrap();
+        assert!(told.contains("what each block is worth, what each rank loses and the probes for this"), "{told}");
+        assert_eq!(missing_told(&report, &report.blocks[0], false), None);
+        assert!(missing_detail(&report.blocks[0]).unwrap().contains("spectra and predictions"));
+        report.model.architecture = "bert".into();
+        assert_eq!(missing(&report, &report.blocks[2]), [Measure::Probes], "an encoder loses no perplexity");
+    }
+}

@@ -1,0 +1,181 @@
+//! The course of an order to the engine, from its start to whatever end it comes to.
+
+use straightedge_api::error::Error;
+use straightedge_api::event::{Event, Progress, Standing, Wait};
+
+use straightedge_api::message::Reply;
+
+/// Where an order stands.
+#[derive(Clone, Debug, Default)]
+pub struct Course {
+    number: u32,
+    phase: Phase,
+    standing: Standing,
+    waiting: Option<Wait>,
+}
+
+/// What it has come to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing was asked for yet.
+    #[default]
+    Idle,
+    /// Nothing either: what is shown was recorded with the page.
+    Recorded,
+    /// The worker is busy with it.
+    Running,
+    /// Complete.
+    Finished,
+    /// Stopped by the user.
+    Cancelled,
+    /// Ended by a failure.
+    Failed(Error),
+}
+
+impl Phase {
+    /// Its name in the page's markup.
+    pub fn id(&self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Recorded => "recorded",
+            Self::Running => "running",
+            Self::Finished => "finished",
+            Self::Cancelled => "cancelled",
+            Self::Failed(_) => "failed",
+        }
+    }
+}
+
+impl Course {
+    /// Of an order that was just sent.
+    pub fn start(number: u32) -> Self {
+        Self::at(number, Phase::Running)
+    }
+
+    /// Of what is not at work: it was recorded, or comes from a file.
+    pub fn at(number: u32, phase: Phase) -> Self {
+        Self { number, phase, ..Self::default() }
+    }
+
+    /// Takes in a reply, and gives back the event in it; those of other orders and those after the end are none of it.
+    pub fn hear<'a>(&mut self, reply: &'a Reply) -> Option<&'a Event> {
+        if !self.is_running() {
+            return None;
+        }
+        match reply {
+            Reply::Event { run, event } if *run == self.number => {
+                self.follow(event);
+                return Some(event);
+            }
+            Reply::Ended { run, .. } if *run == self.number => self.fail("it stopped without a result"),
+            Reply::Crashed { why } => self.fail(why),
+            _ => {}
+        }
+        None
+    }
+
+    fn follow(&mut self, event: &Event) {
+        match event {
+            Event::Progress(progress) => {
+                self.standing.hear(*progress);
+                self.waiting = None;
+            }
+            Event::Waiting(wait) => self.waiting = Some(wait.clone()),
+            Event::Finished(_) => self.phase = Phase::Finished,
+            Event::Failed(error) => self.phase = Phase::Failed(error.clone()),
+            _ => {}
+        }
+    }
+
+    fn fail(&mut self, why: &str) {
+        self.phase = Phase::Failed(Error::Engine { why: why.into() });
+    }
+
+    /// Stops on request.
+    pub fn cancel(&mut self) {
+        if self.is_running() {
+            self.phase = Phase::Cancelled;
+        }
+    }
+
+    /// Number of the order.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Where it stands.
+    pub fn phase(&self) -> &Phase {
+        &self.phase
+    }
+
+    /// Whether the engine is at it.
+    pub fn is_running(&self) -> bool {
+        self.phase == Phase::Running
+    }
+
+    /// How far its present stage has come, while it runs.
+    pub fn progress(&self) -> Option<Progress> {
+        self.standing.main.filter(|_| self.is_running())
+    }
+
+    /// What goes on beside it, while it runs.
+    pub fn beside(&self) -> Option<Progress> {
+        self.standing.beside.filter(|_| self.is_running())
+    }
+
+    /// What it waits for, while it does.
+    pub fn waiting(&self) -> Option<&Wait> {
+        self.waiting.as_ref().filter(|_| self.is_running())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use straightedge_api::event::{Outcome, Stage};
+
+    use super::*;
+    use straightedge_api::message::Memory;
+
+    fn event(run: u32, event: Event) -> Reply {
+        Reply::Event { run, event }
+    }
+
+    fn moved() -> Event {
+        Event::Progress(Progress { stage: Stage::Measure, done: 1, total: 2, seconds: 1.0 })
+    }
+
+    #[test]
+    fn a_wait_is_told_until_something_moves() {
+        let mut course = Course::start(1);
+        let wait = Wait { seconds: 3.0, why: "the server asks to wait".into() };
+        assert!(course.hear(&event(1, Event::Waiting(wait.clone()))).is_some());
+        assert_eq!(course.waiting(), Some(&wait));
+        course.hear(&event(1, moved()));
+        assert_eq!((course.waiting(), course.progress().map(|progress| progress.done)), (None, Some(1)));
+    }
+
+    #[test]
+    fn others_are_not_heard_and_nothing_is_after_the_end() {
+        let mut course = Course::start(2);
+        assert!(course.hear(&event(1, moved())).is_none());
+        course.hear(&Reply::Ended { run: 1, memory: Memory::default() });
+        assert!(course.is_running() && course.progress().is_none());
+        course.hear(&event(2, moved()));
+        course.cancel();
+        assert!(course.hear(&event(2, Event::Finished(Outcome::default()))).is_none());
+        assert_eq!((course.phase(), course.progress()), (&Phase::Cancelled, None));
+        assert!(Course::at(0, Phase::Recorded).hear(&event(0, moved())).is_none());
+    }
+
+    #[test]
+    fn an_engine_that_breaks_down_or_says_nothing_is_a_failure() {
+        let ended = Reply::Ended { run: 1, memory: Memory::default() };
+        for reply in [Reply::Crashed { why: "out of memory".into() }, ended] {
+            let mut course = Course::start(1);
+            course.hear(&reply);
+            assert!(matches!(course.phase(), Phase::Failed(Error::Engine { .. })), "{reply:?}");
+            course.cancel();
+            assert!(matches!(course.phase(), Phase::Failed(_)), "it has ended already");
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! What the user has chosen so far, and the order that follows from it.
+
+use std::collections::BTreeSet;
+
+use straightedge_api::bundled::{Bundled, DefaultText};
+use straightedge_api::error::{Error, Result};
+use straightedge_api::hub::id::{Endpoint, HubId};
+use straightedge_api::job::{BackendChoice, GramMode, Job, Measure, Protocol, ROWS_WINDOW};
+
+use crate::state::bundled::{source, text_source};
+use straightedge_api::message::{ModelSource, Order, TextSource, Work};
+
+/// Models on the hub that are offered by name, with what people call them.
+pub const PUBLISHED: [(&str, &str); 3] = [
+    ("openai-community/gpt2", "GPT-2"),
+    ("EleutherAI/pythia-160m", "Pythia 160M"),
+    ("JackFram/llama-160m", "Llama 160M"),
+];
+
+/// Texts on the hub: the parts of WikiText-2, the one that perplexities are published for first.
+pub const WIKITEXT: [&str; 3] = ["wikitext-2-test", "wikitext-2-validation", "wikitext-2-train"];
+
+/// What reports call a text that was pasted.
+pub(crate) const PASTED_TEXT: &str = "pasted text";
+
+/// Every choice of the page. Numbers stay as typed until they are needed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// Which model.
+    pub model: ModelChoice,
+    /// The local model, once files are chosen.
+    pub local_model: Option<LocalModel>,
+    /// Which text.
+    pub text: TextChoice,
+    /// The pasted text.
+    pub pasted: String,
+    /// Name of the local text, once a file is chosen.
+    pub local_text: Option<String>,
+    /// The file of rows, once it is chosen: its name and its bytes.
+    pub local_rows: Option<(String, u64)>,
+    /// Base address of a mirror of the hub as typed; nothing is the hub itself.
+    pub mirror: String,
+    /// `rows` as typed.
+    pub rows: String,
+    /// `seq_len` as typed.
+    pub seq_len: String,
+    /// `folds` as typed.
+    pub folds: String,
+    /// `skip_positions` as typed.
+    pub skip_positions: String,
+    /// How second moments are accumulated on a GPU.
+    pub gram: GramMode,
+    /// Where to compute.
+    pub backend: BackendChoice,
+    /// What to measure beside the fit.
+    pub measures: BTreeSet<Measure>,
+}
+
+/// Where the model comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ModelChoice {
+    /// A bundled model by name.
+    Bundled(String),
+    /// A model on the hub: `ID` or `ID@REVISION` as typed.
+    Hub(String),
+    /// Files of the user.
+    Local,
+    /// No model: rows x and y in a file of the user.
+    Rows,
+}
+
+/// Where the text comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TextChoice {
+    /// The file that belongs to a bundled model, by the model's name.
+    Bundled(String),
+    /// A made one, such as `tales:1`.
+    Made(String),
+    /// A text on the hub, by its name in reports.
+    Hub(String),
+    /// What is pasted into the form.
+    Pasted,
+    /// A file of the user.
+    File,
+}
+
+/// A model in the user's own files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalModel {
+    /// Folder name, or a general name for loose files.
+    pub name: String,
+    /// Names relative to the folder, in the order of the handles.
+    pub files: Vec<String>,
+    /// Bytes in all.
+    pub bytes: u64,
+}
+
+impl Default for Form {
+    fn default() -> Self {
+        let protocol = Protocol::default();
+        Self {
+            model: ModelChoice::Local,
+            local_model: None,
+            text: TextChoice::Pasted,
+            pasted: String::new(),
+            local_text: None,
+            local_rows: None,
+            mirror: String::new(),
+            rows: protocol.rows.to_string(),
+            seq_len: protocol.seq_len.to_string(),
+            folds: protocol.folds.to_string(),
+            skip_positions: protocol.skip_positions.to_string(),
+            gram: protocol.gram,
+            backend: BackendChoice::default(),
+            measures: BTreeSet::new(),
+        }
+    }
+}
+
+impl Form {
+    /// Chooses a bundled model together with its text.
+    pub fn choose_bundled(&mut self, bundled: &Bundled) {
+        self.choose(ModelChoice::Bundled(bundled.name.clone()));
+        self.text = match &bundled.text {
+            DefaultText::File(_) => TextChoice::Bundled(bundled.name.clone()),
+            DefaultText::Corpus(corpus) => TextChoice::Made(corpus.clone()),
+        };
+    }
+
+    /// Chooses a model on the hub, and a text from there in place of one that came with another model.
+    pub fn choose_hub(&mut self, id: &str, index: &[Bundled]) {
+        if matches!(self.text, TextChoice::Bundled(_)) || self.foreign_text(index).is_none() {
+            self.text = TextChoice::Hub(WIKITEXT[0].into());
+        }
+        self.choose(ModelChoice::Hub(id.into()));
+    }
+
+    /// Chooses a model, or rows, whose windows are shorter by default.
+    pub fn choose(&mut self, model: ModelChoice) {
+        let window = |choice: &ModelChoice| match choice {
+            ModelChoice::Rows => ROWS_WINDOW.to_string(),
+            _ => Protocol::default().seq_len.to_string(),
+        };
+        if self.seq_len == window(&self.model) {
+            self.seq_len = window(&model);
+        }
+        self.model = model;
+    }
+
+    /// The order for measurement number `run`, or the first thing that is missing or out of range.
+    pub fn order(&self, run: u32, index: &[Bundled]) -> Result<Order> {
+        if self.model == ModelChoice::Rows {
+            let (name, _) =
+                self.local_rows.clone().ok_or_else(|| missing("rows", "choose a safetensors file of rows"))?;
+            return self.order_of(run, name.clone(), name, Work::Rows);
+        }
+        let (model_id, model) = self.model_source(index)?;
+        let (corpus_id, text) = self.text_source(index)?;
+        let mut order = self.order_of(run, model_id, corpus_id, Work::Model { model, text })?;
+        order.job.checkpoint = self.checkpoint(index);
+        Ok(order)
+    }
+
+    /// The checkpoint along training that is chosen, where it is one.
+    fn checkpoint(&self, index: &[Bundled]) -> Option<String> {
+        match &self.model {
+            ModelChoice::Bundled(name) => find(index, name).ok()?.demo.as_ref()?.checkpoint(),
+            ModelChoice::Hub(typed) => HubId::model(typed).ok()?.checkpoint().map(Into::into),
+            ModelChoice::Local | ModelChoice::Rows => None,
+        }
+    }
+
+    /// The order as far as it goes, for a look ahead; `None` where there is no model yet or a setting is out of range.
+    pub fn look(&self, run: u32, index: &[Bundled]) -> Option<Order> {
+        if let Ok(order) = self.order(run, index) {
+            return Some(order);
+        }
+        let (model_id, model) = self.model_source(index).ok()?;
+        self.order_of(run, model_id, "text".into(), Work::Model { model, text: TextSource::Missing }).ok()
+    }
+
+    fn order_of(&self, run: u32, model: String, corpus: String, work: Work) -> Result<Order> {
+        let mut job = Job { protocol: self.protocol()?, backend: self.backend, ..Job::new(model, corpus) };
+        job.measures.extend(&self.measures);
+        job.check()?;
+        Ok(Order { run, job, work })
+    }
+
+    /// Where the hub is.
+    pub fn endpoint(&self) -> Result<Endpoint> {
+        match self.mirror.trim() {
+            "" => Ok(Endpoint::default()),
+            address => address.parse(),
+        }
+    }
+
+    /// The protocol as chosen; its ranges are not checked yet.
+    pub fn protocol(&self) -> Result<Protocol> {
+        Ok(Protocol {
+            rows: number("--rows", &self.rows)?,
+            seq_len: number("--seq-len", &self.seq_len)?,
+            folds: number("--folds", &self.folds)?,
+            skip_positions: number("--skip-positions", &self.skip_positions)?,
+            gram: self.gram,
+            ..Protocol::default()
+        })
+    }
+
+    /// Rows of whole windows, as the report counts them, so that a made text can be made again from it.
+    fn whole_rows(&self) -> Result<usize> {
+        let Protocol { rows, seq_len, .. } = self.protocol()?;
+        Ok(rows - rows % seq_len.max(1))
+    }
+
+    fn model_source(&self, index: &[Bundled]) -> Result<(String, ModelSource)> {
+        match &self.model {
+            ModelChoice::Bundled(name) => find(index, name).map(|bundled| (bundled.name.clone(), source(bundled))),
+            ModelChoice::Hub(typed) => {
+                let id = HubId::model(typed)?;
+                Ok((id.name().into(), ModelSource::Hub { id, endpoint: self.endpoint()? }))
+            }
+            ModelChoice::Local => {
+                let hint = "choose the folder of a model in Hugging Face layout, or drop it on the page";
+                let local = self.local_model.as_ref().ok_or_else(|| missing("model", hint))?;
+                Ok((local.name.clone(), ModelSource::Handles { names: local.files.clone() }))
+            }
+            ModelChoice::Rows => Err(missing("model", "choose one")),
+        }
+    }
+
+    fn text_source(&self, index: &[Bundled]) -> Result<(String, TextSource)> {
+        match &self.text {
+            TextChoice::Bundled(name) => Ok(text_source(find(index, name)?, self.whole_rows()?)),
+            TextChoice::Hub(name) => {
+                Ok((name.clone(), TextSource::Hub { name: name.clone(), endpoint: self.endpoint()? }))
+            }
+            TextChoice::Made(corpus) => {
+                Ok((corpus.clone(), TextSource::Made { corpus: corpus.clone(), rows: self.whole_rows()? }))
+            }
+            TextChoice::Pasted if self.pasted.trim().is_empty() => Err(Error::EmptyText { corpus: PASTED_TEXT.into() }),
+            TextChoice::Pasted => Ok((PASTED_TEXT.into(), TextSource::Pasted { content: self.pasted.clone() })),
+            TextChoice::File => {
+                let hint = "choose a text file, paste a text or take a bundled one";
+                let name = self.local_text.clone().ok_or_else(|| missing("text", hint))?;
+                Ok((name, TextSource::Handle))
+            }
+        }
+    }
+}
+
+pub(crate) fn missing(file: &str, hint: &str) -> Error {
+    Error::MissingFile { file: file.into(), hint: hint.into() }
+}
+
+/// A bundled model by its name.
+///
+/// # Errors
+/// There is none of that name.
+pub fn find<'a>(index: &'a [Bundled], name: &str) -> Result<&'a Bundled> {
+    index.iter().find(|bundled| bundled.name == name).ok_or_else(|| Error::UnknownModel {
+        name: name.into(),
+        known: index.iter().map(|bundled| bundled.name.as_str()).collect::<Vec<_>>().join(", "),
+    })
+}
+
+fn number(field: &str, typed: &str) -> Result<usize> {
+    let digits: String = typed.chars().filter(|c| !c.is_whitespace()).collect();
+    digits.parse().map_err(|_| Error::InvalidSetting {
+        field: field.into(),
+        value: if digits.is_empty() { "nothing".into() } else { typed.into() },
+        hint: "give a whole number".into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::bundled::sample as index;
+
+    #[test]
+    fn a_bundled_model_brings_its_text_and_the_default_protocol() {
+        let mut form = Form::default();
+        form.choose_bundled(&index()[0]);
+        let order = form.order(7, &index()).unwrap();
+        assert_eq!(order.run, 7);
+        assert_eq!(order.job, Job::new("calibration", "calibration/text.txt"));
+        let Work::Model { text, .. } = order.work else { panic!("rows without a model") };
+        assert_eq!(text, TextSource::Bundled { path: "models/calibration/text.txt".into() });
+    }
+
+    #[test]
+    fn a_model_on_the_hub_brings_a_text_and_keeps_one_of_the_users() {
+        let mut form = Form::default();
+        form.choose_bundled(&index()[0]);
+        form.choose_hub("a/b@step0", &index());
+        form.mirror = "http://127.0.0.1:8081".into();
+        let order = form.order(1, &[]).unwrap();
+        let endpoint: Endpoint = "http://127.0.0.1:8081".parse().unwrap();
+        let model = ModelSource::Hub { id: HubId::model("a/b@step0").unwrap(), endpoint: endpoint.clone() };
+        let text = TextSource::Hub { name: WIKITEXT[0].into(), endpoint };
+        assert_eq!(order.job.checkpoint.as_deref(), Some("step0"));
+        assert_eq!((order.job.model.as_str(), order.work), ("a/b", Work::Model { model, text }));
+        form.text = TextChoice::Made("tales:3".into());
+        form.choose_hub("a/c", &index());
+        assert_eq!(form.text, TextChoice::Made("tales:3".into()));
+        form.choose_hub("not a name", &index());
+        assert!(matches!(form.order(1, &[]), Err(Error::HubId { .. })));
+        form.choose_hub("a/b", &[]);
+        form.mirror = "ftp://x".into();
+        assert!(matches!(form.order(1, &[]), Err(Error::HubEndpoint { .. })));
+    }
+
+    #[test]
+    fn rows_need_no_text_and_have_windows_of_their_own() {
+        let mut form = Form::default();
+        form.choose(ModelChoice::Rows);
+        assert!(matches!(form.order(1, &[]), Err(Error::MissingFile { file, .. }) if file == "rows"));
+        form.local_rows = Some(("r.safetensors".into(), 10));
+        let order = form.order(1, &[]).unwrap();
+        assert_eq!((order.work, order.job.protocol.seq_len), (Work::Rows, ROWS_WINDOW));
+        form.choose(ModelChoice::Local);
+        assert_eq!(form.seq_len, "128");
+        form.seq_len = "64".into();
+        form.choose(ModelChoice::Rows);
+        assert_eq!(form.seq_len, "64", "as typed");
+    }
+
+    #[test]
+    fn a_look_needs_a_model_and_can_do_without_a_text() {
+        let mut form = Form::default();
+        assert_eq!(form.look(1, &[]), None);
+        form.text = TextChoice::File;
+        form.choose_hub("a/b", &[]);
+        let order = form.look(1, &[]).unwrap();
+        assert!(matches!(order.work, Work::Model { text: TextSource::Missing, .. }));
+        form.folds = "1".into();
+        assert_eq!(form.look(1, &[]), None);
+    }
+
+    #[test]
+    fn a_trained_model_brings_a_made_text_of_whole_windows() {
+        let demo = Bundled { name: "demo".into(), text: DefaultText::Corpus("tales:1".into()), ..index().remove(0) };
+        let mut form = Form { rows: "1 500".into(), ..Form::default() };
+        form.choose_bundled(&demo);
+        let order = form.order(1, &[demo]).unwrap();
+        assert_eq!(order.job.corpus, "tales:1");
+        let Work::Model { text, .. } = order.work else { panic!("rows without a model") };
+        assert_eq!(text, TextSource::Made { corpus: "tales:1".into(), rows: 1408 });
+    }
+
+    #[test]
+    fn own_files_and_a_pasted_text_are_ordered_by_name() {
+        let files = vec!["config.json".to_string()];
+        let form = Form {
+            local_model: Some(LocalModel { name: "mine".into(), files: files.clone(), bytes: 2 }),
+            pasted: "some words".into(),
+            rows: "1 500".into(),
+            backend: BackendChoice::Cpu,
+            ..Form::default()
+        };
+        let order = form.order(1, &[]).unwrap();
+        let text = TextSource::Pasted { content: "some words".into() };
+        assert_eq!(order.work, Work::Model { model: ModelSource::Handles { names: files }, text });
+        assert_eq!((order.job.protocol.rows, order.job.backend), (1500, BackendChoice::Cpu));
+    }
+
+    #[test]
+    fn what_is_missing_or_impossible_is_named() {
+        let mut form = Form::default();
+        assert!(matches!(form.order(1, &[]), Err(Error::MissingFile { file, .. }) if file == "model"));
+        form.choose_bundled(&index()[0]);
+        assert!(matches!(form.order(1, &[]), Err(Error::UnknownModel { .. })));
+        form.text = TextChoice::File;
+        assert!(matches!(form.order(1, &index()), Err(Error::MissingFile { file, .. }) if file == "text"));
+        form.text = TextChoice::Pasted;
+        assert!(matches!(form.order(1, &index()), Err(Error::EmptyText { .. })));
+        form.pasted = "words".into();
+        form.folds = "1".into();
+        assert!(matches!(form.order(1, &index()), Err(Error::InvalidSetting { field, .. }) if field == "--folds"));
+        form.folds = "many".into();
+        assert!(matches!(form.order(1, &index()), Err(Error::InvalidSetting { value, .. }) if value == "many"));
+    }
+}

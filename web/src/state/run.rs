@@ -1,0 +1,279 @@
+//! One measurement as the page sees it: replies of the worker go in, what can be shown comes out.
+
+use straightedge_api::event::{Event, Progress, Recorder, Wait};
+use straightedge_api::report::{BlockReport, Report, Warning};
+use straightedge_api::trace::Span;
+
+use crate::chart::profile::{Point, Profile};
+use crate::comparison::overlay::Metric;
+use crate::state::bundled::Expected;
+use crate::state::course::{Course, Phase};
+use straightedge_api::message::Reply;
+
+/// A measurement from its start to whatever end it comes to.
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    course: Course,
+    origin: Option<u32>,
+    is_opened: bool,
+    recorder: Recorder,
+    expected: Option<Expected>,
+    /// What ran when.
+    spans: Vec<Span>,
+}
+
+impl Run {
+    /// A measurement that was just ordered; `expected` is what is known of its model beforehand.
+    pub fn start(number: u32, expected: Option<Expected>) -> Self {
+        Self { course: Course::start(number), origin: Some(number), expected, ..Self::default() }
+    }
+
+    /// A measurement of the same thing that adds to this one; what this one knows stays.
+    pub fn extend(&self, number: u32) -> Self {
+        let recorder = self.report().cloned().map(Recorder::resume).unwrap_or_default();
+        let (origin, expected) = (self.origin, self.expected.clone());
+        Self { course: Course::start(number), origin, recorder, expected, ..Self::default() }
+    }
+
+    /// A report from a file, as if it had just been measured.
+    pub fn opened(number: u32, report: Report) -> Self {
+        let phase = if report.partial { Phase::Cancelled } else { Phase::Finished };
+        let recorder = Recorder::resume(report);
+        Self { course: Course::at(number, phase), origin: Some(number), is_opened: true, recorder, ..Self::default() }
+    }
+
+    /// A report that was recorded with the page, shown until something is measured.
+    pub fn recorded(report: Report) -> Self {
+        Self { course: Course::at(0, Phase::Recorded), recorder: Recorder::resume(report), ..Self::default() }
+    }
+
+    /// Whether nothing was measured or opened yet.
+    pub fn is_untouched(&self) -> bool {
+        matches!(self.phase(), Phase::Idle | Phase::Recorded)
+    }
+
+    /// Takes in a reply; those of other measurements and those after the end change nothing.
+    pub fn hear(&mut self, reply: &Reply) {
+        match self.course.hear(reply) {
+            Some(Event::Span(span)) => self.spans.push(span.clone()),
+            Some(event) => self.recorder.record(event),
+            None => {}
+        }
+    }
+
+    /// What ran when, in the order in which it ended.
+    pub fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
+    /// Stops on request; what was measured stays.
+    pub fn cancel(&mut self) {
+        self.course.cancel();
+    }
+
+    /// Number of the measurement.
+    pub fn number(&self) -> u32 {
+        self.course.number()
+    }
+
+    /// Number of the order that it began with, once there was one: what is added later comes under other numbers.
+    pub fn origin(&self) -> Option<u32> {
+        self.origin
+    }
+
+    /// Whether it comes from a file.
+    pub fn is_opened(&self) -> bool {
+        self.is_opened
+    }
+
+    /// Where it stands.
+    pub fn phase(&self) -> &Phase {
+        self.course.phase()
+    }
+
+    /// Whether the engine is at it.
+    pub fn is_running(&self) -> bool {
+        self.course.is_running()
+    }
+
+    /// How far its present stage has come, while it runs.
+    pub fn progress(&self) -> Option<Progress> {
+        self.course.progress()
+    }
+
+    /// What goes on beside it.
+    pub fn beside(&self) -> Option<Progress> {
+        self.course.beside()
+    }
+
+    /// What it waits for, while it does.
+    pub fn waiting(&self) -> Option<&Wait> {
+        self.course.waiting()
+    }
+
+    /// The report so far, once model and text are known.
+    pub fn report(&self) -> Option<&Report> {
+        self.recorder.report()
+    }
+
+    /// Blocks measured so far.
+    pub fn blocks(&self) -> &[BlockReport] {
+        self.report().map_or(&[], |report| &report.blocks)
+    }
+
+    /// The chart of the blocks so far.
+    pub fn profile(&self, metric: Metric) -> Profile {
+        let spread = |block: &BlockReport| block.r2_cv_std.filter(|_| metric == Metric::Lin);
+        let point = |block: &BlockReport| Point { block: block.block, value: metric.of(block), spread: spread(block) };
+        let expected = self.expected.as_ref().filter(|_| metric == Metric::Lin);
+        Profile {
+            blocks: self.report().map_or(0, |report| report.model.num_hidden_layers),
+            points: self.blocks().iter().map(point).collect(),
+            expected: expected.map(|expected| expected.r2_lin.clone()).unwrap_or_default(),
+            overlay: Vec::new(),
+        }
+        .covering()
+    }
+
+    /// Warnings so far.
+    pub fn warnings(&self) -> &[Warning] {
+        self.report().map_or(&[], |report| &report.warnings)
+    }
+
+    /// What is known of the model beforehand.
+    pub fn expected(&self) -> Option<&Expected> {
+        self.expected.as_ref()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use straightedge_api::error::Error;
+    use straightedge_api::event::{Outcome, Stage};
+    use straightedge_api::job::Protocol;
+    use straightedge_api::message::Memory;
+    use straightedge_api::report::{AppInfo, CorpusInfo, DeviceInfo, Header, ModelInfo, ProtocolInfo};
+
+    /// A recorded measurement of a model with three blocks, the last of them null.
+    pub(crate) fn recording() -> Vec<Event> {
+        let header = Header {
+            app: AppInfo::this(),
+            model: ModelInfo { id: "m".into(), num_hidden_layers: 3, hidden_size: 8, ..Default::default() },
+            corpus: CorpusInfo { id: "t".into(), ..Default::default() },
+            protocol: ProtocolInfo::new(&Protocol::default(), 117, 24, 1e-10),
+            device: DeviceInfo { backend: "cpu".into(), ..Default::default() },
+            ordered: Default::default(),
+        };
+        let block = |block, r2_lin, r2_cv_std| {
+            Event::Block(Box::new(BlockReport { block, r2_lin, r2_cv_std, rank: 8, ..Default::default() }))
+        };
+        let warning = Warning { code: "zero".into(), block: Some(2), text: "no held-out variance".into() };
+        vec![
+            Event::Progress(Progress { stage: Stage::Load, done: 10, total: 10, seconds: 1.0 }),
+            Event::Started(Box::new(header)),
+            Event::Progress(Progress { stage: Stage::Measure, done: 7488, total: 14976, seconds: 4.0 }),
+            block(1, Some(-0.25), Some(0.01)),
+            block(0, Some(0.999), Some(0.001)),
+            Event::Warning(warning),
+            block(2, None, None),
+            block(0, Some(1.0), Some(0.0)),
+            Event::Finished(Outcome::default()),
+        ]
+    }
+
+    fn replay(run: &mut Run, events: &[Event]) {
+        for event in events {
+            run.hear(&Reply::Event { run: run.number(), event: event.clone() });
+        }
+    }
+
+    #[test]
+    fn a_recording_gives_its_blocks_in_order_with_the_last_word_on_each() {
+        let mut run = Run::start(1, None);
+        replay(&mut run, &recording());
+        let found: Vec<_> = run.blocks().iter().map(|block| (block.block, block.r2_lin)).collect();
+        assert_eq!(found, [(0, Some(1.0)), (1, Some(-0.25)), (2, None)]);
+        assert_eq!(run.warnings().len(), 1);
+        assert_eq!(run.phase(), &Phase::Finished);
+        assert!(run.report().is_some_and(|report| !report.partial));
+        assert_eq!(run.progress(), None);
+    }
+
+    #[test]
+    fn a_second_measurement_adds_to_the_first_and_loses_nothing_when_it_is_cancelled() {
+        let mut first = Run::start(1, None);
+        replay(&mut first, &recording());
+        let mut run = first.extend(2);
+        assert_eq!((run.phase(), run.blocks().len()), (&Phase::Running, 3), "shown before the engine answers");
+        assert_eq!((Run::default().origin(), run.number(), run.origin()), (None, 2, Some(1)));
+        let started = recording().remove(1);
+        let swapped = BlockReport {
+            block: 0,
+            r2_lin: Some(1.0),
+            delta_ppl: [("linear".to_string(), Some(0.25))].into(),
+            ..Default::default()
+        };
+        replay(&mut run, &[started, Event::Block(Box::new(swapped))]);
+        run.cancel();
+        assert_eq!(run.phase(), &Phase::Cancelled);
+        assert_eq!(run.blocks().len(), 3);
+        assert_eq!(run.blocks()[0].delta_ppl["linear"], Some(0.25));
+        assert_eq!(run.blocks()[1].r2_lin, Some(-0.25), "of the first");
+    }
+
+    #[test]
+    fn a_report_from_a_file_is_shown_as_what_it_is() {
+        let mut first = Run::start(1, None);
+        replay(&mut first, &recording()[..4]);
+        let run = Run::opened(2, first.report().unwrap().clone());
+        assert_eq!(run.phase(), &Phase::Cancelled, "half a measurement");
+        assert_eq!(run.profile(Metric::Lin).points.len(), 1);
+    }
+
+    #[test]
+    fn a_recording_is_shown_and_is_no_measurement() {
+        let mut first = Run::start(1, None);
+        replay(&mut first, &recording());
+        let mut run = Run::recorded(first.report().unwrap().clone());
+        replay(&mut run, &recording()[3..4]);
+        assert_eq!((run.phase(), run.profile(Metric::Lin).points.len()), (&Phase::Recorded, 3));
+        assert!(run.is_untouched() && Run::default().is_untouched() && !first.is_untouched());
+    }
+
+    #[test]
+    fn cancelling_keeps_the_blocks_and_ends_listening() {
+        let mut run = Run::start(1, None);
+        let events = recording();
+        replay(&mut run, &events[..4]);
+        assert!(run.progress().is_some_and(|progress| progress.stage == Stage::Measure));
+        run.cancel();
+        replay(&mut run, &events[4..]);
+        run.hear(&Reply::Ended { run: 1, memory: Memory::default() });
+        assert_eq!(run.phase(), &Phase::Cancelled);
+        assert_eq!(run.blocks().len(), 1);
+        assert!(run.report().is_some_and(|report| report.partial));
+    }
+
+    #[test]
+    fn a_failure_keeps_the_blocks_and_its_reason() {
+        let mut run = Run::start(1, None);
+        let lost = Error::DeviceLost { why: "reset".into() };
+        replay(&mut run, &recording()[..4]);
+        replay(&mut run, &[Event::Failed(lost.clone())]);
+        run.hear(&Reply::Ended { run: 1, memory: Memory::default() });
+        assert_eq!(run.phase(), &Phase::Failed(lost));
+        assert_eq!(run.blocks().len(), 1);
+    }
+
+    #[test]
+    fn replies_of_another_run_change_nothing() {
+        let mut run = Run::start(2, None);
+        for event in recording() {
+            run.hear(&Reply::Event { run: 1, event });
+        }
+        run.hear(&Reply::Ended { run: 1, memory: Memory::default() });
+        assert_eq!(run.phase(), &Phase::Running);
+        assert!(run.report().is_none());
+    }
+}

@@ -1,0 +1,268 @@
+//! The views of a measurement: what each is called, what it needs measured, and whether that is there.
+
+use std::collections::BTreeSet;
+
+use straightedge_api::job::Measure;
+use straightedge_api::report::{BlockReport, Report};
+
+use crate::text::detail::t as d;
+use crate::text::sides as texts_sides;
+use crate::text::{Texts, fill, t};
+
+/// One of the views, in their order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum View {
+    /// R² by block.
+    #[default]
+    Profile,
+    /// One block in detail.
+    Block,
+    /// Several measurements in one chart.
+    Compare,
+    /// A prompt continued by the model beside itself with linear blocks.
+    Sides,
+    /// What the model loses.
+    Losses,
+    /// Which kind of linearity.
+    Regimes,
+    /// Maps of every rank.
+    Ranks,
+    /// Probes of the residual.
+    Probes,
+    /// The under-trained baseline.
+    Baseline,
+    /// Controls.
+    Controls,
+    /// Whole layers.
+    Layers,
+    /// Healing.
+    Healing,
+}
+
+/// Why a measure cannot be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// This build does not have it.
+    NotBuilt,
+    /// An encoder has no next-token perplexity.
+    Encoder,
+    /// It needs the model that the rows came from.
+    Rows,
+}
+
+impl View {
+    /// All views.
+    pub const ALL: [Self; 12] = [
+        Self::Profile,
+        Self::Block,
+        Self::Compare,
+        Self::Sides,
+        Self::Losses,
+        Self::Regimes,
+        Self::Ranks,
+        Self::Probes,
+        Self::Baseline,
+        Self::Controls,
+        Self::Layers,
+        Self::Healing,
+    ];
+
+    /// Short name that stays, for addresses and tests.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Profile => "profile",
+            Self::Block => "block",
+            Self::Compare => "compare",
+            Self::Sides => "sides",
+            Self::Losses => "losses",
+            Self::Regimes => "regimes",
+            Self::Ranks => "ranks",
+            Self::Probes => "probes",
+            Self::Baseline => "baseline",
+            Self::Controls => "controls",
+            Self::Layers => "layers",
+            Self::Healing => "healing",
+        }
+    }
+
+    /// Name on its tab, name in full, and what it is, in one sentence.
+    pub fn texts(self) -> [&'static str; 3] {
+        let t: &Texts = t();
+        match self {
+            Self::Profile => [t.profile_tab, t.chart_name, ""],
+            Self::Block => [d().tab, d().name, d().about],
+            Self::Compare => [t.compare_tab, t.compare_name, t.compare_about],
+            Self::Sides => [texts_sides::t().tab, texts_sides::t().name, texts_sides::t().about],
+            Self::Losses => [t.losses_tab, t.losses_name, t.losses_about],
+            Self::Regimes => [t.regimes_tab, t.regimes_name, t.regimes_about],
+            Self::Ranks => [t.ranks_tab, t.ranks_name, t.ranks_about],
+            Self::Probes => [t.probes_tab, t.probes_name, t.probes_about],
+            Self::Baseline => [t.baseline_tab, t.baseline_name, t.baseline_about],
+            Self::Controls => [t.controls_tab, t.controls_name, t.controls_about],
+            Self::Layers => [t.layers_tab, t.layers_name, t.layers_about],
+            Self::Healing => [t.healing_tab, t.healing_name, t.healing_about],
+        }
+    }
+
+    /// Measures that fill it, beyond the fit.
+    pub fn measures(self) -> &'static [Measure] {
+        match self {
+            Self::Profile | Self::Compare | Self::Sides | Self::Regimes => &[],
+            Self::Block => &[Measure::Swap, Measure::RankSwap, Measure::Probes],
+            Self::Losses => &[Measure::Swap],
+            Self::Ranks => &[Measure::RankSwap],
+            Self::Probes => &[Measure::Probes, Measure::Conjunction],
+            Self::Baseline => &[Measure::Baseline],
+            Self::Controls => &[Measure::Controls],
+            Self::Layers => &[Measure::Layers],
+            Self::Healing => &[Measure::Heal],
+        }
+    }
+
+    /// Whether it shows something before anything is measured.
+    pub fn is_always_there(self) -> bool {
+        matches!(self, Self::Profile | Self::Compare | Self::Sides)
+    }
+
+    /// Whether it shows one block at a time.
+    pub fn is_by_block(self) -> bool {
+        matches!(self, Self::Block | Self::Ranks | Self::Probes | Self::Baseline | Self::Healing)
+    }
+}
+
+/// What a measure measures, for its button.
+pub fn name(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Fit => t().measure_fit,
+        Measure::Swap => t().measure_swap,
+        Measure::RankSwap => t().measure_rank_swap,
+        Measure::Layers => t().measure_layers,
+        Measure::Probes => t().measure_probes,
+        Measure::Baseline => t().measure_baseline,
+        Measure::Conjunction => t().measure_conjunction,
+        Measure::Controls => t().measure_controls,
+        Measure::Heal => t().measure_heal,
+    }
+}
+
+/// Whether a report has everything of a measure.
+pub fn is_complete(measure: Measure, report: &Report) -> bool {
+    if report.blocks.is_empty() {
+        return false;
+    }
+    if measure == Measure::Layers {
+        return report.layers.len() >= report.model.num_hidden_layers;
+    }
+    report.blocks.iter().all(|block| has(measure, block))
+}
+
+/// All measures beside the fit that a report has something of.
+pub fn measured(report: &Report) -> BTreeSet<Measure> {
+    let some = |measure: &Measure| match measure {
+        Measure::Fit => false,
+        Measure::Layers => !report.layers.is_empty(),
+        measure => report.blocks.iter().any(|block| has(*measure, block)),
+    };
+    Measure::ALL.into_iter().filter(some).collect()
+}
+
+/// Whether a block has something of a measure.
+pub fn has(measure: Measure, block: &BlockReport) -> bool {
+    match measure {
+        Measure::Fit => true,
+        Measure::Swap => block.delta_ppl.contains_key("zero"),
+        Measure::RankSwap => block.delta_ppl.keys().any(|name| name.starts_with("rank_")),
+        Measure::Layers => false,
+        Measure::Probes => !block.probes.is_empty(),
+        Measure::Baseline => ["sgd", "adamw"].iter().all(|name| block.curves.contains_key(*name)),
+        Measure::Conjunction => block.conjunction.is_some(),
+        Measure::Controls => !block.controls.is_empty(),
+        Measure::Heal => !block.heal.is_empty(),
+    }
+}
+
+/// Why a measure cannot be had of the model of a report.
+pub fn refusal(measure: Measure, report: &Report) -> Option<Refusal> {
+    let is_encoder = report.model.architecture == "bert";
+    let is_perplexity = matches!(measure, Measure::Swap | Measure::RankSwap | Measure::Heal);
+    let is_rows = report.model.architecture == "rows";
+    if !Measure::AVAILABLE.contains(&measure) {
+        Some(Refusal::NotBuilt)
+    } else if is_rows && !matches!(measure, Measure::Fit | Measure::Probes | Measure::Baseline) {
+        Some(Refusal::Rows)
+    } else if is_encoder && is_perplexity {
+        Some(Refusal::Encoder)
+    } else {
+        None
+    }
+}
+
+/// The refusal in words.
+pub fn refused(measure: Measure, refusal: Refusal) -> String {
+    let text = match refusal {
+        Refusal::NotBuilt => t().refused_not_built,
+        Refusal::Encoder => t().refused_encoder,
+        Refusal::Rows => t().refused_rows,
+    };
+    fill(text, &[("measure", name(measure))])
+}
+
+/// What a job must ask for to add a measure to a report.
+pub fn job_measures(measure: Measure) -> BTreeSet<Measure> {
+    BTreeSet::from([Measure::Fit, measure])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::sample_report as report;
+
+    #[test]
+    fn a_measure_is_complete_when_every_block_has_it() {
+        let mut report = report();
+        assert!(!is_complete(Measure::Swap, &report));
+        report.blocks.truncate(2);
+        assert!(is_complete(Measure::Swap, &report));
+        assert!(!is_complete(Measure::Heal, &report));
+        assert!(!is_complete(Measure::Layers, &report), "two of three layers");
+    }
+
+    #[test]
+    fn what_was_measured_is_known_from_the_report() {
+        let mut report = report();
+        assert!(measured(&report).is_superset(&BTreeSet::from([Measure::Swap, Measure::Layers])));
+        report.blocks.clear();
+        report.layers.clear();
+        assert!(measured(&report).is_empty());
+    }
+
+    #[test]
+    fn an_encoder_is_told_why_it_has_no_perplexity() {
+        let mut report = report();
+        assert_eq!(refusal(Measure::Swap, &report), None);
+        report.model.architecture = "bert".into();
+        let why = refusal(Measure::Swap, &report).unwrap();
+        assert_eq!(why, Refusal::Encoder);
+        assert!(refused(Measure::Swap, why).contains("encoder"));
+        assert_eq!(refusal(Measure::Layers, &report), None);
+    }
+
+    #[test]
+    fn rows_are_told_what_needs_their_model() {
+        let mut report = report();
+        report.model.architecture = "rows".into();
+        for measure in [Measure::Swap, Measure::Layers, Measure::Conjunction, Measure::Controls] {
+            assert_eq!(refusal(measure, &report), Some(Refusal::Rows), "{measure}");
+        }
+        assert_eq!(refusal(Measure::Probes, &report), None);
+    }
+
+    #[test]
+    fn every_view_has_a_name_and_all_but_the_first_say_what_they_are() {
+        for view in View::ALL {
+            let [tab, name, about] = view.texts();
+            assert!(!tab.is_empty() && !name.is_empty());
+            assert!(view == View::Profile || about.ends_with('.'), "{view:?}");
+        }
+    }
+}

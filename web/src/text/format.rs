@@ -1,0 +1,195 @@
+//! Numbers as people read them: fixed digits, real minus signs, narrow spaces between thousands.
+
+use straightedge_api::event::Progress;
+
+/// Stands where a value is undefined.
+pub const NOTHING: &str = "–";
+
+const MINUS: char = '−';
+const THIN: char = '\u{202f}';
+
+/// A share such as R², with six digits after the point.
+pub fn share(value: Option<f64>) -> String {
+    fixed(value, 6)
+}
+
+/// A value with `digits` digits after the point; what rounds to zero has no sign.
+pub fn fixed(value: Option<f64>, digits: usize) -> String {
+    let Some(value) = value else { return NOTHING.into() };
+    let text = format!("{:.*}", digits, value.abs());
+    let is_zero = text.bytes().all(|byte| matches!(byte, b'0' | b'.'));
+    if value < 0.0 && !is_zero { format!("{MINUS}{text}") } else { text }
+}
+
+/// A value of unknown magnitude with three significant digits: 0.0123, 12.3, 1.23e9.
+pub fn magnitude(value: Option<f64>) -> String {
+    let Some(value) = value else { return NOTHING.into() };
+    let size = value.abs();
+    if size != 0.0 && !(1e-3..1e5).contains(&size) {
+        return format!("{value:.2e}").replace('-', &MINUS.to_string());
+    }
+    let digits = if size >= 100.0 || size == 0.0 { 0 } else { 2 - size.log10().floor() as i32 };
+    fixed(Some(value), digits.max(0) as usize)
+}
+
+/// A value of unknown magnitude with six significant digits.
+pub fn exact(value: Option<f64>) -> String {
+    let Some(number) = value else { return NOTHING.into() };
+    let size = number.abs();
+    if size != 0.0 && !(1e-4..1e7).contains(&size) {
+        return format!("{number:.5e}").replace('-', &MINUS.to_string());
+    }
+    if number.fract() == 0.0 {
+        return fixed(value, 0);
+    }
+    fixed(value, (5 - size.log10().floor() as i32).max(0) as usize)
+}
+
+/// The value of a grid line, which is round.
+pub fn tick(value: f64) -> String {
+    let size = value.abs();
+    let text = if size != 0.0 && !(1e-3..1e5).contains(&size) {
+        format!("{size:.1e}").replace(".0e", "e").replace('-', &MINUS.to_string())
+    } else {
+        let text = format!("{size:.4}");
+        text.trim_end_matches('0').trim_end_matches('.').to_string()
+    };
+    if value < 0.0 && size > 0.0 { format!("{MINUS}{text}") } else { text }
+}
+
+/// A count, its thousands set apart.
+pub fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) && digits.len() > 4 {
+            text.push(THIN);
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// An amount of bytes in decimal units.
+pub fn bytes(n: u64) -> String {
+    let units = ["bytes", "kB", "MB", "GB"];
+    let step = (n.max(1).ilog10() / 3).min(3);
+    if step == 0 {
+        return format!("{n} bytes");
+    }
+    let value = n as f64 / 1000f64.powi(step as i32);
+    format!("{value:.*} {}", usize::from(value < 99.95), units[step as usize])
+}
+
+/// An amount of bytes in the binary units of device limits.
+pub fn limit(n: u64) -> String {
+    let (mib, gib) = (1 << 20, 1 << 30);
+    if n >= gib { format!("{} GiB", trimmed(n as f64 / gib as f64)) } else { format!("{} MiB", n / mib) }
+}
+
+fn trimmed(value: f64) -> String {
+    format!("{value:.1}").trim_end_matches(".0").into()
+}
+
+/// A duration in at most two units.
+pub fn duration(seconds: f64) -> String {
+    let whole = seconds.max(0.0).round() as u64;
+    match whole {
+        0..10 => format!("{} s", fixed(Some(seconds.max(0.0)), 1)),
+        10..60 => format!("{whole} s"),
+        60..3600 => format!("{} min {:02} s", whole / 60, whole % 60),
+        _ => format!("{} h {:02} min", whole / 3600, whole % 3600 / 60),
+    }
+}
+
+/// How much of a stage is done: `3 200 of 14 976 rows`.
+pub fn amount(progress: &Progress) -> String {
+    match progress.stage.unit() {
+        "bytes" => format!("{} of {}", bytes(progress.done), bytes(progress.total)),
+        unit => format!("{} of {} {unit}", count(progress.done), count(progress.total)),
+    }
+}
+
+/// Amount per second of a stage, once it is known.
+pub fn rate(progress: &Progress) -> Option<String> {
+    let rate = progress.rate()?;
+    Some(match progress.stage.unit() {
+        "bytes" => format!("{}/s", bytes(rate as u64)),
+        unit if rate >= 10.0 => format!("{} {unit}/s", count(rate.round() as u64)),
+        unit => format!("{} {unit}/s", trimmed(rate)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use straightedge_api::event::Stage;
+
+    #[test]
+    fn shares_have_six_digits_and_no_negative_zero() {
+        let cases = [(1.0, "1.000000"), (-0.25, "−0.250000"), (-1e-9, "0.000000"), (0.999_999_6, "1.000000")];
+        for (value, text) in cases {
+            assert_eq!(share(Some(value)), text);
+        }
+        assert_eq!(share(None), NOTHING);
+    }
+
+    #[test]
+    fn magnitudes_keep_three_digits() {
+        let cases = [
+            (0.0, "0"),
+            (0.012_34, "0.0123"),
+            (1.0, "1.00"),
+            (12.34, "12.3"),
+            (1234.5, "1234"),
+            (2.1e6, "2.10e6"),
+            (-4.56e-7, "−4.56e−7"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(magnitude(Some(value)), text);
+        }
+    }
+
+    #[test]
+    fn exact_values_keep_six_digits() {
+        let cases = [
+            (3.0, "3"),
+            (137.065_255_78, "137.065"),
+            (-0.012_345_678, "−0.0123457"),
+            (2_414_504.5, "2414504"),
+            (1.5e-7, "1.50000e−7"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(exact(Some(value)), text);
+        }
+        assert_eq!(exact(None), NOTHING);
+    }
+
+    #[test]
+    fn ticks_are_short() {
+        let cases = [(0.0, "0"), (-0.25, "−0.25"), (20.0, "20"), (0.005, "0.005"), (2e5, "2e5"), (-1e-4, "−1e−4")];
+        for (value, text) in cases {
+            assert_eq!(tick(value), text);
+        }
+    }
+
+    #[test]
+    fn counts_bytes_and_durations_read_well() {
+        assert_eq!([count(7), count(4096), count(14_976)], ["7", "4096", "14\u{202f}976"]);
+        assert_eq!([bytes(12), bytes(1_500), bytes(375_000_000)], ["12 bytes", "1.5 kB", "375 MB"]);
+        assert_eq!([limit(128 << 20), limit(4 << 30), limit(3 << 29)], ["128 MiB", "4 GiB", "1.5 GiB"]);
+        assert_eq!([duration(4.2), duration(59.4), duration(61.0)], ["4.2 s", "59 s", "1 min 01 s"]);
+        assert_eq!(duration(3725.0), "1 h 02 min");
+    }
+
+    #[test]
+    fn amounts_and_rates_name_their_unit() {
+        let rows = Progress { stage: Stage::Measure, done: 3200, total: 14_976, seconds: 4.0 };
+        assert_eq!(amount(&rows), "3200 of 14\u{202f}976 rows");
+        assert_eq!(rate(&rows).as_deref(), Some("800 rows/s"));
+        let load = Progress { stage: Stage::Load, done: 2_000_000, total: 4_000_000, seconds: 1.0 };
+        assert_eq!(amount(&load), "2.0 MB of 4.0 MB");
+        assert_eq!(rate(&load).as_deref(), Some("2.0 MB/s"));
+        assert_eq!(rate(&Progress { done: 0, ..rows }), None);
+    }
+}

@@ -1,0 +1,250 @@
+//! Texts of the lesson. Paragraphs are lines; numbers of the demo models are those of `docs/models.md`, published ones
+//! those of `docs/measures.md`, section 8, and tests hold the former to the recorded reports.
+
+/// The lesson's texts, in the language in use.
+pub fn l() -> &'static Texts {
+    &ENGLISH
+}
+
+catalogue! {
+    Texts,
+
+    lesson: "Lesson",
+    open: "Lesson, {minutes} minutes",
+    leave: "Leave the lesson",
+    steps: "Steps of the lesson",
+    progress: "{done} of {all} done",
+    step: "Step {step}: {title}",
+    step_done: "Step {step}: {title}, done",
+    minutes: "About {minutes} minutes",
+    previous: "Back",
+    next: "Next",
+    finish: "Leave",
+    to_do: "To do",
+    look_for: "Look for",
+    do_it: "Do it for me",
+    do_next: "Do the next one for me",
+    busy: "Measuring …",
+    done: "Done",
+    hindered_views: "This link hides the views that this step needs.",
+
+    formula_rows: "rows",
+    formula_replaced: "swapped",
+    formula_untouched: "untouched",
+    formula_rank: "effective rank",
+
+    input: "input x",
+    output: "output",
+    r2: "R²",
+
+    network_title: "What a feed-forward network does",
+    network_text: "A transformer’s layer has two parts. Attention carries information from token to token; the feed-forward network then works on the vector of every token by itself. It multiplies the vector by a matrix, bends every number with an activation φ, and multiplies by a second matrix.\nHere is one with a single input, three units inside and one output. The faint lines are what each unit adds, the solid one is their sum, and the dashed one the straight line nearest to it.",
+    network_task: "Take the bend away: choose “none” as the activation.",
+    network_look: "The output turns into a straight line. Without the bend two matrices multiply to one, so all that a network can do beyond a line comes from φ. How much of it does a trained network use? That is what this page measures.",
+    network_chart: "The network’s output, what each of its three units adds, and the straight line nearest to the output",
+    network_sum: "output",
+    network_unit: "unit {unit}",
+    network_line: "nearest line",
+    network_reading: "R² of the nearest line: {r2}.",
+    activation: "Activation",
+    activation_gelu: "GELU",
+    activation_gelu_tanh: "GELU, tanh",
+    activation_silu: "SiLU",
+    activation_relu: "ReLU",
+    activation_identity: "none",
+
+    line_title: "Fit a line to GELU by hand",
+    line_text: "GELU bends GPT-2 and Pythia. Far to the right it is x, far to the left it is 0, and only between does it curve. So how linear it is depends on the inputs that reach it.\nInputs between the two handles are equally likely. The line is the one of least squares, and R² the share of the curve’s variance that it predicts: 1 is all of it, 0 no more than the mean does.",
+    line_task: "Drag the two handles, or move them with the arrow keys, until the interval is at least 2 wide and the best line has an R² of 0.99 or more.",
+    line_look: "To the right of the bend an interval is straight, across the bend it is not: from −3 to 3 R² is 0.767. To the left it is lowest, 0.051 from −2 to 0, because there the curve hardly changes at all and turns round. Then take the line in hand: no line of your own beats the best one.",
+    line_chart: "The activation as a curve, the interval marked, and the line over it",
+    line_low: "Where the interval begins",
+    line_high: "Where the interval ends",
+    line_own_low: "Height of your line where the interval begins",
+    line_own_high: "Height of your line where the interval ends",
+    line_which: "Line",
+    line_best: "best line",
+    line_own: "my own line",
+    line_reading: "From {low} to {high}: y = {slope}·x {sign} {intercept}, R² {r2}.",
+    line_reading_own: "From {low} to {high}, your line: R² {r2}. The best line: {best}.",
+    line_flat: "undefined: the curve is flat here",
+
+    many_title: "From one input to many",
+    many_text: "A block has not one input but d of them, 768 in GPT-2 and 128 in the demo models here, and as many outputs. The best affine map still has a closed form, so nothing is trained: D divides every input by its standard deviation, Q and Λ are eigenvectors and eigenvalues of the inputs’ correlations, and the r eigenvalues above 10⁻¹⁰ of the largest are kept.\nThe example is made and solved here. Its output is a mixture of the first 4 of 24 inputs and of noise. R² is computed on the rows that the map was fitted on, and on 600 rows that it has not seen.",
+    many_task: "Find a number of inputs and of rows where the R² of unseen rows falls below zero.",
+    many_look: "On the rows that it was fitted on R² only rises with every input, even with those that mean nothing. On unseen rows it falls, far below zero where rows are few: worse than the mean. So only held-out R² counts, negative values are shown, and the page warns where there are fewer than twice as many rows as inputs.",
+    many_chart: "R² against the number of inputs, on the rows fitted on and on unseen rows",
+    many_inputs: "Inputs",
+    many_rows: "Rows to fit on",
+    many_training: "rows fitted on",
+    many_held_out: "unseen rows",
+    many_rule: "{inputs} inputs",
+    many_reading: "{inputs} inputs, {rows} rows: R² {training} on them, {held_out} on unseen rows.",
+
+    traps_title: "What R² counts, and four traps",
+    traps_text: "R² sets the squared errors against the squared distances from the mean, of every output feature by itself and on held-out text. Each word of that matters. Here are four ways to be led astray, small enough to be computed while you watch.",
+    traps_task: "Spring all four traps.",
+    traps_look: "None of the four changes what the block does. They change the yardstick, the rows, the directions that are kept, or how long one has waited.",
+    traps_choice: "Traps",
+    trap_scalar: "One mean for all",
+    trap_scalar_about: "Four output features lie around different constants. Against one mean for all of them the constants count as explained, though there is nothing to predict. The survey in arXiv 2606.19379 counts so: block 10 of GPT-2 has 0.671 there, and 0.434 ± 0.062 with a mean per feature.",
+    trap_scalar_slider: "How far apart the constants are",
+    trap_scalar_chart: "R² with a mean per feature and R² with one mean for all, against how far apart the constants are",
+    trap_scalar_axis: "constants apart, in standard deviations",
+    trap_scalar_own: "a mean per feature",
+    trap_scalar_one: "one mean for all",
+    trap_scalar_reading: "A mean per feature: R² {own}. One mean for all: {one}.",
+    trap_outlier: "A few rows far away",
+    trap_outlier_about: "Input and output have nothing to do with each other, but the first row of every window is far away in both. In many models the first token of a window is such a row. The page can leave it out (Protocol, Positions skipped) and does so among the controls.",
+    trap_outlier_slider: "How far away the first rows are",
+    trap_outlier_skip: "leave the first rows out",
+    trap_outlier_chart: "Rows with the first ones of each window set apart, and the best line",
+    trap_outlier_rows: "rows",
+    trap_outlier_first: "first rows",
+    trap_outlier_line: "best line",
+    trap_outlier_reading: "Held-out R² of the best line: {r2}.",
+    trap_null: "A direction with nothing in it",
+    trap_null_about: "A LayerNorm takes the mean off, so its features, each divided by its γ, add up to a constant: d features, but only d − 1 directions. In the last one there is nothing but the rounding of 32-bit numbers, and a fit that keeps it divides by almost nothing. Here four features are normalised in 32 bits.",
+    trap_null_keep: "keep every direction",
+    trap_null_rank: "Rank",
+    trap_null_smallest: "Smallest eigenvalue, of the largest",
+    trap_null_condition: "Condition of what is kept",
+    trap_null_weight: "Largest weight",
+    trap_null_r2: "Held-out R²",
+    trap_null_note: "R² hardly tells: on a real encoder with six blocks it loses 0.000003 to 0.000035. The rank and the condition do, so the page shows them.",
+    trap_baseline: "A line not trained to its end",
+    trap_baseline_about: "Two inputs matter alike, but one of them is twenty times smaller. Gradient descent finds the large one at once and the small one late. Whoever stops early takes a slow training for a lack of linearity: in arXiv 2606.19379 block 1 of GPT-2 reaches 0.25 after 3 000 steps of SGD, where the closed form has 0.95.",
+    trap_baseline_slider: "Steps of training",
+    trap_baseline_chart: "R² of the trained line against steps, below that of the solved one",
+    trap_baseline_axis: "steps",
+    trap_baseline_trained: "trained",
+    trap_baseline_solved: "solved",
+    trap_baseline_reading: "After {steps} steps: R² {trained}. Solved: {solved}.",
+    trap_baseline_hint: "Train until less than 0.01 is missing.",
+
+    measure_title: "Measure a block",
+    measure_text: "Now a real model: demo-gpt2, a GPT-2 with six blocks of width 128, trained by this project on texts that it makes itself. The page runs a text through the model, takes down what enters each feed-forward network and what leaves it, and fits the best affine map to four fifths of the text. The last fifth is for the score.",
+    measure_task: "Press Measure, and watch the profile grow block by block.",
+    measure_look: "As it was recorded, block 0 has an R² of 0.850 and the others lie between 0.414 and 0.565: the first network is the straightest by far. The diamonds are that recording; do your dots lie on them? The whiskers tell how much R² varies from one fifth of the text to another.",
+
+    swap_title: "Swap it",
+    swap_text: "R² says how much of a block’s output a line predicts. Whether the model can do without the rest is another question, and there is a direct answer: put the line in the block’s place, change nothing else, and let the model predict the next token again. Perplexity is the number of equally likely tokens that it hesitates between; ΔPPL is how much that rises.",
+    swap_task: "Measure what each block is worth, and look at the view Losses.",
+    swap_look: "As it was recorded the untouched model has a perplexity of 2.32. Block 0 has the highest R² and still costs most as a line, 0.476; without any network there the model is lost, at 6 159 more. Block 2, with an R² of 0.450, costs 0.046. A high R² is not a cheap swap, and a low one not a dear one.",
+
+    learned_title: "Learned, or there anyway?",
+    learned_text: "A profile may be what training made, or what the architecture brings along. So the same is measured where nothing was learned: before the first step of training, and with the weights drawn anew. Steps of one training tell when the profile comes about, and a second training from other random numbers tells what of it is chance.",
+    learned_task: "Open three comparisons: trained against redrawn, along training, seed against seed.",
+    learned_look: "Before its first step every block of demo-gpt2 is at 0.956 to 0.961, and redrawn ones are alike: small weights keep GELU near zero, where it is almost a line. After 48 steps it is 0.993 to 1.000, so a high R² can mean that training has barely begun. At the end it is 0.414 to 0.850: what was learned here is the bend. The two seeds differ by 0.07 at most.",
+
+    regimes_title: "Read the two regimes",
+    regimes_text: "A high R² comes about in two ways. In the broad one most features of the output are close to linear, and many directions carry it. In the narrow one a few directions hold nearly all of the variance and are linear, and the rest is not. The median over the features and the effective rank tell them apart.\nThe picture is not measured here: it shows what arXiv 2606.19379 published of three models, whose R² is the scalar one.",
+    regimes_task: "Open the view Regimes, and then the view Ranks.",
+    regimes_look: "Block 0 of demo-gpt2 is of the broad kind: its median feature has 0.845 beside 0.850 in all, and nine tenths of that take 27 of 128 directions. It has no block of the narrow kind, and it would be wrong to read one into it. GPT-2 has: blocks 1 and 2 with a published R² of 0.947 and 0.996, medians of 0.258 and 0.164, and an effective rank of 1.",
+    regimes_chart: "Published R² of 36 blocks of three models against the median over their features",
+    regimes_axis_x: "R² scalar, published",
+    regimes_axis_y: "R² median, published",
+    regimes_waiting: "Loading what was published …",
+
+    exercises_title: "Exercises",
+    exercises_text: "The first four are checked against what the page shows now: with another model, other answers are right. The last three are to be thought about.",
+    exercises_task: "Answer the first four, and think about the others before you open their answers.",
+    exercises_look: "Every number that you need is in the table below the profile or in the views, where a mark tells its exact values when you point at it.",
+    exercise_answer: "Your answer",
+    exercise_show: "Answer",
+    exercise_right: "Right.",
+    exercise_wrong: "Not that.",
+    exercise_unknown: "What the page shows now does not hold it: measure it first.",
+    exercise_parameters: "How many numbers does the affine map of one block of this model have, weights and biases together?",
+    answer_parameters: "d·d weights and d biases: 128·128 + 128 = 16 512 in the demo models. The network of demo-gpt2, with 512 units inside, has 131 712, about eight times as many.",
+    exercise_gap: "In which block is R² scalar furthest above the R² with a mean per feature?",
+    answer_gap: "The table below the profile has both. A wide gap means that the output’s features lie around different constants. In the recorded demo-gpt2 it is block 5, with 0.601 beside 0.565.",
+    exercise_cheapest: "Which block costs the least perplexity as a line?",
+    answer_cheapest: "The view Losses tells. In the recorded demo-gpt2 it is block 2, at 0.046 more, though its R² is only 0.450.",
+    exercise_rank: "What is the effective rank of block 0?",
+    answer_rank: "The smallest rank whose map keeps nine tenths of R²: in the table and in the view Ranks. In the recorded demo-gpt2 it is 27 of 128.",
+    exercise_early: "A model’s blocks have an R² of 0.99 after 48 steps of training. What have they learned?",
+    answer_early: "Next to nothing that a line cannot do. Small weights keep every unit near zero, where GELU is close to x/2. So a profile is always read beside how far training got: at the end of the same run demo-gpt2 is at 0.414 to 0.850.",
+    exercise_gated: "With its blocks redrawn demo-gpt2 comes to 0.962 on average, demo-llama only to 0.428. Why?",
+    answer_gated: "Llama’s networks are gated: two maps of the input are multiplied with each other, one of them bent by SiLU. Near zero that is a product of two inputs, a·b/2, and a product is no line however small its weights are.",
+    exercise_worth: "Block 0 of demo-gpt2 has the highest R² and costs most as a line. How can both be true?",
+    answer_worth: "R² is a share of this block’s own variance; ΔPPL is what the whole model makes of the error. The model leans on block 0 so much that the 15 % which the line misses there cost more than the 44 to 59 % which it misses elsewhere.",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use straightedge_api::report::Report;
+
+    /// The text with every number as this recording has it must be the text.
+    fn recorded(name: &str) -> Report {
+        let file = format!("{}/data/recorded/{name}.json", env!("CARGO_MANIFEST_DIR"));
+        Report::from_json(name, &std::fs::read_to_string(file).unwrap()).unwrap()
+    }
+
+    fn range(report: &Report, skip: usize) -> [String; 2] {
+        let values = || report.blocks.iter().skip(skip).filter_map(|block| block.r2_lin);
+        [values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max)].map(|value| format!("{value:.3}"))
+    }
+
+    #[track_caller]
+    fn says(text: &str, words: &[&str]) {
+        for word in words {
+            assert!(text.contains(word), "{word} is what was recorded, and not in: {text}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_the_demo_models_are_those_recorded() {
+        let report = recorded("demo-gpt2");
+        let first = &report.blocks[0];
+        let [low, high] = range(&report, 1);
+        let r2 = |block: usize| format!("{:.3}", report.blocks[block].r2_lin.unwrap());
+        says(l().measure_look, &[&format!("R² of {}", r2(0)), &format!("between {low} and {high}")]);
+        let loss = |block: usize, swap: &str| report.blocks[block].delta_ppl[swap].unwrap();
+        let ppl = format!("perplexity of {:.2}", report.ppl.unwrap());
+        says(
+            l().swap_look,
+            &[&ppl, &format!("{:.3}", loss(0, "linear")), "6 159", &r2(2), &format!("{:.3}", loss(2, "linear"))],
+        );
+        assert_eq!(loss(0, "zero").round(), 6159.0);
+        assert!(
+            (1..6).all(|block| loss(block, "linear") < loss(0, "linear") && loss(block, "linear") >= loss(2, "linear"))
+        );
+        let rank = format!("{} of 128", first.effective_rank.unwrap());
+        says(l().regimes_look, &[&format!("{:.3} beside {}", first.r2_feature_median.unwrap(), r2(0)), &rank]);
+        says(l().answer_rank, &[&rank]);
+        says(l().answer_gap, &["block 5", &format!("{:.3} beside {}", report.blocks[5].r2_lin_scalar.unwrap(), r2(5))]);
+        let left = |block: usize| 100.0 * (1.0 - report.blocks[block].r2_lin.unwrap());
+        let others = (1..6).map(left).fold([f64::INFINITY, 0.0], |[a, b], value| [value.min(a), value.max(b)]);
+        says(l().answer_worth, &[&format!("{:.0} %", left(0)), &format!("{:.0} to {:.0} %", others[0], others[1])]);
+    }
+
+    #[test]
+    fn numbers_along_training_are_those_recorded() {
+        let told = |name: &str| range(&recorded(name), 0).join(" to ");
+        says(l().learned_look, &[&told("demo-gpt2-step0"), &told("demo-gpt2-step48"), &told("demo-gpt2")]);
+        says(l().answer_early, &[&told("demo-gpt2")]);
+        let (one, other) = (recorded("demo-gpt2"), recorded("demo-gpt2-seed2"));
+        let gaps = one.blocks.iter().zip(&other.blocks).map(|(a, b)| (a.r2_lin.unwrap() - b.r2_lin.unwrap()).abs());
+        says(l().learned_look, &[&format!("{:.2} at most", gaps.fold(0.0, f64::max))]);
+        let redrawn = |name: &str| {
+            let report = recorded(name);
+            let values = report.blocks.iter().map(|block| block.controls["reinit_block"].r2_lin.unwrap());
+            format!("{:.3}", values.sum::<f64>() / report.blocks.len() as f64)
+        };
+        says(l().exercise_gated, &[&redrawn("demo-gpt2"), &redrawn("demo-llama")]);
+    }
+
+    #[test]
+    fn published_numbers_are_those_of_the_survey() {
+        let published: crate::comparison::published::Published =
+            serde_json::from_str(include_str!("../../data/published.json")).unwrap();
+        let gpt2 = &published.models[0];
+        let told = |values: &[f64]| format!("{:.3} and {:.3}", values[1], values[2]);
+        says(l().regimes_look, &[&told(&gpt2.r2_lin_scalar["WikiText-2"]), &told(&gpt2.r2_feature_median)]);
+        assert_eq!(gpt2.effective_rank[1..3], [1, 1]);
+        says(l().trap_scalar_about, &[&format!("{:.3} there", gpt2.r2_lin_scalar["WikiText-2"][10])]);
+        says(l().trap_baseline_about, &[&format!("{:.2}", gpt2.r2_lin_scalar["WikiText-2"][1])]);
+    }
+}

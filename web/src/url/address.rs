@@ -1,0 +1,465 @@
+//! The page's whole configuration as names and values of its address, so that a link repeats a measurement:
+//! `?v=1&model=demo-neox&rows=5120&measures=swap&view=losses`.
+//!
+//! What is as it is at first is left out. `v` says which defaults those are; an address comes from anybody, so every
+//! value is checked, and the first that is not what its name says refuses the whole.
+
+use std::collections::BTreeSet;
+
+use straightedge_api::bundled::MADE_TEXTS;
+use straightedge_api::error::{Error, Result};
+use straightedge_api::hub::id::{Endpoint, HubId};
+use straightedge_api::job::{BackendChoice, Measure, Protocol};
+use straightedge_api::summary::Quantity;
+
+use crate::comparison::Key;
+use crate::comparison::overlay::Metric;
+use crate::comparison::presets::Preset;
+use crate::continuation::Ask;
+use crate::lesson::Step;
+use crate::state::form::{TextChoice, WIKITEXT};
+use crate::state::frame::Frame;
+use crate::state::recordings::FIRST;
+use crate::state::views::View;
+use crate::url::comparison::{self, Linked};
+use crate::url::continuation;
+
+/// The version that this page writes, and the only one there was.
+const VERSION: &str = "1";
+/// Every name that has a meaning.
+pub const NAMES: [&str; 30] = [
+    "v",
+    "model",
+    "hub",
+    "mirror",
+    "text",
+    "rows",
+    "seq_len",
+    "folds",
+    "skip_positions",
+    "gram",
+    "backend",
+    "measures",
+    "view",
+    "block",
+    "metric",
+    "overlay",
+    "compare",
+    "runs",
+    "without",
+    "front",
+    "charts",
+    "prompt",
+    "linear",
+    "tokens",
+    "temperature",
+    "seed",
+    "embed",
+    "hide",
+    "lock",
+    "lesson",
+];
+/// The user's own files, which no link can carry: only that there are some.
+pub const OWN: &str = ":own";
+/// Captured rows.
+pub const ROWS: &str = ":rows";
+const PASTED: &str = ":pasted";
+const FILE: &str = ":file";
+/// Before the corpus of published values.
+const PUBLISHED: &str = "published:";
+/// Before the bundled model whose recording is laid over.
+const RECORDED: &str = "recorded:";
+/// How keys of a comparison are written.
+const KEYS: &str = "give a list such as recorded:demo-gpt2,published:gpt2:WikiText-2";
+/// As much of a value as an answer repeats.
+const SHOWN: usize = 60;
+
+/// A configuration.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Address {
+    /// A bundled model by name, [`OWN`] or [`ROWS`].
+    pub model: Option<String>,
+    /// A model on the hub, with its commit once that is known.
+    pub hub: Option<HubId>,
+    /// The mirror that it is fetched from; `None` is the hub itself.
+    pub mirror: Option<Endpoint>,
+    /// The text, where it is not the model's own.
+    pub text: Option<TextChoice>,
+    /// How rows are cut and folded.
+    pub protocol: Protocol,
+    /// Where to compute.
+    pub backend: BackendChoice,
+    /// What is measured beside the fit.
+    pub measures: BTreeSet<Measure>,
+    /// The view that is open.
+    pub view: View,
+    /// The block that views of one block show.
+    pub block: Option<usize>,
+    /// Which R² the profile shows.
+    pub metric: Metric,
+    /// What is laid over the profile.
+    pub overlay: Option<Laid>,
+    /// What is compared.
+    pub comparison: Linked,
+    /// What is to be continued side by side.
+    pub ask: Ask,
+    /// How much of the page is there.
+    pub frame: Frame,
+    /// The step of the lesson that is open.
+    pub lesson: Option<Step>,
+}
+
+/// What a link can lay over the profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Laid {
+    /// Values of the model published on this corpus.
+    Published(String),
+    /// The recording of a bundled model.
+    Recorded(String),
+}
+
+impl Address {
+    /// Reads decoded names and values of a query; those of other names are left alone.
+    ///
+    /// # Errors
+    /// The first value that is not what its name says.
+    pub fn read(pairs: &[(String, String)]) -> Result<Self> {
+        let given = Given(pairs);
+        given.read("v", |version| (version == VERSION).then_some(()), "this page reads links of version 1")?;
+        let usual = Protocol::default();
+        let protocol = Protocol {
+            rows: given.count("rows")?.unwrap_or(usual.rows),
+            seq_len: given.count("seq_len")?.unwrap_or(usual.seq_len),
+            folds: given.count("folds")?.unwrap_or(usual.folds),
+            skip_positions: given.count("skip_positions")?.unwrap_or(usual.skip_positions),
+            gram: given.read("gram", |mode| mode.parse().ok(), "choose exact or fast")?.unwrap_or_default(),
+            ..usual
+        };
+        protocol.check()?;
+        let metric = |name: &str| Metric::ALL.into_iter().find(|metric| metric.id() == name);
+        let view = |id: &str| View::ALL.into_iter().find(|view| view.id() == id);
+        let comparison = Linked {
+            preset: given.read("compare", Preset::by_id, "give one of the page’s comparisons")?,
+            runs: given.read("runs", comparison::keys, KEYS)?.unwrap_or_default(),
+            without: given.read("without", comparison::keys, KEYS)?.unwrap_or_default(),
+            front: given.read("front", Key::parse, KEYS)?,
+            charts: given.read("charts", charts, "give a list such as r2_lin,linearity")?.unwrap_or_default(),
+        };
+        let frame = Frame {
+            is_embedded: given
+                .read("embed", |value| (value == "1").then_some(()), "embed=1 is all there is")?
+                .is_some(),
+            hidden: given.parts("hide")?,
+            locked: given.parts("lock")?,
+        };
+        Ok(Self {
+            model: given.read("model", |name| is_plain(name).then(|| name.into()), "give the name of a model")?,
+            hub: given.value("hub").map(HubId::model).transpose()?,
+            mirror: given.value("mirror").map(str::parse).transpose()?,
+            text: given.read("text", text, "give a text that the page offers")?,
+            protocol,
+            backend: given.read("backend", |name| name.parse().ok(), "choose auto, gpu or cpu")?.unwrap_or_default(),
+            measures: given.measures()?,
+            view: given.read("view", view, "give one of the page’s views")?.unwrap_or_default(),
+            block: given.count("block")?,
+            metric: given.read("metric", metric, "choose lin or scalar")?.unwrap_or_default(),
+            overlay: given.read("overlay", laid, "give published: and a corpus, or recorded: and a model")?,
+            comparison,
+            ask: given.ask()?,
+            frame,
+            lesson: given.read("lesson", |step| step.parse().ok(), "give the number of a step, 1 to 9")?,
+        })
+    }
+
+    /// Whether the page opens on its recording: no other model is asked for.
+    pub fn is_first(&self) -> bool {
+        self.hub.is_none() && self.model.as_deref().is_none_or(|model| model == FIRST)
+    }
+
+    /// Every name with the value that it has now; `None` takes it out of an address.
+    pub fn pairs(&self) -> Vec<(&'static str, Option<String>)> {
+        let usual = Protocol::default();
+        let Protocol { rows, seq_len, folds, skip_positions, gram, .. } = self.protocol;
+        let count = |value: usize, usual: usize| (value != usual).then(|| value.to_string());
+        let compared = &self.comparison;
+        let mut pairs = vec![
+            ("model", self.model.clone().filter(|model| self.hub.is_none() && model != FIRST)),
+            ("hub", self.hub.as_ref().map(ToString::to_string)),
+            ("mirror", self.mirror.as_ref().map(ToString::to_string)),
+            ("text", self.text.as_ref().map(written)),
+            ("rows", count(rows, usual.rows)),
+            ("seq_len", count(seq_len, usual.seq_len)),
+            ("folds", count(folds, usual.folds)),
+            ("skip_positions", count(skip_positions, usual.skip_positions)),
+            ("gram", (gram != usual.gram).then(|| gram.to_string())),
+            ("backend", (self.backend != BackendChoice::default()).then(|| self.backend.to_string())),
+            ("measures", listed(&self.measures)),
+            ("view", (self.view != View::default()).then(|| self.view.id().into())),
+            ("block", self.block.map(|block| block.to_string())),
+            ("metric", (self.metric != Metric::default()).then(|| self.metric.id().into())),
+            ("overlay", self.overlay.as_ref().map(laid_written)),
+            ("compare", compared.preset.map(|preset| preset.id().into())),
+            ("runs", comparison::listed(&compared.runs)),
+            ("without", comparison::listed(&compared.without)),
+            ("front", compared.front.as_ref().map(Key::value)),
+            ("charts", charts_written(&compared.charts)),
+        ];
+        pairs.extend(self.ask.pairs());
+        pairs.extend([
+            ("embed", self.frame.is_embedded.then(|| "1".into())),
+            ("hide", listed(&self.frame.hidden)),
+            ("lock", listed(&self.frame.locked)),
+            ("lesson", self.lesson.map(|step| step.to_string())),
+        ]);
+        let says_anything = pairs.iter().any(|(_, value)| value.is_some());
+        pairs.insert(0, ("v", says_anything.then(|| VERSION.into())));
+        pairs
+    }
+}
+
+/// Names and values as they were given.
+struct Given<'a>(&'a [(String, String)]);
+
+impl Given<'_> {
+    fn value(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    fn read<T>(&self, name: &str, parse: impl Fn(&str) -> Option<T>, hint: &str) -> Result<Option<T>> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        parse(value).map(Some).ok_or_else(|| refused(name, value, hint))
+    }
+
+    fn count(&self, name: &str) -> Result<Option<usize>> {
+        // Nothing that is counted here needs more digits, and none of it may overflow in sums.
+        let digits = |value: &str| value.parse().ok().filter(|_| value.len() <= 9);
+        self.read(name, digits, "give a whole number")
+    }
+
+    fn measures(&self) -> Result<BTreeSet<Measure>> {
+        let Some(list) = self.value("measures") else { return Ok(BTreeSet::new()) };
+        let refused = || refused("measures", list, "give a list such as swap,layers");
+        let mut measures = Measure::parse_list(list).map_err(|_| refused())?;
+        measures.remove(&Measure::Fit);
+        Ok(measures)
+    }
+
+    fn ask(&self) -> Result<Ask> {
+        let mut given = continuation::NAMES.into_iter().filter_map(|name| Some((name, self.value(name)?)));
+        given.try_fold(Ask::default(), |ask, (name, value)| {
+            ask.with(name, value).map_err(|hint| refused(name, value, hint))
+        })
+    }
+
+    fn parts<T: std::str::FromStr + Ord>(&self, name: &str) -> Result<BTreeSet<T>> {
+        let list = |value: &str| value.split(',').map(|part| part.parse().ok()).collect();
+        Ok(self.read(name, list, "name parts of the page, such as model,text")?.unwrap_or_default())
+    }
+}
+
+fn refused(name: &str, value: &str, hint: &str) -> Error {
+    let mut shown: String = value.chars().take(SHOWN).collect();
+    if shown.len() < value.len() {
+        shown.push('…');
+    }
+    Error::InvalidSetting { field: format!("{name} in this link"), value: format!("“{shown}”"), hint: hint.into() }
+}
+
+/// Whether a value can be a name: nothing that could mean a place.
+fn is_plain(name: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || " -_.:".contains(c);
+    !name.is_empty() && name.len() <= SHOWN && name.chars().all(plain) && !name.contains("..")
+}
+
+fn text(value: &str) -> Option<TextChoice> {
+    Some(match value {
+        PASTED => TextChoice::Pasted,
+        FILE => TextChoice::File,
+        made if MADE_TEXTS.contains(&made) => TextChoice::Made(made.into()),
+        hub if WIKITEXT.contains(&hub) => TextChoice::Hub(hub.into()),
+        bundled => TextChoice::Bundled(Some(bundled).filter(|name| is_plain(name) && !name.contains(':'))?.into()),
+    })
+}
+
+fn laid(value: &str) -> Option<Laid> {
+    let plain = |name: &str| is_plain(name).then(|| name.to_string());
+    match value.strip_prefix(PUBLISHED) {
+        Some(corpus) => plain(corpus).map(Laid::Published),
+        None => plain(value.strip_prefix(RECORDED)?).map(Laid::Recorded),
+    }
+}
+
+fn laid_written(laid: &Laid) -> String {
+    match laid {
+        Laid::Published(corpus) => format!("{PUBLISHED}{corpus}"),
+        Laid::Recorded(model) => format!("{RECORDED}{model}"),
+    }
+}
+
+fn charts(list: &str) -> Option<BTreeSet<Quantity>> {
+    let quantity = |id: &str| Quantity::ALL.into_iter().find(|quantity| quantity.id() == id);
+    list.split(',').map(quantity).collect()
+}
+
+fn charts_written(charts: &BTreeSet<Quantity>) -> Option<String> {
+    (!charts.is_empty()).then(|| charts.iter().map(|quantity| quantity.id()).collect::<Vec<_>>().join(","))
+}
+
+fn written(text: &TextChoice) -> String {
+    match text {
+        TextChoice::Pasted => PASTED.into(),
+        TextChoice::File => FILE.into(),
+        TextChoice::Made(name) | TextChoice::Hub(name) | TextChoice::Bundled(name) => name.clone(),
+    }
+}
+
+fn listed<T: ToString>(parts: &BTreeSet<T>) -> Option<String> {
+    (!parts.is_empty()).then(|| parts.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::continuation::Linear;
+    use crate::state::frame::Part;
+    use straightedge_api::job::GramMode;
+
+    fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
+        list.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+    }
+
+    fn said(address: &Address) -> Vec<(String, String)> {
+        let said = address.pairs().into_iter().filter_map(|(name, value)| Some((name.to_string(), value?)));
+        said.collect()
+    }
+
+    /// Nothing in it is as it is at first.
+    fn full() -> Address {
+        let protocol = Protocol {
+            rows: 5120,
+            seq_len: 64,
+            folds: 4,
+            skip_positions: 1,
+            gram: GramMode::Fast,
+            ..Default::default()
+        };
+        Address {
+            model: Some("demo-neox".into()),
+            hub: None,
+            mirror: Some("http://127.0.0.1:8081".parse().unwrap()),
+            text: Some(TextChoice::Made("puzzles:1".into())),
+            protocol,
+            backend: BackendChoice::Cpu,
+            measures: BTreeSet::from([Measure::Swap, Measure::RankSwap]),
+            view: View::Losses,
+            block: Some(3),
+            metric: Metric::Scalar,
+            overlay: Some(Laid::Published("math puzzles".into())),
+            comparison: Linked {
+                preset: Some(Preset::Training),
+                runs: vec![Key::Published("gpt2".into(), "math puzzles".into())],
+                without: vec![Key::Recorded("demo-gpt2".into())],
+                front: Some(Key::Control(Key::Recorded("demo-gpt2".into()).into(), "reinit_model".into())),
+                charts: [Quantity::R2Lin, Quantity::PolyGain].into(),
+            },
+            ask: Ask {
+                prompt: "The cook".into(),
+                blocks: Some(Linear::Some([0, 2, 3].into())),
+                tokens: "12".into(),
+                temperature: "0.8".into(),
+                seed: "7".into(),
+            },
+            frame: Frame {
+                is_embedded: true,
+                hidden: BTreeSet::from([Part::Downloads]),
+                locked: BTreeSet::from([Part::Model, Part::Protocol]),
+            },
+            lesson: Some(Step::Traps),
+        }
+    }
+
+    #[test]
+    fn every_setting_comes_back_from_its_link() {
+        let all = full();
+        let names: Vec<_> = said(&all).into_iter().map(|(name, _)| name).collect();
+        let left_out: Vec<_> = NAMES.iter().filter(|name| !names.contains(&name.to_string())).collect();
+        assert_eq!(left_out, [&"hub"], "a bundled model was chosen");
+        assert_eq!(Address::read(&said(&all)).unwrap(), all);
+        let laid = Address { overlay: Some(Laid::Recorded("demo-neox".into())), ..all.clone() };
+        assert_eq!(Address::read(&said(&laid)).unwrap(), laid);
+        let hub = Address { model: None, hub: Some(HubId::model("a/b@step0").unwrap()), ..all };
+        assert_eq!(Address::read(&said(&hub)).unwrap(), hub);
+        for text in [TextChoice::Pasted, TextChoice::File, TextChoice::Hub(WIKITEXT[1].into())] {
+            let address = Address { text: Some(text), model: Some(OWN.into()), ..Address::default() };
+            assert_eq!(Address::read(&said(&address)).unwrap(), address);
+        }
+    }
+
+    #[test]
+    fn what_is_as_at_first_is_not_said_and_other_names_are_left_alone() {
+        assert_eq!(said(&Address::default()), []);
+        assert_eq!(Address::read(&pairs(&[("x", "1")])).unwrap(), Address::default());
+        let one = Address { view: View::Ranks, ..Address::default() };
+        assert_eq!(said(&one), pairs(&[("v", "1"), ("view", "ranks")]));
+        assert!(one.is_first() && !full().is_first());
+    }
+
+    #[test]
+    fn hostile_values_are_refused_in_a_sentence_of_bounded_length() {
+        let long = "x".repeat(100_000);
+        let hostile = [
+            ("v", "2"),
+            ("hub", "../x"),
+            ("hub", "a/b@x y"),
+            ("mirror", "javascript:alert(1)"),
+            ("mirror", ""),
+            ("model", "../../secret"),
+            ("model", "<img src=x>"),
+            ("model", ""),
+            ("text", "tales:99"),
+            ("text", "a/b"),
+            ("rows", "-1"),
+            ("rows", "1e9"),
+            ("rows", "99999999999999999999"),
+            ("rows", "5"),
+            ("folds", "1"),
+            ("seq_len", "0"),
+            ("skip_positions", "128"),
+            ("gram", "slow"),
+            ("backend", "tpu"),
+            ("measures", "all,x"),
+            ("measures", ""),
+            ("view", "secrets"),
+            ("block", "x"),
+            ("metric", "r2"),
+            ("overlay", "kept:1"),
+            ("overlay", "published:<b>"),
+            ("overlay", "recorded:../x"),
+            ("compare", "secrets"),
+            ("runs", "measured:1"),
+            ("runs", ""),
+            ("without", "recorded:<b>"),
+            ("front", "recorded:"),
+            ("charts", "r2"),
+            ("charts", ""),
+            ("runs", &long),
+            ("prompt", &long),
+            ("linear", &long),
+            ("tokens", "0"),
+            ("temperature", "hot"),
+            ("seed", "-1"),
+            ("embed", "yes"),
+            ("hide", "everything"),
+            ("lock", ","),
+            ("lesson", "0"),
+            ("lesson", "10"),
+            ("lesson", "03"),
+            ("lesson", "<b>"),
+            ("text", &long),
+        ];
+        for (name, value) in hostile {
+            let refusal = Address::read(&pairs(&[(name, value)])).expect_err(&format!("{name}={value:.20}"));
+            assert!(refusal.to_string().len() < 400, "{refusal}");
+        }
+    }
+}

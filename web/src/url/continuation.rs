@@ -1,0 +1,176 @@
+//! What is to be continued, as a link says it: `prompt=The+cook+lived+in&linear=0,3-5&tokens=12&temperature=0.8&seed=7`.
+//!
+//! Whatever is as it is at first is left out, and so is what a link cannot carry.
+
+use std::collections::BTreeSet;
+
+use straightedge_api::job::Blocks;
+
+use crate::continuation::{Ask, Linear};
+
+/// Characters of a prompt that a link carries: with all of them escaped it is still one that mail and chats pass on.
+pub const MOST_CHARACTERS: usize = 500;
+/// More blocks than any model has.
+const MOST_BLOCKS: usize = 10_000;
+const ALL: &str = "all";
+const NONE: &str = "none";
+
+/// The names that a link gives the choices, in their order.
+pub const NAMES: [&str; 5] = ["prompt", "linear", "tokens", "temperature", "seed"];
+
+impl Ask {
+    /// Every name with the value that it has now; `None` where it is as at first, or more than a link carries.
+    pub fn pairs(&self) -> [(&'static str, Option<String>); 5] {
+        let usual = Self::default();
+        let other = |value: String, usual: &str| Some(value).filter(|value| value != usual);
+        let values = [
+            other(self.prompt.clone(), &usual.prompt).filter(|prompt| is_carried(prompt)),
+            self.blocks.as_ref().map(written),
+            number::<usize>(&self.tokens).and_then(|tokens| other(tokens, &usual.tokens)),
+            number::<f64>(&self.temperature.replace(',', ".")).and_then(|value| other(value, &usual.temperature)),
+            number::<u64>(&self.seed).and_then(|seed| other(seed, &usual.seed)),
+        ];
+        let mut values = values.into_iter();
+        NAMES.map(|name| (name, values.next().flatten()))
+    }
+
+    /// The same with what a link says under one of [`NAMES`].
+    ///
+    /// # Errors
+    /// What to give instead, where it says none such.
+    pub fn with(&self, name: &str, value: &str) -> Result<Self, &'static str> {
+        let mut ask = self.clone();
+        match name {
+            "prompt" if is_carried(value) => ask.prompt = value.into(),
+            "prompt" => return Err("give some words, at most 500 characters of them"),
+            "linear" => ask.blocks = Some(linear(value).ok_or("give all, none, or a list such as 0,3-5")?),
+            "tokens" => ask.tokens = number::<usize>(value).ok_or("give a whole number")?,
+            "temperature" => ask.temperature = number::<f64>(value).ok_or("give a number such as 0.8")?,
+            _ => ask.seed = number::<u64>(value).ok_or("give a whole number")?,
+        }
+        ask.continuation().map(|_| ask).map_err(|_| "give 1 to 1000 tokens, and a temperature of 0 to 10")
+    }
+
+    /// The same as far as a link can say it; what is out of its range stays as it is at first.
+    pub fn linkable(&self) -> Self {
+        let said = self.pairs().into_iter().filter_map(|(name, value)| Some((name, value?)));
+        said.fold(Self::default(), |linked, (name, value)| linked.with(name, &value).unwrap_or(linked))
+    }
+
+    /// Whether the prompt is longer than a link carries.
+    pub fn is_too_long_for_a_link(&self) -> bool {
+        self.prompt.chars().count() > MOST_CHARACTERS
+    }
+}
+
+/// A prompt is text: letters, signs and line ends, no other control characters.
+fn is_carried(prompt: &str) -> bool {
+    let is_text = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
+    !prompt.is_empty()
+        && prompt.chars().take(MOST_CHARACTERS + 1).count() <= MOST_CHARACTERS
+        && prompt.chars().all(is_text)
+}
+
+/// A number in its shortest form.
+fn number<T: std::str::FromStr + ToString>(typed: &str) -> Option<String> {
+    typed.trim().parse::<T>().ok().map(|number| number.to_string())
+}
+
+fn linear(value: &str) -> Option<Linear> {
+    match value {
+        ALL => Some(Linear::All),
+        NONE => Some(Linear::Some(BTreeSet::new())),
+        list => Some(Linear::Some(list.parse::<Blocks>().ok()?.within(MOST_BLOCKS).ok()?.into_iter().collect())),
+    }
+}
+
+fn written(linear: &Linear) -> String {
+    match linear {
+        Linear::All => ALL.into(),
+        Linear::Some(blocks) if blocks.is_empty() => NONE.into(),
+        Linear::Some(blocks) => spans(blocks),
+    }
+}
+
+/// Numbers in a row as their first and last: `0,3-5`.
+fn spans(blocks: &BTreeSet<usize>) -> String {
+    let mut spans: Vec<(usize, usize)> = Vec::new();
+    for &block in blocks {
+        match spans.last_mut() {
+            Some((_, last)) if *last + 1 == block => *last = block,
+            _ => spans.push((block, block)),
+        }
+    }
+    let span = |(first, last)| if first == last { format!("{first}") } else { format!("{first}-{last}") };
+    spans.into_iter().map(span).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(ask: &Ask) -> Vec<(&'static str, String)> {
+        ask.pairs().into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+
+    #[test]
+    fn every_choice_comes_back_and_blocks_in_a_row_are_told_by_their_ends() {
+        let ask = Ask {
+            prompt: " The cook,\nwho lived & “wrote” 100%".into(),
+            blocks: Some(Linear::Some([0, 3, 4, 5, 9].into())),
+            tokens: " 12 ".into(),
+            temperature: "0,80".into(),
+            seed: "18446744073709551615".into(),
+        };
+        let values: Vec<_> = said(&ask).into_iter().map(|(_, value)| value).collect();
+        assert_eq!(values, [ask.prompt.as_str(), "0,3-5,9", "12", "0.8", "18446744073709551615"]);
+        let back = ask.linkable();
+        assert_eq!((said(&back), &back.prompt, &back.blocks), (said(&ask), &ask.prompt, &ask.blocks));
+        for blocks in [Linear::All, Linear::Some(BTreeSet::new())] {
+            let ask = Ask { blocks: Some(blocks), ..Ask::default() };
+            assert_eq!((ask.linkable(), said(&ask).len()), (ask.clone(), 1));
+        }
+        assert_eq!((Ask::default().linkable(), said(&Ask::default())), (Ask::default(), Vec::new()));
+    }
+
+    #[test]
+    fn what_a_link_cannot_carry_is_left_as_it_is_at_first() {
+        let prompt = "ä".repeat(MOST_CHARACTERS);
+        let longest = Ask { prompt: prompt.clone(), ..Ask::default() };
+        assert!(longest.linkable() == longest && !longest.is_too_long_for_a_link());
+        let longer = Ask { prompt: prompt + "ä", tokens: "7".into(), ..Ask::default() };
+        assert!(longer.is_too_long_for_a_link());
+        assert_eq!(longer.linkable(), Ask { tokens: "7".into(), ..Ask::default() });
+        let typed = Ask {
+            prompt: "a\u{0}".into(),
+            tokens: "5000".into(),
+            temperature: "NaN".into(),
+            seed: "-1".into(),
+            ..Ask::default()
+        };
+        assert_eq!(typed.linkable(), Ask::default());
+    }
+
+    #[test]
+    fn hostile_values_are_none() {
+        let hostile = [
+            ("prompt", ""),
+            ("prompt", "a\u{1b}[2J"),
+            ("linear", ""),
+            ("linear", "5-3"),
+            ("linear", "0-99999999"),
+            ("linear", "some"),
+            ("tokens", "0"),
+            ("tokens", "1001"),
+            ("tokens", "-1"),
+            ("temperature", "inf"),
+            ("temperature", "-0.1"),
+            ("temperature", "11"),
+            ("seed", "1.5"),
+            ("seed", "18446744073709551616"),
+        ];
+        for (name, value) in hostile {
+            assert!(Ask::default().with(name, value).is_err(), "{name}={value}");
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The engine's own checks inside a browser: its shaders go through that browser's compiler and drivers. A module built
+//! for the browser tests alone, and no part of what is hosted.
+
+#[allow(dead_code, reason = "the native tests use more of it")]
+#[path = "../../../tests/kernels/exact.rs"]
+mod exact;
+#[path = "../../../tests/kernels/operations.rs"]
+mod operations;
+#[allow(dead_code, reason = "the native tests use more of it")]
+#[path = "../../../tests/kernels/random.rs"]
+mod random;
+
+use straightedge::backend::gpu::VARIANTS;
+use straightedge::backend::gpu::{GpuBackend, Options};
+use wasm_bindgen::prelude::*;
+
+fn main() {}
+
+/// Compares exact Grams with i128 sums.
+#[wasm_bindgen]
+pub async fn exact_grams() -> String {
+    outcomes(exact::cases(base()), async |gpu, case| case.check(gpu).await).await
+}
+
+/// Compares every operation, by every kernel that there is for it, with the CPU's.
+#[wasm_bindgen]
+pub async fn operations() -> String {
+    let devices = operations::devices(base()).into_iter().map(|(name, options)| (name, options, ()));
+    outcomes(devices.collect(), async |gpu, ()| operations::check(gpu).await).await
+}
+
+fn base() -> Options {
+    Options { poison: true, matmul: Some(&VARIANTS[1]), flops_per_ms: Some(1e6), ..Options::default() }
+}
+
+/// JSON: per case its name, and why it fails or null.
+async fn outcomes<C>(
+    cases: Vec<(String, Options, C)>,
+    check: impl AsyncFn(&GpuBackend, C) -> Result<(), String>,
+) -> String {
+    let mut outcomes: Vec<(String, Option<String>)> = Vec::new();
+    for (name, options, case) in cases {
+        let outcome = match GpuBackend::with(options).await {
+            Ok(gpu) => check(&gpu, case).await,
+            Err(error) => Err(error.to_string()),
+        };
+        outcomes.push((name, outcome.err()));
+    }
+    serde_json::to_string(&outcomes).unwrap_or_else(|why| why.to_string())
+}

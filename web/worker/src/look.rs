@@ -1,0 +1,59 @@
+//! A look ahead: a model on the hub before its weights are fetched, and how far the text goes.
+
+use std::rc::Rc;
+
+use straightedge::run::{extent, rows_extent};
+use straightedge::weights::Listener;
+use straightedge_api::error::Result;
+use straightedge_api::event::{Event, Progress, Stage};
+use straightedge_api::extent::Extent;
+use straightedge_api::message::{ModelSource, Order, Reply, TextSource, Work};
+use web_sys::Blob;
+
+use super::post::post;
+use super::{remote, work};
+
+/// Finds out what an order would come to, and tells it piece by piece.
+pub(super) async fn carry_out(order: Order, handles: Vec<Blob>) {
+    let run = order.run;
+    let listener: Listener = Rc::new(move |event| post(&Reply::Looking { run, event }));
+    if let Work::Model { model: ModelSource::Hub { id, endpoint }, .. } = &order.work {
+        let found = remote::preflight(id, endpoint.clone(), &order.job, &listener).await;
+        let goes_on = found.as_ref().is_ok_and(|found| found.architecture.is_some());
+        post(&Reply::Preflight { run, found });
+        if !goes_on {
+            return;
+        }
+    }
+    let Some(found) = look_at_text(order, handles, &listener).await else { return };
+    post(&Reply::Extent { run, found });
+}
+
+/// `None` where there is no text yet, and where it would have to be fetched first.
+async fn look_at_text(order: Order, handles: Vec<Blob>, listener: &Listener) -> Option<Result<Extent>> {
+    let Order { job, work, .. } = order;
+    match work {
+        Work::Rows => {
+            let (files, file) = work::rows(&job, handles);
+            Some(rows_extent(&job, files, &file).await)
+        }
+        Work::Model { text: TextSource::Missing, .. } => None,
+        Work::Model { model, text } => {
+            if let TextSource::Hub { name, endpoint } = &text
+                && !remote::holds_text(name, endpoint.clone(), listener).await.unwrap_or(false)
+            {
+                return None;
+            }
+            let look = async {
+                let (files, handles) = work::files(model, handles, listener).await?;
+                let text = work::text_of(&job, text, handles, listener).await?;
+                let seconds = 0.0;
+                let on_bytes = |done, total| {
+                    listener(Event::Progress(Progress { stage: Stage::Tokenize, done, total, seconds }));
+                };
+                extent(&job, &*files, &text, &on_bytes).await
+            };
+            Some(look.await)
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The worker: the engine in a thread of its own, spoken to by messages alone.
+//!
+//! It says [`Reply::Ready`], finds out what it can compute on, and then carries out one [`Request`] after the other.
+
+mod blobs;
+mod disk;
+mod files;
+mod http;
+mod look;
+mod opfs;
+mod post;
+mod probe;
+mod remote;
+mod shelf;
+mod sweep_files;
+mod table;
+mod tuning;
+mod turn;
+mod work;
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::rc::Rc;
+
+use futures::StreamExt;
+use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
+use futures::future::{AbortHandle, abortable};
+use straightedge::run::KeptMaps;
+use straightedge_api::message::{Deletion, Memory, Reply, Request};
+use straightedge_web::browser::alive;
+use straightedge_worker::helpers::{self, wasm_bytes};
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::spawn_local;
+use web_sys::{Blob, MessageEvent};
+
+use post::{post, scope};
+use turn::attentive;
+use work::Means;
+
+/// The tasks under way, to be dropped on request: one measurement or continuation and one look at most.
+struct Desk {
+    measurement: Task,
+    look: Task,
+    /// What is asked of the browser's storage.
+    shelf: UnboundedSender<Deletion>,
+    /// Cores that the browser tells the page of.
+    cores: Rc<Cell<u32>>,
+    /// Maps of what was measured last.
+    kept: Rc<RefCell<KeptMaps>>,
+}
+
+/// A task with its number.
+type Task = Rc<RefCell<Option<(u32, AbortHandle)>>>;
+
+fn main() {
+    if helpers::is_helper() {
+        return helpers::help();
+    }
+    std::panic::set_hook(Box::new(|panic| post(&Reply::Crashed { why: panic.to_string() })));
+    let (shelf, asked) = unbounded();
+    let desk =
+        Desk { measurement: Task::default(), look: Task::default(), shelf, cores: Rc::default(), kept: Rc::default() };
+    spawn_local(answer_for_storage(asked));
+    let listen = Closure::<dyn FnMut(MessageEvent)>::new(move |message: MessageEvent| {
+        let parts = js_sys::Array::from(&message.data());
+        let json = parts.shift().as_string().unwrap_or_default();
+        match serde_json::from_str(&json) {
+            Ok(request) => desk.obey(request, parts.iter().map(JsCast::unchecked_into).collect()),
+            Err(why) => post(&Reply::Crashed { why: format!("page and engine do not fit together ({why})") }),
+        }
+    });
+    scope().set_onmessage(Some(listen.into_js_value().unchecked_ref()));
+    spawn_local(async {
+        alive::hold().await;
+        // Before the first order, which opens the same files for itself.
+        tell_unfinished().await;
+        post(&Reply::Ready);
+    });
+    spawn_local(async { post(&Reply::Device(probe::device().await)) });
+}
+
+/// Answers one request after the other, so that the last answer tells what is there after the last deletion.
+async fn answer_for_storage(mut asked: UnboundedReceiver<Deletion>) {
+    while let Some(deletion) = asked.next().await {
+        post(&Reply::Shelf(shelf::shelf(deletion).await));
+    }
+}
+
+async fn tell_unfinished() {
+    post(&Reply::Unfinished(sweep_files::unfinished().await));
+}
+
+impl Desk {
+    fn means(&self) -> Means {
+        Means { cores: self.cores.get(), kept: self.kept.clone() }
+    }
+
+    fn obey(&self, request: Request, handles: Vec<Blob>) {
+        match request {
+            Request::Measure(order) => {
+                drop_task(&self.look);
+                start(&self.measurement, order.run, work::measure(*order, handles, self.means()));
+            }
+            Request::Resume { run } => {
+                drop_task(&self.look);
+                start(&self.measurement, run, work::resume(run, handles, self.means()));
+            }
+            Request::Continue { order, asked } => {
+                drop_task(&self.look);
+                start(&self.measurement, order.run, work::go_on(*order, *asked, handles, self.means()));
+            }
+            Request::Cores { cores } => self.cores.set(cores),
+            Request::Look(order) => start(&self.look, order.run, look::carry_out(*order, handles)),
+            Request::Cancel { run } => {
+                for task in [&self.measurement, &self.look] {
+                    if task.borrow().as_ref().is_some_and(|(current, _)| *current == run) {
+                        drop_task(task);
+                    }
+                }
+            }
+            Request::Forget => spawn_local(async {
+                sweep_files::forget().await;
+                tell_unfinished().await;
+            }),
+            // Its receiver lives as long as this worker.
+            Request::Shelf(deletion) => drop(self.shelf.unbounded_send(deletion)),
+        }
+    }
+}
+
+fn start(task: &Task, run: u32, work: impl Future<Output = ()> + 'static) {
+    let (work, handle) = abortable(attentive(work));
+    drop_task(task);
+    *task.borrow_mut() = Some((run, handle));
+    spawn_local(async move {
+        // An aborted task ends like any other: all that it held is dropped by now.
+        let _ = work.await;
+        tell_unfinished().await;
+        post(&Reply::Ended { run, memory: memory() });
+    });
+}
+
+fn drop_task(task: &Task) {
+    if let Some((_, handle)) = task.borrow_mut().take() {
+        handle.abort();
+    }
+}
+
+fn memory() -> Memory {
+    Memory { gpu_bytes: straightedge::backend::gpu::Memory::now().allocated, wasm_bytes: wasm_bytes() }
+}

@@ -1,0 +1,276 @@
+//! Downloads in the browser's own file system, where they outlast the visit.
+//!
+//! `straightedge/files/KIND,OWNER,NAME@COMMIT/PATH/START.TAB`: every part of a file is a file of its own, named by its
+//! first byte and by who wrote it. What is held follows from names and sizes alone, and two tabs never write the same.
+//! `straightedge/ids` holds what every id stood for when the hub was last asked.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+use futures::FutureExt;
+use futures::future::LocalBoxFuture;
+use straightedge::hub::repo::{FileKey, Repo};
+use straightedge::hub::store::Store;
+use straightedge_api::error::{Error, Result};
+use straightedge_api::hub::id::{HubId, Kind};
+use straightedge_web::browser::fetch;
+use web_sys::FileSystemFileHandle;
+
+use super::disk::{Entry, Folder, OwnFile, blob};
+
+const HOME: &str = "straightedge";
+const FILES: &str = "files";
+const IDS: &str = "ids";
+
+/// A store on disk.
+pub(super) struct Opfs {
+    files: Folder,
+    ids: Folder,
+    /// Tells this tab's parts from those of others.
+    tab: String,
+    open: RefCell<BTreeMap<FileKey, Rc<Kept>>>,
+}
+
+/// A file of which there are parts.
+struct Kept {
+    folder: Folder,
+    parts: RefCell<Vec<Part>>,
+}
+
+/// Bytes of a file in a file of their own.
+struct Part {
+    start: u64,
+    len: u64,
+    file: FileSystemFileHandle,
+    /// While it is written.
+    writer: Option<Rc<OwnFile>>,
+}
+
+impl Part {
+    fn range(&self) -> Range<u64> {
+        self.start..self.start + self.len
+    }
+}
+
+impl Opfs {
+    /// The store of this site.
+    ///
+    /// # Errors
+    /// [`Error::StorageFull`] where the browser keeps no files for this page.
+    pub(super) async fn open() -> Result<Self> {
+        let home = Folder::root().await?.make(HOME).await?;
+        let (files, ids) = (home.make(FILES).await?, home.make(IDS).await?);
+        let tab = format!("{:x}", (js_sys::Math::random() * 2f64.powi(48)) as u64);
+        Ok(Self { files, ids, tab, open: RefCell::default() })
+    }
+
+    /// The names of all repositories with their bytes.
+    pub(super) async fn list(&self) -> Vec<(String, u64)> {
+        let mut found = Vec::new();
+        for entry in self.files.entries().await {
+            if let Entry::Folder(name, folder) = entry {
+                found.push((shown(&name), folder.bytes().await));
+            }
+        }
+        found.sort();
+        found
+    }
+
+    /// Throws away a repository by the name that [`Opfs::list`] gives it.
+    pub(super) async fn delete(&self, name: &str) {
+        for entry in self.files.entries().await {
+            if let Entry::Folder(folder, _) = entry
+                && shown(&folder) == name
+            {
+                self.files.remove(&folder).await;
+            }
+        }
+        let repo = name.split('@').next().unwrap_or(name);
+        for entry in self.ids.entries().await {
+            if let Entry::File(file, _) = entry
+                && shown(&file).split('@').next() == Some(repo)
+            {
+                self.ids.remove(&file).await;
+            }
+        }
+        self.open.borrow_mut().clear();
+    }
+
+    /// Throws away everything.
+    pub(super) async fn clear(&self) {
+        for folder in [&self.files, &self.ids] {
+            for entry in folder.entries().await {
+                let (Entry::Folder(name, _) | Entry::File(name, _)) = entry;
+                folder.remove(&name).await;
+            }
+        }
+        self.open.borrow_mut().clear();
+    }
+
+    /// The file with its parts, as found on disk when it was first asked for.
+    async fn kept(&self, key: &FileKey) -> Result<Rc<Kept>> {
+        if let Some(kept) = self.open.borrow().get(key) {
+            return Ok(Rc::clone(kept));
+        }
+        let folder = self.files.make(&repo_name(key)).await?.make(&escaped(&key.path)).await?;
+        let mut parts = Vec::new();
+        for entry in folder.entries().await {
+            if let Entry::File(name, file) = entry
+                && let Some(start) = name.split('.').next().and_then(|start| start.parse::<u64>().ok())
+                && let Some(blob) = blob(&file).await
+                && let len = blob.size() as u64
+                && len > 0
+                && start.checked_add(len).is_some_and(|end| end <= key.size)
+            {
+                parts.push(Part { start, len, file, writer: None });
+            }
+        }
+        let kept = Rc::new(Kept { folder, parts: RefCell::new(parts) });
+        self.open.borrow_mut().insert(key.clone(), Rc::clone(&kept));
+        Ok(kept)
+    }
+
+    async fn append(&self, key: &FileKey, at: u64, bytes: &[u8]) -> Result<()> {
+        let kept = self.kept(key).await?;
+        let under_way = |part: &&mut Part| part.writer.is_some() && part.range().end == at;
+        if let Some(part) = kept.parts.borrow_mut().iter_mut().find(under_way) {
+            if let Some(writer) = &part.writer {
+                writer.write(part.len, bytes)?;
+            }
+            part.len += bytes.len() as u64;
+            return Ok(());
+        }
+        let (file, writer) = kept.folder.create(&format!("{at}.{}", self.tab)).await?;
+        writer.write(0, bytes)?;
+        let mut parts = kept.parts.borrow_mut();
+        // The same place again replaces what this tab wrote there before.
+        parts.retain(|part| part.start != at || part.len > bytes.len() as u64);
+        parts.push(Part { start: at, len: bytes.len() as u64, file, writer: Some(Rc::new(writer)) });
+        Ok(())
+    }
+
+    async fn bytes(&self, key: &FileKey, range: Range<u64>) -> Result<Vec<u8>> {
+        let kept = self.kept(key).await?;
+        close(&kept);
+        let mut bytes = Vec::with_capacity((range.end - range.start) as usize);
+        while range.start + (bytes.len() as u64) < range.end {
+            let at = range.start + bytes.len() as u64;
+            let found = kept
+                .parts
+                .borrow()
+                .iter()
+                .filter(|part| part.range().contains(&at))
+                .max_by_key(|part| part.range().end)
+                .map(|part| (part.range(), part.file.clone()));
+            let gone =
+                || Error::UnreadableFile { file: key.path.clone(), why: "it was deleted from this browser".into() };
+            let (held, file) = found.ok_or_else(gone)?;
+            let blob = blob(&file).await.ok_or_else(gone)?;
+            let end = range.end.min(held.end);
+            bytes.extend(fetch::bytes(&key.path, &blob, at - held.start, end - held.start).await?);
+        }
+        Ok(bytes)
+    }
+}
+
+/// Ends what is being written; what follows goes to a part of its own.
+fn close(kept: &Kept) {
+    kept.parts.borrow_mut().iter_mut().for_each(|part| part.writer = None);
+}
+
+impl Store for Opfs {
+    fn held<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<Vec<Range<u64>>>> {
+        async move { Ok(joined(self.kept(file).await?.parts.borrow().iter().map(Part::range).collect())) }.boxed_local()
+    }
+
+    fn read<'a>(&'a self, file: &'a FileKey, range: Range<u64>) -> LocalBoxFuture<'a, Result<Vec<u8>>> {
+        self.bytes(file, range).boxed_local()
+    }
+
+    fn write<'a>(&'a self, file: &'a FileKey, at: u64, bytes: &'a [u8]) -> LocalBoxFuture<'a, Result<()>> {
+        self.append(file, at, bytes).boxed_local()
+    }
+
+    fn flush<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {
+        async move {
+            close(&*self.kept(file).await?);
+            Ok(())
+        }
+        .boxed_local()
+    }
+
+    fn forget<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {
+        async move {
+            close(&*self.kept(file).await?);
+            self.open.borrow_mut().remove(file);
+            self.files.make(&repo_name(file)).await?.remove(&escaped(&file.path)).await;
+            Ok(())
+        }
+        .boxed_local()
+    }
+
+    fn recall<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
+        async move {
+            let json = self.ids.read(&id_name(id)).await;
+            // What does not parse is of an earlier version, and the hub will tell again.
+            Ok(json.and_then(|json| serde_json::from_slice(&json).ok()))
+        }
+        .boxed_local()
+    }
+
+    fn remember<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {
+        async move {
+            let json = serde_json::to_vec(repo).unwrap_or_default();
+            let (_, writer) = self.ids.create(&id_name(id)).await?;
+            writer.write(0, &json)
+        }
+        .boxed_local()
+    }
+}
+
+/// Ranges that touch or overlap as one.
+fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    ranges.sort_by_key(|range| range.start);
+    let mut joined: Vec<Range<u64>> = Vec::new();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
+fn repo_name(key: &FileKey) -> String {
+    format!("{},{}@{}", kind(&key.repo), escaped(key.repo.name()), escaped(&key.commit))
+}
+
+fn id_name(id: &HubId) -> String {
+    format!("{},{}", kind(id), escaped(&id.to_string()))
+}
+
+fn kind(id: &HubId) -> &'static str {
+    match id.kind() {
+        Kind::Model => "model",
+        Kind::Dataset => "dataset",
+    }
+}
+
+/// A path as one name; a slash becomes a comma, which no id contains, and anything unusual its number.
+fn escaped(path: &str) -> String {
+    let usual = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '@');
+    path.chars()
+        .map(|c| match c {
+            '/' => ",".into(),
+            c if usual(c) => c.to_string(),
+            c => format!("+{:x}+", u32::from(c)),
+        })
+        .collect()
+}
+
+/// The name of a repository's folder as people write it.
+fn shown(name: &str) -> String {
+    name.split_once(',').map_or(name, |(_, id)| id).replace(',', "/")
+}

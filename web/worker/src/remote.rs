@@ -1,0 +1,86 @@
+//! Models and texts on the hub: fetched by the engine, kept in the browser's file system, or as blobs beyond its room.
+
+use std::rc::Rc;
+
+use straightedge::hub::client::Hub;
+use straightedge::hub::fallback::Fallback;
+use straightedge::hub::files::HubFiles;
+use straightedge::hub::store::Store;
+use straightedge::hub::text::WikiText2;
+use straightedge::weights::Listener;
+use straightedge_api::error::{Error, Result};
+use straightedge_api::event::Event;
+use straightedge_api::hub::id::{Endpoint, HubId};
+use straightedge_api::hub::preflight::{Preflight, Room};
+use straightedge_api::job::{BackendChoice, Job};
+use straightedge_api::report::Warning;
+
+use super::blobs::Blobs;
+use super::http::FetchHttp;
+use super::opfs::Opfs;
+use super::shelf;
+use super::table::TableModule;
+
+thread_local! {
+    /// What found no room on disk lasts as long as the worker.
+    static BLOBS: Rc<Blobs> = Rc::default();
+}
+
+/// The files of a model.
+pub(super) async fn open(id: &HubId, endpoint: Endpoint, listener: &Listener) -> Result<HubFiles> {
+    hub(endpoint, listener).await.open(id).await
+}
+
+/// What a model would take.
+pub(super) async fn preflight(id: &HubId, endpoint: Endpoint, job: &Job, listener: &Listener) -> Result<Preflight> {
+    let files = open(id, endpoint, listener).await?;
+    let need_head = job.measures.iter().any(|measure| measure.needs_perplexity());
+    files.preflight(need_head, job.protocol.seq_len, &room(job).await).await
+}
+
+/// A text by its name in reports.
+pub(super) async fn text(name: &str, endpoint: Endpoint, listener: &Listener) -> Result<Vec<u8>> {
+    let (_, text) = hub(endpoint, listener).await.wikitext(part(name)?, &TableModule).await?;
+    Ok(text)
+}
+
+/// Whether a text is here already.
+pub(super) async fn holds_text(name: &str, endpoint: Endpoint, listener: &Listener) -> Result<bool> {
+    hub(endpoint, listener).await.holds_wikitext(part(name)?).await
+}
+
+fn part(name: &str) -> Result<WikiText2> {
+    WikiText2::named(name).ok_or_else(|| Error::InvalidSetting {
+        field: "text".into(),
+        value: name.into(),
+        hint: format!("known on the hub are {}", WikiText2::ALL.map(|part| part.to_string()).join(", ")),
+    })
+}
+
+async fn hub(endpoint: Endpoint, listener: &Listener) -> Hub {
+    let blobs = BLOBS.with(Rc::clone);
+    let store: Rc<dyn Store> = match Opfs::open().await {
+        Ok(opfs) => Rc::new(Fallback::with(Rc::new(opfs), blobs)),
+        Err(error) => {
+            let text = format!("{error}; what is downloaded lasts as long as this page");
+            listener(Event::Warning(Warning { code: "no_storage".into(), block: None, text }));
+            blobs
+        }
+    };
+    let hub = Hub::new(Rc::new(FetchHttp), store, endpoint);
+    hub.listen(listener.clone());
+    hub
+}
+
+/// What this browser has room for.
+async fn room(job: &Job) -> Room {
+    let room = Room { storage: shelf::room().await, ..Room::default() };
+    let gpu = if job.backend == BackendChoice::Cpu { None } else { straightedge::backend::gpu::probe().await.ok() };
+    match gpu.filter(|found| job.backend == BackendChoice::Gpu || !found.is_software) {
+        Some(found) => {
+            let limit = |name: &str| found.info.limits.get(name).copied();
+            Room { buffer: limit("maxBufferSize"), binding: limit("maxStorageBufferBindingSize"), ..room }
+        }
+        None => room,
+    }
+}

@@ -1,0 +1,57 @@
+//! What downloads have left in the browser's storage, what room there is, and how to be rid of it.
+
+use js_sys::Reflect;
+use straightedge_api::error::Result;
+use straightedge_api::message::{Deletion, Shelf, Stored};
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::JsFuture;
+use web_sys::StorageEstimate;
+
+use super::disk::manager;
+use super::opfs::Opfs;
+
+/// Deletes what is asked for and tells what is left.
+pub(super) async fn shelf(deletion: Deletion) -> Shelf {
+    let (usage, quota) = estimate().await.unwrap_or_default();
+    let empty = Shelf { usage, quota, ..Shelf::default() };
+    match stored(deletion).await {
+        Ok(stored) => {
+            let (usage, quota) = estimate().await.unwrap_or_default();
+            Shelf { stored, usage, quota, is_persistent: is_persistent().await, why_not: None }
+        }
+        Err(error) => Shelf { why_not: Some(error.to_string()), ..empty },
+    }
+}
+
+/// Bytes that may still be stored; `None` where the browser does not tell.
+pub(super) async fn room() -> Option<u64> {
+    match estimate().await? {
+        (Some(usage), Some(quota)) => Some(quota.saturating_sub(usage)),
+        _ => None,
+    }
+}
+
+async fn stored(deletion: Deletion) -> Result<Vec<Stored>> {
+    let store = Opfs::open().await?;
+    match deletion {
+        Deletion::Nothing => {}
+        Deletion::One { name } => store.delete(&name).await,
+        Deletion::Everything => store.clear().await,
+    }
+    let list = store.list().await;
+    Ok(list.into_iter().filter(|(_, bytes)| *bytes > 0).map(|(name, bytes)| Stored { name, bytes }).collect())
+}
+
+/// Bytes in use and bytes allowed.
+async fn estimate() -> Option<(Option<u64>, Option<u64>)> {
+    let estimate = JsFuture::from(manager()?.estimate().ok()?).await.ok()?;
+    let estimate: StorageEstimate = estimate.unchecked_into();
+    Some((estimate.get_usage().map(|bytes| bytes as u64), estimate.get_quota().map(|bytes| bytes as u64)))
+}
+
+async fn is_persistent() -> bool {
+    let Some(manager) = manager() else { return false };
+    let has = Reflect::has(&manager, &"persisted".into()).unwrap_or(false);
+    let Some(asked) = manager.persisted().ok().filter(|_| has) else { return false };
+    JsFuture::from(asked).await.is_ok_and(|answer| answer.is_truthy())
+}

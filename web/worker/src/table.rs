@@ -1,0 +1,46 @@
+//! The reader of Parquet files: a module of its own, loaded when a text asks for it and dropped with its memory.
+
+use futures::future::LocalBoxFuture;
+use js_sys::{Function, Object, Reflect, Uint8Array, WebAssembly};
+use straightedge::hub::text::Table;
+use straightedge_web::browser::fetch::{self, reason};
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::JsFuture;
+
+/// Where the module lies, relative to the page.
+const MODULE: &str = "table.wasm";
+
+/// Reads tables with the module.
+pub(crate) struct TableModule;
+
+impl Table for TableModule {
+    fn texts(&self, file: Vec<u8>) -> LocalBoxFuture<'_, Result<String, String>> {
+        Box::pin(async move {
+            let module = fetch::blob(MODULE).await.map_err(|error| error.to_string())?;
+            let module =
+                fetch::bytes(MODULE, &module, 0, module.size() as u64).await.map_err(|error| error.to_string())?;
+            let loaded = JsFuture::from(WebAssembly::instantiate_buffer(&module, &Object::new())).await;
+            read(&loaded.map_err(|why| reason(&why))?, &file).map_err(|why| reason(&why))?
+        })
+    }
+}
+
+/// What the module makes of `file`: a text or the reason why there is none.
+fn read(loaded: &JsValue, file: &[u8]) -> Result<Result<String, String>, JsValue> {
+    let exports = Reflect::get(&Reflect::get(loaded, &"instance".into())?, &"exports".into())?;
+    let call = |name: &str, argument: &JsValue| {
+        let function: Function = Reflect::get(&exports, &name.into())?.dyn_into()?;
+        let result = function.call1(&JsValue::UNDEFINED, argument)?;
+        result.as_f64().map(|number| number as u32).ok_or(result)
+    };
+    let memory: WebAssembly::Memory = Reflect::get(&exports, &"memory".into())?.dyn_into()?;
+    // Every call may move the memory, so that views of it are made anew.
+    let view = |place: u32, length: u32| Uint8Array::new_with_byte_offset_and_length(&memory.buffer(), place, length);
+    let length = JsValue::from(file.len() as u32);
+    let place = call("allocate", &length)?;
+    view(place, file.len() as u32).copy_from(file);
+    let failed = call("read", &JsValue::UNDEFINED)? != 0;
+    let (place, length) = (call("place", &JsValue::UNDEFINED)?, call("length", &JsValue::UNDEFINED)?);
+    let text = String::from_utf8_lossy(&view(place, length).to_vec()).into_owned();
+    Ok(if failed { Err(text) } else { Ok(text) })
+}

@@ -1,0 +1,190 @@
+//! Orders carried out: files and text from wherever they are, and the engine's events as they come.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use futures::{Stream, StreamExt};
+use straightedge::corpus::made::Made;
+use straightedge::run::{self, Events, Inputs, KeptMaps, MapSource, Resume, Text, fit, measure_inputs};
+use straightedge::weights::{Files, Listener};
+use straightedge_api::continuation::Continuation;
+use straightedge_api::error::{Error, Result};
+use straightedge_api::event::Event;
+use straightedge_api::job::Job;
+use straightedge_api::message::{ModelSource, Order, Reply, TextSource, Work};
+use straightedge_web::browser::fetch;
+use straightedge_worker::helpers::workers;
+use web_sys::Blob;
+
+use super::files::BlobFiles;
+use super::post::post;
+use super::sweep_files::{RowFile, States};
+use super::turn::Turn;
+use super::{probe, remote, tuning};
+
+/// What every order can count on.
+pub(super) struct Means {
+    /// Cores that the browser has.
+    pub(super) cores: u32,
+    /// What earlier measurements left for continuations.
+    pub(super) kept: Rc<RefCell<KeptMaps>>,
+}
+
+/// Measures, and keeps the maps.
+pub(super) async fn measure(order: Order, handles: Vec<Blob>, means: Means) {
+    let run = order.run;
+    let resume = States::begin(&order).await;
+    let events = prepare_measurement(order, handles, &means, resume, &listener(run)).await;
+    tell(run, events, &means).await;
+}
+
+/// Goes on with the measurement that was ended.
+pub(super) async fn resume(run: u32, handles: Vec<Blob>, means: Means) {
+    let events = match States::take_up().await {
+        Some((order, resume)) => prepare_measurement(order, handles, &means, Some(resume), &listener(run)).await,
+        None => Err(Error::UnreadableFile {
+            file: "the unfinished measurement in this browser".into(),
+            why: "it is gone, or another page is at it".into(),
+        }),
+    };
+    tell(run, events, &means).await;
+}
+
+/// Continues a prompt with a model beside itself.
+pub(super) async fn go_on(order: Order, asked: Continuation, handles: Vec<Blob>, means: Means) {
+    let run = order.run;
+    let events = prepare_continuation(order, asked, handles, &means, &listener(run)).await;
+    tell(run, events, &means).await;
+}
+
+fn listener(run: u32) -> Listener {
+    Rc::new(move |event| post(&Reply::Event { run, event }))
+}
+
+async fn tell(run: u32, events: Result<Events>, means: &Means) {
+    match events {
+        Ok(events) => {
+            tuning::recall().await;
+            pass_on(run, events, &means.kept).await;
+        }
+        Err(error) => post(&Reply::Event { run, event: Event::Failed(error) }),
+    }
+}
+
+async fn prepare_measurement(
+    order: Order,
+    handles: Vec<Blob>,
+    means: &Means,
+    resume: Option<Rc<dyn Resume>>,
+    listener: &Listener,
+) -> Result<Events> {
+    let Order { mut job, work, .. } = order;
+    match work {
+        Work::Rows => {
+            let (files, file) = rows(&job, handles);
+            Ok(fit(job, files, file))
+        }
+        Work::Model { model, text } => {
+            let (files, handles) = files(model, handles, listener).await?;
+            let text = text_of(&job, text, handles, listener).await?;
+            job.dump_maps = true;
+            let (workers, scratch) = (workers(means.cores), RowFile::open().await);
+            Ok(measure_inputs(job, Inputs { workers, resume, scratch, ..Inputs::new(files, text) }))
+        }
+    }
+}
+
+async fn prepare_continuation(
+    order: Order,
+    asked: Continuation,
+    handles: Vec<Blob>,
+    means: &Means,
+    listener: &Listener,
+) -> Result<Events> {
+    let Order { job, work, .. } = order;
+    let Work::Model { model, text } = work else {
+        return Err(Error::InvalidSetting {
+            field: "model".into(),
+            value: "a file of captured rows".into(),
+            hint: "rows cannot go on with a prompt, choose a model".into(),
+        });
+    };
+    let (files, handles) = files(model, handles, listener).await?;
+    let text = text_of(&job, text, handles, listener).await?;
+    let maps = MapSource::Measured { text, workers: workers(means.cores), kept: Some(means.kept.clone()) };
+    Ok(run::continuation(job, asked, files, maps))
+}
+
+/// The one file of captured rows.
+pub(super) fn rows(job: &Job, handles: Vec<Blob>) -> (Rc<dyn Files>, String) {
+    let names = vec![job.model.clone()];
+    (Rc::new(BlobFiles::of_handles(names, handles)), job.model.clone())
+}
+
+/// The files of a model, and the handles that are not theirs.
+pub(super) async fn files(
+    model: ModelSource,
+    mut handles: Vec<Blob>,
+    listener: &Listener,
+) -> Result<(Rc<dyn Files>, Vec<Blob>)> {
+    let files: Rc<dyn Files> = match model {
+        ModelSource::Bundled { folder, files } => Rc::new(BlobFiles::of_site(folder, files)),
+        ModelSource::Hub { id, endpoint } => Rc::new(remote::open(&id, endpoint, listener).await?),
+        ModelSource::Handles { names } => {
+            let rest = handles.split_off(names.len().min(handles.len()));
+            return Ok((Rc::new(BlobFiles::of_handles(names, handles)), rest));
+        }
+    };
+    Ok((files, handles))
+}
+
+/// The text of a job; `handles` are those that are not the model's.
+pub(super) async fn text_of(job: &Job, text: TextSource, handles: Vec<Blob>, listener: &Listener) -> Result<Text> {
+    Ok(Text::Plain(match text {
+        TextSource::Pasted { content } => content.into_bytes(),
+        TextSource::Bundled { path } => whole(&path, &fetch::blob(&path).await?).await?,
+        TextSource::Made { corpus, rows } => made(&corpus, rows)?,
+        TextSource::Hub { name, endpoint } => remote::text(&name, endpoint, listener).await?,
+        TextSource::Handle => match handles.first() {
+            Some(blob) => whole(&job.corpus, blob).await?,
+            None => Vec::new(),
+        },
+        TextSource::Missing => Vec::new(),
+    }))
+}
+
+fn made(corpus: &str, rows: usize) -> Result<Vec<u8>> {
+    let unknown = || Error::InvalidSetting {
+        field: "text".into(),
+        value: corpus.into(),
+        hint: "made texts are tales, encyclopedia and puzzles, with a seed as in tales:7".into(),
+    };
+    Ok(Made::for_measurement(corpus).ok_or_else(unknown)??.text_for_rows(rows).into_bytes())
+}
+
+async fn whole(name: &str, blob: &Blob) -> Result<Vec<u8>> {
+    fetch::bytes(name, blob, 0, blob.size() as u64).await
+}
+
+/// Between two events the browser gets its turn, so that a cancel is heard. Maps stay here.
+async fn pass_on(run: u32, events: impl Stream<Item = Event>, kept: &RefCell<KeptMaps>) {
+    let turn = Turn::new();
+    let mut events = std::pin::pin!(events);
+    while let Some(mut event) = events.next().await {
+        kept.borrow_mut().hear(&event);
+        if matches!(event, Event::Map(_)) {
+            continue;
+        }
+        if let Event::Started(header) = &mut event {
+            probe::name(&mut header.device).await;
+            // Whoever cancels from here on has paid for the tuning all the same.
+            tuning::keep().await;
+        }
+        if matches!(event, Event::Block(_)) {
+            // Kernels of second moments are found out when the first block asks for them.
+            tuning::keep().await;
+        }
+        post(&Reply::Event { run, event });
+        turn.give().await;
+    }
+}
