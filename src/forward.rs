@@ -7,7 +7,7 @@
 use crate::backend::{AttentionShape, Backend, Rotary, Shape};
 use crate::error::{Error, Result};
 use crate::model::{Attention, Block, Embedding, Ffn, Linear, Model, ModelConfig, Norm, Residual, Rope};
-use crate::replacement::swap::Swaps;
+use crate::replacement::swap::Replacements;
 
 /// What a block shows while it runs, one row per token.
 #[derive(Clone, Debug)]
@@ -29,16 +29,16 @@ pub fn ignore<T>(_: Capture<T>) -> Result<()> {
 
 /// A block up to its feed-forward network: x, and what the network's output is added to.
 #[derive(Clone, Debug)]
-pub struct Entered<T> {
+pub struct FfnInput<T> {
     /// x: what enters the feed-forward network, `(rows, hidden_size)`.
     pub ffn_in: T,
     /// The other terms of the residual stream after the block.
-    pub rest: Rest<T>,
+    pub rest: ResidualTerms<T>,
 }
 
 /// The terms that a feed-forward network's output is added to, by the order of additions.
 #[derive(Clone, Debug)]
-pub enum Rest<T> {
+pub enum ResidualTerms<T> {
     /// The stream with the attention in it.
     Sequential(T),
     /// The attention's output, and the stream before both.
@@ -47,13 +47,13 @@ pub enum Rest<T> {
 
 /// What rows leave behind in a block, all `(rows, hidden_size)`.
 #[derive(Clone, Debug)]
-pub struct Passed<T> {
+pub struct BlockOutput<T> {
     /// What enters the feed-forward network.
     pub x: T,
     /// What it returns.
     pub y: T,
     /// What y is added to.
-    pub rest: Rest<T>,
+    pub rest: ResidualTerms<T>,
     /// The residual stream after the block.
     pub next: T,
 }
@@ -88,23 +88,23 @@ impl<'a, B: Backend> Layers<'a, B> {
     }
 
     /// A block up to its feed-forward network, from the residual stream that enters it.
-    pub fn enter(&self, block: &Block<B::Tensor>, hidden: &B::Tensor) -> Result<Entered<B::Tensor>> {
+    pub fn enter(&self, block: &Block<B::Tensor>, hidden: &B::Tensor) -> Result<FfnInput<B::Tensor>> {
         let add = |a: &B::Tensor, b: &B::Tensor| self.backend.add(a, b);
         Ok(match self.config.residual {
             Residual::PreNorm => {
                 let attended = self.attention(&self.norm(hidden, &block.attention_norm)?, &block.attention)?;
                 let middle = add(hidden, &attended)?;
-                Entered { ffn_in: self.norm(&middle, &block.ffn_norm)?, rest: Rest::Sequential(middle) }
+                FfnInput { ffn_in: self.norm(&middle, &block.ffn_norm)?, rest: ResidualTerms::Sequential(middle) }
             }
             Residual::Parallel => {
                 let attended = self.attention(&self.norm(hidden, &block.attention_norm)?, &block.attention)?;
                 let ffn_in = self.norm(hidden, &block.ffn_norm)?;
-                Entered { ffn_in, rest: Rest::Parallel(attended, hidden.clone()) }
+                FfnInput { ffn_in, rest: ResidualTerms::Parallel(attended, hidden.clone()) }
             }
             Residual::PostNorm => {
                 let attended = self.attention(hidden, &block.attention)?;
                 let middle = self.norm(&add(&attended, hidden)?, &block.attention_norm)?;
-                Entered { ffn_in: middle.clone(), rest: Rest::Sequential(middle) }
+                FfnInput { ffn_in: middle.clone(), rest: ResidualTerms::Sequential(middle) }
             }
         })
     }
@@ -120,22 +120,29 @@ impl<'a, B: Backend> Layers<'a, B> {
     }
 
     /// The residual stream after a block whose feed-forward network, or what stands in for it, returned `ffn_out`.
-    pub fn leave(&self, block: &Block<B::Tensor>, rest: &Rest<B::Tensor>, ffn_out: &B::Tensor) -> Result<B::Tensor> {
+    pub fn leave(
+        &self,
+        block: &Block<B::Tensor>,
+        rest: &ResidualTerms<B::Tensor>,
+        ffn_out: &B::Tensor,
+    ) -> Result<B::Tensor> {
         match (rest, self.config.residual) {
-            (Rest::Parallel(attended, hidden), _) => self.backend.add(&self.backend.add(ffn_out, attended)?, hidden),
-            (Rest::Sequential(middle), Residual::PostNorm) => {
+            (ResidualTerms::Parallel(attended, hidden), _) => {
+                self.backend.add(&self.backend.add(ffn_out, attended)?, hidden)
+            }
+            (ResidualTerms::Sequential(middle), Residual::PostNorm) => {
                 self.norm(&self.backend.add(ffn_out, middle)?, &block.ffn_norm)
             }
-            (Rest::Sequential(middle), _) => self.backend.add(middle, ffn_out),
+            (ResidualTerms::Sequential(middle), _) => self.backend.add(middle, ffn_out),
         }
     }
 
     /// A whole block, from the residual stream that enters it.
-    pub fn pass(&self, block: &Block<B::Tensor>, hidden: &B::Tensor) -> Result<Passed<B::Tensor>> {
-        let Entered { ffn_in: x, rest } = self.enter(block, hidden)?;
+    pub fn pass(&self, block: &Block<B::Tensor>, hidden: &B::Tensor) -> Result<BlockOutput<B::Tensor>> {
+        let FfnInput { ffn_in: x, rest } = self.enter(block, hidden)?;
         let y = self.network(&block.ffn, &x)?;
         let next = self.leave(block, &rest, &y)?;
-        Ok(Passed { x, y, rest, next })
+        Ok(BlockOutput { x, y, rest, next })
     }
 
     /// Next-token logits of the last residual stream, `(rows, vocab_size)`.
@@ -199,14 +206,14 @@ impl<'a, B: Backend> Forward<'a, B> {
     ///
     /// `ids` are whole windows, every id within the vocabulary.
     pub fn run(&self, ids: &[u32], observe: &mut dyn FnMut(Capture<B::Tensor>) -> Result<()>) -> Result<B::Tensor> {
-        self.run_swapped(ids, &Swaps::new(), observe)
+        self.run_swapped(ids, &Replacements::new(), observe)
     }
 
     /// [`Forward::run`] with the feed-forward networks of `swaps` replaced.
     pub fn run_swapped(
         &self,
         ids: &[u32],
-        swaps: &Swaps<B::Tensor>,
+        swaps: &Replacements<B::Tensor>,
         observe: &mut dyn FnMut(Capture<B::Tensor>) -> Result<()>,
     ) -> Result<B::Tensor> {
         self.resume(0, self.layers.embed(&self.model.embedding, ids)?, swaps, observe)
@@ -218,11 +225,11 @@ impl<'a, B: Backend> Forward<'a, B> {
         &self,
         first: usize,
         mut hidden: B::Tensor,
-        swaps: &Swaps<B::Tensor>,
+        swaps: &Replacements<B::Tensor>,
         observe: &mut dyn FnMut(Capture<B::Tensor>) -> Result<()>,
     ) -> Result<B::Tensor> {
         for (index, block) in self.model.blocks.iter().enumerate().skip(first) {
-            let Entered { ffn_in, rest } = self.layers.enter(block, &hidden)?;
+            let FfnInput { ffn_in, rest } = self.layers.enter(block, &hidden)?;
             let ffn_out = match swaps.get(&index) {
                 Some(replacement) => replacement.apply(self.layers.backend, &ffn_in)?,
                 None => self.layers.network(&block.ffn, &ffn_in)?,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use straightedge::atlas::{Index, State};
 use straightedge::report::{Report, Seconds};
-use straightedge_hub_mirror::made::{self, Shape};
+use straightedge_hub_mirror::synthetic::{self, Shape};
 use straightedge_hub_mirror::{Mirror, Options};
 
 /// As many blocks as the smallest GPT-2, so that it can be held against what was published of that.
@@ -52,7 +52,7 @@ fn fresh(test: &str) -> PathBuf {
 fn hub(folder: &Path) -> Mirror {
     let models = folder.join("models/made");
     for (seed, (name, shape)) in [("one", DEEP), ("broken", FLAT), ("three", FLAT)].into_iter().enumerate() {
-        made::gpt2(&models.join(name), shape, seed as u64 + 1).expect("a made model");
+        synthetic::gpt2(&models.join(name), shape, seed as u64 + 1).expect("a made model");
     }
     let config = models.join("broken/config.json");
     let text = fs::read_to_string(&config).expect("a configuration");
@@ -204,7 +204,7 @@ fn an_interrupted_atlas_keeps_what_is_finished() {
 #[test]
 fn only_what_is_asked_for_anew_is_measured_anew() {
     let folder = fresh("again");
-    made::gpt2(&folder.join("local"), FLAT, 5).expect("a made model");
+    synthetic::gpt2(&folder.join("local"), FLAT, 5).expect("a made model");
     let text: String = ["A short story of a cook. ", "The river rose. "].concat().repeat(400);
     fs::write(folder.join("story.txt"), &text).expect("a text");
     let out = folder.join("out");

@@ -16,14 +16,14 @@ use straightedge::backend::cpu::CpuBackend;
 use straightedge::backend::gpu::Memory;
 use straightedge::continuation::{Continuation, Step};
 use straightedge::corpus::Tokenizer;
-use straightedge::corpus::made::Made;
+use straightedge::corpus::synthetic::Made;
 use straightedge::error::Error;
 use straightedge::event::{Event, MapDump, Stage};
 use straightedge::forward::{Forward, ignore};
 use straightedge::job::{BackendChoice, Blocks, Job, Protocol};
 use straightedge::model::{ModelConfig, load};
 use straightedge::replacement::export::export;
-use straightedge::run::{KeptMaps, MapSource, Text, continuation, measure};
+use straightedge::run::{MapCache, MapSource, Text, continuation, measure};
 use straightedge::transcript::Transcript;
 use straightedge::weights::{Files, FolderFiles, MemoryFiles, Weights, write_model};
 use straightedge::workers::Workers;
@@ -217,7 +217,7 @@ fn an_affine_block_made_linear_is_the_same_model() {
 
 #[test]
 fn maps_that_were_kept_are_not_measured_again() {
-    let (folder, kept) = (web("demo-llama"), Rc::new(RefCell::new(KeptMaps::default())));
+    let (folder, kept) = (web("demo-llama"), Rc::new(RefCell::new(MapCache::default())));
     let run = |blocks: &[usize]| {
         let source = MapSource::Measured { text: tales(), workers: Workers::default(), kept: Some(kept.clone()) };
         let events = continuation(job(BackendChoice::Cpu, blocks), asked(6), files(&folder), source);

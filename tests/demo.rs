@@ -11,7 +11,7 @@ use futures::executor::block_on;
 use serde_json::{Value, json};
 use straightedge::bundled::{Bundled, DefaultText};
 use straightedge::corpus::Tokenizer;
-use straightedge::corpus::made::Made;
+use straightedge::corpus::synthetic::Made;
 use straightedge::event::{Event, Recorder};
 use straightedge::job::{BackendChoice, Job};
 use straightedge::report::Report;

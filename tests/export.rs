@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::made::{self, Made};
+use common::synthetic::{self, Made};
 use common::{encyclopedia, fixture, tales};
 use futures::executor::block_on;
 use half::bf16;
@@ -273,11 +273,11 @@ fn add_attention_biases(file: &Path) {
         .filter(projections)
         .map(|weight| {
             let values: Vec<f32> = (0..weight.shape[0]).map(|i| ((i * 7 + 3) % 11) as f32 / 10.0 - 0.5).collect();
-            made::f32s(&weight.name.replace("weight", "bias"), &[values.len()], &values)
+            synthetic::f32s(&weight.name.replace("weight", "bias"), &[values.len()], &values)
         })
         .collect();
     all.extend(biases);
-    fs::write(file, made::safetensors(&all)).expect("weights");
+    fs::write(file, synthetic::safetensors(&all)).expect("weights");
 }
 
 /// tiny-gpt2 in two shards of BF16, and all tensors of both.
@@ -290,7 +290,7 @@ fn sharded(test: &str) -> (Case, Vec<Made>) {
     let (first, second) = halves.split_at(halves.len() / 2);
     let mut map = serde_json::Map::new();
     for (shard, tensors) in [("a.safetensors", first), ("b.safetensors", second)] {
-        fs::write(case.model.join(shard), made::safetensors(tensors)).expect("a shard");
+        fs::write(case.model.join(shard), synthetic::safetensors(tensors)).expect("a shard");
         map.extend(tensors.iter().map(|tensor| (tensor.name.clone(), json!(shard))));
     }
     fs::write(case.model.join("model.safetensors.index.json"), json!({"weight_map": map}).to_string()).expect("index");
@@ -304,7 +304,7 @@ fn shards_in_bf16_become_one_file_with_the_rest_as_it_was() {
     let report = case.export("1", "out");
     assert_eq!(report.model.dtype.as_deref(), Some("BF16"));
     let reference = case.at("whole.safetensors");
-    fs::write(&reference, made::safetensors(&halves)).expect("a file");
+    fs::write(&reference, synthetic::safetensors(&halves)).expect("a file");
     assert_the_rest_is_untouched(&reference, &case.at("out"), &["h.1.mlp.".into()]);
     assert!(!case.at("out/model.safetensors.index.json").exists());
     check_folder("bf16 shards", &case, &report, 1, "cpu");

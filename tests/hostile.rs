@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use common::fixture;
-use common::made::{Made, f32s, file, open, safetensors, single};
+use common::synthetic::{Made, f32s, file, open, safetensors, single};
 use futures::executor::block_on;
 use futures::future::LocalBoxFuture;
 use half::{bf16, f16};

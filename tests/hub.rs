@@ -20,14 +20,14 @@ use straightedge::hub::client::Hub;
 use straightedge::hub::disk::DiskStore;
 use straightedge::hub::files::HubFiles;
 use straightedge::hub::id::{Endpoint, HubId};
-use straightedge::hub::preflight::Room;
+use straightedge::hub::preflight::Capacity;
 use straightedge::hub::store::{MemoryStore, Store};
 use straightedge::hub::transport::Transport;
 use straightedge::job::{BackendChoice, Job, Measure};
 use straightedge::report::Report;
 use straightedge::run::{self, Text};
 use straightedge::weights::{Files, FolderFiles, Weights};
-use straightedge_hub_mirror::made::{self, Shape};
+use straightedge_hub_mirror::synthetic::{self, Shape};
 use straightedge_hub_mirror::{Mirror, Options};
 
 /// Larger than a chunk, so that it can break in the middle.
@@ -117,13 +117,13 @@ fn a_model_from_the_hub_measures_as_its_folder_does() {
 fn only_needed_tensors_of_a_gpt2_are_fetched_in_few_requests() {
     let folder = fresh("gpt2");
     let shape = Shape { width: 64, layers: 12, heads: 4, vocab: 512, positions: 512 };
-    made::gpt2(&folder.join("made/gpt2"), shape, 7).expect("a model");
+    synthetic::gpt2(&folder.join("made/gpt2"), shape, 7).expect("a model");
     let mirror = mirror(&folder);
     let text: Vec<u8> = (0..6000u32).map(|at| (at * at % 89) as u8 + b' ').collect();
     let mut job = Job::new("made/gpt2", "text");
     (job.backend, job.protocol.rows, job.protocol.seq_len) = (BackendChoice::Cpu, 1280, 64);
     let files = open(&mirror, Rc::<MemoryStore>::default(), "made/gpt2").expect("the listing");
-    let preflight = block_on(files.preflight(false, 64, &Room::default())).expect("an answer");
+    let preflight = block_on(files.preflight(false, 64, &Capacity::default())).expect("an answer");
     assert!(preflight.can_start(), "{:?}", preflight.problems);
     let sent_before = mirror.stats().file("model.safetensors").bytes;
     let report = measured(&job, Rc::new(files), &text).expect("a report");
@@ -150,7 +150,7 @@ fn only_needed_tensors_of_a_gpt2_are_fetched_in_few_requests() {
 fn blocks_are_shown_while_the_rest_of_the_weights_is_still_to_come() {
     let folder = fresh("streamed");
     let shape = Shape { width: 64, layers: 12, heads: 4, vocab: 512, positions: 512 };
-    made::gpt2(&folder.join("made/gpt2"), shape, 7).expect("a model");
+    synthetic::gpt2(&folder.join("made/gpt2"), shape, 7).expect("a model");
     let mirror = mirror(&folder);
     let text: Vec<u8> = (0..6000u32).map(|at| (at * at % 89) as u8 + b' ').collect();
     let mut job = Job::new("made/gpt2", "text");

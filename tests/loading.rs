@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::fs;
 
 use common::fixture;
-use common::made::{Made, open, safetensors, single};
+use common::synthetic::{Made, open, safetensors, single};
 use futures::executor::block_on;
 use half::{bf16, f16};
 use serde_json::Value;

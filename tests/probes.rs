@@ -6,7 +6,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use common::backends;
-use common::made::{f32s, safetensors};
+use common::synthetic::{f32s, safetensors};
 use futures::StreamExt;
 use futures::executor::block_on;
 use straightedge::backend::cpu::CpuBackend;

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use straightedge::corpus::made::{Domain, FIRST_TRAINING_SEED, Made};
+use straightedge::corpus::synthetic::{Domain, FIRST_TRAINING_SEED, Made};
 use straightedge::platform::digest::sha256;
 
 /// Files of every model, by the script that makes them.

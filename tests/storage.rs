@@ -7,7 +7,7 @@ mod common;
 use std::fs;
 
 use common::fixture;
-use common::made::{Made, f32s, open, safetensors, single};
+use common::synthetic::{Made, f32s, open, safetensors, single};
 use futures::executor::block_on;
 use half::{bf16, f16};
 use straightedge::backend::Backend;

@@ -1,4 +1,4 @@
-//! Swaps on reference models and on the calibration model: what must not change perplexity does not, the greedy order is what
+//! Replacements on reference models and on the calibration model: what must not change perplexity does not, the greedy order is what
 //! it says, and low-rank maps are the same in two factors as in one product.
 
 mod common;
@@ -19,7 +19,7 @@ use straightedge::forward::Forward;
 use straightedge::job::{BackendChoice, Job, Measure, Protocol};
 use straightedge::model::{ModelConfig, load};
 use straightedge::replacement::device_map::DeviceMap;
-use straightedge::replacement::swap::{Replacement, Swaps};
+use straightedge::replacement::swap::{Replacement, Replacements};
 use straightedge::report::Report;
 use straightedge::run::evaluation::Evaluation;
 use straightedge::run::{Text, measure};
@@ -98,7 +98,7 @@ fn swapping_nothing_changes_nothing_from_whichever_block_the_model_runs_again() 
     async fn check<B: Backend>(backend: &B, model: (&Path, &Path), protocol: &Protocol) {
         with_evaluation(backend, model, protocol, async |evaluation, _, config| {
             let ppl = evaluation.perplexity().await.expect("a perplexity");
-            let nothing = Swaps::new();
+            let nothing = Replacements::new();
             let mut found = vec![evaluation.swapped(&nothing).await.expect("a perplexity")];
             for first in 0..=config.num_hidden_layers {
                 found.push(evaluation.resumed(first, &nothing).await.expect("a perplexity"));
@@ -172,7 +172,7 @@ fn all_at_once(model: (&Path, &Path), protocol: &Protocol, maps: &[MapDump]) -> 
             let (weight, mean_y) = (map.weight.clone(), map.bias.clone());
             AffineMap { weight, mean_x: vec![0.0; d], deviation_x: vec![1.0; d], mean_y, rank: d }
         };
-        let swaps: Swaps<_> =
+        let swaps: Replacements<_> =
             maps.iter().map(|map| (map.block, Replacement::affine(&backend, &raw(map)).expect("a map"))).collect();
         found = evaluation.swapped(&swaps).await.expect("a perplexity");
     }));

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use straightedge::corpus::made::{Domain, FIRST_TRAINING_SEED, Made};
+use straightedge::corpus::synthetic::{Domain, FIRST_TRAINING_SEED, Made};
 use straightedge::error::Error;
 
 fn text(domain: Domain, seed: u64, bytes: usize) -> String {

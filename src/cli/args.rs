@@ -128,7 +128,7 @@ pub(super) struct ContinueArgs {
     pub(super) prompt: String,
     /// Blocks to replace, such as 1,2; all, or none.
     #[arg(long, default_value = "all")]
-    pub(super) blocks: Linear,
+    pub(super) blocks: LinearBlocks,
     /// Tokens to add.
     #[arg(long, default_value_t = Continuation::new("").tokens)]
     pub(super) tokens: usize,
@@ -175,9 +175,9 @@ pub(super) struct ContinueArgs {
 
 /// Blocks to be linear.
 #[derive(Clone, Debug)]
-pub(super) struct Linear(Option<Blocks>);
+pub(super) struct LinearBlocks(Option<Blocks>);
 
-impl FromStr for Linear {
+impl FromStr for LinearBlocks {
     type Err = Error;
 
     fn from_str(list: &str) -> Result<Self> {

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use include_dir::{Dir, include_dir};
 use straightedge::bundled::{Bundled, DefaultText};
-use straightedge::corpus::made::Made;
+use straightedge::corpus::synthetic::Made;
 use straightedge::run::Text;
 use straightedge::weights::MemoryFiles;
 

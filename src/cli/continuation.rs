@@ -4,7 +4,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use pollster::block_on;
-use straightedge::continuation::{Beside, Continuation, Step};
+use straightedge::continuation::{Both, Continuation, Step};
 use straightedge::error::{Error, Result};
 use straightedge::event::MapDump;
 use straightedge::job::Job;
@@ -15,7 +15,7 @@ use straightedge::transcript::Transcript;
 use straightedge::weights::{Files, Weights, read_whole};
 
 use super::args::ContinueArgs;
-use super::drive::{Driven, drive_heard};
+use super::drive::{DriveOutcome, drive_heard};
 use super::grid::{Column, column, fixed, grid};
 use super::maps::Maps;
 use super::status::{Status, complain};
@@ -40,7 +40,7 @@ pub(super) fn continuation(args: &ContinueArgs) -> Result<Status> {
     job.check()?;
     let (training, mut transcript) = (job.training, Transcript::default());
     let events = run::continuation(job.clone(), asked.clone(), files, maps);
-    let Driven { failure, .. } = drive_heard(events, &training, &mut |event| transcript.record(event));
+    let DriveOutcome { failure, .. } = drive_heard(events, &training, &mut |event| transcript.record(event));
     if transcript.opening.is_some() {
         match &args.out {
             Some(path) => output::write(path, json(&job, &asked, &transcript).as_bytes())?,
@@ -92,7 +92,7 @@ fn text(asked: &Continuation, transcript: &Transcript) -> String {
     let mut text = format!("{} beside itself with {blocks}, on the {}\n", opening.model, opening.device.backend);
     text += &format!("prompt of {} tokens", opening.prompt_tokens);
     text += &format!(", perplexity {} as it is, {} linear\n", ppl(opening.ppl.original), ppl(opening.ppl.linear));
-    let Beside { original, linear } = transcript.text();
+    let Both { original, linear } = transcript.text();
     for (name, added) in [("original", original), ("linear", linear)] {
         text += &format!("\n{name}:\n{}{added}\n", asked.prompt);
     }

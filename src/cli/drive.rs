@@ -9,7 +9,7 @@ use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::future::{Either, select};
 use straightedge::cost::{announced, estimate};
 use straightedge::error::Error;
-use straightedge::event::{Event, MapDump, Recorder, Stage, Standing};
+use straightedge::event::{Event, MapDump, ProgressPair, Recorder, Stage};
 use straightedge::job::Training;
 use straightedge::report::Report;
 use straightedge::run::Events;
@@ -20,7 +20,7 @@ use super::status::Status;
 use super::tuning;
 
 /// How a measurement ended, and all that it finished.
-pub(super) struct Driven {
+pub(super) struct DriveOutcome {
     pub(super) report: Option<Report>,
     pub(super) maps: Vec<MapDump>,
     pub(super) spans: Vec<Span>,
@@ -28,15 +28,15 @@ pub(super) struct Driven {
 }
 
 /// Runs `events` to the end, or until Ctrl-C, which ends in [`Error::Cancelled`]. `training` is the job's.
-pub(super) fn drive(events: Events, training: &Training) -> Driven {
+pub(super) fn drive(events: Events, training: &Training) -> DriveOutcome {
     drive_heard(events, training, &mut |_| ())
 }
 
 /// [`drive`], with `hear` hearing every event.
-pub(super) fn drive_heard(mut events: Events, training: &Training, hear: &mut dyn FnMut(&Event)) -> Driven {
+pub(super) fn drive_heard(mut events: Events, training: &Training, hear: &mut dyn FnMut(&Event)) -> DriveOutcome {
     tuning::recall();
     let mut woken = catch_interrupts();
-    let (mut line, mut begun, mut standing) = (ProgressLine::new(), BTreeSet::new(), Standing::default());
+    let (mut line, mut begun, mut standing) = (ProgressLine::new(), BTreeSet::new(), ProgressPair::default());
     let (mut recorder, mut maps, mut spans, mut failure) = (Recorder::default(), Vec::new(), Vec::new(), None);
     loop {
         // Whoever waits for a server hears Ctrl-C as well.
@@ -81,7 +81,7 @@ pub(super) fn drive_heard(mut events: Events, training: &Training, hear: &mut dy
     }
     line.clear();
     tuning::keep();
-    Driven { report: recorder.into_report(), maps, spans, failure }
+    DriveOutcome { report: recorder.into_report(), maps, spans, failure }
 }
 
 /// Set at the first Ctrl-C, which whoever measures hears of at once; the second one ends the program.

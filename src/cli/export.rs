@@ -17,7 +17,7 @@ use straightedge::run;
 use straightedge::weights::{Files, NewTensor, Weights, read_whole, write_model};
 
 use super::args::ExportArgs;
-use super::drive::{Driven, drive};
+use super::drive::{DriveOutcome, drive};
 use super::maps::Maps;
 use super::status::{Status, complain};
 use super::{inputs, measure, output};
@@ -119,7 +119,7 @@ fn measured_maps(
     };
     let training = job.training;
     let events = run::measure(job, files, text);
-    let Driven { maps, failure, .. } = drive(events, &training);
+    let DriveOutcome { maps, failure, .. } = drive(events, &training);
     Ok(failure.map_or(Ok(maps), Err))
 }
 

@@ -13,7 +13,7 @@ use straightedge::hub::disk::DiskStore;
 use straightedge::hub::fallback::Fallback;
 use straightedge::hub::files::HubFiles;
 use straightedge::hub::id::{Endpoint, HubId};
-use straightedge::hub::preflight::{Preflight, Room};
+use straightedge::hub::preflight::{Capacity, Preflight};
 use straightedge::hub::text::{Table, WikiText2};
 use straightedge::hub::transport::Transport;
 use straightedge::job::Job;
@@ -45,21 +45,21 @@ pub(super) fn open(id: &HubId) -> Result<HubFiles> {
 /// Tells on standard error what `job` will need of a model.
 pub(super) fn tell(files: &HubFiles, job: &Job) -> Result<()> {
     let need_head = job.measures.iter().any(|measure| measure.needs_perplexity());
-    let found = block_on(files.preflight(need_head, job.protocol.seq_len, &Room::default()))?;
+    let found = block_on(files.preflight(need_head, job.protocol.seq_len, &Capacity::default()))?;
     eprint!("{}", describe(&found));
     Ok(())
 }
 
 /// A part of WikiText-2, with its name for reports.
 pub(super) fn wikitext(part: WikiText2) -> Result<(String, Text)> {
-    let (name, text) = block_on(hub()?.wikitext(part, &Tables))?;
+    let (name, text) = block_on(hub()?.wikitext(part, &ParquetTables))?;
     Ok((name, Text::Plain(text)))
 }
 
 /// Tables read in this program itself.
-struct Tables;
+struct ParquetTables;
 
-impl Table for Tables {
+impl Table for ParquetTables {
     fn texts(&self, file: Vec<u8>) -> LocalBoxFuture<'_, std::result::Result<String, String>> {
         Box::pin(async { straightedge_parquet_text::texts(file, "text") })
     }

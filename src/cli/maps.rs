@@ -13,7 +13,7 @@ use straightedge::report::Report;
 use super::inputs;
 
 /// Maps as they are kept in a file.
-pub(super) struct Maps {
+pub(super) struct MapsFile {
     file: String,
     bytes: Vec<u8>,
     /// SHA-256 of the model's weights.
@@ -49,7 +49,7 @@ pub(super) fn safetensors(maps: &[MapDump], report: &Report) -> Result<Vec<u8>> 
 const MODEL: &str = "model_sha256";
 const CORPUS: &str = "corpus_sha256";
 
-impl Maps {
+impl MapsFile {
     /// Reads a file that [`safetensors`] made.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let (file, bytes) = (path.display().to_string(), inputs::bytes(path)?);

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use straightedge::bundled::{Bundled, Demo};
-use straightedge::corpus::made::{Domain, Made};
 use straightedge::corpus::parse_token_ids;
+use straightedge::corpus::synthetic::{Domain, Made};
 use straightedge::error::{Error, Result};
 use straightedge::hub::files::HubFiles;
 use straightedge::hub::id::HubId;
@@ -16,7 +16,7 @@ use straightedge::trace::to_json;
 use straightedge::weights::{Files, FolderFiles};
 
 use super::args::{CommonArgs, FitArgs, MeasureArgs, TextArgs};
-use super::drive::{Driven, drive};
+use super::drive::{DriveOutcome, drive};
 use super::status::{Status, complain};
 use super::{bundled, hub, inputs, maps, output, table};
 
@@ -33,7 +33,7 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<Status> {
 /// What measuring `model` on a text as `job` says begins with; the job then names both.
 pub(super) fn prepare(job: Job, model: &str, args: &TextArgs) -> Result<(Job, Inputs)> {
     job.check()?;
-    let found = Model::find(model)?;
+    let found = ModelArgument::find(model)?;
     // Rows of whole windows, as the report counts them, so that its text can be made again from it.
     let rows = job.protocol.rows - job.protocol.rows % job.protocol.seq_len.max(1);
     let (corpus, text) = text(args, model, rows)?;
@@ -54,13 +54,13 @@ pub(super) fn fit(args: &FitArgs) -> Result<Status> {
 }
 
 /// What an argument names.
-enum Model {
+enum ModelArgument {
     Folder(PathBuf),
     Bundled(&'static Bundled),
     Hub(Box<HubFiles>),
 }
 
-impl Model {
+impl ModelArgument {
     /// A folder that is there, a bundled model, or else a model on the hub.
     fn find(model: &str) -> Result<Self> {
         let folder = PathBuf::from(model);
@@ -118,7 +118,7 @@ fn unknown(model: &str, why: &Error) -> Error {
 
 /// The model that an argument names, with its name for reports.
 pub(super) fn model_files(model: &str) -> Result<(String, Rc<dyn Files>)> {
-    let model = Model::find(model)?;
+    let model = ModelArgument::find(model)?;
     Ok((model.name(), model.files(None)?))
 }
 
@@ -190,7 +190,7 @@ fn finish(args: &CommonArgs, trace: Option<&Path>, start: impl FnOnce() -> Event
     for path in args.out.iter().chain(&args.dump_maps).map(PathBuf::as_path).chain(trace) {
         output::check_writable(path)?;
     }
-    let Driven { report, maps: dumped, spans, failure } = drive(start(), &args.training());
+    let DriveOutcome { report, maps: dumped, spans, failure } = drive(start(), &args.training());
     if let Some(path) = trace {
         output::write(path, to_json(&spans).as_bytes())?;
     }

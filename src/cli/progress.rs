@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write, stderr};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use straightedge::event::{Event, Progress, Standing, Wait};
+use straightedge::event::{Event, Progress, ProgressPair, Wait};
 use straightedge::weights::Listener;
 
 /// Shows on standard error what a source of files does before a measurement begins.
@@ -13,7 +13,7 @@ pub(super) fn listener() -> Listener {
     let line = RefCell::new(ProgressLine::new());
     Rc::new(move |event| match event {
         Event::Progress(progress) if progress.done < progress.total => {
-            line.borrow_mut().show(&Standing { main: Some(progress), beside: None });
+            line.borrow_mut().show(&ProgressPair { main: Some(progress), beside: None });
         }
         Event::Progress(_) => line.borrow_mut().clear(),
         Event::Waiting(wait) => line.borrow_mut().note(&waiting(&wait)),
@@ -39,7 +39,7 @@ impl ProgressLine {
         Self { terminal: stderr().is_terminal(), shown: None }
     }
 
-    pub(super) fn show(&mut self, standing: &Standing) {
+    pub(super) fn show(&mut self, standing: &ProgressPair) {
         let Some(main) = &standing.main else { return };
         let due = self.shown.is_none_or(|shown| shown.elapsed() >= Self::INTERVAL) || main.done == main.total;
         if self.terminal && due {

@@ -1,7 +1,7 @@
 //! The text of a measurement: made or given, tokens, windows and folds (docs/measures.md, section 1).
 
-pub mod made;
 mod pieces;
+pub mod synthetic;
 mod tokens;
 mod windows;
 

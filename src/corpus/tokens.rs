@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::platform::pause::pause;
+use crate::platform::yielding::yield_now;
 
 /// Bytes of text after which encoding looks for a place to pause.
 const CHUNK: usize = 1 << 16;
@@ -88,7 +88,7 @@ impl Tokenizer {
             ids.extend_from_slice(encoding.map_err(|error| Error::Tokenizer { why: error.to_string() })?.get_ids());
             rest = after;
             on_bytes((bytes.len() - rest.len()) as u64, bytes.len() as u64);
-            pause().await;
+            yield_now().await;
         }
         Ok(ids)
     }

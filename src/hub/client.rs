@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use futures::future::{Either, select};
 
-use super::http::{Body, Failure, Http, Request, Response};
+use super::http::{Body, Failure, Http, HttpRequest, Response};
 use super::id::Endpoint;
 use super::store::Store;
 use crate::error::{Error, Result};
@@ -26,9 +26,9 @@ const EXCERPT: usize = 2048;
 
 /// The hub or a mirror, with where to keep what comes from it. Clones are the same.
 #[derive(Clone)]
-pub struct Hub(Rc<Parts>);
+pub struct Hub(Rc<HubInner>);
 
-struct Parts {
+struct HubInner {
     http: Rc<dyn Http>,
     store: Rc<dyn Store>,
     endpoint: Endpoint,
@@ -38,7 +38,7 @@ struct Parts {
 impl Hub {
     /// The hub at `endpoint`.
     pub fn new(http: Rc<dyn Http>, store: Rc<dyn Store>, endpoint: Endpoint) -> Self {
-        Self(Rc::new(Parts { http, store, endpoint, listener: RefCell::default() }))
+        Self(Rc::new(HubInner { http, store, endpoint, listener: RefCell::default() }))
     }
 
     /// From now on `listener` hears of progress, waits and warnings.
@@ -69,7 +69,7 @@ impl Hub {
     }
 
     /// Asks until there is an answer with a body to read; `what` names it in errors.
-    pub(super) async fn ask(&self, what: &str, request: &Request, patience: &mut Patience) -> Result<Response> {
+    pub(super) async fn ask(&self, what: &str, request: &HttpRequest, patience: &mut RetryPolicy) -> Result<Response> {
         loop {
             match self.unless_stalled(self.0.http.get(request)).await {
                 Ok(response) => match response.status {
@@ -99,8 +99,8 @@ impl Hub {
 
     /// All of a small answer, of at most `limit` bytes, with the header `link`.
     pub(super) async fn document(&self, what: &str, url: String, limit: usize) -> Result<(Vec<u8>, Option<String>)> {
-        let request = Request { url, range: None };
-        let mut patience = Patience::for_documents();
+        let request = HttpRequest { url, range: None };
+        let mut patience = RetryPolicy::for_documents();
         'again: loop {
             let Response { headers, mut body, .. } = self.ask(what, &request, &mut patience).await?;
             if headers.get("content-type").is_some_and(|kind| kind.starts_with("text/html")) {
@@ -126,13 +126,13 @@ impl Hub {
 }
 
 /// How often something is tried again.
-pub(super) struct Patience {
+pub(super) struct RetryPolicy {
     tries: u32,
     failures: u32,
     refusals: u32,
 }
 
-impl Patience {
+impl RetryPolicy {
     /// For what is asked first: without a network that is soon clear.
     pub(super) fn for_documents() -> Self {
         Self { tries: 1, failures: 0, refusals: 0 }

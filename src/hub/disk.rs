@@ -15,7 +15,7 @@ use futures::future::LocalBoxFuture;
 use super::id::{HubId, Kind, is_commit};
 use super::plan::{self, Ranges};
 use super::repo::FileKey;
-use super::repo::{Entry, Repo};
+use super::repo::{Repo, RepoFile};
 use super::store::Store;
 use crate::error::{Error, Result};
 
@@ -205,7 +205,7 @@ impl DiskStore {
             let blob = fs::read_link(&path).ok();
             let blob = blob.as_deref().and_then(Path::file_name).and_then(|name| name.to_str()).map(str::to_owned);
             let sha256 = blob.clone().filter(|blob| blob.len() == 64);
-            files.insert(name, Entry { size, sha256, oid: blob.filter(|blob| blob.len() == 40) });
+            files.insert(name, RepoFile { size, sha256, oid: blob.filter(|blob| blob.len() == 40) });
         }
         let has = |name: &str| files.contains_key(name);
         let weights = has("model.safetensors") || has("model.safetensors.index.json");

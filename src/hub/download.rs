@@ -5,14 +5,14 @@ use std::ops::Range;
 
 use web_time::Instant;
 
-use super::client::{Hub, Patience, not_the_file};
-use super::http::{Failure, Request, Response};
+use super::client::{Hub, RetryPolicy, not_the_file};
+use super::http::{Failure, HttpRequest, Response};
 use super::plan::{self, Ranges};
 use super::repo::FileKey;
 use crate::error::{Error, Result};
 use crate::event::{Event, Progress, Stage};
 use crate::platform::digest::Digest;
-use crate::platform::pause::pause;
+use crate::platform::yielding::yield_now;
 
 /// Bytes between two flushes: what a closed tab may cost.
 const FLUSH: u64 = 16 << 20;
@@ -23,7 +23,7 @@ const REPORT: f64 = 0.1;
 
 /// Bytes of a download that comes in groups.
 #[derive(Default)]
-pub(super) struct Announced(Cell<Option<Bytes>>);
+pub(super) struct GroupProgress(Cell<Option<Bytes>>);
 
 #[derive(Clone, Copy)]
 struct Bytes {
@@ -32,7 +32,7 @@ struct Bytes {
     started: Instant,
 }
 
-impl Announced {
+impl GroupProgress {
     /// So many bytes are to come.
     pub(super) fn begin(&self, total: u64) {
         self.0.set(Some(Bytes { done: 0, total, started: Instant::now() }));
@@ -45,7 +45,7 @@ impl Announced {
 }
 
 /// Reports the bytes of one download, of all its files.
-pub(super) struct Meter<'a> {
+pub(super) struct DownloadMeter<'a> {
     hub: &'a Hub,
     stage: Stage,
     done: u64,
@@ -53,12 +53,12 @@ pub(super) struct Meter<'a> {
     started: Instant,
     told: f64,
     /// What it is a part of.
-    announced: Option<&'a Announced>,
+    announced: Option<&'a GroupProgress>,
 }
 
-impl<'a> Meter<'a> {
+impl<'a> DownloadMeter<'a> {
     /// Of a group of what is announced, if anything is.
-    pub(super) fn of_announced(hub: &'a Hub, announced: &'a Announced, bytes: u64) -> Self {
+    pub(super) fn of_announced(hub: &'a Hub, announced: &'a GroupProgress, bytes: u64) -> Self {
         let whole = Self::new(hub, Stage::Download, bytes);
         match announced.0.get() {
             Some(Bytes { done, total, started }) => {
@@ -83,7 +83,7 @@ impl<'a> Meter<'a> {
             self.told = seconds;
             self.hub.tell(Event::Progress(Progress { stage: self.stage, done: self.done, total: self.total, seconds }));
         }
-        pause().await;
+        yield_now().await;
     }
 }
 
@@ -96,13 +96,13 @@ pub(super) async fn fetch(
     id_url: &str,
     key: &FileKey,
     missing: Ranges,
-    meter: &mut Meter<'_>,
+    meter: &mut DownloadMeter<'_>,
 ) -> Result<()> {
-    let mut part = Part { hub, key, missing, unflushed: 0 };
-    let mut patience = Patience::for_downloads();
+    let mut part = FileDownload { hub, key, missing, unflushed: 0 };
+    let mut patience = RetryPolicy::for_downloads();
     while let Some(next) = part.missing.first().cloned() {
         let range = (next != (0..key.size)).then(|| next.clone());
-        let request = Request { url: id_url.into(), range };
+        let request = HttpRequest { url: id_url.into(), range };
         let response = hub.ask(&key.path, &request, &mut patience).await?;
         let (start, end) = extent(key, &request, &response)?;
         let left = plan::len(&part.missing);
@@ -119,7 +119,7 @@ pub(super) async fn fetch(
 }
 
 /// Which bytes of the file an answer brings, from its status and headers alone.
-fn extent(key: &FileKey, request: &Request, response: &Response) -> Result<(u64, u64)> {
+fn extent(key: &FileKey, request: &HttpRequest, response: &Response) -> Result<(u64, u64)> {
     let refused = |why: String| Err(not_the_file(&key.path, why));
     let kind = response.header("content-type").unwrap_or_default();
     if kind.starts_with("text/html") {
@@ -148,20 +148,20 @@ fn extent(key: &FileKey, request: &Request, response: &Response) -> Result<(u64,
 }
 
 /// A file being fetched.
-struct Part<'a> {
+struct FileDownload<'a> {
     hub: &'a Hub,
     key: &'a FileKey,
     missing: Ranges,
     unflushed: u64,
 }
 
-impl Part<'_> {
+impl FileDownload<'_> {
     /// Takes in the bytes `extent` of the file; gives the reason where they ended early.
     async fn stream(
         &mut self,
         response: Response,
         extent: Range<u64>,
-        meter: &mut Meter<'_>,
+        meter: &mut DownloadMeter<'_>,
     ) -> Result<Option<String>> {
         let mut body = response.body;
         let mut position = extent.start;
@@ -190,7 +190,7 @@ impl Part<'_> {
     }
 
     /// Keeps what of a chunk is missing.
-    async fn keep(&mut self, position: u64, chunk: &[u8], meter: &mut Meter<'_>) -> Result<()> {
+    async fn keep(&mut self, position: u64, chunk: &[u8], meter: &mut DownloadMeter<'_>) -> Result<()> {
         let whole = position..position + chunk.len() as u64;
         let wanted: Ranges =
             self.missing.iter().map(|range| range.start.max(whole.start)..range.end.min(whole.end)).collect();
@@ -227,7 +227,7 @@ impl Hub {
     /// Compares a file that is held whole with the hash in the listing.
     pub(super) async fn verify(&self, key: &FileKey) -> Result<()> {
         if key.sha256.is_some() {
-            let mut meter = Meter::new(self, Stage::Hash, key.size);
+            let mut meter = DownloadMeter::new(self, Stage::Hash, key.size);
             let mut digest = Digest::default();
             for start in (0..key.size).step_by(PIECE as usize) {
                 let bytes = self.store().read(key, start..key.size.min(start + PIECE)).await?;

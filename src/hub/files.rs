@@ -7,20 +7,20 @@ use std::rc::Rc;
 use futures::future::LocalBoxFuture;
 
 use super::client::Hub;
-use super::download::{self, Announced, Meter};
+use super::download::{self, DownloadMeter, GroupProgress};
 use super::id::HubId;
 use super::plan::{self, Ranges};
 use super::repo::FileKey;
 use super::repo::Repo;
 use crate::error::{Error, Result};
-use crate::weights::{Files, Listener, Part};
+use crate::weights::{FilePart, Files, Listener};
 
 /// The files of a repository at a commit.
 #[derive(Clone)]
 pub struct HubFiles {
     hub: Hub,
     repo: Repo,
-    announced: Rc<Announced>,
+    announced: Rc<GroupProgress>,
 }
 
 impl HubFiles {
@@ -44,14 +44,14 @@ impl HubFiles {
     }
 
     /// What would have to be fetched so that `parts` can be read, by file, and what of them is here.
-    pub(super) async fn plan(&self, parts: &[Part]) -> Result<Plan> {
+    pub(super) async fn plan(&self, parts: &[FilePart]) -> Result<Plan> {
         let mut plan = Plan::default();
         self.add(&mut plan, parts, plan::MAX_RANGES).await?;
         Ok(plan)
     }
 
     /// The same for parts that are fetched group by group.
-    pub(super) async fn plan_groups(&self, groups: &[Vec<Part>]) -> Result<Plan> {
+    pub(super) async fn plan_groups(&self, groups: &[Vec<FilePart>]) -> Result<Plan> {
         let mut plan = Plan::default();
         for parts in groups {
             self.add(&mut plan, parts, plan::MAX_RANGES_OF_GROUP).await?;
@@ -60,7 +60,7 @@ impl HubFiles {
     }
 
     /// Plans parts in addition to what is planned already, in at most so many ranges.
-    async fn add(&self, plan: &mut Plan, parts: &[Part], most: usize) -> Result<()> {
+    async fn add(&self, plan: &mut Plan, parts: &[FilePart], most: usize) -> Result<()> {
         let mut needed: BTreeMap<String, Ranges> = BTreeMap::new();
         for (file, range) in parts {
             needed.entry(file.clone()).or_default().push(range.clone());
@@ -84,7 +84,7 @@ impl HubFiles {
 
     /// Fetches what a plan misses. A file that is whole by then is compared with its hash.
     pub(super) async fn carry_out(&self, plan: Plan) -> Result<()> {
-        let mut meter = Meter::of_announced(&self.hub, &self.announced, plan.bytes());
+        let mut meter = DownloadMeter::of_announced(&self.hub, &self.announced, plan.bytes());
         for (key, missing) in plan.missing.into_iter().filter(|(_, missing)| !missing.is_empty()) {
             let url = self.hub.endpoint().file_url(&self.repo.id, &self.repo.commit, &key.path);
             download::fetch(&self.hub, &url, &key, missing, &mut meter).await?;
@@ -146,14 +146,14 @@ impl Files for HubFiles {
         })
     }
 
-    fn announce<'a>(&'a self, groups: &'a [Vec<Part>]) -> LocalBoxFuture<'a, Result<()>> {
+    fn announce<'a>(&'a self, groups: &'a [Vec<FilePart>]) -> LocalBoxFuture<'a, Result<()>> {
         Box::pin(async move {
             self.announced.begin(self.plan_groups(groups).await?.bytes());
             Ok(())
         })
     }
 
-    fn prepare<'a>(&'a self, parts: &'a [Part]) -> LocalBoxFuture<'a, Result<()>> {
+    fn prepare<'a>(&'a self, parts: &'a [FilePart]) -> LocalBoxFuture<'a, Result<()>> {
         Box::pin(async move {
             let mut plan = Plan::default();
             let most = if self.announced.is_some() { plan::MAX_RANGES_OF_GROUP } else { plan::MAX_RANGES };

@@ -9,7 +9,7 @@ use futures::future::LocalBoxFuture;
 /// The network and the clock of a platform. Dropping a future or a [`Body`] ends the request at once.
 pub trait Http {
     /// Sends a GET and waits for status and headers; redirects are followed.
-    fn get<'a>(&'a self, request: &'a Request) -> LocalBoxFuture<'a, Result<Response, Failure>>;
+    fn get<'a>(&'a self, request: &'a HttpRequest) -> LocalBoxFuture<'a, Result<Response, Failure>>;
 
     /// Waits.
     fn sleep(&self, seconds: f64) -> LocalBoxFuture<'static, ()>;
@@ -17,14 +17,14 @@ pub trait Http {
 
 /// A GET.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct HttpRequest {
     /// Absolute address.
     pub url: String,
     /// Bytes to ask for (`Range: bytes=start-(end − 1)`); `None` is the whole file. Never empty.
     pub range: Option<Range<u64>>,
 }
 
-impl Request {
+impl HttpRequest {
     /// The value of the `Range` header.
     pub fn range_header(&self) -> Option<String> {
         self.range.as_ref().map(|range| format!("bytes={}-{}", range.start, range.end.saturating_sub(1)))

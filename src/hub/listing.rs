@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::client::{Hub, not_the_file};
 use super::files::HubFiles;
 use super::id::{HubId, is_commit};
-use super::repo::{Entry, Repo};
+use super::repo::{Repo, RepoFile};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::report::Warning;
@@ -110,7 +110,7 @@ struct Lfs {
 
 impl Listed {
     /// A file directly in `folder` by its path; everything else is left out, whatever it calls itself.
-    fn entry(self, folder: &str) -> Option<(String, Entry)> {
+    fn entry(self, folder: &str) -> Option<(String, RepoFile)> {
         let name =
             if folder.is_empty() { &self.path[..] } else { self.path.strip_prefix(folder)?.strip_prefix('/')? };
         if self.kind != "file" || !is_plain_name(name) || name.chars().any(char::is_control) {
@@ -123,7 +123,7 @@ impl Listed {
         let size = self.lfs.as_ref().map_or(self.size, |lfs| lfs.size);
         let sha256 = self.lfs.and_then(|lfs| hash(lfs.oid, 64));
         let oid = self.oid.and_then(|oid| hash(oid, 40));
-        Some((self.path, Entry { size, sha256, oid }))
+        Some((self.path, RepoFile { size, sha256, oid }))
     }
 }
 

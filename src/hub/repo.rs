@@ -14,12 +14,12 @@ pub struct Repo {
     /// The commit, which links and reports pin.
     pub commit: String,
     /// Its files by path, as far as they were listed.
-    pub files: BTreeMap<String, Entry>,
+    pub files: BTreeMap<String, RepoFile>,
 }
 
 /// A file as the hub lists it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct RepoFile {
     /// Bytes.
     pub size: u64,
     /// SHA-256, which the hub tells of large files only.

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use super::files::{HubFiles, Plan};
-use super::preflight::{Preflight, Room};
+use super::preflight::{Capacity, Preflight};
 use crate::error::{Error, Result};
 use crate::model::{self, ModelConfig};
 use crate::weights::{Weights, read_whole};
@@ -19,7 +19,7 @@ impl HubFiles {
     ///
     /// # Errors
     /// Only what keeps the hub from answering.
-    pub async fn preflight(&self, need_head: bool, seq_len: usize, room: &Room) -> Result<Preflight> {
+    pub async fn preflight(&self, need_head: bool, seq_len: usize, room: &Capacity) -> Result<Preflight> {
         let mut found = Preflight::unknown(self.id().clone());
         match self.survey(&mut found, need_head, seq_len, room).await {
             Err(error) if is_about_the_network(&error) => return Err(error),
@@ -30,7 +30,7 @@ impl HubFiles {
         Ok(found)
     }
 
-    async fn survey(&self, found: &mut Preflight, need_head: bool, seq_len: usize, room: &Room) -> Result<()> {
+    async fn survey(&self, found: &mut Preflight, need_head: bool, seq_len: usize, room: &Capacity) -> Result<()> {
         let json = read_whole(self, "config.json", "choose a model in Hugging Face layout").await?;
         let config = ModelConfig::from_json(&String::from_utf8_lossy(&json))?;
         found.architecture = Some(config.architecture.name().into());

@@ -14,7 +14,7 @@ use futures_timer::Delay;
 use ureq::tls::{RootCerts, TlsConfig};
 use url::Url;
 
-use super::http::{Body, Failure, Http, Request, Response};
+use super::http::{Body, Failure, Http, HttpRequest, Response};
 use super::id::Endpoint;
 
 /// Bytes handed over at once.
@@ -53,7 +53,7 @@ impl Transport {
     }
 
     /// Asks, and asks again where it is sent elsewhere.
-    fn call(&self, request: &Request) -> Result<ureq::http::Response<ureq::Body>, Failure> {
+    fn call(&self, request: &HttpRequest) -> Result<ureq::http::Response<ureq::Body>, Failure> {
         let mut url = Url::parse(&request.url).map_err(|error| Failure::Network(error.to_string()))?;
         for _ in 0..=REDIRECTS {
             let response = self.builder(&url, request).call().map_err(|error| Failure::Network(error.to_string()))?;
@@ -66,7 +66,7 @@ impl Transport {
         Err(Failure::Redirects)
     }
 
-    fn builder(&self, url: &Url, request: &Request) -> ureq::RequestBuilder<ureq::typestate::WithoutBody> {
+    fn builder(&self, url: &Url, request: &HttpRequest) -> ureq::RequestBuilder<ureq::typestate::WithoutBody> {
         let mut builder = self.agent.get(url.as_str());
         if let Some(range) = request.range_header() {
             builder = builder.header("range", range);
@@ -80,7 +80,7 @@ impl Transport {
 }
 
 impl Http for Transport {
-    fn get<'a>(&'a self, request: &'a Request) -> LocalBoxFuture<'a, Result<Response, Failure>> {
+    fn get<'a>(&'a self, request: &'a HttpRequest) -> LocalBoxFuture<'a, Result<Response, Failure>> {
         Box::pin(async move {
             if self.offline {
                 return Err(Failure::Network("HF_HUB_OFFLINE says to stay offline".into()));

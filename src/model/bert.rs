@@ -2,7 +2,7 @@
 
 use super::config::{Architecture, ModelConfig, Residual, Spelling};
 use super::fields::{Fields, MAX_ROWS};
-use super::stored::Stored;
+use super::stored::CheckpointTensor;
 use super::vars::Vars;
 use super::{Attention, Block, Embedding, Ffn, Model};
 use crate::error::Result;
@@ -21,7 +21,7 @@ pub(super) fn config(fields: &Fields) -> Result<ModelConfig> {
     })
 }
 
-pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig) -> Result<Model<Stored>> {
+pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig) -> Result<Model<CheckpointTensor>> {
     let bert = vars.at_if_there("bert", "embeddings.word_embeddings.weight");
     let embeddings = bert.at("embeddings");
     let words = embeddings.at("word_embeddings");
@@ -38,13 +38,13 @@ pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig) -> Result<Model<Store
 }
 
 /// The position table with the embedding of token type 0, which every token of a window has, added to each row.
-fn positions(vars: &Vars<'_>, config: &ModelConfig) -> Result<Stored> {
+fn positions(vars: &Vars<'_>, config: &ModelConfig) -> Result<CheckpointTensor> {
     let positions = ("position_embeddings.weight", config.max_position_embeddings);
     let types = ("token_type_embeddings.weight", config.type_vocab_size);
     vars.plus_first_row(positions, types, config.hidden_size)
 }
 
-fn block(vars: &Vars<'_>, config: &ModelConfig) -> Result<Block<Stored>> {
+fn block(vars: &Vars<'_>, config: &ModelConfig) -> Result<Block<CheckpointTensor>> {
     let (width, inner, eps) = (config.hidden_size, config.intermediate_size, config.norm_eps);
     let attention = vars.at("attention");
     let inputs = attention.at("self");

@@ -4,9 +4,9 @@ use std::rc::Rc;
 
 use super::families::stored;
 use super::load::load_part;
-use super::stored::{Stored, names};
+use super::stored::{CheckpointTensor, names};
 use super::token_rows::TokenRows;
-use super::{Block, Embedding, Head, Model, ModelConfig, Part};
+use super::{Block, Embedding, Head, Model, ModelConfig, ModelPart};
 use crate::backend::{Backend, Shape};
 use crate::error::Result;
 use crate::weights::Weights;
@@ -14,7 +14,7 @@ use crate::weights::Weights;
 /// The parts of a model, still in its files.
 pub struct Checkpoint<'a> {
     weights: &'a Weights,
-    model: Model<Stored>,
+    model: Model<CheckpointTensor>,
 }
 
 impl<'a> Checkpoint<'a> {
@@ -90,7 +90,7 @@ impl<'a> Checkpoint<'a> {
         shapes(self.model.blocks[index].clone())
     }
 
-    async fn part<B: Backend, P: Part<Stored> + Clone>(
+    async fn part<B: Backend, P: ModelPart<CheckpointTensor> + Clone>(
         &self,
         backend: &B,
         part: P,
@@ -101,7 +101,7 @@ impl<'a> Checkpoint<'a> {
     }
 }
 
-fn shapes<P: Part<Stored>>(part: P) -> P::Of<Shape> {
+fn shapes<P: ModelPart<CheckpointTensor>>(part: P) -> P::Of<Shape> {
     let shapes: Result<P::Of<Shape>, std::convert::Infallible> = part.map(&mut |place| Ok(place.device_shape()));
     match shapes {
         Ok(shapes) => shapes,

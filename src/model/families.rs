@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::config::{Architecture, ModelConfig};
 use super::fields::Fields;
 use super::parts::Model;
-use super::store::Store;
-use super::stored::Stored;
+use super::store::CheckpointWriter;
+use super::stored::CheckpointTensor;
 use super::vars::Vars;
 use super::{bert, gpt2, llama, neox};
 use crate::backend::Backend;
@@ -39,7 +39,7 @@ impl ModelConfig {
 ///
 /// # Errors
 /// A tensor that is missing, has another shape than `config` implies, or is stored in an unsupported format.
-pub fn stored(config: &ModelConfig, weights: &Weights, need_head: bool) -> Result<Model<Stored>> {
+pub fn stored(config: &ModelConfig, weights: &Weights, need_head: bool) -> Result<Model<CheckpointTensor>> {
     let vars = Vars::root(weights);
     match config.architecture {
         Architecture::Gpt2 => gpt2::model(&vars, config, need_head),
@@ -54,7 +54,7 @@ pub fn stored(config: &ModelConfig, weights: &Weights, need_head: bool) -> Resul
 /// # Errors
 /// An encoder: nothing here makes one.
 pub async fn checkpoint<B: Backend>(backend: &B, model: &Model<B::Tensor>) -> Result<BTreeMap<String, NewTensor>> {
-    let mut store = Store { backend, tensors: BTreeMap::new() };
+    let mut store = CheckpointWriter { backend, tensors: BTreeMap::new() };
     match model.config.architecture {
         Architecture::Gpt2 => gpt2::store(&mut store, model).await,
         Architecture::GptNeox => neox::store(&mut store, model).await,

@@ -3,8 +3,8 @@
 use super::config::{Architecture, ModelConfig, Spelling};
 use super::fields::Fields;
 use super::layout::transposed_columns;
-use super::store::Store;
-use super::stored::Stored;
+use super::store::CheckpointWriter;
+use super::stored::CheckpointTensor;
 use super::vars::Vars;
 use super::{Attention, Block, Embedding, Ffn, Linear, Model};
 use crate::backend::Backend;
@@ -30,7 +30,7 @@ pub(super) fn config(fields: &Fields) -> Result<ModelConfig> {
     ModelConfig::common(fields, Architecture::Gpt2, &SPELLING)
 }
 
-pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> Result<Model<Stored>> {
+pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> Result<Model<CheckpointTensor>> {
     let (width, vocab) = (config.hidden_size, config.vocab_size);
     let transformer = vars.at_if_there("transformer", "wte.weight");
     let tokens = transformer.at("wte").matrix("weight", vocab, width)?;
@@ -50,7 +50,7 @@ pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> R
     })
 }
 
-fn block(vars: &Vars<'_>, config: &ModelConfig) -> Result<Block<Stored>> {
+fn block(vars: &Vars<'_>, config: &ModelConfig) -> Result<Block<CheckpointTensor>> {
     let (width, inner, eps) = (config.hidden_size, config.intermediate_size, config.norm_eps);
     let mlp = vars.at("mlp");
     Ok(Block {
@@ -65,12 +65,12 @@ fn block(vars: &Vars<'_>, config: &ModelConfig) -> Result<Block<Stored>> {
     })
 }
 
-fn attention(vars: &Vars<'_>, width: usize) -> Result<Attention<Stored>> {
+fn attention(vars: &Vars<'_>, width: usize) -> Result<Attention<CheckpointTensor>> {
     let part = |index: usize| vars.at("c_attn").conv1d(width, 3 * width, index * width..(index + 1) * width);
     Ok(Attention { q: part(0)?, k: part(1)?, v: part(2)?, o: vars.at("c_proj").conv1d(width, width, 0..width)? })
 }
 
-pub(super) async fn store<B: Backend>(store: &mut Store<'_, B>, model: &Model<B::Tensor>) -> Result<()> {
+pub(super) async fn store<B: Backend>(store: &mut CheckpointWriter<'_, B>, model: &Model<B::Tensor>) -> Result<()> {
     store.matrix("transformer.wte.weight", &model.embedding.tokens).await?;
     if let Some(table) = &model.embedding.positions {
         store.matrix("transformer.wpe.weight", table).await?;
@@ -89,7 +89,11 @@ pub(super) async fn store<B: Backend>(store: &mut Store<'_, B>, model: &Model<B:
 }
 
 /// Layers of the same inputs, side by side as one that is stored `(inputs, outputs)`.
-async fn store_conv1d<B: Backend>(store: &mut Store<'_, B>, path: String, layers: &[&Linear<B::Tensor>]) -> Result<()> {
+async fn store_conv1d<B: Backend>(
+    store: &mut CheckpointWriter<'_, B>,
+    path: String,
+    layers: &[&Linear<B::Tensor>],
+) -> Result<()> {
     let (mut weight, mut bias) = (Vec::new(), Vec::new());
     for layer in layers {
         weight.extend(store.read(&layer.weight).await?);

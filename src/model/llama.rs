@@ -3,8 +3,8 @@
 use super::config::{Architecture, AttentionBias, ModelConfig, Spelling};
 use super::fields::{Fields, MAX_HEADS, MAX_ROWS, unsupported};
 use super::rope::{RopeNames, rope};
-use super::store::Store;
-use super::stored::Stored;
+use super::store::CheckpointWriter;
+use super::stored::CheckpointTensor;
 use super::vars::Vars;
 use super::{Attention, Block, Embedding, Ffn, Model};
 use crate::backend::Backend;
@@ -85,7 +85,7 @@ fn sliding_window(fields: &Fields, architecture: Architecture) -> Result<Option<
     Ok(window)
 }
 
-pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> Result<Model<Stored>> {
+pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> Result<Model<CheckpointTensor>> {
     let (width, vocab) = (config.hidden_size, config.vocab_size);
     let model = vars.at_if_there("model", "embed_tokens.weight");
     let tokens = model.at("embed_tokens").matrix("weight", vocab, width)?;
@@ -104,7 +104,7 @@ pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> R
     })
 }
 
-fn block(vars: &Vars<'_>, config: &ModelConfig) -> Result<Block<Stored>> {
+fn block(vars: &Vars<'_>, config: &ModelConfig) -> Result<Block<CheckpointTensor>> {
     let (width, eps) = (config.hidden_size, config.norm_eps);
     Ok(Block {
         attention_norm: vars.at("input_layernorm").rms_norm(width, eps)?,
@@ -114,7 +114,7 @@ fn block(vars: &Vars<'_>, config: &ModelConfig) -> Result<Block<Stored>> {
     })
 }
 
-fn attention(vars: &Vars<'_>, config: &ModelConfig) -> Result<Attention<Stored>> {
+fn attention(vars: &Vars<'_>, config: &ModelConfig) -> Result<Attention<CheckpointTensor>> {
     let width = config.hidden_size;
     let queries = config.num_attention_heads * config.head_dim;
     let keys = config.num_key_value_heads * config.head_dim;
@@ -128,7 +128,7 @@ fn attention(vars: &Vars<'_>, config: &ModelConfig) -> Result<Attention<Stored>>
     })
 }
 
-fn ffn(vars: &Vars<'_>, config: &ModelConfig) -> Result<Ffn<Stored>> {
+fn ffn(vars: &Vars<'_>, config: &ModelConfig) -> Result<Ffn<CheckpointTensor>> {
     let (width, inner, biased) = (config.hidden_size, config.intermediate_size, config.ffn_bias);
     Ok(Ffn {
         gate: Some(vars.at("gate_proj").linear(inner, width, biased)?),
@@ -137,7 +137,7 @@ fn ffn(vars: &Vars<'_>, config: &ModelConfig) -> Result<Ffn<Stored>> {
     })
 }
 
-pub(super) async fn store<B: Backend>(store: &mut Store<'_, B>, model: &Model<B::Tensor>) -> Result<()> {
+pub(super) async fn store<B: Backend>(store: &mut CheckpointWriter<'_, B>, model: &Model<B::Tensor>) -> Result<()> {
     store.matrix("model.embed_tokens.weight", &model.embedding.tokens).await?;
     for (layer, block) in model.blocks.iter().enumerate() {
         let at = format!("model.layers.{layer}");

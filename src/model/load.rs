@@ -4,12 +4,12 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 
 use super::families::stored;
-use super::stored::Stored;
-use super::{Model, ModelConfig, Part};
+use super::stored::CheckpointTensor;
+use super::{Model, ModelConfig, ModelPart};
 use crate::backend::Backend;
 use crate::error::{Error, Result};
-use crate::platform::pause::pause;
-use crate::weights::{OnBytes, Weights};
+use crate::platform::yielding::yield_now;
+use crate::weights::{ByteProgress, Weights};
 
 /// Has everything fetched that [`load`] will read, in as few requests as possible where the files are far away.
 ///
@@ -30,7 +30,7 @@ pub async fn load<B: Backend>(
     config: &ModelConfig,
     weights: &Weights,
     need_head: bool,
-    on_bytes: OnBytes<'_>,
+    on_bytes: ByteProgress<'_>,
 ) -> Result<Model<B::Tensor>> {
     fetch(config, weights, need_head).await?;
     let model = stored(config, weights, need_head)?;
@@ -44,7 +44,7 @@ pub async fn load<B: Backend>(
 
 /// Loads a part of a model, every tensor of its files once and in the order in which they have them; `heard` hears of
 /// the bytes of each.
-pub(super) async fn load_part<B: Backend, P: Part<Stored> + Clone>(
+pub(super) async fn load_part<B: Backend, P: ModelPart<CheckpointTensor> + Clone>(
     backend: &B,
     weights: &Weights,
     part: P,
@@ -52,7 +52,8 @@ pub(super) async fn load_part<B: Backend, P: Part<Stored> + Clone>(
 ) -> Result<P::Of<B::Tensor>> {
     let mut loaded = HashMap::new();
     for uses in by_tensor(&part, weights).into_values() {
-        let values = if uses.iter().any(Stored::is_piecemeal) { None } else { Some(uses[0].read(weights).await?) };
+        let values =
+            if uses.iter().any(CheckpointTensor::is_piecemeal) { None } else { Some(uses[0].read(weights).await?) };
         heard(weights.bytes(uses[0].name()));
         for place in uses {
             let (shape, arranged) = place.arrange(weights, values.as_deref().unwrap_or_default()).await?;
@@ -60,17 +61,17 @@ pub(super) async fn load_part<B: Backend, P: Part<Stored> + Clone>(
             let tensor = backend.upload_stored(place.name(), shape, values, place.storage(weights))?;
             loaded.insert(place, tensor);
         }
-        pause().await;
+        yield_now().await;
     }
     part.map(&mut |place| loaded.get(&place).cloned().ok_or(Error::MissingTensor { tensor: place.name }))
 }
 
 /// Every tensor with the places that are made of it, in the order in which the files have them.
-fn by_tensor<P: Part<Stored> + Clone>(
+fn by_tensor<P: ModelPart<CheckpointTensor> + Clone>(
     part: &P,
     weights: &Weights,
-) -> BTreeMap<(std::rc::Rc<str>, u64, u64), Vec<Stored>> {
-    let mut tensors: BTreeMap<_, Vec<Stored>> = BTreeMap::new();
+) -> BTreeMap<(std::rc::Rc<str>, u64, u64), Vec<CheckpointTensor>> {
+    let mut tensors: BTreeMap<_, Vec<CheckpointTensor>> = BTreeMap::new();
     for place in super::stored::places(part) {
         let uses = tensors.entry(weights.part(place.name())).or_default();
         if !uses.contains(&place) {

@@ -1,7 +1,7 @@
 //! Model families as data: what a configuration says and which checkpoint tensor plays which part.
 //!
 //! No arithmetic here: a family file (`gpt2`, `neox`, `llama`, `bert`) maps its `config.json` onto [`ModelConfig`]
-//! and its checkpoint names onto a [`Model`] of [`Stored`] places; `families` chooses among them. `load` brings these
+//! and its checkpoint names onto a [`Model`] of [`CheckpointTensor`] places; `families` chooses among them. `load` brings these
 //! places onto a backend as a whole, `checkpoint` part by part; `forward` is written once over both.
 
 mod bert;
@@ -27,7 +27,7 @@ pub use checkpoint::Checkpoint;
 pub use config::{Architecture, AttentionBias, ModelConfig, Residual, Rope};
 pub use families::{checkpoint, stored};
 pub use load::{fetch, load};
-pub use parts::{Attention, Block, Embedding, Ffn, Head, Linear, Model, Norm, Part};
+pub use parts::{Attention, Block, Embedding, Ffn, Head, Linear, Model, ModelPart, Norm};
 pub use reinit::Draw;
-pub use stored::Stored;
+pub use stored::CheckpointTensor;
 pub use token_rows::TokenRows;

@@ -4,8 +4,8 @@ use super::config::{Architecture, AttentionBias, ModelConfig, Residual, Spelling
 use super::fields::Fields;
 use super::layout::interleaved;
 use super::rope::{RopeNames, rope};
-use super::store::Store;
-use super::stored::Stored;
+use super::store::CheckpointWriter;
+use super::stored::CheckpointTensor;
 use super::vars::Vars;
 use super::{Attention, Block, Embedding, Ffn, Model};
 use crate::backend::Backend;
@@ -26,7 +26,7 @@ pub(super) fn config(fields: &Fields) -> Result<ModelConfig> {
     })
 }
 
-pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> Result<Model<Stored>> {
+pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> Result<Model<CheckpointTensor>> {
     let (width, vocab) = (config.hidden_size, config.vocab_size);
     let gpt_neox = vars.at_if_there("gpt_neox", "embed_in.weight");
     let tokens = gpt_neox.at("embed_in").matrix("weight", vocab, width)?;
@@ -45,7 +45,7 @@ pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> R
     })
 }
 
-fn block(vars: &Vars<'_>, config: &ModelConfig) -> Result<Block<Stored>> {
+fn block(vars: &Vars<'_>, config: &ModelConfig) -> Result<Block<CheckpointTensor>> {
     let (width, inner, eps) = (config.hidden_size, config.intermediate_size, config.norm_eps);
     let mlp = vars.at("mlp");
     Ok(Block {
@@ -60,7 +60,7 @@ fn block(vars: &Vars<'_>, config: &ModelConfig) -> Result<Block<Stored>> {
     })
 }
 
-fn attention(vars: &Vars<'_>, config: &ModelConfig) -> Result<Attention<Stored>> {
+fn attention(vars: &Vars<'_>, config: &ModelConfig) -> Result<Attention<CheckpointTensor>> {
     let (width, head_dim) = (config.hidden_size, config.head_dim);
     let has_bias = config.attention_bias == AttentionBias::All;
     let part = |index: usize| vars.at("query_key_value").head_part(index, head_dim, width, has_bias);
@@ -68,7 +68,7 @@ fn attention(vars: &Vars<'_>, config: &ModelConfig) -> Result<Attention<Stored>>
     Ok(Attention { q: part(0)?, k: part(1)?, v: part(2)?, o })
 }
 
-pub(super) async fn store<B: Backend>(store: &mut Store<'_, B>, model: &Model<B::Tensor>) -> Result<()> {
+pub(super) async fn store<B: Backend>(store: &mut CheckpointWriter<'_, B>, model: &Model<B::Tensor>) -> Result<()> {
     store.matrix("gpt_neox.embed_in.weight", &model.embedding.tokens).await?;
     for (layer, block) in model.blocks.iter().enumerate() {
         let at = format!("gpt_neox.layers.{layer}");
@@ -84,7 +84,7 @@ pub(super) async fn store<B: Backend>(store: &mut Store<'_, B>, model: &Model<B:
 
 /// Queries, keys and values as one layer, interleaved by head.
 async fn store_fused<B: Backend>(
-    store: &mut Store<'_, B>,
+    store: &mut CheckpointWriter<'_, B>,
     path: String,
     attention: &Attention<B::Tensor>,
     config: &ModelConfig,

@@ -107,7 +107,7 @@ pub struct Head<T> {
 }
 
 /// A part of a model, whatever its tensors are: on a device, still in a checkpoint, or only shapes.
-pub trait Part<T>: Sized {
+pub trait ModelPart<T>: Sized {
     /// The same part with tensors `U`.
     type Of<U>;
 
@@ -115,7 +115,7 @@ pub trait Part<T>: Sized {
     fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Self::Of<U>, E>;
 }
 
-impl<T, P: Part<T>> Part<T> for Option<P> {
+impl<T, P: ModelPart<T>> ModelPart<T> for Option<P> {
     type Of<U> = Option<P::Of<U>>;
 
     fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Option<P::Of<U>>, E> {
@@ -126,31 +126,31 @@ impl<T, P: Part<T>> Part<T> for Option<P> {
     }
 }
 
-impl<T> Part<T> for Model<T> {
+impl<T> ModelPart<T> for Model<T> {
     type Of<U> = Model<U>;
 
     fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Model<U>, E> {
         let embedding = self.embedding.map(make)?;
         let blocks = self.blocks.into_iter().map(|block| block.map(make)).collect::<Result<_, E>>()?;
-        let final_norm = Part::map(self.final_norm, make)?;
-        let head = Part::map(self.head, make)?;
+        let final_norm = ModelPart::map(self.final_norm, make)?;
+        let head = ModelPart::map(self.head, make)?;
         Ok(Model { config: self.config, embedding, blocks, final_norm, head })
     }
 }
 
-impl<T> Part<T> for Embedding<T> {
+impl<T> ModelPart<T> for Embedding<T> {
     type Of<U> = Embedding<U>;
 
     fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Embedding<U>, E> {
         Ok(Embedding {
             tokens: make(self.tokens)?,
             positions: self.positions.map(&mut *make).transpose()?,
-            norm: Part::map(self.norm, make)?,
+            norm: ModelPart::map(self.norm, make)?,
         })
     }
 }
 
-impl<T> Part<T> for Block<T> {
+impl<T> ModelPart<T> for Block<T> {
     type Of<U> = Block<U>;
 
     fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Block<U>, E> {
@@ -164,23 +164,23 @@ impl<T> Part<T> for Block<T> {
     }
 }
 
-impl<T> Part<T> for Ffn<T> {
+impl<T> ModelPart<T> for Ffn<T> {
     type Of<U> = Ffn<U>;
 
     fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Ffn<U>, E> {
-        Ok(Ffn { gate: Part::map(self.gate, make)?, up: self.up.map(make)?, down: self.down.map(make)? })
+        Ok(Ffn { gate: ModelPart::map(self.gate, make)?, up: self.up.map(make)?, down: self.down.map(make)? })
     }
 }
 
-impl<T> Part<T> for Head<T> {
+impl<T> ModelPart<T> for Head<T> {
     type Of<U> = Head<U>;
 
     fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Head<U>, E> {
-        Ok(Head { norm: Part::map(self.norm, make)?, linear: self.linear.map(make)? })
+        Ok(Head { norm: ModelPart::map(self.norm, make)?, linear: self.linear.map(make)? })
     }
 }
 
-impl<T> Part<T> for Linear<T> {
+impl<T> ModelPart<T> for Linear<T> {
     type Of<U> = Linear<U>;
 
     fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Linear<U>, E> {
@@ -188,7 +188,7 @@ impl<T> Part<T> for Linear<T> {
     }
 }
 
-impl<T> Part<T> for Norm<T> {
+impl<T> ModelPart<T> for Norm<T> {
     type Of<U> = Norm<U>;
 
     fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Norm<U>, E> {

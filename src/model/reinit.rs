@@ -7,8 +7,8 @@ use super::token_rows::TokenRows;
 use super::{Attention, Block, Embedding, Ffn, Linear, Model, ModelConfig, Norm};
 use crate::backend::{Backend, Shape};
 use crate::error::Result;
-use crate::platform::pause::pause;
 use crate::platform::random::Random;
+use crate::platform::yielding::yield_now;
 
 /// Set the two uses of the seed apart from each other and from others.
 const FFN: u64 = u64::from_be_bytes(*b"anew ffn");
@@ -108,7 +108,7 @@ impl<'a, B: Backend> Draw<'a, B> {
         while values.len() < len {
             let end = len.min(values.len() + PIECE);
             values.resize_with(end, || self.random.normal() as f32 * self.deviation);
-            pause().await;
+            yield_now().await;
         }
         values
     }

@@ -19,8 +19,8 @@ const DEFAULT_THETA: f64 = 10_000.0;
 
 /// The rotary embedding of heads `head_dim` wide; every kind of scaling is refused.
 pub(super) fn rope(fields: &Fields, names: &RopeNames, head_dim: usize) -> Result<Rope> {
-    let mut theta = Agreed::new("rope_theta");
-    let mut partial = Agreed::new("partial_rotary_factor");
+    let mut theta = AgreeingFields::new("rope_theta");
+    let mut partial = AgreeingFields::new("partial_rotary_factor");
     for object in ["rope_parameters", "rope_scaling"] {
         if let Some(object) = fields.object(object)? {
             check_unscaled(&object)?;
@@ -67,12 +67,12 @@ fn rotary_dim(partial: f64, head_dim: usize) -> Result<usize> {
 }
 
 /// A number that several fields may give, all of them the same.
-struct Agreed {
+struct AgreeingFields {
     name: &'static str,
     value: Option<f64>,
 }
 
-impl Agreed {
+impl AgreeingFields {
     fn new(name: &'static str) -> Self {
         Self { name, value: None }
     }

@@ -9,12 +9,12 @@ use crate::error::Result;
 use crate::weights::NewTensor;
 
 /// The tensors so far.
-pub(super) struct Store<'a, B> {
+pub(super) struct CheckpointWriter<'a, B> {
     pub(super) backend: &'a B,
     pub(super) tensors: BTreeMap<String, NewTensor>,
 }
 
-impl<B: Backend> Store<'_, B> {
+impl<B: Backend> CheckpointWriter<'_, B> {
     /// Row-major values of a tensor of the model.
     pub(super) async fn read(&self, tensor: &B::Tensor) -> Result<Vec<f32>> {
         self.backend.read(tensor).await

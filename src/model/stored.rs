@@ -6,16 +6,16 @@ use std::rc::Rc;
 
 use super::layout::{interleaved_part, transposed_columns};
 use super::token_rows::TokenRows;
-use super::{Model, Part};
+use super::{Model, ModelPart};
 use crate::backend::{Shape, Storage};
 use crate::error::Result;
-use crate::platform::pause::pause;
+use crate::platform::yielding::yield_now;
 use crate::weights::Weights;
 
 /// A tensor of a model, still in its checkpoint, where it is known to be there in this shape and a supported format.
 /// Equal places become one tensor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Stored {
+pub struct CheckpointTensor {
     pub(super) name: String,
     /// Shape in the checkpoint.
     pub(super) shape: Vec<usize>,
@@ -42,7 +42,7 @@ pub(super) enum Arrangement {
 /// Elements of a table that are decoded at once where only some of its rows are kept.
 const PIECE: usize = 1 << 20;
 
-impl Stored {
+impl CheckpointTensor {
     /// Name in the checkpoint.
     pub fn name(&self) -> &str {
         &self.name
@@ -108,7 +108,7 @@ impl Stored {
         for first in (0..of).step_by(step) {
             let ids = first..of.min(first + step);
             wanted.pick(ids.clone(), &weights.matrix_rows(&self.name, ids, cols).await?, cols, &mut kept);
-            pause().await;
+            yield_now().await;
         }
         Ok(kept)
     }
@@ -123,7 +123,7 @@ fn plus_row(values: &[f32], row: &[f32]) -> Vec<f32> {
     values.chunks_exact(row.len()).flat_map(|chunk| chunk.iter().zip(row).map(|(value, more)| value + more)).collect()
 }
 
-impl Model<Stored> {
+impl Model<CheckpointTensor> {
     /// Names of all checkpoint tensors that it takes.
     pub fn names(&self) -> Vec<String> {
         names(self)
@@ -151,7 +151,7 @@ impl Model<Stored> {
     /// Bytes that it takes on a device where a block at a time is there, beside the next one: the largest two blocks, or
     /// the output head. A device that `keeps_halves` stores matrices of 16-bit formats as they are, all else is f32.
     pub fn device_bytes(&self, weights: &Weights, keeps_halves: bool) -> u64 {
-        let size = |stored: &Stored| {
+        let size = |stored: &CheckpointTensor| {
             let is_half = keeps_halves && stored.storage(weights) != Storage::F32;
             if is_half { 2 * stored.len() } else { 4 * stored.len() }
         };
@@ -173,15 +173,15 @@ impl Model<Stored> {
 }
 
 /// Names of all checkpoint tensors that a part of a model takes.
-pub(super) fn names<P: Part<Stored> + Clone>(part: &P) -> Vec<String> {
-    let mut names: Vec<String> = places(part).iter().flat_map(Stored::names).map(str::to_owned).collect();
+pub(super) fn names<P: ModelPart<CheckpointTensor> + Clone>(part: &P) -> Vec<String> {
+    let mut names: Vec<String> = places(part).iter().flat_map(CheckpointTensor::names).map(str::to_owned).collect();
     names.sort_unstable();
     names.dedup();
     names
 }
 
 /// All places of a part of a model.
-pub(super) fn places<P: Part<Stored> + Clone>(part: &P) -> Vec<Stored> {
+pub(super) fn places<P: ModelPart<CheckpointTensor> + Clone>(part: &P) -> Vec<CheckpointTensor> {
     let mut places = Vec::new();
     let taken: Result<P::Of<()>> = part.clone().map(&mut |place| {
         places.push(place);
@@ -191,7 +191,7 @@ pub(super) fn places<P: Part<Stored> + Clone>(part: &P) -> Vec<Stored> {
     places
 }
 
-impl Stored {
+impl CheckpointTensor {
     /// Columns in the checkpoint, where a vector is one row.
     fn cols(&self) -> usize {
         self.shape.last().copied().unwrap_or(1)

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::ops::Range;
 
-use super::stored::{Arrangement, Stored};
+use super::stored::{Arrangement, CheckpointTensor};
 use super::{Linear, ModelConfig, Norm};
 use crate::error::Result;
 use crate::weights::Weights;
@@ -39,19 +39,19 @@ impl<'a> Vars<'a> {
         self.weights.has(&self.name(name))
     }
 
-    fn stored(&self, name: &str, shape: &[usize], rows: usize, arrangement: Arrangement) -> Result<Stored> {
+    fn stored(&self, name: &str, shape: &[usize], rows: usize, arrangement: Arrangement) -> Result<CheckpointTensor> {
         let name = self.name(name);
         self.weights.check(&name, shape)?;
-        Ok(Stored { name, shape: shape.into(), rows, arrangement })
+        Ok(CheckpointTensor { name, shape: shape.into(), rows, arrangement })
     }
 
     /// A tensor here as `(rows, cols)`.
-    pub(super) fn matrix(&self, name: &str, rows: usize, cols: usize) -> Result<Stored> {
+    pub(super) fn matrix(&self, name: &str, rows: usize, cols: usize) -> Result<CheckpointTensor> {
         self.stored(name, &[rows, cols], rows, Arrangement::Same)
     }
 
     /// A vector here as `(1, len)`.
-    pub(super) fn vector(&self, name: &str, len: usize) -> Result<Stored> {
+    pub(super) fn vector(&self, name: &str, len: usize) -> Result<CheckpointTensor> {
         self.stored(name, &[len], 1, Arrangement::Same)
     }
 
@@ -61,20 +61,25 @@ impl<'a> Vars<'a> {
         (name, rows): (&str, usize),
         (other, other_rows): (&str, usize),
         cols: usize,
-    ) -> Result<Stored> {
+    ) -> Result<CheckpointTensor> {
         self.weights.check(&self.name(other), &[other_rows, cols])?;
         let arrangement = Arrangement::PlusFirstRow { name: self.name(other), rows: other_rows };
         self.stored(name, &[rows, cols], rows, arrangement)
     }
 
     /// `weight` (outputs, inputs), and `bias` where there is one.
-    pub(super) fn linear(&self, outputs: usize, inputs: usize, has_bias: bool) -> Result<Linear<Stored>> {
+    pub(super) fn linear(&self, outputs: usize, inputs: usize, has_bias: bool) -> Result<Linear<CheckpointTensor>> {
         let bias = if has_bias { Some(self.vector("bias", outputs)?) } else { None };
         Ok(Linear { weight: self.matrix("weight", outputs, inputs)?, bias })
     }
 
     /// The outputs `columns` of a layer with weight `(inputs, outputs)` and a bias.
-    pub(super) fn conv1d(&self, inputs: usize, outputs: usize, columns: Range<usize>) -> Result<Linear<Stored>> {
+    pub(super) fn conv1d(
+        &self,
+        inputs: usize,
+        outputs: usize,
+        columns: Range<usize>,
+    ) -> Result<Linear<CheckpointTensor>> {
         let of_bias = if columns.len() == outputs { Arrangement::Same } else { Arrangement::Columns(columns.clone()) };
         let rows = columns.len();
         Ok(Linear {
@@ -90,7 +95,7 @@ impl<'a> Vars<'a> {
         head_dim: usize,
         width: usize,
         has_bias: bool,
-    ) -> Result<Linear<Stored>> {
+    ) -> Result<Linear<CheckpointTensor>> {
         let arrangement = |width| Arrangement::HeadPart { part, head_dim, width };
         let bias = if has_bias { Some(self.stored("bias", &[3 * width], 1, arrangement(1))?) } else { None };
         Ok(Linear { weight: self.stored("weight", &[3 * width, width], width, arrangement(width))?, bias })
@@ -100,10 +105,10 @@ impl<'a> Vars<'a> {
     pub(super) fn head(
         &self,
         name: &str,
-        embedding: &Stored,
+        embedding: &CheckpointTensor,
         config: &ModelConfig,
         need_head: bool,
-    ) -> Result<Option<Linear<Stored>>> {
+    ) -> Result<Option<Linear<CheckpointTensor>>> {
         match (need_head, config.tie_word_embeddings) {
             (false, _) => Ok(None),
             (true, true) => Ok(Some(Linear { weight: embedding.clone(), bias: None })),
@@ -112,14 +117,14 @@ impl<'a> Vars<'a> {
     }
 
     /// LayerNorm; old checkpoints call its scale and offset `gamma` and `beta`.
-    pub(super) fn layer_norm(&self, width: usize, eps: f32) -> Result<Norm<Stored>> {
+    pub(super) fn layer_norm(&self, width: usize, eps: f32) -> Result<Norm<CheckpointTensor>> {
         let old = !self.has("weight") && self.has("gamma");
         let (weight, bias) = if old { ("gamma", "beta") } else { ("weight", "bias") };
         Ok(Norm::Layer { weight: self.vector(weight, width)?, bias: self.vector(bias, width)?, eps })
     }
 
     /// RMSNorm.
-    pub(super) fn rms_norm(&self, width: usize, eps: f32) -> Result<Norm<Stored>> {
+    pub(super) fn rms_norm(&self, width: usize, eps: f32) -> Result<Norm<CheckpointTensor>> {
         Ok(Norm::Rms { weight: self.vector("weight", width)?, eps })
     }
 }

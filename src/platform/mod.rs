@@ -3,5 +3,5 @@
 
 pub mod digest;
 pub(crate) mod parallel;
-pub mod pause;
 pub mod random;
+pub mod yielding;

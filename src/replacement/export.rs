@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use crate::backend::Activation;
 use crate::error::{Error, Result};
 use crate::event::MapDump;
-use crate::model::{self, Architecture, Ffn, Linear, ModelConfig, Stored};
+use crate::model::{self, Architecture, CheckpointTensor, Ffn, Linear, ModelConfig};
 use crate::weights::{NewTensor, Weights};
 
 /// The gate's bias. In f32 every activation is exactly a power of two here, saturated where it saturates, so that the
@@ -24,7 +24,7 @@ const GATE: f32 = 32.0;
 
 /// What differs from the original model; everything else is copied.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Exported {
+pub struct ExportedTensors {
     /// The new `config.json`; `None` where the old one stays.
     pub config: Option<String>,
     /// New tensors by their checkpoint names.
@@ -61,7 +61,7 @@ pub fn check(config: &ModelConfig) -> Result<()> {
 ///
 /// # Errors
 /// As [`check`]; and a map of another width, or with values that f32 cannot hold.
-pub fn export(config_json: &str, config: &ModelConfig, weights: &Weights, maps: &[MapDump]) -> Result<Exported> {
+pub fn export(config_json: &str, config: &ModelConfig, weights: &Weights, maps: &[MapDump]) -> Result<ExportedTensors> {
     check(config)?;
     let model = model::stored(config, weights, false)?;
     let mut tensors = BTreeMap::new();
@@ -82,7 +82,7 @@ pub fn export(config_json: &str, config: &ModelConfig, weights: &Weights, maps: 
         }
     }
     let config = if config.gated_ffn { Some(biased_config(config_json, config)?) } else { None };
-    Ok(Exported { config, tensors })
+    Ok(ExportedTensors { config, tensors })
 }
 
 /// act(z) = z.
@@ -187,7 +187,7 @@ struct FfnPlace {
 }
 
 impl FfnPlace {
-    fn of(ffn: &Ffn<Stored>) -> Self {
+    fn of(ffn: &Ffn<CheckpointTensor>) -> Self {
         Self {
             gate: ffn.gate.as_ref().map(layer_name),
             up: layer_name(&ffn.up),
@@ -206,7 +206,7 @@ impl FfnPlace {
     }
 }
 
-fn layer_name(layer: &Linear<Stored>) -> String {
+fn layer_name(layer: &Linear<CheckpointTensor>) -> String {
     layer.weight.name().trim_end_matches(".weight").into()
 }
 
@@ -215,7 +215,7 @@ fn add_zero_biases(
     tensors: &mut BTreeMap<String, NewTensor>,
     config: &ModelConfig,
     place: &FfnPlace,
-    attention_output: &Linear<Stored>,
+    attention_output: &Linear<CheckpointTensor>,
 ) {
     let mut zeros = |name: &str, len: usize| {
         tensors.insert(format!("{name}.bias"), NewTensor { shape: vec![len], values: vec![0.0; len] });

@@ -10,7 +10,7 @@ use crate::replacement::probe::Probe;
 use crate::solve::{AffineMap, LowRankMap};
 
 /// What stands in for a feed-forward network, by block.
-pub type Swaps<T> = BTreeMap<usize, Replacement<T>>;
+pub type Replacements<T> = BTreeMap<usize, Replacement<T>>;
 
 /// What stands in for one feed-forward network, or for a whole layer.
 #[derive(Clone, Debug)]

@@ -11,14 +11,14 @@ use web_time::Instant;
 
 use crate::backend::Backend;
 use crate::backend::gpu::Options;
-use crate::continuation::{Beside, Candidate, Continuation, Opening, Step};
+use crate::continuation::{Both, Candidate, Continuation, Opening, Step};
 use crate::corpus::{Pieces, Tokenizer, check_ids};
 use crate::error::{Error, Result};
 use crate::event::{Event, MapDump, Outcome, Stage};
 use crate::forward::{Forward, ignore};
 use crate::job::{Job, Measure};
 use crate::model::{Model, ModelConfig};
-use crate::replacement::swap::{Replacement, Swaps};
+use crate::replacement::swap::{Replacement, Replacements};
 use crate::report::{Seconds, finite};
 use crate::run::evaluation::MAX_LOGITS;
 use crate::solve::AffineMap;
@@ -31,7 +31,7 @@ use super::events::Emitter;
 use super::events::Events;
 use super::header::{self, read_config};
 use super::inputs::{Inputs, Text};
-use super::kept::KeptMaps;
+use super::map_cache::MapCache;
 use super::memory;
 use super::pass::Pass;
 use super::prepared::{Prepared, load};
@@ -48,7 +48,7 @@ pub enum MapSource {
         /// Other workers that help.
         workers: Workers,
         /// What earlier measurements left. Where there is such a thing, all blocks are measured, for later.
-        kept: Option<Rc<RefCell<KeptMaps>>>,
+        kept: Option<Rc<RefCell<MapCache>>>,
     },
     /// These, which are of this model.
     Given(Vec<MapDump>),
@@ -77,8 +77,8 @@ pub fn continuation(job: Job, asked: Continuation, files: Rc<dyn Files>, maps: M
         let tokenizer = header::tokenizer(&*files).await?;
         let prompt = read_prompt(&tokenizer, &asked.prompt, &config, context).await?;
         let blocks = job.chosen_blocks(config.num_hidden_layers)?;
-        let maps = Maps::prepare(&job, &files, maps, &blocks, &config, &out).await?;
-        let sides = Sides { job, asked, files, config, context, tokenizer, prompt, blocks, started };
+        let maps = BlockMaps::prepare(&job, &files, maps, &blocks, &config, &out).await?;
+        let sides = PreparedContinuation { job, asked, files, config, context, tokenizer, prompt, blocks, started };
         on_device!(sides.job.backend, Options::default(), &out, backend => sides.run(&backend, maps, &out).await)
     })
 }
@@ -115,12 +115,12 @@ async fn read_prompt(tokenizer: &Tokenizer, prompt: &str, config: &ModelConfig, 
 }
 
 /// Maps at hand, or the measurement that they come from.
-enum Maps {
+enum BlockMaps {
     Given(Vec<(usize, AffineMap)>),
-    Measured(Box<Prepared>, Option<Rc<RefCell<KeptMaps>>>),
+    Measured(Box<Prepared>, Option<Rc<RefCell<MapCache>>>),
 }
 
-impl Maps {
+impl BlockMaps {
     async fn prepare(
         job: &Job,
         files: &Rc<dyn Files>,
@@ -166,7 +166,7 @@ fn given(maps: &[MapDump], block: usize, width: usize) -> Result<(usize, AffineM
 }
 
 /// Everything that is known before a device is chosen.
-struct Sides {
+struct PreparedContinuation {
     job: Job,
     asked: Continuation,
     files: Rc<dyn Files>,
@@ -178,22 +178,22 @@ struct Sides {
     started: Instant,
 }
 
-impl Sides {
-    async fn run<B: Backend>(&self, backend: &B, maps: Maps, out: &Emitter) -> Result<()> {
+impl PreparedContinuation {
+    async fn run<B: Backend>(&self, backend: &B, maps: BlockMaps, out: &Emitter) -> Result<()> {
         let weights = Weights::open(self.files.clone()).await?;
         let maps = match maps {
-            Maps::Given(maps) => maps,
-            Maps::Measured(prepared, kept) => {
+            BlockMaps::Given(maps) => maps,
+            BlockMaps::Measured(prepared, kept) => {
                 prepared.maps(backend, &weights, &self.blocks, kept.as_deref(), out).await?
             }
         };
         let model = load(backend, &self.config, &weights, true, out).await?;
-        let mut swaps = Swaps::new();
+        let mut swaps = Replacements::new();
         for (block, map) in &maps {
             swaps.insert(*block, Replacement::affine(backend, map)?);
         }
         drop(maps);
-        Pair { sides: self, backend, model: &model, swaps }.go(out).await?;
+        ModelPair { sides: self, backend, model: &model, swaps }.go(out).await?;
         let seconds = Seconds { total: self.started.elapsed().as_secs_f64(), ..Seconds::default() };
         out.emit(Event::Finished(Outcome { seconds, peak_memory: memory::peak(), ppl: None })).await;
         Ok(())
@@ -207,7 +207,7 @@ impl Prepared {
         backend: &B,
         weights: &Weights,
         blocks: &[usize],
-        kept: Option<&RefCell<KeptMaps>>,
+        kept: Option<&RefCell<MapCache>>,
         out: &Emitter,
     ) -> Result<Vec<(usize, AffineMap)>> {
         let header = self.header(backend, weights, out).await?;
@@ -224,25 +224,25 @@ impl Prepared {
 }
 
 /// Both models on one device.
-struct Pair<'a, B: Backend> {
-    sides: &'a Sides,
+struct ModelPair<'a, B: Backend> {
+    sides: &'a PreparedContinuation,
     backend: &'a B,
     model: &'a Model<B::Tensor>,
-    swaps: Swaps<B::Tensor>,
+    swaps: Replacements<B::Tensor>,
 }
 
 /// One of the two texts.
-struct Side {
+struct ContinuedText {
     ids: Vec<u32>,
     pieces: Pieces,
 }
 
-impl<B: Backend> Pair<'_, B> {
+impl<B: Backend> ModelPair<'_, B> {
     async fn go(&self, out: &Emitter) -> Result<()> {
-        let Sides { asked, context, prompt, .. } = self.sides;
+        let PreparedContinuation { asked, context, prompt, .. } = self.sides;
         out.emit(Event::Opened(Box::new(self.open().await?))).await;
-        let side = || Side { ids: prompt.clone(), pieces: Pieces::after(prompt) };
-        let mut texts = Beside { original: side(), linear: side() };
+        let side = || ContinuedText { ids: prompt.clone(), pieces: Pieces::after(prompt) };
+        let mut texts = Both { original: side(), linear: side() };
         let meter = out.stage(Stage::Continue, asked.tokens as u64);
         for step in 0..asked.tokens {
             if texts.original.ids.len() > *context {
@@ -261,7 +261,7 @@ impl<B: Backend> Pair<'_, B> {
 
     /// What both make of the prompt.
     async fn open(&self) -> Result<Opening> {
-        let Sides { job, config, context, prompt, blocks, .. } = self.sides;
+        let PreparedContinuation { job, config, context, prompt, blocks, .. } = self.sides;
         Ok(Opening {
             model: job.model.clone(),
             blocks: blocks.clone(),
@@ -269,38 +269,38 @@ impl<B: Backend> Pair<'_, B> {
             device: self.backend.info(),
             prompt_tokens: prompt.len(),
             context: *context,
-            ppl: Beside {
-                original: self.perplexity(prompt, &Swaps::new()).await?,
+            ppl: Both {
+                original: self.perplexity(prompt, &Replacements::new()).await?,
                 linear: self.perplexity(prompt, &self.swaps).await?,
             },
         })
     }
 
     /// Both texts by a token further.
-    async fn step(&self, step: usize, texts: &mut Beside<Side>) -> Result<Step> {
-        let Sides { asked, tokenizer, .. } = self.sides;
+    async fn step(&self, step: usize, texts: &mut Both<ContinuedText>) -> Result<Step> {
+        let PreparedContinuation { asked, tokenizer, .. } = self.sides;
         let (original, linear) = (&texts.original.ids, &texts.linear.ids);
-        let p = self.next(&[original], &Swaps::new(), "original model").await?.swap_remove(0);
+        let p = self.next(&[original], &Replacements::new(), "original model").await?.swap_remove(0);
         let parted = original != linear;
         let contexts: &[&[u32]] = if parted { &[original, linear] } else { &[original] };
         let mut q = self.next(contexts, &self.swaps, "model with linear blocks").await?;
         let own = if parted { q.pop() } else { None };
         let q = q.swap_remove(0);
         let draw = |distribution: &Distribution| distribution.choose(asked.temperature, asked.seed, step as u64);
-        let chosen = Beside { original: draw(&p), linear: draw(own.as_ref().unwrap_or(&q)) };
+        let chosen = Both { original: draw(&p), linear: draw(own.as_ref().unwrap_or(&q)) };
         let name = |id| tokenizer.name(id);
         Ok(Step {
             step,
-            token: Beside {
+            token: Both {
                 original: texts.original.push(tokenizer, chosen.original)?,
                 linear: texts.linear.push(tokenizer, chosen.linear)?,
             },
             kl: p.divergence(&q),
-            entropy: Beside { original: p.entropy(), linear: q.entropy() },
+            entropy: Both { original: p.entropy(), linear: q.entropy() },
             candidates: candidates(&p, &q, asked.top, &name),
             own: own.map_or(Vec::new(), |own| {
                 let alone = |id| {
-                    let probability = Beside { original: None, linear: Some(own.probability(id)) };
+                    let probability = Both { original: None, linear: Some(own.probability(id)) };
                     Candidate { id, name: name(id), probability }
                 };
                 own.top(asked.top).into_iter().map(alone).collect()
@@ -309,7 +309,7 @@ impl<B: Backend> Pair<'_, B> {
     }
 
     /// The distribution over the token that follows each of `texts`, which are of one length.
-    async fn next(&self, texts: &[&[u32]], swaps: &Swaps<B::Tensor>, what: &str) -> Result<Vec<Distribution>> {
+    async fn next(&self, texts: &[&[u32]], swaps: &Replacements<B::Tensor>, what: &str) -> Result<Vec<Distribution>> {
         let len = texts[0].len();
         let forward = Forward::new(self.backend, self.model, len)?;
         let hidden = self.hidden(&forward, &texts.concat(), swaps)?;
@@ -321,7 +321,7 @@ impl<B: Backend> Pair<'_, B> {
     }
 
     /// exp of the mean negative log-likelihood of all tokens of a text but its first.
-    async fn perplexity(&self, ids: &[u32], swaps: &Swaps<B::Tensor>) -> Result<Option<f64>> {
+    async fn perplexity(&self, ids: &[u32], swaps: &Replacements<B::Tensor>) -> Result<Option<f64>> {
         let predicted = ids.len() - 1;
         if predicted == 0 {
             return Ok(None);
@@ -338,12 +338,12 @@ impl<B: Backend> Pair<'_, B> {
         Ok(finite((sum / predicted as f64).exp()))
     }
 
-    fn hidden(&self, forward: &Forward<'_, B>, ids: &[u32], swaps: &Swaps<B::Tensor>) -> Result<B::Tensor> {
+    fn hidden(&self, forward: &Forward<'_, B>, ids: &[u32], swaps: &Replacements<B::Tensor>) -> Result<B::Tensor> {
         forward.run_swapped(ids, swaps, &mut ignore)
     }
 }
 
-impl Side {
+impl ContinuedText {
     fn push(&mut self, tokenizer: &Tokenizer, id: u32) -> Result<crate::continuation::Token> {
         self.ids.push(id);
         self.pieces.push(tokenizer, id)
@@ -358,7 +358,7 @@ fn candidates(p: &Distribution, q: &Distribution, top: usize, name: &dyn Fn(u32)
     let candidate = |id| Candidate {
         id,
         name: name(id),
-        probability: Beside { original: Some(p.probability(id)), linear: Some(q.probability(id)) },
+        probability: Both { original: Some(p.probability(id)), linear: Some(q.probability(id)) },
     };
     let mut all: Vec<Candidate> = ids.into_iter().map(candidate).collect();
     all.sort_by(|a, b| b.probability.original.unwrap_or(0.0).total_cmp(&a.probability.original.unwrap_or(0.0)));

@@ -6,8 +6,8 @@ use crate::backend::{BATCH_ROWS, Backend};
 use crate::corpus::TokenWindows;
 use crate::error::{Error, Result};
 use crate::forward::{Forward, ignore};
-use crate::platform::pause::pause;
-use crate::replacement::swap::{Replacement, Swaps};
+use crate::platform::yielding::yield_now;
+use crate::replacement::swap::{Replacement, Replacements};
 
 /// Most logits computed at once, so that a large vocabulary does not exhaust the device.
 pub(crate) const MAX_LOGITS: usize = 1 << 24;
@@ -18,10 +18,10 @@ pub struct Evaluation<'a, B: Backend> {
     backend: &'a B,
     forward: &'a Forward<'a, B>,
     seq_len: usize,
-    batches: Vec<Batch<B::Tensor>>,
+    batches: Vec<WindowBatch<B::Tensor>>,
 }
 
-struct Batch<T> {
+struct WindowBatch<T> {
     /// Per row the token that follows; unused at the end of a window.
     targets: Vec<u32>,
     /// Residual stream entering each layer, and after the last one.
@@ -48,8 +48,8 @@ impl<'a, B: Backend> Evaluation<'a, B> {
             })?;
             hidden.push(last);
             let targets = next_tokens(ids);
-            batches.push(Batch { targets, hidden });
-            pause().await;
+            batches.push(WindowBatch { targets, hidden });
+            yield_now().await;
         }
         Ok(Self { backend, forward, seq_len, batches })
     }
@@ -65,7 +65,7 @@ impl<'a, B: Backend> Evaluation<'a, B> {
     }
 
     /// Perplexity with the feed-forward networks of `swaps` replaced.
-    pub async fn swapped(&self, swaps: &Swaps<B::Tensor>) -> Result<f64> {
+    pub async fn swapped(&self, swaps: &Replacements<B::Tensor>) -> Result<f64> {
         match swaps.first_key_value() {
             Some((&first, _)) => self.resumed(first, swaps).await,
             None => self.perplexity().await,
@@ -74,13 +74,13 @@ impl<'a, B: Backend> Evaluation<'a, B> {
 
     /// Perplexity with everything from block `first` on run again, with the feed-forward networks of `swaps` replaced;
     /// none of them lies before it.
-    pub async fn resumed(&self, first: usize, swaps: &Swaps<B::Tensor>) -> Result<f64> {
+    pub async fn resumed(&self, first: usize, swaps: &Replacements<B::Tensor>) -> Result<f64> {
         self.perplexity_of(|batch| self.forward.resume(first, batch.hidden[first].clone(), swaps, &mut ignore)).await
     }
 
     /// Perplexity of `other`, a forward pass of the same model but for what comes from block `first` on, with the
     /// feed-forward networks of `swaps` replaced.
-    pub async fn of_other(&self, other: &Forward<'_, B>, first: usize, swaps: &Swaps<B::Tensor>) -> Result<f64> {
+    pub async fn of_other(&self, other: &Forward<'_, B>, first: usize, swaps: &Replacements<B::Tensor>) -> Result<f64> {
         self.perplexity_of(|batch| other.resume(first, batch.hidden[first].clone(), swaps, &mut ignore)).await
     }
 
@@ -95,10 +95,10 @@ impl<'a, B: Backend> Evaluation<'a, B> {
     }
 
     fn after_layer(&self, layer: usize, hidden: B::Tensor) -> Result<B::Tensor> {
-        self.forward.resume(layer + 1, hidden, &Swaps::new(), &mut ignore)
+        self.forward.resume(layer + 1, hidden, &Replacements::new(), &mut ignore)
     }
 
-    async fn perplexity_of(&self, last: impl Fn(&Batch<B::Tensor>) -> Result<B::Tensor>) -> Result<f64> {
+    async fn perplexity_of(&self, last: impl Fn(&WindowBatch<B::Tensor>) -> Result<B::Tensor>) -> Result<f64> {
         let mut loss = Loss::default();
         for batch in &self.batches {
             let sizes = (self.forward.vocab_size(), self.seq_len);
@@ -154,7 +154,7 @@ impl Loss {
                 self.sum += window[..seq_len - 1].iter().map(|&nll| f64::from(nll)).sum::<f64>();
                 self.predicted += seq_len - 1;
             }
-            pause().await;
+            yield_now().await;
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use web_time::Instant;
 
 use crate::error::Result;
 use crate::event::{Event, Progress, Stage};
-use crate::platform::pause::pause;
+use crate::platform::yielding::yield_now;
 use crate::report::Warning;
 
 /// The events of a running measurement. Ends after `Finished` or `Failed`.
@@ -75,7 +75,7 @@ impl Emitter {
     /// Queues an event and lets the stream's owner see it, and cancel, before going on.
     pub(super) async fn emit(&self, event: Event) {
         self.send(event);
-        pause().await;
+        yield_now().await;
     }
 
     /// Queues a warning.
@@ -91,21 +91,21 @@ impl Emitter {
     }
 
     /// Starts to report on a stage.
-    pub(super) fn stage(&self, stage: Stage, total: u64) -> Meter {
+    pub(super) fn stage(&self, stage: Stage, total: u64) -> StageMeter {
         let meter = self.later(stage, total);
         meter.go();
         meter
     }
 
     /// The meter of a stage that comes later, or by and by.
-    pub(super) fn later(&self, stage: Stage, total: u64) -> Meter {
+    pub(super) fn later(&self, stage: Stage, total: u64) -> StageMeter {
         let (done, spent, since) = (Cell::new(None), Cell::new(0.0), Cell::new(None));
-        Meter { emitter: self.clone(), stage, total, done, spent, since }
+        StageMeter { emitter: self.clone(), stage, total, done, spent, since }
     }
 }
 
 /// Reports how far one stage has come, and how long it took while it was not at rest.
-pub(super) struct Meter {
+pub(super) struct StageMeter {
     emitter: Emitter,
     stage: Stage,
     total: u64,
@@ -117,7 +117,7 @@ pub(super) struct Meter {
     since: Cell<Option<Instant>>,
 }
 
-impl Meter {
+impl StageMeter {
     /// Begins, or goes on.
     pub(super) fn go(&self) {
         if self.since.get().is_none() {
@@ -158,10 +158,10 @@ impl Meter {
         self.say(done, self.total).await;
     }
 
-    /// [`Meter::reach`] of an amount in all that may only be known by now.
+    /// [`StageMeter::reach`] of an amount in all that may only be known by now.
     pub(super) async fn say(&self, done: u64, total: u64) {
         self.tell(done, total);
-        pause().await;
+        yield_now().await;
     }
 
     /// Queues that more is done.
@@ -169,15 +169,15 @@ impl Meter {
         self.tell(self.done.get().unwrap_or(0) + more, self.total);
     }
 
-    /// Reports that more is done, as [`Meter::reach`] does.
+    /// Reports that more is done, as [`StageMeter::reach`] does.
     pub(super) async fn advance(&self, more: u64) {
         self.add(more);
-        pause().await;
+        yield_now().await;
     }
 
     /// Lets the stream's owner cancel between two amounts worth reporting.
     pub(super) async fn again(&self) {
-        pause().await;
+        yield_now().await;
     }
 
     /// Seconds that the stage has taken.

@@ -9,7 +9,7 @@ use crate::report::{AppInfo, CorpusInfo, Header, ModelInfo, Ordered, ProtocolInf
 use crate::solve::TAU;
 use crate::weights::{Files, RowsFile, Weights, read_whole};
 
-use super::events::Meter;
+use super::events::StageMeter;
 use super::inputs::Text;
 
 /// Reads a model's configuration, and refuses settings that do not fit it.
@@ -48,7 +48,7 @@ pub(super) async fn read_text(
     protocol: &Protocol,
     config: &ModelConfig,
     text: &Text,
-    meter: &Meter,
+    meter: &StageMeter,
 ) -> Result<(CorpusInfo, TokenWindows)> {
     let ids = token_ids(files, name, config, text, &|done, total| meter.tell(done, total)).await?;
     let corpus = CorpusInfo { id: name.into(), sha256: Some(text.sha256()), tokens: ids.len() };
@@ -80,7 +80,12 @@ pub(super) async fn tokenizer(files: &dyn Files) -> Result<Tokenizer> {
 }
 
 /// A model for the report.
-pub(super) async fn model_info(job: &Job, config: &ModelConfig, weights: &Weights, meter: &Meter) -> Result<ModelInfo> {
+pub(super) async fn model_info(
+    job: &Job,
+    config: &ModelConfig,
+    weights: &Weights,
+    meter: &StageMeter,
+) -> Result<ModelInfo> {
     Ok(ModelInfo {
         id: job.model.clone(),
         revision: weights.revision(),
@@ -99,7 +104,7 @@ pub(super) async fn model_info(job: &Job, config: &ModelConfig, weights: &Weight
 }
 
 /// A rows file for the report.
-pub(super) async fn rows_info(job: &Job, file: &RowsFile, meter: &Meter) -> Result<ModelInfo> {
+pub(super) async fn rows_info(job: &Job, file: &RowsFile, meter: &StageMeter) -> Result<ModelInfo> {
     Ok(ModelInfo {
         id: job.model.clone(),
         architecture: "rows".into(),

@@ -11,28 +11,28 @@ use crate::model;
 use crate::platform::random::Random;
 use crate::report::{CurvePoint, HealReport, finite};
 use crate::run::evaluation::Evaluation;
-use crate::training::heal::{Entering, Healing, LEARNING_RATE};
+use crate::training::heal::{Healing, HealingText, LEARNING_RATE};
 use crate::weights::Weights;
 
-use super::events::Meter;
+use super::events::StageMeter;
 use super::pass::Pass;
 use super::prepared::Prepared;
-use super::sweep::Swept;
+use super::sweep::MeasuredBlock;
 
 /// Names this use of the job's seed.
 const STREAM: u64 = 0x6865_616c;
 
 /// What healing needs beside the block.
-struct Clinic<'a> {
+struct HealingContext<'a> {
     backend: &'a CpuBackend,
     evaluation: Evaluation<'a, CpuBackend>,
     ppl: f64,
-    meter: Meter,
+    meter: StageMeter,
 }
 
 impl Prepared {
     /// Fills in `heal` of every block.
-    pub(super) async fn heal<B: Backend>(&self, pass: &Pass<'_, B>, mut swept: Vec<Swept>) -> Result<()> {
+    pub(super) async fn heal<B: Backend>(&self, pass: &Pass<'_, B>, mut swept: Vec<MeasuredBlock>) -> Result<()> {
         if !self.config.causal {
             explain_missing(pass, swept);
             return Ok(());
@@ -50,13 +50,13 @@ impl Prepared {
         let (windows, which) = self.eval.as_ref().map_or((&self.windows, heldout), |eval| (eval, 0..eval.len()));
         let evaluation = Evaluation::new(&backend, &forward, windows, which, seq_len).await?;
         let ppl = evaluation.perplexity().await?;
-        let clinic = Clinic { backend: &backend, evaluation, ppl, meter };
+        let clinic = HealingContext { backend: &backend, evaluation, ppl, meter };
 
         let mut done = 0;
         for swept in &mut swept {
             let Some(map) = swept.map.take() else { continue };
             let block = swept.report.block;
-            let text = Entering::new(&backend, model, block, &self.windows, training.clone(), seq_len).await?;
+            let text = HealingText::new(&backend, model, block, &self.windows, training.clone(), seq_len).await?;
             let schedule = text.schedule(steps, Random::stream(self.job.protocol.seed, &[STREAM, block as u64]));
             for name in ["linear", "original"] {
                 let healing = match name {
@@ -73,14 +73,14 @@ impl Prepared {
     }
 }
 
-impl Clinic<'_> {
+impl HealingContext<'_> {
     /// Trains through the schedule; `done` counts the steps of all blocks.
     async fn heal<B: Backend>(
         &self,
         pass: &Pass<'_, B>,
         (block, name): (usize, &str),
         mut healing: Healing,
-        text: &Entering,
+        text: &HealingText,
         schedule: &[Vec<usize>],
         done: &mut u64,
     ) -> Result<HealReport> {
@@ -109,7 +109,7 @@ impl Clinic<'_> {
 }
 
 /// An encoder has no next token to be trained on; the warning says so already.
-fn explain_missing<B: Backend>(pass: &Pass<'_, B>, swept: Vec<Swept>) {
+fn explain_missing<B: Backend>(pass: &Pass<'_, B>, swept: Vec<MeasuredBlock>) {
     for mut block in swept {
         block.report.heal.extend(["linear", "original"].map(|name| (name.to_owned(), HealReport::default())));
         pass.out.send(Event::Block(Box::new(block.report)));

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::resume_file::Resume;
-use super::sweep::{Scratch, temporary};
+use super::sweep::{ScratchFile, temporary};
 use crate::backend::gpu;
 use crate::platform::digest::sha256;
 use crate::weights::Files;
@@ -44,7 +44,7 @@ pub struct Inputs {
     /// Where the sweep is saved after every block, and from where it goes on.
     pub resume: Option<Rc<dyn Resume>>,
     /// Where rows wait that memory has no room for.
-    pub scratch: Option<Rc<dyn Scratch>>,
+    pub scratch: Option<Rc<dyn ScratchFile>>,
     /// How a GPU is used, for tests.
     pub gpu: gpu::Options,
 }

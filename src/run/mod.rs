@@ -5,15 +5,15 @@
 //! them; `heal` and `continuation` need the whole model.
 
 mod continuation;
+mod corpus_size;
+mod cross_feed;
 mod device;
 pub mod evaluation;
 mod events;
-mod extent;
-mod feed;
 mod header;
 mod heal;
 mod inputs;
-mod kept;
+mod map_cache;
 mod measure;
 mod measures;
 mod memory;
@@ -23,12 +23,12 @@ mod resume_file;
 mod sweep;
 
 pub use continuation::{MapSource, continuation};
+pub use corpus_size::{extent, rows_extent};
 pub use events::Events;
-pub use extent::{extent, rows_extent};
 pub use inputs::{Inputs, Text};
-pub use kept::KeptMaps;
+pub use map_cache::MapCache;
 pub use measure::{fit, measure, measure_inputs};
 #[cfg(not(target_arch = "wasm32"))]
 pub use resume_file::ResumeFile;
 pub use resume_file::{Resume, Save};
-pub use sweep::{Scratch, standing};
+pub use sweep::{ScratchFile, standing};

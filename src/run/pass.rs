@@ -5,7 +5,7 @@ use std::future::poll_fn;
 
 use web_time::Instant;
 
-use super::events::{Emitter, Meter};
+use super::events::{Emitter, StageMeter};
 use super::memory;
 use super::resume_file::Resume;
 use crate::backend::Backend;
@@ -79,7 +79,7 @@ impl<B: Backend> Pass<'_, B> {
     }
 
     /// Takes over the time of a stage as far as it has come.
-    pub(super) fn took(&self, of: impl FnOnce(&mut Seconds) -> &mut f64, meter: &Meter) {
+    pub(super) fn took(&self, of: impl FnOnce(&mut Seconds) -> &mut f64, meter: &StageMeter) {
         let mut seconds = self.seconds.get();
         *of(&mut seconds) = meter.seconds();
         self.seconds.set(seconds);

@@ -5,14 +5,14 @@ use std::rc::Rc;
 
 use web_time::Instant;
 
+use super::cross_feed::CrossFeed;
 use super::events::Emitter;
-use super::feed::Feed;
 use super::header;
 use super::inputs::Inputs;
 use super::measures::{LayerMeasure, Source};
 use super::pass::Pass;
 use super::resume_file::Resume;
-use super::sweep::{Cut, Reading, RowStore, Scratch, Sweep, Swept, adopt};
+use super::sweep::{Cut, MeasuredBlock, Reading, RowStore, ScratchFile, Sweep, adopt};
 use crate::backend::Backend;
 use crate::corpus::{Folds, TokenWindows};
 use crate::error::Result;
@@ -35,10 +35,10 @@ pub(super) struct Prepared {
     /// What perplexity is measured on instead of the held-out windows.
     pub(super) eval: Option<TokenWindows>,
     /// The model whose rows are fed through this one's networks.
-    pub(super) feed: Option<Feed>,
+    pub(super) feed: Option<CrossFeed>,
     pub(super) workers: Workers,
     pub(super) resume: Option<Rc<dyn Resume>>,
-    pub(super) scratch: Option<Rc<dyn Scratch>>,
+    pub(super) scratch: Option<Rc<dyn ScratchFile>>,
     /// Rows of a batch of the sweep that goes on.
     pub(super) batch_rows: Option<usize>,
     pub(super) folds: Folds,
@@ -70,7 +70,7 @@ impl Prepared {
         let folds = Folds::new(&job.corpus, &windows, job.protocol.folds)?;
         folds.check_rows(&job.corpus, &job.protocol, config.hidden_size)?;
         let feed = match feed {
-            Some(feed) => Some(Feed::read(&job, feed, &text, config.hidden_size, &tokenize).await?),
+            Some(feed) => Some(CrossFeed::read(&job, feed, &text, config.hidden_size, &tokenize).await?),
             None => None,
         };
         let tokenize = tokenize.seconds();
@@ -110,7 +110,7 @@ impl Prepared {
         &self,
         pass: &Pass<'_, B>,
         weights: &Weights,
-    ) -> Result<(Vec<Swept>, Option<f64>)> {
+    ) -> Result<(Vec<MeasuredBlock>, Option<f64>)> {
         let (backend, seq_len) = (pass.backend, self.job.protocol.seq_len);
         let blocks = self.job.chosen_blocks(self.config.num_hidden_layers)?;
         let checkpoint = Checkpoint::new(&self.config, weights, pass.has_perplexity)?;

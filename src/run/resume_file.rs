@@ -51,7 +51,7 @@ impl Resume for ResumeFile {
         let mut beside = self.0.clone().into_os_string();
         beside.push(".part");
         let file = io::BufWriter::new(std::fs::File::create(&beside)?);
-        Ok(Box::new(SavedBeside { file, beside: beside.into(), place: &self.0 }))
+        Ok(Box::new(StagedState { file, beside: beside.into(), place: &self.0 }))
     }
 
     fn clear(&self) {
@@ -61,14 +61,14 @@ impl Resume for ResumeFile {
 }
 
 #[cfg(not(target_arch = "wasm32"))]
-struct SavedBeside<'a> {
+struct StagedState<'a> {
     file: io::BufWriter<std::fs::File>,
     beside: std::path::PathBuf,
     place: &'a std::path::Path,
 }
 
 #[cfg(not(target_arch = "wasm32"))]
-impl Write for SavedBeside<'_> {
+impl Write for StagedState<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write(bytes)
     }
@@ -79,7 +79,7 @@ impl Write for SavedBeside<'_> {
 }
 
 #[cfg(not(target_arch = "wasm32"))]
-impl Save for SavedBeside<'_> {
+impl Save for StagedState<'_> {
     fn commit(mut self: Box<Self>) -> io::Result<()> {
         self.file.flush()?;
         std::fs::rename(&self.beside, self.place)

@@ -82,14 +82,14 @@ impl LinearFit {
     /// Solves on `train`; `block` names it in errors.
     pub(super) fn new(block: usize, train: &Training<'_>) -> Result<Self> {
         super::matrices::one_thread_per_matrix();
-        let columns = Columns::new(train);
+        let columns = VaryingColumns::new(train);
         let correlation = columns.correlation(train);
         let eigenvalues = Eigenvalues::new(block, correlation.clone())?;
-        let solved = match Solved::by_factor(&columns, train, correlation, &eigenvalues) {
+        let solved = match Solution::by_factor(&columns, train, correlation, &eigenvalues) {
             Some(solved) => solved,
-            None => Solved::by_eigenvectors(train, &Eigenvectors::new(block, &columns, train)?),
+            None => Solution::by_eigenvectors(train, &Eigenvectors::new(block, &columns, train)?),
         };
-        let Solved { kept, whitened, weight } = solved;
+        let Solution { kept, whitened, weight } = solved;
         Ok(Self { mean_x: train.mean_x.clone(), mean_y: train.mean_y.clone(), kept, eigenvalues, whitened, weight })
     }
 
@@ -117,16 +117,16 @@ impl LinearFit {
 }
 
 /// What either way of solving finds; fields as in [`LinearFit`].
-struct Solved {
+struct Solution {
     kept: RetainedSpace,
     whitened: Mat<f64>,
     weight: Mat<f64>,
 }
 
-impl Solved {
+impl Solution {
     /// `None` where many directions are cut, or where they are hard to tell from those that are kept.
     fn by_factor(
-        columns: &Columns,
+        columns: &VaryingColumns,
         train: &Training<'_>,
         mut correlation: Mat<f64>,
         eigenvalues: &Eigenvalues,
@@ -184,7 +184,7 @@ pub(super) struct Eigenvectors {
 
 impl Eigenvectors {
     /// Of the training rows, whose columns these are; `block` names it in errors.
-    pub(super) fn new(block: usize, columns: &Columns, train: &Training<'_>) -> Result<Self> {
+    pub(super) fn new(block: usize, columns: &VaryingColumns, train: &Training<'_>) -> Result<Self> {
         if columns.active.is_empty() {
             let none = Mat::zeros(train.d_in(), 0);
             return Ok(Self { basis: none.clone(), kept: Vec::new(), cut: none });
@@ -203,7 +203,7 @@ impl Eigenvectors {
 }
 
 /// The columns of x that vary, and their scale.
-pub(super) struct Columns {
+pub(super) struct VaryingColumns {
     /// Indices among all columns, ascending.
     pub(super) active: Vec<usize>,
     /// 1/σ of every active column.
@@ -211,7 +211,7 @@ pub(super) struct Columns {
     d_in: usize,
 }
 
-impl Columns {
+impl VaryingColumns {
     pub(super) fn new(train: &Training<'_>) -> Self {
         let scaling = train.inverse_deviations();
         let (active, inverse) = scaling.iter().enumerate().filter(|(_, scale)| **scale > 0.0).unzip();
@@ -276,18 +276,18 @@ mod tests {
     /// What a factor finds, held against what all eigenvectors give; `None` where it is left to these.
     fn by_factor(moments: &Moments, tolerance: f64) -> Option<usize> {
         let train = Training::from(moments);
-        let columns = Columns::new(&train);
+        let columns = VaryingColumns::new(&train);
         let correlation = columns.correlation(&train);
         let eigenvalues = Eigenvalues::new(0, correlation.clone()).expect("eigenvalues");
         let eigen = Eigenvectors::new(0, &columns, &train).expect("eigenvectors");
-        let expected = Solved::by_eigenvectors(&train, &eigen);
-        let found = Solved::by_factor(&columns, &train, correlation, &eigenvalues)?;
+        let expected = Solution::by_eigenvectors(&train, &eigen);
+        let found = Solution::by_factor(&columns, &train, correlation, &eigenvalues)?;
         assert_eq!(found.kept.rank, expected.kept.rank);
         let same = |name: &str, found: &Mat<f64>, expected: &Mat<f64>| {
             let off = (found - expected).norm_l2() / expected.norm_l2();
             assert!(off <= tolerance, "{name} is off by {off:e}");
         };
-        let predicted = |solved: &Solved| symmetric_product(&solved.whitened, &solved.whitened);
+        let predicted = |solved: &Solution| symmetric_product(&solved.whitened, &solved.whitened);
         same("W", &found.weight, &expected.weight);
         same("Cov(ŷ)", &predicted(&found), &predicted(&expected));
         // Of a subspace, the projector: bases differ.

@@ -15,9 +15,9 @@ use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::{Accum, Mat};
 
 use super::deflated::{Factor, add_diagonal, deflate, is_cut, leave_out, norm};
-use super::fit::{Columns, LinearFit, TAU, few};
+use super::fit::{LinearFit, TAU, VaryingColumns, few};
 use super::matrices::PAR;
-use super::project::Unseen;
+use super::project::HeldOutMoments;
 use super::training::Training;
 use crate::error::Result;
 use crate::stats::moments::Moments;
@@ -29,14 +29,14 @@ pub(super) fn heldout_error(block: usize, train: &Training<'_>, heldout: &Moment
         Some((columns, weight)) => Ok(error(&columns, &weight, train, heldout)),
         None => {
             let fit = LinearFit::new(block, train)?;
-            Ok(Unseen::of(&fit, heldout).predict(&fit).errors.iter().sum())
+            Ok(HeldOutMoments::of(&fit, heldout).predict(&fit).errors.iter().sum())
         }
     }
 }
 
 /// Wᵀ over the active columns in units of σ, d_out × active, where the cut is certain.
-fn solve(train: &Training<'_>, cut: &Mat<f64>) -> Option<(Columns, Mat<f64>)> {
-    let columns = Columns::new(train);
+fn solve(train: &Training<'_>, cut: &Mat<f64>) -> Option<(VaryingColumns, Mat<f64>)> {
+    let columns = VaryingColumns::new(train);
     let d = columns.active.len();
     if d == 0 || !few(cut.ncols(), d) {
         return None;
@@ -62,7 +62,7 @@ fn solve(train: &Training<'_>, cut: &Mat<f64>) -> Option<(Columns, Mat<f64>)> {
 }
 
 /// An orthonormal basis of the directions to be cut, in units of the fold's σ.
-fn null_directions(columns: &Columns, cut: &Mat<f64>) -> Mat<f64> {
+fn null_directions(columns: &VaryingColumns, cut: &Mat<f64>) -> Mat<f64> {
     // A relation Σ n_j·x_j = 0 between raw columns is Σ (n_j·σ_j)·(x_j/σ_j) = 0 between scaled ones.
     let scaled =
         Mat::from_fn(columns.active.len(), cut.ncols(), |i, k| cut[(columns.active[i], k)] / columns.inverse[i]);
@@ -70,7 +70,7 @@ fn null_directions(columns: &Columns, cut: &Mat<f64>) -> Mat<f64> {
 }
 
 /// Σ‖y − ŷ‖² = Σyy − 2⟨W, Σxy⟩ + ⟨Σxx, W·Wᵀ⟩ about the training means, the last from one half of two symmetric matrices.
-fn error(columns: &Columns, weight: &Mat<f64>, train: &Training<'_>, rows: &Moments) -> f64 {
+fn error(columns: &VaryingColumns, weight: &Mat<f64>, train: &Training<'_>, rows: &Moments) -> f64 {
     let (n, d_in, d_out) = (rows.n as f64, rows.d_in(), rows.d_out());
     let (own_x, own_y) = (rows.mean_x(), rows.mean_y());
     let (off_x, off_y) = (offset(&own_x, &train.mean_x), offset(&own_y, &train.mean_y));
@@ -137,7 +137,7 @@ mod tests {
         let train = Training::all_but(folds, fold);
         let found = heldout_error(0, &train, &folds[fold], &headline.kept.cut).expect("a solution");
         let fit = LinearFit::new(0, &train).expect("a solution");
-        let unseen = Unseen::of(&fit, &folds[fold]);
+        let unseen = HeldOutMoments::of(&fit, &folds[fold]);
         let expected: f64 = unseen.predict(&fit).errors.iter().sum();
         let variation: f64 = unseen.yy.iter().sum();
         let off = (found - expected).abs() / variation;
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_direction_that_a_fold_alone_has_or_lacks_is_left_to_a_decomposition() {
-        // Columns 0 and 1 are the same but in one fold: in the headline's held-out one, so that the headline cuts what
+        // VaryingColumns 0 and 1 are the same but in one fold: in the headline's held-out one, so that the headline cuts what
         // every other fit keeps; or in fold 2, so that holding that out cuts what the headline keeps.
         for (apart, refused) in [(FOLDS - 1, [true, true, true, true]), (2, [false, false, true, false])] {
             let folds = folds(8, |fold, random| {

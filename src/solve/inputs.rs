@@ -3,7 +3,7 @@
 
 use faer::Mat;
 
-use super::fit::{Columns, Eigenvectors};
+use super::fit::{Eigenvectors, VaryingColumns};
 use super::matrices::row_major;
 use super::training::CONSTANT;
 use super::training::Training;
@@ -50,7 +50,7 @@ impl InputDistribution {
     /// Of the training rows of a block's folds; the last fold is held out. `block` names it in errors.
     pub fn new(block: usize, folds: &[Moments]) -> Result<Self> {
         let train = Training::all_but(folds, folds.len() - 1);
-        let eigen = Eigenvectors::new(block, &Columns::new(&train), &train)?;
+        let eigen = Eigenvectors::new(block, &VaryingColumns::new(&train), &train)?;
         let columns = InputColumns::of(&train);
         // F = D⁻¹·Q·√Λ·Qᵀ, where the basis is D·Q. The symmetric root hangs on neither the signs of eigenvectors nor
         // on how those of nearly equal eigenvalues are turned, which differ with the last bit of the moments.

@@ -3,7 +3,7 @@
 
 use super::LinearFit;
 use super::fit::AffineMap;
-use super::project::Unseen;
+use super::project::HeldOutMoments;
 use super::score::Totals;
 use super::training::Training;
 use crate::error::Result;
@@ -32,7 +32,7 @@ pub fn score_layer(layer: usize, folds: &[Moments]) -> Result<LayerScore> {
     let all = Training::new(folds.iter().collect());
     let (fit, in_sample) = parallel::join(|| LinearFit::new(layer, &train), || in_sample_error(layer, &all));
     let (fit, in_sample) = (fit?, in_sample?);
-    let errors = Unseen::of(&fit, heldout).predict(&fit).errors;
+    let errors = HeldOutMoments::of(&fit, heldout).predict(&fit).errors;
     Ok(LayerScore {
         linearity: share(in_sample, all.variance_y.iter().sum()),
         linearity_heldout: Totals::new(heldout).r2(errors.iter().sum()),

@@ -26,7 +26,7 @@ pub use eigen::{Eigen, decompose};
 pub use fit::{AffineMap, LinearFit, RetainedSpace, TAU};
 pub use inputs::{InputColumns, InputDistribution};
 pub use layer::{LayerScore, score_layer};
-pub use parts::{HeadlineFit, HeadlineScore, Remainder, Rest};
+pub use parts::{HeadlineFit, HeadlineScore, Remainder, RemainderScore};
 pub use rank::{Directions, LowRankMap};
 pub use readout::{Readout, raw_curvature, solve_readout, squared_error};
 pub use score::{BlockScore, score_control};

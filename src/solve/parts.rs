@@ -4,7 +4,7 @@
 //! begins before the fit is there: at about half of the arithmetic each, a block takes little more than half of the time.
 
 use super::eigenvalues::Eigenvalues;
-use super::fit::{Columns, LinearFit, RetainedSpace};
+use super::fit::{LinearFit, RetainedSpace, VaryingColumns};
 use super::folds;
 use super::matrices::{one_thread_per_matrix, participation};
 use super::project::Predicted;
@@ -75,7 +75,7 @@ fn deviations(train: &Training<'_>) -> Vec<f64> {
     train.variance_y.iter().map(|variance| variance.sqrt()).collect()
 }
 
-/// A score that lacks what [`Rest`] holds.
+/// A score that lacks what [`RemainderScore`] holds.
 #[derive(Clone, Debug)]
 pub struct HeadlineScore {
     score: BlockScore,
@@ -87,7 +87,7 @@ pub struct HeadlineScore {
 
 impl HeadlineScore {
     /// The score, with the rest of the same block.
-    pub fn complete(self, rest: Rest) -> BlockScore {
+    pub fn complete(self, rest: RemainderScore) -> BlockScore {
         let Self { mut score, places, correlation } = self;
         let report = &mut score.report;
         let last = places.iter().position(|k| *k == report.rank);
@@ -109,7 +109,7 @@ pub struct Remainder {
 
 /// What that part finds.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rest {
+pub struct RemainderScore {
     /// Eigenvalues of the training Cov(x) at the places of the report's spectrum.
     pub(super) covariance: Vec<f64>,
     /// R² of every fold but the last, held out in turn.
@@ -124,7 +124,7 @@ impl Remainder {
     pub fn new(block: usize, folds: &[Moments]) -> Result<Self> {
         one_thread_per_matrix();
         let train = split(folds).0;
-        let covariance = Eigenvalues::new(block, Columns::new(&train).covariance(&train))?;
+        let covariance = Eigenvalues::new(block, VaryingColumns::new(&train).covariance(&train))?;
         Ok(Self { block, covariance })
     }
 
@@ -132,7 +132,7 @@ impl Remainder {
     ///
     /// # Errors
     /// Where a moment is not finite.
-    pub fn finish(&self, folds: &[Moments], kept: &RetainedSpace) -> Result<Rest> {
+    pub fn finish(&self, folds: &[Moments], kept: &RetainedSpace) -> Result<RemainderScore> {
         let covariance = self.covariance.largest(&Spectrum::places(self.covariance.count(), kept.rank));
         let others: Vec<usize> = (0..folds.len() - 1).collect();
         let r2 = |&fold: &usize| {
@@ -141,7 +141,7 @@ impl Remainder {
             Ok(Totals::new(&folds[fold]).r2(error))
         };
         let r2_folds = parallel::map(&others, r2).into_iter().collect::<Result<_>>()?;
-        Ok(Rest { covariance, r2_folds })
+        Ok(RemainderScore { covariance, r2_folds })
     }
 }
 
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!((fit.kept().rank, fit.kept().cut.ncols()), (d - 1, 1));
         let kept = RetainedSpace::from_wire(&fit.kept().to_wire()).expect("what is kept");
         let rest = Remainder::new(2, &told).and_then(|part| part.finish(&told, &kept)).expect("the rest");
-        let rest = Rest::from_wire(&rest.to_wire()).expect("the rest");
+        let rest = RemainderScore::from_wire(&rest.to_wire()).expect("the rest");
         let found = fit.score(&folds).expect("a score").complete(rest);
         let expected = score_block(2, &folds).expect("a score");
         assert_eq!((&found.report, found.heldout_variation), (&expected.report, expected.heldout_variation));

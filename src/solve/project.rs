@@ -7,7 +7,7 @@ use super::matrices::{column_dots, project_vector, symmetric_product};
 use crate::stats::moments::Moments;
 
 /// Second moments of x − x̄ and y − ȳ over some rows, x̄ and ȳ being the **training** means.
-pub(super) struct Unseen {
+pub(super) struct HeldOutMoments {
     /// Rows.
     pub(super) n: f64,
     /// Mean of x − x̄, d_in.
@@ -28,7 +28,7 @@ pub(super) struct Predicted {
     xx_weight: Mat<f64>,
 }
 
-impl Unseen {
+impl HeldOutMoments {
     /// `rows` about the training means of the shifted x and y; all under the same shifts.
     pub(super) fn new(train_x: &[f64], train_y: &[f64], rows: &Moments) -> Self {
         let (n, d_in, d_out) = (rows.n as f64, rows.d_in(), rows.d_out());

@@ -8,7 +8,7 @@ use faer::{Accum, Mat};
 use super::eigen::self_adjoint;
 use super::fit::{AffineMap, LinearFit};
 use super::matrices::{column_dots, matrix, row_major};
-use super::project::Unseen;
+use super::project::HeldOutMoments;
 use crate::error::Result;
 
 /// V: eigenvectors of the training covariance of ŷ, largest first, d_out × d_out.
@@ -65,7 +65,7 @@ impl Directions {
 
 /// Σ‖y − ŷ_k‖² for k = 1 … d_out, given V and Σ(ŷ − ȳ)(ŷ − ȳ)ᵀ.
 pub(super) fn squared_errors(
-    rows: &Unseen,
+    rows: &HeldOutMoments,
     fit: &LinearFit,
     directions: &Directions,
     predicted: &Mat<f64>,

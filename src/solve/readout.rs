@@ -6,7 +6,7 @@ use faer::Mat;
 use super::eigenvalues::Eigenvalues;
 use super::fit::{AffineMap, LinearFit};
 use super::matrices::matrix;
-use super::project::Unseen;
+use super::project::HeldOutMoments;
 use super::training::Training;
 use crate::error::Result;
 use crate::stats::moments::Moments;
@@ -25,7 +25,7 @@ pub struct Readout {
 pub fn solve_readout(block: usize, train: &Moments, heldout: &Moments) -> Result<Readout> {
     let train = Training::from(train);
     let fit = LinearFit::new(block, &train)?;
-    let errors = Unseen::of(&fit, heldout).predict(&fit).errors;
+    let errors = HeldOutMoments::of(&fit, heldout).predict(&fit).errors;
     Ok(Readout { map: fit.map(&train), heldout_error: errors.iter().sum() })
 }
 

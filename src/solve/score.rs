@@ -4,7 +4,7 @@ use faer::Mat;
 
 use super::fit::{AffineMap, LinearFit};
 use super::matrices::participation;
-use super::project::{Predicted, Unseen};
+use super::project::{HeldOutMoments, Predicted};
 use super::rank;
 use super::rank::Directions;
 use super::training::Training;
@@ -63,7 +63,7 @@ pub(super) fn split(folds: &[Moments]) -> (Training<'_>, &Moments) {
 /// Errors on the held-out rows of the fit on the training rows.
 pub(super) struct Headline<'a> {
     fit: &'a LinearFit,
-    pub(super) rows: Unseen,
+    pub(super) rows: HeldOutMoments,
     pub(super) totals: Totals,
     pub(super) predicted: Predicted,
     pub(super) r2_lin: Option<f64>,
@@ -77,7 +77,7 @@ impl<'a> Headline<'a> {
     pub(super) fn new(block: usize, fit: &'a LinearFit, heldout: &Moments) -> Result<Self> {
         // First, for it takes most memory.
         let directions = Directions::new(block, fit)?;
-        let rows = Unseen::of(fit, heldout);
+        let rows = HeldOutMoments::of(fit, heldout);
         let predicted = rows.predict(fit);
         let totals = Totals::new(heldout);
         let r2_lin = totals.r2(predicted.errors.iter().sum());

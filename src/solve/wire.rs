@@ -4,7 +4,7 @@
 use faer::Mat;
 
 use super::fit::RetainedSpace;
-use super::parts::Rest;
+use super::parts::RemainderScore;
 use crate::stats::moments::Moments;
 
 impl Moments {
@@ -55,7 +55,7 @@ impl RetainedSpace {
     }
 }
 
-impl Rest {
+impl RemainderScore {
     /// All of it as one list of numbers.
     pub fn to_wire(&self) -> Vec<f64> {
         let mut wire = Writer::with_capacity(self.covariance.len() + self.r2_folds.len());
@@ -64,7 +64,7 @@ impl Rest {
         wire.0
     }
 
-    /// What [`Rest::to_wire`] has written; `None` of anything else.
+    /// What [`RemainderScore::to_wire`] has written; `None` of anything else.
     pub fn from_wire(wire: &[f64]) -> Option<Self> {
         let mut wire = Reader(wire);
         let covariance = wire.list()?;
@@ -153,8 +153,8 @@ mod tests {
                 RetainedSpace { rank: 5 - cut, cut: Mat::from_fn(5, cut, |i, k| (i as f64 - 0.1).powi(k as i32)) };
             crosses(kept.clone(), &kept.to_wire(), RetainedSpace::from_wire);
         }
-        let rest = Rest { covariance: vec![0.1, -0.0], r2_folds: vec![Some(-0.3), None, Some(0.7)] };
-        crosses(rest.clone(), &rest.to_wire(), Rest::from_wire);
+        let rest = RemainderScore { covariance: vec![0.1, -0.0], r2_folds: vec![Some(-0.3), None, Some(0.7)] };
+        crosses(rest.clone(), &rest.to_wire(), RemainderScore::from_wire);
     }
 
     #[test]

@@ -6,13 +6,13 @@ use crate::error::{Error, Result};
 
 /// Variables with what their past gradients left.
 pub struct AdamW {
-    slots: Vec<Slot>,
+    slots: Vec<VariableState>,
     betas: (f64, f64),
     steps: i32,
 }
 
 /// A variable with the running means of its gradient and of the gradient's square.
-struct Slot {
+struct VariableState {
     var: Var,
     mean: Tensor,
     square: Tensor,
@@ -30,7 +30,7 @@ impl AdamW {
         let slot = |var: Var| {
             let zeros = run("optimiser", || var.as_detached_tensor().zeros_like())?;
             let weight_decay = weight_decay(&var);
-            Ok(Slot { var, mean: zeros.clone(), square: zeros, weight_decay })
+            Ok(VariableState { var, mean: zeros.clone(), square: zeros, weight_decay })
         };
         Ok(Self { slots: vars.into_iter().map(slot).collect::<Result<_>>()?, betas, steps: 0 })
     }

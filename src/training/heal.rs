@@ -13,11 +13,11 @@ use crate::backend::cpu::CpuBackend;
 use crate::corpus::TokenWindows;
 use crate::error::{Error, Result};
 use crate::forward::{Forward, ignore};
-use crate::model::{Model, Part};
-use crate::platform::pause::pause;
+use crate::model::{Model, ModelPart};
 use crate::platform::random::Random;
+use crate::platform::yielding::yield_now;
 use crate::replacement::device_map::DeviceMap;
-use crate::replacement::swap::{Replacement, Swaps};
+use crate::replacement::swap::{Replacement, Replacements};
 use crate::solve::AffineMap;
 use crate::training::adamw::AdamW;
 
@@ -34,7 +34,7 @@ pub const WINDOWS: usize = 8;
 const MAX_LOGITS: usize = 1 << 22;
 
 /// Training text as it enters the block that is fine-tuned: what comes before it is frozen and runs only once.
-pub struct Entering {
+pub struct HealingText {
     seq_len: usize,
     /// Per window the residual stream, `(seq_len, hidden_size)`.
     hidden: Vec<Tensor>,
@@ -42,7 +42,7 @@ pub struct Entering {
     targets: Vec<Vec<u32>>,
 }
 
-impl Entering {
+impl HealingText {
     /// Runs the windows `which`, of `seq_len` tokens each, up to `block`.
     pub async fn new(
         backend: &CpuBackend,
@@ -63,7 +63,7 @@ impl Entering {
                 Ok(())
             })?;
             targets.push(ids.iter().skip(1).chain([&0]).copied().collect());
-            pause().await;
+            yield_now().await;
         }
         Ok(Self { seq_len, hidden, targets })
     }
@@ -126,12 +126,12 @@ impl Healing {
     }
 
     /// Mean negative log-likelihood of the predicted tokens of some windows.
-    pub async fn loss(&self, text: &Entering, windows: &[usize]) -> Result<f64> {
+    pub async fn loss(&self, text: &HealingText, windows: &[usize]) -> Result<f64> {
         self.loss_and_gradients(text, windows, false).await.map(|(loss, _)| loss)
     }
 
     /// One step of AdamW on some windows. Returns the loss before it.
-    pub async fn step(&mut self, text: &Entering, windows: &[usize], learning_rate: f64) -> Result<f64> {
+    pub async fn step(&mut self, text: &HealingText, windows: &[usize], learning_rate: f64) -> Result<f64> {
         let (loss, gradients) = self.loss_and_gradients(text, windows, true).await?;
         self.optimiser.step(&gradients, learning_rate)?;
         Ok(loss)
@@ -146,17 +146,17 @@ impl Healing {
     }
 
     /// What stands in for networks, as it is now, without variables.
-    pub fn swaps(&self) -> Result<Swaps<Tensor>> {
+    pub fn swaps(&self) -> Result<Replacements<Tensor>> {
         let detached = |map: DeviceMap<Tensor>| map.with_weights(&mut |weight| Ok(weight.detach()));
         Ok(self.swaps_of(self.map.clone().map(detached).transpose()?))
     }
 
-    fn swaps_of(&self, map: Option<DeviceMap<Tensor>>) -> Swaps<Tensor> {
+    fn swaps_of(&self, map: Option<DeviceMap<Tensor>>) -> Replacements<Tensor> {
         map.map(|map| (self.block, Replacement::Affine(map))).into_iter().collect()
     }
 
     /// Every weight under training, with its gradient at the mean loss of some windows: what tests compare.
-    pub async fn gradients(&self, text: &Entering, windows: &[usize]) -> Result<Vec<(Var, Tensor)>> {
+    pub async fn gradients(&self, text: &HealingText, windows: &[usize]) -> Result<Vec<(Var, Tensor)>> {
         let (_, gradients) = self.loss_and_gradients(text, windows, true).await?;
         Ok(self.optimiser.vars().cloned().zip(gradients).collect())
     }
@@ -164,7 +164,7 @@ impl Healing {
     /// In parts whose logits fit, which add up to the mean over all.
     async fn loss_and_gradients(
         &self,
-        text: &Entering,
+        text: &HealingText,
         windows: &[usize],
         backward: bool,
     ) -> Result<(f64, Vec<Tensor>)> {
@@ -182,7 +182,7 @@ impl Healing {
                     Some(sums) => add_all(sums, &gradients)?,
                 });
             }
-            pause().await;
+            yield_now().await;
         }
         Ok((loss, sums.unwrap_or_default()))
     }
@@ -191,7 +191,7 @@ impl Healing {
     fn part(
         &self,
         forward: &Forward<'_, CpuBackend>,
-        text: &Entering,
+        text: &HealingText,
         windows: &[usize],
         predicted: usize,
     ) -> Result<Tensor> {

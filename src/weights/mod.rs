@@ -12,6 +12,6 @@ mod write;
 pub use rows::RowsFile;
 #[cfg(not(target_arch = "wasm32"))]
 pub use source::FolderFiles;
-pub use source::{Files, Listener, MemoryFiles, Part, read_whole};
-pub use tensors::{OnBytes, Weights};
+pub use source::{FilePart, Files, Listener, MemoryFiles, read_whole};
+pub use tensors::{ByteProgress, Weights};
 pub use write::{NewTensor, write_model};

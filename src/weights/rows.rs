@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::header::malformed;
 use super::source::Files;
-use super::tensors::{OnBytes, Weights};
+use super::tensors::{ByteProgress, Weights};
 use crate::error::{Error, Result};
 
 /// A safetensors file with tensors `x` (n, d_in) and `y` (n, d_out), row by row of one network.
@@ -55,7 +55,7 @@ impl RowsFile {
     }
 
     /// SHA-256 of the file.
-    pub async fn sha256(&self, on_bytes: OnBytes<'_>) -> Result<String> {
+    pub async fn sha256(&self, on_bytes: ByteProgress<'_>) -> Result<String> {
         self.tensors.sha256(on_bytes).await
     }
 }

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 
 /// A part of a file.
-pub type Part = (String, Range<u64>);
+pub type FilePart = (String, Range<u64>);
 
 /// Hears what a source of files does while others wait for it: progress, waits and warnings.
 pub type Listener = Rc<dyn Fn(Event)>;
@@ -30,13 +30,13 @@ pub trait Files {
 
     /// Tells all that will be prepared of the weights, in groups that are read one after the other, so that a source far
     /// away can tell how far it has come.
-    fn announce<'a>(&'a self, _groups: &'a [Vec<Part>]) -> LocalBoxFuture<'a, Result<()>> {
+    fn announce<'a>(&'a self, _groups: &'a [Vec<FilePart>]) -> LocalBoxFuture<'a, Result<()>> {
         Box::pin(async { Ok(()) })
     }
 
     /// Has a group of parts that will be read next fetched in few requests. Afterwards [`Files::read`] has these parts at
     /// hand.
-    fn prepare<'a>(&'a self, _parts: &'a [Part]) -> LocalBoxFuture<'a, Result<()>> {
+    fn prepare<'a>(&'a self, _parts: &'a [FilePart]) -> LocalBoxFuture<'a, Result<()>> {
         Box::pin(async { Ok(()) })
     }
 

@@ -9,14 +9,14 @@ use serde::Deserialize;
 
 use super::decode::Format;
 use super::header::{Header, malformed};
-use super::source::{Files, Part, is_plain_name, read_whole};
+use super::source::{FilePart, Files, is_plain_name, read_whole};
 use crate::backend::Storage;
 use crate::error::{Error, Result};
 use crate::platform::digest::{Digest, sha256};
-use crate::platform::pause::pause;
+use crate::platform::yielding::yield_now;
 
 /// Hears how many bytes are done, of how many.
-pub type OnBytes<'a> = &'a dyn Fn(u64, u64);
+pub type ByteProgress<'a> = &'a dyn Fn(u64, u64);
 
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
@@ -29,11 +29,11 @@ pub struct Weights {
     files: Rc<dyn Files>,
     /// Weight files with their sizes, in order of their names.
     sizes: BTreeMap<String, u64>,
-    tensors: BTreeMap<String, Stored>,
+    tensors: BTreeMap<String, StoredTensor>,
 }
 
 /// Where a tensor lies and how.
-struct Stored {
+struct StoredTensor {
     file: Rc<str>,
     dtype: Dtype,
     shape: Vec<usize>,
@@ -101,7 +101,7 @@ impl Weights {
                 .ok_or_else(|| malformed(&file, format!("it lacks tensor {name}, which {INDEX} places there")))?;
             let (first, last) = info.data_offsets;
             let bytes = header.data_start + first..header.data_start + last;
-            let stored = Stored { file: file.clone(), dtype: info.dtype, shape: info.shape.clone(), bytes };
+            let stored = StoredTensor { file: file.clone(), dtype: info.dtype, shape: info.shape.clone(), bytes };
             self.tensors.insert(name, stored);
         }
         Ok(())
@@ -119,7 +119,7 @@ impl Weights {
 
     /// Bytes of a tensor as it is stored; 0 where there is none.
     pub fn bytes(&self, name: &str) -> u64 {
-        self.tensors.get(name).map_or(0, Stored::len)
+        self.tensors.get(name).map_or(0, StoredTensor::len)
     }
 
     /// Names of all tensors, ascending.
@@ -132,7 +132,7 @@ impl Weights {
         let stored = self.stored(name)?;
         for start in stored.bytes.clone().step_by(PIECE) {
             take(&self.files.read(&stored.file, start..stored.bytes.end.min(start + PIECE as u64)).await?)?;
-            pause().await;
+            yield_now().await;
         }
         Ok(())
     }
@@ -158,7 +158,7 @@ impl Weights {
 
     /// Bytes of all tensors as they are stored.
     pub fn total_bytes(&self) -> u64 {
-        self.tensors.values().map(Stored::len).sum()
+        self.tensors.values().map(StoredTensor::len).sum()
     }
 
     /// Storage format of most elements (`F32`, `F16` or `BF16`); `None` where nothing is stored in one of these.
@@ -191,7 +191,7 @@ impl Weights {
 
     /// Tells the source of the files which tensors will be read, group by group.
     pub async fn announce(&self, groups: &[Vec<String>]) -> Result<()> {
-        let groups: Vec<Vec<Part>> = groups.iter().map(|names| self.parts(names)).collect();
+        let groups: Vec<Vec<FilePart>> = groups.iter().map(|names| self.parts(names)).collect();
         self.files.announce(&groups).await
     }
 
@@ -201,7 +201,7 @@ impl Weights {
     }
 
     /// The parts of the files that hold these tensors.
-    pub fn parts(&self, names: &[String]) -> Vec<Part> {
+    pub fn parts(&self, names: &[String]) -> Vec<FilePart> {
         let stored = names.iter().filter_map(|name| self.tensors.get(name));
         stored.map(|stored| (stored.file.to_string(), stored.bytes.clone())).collect()
     }
@@ -217,11 +217,11 @@ impl Weights {
         self.elements(name, self.stored(name)?, rows.start * cols..rows.end * cols).await
     }
 
-    fn stored(&self, name: &str) -> Result<&Stored> {
+    fn stored(&self, name: &str) -> Result<&StoredTensor> {
         self.tensors.get(name).ok_or_else(|| Error::MissingTensor { tensor: name.into() })
     }
 
-    async fn elements(&self, name: &str, stored: &Stored, range: Range<usize>) -> Result<Vec<f32>> {
+    async fn elements(&self, name: &str, stored: &StoredTensor, range: Range<usize>) -> Result<Vec<f32>> {
         let format = stored.format(name)?;
         let at = |element: usize| stored.bytes.start + element as u64 * format.size() as u64;
         let mut values = Vec::with_capacity(range.len());
@@ -238,7 +238,7 @@ impl Weights {
 
     /// SHA-256 of the weight file, which the hub shows too; of several files, SHA-256 of their hashes in hexadecimal, in
     /// order of their names. What the source knows about a file it has not read whole is taken from there.
-    pub async fn sha256(&self, on_bytes: OnBytes<'_>) -> Result<String> {
+    pub async fn sha256(&self, on_bytes: ByteProgress<'_>) -> Result<String> {
         let total = self.sizes.values().sum();
         let (mut hashes, mut done) = (Vec::new(), 0);
         for (file, &size) in &self.sizes {
@@ -262,13 +262,13 @@ impl Weights {
             let end = size.min(start + PIECE as u64);
             digest.update(&self.files.read(file, start..end).await?);
             on_bytes(end);
-            pause().await;
+            yield_now().await;
         }
         Ok(digest.hex())
     }
 }
 
-impl Stored {
+impl StoredTensor {
     fn format(&self, name: &str) -> Result<Format> {
         let unsupported = || Error::TensorDtype { tensor: name.into(), dtype: self.dtype.to_string() };
         Format::of(self.dtype).ok_or_else(unsupported)

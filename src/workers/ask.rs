@@ -2,17 +2,17 @@
 
 use std::ops::Range;
 
-use super::message::{Message, Passage, Request, Wanted, Worker};
+use super::message::{BlockTask, HelperRequest, Message, WantedTensors, Worker};
 use crate::backend::{Backend, Shape};
 use crate::error::{Error, Result};
-use crate::model::{Block, Part as _};
+use crate::model::{Block, ModelPart as _};
 use crate::stats::moments::Moments;
-use crate::workers::sums::Part;
+use crate::workers::sums::HalfFold;
 
 /// Sends a request at once. The answer is `None` where the worker has ended.
 pub(super) fn ask(
     worker: &dyn Worker,
-    request: &Request,
+    request: &HelperRequest,
     singles: Vec<Vec<f32>>,
     doubles: Vec<Vec<f64>>,
 ) -> impl Future<Output = Result<Option<(Vec<usize>, Message)>>> + use<> {
@@ -26,13 +26,13 @@ pub(super) fn ask(
 }
 
 /// A worker that takes rows through a block.
-pub struct Passing<'w>(&'w dyn Worker);
+pub struct RemoteBlock<'w>(&'w dyn Worker);
 
-impl<'w> Passing<'w> {
+impl<'w> RemoteBlock<'w> {
     /// Sends a block with its weights.
-    pub fn begin(worker: &'w dyn Worker, passage: Passage, weights: Vec<Vec<f32>>) -> Self {
+    pub fn begin(worker: &'w dyn Worker, passage: BlockTask, weights: Vec<Vec<f32>>) -> Self {
         // What goes wrong with it goes wrong with the first rows, which come to no block.
-        drop(ask(worker, &Request::Block(Box::new(passage)), weights, Vec::new()));
+        drop(ask(worker, &HelperRequest::Block(Box::new(passage)), weights, Vec::new()));
         Self(worker)
     }
 
@@ -40,17 +40,17 @@ impl<'w> Passing<'w> {
     /// `wanted`, in this order; `None` where the worker has ended.
     pub fn rows(
         &self,
-        (part, windows): (Option<Part>, Range<usize>),
+        (part, windows): (Option<HalfFold>, Range<usize>),
         hidden: Vec<f32>,
-        wanted: Wanted,
+        wanted: WantedTensors,
     ) -> impl Future<Output = Result<Option<Vec<Vec<f32>>>>> + use<> {
-        let answer = ask(self.0, &Request::Rows { part, windows, wanted }, vec![hidden], Vec::new());
+        let answer = ask(self.0, &HelperRequest::Rows { part, windows, wanted }, vec![hidden], Vec::new());
         async { Ok(answer.await?.map(|(_, found)| found.singles)) }
     }
 
     /// Asks at once for the second moments of all those rows, by fold.
     pub fn moments(self) -> impl Future<Output = Result<Option<Vec<(usize, Moments)>>>> + use<> {
-        let answer = ask(self.0, &Request::Moments, Vec::new(), Vec::new());
+        let answer = ask(self.0, &HelperRequest::Moments, Vec::new(), Vec::new());
         async {
             Ok(answer.await?.and_then(|(folds, message)| {
                 let moments =

@@ -2,15 +2,15 @@
 
 use futures::{Stream, StreamExt};
 
-use super::message::{Message, Passage, Request, Wanted};
+use super::message::{BlockTask, HelperRequest, Message, WantedTensors};
 use crate::backend::cpu::CpuBackend;
 use crate::backend::{Backend, Shape};
 use crate::error::{Error, Result};
-use crate::forward::{Layers, Rest};
-use crate::model::{Block, ModelConfig, Part as _};
+use crate::forward::{Layers, ResidualTerms};
+use crate::model::{Block, ModelConfig, ModelPart as _};
 use crate::solve::{Remainder, RetainedSpace};
 use crate::stats::moments::Moments;
-use crate::workers::sums::Sums;
+use crate::workers::sums::BlockSums;
 
 /// Answers every message of `inbox` in turn.
 pub async fn serve(inbox: impl Stream<Item = Message>, answer: impl Fn(Message)) {
@@ -24,39 +24,39 @@ pub async fn serve(inbox: impl Stream<Item = Message>, answer: impl Fn(Message))
 struct Helper<'a> {
     backend: &'a CpuBackend,
     /// The block that rows go through.
-    passing: Option<Passing<'a>>,
+    passing: Option<LoadedBlock<'a>>,
     /// Folds that have come of a block to be solved.
     folds: Vec<Moments>,
     /// What is done of its solve, and its folds.
     solving: Option<(Remainder, Vec<Moments>)>,
 }
 
-struct Passing<'a> {
+struct LoadedBlock<'a> {
     config: ModelConfig,
     block: Block<<CpuBackend as Backend>::Tensor>,
     seq_len: usize,
-    sums: Option<Sums<'a, CpuBackend>>,
+    sums: Option<BlockSums<'a, CpuBackend>>,
 }
 
 impl<'a> Helper<'a> {
     async fn answer(&mut self, message: Message) -> Message {
         let found = self.obey(message).await;
         let (head, singles, doubles) = match found {
-            Ok(Found { folds, singles, doubles }) => (Ok(folds), singles, doubles),
+            Ok(HelperAnswer { folds, singles, doubles }) => (Ok(folds), singles, doubles),
             Err(error) => (Err(error), Vec::new(), Vec::new()),
         };
         // Whoever asked takes anything else for the end of this worker.
         Message { head: serde_json::to_string(&head).unwrap_or_default(), singles, doubles }
     }
 
-    async fn obey(&mut self, Message { head, singles, doubles }: Message) -> Result<Found> {
+    async fn obey(&mut self, Message { head, singles, doubles }: Message) -> Result<HelperAnswer> {
         let request = serde_json::from_str(&head).map_err(|error| unexpected(&error.to_string()))?;
         match request {
-            Request::Block(passage) => {
-                self.passing = Some(Passing::new(self.backend, *passage, singles)?);
-                Ok(Found::default())
+            HelperRequest::Block(passage) => {
+                self.passing = Some(LoadedBlock::new(self.backend, *passage, singles)?);
+                Ok(HelperAnswer::default())
             }
-            Request::Rows { part, windows, wanted } => {
+            HelperRequest::Rows { part, windows, wanted } => {
                 let passing = self.passing.as_mut().ok_or_else(|| unexpected("rows without a block"))?;
                 let hidden = singles.into_iter().next().unwrap_or_default();
                 let shape = Shape::new(hidden.len() / passing.config.hidden_size, passing.config.hidden_size);
@@ -66,22 +66,22 @@ impl<'a> Helper<'a> {
                 if let (Some(sums), Some(part)) = (&mut passing.sums, part) {
                     sums.add((part, &windows), &passed.x, &passed.y).await?;
                 }
-                let Wanted { x, y, rest } = wanted;
+                let WantedTensors { x, y, rest } = wanted;
                 let mut tensors = vec![passed.next];
                 tensors.extend(x.then_some(passed.x));
                 tensors.extend(y.then_some(passed.y));
                 match passed.rest {
-                    Rest::Sequential(middle) if rest => tensors.push(middle),
-                    Rest::Parallel(attended, hidden) if rest => tensors.extend([attended, hidden]),
+                    ResidualTerms::Sequential(middle) if rest => tensors.push(middle),
+                    ResidualTerms::Parallel(attended, hidden) if rest => tensors.extend([attended, hidden]),
                     _ => {}
                 }
                 let mut singles = Vec::with_capacity(tensors.len());
                 for tensor in tensors {
                     singles.push(self.backend.read(&tensor).await?);
                 }
-                Ok(Found { singles, ..Found::default() })
+                Ok(HelperAnswer { singles, ..HelperAnswer::default() })
             }
-            Request::Moments => {
+            HelperRequest::Moments => {
                 let sums = self.passing.take().and_then(|passing| passing.sums);
                 let moments = match sums {
                     Some(sums) => sums.moments().await?,
@@ -89,41 +89,44 @@ impl<'a> Helper<'a> {
                 };
                 let counted = moments.into_iter().enumerate().filter(|(_, moments)| moments.n > 0);
                 let (folds, doubles) = counted.map(|(fold, moments)| (fold, moments.to_wire())).unzip();
-                Ok(Found { folds, doubles, ..Found::default() })
+                Ok(HelperAnswer { folds, doubles, ..HelperAnswer::default() })
             }
-            Request::Fold => {
+            HelperRequest::Fold => {
                 let fold = doubles.first().and_then(|numbers| Moments::from_wire(numbers));
                 self.folds.push(fold.ok_or_else(|| unexpected("moments"))?);
-                Ok(Found::default())
+                Ok(HelperAnswer::default())
             }
-            Request::Solve { block } => {
+            HelperRequest::Solve { block } => {
                 let folds = std::mem::take(&mut self.folds);
                 self.solving = Some((Remainder::new(block, &folds)?, folds));
-                Ok(Found::default())
+                Ok(HelperAnswer::default())
             }
-            Request::Kept => {
+            HelperRequest::Kept => {
                 let kept = doubles.first().and_then(|numbers| RetainedSpace::from_wire(numbers));
                 let task = self.solving.take().zip(kept);
                 let ((remainder, folds), kept) = task.ok_or_else(|| unexpected("directions"))?;
-                Ok(Found { doubles: vec![remainder.finish(&folds, &kept)?.to_wire()], ..Found::default() })
+                Ok(HelperAnswer {
+                    doubles: vec![remainder.finish(&folds, &kept)?.to_wire()],
+                    ..HelperAnswer::default()
+                })
             }
         }
     }
 }
 
-impl<'a> Passing<'a> {
-    fn new(backend: &'a CpuBackend, passage: Passage, weights: Vec<Vec<f32>>) -> Result<Self> {
-        let Passage { index, config, block, protocol, folds, scales } = passage;
+impl<'a> LoadedBlock<'a> {
+    fn new(backend: &'a CpuBackend, passage: BlockTask, weights: Vec<Vec<f32>>) -> Result<Self> {
+        let BlockTask { index, config, block, protocol, folds, scales } = passage;
         let mut weights = weights.into_iter();
         let block = block.map(&mut |shape| backend.upload("weight", shape, &weights.next().unwrap_or_default()))?;
-        let sums = scales.map(|scales| Sums::new(backend, index, folds, &protocol, Some(scales)));
+        let sums = scales.map(|scales| BlockSums::new(backend, index, folds, &protocol, Some(scales)));
         Ok(Self { config, block, seq_len: protocol.seq_len, sums })
     }
 }
 
 /// An answer before it is told; `folds` are those of the moments, where they are moments.
 #[derive(Default)]
-struct Found {
+struct HelperAnswer {
     folds: Vec<usize>,
     singles: Vec<Vec<f32>>,
     doubles: Vec<Vec<f64>>,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::backend::Shape;
 use crate::job::Protocol;
 use crate::model::{Block, ModelConfig};
-use crate::workers::sums::{Part, Scales};
+use crate::workers::sums::{HalfFold, Scales};
 
 /// A message. Answers come in the order of the requests, one for each.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,18 +23,18 @@ pub struct Message {
 
 /// What another worker is asked for.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Request {
+pub(super) enum HelperRequest {
     /// Takes a block, whose weights are in `singles`.
-    Block(Box<Passage>),
+    Block(Box<BlockTask>),
     /// Takes the rows of `singles` through that block. The answer has the residual stream after it, and what else is
-    /// asked for, in the order of [`Wanted`].
+    /// asked for, in the order of [`WantedTensors`].
     Rows {
         /// Which of the folds; none in a text for perplexity alone.
-        part: Option<Part>,
+        part: Option<HalfFold>,
         /// Windows of the text, for errors.
         windows: Range<usize>,
         /// What to send back.
-        wanted: Wanted,
+        wanted: WantedTensors,
     },
     /// Asks for the second moments of all those rows: the answer has their numbers in `doubles` and their folds in its head.
     Moments,
@@ -51,7 +51,7 @@ pub(super) enum Request {
 
 /// A block with what its rows need.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Passage {
+pub struct BlockTask {
     /// Index of the block, for errors.
     pub index: usize,
     /// Configuration of the model.
@@ -68,7 +68,7 @@ pub struct Passage {
 
 /// What is wanted of a batch beside the residual stream after the block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wanted {
+pub struct WantedTensors {
     /// What enters the feed-forward network.
     pub x: bool,
     /// What it returns.

@@ -15,15 +15,15 @@ use crate::backend::BATCH_ROWS;
 use crate::error::{Error, Result};
 use crate::model::ModelConfig;
 use crate::platform::parallel;
-use crate::platform::pause::pause;
-use crate::solve::{BlockScore, HeadlineFit, Rest, score_block};
+use crate::platform::yielding::yield_now;
+use crate::solve::{BlockScore, HeadlineFit, RemainderScore, score_block};
 use crate::stats::moments::Moments;
 
 use ask::ask;
-pub use ask::{Passing, copied};
+pub use ask::{RemoteBlock, copied};
 pub use helper::serve;
-use message::Request;
-pub use message::{Message, Passage, Wanted, Worker};
+use message::HelperRequest;
+pub use message::{BlockTask, Message, WantedTensors, Worker};
 
 /// Bytes that a worker takes by itself.
 const EMPTY: u64 = 16 << 20;
@@ -91,15 +91,15 @@ impl Workers {
 async fn share(worker: &dyn Worker, block: usize, folds: &[Moments]) -> Result<Option<BlockScore>> {
     for fold in folds {
         // One by one, so that no more than one lies in this module's memory twice.
-        drop(ask(worker, &Request::Fold, Vec::new(), vec![fold.to_wire()]));
+        drop(ask(worker, &HelperRequest::Fold, Vec::new(), vec![fold.to_wire()]));
     }
-    drop(ask(worker, &Request::Solve { block }, Vec::new(), Vec::new()));
+    drop(ask(worker, &HelperRequest::Solve { block }, Vec::new(), Vec::new()));
     let fit = HeadlineFit::new(block, folds)?;
-    let rest = ask(worker, &Request::Kept, Vec::new(), vec![fit.kept().to_wire()]);
-    pause().await;
+    let rest = ask(worker, &HelperRequest::Kept, Vec::new(), vec![fit.kept().to_wire()]);
+    yield_now().await;
     let score = fit.score(folds)?;
     // What cannot be solved there cannot be solved here either, where the error is told.
-    let rest = rest.await.ok().flatten().and_then(|(_, found)| Rest::from_wire(found.doubles.first()?));
+    let rest = rest.await.ok().flatten().and_then(|(_, found)| RemainderScore::from_wire(found.doubles.first()?));
     Ok(rest.map(|rest| score.complete(rest)))
 }
 

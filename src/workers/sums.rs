@@ -11,7 +11,7 @@ use crate::stats::moments::{Moments, Scale};
 
 /// One half of the rows of a fold: what another worker can take. Two parts add up to the same digits in either order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct HalfFold {
     /// The fold.
     pub fold: usize,
     /// 0 or 1.
@@ -22,7 +22,7 @@ pub struct Part {
 pub type Scales = (Scale, Scale);
 
 /// Sums of one block.
-pub struct Sums<'a, B: Backend> {
+pub struct BlockSums<'a, B: Backend> {
     backend: &'a B,
     protocol: Protocol,
     block: usize,
@@ -34,7 +34,7 @@ pub struct Sums<'a, B: Backend> {
     others: Vec<(usize, Moments)>,
 }
 
-impl<'a, B: Backend> Sums<'a, B> {
+impl<'a, B: Backend> BlockSums<'a, B> {
     /// No rows yet of so many folds; `block` is for error messages.
     pub fn new(backend: &'a B, block: usize, folds: usize, protocol: &Protocol, scales: Option<Scales>) -> Self {
         Self { backend, protocol: protocol.clone(), block, folds, scales, gram: None, others: Vec::new() }
@@ -49,13 +49,18 @@ impl<'a, B: Backend> Sums<'a, B> {
     ///
     /// # Errors
     /// Rows with NaN or infinity, and whatever goes wrong on the device.
-    pub async fn add(&mut self, (part, windows): (Part, &Range<usize>), x: &B::Tensor, y: &B::Tensor) -> Result<()> {
+    pub async fn add(
+        &mut self,
+        (part, windows): (HalfFold, &Range<usize>),
+        x: &B::Tensor,
+        y: &B::Tensor,
+    ) -> Result<()> {
         let Protocol { seq_len, skip_positions, .. } = self.protocol;
         let mut gram = match self.gram.take() {
             Some(gram) => gram,
             None => self.empty(x, y).await?,
         };
-        let (block, Part { fold, half }, first_row) = (self.block, part, windows.start * seq_len);
+        let (block, HalfFold { fold, half }, first_row) = (self.block, part, windows.start * seq_len);
         let rows = GramRows { block, fold, part: half, first_row, x, y, seq_len, skip_positions };
         self.backend.accumulate(&mut gram, rows)?;
         self.backend.batch_end(Some(&mut gram)).await?;

@@ -1,10 +1,10 @@
 //! What the integration tests share: reference models, backends, and comparisons in which NaN fails.
 #![allow(dead_code, reason = "every test file uses its own part")]
 
-pub(crate) mod made;
 pub(crate) mod python;
 mod skip;
 pub(crate) mod svd;
+pub(crate) mod synthetic;
 
 use std::path::{Path, PathBuf};
 

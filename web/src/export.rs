@@ -7,7 +7,7 @@ use crate::chart::draw::{self, sample};
 use crate::chart::paper::{Paper, paper};
 use crate::chart::profile::{self, Labels, Profile};
 use crate::comparison::overlay::{Metric, Overlay};
-use crate::continuation::{self, Sides};
+use crate::continuation::{self, ContinuationState};
 use crate::figures::table::{COLUMNS, cells};
 use crate::figures::{Figure, Grid};
 use crate::text::format::{NOTHING, count};
@@ -37,7 +37,7 @@ impl Sheet {
     }
 
     /// The chart of a continuation, with all of it as data; none before its first token.
-    pub fn of_sides(sides: &Sides) -> Option<Self> {
+    pub fn of_sides(sides: &ContinuationState) -> Option<Self> {
         let (figure, transcript) = (continuation::figure(sides)?, sides.transcript());
         let report = sides.report();
         let told = [continuation::ordered(sides), continuation::outcome(transcript)];
@@ -75,7 +75,7 @@ impl Sheet {
     /// The profile, with what is laid over it; `report` is there once something is measured, opened or recorded.
     pub fn of_profile(profile: &Profile, metric: Metric, report: Option<&Report>, overlay: Option<&Overlay>) -> Self {
         let value = if metric == Metric::Lin { t().chart_axis_value } else { t().scalar };
-        let layout = profile::Layout::new(WIDTH, profile.blocks);
+        let layout = profile::ProfileLayout::new(WIDTH, profile.blocks);
         let labels = Labels { value, block: t().chart_axis_block };
         let notes = [Some(t().chart_caption), overlay.map(|overlay| overlay.note.as_str())];
         let around = Paper {

@@ -7,8 +7,8 @@ use std::thread;
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
 use straightedge_hub_mirror::fault::Fault;
-use straightedge_hub_mirror::made::{self, Shape};
-use straightedge_hub_mirror::made_llama::{self, LlamaShape};
+use straightedge_hub_mirror::synthetic::{self, Shape};
+use straightedge_hub_mirror::synthetic_llama::{self, LlamaShape};
 use straightedge_hub_mirror::{Mirror, Options};
 
 /// `hub FOLDER`.
@@ -49,7 +49,7 @@ pub(crate) fn hub(args: HubArgs) -> Result<()> {
 
 /// Writes a GPT-2 of this shape.
 pub(crate) fn made_model(folder: &Path, shape: Shape, seed: u64) -> Result<()> {
-    made::gpt2(folder, shape, seed).with_context(|| format!("{} cannot be written", folder.display()))
+    synthetic::gpt2(folder, shape, seed).with_context(|| format!("{} cannot be written", folder.display()))
 }
 
 /// Whose shape a made Llama has.
@@ -62,13 +62,13 @@ pub(crate) enum Llama {
 }
 
 /// Writes a Llama with random weights and so many blocks.
-pub(crate) fn made_llama(folder: &Path, llama: Llama, blocks: Option<usize>, seed: u64) -> Result<()> {
+pub(crate) fn synthetic_llama(folder: &Path, llama: Llama, blocks: Option<usize>, seed: u64) -> Result<()> {
     let shape = match llama {
         Llama::Tiny => LlamaShape::TINY,
         Llama::EightBillion => LlamaShape::EIGHT_BILLION,
     };
     let shape = LlamaShape { layers: blocks.unwrap_or(shape.layers), ..shape };
-    made_llama::llama(folder, shape, seed).with_context(|| format!("{} cannot be written", folder.display()))
+    synthetic_llama::llama(folder, shape, seed).with_context(|| format!("{} cannot be written", folder.display()))
 }
 
 /// A small shape, from `LAYERSxWIDTH`.

@@ -34,7 +34,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
-use straightedge_hub_mirror::made::Shape;
+use straightedge_hub_mirror::synthetic::Shape;
 
 use crate::bench::BenchArgs;
 use crate::build::Build;
@@ -157,7 +157,7 @@ fn run(task: Task) -> Result<()> {
         Task::Lighthouse => test::lighthouse(),
         Task::Hub(args) => hub::hub(args),
         Task::MadeModel { folder, llama: Some(llama), blocks, seed, .. } => {
-            hub::made_llama(&folder, llama, blocks, seed)
+            hub::synthetic_llama(&folder, llama, blocks, seed)
         }
         Task::MadeModel { folder, shape, seed, .. } => hub::made_model(&folder, shape.unwrap_or(Shape::GPT2), seed),
         Task::Calibration => calibration::write(),

@@ -89,12 +89,12 @@ pub struct Replication {
     /// The corpus in the paper.
     pub corpus: String,
     /// Largest difference of `r2_lin_scalar`; `None` where the numbers of blocks differ.
-    pub most: Option<Difference>,
+    pub most: Option<PublishedDifference>,
 }
 
 /// A difference between two values of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Difference {
+pub struct PublishedDifference {
     /// The block.
     pub block: usize,
     /// Its absolute difference.
@@ -108,7 +108,7 @@ impl Replication {
         let pairs = ours.iter().zip(&theirs).enumerate();
         let differences = pairs.filter_map(|(block, (ours, theirs))| {
             let value = ((*ours)? - (*theirs)?).abs();
-            Some(Difference { block, value })
+            Some(PublishedDifference { block, value })
         });
         let most = differences.max_by(|a, b| a.value.total_cmp(&b.value));
         Self { model: model.name.clone(), corpus: corpus.into(), most: most.filter(|_| ours.len() == theirs.len()) }

@@ -59,7 +59,7 @@ impl Continuation {
 
 /// Something of the original model beside the same of the one with linear blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Beside<T> {
+pub struct Both<T> {
     /// Of the model as it is.
     pub original: T,
     /// Of the model with the chosen blocks linear.
@@ -82,7 +82,7 @@ pub struct Opening {
     /// Most tokens of a text, prompt included.
     pub context: usize,
     /// Perplexity of the prompt's tokens after its first; null of a single one.
-    pub ppl: Beside<Option<f64>>,
+    pub ppl: Both<Option<f64>>,
 }
 
 /// A token, and what it does to the text.
@@ -104,7 +104,7 @@ pub struct Candidate {
     /// As [`Token::name`].
     pub name: String,
     /// How likely each model takes it to be; null of a model that was not asked.
-    pub probability: Beside<Option<f64>>,
+    pub probability: Both<Option<f64>>,
 }
 
 /// One step: a token more in both texts.
@@ -113,11 +113,11 @@ pub struct Step {
     /// Its number from 0.
     pub step: usize,
     /// The tokens, each in its own text.
-    pub token: Beside<Token>,
+    pub token: Both<Token>,
     /// KL(original ‖ linear) = Σ p·ln(p/q) in nats between the distributions after the original's text; at least 0.
     pub kl: f64,
     /// −Σ p·ln p in nats, after the original's text.
-    pub entropy: Beside<f64>,
+    pub entropy: Both<f64>,
     /// The likeliest tokens of either distribution after the original's text, as the original model orders them.
     pub candidates: Vec<Candidate>,
     /// Where the texts have parted: the linear model's likeliest tokens after its own.

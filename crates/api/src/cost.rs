@@ -51,11 +51,13 @@ pub fn announced(stage: Stage) -> Option<Measure> {
 
 /// The cost of `measure` on the blocks of `report`; `None` before any rows have been measured.
 pub fn estimate(report: &Report, measure: Measure, training: &Training) -> Option<Estimate> {
-    let work = Work::new(report)?;
+    let work = Workload::new(report)?;
     let parts = match measure {
-        Measure::Fit => {
-            Parts { seconds: report.seconds.forward + report.seconds.solve, passes: 1.0, ..Parts::default() }
-        }
+        Measure::Fit => MeasureCost {
+            seconds: report.seconds.forward + report.seconds.solve,
+            passes: 1.0,
+            ..MeasureCost::default()
+        },
         Measure::Swap => work.swap(),
         Measure::RankSwap => work.rank_swap(),
         Measure::Layers => work.layers(report),
@@ -74,7 +76,7 @@ pub fn estimate(report: &Report, measure: Measure, training: &Training) -> Optio
 
 /// What one measure adds up to.
 #[derive(Default)]
-struct Parts {
+struct MeasureCost {
     /// Multiply-adds besides those of perplexities.
     products: f64,
     /// Seconds that do not depend on the speed of products.
@@ -85,7 +87,7 @@ struct Parts {
 }
 
 /// Sizes of a measurement, in numbers that multiply.
-struct Work {
+struct Workload {
     /// Width of the residual stream.
     d: f64,
     layers: f64,
@@ -107,7 +109,7 @@ struct Work {
     speed: f64,
 }
 
-impl Work {
+impl Workload {
     fn new(report: &Report) -> Option<Self> {
         let (model, protocol) = (&report.model, &report.protocol);
         let (d, layers) = (model.hidden_size as f64, model.num_hidden_layers as f64);
@@ -129,40 +131,46 @@ impl Work {
         usable.then_some(Self { d, layers, blocks, rows, heldout, ffn, body, head, remaining, gram, speed })
     }
 
-    fn swap(&self) -> Parts {
+    fn swap(&self) -> MeasureCost {
         // Linear, mean and zero, and once more in the greedy order; the network and its map are timed.
-        Parts {
+        MeasureCost {
             perplexities: (4.0 * self.blocks) as usize,
             seconds: 2.0 * self.blocks * TIMING_SECONDS,
-            ..Parts::default()
+            ..MeasureCost::default()
         }
     }
 
-    fn rank_swap(&self) -> Parts {
+    fn rank_swap(&self) -> MeasureCost {
         let candidates = self.blocks * (self.d.log2().ceil() + 1.0);
-        Parts {
+        MeasureCost {
             perplexities: candidates as usize,
             seconds: (candidates + self.blocks) * TIMING_SECONDS,
-            ..Parts::default()
+            ..MeasureCost::default()
         }
     }
 
-    fn layers(&self, report: &Report) -> Parts {
+    fn layers(&self, report: &Report) -> MeasureCost {
         let products = self.rows * (self.body + self.layers * self.gram);
         // Two fits where a block has one per fold.
         let solve = report.seconds.solve / self.blocks * self.layers * 2.0 / report.protocol.folds as f64;
-        Parts { products, seconds: solve, passes: 1.0, perplexities: (2.0 * self.layers) as usize, ..Parts::default() }
+        MeasureCost {
+            products,
+            seconds: solve,
+            passes: 1.0,
+            perplexities: (2.0 * self.layers) as usize,
+            ..MeasureCost::default()
+        }
     }
 
     /// All three probes, to the last step.
-    fn probes(&self, training: &Training) -> Parts {
+    fn probes(&self, training: &Training) -> MeasureCost {
         let bilinear = 3.0 * BILINEAR_RANK * self.d;
         let dense = 2.0 * self.d * self.d;
         let parameters = bilinear + dense + (dense + 2.0 * bilinear);
         let steps = self.blocks * 3.0 * training.probe_steps as f64;
         let learned = self.blocks * training.probe_steps as f64 * TRAINING_ROWS * WITH_GRADIENTS * parameters;
         let captured = self.blocks * self.rows * (self.body + self.gram);
-        Parts {
+        MeasureCost {
             products: learned + captured,
             seconds: steps * STEP_SECONDS,
             passes: self.blocks,
@@ -171,44 +179,44 @@ impl Work {
         }
     }
 
-    fn baseline(&self, training: &Training) -> Parts {
+    fn baseline(&self, training: &Training) -> MeasureCost {
         let steps = self.blocks * 2.0 * training.baseline_steps as f64;
         let learned = steps * TRAINING_ROWS * WITH_GRADIENTS * self.d * self.d;
         let captured = self.blocks * self.rows * (self.body + self.gram);
-        Parts {
+        MeasureCost {
             products: learned + captured,
             seconds: steps * STEP_SECONDS,
             passes: self.blocks,
             steps: steps as usize,
-            ..Parts::default()
+            ..MeasureCost::default()
         }
     }
 
-    fn conjunction(&self) -> Parts {
+    fn conjunction(&self) -> MeasureCost {
         let rows = self.heldout.min(CONJUNCTION_ROWS);
         let products = self.blocks * (self.heldout * self.body + (2.0 * SPLITS + 1.0) * rows * self.ffn);
         let passes = self.blocks * self.heldout / self.rows;
-        Parts { products, passes, ..Parts::default() }
+        MeasureCost { products, passes, ..MeasureCost::default() }
     }
 
-    fn controls(&self, report: &Report) -> Parts {
-        Parts {
+    fn controls(&self, report: &Report) -> MeasureCost {
+        MeasureCost {
             seconds: CONTROLS * (report.seconds.forward + report.seconds.solve),
             passes: CONTROLS,
-            ..Parts::default()
+            ..MeasureCost::default()
         }
     }
 
     /// The map and the original network of every block, always on the CPU.
-    fn heal(&self, report: &Report, training: &Training) -> Parts {
+    fn heal(&self, report: &Report, training: &Training) -> MeasureCost {
         let steps = 2.0 * self.blocks * training.heal_steps as f64;
         let step = HEALING_ROWS * WITH_GRADIENTS * (self.remaining * self.body + self.head);
         let speed = if report.device.backend == "cpu" { self.speed } else { CPU_SPEED };
-        Parts {
+        MeasureCost {
             seconds: steps * (STEP_SECONDS + step / speed),
             perplexities: (3.0 * self.blocks) as usize,
             steps: steps as usize,
-            ..Parts::default()
+            ..MeasureCost::default()
         }
     }
 }

@@ -125,14 +125,14 @@ impl Progress {
 
 /// What to show of a measurement's progress: while rows are measured, how far these are, and what goes on beside them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Standing {
+pub struct ProgressPair {
     /// The present stage.
     pub main: Option<Progress>,
     /// Another one that is not over yet.
     pub beside: Option<Progress>,
 }
 
-impl Standing {
+impl ProgressPair {
     /// Takes in how far a stage has come.
     pub fn hear(&mut self, progress: Progress) {
         let measures = self.main.is_some_and(|main| main.stage == Stage::Measure && main.done < main.total);
@@ -407,7 +407,7 @@ mod tests {
     fn rows_are_shown_as_long_as_they_are_measured_and_others_beside_them() {
         let progress = |stage, done| Progress { stage, done, total: 4, seconds: 1.0 };
         let (rows, weights) = (|done| progress(Stage::Measure, done), |done| progress(Stage::Load, done));
-        let mut standing = Standing::default();
+        let mut standing = ProgressPair::default();
         let mut told = |next| {
             standing.hear(next);
             (standing.main, standing.beside)

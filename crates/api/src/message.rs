@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::continuation::Continuation;
+use crate::corpus_size::CorpusSize;
 use crate::error::Result;
 use crate::event::Event;
-use crate::extent::Extent;
 use crate::hub::id::{Endpoint, HubId};
 use crate::hub::preflight::Preflight;
 use crate::job::Job;
@@ -38,7 +38,7 @@ pub enum Request {
         asked: Box<Continuation>,
     },
     /// Looks what an order would come to: a model on the hub, the extent of the text. A look under way is dropped.
-    Look(Box<Order>),
+    Preview(Box<Order>),
     /// Drops a measurement or a look at its next event or wait.
     Cancel {
         /// The measurement or look meant.
@@ -50,7 +50,7 @@ pub enum Request {
         cores: u32,
     },
     /// Lists what downloads have left in the browser's storage, after deleting some of it.
-    Shelf(Deletion),
+    Storage(Deletion),
     /// Has the measurement that could go on be forgotten.
     Forget,
 }
@@ -72,9 +72,9 @@ pub enum Deletion {
 
 /// What downloads have left in the browser's storage.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shelf {
+pub struct StorageReport {
     /// Models and texts by name.
-    pub stored: Vec<Stored>,
+    pub stored: Vec<StoredItem>,
     /// Bytes that the site uses in all, where the browser tells.
     pub usage: Option<u64>,
     /// Bytes that it may use.
@@ -87,7 +87,7 @@ pub struct Shelf {
 
 /// A model or text in the browser's storage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stored {
+pub struct StoredItem {
     /// `OWNER/NAME@COMMIT`.
     pub name: String,
     /// Bytes of it that are there.
@@ -244,14 +244,14 @@ pub enum Reply {
         found: Result<Preflight>,
     },
     /// What a look found out about the text, or the file of rows.
-    Extent {
+    CorpusSize {
         /// The look.
         run: u32,
         /// How far it goes, or what is wrong with it.
-        found: Result<Extent>,
+        found: Result<CorpusSize>,
     },
     /// What is in the browser's storage.
-    Shelf(Shelf),
+    Storage(StorageReport),
     /// The measurement that can go on: told when the engine starts and when a measurement ends.
     Unfinished(Option<Unfinished>),
     /// The engine broke down and will not answer again.

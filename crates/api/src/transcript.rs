@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::continuation::{Beside, Opening, Step, Token};
+use crate::continuation::{Both, Opening, Step, Token};
 use crate::event::Event;
 use crate::report::{Header, Warning};
 
@@ -32,9 +32,9 @@ impl Transcript {
     }
 
     /// What both models added to the prompt.
-    pub fn text(&self) -> Beside<String> {
+    pub fn text(&self) -> Both<String> {
         let all = |token: fn(&Step) -> &Token| self.steps.iter().map(|step| token(step).text.as_str()).collect();
-        Beside { original: all(|step| &step.token.original), linear: all(|step| &step.token.linear) }
+        Both { original: all(|step| &step.token.original), linear: all(|step| &step.token.linear) }
     }
 
     /// The first step at which the texts part.
@@ -57,9 +57,9 @@ mod tests {
         let token = |id: u32| Token { id, name: id.to_string(), text: format!(" {id}") };
         Step {
             step,
-            token: Beside { original: token(ids[0]), linear: token(ids[1]) },
+            token: Both { original: token(ids[0]), linear: token(ids[1]) },
             kl,
-            entropy: Beside::default(),
+            entropy: Both::default(),
             candidates: Vec::new(),
             own: Vec::new(),
         }
@@ -72,7 +72,7 @@ mod tests {
         for event in [step(0, [1, 1], 0.5), step(1, [2, 3], 1.5), step(2, [4, 4], 1.0)] {
             transcript.record(&Event::Step(Box::new(event)));
         }
-        assert_eq!(transcript.text(), Beside { original: " 1 2 4".into(), linear: " 1 3 4".into() });
+        assert_eq!(transcript.text(), Both { original: " 1 2 4".into(), linear: " 1 3 4".into() });
         assert_eq!((transcript.parting(), transcript.mean_kl()), (Some(1), Some(1.0)));
     }
 }

@@ -8,7 +8,7 @@ use straightedge::error::{Error, Result};
 use straightedge::forward::Forward;
 use straightedge::job::GramMode;
 use straightedge::model::{self, ModelConfig};
-use straightedge::platform::pause::pause;
+use straightedge::platform::yielding::yield_now;
 use straightedge::stats::moments::Scale;
 use straightedge::weights::{Files, Weights};
 use web_time::Instant;
@@ -98,7 +98,7 @@ impl<B: Backend> Bench<'_, B> {
     }
 
     async fn forward_ms(&self) -> Result<f64> {
-        pause().await;
+        yield_now().await;
         let started = Instant::now();
         self.forward.run(&self.ids, &mut |_| Ok(()))?;
         self.backend.wait().await?;
@@ -124,7 +124,7 @@ impl<B: Backend> Bench<'_, B> {
     }
 
     async fn with_grams_ms(&self, grams: &mut [B::Gram], fold: usize) -> Result<f64> {
-        pause().await;
+        yield_now().await;
         let started = Instant::now();
         self.forward.run(&self.ids, &mut |capture| {
             let gram = grams.get_mut(capture.block).ok_or(Error::Cancelled)?;

@@ -7,10 +7,10 @@
 mod answer;
 mod ask;
 pub mod fault;
-pub mod made;
-pub mod made_llama;
 mod repos;
 pub mod stats;
+pub mod synthetic;
+pub mod synthetic_llama;
 
 use std::io;
 use std::net::{IpAddr, TcpListener, TcpStream};

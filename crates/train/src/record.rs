@@ -1,7 +1,7 @@
 //! What a run did, as it is written beside its model.
 
 use serde::{Deserialize, Serialize};
-use straightedge::corpus::made;
+use straightedge::corpus::synthetic;
 
 use crate::recipe::Recipe;
 use crate::trainer::Losses;
@@ -31,7 +31,7 @@ impl Record {
     /// A run that has not begun.
     pub fn new(recipe: Recipe) -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let (corpus_version, program) = (made::VERSION, env!("CARGO_PKG_VERSION").into());
+        let (corpus_version, program) = (synthetic::VERSION, env!("CARGO_PKG_VERSION").into());
         let (devices, losses, cosine) = (Vec::new(), Vec::new(), Vec::new());
         Self { recipe, corpus_version, program, threads, devices, seconds: 0.0, losses, cosine }
     }

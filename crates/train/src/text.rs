@@ -2,7 +2,7 @@
 
 use pollster::block_on;
 use straightedge::corpus::Tokenizer;
-use straightedge::corpus::made::{Domain, FIRST_TRAINING_SEED, Made};
+use straightedge::corpus::synthetic::{Domain, FIRST_TRAINING_SEED, Made};
 use straightedge::error::Result;
 
 /// Seeds of made texts that belong to one run: more than any has steps.

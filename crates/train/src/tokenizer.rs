@@ -1,7 +1,7 @@
 //! The tokenizer of all demo models: byte-level BPE, learned from training texts. \[tokenizers\]
 
 use anyhow::{Result, anyhow};
-use straightedge::corpus::made::{Domain, FIRST_TRAINING_SEED, Made};
+use straightedge::corpus::synthetic::{Domain, FIRST_TRAINING_SEED, Made};
 use tokenizers::decoders::byte_level::ByteLevel;
 use tokenizers::models::bpe::{BPE, BpeTrainer};
 use tokenizers::normalizers::NormalizerWrapper;

@@ -6,7 +6,7 @@ use pollster::block_on;
 use straightedge::backend::Backend;
 use straightedge::error::{Error, Result};
 use straightedge::forward::Forward;
-use straightedge::model::{Linear, Model, ModelConfig, Part};
+use straightedge::model::{Linear, Model, ModelConfig, ModelPart};
 use straightedge::training::adamw::AdamW;
 
 use crate::recipe::Recipe;

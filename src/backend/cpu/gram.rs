@@ -3,7 +3,7 @@
 use candle_core::{CpuStorage, Result, Storage, Tensor, bail};
 use straightedge_simd::{Columns, Pack, Panel, Product};
 
-use super::products::{Sums, mirror};
+use super::products::{PanelSums, mirror};
 use crate::backend::GramRows;
 use crate::job::GramMode;
 use crate::platform::parallel;
@@ -17,30 +17,30 @@ const BAND_ROWS: usize = 256;
 /// Second moments of every fold.
 pub struct CpuGram {
     mode: GramMode,
-    x: Side,
-    y: Side,
+    x: ColumnUnits,
+    y: ColumnUnits,
     /// `None` before a part of the fold is complete.
-    folds: Vec<Option<Fold>>,
+    folds: Vec<Option<CpuFold>>,
     /// The fold and the part of it that rows come of, with their sums.
-    open: Option<((usize, usize), Fold)>,
+    open: Option<((usize, usize), CpuFold)>,
 }
 
 /// What x or y is shifted by, and the units of the columns' values that products are of.
-struct Side {
+struct ColumnUnits {
     scale: Scale,
     shift: Vec<f64>,
     unit: Vec<f64>,
 }
 
 /// What the rows of one fold add up to.
-struct Fold {
+struct CpuFold {
     n: u64,
     x: ColumnSums,
     y: ColumnSums,
     /// Of xxᵀ and yyᵀ the tiles on and below the diagonal.
-    xx: Sums,
-    xy: Sums,
-    yy: Option<Sums>,
+    xx: PanelSums,
+    xy: PanelSums,
+    yy: Option<PanelSums>,
     /// Rows that fast sums have no room for.
     outside: OutlierRows,
 }
@@ -56,16 +56,16 @@ impl CpuGram {
     /// No rows yet; the last fold is the held-out one.
     pub(super) fn new(mode: GramMode, folds: usize, x: &Scale, y: &Scale) -> Self {
         let folds = (0..folds).map(|_| None).collect();
-        Self { mode, x: Side::new(mode, x), y: Side::new(mode, y), folds, open: None }
+        Self { mode, x: ColumnUnits::new(mode, x), y: ColumnUnits::new(mode, y), folds, open: None }
     }
 
     /// The sums that rows of a part are added to.
-    fn part(&mut self, of: (usize, usize)) -> (&Side, &Side, &mut Fold) {
+    fn part(&mut self, of: (usize, usize)) -> (&ColumnUnits, &ColumnUnits, &mut CpuFold) {
         if self.open.as_ref().is_none_or(|(open, _)| *open != of) {
             self.close();
         }
         let Self { x, y, folds, open, .. } = self;
-        let new = || (of, Fold::new(x.scale.cols(), y.scale.cols(), of.0 + 1 == folds.len()));
+        let new = || (of, CpuFold::new(x.scale.cols(), y.scale.cols(), of.0 + 1 == folds.len()));
         (x, y, &mut open.get_or_insert_with(new).1)
     }
 
@@ -137,7 +137,7 @@ impl CpuGram {
         self.close();
         let Self { x, y, folds, .. } = self;
         let last = folds.len() - 1;
-        let moments = |(fold, sums): (usize, Option<Fold>)| match sums {
+        let moments = |(fold, sums): (usize, Option<CpuFold>)| match sums {
             Some(sums) => sums.moments(&x, &y),
             None => Moments::empty(&x.scale, &y.scale, fold == last),
         };
@@ -145,7 +145,7 @@ impl CpuGram {
     }
 }
 
-impl Side {
+impl ColumnUnits {
     fn new(mode: GramMode, scale: &Scale) -> Self {
         let unit = |&exponent: &i32| match mode {
             GramMode::Exact => 1.0,
@@ -161,15 +161,15 @@ impl Side {
     }
 }
 
-impl Fold {
+impl CpuFold {
     fn new(d_in: usize, d_out: usize, heldout: bool) -> Self {
         Self {
             n: 0,
             x: ColumnSums::new(d_in),
             y: ColumnSums::new(d_out),
-            xx: Sums::square(d_in),
-            xy: Sums::of(d_in, d_out),
-            yy: heldout.then(|| Sums::square(d_out)),
+            xx: PanelSums::square(d_in),
+            xy: PanelSums::of(d_in, d_out),
+            yy: heldout.then(|| PanelSums::square(d_out)),
             outside: OutlierRows::default(),
         }
     }
@@ -177,8 +177,8 @@ impl Fold {
     /// Adds the rows that `at` tells; false where a value is not finite.
     fn add<T: Pack<V> + Send + Sync, V: Sync>(
         &mut self,
-        (side_x, x): (&Side, &[V]),
-        (side_y, y): (&Side, &[V]),
+        (side_x, x): (&ColumnUnits, &[V]),
+        (side_y, y): (&ColumnUnits, &[V]),
         at: &[usize],
     ) -> bool
     where
@@ -199,7 +199,7 @@ impl Fold {
     }
 
     /// Adds the rows of another part.
-    fn merge(&mut self, other: Self, x: &Side, y: &Side) {
+    fn merge(&mut self, other: Self, x: &ColumnUnits, y: &ColumnUnits) {
         self.n += other.n;
         self.x.merge(&other.x);
         self.y.merge(&other.y);
@@ -212,7 +212,7 @@ impl Fold {
         self.outside.append(other.outside, || Moments::empty(&x.scale, &y.scale, heldout));
     }
 
-    fn moments(&self, x: &Side, y: &Side) -> Moments {
+    fn moments(&self, x: &ColumnUnits, y: &ColumnUnits) -> Moments {
         let mut moments = Moments {
             n: self.n,
             shift_x: x.shift.clone(),
@@ -260,7 +260,7 @@ impl ColumnSums {
 }
 
 /// Both triangles.
-fn square(sums: &Sums, unit: &[f64]) -> Vec<f64> {
+fn square(sums: &PanelSums, unit: &[f64]) -> Vec<f64> {
     let mut matrix = sums.matrix(unit, unit);
     mirror(&mut matrix, unit.len());
     matrix

@@ -13,13 +13,13 @@ impl<T, P: AsRef<[Row<T>]> + Sync> Rows<T> for P {}
 
 /// Sums of products, in f64: a tile for every panel of columns of A and every one of B. They stay tiles until they are
 /// asked for, so that rows are added where the sums of a tile lie side by side.
-pub(super) struct Sums {
+pub(super) struct PanelSums {
     /// Which stripe of panels of A and which panel of B, in the order of `tiles`.
     places: Vec<(usize, usize)>,
     tiles: Vec<[Tile<f64>; STRIPE]>,
 }
 
-impl Sums {
+impl PanelSums {
     /// No rows yet of p columns and of q.
     pub(super) fn of(p: usize, q: usize) -> Self {
         Self::at(p, |_| 0..q.div_ceil(PANEL))
@@ -149,11 +149,11 @@ mod tests {
         for (n, p, q) in [(1, 1, 1), (3, 5, 2), (65, 33, 70), (200, 17, 16), (64, 96, 49), (130, 97, 145)] {
             let (a, b) = (whole(n * p, 1), whole(n * q, 2));
             let (of_a, of_b) = ([panels::<T>(&a, p)], [panels::<T>(&b, q)]);
-            let mut sums = Sums::of(p, q);
+            let mut sums = PanelSums::of(p, q);
             (0..2).for_each(|_| sums.add(&of_a, &of_b));
             assert_eq!(sums.matrix(&vec![1.0; p], &vec![1.0; q]), twice(&a, p, &b, q), "{n} rows of {p} and {q}");
 
-            let mut sums = Sums::square(p);
+            let mut sums = PanelSums::square(p);
             (0..2).for_each(|_| sums.add(&of_a, &of_a));
             let mut matrix = sums.matrix(&vec![1.0; p], &vec![1.0; p]);
             mirror(&mut matrix, p);
@@ -169,7 +169,7 @@ mod tests {
 
     /// The sum of the squares of one column.
     fn square(rows: &[f32]) -> f64 {
-        let mut sums = Sums::square(1);
+        let mut sums = PanelSums::square(1);
         let panels = [panels::<f32>(rows, 1)];
         sums.add(&panels, &panels);
         sums.matrix(&[1.0], &[1.0])[0]
@@ -181,7 +181,7 @@ mod tests {
         let rows: Vec<f32> =
             (0..128).map(|row| if row == 0 { 4096.0 } else { f32::from(u8::from(row >= 64)) }).collect();
         assert_eq!(square(&rows), 4096.0 * 4096.0 + 64.0);
-        let mut sums = Sums::square(1);
+        let mut sums = PanelSums::square(1);
         for value in [4096.0, 1.0] {
             let panels = [panels::<f32>(&[value], 1)];
             sums.add(&panels, &panels);

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::backend::GpuBackend;
 use super::device::{Buffer, Part, Tensor};
-use super::kernels::rows::Ways;
+use super::kernels::rows::ReductionKernels;
 use super::kernels::{Kernel, Params};
 use crate::backend::{Shape, Storage};
 use crate::error::{Error, Result};
@@ -54,7 +54,13 @@ impl GpuBackend {
     }
 
     /// Dispatches the fastest of the kernels that take a row of `shape` as a whole.
-    pub(super) fn reduce<P: Params>(&self, ways: &'static Ways, params: &P, buffers: &[&Buffer], shape: Shape) {
+    pub(super) fn reduce<P: Params>(
+        &self,
+        ways: &'static ReductionKernels,
+        params: &P,
+        buffers: &[&Buffer],
+        shape: Shape,
+    ) {
         self.over(self.choice.reduction.of(ways), params, buffers, shape, self.engine.group_grid(shape.rows));
     }
 

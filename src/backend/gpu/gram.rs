@@ -11,7 +11,7 @@ use super::kernels::exact::{BLOCK_ROWS, Form};
 use super::kernels::gram::{COLUMNS, OUTSIDE, QUANTISE, QuantiseParams};
 use super::products::{Digits, GramSums, padded};
 use super::quantise::flushed;
-use super::sums::{self, MAX_ROWS, Reading, Sums};
+use super::sums::{self, DeviceSums, MAX_ROWS, Readback};
 use crate::backend::{GramRows, GramShape, Shape};
 use crate::error::{Error, Result};
 use crate::stats::moments::{Moments, Scale, power_of_two};
@@ -21,29 +21,29 @@ use crate::stats::outlier_rows::OutlierRows;
 const FLOPS_PER_ELEMENT: f64 = 64.0;
 
 /// Accumulated second moments of one block, fold by fold.
-pub struct Gram {
+pub struct GpuGram {
     shape: GramShape,
-    x: Side,
-    y: Side,
-    folds: Vec<Fold>,
+    x: DeviceScale,
+    y: DeviceScale,
+    folds: Vec<GpuFold>,
     /// The oldest first.
-    pending: Vec<Batch>,
+    pending: Vec<UnsettledBatch>,
     /// Rows between spills.
     spill_rows: u64,
 }
 
 /// x or y: its scale, on the host and on the device.
-struct Side {
+struct DeviceScale {
     scale: Scale,
     scales: Rc<Buffer>,
 }
 
 /// Sums of one fold.
-struct Fold {
+struct GpuFold {
     /// Rows accumulated, those outside the scale included.
     rows: u64,
-    x: Columns,
-    y: Columns,
+    x: GpuColumnSums,
+    y: GpuColumnSums,
     xx: GramSums,
     xy: GramSums,
     yy: Option<GramSums>,
@@ -51,15 +51,15 @@ struct Fold {
 }
 
 /// Sums by column.
-struct Columns {
+struct GpuColumnSums {
     /// Σq and Σq² of every column.
-    sums: Sums,
+    sums: DeviceSums,
     /// Bits of the largest |x|.
     largest: Rc<Buffer>,
 }
 
 /// What [`settle`] needs of a batch to find its rows outside the scale.
-struct Batch {
+struct UnsettledBatch {
     block: usize,
     fold: usize,
     first_row: usize,
@@ -69,7 +69,7 @@ struct Batch {
     flags: Incoming,
 }
 
-impl Side {
+impl DeviceScale {
     fn new(engine: &Engine, scale: &Scale, cols: usize) -> Result<Self> {
         let usable = |shift: &f32| shift.is_finite();
         if scale.shift.len() != cols || scale.exponent.len() != cols || !scale.shift.iter().all(usable) {
@@ -96,7 +96,7 @@ impl Side {
     }
 }
 
-impl Gram {
+impl GpuGram {
     pub(super) fn new(
         engine: &Engine,
         shape: GramShape,
@@ -105,10 +105,10 @@ impl Gram {
         spill_rows: Option<u64>,
     ) -> Result<Self> {
         let fold = |fold| {
-            Ok(Fold {
+            Ok(GpuFold {
                 rows: 0,
-                x: Columns::new(engine, shape.d_in)?,
-                y: Columns::new(engine, shape.d_out)?,
+                x: GpuColumnSums::new(engine, shape.d_in)?,
+                y: GpuColumnSums::new(engine, shape.d_out)?,
                 xx: GramSums::new(engine, "Σxxᵀ", shape.d_in, shape.d_in, true)?,
                 xy: GramSums::new(engine, "Σxyᵀ", shape.d_in, shape.d_out, false)?,
                 yy: (fold + 1 == shape.folds)
@@ -118,8 +118,8 @@ impl Gram {
             })
         };
         Ok(Self {
-            x: Side::new(engine, x, shape.d_in)?,
-            y: Side::new(engine, y, shape.d_out)?,
+            x: DeviceScale::new(engine, x, shape.d_in)?,
+            y: DeviceScale::new(engine, y, shape.d_out)?,
             folds: (0..shape.folds).map(fold).collect::<Result<_>>()?,
             pending: Vec::new(),
             spill_rows: spill_rows.unwrap_or(MAX_ROWS),
@@ -148,8 +148,8 @@ impl Gram {
         let flags = engine.cleared(4 * count as u64);
         let fold = &mut self.folds[rows.fold];
         let form = choice.form(self.shape.mode);
-        let x = Pass { engine, choice, side: &self.x, values: rows.x, flags: &flags, rows: &rows, form };
-        let y = Pass { side: &self.y, values: rows.y, ..x };
+        let x = BatchSide { engine, choice, side: &self.x, values: rows.x, flags: &flags, rows: &rows, form };
+        let y = BatchSide { side: &self.y, values: rows.y, ..x };
         x.mark_outside()?;
         y.mark_outside()?;
         let x_digits = x.quantise(&fold.x, self.spill_rows)?;
@@ -160,7 +160,7 @@ impl Gram {
             yy.add(engine, choice, &y_digits, &y_digits, self.spill_rows);
         }
         fold.rows += (count / rows.seq_len * (rows.seq_len - rows.skip_positions)) as u64;
-        self.pending.push(Batch {
+        self.pending.push(UnsettledBatch {
             block: rows.block,
             fold: rows.fold,
             first_row: rows.first_row,
@@ -173,9 +173,9 @@ impl Gram {
 
     /// Second moments of every fold, what is on the device and the outlier rows.
     pub(super) async fn moments(&self, engine: &Engine) -> Result<Vec<Moments>> {
-        let empty = |fold: &Fold| Moments::empty(&self.x.scale, &self.y.scale, fold.yy.is_some());
+        let empty = |fold: &GpuFold| Moments::empty(&self.x.scale, &self.y.scale, fold.yy.is_some());
         let mut folds: Vec<Moments> = self.folds.iter().map(empty).collect();
-        let units = [&self.x, &self.y].map(Side::units);
+        let units = [&self.x, &self.y].map(DeviceScale::units);
         let readings = self.folds.iter().zip(&mut folds).flat_map(|(fold, to)| fold.readings(&units, to));
         // All of it at once: in some browsers every wait takes a tenth of a second.
         sums::read(engine, readings.collect()).await?;
@@ -189,16 +189,16 @@ impl Gram {
     }
 }
 
-impl Fold {
+impl GpuFold {
     /// Everything on the device, into `to`.
-    fn readings<'a>(&'a self, [x, y]: &'a [Vec<f64>; 2], to: &'a mut Moments) -> Vec<Reading<'a>> {
+    fn readings<'a>(&'a self, [x, y]: &'a [Vec<f64>; 2], to: &'a mut Moments) -> Vec<Readback<'a>> {
         let Moments { sum_x, sum_y, xx, xy, yy_diagonal, yy, max_abs_x, .. } = to;
         let mut readings = vec![
             self.xx.reading([x, x], xx),
             self.xy.reading([x, y], xy),
             self.x.reading(x, sum_x, &mut []),
             self.y.reading(y, sum_y, yy_diagonal),
-            Reading::values(&self.x.largest, |first, values| {
+            Readback::values(&self.x.largest, |first, values| {
                 max_abs_x.iter_mut().skip(first).zip(values).for_each(|(to, value)| *to = *value);
             }),
         ];
@@ -210,17 +210,17 @@ impl Fold {
 
 /// One side of one batch on its way into the sums.
 #[derive(Clone, Copy)]
-struct Pass<'a> {
+struct BatchSide<'a> {
     engine: &'a Engine,
     choice: &'a KernelChoice,
-    side: &'a Side,
+    side: &'a DeviceScale,
     values: &'a Tensor,
     flags: &'a Buffer,
     rows: &'a GramRows<'a, Tensor>,
     form: Form,
 }
 
-impl Pass<'_> {
+impl BatchSide<'_> {
     fn params(&self) -> QuantiseParams {
         QuantiseParams {
             rows: self.values.shape.rows as u32,
@@ -245,7 +245,7 @@ impl Pass<'_> {
     }
 
     /// The batch's digits; its sums by column are added to those of the fold.
-    fn quantise(&self, columns: &Columns, most: u64) -> Result<Digits> {
+    fn quantise(&self, columns: &GpuColumnSums, most: u64) -> Result<Digits> {
         let Shape { rows, cols } = self.values.shape;
         let blocks = rows.div_ceil(BLOCK_ROWS);
         let digits = Digits::new(self.engine, self.form, rows, cols);
@@ -261,14 +261,14 @@ impl Pass<'_> {
     }
 }
 
-impl Columns {
+impl GpuColumnSums {
     fn new(engine: &Engine, cols: usize) -> Result<Self> {
-        Ok(Self { sums: Sums::new(engine, "column sums", 2 * cols)?, largest: engine.zeros(4 * cols as u64) })
+        Ok(Self { sums: DeviceSums::new(engine, "column sums", 2 * cols)?, largest: engine.zeros(4 * cols as u64) })
     }
 
     /// Reads Σv of every column, in units of its own, and Σv² of those that `squares` has room for.
-    fn reading<'a>(&'a self, units: &'a [f64], values: &'a mut [f64], squares: &'a mut [f64]) -> Reading<'a> {
-        Reading::sums(&self.sums, |first, sums| {
+    fn reading<'a>(&'a self, units: &'a [f64], values: &'a mut [f64], squares: &'a mut [f64]) -> Readback<'a> {
+        Readback::sums(&self.sums, |first, sums| {
             for (at, sum) in (first..).zip(sums) {
                 let (col, unit) = (at / 2, units.get(at / 2).copied().unwrap_or_default());
                 let (to, value) =
@@ -282,7 +282,7 @@ impl Columns {
 }
 
 /// Waits for all batches but the last `ahead` ones, and moves every row outside its scale to the outlier rows of its Gram.
-pub(super) async fn settle(engine: &Engine, gram: &mut Gram, ahead: usize) -> Result<()> {
+pub(super) async fn settle(engine: &Engine, gram: &mut GpuGram, ahead: usize) -> Result<()> {
     let ready = gram.pending.len().saturating_sub(ahead);
     for batch in gram.pending.drain(..ready).collect::<Vec<_>>() {
         gram.settle_batch(engine, batch).await?;
@@ -290,9 +290,9 @@ pub(super) async fn settle(engine: &Engine, gram: &mut Gram, ahead: usize) -> Re
     Ok(())
 }
 
-impl Gram {
-    async fn settle_batch(&mut self, engine: &Engine, batch: Batch) -> Result<()> {
-        let Batch { block, fold, first_row, x, y, flags } = batch;
+impl GpuGram {
+    async fn settle_batch(&mut self, engine: &Engine, batch: UnsettledBatch) -> Result<()> {
+        let UnsettledBatch { block, fold, first_row, x, y, flags } = batch;
         let mut outside = Vec::new();
         engine
             .receive(flags, |bytes| {

@@ -23,8 +23,8 @@ mod sums;
 
 pub use backend::{GpuBackend, Options};
 pub use choice::KernelChoice;
-pub use device::{Counts, Memory, Probe, Rewrite, Tensor, probe};
-pub use gram::Gram;
+pub use device::{AdapterReport, Counts, Memory, Rewrite, Tensor, probe};
+pub use gram::GpuGram;
 pub use kernels::exact::Exact;
 pub use kernels::products::{VARIANTS, Variant};
 pub use kernels::rows::Reduction;

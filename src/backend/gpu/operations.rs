@@ -5,7 +5,7 @@ use super::autotune;
 use super::backend::GpuBackend;
 use super::device::{Span, Tensor};
 use super::dispatch::{check, equal};
-use super::gram::{self, Gram};
+use super::gram::{self, GpuGram};
 use super::kernels::rows::{LAYER_NORM, NEXT_TOKEN_NLL, NormParams, RMS_NORM};
 use super::kernels::{
     ACTIVATIONS, ADAM, ActivationParams, AdamParams, COMBINE, CombineParams, GATHER, GELU_GRADIENT, GatherParams,
@@ -30,7 +30,7 @@ const BATCH_BYTES: usize = 64 << 20;
 
 impl Backend for GpuBackend {
     type Tensor = Tensor;
-    type Gram = Gram;
+    type Gram = GpuGram;
 
     const IN_MEMORY: bool = false;
 
@@ -294,19 +294,19 @@ impl Backend for GpuBackend {
         Ok(new)
     }
 
-    async fn gram(&self, shape: GramShape, x: &Scale, y: &Scale) -> Result<Gram> {
+    async fn gram(&self, shape: GramShape, x: &Scale, y: &Scale) -> Result<GpuGram> {
         if shape.mode == GramMode::Exact && self.exact.get().is_none() {
             let tuned = autotune::tune_exact(&self.engine, &self.choice).await?;
             self.exact.get_or_init(|| tuned);
         }
-        Gram::new(&self.engine, shape, x, y, self.spill_rows)
+        GpuGram::new(&self.engine, shape, x, y, self.spill_rows)
     }
 
-    fn accumulate(&self, gram: &mut Gram, rows: GramRows<'_, Tensor>) -> Result<()> {
+    fn accumulate(&self, gram: &mut GpuGram, rows: GramRows<'_, Tensor>) -> Result<()> {
         gram.accumulate(&self.engine, &self.kernel_choice(), rows)
     }
 
-    async fn batch_end(&self, gram: Option<&mut Gram>) -> Result<()> {
+    async fn batch_end(&self, gram: Option<&mut GpuGram>) -> Result<()> {
         match gram {
             Some(gram) => gram::settle(&self.engine, gram, 1).await,
             None => self.engine.wait_for_batch_before().await,
@@ -317,7 +317,7 @@ impl Backend for GpuBackend {
         self.engine.wait().await
     }
 
-    async fn moments(&self, mut gram: Gram) -> Result<Vec<Moments>> {
+    async fn moments(&self, mut gram: GpuGram) -> Result<Vec<Moments>> {
         gram::settle(&self.engine, &mut gram, 0).await?;
         gram.moments(&self.engine).await
     }

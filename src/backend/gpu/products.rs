@@ -10,7 +10,7 @@ use super::choice::KernelChoice;
 use super::device::{Buffer, Engine};
 use super::kernels::exact::Form;
 use super::kernels::gram::{GramParams, GramSumsParams};
-use super::sums::{Reading, Sums};
+use super::sums::{DeviceSums, Readback};
 use crate::error::Result;
 
 /// Rows and columns of a tile of products.
@@ -46,7 +46,7 @@ pub(super) fn padded(cols: usize) -> usize {
 
 /// The sums of a product AᵀB, in tiles.
 pub(super) struct GramSums {
-    pub(super) sums: Sums,
+    pub(super) sums: DeviceSums,
     a_cols: usize,
     b_cols: usize,
     tiles: usize,
@@ -57,7 +57,7 @@ impl GramSums {
     pub(super) fn new(engine: &Engine, what: &str, a_cols: usize, b_cols: usize, symmetric: bool) -> Result<Self> {
         let [rows, cols] = [a_cols, b_cols].map(|cols| cols.div_ceil(TILE));
         let tiles = if symmetric { rows * (rows + 1) / 2 } else { rows * cols };
-        Ok(Self { sums: Sums::new(engine, what, tiles * TILE * TILE)?, a_cols, b_cols, tiles, symmetric })
+        Ok(Self { sums: DeviceSums::new(engine, what, tiles * TILE * TILE)?, a_cols, b_cols, tiles, symmetric })
     }
 
     /// Records the products of a batch, in pieces of bounded time and memory.
@@ -115,8 +115,8 @@ impl GramSums {
     }
 
     /// Reads the whole product into row-major `product`, every sum in units of its row's and its column's.
-    pub(super) fn reading<'a>(&'a self, units: [&'a [f64]; 2], product: &'a mut [f64]) -> Reading<'a> {
-        Reading::sums(&self.sums, move |first, sums| self.place(first, sums, units, product))
+    pub(super) fn reading<'a>(&'a self, units: [&'a [f64]; 2], product: &'a mut [f64]) -> Readback<'a> {
+        Readback::sums(&self.sums, move |first, sums| self.place(first, sums, units, product))
     }
 
     /// Puts sums, as they lie from `first` on, in their places: by tile, by thread of the tile, four rows and four columns

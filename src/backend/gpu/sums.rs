@@ -15,14 +15,14 @@ use crate::error::{Error, Result};
 pub(super) const MAX_ROWS: u64 = 1 << 17;
 
 /// An array of 64-bit integers that dispatches add to.
-pub(super) struct Sums {
+pub(super) struct DeviceSums {
     low: Rc<Buffer>,
     high: OnceCell<Rc<Buffer>>,
     /// Rows added since the last spill.
     rows: Cell<u64>,
 }
 
-impl Sums {
+impl DeviceSums {
     /// `len` zeros; `what` appears in errors.
     pub(super) fn new(engine: &Engine, what: &str, len: usize) -> Result<Self> {
         let needed = 8 * (len as u64).next_multiple_of(2);
@@ -49,24 +49,24 @@ impl Sums {
 }
 
 /// Gets the place of the first of some numbers, and the numbers in order.
-type Take<'a> = Box<dyn FnMut(usize, &[f64]) + 'a>;
+type Receiver<'a> = Box<dyn FnMut(usize, &[f64]) + 'a>;
 
 /// What is read back as numbers, and where it goes.
-pub(super) struct Reading<'a> {
+pub(super) struct Readback<'a> {
     source: Source<'a>,
-    take: Take<'a>,
+    take: Receiver<'a>,
 }
 
 #[derive(Clone, Copy)]
 enum Source<'a> {
-    Sums(&'a Sums),
+    DeviceSums(&'a DeviceSums),
     Values(&'a Buffer),
 }
 
-impl<'a> Reading<'a> {
+impl<'a> Readback<'a> {
     /// Of 64-bit sums, spilled or not.
-    pub(super) fn sums(sums: &'a Sums, take: impl FnMut(usize, &[f64]) + 'a) -> Self {
-        Self { source: Source::Sums(sums), take: Box::new(take) }
+    pub(super) fn sums(sums: &'a DeviceSums, take: impl FnMut(usize, &[f64]) + 'a) -> Self {
+        Self { source: Source::DeviceSums(sums), take: Box::new(take) }
     }
 
     /// Of f32 values.
@@ -82,15 +82,15 @@ const RUN: usize = 1024;
 
 /// A part of a reading that is read as a whole.
 #[derive(Clone, Copy)]
-struct Part {
+struct ReadPart {
     reading: usize,
-    kind: Kind,
+    kind: WordKind,
     /// Place of its first number.
     first: usize,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum WordKind {
     Values,
     /// Sums that have not spilled.
     Whole,
@@ -101,22 +101,22 @@ enum Kind {
 }
 
 /// Reads all of it at once and hands it on as it comes, so that no more is in memory than the engine reads at a time.
-pub(super) async fn read(engine: &Engine, mut readings: Vec<Reading<'_>>) -> Result<()> {
+pub(super) async fn read(engine: &Engine, mut readings: Vec<Readback<'_>>) -> Result<()> {
     // Values of four bytes last, so that no piece of what is read ends within a sum of eight.
     readings.sort_by_key(|reading| matches!(reading.source, Source::Values(_)));
-    let (parts, spans): (Vec<Part>, Vec<Span<'_>>) =
+    let (parts, spans): (Vec<ReadPart>, Vec<Span<'_>>) =
         readings.iter().enumerate().flat_map(|(index, reading)| reading.parts(index)).unzip();
-    let mut lows = Lows::default();
+    let mut lows = LowWords::default();
     engine
         .read(&spans, |span, offset, bytes| {
-            let Part { reading, kind, first } = parts[span];
+            let ReadPart { reading, kind, first } = parts[span];
             let take = &mut readings[reading].take;
-            let within = offset as usize / if kind == Kind::Values { 4 } else { 8 };
+            let within = offset as usize / if kind == WordKind::Values { 4 } else { 8 };
             match kind {
-                Kind::Values => convert(bytes, first + within, |_, word| f64::from(f32::from_le_bytes(word)), take),
-                Kind::Whole => convert(bytes, first + within, |_, word| i64::from_le_bytes(word) as f64, take),
-                Kind::Low => lows.take(within, bytes),
-                Kind::High => {
+                WordKind::Values => convert(bytes, first + within, |_, word| f64::from(f32::from_le_bytes(word)), take),
+                WordKind::Whole => convert(bytes, first + within, |_, word| i64::from_le_bytes(word) as f64, take),
+                WordKind::Low => lows.take(within, bytes),
+                WordKind::High => {
                     let whole = |at: usize, word| lows.whole(at - first, i64::from_le_bytes(word));
                     convert(bytes, first + within, whole, take);
                 }
@@ -127,9 +127,9 @@ pub(super) async fn read(engine: &Engine, mut readings: Vec<Reading<'_>>) -> Res
 
 /// Low words of a part that wait for what was spilled of them.
 #[derive(Default)]
-struct Lows(Vec<i64>);
+struct LowWords(Vec<i64>);
 
-impl Lows {
+impl LowWords {
     /// Takes in the words of a part from one on: what is read at a time may end within a part.
     fn take(&mut self, from: usize, bytes: &[u8]) {
         self.0.truncate(from);
@@ -142,21 +142,21 @@ impl Lows {
     }
 }
 
-impl<'a> Reading<'a> {
-    fn parts(&self, reading: usize) -> Vec<(Part, Span<'a>)> {
-        let part = |kind, first| Part { reading, kind, first };
+impl<'a> Readback<'a> {
+    fn parts(&self, reading: usize) -> Vec<(ReadPart, Span<'a>)> {
+        let part = |kind, first| ReadPart { reading, kind, first };
         match self.source {
-            Source::Values(buffer) => vec![(part(Kind::Values, 0), Span { buffer, offset: 0, size: buffer.size })],
-            Source::Sums(Sums { low, high, .. }) => match high.get() {
-                None => vec![(part(Kind::Whole, 0), Span { buffer: low, offset: 0, size: low.size })],
+            Source::Values(buffer) => vec![(part(WordKind::Values, 0), Span { buffer, offset: 0, size: buffer.size })],
+            Source::DeviceSums(DeviceSums { low, high, .. }) => match high.get() {
+                None => vec![(part(WordKind::Whole, 0), Span { buffer: low, offset: 0, size: low.size })],
                 Some(high) => (0..low.size)
                     .step_by(SPILLED_BYTES as usize)
                     .flat_map(|offset| {
                         let size = SPILLED_BYTES.min(low.size - offset);
                         let part = |kind| part(kind, offset as usize / 8);
                         [
-                            (part(Kind::Low), Span { buffer: low, offset, size }),
-                            (part(Kind::High), Span { buffer: high, offset, size }),
+                            (part(WordKind::Low), Span { buffer: low, offset, size }),
+                            (part(WordKind::High), Span { buffer: high, offset, size }),
                         ]
                     })
                     .collect(),
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn low_words_that_come_in_two_pieces_stay_in_their_places() {
-        let mut lows = Lows::default();
+        let mut lows = LowWords::default();
         for sign in [1, -1] {
             let words: Vec<i64> = (0..9).map(|at| sign * (at + 1)).collect();
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();

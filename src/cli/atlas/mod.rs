@@ -14,7 +14,7 @@ use straightedge::report::Report;
 use straightedge::run;
 
 use super::args::AtlasArgs;
-use super::drive::{self, Driven, drive};
+use super::drive::{self, DriveOutcome, drive};
 use super::status::{Status, complain};
 use super::{inputs, measure, output};
 use list::Order;
@@ -52,7 +52,7 @@ pub(super) fn atlas(args: &AtlasArgs) -> Result<Status> {
 fn measured(order: &Order) -> Result<Report> {
     let (job, inputs) = measure::prepare(order.job.clone(), &order.model, &order.text)?;
     let training = job.training;
-    let Driven { report, failure, .. } = drive(run::measure_inputs(job, inputs), &training);
+    let DriveOutcome { report, failure, .. } = drive(run::measure_inputs(job, inputs), &training);
     let nothing = || Error::Engine { why: "the measurement ended without a report".into() };
     failure.map_or_else(|| report.filter(|report| !report.partial).ok_or_else(nothing), Err)
 }

@@ -1,11 +1,11 @@
 //! The last layer of a trained network, solved again in closed form.
 
 use super::network::{Layer, Network};
-use super::train::{ROWS_AT_ONCE, Table};
+use super::train::{ROWS_AT_ONCE, TrainingRows};
 use crate::backend::{Backend, GramRows, GramShape, Shape};
 use crate::error::Result;
 use crate::job::GramMode;
-use crate::platform::pause::pause;
+use crate::platform::yielding::yield_now;
 use crate::stats::moments::{Moments, Scale};
 
 /// What a network's last layer is linear in, as a function of its input: x of that layer where it has a weight, beside
@@ -62,7 +62,7 @@ pub async fn moments<B: Backend>(
     backend: &B,
     block: usize,
     features: &dyn Fn(&B::Tensor) -> Result<B::Tensor>,
-    table: &Table<B::Tensor>,
+    table: &TrainingRows<B::Tensor>,
     sets: [&[u32]; 2],
 ) -> Result<[Moments; 2]> {
     let first = &sets[0][..sets[0].len().min(ROWS_AT_ONCE)];
@@ -82,7 +82,7 @@ pub async fn moments<B: Backend>(
                 GramRows { block, fold, part: 0, first_row, x: &x, y: &rows.target, seq_len: 1, skip_positions: 0 };
             backend.accumulate(&mut gram, rows)?;
             backend.batch_end(Some(&mut gram)).await?;
-            pause().await;
+            yield_now().await;
         }
     }
     let mut folds = backend.moments(gram).await?.into_iter();

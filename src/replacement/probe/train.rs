@@ -13,14 +13,14 @@ pub const ROWS_AT_ONCE: usize = 1024;
 
 /// Rows to learn from: x and what it is to be mapped to.
 #[derive(Clone, Debug)]
-pub struct Table<T> {
+pub struct TrainingRows<T> {
     /// `(rows, d_in)`.
     pub x: T,
     /// `(rows, d_out)`.
     pub target: T,
 }
 
-impl<T: Clone> Table<T> {
+impl<T: Clone> TrainingRows<T> {
     /// Some rows of both.
     pub fn rows<B: Backend<Tensor = T>>(&self, backend: &B, ids: &[u32]) -> Result<Self> {
         Ok(Self { x: backend.gather(&self.x, ids)?, target: backend.gather(&self.target, ids)? })
@@ -54,7 +54,7 @@ impl Optimiser {
 /// A network in training.
 pub struct Trainer<'a, B: Backend> {
     backend: &'a B,
-    table: &'a Table<B::Tensor>,
+    table: &'a TrainingRows<B::Tensor>,
     network: Network<Adam<B::Tensor>>,
     optimiser: Optimiser,
     ones: B::Tensor,
@@ -70,7 +70,7 @@ impl<'a, B: Backend> Trainer<'a, B> {
     /// Begins with `initial`, on the rows `ids` of `table`.
     pub fn new(
         backend: &'a B,
-        table: &'a Table<B::Tensor>,
+        table: &'a TrainingRows<B::Tensor>,
         ids: Vec<u32>,
         initial: &Network<Values>,
         optimiser: Optimiser,

@@ -9,11 +9,11 @@ use crate::platform::random::Random;
 use crate::replacement::probe::Values;
 use crate::replacement::probe::network::{Layer, Network};
 use crate::replacement::probe::readout;
-use crate::replacement::probe::train::{BATCH, Optimiser, Table, Trainer};
+use crate::replacement::probe::train::{BATCH, Optimiser, Trainer, TrainingRows};
 use crate::report::{CurvePoint, finite};
-use crate::run::events::Meter;
+use crate::run::events::StageMeter;
 use crate::run::pass::Pass;
-use crate::run::sweep::{BlockMeasure, Solved, Visit};
+use crate::run::sweep::{BlockMeasure, SolvedBlock, Visit};
 use crate::solve;
 use crate::stats::moments::Moments;
 
@@ -33,7 +33,7 @@ const BATCHES: u64 = 0x62_61_73;
 /// Trains the affine map of every block from zero, by SGD and by AdamW.
 pub(super) struct Baseline<'a, B: Backend> {
     pub(super) pass: &'a Pass<'a, B>,
-    pub(super) meter: Meter,
+    pub(super) meter: StageMeter,
     /// Steps of earlier trainings.
     pub(super) done: usize,
 }
@@ -46,25 +46,25 @@ impl<B: Backend> BlockMeasure<B> for Baseline<'_, B> {
     fn measure<'a>(
         &'a mut self,
         visit: &'a Visit<'_, B>,
-        solved: &'a mut Solved<B::Tensor>,
+        solved: &'a mut SolvedBlock<B::Tensor>,
     ) -> LocalBoxFuture<'a, Result<()>> {
         self.train(visit, solved).boxed_local()
     }
 }
 
 impl<B: Backend> Baseline<'_, B> {
-    async fn train(&mut self, visit: &Visit<'_, B>, solved: &mut Solved<B::Tensor>) -> Result<()> {
+    async fn train(&mut self, visit: &Visit<'_, B>, solved: &mut SolvedBlock<B::Tensor>) -> Result<()> {
         self.meter.go();
         let Pass { backend, job, folds, out, .. } = *self.pass;
         let (index, steps) = (visit.index, job.training.baseline_steps);
         let rows = Captured::of(visit, folds, &job.protocol).await?;
         let upload = |data: &[f32], cols| backend.upload("rows", Shape::new(rows.len(), cols), data);
-        let table = Table { x: upload(&rows.x, rows.d_in)?, target: upload(&rows.y, rows.d_out)? };
+        let table = TrainingRows { x: upload(&rows.x, rows.d_in)?, target: upload(&rows.y, rows.d_out)? };
         let [train, heldout] = raw_moments(backend, index, &rows, &table).await?;
         let rate = stable_rate(index, &rows, &train)?;
         let adamw = Optimiser::Adam { rate: ADAMW_RATE, decay: ADAMW_DECAY, cosine: Some(steps) };
         for (name, optimiser) in [("sgd", Optimiser::Sgd { rate }), ("adamw", adamw)] {
-            let course = Course { name, optimiser, rows: &rows, table: &table, heldout: &heldout };
+            let course = TrainingSetup { name, optimiser, rows: &rows, table: &table, heldout: &heldout };
             let curve = self.course(solved, &course).await?;
             solved.report.curves.insert(name.into(), curve);
             self.done += steps;
@@ -76,9 +76,9 @@ impl<B: Backend> Baseline<'_, B> {
     }
 
     /// One training from zero, with the held-out R² along it.
-    async fn course(&self, block: &Solved<B::Tensor>, course: &Course<'_, B>) -> Result<Vec<CurvePoint>> {
+    async fn course(&self, block: &SolvedBlock<B::Tensor>, course: &TrainingSetup<'_, B>) -> Result<Vec<CurvePoint>> {
         let Pass { backend, job, out, .. } = *self.pass;
-        let Course { name, optimiser, rows, table, heldout } = *course;
+        let TrainingSetup { name, optimiser, rows, table, heldout } = *course;
         let (index, steps) = (block.report.block, job.training.baseline_steps);
         let zero = Network(vec![Layer {
             weight: Some(Values::zeros(rows.d_out, rows.d_in)),
@@ -118,28 +118,28 @@ impl<B: Backend> Baseline<'_, B> {
 }
 
 /// What one training differs in from another.
-struct Course<'a, B: Backend> {
+struct TrainingSetup<'a, B: Backend> {
     name: &'static str,
     optimiser: Optimiser,
     rows: &'a Captured,
-    table: &'a Table<B::Tensor>,
+    table: &'a TrainingRows<B::Tensor>,
     heldout: &'a Moments,
 }
 
-impl<B: Backend> Clone for Course<'_, B> {
+impl<B: Backend> Clone for TrainingSetup<'_, B> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<B: Backend> Copy for Course<'_, B> {}
+impl<B: Backend> Copy for TrainingSetup<'_, B> {}
 
 /// Moments of the raw training and held-out rows.
 async fn raw_moments<B: Backend>(
     backend: &B,
     block: usize,
     rows: &Captured,
-    table: &Table<B::Tensor>,
+    table: &TrainingRows<B::Tensor>,
 ) -> Result<[Moments; 2]> {
     readout::moments(backend, block, &|x| Ok(x.clone()), table, [&rows.train(), &rows.heldout()]).await
 }

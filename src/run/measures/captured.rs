@@ -7,7 +7,7 @@ use crate::corpus::Folds;
 use crate::error::Result;
 use crate::job::Protocol;
 
-use crate::platform::pause::pause;
+use crate::platform::yielding::yield_now;
 use crate::run::sweep::Visit;
 
 /// The counted rows of one block, in corpus order.
@@ -37,7 +37,7 @@ impl Captured {
                 if fold + 1 < folds.len() {
                     captured.train_windows += rows.batch.windows.len();
                 }
-                pause().await;
+                yield_now().await;
             }
         }
         Ok(captured)

@@ -8,9 +8,9 @@ use crate::event::Event;
 use crate::forward::Layers;
 use crate::platform::random::Random;
 use crate::report::finite;
-use crate::run::events::Meter;
+use crate::run::events::StageMeter;
 use crate::run::pass::Pass;
-use crate::run::sweep::{BlockMeasure, Solved, Visit};
+use crate::run::sweep::{BlockMeasure, SolvedBlock, Visit};
 
 use super::captured::Captured;
 
@@ -24,7 +24,7 @@ const ROWS_AT_ONCE: usize = 1024;
 const HALVES: u64 = 0x63_6f_6e;
 
 /// Rows with either half of their features set to the training means.
-pub(super) struct Silenced {
+pub(super) struct MaskedRows {
     d: usize,
     /// Row-major.
     x: Vec<f32>,
@@ -33,7 +33,7 @@ pub(super) struct Silenced {
     splits: Vec<Vec<bool>>,
 }
 
-impl Silenced {
+impl MaskedRows {
     /// The first held-out rows of `rows`, and halves that depend on nothing but seed and block.
     pub(super) fn new(rows: &Captured, mean_x: &[f64], seed: u64, block: usize) -> Self {
         let d = rows.d_in;
@@ -63,8 +63,8 @@ impl Silenced {
 /// Both halves together are all features, so that f(x∖A∖B) is the same for every row. `None` where nothing answers.
 pub(super) async fn conjunction<B: Backend>(
     backend: &B,
-    silenced: &Silenced,
-    meter: &Meter,
+    silenced: &MaskedRows,
+    meter: &StageMeter,
     network: &dyn Fn(&B::Tensor) -> Result<B::Tensor>,
 ) -> Result<Option<f64>> {
     let of = async |rows: &[f32]| {
@@ -94,7 +94,7 @@ pub(super) async fn conjunction<B: Backend>(
 pub(super) struct Conjunction<'a, B: Backend> {
     pub(super) pass: &'a Pass<'a, B>,
     pub(super) layers: &'a Layers<'a, B>,
-    pub(super) meter: Meter,
+    pub(super) meter: StageMeter,
 }
 
 impl<B: Backend> BlockMeasure<B> for Conjunction<'_, B> {
@@ -105,14 +105,14 @@ impl<B: Backend> BlockMeasure<B> for Conjunction<'_, B> {
     fn measure<'a>(
         &'a mut self,
         visit: &'a Visit<'_, B>,
-        solved: &'a mut Solved<B::Tensor>,
+        solved: &'a mut SolvedBlock<B::Tensor>,
     ) -> LocalBoxFuture<'a, Result<()>> {
         async {
             let Some(block) = &visit.block else { return Ok(()) };
             self.meter.go();
             let Pass { backend, job, folds, out, .. } = *self.pass;
             let rows = Captured::of(visit, folds, &job.protocol).await?;
-            let silenced = Silenced::new(&rows, &solved.map.mean_x, job.protocol.seed, visit.index);
+            let silenced = MaskedRows::new(&rows, &solved.map.mean_x, job.protocol.seed, visit.index);
             drop(rows);
             let network = |x: &B::Tensor| self.layers.network(&block.ffn, x);
             solved.report.conjunction = conjunction(backend, &silenced, &self.meter, &network).await?;

@@ -10,7 +10,7 @@ use crate::job::Protocol;
 use crate::replacement::device_map::DeviceMap;
 use crate::report::{Scatter, finite};
 use crate::run::pass::Pass;
-use crate::run::sweep::{BlockMeasure, Pair, Solved, Visit};
+use crate::run::sweep::{BlockMeasure, SolvedBlock, Visit, XyBatch};
 use crate::solve::AffineMap;
 
 /// Values of ŷ and y that a report shows side by side, or a few more.
@@ -25,25 +25,25 @@ impl<B: Backend> BlockMeasure<B> for Cosine<'_, B> {
     fn measure<'a>(
         &'a mut self,
         visit: &'a Visit<'_, B>,
-        solved: &'a mut Solved<B::Tensor>,
+        solved: &'a mut SolvedBlock<B::Tensor>,
     ) -> LocalBoxFuture<'a, Result<()>> {
         self.look(visit, solved).boxed_local()
     }
 }
 
 impl<B: Backend> Cosine<'_, B> {
-    async fn look(&self, visit: &Visit<'_, B>, solved: &mut Solved<B::Tensor>) -> Result<()> {
+    async fn look(&self, visit: &Visit<'_, B>, solved: &mut SolvedBlock<B::Tensor>) -> Result<()> {
         let Pass { backend, job, out, .. } = *self.0;
         let protocol = &job.protocol;
         let map = DeviceMap::upload(backend, &solved.map)?;
-        let scaled = Scaled { map: &solved.map, deviation_y: &solved.deviation_y };
+        let scaled = ScaledMap { map: &solved.map, deviation_y: &solved.deviation_y };
         let groups = Groups::of(protocol);
         let heldout = visit.rows.iter().filter(|rows| rows.batch.fold() == Some(visit.folds - 1));
         let share = SHOWN.div_ceil(heldout.map(|rows| groups.count(rows.batch.windows.len())).sum());
         // Of every batch the cosines, and rows of y and ŷ to be shown; all are read at once.
         let (mut tensors, mut numbers, mut first) = (Vec::new(), Vec::new(), 0);
         for pair in visit.heldout() {
-            let Pair { windows, x, y, .. } = pair?;
+            let XyBatch { windows, x, y, .. } = pair?;
             let shown = groups.rows_to_show(windows.len(), share);
             numbers.push(shown.iter().map(|(number, _)| first * share + number).collect::<Vec<_>>());
             first += groups.count(windows.len());
@@ -117,13 +117,13 @@ impl Groups {
 }
 
 /// A block's map, and the scale of what it predicts.
-struct Scaled<'a> {
+struct ScaledMap<'a> {
     map: &'a AffineMap,
     /// Training standard deviation of every output.
     deviation_y: &'a [f64],
 }
 
-impl Scaled<'_> {
+impl ScaledMap<'_> {
     /// Takes one feature of every row, in units of its training standard deviation; `numbers` go on over all batches.
     fn pair(&self, numbers: Vec<usize>, actual: &[f32], predicted: &[f32], scatter: &mut Scatter) {
         let features = self.deviation_y.len();
@@ -154,7 +154,7 @@ mod tests {
     fn pairs_are_in_deviations_of_their_feature_and_constant_features_are_left_out() {
         let mean_y = vec![1.0, 10.0];
         let map = AffineMap { weight: vec![0.0; 2], mean_x: vec![0.0], deviation_x: vec![1.0], mean_y, rank: 1 };
-        let asked = Scaled { map: &map, deviation_y: &[0.0, 2.0] };
+        let asked = ScaledMap { map: &map, deviation_y: &[0.0, 2.0] };
         let mut scatter = Scatter::default();
         asked.pair(vec![0, 1], &[1.0, 0.0, 0.0, 14.0], &[1.0, 0.0, 0.0, 13.0], &mut scatter);
         assert_eq!(scatter, Scatter { actual: vec![2.0], predicted: vec![1.5] });

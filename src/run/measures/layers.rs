@@ -5,16 +5,16 @@ use crate::backend::Backend;
 use crate::error::Result;
 use crate::replacement::swap::Replacement;
 use crate::report::{LayerReport, finite};
-use crate::run::events::Meter;
+use crate::run::events::StageMeter;
 use crate::run::pass::Pass;
-use crate::run::sweep::{Kept, Visit};
+use crate::run::sweep::{StoredRows, Visit};
 use crate::solve::{self, LayerScore};
-use crate::workers::sums::Sums;
+use crate::workers::sums::BlockSums;
 
 /// Measures layer after layer, with the residual stream before and after each as x and y.
 pub(in crate::run) struct LayerMeasure<'a, B: Backend> {
     pass: &'a Pass<'a, B>,
-    meter: Meter,
+    meter: StageMeter,
     reports: Vec<LayerReport>,
 }
 
@@ -25,7 +25,7 @@ pub(in crate::run) struct MeasuredLayer<T> {
 
 impl<'a, B: Backend> LayerMeasure<'a, B> {
     /// `meter` counts rows through layers.
-    pub(in crate::run) fn new(pass: &'a Pass<'a, B>, meter: Meter) -> Self {
+    pub(in crate::run) fn new(pass: &'a Pass<'a, B>, meter: StageMeter) -> Self {
         Self { pass, meter, reports: Vec::new() }
     }
 
@@ -34,11 +34,11 @@ impl<'a, B: Backend> LayerMeasure<'a, B> {
         self.meter.go();
         let Pass { backend, job, folds, .. } = *self.pass;
         let layer = visit.index;
-        let mut sums = Sums::new(backend, layer, folds.len(), &job.protocol, None);
+        let mut sums = BlockSums::new(backend, layer, folds.len(), &job.protocol, None);
         let (mut ratio, mut counted) = (0.0, 0);
         for rows in &visit.rows {
             let (Some(part), Some(before), Some(after)) = (rows.batch.part, &rows.hidden, &rows.next) else { continue };
-            let tensor = |kept: &Kept<_>| visit.store.tensor(kept);
+            let tensor = |kept: &StoredRows<_>| visit.store.tensor(kept);
             let (before, after) = (tensor(before)?, tensor(after)?);
             let ratios = backend.row_distance_ratios(&before, &after)?;
             sums.add((part, &rows.batch.windows), &before, &after).await?;

@@ -11,17 +11,17 @@ use crate::platform::random::Random;
 use crate::replacement::device_map::DeviceMap;
 use crate::replacement::probe::network::Network;
 use crate::replacement::probe::readout::{self, Features};
-use crate::replacement::probe::train::{CHECK_STEPS, Optimiser, ROWS_AT_ONCE, Stopping, Table, Trainer};
+use crate::replacement::probe::train::{CHECK_STEPS, Optimiser, ROWS_AT_ONCE, Stopping, Trainer, TrainingRows};
 use crate::replacement::probe::{Kind, Probe};
 use crate::replacement::swap::Replacement;
 use crate::report::{CurvePoint, ProbeReport, finite};
-use crate::run::events::Meter;
+use crate::run::events::StageMeter;
 use crate::run::pass::Pass;
-use crate::run::sweep::{BlockMeasure, Solved, Visit};
+use crate::run::sweep::{BlockMeasure, SolvedBlock, Visit};
 use crate::solve::{self, AffineMap};
 
 use super::captured::Captured;
-use super::conjunction::{Silenced, conjunction};
+use super::conjunction::{MaskedRows, conjunction};
 
 /// Share of the variance of y below which y − ŷ is rounding, with nothing in it to learn.
 const NOISE: f64 = 1e-10;
@@ -31,11 +31,11 @@ const STEPS_AT_ONCE: usize = 20;
 const INITIAL: u64 = 0x70_72_6f;
 
 /// What a probe of one block learns from.
-struct Lesson<'a, B: Backend> {
+struct ProbeRows<'a, B: Backend> {
     block: usize,
     kind: Kind,
     map: &'a DeviceMap<B::Tensor>,
-    table: Table<B::Tensor>,
+    table: TrainingRows<B::Tensor>,
     /// Rows to learn from, to validate on, to solve on, and to score on.
     learn: &'a [u32],
     validate: &'a [u32],
@@ -53,7 +53,7 @@ struct Lesson<'a, B: Backend> {
 }
 
 /// A network with what it took.
-struct Trained<T> {
+struct TrainedNetwork<T> {
     network: Network<T>,
     steps: usize,
     curve: Vec<CurvePoint>,
@@ -62,7 +62,7 @@ struct Trained<T> {
 /// Trains and scores every probe of every block.
 pub(super) struct Probes<'a, B: Backend> {
     pub(super) pass: &'a Pass<'a, B>,
-    pub(super) meter: Meter,
+    pub(super) meter: StageMeter,
     /// Steps of earlier probes.
     pub(super) done: usize,
 }
@@ -75,20 +75,20 @@ impl<B: Backend> BlockMeasure<B> for Probes<'_, B> {
     fn measure<'a>(
         &'a mut self,
         visit: &'a Visit<'_, B>,
-        solved: &'a mut Solved<B::Tensor>,
+        solved: &'a mut SolvedBlock<B::Tensor>,
     ) -> LocalBoxFuture<'a, Result<()>> {
         self.probes(visit, solved).boxed_local()
     }
 }
 
 impl<B: Backend> Probes<'_, B> {
-    async fn probes(&mut self, visit: &Visit<'_, B>, solved: &mut Solved<B::Tensor>) -> Result<()> {
+    async fn probes(&mut self, visit: &Visit<'_, B>, solved: &mut SolvedBlock<B::Tensor>) -> Result<()> {
         self.meter.go();
         let Pass { backend, job, folds, out, .. } = *self.pass;
         let rows = Captured::of(visit, folds, &job.protocol).await?;
         let map = DeviceMap::upload(backend, &solved.map)?;
         let x = backend.upload("x", Shape::new(rows.len(), rows.d_in), &standardised(&rows, &solved.map))?;
-        let silenced = Silenced::new(&rows, &solved.map.mean_x, job.protocol.seed, visit.index);
+        let silenced = MaskedRows::new(&rows, &solved.map.mean_x, job.protocol.seed, visit.index);
         for kind in Kind::ALL {
             let (report, probe) = self.probe(kind, solved, &map, (&rows, &x)).await?;
             let conjunction = conjunction(backend, &silenced, &self.meter, &|x| probe.apply(backend, x)).await?;
@@ -109,7 +109,7 @@ impl<B: Backend> Probes<'_, B> {
     async fn probe(
         &mut self,
         kind: Kind,
-        block: &mut Solved<B::Tensor>,
+        block: &mut SolvedBlock<B::Tensor>,
         map: &DeviceMap<B::Tensor>,
         (rows, x): (&Captured, &B::Tensor),
     ) -> Result<(ProbeReport, Probe<B::Tensor>)> {
@@ -117,11 +117,11 @@ impl<B: Backend> Probes<'_, B> {
         let (train, heldout) = (rows.train(), rows.heldout());
         let target = target(self.pass.backend, kind, &block.map, map, rows, &train).await?;
         let shape = Shape::new(rows.len(), rows.d_out);
-        let lesson = Lesson::<B> {
+        let lesson = ProbeRows::<B> {
             block: block.report.block,
             kind,
             map,
-            table: Table { x: x.clone(), target: self.pass.backend.upload("target", shape, &target.values)? },
+            table: TrainingRows { x: x.clone(), target: self.pass.backend.upload("target", shape, &target.values)? },
             learn: &learn,
             validate: &validate,
             train: &train,
@@ -143,7 +143,7 @@ impl<B: Backend> Probes<'_, B> {
     }
 
     /// Trains until the error on the validation rows stays, or the steps are used up.
-    async fn train(&mut self, lesson: &Lesson<'_, B>) -> Result<Trained<B::Tensor>> {
+    async fn train(&mut self, lesson: &ProbeRows<'_, B>) -> Result<TrainedNetwork<B::Tensor>> {
         let most = self.pass.job.training.probe_steps;
         let path = |purpose: u64| [INITIAL, lesson.block as u64, lesson.kind as u64, purpose];
         let random = |purpose| Random::stream(self.pass.job.protocol.seed, &path(purpose));
@@ -191,11 +191,15 @@ impl<B: Backend> Probes<'_, B> {
             Some(stopping) => stopping.best(),
             None => trainer.network()?,
         };
-        Ok(Trained { network, steps, curve })
+        Ok(TrainedNetwork { network, steps, curve })
     }
 
     /// The probe in raw units with its closed-form readout, and its squared error on the held-out rows.
-    async fn read_out(&self, lesson: &Lesson<'_, B>, network: &Network<B::Tensor>) -> Result<(Probe<B::Tensor>, f64)> {
+    async fn read_out(
+        &self,
+        lesson: &ProbeRows<'_, B>,
+        network: &Network<B::Tensor>,
+    ) -> Result<(Probe<B::Tensor>, f64)> {
         let features = Features::new(self.pass.backend, network)?;
         let sets = [lesson.train, lesson.heldout];
         let of = |x: &B::Tensor| features.of(self.pass.backend, x);
@@ -214,7 +218,7 @@ impl<B: Backend> Probes<'_, B> {
 }
 
 /// What a probe is to explain, in units in which its training variance is 1 per feature.
-struct Target {
+struct ProbeTarget {
     values: Vec<f32>,
     mean: Vec<f64>,
     scale: f64,
@@ -230,7 +234,7 @@ async fn target<B: Backend>(
     map: &DeviceMap<B::Tensor>,
     rows: &Captured,
     train: &[u32],
-) -> Result<Target> {
+) -> Result<ProbeTarget> {
     let (d, mean) = (rows.d_out, &affine.mean_y);
     let centred: Vec<f32> = rows.y.iter().enumerate().map(|(i, &y)| (f64::from(y) - mean[i % d]) as f32).collect();
     let spread = |values: &[f32]| {
@@ -245,7 +249,7 @@ async fn target<B: Backend>(
     let scale = Some(spread(&values)).filter(|scale| *scale > 0.0).unwrap_or(1.0);
     let share = spread(&values).powi(2) / all.powi(2);
     values.iter_mut().for_each(|value| *value = (f64::from(*value) / scale) as f32);
-    Ok(Target { values, mean, scale, worth_training: share > NOISE })
+    Ok(ProbeTarget { values, mean, scale, worth_training: share > NOISE })
 }
 
 /// y − ŷ of every row, as the device computes it.

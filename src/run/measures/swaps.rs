@@ -10,7 +10,7 @@ use crate::job::Measure;
 use crate::replacement::swap::Replacement;
 use crate::report::finite;
 use crate::run::pass::Pass;
-use crate::run::sweep::{BlockMeasure, Pair, Solved, Visit};
+use crate::run::sweep::{BlockMeasure, SolvedBlock, Visit, XyBatch};
 use crate::solve::{AffineMap, Directions};
 
 use super::timing::row_microseconds;
@@ -42,9 +42,9 @@ impl<'a, B: Backend> Swaps<'a, B> {
         all
     }
 
-    async fn clock(&self, visit: &Visit<'_, B>, solved: &mut Solved<B::Tensor>) -> Result<()> {
+    async fn clock(&self, visit: &Visit<'_, B>, solved: &mut SolvedBlock<B::Tensor>) -> Result<()> {
         let (Some(block), Some(first)) = (&visit.block, visit.heldout().next()) else { return Ok(()) };
-        let (Pair { x, .. }, backend) = (first?, self.pass.backend);
+        let (XyBatch { x, .. }, backend) = (first?, self.pass.backend);
         let rows = backend.shape(&x).rows;
         let times = &mut solved.report.row_microseconds;
         let original = row_microseconds(backend, rows, || self.layers.network(&block.ffn, &x)).await?;
@@ -68,7 +68,7 @@ impl<B: Backend> BlockMeasure<B> for Swaps<'_, B> {
     fn measure<'a>(
         &'a mut self,
         _visit: &'a Visit<'_, B>,
-        solved: &'a mut Solved<B::Tensor>,
+        solved: &'a mut SolvedBlock<B::Tensor>,
     ) -> LocalBoxFuture<'a, Result<()>> {
         async {
             let network = self.pass.ffn_parameters.unwrap_or_default();
@@ -89,7 +89,7 @@ impl<B: Backend> BlockMeasure<B> for Swaps<'_, B> {
     fn time<'a>(
         &'a mut self,
         visit: &'a Visit<'_, B>,
-        solved: &'a mut Solved<B::Tensor>,
+        solved: &'a mut SolvedBlock<B::Tensor>,
     ) -> LocalBoxFuture<'a, Result<()>> {
         self.clock(visit, solved).boxed_local()
     }

@@ -4,7 +4,7 @@ use web_time::Instant;
 
 use crate::backend::Backend;
 use crate::error::Result;
-use crate::platform::pause::pause;
+use crate::platform::yielding::yield_now;
 use crate::report::finite;
 
 /// Measurements of which the shortest counts: whatever else the machine does only adds to one.
@@ -57,7 +57,7 @@ async fn timed<B: Backend>(
     network: &impl Fn() -> Result<B::Tensor>,
     clock: &impl Fn() -> f64,
 ) -> Result<f64> {
-    pause().await;
+    yield_now().await;
     let started = clock();
     let mut last = warm.clone();
     for _ in 0..runs {

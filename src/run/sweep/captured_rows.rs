@@ -1,13 +1,13 @@
 //! A block without its model: rows that were captured elsewhere and lie in a file.
 
-use super::state::{BlockMeasures, Keeps};
+use super::state::{BlockMeasures, KeepPolicy};
 use super::{Cut, RowStore, Rows, Visit, fold_batches};
 use crate::backend::{BATCH_ROWS, Backend, Shape};
 use crate::error::Result;
 use crate::event::Stage;
 use crate::run::pass::Pass;
 use crate::weights::RowsFile;
-use crate::workers::sums::Sums;
+use crate::workers::sums::BlockSums;
 
 /// Measures captured rows, as the one block 0.
 pub(in crate::run) async fn of_rows<'a, B: Backend>(
@@ -18,10 +18,10 @@ pub(in crate::run) async fn of_rows<'a, B: Backend>(
 ) -> Result<()> {
     let seq_len = pass.job.protocol.seq_len;
     let all_rows = measures.iter().any(|measure| measure.needs_all_rows());
-    let keeps = Keeps { all_rows, weights: false, layers: false, forks: false };
+    let keeps = KeepPolicy { all_rows, weights: false, layers: false, forks: false };
     let batches = fold_batches(pass.folds, Cut { seq_len, batch_rows: BATCH_ROWS });
     let meter = pass.out.stage(Stage::Measure, (pass.folds.all().len() * seq_len) as u64);
-    let mut sums = Sums::new(pass.backend, 0, pass.folds.len(), &pass.job.protocol, None);
+    let mut sums = BlockSums::new(pass.backend, 0, pass.folds.len(), &pass.job.protocol, None);
     let mut kept = Vec::with_capacity(batches.len());
     for batch in batches {
         let rows = batch.windows.start * seq_len..batch.windows.end * seq_len;

@@ -2,23 +2,23 @@
 
 use web_time::Instant;
 
-use super::{BlockMeasures, Solved, Visit};
+use super::{BlockMeasures, SolvedBlock, Visit};
 use crate::backend::Backend;
 use crate::error::Result;
 use crate::job::Measure;
 use crate::report::BlockReport;
 use crate::run::pass::Pass;
 use crate::solve::{BlockScore, InputDistribution};
-use crate::workers::sums::Sums;
+use crate::workers::sums::BlockSums;
 
 impl<B: Backend> Pass<'_, B> {
     /// Solves a block and takes all measures of it.
     pub(super) async fn measure_block(
         &self,
         visit: &Visit<'_, B>,
-        sums: Sums<'_, B>,
+        sums: BlockSums<'_, B>,
         measures: &mut BlockMeasures<'_, B>,
-    ) -> Result<Solved<B::Tensor>> {
+    ) -> Result<SolvedBlock<B::Tensor>> {
         let started = Instant::now();
         let mut solved = self.solve(visit.index, sums).await?;
         self.spend(|seconds| &mut seconds.solve, started.elapsed().as_secs_f64());
@@ -29,14 +29,14 @@ impl<B: Backend> Pass<'_, B> {
         Ok(solved)
     }
 
-    async fn solve(&self, block: usize, sums: Sums<'_, B>) -> Result<Solved<B::Tensor>> {
+    async fn solve(&self, block: usize, sums: BlockSums<'_, B>) -> Result<SolvedBlock<B::Tensor>> {
         let folds = sums.moments().await?;
         let asks = self.asks(Measure::Controls);
         let inputs = asks.then(|| InputDistribution::new(block, &folds)).transpose()?;
         let BlockScore { report, heldout_variation, map, deviation_y, directions } =
             self.workers.score(block, folds).await?;
         let replacements = Vec::new();
-        Ok(Solved { report, heldout_variation, map, deviation_y, directions, inputs, replacements })
+        Ok(SolvedBlock { report, heldout_variation, map, deviation_y, directions, inputs, replacements })
     }
 
     fn warn(&self, report: &BlockReport, d_in: usize) {

@@ -5,24 +5,24 @@ use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
-use super::state::{Stream, Sweep, Swept};
-use super::{Kept, RowStore, Visit};
+use super::state::{MeasuredBlock, Stream, Sweep};
+use super::{RowStore, StoredRows, Visit};
 use crate::backend::Backend;
 use crate::error::Result;
 use crate::event::{Event, Stage};
-use crate::forward::{Layers, Rest};
+use crate::forward::{Layers, ResidualTerms};
 use crate::model::{Block, Head};
 use crate::replacement::swap::Replacement;
 use crate::report::finite;
 use crate::run::evaluation::{Loss, next_tokens};
-use crate::run::events::Meter;
+use crate::run::events::StageMeter;
 use crate::run::measures::{LayerMeasure, MeasuredLayer, Source};
 
 /// The streams that have left the untouched one.
 pub(super) struct Forks<'s, 'a, B: Backend> {
     sweep: &'s Sweep<'a, B>,
     /// `None` where nobody asks for perplexity.
-    meter: Option<Meter>,
+    meter: Option<StageMeter>,
     running: Vec<Fork<B::Tensor>>,
     /// Of these blocks or layers forks have started.
     begun: u64,
@@ -33,7 +33,7 @@ pub(super) struct Forks<'s, 'a, B: Backend> {
 pub(super) struct Fork<T> {
     pub(super) of: Of,
     pub(super) name: String,
-    pub(super) hidden: Vec<Kept<T>>,
+    pub(super) hidden: Vec<StoredRows<T>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,7 +101,7 @@ impl<'s, 'a, B: Backend> Forks<'s, 'a, B> {
     }
 
     /// Takes in the rows of a fork.
-    pub(super) fn start(&mut self, of: Of, name: &str, hidden: Vec<Kept<B::Tensor>>) {
+    pub(super) fn start(&mut self, of: Of, name: &str, hidden: Vec<StoredRows<B::Tensor>>) {
         if self.running.last().is_none_or(|last| last.of != of) {
             self.begun += 1;
         }
@@ -140,7 +140,7 @@ impl<'s, 'a, B: Backend> Forks<'s, 'a, B> {
     pub(super) async fn finish(
         mut self,
         stream: &Stream<B::Tensor>,
-        swept: &mut [Swept],
+        swept: &mut [MeasuredBlock],
         layers: Option<LayerMeasure<'a, B>>,
     ) -> Result<Option<f64>> {
         let mut layers = layers.map(LayerMeasure::into_reports).unwrap_or_default();
@@ -150,13 +150,13 @@ impl<'s, 'a, B: Backend> Forks<'s, 'a, B> {
             meter.go();
             let head = self.sweep.head().await?;
             let batches = self.sweep.source.reading.batches.iter().zip(stream).filter(|(batch, _)| batch.evaluated);
-            let untouched: Vec<&Kept<_>> = batches.map(|(_, kept)| &**kept).collect();
+            let untouched: Vec<&StoredRows<_>> = batches.map(|(_, kept)| &**kept).collect();
             let ppl = self.sweep.perplexity(head.as_ref(), &untouched).await?;
             let running = std::mem::take(&mut self.running);
             let (total, rows) = (self.done + running.len() as u64, self.sweep.evaluated_rows());
             let mut running = running.into_iter().peekable();
             while let Some(Fork { of, name, hidden }) = running.next() {
-                let hidden: Vec<&Kept<_>> = hidden.iter().collect();
+                let hidden: Vec<&StoredRows<_>> = hidden.iter().collect();
                 let delta = finite(self.sweep.perplexity(head.as_ref(), &hidden).await? - ppl);
                 let is_last = running.peek().is_none_or(|next| next.of != of);
                 match of {
@@ -200,10 +200,15 @@ pub(super) fn through<B: Backend>(
     layers.leave(block, &entered.rest, &y)
 }
 
-fn tensors<B: Backend>(store: &RowStore<'_, B>, rest: &Rest<Kept<B::Tensor>>) -> Result<Rest<B::Tensor>> {
+fn tensors<B: Backend>(
+    store: &RowStore<'_, B>,
+    rest: &ResidualTerms<StoredRows<B::Tensor>>,
+) -> Result<ResidualTerms<B::Tensor>> {
     Ok(match rest {
-        Rest::Sequential(middle) => Rest::Sequential(store.tensor(middle)?),
-        Rest::Parallel(attended, hidden) => Rest::Parallel(store.tensor(attended)?, store.tensor(hidden)?),
+        ResidualTerms::Sequential(middle) => ResidualTerms::Sequential(store.tensor(middle)?),
+        ResidualTerms::Parallel(attended, hidden) => {
+            ResidualTerms::Parallel(store.tensor(attended)?, store.tensor(hidden)?)
+        }
     })
 }
 
@@ -229,7 +234,7 @@ impl<B: Backend> Sweep<'_, B> {
     pub(super) async fn perplexity(
         &self,
         head: Option<&Rc<Head<B::Tensor>>>,
-        hidden: &[&Kept<B::Tensor>],
+        hidden: &[&StoredRows<B::Tensor>],
     ) -> Result<f64> {
         let Some(head) = head else { return Ok(f64::NAN) };
         let mut loss = Loss::default();

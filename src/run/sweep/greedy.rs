@@ -6,9 +6,9 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::Kept;
+use super::StoredRows;
 use super::forks::through;
-use super::state::{Sweep, Swept};
+use super::state::{MeasuredBlock, Sweep};
 use crate::backend::Backend;
 use crate::error::Result;
 use crate::event::{Event, Stage};
@@ -20,7 +20,7 @@ use crate::run::measures::Source;
 /// The rows of some steps, which have been alike so far.
 struct Group<T> {
     steps: Range<usize>,
-    hidden: Vec<Rc<Kept<T>>>,
+    hidden: Vec<Rc<StoredRows<T>>>,
 }
 
 impl<B: Backend> Sweep<'_, B> {
@@ -30,12 +30,13 @@ impl<B: Backend> Sweep<'_, B> {
     }
 
     /// Swaps the blocks in the order of what each costs alone, and tells the perplexity after every step.
-    pub(super) async fn swap_greedily(&self, swept: &[Swept], ppl: f64) -> Result<()> {
+    pub(super) async fn swap_greedily(&self, swept: &[MeasuredBlock], ppl: f64) -> Result<()> {
         if !self.swaps_greedily() {
             return Ok(());
         }
-        let mut order: Vec<&Swept> = swept.iter().collect();
-        let cost = |block: &Swept| block.report.delta_ppl.get("linear").copied().flatten().unwrap_or(f64::INFINITY);
+        let mut order: Vec<&MeasuredBlock> = swept.iter().collect();
+        let cost =
+            |block: &MeasuredBlock| block.report.delta_ppl.get("linear").copied().flatten().unwrap_or(f64::INFINITY);
         // Stable: of equally cheap blocks the one nearer to the input goes first.
         order.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
         let place = |block: usize| order.iter().position(|swept| swept.report.block == block);
@@ -68,7 +69,7 @@ impl<B: Backend> Sweep<'_, B> {
         let (mut steps, mut left) = (Vec::new(), self.ffn_parameters() * layers);
         let all = left;
         for Group { steps: range, hidden } in groups {
-            let rows: Vec<&Kept<_>> = hidden.iter().map(|kept| &**kept).collect();
+            let rows: Vec<&StoredRows<_>> = hidden.iter().map(|kept| &**kept).collect();
             let found = sweep.perplexity(head.as_ref(), &rows).await?;
             for step in range {
                 left = left - self.ffn_parameters() + self.linear_parameters();
@@ -89,9 +90,9 @@ impl<B: Backend> Sweep<'_, B> {
     async fn group_through(
         &self,
         block: &crate::model::Block<B::Tensor>,
-        hidden: &[Rc<Kept<B::Tensor>>],
+        hidden: &[Rc<StoredRows<B::Tensor>>],
         replacement: Option<&Replacement<B::Tensor>>,
-    ) -> Result<Vec<Rc<Kept<B::Tensor>>>> {
+    ) -> Result<Vec<Rc<StoredRows<B::Tensor>>>> {
         let replacement = replacement.map(|replacement| (self.pass.backend, replacement));
         let mut next = Vec::with_capacity(hidden.len());
         for kept in hidden {

@@ -1,7 +1,7 @@
 //! What measures the blocks of a sweep, and what has been measured.
 
 use super::forks::Forks;
-use super::state::{BlockMeasures, Keeps, Swept};
+use super::state::{BlockMeasures, KeepPolicy, MeasuredBlock};
 use crate::backend::Backend;
 use crate::run::measures::LayerMeasure;
 
@@ -10,13 +10,13 @@ pub(super) struct Measuring<'s, 'a, B: Backend> {
     pub(super) measures: BlockMeasures<'a, B>,
     pub(super) layers: Option<LayerMeasure<'a, B>>,
     pub(super) forks: Forks<'s, 'a, B>,
-    pub(super) swept: Vec<Swept>,
+    pub(super) swept: Vec<MeasuredBlock>,
 }
 
 impl<B: Backend> Measuring<'_, '_, B> {
-    pub(super) fn keeps(&self) -> Keeps {
+    pub(super) fn keeps(&self) -> KeepPolicy {
         let Self { measures, layers, forks, .. } = self;
-        Keeps {
+        KeepPolicy {
             all_rows: measures.iter().any(|measure| measure.needs_all_rows()),
             weights: forks.are_wanted() || measures.iter().any(|measure| measure.needs_weights()),
             layers: layers.is_some(),

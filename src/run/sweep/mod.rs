@@ -5,12 +5,12 @@
 //! block run, and while the weights of the one after that arrive. What stands in for its network then goes on beside the
 //! untouched stream, as rows of its own ([`forks`]).
 
+mod block_pass;
 mod captured_rows;
 mod finish;
 mod forks;
 mod greedy;
 mod measuring;
-mod passage;
 mod resume;
 mod rows;
 mod run;
@@ -23,8 +23,8 @@ pub(super) use captured_rows::of_rows;
 pub(super) use resume::adopt;
 pub use resume::standing;
 pub(super) use rows::{Batch, Cut, Reading, fold_batches};
-pub use spill::Scratch;
+pub use spill::ScratchFile;
 pub(super) use spill::temporary;
-pub(super) use state::{BlockMeasures, Sweep, Swept};
-pub(super) use store::{Kept, RowStore};
-pub(super) use visit::{BlockMeasure, Pair, Rows, Solved, Visit};
+pub(super) use state::{BlockMeasures, MeasuredBlock, Sweep};
+pub(super) use store::{RowStore, StoredRows};
+pub(super) use visit::{BlockMeasure, Rows, SolvedBlock, Visit, XyBatch};

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::forks::Of;
 use super::measuring::Measuring;
-use super::state::{Stream, Sweep, Swept};
-use super::{Batch, Kept};
+use super::state::{MeasuredBlock, Stream, Sweep};
+use super::{Batch, StoredRows};
 use crate::backend::gpu::autotune;
 use crate::backend::{Backend, Shape};
 use crate::error::{Error, Result};
@@ -21,7 +21,7 @@ use crate::solve::AffineMap;
 
 /// What comes first in a saved state; maps and rows follow in this order.
 #[derive(Serialize, Deserialize)]
-struct Contents {
+struct StateHeader {
     /// What is measured, and how.
     key: String,
     /// The block whose rows follow.
@@ -34,12 +34,12 @@ struct Contents {
     blocks: Vec<(BlockReport, Option<MapSizes>)>,
     layers: Vec<LayerReport>,
     warnings: Vec<Warning>,
-    stream: Vec<Size>,
-    forks: Vec<(Of, String, Vec<Size>)>,
+    stream: Vec<BatchSize>,
+    forks: Vec<(Of, String, Vec<BatchSize>)>,
 }
 
 /// Rows and columns of a batch.
-type Size = (usize, usize);
+type BatchSize = (usize, usize);
 
 #[derive(Serialize, Deserialize)]
 struct MapSizes {
@@ -63,9 +63,9 @@ impl<'a, B: Backend> Sweep<'a, B> {
         Measuring { forks, swept, layers, .. }: &Measuring<'_, 'a, B>,
     ) -> Result<()> {
         let Some(resume) = self.pass.resume.filter(|resume| resume.is_due()) else { return Ok(()) };
-        let shape = |kept: &Kept<_>| (kept.rows(), kept.cols());
+        let shape = |kept: &StoredRows<_>| (kept.rows(), kept.cols());
         let sizes = |map: &AffineMap| MapSizes { d_in: map.mean_x.len(), d_out: map.mean_y.len(), rank: map.rank };
-        let contents = Contents {
+        let contents = StateHeader {
             key: self.pass.key.clone(),
             next,
             of: self.source.checkpoint.config().num_hidden_layers,
@@ -82,7 +82,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
                 .collect(),
         };
         let json = serde_json::to_vec(&contents).unwrap_or_default();
-        let rows: Vec<&Kept<_>> =
+        let rows: Vec<&StoredRows<_>> =
             entering.iter().map(|kept| &**kept).chain(forks.running().iter().flat_map(|fork| &fork.hidden)).collect();
         let unwritable = |error: io::Error| Error::UnwritableFile { file: resume.name(), why: error.to_string() };
         let mut state = resume.save().map_err(unwritable)?;
@@ -127,10 +127,10 @@ impl<'a, B: Backend> Sweep<'a, B> {
         for (report, sizes) in contents.blocks {
             let map = sizes.map(|sizes| map(&mut from, &sizes)).transpose().map_err(damaged)?;
             self.pass.out.send(Event::Block(Box::new(report.clone())));
-            swept.push(Swept { report, map });
+            swept.push(MeasuredBlock { report, map });
         }
         let from = RefCell::new(from);
-        let batch = async |(rows, cols): Size| {
+        let batch = async |(rows, cols): BatchSize| {
             let mut values = vec![0.0f32; rows * cols];
             from.borrow_mut().read_exact(bytemuck::cast_slice_mut(&mut values)).map_err(damaged)?;
             self.source.store.keep(self.pass.backend.upload("rows", Shape::new(rows, cols), &values)?).await
@@ -158,7 +158,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
 
 impl<B: Backend> Sweep<'_, B> {
     /// Refuses a state whose rows are not those of this measurement.
-    fn check(&self, contents: &Contents) -> io::Result<()> {
+    fn check(&self, contents: &StateHeader) -> io::Result<()> {
         let (config, batches) = (self.source.checkpoint.config(), &self.source.reading.batches);
         let width = config.hidden_size;
         let shape = |batch: &Batch| (self.source.reading.ids(batch).len(), width);
@@ -196,7 +196,7 @@ fn malformed(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("no saved measurement: {why}"))
 }
 
-fn contents(from: &mut dyn Read) -> io::Result<Contents> {
+fn contents(from: &mut dyn Read) -> io::Result<StateHeader> {
     let (mut magic, mut len) = ([0; 8], [0; 8]);
     from.read_exact(&mut magic)?;
     from.read_exact(&mut len)?;

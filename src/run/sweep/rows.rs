@@ -6,13 +6,13 @@ use crate::backend::BATCH_ROWS;
 use crate::corpus::{Folds, TokenWindows};
 use crate::error::Result;
 use crate::run::evaluation::check_predicted;
-use crate::workers::sums::Part;
+use crate::workers::sums::HalfFold;
 
 /// Whole windows of one fold, or of a text that perplexity is measured on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::run) struct Batch {
     /// `None` in a text of its own for perplexity.
-    pub(in crate::run) part: Option<Part>,
+    pub(in crate::run) part: Option<HalfFold>,
     /// Whether perplexity is measured on it.
     pub(in crate::run) evaluated: bool,
     pub(in crate::run) windows: Range<usize>,
@@ -41,7 +41,7 @@ pub(in crate::run) fn fold_batches(folds: &Folds, sizes: Cut) -> Vec<Batch> {
         let all = sizes.cut(folds.windows(fold));
         let half = all.clone().count().div_ceil(2);
         all.enumerate().map(move |(at, windows)| {
-            let part = Part { fold, half: usize::from(at >= half) };
+            let part = HalfFold { fold, half: usize::from(at >= half) };
             Batch { part: Some(part), evaluated: false, windows }
         })
     };

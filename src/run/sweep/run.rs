@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use futures::try_join;
 
+use super::block_pass::{BlockPass, VisitedBlock};
 use super::forks::Forks;
 use super::measuring::Measuring;
-use super::passage::{Passage, Visited};
-use super::state::{BlockMeasures, Keeps, Stream, Sweep, Swept};
-use super::visit::{Solved, Visit};
+use super::state::{BlockMeasures, KeepPolicy, MeasuredBlock, Stream, Sweep};
+use super::visit::{SolvedBlock, Visit};
 use crate::backend::Backend;
 use crate::error::Result;
 use crate::event::{Event, Stage};
@@ -20,7 +20,7 @@ use crate::trace::Lane;
 /// A visit, with what was measured of it.
 struct Finished<'a, B: Backend> {
     visit: Visit<'a, B>,
-    solved: Option<Solved<B::Tensor>>,
+    solved: Option<SolvedBlock<B::Tensor>>,
     layer: Option<MeasuredLayer<B::Tensor>>,
 }
 
@@ -31,7 +31,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
         &self,
         measures: BlockMeasures<'a, B>,
         layers: Option<LayerMeasure<'a, B>>,
-    ) -> Result<(Vec<Swept>, Option<f64>)> {
+    ) -> Result<(Vec<MeasuredBlock>, Option<f64>)> {
         let mut measuring = Measuring { measures, layers, forks: Forks::new(self), swept: Vec::new() };
         let keeps = measuring.keeps();
         self.source.checkpoint.announce().await?;
@@ -44,7 +44,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
         let mut before = None;
         let mut block = Rc::new(self.load(first).await?);
         for index in first..=last {
-            let passage = Passage::new(self, (index, &block), &keeps, &meter);
+            let passage = BlockPass::new(self, (index, &block), &keeps, &meter);
             let work = async {
                 let visited = self.visit(passage, before.take(), &mut stream, &mut measuring).await?;
                 self.pass.span(Lane::Forks, Some(index), measuring.forks.carry(&block, index)).await?;
@@ -75,11 +75,11 @@ impl<'a, B: Backend> Sweep<'a, B> {
     /// Takes all rows through a block, measures the one before it, and saves where the sweep stands between them.
     async fn visit(
         &self,
-        passage: Passage<'_, 'a, B>,
-        before: Option<Visited<'a, B>>,
+        passage: BlockPass<'_, 'a, B>,
+        before: Option<VisitedBlock<'a, B>>,
         stream: &mut Stream<B::Tensor>,
         measuring: &mut Measuring<'_, 'a, B>,
-    ) -> Result<Visited<'a, B>> {
+    ) -> Result<VisitedBlock<'a, B>> {
         let index = passage.index();
         // One thread wins nothing by both at once, and has no room for two blocks' sums.
         if B::IN_MEMORY && !parallel::HAS_THREADS {
@@ -112,7 +112,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
     }
 
     /// The last block that anything needs.
-    fn last_block(&self, keeps: &Keeps) -> usize {
+    fn last_block(&self, keeps: &KeepPolicy) -> usize {
         let all = self.source.checkpoint.config().num_hidden_layers;
         let needs_all = keeps.layers || keeps.forks;
         self.blocks.last().copied().filter(|_| !needs_all).unwrap_or(all - 1)
@@ -131,10 +131,10 @@ impl<'a, B: Backend> Sweep<'a, B> {
     /// Solves and measures a block that all rows have gone through.
     async fn finish(
         &self,
-        visited: Option<Visited<'a, B>>,
+        visited: Option<VisitedBlock<'a, B>>,
         measuring: &mut Measuring<'_, 'a, B>,
     ) -> Result<Option<Finished<'a, B>>> {
-        let Some(Visited { visit, sums }) = visited else { return Ok(None) };
+        let Some(VisitedBlock { visit, sums }) = visited else { return Ok(None) };
         let measured = async {
             let solved = match sums {
                 Some(sums) => Some(self.pass.measure_block(&visit, sums, &mut measuring.measures).await?),
@@ -168,7 +168,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
             self.pass.out.emit(Event::Block(Box::new(solved.report.clone()))).await;
         }
         let keeps_map = self.pass.keeps_maps || self.swaps_greedily();
-        swept.push(Swept { report: solved.report, map: keeps_map.then_some(solved.map) });
+        swept.push(MeasuredBlock { report: solved.report, map: keeps_map.then_some(solved.map) });
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use crate::error::{Error, Result};
 
 /// A file that is this process's alone, and gone with it.
-pub trait Scratch {
+pub trait ScratchFile {
     /// Writes all bytes from a place on, which may lie beyond the end.
     ///
     /// # Errors
@@ -22,15 +22,15 @@ pub trait Scratch {
 }
 
 /// Which places of such a file are free.
-pub(super) struct Spill {
-    file: Rc<dyn Scratch>,
+pub(super) struct SpillFile {
+    file: Rc<dyn ScratchFile>,
     end: u64,
     /// Places that are free, by their bytes: rows of a batch come in few sizes.
     free: BTreeMap<u64, Vec<u64>>,
 }
 
-impl Spill {
-    pub(super) fn new(file: Rc<dyn Scratch>) -> Self {
+impl SpillFile {
+    pub(super) fn new(file: Rc<dyn ScratchFile>) -> Self {
         Self { file, end: 0, free: BTreeMap::new() }
     }
 
@@ -68,13 +68,13 @@ impl Spill {
 
 /// The platform's temporary file, made when something is written; where there is none, memory takes all rows.
 #[cfg(not(target_arch = "wasm32"))]
-pub(in crate::run) fn temporary() -> Option<Rc<dyn Scratch>> {
-    Some(Rc::new(native::Temporary::default()))
+pub(in crate::run) fn temporary() -> Option<Rc<dyn ScratchFile>> {
+    Some(Rc::new(native::TemporaryFile::default()))
 }
 
 /// A browser's file is opened by whoever has the engine measure.
 #[cfg(target_arch = "wasm32")]
-pub(in crate::run) fn temporary() -> Option<Rc<dyn Scratch>> {
+pub(in crate::run) fn temporary() -> Option<Rc<dyn ScratchFile>> {
     None
 }
 
@@ -86,9 +86,9 @@ mod native {
 
     /// Gone with the process, however that ends.
     #[derive(Default)]
-    pub(super) struct Temporary(RefCell<Option<File>>);
+    pub(super) struct TemporaryFile(RefCell<Option<File>>);
 
-    impl super::Scratch for Temporary {
+    impl super::ScratchFile for TemporaryFile {
         fn write(&self, at: u64, bytes: &[u8]) -> Result<()> {
             let mut file = self.0.borrow_mut();
             let file = match &mut *file {

@@ -3,15 +3,15 @@
 use std::rc::Rc;
 
 use super::rows::Batch;
-use super::store::Kept;
+use super::store::StoredRows;
 use super::visit::BlockMeasure;
 use crate::backend::Backend;
 use crate::report::BlockReport;
-use crate::run::events::Meter;
+use crate::run::events::StageMeter;
 use crate::run::measures::Source;
 use crate::run::pass::Pass;
 use crate::solve::AffineMap;
-use crate::workers::Wanted;
+use crate::workers::WantedTensors;
 
 /// A model, what it reads, and who measures it.
 pub(in crate::run) struct Sweep<'a, B: Backend> {
@@ -20,23 +20,23 @@ pub(in crate::run) struct Sweep<'a, B: Backend> {
     /// Blocks that are measured, ascending.
     pub(in crate::run) blocks: &'a [usize],
     /// Bytes of weights that have been loaded.
-    pub(in crate::run) load: &'a Meter,
+    pub(in crate::run) load: &'a StageMeter,
 }
 
 /// What measures every block, in this order.
 pub(in crate::run) type BlockMeasures<'a, B> = Vec<Box<dyn BlockMeasure<B> + 'a>>;
 
 /// A block that is measured, as far as anything asks for it afterwards.
-pub(in crate::run) struct Swept {
+pub(in crate::run) struct MeasuredBlock {
     pub(in crate::run) report: BlockReport,
     pub(in crate::run) map: Option<AffineMap>,
 }
 
 /// The residual stream of all batches between two blocks.
-pub(in crate::run) type Stream<T> = Vec<Rc<Kept<T>>>;
+pub(in crate::run) type Stream<T> = Vec<Rc<StoredRows<T>>>;
 
 /// What visits keep of their rows.
-pub(super) struct Keeps {
+pub(super) struct KeepPolicy {
     pub(super) all_rows: bool,
     pub(super) weights: bool,
     pub(super) layers: bool,
@@ -44,18 +44,18 @@ pub(super) struct Keeps {
 }
 
 /// What is kept of one batch.
-pub(super) struct Keep {
+pub(super) struct BatchKeep {
     pub(super) hidden: bool,
-    pub(super) wanted: Wanted,
+    pub(super) wanted: WantedTensors,
     pub(super) next: bool,
 }
 
-impl Keeps {
-    pub(super) fn of(&self, batch: &Batch, is_measured: bool, folds: usize) -> Keep {
+impl KeepPolicy {
+    pub(super) fn of(&self, batch: &Batch, is_measured: bool, folds: usize) -> BatchKeep {
         let (forks, layers) = (self.forks && batch.evaluated, self.layers && batch.part.is_some());
         let y = is_measured && batch.fold().is_some_and(|fold| self.all_rows || fold + 1 == folds);
         let at_fork = is_measured && forks;
-        let wanted = Wanted { x: y || at_fork, y, rest: at_fork };
-        Keep { hidden: forks && self.layers || layers, wanted, next: layers }
+        let wanted = WantedTensors { x: y || at_fork, y, rest: at_fork };
+        BatchKeep { hidden: forks && self.layers || layers, wanted, next: layers }
     }
 }

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use super::spill::{Scratch, Spill};
+use super::spill::{ScratchFile, SpillFile};
 use crate::backend::{Backend, Shape};
 use crate::error::Result;
 
@@ -15,17 +15,17 @@ const IN_MEMORY: u64 = 1 << 30;
 /// Keeps tensors of rows until they are needed again, wherever there is room.
 pub(in crate::run) struct RowStore<'a, B> {
     backend: &'a B,
-    shelves: Rc<Shelves>,
+    shelves: Rc<Tiers>,
 }
 
 /// A tensor that is kept. Dropping it makes room.
-pub(in crate::run) struct Kept<T> {
-    place: Place<T>,
+pub(in crate::run) struct StoredRows<T> {
+    place: Location<T>,
     shape: Shape,
-    shelves: Rc<Shelves>,
+    shelves: Rc<Tiers>,
 }
 
-enum Place<T> {
+enum Location<T> {
     /// As it is.
     Device(T),
     /// Its values.
@@ -35,19 +35,19 @@ enum Place<T> {
 }
 
 /// How full each place is.
-struct Shelves {
-    device: Shelf,
-    memory: Shelf,
+struct Tiers {
+    device: Tier,
+    memory: Tier,
     /// `None` where memory takes what is left over.
-    spill: Option<RefCell<Spill>>,
+    spill: Option<RefCell<SpillFile>>,
 }
 
-struct Shelf {
+struct Tier {
     used: Cell<u64>,
     most: u64,
 }
 
-impl Shelf {
+impl Tier {
     fn new(most: u64) -> Self {
         Self { used: Cell::new(0), most }
     }
@@ -72,7 +72,7 @@ impl Shelf {
     }
 }
 
-impl<T> Kept<T> {
+impl<T> StoredRows<T> {
     /// Its rows.
     pub(in crate::run) fn rows(&self) -> usize {
         self.shape.rows
@@ -84,13 +84,13 @@ impl<T> Kept<T> {
     }
 }
 
-impl<T> Drop for Kept<T> {
+impl<T> Drop for StoredRows<T> {
     fn drop(&mut self) {
         let bytes = bytes(self.shape);
         match self.place {
-            Place::Device(_) => self.shelves.device.give(bytes),
-            Place::Memory(_) => self.shelves.memory.give(bytes),
-            Place::File(at) => self.shelves.spill.iter().for_each(|spill| spill.borrow_mut().free(at, bytes)),
+            Location::Device(_) => self.shelves.device.give(bytes),
+            Location::Memory(_) => self.shelves.memory.give(bytes),
+            Location::File(at) => self.shelves.spill.iter().for_each(|spill| spill.borrow_mut().free(at, bytes)),
         }
     }
 }
@@ -98,36 +98,36 @@ impl<T> Drop for Kept<T> {
 impl<'a, B: Backend> RowStore<'a, B> {
     /// A store of `budget` bytes per place, or of what is usual; beyond memory there is `file`. Where tensors lie in memory
     /// there is one place less.
-    pub(in crate::run) fn new(backend: &'a B, budget: Option<u64>, file: Option<Rc<dyn Scratch>>) -> Self {
+    pub(in crate::run) fn new(backend: &'a B, budget: Option<u64>, file: Option<Rc<dyn ScratchFile>>) -> Self {
         let memory = budget.unwrap_or(IN_MEMORY);
         let (device, memory) = if B::IN_MEMORY { (memory, 0) } else { (budget.unwrap_or(ON_DEVICE), memory) };
-        let spill = file.map(|file| RefCell::new(Spill::new(file)));
-        let shelves = Shelves { device: Shelf::new(device), memory: Shelf::new(memory), spill };
+        let spill = file.map(|file| RefCell::new(SpillFile::new(file)));
+        let shelves = Tiers { device: Tier::new(device), memory: Tier::new(memory), spill };
         Self { backend, shelves: Rc::new(shelves) }
     }
 
     /// Keeps a tensor.
-    pub(in crate::run) async fn keep(&self, tensor: B::Tensor) -> Result<Kept<B::Tensor>> {
+    pub(in crate::run) async fn keep(&self, tensor: B::Tensor) -> Result<StoredRows<B::Tensor>> {
         let shape = self.backend.shape(&tensor);
         let bytes = bytes(shape);
         let place = if self.shelves.device.take(bytes) {
-            Place::Device(tensor)
+            Location::Device(tensor)
         } else {
             let values = self.backend.read(&tensor).await?;
             match &self.shelves.spill {
-                Some(spill) if !self.shelves.memory.take(bytes) => Place::File(spill.borrow_mut().write(&values)?),
-                Some(_) => Place::Memory(values),
+                Some(spill) if !self.shelves.memory.take(bytes) => Location::File(spill.borrow_mut().write(&values)?),
+                Some(_) => Location::Memory(values),
                 None => {
                     self.shelves.memory.put(bytes);
-                    Place::Memory(values)
+                    Location::Memory(values)
                 }
             }
         };
-        Ok(Kept { place, shape, shelves: self.shelves.clone() })
+        Ok(StoredRows { place, shape, shelves: self.shelves.clone() })
     }
 
     /// Keeps a tensor where there is one.
-    pub(in crate::run) async fn keep_some(&self, tensor: Option<B::Tensor>) -> Result<Option<Kept<B::Tensor>>> {
+    pub(in crate::run) async fn keep_some(&self, tensor: Option<B::Tensor>) -> Result<Option<StoredRows<B::Tensor>>> {
         match tensor {
             Some(tensor) => self.keep(tensor).await.map(Some),
             None => Ok(None),
@@ -135,34 +135,34 @@ impl<'a, B: Backend> RowStore<'a, B> {
     }
 
     /// The tensor.
-    pub(in crate::run) fn tensor(&self, kept: &Kept<B::Tensor>) -> Result<B::Tensor> {
+    pub(in crate::run) fn tensor(&self, kept: &StoredRows<B::Tensor>) -> Result<B::Tensor> {
         match &kept.place {
-            Place::Device(tensor) => Ok(tensor.clone()),
-            Place::Memory(values) => self.backend.upload("rows", kept.shape, values),
-            Place::File(at) => self.backend.upload("rows", kept.shape, &self.spilled(*at, kept.shape)?),
+            Location::Device(tensor) => Ok(tensor.clone()),
+            Location::Memory(values) => self.backend.upload("rows", kept.shape, values),
+            Location::File(at) => self.backend.upload("rows", kept.shape, &self.spilled(*at, kept.shape)?),
         }
     }
 
     /// Its values, row-major.
-    pub(in crate::run) async fn values(&self, kept: &Kept<B::Tensor>) -> Result<Vec<f32>> {
+    pub(in crate::run) async fn values(&self, kept: &StoredRows<B::Tensor>) -> Result<Vec<f32>> {
         match &kept.place {
-            Place::Device(tensor) => self.backend.read(tensor).await,
-            Place::Memory(values) => Ok(values.clone()),
-            Place::File(at) => self.spilled(*at, kept.shape),
+            Location::Device(tensor) => self.backend.read(tensor).await,
+            Location::Memory(values) => Ok(values.clone()),
+            Location::File(at) => self.spilled(*at, kept.shape),
         }
     }
 
     /// The values of several, with one wait for those on the device.
-    pub(in crate::run) async fn values_of(&self, kept: &[&Kept<B::Tensor>]) -> Result<Vec<Vec<f32>>> {
-        let on_device = |kept: &&&Kept<B::Tensor>| matches!(kept.place, Place::Device(_));
+    pub(in crate::run) async fn values_of(&self, kept: &[&StoredRows<B::Tensor>]) -> Result<Vec<Vec<f32>>> {
+        let on_device = |kept: &&&StoredRows<B::Tensor>| matches!(kept.place, Location::Device(_));
         let tensors = kept.iter().filter(on_device).map(|kept| self.tensor(kept)).collect::<Result<Vec<_>>>()?;
         let mut read = self.backend.read_all(&tensors.iter().collect::<Vec<_>>()).await?.into_iter();
         let mut all = Vec::with_capacity(kept.len());
         for kept in kept {
             all.push(match &kept.place {
-                Place::Device(_) => read.next().unwrap_or_default(),
-                Place::Memory(values) => values.clone(),
-                Place::File(at) => self.spilled(*at, kept.shape)?,
+                Location::Device(_) => read.next().unwrap_or_default(),
+                Location::Memory(values) => values.clone(),
+                Location::File(at) => self.spilled(*at, kept.shape)?,
             });
         }
         Ok(all)
@@ -196,11 +196,12 @@ mod tests {
         // Room for two tensors of 24 bytes.
         let store = RowStore::new(&backend, Some(50), temporary());
         let keep = |first| block_on(store.keep(backend.upload("rows", shape, &values(first)).expect("rows")));
-        let mut kept: Vec<Kept<_>> = (0..5).map(|first| keep(first).expect("room")).collect();
-        let places =
-            |kept: &[Kept<_>]| kept.iter().map(|kept| matches!(kept.place, Place::Device(_))).collect::<Vec<_>>();
+        let mut kept: Vec<StoredRows<_>> = (0..5).map(|first| keep(first).expect("room")).collect();
+        let places = |kept: &[StoredRows<_>]| {
+            kept.iter().map(|kept| matches!(kept.place, Location::Device(_))).collect::<Vec<_>>()
+        };
         assert_eq!(places(&kept), [true, true, false, false, false]);
-        let check = |kept: &Kept<_>, first: usize| {
+        let check = |kept: &StoredRows<_>, first: usize| {
             assert_eq!(block_on(store.values(kept)).expect("values"), values(first));
             let tensor = store.tensor(kept).expect("a tensor");
             assert_eq!(block_on(backend.read(&tensor)).expect("values"), values(first));

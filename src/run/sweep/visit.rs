@@ -6,16 +6,16 @@ use std::rc::Rc;
 use futures::future::{FutureExt, LocalBoxFuture};
 
 use super::rows::Batch;
-use super::store::{Kept, RowStore};
+use super::store::{RowStore, StoredRows};
 use crate::backend::Backend;
 use crate::error::Result;
-use crate::forward::Rest;
+use crate::forward::ResidualTerms;
 use crate::model::Block;
 use crate::replacement::swap::Replacement;
 use crate::report::BlockReport;
 use crate::run::pass::Pass;
 use crate::solve::{AffineMap, Directions, InputDistribution};
-use crate::workers::sums::Part;
+use crate::workers::sums::HalfFold;
 
 /// A block that all rows have gone through.
 pub(in crate::run) struct Visit<'a, B: Backend> {
@@ -33,20 +33,20 @@ pub(in crate::run) struct Visit<'a, B: Backend> {
 pub(in crate::run) struct Rows<T> {
     pub(in crate::run) batch: Batch,
     /// Residual stream before the block.
-    pub(in crate::run) hidden: Option<Rc<Kept<T>>>,
+    pub(in crate::run) hidden: Option<Rc<StoredRows<T>>>,
     /// What enters the feed-forward network.
-    pub(in crate::run) x: Option<Kept<T>>,
+    pub(in crate::run) x: Option<StoredRows<T>>,
     /// What it returns.
-    pub(in crate::run) y: Option<Kept<T>>,
+    pub(in crate::run) y: Option<StoredRows<T>>,
     /// What y is added to.
-    pub(in crate::run) rest: Option<Rest<Kept<T>>>,
+    pub(in crate::run) rest: Option<ResidualTerms<StoredRows<T>>>,
     /// Residual stream after the block.
-    pub(in crate::run) next: Option<Rc<Kept<T>>>,
+    pub(in crate::run) next: Option<Rc<StoredRows<T>>>,
 }
 
 /// x and y of a batch on the device, with its part and windows.
-pub(in crate::run) struct Pair<'v, T> {
-    pub(in crate::run) part: Part,
+pub(in crate::run) struct XyBatch<'v, T> {
+    pub(in crate::run) part: HalfFold,
     pub(in crate::run) windows: &'v Range<usize>,
     pub(in crate::run) x: T,
     pub(in crate::run) y: T,
@@ -54,26 +54,26 @@ pub(in crate::run) struct Pair<'v, T> {
 
 impl<B: Backend> Visit<'_, B> {
     /// x and y of every kept batch of the folds, in corpus order.
-    pub(in crate::run) fn pairs(&self) -> impl Iterator<Item = Result<Pair<'_, B::Tensor>>> {
+    pub(in crate::run) fn pairs(&self) -> impl Iterator<Item = Result<XyBatch<'_, B::Tensor>>> {
         self.rows.iter().filter_map(|rows| {
             let (part, x, y) = (rows.batch.part?, rows.x.as_ref()?, rows.y.as_ref()?);
             let pair = || {
                 let (x, y) = (self.store.tensor(x)?, self.store.tensor(y)?);
-                Ok(Pair { part, windows: &rows.batch.windows, x, y })
+                Ok(XyBatch { part, windows: &rows.batch.windows, x, y })
             };
             Some(pair())
         })
     }
 
     /// Those of the held-out fold.
-    pub(in crate::run) fn heldout(&self) -> impl Iterator<Item = Result<Pair<'_, B::Tensor>>> {
+    pub(in crate::run) fn heldout(&self) -> impl Iterator<Item = Result<XyBatch<'_, B::Tensor>>> {
         let heldout = self.folds - 1;
         self.pairs().filter(move |pair| pair.as_ref().map_or(true, |pair| pair.part.fold == heldout))
     }
 }
 
 /// A block's numbers with the maps behind them.
-pub(in crate::run) struct Solved<T> {
+pub(in crate::run) struct SolvedBlock<T> {
     pub(in crate::run) report: BlockReport,
     /// Held-out Σ‖y − ȳ_h‖².
     pub(in crate::run) heldout_variation: f64,
@@ -87,7 +87,7 @@ pub(in crate::run) struct Solved<T> {
     pub(in crate::run) replacements: Vec<(String, Replacement<T>)>,
 }
 
-impl<T> Solved<T> {
+impl<T> SolvedBlock<T> {
     /// Has something stand in for the network; its change of perplexity is null where the model has no perplexity.
     pub(in crate::run) fn replace<B: Backend<Tensor = T>>(
         &mut self,
@@ -118,14 +118,14 @@ pub(in crate::run) trait BlockMeasure<B: Backend> {
     fn measure<'a>(
         &'a mut self,
         visit: &'a Visit<'_, B>,
-        solved: &'a mut Solved<B::Tensor>,
+        solved: &'a mut SolvedBlock<B::Tensor>,
     ) -> LocalBoxFuture<'a, Result<()>>;
 
     /// Measures what takes a device that does nothing else: times.
     fn time<'a>(
         &'a mut self,
         _visit: &'a Visit<'_, B>,
-        _solved: &'a mut Solved<B::Tensor>,
+        _solved: &'a mut SolvedBlock<B::Tensor>,
     ) -> LocalBoxFuture<'a, Result<()>> {
         async { Ok(()) }.boxed_local()
     }

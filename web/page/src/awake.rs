@@ -9,7 +9,7 @@ use std::rc::Rc;
 use js_sys::{Function, Promise, Reflect};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use straightedge_web::continuation::Sides;
+use straightedge_web::continuation::ContinuationState;
 use straightedge_web::state::run::Run;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
@@ -19,7 +19,8 @@ use crate::session::Session;
 /// Holds the screen's lock whenever the engine is at something.
 pub(crate) fn keep(session: Session) {
     let screen = Rc::new(Screen::default());
-    let is_busy = Memo::new(move |_| session.run.with(Run::is_running) || session.sides.with(Sides::is_running));
+    let is_busy =
+        Memo::new(move |_| session.run.with(Run::is_running) || session.sides.with(ContinuationState::is_running));
     let of_work = screen.clone();
     Effect::new(move |_| {
         of_work.wanted.set(is_busy.get());

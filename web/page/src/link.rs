@@ -73,12 +73,12 @@ impl Link {
 
     /// Asks what an order would come to; an earlier question is dropped.
     pub(crate) fn look(&self, order: Order, handles: &[File]) {
-        self.send(Some(order.run), &Request::Look(Box::new(order)), handles);
+        self.send(Some(order.run), &Request::Preview(Box::new(order)), handles);
     }
 
     /// Asks what is in the browser's storage, once some of it is deleted.
     pub(crate) fn shelf(&self, deletion: Deletion) {
-        self.send(None, &Request::Shelf(deletion), &[]);
+        self.send(None, &Request::Storage(deletion), &[]);
     }
 
     /// Has the measurement that could go on be forgotten.

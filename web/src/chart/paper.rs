@@ -203,7 +203,7 @@ mod tests {
             ..Profile::default()
         };
         let labels = Labels { value: "R²_lin", block: "block" };
-        all.push(profile::draw(&profile.covering(), &profile::Layout::new(700.0, 4), labels));
+        all.push(profile::draw(&profile.covering(), &profile::ProfileLayout::new(700.0, 4), labels));
         all
     }
 

@@ -68,7 +68,7 @@ pub struct Labels {
 
 /// Where everything is, in pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Layout {
+pub struct ProfileLayout {
     /// Width of the whole chart.
     pub width: f64,
     /// Height of the whole chart.
@@ -76,7 +76,7 @@ pub struct Layout {
     blocks: usize,
 }
 
-impl Layout {
+impl ProfileLayout {
     /// The layout of a chart of `blocks` blocks in a space `width` wide.
     pub fn new(width: f64, blocks: usize) -> Self {
         let width = width.max(240.0).round();
@@ -116,7 +116,7 @@ impl Layout {
 }
 
 /// The chart.
-pub fn draw(profile: &Profile, layout: &Layout, labels: Labels) -> String {
+pub fn draw(profile: &Profile, layout: &ProfileLayout, labels: Labels) -> String {
     let mut svg = Fragment::default();
     axes(&mut svg, layout, labels, profile.blocks);
     for (block, value) in profile.expected.iter().enumerate() {
@@ -132,7 +132,7 @@ pub fn draw(profile: &Profile, layout: &Layout, labels: Labels) -> String {
 }
 
 /// What is laid over the chart to single out one block.
-pub fn highlight(profile: &Profile, layout: &Layout, block: usize) -> String {
+pub fn highlight(profile: &Profile, layout: &ProfileLayout, block: usize) -> String {
     let mut svg = Fragment::default();
     let x = layout.x(block);
     svg.path("guide", &format!("M{} {}V{}", number(x), number(layout.y(HIGHEST)), number(layout.y(LOWEST))));
@@ -146,7 +146,7 @@ pub fn highlight(profile: &Profile, layout: &Layout, block: usize) -> String {
     svg.into_svg(layout.width, layout.height)
 }
 
-fn axes(svg: &mut Fragment, layout: &Layout, labels: Labels, blocks: usize) {
+fn axes(svg: &mut Fragment, layout: &ProfileLayout, labels: Labels, blocks: usize) {
     let (end, zero, floor) = (layout.width - RIGHT, layout.y(0.0), layout.y(LOWEST));
     let strip = [("x", LEFT), ("y", zero), ("width", end - LEFT), ("height", floor - zero)];
     svg.element("rect", "below", &strip);
@@ -164,7 +164,7 @@ fn axes(svg: &mut Fragment, layout: &Layout, labels: Labels, blocks: usize) {
     svg.text("name x", (LEFT + end) / 2.0, layout.height - 6.0, labels.block);
 }
 
-fn expected(svg: &mut Fragment, layout: &Layout, block: usize, value: Option<f64>) {
+fn expected(svg: &mut Fragment, layout: &ProfileLayout, block: usize, value: Option<f64>) {
     if let Some(value) = value {
         let half = (layout.step() * 0.36).clamp(6.0, 16.0);
         let (from, to) = (layout.x(block) - half, layout.x(block) + half);
@@ -173,7 +173,7 @@ fn expected(svg: &mut Fragment, layout: &Layout, block: usize, value: Option<f64
 }
 
 /// Another measurement, as diamonds on a dashed line.
-fn overlay(svg: &mut Fragment, layout: &Layout, values: &[Option<f64>]) {
+fn overlay(svg: &mut Fragment, layout: &ProfileLayout, values: &[Option<f64>]) {
     let point = |(block, value): (usize, &Option<f64>)| Point { block, value: *value, spread: None };
     let points: Vec<_> = values.iter().enumerate().map(point).collect();
     svg.path("overlay line", &line(&points, layout));
@@ -186,7 +186,7 @@ fn overlay(svg: &mut Fragment, layout: &Layout, values: &[Option<f64>]) {
 }
 
 /// Joins neighbouring blocks; undefined and missing blocks leave gaps.
-fn line(points: &[Point], layout: &Layout) -> String {
+fn line(points: &[Point], layout: &ProfileLayout) -> String {
     let mut path = String::new();
     let mut last = None;
     for point in points {
@@ -198,7 +198,7 @@ fn line(points: &[Point], layout: &Layout) -> String {
     path
 }
 
-fn whisker(svg: &mut Fragment, layout: &Layout, point: &Point) {
+fn whisker(svg: &mut Fragment, layout: &ProfileLayout, point: &Point) {
     let (Some(value), Some(spread)) = (point.value.filter(|value| *value >= LOWEST), point.spread) else { return };
     let (x, cap) = (layout.x(point.block), layout.radius());
     let (low, high) = (layout.y(value - spread), layout.y(value + spread));
@@ -207,7 +207,7 @@ fn whisker(svg: &mut Fragment, layout: &Layout, point: &Point) {
     svg.path("whisker", &format!("M{x} {low}V{high}M{left} {low}H{right}M{left} {high}H{right}"));
 }
 
-fn mark(svg: &mut Fragment, layout: &Layout, point: &Point) {
+fn mark(svg: &mut Fragment, layout: &ProfileLayout, point: &Point) {
     let (x, r) = (layout.x(point.block), layout.radius());
     match point.value {
         None => {
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn the_axis_is_fixed_and_ends_where_it_says() {
-        let layout = Layout::new(600.0, 12);
+        let layout = ProfileLayout::new(600.0, 12);
         assert_eq!(layout.y(HIGHEST), TOP);
         assert_eq!(layout.y(LOWEST), layout.height - BOTTOM);
         assert_eq!(layout.y(-7.0), layout.y(LOWEST));
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn every_column_finds_its_own_block() {
-        let layout = Layout::new(390.0, 12);
+        let layout = ProfileLayout::new(390.0, 12);
         for block in 0..12 {
             assert_eq!(layout.block_at(layout.x(block)), Some(block));
         }
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn the_line_breaks_at_undefined_and_missing_blocks() {
-        let layout = Layout::new(600.0, 8);
+        let layout = ProfileLayout::new(600.0, 8);
         let points = [0, 1, 2, 3, 5, 6].map(|block| point(block, (block != 2).then_some(0.5)));
         let commands: String = line(&points, &layout).chars().filter(|c| c.is_alphabetic()).collect();
         assert_eq!(commands, "MLMML");
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn every_kind_of_value_has_its_mark() {
         let points = vec![point(0, Some(0.9)), point(1, None), point(2, Some(-0.05)), point(3, Some(-3.0))];
-        let svg = draw(&Profile { blocks: 4, points, ..Profile::default() }, &Layout::new(600.0, 4), LABELS);
+        let svg = draw(&Profile { blocks: 4, points, ..Profile::default() }, &ProfileLayout::new(600.0, 4), LABELS);
         let count = |mark: &str| svg.matches(mark).count();
         assert_eq!(count("<circle class=\"dot\""), 2);
         assert_eq!(count("class=\"undefined\""), 1);
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn whiskers_and_expected_values_are_at_their_heights() {
-        let layout = Layout::new(600.0, 1);
+        let layout = ProfileLayout::new(600.0, 1);
         let measured = Point { block: 0, value: Some(0.5), spread: Some(0.1) };
         let profile = Profile { blocks: 1, points: vec![measured], expected: vec![Some(0.25)], ..Profile::default() };
         let svg = draw(&profile, &layout, LABELS);
@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn another_measurement_is_laid_over_where_it_has_values() {
         let overlay = vec![Some(0.5), None, Some(0.75)];
-        let svg = draw(&Profile { overlay, ..Profile::default() }.covering(), &Layout::new(600.0, 3), LABELS);
+        let svg = draw(&Profile { overlay, ..Profile::default() }.covering(), &ProfileLayout::new(600.0, 3), LABELS);
         assert_eq!(svg.matches("class=\"overlay\"").count(), 2);
         assert_eq!(svg.matches("class=\"tick x\"").count(), 3);
     }
@@ -299,14 +299,14 @@ mod tests {
     #[test]
     fn the_highlight_carries_the_exact_value() {
         let profile = Profile { blocks: 2, points: vec![point(1, Some(0.123_456_789))], ..Profile::default() };
-        let layout = Layout::new(600.0, 2);
+        let layout = ProfileLayout::new(600.0, 2);
         assert!(highlight(&profile, &layout, 1).contains("0.123457"));
         assert!(!highlight(&profile, &layout, 0).contains("circle"));
     }
 
     #[test]
     fn labels_of_many_blocks_do_not_collide() {
-        let svg = draw(&Profile { blocks: 48, ..Profile::default() }, &Layout::new(390.0, 48), LABELS);
+        let svg = draw(&Profile { blocks: 48, ..Profile::default() }, &ProfileLayout::new(390.0, 48), LABELS);
         let labels = svg.matches("class=\"tick x\"").count();
         assert!((8..=14).contains(&labels), "{labels}");
     }

@@ -67,14 +67,14 @@ fn agreement(Replication { model, corpus, most }: &Replication) -> String {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use straightedge_api::atlas::Difference;
+    use straightedge_api::atlas::PublishedDifference;
     use straightedge_api::summary::Summary;
 
     use super::*;
 
     /// One that was measured, and held against published values, and one that failed.
     pub(crate) fn entries() -> Vec<Entry> {
-        let most = Some(Difference { block: 4, value: 0.01234 });
+        let most = Some(PublishedDifference { block: 4, value: 0.01234 });
         let measured = Measured {
             report: "made-one-wikitext-2.json".into(),
             commit: Some("0123456789abcdef0123456789abcdef01234567".into()),

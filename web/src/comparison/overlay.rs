@@ -69,7 +69,7 @@ pub struct Overlay {
 
 /// A measurement kept for comparison.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kept {
+pub struct KeptMeasurement {
     /// Number of its first order; recordings have none.
     pub origin: Option<u32>,
     /// Whether it comes from a file.
@@ -80,7 +80,7 @@ pub struct Kept {
     pub report: Report,
 }
 
-impl Kept {
+impl KeptMeasurement {
     /// A report under the name of its model and text, and of its moments where they are not exact.
     pub fn new(origin: u32, is_opened: bool, report: Report) -> Self {
         Self { origin: Some(origin), is_opened, name: Self::name_of(&report), report }
@@ -163,7 +163,7 @@ mod tests {
         let told = sums(&exact, &fast).expect("a difference");
         assert!(told.contains("exact here and fast there") && told.contains("2.50e−5 at most, in block 1"), "{told}");
         assert!(told.ends_with("2.0 s there."), "{told}");
-        assert_eq!(Kept::name_of(&fast), "m · t · fast");
+        assert_eq!(KeptMeasurement::name_of(&fast), "m · t · fast");
         assert_eq!(sums(&exact, &exact), None);
         fast.protocol.rows += 1;
         assert_eq!(sums(&exact, &fast), None, "other rows");
@@ -174,6 +174,6 @@ mod tests {
         let report = sample_report();
         assert_eq!(Metric::Lin.by_block(&report), [Some(0.9), Some(-0.25), None]);
         assert_eq!(Metric::Scalar.by_block(&report), [Some(0.95), Some(0.1), None]);
-        assert_eq!(Kept::name_of(&report), "m · t");
+        assert_eq!(KeptMeasurement::name_of(&report), "m · t");
     }
 }

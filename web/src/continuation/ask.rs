@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use straightedge_api::continuation::Continuation;
 use straightedge_api::error::{Error, Result};
 
-use super::known::Known;
-use crate::text::sides::t;
+use super::block_list::BlockList;
+use crate::text::continuation::t;
 
 /// Every choice of the view. Numbers stay as typed until they are needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Default for Ask {
 
 impl Ask {
     /// The blocks that will be linear, of those known.
-    pub fn linear(&self, known: &Known) -> Linear {
+    pub fn linear(&self, known: &BlockList) -> Linear {
         match &self.blocks {
             Some(blocks) => blocks.clone(),
             None => known.most_linear().map_or(Linear::All, |block| Linear::Some(BTreeSet::from([block]))),
@@ -55,7 +55,7 @@ impl Ask {
     }
 
     /// Puts a block in or takes it out.
-    pub fn toggle(&mut self, block: usize, known: &Known) {
+    pub fn toggle(&mut self, block: usize, known: &BlockList) {
         let mut blocks = match self.linear(known) {
             Linear::All => known.blocks.iter().map(|(block, _)| *block).collect(),
             Linear::Some(blocks) => blocks,
@@ -105,8 +105,8 @@ fn number<T: std::str::FromStr>(field: &str, typed: &str) -> Result<T> {
 mod tests {
     use super::*;
 
-    fn known() -> Known {
-        Known { blocks: vec![(0, Some(0.2)), (1, None), (2, Some(0.9)), (3, Some(0.5))] }
+    fn known() -> BlockList {
+        BlockList { blocks: vec![(0, Some(0.2)), (1, None), (2, Some(0.9)), (3, Some(0.5))] }
     }
 
     fn some(blocks: &[usize]) -> Linear {
@@ -117,7 +117,7 @@ mod tests {
     fn at_first_the_most_linear_block_is_chosen_and_all_where_none_is_known() {
         let mut ask = Ask::default();
         assert_eq!(ask.linear(&known()), some(&[2]));
-        assert_eq!(ask.linear(&Known::default()), Linear::All);
+        assert_eq!(ask.linear(&BlockList::default()), Linear::All);
         ask.toggle(0, &known());
         assert_eq!(ask.linear(&known()), some(&[0, 2]));
         ask.toggle(2, &known());

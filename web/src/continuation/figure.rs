@@ -2,16 +2,16 @@
 
 use straightedge_api::continuation::Step;
 
-use super::state::Sides;
-use super::told::{numbers, shown};
+use super::state::ContinuationState;
+use super::wording::{numbers, shown};
 use crate::chart::plot::{Axis, Mark, Plot, Rule, Series};
 use crate::chart::scale::Kind;
 use crate::figures::Figure;
+use crate::text::continuation::t;
 use crate::text::fill;
-use crate::text::sides::t;
 
 /// KL as a column per token; none before the first one.
-pub fn figure(sides: &Sides) -> Option<Figure> {
+pub fn figure(sides: &ContinuationState) -> Option<Figure> {
     let transcript = sides.transcript();
     let marks: Vec<Mark> = transcript.steps.iter().map(mark).collect();
     let parting = transcript.parting();

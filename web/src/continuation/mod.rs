@@ -5,15 +5,17 @@
 //! continuation itself; `told.rs` and `figure.rs`, how it is told.
 
 mod ask;
+mod block_list;
 mod figure;
-mod known;
 mod state;
-mod told;
+mod wording;
 
 pub use ask::{Ask, Linear};
+pub use block_list::BlockList;
 pub use figure::figure;
-pub use known::Known;
-pub use state::Sides;
+pub use state::ContinuationState;
 #[cfg(test)]
 pub(crate) use state::tests;
-pub use told::{Line, bar, candidates, heading, label, most, ordered, outcome, percent, place, sampling, status};
+pub use wording::{
+    CandidateRow, bar, candidates, heading, label, most, ordered, outcome, percent, place, sampling, status,
+};

@@ -5,23 +5,23 @@ use straightedge_api::event::{Progress, Recorder, Wait};
 use straightedge_api::report::Report;
 use straightedge_api::transcript::Transcript;
 
-use crate::state::course::{Course, Phase};
+use crate::state::order_status::{OrderStatus, Phase};
 use straightedge_api::message::Reply;
 
 /// A continuation from its start to whatever end it comes to.
 #[derive(Clone, Debug, Default)]
-pub struct Sides {
-    course: Course,
+pub struct ContinuationState {
+    course: OrderStatus,
     asked: Option<Continuation>,
     transcript: Transcript,
     /// What was measured for it.
     recorder: Recorder,
 }
 
-impl Sides {
+impl ContinuationState {
     /// One that was just ordered.
     pub fn start(number: u32, asked: Continuation) -> Self {
-        Self { course: Course::start(number), asked: Some(asked), ..Self::default() }
+        Self { course: OrderStatus::start(number), asked: Some(asked), ..Self::default() }
     }
 
     /// Takes in a reply; those of other orders and those after the end change nothing.
@@ -85,7 +85,7 @@ impl Sides {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use straightedge_api::continuation::{Beside, Candidate, Opening, Step, Token};
+    use straightedge_api::continuation::{Both, Candidate, Opening, Step, Token};
     use straightedge_api::error::Error;
     use straightedge_api::event::{Event, Outcome};
 
@@ -93,12 +93,12 @@ pub(crate) mod tests {
 
     pub(crate) fn step(step: usize, names: [&str; 2], kl: f64) -> Event {
         let token = |name: &str| Token { id: name.len() as u32, name: name.into(), text: name.into() };
-        let probability = Beside { original: Some(0.75), linear: Some(0.25) };
+        let probability = Both { original: Some(0.75), linear: Some(0.25) };
         Event::Step(Box::new(Step {
             step,
-            token: Beside { original: token(names[0]), linear: token(names[1]) },
+            token: Both { original: token(names[0]), linear: token(names[1]) },
             kl,
-            entropy: Beside { original: 1.0, linear: 2.0 },
+            entropy: Both { original: 1.0, linear: 2.0 },
             candidates: vec![Candidate { id: names[0].len() as u32, name: names[0].into(), probability }],
             own: Vec::new(),
         }))
@@ -112,12 +112,12 @@ pub(crate) mod tests {
             device: Default::default(),
             prompt_tokens: 3,
             context: 128,
-            ppl: Beside { original: Some(10.0), linear: None },
+            ppl: Both { original: Some(10.0), linear: None },
         }))
     }
 
-    pub(crate) fn heard(events: &[Event]) -> Sides {
-        let mut sides = Sides::start(7, Continuation::new("A "));
+    pub(crate) fn heard(events: &[Event]) -> ContinuationState {
+        let mut sides = ContinuationState::start(7, Continuation::new("A "));
         for event in events {
             sides.hear(&Reply::Event { run: 7, event: event.clone() });
         }

@@ -9,7 +9,7 @@ use crate::state::views::View;
 /// The charts of a view; none where nothing of it is measured. `block` is the one chosen, where one is.
 pub fn figures(view: View, report: &Report, block: Option<usize>) -> Vec<Figure> {
     let figures = match view {
-        View::Profile | View::Compare | View::Sides => Vec::new(),
+        View::Profile | View::Compare | View::Continuation => Vec::new(),
         View::Block => detail::figures(report, block),
         View::Losses => losses::figures(report),
         View::Regimes => regimes::figures(report),

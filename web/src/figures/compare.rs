@@ -7,14 +7,14 @@ use super::figure::{Figure, at_x, block_name, grid_of, series, share_axis};
 use crate::chart::plot::{Axis, Mark, Plot, Series};
 use crate::chart::scale::Kind;
 use crate::comparison::Key;
-use crate::comparison::known::{Line, Source, full_name};
+use crate::comparison::sources::{ChartLine, Source, full_name};
 use crate::text::format::{NOTHING, exact, fixed, magnitude, share};
 use crate::text::paper::t as paper;
 use crate::text::{fill, t};
 
 /// The chart of one quantity; `None` where no line has it.
-pub fn compared(lines: &[Line], quantity: Quantity) -> Option<Figure> {
-    let has_it: Vec<&Line> = lines.iter().filter(|line| !line.summary.curve(quantity).is_empty()).collect();
+pub fn compared(lines: &[ChartLine], quantity: Quantity) -> Option<Figure> {
+    let has_it: Vec<&ChartLine> = lines.iter().filter(|line| !line.summary.curve(quantity).is_empty()).collect();
     let all: Vec<Series> = has_it.iter().filter_map(|line| curve(line, quantity)).collect();
     let columns = has_it.iter().map(|line| line.summary.curve(quantity).len()).max()?;
     let (first, x) =
@@ -98,7 +98,7 @@ fn is_share(quantity: Quantity) -> bool {
     !matches!(quantity, Quantity::DeltaPplLinear | Quantity::DeltaPplPoly | Quantity::EffectiveRank)
 }
 
-fn curve(line: &Line, quantity: Quantity) -> Option<Series> {
+fn curve(line: &ChartLine, quantity: Quantity) -> Option<Series> {
     let values = line.summary.curve(quantity).iter().enumerate();
     let mark = |(at, value): (usize, &Option<f64>)| {
         if is_by_layer(quantity) {
@@ -111,7 +111,7 @@ fn curve(line: &Line, quantity: Quantity) -> Option<Series> {
 }
 
 /// How each line agrees with the first, as rows under its values; nothing where there is only one.
-fn agreements(lines: &[&Line], quantity: Quantity) -> Vec<Vec<String>> {
+fn agreements(lines: &[&ChartLine], quantity: Quantity) -> Vec<Vec<String>> {
     let Some((first, others)) = lines.split_first().filter(|(_, others)| !others.is_empty()) else { return Vec::new() };
     let all: Vec<_> = others.iter().map(|line| agreement(first, line, quantity)).collect();
     let row = |name: &str, cell: &dyn Fn(&Agreement) -> String| {
@@ -124,12 +124,12 @@ fn agreements(lines: &[&Line], quantity: Quantity) -> Vec<Vec<String>> {
     ]
 }
 
-fn agreement(first: &Line, other: &Line, quantity: Quantity) -> Agreement {
+fn agreement(first: &ChartLine, other: &ChartLine, quantity: Quantity) -> Agreement {
     Agreement::new(first.summary.curve(quantity), other.summary.curve(quantity))
 }
 
 /// How far each measurement is from its recording, and how two lines agree; of more, the one in front with the first.
-fn facts(lines: &[&Line], quantity: Quantity) -> Vec<String> {
+fn facts(lines: &[&ChartLine], quantity: Quantity) -> Vec<String> {
     let Some((first, others)) = lines.split_first() else { return Vec::new() };
     let front = others.iter().find(|line| !line.is_behind).filter(|_| others.len() == 1 || first.is_behind);
     let agreement = front.and_then(|line| told_agreement(first, line, quantity));
@@ -139,7 +139,7 @@ fn facts(lines: &[&Line], quantity: Quantity) -> Vec<String> {
     found_again.chain(agreement).chain(citation).collect()
 }
 
-fn told_agreement(first: &Line, other: &Line, quantity: Quantity) -> Option<String> {
+fn told_agreement(first: &ChartLine, other: &ChartLine, quantity: Quantity) -> Option<String> {
     let Agreement { pairs, pearson, spearman, mean_shift } = agreement(first, other, quantity);
     let gaps = [
         ("name", &full_name(&other.name, other.source)),
@@ -153,8 +153,8 @@ fn told_agreement(first: &Line, other: &Line, quantity: Quantity) -> Option<Stri
 }
 
 /// How far a measurement made here is from the recording of the same model.
-fn found_again(line: &Line, lines: &[&Line], quantity: Quantity) -> Option<String> {
-    let is_recording = |other: &&&Line| matches!(&other.key, Key::Recorded(name) if *name == line.summary.name);
+fn found_again(line: &ChartLine, lines: &[&ChartLine], quantity: Quantity) -> Option<String> {
+    let is_recording = |other: &&&ChartLine| matches!(&other.key, Key::Recorded(name) if *name == line.summary.name);
     let recorded = lines.iter().find(is_recording).filter(|_| line.source == Source::Here)?;
     let pairs = line.summary.curve(quantity).iter().zip(recorded.summary.curve(quantity)).enumerate();
     let differences = pairs.filter_map(|(at, (here, there))| Some((at, ((*here)? - (*there)?).abs())));
@@ -167,8 +167,8 @@ fn found_again(line: &Line, lines: &[&Line], quantity: Quantity) -> Option<Strin
 mod tests {
     use super::*;
     use crate::comparison::Comparison;
-    use crate::comparison::known::tests::known;
     use crate::comparison::presets::Preset;
+    use crate::comparison::sources::tests::known;
 
     #[test]
     fn every_line_has_its_marks_its_column_and_its_agreement() {
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(figure.table.head.len(), 4);
         assert_eq!((figure.table.rows.len(), figure.facts.len()), (6 + 3, 0));
         let value = |name: &str| {
-            let curve = |line: &Line| line.summary.r2_lin.clone();
+            let curve = |line: &ChartLine| line.summary.r2_lin.clone();
             let shift = Agreement::new(&curve(&lines[0]), &curve(lines.iter().find(|line| line.name == name).unwrap()));
             fixed(shift.mean_shift, 6)
         };

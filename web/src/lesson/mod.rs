@@ -71,7 +71,7 @@ pub struct Bench {
 
 /// What is told of a step.
 #[derive(Clone, Copy, Debug)]
-pub struct Told {
+pub struct StepText {
     /// Its name.
     pub title: &'static str,
     /// What there is to know, a paragraph per line.
@@ -122,9 +122,9 @@ impl Step {
     }
 
     /// What is told of it.
-    pub fn told(self) -> Told {
+    pub fn told(self) -> StepText {
         let l = l();
-        let told = |title, text, task, look| Told { title, text, task, look };
+        let told = |title, text, task, look| StepText { title, text, task, look };
         match self {
             Self::Network => told(l.network_title, l.network_text, l.network_task, l.network_look),
             Self::Line => told(l.line_title, l.line_text, l.line_task, l.line_look),

@@ -9,7 +9,7 @@ use super::exercises::Exercise;
 use super::traps::Trap;
 use super::{Bench, Step};
 use crate::comparison::presets::Preset;
-use crate::state::course::Phase;
+use crate::state::order_status::Phase;
 use crate::state::run::Run;
 use crate::state::views::{View, is_complete};
 

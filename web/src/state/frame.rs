@@ -29,12 +29,13 @@ pub enum Part {
     /// The tabs of the other views.
     Views,
     /// The view in which the model goes on with a prompt.
-    Sides,
+    Continuation,
 }
 
 impl Part {
     /// All parts, as they stand on the page.
-    pub const ALL: [Self; 6] = [Self::Model, Self::Text, Self::Protocol, Self::Downloads, Self::Views, Self::Sides];
+    pub const ALL: [Self; 6] =
+        [Self::Model, Self::Text, Self::Protocol, Self::Downloads, Self::Views, Self::Continuation];
     /// Those that can be held still: they are choices.
     pub const CHOICES: [Self; 3] = [Self::Model, Self::Text, Self::Protocol];
 }
@@ -47,7 +48,7 @@ impl fmt::Display for Part {
             Self::Protocol => "protocol",
             Self::Downloads => "downloads",
             Self::Views => "views",
-            Self::Sides => "sides",
+            Self::Continuation => "sides",
         })
     }
 }

@@ -2,10 +2,10 @@
 
 pub mod bundled;
 pub mod cost;
-pub mod course;
 pub mod folder;
 pub mod form;
 pub mod frame;
+pub mod order_status;
 pub mod preview;
 pub mod recordings;
 pub mod run;

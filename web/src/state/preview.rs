@@ -1,12 +1,12 @@
 //! What is told before anything is measured: a model on the hub, the extent of a text, what storage holds.
 
-use straightedge_api::extent::Extent;
+use straightedge_api::corpus_size::CorpusSize;
 use straightedge_api::hub::preflight::Preflight;
 
 use crate::state::words::on_page;
 use crate::text::format::{bytes, count, duration};
 use crate::text::{fill, t};
-use straightedge_api::message::Shelf;
+use straightedge_api::message::StorageReport;
 
 /// Bytes per second of a download that is guessed before one was seen: a good line at home.
 pub const USUAL_RATE: f64 = 5e6;
@@ -15,7 +15,7 @@ const SHORT: usize = 10;
 
 /// A sentence, and whether it tells of something that stands in the way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct Sentence {
     /// The sentence.
     pub text: String,
     /// Whether nothing good will come of going on.
@@ -23,8 +23,8 @@ pub struct Line {
 }
 
 /// A model on the hub: what it is, what it takes, and what to know; `rate` is that of the latest download.
-pub fn preflight(found: &Preflight, rate: Option<f64>) -> Vec<Line> {
-    let plain = |text: String| Line { text, is_fatal: false };
+pub fn preflight(found: &Preflight, rate: Option<f64>) -> Vec<Sentence> {
+    let plain = |text: String| Sentence { text, is_fatal: false };
     let mut lines = Vec::new();
     if let Some(architecture) = &found.architecture {
         let (blocks, width) = (found.num_hidden_layers.to_string(), count(found.hidden_size as u64));
@@ -34,7 +34,8 @@ pub fn preflight(found: &Preflight, rate: Option<f64>) -> Vec<Line> {
         lines.push(plain(download(found, rate)));
         lines.push(plain(fill(t().ahead_device, &[("size", &bytes(found.device_bytes))])));
     }
-    let problems = found.problems.iter().map(|problem| Line { text: on_page(&problem.text), is_fatal: problem.fatal });
+    let problems =
+        found.problems.iter().map(|problem| Sentence { text: on_page(&problem.text), is_fatal: problem.fatal });
     lines.extend(problems);
     lines
 }
@@ -58,9 +59,9 @@ fn download(found: &Preflight, rate: Option<f64>) -> String {
 }
 
 /// How far a text, or a file of rows, goes towards the rows asked for.
-pub fn extent(found: &Extent, asked: u64, is_text: bool) -> Line {
+pub fn extent(found: &CorpusSize, asked: u64, is_text: bool) -> Sentence {
     if let Some(refusal) = &found.refusal {
-        return Line { text: on_page(&refusal.to_string()), is_fatal: true };
+        return Sentence { text: on_page(&refusal.to_string()), is_fatal: true };
     }
     let text = match is_text {
         true if found.tokens < asked => t().extent_less,
@@ -74,11 +75,11 @@ pub fn extent(found: &Extent, asked: u64, is_text: bool) -> Line {
         let (rows, inputs) = (count(found.train_rows), count(found.d_in));
         text = format!("{text} {}", fill(t().extent_short, &[("rows", &rows), ("inputs", &inputs)]));
     }
-    Line { text, is_fatal: false }
+    Sentence { text, is_fatal: false }
 }
 
 /// What the browser's storage holds in all, in one line.
-pub fn shelf(shelf: &Shelf) -> String {
+pub fn shelf(shelf: &StorageReport) -> String {
     let stored: u64 = shelf.stored.iter().map(|stored| stored.bytes).sum();
     match (&shelf.why_not, shelf.quota.zip(shelf.usage)) {
         (Some(why), _) => fill(t().shelf_none, &[("why", why)]),
@@ -100,7 +101,7 @@ mod tests {
     use straightedge_api::error::Error;
     use straightedge_api::hub::id::HubId;
     use straightedge_api::hub::preflight::Problem;
-    use straightedge_api::message::Stored;
+    use straightedge_api::message::StoredItem;
 
     fn found() -> Preflight {
         Preflight {
@@ -144,30 +145,31 @@ mod tests {
 
     #[test]
     fn the_extent_is_told_against_what_was_asked_for() {
-        let enough = Extent { tokens: 20_000, rows: 14_976, d_in: 768, train_rows: 12_000, refusal: None };
+        let enough = CorpusSize { tokens: 20_000, rows: 14_976, d_in: 768, train_rows: 12_000, refusal: None };
         assert!(!extent(&enough, 15_000, true).text.contains("14\u{202f}976"));
-        let less = Extent { tokens: 2000, rows: 1920, d_in: 768, train_rows: 1536, ..enough.clone() };
+        let less = CorpusSize { tokens: 2000, rows: 1920, d_in: 768, train_rows: 1536, ..enough.clone() };
         assert!(extent(&less, 15_000, true).text.contains("1920"));
-        let short = Extent { train_rows: 1535, ..less };
+        let short = CorpusSize { train_rows: 1535, ..less };
         assert!(extent(&short, 15_000, true).text.contains("twice"), "{:?}", extent(&short, 15_000, true));
         let refusal = Some(Error::TooFewRows { corpus: "t".into(), train_rows: 1, needed: 769 });
-        let refused = extent(&Extent { refusal, ..enough }, 15_000, true);
+        let refused = extent(&CorpusSize { refusal, ..enough }, 15_000, true);
         assert!(refused.is_fatal && refused.text.contains("769"));
     }
 
     #[test]
     fn rows_say_how_many_of_them_are_used() {
-        let all = Extent { tokens: 4096, rows: 4096, d_in: 96, train_rows: 3264, refusal: None };
+        let all = CorpusSize { tokens: 4096, rows: 4096, d_in: 96, train_rows: 3264, refusal: None };
         assert_eq!(extent(&all, 15_000, false).text, "All 4096 rows will be used.");
-        let part = Extent { rows: 4000, ..all };
+        let part = CorpusSize { rows: 4000, ..all };
         assert_eq!(extent(&part, 4010, false).text, "4000 of 4096 rows will be used.");
     }
 
     #[test]
     fn storage_says_what_it_holds_and_whether_it_lasts() {
-        let mut shelf = Shelf { usage: Some(1_000_000), quota: Some(3_000_000_000), ..Shelf::default() };
+        let mut shelf =
+            StorageReport { usage: Some(1_000_000), quota: Some(3_000_000_000), ..StorageReport::default() };
         assert!(super::shelf(&shelf).contains("Nothing") && super::shelf(&shelf).contains("3.0 GB"));
-        shelf.stored.push(Stored { name: "a/b@c".into(), bytes: 500_000_000 });
+        shelf.stored.push(StoredItem { name: "a/b@c".into(), bytes: 500_000_000 });
         assert!(super::shelf(&shelf).contains("500 MB") && super::shelf(&shelf).contains("may clear"));
         shelf.why_not = Some("private window".into());
         assert!(super::shelf(&shelf).contains("private window"));

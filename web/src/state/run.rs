@@ -7,13 +7,13 @@ use straightedge_api::trace::Span;
 use crate::chart::profile::{Point, Profile};
 use crate::comparison::overlay::Metric;
 use crate::state::bundled::Expected;
-use crate::state::course::{Course, Phase};
+use crate::state::order_status::{OrderStatus, Phase};
 use straightedge_api::message::Reply;
 
 /// A measurement from its start to whatever end it comes to.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
-    course: Course,
+    course: OrderStatus,
     origin: Option<u32>,
     is_opened: bool,
     recorder: Recorder,
@@ -25,26 +25,32 @@ pub struct Run {
 impl Run {
     /// A measurement that was just ordered; `expected` is what is known of its model beforehand.
     pub fn start(number: u32, expected: Option<Expected>) -> Self {
-        Self { course: Course::start(number), origin: Some(number), expected, ..Self::default() }
+        Self { course: OrderStatus::start(number), origin: Some(number), expected, ..Self::default() }
     }
 
     /// A measurement of the same thing that adds to this one; what this one knows stays.
     pub fn extend(&self, number: u32) -> Self {
         let recorder = self.report().cloned().map(Recorder::resume).unwrap_or_default();
         let (origin, expected) = (self.origin, self.expected.clone());
-        Self { course: Course::start(number), origin, recorder, expected, ..Self::default() }
+        Self { course: OrderStatus::start(number), origin, recorder, expected, ..Self::default() }
     }
 
     /// A report from a file, as if it had just been measured.
     pub fn opened(number: u32, report: Report) -> Self {
         let phase = if report.partial { Phase::Cancelled } else { Phase::Finished };
         let recorder = Recorder::resume(report);
-        Self { course: Course::at(number, phase), origin: Some(number), is_opened: true, recorder, ..Self::default() }
+        Self {
+            course: OrderStatus::at(number, phase),
+            origin: Some(number),
+            is_opened: true,
+            recorder,
+            ..Self::default()
+        }
     }
 
     /// A report that was recorded with the page, shown until something is measured.
     pub fn recorded(report: Report) -> Self {
-        Self { course: Course::at(0, Phase::Recorded), recorder: Recorder::resume(report), ..Self::default() }
+        Self { course: OrderStatus::at(0, Phase::Recorded), recorder: Recorder::resume(report), ..Self::default() }
     }
 
     /// Whether nothing was measured or opened yet.

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use straightedge_api::job::Measure;
 use straightedge_api::report::{BlockReport, Report};
 
+use crate::text::continuation as texts_sides;
 use crate::text::detail::t as d;
-use crate::text::sides as texts_sides;
 use crate::text::{Texts, fill, t};
 
 /// One of the views, in their order.
@@ -20,7 +20,7 @@ pub enum View {
     /// Several measurements in one chart.
     Compare,
     /// A prompt continued by the model beside itself with linear blocks.
-    Sides,
+    Continuation,
     /// What the model loses.
     Losses,
     /// Which kind of linearity.
@@ -56,7 +56,7 @@ impl View {
         Self::Profile,
         Self::Block,
         Self::Compare,
-        Self::Sides,
+        Self::Continuation,
         Self::Losses,
         Self::Regimes,
         Self::Ranks,
@@ -73,7 +73,7 @@ impl View {
             Self::Profile => "profile",
             Self::Block => "block",
             Self::Compare => "compare",
-            Self::Sides => "sides",
+            Self::Continuation => "sides",
             Self::Losses => "losses",
             Self::Regimes => "regimes",
             Self::Ranks => "ranks",
@@ -92,7 +92,7 @@ impl View {
             Self::Profile => [t.profile_tab, t.chart_name, ""],
             Self::Block => [d().tab, d().name, d().about],
             Self::Compare => [t.compare_tab, t.compare_name, t.compare_about],
-            Self::Sides => [texts_sides::t().tab, texts_sides::t().name, texts_sides::t().about],
+            Self::Continuation => [texts_sides::t().tab, texts_sides::t().name, texts_sides::t().about],
             Self::Losses => [t.losses_tab, t.losses_name, t.losses_about],
             Self::Regimes => [t.regimes_tab, t.regimes_name, t.regimes_about],
             Self::Ranks => [t.ranks_tab, t.ranks_name, t.ranks_about],
@@ -107,7 +107,7 @@ impl View {
     /// Measures that fill it, beyond the fit.
     pub fn measures(self) -> &'static [Measure] {
         match self {
-            Self::Profile | Self::Compare | Self::Sides | Self::Regimes => &[],
+            Self::Profile | Self::Compare | Self::Continuation | Self::Regimes => &[],
             Self::Block => &[Measure::Swap, Measure::RankSwap, Measure::Probes],
             Self::Losses => &[Measure::Swap],
             Self::Ranks => &[Measure::RankSwap],
@@ -121,7 +121,7 @@ impl View {
 
     /// Whether it shows something before anything is measured.
     pub fn is_always_there(self) -> bool {
-        matches!(self, Self::Profile | Self::Compare | Self::Sides)
+        matches!(self, Self::Profile | Self::Compare | Self::Continuation)
     }
 
     /// Whether it shows one block at a time.

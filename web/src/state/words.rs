@@ -4,11 +4,11 @@ use straightedge_api::error::Result;
 use straightedge_api::event::Progress;
 use straightedge_api::report::{DeviceInfo, Report};
 
-use crate::state::course::Phase;
 use crate::state::form::Form;
+use crate::state::order_status::Phase;
 use crate::state::run::Run;
+use crate::text::continuation as texts_sides;
 use crate::text::format::{amount, count, duration, limit, rate};
-use crate::text::sides as texts_sides;
 use crate::text::{fill, t};
 use straightedge_api::message::{Device, Unfinished};
 

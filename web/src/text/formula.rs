@@ -90,13 +90,13 @@ fn has_biases(model: &ModelInfo, inner: usize, is_gated: bool) -> bool {
     model.ffn_parameters.map_or(!is_gated, |parameters| parameters > weights)
 }
 
-struct Activation {
+struct ActivationFormula {
     mathml: String,
     plain: String,
 }
 
 /// An activation by the name that `config.json` has for it.
-fn activation(name: &str) -> Activation {
+fn activation(name: &str) -> ActivationFormula {
     let (letters, index) = match name {
         "gelu" => ("GELU", None),
         "gelu_new" | "gelu_fast" | "gelu_pytorch_tanh" => ("GELU", Some("tanh")),
@@ -112,7 +112,7 @@ fn activation(name: &str) -> Activation {
         Some(index) => format!("<msub>{}{}</msub>", text(letters), text(index)),
         None => text(letters),
     };
-    Activation { mathml, plain: letters.into() }
+    ActivationFormula { mathml, plain: letters.into() }
 }
 
 fn escaped(text: &str) -> String {

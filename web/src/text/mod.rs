@@ -15,13 +15,13 @@ macro_rules! catalogue {
     };
 }
 
+pub mod continuation;
 pub mod controls;
 pub mod detail;
 pub mod format;
 pub mod formula;
 pub mod lesson;
 pub mod paper;
-pub mod sides;
 
 /// The instrument's texts, in the language in use.
 pub fn t() -> &'static Texts {

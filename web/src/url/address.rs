@@ -98,7 +98,7 @@ pub struct Address {
     /// Which R² the profile shows.
     pub metric: Metric,
     /// What is laid over the profile.
-    pub overlay: Option<Laid>,
+    pub overlay: Option<LinkedOverlay>,
     /// What is compared.
     pub comparison: Linked,
     /// What is to be continued side by side.
@@ -111,7 +111,7 @@ pub struct Address {
 
 /// What a link can lay over the profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Laid {
+pub enum LinkedOverlay {
     /// Values of the model published on this corpus.
     Published(String),
     /// The recording of a bundled model.
@@ -281,18 +281,18 @@ fn text(value: &str) -> Option<TextChoice> {
     })
 }
 
-fn laid(value: &str) -> Option<Laid> {
+fn laid(value: &str) -> Option<LinkedOverlay> {
     let plain = |name: &str| is_plain(name).then(|| name.to_string());
     match value.strip_prefix(PUBLISHED) {
-        Some(corpus) => plain(corpus).map(Laid::Published),
-        None => plain(value.strip_prefix(RECORDED)?).map(Laid::Recorded),
+        Some(corpus) => plain(corpus).map(LinkedOverlay::Published),
+        None => plain(value.strip_prefix(RECORDED)?).map(LinkedOverlay::Recorded),
     }
 }
 
-fn laid_written(laid: &Laid) -> String {
+fn laid_written(laid: &LinkedOverlay) -> String {
     match laid {
-        Laid::Published(corpus) => format!("{PUBLISHED}{corpus}"),
-        Laid::Recorded(model) => format!("{RECORDED}{model}"),
+        LinkedOverlay::Published(corpus) => format!("{PUBLISHED}{corpus}"),
+        LinkedOverlay::Recorded(model) => format!("{RECORDED}{model}"),
     }
 }
 
@@ -354,7 +354,7 @@ mod tests {
             view: View::Losses,
             block: Some(3),
             metric: Metric::Scalar,
-            overlay: Some(Laid::Published("math puzzles".into())),
+            overlay: Some(LinkedOverlay::Published("math puzzles".into())),
             comparison: Linked {
                 preset: Some(Preset::Training),
                 runs: vec![Key::Published("gpt2".into(), "math puzzles".into())],
@@ -385,7 +385,7 @@ mod tests {
         let left_out: Vec<_> = NAMES.iter().filter(|name| !names.contains(&name.to_string())).collect();
         assert_eq!(left_out, [&"hub"], "a bundled model was chosen");
         assert_eq!(Address::read(&said(&all)).unwrap(), all);
-        let laid = Address { overlay: Some(Laid::Recorded("demo-neox".into())), ..all.clone() };
+        let laid = Address { overlay: Some(LinkedOverlay::Recorded("demo-neox".into())), ..all.clone() };
         assert_eq!(Address::read(&said(&laid)).unwrap(), laid);
         let hub = Address { model: None, hub: Some(HubId::model("a/b@step0").unwrap()), ..all };
         assert_eq!(Address::read(&said(&hub)).unwrap(), hub);

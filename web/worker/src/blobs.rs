@@ -20,13 +20,13 @@ const GATHER: u64 = 4 << 20;
 /// A store in the browser's memory.
 #[derive(Default)]
 pub(super) struct Blobs {
-    files: RefCell<BTreeMap<FileKey, Vec<Part>>>,
+    files: RefCell<BTreeMap<FileKey, Vec<BlobPart>>>,
     repos: RefCell<BTreeMap<HubId, Repo>>,
 }
 
 /// Consecutive bytes of a file.
 #[derive(Default)]
-struct Part {
+struct BlobPart {
     start: u64,
     /// What is a blob already, as an array of blobs.
     blobs: Array,
@@ -36,7 +36,7 @@ struct Part {
     bytes: u64,
 }
 
-impl Part {
+impl BlobPart {
     fn range(&self) -> Range<u64> {
         self.start..self.start + self.bytes
     }
@@ -65,7 +65,8 @@ fn blob_of(parts: &Array) -> Result<Blob> {
 impl Store for Blobs {
     fn held<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<Vec<Range<u64>>>> {
         let files = self.files.borrow();
-        let mut held: Vec<_> = files.get(file).map(|parts| parts.iter().map(Part::range).collect()).unwrap_or_default();
+        let mut held: Vec<_> =
+            files.get(file).map(|parts| parts.iter().map(BlobPart::range).collect()).unwrap_or_default();
         held.sort_by_key(|range| range.start);
         async move { Ok(held) }.boxed_local()
     }
@@ -74,7 +75,7 @@ impl Store for Blobs {
         async move {
             let (start, blob) = {
                 let mut files = self.files.borrow_mut();
-                let holds = |part: &&mut Part| part.start <= range.start && range.end <= part.range().end;
+                let holds = |part: &&mut BlobPart| part.start <= range.start && range.end <= part.range().end;
                 let part = files.get_mut(file).and_then(|parts| parts.iter_mut().find(holds)).ok_or_else(|| {
                     let why = format!("bytes {range:?} were not downloaded");
                     Error::UnreadableFile { file: file.path.clone(), why }
@@ -91,7 +92,7 @@ impl Store for Blobs {
         let mut files = self.files.borrow_mut();
         let parts = files.entry(file.clone()).or_default();
         let place = parts.iter().position(|part| part.range().end == at).unwrap_or_else(|| {
-            parts.push(Part { start: at, ..Part::default() });
+            parts.push(BlobPart { start: at, ..BlobPart::default() });
             parts.len() - 1
         });
         let written = parts[place].push(bytes).and_then(|()| join(parts, place));
@@ -119,7 +120,7 @@ impl Store for Blobs {
 }
 
 /// Joins a part to the one that begins where it ends now.
-fn join(parts: &mut Vec<Part>, place: usize) -> Result<()> {
+fn join(parts: &mut Vec<BlobPart>, place: usize) -> Result<()> {
     let end = parts[place].range().end;
     let Some(next) = parts.iter().position(|part| part.start == end) else { return Ok(()) };
     parts[next].settle()?;

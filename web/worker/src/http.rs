@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::future::LocalBoxFuture;
 use js_sys::{Reflect, Uint8Array};
-use straightedge::hub::http::{Body, Failure, Http, Request, Response};
+use straightedge::hub::http::{Body, Failure, Http, HttpRequest, Response};
 use straightedge_web::browser::fetch::reason;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
@@ -18,7 +18,7 @@ use web_sys::{
 pub(crate) struct FetchHttp;
 
 impl Http for FetchHttp {
-    fn get<'a>(&'a self, request: &'a Request) -> LocalBoxFuture<'a, Result<Response, Failure>> {
+    fn get<'a>(&'a self, request: &'a HttpRequest) -> LocalBoxFuture<'a, Result<Response, Failure>> {
         Box::pin(get(request))
     }
 
@@ -27,7 +27,7 @@ impl Http for FetchHttp {
     }
 }
 
-async fn get(request: &Request) -> Result<Response, Failure> {
+async fn get(request: &HttpRequest) -> Result<Response, Failure> {
     let guard = Guard(AbortController::new().map_err(failure)?);
     let init = RequestInit::new();
     init.set_signal(Some(&guard.0.signal()));

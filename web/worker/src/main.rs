@@ -6,14 +6,14 @@ mod blobs;
 mod disk;
 mod files;
 mod http;
-mod look;
 mod opfs;
+mod parquet;
 mod post;
+mod preview;
 mod probe;
 mod remote;
-mod shelf;
+mod storage;
 mod sweep_files;
-mod table;
 mod tuning;
 mod turn;
 mod work;
@@ -25,7 +25,7 @@ use std::rc::Rc;
 use futures::StreamExt;
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::future::{AbortHandle, abortable};
-use straightedge::run::KeptMaps;
+use straightedge::run::MapCache;
 use straightedge_api::message::{Deletion, Memory, Reply, Request};
 use straightedge_web::browser::alive;
 use straightedge_worker::helpers::{self, wasm_bytes};
@@ -35,10 +35,10 @@ use web_sys::{Blob, MessageEvent};
 
 use post::{post, scope};
 use turn::attentive;
-use work::Means;
+use work::WorkerContext;
 
 /// The tasks under way, to be dropped on request: one measurement or continuation and one look at most.
-struct Desk {
+struct Tasks {
     measurement: Task,
     look: Task,
     /// What is asked of the browser's storage.
@@ -46,7 +46,7 @@ struct Desk {
     /// Cores that the browser tells the page of.
     cores: Rc<Cell<u32>>,
     /// Maps of what was measured last.
-    kept: Rc<RefCell<KeptMaps>>,
+    kept: Rc<RefCell<MapCache>>,
 }
 
 /// A task with its number.
@@ -59,7 +59,7 @@ fn main() {
     std::panic::set_hook(Box::new(|panic| post(&Reply::Crashed { why: panic.to_string() })));
     let (shelf, asked) = unbounded();
     let desk =
-        Desk { measurement: Task::default(), look: Task::default(), shelf, cores: Rc::default(), kept: Rc::default() };
+        Tasks { measurement: Task::default(), look: Task::default(), shelf, cores: Rc::default(), kept: Rc::default() };
     spawn_local(answer_for_storage(asked));
     let listen = Closure::<dyn FnMut(MessageEvent)>::new(move |message: MessageEvent| {
         let parts = js_sys::Array::from(&message.data());
@@ -82,7 +82,7 @@ fn main() {
 /// Answers one request after the other, so that the last answer tells what is there after the last deletion.
 async fn answer_for_storage(mut asked: UnboundedReceiver<Deletion>) {
     while let Some(deletion) = asked.next().await {
-        post(&Reply::Shelf(shelf::shelf(deletion).await));
+        post(&Reply::Storage(storage::shelf(deletion).await));
     }
 }
 
@@ -90,9 +90,9 @@ async fn tell_unfinished() {
     post(&Reply::Unfinished(sweep_files::unfinished().await));
 }
 
-impl Desk {
-    fn means(&self) -> Means {
-        Means { cores: self.cores.get(), kept: self.kept.clone() }
+impl Tasks {
+    fn means(&self) -> WorkerContext {
+        WorkerContext { cores: self.cores.get(), kept: self.kept.clone() }
     }
 
     fn obey(&self, request: Request, handles: Vec<Blob>) {
@@ -110,7 +110,7 @@ impl Desk {
                 start(&self.measurement, order.run, work::go_on(*order, *asked, handles, self.means()));
             }
             Request::Cores { cores } => self.cores.set(cores),
-            Request::Look(order) => start(&self.look, order.run, look::carry_out(*order, handles)),
+            Request::Preview(order) => start(&self.look, order.run, preview::carry_out(*order, handles)),
             Request::Cancel { run } => {
                 for task in [&self.measurement, &self.look] {
                     if task.borrow().as_ref().is_some_and(|(current, _)| *current == run) {
@@ -123,7 +123,7 @@ impl Desk {
                 tell_unfinished().await;
             }),
             // Its receiver lives as long as this worker.
-            Request::Shelf(deletion) => drop(self.shelf.unbounded_send(deletion)),
+            Request::Storage(deletion) => drop(self.shelf.unbounded_send(deletion)),
         }
     }
 }

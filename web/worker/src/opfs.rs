@@ -36,11 +36,11 @@ pub(super) struct Opfs {
 /// A file of which there are parts.
 struct Kept {
     folder: Folder,
-    parts: RefCell<Vec<Part>>,
+    parts: RefCell<Vec<OpfsPart>>,
 }
 
 /// Bytes of a file in a file of their own.
-struct Part {
+struct OpfsPart {
     start: u64,
     len: u64,
     file: FileSystemFileHandle,
@@ -48,7 +48,7 @@ struct Part {
     writer: Option<Rc<OwnFile>>,
 }
 
-impl Part {
+impl OpfsPart {
     fn range(&self) -> Range<u64> {
         self.start..self.start + self.len
     }
@@ -124,7 +124,7 @@ impl Opfs {
                 && len > 0
                 && start.checked_add(len).is_some_and(|end| end <= key.size)
             {
-                parts.push(Part { start, len, file, writer: None });
+                parts.push(OpfsPart { start, len, file, writer: None });
             }
         }
         let kept = Rc::new(Kept { folder, parts: RefCell::new(parts) });
@@ -134,7 +134,7 @@ impl Opfs {
 
     async fn append(&self, key: &FileKey, at: u64, bytes: &[u8]) -> Result<()> {
         let kept = self.kept(key).await?;
-        let under_way = |part: &&mut Part| part.writer.is_some() && part.range().end == at;
+        let under_way = |part: &&mut OpfsPart| part.writer.is_some() && part.range().end == at;
         if let Some(part) = kept.parts.borrow_mut().iter_mut().find(under_way) {
             if let Some(writer) = &part.writer {
                 writer.write(part.len, bytes)?;
@@ -147,7 +147,7 @@ impl Opfs {
         let mut parts = kept.parts.borrow_mut();
         // The same place again replaces what this tab wrote there before.
         parts.retain(|part| part.start != at || part.len > bytes.len() as u64);
-        parts.push(Part { start: at, len: bytes.len() as u64, file, writer: Some(Rc::new(writer)) });
+        parts.push(OpfsPart { start: at, len: bytes.len() as u64, file, writer: Some(Rc::new(writer)) });
         Ok(())
     }
 
@@ -182,7 +182,8 @@ fn close(kept: &Kept) {
 
 impl Store for Opfs {
     fn held<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<Vec<Range<u64>>>> {
-        async move { Ok(joined(self.kept(file).await?.parts.borrow().iter().map(Part::range).collect())) }.boxed_local()
+        async move { Ok(joined(self.kept(file).await?.parts.borrow().iter().map(OpfsPart::range).collect())) }
+            .boxed_local()
     }
 
     fn read<'a>(&'a self, file: &'a FileKey, range: Range<u64>) -> LocalBoxFuture<'a, Result<Vec<u8>>> {

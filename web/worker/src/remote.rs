@@ -11,15 +11,15 @@ use straightedge::weights::Listener;
 use straightedge_api::error::{Error, Result};
 use straightedge_api::event::Event;
 use straightedge_api::hub::id::{Endpoint, HubId};
-use straightedge_api::hub::preflight::{Preflight, Room};
+use straightedge_api::hub::preflight::{Capacity, Preflight};
 use straightedge_api::job::{BackendChoice, Job};
 use straightedge_api::report::Warning;
 
 use super::blobs::Blobs;
 use super::http::FetchHttp;
 use super::opfs::Opfs;
-use super::shelf;
-use super::table::TableModule;
+use super::parquet::ParquetModule;
+use super::storage;
 
 thread_local! {
     /// What found no room on disk lasts as long as the worker.
@@ -40,7 +40,7 @@ pub(super) async fn preflight(id: &HubId, endpoint: Endpoint, job: &Job, listene
 
 /// A text by its name in reports.
 pub(super) async fn text(name: &str, endpoint: Endpoint, listener: &Listener) -> Result<Vec<u8>> {
-    let (_, text) = hub(endpoint, listener).await.wikitext(part(name)?, &TableModule).await?;
+    let (_, text) = hub(endpoint, listener).await.wikitext(part(name)?, &ParquetModule).await?;
     Ok(text)
 }
 
@@ -73,13 +73,13 @@ async fn hub(endpoint: Endpoint, listener: &Listener) -> Hub {
 }
 
 /// What this browser has room for.
-async fn room(job: &Job) -> Room {
-    let room = Room { storage: shelf::room().await, ..Room::default() };
+async fn room(job: &Job) -> Capacity {
+    let room = Capacity { storage: storage::room().await, ..Capacity::default() };
     let gpu = if job.backend == BackendChoice::Cpu { None } else { straightedge::backend::gpu::probe().await.ok() };
     match gpu.filter(|found| job.backend == BackendChoice::Gpu || !found.is_software) {
         Some(found) => {
             let limit = |name: &str| found.info.limits.get(name).copied();
-            Room { buffer: limit("maxBufferSize"), binding: limit("maxStorageBufferBindingSize"), ..room }
+            Capacity { buffer: limit("maxBufferSize"), binding: limit("maxStorageBufferBindingSize"), ..room }
         }
         None => room,
     }

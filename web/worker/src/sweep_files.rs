@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::io::{self, Read, Write};
 use std::rc::Rc;
 
-use straightedge::run::{Resume, Save, Scratch, standing};
+use straightedge::run::{Resume, Save, ScratchFile, standing};
 use straightedge_api::error::Result;
 use straightedge_api::message::{Order, Unfinished};
 use wasm_bindgen_futures::spawn_local;
@@ -42,7 +42,7 @@ pub(super) struct RowFile {
 
 impl RowFile {
     /// An empty file; `None` where this browser keeps none.
-    pub(super) async fn open() -> Option<Rc<dyn Scratch>> {
+    pub(super) async fn open() -> Option<Rc<dyn ScratchFile>> {
         let folder = folder(ROWS).await.ok()?;
         for entry in folder.entries().await {
             if let Entry::File(name, _) = entry {
@@ -60,7 +60,7 @@ impl RowFile {
     }
 }
 
-impl Scratch for RowFile {
+impl ScratchFile for RowFile {
     fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
         self.file()?.write(at, bytes).map_err(io::Error::other)
     }

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use futures::{Stream, StreamExt};
-use straightedge::corpus::made::Made;
-use straightedge::run::{self, Events, Inputs, KeptMaps, MapSource, Resume, Text, fit, measure_inputs};
+use straightedge::corpus::synthetic::Made;
+use straightedge::run::{self, Events, Inputs, MapCache, MapSource, Resume, Text, fit, measure_inputs};
 use straightedge::weights::{Files, Listener};
 use straightedge_api::continuation::Continuation;
 use straightedge_api::error::{Error, Result};
@@ -23,15 +23,15 @@ use super::turn::Turn;
 use super::{probe, remote, tuning};
 
 /// What every order can count on.
-pub(super) struct Means {
+pub(super) struct WorkerContext {
     /// Cores that the browser has.
     pub(super) cores: u32,
     /// What earlier measurements left for continuations.
-    pub(super) kept: Rc<RefCell<KeptMaps>>,
+    pub(super) kept: Rc<RefCell<MapCache>>,
 }
 
 /// Measures, and keeps the maps.
-pub(super) async fn measure(order: Order, handles: Vec<Blob>, means: Means) {
+pub(super) async fn measure(order: Order, handles: Vec<Blob>, means: WorkerContext) {
     let run = order.run;
     let resume = States::begin(&order).await;
     let events = prepare_measurement(order, handles, &means, resume, &listener(run)).await;
@@ -39,7 +39,7 @@ pub(super) async fn measure(order: Order, handles: Vec<Blob>, means: Means) {
 }
 
 /// Goes on with the measurement that was ended.
-pub(super) async fn resume(run: u32, handles: Vec<Blob>, means: Means) {
+pub(super) async fn resume(run: u32, handles: Vec<Blob>, means: WorkerContext) {
     let events = match States::take_up().await {
         Some((order, resume)) => prepare_measurement(order, handles, &means, Some(resume), &listener(run)).await,
         None => Err(Error::UnreadableFile {
@@ -51,7 +51,7 @@ pub(super) async fn resume(run: u32, handles: Vec<Blob>, means: Means) {
 }
 
 /// Continues a prompt with a model beside itself.
-pub(super) async fn go_on(order: Order, asked: Continuation, handles: Vec<Blob>, means: Means) {
+pub(super) async fn go_on(order: Order, asked: Continuation, handles: Vec<Blob>, means: WorkerContext) {
     let run = order.run;
     let events = prepare_continuation(order, asked, handles, &means, &listener(run)).await;
     tell(run, events, &means).await;
@@ -61,7 +61,7 @@ fn listener(run: u32) -> Listener {
     Rc::new(move |event| post(&Reply::Event { run, event }))
 }
 
-async fn tell(run: u32, events: Result<Events>, means: &Means) {
+async fn tell(run: u32, events: Result<Events>, means: &WorkerContext) {
     match events {
         Ok(events) => {
             tuning::recall().await;
@@ -74,7 +74,7 @@ async fn tell(run: u32, events: Result<Events>, means: &Means) {
 async fn prepare_measurement(
     order: Order,
     handles: Vec<Blob>,
-    means: &Means,
+    means: &WorkerContext,
     resume: Option<Rc<dyn Resume>>,
     listener: &Listener,
 ) -> Result<Events> {
@@ -98,7 +98,7 @@ async fn prepare_continuation(
     order: Order,
     asked: Continuation,
     handles: Vec<Blob>,
-    means: &Means,
+    means: &WorkerContext,
     listener: &Listener,
 ) -> Result<Events> {
     let Order { job, work, .. } = order;
@@ -167,7 +167,7 @@ async fn whole(name: &str, blob: &Blob) -> Result<Vec<u8>> {
 }
 
 /// Between two events the browser gets its turn, so that a cancel is heard. Maps stay here.
-async fn pass_on(run: u32, events: impl Stream<Item = Event>, kept: &RefCell<KeptMaps>) {
+async fn pass_on(run: u32, events: impl Stream<Item = Event>, kept: &RefCell<MapCache>) {
     let turn = Turn::new();
     let mut events = std::pin::pin!(events);
     while let Some(mut event) = events.next().await {

@@ -45,7 +45,7 @@ pub struct Problem {
 
 /// What the platform has room for; `None` where it does not tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Room {
+pub struct Capacity {
     /// Bytes that may still be stored.
     pub storage: Option<u64>,
     /// Bytes of the largest buffer on the GPU (`maxBufferSize`); `None` on the CPU.
@@ -80,7 +80,7 @@ impl Preflight {
     }
 
     /// Notes what there is no room for; `row` is the bytes of the longest row of a tensor, which cannot be split.
-    pub fn compare(&mut self, room: &Room, row: u64) {
+    pub fn compare(&mut self, room: &Capacity, row: u64) {
         if let Some(limit) = [room.buffer, room.binding].into_iter().flatten().min().filter(|limit| row > *limit) {
             let text = format!(
                 "GPU: a row of a weight takes {row} bytes where the adapter allows {limit}; measure on the CPU"

@@ -126,7 +126,7 @@ async fn choose<K: Copy>(
         known => known,
     };
     if let Some(index) = known {
-        let outcome = hold(&Only { timed, index }, 1, wait).await?;
+        let outcome = hold(&SingleKernel { timed, index }, 1, wait).await?;
         return Ok((kernels[index], outcome));
     }
     let outcome = hold(timed, kernels.len(), wait).await?;
@@ -152,12 +152,12 @@ fn device_key(device: &Device) -> String {
 }
 
 /// One of several kernels.
-struct Only<'t, T> {
+struct SingleKernel<'t, T> {
     timed: &'t T,
     index: usize,
 }
 
-impl<T: Timed> Timed for Only<'_, T> {
+impl<T: Timed> Timed for SingleKernel<'_, T> {
     fn sizes(&self) -> usize {
         self.timed.sizes()
     }

@@ -27,7 +27,7 @@ const LEAST: [(&str, u64); 6] = [
 
 /// What an adapter says about itself before anything is loaded.
 #[derive(Clone, Debug)]
-pub struct Probe {
+pub struct AdapterReport {
     /// Name, driver, features and limits.
     pub info: DeviceInfo,
     /// Whether it computes on the CPU: correct, and slower than the CPU backend.
@@ -35,7 +35,7 @@ pub struct Probe {
 }
 
 /// The adapter that a backend would open, described.
-pub async fn probe() -> Result<Probe> {
+pub async fn probe() -> Result<AdapterReport> {
     Ok(describe(&request().await?.1))
 }
 
@@ -48,7 +48,7 @@ pub(in crate::backend::gpu) struct Device {
     pub(in crate::backend::gpu) subgroups: Option<[u32; 2]>,
     /// Whether the compiler of shaders knows `dot4I8Packed`; naga always does.
     packed_dots: bool,
-    pub(in crate::backend::gpu) probe: Probe,
+    pub(in crate::backend::gpu) probe: AdapterReport,
     faults: Faults,
 }
 
@@ -163,12 +163,12 @@ async fn request() -> Result<(wgpu::Instance, wgpu::Adapter)> {
     Err(Error::NoAdapter { why: format!("none was found{hint}") })
 }
 
-fn describe(adapter: &wgpu::Adapter) -> Probe {
+fn describe(adapter: &wgpu::Adapter) -> AdapterReport {
     let info = adapter.get_info();
     let is_software = info.device_type == wgpu::DeviceType::Cpu || has_software_name(&info.name);
     let driver = format!("{} {}", info.driver, info.driver_info);
     let named = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
-    Probe {
+    AdapterReport {
         is_software,
         info: DeviceInfo {
             backend: "gpu".into(),

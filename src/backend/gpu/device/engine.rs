@@ -51,12 +51,12 @@ struct Pipeline {
 
 #[derive(Default)]
 struct Recording {
-    commands: Vec<Command>,
+    commands: Vec<GpuCommand>,
     uniforms: Vec<u8>,
     dispatches: usize,
 }
 
-enum Command {
+enum GpuCommand {
     Dispatch { pipeline: wgpu::ComputePipeline, group: wgpu::BindGroup, workgroups: [u32; 3] },
     Copy(Copy),
     Clear(wgpu::Buffer),
@@ -130,7 +130,7 @@ impl Engine {
     /// A buffer that is set to 0 in the order of recording.
     pub(in crate::backend::gpu) fn cleared(&self, size: u64) -> Rc<Buffer> {
         let buffer = self.pool.take(&self.device.device, size);
-        self.recording.borrow_mut().commands.push(Command::Clear(wgpu::Buffer::clone(&buffer.raw)));
+        self.recording.borrow_mut().commands.push(GpuCommand::Clear(wgpu::Buffer::clone(&buffer.raw)));
         buffer
     }
 
@@ -183,7 +183,7 @@ impl Engine {
         recording.uniforms.resize(slot, 0);
         recording.uniforms.extend(words.iter().flat_map(|word| word.to_le_bytes()));
         recording.dispatches += 1;
-        recording.commands.push(Command::Dispatch { pipeline: pipeline.pipeline, group, workgroups });
+        recording.commands.push(GpuCommand::Dispatch { pipeline: pipeline.pipeline, group, workgroups });
         let full = recording.dispatches == MAX_DISPATCHES;
         drop(recording);
         if full {
@@ -193,7 +193,7 @@ impl Engine {
 
     /// Records a copy of bytes from one buffer to another.
     pub(in crate::backend::gpu) fn copy(&self, copy: Copy) {
-        self.recording.borrow_mut().commands.push(Command::Copy(copy));
+        self.recording.borrow_mut().commands.push(GpuCommand::Copy(copy));
     }
 
     /// Submits what is recorded; `None` where there is nothing.
@@ -232,25 +232,25 @@ impl Drop for Engine {
     }
 }
 
-fn encode(encoder: &mut wgpu::CommandEncoder, commands: &[Command]) {
+fn encode(encoder: &mut wgpu::CommandEncoder, commands: &[GpuCommand]) {
     let mut rest = commands;
     while let Some(first) = rest.first() {
         match first {
-            Command::Copy(copy) => {
+            GpuCommand::Copy(copy) => {
                 encoder.copy_buffer_to_buffer(&copy.from, copy.from_offset, &copy.to, copy.to_offset, copy.size);
                 rest = &rest[1..];
                 continue;
             }
-            Command::Clear(buffer) => {
+            GpuCommand::Clear(buffer) => {
                 encoder.clear_buffer(buffer, 0, None);
                 rest = &rest[1..];
                 continue;
             }
-            Command::Dispatch { .. } => {}
+            GpuCommand::Dispatch { .. } => {}
         }
         // Consecutive dispatches share a pass: beginning one costs as much as a dispatch.
         let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
-        while let Some(Command::Dispatch { pipeline, group, workgroups: [x, y, z] }) = rest.first() {
+        while let Some(GpuCommand::Dispatch { pipeline, group, workgroups: [x, y, z] }) = rest.first() {
             pass.set_pipeline(pipeline);
             pass.set_bind_group(0, group, &[]);
             pass.dispatch_workgroups(*x, *y, *z);

@@ -13,7 +13,7 @@ pub(super) mod tensor;
 pub(super) mod waits;
 
 pub(super) use adapter::Device;
-pub use adapter::{Probe, probe};
+pub use adapter::{AdapterReport, probe};
 pub(super) use engine::Engine;
 pub use engine::Rewrite;
 pub(super) use read::{Incoming, Span};

@@ -32,13 +32,13 @@ impl Reduction {
     ];
 
     /// The kernel of an operation.
-    pub fn of(self, ways: &'static Ways) -> &'static Kernel {
+    pub fn of(self, ways: &'static ReductionKernels) -> &'static Kernel {
         &ways[self as usize]
     }
 }
 
 /// The kernels of one operation, in the order of [`Reduction::ALL`]; they are bound alike.
-pub type Ways = [Kernel; Reduction::ALL.len()];
+pub type ReductionKernels = [Kernel; Reduction::ALL.len()];
 
 macro_rules! way {
     ($name:literal, $way:literal, $params:ty, $bindings:expr, $needs:expr) => {
@@ -62,7 +62,7 @@ macro_rules! way {
 macro_rules! ways {
     ($(#[$doc:meta])* $constant:ident = $name:literal ($params:ty) bindings $bindings:expr) => {
         $(#[$doc])*
-        pub static $constant: Ways = {
+        pub static $constant: ReductionKernels = {
             const BINDINGS: &[Binding] = &$bindings;
             [
                 way!($name, "workgroup", $params, BINDINGS, Needs::Nothing),
@@ -95,5 +95,5 @@ ways!(
 );
 
 /// Every operation.
-pub(in crate::backend::gpu) static OPERATIONS: [&Ways; 4] =
+pub(in crate::backend::gpu) static OPERATIONS: [&ReductionKernels; 4] =
     [&LAYER_NORM, &RMS_NORM, &ATTENTION_SOFTMAX, &NEXT_TOKEN_NLL];

@@ -4,32 +4,32 @@ use std::rc::Rc;
 
 use crate::backend::Backend;
 use crate::error::Result;
-use crate::forward::Passed;
+use crate::forward::BlockOutput;
 use crate::model::{Block, Draw, Embedding, TokenRows};
 use crate::run::measures::Source;
-use crate::run::sweep::{Batch, Kept};
-use crate::workers::sums::Part;
+use crate::run::sweep::{Batch, StoredRows};
+use crate::workers::sums::HalfFold;
 
 /// Such a model, as far as it has come.
-pub(super) struct Companion<'a, B: Backend> {
+pub(super) struct ControlModel<'a, B: Backend> {
     backend: &'a B,
     source: Source<'a, B>,
     /// Draws the weights; `None` where they are the checkpoint's own.
     draw: Option<Draw<'a, B>>,
     /// Residual stream before the next block, by batch; nothing before the first one.
-    stream: Vec<Kept<B::Tensor>>,
+    stream: Vec<StoredRows<B::Tensor>>,
     next: usize,
 }
 
 /// x and y of a batch.
-pub(super) struct Seen<T> {
+pub(super) struct ControlRows<T> {
     pub(super) batch: Batch,
-    pub(super) part: Part,
-    pub(super) x: Kept<T>,
-    pub(super) y: Kept<T>,
+    pub(super) part: HalfFold,
+    pub(super) x: StoredRows<T>,
+    pub(super) y: StoredRows<T>,
 }
 
-impl<'a, B: Backend> Companion<'a, B> {
+impl<'a, B: Backend> ControlModel<'a, B> {
     /// The model of a checkpoint.
     pub(super) fn stored(backend: &'a B, source: Source<'a, B>) -> Self {
         Self { backend, source, draw: None, stream: Vec::new(), next: 0 }
@@ -42,7 +42,7 @@ impl<'a, B: Backend> Companion<'a, B> {
     }
 
     /// Runs through the block `index`, which is none before, and keeps its rows in the folds.
-    pub(super) async fn visit(&mut self, index: usize) -> Result<Vec<Seen<B::Tensor>>> {
+    pub(super) async fn visit(&mut self, index: usize) -> Result<Vec<ControlRows<B::Tensor>>> {
         let Source { store, layers, reading, .. } = self.source;
         if self.next == 0 {
             self.embed().await?;
@@ -51,12 +51,12 @@ impl<'a, B: Backend> Companion<'a, B> {
         while self.next <= index {
             let block = self.block().await?;
             for (batch, place) in reading.batches.iter().zip(&mut self.stream) {
-                let Passed { x, y, next, .. } = layers.pass(&block, &store.tensor(place)?)?;
+                let BlockOutput { x, y, next, .. } = layers.pass(&block, &store.tensor(place)?)?;
                 *place = store.keep(next).await?;
                 self.backend.batch_end(None).await?;
                 if let Some(part) = batch.part.filter(|_| self.next == index) {
                     let (x, y) = (store.keep(x).await?, store.keep(y).await?);
-                    seen.push(Seen { batch: batch.clone(), part, x, y });
+                    seen.push(ControlRows { batch: batch.clone(), part, x, y });
                 }
             }
             self.next += 1;

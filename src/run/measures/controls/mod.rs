@@ -13,15 +13,15 @@ use crate::event::{Event, Stage};
 use crate::job::Protocol;
 use crate::model::{Draw, Ffn};
 use crate::report::ControlReport;
-use crate::run::events::Meter;
+use crate::run::events::StageMeter;
 use crate::run::pass::Pass;
-use crate::run::sweep::{BlockMeasure, Pair, Solved, Visit};
+use crate::run::sweep::{BlockMeasure, SolvedBlock, Visit, XyBatch};
 use crate::solve::{self, InputColumns};
-use crate::workers::sums::{Part, Sums};
+use crate::workers::sums::{BlockSums, HalfFold};
 
 use super::Source;
-use companion::{Companion, Seen};
-use sources::{Law, Match, Normals};
+use companion::{ControlModel, ControlRows};
+use sources::{GaussianInputs, MomentMatch, NormalRows};
 
 /// The names in [`crate::report::BlockReport::controls`].
 const FIRST_POSITION: &str = "first_position";
@@ -40,18 +40,18 @@ const FED: u64 = 2;
 pub(super) struct Controls<'a, B: Backend> {
     pass: &'a Pass<'a, B>,
     source: Source<'a, B>,
-    meter: Meter,
+    meter: StageMeter,
     /// The protocol with the first position left out, or put back; `None` where there is no other.
     first_position: Option<Protocol>,
     /// A model that has learned nothing.
-    redrawn: Companion<'a, B>,
-    normals: Option<Normals<B::Tensor>>,
-    feed: Option<Fed<'a, B>>,
+    redrawn: ControlModel<'a, B>,
+    normals: Option<NormalRows<B::Tensor>>,
+    feed: Option<FeedingModel<'a, B>>,
 }
 
 /// Another model, which feeds the networks of the blocks that both have.
-struct Fed<'a, B: Backend> {
-    companion: Companion<'a, B>,
+struct FeedingModel<'a, B: Backend> {
+    companion: ControlModel<'a, B>,
     folds: &'a Folds,
     blocks: usize,
 }
@@ -64,7 +64,7 @@ impl<'a, B: Backend> Controls<'a, B> {
         feed: Option<(&'a str, Source<'a, B>)>,
         blocks: &[usize],
     ) -> Self {
-        let redrawn = Companion::drawn(pass.backend, source, pass.job.protocol.seed);
+        let redrawn = ControlModel::drawn(pass.backend, source, pass.job.protocol.seed);
         let first_position = other_positions(pass, source.checkpoint.config().hidden_size);
         let mut total = OWN * pass.rows(pass.folds) * blocks.len() as u64;
         let feed = feed.map(|(name, feed)| {
@@ -75,13 +75,17 @@ impl<'a, B: Backend> Controls<'a, B> {
             }
             let fed = blocks.iter().filter(|block| **block < there).count() as u64;
             total += FED * pass.rows(feed.reading.folds) * fed;
-            Fed { companion: Companion::stored(pass.backend, feed), folds: feed.reading.folds, blocks: there }
+            FeedingModel {
+                companion: ControlModel::stored(pass.backend, feed),
+                folds: feed.reading.folds,
+                blocks: there,
+            }
         });
         let meter = pass.out.later(Stage::Controls, total);
         Self { pass, source, meter, first_position, redrawn, normals: None, feed }
     }
 
-    async fn all(&mut self, visit: &Visit<'_, B>, solved: &mut Solved<B::Tensor>) -> Result<()> {
+    async fn all(&mut self, visit: &Visit<'_, B>, solved: &mut SolvedBlock<B::Tensor>) -> Result<()> {
         let Some(block) = &visit.block else { return Ok(()) };
         self.meter.go();
         self.first_position(visit, solved).await?;
@@ -100,7 +104,7 @@ impl<'a, B: Backend> Controls<'a, B> {
     }
 
     /// Without position 0 of each window; with it where the protocol leaves it out already.
-    async fn first_position(&mut self, visit: &Visit<'_, B>, solved: &mut Solved<B::Tensor>) -> Result<()> {
+    async fn first_position(&mut self, visit: &Visit<'_, B>, solved: &mut SolvedBlock<B::Tensor>) -> Result<()> {
         let Some(protocol) = &self.first_position else {
             self.meter.advance(self.pass.rows(self.pass.folds)).await;
             self.tell(FIRST_POSITION, ControlReport::default(), solved).await;
@@ -109,7 +113,7 @@ impl<'a, B: Backend> Controls<'a, B> {
         let mut fit = self.fit(visit.index, self.pass.folds, protocol);
         let mut added = Ok(());
         for pair in visit.pairs() {
-            let Pair { part, windows, x, y } = pair?;
+            let XyBatch { part, windows, x, y } = pair?;
             added = fit.add((part, windows), &x, &y).await;
             if added.is_err() {
                 break;
@@ -123,24 +127,24 @@ impl<'a, B: Backend> Controls<'a, B> {
     }
 
     /// The inputs of the trained model through a network that has learned nothing.
-    async fn reinit_block(&self, visit: &Visit<'_, B>) -> Result<Fitted> {
+    async fn reinit_block(&self, visit: &Visit<'_, B>) -> Result<ControlScore> {
         let Pass { backend, job, folds, .. } = *self.pass;
         let Source { checkpoint, layers, .. } = self.source;
         let shapes = checkpoint.block_shapes(visit.index).ffn;
         let network = Draw::network(backend, checkpoint.config(), (visit.index, &shapes), job.protocol.seed).await?;
         let mut fit = self.fit(visit.index, folds, &job.protocol);
         for pair in visit.pairs() {
-            let Pair { part, windows, x, .. } = pair?;
+            let XyBatch { part, windows, x, .. } = pair?;
             fit.add((part, windows), &x, &layers.network(&network, &x)?).await?;
         }
         fit.score().await
     }
 
     /// A model that has learned nothing.
-    async fn reinit_model(&mut self, index: usize) -> Result<Fitted> {
+    async fn reinit_model(&mut self, index: usize) -> Result<ControlScore> {
         let seen = self.redrawn.visit(index).await?;
         let mut fit = self.fit(index, self.pass.folds, &self.pass.job.protocol);
-        for Seen { batch, part, x, y } in seen {
+        for ControlRows { batch, part, x, y } in seen {
             let (x, y) = (self.source.store.tensor(&x)?, self.source.store.tensor(&y)?);
             fit.add((part, &batch.windows), &x, &y).await?;
         }
@@ -148,21 +152,26 @@ impl<'a, B: Backend> Controls<'a, B> {
     }
 
     /// The trained network on inputs that have only the mean and covariance of the captured ones.
-    async fn gaussian(&mut self, index: usize, network: &Ffn<B::Tensor>, solved: &Solved<B::Tensor>) -> Result<Fitted> {
+    async fn gaussian(
+        &mut self,
+        index: usize,
+        network: &Ffn<B::Tensor>,
+        solved: &SolvedBlock<B::Tensor>,
+    ) -> Result<ControlScore> {
         let Pass { backend, job, folds, .. } = *self.pass;
         let Source { store, layers, reading, .. } = self.source;
-        let Some(inputs) = &solved.inputs else { return Ok(Fitted::default()) };
+        let Some(inputs) = &solved.inputs else { return Ok(ControlScore::default()) };
         let batches: Vec<_> = reading.batches.iter().filter(|batch| batch.part.is_some()).cloned().collect();
         let normals = match self.normals.take() {
             Some(normals) => normals,
             None => {
                 let sizes = (inputs.columns.mean.len(), job.protocol.seq_len, job.protocol.seed);
-                Normals::draw(backend, store, &batches, sizes).await?
+                NormalRows::draw(backend, store, &batches, sizes).await?
             }
         };
         let normals = self.normals.insert(normals);
-        let law = Law::upload(backend, inputs)?;
-        let mut fit = Fit::new(self.pass, &self.meter, index, folds, &job.protocol);
+        let law = GaussianInputs::upload(backend, inputs)?;
+        let mut fit = ControlFit::new(self.pass, &self.meter, index, folds, &job.protocol);
         for (batch, z) in batches.iter().zip(normals.batches()) {
             let Some(part) = batch.part else { continue };
             let x = law.rows(backend, &store.tensor(z)?)?;
@@ -178,14 +187,14 @@ impl<'a, B: Backend> Controls<'a, B> {
         &mut self,
         index: usize,
         network: &Ffn<B::Tensor>,
-        solved: &mut Solved<B::Tensor>,
+        solved: &mut SolvedBlock<B::Tensor>,
     ) -> Result<()> {
         let Some(feed) = &mut self.feed else { return Ok(()) };
         let (seen, folds) = (feed.companion.visit(index).await?, feed.folds);
         let fitted = self.fed(index, network, (&seen, folds), None).await;
         let from = self.put(CROSS_FEED, fitted, solved).await?;
         let Some((from, to)) = from.zip(solved.inputs.as_ref()) else { return Ok(()) };
-        let matched = Match::upload(self.pass.backend, &from, &to.columns)?;
+        let matched = MomentMatch::upload(self.pass.backend, &from, &to.columns)?;
         let fitted = self.fed(index, network, (&seen, folds), Some(&matched)).await;
         self.put(CROSS_FEED_MATCHED, fitted, solved).await.map(drop)
     }
@@ -194,11 +203,11 @@ impl<'a, B: Backend> Controls<'a, B> {
         &self,
         index: usize,
         network: &Ffn<B::Tensor>,
-        (seen, folds): (&[Seen<B::Tensor>], &Folds),
-        matched: Option<&Match<B::Tensor>>,
-    ) -> Result<Fitted> {
+        (seen, folds): (&[ControlRows<B::Tensor>], &Folds),
+        matched: Option<&MomentMatch<B::Tensor>>,
+    ) -> Result<ControlScore> {
         let mut fit = self.fit(index, folds, &self.pass.job.protocol);
-        for Seen { batch, part, x, .. } in seen {
+        for ControlRows { batch, part, x, .. } in seen {
             let x = self.source.store.tensor(x)?;
             let x = match matched {
                 Some(matched) => matched.apply(self.pass.backend, &x)?,
@@ -210,8 +219,8 @@ impl<'a, B: Backend> Controls<'a, B> {
         fit.score().await
     }
 
-    fn fit<'s>(&'s self, index: usize, folds: &'s Folds, protocol: &'s Protocol) -> Fit<'s, B> {
-        Fit::new(self.pass, &self.meter, index, folds, protocol)
+    fn fit<'s>(&'s self, index: usize, folds: &'s Folds, protocol: &'s Protocol) -> ControlFit<'s, B> {
+        ControlFit::new(self.pass, &self.meter, index, folds, protocol)
     }
 
     /// A control's scores, or null with the reason where the rows leave the range of f32. Returns the columns of its
@@ -219,15 +228,15 @@ impl<'a, B: Backend> Controls<'a, B> {
     async fn put(
         &self,
         control: &str,
-        fitted: Result<Fitted>,
-        solved: &mut Solved<B::Tensor>,
+        fitted: Result<ControlScore>,
+        solved: &mut SolvedBlock<B::Tensor>,
     ) -> Result<Option<InputColumns>> {
         let block = solved.report.block;
-        let Fitted { report, inputs } = match fitted {
+        let ControlScore { report, inputs } = match fitted {
             // The trained model's own rows were finite: it is the control that goes too far.
             Err(error @ Error::NonFiniteActivation { .. }) => {
                 leave_out(self.pass, control, &error);
-                Fitted::default()
+                ControlScore::default()
             }
             fitted => fitted?,
         };
@@ -239,7 +248,7 @@ impl<'a, B: Backend> Controls<'a, B> {
         Ok(inputs)
     }
 
-    async fn tell(&self, control: &str, report: ControlReport, solved: &mut Solved<B::Tensor>) {
+    async fn tell(&self, control: &str, report: ControlReport, solved: &mut SolvedBlock<B::Tensor>) {
         solved.report.controls.insert(control.into(), report);
         self.pass.out.emit(Event::Block(Box::new(solved.report.clone()))).await;
     }
@@ -257,7 +266,7 @@ impl<B: Backend> BlockMeasure<B> for Controls<'_, B> {
     fn measure<'a>(
         &'a mut self,
         visit: &'a Visit<'_, B>,
-        solved: &'a mut Solved<B::Tensor>,
+        solved: &'a mut SolvedBlock<B::Tensor>,
     ) -> LocalBoxFuture<'a, Result<()>> {
         self.all(visit, solved).boxed_local()
     }
@@ -290,24 +299,30 @@ fn leave_out<B: Backend>(pass: &Pass<'_, B>, control: &str, why: &Error) {
 }
 
 /// The fit of one block under one control, as its rows come.
-struct Fit<'a, B: Backend> {
-    sums: Sums<'a, B>,
+struct ControlFit<'a, B: Backend> {
+    sums: BlockSums<'a, B>,
     index: usize,
     seq_len: usize,
-    meter: &'a Meter,
+    meter: &'a StageMeter,
 }
 
 /// What it comes to; without columns where there was none.
 #[derive(Default)]
-struct Fitted {
+struct ControlScore {
     report: ControlReport,
     inputs: Option<InputColumns>,
 }
 
-impl<'a, B: Backend> Fit<'a, B> {
-    fn new(pass: &'a Pass<'_, B>, meter: &'a Meter, index: usize, folds: &'a Folds, protocol: &'a Protocol) -> Self {
+impl<'a, B: Backend> ControlFit<'a, B> {
+    fn new(
+        pass: &'a Pass<'_, B>,
+        meter: &'a StageMeter,
+        index: usize,
+        folds: &'a Folds,
+        protocol: &'a Protocol,
+    ) -> Self {
         Self {
-            sums: Sums::new(pass.backend, index, folds.len(), protocol, None),
+            sums: BlockSums::new(pass.backend, index, folds.len(), protocol, None),
             index,
             seq_len: protocol.seq_len,
             meter,
@@ -316,7 +331,7 @@ impl<'a, B: Backend> Fit<'a, B> {
 
     async fn add(
         &mut self,
-        (part, windows): (Part, &std::ops::Range<usize>),
+        (part, windows): (HalfFold, &std::ops::Range<usize>),
         x: &B::Tensor,
         y: &B::Tensor,
     ) -> Result<()> {
@@ -325,9 +340,9 @@ impl<'a, B: Backend> Fit<'a, B> {
         Ok(())
     }
 
-    async fn score(self) -> Result<Fitted> {
+    async fn score(self) -> Result<ControlScore> {
         let folds = self.sums.moments().await?;
         let report = solve::score_control(self.index, &folds)?;
-        Ok(Fitted { report, inputs: Some(InputColumns::new(&folds)) })
+        Ok(ControlScore { report, inputs: Some(InputColumns::new(&folds)) })
     }
 }

@@ -3,16 +3,16 @@
 use crate::backend::{Backend, Shape};
 use crate::error::Result;
 use crate::platform::random::Random;
-use crate::run::sweep::{Batch, Kept, RowStore};
+use crate::run::sweep::{Batch, RowStore, StoredRows};
 use crate::solve::{InputColumns, InputDistribution};
 
 /// (x − centre) ⊙ scale, which gives every column another mean and variance.
-pub(super) struct Match<T> {
+pub(super) struct MomentMatch<T> {
     centre: T,
     scale: T,
 }
 
-impl<T> Match<T> {
+impl<T> MomentMatch<T> {
     /// Takes columns distributed as `from` to the means and variances of `to`.
     pub(super) fn upload<B: Backend<Tensor = T>>(backend: &B, from: &InputColumns, to: &InputColumns) -> Result<Self> {
         let (centre, scale): (Vec<f32>, Vec<f32>) = (0..to.mean.len()).map(|j| match_column(from, to, j)).unzip();
@@ -44,12 +44,12 @@ fn match_column(from: &InputColumns, to: &InputColumns, j: usize) -> (f32, f32) 
 }
 
 /// Normal numbers for every row of a text, drawn once: each block is looked at for itself, so that all may share them.
-pub(super) struct Normals<T>(Vec<Kept<T>>);
+pub(super) struct NormalRows<T>(Vec<StoredRows<T>>);
 
 /// Sets this use of the seed apart from others.
 const PURPOSE: u64 = u64::from_be_bytes(*b"gaussian");
 
-impl<T: Clone + 'static> Normals<T> {
+impl<T: Clone + 'static> NormalRows<T> {
     /// `width` numbers for every row of the batches, the same for every division of windows into batches.
     pub(super) async fn draw<B: Backend<Tensor = T>>(
         backend: &B,
@@ -71,20 +71,20 @@ impl<T: Clone + 'static> Normals<T> {
     }
 
     /// Of every batch, in order.
-    pub(super) fn batches(&self) -> &[Kept<T>] {
+    pub(super) fn batches(&self) -> &[StoredRows<T>] {
         &self.0
     }
 }
 
 /// N(x̄, Cov(x)) as x = F·z + x̄.
-pub(super) struct Law<T> {
+pub(super) struct GaussianInputs<T> {
     /// F, `(width, width)`.
     factor: T,
     /// `(1, width)`.
     mean: T,
 }
 
-impl<T> Law<T> {
+impl<T> GaussianInputs<T> {
     /// Copies a distribution to the device.
     pub(super) fn upload<B: Backend<Tensor = T>>(backend: &B, law: &InputDistribution) -> Result<Self> {
         let d = law.columns.mean.len();
@@ -108,7 +108,7 @@ mod tests {
 
     use super::*;
     use crate::backend::cpu::CpuBackend;
-    use crate::workers::sums::Part;
+    use crate::workers::sums::HalfFold;
 
     #[test]
     fn gaussian_rows_have_the_mean_and_covariance_asked_for() {
@@ -121,9 +121,10 @@ mod tests {
         let law = InputDistribution { columns, factor: vec![2.0, 0.0, 0.0, 1.0, 3.0, 0.0, 0.0, 0.0, 0.0] };
         let rows = |seed: u64, windows: std::ops::Range<usize>| {
             let backend = CpuBackend::new();
-            let (store, law) = (RowStore::new(&backend, None, None), Law::upload(&backend, &law).expect("a law"));
-            let batches = [Batch { part: Some(Part { fold: 0, half: 0 }), evaluated: false, windows }];
-            let normals = block_on(Normals::draw(&backend, &store, &batches, (3, 50, seed))).expect("numbers");
+            let (store, law) =
+                (RowStore::new(&backend, None, None), GaussianInputs::upload(&backend, &law).expect("a law"));
+            let batches = [Batch { part: Some(HalfFold { fold: 0, half: 0 }), evaluated: false, windows }];
+            let normals = block_on(NormalRows::draw(&backend, &store, &batches, (3, 50, seed))).expect("numbers");
             let z = store.tensor(&normals.batches()[0]).expect("numbers");
             block_on(backend.read(&law.rows(&backend, &z).expect("rows"))).expect("values")
         };

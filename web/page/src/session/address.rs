@@ -8,7 +8,7 @@ use straightedge_web::state::form::{Form, ModelChoice};
 use straightedge_web::state::frame::Part;
 use straightedge_web::state::recordings::FIRST;
 use straightedge_web::state::views::View;
-use straightedge_web::url::address::{Address, Laid, OWN, ROWS};
+use straightedge_web::url::address::{Address, LinkedOverlay, OWN, ROWS};
 use straightedge_web::url::comparison::Linked;
 
 use super::state::Session;
@@ -33,12 +33,12 @@ impl Session {
     pub(crate) fn follow(self, address: Address) {
         self.form.update(|form| form.follow(&address));
         // What a link hides it does not open.
-        let is_hidden = address.view == View::Sides && address.frame.hidden.contains(&Part::Sides);
+        let is_hidden = address.view == View::Continuation && address.frame.hidden.contains(&Part::Continuation);
         self.view.set(if is_hidden { View::default() } else { address.view });
         self.block.set(address.block);
         match address.overlay {
-            Some(Laid::Published(corpus)) => self.overlay.set(Some(Choice::Published(corpus))),
-            Some(Laid::Recorded(model)) => self.lay_recording_over(&model),
+            Some(LinkedOverlay::Published(corpus)) => self.overlay.set(Some(Choice::Published(corpus))),
+            Some(LinkedOverlay::Recorded(model)) => self.lay_recording_over(&model),
             None => {}
         }
         if !address.comparison.is_empty() {
@@ -67,8 +67,8 @@ impl Session {
     /// What a link to here says; the model on the hub by the commit that was found.
     pub(crate) fn address(self) -> Address {
         let overlay = self.overlay.get().and_then(|choice| match choice {
-            Choice::Published(corpus) => Some(Laid::Published(corpus)),
-            Choice::Kept(at) => self.recording_laid_over(at).map(Laid::Recorded),
+            Choice::Published(corpus) => Some(LinkedOverlay::Published(corpus)),
+            Choice::Kept(at) => self.recording_laid_over(at).map(LinkedOverlay::Recorded),
         });
         let comparison = match self.view.get() {
             View::Compare => self.comparison.with(|comparison| {
@@ -76,7 +76,7 @@ impl Session {
             }),
             _ => Linked::default(),
         };
-        let ask = if self.view.get() == View::Sides { self.ask.with(Ask::linkable) } else { Ask::default() };
+        let ask = if self.view.get() == View::Continuation { self.ask.with(Ask::linkable) } else { Ask::default() };
         // Published figures that are shown beforehand come with their model.
         let is_introduced = self.introduced.with(Option::is_some);
         self.form.with(|form| Address {

@@ -7,8 +7,8 @@ use straightedge_api::job::Measure;
 use straightedge_api::report::Report;
 use straightedge_api::summary::Quantity;
 use straightedge_web::comparison::Key;
-use straightedge_web::state::course::Phase;
 use straightedge_web::state::form::{Form, ModelChoice};
+use straightedge_web::state::order_status::Phase;
 use straightedge_web::state::run::Run;
 use straightedge_web::url::repeat::{measures_of, order_again};
 

@@ -6,10 +6,10 @@ use straightedge_api::atlas::Entry;
 use straightedge_web::browser::fetch;
 use straightedge_web::comparison::Key;
 use straightedge_web::comparison::atlas::keys;
-use straightedge_web::comparison::known::{Known, Measured, RECORDED};
-use straightedge_web::comparison::overlay::{Choice, Kept, Metric, Overlay, sums};
+use straightedge_web::comparison::overlay::{Choice, KeptMeasurement, Metric, Overlay, sums};
 use straightedge_web::comparison::presets::Preset;
 use straightedge_web::comparison::published::{Published, PublishedModel};
+use straightedge_web::comparison::sources::{Measured, RECORDED, Sources};
 use straightedge_web::state::run::Run;
 use straightedge_web::text::{fill, t};
 
@@ -50,11 +50,11 @@ impl Session {
     }
 
     /// Everything that can be compared by now.
-    pub(crate) fn known(self) -> Known {
-        let kept = |kept: &Kept| Some(Measured::new(kept.origin?, kept.is_opened, &kept.report));
+    pub(crate) fn known(self) -> Sources {
+        let kept = |kept: &KeptMeasurement| Some(Measured::new(kept.origin?, kept.is_opened, &kept.report));
         let mut measured: Vec<_> = self.kept.with(|all| all.iter().filter_map(kept).collect());
         measured.extend(self.run.with(|run| Some(Measured::new(run.origin()?, run.is_opened(), run.report()?))));
-        Known {
+        Sources {
             index: self.index.get().unwrap_or_default(),
             recorded: self.recorded.get().unwrap_or_default(),
             published: self.published.get(),

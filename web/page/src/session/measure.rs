@@ -4,9 +4,9 @@ use leptos::prelude::*;
 use straightedge_api::error::Error;
 use straightedge_api::job::{Job, Measure};
 use straightedge_api::message::{Order, Unfinished};
-use straightedge_web::comparison::overlay::{Choice, Kept};
+use straightedge_web::comparison::overlay::{Choice, KeptMeasurement};
 use straightedge_web::comparison::published::SURVEY;
-use straightedge_web::continuation::Sides;
+use straightedge_web::continuation::ContinuationState;
 use straightedge_web::state::form::ModelChoice;
 use straightedge_web::state::run::Run;
 use straightedge_web::state::views::job_measures;
@@ -46,7 +46,7 @@ impl Session {
         }
         self.complaint.set(None);
         self.unfinished.set(None);
-        self.sides.update(Sides::cancel);
+        self.sides.update(ContinuationState::cancel);
         self.run.update(|run| *run = run.extend(order.run));
         self.with_link(|link| link.measure(order, &handles));
     }
@@ -94,7 +94,7 @@ impl Session {
     fn begin_run(self, run: Run, ordered: Option<(Order, Vec<File>)>) {
         self.stop_looking();
         self.complaint.set(None);
-        self.sides.update(Sides::cancel);
+        self.sides.update(ContinuationState::cancel);
         let known = self.remember_known();
         self.show(run);
         self.overlay.set(known);
@@ -115,7 +115,7 @@ impl Session {
         let shown = self.run.with_untracked(|run| run.report().cloned())?;
         if self.run.with_untracked(Run::is_untouched) {
             let is_same = ordered == ModelChoice::Bundled(shown.model.id.clone());
-            self.kept.update(|kept| kept.push(Kept::recorded(shown)));
+            self.kept.update(|kept| kept.push(KeptMeasurement::recorded(shown)));
             return self.last_kept().filter(|_| is_same);
         }
         let is_replay = !self.can_extend.get_untracked();

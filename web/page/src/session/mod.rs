@@ -8,18 +8,18 @@
 mod address;
 mod again;
 mod atlas;
-mod beside;
 mod browser;
 mod choose;
 mod compare;
+mod continuation;
 mod guide;
 mod handles;
-mod known;
-mod look;
 mod measure;
 mod open;
+mod preview;
 mod reports;
 mod show;
+mod sources;
 mod state;
 
 pub(crate) use compare::has_profile;

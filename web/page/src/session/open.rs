@@ -5,7 +5,7 @@ use straightedge_api::error::Error;
 use straightedge_api::event::Event;
 use straightedge_api::message::Reply;
 use straightedge_api::report::Report;
-use straightedge_web::continuation::Sides;
+use straightedge_web::continuation::ContinuationState;
 use straightedge_web::state::recordings::FIRST;
 use straightedge_web::state::run::Run;
 
@@ -58,10 +58,10 @@ impl Session {
             Reply::Device(device) => self.device.set(Some(Ok(device.clone()))),
             Reply::Crashed { why } => self.crashed(Error::Engine { why: why.clone() }),
             Reply::Ended { run, memory } => self.ended.set((*run, *memory)),
-            Reply::Shelf(shelf) => self.shelf.set(Some(shelf.clone())),
+            Reply::Storage(shelf) => self.shelf.set(Some(shelf.clone())),
             Reply::Unfinished(found) => self.unfinished.set(found.clone()),
             Reply::Ready | Reply::Event { .. } => {}
-            Reply::Looking { .. } | Reply::Preflight { .. } | Reply::Extent { .. } => {}
+            Reply::Looking { .. } | Reply::Preflight { .. } | Reply::CorpusSize { .. } => {}
         }
         self.hear_of_look(reply);
         self.run.update(|run| run.hear(reply));
@@ -76,7 +76,8 @@ impl Session {
         self.device.update(|device| {
             device.get_or_insert(Err(error.clone()));
         });
-        let is_told = self.run.with_untracked(Run::is_running) || self.sides.with_untracked(Sides::is_running);
+        let is_told =
+            self.run.with_untracked(Run::is_running) || self.sides.with_untracked(ContinuationState::is_running);
         if !is_told {
             self.complaint.set(Some(error));
         }

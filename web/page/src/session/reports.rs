@@ -6,7 +6,7 @@ use straightedge_api::error::{Error, Result};
 use straightedge_api::report::Report;
 use straightedge_web::browser::fetch;
 use straightedge_web::comparison::Key;
-use straightedge_web::comparison::overlay::{Choice, Kept};
+use straightedge_web::comparison::overlay::{Choice, KeptMeasurement};
 use straightedge_web::comparison::published::may_have;
 use straightedge_web::state::run::Run;
 use straightedge_web::state::views::View;
@@ -22,7 +22,7 @@ impl Session {
     pub(crate) fn keep(self) {
         let kept = self.run.with_untracked(|run| {
             let report = run.report().filter(|report| !report.blocks.is_empty())?;
-            Some(Kept::new(run.origin()?, run.is_opened(), report.clone()))
+            Some(KeptMeasurement::new(run.origin()?, run.is_opened(), report.clone()))
         });
         if let Some(kept) = kept {
             self.keep_this(kept);
@@ -33,11 +33,11 @@ impl Session {
     fn keep_opened(self, report: Report) -> u32 {
         let number = self.next_number();
         self.complaint.set(None);
-        self.keep_this(Kept::new(number, true, report));
+        self.keep_this(KeptMeasurement::new(number, true, report));
         number
     }
 
-    fn keep_this(self, new: Kept) {
+    fn keep_this(self, new: KeptMeasurement) {
         self.kept.update(|kept| {
             kept.push(new);
             if kept.len() > MOST_KEPT {

@@ -32,6 +32,6 @@ impl Session {
     /// lesson where that is open, else of the view.
     pub(crate) fn calls_elsewhere(self) -> bool {
         let is_embedded = self.frame.with(|frame| frame.is_embedded);
-        !is_embedded && (self.guide.step.get().is_some() || self.view.get() == View::Sides)
+        !is_embedded && (self.guide.step.get().is_some() || self.view.get() == View::Continuation)
     }
 }

@@ -3,17 +3,17 @@
 use leptos::prelude::*;
 use straightedge_api::atlas::Index;
 use straightedge_api::bundled::Bundled;
+use straightedge_api::corpus_size::CorpusSize;
 use straightedge_api::error::{Error, Result};
 use straightedge_api::event::Progress;
-use straightedge_api::extent::Extent;
 use straightedge_api::hub::preflight::Preflight;
-use straightedge_api::message::{Device, Memory, Order, Shelf, Unfinished};
+use straightedge_api::message::{Device, Memory, Order, StorageReport, Unfinished};
 use straightedge_api::report::Report;
 use straightedge_api::summary::Summary;
 use straightedge_web::comparison::Comparison;
-use straightedge_web::comparison::overlay::{Choice, Kept, Metric};
+use straightedge_web::comparison::overlay::{Choice, KeptMeasurement, Metric};
 use straightedge_web::comparison::published::Published;
-use straightedge_web::continuation::{Ask, Sides};
+use straightedge_web::continuation::{Ask, ContinuationState};
 use straightedge_web::lesson::progress::Progress as Reached;
 use straightedge_web::lesson::{Bench, Step};
 use straightedge_web::state::bundled::Expected;
@@ -34,9 +34,9 @@ pub(crate) struct Session {
     /// What is known of the chosen model beforehand.
     pub(crate) expected: RwSignal<Option<Expected>>,
     /// What is known about the choice before it is measured.
-    pub(crate) look: RwSignal<Look>,
+    pub(crate) look: RwSignal<Preview>,
     /// What downloads have left in the browser; `None` until the engine has told.
-    pub(crate) shelf: RwSignal<Option<Shelf>>,
+    pub(crate) shelf: RwSignal<Option<StorageReport>>,
     /// The measurement that was ended and can go on.
     pub(crate) unfinished: RwSignal<Option<Unfinished>>,
     /// Which order last came to an end in the engine, and what it held then.
@@ -44,7 +44,7 @@ pub(crate) struct Session {
     /// What is to be continued, and how.
     pub(crate) ask: RwSignal<Ask>,
     /// The latest continuation.
-    pub(crate) sides: RwSignal<Sides>,
+    pub(crate) sides: RwSignal<ContinuationState>,
     /// What measurements run on, or why the engine did not start; `None` until it is known.
     pub(crate) device: RwSignal<Option<Result<Device>>>,
     /// What is chosen.
@@ -68,7 +68,7 @@ pub(crate) struct Session {
     /// The report that the measurement shown repeats.
     pub(crate) repeated: RwSignal<Option<Report>>,
     /// Earlier measurements and opened reports.
-    pub(crate) kept: RwSignal<Vec<Kept>>,
+    pub(crate) kept: RwSignal<Vec<KeptMeasurement>>,
     /// What is compared with what.
     pub(crate) comparison: RwSignal<Comparison>,
     /// Recordings of the bundled models, once they are to be compared.
@@ -93,7 +93,7 @@ pub(crate) struct Session {
 
 /// What is known about the choice before it is measured.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Look {
+pub(crate) struct Preview {
     /// Number of the question; 0 before the first.
     pub(super) number: u32,
     /// What was asked, without its number.
@@ -107,7 +107,7 @@ pub(crate) struct Look {
     /// The model on the hub.
     pub(crate) preflight: Option<Result<Preflight>>,
     /// The text, or the file of rows.
-    pub(crate) extent: Option<Result<Extent>>,
+    pub(crate) extent: Option<Result<CorpusSize>>,
     /// Bytes per second of the latest download.
     pub(crate) rate: Option<f64>,
 }
@@ -139,12 +139,12 @@ impl Session {
         Self {
             index: RwSignal::new(None),
             expected: RwSignal::new(None),
-            look: RwSignal::new(Look::default()),
+            look: RwSignal::new(Preview::default()),
             shelf: RwSignal::new(None),
             unfinished: RwSignal::new(None),
             ended: RwSignal::new((0, Memory::default())),
             ask: RwSignal::new(Ask::default()),
-            sides: RwSignal::new(Sides::default()),
+            sides: RwSignal::new(ContinuationState::default()),
             device: RwSignal::new(None),
             form: RwSignal::new(Form::default()),
             complaint: RwSignal::new(None),

@@ -6,10 +6,10 @@ use straightedge_web::state::views::View;
 
 use super::chart::Chart;
 use super::compare::Compare;
+use super::continuation::ContinuationState;
 use super::detail::Detail;
 use super::differences::Differences;
 use super::panel::Panel;
-use super::sides::Sides;
 use super::status::Status;
 use super::table::Table;
 use super::tabs::{Tabs, tab_id};
@@ -26,7 +26,7 @@ pub(crate) fn Board(session: Session) -> impl IntoView {
         View::Profile => view! { <Chart session/> }.into_any(),
         View::Block => view! { <Detail session/> }.into_any(),
         View::Compare => view! { <Compare session/> }.into_any(),
-        View::Sides => view! { <Sides session/> }.into_any(),
+        View::Continuation => view! { <ContinuationState session/> }.into_any(),
         view => view! { <Panel session view/> }.into_any(),
     };
     // A panel without tabs is none.

@@ -4,18 +4,18 @@ use leptos::ev::{KeyboardEvent, PointerEvent};
 use leptos::html::Div;
 use leptos::prelude::*;
 use straightedge_api::report::Report;
-use straightedge_web::chart::profile::{Labels, Layout, Profile, draw, highlight};
+use straightedge_web::chart::profile::{Labels, Profile, ProfileLayout, draw, highlight};
 use straightedge_web::comparison::overlay::Metric;
 use straightedge_web::export::Sheet;
 use straightedge_web::figures::table;
-use straightedge_web::state::course::Phase;
+use straightedge_web::state::order_status::Phase;
 use straightedge_web::text::{fill, t};
 use wasm_bindgen::prelude::*;
 use web_sys::ResizeObserver;
 
 use super::exports::Exports;
-use super::known::Known;
 use super::overlay::{OverlayChoice, OverlayNote};
+use super::sources::Sources;
 use super::typeset::typeset;
 use crate::session::Session;
 
@@ -26,7 +26,7 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
     let width = observed_width(frame);
     let profile = Memo::new(move |_| profile(session));
     let blocks = Memo::new(move |_| profile.with(|profile| profile.blocks));
-    let layout = Memo::new(move |_| Layout::new(width.get(), blocks.get()));
+    let layout = Memo::new(move |_| ProfileLayout::new(width.get(), blocks.get()));
     let labels = move || {
         let value = if session.metric.get() == Metric::Lin { t().chart_axis_value } else { t().scalar };
         Labels { value, block: t().chart_axis_block }
@@ -71,7 +71,7 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
         Some(session.run.with_untracked(|run| sheet(run.report())))
     });
     view! {
-        <Known session/>
+        <Sources session/>
         <OverlayChoice session/>
         <figure>
             <div
@@ -100,7 +100,7 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
 /// cannot know its width.
 fn unmeasured(profile: &Profile, labels: Labels) -> String {
     let drawing = |name: &str, width: f64| {
-        format!(r#"<div class="{name}">{}</div>"#, draw(profile, &Layout::new(width, profile.blocks), labels))
+        format!(r#"<div class="{name}">{}</div>"#, draw(profile, &ProfileLayout::new(width, profile.blocks), labels))
     };
     drawing("narrow", 320.0) + &drawing("middling", 560.0) + &drawing("wide", 860.0)
 }

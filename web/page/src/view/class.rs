@@ -87,7 +87,7 @@ fn name(part: Part) -> &'static str {
         Part::Protocol => t().protocol,
         Part::Downloads => t().downloads,
         Part::Views => t().views_short,
-        Part::Sides => View::Sides.texts()[0],
+        Part::Continuation => View::Continuation.texts()[0],
     }
 }
 

@@ -5,8 +5,8 @@ use straightedge_api::summary::Quantity;
 use straightedge_web::chart::draw::sample;
 use straightedge_web::chart::plot::Series;
 use straightedge_web::comparison::Key;
-use straightedge_web::comparison::known::{Known, Source, full_name};
 use straightedge_web::comparison::presets::Preset;
+use straightedge_web::comparison::sources::{Source, Sources, full_name};
 use straightedge_web::figures::{Figure, compared, quantity_name};
 use straightedge_web::state::frame::Part;
 use straightedge_web::state::run::Run;
@@ -79,7 +79,7 @@ fn Presets(session: Session) -> impl IntoView {
 
 /// What is compared, which is the legend as well.
 #[component]
-fn Runs(session: Session, known: Memo<Known>) -> impl IntoView {
+fn Runs(session: Session, known: Memo<Sources>) -> impl IntoView {
     let keys = move || {
         session
             .comparison
@@ -93,7 +93,7 @@ fn Runs(session: Session, known: Memo<Known>) -> impl IntoView {
 }
 
 #[component]
-fn RunItem(session: Session, known: Memo<Known>, key: Key) -> impl IntoView {
+fn RunItem(session: Session, known: Memo<Sources>, key: Key) -> impl IntoView {
     let key = StoredValue::new(key);
     let of = move || key.get_value();
     let name = Memo::new(move |_| match known.with(|known| known.find(&of())) {
@@ -143,7 +143,7 @@ fn RunItem(session: Session, known: Memo<Known>, key: Key) -> impl IntoView {
 
 /// Adds whatever is not compared yet.
 #[component]
-fn Add(session: Session, known: Memo<Known>) -> impl IntoView {
+fn Add(session: Session, known: Memo<Sources>) -> impl IntoView {
     let choices = Memo::new(move |_| {
         let is_new = |key: &Key| session.comparison.with(|comparison| comparison.entry(key).is_none());
         known.with(|known| {
@@ -181,7 +181,7 @@ fn Add(session: Session, known: Memo<Known>) -> impl IntoView {
 
 /// Which charts there are.
 #[component]
-fn Quantities(session: Session, known: Memo<Known>) -> impl IntoView {
+fn Quantities(session: Session, known: Memo<Sources>) -> impl IntoView {
     let lines = Memo::new(move |_| session.comparison.with(|comparison| known.with(|known| known.lines(comparison))));
     let is_had = move |quantity| lines.with(|lines| lines.iter().any(|line| !line.summary.curve(quantity).is_empty()));
     let chosen = Memo::new(move |_| session.comparison.with(|comparison| comparison.quantities()));
@@ -207,7 +207,7 @@ fn Quantities(session: Session, known: Memo<Known>) -> impl IntoView {
 }
 
 #[component]
-fn Charts(session: Session, known: Memo<Known>) -> impl IntoView {
+fn Charts(session: Session, known: Memo<Sources>) -> impl IntoView {
     let lines = Memo::new(move |_| session.comparison.with(|comparison| known.with(|known| known.lines(comparison))));
     let chosen = move || {
         let quantities = session.comparison.with(|comparison| comparison.quantities());

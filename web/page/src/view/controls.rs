@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 use straightedge_api::message::Device as Found;
-use straightedge_web::state::course::Phase;
+use straightedge_web::state::order_status::Phase;
 use straightedge_web::state::run::Run;
 use straightedge_web::state::words;
 use straightedge_web::text::t;

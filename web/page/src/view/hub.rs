@@ -3,7 +3,7 @@
 use leptos::ev::KeyboardEvent;
 use leptos::html::Input;
 use leptos::prelude::*;
-use straightedge_api::message::{Deletion, Stored};
+use straightedge_api::message::{Deletion, StoredItem};
 use straightedge_web::state::form::ModelChoice;
 use straightedge_web::state::preview;
 use straightedge_web::state::run::Run;
@@ -60,11 +60,11 @@ pub(super) fn Ahead(session: Session) -> impl IntoView {
     let lines = move || {
         let lines = session.look.with(|look| match &look.preflight {
             Some(Ok(found)) => preview::preflight(found, look.rate),
-            Some(Err(error)) => vec![preview::Line { text: on_page(&error.to_string()), is_fatal: true }],
-            None if look.is_busy => vec![preview::Line { text: looking(host.get()), is_fatal: false }],
+            Some(Err(error)) => vec![preview::Sentence { text: on_page(&error.to_string()), is_fatal: true }],
+            None if look.is_busy => vec![preview::Sentence { text: looking(host.get()), is_fatal: false }],
             None => Vec::new(),
         });
-        let line = |line: preview::Line| view! { <li class:bad=line.is_fatal>{line.text}</li> };
+        let line = |line: preview::Sentence| view! { <li class:bad=line.is_fatal>{line.text}</li> };
         lines.into_iter().map(line).collect_view()
     };
     let pinned = move || {
@@ -102,7 +102,7 @@ pub(crate) fn Downloads(session: Session) -> impl IntoView {
         session.shelf.with(|shelf| shelf.as_ref().map(|shelf| shelf.stored.clone()).unwrap_or_default())
     });
     let is_running = Memo::new(move |_| session.run.with(Run::is_running));
-    let row = move |stored: Stored| {
+    let row = move |stored: StoredItem| {
         let (name, shown) = (stored.name.clone(), shortened(&stored.name));
         let delete = move |_| session.ask_shelf(Deletion::One { name: name.clone() });
         view! {

@@ -1,7 +1,7 @@
 //! What went wrong, and what the reader must know beside the numbers.
 
 use leptos::prelude::*;
-use straightedge_web::state::course::Phase;
+use straightedge_web::state::order_status::Phase;
 use straightedge_web::state::words;
 use straightedge_web::text::t;
 

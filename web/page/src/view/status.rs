@@ -5,7 +5,7 @@ use straightedge_web::state::run::Run;
 use straightedge_web::state::words;
 use straightedge_web::text::t;
 
-use super::known::MeasureHere;
+use super::sources::MeasureHere;
 use crate::save;
 use crate::session::Session;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use leptos::prelude::*;
-use straightedge_web::comparison::known::{Known, full_name};
+use straightedge_web::comparison::sources::{Sources, full_name};
 use straightedge_web::text::t;
 
 use crate::session::Session;
@@ -13,7 +13,7 @@ const STAY: Duration = Duration::from_millis(1100);
 
 /// Slider and button; there from the third measurement on, which is when lines begin to hide each other.
 #[component]
-pub(crate) fn Stepper(session: Session, known: Memo<Known>) -> impl IntoView {
+pub(crate) fn Stepper(session: Session, known: Memo<Sources>) -> impl IntoView {
     let count = Memo::new(move |_| session.comparison.with(|comparison| comparison.shown().len()));
     let front = Memo::new(move |_| session.comparison.with(|comparison| comparison.front()));
     let name = Memo::new(move |_| {

@@ -18,8 +18,8 @@ pub(crate) fn Tabs(session: Session) -> impl IntoView {
     let has_blocks = Memo::new(move |_| session.run.with(|run| !run.blocks().is_empty()));
     let shown = Memo::new(move |_| {
         let is_all = has_blocks.get() || !session.view.get().is_always_there();
-        let is_hidden = session.frame.with(|frame| frame.hidden.contains(&Part::Sides));
-        let is_shown = |view: &View| (is_all || view.is_always_there()) && !(is_hidden && *view == View::Sides);
+        let is_hidden = session.frame.with(|frame| frame.hidden.contains(&Part::Continuation));
+        let is_shown = |view: &View| (is_all || view.is_always_there()) && !(is_hidden && *view == View::Continuation);
         View::ALL.into_iter().filter(is_shown).collect::<Vec<_>>()
     });
     let press = move |event: KeyboardEvent| {

@@ -24,7 +24,7 @@ pub(crate) fn TextChoice(session: Session) -> impl IntoView {
     let is_rows = Memo::new(move |_| session.form.with(|form| form.model == ModelChoice::Rows));
     view! {
         <Show when=move || !is_rows.get()><Text session/></Show>
-        <Extent session/>
+        <CorpusSize session/>
     }
 }
 
@@ -121,7 +121,7 @@ fn TextFile(session: Session) -> impl IntoView {
 
 /// How far the text goes towards the rows asked for, before anything is measured.
 #[component]
-fn Extent(session: Session) -> impl IntoView {
+fn CorpusSize(session: Session) -> impl IntoView {
     let line = Memo::new(move |_| {
         let (asked, is_text) = session.form.with(|form| {
             let rows = form.protocol().map_or(0, |protocol| protocol.rows as u64);
@@ -131,8 +131,8 @@ fn Extent(session: Session) -> impl IntoView {
             (Some(Ok(extent)), _) => Some(preview::extent(extent, asked, is_text)),
             // Nobody needs to be told that the field is empty in which to paste.
             (Some(Err(Error::EmptyText { .. })), _) => None,
-            (Some(Err(error)), _) => Some(preview::Line { text: on_page(&error.to_string()), is_fatal: true }),
-            (None, Some(progress)) => Some(preview::Line {
+            (Some(Err(error)), _) => Some(preview::Sentence { text: on_page(&error.to_string()), is_fatal: true }),
+            (None, Some(progress)) => Some(preview::Sentence {
                 text: fill(t().extent_progress, &[("done", &amount(&progress))]),
                 is_fatal: false,
             }),

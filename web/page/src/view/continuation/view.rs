@@ -1,11 +1,11 @@
 //! The whole view: what is asked for, where it stands, both texts, and the chart of how far apart they are.
 
 use leptos::prelude::*;
-use straightedge_web::continuation::{self, Sides as State};
-use straightedge_web::state::course::Phase;
+use straightedge_web::continuation::{self, ContinuationState as State};
+use straightedge_web::state::order_status::Phase;
 use straightedge_web::state::views::View;
 use straightedge_web::state::words;
-use straightedge_web::text::sides::t;
+use straightedge_web::text::continuation::t;
 
 use super::super::figure::{FigureView, Place};
 use super::ask::Asked;
@@ -16,16 +16,16 @@ use crate::session::Session;
 
 /// The whole view.
 #[component]
-pub(crate) fn Sides(session: Session) -> impl IntoView {
+pub(crate) fn ContinuationState(session: Session) -> impl IntoView {
     if session.frame.with_untracked(|frame| frame.is_embedded) {
         return view! { <p class="note">{t().embedded}</p> }.into_any();
     }
     let spot = RwSignal::new(None::<Spot>);
     let has_steps = Memo::new(move |_| session.sides.with(|sides| !sides.transcript().steps.is_empty()));
     view! {
-        <p class="about">{View::Sides.texts()[2]}</p>
+        <p class="about">{View::Continuation.texts()[2]}</p>
         <Asked session/>
-        <Standing session/>
+        <ProgressPair session/>
         <Texts session spot/>
         <Show when=move || has_steps.get()>
             <Detail session spot/>
@@ -43,7 +43,7 @@ fn caption(sides: &State) -> String {
 
 /// Where it stands, and what went wrong.
 #[component]
-fn Standing(session: Session) -> impl IntoView {
+fn ProgressPair(session: Session) -> impl IntoView {
     let line = Memo::new(move |_| session.sides.with(continuation::status));
     let phase = move || session.sides.with(|sides| sides.phase().id());
     let progress = Memo::new(move |_| session.sides.with(State::progress));
@@ -80,7 +80,7 @@ fn Apart(session: Session, spot: RwSignal<Option<Spot>>) -> impl IntoView {
     let point = Callback::new(move |step| spot.set(Some(Spot { step, is_linear: false })));
     let chart = move || {
         let figure = Memo::new(move |_| session.sides.with(continuation::figure).unwrap_or_default());
-        view! { <FigureView session figure at=0 place=Place::Sides point/> }
+        view! { <FigureView session figure at=0 place=Place::Continuation point/> }
     };
     view! { <Show when=move || !is_running.get()>{chart()}</Show> }
 }

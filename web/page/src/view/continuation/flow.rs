@@ -3,9 +3,9 @@
 use leptos::ev::KeyboardEvent;
 use leptos::prelude::*;
 use straightedge_api::continuation::Step;
-use straightedge_web::continuation::{self, Sides};
+use straightedge_web::continuation::{self, ContinuationState};
+use straightedge_web::text::continuation::t;
 use straightedge_web::text::fill;
-use straightedge_web::text::sides::t;
 use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
@@ -37,7 +37,7 @@ pub(super) fn Texts(session: Session, spot: RwSignal<Option<Spot>>) -> impl Into
 #[component]
 fn Flow(session: Session, spot: RwSignal<Option<Spot>>, is_linear: bool, heading: Signal<String>) -> impl IntoView {
     let count = Memo::new(move |_| session.sides.with(|sides| sides.transcript().steps.len()));
-    let number = Memo::new(move |_| session.sides.with(Sides::number));
+    let number = Memo::new(move |_| session.sides.with(ContinuationState::number));
     let prompt = move || session.sides.with(|sides| sides.prompt().to_string());
     let press = move |event: KeyboardEvent| {
         let at = spot.get_untracked().map(|spot| spot.step);

@@ -4,12 +4,12 @@ use straightedge_api::report::Report;
 
 /// The blocks of the chosen model with their R², as far as they are known.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Known {
+pub struct BlockList {
     /// Index and R²_lin of every block.
     pub blocks: Vec<(usize, Option<f64>)>,
 }
 
-impl Known {
+impl BlockList {
     /// The blocks of a model of which only their number is known.
     pub fn of_number(blocks: usize) -> Self {
         Self { blocks: (0..blocks).map(|block| (block, None)).collect() }
@@ -42,11 +42,11 @@ mod tests {
         let mut report = crate::figures::sample_report();
         report.model.num_hidden_layers = 4;
         report.blocks.truncate(2);
-        let known = Known::of_report(&report);
+        let known = BlockList::of_report(&report);
         assert_eq!(known.blocks.len(), 4);
         assert_eq!(known.blocks[3], (3, None));
         assert_eq!(known.blocks[1].1, report.blocks[1].r2_lin);
         assert!(known.most_linear().is_some_and(|block| block < 2));
-        assert_eq!(Known::of_number(3).most_linear(), None);
+        assert_eq!(BlockList::of_number(3).most_linear(), None);
     }
 }

@@ -4,9 +4,9 @@ use std::rc::Rc;
 
 use straightedge::run::{extent, rows_extent};
 use straightedge::weights::Listener;
+use straightedge_api::corpus_size::CorpusSize;
 use straightedge_api::error::Result;
 use straightedge_api::event::{Event, Progress, Stage};
-use straightedge_api::extent::Extent;
 use straightedge_api::message::{ModelSource, Order, Reply, TextSource, Work};
 use web_sys::Blob;
 
@@ -26,11 +26,11 @@ pub(super) async fn carry_out(order: Order, handles: Vec<Blob>) {
         }
     }
     let Some(found) = look_at_text(order, handles, &listener).await else { return };
-    post(&Reply::Extent { run, found });
+    post(&Reply::CorpusSize { run, found });
 }
 
 /// `None` where there is no text yet, and where it would have to be fetched first.
-async fn look_at_text(order: Order, handles: Vec<Blob>, listener: &Listener) -> Option<Result<Extent>> {
+async fn look_at_text(order: Order, handles: Vec<Blob>, listener: &Listener) -> Option<Result<CorpusSize>> {
     let Order { job, work, .. } = order;
     match work {
         Work::Rows => {

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use crate::corpus::{Folds, TokenWindows};
+use crate::corpus_size::CorpusSize;
 use crate::error::Result;
-use crate::extent::Extent;
 use crate::job::{Job, Protocol};
 use crate::weights::{Files, RowsFile};
 
@@ -15,8 +15,8 @@ use super::inputs::Text;
 ///
 /// # Errors
 /// Whatever [`super::measure()`] would say about configuration, tokenizer or text itself. That the text is too short is
-/// no error here but the [`Extent::refusal`].
-pub async fn extent(job: &Job, files: &dyn Files, text: &Text, on_bytes: &dyn Fn(u64, u64)) -> Result<Extent> {
+/// no error here but the [`CorpusSize::refusal`].
+pub async fn extent(job: &Job, files: &dyn Files, text: &Text, on_bytes: &dyn Fn(u64, u64)) -> Result<CorpusSize> {
     job.check()?;
     let config = read_config(files, job).await?;
     let ids = header::token_ids(files, &job.corpus, &config, text, on_bytes).await?;
@@ -30,7 +30,7 @@ pub async fn extent(job: &Job, files: &dyn Files, text: &Text, on_bytes: &dyn Fn
 ///
 /// # Errors
 /// Whatever [`super::fit()`] would say about the file itself.
-pub async fn rows_extent(job: &Job, files: Rc<dyn Files>, file: &str) -> Result<Extent> {
+pub async fn rows_extent(job: &Job, files: Rc<dyn Files>, file: &str) -> Result<CorpusSize> {
     job.check()?;
     let rows = RowsFile::open(files, file).await?;
     let Protocol { rows: asked, seq_len, folds, .. } = job.protocol;
@@ -39,9 +39,9 @@ pub async fn rows_extent(job: &Job, files: Rc<dyn Files>, file: &str) -> Result<
     Ok(of_folds(job, rows.n, used / seq_len, folds, rows.d_in))
 }
 
-fn of_folds(job: &Job, tokens: usize, windows: usize, folds: Result<Folds>, d_in: usize) -> Extent {
+fn of_folds(job: &Job, tokens: usize, windows: usize, folds: Result<Folds>, d_in: usize) -> CorpusSize {
     let train_rows = folds.as_ref().map_or(0, |folds| folds.train_rows(&job.protocol)) as u64;
     let checked = folds.and_then(|folds| folds.check_rows(&job.corpus, &job.protocol, d_in));
     let rows = (windows * job.protocol.seq_len) as u64;
-    Extent { tokens: tokens as u64, rows, d_in: d_in as u64, train_rows, refusal: checked.err() }
+    CorpusSize { tokens: tokens as u64, rows, d_in: d_in as u64, train_rows, refusal: checked.err() }
 }

@@ -6,7 +6,7 @@ use crate::error::Error;
 
 /// What a text or a file of rows comes to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Extent {
+pub struct CorpusSize {
     /// Tokens of the whole text, or rows of the file.
     pub tokens: u64,
     /// Rows that would be measured: whole windows, at most what was asked for.
@@ -19,7 +19,7 @@ pub struct Extent {
     pub refusal: Option<Error>,
 }
 
-impl Extent {
+impl CorpusSize {
     /// Whether the maps have too few rows to be trusted: fewer than two for every input.
     pub fn is_short(&self) -> bool {
         self.train_rows < 2 * self.d_in

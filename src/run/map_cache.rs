@@ -11,12 +11,12 @@ const ROOM: usize = 128 << 20;
 
 /// The maps of the last model, text and protocol that were measured.
 #[derive(Debug, Default)]
-pub struct KeptMaps {
+pub struct MapCache {
     measured: Option<Report>,
     maps: BTreeMap<usize, AffineMap>,
 }
 
-impl KeptMaps {
+impl MapCache {
     /// Takes in an event of any job.
     pub fn hear(&mut self, event: &Event) {
         match event {
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn maps_are_those_of_the_last_thing_that_was_measured() {
-        let mut kept = KeptMaps::default();
+        let mut kept = MapCache::default();
         kept.hear(&map(0, 3));
         let started = |model| Event::Started(Box::new(header(model)));
         for event in [started("a"), map(0, 3), started("a"), map(1, 3)] {
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn no_more_is_kept_than_there_is_room_for() {
-        let mut kept = KeptMaps::default();
+        let mut kept = MapCache::default();
         kept.hear(&Event::Started(Box::new(header("a"))));
         // Four numbers of eight bytes per input, and a few.
         for block in 0..3 {

@@ -1,10 +1,10 @@
 //! Both distributions over the next token at the place that is pointed at.
 
 use leptos::prelude::*;
-use straightedge_web::continuation::{self, Line, Sides};
+use straightedge_web::continuation::{self, CandidateRow, ContinuationState};
+use straightedge_web::text::continuation::t;
 use straightedge_web::text::fill;
 use straightedge_web::text::format::magnitude;
-use straightedge_web::text::sides::t;
 
 use super::spot::Spot;
 use crate::session::Session;
@@ -26,7 +26,7 @@ pub(super) fn Detail(session: Session, spot: RwSignal<Option<Spot>>) -> impl Int
     }
 }
 
-fn at(sides: &Sides, spot: Spot) -> Option<impl IntoView + use<>> {
+fn at(sides: &ContinuationState, spot: Spot) -> Option<impl IntoView + use<>> {
     let step = sides.transcript().steps.get(spot.step)?;
     let is_own = spot.is_linear && !step.own.is_empty();
     let [number, after] = continuation::place(sides, spot.step, is_own);
@@ -48,7 +48,7 @@ fn at(sides: &Sides, spot: Spot) -> Option<impl IntoView + use<>> {
     })
 }
 
-fn row(line: Line, is_own: bool) -> impl IntoView {
+fn row(line: CandidateRow, is_own: bool) -> impl IntoView {
     let cell = |probability: Option<f64>, is_taken: bool, class: &'static str| {
         let probability = probability.unwrap_or(0.0);
         view! {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use crate::made::{Fill, Tensors, Width, tokenizer, weights};
+use crate::synthetic::{Fill, Tensors, Width, tokenizer, weights};
 
 /// Sizes of a model.
 #[derive(Clone, Copy, Debug)]

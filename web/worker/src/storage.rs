@@ -2,7 +2,7 @@
 
 use js_sys::Reflect;
 use straightedge_api::error::Result;
-use straightedge_api::message::{Deletion, Shelf, Stored};
+use straightedge_api::message::{Deletion, StorageReport, StoredItem};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 use web_sys::StorageEstimate;
@@ -11,15 +11,15 @@ use super::disk::manager;
 use super::opfs::Opfs;
 
 /// Deletes what is asked for and tells what is left.
-pub(super) async fn shelf(deletion: Deletion) -> Shelf {
+pub(super) async fn shelf(deletion: Deletion) -> StorageReport {
     let (usage, quota) = estimate().await.unwrap_or_default();
-    let empty = Shelf { usage, quota, ..Shelf::default() };
+    let empty = StorageReport { usage, quota, ..StorageReport::default() };
     match stored(deletion).await {
         Ok(stored) => {
             let (usage, quota) = estimate().await.unwrap_or_default();
-            Shelf { stored, usage, quota, is_persistent: is_persistent().await, why_not: None }
+            StorageReport { stored, usage, quota, is_persistent: is_persistent().await, why_not: None }
         }
-        Err(error) => Shelf { why_not: Some(error.to_string()), ..empty },
+        Err(error) => StorageReport { why_not: Some(error.to_string()), ..empty },
     }
 }
 
@@ -31,7 +31,7 @@ pub(super) async fn room() -> Option<u64> {
     }
 }
 
-async fn stored(deletion: Deletion) -> Result<Vec<Stored>> {
+async fn stored(deletion: Deletion) -> Result<Vec<StoredItem>> {
     let store = Opfs::open().await?;
     match deletion {
         Deletion::Nothing => {}
@@ -39,7 +39,7 @@ async fn stored(deletion: Deletion) -> Result<Vec<Stored>> {
         Deletion::Everything => store.clear().await,
     }
     let list = store.list().await;
-    Ok(list.into_iter().filter(|(_, bytes)| *bytes > 0).map(|(name, bytes)| Stored { name, bytes }).collect())
+    Ok(list.into_iter().filter(|(_, bytes)| *bytes > 0).map(|(name, bytes)| StoredItem { name, bytes }).collect())
 }
 
 /// Bytes in use and bytes allowed.

@@ -11,9 +11,9 @@ use wasm_bindgen_futures::JsFuture;
 const MODULE: &str = "table.wasm";
 
 /// Reads tables with the module.
-pub(crate) struct TableModule;
+pub(crate) struct ParquetModule;
 
-impl Table for TableModule {
+impl Table for ParquetModule {
     fn texts(&self, file: Vec<u8>) -> LocalBoxFuture<'_, Result<String, String>> {
         Box::pin(async move {
             let module = fetch::blob(MODULE).await.map_err(|error| error.to_string())?;

@@ -11,61 +11,61 @@ use std::rc::Rc;
 use futures::future::{try_join, try_join_all};
 
 use super::rows::Batch;
-use super::state::{Keeps, Stream, Sweep};
-use super::store::Kept;
+use super::state::{KeepPolicy, Stream, Sweep};
+use super::store::StoredRows;
 use super::visit::{Rows, Visit};
 use crate::backend::{Backend, Shape};
 use crate::error::Result;
-use crate::forward::{Passed, Rest};
+use crate::forward::{BlockOutput, ResidualTerms};
 use crate::model::{Block, Residual};
-use crate::run::events::Meter;
+use crate::run::events::StageMeter;
 use crate::stats::moments::Moments;
 use crate::trace::Lane;
-use crate::workers::sums::{Scales, Sums};
-use crate::workers::{self, Passing, Worker};
+use crate::workers::sums::{BlockSums, Scales};
+use crate::workers::{self, RemoteBlock, Worker};
 
 /// Batches that a worker has at a time: answers are heard here between two batches, which take as long as there.
 const IN_FLIGHT: usize = 4;
 
 /// The rows of one block on their way.
-pub(super) struct Passage<'p, 'a, B: Backend> {
+pub(super) struct BlockPass<'p, 'a, B: Backend> {
     sweep: &'p Sweep<'a, B>,
     index: usize,
     block: &'p Rc<Block<B::Tensor>>,
     is_measured: bool,
-    keeps: &'p Keeps,
-    meter: &'p Meter,
+    keeps: &'p KeepPolicy,
+    meter: &'p StageMeter,
     /// Residual stream before the block, by batch, as long as it may be needed.
-    entering: RefCell<Vec<Option<Place<B::Tensor>>>>,
+    entering: RefCell<Vec<Option<SharedRows<B::Tensor>>>>,
     /// What is kept of the batches that have gone through, and the residual stream after the block.
-    left: RefCell<Vec<Option<Left<B::Tensor>>>>,
+    left: RefCell<Vec<Option<FinishedBatch<B::Tensor>>>>,
     done: Cell<u64>,
 }
 
-type Place<T> = Rc<Kept<T>>;
-type Left<T> = (Rows<T>, Place<T>);
+type SharedRows<T> = Rc<StoredRows<T>>;
+type FinishedBatch<T> = (Rows<T>, SharedRows<T>);
 
 /// What is asked for of a batch.
-struct Asked<T> {
+struct BatchTensors<T> {
     x: Option<T>,
     y: Option<T>,
-    rest: Option<Rest<T>>,
+    rest: Option<ResidualTerms<T>>,
 }
 
 /// A block that all rows have gone through.
-pub(super) struct Visited<'a, B: Backend> {
+pub(super) struct VisitedBlock<'a, B: Backend> {
     pub(super) visit: Visit<'a, B>,
     /// Where the block is measured.
-    pub(super) sums: Option<Sums<'a, B>>,
+    pub(super) sums: Option<BlockSums<'a, B>>,
 }
 
-impl<'p, 'a, B: Backend> Passage<'p, 'a, B> {
+impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
     /// Through the block `index`.
     pub(super) fn new(
         sweep: &'p Sweep<'a, B>,
         (index, block): (usize, &'p Rc<Block<B::Tensor>>),
-        keeps: &'p Keeps,
-        meter: &'p Meter,
+        keeps: &'p KeepPolicy,
+        meter: &'p StageMeter,
     ) -> Self {
         let done = Cell::new(sweep.source.reading.rows() * index as u64);
         let is_measured = sweep.blocks.binary_search(&index).is_ok();
@@ -79,11 +79,11 @@ impl<'p, 'a, B: Backend> Passage<'p, 'a, B> {
     }
 
     /// Takes all rows of `stream` through the block; afterwards it is what leaves the block.
-    pub(super) async fn go(self, stream: &mut Stream<B::Tensor>) -> Result<Visited<'a, B>> {
+    pub(super) async fn go(self, stream: &mut Stream<B::Tensor>) -> Result<VisitedBlock<'a, B>> {
         self.sweep.pass.span(Lane::Rows, Some(self.index), self.all(stream)).await
     }
 
-    async fn all(&self, stream: &mut Stream<B::Tensor>) -> Result<Visited<'a, B>> {
+    async fn all(&self, stream: &mut Stream<B::Tensor>) -> Result<VisitedBlock<'a, B>> {
         let Sweep { pass, source, .. } = self.sweep;
         self.left.replace(stream.iter().map(|_| None).collect());
         self.entering.replace(take(stream).into_iter().map(Some).collect());
@@ -103,17 +103,17 @@ impl<'p, 'a, B: Backend> Passage<'p, 'a, B> {
         *stream = next;
         let block = (self.is_measured && self.keeps.weights).then(|| self.block.clone());
         let visit = Visit { store: source.store, index: self.index, block, rows, folds: pass.folds.len() };
-        Ok(Visited { visit, sums })
+        Ok(VisitedBlock { visit, sums })
     }
 
-    fn sums(&self, scales: Option<Scales>) -> Option<Sums<'a, B>> {
+    fn sums(&self, scales: Option<Scales>) -> Option<BlockSums<'a, B>> {
         let pass = self.sweep.pass;
-        let new = || Sums::new(pass.backend, self.index, pass.folds.len(), &pass.job.protocol, scales);
+        let new = || BlockSums::new(pass.backend, self.index, pass.folds.len(), &pass.job.protocol, scales);
         self.is_measured.then(new)
     }
 
     /// Takes some batches through the block.
-    async fn here(&self, share: &[usize], sums: &mut Option<Sums<'a, B>>) -> Result<()> {
+    async fn here(&self, share: &[usize], sums: &mut Option<BlockSums<'a, B>>) -> Result<()> {
         let Sweep { pass, source, .. } = self.sweep;
         for &at in share {
             let Some(place) = self.entering.borrow_mut()[at].take() else { continue };
@@ -123,10 +123,10 @@ impl<'p, 'a, B: Backend> Passage<'p, 'a, B> {
                 (Some(sums), Some(part)) => sums.add((part, &batch.windows), &passed.x, &passed.y).await?,
                 _ => pass.backend.batch_end(None).await?,
             }
-            let Passed { x, y, rest, next } = passed;
+            let BlockOutput { x, y, rest, next } = passed;
             let wanted = self.keeps.of(batch, self.is_measured, pass.folds.len()).wanted;
             let (x, y, rest) = (wanted.x.then_some(x), wanted.y.then_some(y), wanted.rest.then_some(rest));
-            self.leave(at, place, Asked { x, y, rest }, next).await?;
+            self.leave(at, place, BatchTensors { x, y, rest }, next).await?;
         }
         Ok(())
     }
@@ -144,7 +144,7 @@ impl<'p, 'a, B: Backend> Passage<'p, 'a, B> {
         }
         let Sweep { pass, source, .. } = self.sweep;
         let (block, weights) = workers::copied(pass.backend, self.block).await?;
-        let passage = workers::Passage {
+        let passage = workers::BlockTask {
             index: self.index,
             config: source.checkpoint.config().clone(),
             block,
@@ -153,7 +153,7 @@ impl<'p, 'a, B: Backend> Passage<'p, 'a, B> {
             scales: scales.clone(),
         };
         let there = workers.iter().zip(shares).map(|(worker, share)| {
-            let passing = Passing::begin(&**worker, passage.clone(), weights.clone());
+            let passing = RemoteBlock::begin(&**worker, passage.clone(), weights.clone());
             self.share(passing, share.clone())
         });
         let there: Vec<_> = there.collect();
@@ -169,7 +169,7 @@ impl<'p, 'a, B: Backend> Passage<'p, 'a, B> {
     }
 
     /// A worker's share; `None` where the worker has ended.
-    async fn share(&self, passing: Passing<'_>, share: Range<usize>) -> Result<Option<Vec<(usize, Moments)>>> {
+    async fn share(&self, passing: RemoteBlock<'_>, share: Range<usize>) -> Result<Option<Vec<(usize, Moments)>>> {
         let Sweep { pass, source, .. } = self.sweep;
         let (mut in_flight, mut waiting) = (VecDeque::new(), share.clone());
         let (mut passing, mut moments) = (Some(passing), None);
@@ -186,7 +186,7 @@ impl<'p, 'a, B: Backend> Passage<'p, 'a, B> {
                 in_flight.push_back((at, place, wanted, answer));
             }
             if waiting.is_empty() {
-                moments = passing.take().map(Passing::moments).or(moments);
+                moments = passing.take().map(RemoteBlock::moments).or(moments);
             }
             let Some((at, place, wanted, answer)) = in_flight.pop_front() else { break };
             let Some(values) = answer_of(answer).await? else { return Ok(None) };
@@ -198,10 +198,10 @@ impl<'p, 'a, B: Backend> Passage<'p, 'a, B> {
             let y = if wanted.y { Some(tensor()?) } else { None };
             let rest = match (wanted.rest, source.checkpoint.config().residual) {
                 (false, _) => None,
-                (true, Residual::Parallel) => Some(Rest::Parallel(tensor()?, tensor()?)),
-                (true, _) => Some(Rest::Sequential(tensor()?)),
+                (true, Residual::Parallel) => Some(ResidualTerms::Parallel(tensor()?, tensor()?)),
+                (true, _) => Some(ResidualTerms::Sequential(tensor()?)),
             };
-            self.leave(at, place, Asked { x, y, rest }, next).await?;
+            self.leave(at, place, BatchTensors { x, y, rest }, next).await?;
         }
         let moments = answer_of(moments).await?;
         if moments.is_some() {
@@ -225,8 +225,8 @@ impl<'p, 'a, B: Backend> Passage<'p, 'a, B> {
     async fn leave(
         &self,
         at: usize,
-        place: Place<B::Tensor>,
-        Asked { x, y, rest }: Asked<B::Tensor>,
+        place: SharedRows<B::Tensor>,
+        BatchTensors { x, y, rest }: BatchTensors<B::Tensor>,
         next: B::Tensor,
     ) -> Result<()> {
         let Sweep { pass, source, .. } = self.sweep;
@@ -239,9 +239,9 @@ impl<'p, 'a, B: Backend> Passage<'p, 'a, B> {
             x: store.keep_some(x).await?,
             y: store.keep_some(y).await?,
             rest: match rest {
-                Some(Rest::Sequential(middle)) => Some(Rest::Sequential(store.keep(middle).await?)),
-                Some(Rest::Parallel(attended, hidden)) => {
-                    Some(Rest::Parallel(store.keep(attended).await?, store.keep(hidden).await?))
+                Some(ResidualTerms::Sequential(middle)) => Some(ResidualTerms::Sequential(store.keep(middle).await?)),
+                Some(ResidualTerms::Parallel(attended, hidden)) => {
+                    Some(ResidualTerms::Parallel(store.keep(attended).await?, store.keep(hidden).await?))
                 }
                 None => None,
             },
@@ -285,12 +285,12 @@ fn shares(batches: &[Batch], workers: usize) -> (Vec<usize>, Vec<Range<usize>>) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workers::sums::Part;
+    use crate::workers::sums::HalfFold;
 
     #[test]
     fn shares_are_whole_parts_of_about_the_same_size() {
         let fold =
-            |fold| [0, 0, 1].map(|half| Batch { part: Some(Part { fold, half }), evaluated: false, windows: 0..8 });
+            |fold| [0, 0, 1].map(|half| Batch { part: Some(HalfFold { fold, half }), evaluated: false, windows: 0..8 });
         let batches: Vec<Batch> = (0..5).flat_map(fold).collect();
         assert_eq!(shares(&batches, 0), ((0..15).collect(), vec![]));
         assert_eq!(shares(&batches, 1), ([0, 1, 9, 10, 11, 12, 13, 14].into(), vec![2..9]));

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use straightedge_api::bundled::Bundled;
 use straightedge_web::browser::fetch;
-use straightedge_web::comparison::overlay::{Choice, Kept, Metric};
+use straightedge_web::comparison::overlay::{Choice, KeptMeasurement, Metric};
 use straightedge_web::comparison::published::{PUBLISHED, SURVEY};
 use straightedge_web::state::form::{ModelChoice, find};
 use straightedge_web::state::recordings::{is_published, recording};
@@ -69,7 +69,7 @@ impl Session {
         spawn_local(async move {
             match fetch::json(&path).await {
                 Ok(report) => {
-                    self.kept.update(|kept| kept.push(Kept::recorded(report)));
+                    self.kept.update(|kept| kept.push(KeptMeasurement::recorded(report)));
                     self.overlay.set(self.last_kept());
                 }
                 Err(error) => self.complaint.set(Some(error)),

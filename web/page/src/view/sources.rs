@@ -11,7 +11,7 @@ use crate::session::Session;
 
 /// The choice, while nothing is measured.
 #[component]
-pub(crate) fn Known(session: Session) -> impl IntoView {
+pub(crate) fn Sources(session: Session) -> impl IntoView {
     let is_untouched =
         Memo::new(move |_| session.run.with(Run::is_untouched) && session.frame.with(|frame| !frame.is_embedded));
     view! {

@@ -8,7 +8,7 @@ use straightedge_api::summary::Summary;
 use super::atlas;
 use super::chosen::{self, Comparison};
 use super::key::Key;
-use crate::comparison::overlay::Kept;
+use crate::comparison::overlay::KeptMeasurement;
 use crate::comparison::published::{Published, PublishedModel, SURVEY};
 use crate::text::controls::control_name;
 use crate::text::{fill, t};
@@ -18,7 +18,7 @@ pub const RECORDED: &str = "data/recorded/index.json";
 
 /// Everything that can be compared.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Known {
+pub struct Sources {
     /// Bundled models.
     pub index: Vec<Bundled>,
     /// Recordings of them.
@@ -47,7 +47,7 @@ pub struct Measured {
 impl Measured {
     /// The curves of a report so far.
     pub fn new(origin: u32, is_opened: bool, report: &Report) -> Self {
-        Self { origin, name: Kept::name_of(report), is_opened, summary: Summary::new(report) }
+        Self { origin, name: KeptMeasurement::name_of(report), is_opened, summary: Summary::new(report) }
     }
 }
 
@@ -81,7 +81,7 @@ impl Source {
 
 /// One curve of a chart with all that is told about it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
+pub struct ChartLine {
     /// What it is.
     pub key: Key,
     /// Its name.
@@ -96,7 +96,7 @@ pub struct Line {
     pub summary: Summary,
 }
 
-impl Known {
+impl Sources {
     /// Name, source and numbers of a key; `None` while they have not arrived.
     pub fn find(&self, key: &Key) -> Option<(String, Source, Summary)> {
         match key {
@@ -135,12 +135,12 @@ impl Known {
     }
 
     /// What a comparison shows, as far as it is known.
-    pub fn lines(&self, comparison: &Comparison) -> Vec<Line> {
+    pub fn lines(&self, comparison: &Comparison) -> Vec<ChartLine> {
         let front = comparison.front();
         let line = |(at, entry): (usize, &&chosen::Entry)| {
             let (name, source, summary) = self.find(&entry.key)?;
             let is_behind = front.is_some_and(|front| front != at);
-            Some(Line { key: entry.key.clone(), name, source, look: entry.look, is_behind, summary })
+            Some(ChartLine { key: entry.key.clone(), name, source, look: entry.look, is_behind, summary })
         };
         comparison.shown().iter().enumerate().filter_map(line).collect()
     }
@@ -214,8 +214,8 @@ pub(crate) mod tests {
     use crate::figures::sample_report;
 
     /// Everything there is with the page, and one measurement.
-    pub(crate) fn known() -> Known {
-        Known {
+    pub(crate) fn known() -> Sources {
+        Sources {
             index: index(),
             recorded: serde_json::from_str(include_str!("../../data/recorded/index.json")).unwrap(),
             measured: vec![Measured::new(7, false, &sample_report())],

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
-use straightedge_web::continuation::{self, Ask, Known, Linear, Sides};
-use straightedge_web::state::course::Phase;
+use straightedge_web::continuation::{self, Ask, BlockList, ContinuationState, Linear};
+use straightedge_web::state::order_status::Phase;
 use straightedge_web::state::run::Run;
+use straightedge_web::text::continuation::t;
 use straightedge_web::text::format::{NOTHING, fixed};
-use straightedge_web::text::sides::t;
 
 use crate::session::Session;
 
@@ -19,7 +19,7 @@ pub(super) fn Asked(session: Session) -> impl IntoView {
         event.prevent_default();
         session.go_on();
     };
-    let is_running = Memo::new(move |_| session.sides.with(Sides::is_running));
+    let is_running = Memo::new(move |_| session.sides.with(ContinuationState::is_running));
     let is_blocked = Memo::new(move |_| session.run.with(Run::is_running));
     let name = move || match session.sides.with(|sides| *sides.phase() == Phase::Idle) {
         true => t().go,
@@ -72,7 +72,7 @@ fn BlockChoice(session: Session) -> impl IntoView {
     let count = Memo::new(move |_| known.with(|known| known.blocks.len()));
     let chip = move |block: usize| view! { <Chip session known linear block/> };
     let choose = move |blocks: Linear| session.ask.update(|ask| ask.blocks = Some(blocks));
-    let best = Memo::new(move |_| known.with(Known::most_linear));
+    let best = Memo::new(move |_| known.with(BlockList::most_linear));
     let choose_best = move |_| {
         if let Some(best) = best.get_untracked() {
             choose(Linear::Some(BTreeSet::from([best])));
@@ -109,7 +109,7 @@ fn BlockChoice(session: Session) -> impl IntoView {
 
 /// A block that can be made linear.
 #[component]
-fn Chip(session: Session, known: Memo<Known>, linear: Memo<Linear>, block: usize) -> impl IntoView {
+fn Chip(session: Session, known: Memo<BlockList>, linear: Memo<Linear>, block: usize) -> impl IntoView {
     let r2 = Memo::new(move |_| known.with(|known| known.blocks.get(block).and_then(|(_, r2)| *r2)));
     let between = move || if r2.get().is_some() { t().block_r2 } else { t().block_r2_unknown };
     let is_unknown = move || r2.get().is_none().then_some("true");

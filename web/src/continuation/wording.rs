@@ -1,22 +1,22 @@
 //! A continuation in words and shares: what stands over the texts, beside their tokens and in the table.
 
-use straightedge_api::continuation::{Beside, Candidate, Step};
+use straightedge_api::continuation::{Both, Candidate, Step};
 use straightedge_api::event::Stage;
 use straightedge_api::transcript::Transcript;
 
-use super::state::Sides;
+use super::state::ContinuationState;
 use crate::chart::scale::LEAST_NATS;
 use crate::figures::Grid;
-use crate::state::course::Phase;
+use crate::state::order_status::Phase;
+use crate::text::continuation::t;
 use crate::text::format::{duration, exact, fixed, magnitude};
-use crate::text::sides::t;
 use crate::text::{fill, t as page};
 
 /// Characters of the text before a token that its heading repeats.
 const BEFORE: usize = 24;
 
 /// Where it stands, in a sentence or two; nothing that changes with every token while it goes on.
-pub fn status(sides: &Sides) -> String {
+pub fn status(sides: &ContinuationState) -> String {
     let transcript = sides.transcript();
     let count = tokens(transcript);
     match sides.phase() {
@@ -28,7 +28,7 @@ pub fn status(sides: &Sides) -> String {
     }
 }
 
-fn running(sides: &Sides) -> String {
+fn running(sides: &ContinuationState) -> String {
     if let Some(wait) = sides.waiting() {
         return fill(page().status_waiting, &[("time", &duration(wait.seconds)), ("why", &wait.why)]);
     }
@@ -55,8 +55,7 @@ pub fn outcome(transcript: &Transcript) -> String {
         Some(at) => fill(t().status_parted, &[("tokens", &count), ("at", &(at + 1).to_string())]),
     }];
     sentences.push(fill(t().status_kl, &[("kl", &magnitude(transcript.mean_kl()))]));
-    if let Some(Beside { original: Some(original), linear: Some(linear) }) = transcript.opening.as_ref().map(|o| o.ppl)
-    {
+    if let Some(Both { original: Some(original), linear: Some(linear) }) = transcript.opening.as_ref().map(|o| o.ppl) {
         let gaps = [("original", &*magnitude(Some(original))), ("linear", &*magnitude(Some(linear)))];
         sentences.push(fill(t().status_ppl, &gaps));
     }
@@ -69,7 +68,7 @@ pub fn outcome(transcript: &Transcript) -> String {
 }
 
 /// What was asked for, in sentences.
-pub fn ordered(sides: &Sides) -> String {
+pub fn ordered(sides: &ContinuationState) -> String {
     let Some(asked) = sides.asked() else { return String::new() };
     let blocks = sides.transcript().opening.as_ref().map_or(String::new(), |opening| heading(&opening.blocks));
     let sampling = sampling(&asked.temperature.to_string(), &asked.seed.to_string());
@@ -115,7 +114,7 @@ pub(super) fn shown(name: &str) -> String {
 
 /// A token of either text for those who do not see it.
 pub fn label(step: &Step, is_linear: bool) -> String {
-    let Beside { original, linear } = &step.token;
+    let Both { original, linear } = &step.token;
     let token = if is_linear { linear } else { original };
     let spoken =
         |name: &str| if name.trim().is_empty() { t().newline.into() } else { format!("“{}”", name.trim()) };
@@ -126,7 +125,7 @@ pub fn label(step: &Step, is_linear: bool) -> String {
 }
 
 /// Where a step is, and what stands before it.
-pub fn place(sides: &Sides, at: usize, is_own: bool) -> [String; 2] {
+pub fn place(sides: &ContinuationState, at: usize, is_own: bool) -> [String; 2] {
     let steps = sides.transcript().steps.iter().take(at);
     let token = |step: &Step| if is_own { step.token.linear.text.clone() } else { step.token.original.text.clone() };
     let before = sides.prompt().to_string() + &steps.map(token).collect::<String>();
@@ -139,22 +138,22 @@ pub fn place(sides: &Sides, at: usize, is_own: bool) -> [String; 2] {
 
 /// One line of a step's distributions: the token, both probabilities, and which of the models takes it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
+pub struct CandidateRow {
     /// The token as it can be seen.
     pub token: String,
     /// How likely either model takes it to be.
-    pub probability: Beside<Option<f64>>,
+    pub probability: Both<Option<f64>>,
     /// Whether it is what each model goes on with.
-    pub is_taken: Beside<bool>,
+    pub is_taken: Both<bool>,
 }
 
 /// The distributions of a step; `is_own` tells of the linear model after its own text, where that has parted.
-pub fn candidates(step: &Step, is_own: bool) -> Vec<Line> {
+pub fn candidates(step: &Step, is_own: bool) -> Vec<CandidateRow> {
     let is_own = is_own && !step.own.is_empty();
-    let line = |candidate: &Candidate| Line {
+    let line = |candidate: &Candidate| CandidateRow {
         token: shown(&candidate.name),
         probability: candidate.probability,
-        is_taken: Beside {
+        is_taken: Both {
             original: !is_own && candidate.id == step.token.original.id,
             linear: (is_own || step.own.is_empty()) && candidate.id == step.token.linear.id,
         },
@@ -179,7 +178,7 @@ pub(super) fn numbers(transcript: &Transcript) -> Grid {
         t().table_entropy_linear,
     ];
     let row = |step: &Step| {
-        let Beside { original, linear } = &step.token;
+        let Both { original, linear } = &step.token;
         let values = [step.kl, step.entropy.original, step.entropy.linear].map(|value| exact(Some(value)));
         let names = [(step.step + 1).to_string(), shown(&original.name), shown(&linear.name)];
         names.into_iter().chain(values).collect()
@@ -264,7 +263,7 @@ mod tests {
         theirs[0].name = " ccc".into();
         parted.own = theirs;
         let [own, after_the_models] = [true, false].map(|is_own| candidates(&parted, is_own).remove(0));
-        assert_eq!((own.token.as_str(), own.is_taken), ("␣ccc", Beside { original: false, linear: true }));
+        assert_eq!((own.token.as_str(), own.is_taken), ("␣ccc", Both { original: false, linear: true }));
         assert_eq!((after_the_models.token.as_str(), after_the_models.is_taken.original), ("␣bb", true));
         assert_eq!(
             (percent(0.123_45), percent(0.0001), percent(0.0)),

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 use straightedge_api::job::{Blocks, Measure};
-use straightedge_web::continuation::{Known, Linear, Sides};
+use straightedge_web::continuation::{BlockList, ContinuationState, Linear};
 use straightedge_web::state::form::ModelChoice;
 use straightedge_web::state::run::Run;
 
@@ -11,10 +11,10 @@ use super::state::Session;
 
 impl Session {
     /// The blocks of the chosen model with their R²: as measured or recorded, else as many as the hub says it has.
-    pub(crate) fn known_blocks(self) -> Known {
-        let Some(name) = self.model_name() else { return Known::default() };
+    pub(crate) fn known_blocks(self) -> BlockList {
+        let Some(name) = self.model_name() else { return BlockList::default() };
         let of = |report: Option<&straightedge_api::report::Report>| {
-            report.filter(|report| report.model.id == name).map(Known::of_report)
+            report.filter(|report| report.model.id == name).map(BlockList::of_report)
         };
         let measured = self.run.with(|run| of(run.report()));
         let known = measured.filter(|known| known.most_linear().is_some());
@@ -22,7 +22,7 @@ impl Session {
         let known = known.or_else(|| {
             self.look.with(|look| {
                 let found = look.preflight.as_ref()?.as_ref().ok()?;
-                (found.id.name() == name).then(|| Known::of_number(found.num_hidden_layers))
+                (found.id.name() == name).then(|| BlockList::of_number(found.num_hidden_layers))
             })
         });
         known.unwrap_or_default()
@@ -74,14 +74,14 @@ impl Session {
         self.stop_looking();
         ask_to_keep(&order);
         self.complaint.set(None);
-        self.sides.set(Sides::start(number, asked.clone()));
+        self.sides.set(ContinuationState::start(number, asked.clone()));
         self.with_link(|link| link.go_on(order, asked, &handles));
     }
 
     /// Stops at once; what both have added stays.
     pub(crate) fn stop_going_on(self) {
-        let number = self.sides.with_untracked(Sides::number);
-        self.sides.update(Sides::cancel);
+        let number = self.sides.with_untracked(ContinuationState::number);
+        self.sides.update(ContinuationState::cancel);
         self.with_link(|link| link.cancel(number));
     }
 }

@@ -8,12 +8,12 @@ use straightedge_api::message::{Deletion, ModelSource, Order, Reply, Work};
 use straightedge_web::state::form::ModelChoice;
 use straightedge_web::state::run::Run;
 
-use super::state::{Look, Session};
+use super::state::{Preview, Session};
 
 /// Milliseconds without a change after which the engine is asked: somebody may be typing.
 const CALM: u32 = 400;
 
-impl Look {
+impl Preview {
     /// What is still true of another question: a model stays what it is when the text changes.
     fn next(&self, number: u32, order: &Order) -> Self {
         let same_model =
@@ -44,7 +44,7 @@ impl Session {
 
     /// Knows nothing any more: another model was chosen, or the same to be looked up once more.
     pub(crate) fn look_anew(self) {
-        self.look.update(|look| *look = Look { rate: look.rate, ..Look::default() });
+        self.look.update(|look| *look = Preview { rate: look.rate, ..Preview::default() });
     }
 
     /// Drops the question under way; what it was about is asked again afterwards.
@@ -106,7 +106,7 @@ impl Session {
             Reply::Preflight { run, found } if *run == current => {
                 self.look.update(|look| look.preflight = Some(found.clone()));
             }
-            Reply::Extent { run, found } if *run == current => {
+            Reply::CorpusSize { run, found } if *run == current => {
                 self.look.update(|look| (look.extent, look.progress) = (Some(found.clone()), None));
             }
             Reply::Ended { run, .. } if *run == current => {

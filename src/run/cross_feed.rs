@@ -9,12 +9,12 @@ use crate::job::{Job, Measure};
 use crate::model::ModelConfig;
 use crate::weights::{Files, read_whole};
 
-use super::events::Meter;
+use super::events::StageMeter;
 use super::header;
 use super::inputs::Text;
 
 /// The feeding model with the text in its own tokens.
-pub(super) struct Feed {
+pub(super) struct CrossFeed {
     pub(super) name: String,
     pub(super) files: Rc<dyn Files>,
     pub(super) config: ModelConfig,
@@ -22,7 +22,7 @@ pub(super) struct Feed {
     pub(super) folds: Folds,
 }
 
-impl Feed {
+impl CrossFeed {
     /// Reads what the model `name` makes of `text`; `hidden_size` is that of the model it feeds.
     ///
     /// # Errors
@@ -32,7 +32,7 @@ impl Feed {
         (name, files): (String, Rc<dyn Files>),
         text: &Text,
         hidden_size: usize,
-        meter: &Meter,
+        meter: &StageMeter,
     ) -> Result<Self> {
         let refused = |value: String, hint: String| Error::InvalidSetting { field: "--feed".into(), value, hint };
         if !job.measures.contains(&Measure::Controls) {

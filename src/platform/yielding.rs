@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::task::Poll;
 
 /// Hands control back to the executor once and asks to be called again.
-pub async fn pause() {
+pub async fn yield_now() {
     let mut paused = false;
     poll_fn(move |context| {
         if paused {

@@ -7,4 +7,4 @@ mod flow;
 mod spot;
 mod view;
 
-pub(super) use view::Sides;
+pub(super) use view::ContinuationState;

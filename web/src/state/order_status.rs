@@ -1,16 +1,16 @@
 //! The course of an order to the engine, from its start to whatever end it comes to.
 
 use straightedge_api::error::Error;
-use straightedge_api::event::{Event, Progress, Standing, Wait};
+use straightedge_api::event::{Event, Progress, ProgressPair, Wait};
 
 use straightedge_api::message::Reply;
 
 /// Where an order stands.
 #[derive(Clone, Debug, Default)]
-pub struct Course {
+pub struct OrderStatus {
     number: u32,
     phase: Phase,
-    standing: Standing,
+    standing: ProgressPair,
     waiting: Option<Wait>,
 }
 
@@ -46,7 +46,7 @@ impl Phase {
     }
 }
 
-impl Course {
+impl OrderStatus {
     /// Of an order that was just sent.
     pub fn start(number: u32) -> Self {
         Self::at(number, Phase::Running)
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_wait_is_told_until_something_moves() {
-        let mut course = Course::start(1);
+        let mut course = OrderStatus::start(1);
         let wait = Wait { seconds: 3.0, why: "the server asks to wait".into() };
         assert!(course.hear(&event(1, Event::Waiting(wait.clone()))).is_some());
         assert_eq!(course.waiting(), Some(&wait));
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn others_are_not_heard_and_nothing_is_after_the_end() {
-        let mut course = Course::start(2);
+        let mut course = OrderStatus::start(2);
         assert!(course.hear(&event(1, moved())).is_none());
         course.hear(&Reply::Ended { run: 1, memory: Memory::default() });
         assert!(course.is_running() && course.progress().is_none());
@@ -164,14 +164,14 @@ mod tests {
         course.cancel();
         assert!(course.hear(&event(2, Event::Finished(Outcome::default()))).is_none());
         assert_eq!((course.phase(), course.progress()), (&Phase::Cancelled, None));
-        assert!(Course::at(0, Phase::Recorded).hear(&event(0, moved())).is_none());
+        assert!(OrderStatus::at(0, Phase::Recorded).hear(&event(0, moved())).is_none());
     }
 
     #[test]
     fn an_engine_that_breaks_down_or_says_nothing_is_a_failure() {
         let ended = Reply::Ended { run: 1, memory: Memory::default() };
         for reply in [Reply::Crashed { why: "out of memory".into() }, ended] {
-            let mut course = Course::start(1);
+            let mut course = OrderStatus::start(1);
             course.hear(&reply);
             assert!(matches!(course.phase(), Phase::Failed(Error::Engine { .. })), "{reply:?}");
             course.cancel();
