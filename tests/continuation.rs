@@ -221,7 +221,7 @@ fn maps_that_were_kept_are_not_measured_again() {
     let run = |blocks: &[usize]| {
         let source = MapSource::Measured { text: tales(), workers: Workers::default(), kept: Some(kept.clone()) };
         let events = continuation(job(BackendChoice::Cpu, blocks), asked(6), files(&folder), source);
-        let events: Vec<Event> = block_on(events.inspect(|event| kept.borrow_mut().hear(event)).collect());
+        let events: Vec<Event> = block_on(events.inspect(|event| kept.borrow_mut().receive(event)).collect());
         let has = |stage| events.iter().any(|event| matches!(event, Event::Progress(p) if p.stage == stage));
         let mut transcript = Transcript::default();
         events.iter().for_each(|event| transcript.record(event));

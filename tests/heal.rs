@@ -16,7 +16,7 @@ use straightedge::platform::random::Random;
 use straightedge::report::Report;
 use straightedge::run::{Text, measure};
 use straightedge::solve::AffineMap;
-use straightedge::training::heal::{CpuModel, Entering, Healing, LEARNING_RATE, WINDOWS};
+use straightedge::training::heal::{CpuModel, Healing, HealingText, LEARNING_RATE, WINDOWS};
 use straightedge::weights::{Files, FolderFiles, Weights, read_whole};
 
 const SEQ_LEN: usize = 32;
@@ -47,8 +47,8 @@ impl Patient {
     }
 
     /// The text entering `block`, of the windows `which`.
-    fn entering(&self, block: usize, which: std::ops::Range<usize>) -> Entering {
-        let entering = Entering::new(&self.backend, &self.model, block, &self.windows, which, SEQ_LEN);
+    fn entering(&self, block: usize, which: std::ops::Range<usize>) -> HealingText {
+        let entering = HealingText::new(&self.backend, &self.model, block, &self.windows, which, SEQ_LEN);
         block_on(entering).expect("a text")
     }
 

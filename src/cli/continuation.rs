@@ -15,9 +15,9 @@ use straightedge::transcript::Transcript;
 use straightedge::weights::{Files, Weights, read_whole};
 
 use super::args::ContinueArgs;
-use super::drive::{DriveOutcome, drive_heard};
+use super::drive::{DriveOutcome, drive_with_listener};
 use super::grid::{Column, column, fixed, grid};
-use super::maps::Maps;
+use super::maps::MapsFile;
 use super::status::{Status, complain};
 use super::{measure, output};
 
@@ -28,7 +28,7 @@ pub(super) fn continuation(args: &ContinueArgs) -> Result<Status> {
     args.out.as_deref().map_or(Ok(()), output::check_writable)?;
     let (name, files) = measure::model_files(&args.model)?;
     let (job, maps) = match &args.maps {
-        Some(path) => (args.job(name, "given maps".into()), MapSource::Given(kept_maps(args, path, &files)?)),
+        Some(path) => (args.job(name, "given maps".into()), MapSource::Given(map_cache(args, path, &files)?)),
         // Nothing is measured for a model beside itself.
         None if !args.has_linear() => (args.job(name, "none".into()), MapSource::Given(Vec::new())),
         None => {
@@ -40,7 +40,7 @@ pub(super) fn continuation(args: &ContinueArgs) -> Result<Status> {
     job.check()?;
     let (training, mut transcript) = (job.training, Transcript::default());
     let events = run::continuation(job.clone(), asked.clone(), files, maps);
-    let DriveOutcome { failure, .. } = drive_heard(events, &training, &mut |event| transcript.record(event));
+    let DriveOutcome { failure, .. } = drive_with_listener(events, &training, &mut |event| transcript.record(event));
     if transcript.opening.is_some() {
         match &args.out {
             Some(path) => output::write(path, json(&job, &asked, &transcript).as_bytes())?,
@@ -57,8 +57,8 @@ pub(super) fn continuation(args: &ContinueArgs) -> Result<Status> {
 }
 
 /// The maps of a file, where they are those of the model.
-fn kept_maps(args: &ContinueArgs, path: &Path, files: &Rc<dyn Files>) -> Result<Vec<MapDump>> {
-    let maps = Maps::read(path)?;
+fn map_cache(args: &ContinueArgs, path: &Path, files: &Rc<dyn Files>) -> Result<Vec<MapDump>> {
+    let maps = MapsFile::read(path)?;
     let json = block_on(read_whole(&**files, "config.json", "give a folder in Hugging Face layout"))?;
     let config = ModelConfig::from_json(&String::from_utf8_lossy(&json))?;
     let weights = block_on(Weights::open(files.clone()))?;

@@ -29,11 +29,15 @@ pub(super) struct DriveOutcome {
 
 /// Runs `events` to the end, or until Ctrl-C, which ends in [`Error::Cancelled`]. `training` is the job's.
 pub(super) fn drive(events: Events, training: &Training) -> DriveOutcome {
-    drive_heard(events, training, &mut |_| ())
+    drive_with_listener(events, training, &mut |_| ())
 }
 
-/// [`drive`], with `hear` hearing every event.
-pub(super) fn drive_heard(mut events: Events, training: &Training, hear: &mut dyn FnMut(&Event)) -> DriveOutcome {
+/// [`drive`], with `receive` hearing every event.
+pub(super) fn drive_with_listener(
+    mut events: Events,
+    training: &Training,
+    receive: &mut dyn FnMut(&Event),
+) -> DriveOutcome {
     tuning::recall();
     let mut woken = catch_interrupts();
     let (mut line, mut begun, mut standing) = (ProgressLine::new(), BTreeSet::new(), ProgressPair::default());
@@ -49,7 +53,7 @@ pub(super) fn drive_heard(mut events: Events, training: &Training, hear: &mut dy
             }
         };
         recorder.record(&event);
-        hear(&event);
+        receive(&event);
         match event {
             Event::Progress(progress) => {
                 if begun.insert(progress.stage)
@@ -57,7 +61,7 @@ pub(super) fn drive_heard(mut events: Events, training: &Training, hear: &mut dy
                 {
                     line.tell(&cost);
                 }
-                standing.hear(progress);
+                standing.receive(progress);
                 line.show(&standing);
             }
             Event::Warning(warning) => line.interject(&format!("warning: {}", warning.text)),

@@ -11,14 +11,14 @@ use straightedge::error::{Error, Result};
 use straightedge::event::MapDump;
 use straightedge::job::{Job, Measure, Protocol};
 use straightedge::model::ModelConfig;
-use straightedge::replacement::export::{self, Exported};
+use straightedge::replacement::export::{self, ExportedTensors};
 use straightedge::report::{AppInfo, Report};
 use straightedge::run;
 use straightedge::weights::{Files, NewTensor, Weights, read_whole, write_model};
 
 use super::args::ExportArgs;
 use super::drive::{DriveOutcome, drive};
-use super::maps::Maps;
+use super::maps::MapsFile;
 use super::status::{Status, complain};
 use super::{inputs, measure, output};
 
@@ -59,7 +59,7 @@ pub(super) fn export(args: &ExportArgs) -> Result<Status> {
     block_on(weights.prepare(&weights.names().map(str::to_owned).collect::<Vec<_>>()))?;
     same("model", &block_on(weights.sha256(&|_, _| ()))?, report.model.sha256.as_deref())?;
     let maps = match &args.maps {
-        Some(path) => kept_maps(path, &report, &blocks)?,
+        Some(path) => map_cache(path, &report, &blocks)?,
         None => match measured_maps(args, name, files.clone(), &report)? {
             Ok(maps) => maps,
             Err(failure) => {
@@ -84,8 +84,8 @@ pub(super) fn export(args: &ExportArgs) -> Result<Status> {
 }
 
 /// The maps of a file, where they are those of the report.
-fn kept_maps(path: &Path, report: &Report, blocks: &[usize]) -> Result<Vec<MapDump>> {
-    let maps = Maps::read(path)?;
+fn map_cache(path: &Path, report: &Report, blocks: &[usize]) -> Result<Vec<MapDump>> {
+    let maps = MapsFile::read(path)?;
     same("model of the maps", &maps.model, report.model.sha256.as_deref())?;
     same("text of the maps", &maps.corpus, report.corpus.sha256.as_deref())?;
     blocks.iter().map(|&block| maps.block(block)).collect()
@@ -140,7 +140,7 @@ fn provenance(report: &Report, blocks: &[usize]) -> String {
     format!("{text:#}\n")
 }
 
-fn summary(args: &ExportArgs, report: &Report, blocks: &[usize], exported: &Exported) -> String {
+fn summary(args: &ExportArgs, report: &Report, blocks: &[usize], exported: &ExportedTensors) -> String {
     let list = blocks.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
     let mut text = format!("{}: {} with linear blocks {list}\n", args.out.display(), report.model.id);
     let delta =

@@ -63,11 +63,16 @@ impl Tokenizer {
 
     /// Token ids of UTF-8 bytes; `corpus` names the text in errors. Every line end is read as a line feed.
     pub async fn encode(&self, corpus: &str, bytes: &[u8]) -> Result<Vec<u32>> {
-        self.encode_heard(corpus, bytes, &|_, _| {}).await
+        self.encode_with_listener(corpus, bytes, &|_, _| {}).await
     }
 
     /// [`Tokenizer::encode`], with `on_bytes` hearing how many bytes of the text are done, of how many.
-    pub async fn encode_heard(&self, corpus: &str, bytes: &[u8], on_bytes: &dyn Fn(u64, u64)) -> Result<Vec<u32>> {
+    pub async fn encode_with_listener(
+        &self,
+        corpus: &str,
+        bytes: &[u8],
+        on_bytes: &dyn Fn(u64, u64),
+    ) -> Result<Vec<u32>> {
         self.encode_in_chunks(corpus, bytes, CHUNK, on_bytes).await
     }
 

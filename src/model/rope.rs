@@ -24,15 +24,15 @@ pub(super) fn rope(fields: &Fields, names: &RopeNames, head_dim: usize) -> Resul
     for object in ["rope_parameters", "rope_scaling"] {
         if let Some(object) = fields.object(object)? {
             check_unscaled(&object)?;
-            theta.hear(&object, "rope_theta")?;
-            partial.hear(&object, "partial_rotary_factor")?;
+            theta.receive(&object, "rope_theta")?;
+            partial.receive(&object, "partial_rotary_factor")?;
         }
     }
     for name in names.theta.iter().chain(&["rope_theta"]) {
-        theta.hear(fields, name)?;
+        theta.receive(fields, name)?;
     }
     for name in names.partial.iter().chain(&["partial_rotary_factor"]) {
-        partial.hear(fields, name)?;
+        partial.receive(fields, name)?;
     }
     let theta = theta.value.unwrap_or(DEFAULT_THETA);
     let partial = partial.value.unwrap_or(names.default_partial);
@@ -77,7 +77,7 @@ impl AgreeingFields {
         Self { name, value: None }
     }
 
-    fn hear(&mut self, fields: &Fields, field: &str) -> Result<(), Error> {
+    fn receive(&mut self, fields: &Fields, field: &str) -> Result<(), Error> {
         match (self.value, fields.positive(field)?) {
             (Some(known), Some(found)) if known != found => {
                 let hint = format!("another field gives {} = {known}, they must agree", self.name);

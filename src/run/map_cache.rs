@@ -18,7 +18,7 @@ pub struct MapCache {
 
 impl MapCache {
     /// Takes in an event of any job.
-    pub fn hear(&mut self, event: &Event) {
+    pub fn receive(&mut self, event: &Event) {
         match event {
             Event::Started(header) if !self.measured.as_ref().is_some_and(|known| known.is_continued_by(header)) => {
                 *self = Self { measured: Some(Report::from(Header::clone(header))), maps: BTreeMap::new() };
@@ -71,26 +71,26 @@ mod tests {
     #[test]
     fn maps_are_those_of_the_last_thing_that_was_measured() {
         let mut kept = MapCache::default();
-        kept.hear(&map(0, 3));
+        kept.receive(&map(0, 3));
         let started = |model| Event::Started(Box::new(header(model)));
         for event in [started("a"), map(0, 3), started("a"), map(1, 3)] {
-            kept.hear(&event);
+            kept.receive(&event);
         }
         let found = kept.of(&header("a"), &[0, 1]).expect("both");
         assert_eq!(found.iter().map(|(block, _)| *block).collect::<Vec<_>>(), [0, 1]);
         assert!(kept.of(&header("a"), &[0, 2]).is_none() && kept.of(&header("b"), &[0]).is_none());
         assert_eq!(kept.of(&header("a"), &[]).map(|maps| maps.len()), Some(0));
-        kept.hear(&started("b"));
+        kept.receive(&started("b"));
         assert!(kept.of(&header("a"), &[0]).is_none() && kept.of(&header("b"), &[0]).is_none());
     }
 
     #[test]
     fn no_more_is_kept_than_there_is_room_for() {
         let mut kept = MapCache::default();
-        kept.hear(&Event::Started(Box::new(header("a"))));
+        kept.receive(&Event::Started(Box::new(header("a"))));
         // Four numbers of eight bytes per input, and a few.
         for block in 0..3 {
-            kept.hear(&map(block, ROOM / 8 / 4 / 2 - 8));
+            kept.receive(&map(block, ROOM / 8 / 4 / 2 - 8));
         }
         assert!(kept.of(&header("a"), &[0, 1]).is_some() && kept.of(&header("a"), &[2]).is_none());
     }

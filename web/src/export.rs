@@ -37,15 +37,15 @@ impl Sheet {
     }
 
     /// The chart of a continuation, with all of it as data; none before its first token.
-    pub fn of_sides(sides: &ContinuationState) -> Option<Self> {
-        let (figure, transcript) = (continuation::figure(sides)?, sides.transcript());
-        let report = sides.report();
-        let told = [continuation::ordered(sides), continuation::outcome(transcript)];
+    pub fn of_continuation(continuation: &ContinuationState) -> Option<Self> {
+        let (figure, transcript) = (continuation::figure(continuation)?, continuation.transcript());
+        let report = continuation.report();
+        let told = [continuation::ordered(continuation), continuation::outcome(transcript)];
         // Without linear blocks nothing was measured.
         let opening = transcript.opening.as_ref();
         let plain = || opening.map(|opening| plain_source(&opening.model, &opening.device)).unwrap_or_default();
         let mut sheet = Self::new(&figure, &told, report.map_or_else(plain, source), report);
-        sheet.data["asked"] = json!(sides.asked());
+        sheet.data["asked"] = json!(continuation.asked());
         sheet.data["continuation"] = json!(transcript);
         Some(sheet)
     }
@@ -221,9 +221,9 @@ mod tests {
     #[test]
     fn a_continuation_leaves_with_what_was_asked_and_all_that_was_told() {
         use crate::continuation::tests::{heard, opened, step};
-        assert_eq!(Sheet::of_sides(&heard(&[opened()])), None);
-        let sides = heard(&[opened(), step(0, [" a", " a"], 0.0), step(1, [" bb", "=c"], 0.25)]);
-        let sheet = Sheet::of_sides(&sides).unwrap();
+        assert_eq!(Sheet::of_continuation(&heard(&[opened()])), None);
+        let continuation = heard(&[opened(), step(0, [" a", " a"], 0.0), step(1, [" bb", "=c"], 0.25)]);
+        let sheet = Sheet::of_continuation(&continuation).unwrap();
         for told in ["“A ” continued", "blocks 1, 2", "the texts part at token 2", "Straightedge "] {
             assert!(sheet.svg.contains(told), "{told} in {}", sheet.svg);
         }

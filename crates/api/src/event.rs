@@ -134,7 +134,7 @@ pub struct ProgressPair {
 
 impl ProgressPair {
     /// Takes in how far a stage has come.
-    pub fn hear(&mut self, progress: Progress) {
+    pub fn receive(&mut self, progress: Progress) {
         let measures = self.main.is_some_and(|main| main.stage == Stage::Measure && main.done < main.total);
         match (measures, progress.stage) {
             (true, Stage::Measure) => self.main = Some(progress),
@@ -409,7 +409,7 @@ mod tests {
         let (rows, weights) = (|done| progress(Stage::Measure, done), |done| progress(Stage::Load, done));
         let mut standing = ProgressPair::default();
         let mut told = |next| {
-            standing.hear(next);
+            standing.receive(next);
             (standing.main, standing.beside)
         };
         assert_eq!(told(weights(1)), (Some(weights(1)), None));

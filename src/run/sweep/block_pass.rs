@@ -38,7 +38,7 @@ pub(super) struct BlockPass<'p, 'a, B: Backend> {
     /// Residual stream before the block, by batch, as long as it may be needed.
     entering: RefCell<Vec<Option<SharedRows<B::Tensor>>>>,
     /// What is kept of the batches that have gone through, and the residual stream after the block.
-    left: RefCell<Vec<Option<FinishedBatch<B::Tensor>>>>,
+    finished: RefCell<Vec<Option<FinishedBatch<B::Tensor>>>>,
     done: Cell<u64>,
 }
 
@@ -69,8 +69,8 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
     ) -> Self {
         let done = Cell::new(sweep.source.reading.rows() * index as u64);
         let is_measured = sweep.blocks.binary_search(&index).is_ok();
-        let (entering, left) = (RefCell::default(), RefCell::default());
-        Self { sweep, index, block, is_measured, keeps, meter, entering, left, done }
+        let (entering, finished) = (RefCell::default(), RefCell::default());
+        Self { sweep, index, block, is_measured, keeps, meter, entering, finished, done }
     }
 
     /// Index of the block.
@@ -79,27 +79,27 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
     }
 
     /// Takes all rows of `stream` through the block; afterwards it is what leaves the block.
-    pub(super) async fn go(self, stream: &mut Stream<B::Tensor>) -> Result<VisitedBlock<'a, B>> {
+    pub(super) async fn run(self, stream: &mut Stream<B::Tensor>) -> Result<VisitedBlock<'a, B>> {
         self.sweep.pass.span(Lane::Rows, Some(self.index), self.all(stream)).await
     }
 
     async fn all(&self, stream: &mut Stream<B::Tensor>) -> Result<VisitedBlock<'a, B>> {
         let Sweep { pass, source, .. } = self.sweep;
-        self.left.replace(stream.iter().map(|_| None).collect());
+        self.finished.replace(stream.iter().map(|_| None).collect());
         self.entering.replace(take(stream).into_iter().map(Some).collect());
         let workers = if B::IN_MEMORY { pass.workers.all() } else { &[] };
         let (own, others) = shares(&source.reading.batches, workers.len());
         let mut sums = self.sums(None);
         // The first batch sets the scales that all go by.
         let (first, rest) = own.split_at(own.len().min(1));
-        self.here(first, &mut sums).await?;
+        self.run_here(first, &mut sums).await?;
         let scales = sums.as_ref().and_then(|sums| sums.scales().cloned());
-        let there = self.there(workers, &others, scales);
-        let ((), found) = try_join(self.here(rest, &mut sums), there).await?;
+        let on_workers = self.run_on_workers(workers, &others, scales);
+        let ((), found) = try_join(self.run_here(rest, &mut sums), on_workers).await?;
         for moments in found {
             sums.iter_mut().for_each(|sums| sums.merge(moments.clone()));
         }
-        let (rows, next) = self.left.take().into_iter().flatten().unzip();
+        let (rows, next) = self.finished.take().into_iter().flatten().unzip();
         *stream = next;
         let block = (self.is_measured && self.keeps.weights).then(|| self.block.clone());
         let visit = Visit { store: source.store, index: self.index, block, rows, folds: pass.folds.len() };
@@ -113,7 +113,7 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
     }
 
     /// Takes some batches through the block.
-    async fn here(&self, share: &[usize], sums: &mut Option<BlockSums<'a, B>>) -> Result<()> {
+    async fn run_here(&self, share: &[usize], sums: &mut Option<BlockSums<'a, B>>) -> Result<()> {
         let Sweep { pass, source, .. } = self.sweep;
         for &at in share {
             let Some(place) = self.entering.borrow_mut()[at].take() else { continue };
@@ -126,14 +126,14 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
             let BlockOutput { x, y, rest, next } = passed;
             let wanted = self.keeps.of(batch, self.is_measured, pass.folds.len()).wanted;
             let (x, y, rest) = (wanted.x.then_some(x), wanted.y.then_some(y), wanted.rest.then_some(rest));
-            self.leave(at, place, BatchTensors { x, y, rest }, next).await?;
+            self.finish_batch(at, place, BatchTensors { x, y, rest }, next).await?;
         }
         Ok(())
     }
 
     /// Has workers take their shares through the block, and returns the moments of each. What a worker that has ended was
     /// to do is done here.
-    async fn there(
+    async fn run_on_workers(
         &self,
         workers: &[Rc<dyn Worker>],
         shares: &[Range<usize>],
@@ -152,24 +152,24 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
             folds: pass.folds.len(),
             scales: scales.clone(),
         };
-        let there = workers.iter().zip(shares).map(|(worker, share)| {
+        let on_workers = workers.iter().zip(shares).map(|(worker, share)| {
             let passing = RemoteBlock::begin(&**worker, passage.clone(), weights.clone());
-            self.share(passing, share.clone())
+            self.run_share(passing, share.clone())
         });
-        let there: Vec<_> = there.collect();
+        let on_workers: Vec<_> = on_workers.collect();
         drop((passage, weights));
         let mut found = Vec::with_capacity(shares.len());
-        for (moments, share) in try_join_all(there).await?.into_iter().zip(shares) {
+        for (moments, share) in try_join_all(on_workers).await?.into_iter().zip(shares) {
             found.push(match moments {
                 Some(moments) => moments,
-                None => self.instead(share.clone(), scales.clone()).await?,
+                None => self.redo(share.clone(), scales.clone()).await?,
             });
         }
         Ok(found)
     }
 
     /// A worker's share; `None` where the worker has ended.
-    async fn share(&self, passing: RemoteBlock<'_>, share: Range<usize>) -> Result<Option<Vec<(usize, Moments)>>> {
+    async fn run_share(&self, passing: RemoteBlock<'_>, share: Range<usize>) -> Result<Option<Vec<(usize, Moments)>>> {
         let Sweep { pass, source, .. } = self.sweep;
         let (mut in_flight, mut waiting) = (VecDeque::new(), share.clone());
         let (mut passing, mut moments) = (Some(passing), None);
@@ -201,7 +201,7 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
                 (true, Residual::Parallel) => Some(ResidualTerms::Parallel(tensor()?, tensor()?)),
                 (true, _) => Some(ResidualTerms::Sequential(tensor()?)),
             };
-            self.leave(at, place, BatchTensors { x, y, rest }, next).await?;
+            self.finish_batch(at, place, BatchTensors { x, y, rest }, next).await?;
         }
         let moments = answer_of(moments).await?;
         if moments.is_some() {
@@ -211,9 +211,9 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
     }
 
     /// What a worker that has ended was to do, and its moments.
-    async fn instead(&self, share: Range<usize>, scales: Option<Scales>) -> Result<Vec<(usize, Moments)>> {
+    async fn redo(&self, share: Range<usize>, scales: Option<Scales>) -> Result<Vec<(usize, Moments)>> {
         let mut sums = self.sums(scales);
-        self.here(&share.collect::<Vec<_>>(), &mut sums).await?;
+        self.run_here(&share.collect::<Vec<_>>(), &mut sums).await?;
         let moments = match sums {
             Some(sums) => sums.moments().await?,
             None => Vec::new(),
@@ -222,7 +222,7 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
     }
 
     /// Keeps what is asked for of a batch that has gone through.
-    async fn leave(
+    async fn finish_batch(
         &self,
         at: usize,
         place: SharedRows<B::Tensor>,
@@ -247,7 +247,7 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
             },
             next: keep.next.then(|| next.clone()),
         };
-        let before = self.left.borrow_mut()[at].replace((rows, next));
+        let before = self.finished.borrow_mut()[at].replace((rows, next));
         if before.is_none() {
             self.done.set(self.done.get() + source.reading.ids(batch).len() as u64);
         }

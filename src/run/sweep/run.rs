@@ -44,9 +44,9 @@ impl<'a, B: Backend> Sweep<'a, B> {
         let mut before = None;
         let mut block = Rc::new(self.load(first).await?);
         for index in first..=last {
-            let passage = BlockPass::new(self, (index, &block), &keeps, &meter);
+            let block_pass = BlockPass::new(self, (index, &block), &keeps, &meter);
             let work = async {
-                let visited = self.visit(passage, before.take(), &mut stream, &mut measuring).await?;
+                let visited = self.visit(block_pass, before.take(), &mut stream, &mut measuring).await?;
                 self.pass.span(Lane::Forks, Some(index), measuring.forks.carry(&block, index)).await?;
                 Ok(visited)
             };
@@ -75,21 +75,21 @@ impl<'a, B: Backend> Sweep<'a, B> {
     /// Takes all rows through a block, measures the one before it, and saves where the sweep stands between them.
     async fn visit(
         &self,
-        passage: BlockPass<'_, 'a, B>,
+        block_pass: BlockPass<'_, 'a, B>,
         before: Option<VisitedBlock<'a, B>>,
         stream: &mut Stream<B::Tensor>,
         measuring: &mut Measuring<'_, 'a, B>,
     ) -> Result<VisitedBlock<'a, B>> {
-        let index = passage.index();
+        let index = block_pass.index();
         // One thread wins nothing by both at once, and has no room for two blocks' sums.
         if B::IN_MEMORY && !parallel::HAS_THREADS {
             let finished = self.finish(before, measuring).await?;
             self.close(finished, measuring).await?;
             self.save(index, stream, measuring).await?;
-            return passage.go(stream).await;
+            return block_pass.run(stream).await;
         }
         let entering = self.pass.resume.map(|_| stream.clone());
-        let (finished, visited) = try_join!(self.finish(before, measuring), passage.go(stream))?;
+        let (finished, visited) = try_join!(self.finish(before, measuring), block_pass.run(stream))?;
         self.close(finished, measuring).await?;
         if let Some(entering) = entering {
             self.save(index, &entering, measuring).await?;

@@ -19,8 +19,9 @@ use crate::session::Session;
 /// Holds the screen's lock whenever the engine is at something.
 pub(crate) fn keep(session: Session) {
     let screen = Rc::new(Screen::default());
-    let is_busy =
-        Memo::new(move |_| session.run.with(Run::is_running) || session.sides.with(ContinuationState::is_running));
+    let is_busy = Memo::new(move |_| {
+        session.run.with(Run::is_running) || session.continuation.with(ContinuationState::is_running)
+    });
     let of_work = screen.clone();
     Effect::new(move |_| {
         of_work.wanted.set(is_busy.get());

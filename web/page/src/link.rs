@@ -24,7 +24,7 @@ const PATIENCE: u32 = 1000;
 pub(crate) struct Link(Rc<Shared>);
 
 struct Shared {
-    hear: Box<dyn Fn(Reply)>,
+    receive: Box<dyn Fn(Reply)>,
     state: RefCell<State>,
 }
 
@@ -40,9 +40,9 @@ struct State {
 }
 
 impl Link {
-    /// Starts a worker; `hear` gets every reply.
-    pub(crate) fn open(hear: impl Fn(Reply) + 'static) -> Self {
-        let link = Self(Rc::new(Shared { hear: Box::new(hear), state: RefCell::default() }));
+    /// Starts a worker; `receive` gets every reply.
+    pub(crate) fn open(receive: impl Fn(Reply) + 'static) -> Self {
+        let link = Self(Rc::new(Shared { receive: Box::new(receive), state: RefCell::default() }));
         link.start();
         link
     }
@@ -72,12 +72,12 @@ impl Link {
     }
 
     /// Asks what an order would come to; an earlier question is dropped.
-    pub(crate) fn look(&self, order: Order, handles: &[File]) {
+    pub(crate) fn preview(&self, order: Order, handles: &[File]) {
         self.send(Some(order.run), &Request::Preview(Box::new(order)), handles);
     }
 
     /// Asks what is in the browser's storage, once some of it is deleted.
-    pub(crate) fn shelf(&self, deletion: Deletion) {
+    pub(crate) fn request_storage(&self, deletion: Deletion) {
         self.send(None, &Request::Storage(deletion), &[]);
     }
 
@@ -132,7 +132,7 @@ impl Link {
         options.set_name(&name);
         let worker = match Worker::new_with_options(ENGINE, &options) {
             Ok(worker) => worker,
-            Err(why) => return (self.0.hear)(Reply::Crashed { why: reason(&why) }),
+            Err(why) => return (self.0.receive)(Reply::Crashed { why: reason(&why) }),
         };
         let link = self.clone();
         let started = worker.clone();
@@ -185,7 +185,7 @@ impl Link {
             Reply::Crashed { .. } => self.crashed(),
             _ => {}
         }
-        (self.0.hear)(reply);
+        (self.0.receive)(reply);
     }
 
     fn ready(&self) {

@@ -11,8 +11,8 @@ use crate::text::continuation::t;
 use crate::text::fill;
 
 /// KL as a column per token; none before the first one.
-pub fn figure(sides: &ContinuationState) -> Option<Figure> {
-    let transcript = sides.transcript();
+pub fn figure(continuation: &ContinuationState) -> Option<Figure> {
+    let transcript = continuation.transcript();
     let marks: Vec<Mark> = transcript.steps.iter().map(mark).collect();
     let parting = transcript.parting();
     // Before the column of the first token that differs.
@@ -48,8 +48,8 @@ mod tests {
     #[test]
     fn every_token_has_its_column_and_the_parting_its_line() {
         assert_eq!(figure(&heard(&[opened()])), None);
-        let sides = heard(&[opened(), step(0, [" a", " a"], 0.0), step(1, [" bb", "\n"], 0.25)]);
-        let figure = figure(&sides).unwrap();
+        let continuation = heard(&[opened(), step(0, [" a", " a"], 0.0), step(1, [" bb", "\n"], 0.25)]);
+        let figure = figure(&continuation).unwrap();
         let marks = &figure.plot.series[0].marks;
         assert_eq!(
             marks.iter().map(|mark| (mark.x, mark.y)).collect::<Vec<_>>(),

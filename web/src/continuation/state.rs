@@ -11,7 +11,7 @@ use straightedge_api::message::Reply;
 /// A continuation from its start to whatever end it comes to.
 #[derive(Clone, Debug, Default)]
 pub struct ContinuationState {
-    course: OrderStatus,
+    status: OrderStatus,
     asked: Option<Continuation>,
     transcript: Transcript,
     /// What was measured for it.
@@ -21,12 +21,12 @@ pub struct ContinuationState {
 impl ContinuationState {
     /// One that was just ordered.
     pub fn start(number: u32, asked: Continuation) -> Self {
-        Self { course: OrderStatus::start(number), asked: Some(asked), ..Self::default() }
+        Self { status: OrderStatus::start(number), asked: Some(asked), ..Self::default() }
     }
 
     /// Takes in a reply; those of other orders and those after the end change nothing.
-    pub fn hear(&mut self, reply: &Reply) {
-        if let Some(event) = self.course.hear(reply) {
+    pub fn receive(&mut self, reply: &Reply) {
+        if let Some(event) = self.status.receive(reply) {
             self.transcript.record(event);
             self.recorder.record(event);
         }
@@ -34,32 +34,32 @@ impl ContinuationState {
 
     /// Stops on request; what was told stays.
     pub fn cancel(&mut self) {
-        self.course.cancel();
+        self.status.cancel();
     }
 
     /// Number of the order.
     pub fn number(&self) -> u32 {
-        self.course.number()
+        self.status.number()
     }
 
     /// Where it stands.
     pub fn phase(&self) -> &Phase {
-        self.course.phase()
+        self.status.phase()
     }
 
     /// Whether the engine is at it.
     pub fn is_running(&self) -> bool {
-        self.course.is_running()
+        self.status.is_running()
     }
 
     /// How far its present stage has come, while it runs.
     pub fn progress(&self) -> Option<Progress> {
-        self.course.progress()
+        self.status.progress()
     }
 
     /// What it waits for, while it does.
     pub fn waiting(&self) -> Option<&Wait> {
-        self.course.waiting()
+        self.status.waiting()
     }
 
     /// The prompt that is continued.
@@ -117,21 +117,21 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn heard(events: &[Event]) -> ContinuationState {
-        let mut sides = ContinuationState::start(7, Continuation::new("A "));
+        let mut continuation = ContinuationState::start(7, Continuation::new("A "));
         for event in events {
-            sides.hear(&Reply::Event { run: 7, event: event.clone() });
+            continuation.receive(&Reply::Event { run: 7, event: event.clone() });
         }
-        sides
+        continuation
     }
 
     #[test]
     fn what_was_told_stays_when_it_is_stopped_and_nothing_comes_after() {
-        let mut sides = heard(&[opened(), step(0, ["a", "a"], 0.0)]);
-        sides.hear(&Reply::Event { run: 6, event: step(1, ["b", "b"], 0.0) });
-        sides.cancel();
-        sides.hear(&Reply::Event { run: 7, event: step(1, ["b", "b"], 0.0) });
-        assert_eq!((sides.phase(), sides.transcript().steps.len()), (&Phase::Cancelled, 1));
-        assert_eq!(sides.prompt(), "A ");
+        let mut continuation = heard(&[opened(), step(0, ["a", "a"], 0.0)]);
+        continuation.receive(&Reply::Event { run: 6, event: step(1, ["b", "b"], 0.0) });
+        continuation.cancel();
+        continuation.receive(&Reply::Event { run: 7, event: step(1, ["b", "b"], 0.0) });
+        assert_eq!((continuation.phase(), continuation.transcript().steps.len()), (&Phase::Cancelled, 1));
+        assert_eq!(continuation.prompt(), "A ");
         let failed = heard(&[opened(), Event::Failed(Error::Cancelled), Event::Finished(Outcome::default())]);
         assert_eq!(failed.phase(), &Phase::Failed(Error::Cancelled));
     }

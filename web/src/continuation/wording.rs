@@ -16,24 +16,24 @@ use crate::text::{fill, t as page};
 const BEFORE: usize = 24;
 
 /// Where it stands, in a sentence or two; nothing that changes with every token while it goes on.
-pub fn status(sides: &ContinuationState) -> String {
-    let transcript = sides.transcript();
+pub fn status(continuation: &ContinuationState) -> String {
+    let transcript = continuation.transcript();
     let count = tokens(transcript);
-    match sides.phase() {
+    match continuation.phase() {
         Phase::Idle | Phase::Recorded => t().status_idle.into(),
-        Phase::Running => running(sides),
+        Phase::Running => running(continuation),
         Phase::Cancelled => fill(t().status_stopped, &[("tokens", &count)]),
         Phase::Failed(_) => fill(t().status_failed, &[("tokens", &count)]),
         Phase::Finished => outcome(transcript),
     }
 }
 
-fn running(sides: &ContinuationState) -> String {
-    if let Some(wait) = sides.waiting() {
+fn running(continuation: &ContinuationState) -> String {
+    if let Some(wait) = continuation.waiting() {
         return fill(page().status_waiting, &[("time", &duration(wait.seconds)), ("why", &wait.why)]);
     }
-    match sides.progress().map(|progress| progress.stage) {
-        _ if sides.transcript().opening.is_some() => t().status_going.into(),
+    match continuation.progress().map(|progress| progress.stage) {
+        _ if continuation.transcript().opening.is_some() => t().status_going.into(),
         // Kept maps need none of these.
         Some(stage @ Stage::Measure) => fill(t().first_fit, &[("stage", stage.label())]),
         stage => stage.map_or(t().status_starting, Stage::label).into(),
@@ -68,9 +68,9 @@ pub fn outcome(transcript: &Transcript) -> String {
 }
 
 /// What was asked for, in sentences.
-pub fn ordered(sides: &ContinuationState) -> String {
-    let Some(asked) = sides.asked() else { return String::new() };
-    let blocks = sides.transcript().opening.as_ref().map_or(String::new(), |opening| heading(&opening.blocks));
+pub fn ordered(continuation: &ContinuationState) -> String {
+    let Some(asked) = continuation.asked() else { return String::new() };
+    let blocks = continuation.transcript().opening.as_ref().map_or(String::new(), |opening| heading(&opening.blocks));
     let sampling = sampling(&asked.temperature.to_string(), &asked.seed.to_string());
     fill(t().asked, &[("prompt", &asked.prompt), ("blocks", &blocks), ("sampling", &sampling)])
 }
@@ -125,10 +125,10 @@ pub fn label(step: &Step, is_linear: bool) -> String {
 }
 
 /// Where a step is, and what stands before it.
-pub fn place(sides: &ContinuationState, at: usize, is_own: bool) -> [String; 2] {
-    let steps = sides.transcript().steps.iter().take(at);
+pub fn place(continuation: &ContinuationState, at: usize, is_own: bool) -> [String; 2] {
+    let steps = continuation.transcript().steps.iter().take(at);
     let token = |step: &Step| if is_own { step.token.linear.text.clone() } else { step.token.original.text.clone() };
-    let before = sides.prompt().to_string() + &steps.map(token).collect::<String>();
+    let before = continuation.prompt().to_string() + &steps.map(token).collect::<String>();
     let skipped = before.chars().count().saturating_sub(BEFORE);
     let end: String = before.chars().skip(skipped).collect();
     let end = end.replace('\n', " ⏎ ");
@@ -225,8 +225,8 @@ mod tests {
 
     #[test]
     fn bars_share_a_scale_that_makes_little_look_little() {
-        let sides = heard(&events());
-        let (steps, top) = (&sides.transcript().steps, most(sides.transcript()));
+        let continuation = heard(&events());
+        let (steps, top) = (&continuation.transcript().steps, most(continuation.transcript()));
         assert_eq!([bar(&steps[0], top), bar(&steps[1], top), bar(&steps[2], top)], [0.0, 1.0, 0.5]);
         let little = heard(&[opened(), step(0, ["a", "a"], 0.01)]);
         assert_eq!(most(little.transcript()), LEAST_NATS);
@@ -235,29 +235,29 @@ mod tests {
     #[test]
     fn tokens_are_seen_and_heard_for_what_they_are() {
         assert_eq!((shown(" a b"), shown("\n\n"), shown("a\n")), ("␣a␣b".into(), "⏎⏎".into(), "a⏎".into()));
-        let sides = heard(&events());
-        let steps = &sides.transcript().steps;
+        let continuation = heard(&events());
+        let steps = &continuation.transcript().steps;
         assert_eq!(label(&steps[0], true), "“a”, token 1: KL 0 nats");
         assert_eq!(label(&steps[1], true), "“ccc”, token 2, where the model has “bb”: KL 2.00 nats");
         assert!(label(&steps[2], false).starts_with("line end, token 3"));
-        let [number, after] = place(&sides, 2, true);
+        let [number, after] = place(&continuation, 2, true);
         assert_eq!((number.as_str(), after.as_str()), ("Token 3", "after “A  a ccc”"));
-        assert_eq!(place(&sides, 2, false)[1], "after “A  a bb”");
+        assert_eq!(place(&continuation, 2, false)[1], "after “A  a bb”");
     }
 
     #[test]
     fn the_table_and_the_distributions_name_what_was_taken() {
-        let sides = heard(&events());
-        let table = numbers(sides.transcript());
-        let told = ordered(&sides);
+        let continuation = heard(&events());
+        let table = numbers(continuation.transcript());
+        let told = ordered(&continuation);
         assert_eq!(told, "“A ” continued. With linear blocks 1, 2; the likeliest token at every step.");
         assert_eq!(table.rows[1], ["2", "␣bb", "␣ccc", "2", "1", "2"].map(String::from));
-        let lines = candidates(&sides.transcript().steps[1], false);
+        let lines = candidates(&continuation.transcript().steps[1], false);
         assert_eq!(
             (lines[0].token.as_str(), lines[0].is_taken.original, lines[0].is_taken.linear),
             ("␣bb", true, false)
         );
-        let mut parted = sides.transcript().steps[1].clone();
+        let mut parted = continuation.transcript().steps[1].clone();
         let mut theirs = parted.candidates.clone();
         theirs[0].id = parted.token.linear.id;
         theirs[0].name = " ccc".into();

@@ -132,14 +132,14 @@ fn agreement(first: &ChartLine, other: &ChartLine, quantity: Quantity) -> Agreem
 fn facts(lines: &[&ChartLine], quantity: Quantity) -> Vec<String> {
     let Some((first, others)) = lines.split_first() else { return Vec::new() };
     let front = others.iter().find(|line| !line.is_behind).filter(|_| others.len() == 1 || first.is_behind);
-    let agreement = front.and_then(|line| told_agreement(first, line, quantity));
+    let agreement = front.and_then(|line| agreement_sentence(first, line, quantity));
     let found_again = lines.iter().filter_map(|line| found_again(line, lines, quantity));
     let is_published = lines.iter().any(|line| line.source == Source::Published);
     let citation = is_published.then(|| paper().source.to_string());
     found_again.chain(agreement).chain(citation).collect()
 }
 
-fn told_agreement(first: &ChartLine, other: &ChartLine, quantity: Quantity) -> Option<String> {
+fn agreement_sentence(first: &ChartLine, other: &ChartLine, quantity: Quantity) -> Option<String> {
     let Agreement { pairs, pearson, spearman, mean_shift } = agreement(first, other, quantity);
     let gaps = [
         ("name", &full_name(&other.name, other.source)),

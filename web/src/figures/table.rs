@@ -106,7 +106,7 @@ mod tests {
     fn a_recording_gives_the_expected_rows() {
         let mut run = Run::start(1, None);
         for event in recording() {
-            run.hear(&Reply::Event { run: 1, event });
+            run.receive(&Reply::Event { run: 1, event });
         }
         let rows: Vec<_> = run.blocks().iter().map(cells).collect();
         let nothing = ["–"; 4];

@@ -143,7 +143,7 @@ mod tests {
         use crate::state::run::tests::recording;
         use straightedge_api::message::Reply;
         let mut run = Run::start(1, None);
-        recording().into_iter().for_each(|event| run.hear(&Reply::Event { run: 1, event }));
+        recording().into_iter().for_each(|event| run.receive(&Reply::Event { run: 1, event }));
         run
     }
 

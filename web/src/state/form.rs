@@ -171,7 +171,7 @@ impl Form {
     }
 
     /// The order as far as it goes, for a look ahead; `None` where there is no model yet or a setting is out of range.
-    pub fn look(&self, run: u32, index: &[Bundled]) -> Option<Order> {
+    pub fn preview(&self, run: u32, index: &[Bundled]) -> Option<Order> {
         if let Ok(order) = self.order(run, index) {
             return Some(order);
         }
@@ -328,13 +328,13 @@ mod tests {
     #[test]
     fn a_look_needs_a_model_and_can_do_without_a_text() {
         let mut form = Form::default();
-        assert_eq!(form.look(1, &[]), None);
+        assert_eq!(form.preview(1, &[]), None);
         form.text = TextChoice::File;
         form.choose_hub("a/b", &[]);
-        let order = form.look(1, &[]).unwrap();
+        let order = form.preview(1, &[]).unwrap();
         assert!(matches!(order.work, Work::Model { text: TextSource::Missing, .. }));
         form.folds = "1".into();
-        assert_eq!(form.look(1, &[]), None);
+        assert_eq!(form.preview(1, &[]), None);
     }
 
     #[test]

@@ -58,7 +58,7 @@ impl OrderStatus {
     }
 
     /// Takes in a reply, and gives back the event in it; those of other orders and those after the end are none of it.
-    pub fn hear<'a>(&mut self, reply: &'a Reply) -> Option<&'a Event> {
+    pub fn receive<'a>(&mut self, reply: &'a Reply) -> Option<&'a Event> {
         if !self.is_running() {
             return None;
         }
@@ -77,7 +77,7 @@ impl OrderStatus {
     fn follow(&mut self, event: &Event) {
         match event {
             Event::Progress(progress) => {
-                self.standing.hear(*progress);
+                self.standing.receive(*progress);
                 self.waiting = None;
             }
             Event::Waiting(wait) => self.waiting = Some(wait.clone()),
@@ -146,36 +146,36 @@ mod tests {
 
     #[test]
     fn a_wait_is_told_until_something_moves() {
-        let mut course = OrderStatus::start(1);
+        let mut status = OrderStatus::start(1);
         let wait = Wait { seconds: 3.0, why: "the server asks to wait".into() };
-        assert!(course.hear(&event(1, Event::Waiting(wait.clone()))).is_some());
-        assert_eq!(course.waiting(), Some(&wait));
-        course.hear(&event(1, moved()));
-        assert_eq!((course.waiting(), course.progress().map(|progress| progress.done)), (None, Some(1)));
+        assert!(status.receive(&event(1, Event::Waiting(wait.clone()))).is_some());
+        assert_eq!(status.waiting(), Some(&wait));
+        status.receive(&event(1, moved()));
+        assert_eq!((status.waiting(), status.progress().map(|progress| progress.done)), (None, Some(1)));
     }
 
     #[test]
     fn others_are_not_heard_and_nothing_is_after_the_end() {
-        let mut course = OrderStatus::start(2);
-        assert!(course.hear(&event(1, moved())).is_none());
-        course.hear(&Reply::Ended { run: 1, memory: Memory::default() });
-        assert!(course.is_running() && course.progress().is_none());
-        course.hear(&event(2, moved()));
-        course.cancel();
-        assert!(course.hear(&event(2, Event::Finished(Outcome::default()))).is_none());
-        assert_eq!((course.phase(), course.progress()), (&Phase::Cancelled, None));
-        assert!(OrderStatus::at(0, Phase::Recorded).hear(&event(0, moved())).is_none());
+        let mut status = OrderStatus::start(2);
+        assert!(status.receive(&event(1, moved())).is_none());
+        status.receive(&Reply::Ended { run: 1, memory: Memory::default() });
+        assert!(status.is_running() && status.progress().is_none());
+        status.receive(&event(2, moved()));
+        status.cancel();
+        assert!(status.receive(&event(2, Event::Finished(Outcome::default()))).is_none());
+        assert_eq!((status.phase(), status.progress()), (&Phase::Cancelled, None));
+        assert!(OrderStatus::at(0, Phase::Recorded).receive(&event(0, moved())).is_none());
     }
 
     #[test]
     fn an_engine_that_breaks_down_or_says_nothing_is_a_failure() {
         let ended = Reply::Ended { run: 1, memory: Memory::default() };
         for reply in [Reply::Crashed { why: "out of memory".into() }, ended] {
-            let mut course = OrderStatus::start(1);
-            course.hear(&reply);
-            assert!(matches!(course.phase(), Phase::Failed(Error::Engine { .. })), "{reply:?}");
-            course.cancel();
-            assert!(matches!(course.phase(), Phase::Failed(_)), "it has ended already");
+            let mut status = OrderStatus::start(1);
+            status.receive(&reply);
+            assert!(matches!(status.phase(), Phase::Failed(Error::Engine { .. })), "{reply:?}");
+            status.cancel();
+            assert!(matches!(status.phase(), Phase::Failed(_)), "it has ended already");
         }
     }
 }

@@ -30,9 +30,9 @@ pub fn preflight(found: &Preflight, rate: Option<f64>) -> Vec<Sentence> {
         let (blocks, width) = (found.num_hidden_layers.to_string(), count(found.hidden_size as u64));
         let dtype = found.dtype.as_deref().unwrap_or("?");
         let gaps = [("architecture", architecture.as_str()), ("blocks", &blocks), ("width", &width), ("dtype", dtype)];
-        lines.push(plain(fill(t().ahead_model, &gaps)));
+        lines.push(plain(fill(t().preview_model, &gaps)));
         lines.push(plain(download(found, rate)));
-        lines.push(plain(fill(t().ahead_device, &[("size", &bytes(found.device_bytes))])));
+        lines.push(plain(fill(t().preview_device, &[("size", &bytes(found.device_bytes))])));
     }
     let problems =
         found.problems.iter().map(|problem| Sentence { text: on_page(&problem.text), is_fatal: problem.fatal });
@@ -43,17 +43,17 @@ pub fn preflight(found: &Preflight, rate: Option<f64>) -> Vec<Sentence> {
 /// The commit that a revision stands for, as far as one reads it.
 pub fn pinned(found: &Preflight) -> Option<String> {
     let commit = found.id.revision()?;
-    Some(fill(t().ahead_pinned, &[("commit", commit.get(..SHORT).unwrap_or(commit))]))
+    Some(fill(t().preview_pinned, &[("commit", commit.get(..SHORT).unwrap_or(commit))]))
 }
 
 fn download(found: &Preflight, rate: Option<f64>) -> String {
     let (needed, held) = (bytes(found.needed_bytes), bytes(found.held_bytes));
     if found.download_bytes == 0 {
-        return fill(t().ahead_here, &[("size", &needed)]);
+        return fill(t().preview_here, &[("size", &needed)]);
     }
     let rate = rate.unwrap_or(USUAL_RATE);
     let (size, time) = (bytes(found.download_bytes), duration(found.seconds_at(rate).unwrap_or_default()));
-    let text = if found.held_bytes == 0 { t().ahead_download } else { t().ahead_rest };
+    let text = if found.held_bytes == 0 { t().preview_download } else { t().preview_rest };
     let rate = format!("{}/s", bytes(rate as u64));
     fill(text, &[("size", &size), ("held", &held), ("time", &time), ("rate", &rate)])
 }
@@ -79,18 +79,18 @@ pub fn extent(found: &CorpusSize, asked: u64, is_text: bool) -> Sentence {
 }
 
 /// What the browser's storage holds in all, in one line.
-pub fn shelf(shelf: &StorageReport) -> String {
-    let stored: u64 = shelf.stored.iter().map(|stored| stored.bytes).sum();
-    match (&shelf.why_not, shelf.quota.zip(shelf.usage)) {
-        (Some(why), _) => fill(t().shelf_none, &[("why", why)]),
-        (None, None) => fill(t().shelf_sum, &[("size", &bytes(stored))]),
+pub fn storage(report: &StorageReport) -> String {
+    let stored: u64 = report.stored.iter().map(|stored| stored.bytes).sum();
+    match (&report.why_not, report.quota.zip(report.usage)) {
+        (Some(why), _) => fill(t().storage_none, &[("why", why)]),
+        (None, None) => fill(t().storage_sum, &[("size", &bytes(stored))]),
         (None, Some((quota, usage))) => {
             let room = bytes(quota.saturating_sub(usage));
             if stored == 0 {
-                return fill(t().shelf_empty, &[("room", &room)]);
+                return fill(t().storage_empty, &[("room", &room)]);
             }
-            let kept = if shelf.is_persistent { t().shelf_persistent } else { t().shelf_evictable };
-            format!("{} {kept}", fill(t().shelf_sum_room, &[("size", &bytes(stored)), ("room", &room)]))
+            let kept = if report.is_persistent { t().storage_persistent } else { t().storage_evictable };
+            format!("{} {kept}", fill(t().storage_sum_room, &[("size", &bytes(stored)), ("room", &room)]))
         }
     }
 }
@@ -166,12 +166,12 @@ mod tests {
 
     #[test]
     fn storage_says_what_it_holds_and_whether_it_lasts() {
-        let mut shelf =
+        let mut report =
             StorageReport { usage: Some(1_000_000), quota: Some(3_000_000_000), ..StorageReport::default() };
-        assert!(super::shelf(&shelf).contains("Nothing") && super::shelf(&shelf).contains("3.0 GB"));
-        shelf.stored.push(StoredItem { name: "a/b@c".into(), bytes: 500_000_000 });
-        assert!(super::shelf(&shelf).contains("500 MB") && super::shelf(&shelf).contains("may clear"));
-        shelf.why_not = Some("private window".into());
-        assert!(super::shelf(&shelf).contains("private window"));
+        assert!(super::storage(&report).contains("Nothing") && super::storage(&report).contains("3.0 GB"));
+        report.stored.push(StoredItem { name: "a/b@c".into(), bytes: 500_000_000 });
+        assert!(super::storage(&report).contains("500 MB") && super::storage(&report).contains("may clear"));
+        report.why_not = Some("private window".into());
+        assert!(super::storage(&report).contains("private window"));
     }
 }

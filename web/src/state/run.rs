@@ -13,7 +13,7 @@ use straightedge_api::message::Reply;
 /// A measurement from its start to whatever end it comes to.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
-    course: OrderStatus,
+    status: OrderStatus,
     origin: Option<u32>,
     is_opened: bool,
     recorder: Recorder,
@@ -25,14 +25,14 @@ pub struct Run {
 impl Run {
     /// A measurement that was just ordered; `expected` is what is known of its model beforehand.
     pub fn start(number: u32, expected: Option<Expected>) -> Self {
-        Self { course: OrderStatus::start(number), origin: Some(number), expected, ..Self::default() }
+        Self { status: OrderStatus::start(number), origin: Some(number), expected, ..Self::default() }
     }
 
     /// A measurement of the same thing that adds to this one; what this one knows stays.
     pub fn extend(&self, number: u32) -> Self {
         let recorder = self.report().cloned().map(Recorder::resume).unwrap_or_default();
         let (origin, expected) = (self.origin, self.expected.clone());
-        Self { course: OrderStatus::start(number), origin, recorder, expected, ..Self::default() }
+        Self { status: OrderStatus::start(number), origin, recorder, expected, ..Self::default() }
     }
 
     /// A report from a file, as if it had just been measured.
@@ -40,7 +40,7 @@ impl Run {
         let phase = if report.partial { Phase::Cancelled } else { Phase::Finished };
         let recorder = Recorder::resume(report);
         Self {
-            course: OrderStatus::at(number, phase),
+            status: OrderStatus::at(number, phase),
             origin: Some(number),
             is_opened: true,
             recorder,
@@ -50,7 +50,7 @@ impl Run {
 
     /// A report that was recorded with the page, shown until something is measured.
     pub fn recorded(report: Report) -> Self {
-        Self { course: OrderStatus::at(0, Phase::Recorded), recorder: Recorder::resume(report), ..Self::default() }
+        Self { status: OrderStatus::at(0, Phase::Recorded), recorder: Recorder::resume(report), ..Self::default() }
     }
 
     /// Whether nothing was measured or opened yet.
@@ -59,8 +59,8 @@ impl Run {
     }
 
     /// Takes in a reply; those of other measurements and those after the end change nothing.
-    pub fn hear(&mut self, reply: &Reply) {
-        match self.course.hear(reply) {
+    pub fn receive(&mut self, reply: &Reply) {
+        match self.status.receive(reply) {
             Some(Event::Span(span)) => self.spans.push(span.clone()),
             Some(event) => self.recorder.record(event),
             None => {}
@@ -74,12 +74,12 @@ impl Run {
 
     /// Stops on request; what was measured stays.
     pub fn cancel(&mut self) {
-        self.course.cancel();
+        self.status.cancel();
     }
 
     /// Number of the measurement.
     pub fn number(&self) -> u32 {
-        self.course.number()
+        self.status.number()
     }
 
     /// Number of the order that it began with, once there was one: what is added later comes under other numbers.
@@ -94,27 +94,27 @@ impl Run {
 
     /// Where it stands.
     pub fn phase(&self) -> &Phase {
-        self.course.phase()
+        self.status.phase()
     }
 
     /// Whether the engine is at it.
     pub fn is_running(&self) -> bool {
-        self.course.is_running()
+        self.status.is_running()
     }
 
     /// How far its present stage has come, while it runs.
     pub fn progress(&self) -> Option<Progress> {
-        self.course.progress()
+        self.status.progress()
     }
 
     /// What goes on beside it.
     pub fn beside(&self) -> Option<Progress> {
-        self.course.beside()
+        self.status.beside()
     }
 
     /// What it waits for, while it does.
     pub fn waiting(&self) -> Option<&Wait> {
-        self.course.waiting()
+        self.status.waiting()
     }
 
     /// The report so far, once model and text are known.
@@ -190,7 +190,7 @@ pub(crate) mod tests {
 
     fn replay(run: &mut Run, events: &[Event]) {
         for event in events {
-            run.hear(&Reply::Event { run: run.number(), event: event.clone() });
+            run.receive(&Reply::Event { run: run.number(), event: event.clone() });
         }
     }
 
@@ -255,7 +255,7 @@ pub(crate) mod tests {
         assert!(run.progress().is_some_and(|progress| progress.stage == Stage::Measure));
         run.cancel();
         replay(&mut run, &events[4..]);
-        run.hear(&Reply::Ended { run: 1, memory: Memory::default() });
+        run.receive(&Reply::Ended { run: 1, memory: Memory::default() });
         assert_eq!(run.phase(), &Phase::Cancelled);
         assert_eq!(run.blocks().len(), 1);
         assert!(run.report().is_some_and(|report| report.partial));
@@ -267,7 +267,7 @@ pub(crate) mod tests {
         let lost = Error::DeviceLost { why: "reset".into() };
         replay(&mut run, &recording()[..4]);
         replay(&mut run, &[Event::Failed(lost.clone())]);
-        run.hear(&Reply::Ended { run: 1, memory: Memory::default() });
+        run.receive(&Reply::Ended { run: 1, memory: Memory::default() });
         assert_eq!(run.phase(), &Phase::Failed(lost));
         assert_eq!(run.blocks().len(), 1);
     }
@@ -276,9 +276,9 @@ pub(crate) mod tests {
     fn replies_of_another_run_change_nothing() {
         let mut run = Run::start(2, None);
         for event in recording() {
-            run.hear(&Reply::Event { run: 1, event });
+            run.receive(&Reply::Event { run: 1, event });
         }
-        run.hear(&Reply::Ended { run: 1, memory: Memory::default() });
+        run.receive(&Reply::Ended { run: 1, memory: Memory::default() });
         assert_eq!(run.phase(), &Phase::Running);
         assert!(run.report().is_none());
     }

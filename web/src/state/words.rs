@@ -69,7 +69,7 @@ pub fn beside(progress: &Progress) -> String {
 
 /// A sentence of the engine in which options of the command line go by their names on the page.
 pub fn on_page(sentence: &str) -> String {
-    let sides = texts_sides::t();
+    let continuation = texts_sides::t();
     let options = [
         ("--rows", t().rows),
         ("--seq-len", t().seq_len),
@@ -77,11 +77,11 @@ pub fn on_page(sentence: &str) -> String {
         ("--skip-positions", t().skip_positions),
         ("--gram", t().gram),
         ("--backend", t().backend),
-        ("--blocks", sides.blocks),
-        ("--prompt", sides.prompt),
-        ("--tokens", sides.tokens),
-        ("--temperature", sides.temperature),
-        ("--seed", sides.seed),
+        ("--blocks", continuation.blocks),
+        ("--prompt", continuation.prompt),
+        ("--tokens", continuation.tokens),
+        ("--temperature", continuation.temperature),
+        ("--seed", continuation.seed),
     ];
     let name = |name: &str| fill(t().setting, &[("name", name)]);
     let on_cpu = name(&format!("{}: {}", t().backend, t().backend_cpu));
@@ -167,7 +167,7 @@ mod tests {
         let mut run = Run::start(1, None);
         let lines: Vec<_> = std::iter::once(status(&run))
             .chain(recording().into_iter().map(|event| {
-                run.hear(&Reply::Event { run: 1, event });
+                run.receive(&Reply::Event { run: 1, event });
                 status(&run)
             }))
             .collect();
@@ -205,7 +205,7 @@ mod tests {
     fn a_report_is_named_after_model_and_text() {
         let mut run = Run::start(1, None);
         for event in recording() {
-            run.hear(&Reply::Event { run: 1, event });
+            run.receive(&Reply::Event { run: 1, event });
         }
         let mut report = run.report().unwrap().clone();
         report.model.id = "a/b c".into();

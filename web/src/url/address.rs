@@ -197,7 +197,7 @@ impl Address {
             ("view", (self.view != View::default()).then(|| self.view.id().into())),
             ("block", self.block.map(|block| block.to_string())),
             ("metric", (self.metric != Metric::default()).then(|| self.metric.id().into())),
-            ("overlay", self.overlay.as_ref().map(laid_written)),
+            ("overlay", self.overlay.as_ref().map(overlay_written)),
             ("compare", compared.preset.map(|preset| preset.id().into())),
             ("runs", comparison::listed(&compared.runs)),
             ("without", comparison::listed(&compared.without)),
@@ -289,7 +289,7 @@ fn laid(value: &str) -> Option<LinkedOverlay> {
     }
 }
 
-fn laid_written(laid: &LinkedOverlay) -> String {
+fn overlay_written(laid: &LinkedOverlay) -> String {
     match laid {
         LinkedOverlay::Published(corpus) => format!("{PUBLISHED}{corpus}"),
         LinkedOverlay::Recorded(model) => format!("{RECORDED}{model}"),

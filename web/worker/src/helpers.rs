@@ -132,14 +132,14 @@ impl Helper {
         options.set_name(&name);
         let worker = web_sys::Worker::new_with_options(&scope().location().href(), &options).ok()?;
         let state = Rc::clone(&self.0);
-        let hear = Closure::<dyn FnMut(MessageEvent)>::new(move |message: MessageEvent| {
+        let receive = Closure::<dyn FnMut(MessageEvent)>::new(move |message: MessageEvent| {
             if !state.borrow().is_ready {
                 let state = Rc::clone(&state);
                 alive::watch(&name, move || end(&mut state.borrow_mut()));
             }
             receive(&state, &message);
         });
-        worker.set_onmessage(Some(hear.into_js_value().unchecked_ref()));
+        worker.set_onmessage(Some(receive.into_js_value().unchecked_ref()));
         let state = Rc::clone(&self.0);
         let fail = Closure::<dyn FnMut(JsValue)>::new(move |event: JsValue| {
             // It is heard here, and no error of the page's.

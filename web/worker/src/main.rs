@@ -40,7 +40,7 @@ use work::WorkerContext;
 /// The tasks under way, to be dropped on request: one measurement or continuation and one look at most.
 struct Tasks {
     measurement: Task,
-    look: Task,
+    preview: Task,
     /// What is asked of the browser's storage.
     shelf: UnboundedSender<Deletion>,
     /// Cores that the browser tells the page of.
@@ -58,8 +58,13 @@ fn main() {
     }
     std::panic::set_hook(Box::new(|panic| post(&Reply::Crashed { why: panic.to_string() })));
     let (shelf, asked) = unbounded();
-    let desk =
-        Tasks { measurement: Task::default(), look: Task::default(), shelf, cores: Rc::default(), kept: Rc::default() };
+    let desk = Tasks {
+        measurement: Task::default(),
+        preview: Task::default(),
+        shelf,
+        cores: Rc::default(),
+        kept: Rc::default(),
+    };
     spawn_local(answer_for_storage(asked));
     let listen = Closure::<dyn FnMut(MessageEvent)>::new(move |message: MessageEvent| {
         let parts = js_sys::Array::from(&message.data());
@@ -98,21 +103,21 @@ impl Tasks {
     fn obey(&self, request: Request, handles: Vec<Blob>) {
         match request {
             Request::Measure(order) => {
-                drop_task(&self.look);
+                drop_task(&self.preview);
                 start(&self.measurement, order.run, work::measure(*order, handles, self.means()));
             }
             Request::Resume { run } => {
-                drop_task(&self.look);
+                drop_task(&self.preview);
                 start(&self.measurement, run, work::resume(run, handles, self.means()));
             }
             Request::Continue { order, asked } => {
-                drop_task(&self.look);
+                drop_task(&self.preview);
                 start(&self.measurement, order.run, work::go_on(*order, *asked, handles, self.means()));
             }
             Request::Cores { cores } => self.cores.set(cores),
-            Request::Preview(order) => start(&self.look, order.run, preview::carry_out(*order, handles)),
+            Request::Preview(order) => start(&self.preview, order.run, preview::carry_out(*order, handles)),
             Request::Cancel { run } => {
-                for task in [&self.measurement, &self.look] {
+                for task in [&self.measurement, &self.preview] {
                     if task.borrow().as_ref().is_some_and(|(current, _)| *current == run) {
                         drop_task(task);
                     }

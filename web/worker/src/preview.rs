@@ -44,7 +44,7 @@ async fn look_at_text(order: Order, handles: Vec<Blob>, listener: &Listener) -> 
             {
                 return None;
             }
-            let look = async {
+            let preview = async {
                 let (files, handles) = work::files(model, handles, listener).await?;
                 let text = work::text_of(&job, text, handles, listener).await?;
                 let seconds = 0.0;
@@ -53,7 +53,7 @@ async fn look_at_text(order: Order, handles: Vec<Blob>, listener: &Listener) -> 
                 };
                 extent(&job, &*files, &text, &on_bytes).await
             };
-            Some(look.await)
+            Some(preview.await)
         }
     }
 }

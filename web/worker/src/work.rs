@@ -171,7 +171,7 @@ async fn pass_on(run: u32, events: impl Stream<Item = Event>, kept: &RefCell<Map
     let turn = Turn::new();
     let mut events = std::pin::pin!(events);
     while let Some(mut event) = events.next().await {
-        kept.borrow_mut().hear(&event);
+        kept.borrow_mut().receive(&event);
         if matches!(event, Event::Map(_)) {
             continue;
         }

@@ -38,7 +38,7 @@ impl Session {
         self.block.set(address.block);
         match address.overlay {
             Some(LinkedOverlay::Published(corpus)) => self.overlay.set(Some(Choice::Published(corpus))),
-            Some(LinkedOverlay::Recorded(model)) => self.lay_recording_over(&model),
+            Some(LinkedOverlay::Recorded(model)) => self.overlay_recording(&model),
             None => {}
         }
         if !address.comparison.is_empty() {
@@ -68,7 +68,7 @@ impl Session {
     pub(crate) fn address(self) -> Address {
         let overlay = self.overlay.get().and_then(|choice| match choice {
             Choice::Published(corpus) => Some(LinkedOverlay::Published(corpus)),
-            Choice::Kept(at) => self.recording_laid_over(at).map(LinkedOverlay::Recorded),
+            Choice::Kept(at) => self.overlaid_recording(at).map(LinkedOverlay::Recorded),
         });
         let comparison = match self.view.get() {
             View::Compare => self.comparison.with(|comparison| {

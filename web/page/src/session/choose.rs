@@ -55,7 +55,7 @@ impl Session {
     pub(crate) fn choose_hub(self, id: &str) {
         self.complaint.set(None);
         self.expected.set(None);
-        self.look_anew();
+        self.restart_preview();
         let index = self.index.get_untracked().unwrap_or_default();
         self.form.update(|form| form.choose_hub(id, &index));
         self.know_nothing();
@@ -75,7 +75,7 @@ impl Session {
         self.choose_rows();
         self.form.update(|form| form.local_rows = Some((picked.file.name(), picked.file.size() as u64)));
         self.handles.update_value(|handles| handles.rows = Some(picked.file));
-        self.look_again();
+        self.refresh_preview();
     }
 
     /// Takes files for whatever they are: a model, a text, rows or a report.
@@ -98,7 +98,7 @@ impl Session {
             form.local_text = Some(picked.file.name());
         });
         self.handles.update_value(|handles| handles.text = Some(picked.file));
-        self.look_again();
+        self.refresh_preview();
     }
 
     fn take_model(self, folder: Folder, picked: &[Picked]) {
@@ -111,7 +111,7 @@ impl Session {
         };
         self.form.update(|form| form.local_model = Some(local));
         self.handles.update_value(|handles| handles.model = files);
-        self.look_again();
+        self.refresh_preview();
     }
 
     async fn load_expected(self, name: String, path: String) {

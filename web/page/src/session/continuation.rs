@@ -18,10 +18,10 @@ impl Session {
         };
         let measured = self.run.with(|run| of(run.report()));
         let known = measured.filter(|known| known.most_linear().is_some());
-        let known = known.or_else(|| self.sides.with(|sides| of(sides.report())));
+        let known = known.or_else(|| self.continuation.with(|continuation| of(continuation.report())));
         let known = known.or_else(|| {
-            self.look.with(|look| {
-                let found = look.preflight.as_ref()?.as_ref().ok()?;
+            self.preview.with(|preview| {
+                let found = preview.preflight.as_ref()?.as_ref().ok()?;
                 (found.id.name() == name).then(|| BlockList::of_number(found.num_hidden_layers))
             })
         });
@@ -74,14 +74,14 @@ impl Session {
         self.stop_looking();
         ask_to_keep(&order);
         self.complaint.set(None);
-        self.sides.set(ContinuationState::start(number, asked.clone()));
+        self.continuation.set(ContinuationState::start(number, asked.clone()));
         self.with_link(|link| link.go_on(order, asked, &handles));
     }
 
     /// Stops at once; what both have added stays.
     pub(crate) fn stop_going_on(self) {
-        let number = self.sides.with_untracked(ContinuationState::number);
-        self.sides.update(ContinuationState::cancel);
+        let number = self.continuation.with_untracked(ContinuationState::number);
+        self.continuation.update(ContinuationState::cancel);
         self.with_link(|link| link.cancel(number));
     }
 }

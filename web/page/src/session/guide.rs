@@ -28,10 +28,10 @@ impl Session {
     /// From now on, as long as the lesson is open, what is set and shown decides what has been reached.
     pub(crate) fn follow_lesson(self) {
         let Guide { bench, progress, .. } = self.guide;
-        let note = move |look: &dyn Fn(&mut Progress)| {
+        let note = move |preview: &dyn Fn(&mut Progress)| {
             progress.maybe_update(|progress| {
                 let before = progress.clone();
-                look(progress);
+                preview(progress);
                 *progress != before
             });
         };

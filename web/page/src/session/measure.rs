@@ -46,7 +46,7 @@ impl Session {
         }
         self.complaint.set(None);
         self.unfinished.set(None);
-        self.sides.update(ContinuationState::cancel);
+        self.continuation.update(ContinuationState::cancel);
         self.run.update(|run| *run = run.extend(order.run));
         self.with_link(|link| link.measure(order, &handles));
     }
@@ -94,7 +94,7 @@ impl Session {
     fn begin_run(self, run: Run, ordered: Option<(Order, Vec<File>)>) {
         self.stop_looking();
         self.complaint.set(None);
-        self.sides.update(ContinuationState::cancel);
+        self.continuation.update(ContinuationState::cancel);
         let known = self.remember_known();
         self.show(run);
         self.overlay.set(known);

@@ -47,25 +47,25 @@ impl Session {
 
     /// Starts the engine, and looks ahead from now on.
     pub(crate) fn connect(self) {
-        self.link.set_value(Some(Link::open(move |reply| self.hear(&reply))));
-        self.keep_looking();
+        self.link.set_value(Some(Link::open(move |reply| self.receive(&reply))));
+        self.follow_choice();
         self.keep_blocks_apart();
         self.keep_address();
     }
 
-    fn hear(self, reply: &Reply) {
+    fn receive(self, reply: &Reply) {
         match reply {
             Reply::Device(device) => self.device.set(Some(Ok(device.clone()))),
             Reply::Crashed { why } => self.crashed(Error::Engine { why: why.clone() }),
             Reply::Ended { run, memory } => self.ended.set((*run, *memory)),
-            Reply::Storage(shelf) => self.shelf.set(Some(shelf.clone())),
+            Reply::Storage(shelf) => self.storage.set(Some(shelf.clone())),
             Reply::Unfinished(found) => self.unfinished.set(found.clone()),
             Reply::Ready | Reply::Event { .. } => {}
             Reply::Looking { .. } | Reply::Preflight { .. } | Reply::CorpusSize { .. } => {}
         }
-        self.hear_of_look(reply);
-        self.run.update(|run| run.hear(reply));
-        self.sides.update(|sides| sides.hear(reply));
+        self.receive_preview(reply);
+        self.run.update(|run| run.receive(reply));
+        self.continuation.update(|continuation| continuation.receive(reply));
         if matches!(reply, Reply::Event { event: Event::Started(_), .. }) {
             self.look_up();
         }
@@ -77,7 +77,7 @@ impl Session {
             device.get_or_insert(Err(error.clone()));
         });
         let is_told =
-            self.run.with_untracked(Run::is_running) || self.sides.with_untracked(ContinuationState::is_running);
+            self.run.with_untracked(Run::is_running) || self.continuation.with_untracked(ContinuationState::is_running);
         if !is_told {
             self.complaint.set(Some(error));
         }

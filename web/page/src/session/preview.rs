@@ -25,7 +25,7 @@ impl Preview {
 
 impl Session {
     /// From now on follows the form, while nothing is measured.
-    pub(crate) fn keep_looking(self) {
+    pub(crate) fn follow_choice(self) {
         let timer: StoredValue<Option<Timeout>, LocalStorage> = StoredValue::new_local(None);
         Effect::new(move |_| {
             self.form.track();
@@ -34,41 +34,43 @@ impl Session {
             let ask = Timeout::new(CALM, move || self.ask());
             timer.set_value((!is_running).then_some(ask));
         });
-        self.ask_shelf(Deletion::Nothing);
+        self.request_storage(Deletion::Nothing);
     }
 
     /// Asks even the same again: the files behind its names are others.
-    pub(crate) fn look_again(self) {
-        self.look.update(|look| look.is_stale = true);
+    pub(crate) fn refresh_preview(self) {
+        self.preview.update(|preview| preview.is_stale = true);
     }
 
     /// Knows nothing any more: another model was chosen, or the same to be looked up once more.
-    pub(crate) fn look_anew(self) {
-        self.look.update(|look| *look = Preview { rate: look.rate, ..Preview::default() });
+    pub(crate) fn restart_preview(self) {
+        self.preview.update(|preview| *preview = Preview { rate: preview.rate, ..Preview::default() });
     }
 
     /// Drops the question under way; what it was about is asked again afterwards.
     pub(crate) fn stop_looking(self) {
-        let number = self.look.with_untracked(|look| look.is_busy.then_some(look.number));
+        let number = self.preview.with_untracked(|preview| preview.is_busy.then_some(preview.number));
         if let Some(number) = number {
             self.with_link(|link| link.forget(number));
-            self.look.update(|look| (look.is_busy, look.is_stale) = (false, true));
+            self.preview.update(|preview| (preview.is_busy, preview.is_stale) = (false, true));
         }
     }
 
     /// Asks what is in the browser's storage, once some of it is deleted.
-    pub(crate) fn ask_shelf(self, deletion: Deletion) {
+    pub(crate) fn request_storage(self, deletion: Deletion) {
         if deletion != Deletion::Nothing {
-            self.look_again();
+            self.refresh_preview();
             self.form.notify();
         }
-        self.with_link(|link| link.shelf(deletion));
+        self.with_link(|link| link.request_storage(deletion));
     }
 
     /// The order for the very revision that was told about.
     pub(crate) fn as_looked_up(self, mut order: Order) -> Order {
-        let told = self.look.with_untracked(|look| match &look.preflight {
-            Some(Ok(preflight)) if look.asked.as_ref().and_then(model) == model(&order) => Some(preflight.id.clone()),
+        let told = self.preview.with_untracked(|preview| match &preview.preflight {
+            Some(Ok(preflight)) if preview.asked.as_ref().and_then(model) == model(&order) => {
+                Some(preflight.id.clone())
+            }
             _ => None,
         });
         if let (Work::Model { model: ModelSource::Hub { id, .. }, .. }, Some(told)) = (&mut order.work, told) {
@@ -80,45 +82,45 @@ impl Session {
     fn ask(self) {
         let index = self.index.get_untracked().unwrap_or_default();
         let number = self.next_number();
-        let order = self.form.with_untracked(|form| form.look(number, &index));
+        let order = self.form.with_untracked(|form| form.preview(number, &index));
         let Some(order) = order else {
             self.stop_looking();
-            return self.look_anew();
+            return self.restart_preview();
         };
-        if self.look.with_untracked(|look| !look.is_stale && look.asked == Some(plain(&order))) {
+        if self.preview.with_untracked(|preview| !preview.is_stale && preview.asked == Some(plain(&order))) {
             return;
         }
-        self.look.update(|look| *look = look.next(number, &order));
+        self.preview.update(|preview| *preview = preview.next(number, &order));
         let handles = self.handles_of(&order);
-        self.with_link(|link| link.look(order, &handles));
+        self.with_link(|link| link.preview(order, &handles));
     }
 
     /// Takes in what an answer says.
-    pub(crate) fn hear_of_look(self, reply: &Reply) {
+    pub(crate) fn receive_preview(self, reply: &Reply) {
         self.watch_download(reply);
-        let current = self.look.with_untracked(|look| look.number);
+        let current = self.preview.with_untracked(|preview| preview.number);
         match reply {
             Reply::Looking { run, event: Event::Progress(progress) }
                 if *run == current && progress.stage == Stage::Tokenize =>
             {
-                self.look.update(|look| look.progress = Some(*progress));
+                self.preview.update(|preview| preview.progress = Some(*progress));
             }
             Reply::Preflight { run, found } if *run == current => {
-                self.look.update(|look| look.preflight = Some(found.clone()));
+                self.preview.update(|preview| preview.preflight = Some(found.clone()));
             }
             Reply::CorpusSize { run, found } if *run == current => {
-                self.look.update(|look| (look.extent, look.progress) = (Some(found.clone()), None));
+                self.preview.update(|preview| (preview.extent, preview.progress) = (Some(found.clone()), None));
             }
             Reply::Ended { run, .. } if *run == current => {
-                self.look.update(|look| (look.is_busy, look.progress) = (false, None));
+                self.preview.update(|preview| (preview.is_busy, preview.progress) = (false, None));
             }
             Reply::Ended { .. } => {
                 // A measurement may have downloaded something.
                 if self.form.with_untracked(|form| matches!(form.model, ModelChoice::Hub(_))) {
-                    self.look_again();
+                    self.refresh_preview();
                     self.form.notify();
                 }
-                self.ask_shelf(Deletion::Nothing);
+                self.request_storage(Deletion::Nothing);
             }
             _ => {}
         }
@@ -129,13 +131,13 @@ impl Session {
             && progress.stage == Stage::Download
             && let Some(rate) = progress.rate()
         {
-            self.look.update(|look| look.rate = Some(rate));
+            self.preview.update(|preview| preview.rate = Some(rate));
         }
     }
 
     /// The model on the hub with the commit that was found, so that a link repeats the measurement.
     pub(crate) fn found(self) -> Option<HubId> {
-        self.look.with(|look| match &look.preflight {
+        self.preview.with(|preview| match &preview.preflight {
             Some(Ok(preflight)) => Some(preflight.id.clone()),
             _ => None,
         })

@@ -59,7 +59,7 @@ impl Session {
     }
 
     /// Lays the recording of a bundled model over the profile.
-    pub(crate) fn lay_recording_over(self, name: &str) {
+    pub(crate) fn overlay_recording(self, name: &str) {
         let index = self.index.get_untracked().unwrap_or_default();
         let path = match find(&index, name) {
             Ok(bundled) => recording(bundled),
@@ -79,7 +79,7 @@ impl Session {
 
     /// The bundled model whose recording is laid over, where it is another than the one that is chosen: that one's is
     /// laid over whenever it is measured.
-    pub(crate) fn recording_laid_over(self, at: usize) -> Option<String> {
+    pub(crate) fn overlaid_recording(self, at: usize) -> Option<String> {
         let id = self.kept.with(|kept| {
             let kept = kept.get(at).filter(|kept| kept.origin.is_none())?;
             Some(kept.report.model.id.clone())

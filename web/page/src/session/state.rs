@@ -34,9 +34,9 @@ pub(crate) struct Session {
     /// What is known of the chosen model beforehand.
     pub(crate) expected: RwSignal<Option<Expected>>,
     /// What is known about the choice before it is measured.
-    pub(crate) look: RwSignal<Preview>,
+    pub(crate) preview: RwSignal<Preview>,
     /// What downloads have left in the browser; `None` until the engine has told.
-    pub(crate) shelf: RwSignal<Option<StorageReport>>,
+    pub(crate) storage: RwSignal<Option<StorageReport>>,
     /// The measurement that was ended and can go on.
     pub(crate) unfinished: RwSignal<Option<Unfinished>>,
     /// Which order last came to an end in the engine, and what it held then.
@@ -44,7 +44,7 @@ pub(crate) struct Session {
     /// What is to be continued, and how.
     pub(crate) ask: RwSignal<Ask>,
     /// The latest continuation.
-    pub(crate) sides: RwSignal<ContinuationState>,
+    pub(crate) continuation: RwSignal<ContinuationState>,
     /// What measurements run on, or why the engine did not start; `None` until it is known.
     pub(crate) device: RwSignal<Option<Result<Device>>>,
     /// What is chosen.
@@ -139,12 +139,12 @@ impl Session {
         Self {
             index: RwSignal::new(None),
             expected: RwSignal::new(None),
-            look: RwSignal::new(Preview::default()),
-            shelf: RwSignal::new(None),
+            preview: RwSignal::new(Preview::default()),
+            storage: RwSignal::new(None),
             unfinished: RwSignal::new(None),
             ended: RwSignal::new((0, Memory::default())),
             ask: RwSignal::new(Ask::default()),
-            sides: RwSignal::new(ContinuationState::default()),
+            continuation: RwSignal::new(ContinuationState::default()),
             device: RwSignal::new(None),
             form: RwSignal::new(Form::default()),
             complaint: RwSignal::new(None),

@@ -82,7 +82,7 @@ pub(crate) fn FigureView(
         facts.into_iter().map(|fact| view! { <li>{fact}</li> }).collect_view()
     };
     let sheet = Callback::new(move |()| match place {
-        Place::Continuation => session.sides.with_untracked(Sheet::of_sides),
+        Place::Continuation => session.continuation.with_untracked(Sheet::of_continuation),
         Place::Many => Some(figure.with_untracked(|figure| Sheet::of_figure(figure, None))),
         Place::View | Place::Block => session.run.with_untracked(|run| {
             run.report().map(|report| figure.with_untracked(|figure| Sheet::of_figure(figure, Some(report))))

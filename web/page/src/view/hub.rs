@@ -21,7 +21,7 @@ pub(super) fn HubId(session: Session) -> impl IntoView {
         ModelChoice::Hub(typed) => typed.clone(),
         _ => String::new(),
     });
-    let look = move || {
+    let preview = move || {
         if let Some(input) = input.get_untracked() {
             session.choose_hub(input.value().trim());
         }
@@ -29,7 +29,7 @@ pub(super) fn HubId(session: Session) -> impl IntoView {
     let on_enter = move |event: KeyboardEvent| {
         if event.key() == "Enter" {
             event.prevent_default();
-            look();
+            preview();
         }
     };
     view! {
@@ -37,9 +37,9 @@ pub(super) fn HubId(session: Session) -> impl IntoView {
             <input
                 node_ref=input type="text" data-testid="hub-id" aria-label=t().model_hub_label autocomplete="off"
                 autocapitalize="off" spellcheck="false" placeholder="OWNER/NAME" prop:value=typed
-                on:change=move |_| look() on:keydown=on_enter
+                on:change=move |_| preview() on:keydown=on_enter
             />
-            <button type="button" data-testid="hub-look" on:click=move |_| look()>{t().model_hub_look}</button>
+            <button type="button" data-testid="hub-look" on:click=move |_| preview()>{t().model_hub_look}</button>
         </div>
     }
 }
@@ -49,31 +49,35 @@ pub(super) fn HubId(session: Session) -> impl IntoView {
 pub(super) fn Ahead(session: Session) -> impl IntoView {
     let host = Memo::new(move |_| session.form.with(|form| form.endpoint().ok().filter(|endpoint| !endpoint.is_hub())));
     let state = move || {
-        session.look.with(|look| match &look.preflight {
+        session.preview.with(|preview| match &preview.preflight {
             Some(Ok(found)) if !found.can_start() => "refused",
             Some(Ok(_)) => "known",
             Some(Err(_)) => "failed",
-            None if look.is_busy => "looking",
+            None if preview.is_busy => "looking",
             None => "unknown",
         })
     };
     let lines = move || {
-        let lines = session.look.with(|look| match &look.preflight {
-            Some(Ok(found)) => preview::preflight(found, look.rate),
+        let lines = session.preview.with(|preview| match &preview.preflight {
+            Some(Ok(found)) => preview::preflight(found, preview.rate),
             Some(Err(error)) => vec![preview::Sentence { text: on_page(&error.to_string()), is_fatal: true }],
-            None if look.is_busy => vec![preview::Sentence { text: looking(host.get()), is_fatal: false }],
+            None if preview.is_busy => vec![preview::Sentence { text: looking(host.get()), is_fatal: false }],
             None => Vec::new(),
         });
         let line = |line: preview::Sentence| view! { <li class:bad=line.is_fatal>{line.text}</li> };
         lines.into_iter().map(line).collect_view()
     };
     let pinned = move || {
-        let pinned = session.look.with(|look| match &look.preflight {
+        let pinned = session.preview.with(|preview| match &preview.preflight {
             Some(Ok(found)) => preview::pinned(found),
             _ => None,
         });
         let host = host.get().map_or_else(|| "huggingface.co".into(), |host| host.to_string());
-        [Some(fill(t().ahead_private, &[("host", &host)])), pinned].into_iter().flatten().collect::<Vec<_>>().join(" ")
+        [Some(fill(t().preview_private, &[("host", &host)])), pinned]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(" ")
     };
     view! {
         <div class="ahead note" data-testid="preflight" data-state=state aria-live="polite">
@@ -94,26 +98,26 @@ fn looking(host: Option<straightedge_api::hub::id::Endpoint>) -> String {
 #[component]
 pub(crate) fn Downloads(session: Session) -> impl IntoView {
     let summary = Memo::new(move |_| {
-        session.shelf.with(|shelf| shelf.as_ref().map_or_else(|| t().shelf_unknown.into(), preview::shelf))
+        session.storage.with(|shelf| shelf.as_ref().map_or_else(|| t().storage_unknown.into(), preview::storage))
     });
     let mirror = move || session.form.with(|form| form.mirror.clone());
     let set_mirror = move |event| session.form.update(|form| form.mirror = event_target_value(&event));
     let stored = Memo::new(move |_| {
-        session.shelf.with(|shelf| shelf.as_ref().map(|shelf| shelf.stored.clone()).unwrap_or_default())
+        session.storage.with(|shelf| shelf.as_ref().map(|shelf| shelf.stored.clone()).unwrap_or_default())
     });
     let is_running = Memo::new(move |_| session.run.with(Run::is_running));
     let row = move |stored: StoredItem| {
         let (name, shown) = (stored.name.clone(), shortened(&stored.name));
-        let delete = move |_| session.ask_shelf(Deletion::One { name: name.clone() });
+        let delete = move |_| session.request_storage(Deletion::One { name: name.clone() });
         view! {
             <li>
                 <span title=stored.name.clone()>{shown}</span>
                 <span class="size">{bytes(stored.bytes)}</span>
                 <button
-                    type="button" aria-label=fill(t().shelf_delete_name, &[("name", &stored.name)])
+                    type="button" aria-label=fill(t().storage_delete_name, &[("name", &stored.name)])
                     disabled=move || is_running.get() on:click=delete
                 >
-                    {t().shelf_delete}
+                    {t().storage_delete}
                 </button>
             </li>
         }
@@ -126,9 +130,9 @@ pub(crate) fn Downloads(session: Session) -> impl IntoView {
                 <Show when=move || stored.with(|stored| !stored.is_empty())>
                     <button
                         type="button" data-testid="shelf-clear" disabled=move || is_running.get()
-                        on:click=move |_| session.ask_shelf(Deletion::Everything)
+                        on:click=move |_| session.request_storage(Deletion::Everything)
                     >
-                        {t().shelf_delete_all}
+                        {t().storage_delete_all}
                     </button>
                 </Show>
                 <label for="mirror">{t().mirror}</label>

@@ -54,10 +54,10 @@
 //! | `activation-NAME`, `handle-NAME`, `line-best`, `line-own`, `reading-N` | examples of the first steps; `reading-N` tells their numbers |
 //! | `many-inputs`, `many-rows-N`, `trap-NAME`, `trap-slider`, `trap-switch`, `trap-reading` | examples of steps 3 and 4 |
 //! | `answer-NAME`, `verdict-NAME` | an exercise’s answer, and whether it is right |
-//! | `sides-prompt`, `sides-block-N`, `sides-best`, `sides-all`, `sides-none` | what is continued, and the blocks made linear |
-//! | `sides-tokens`, `sides-sampling`, `sides-temperature`, `sides-seed` | how far, and the fold that says how |
-//! | `sides-go`, `sides-stop`, `sides-status`, `sides-error` | the buttons, and where it stands; `data-phase` and the number `data-run` as of `status` |
-//! | `original-N`, `linear-N`, `sides-detail`, `sides-long` | the N-th token of either text, its distributions, and that no link carries the prompt |
+//! | `continuation-prompt`, `continuation-block-N`, `continuation-best`, `continuation-all`, `continuation-none` | what is continued, and the blocks made linear |
+//! | `continuation-tokens`, `continuation-sampling`, `continuation-temperature`, `continuation-seed` | how far, and the fold that says how |
+//! | `continuation-go`, `continuation-stop`, `continuation-status`, `continuation-error` | the buttons, and where it stands; `data-phase` and the number `data-run` as of `status` |
+//! | `original-N`, `linear-N`, `continuation-detail`, `continuation-long` | the N-th token of either text, its distributions, and that no link carries the prompt |
 //! | `metric`, `overlay-select`, `report-file`, `agreement`, `overlay-note` | what the profile shows, what is laid over it, and how well they agree |
 
 mod atlas;

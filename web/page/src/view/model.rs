@@ -123,7 +123,7 @@ fn note(session: Session) -> String {
             let bundled = index.iter().flatten().find(|bundled| bundled.name == *name);
             bundled.map(|bundled| bundled.about.clone()).unwrap_or_default()
         }),
-        (Choice::Hub(id), _) if is_published(id) => fill(t().ahead_source, &[("id", id)]),
+        (Choice::Hub(id), _) if is_published(id) => fill(t().preview_source, &[("id", id)]),
         (Choice::Hub(_), _) => t().model_hub_hint.into(),
         (Choice::Rows, _) => match &form.local_rows {
             Some((name, size)) => fill(t().model_rows_chosen, &[("name", name), ("size", &bytes(*size))]),

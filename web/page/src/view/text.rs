@@ -127,16 +127,18 @@ fn CorpusSize(session: Session) -> impl IntoView {
             let rows = form.protocol().map_or(0, |protocol| protocol.rows as u64);
             (rows, form.model != ModelChoice::Rows)
         });
-        session.look.with(|look| match (&look.extent, look.progress.filter(|progress| progress.total > 0)) {
-            (Some(Ok(extent)), _) => Some(preview::extent(extent, asked, is_text)),
-            // Nobody needs to be told that the field is empty in which to paste.
-            (Some(Err(Error::EmptyText { .. })), _) => None,
-            (Some(Err(error)), _) => Some(preview::Sentence { text: on_page(&error.to_string()), is_fatal: true }),
-            (None, Some(progress)) => Some(preview::Sentence {
-                text: fill(t().extent_progress, &[("done", &amount(&progress))]),
-                is_fatal: false,
-            }),
-            (None, None) => None,
+        session.preview.with(|preview| {
+            match (&preview.extent, preview.progress.filter(|progress| progress.total > 0)) {
+                (Some(Ok(extent)), _) => Some(preview::extent(extent, asked, is_text)),
+                // Nobody needs to be told that the field is empty in which to paste.
+                (Some(Err(Error::EmptyText { .. })), _) => None,
+                (Some(Err(error)), _) => Some(preview::Sentence { text: on_page(&error.to_string()), is_fatal: true }),
+                (None, Some(progress)) => Some(preview::Sentence {
+                    text: fill(t().extent_progress, &[("done", &amount(&progress))]),
+                    is_fatal: false,
+                }),
+                (None, None) => None,
+            }
         })
     });
     let is_fatal = move || line.with(|line| line.as_ref().is_some_and(|line| line.is_fatal));

@@ -19,9 +19,9 @@ pub(super) fn Asked(session: Session) -> impl IntoView {
         event.prevent_default();
         session.go_on();
     };
-    let is_running = Memo::new(move |_| session.sides.with(ContinuationState::is_running));
+    let is_running = Memo::new(move |_| session.continuation.with(ContinuationState::is_running));
     let is_blocked = Memo::new(move |_| session.run.with(Run::is_running));
-    let name = move || match session.sides.with(|sides| *sides.phase() == Phase::Idle) {
+    let name = move || match session.continuation.with(|continuation| *continuation.phase() == Phase::Idle) {
         true => t().go,
         false => t().again,
     };

@@ -13,11 +13,11 @@ use crate::session::Session;
 #[component]
 pub(super) fn Detail(session: Session, spot: RwSignal<Option<Spot>>) -> impl IntoView {
     let shown = Memo::new(move |_| {
-        let last = session.sides.with(|sides| sides.transcript().steps.len().checked_sub(1))?;
+        let last = session.continuation.with(|continuation| continuation.transcript().steps.len().checked_sub(1))?;
         let latest = Spot { step: last, is_linear: false };
         Some(spot.get().filter(|spot| spot.step <= last).unwrap_or(latest))
     });
-    let content = move || shown.get().and_then(|spot| session.sides.with(|sides| at(sides, spot)));
+    let content = move || shown.get().and_then(|spot| session.continuation.with(|continuation| at(continuation, spot)));
     view! {
         <section class="at-token" data-testid="sides-detail" aria-label=t().column_token>
             {content}
@@ -26,10 +26,10 @@ pub(super) fn Detail(session: Session, spot: RwSignal<Option<Spot>>) -> impl Int
     }
 }
 
-fn at(sides: &ContinuationState, spot: Spot) -> Option<impl IntoView + use<>> {
-    let step = sides.transcript().steps.get(spot.step)?;
+fn at(continuation: &ContinuationState, spot: Spot) -> Option<impl IntoView + use<>> {
+    let step = continuation.transcript().steps.get(spot.step)?;
     let is_own = spot.is_linear && !step.own.is_empty();
-    let [number, after] = continuation::place(sides, spot.step, is_own);
+    let [number, after] = continuation::place(continuation, spot.step, is_own);
     let [kl, original, linear] =
         [step.kl, step.entropy.original, step.entropy.linear].map(|value| magnitude(Some(value)));
     let facts = fill(t().detail_kl, &[("kl", &kl), ("original", &original), ("linear", &linear)]);

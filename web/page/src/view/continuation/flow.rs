@@ -15,11 +15,12 @@ use crate::session::Session;
 /// The two columns; one below the other where it is narrow.
 #[component]
 pub(super) fn Texts(session: Session, spot: RwSignal<Option<Spot>>) -> impl IntoView {
-    let is_there = Memo::new(move |_| session.sides.with(|sides| sides.transcript().opening.is_some()));
+    let is_there =
+        Memo::new(move |_| session.continuation.with(|continuation| continuation.transcript().opening.is_some()));
     let heading = move || {
-        session
-            .sides
-            .with(|sides| sides.transcript().opening.as_ref().map(|opening| continuation::heading(&opening.blocks)))
+        session.continuation.with(|continuation| {
+            continuation.transcript().opening.as_ref().map(|opening| continuation::heading(&opening.blocks))
+        })
     };
     view! {
         <Show when=move || is_there.get()>
@@ -36,9 +37,9 @@ pub(super) fn Texts(session: Session, spot: RwSignal<Option<Spot>>) -> impl Into
 /// One text.
 #[component]
 fn Flow(session: Session, spot: RwSignal<Option<Spot>>, is_linear: bool, heading: Signal<String>) -> impl IntoView {
-    let count = Memo::new(move |_| session.sides.with(|sides| sides.transcript().steps.len()));
-    let number = Memo::new(move |_| session.sides.with(ContinuationState::number));
-    let prompt = move || session.sides.with(|sides| sides.prompt().to_string());
+    let count = Memo::new(move |_| session.continuation.with(|continuation| continuation.transcript().steps.len()));
+    let number = Memo::new(move |_| session.continuation.with(ContinuationState::number));
+    let prompt = move || session.continuation.with(|continuation| continuation.prompt().to_string());
     let press = move |event: KeyboardEvent| {
         let at = spot.get_untracked().map(|spot| spot.step);
         if let Some(step) = step_to(&event.key(), at, count.get_untracked()) {
@@ -47,7 +48,8 @@ fn Flow(session: Session, spot: RwSignal<Option<Spot>>, is_linear: bool, heading
         }
     };
     let label = move || fill(t().flow_label, &[("name", &heading.get()), ("tokens", &count.get().to_string())]);
-    let most = Memo::new(move |_| session.sides.with(|sides| continuation::most(sides.transcript())));
+    let most =
+        Memo::new(move |_| session.continuation.with(|continuation| continuation::most(continuation.transcript())));
     let word = move |(_, at): (u32, usize)| view! { <Word session spot most at is_linear/> };
     view! {
         <section class="side" class:of-linear=is_linear>
@@ -64,11 +66,14 @@ fn Flow(session: Session, spot: RwSignal<Option<Spot>>, is_linear: bool, heading
 /// One token.
 #[component]
 fn Word(session: Session, spot: RwSignal<Option<Spot>>, most: Memo<f64>, at: usize, is_linear: bool) -> impl IntoView {
-    let Some(step) = session.sides.with_untracked(|sides| sides.transcript().steps.get(at).cloned()) else {
+    let Some(step) =
+        session.continuation.with_untracked(|continuation| continuation.transcript().steps.get(at).cloned())
+    else {
         return ().into_any();
     };
     let here = Spot { step: at, is_linear };
-    let is_parting = session.sides.with_untracked(|sides| sides.transcript().parting()) == Some(at);
+    let is_parting =
+        session.continuation.with_untracked(|continuation| continuation.transcript().parting()) == Some(at);
     let (text, kl) = (written(&step, is_linear), step.clone());
     let is_pointed_at = Memo::new(move |_| spot.get().is_some_and(|spot| spot.step == at));
     // One of them is in the tab order: the one pointed at, else the first.

@@ -21,7 +21,8 @@ pub(crate) fn ContinuationState(session: Session) -> impl IntoView {
         return view! { <p class="note">{t().embedded}</p> }.into_any();
     }
     let spot = RwSignal::new(None::<Spot>);
-    let has_steps = Memo::new(move |_| session.sides.with(|sides| !sides.transcript().steps.is_empty()));
+    let has_steps =
+        Memo::new(move |_| session.continuation.with(|continuation| !continuation.transcript().steps.is_empty()));
     view! {
         <p class="about">{View::Continuation.texts()[2]}</p>
         <Asked session/>
@@ -29,29 +30,29 @@ pub(crate) fn ContinuationState(session: Session) -> impl IntoView {
         <Texts session spot/>
         <Show when=move || has_steps.get()>
             <Detail session spot/>
-            <p class="note">{move || session.sides.with(caption)}</p>
+            <p class="note">{move || session.continuation.with(caption)}</p>
             <Apart session spot/>
         </Show>
     }
     .into_any()
 }
 
-fn caption(sides: &State) -> String {
-    let most = straightedge_web::text::format::magnitude(Some(continuation::most(sides.transcript())));
+fn caption(continuation: &State) -> String {
+    let most = straightedge_web::text::format::magnitude(Some(continuation::most(continuation.transcript())));
     straightedge_web::text::fill(t().caption, &[("most", &most)])
 }
 
 /// Where it stands, and what went wrong.
 #[component]
 fn ProgressPair(session: Session) -> impl IntoView {
-    let line = Memo::new(move |_| session.sides.with(continuation::status));
-    let phase = move || session.sides.with(|sides| sides.phase().id());
-    let progress = Memo::new(move |_| session.sides.with(State::progress));
-    let is_running = Memo::new(move |_| session.sides.with(State::is_running));
+    let line = Memo::new(move |_| session.continuation.with(continuation::status));
+    let phase = move || session.continuation.with(|continuation| continuation.phase().id());
+    let progress = Memo::new(move |_| session.continuation.with(State::progress));
+    let is_running = Memo::new(move |_| session.continuation.with(State::is_running));
     let share = move || progress.get().map(|progress| progress.fraction().to_string());
     let detail = move || progress.get().map(|progress| words::progress(&progress)).unwrap_or_default();
     let error = Memo::new(move |_| {
-        session.sides.with(|sides| match sides.phase() {
+        session.continuation.with(|continuation| match continuation.phase() {
             Phase::Failed(error) => Some(words::on_page(&error.to_string())),
             _ => None,
         })
@@ -61,7 +62,7 @@ fn ProgressPair(session: Session) -> impl IntoView {
             <p class="note">
                 <span
                     role="status" data-testid="sides-status" data-phase=phase
-                    data-run=move || session.sides.with(State::number)
+                    data-run=move || session.continuation.with(State::number)
                 >{line}</span>
                 <Show when=move || !detail().is_empty()>" · "<span>{detail}</span></Show>
             </p>
@@ -76,10 +77,10 @@ fn ProgressPair(session: Session) -> impl IntoView {
 /// The chart of it, once it has come to an end; what is pointed at there is told of as well.
 #[component]
 fn Apart(session: Session, spot: RwSignal<Option<Spot>>) -> impl IntoView {
-    let is_running = Memo::new(move |_| session.sides.with(State::is_running));
+    let is_running = Memo::new(move |_| session.continuation.with(State::is_running));
     let point = Callback::new(move |step| spot.set(Some(Spot { step, is_linear: false })));
     let chart = move || {
-        let figure = Memo::new(move |_| session.sides.with(continuation::figure).unwrap_or_default());
+        let figure = Memo::new(move |_| session.continuation.with(continuation::figure).unwrap_or_default());
         view! { <FigureView session figure at=0 place=Place::Continuation point/> }
     };
     view! { <Show when=move || !is_running.get()>{chart()}</Show> }
