@@ -144,7 +144,7 @@ fn tasks_exist_with_their_options_and_parts() {
     let tasks = variants(&read("xtask/src/main.rs"), "Task");
     let parts = variants(&read("xtask/src/test.rs"), "Part");
     assert!(tasks.contains("serve") && parts.contains("engine"), "{tasks:?} {parts:?}");
-    let (xtask, bench, mut checked) = (declared("xtask/src/"), declared("crates/bench/src/"), 0);
+    let (xtask, bench, mut checked) = (declared("xtask/src/"), declared("tools/bench/src/"), 0);
     for (document, line) in command_lines() {
         let Some(rest) = line.strip_prefix("cargo xtask ") else { continue };
         let (own, passed_on) = rest.split_once(" -- ").unwrap_or((rest, ""));

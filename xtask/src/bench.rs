@@ -173,7 +173,7 @@ impl Bench<'_> {
         let heads = if width % 64 == 0 { width / 64 } else { 1 };
         let sizes = [layers, width, heads, number(&whole["rows"]), number(&found["settings"]["seq_len"])];
         let mut script = Command::new(python);
-        script.arg(root().join("crates/bench/python/paper.py")).args(sizes.map(|size| size.to_string())).arg(peers);
+        script.arg(root().join("tools/bench/python/paper.py")).args(sizes.map(|size| size.to_string())).arg(peers);
         run(&mut script)
     }
 
@@ -181,14 +181,14 @@ impl Bench<'_> {
     fn environment(&self) -> Result<PathBuf> {
         let environment = self.folder.join("python");
         let python = environment.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
-        let wanted = fs::read_to_string(root().join("crates/bench/python/requirements.txt"))?;
+        let wanted = fs::read_to_string(root().join("tools/bench/python/requirements.txt"))?;
         let installed = environment.join("requirements.txt");
         if fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
             return Ok(python);
         }
         run(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
         let install = ["-m", "pip", "install", "--quiet", "--no-cache-dir", "-r"];
-        run(Command::new(&python).args(install).arg(root().join("crates/bench/python/requirements.txt")))?;
+        run(Command::new(&python).args(install).arg(root().join("tools/bench/python/requirements.txt")))?;
         fs::write(installed, wanted)?;
         Ok(python)
     }
@@ -200,5 +200,5 @@ impl Bench<'_> {
 
 /// The scripts for Chromium and Node.js, with their packages.
 fn scripts() -> PathBuf {
-    root().join("crates/bench/browser")
+    root().join("tools/bench/browser")
 }
