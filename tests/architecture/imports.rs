@@ -190,7 +190,8 @@ fn keep(path: &mut Vec<String>, paths: &mut BTreeSet<Vec<String>>) {
     }
 }
 
-fn is_test(attributes: &[Attribute]) -> bool {
+/// Whether something is compiled for tests alone.
+pub(crate) fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("cfg") && attribute.to_token_stream().to_string().replace(' ', "") == "#[cfg(test)]"
     })

@@ -1,12 +1,14 @@
 //! The invariants of docs/architecture.md, held by reading the sources.
 
 mod imports;
+mod names;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use imports::{Crate, circles};
+use names::shared_names;
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -174,4 +176,27 @@ fn no_files_use_each_other_in_a_circle() {
         }
     }
     assert!(said.is_empty(), "files that use each other in a circle:\n\n{said}");
+}
+
+#[test]
+fn no_name_stands_for_two_types_of_a_crate() {
+    let crates = [
+        "src",
+        "crates/api/src",
+        "crates/simd/src",
+        "tools/bench/src",
+        "tools/hub-mirror/src",
+        "tools/train/src",
+        "web/src",
+        "web/page/src",
+        "web/worker/src",
+        "xtask/src",
+    ];
+    for home in crates {
+        let sources = sources(home);
+        let shared = shared_names(sources.iter().map(|(path, text)| (path.as_str(), text.as_str())));
+        assert!(shared.is_empty(), "{home}: {shared:?}");
+    }
+    let twice = [("a.rs", "struct A;"), ("b.rs", "mod inner { pub(crate) enum A {} } trait B {}")];
+    assert_eq!(shared_names(twice.into_iter()), [("A".to_owned(), vec!["a.rs", "b.rs"])].into());
 }

@@ -28,12 +28,12 @@ pub(crate) struct Build {
     #[arg(long, env = "STRAIGHTEDGE_ATLAS", value_name = "FOLDER")]
     atlas: Option<PathBuf>,
     #[command(flatten)]
-    place: Place,
+    place: SiteAddress,
 }
 
 /// Where the page will lie. Without these it can lie anywhere and says nothing of it.
 #[derive(Clone, Debug, Default, Args)]
-pub(crate) struct Place {
+pub(crate) struct SiteAddress {
     /// Address that the page will have, for its preview and as its canonical address.
     #[arg(long, env = "STRAIGHTEDGE_SITE", value_name = "URL")]
     site: Option<String>,
@@ -47,12 +47,12 @@ impl Build {
     pub(crate) fn full() -> Self {
         let [site, source] = ["STRAIGHTEDGE_SITE", "STRAIGHTEDGE_SOURCE"].map(|name| env::var(name).ok());
         let atlas = env::var_os("STRAIGHTEDGE_ATLAS").map(Into::into);
-        Self { dev: false, atlas, place: Place { site, source } }
+        Self { dev: false, atlas, place: SiteAddress { site, source } }
     }
 
     /// What is served while the sources change.
     pub(crate) fn quick() -> Self {
-        Self { dev: true, atlas: None, place: Place::default() }
+        Self { dev: true, atlas: None, place: SiteAddress::default() }
     }
 
     /// Builds everything and returns the folder to be served.
@@ -94,7 +94,7 @@ impl Build {
     fn assemble(&self, modules: &[PathBuf], dist: &Path, commit: Option<&str>) -> Result<()> {
         bundle::assemble(modules, dist)?;
         atlas::put(self.atlas.as_deref(), dist)?;
-        let Place { site, source } = &self.place;
+        let SiteAddress { site, source } = &self.place;
         Shared { site: site.as_deref(), source: source.as_deref(), commit }.write(dist)?;
         if Effort::new(self.dev) == Effort::Full { first_view::write(dist) } else { Ok(()) }
     }

@@ -35,7 +35,7 @@ const TOOLS: [&str; 6] = [
 #[derive(Args, Default)]
 pub(crate) struct TestArgs {
     /// Only these parts; without any, all, of which `reference` only where its Python has been installed.
-    parts: Vec<Part>,
+    parts: Vec<TestPart>,
     /// Leave out comparisons on the GPU where there is none; the summary lists them.
     #[arg(long)]
     without_gpu: bool,
@@ -43,7 +43,7 @@ pub(crate) struct TestArgs {
 
 /// One part of the tests.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Part {
+pub(crate) enum TestPart {
     /// The engine and its command line, natively, on GPU and CPU.
     Engine,
     /// The page's logic, natively and without an engine.
@@ -119,28 +119,28 @@ fn workflows() -> Result<()> {
 
 fn add_tests(steps: &mut Steps, TestArgs { parts, without_gpu }: &TestArgs) {
     let wanted = |part| parts.is_empty() || parts.contains(&part);
-    if wanted(Part::Engine) {
+    if wanted(TestPart::Engine) {
         if !without_gpu {
             steps.step("GPU adapter", install::adapter);
         }
         steps.step("SPIR-V validator", install::validator);
         steps.tests("engine tests", |tally| engine(*without_gpu, tally));
     }
-    if wanted(Part::Page) {
+    if wanted(TestPart::Page) {
         steps.tests("page tests", |tally| {
             cargo_test(cargo().args(["test", "--package", "straightedge-web", "--lib"]), tally)
         });
     }
-    if wanted(Part::Tools) {
+    if wanted(TestPart::Tools) {
         let packages = TOOLS.iter().flat_map(|name| ["--package", name]);
         steps.tests("tool tests", |tally| cargo_test(cargo().arg("test").args(packages), tally));
     }
-    if parts.contains(&Part::Reference) || parts.is_empty() && install::has_python() {
+    if parts.contains(&TestPart::Reference) || parts.is_empty() && install::has_python() {
         steps.step("Python", install::python).into_iter().for_each(|python| {
             steps.tests("references", |tally| references(&python, tally));
         });
     }
-    if wanted(Part::Browser) {
+    if wanted(TestPart::Browser) {
         let browser = steps.step("browser and driver", || install::driver().and_then(|()| install::browser()));
         let site = browser.is_some().then(|| steps.step("build", || with_checks(&Build::full().run()?))).flatten();
         if let Some((browser, site)) = browser.zip(site) {

@@ -7,9 +7,9 @@ use straightedge_simd::{PANEL, Product, Row, STRIPE, Tile};
 use crate::platform::parallel;
 
 /// A panel, with or without something beside its rows.
-pub(super) trait Rows<T>: AsRef<[Row<T>]> + Sync {}
+pub(super) trait PanelRows<T>: AsRef<[Row<T>]> + Sync {}
 
-impl<T, P: AsRef<[Row<T>]> + Sync> Rows<T> for P {}
+impl<T, P: AsRef<[Row<T>]> + Sync> PanelRows<T> for P {}
 
 /// Sums of products, in f64: a tile for every panel of columns of A and every one of B. They stay tiles until they are
 /// asked for, so that rows are added where the sums of a tile lie side by side.
@@ -40,7 +40,7 @@ impl PanelSums {
     }
 
     /// sums += aᵀ·b over the rows of all bands, which have all panels of some rows each.
-    pub(super) fn add<T: Sync, P: Rows<T>>(&mut self, a: &[Vec<P>], b: &[Vec<P>])
+    pub(super) fn add<T: Sync, P: PanelRows<T>>(&mut self, a: &[Vec<P>], b: &[Vec<P>])
     where
         f64: Product<T>,
     {
@@ -78,7 +78,7 @@ impl PanelSums {
 
 /// Writes y = aᵀ·b to those columns of `y`, row-major and `cols` wide, that begin with `left`: a row for every column of
 /// the panels `a`.
-pub(super) fn product<P: Rows<f32>>((y, cols): (&mut [f32], usize), a: &[P], (b, left): (&[P], usize)) {
+pub(super) fn product<P: PanelRows<f32>>((y, cols): (&mut [f32], usize), a: &[P], (b, left): (&[P], usize)) {
     parallel::for_chunks(y, STRIPE * PANEL * cols, |stripe, y| {
         for (b, left) in b.iter().zip((left..cols).step_by(PANEL)) {
             let mut tiles = [Tile::<f32>::default(); STRIPE];
@@ -89,7 +89,7 @@ pub(super) fn product<P: Rows<f32>>((y, cols): (&mut [f32], usize), a: &[P], (b,
 }
 
 /// Adds the products of one stripe of panels of A with one panel of B.
-fn add_stripe<T, S: Product<T>>(tiles: &mut [Tile<S>], a: &[impl Rows<T>], stripe: usize, b: &[Row<T>]) {
+fn add_stripe<T, S: Product<T>>(tiles: &mut [Tile<S>], a: &[impl PanelRows<T>], stripe: usize, b: &[Row<T>]) {
     let a = &a[stripe * STRIPE..a.len().min((stripe + 1) * STRIPE)];
     let stripe: [&[Row<T>]; STRIPE] = std::array::from_fn(|panel| a.get(panel).map_or(&[][..], AsRef::as_ref));
     S::add(tiles, &stripe[..a.len()], b);

@@ -53,12 +53,12 @@ type Receiver<'a> = Box<dyn FnMut(usize, &[f64]) + 'a>;
 
 /// What is read back as numbers, and where it goes.
 pub(super) struct Readback<'a> {
-    source: Source<'a>,
+    source: ReadSource<'a>,
     take: Receiver<'a>,
 }
 
 #[derive(Clone, Copy)]
-enum Source<'a> {
+enum ReadSource<'a> {
     DeviceSums(&'a DeviceSums),
     Values(&'a Buffer),
 }
@@ -66,12 +66,12 @@ enum Source<'a> {
 impl<'a> Readback<'a> {
     /// Of 64-bit sums, spilled or not.
     pub(super) fn sums(sums: &'a DeviceSums, take: impl FnMut(usize, &[f64]) + 'a) -> Self {
-        Self { source: Source::DeviceSums(sums), take: Box::new(take) }
+        Self { source: ReadSource::DeviceSums(sums), take: Box::new(take) }
     }
 
     /// Of f32 values.
     pub(super) fn values(values: &'a Buffer, take: impl FnMut(usize, &[f64]) + 'a) -> Self {
-        Self { source: Source::Values(values), take: Box::new(take) }
+        Self { source: ReadSource::Values(values), take: Box::new(take) }
     }
 }
 
@@ -103,7 +103,7 @@ enum WordKind {
 /// Reads all of it at once and hands it on as it comes, so that no more is in memory than the engine reads at a time.
 pub(super) async fn read(engine: &Engine, mut readings: Vec<Readback<'_>>) -> Result<()> {
     // Values of four bytes last, so that no piece of what is read ends within a sum of eight.
-    readings.sort_by_key(|reading| matches!(reading.source, Source::Values(_)));
+    readings.sort_by_key(|reading| matches!(reading.source, ReadSource::Values(_)));
     let (parts, spans): (Vec<ReadPart>, Vec<Span<'_>>) =
         readings.iter().enumerate().flat_map(|(index, reading)| reading.parts(index)).unzip();
     let mut lows = LowWords::default();
@@ -146,8 +146,10 @@ impl<'a> Readback<'a> {
     fn parts(&self, reading: usize) -> Vec<(ReadPart, Span<'a>)> {
         let part = |kind, first| ReadPart { reading, kind, first };
         match self.source {
-            Source::Values(buffer) => vec![(part(WordKind::Values, 0), Span { buffer, offset: 0, size: buffer.size })],
-            Source::DeviceSums(DeviceSums { low, high, .. }) => match high.get() {
+            ReadSource::Values(buffer) => {
+                vec![(part(WordKind::Values, 0), Span { buffer, offset: 0, size: buffer.size })]
+            }
+            ReadSource::DeviceSums(DeviceSums { low, high, .. }) => match high.get() {
                 None => vec![(part(WordKind::Whole, 0), Span { buffer: low, offset: 0, size: low.size })],
                 Some(high) => (0..low.size)
                     .step_by(SPILLED_BYTES as usize)

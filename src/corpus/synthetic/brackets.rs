@@ -1,8 +1,8 @@
 //! Bracketed strings: how they close, and how deep they go.
 
+use super::choices::Choices;
 use super::grammar::words;
 use super::page::Page;
-use super::random::Random;
 
 const KINDS: [(char, char); 3] = [('(', ')'), ('[', ']'), ('{', '}')];
 
@@ -37,8 +37,8 @@ pub(super) fn depth(page: &mut Page) -> Option<()> {
 }
 
 /// A list that goes exactly `levels` deep.
-fn nest(random: &mut Random, levels: u32) -> String {
-    let letter = |random: &mut Random| char::from(b'a' + random.below(26) as u8).to_string();
+fn nest(random: &mut Choices, levels: u32) -> String {
+    let letter = |random: &mut Choices| char::from(b'a' + random.below(26) as u8).to_string();
     let mut items: Vec<String> = (0..random.between(1, 3)).map(|_| letter(random)).collect();
     if levels > 1 {
         items.push(nest(random, levels - 1));

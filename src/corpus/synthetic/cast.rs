@@ -1,7 +1,7 @@
 //! The state of a story: who is where, who holds what, where the rest lies, and whom a pronoun would mean.
 
+use super::choices::Choices;
 use super::grammar::s;
-use super::random::Random;
 use super::world::{PEOPLE, PLACES, Person, THINGS};
 
 /// Somewhere to be, with hiding places.
@@ -78,7 +78,7 @@ pub(super) struct Cast {
 
 impl Cast {
     /// Two to four people at one spot with two or three things between them.
-    pub(super) fn draw(random: &mut Random) -> Self {
+    pub(super) fn draw(random: &mut Choices) -> Self {
         let (people, things) = (random.between(2, 4) as usize, random.between(2, 3) as usize);
         let (people, things) = (random.some_of(PEOPLE.len(), people), random.some_of(THINGS.len(), things));
         let holders = things.iter().map(|thing| {
@@ -125,7 +125,7 @@ impl Cast {
     }
 
     /// How a sentence names its subject: by a pronoun only where the last sentence leaves no doubt.
-    pub(super) fn subject(&self, random: &mut Random, who: usize) -> String {
+    pub(super) fn subject(&self, random: &mut Choices, who: usize) -> String {
         let person = self.person(who);
         let clear = self.spoken_of.as_ref().is_some_and(|(last, others)| {
             *last == who && others.iter().all(|other| self.person(*other).gender != person.gender)
@@ -176,7 +176,7 @@ impl Cast {
     }
 
     /// Someone with something, and somebody else at the same spot.
-    pub(super) fn possible_gift(&self, random: &mut Random) -> Option<(usize, usize, usize)> {
+    pub(super) fn possible_gift(&self, random: &mut Choices) -> Option<(usize, usize, usize)> {
         let gifts = self.located().flat_map(|(thing, place)| {
             let Whereabouts::With(from) = place else { return Vec::new() };
             self.at(self.spots[from]).into_iter().filter(|to| *to != from).map(|to| (from, to, thing)).collect()
@@ -185,7 +185,7 @@ impl Cast {
     }
 
     /// Someone with something.
-    pub(super) fn any_holder(&self, random: &mut Random) -> Option<(usize, usize)> {
+    pub(super) fn any_holder(&self, random: &mut Choices) -> Option<(usize, usize)> {
         let held = self.located().filter_map(|(thing, place)| match place {
             Whereabouts::With(who) => Some((who, thing)),
             Whereabouts::Lies(_) => None,
@@ -194,7 +194,7 @@ impl Cast {
     }
 
     /// Someone at a spot where something lies hidden.
-    pub(super) fn possible_find(&self, random: &mut Random) -> Option<(usize, usize, &'static str)> {
+    pub(super) fn possible_find(&self, random: &mut Choices) -> Option<(usize, usize, &'static str)> {
         let finds = self.located().flat_map(|(thing, place)| {
             let Whereabouts::Lies(hole) = place else { return Vec::new() };
             let spot = SPOTS.iter().position(|spot| spot.holes.contains(&hole));
@@ -205,13 +205,13 @@ impl Cast {
     }
 
     /// Two people at the same spot.
-    pub(super) fn pair(&self, random: &mut Random) -> Option<(usize, usize)> {
+    pub(super) fn pair(&self, random: &mut Choices) -> Option<(usize, usize)> {
         let all = 0..self.people.len();
         let pairs = all.clone().flat_map(|a| all.clone().map(move |b| (a, b)));
         one(random, pairs.filter(|(a, b)| a != b && self.spots[*a] == self.spots[*b]).collect())
     }
 
-    pub(super) fn any_thing(&self, random: &mut Random) -> usize {
+    pub(super) fn any_thing(&self, random: &mut Choices) -> usize {
         *random.pick(&self.things)
     }
 
@@ -236,6 +236,6 @@ impl Cast {
     }
 }
 
-fn one<T: Clone>(random: &mut Random, choices: Vec<T>) -> Option<T> {
+fn one<T: Clone>(random: &mut Choices, choices: Vec<T>) -> Option<T> {
     if choices.is_empty() { None } else { Some(random.pick(&choices).clone()) }
 }

@@ -1,7 +1,7 @@
 //! The facts of the world as verb phrases, each in several wordings, and sentences built of them.
 
+use super::choices::Choices;
 use super::grammar::{a, capital, s, words};
-use super::random::Random;
 use super::world::{ANIMALS, Animal, PEOPLE, PLACES, Person, Place, THINGS, Thing, YEAR};
 
 /// One fact about a subject: verb phrases that say the same.
@@ -18,7 +18,7 @@ pub(super) enum Topic {
 
 impl Topic {
     /// Any of the world's.
-    pub(super) fn any(random: &mut Random) -> Self {
+    pub(super) fn any(random: &mut Choices) -> Self {
         match random.below(8) {
             0..=2 => Self::Person(random.below(PEOPLE.len())),
             3..=4 => Self::Place(random.below(PLACES.len())),
@@ -38,7 +38,7 @@ impl Topic {
     }
 
     /// As a sentence names it again, by name or by pronoun or by what it is.
-    pub(super) fn again(self, random: &mut Random) -> String {
+    pub(super) fn again(self, random: &mut Choices) -> String {
         let names = match self {
             Self::Person(index) => {
                 let person = &PEOPLE[index];
@@ -85,7 +85,7 @@ impl Topic {
 }
 
 /// A sentence that states the first fact, and most often the second one too. `name` is how it names its subject.
-pub(super) fn sentence(random: &mut Random, topic: Topic, name: &str, first: &Fact, second: &Fact) -> String {
+pub(super) fn sentence(random: &mut Choices, topic: Topic, name: &str, first: &Fact, second: &Fact) -> String {
     let (x, y) = (random.pick(first).clone(), random.pick(second).clone());
     let (who, it) = (topic.relative(), topic.pronoun());
     // "The baker is a baker" says nothing.

@@ -13,12 +13,12 @@
 
 mod brackets;
 mod cast;
+mod choices;
 mod encyclopedia;
 mod facts;
 mod grammar;
 mod page;
 mod puzzles;
-mod random;
 mod sums;
 mod tales;
 mod world;
@@ -27,8 +27,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
+use choices::{Choices, mix};
 use page::{Page, Side};
-use random::{Random, mix};
 
 /// Rises whenever a seed's text changes.
 pub const VERSION: u32 = 1;
@@ -117,9 +117,9 @@ impl Made {
     fn document(self, index: u64) -> String {
         let side = if self.seed < FIRST_TRAINING_SEED { Side::Measurement } else { Side::Training };
         let domain = mix(self.domain as u64 + 1);
-        let mut random = Random::new(mix(mix(domain ^ self.seed).wrapping_add(index)));
+        let mut random = Choices::new(mix(mix(domain ^ self.seed).wrapping_add(index)));
         loop {
-            let mut page = Page::new(side, Random::new(random.next()));
+            let mut page = Page::new(side, Choices::new(random.next()));
             let done = match self.domain {
                 Domain::Tales => tales::tale(&mut page),
                 Domain::Encyclopedia => encyclopedia::article(&mut page),

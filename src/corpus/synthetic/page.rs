@@ -1,6 +1,6 @@
 //! A document as it grows, sentence by sentence, each on its side of the line between training and measurement.
 
-use super::random::{Random, mix};
+use super::choices::{Choices, mix};
 
 /// Passages shorter than this may occur in training and in measurement.
 pub(super) const PASSAGE: usize = 64;
@@ -36,7 +36,7 @@ fn side(bytes: &[u8]) -> Side {
 /// document is then begun anew.
 pub(super) struct Page {
     side: Side,
-    pub(super) random: Random,
+    pub(super) random: Choices,
     text: String,
     /// Where the current line begins.
     line: usize,
@@ -45,7 +45,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    pub(super) fn new(side: Side, random: Random) -> Self {
+    pub(super) fn new(side: Side, random: Choices) -> Self {
         Self { side, random, text: String::new(), line: 0, settled: false }
     }
 
@@ -57,7 +57,7 @@ impl Page {
     }
 
     /// Adds one sentence to the line, in the first wording that may be said here.
-    pub(super) fn say(&mut self, mut word: impl FnMut(&mut Random) -> String) -> Option<()> {
+    pub(super) fn say(&mut self, mut word: impl FnMut(&mut Choices) -> String) -> Option<()> {
         let random = &mut self.random;
         let side = self.side;
         let sentence = (0..TRIES).map(|_| word(random)).find(|sentence| side.may_say(sentence))?;

@@ -1,8 +1,8 @@
 //! Arithmetic: in digits, in words, in brackets, in stories and in sequences.
 
+use super::choices::Choices;
 use super::grammar::{capital, count, words};
 use super::page::Page;
-use super::random::Random;
 use super::world::PEOPLE;
 
 /// One to four sums in digits: "17 + 25 = 42."
@@ -17,7 +17,7 @@ pub(super) fn digits(page: &mut Page) -> Option<()> {
 }
 
 /// Two numbers, what is done to them, and what comes out; never below zero, and divisions without remainder.
-fn sum(random: &mut Random) -> (u32, char, u32, u32) {
+fn sum(random: &mut Choices) -> (u32, char, u32, u32) {
     let (a, b) = (random.between(1, 99), random.between(1, 99));
     match random.below(5) {
         0 | 1 => (a, '+', b, a + b),

@@ -43,7 +43,7 @@ pub(crate) async fn time<B: Backend>(backend: &B, shape: Shape, settings: &Setti
     let weights = Weights::open(files).await?;
     let model = model::load(backend, &config, &weights, false, &|_, _| {}).await?;
     let forward = Forward::new(backend, &model, settings.seq_len)?;
-    let mut bench = Bench { backend, forward, seq_len: settings.seq_len, ids: Vec::new() };
+    let mut bench = GramBench { backend, forward, seq_len: settings.seq_len, ids: Vec::new() };
     bench.choose_rows(settings.seed).await?;
 
     let mut exact = bench.grams(GramMode::Exact).await?;
@@ -67,14 +67,14 @@ pub(crate) async fn time<B: Backend>(backend: &B, shape: Shape, settings: &Setti
     Ok(GramLine { shape: small, rows, forward_ms, exact, fast })
 }
 
-struct Bench<'a, B: Backend> {
+struct GramBench<'a, B: Backend> {
     backend: &'a B,
     forward: Forward<'a, B>,
     seq_len: usize,
     ids: Vec<u32>,
 }
 
-impl<B: Backend> Bench<'_, B> {
+impl<B: Backend> GramBench<'_, B> {
     /// As many windows as keep a pass within its time.
     async fn choose_rows(&mut self, seed: u64) -> Result<()> {
         self.ids = MadeModel::tokens(self.seq_len, seed);

@@ -21,7 +21,7 @@ pub(crate) async fn time<B: Backend>(
     peak: Option<f64>,
 ) -> Result<Vec<KernelLine>> {
     let mut bench =
-        Bench { backend, shape, seq_len: settings.seq_len, rows: settings.seq_len, peak, lines: Vec::new() };
+        KernelBench { backend, shape, seq_len: settings.seq_len, rows: settings.seq_len, peak, lines: Vec::new() };
     bench.choose_rows().await?;
     let d = shape.width;
     for (inputs, outputs) in [(d, d), (d, 4 * d), (4 * d, d)] {
@@ -32,7 +32,7 @@ pub(crate) async fn time<B: Backend>(
     Ok(bench.lines)
 }
 
-struct Bench<'a, B> {
+struct KernelBench<'a, B> {
     backend: &'a B,
     shape: Shape,
     seq_len: usize,
@@ -41,7 +41,7 @@ struct Bench<'a, B> {
     lines: Vec<KernelLine>,
 }
 
-impl<B: Backend> Bench<'_, B> {
+impl<B: Backend> KernelBench<'_, B> {
     /// As many windows as keep the largest product within its time.
     async fn choose_rows(&mut self) -> Result<()> {
         let d = self.shape.width;

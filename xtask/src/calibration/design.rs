@@ -34,14 +34,14 @@ pub(super) fn held() -> Vec<Mask> {
 
 /// What a pair of hidden units computes from the residual stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum Term {
     /// A product as the stream holds it: an affine function of the input.
     Read(Mask),
     /// One such product times another.
     Product(Mask, Mask),
 }
 
-impl Part {
+impl Term {
     /// The product that comes out.
     pub(super) fn mask(self) -> Mask {
         match self {
@@ -64,7 +64,7 @@ pub(super) enum Place {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Write {
     pub(super) amplitude: f64,
-    pub(super) part: Part,
+    pub(super) part: Term,
     pub(super) place: Place,
 }
 
@@ -94,7 +94,7 @@ pub(super) fn blocks() -> [Block; 6] {
 
 /// Writes each of two directions into the other, with opposite signs, times `amplitude` and a sign that may depend
 /// on the token. What stands there and what is added are orthogonal then, and the norm of both together is constant.
-fn turn(a: Mask, b: Mask, amplitude: f64, part: impl Fn(Mask) -> Part) -> [Write; 2] {
+fn turn(a: Mask, b: Mask, amplitude: f64, part: impl Fn(Mask) -> Term) -> [Write; 2] {
     [
         Write { amplitude, part: part(b), place: Place::Direction(a) },
         Write { amplitude: -amplitude, part: part(a), place: Place::Direction(b) },
@@ -106,20 +106,20 @@ fn edge(k: usize) -> Mask {
     LAST_BUT_ONE | k
 }
 
-fn over_the_edge(mask: Mask) -> Part {
-    Part::Product(mask, LAST)
+fn over_the_edge(mask: Mask) -> Term {
+    Term::Product(mask, LAST)
 }
 
 /// Every direction that no other block needs.
 fn affine() -> Vec<Write> {
     let is_free = |mask: &Mask| mask.count_ones() > 1 && mask & LAST_BUT_ONE == 0;
     let free: Vec<Mask> = held().into_iter().filter(is_free).collect();
-    free.chunks(2).flat_map(|pair| turn(pair[0], pair[1], 1.0, Part::Read)).collect()
+    free.chunks(2).flat_map(|pair| turn(pair[0], pair[1], 1.0, Term::Read)).collect()
 }
 
 /// (√¾ ± ½·last sign) times a turn, the two signs in two planes: their norms vary by opposite amounts.
 fn mixed() -> Vec<Write> {
-    let plane = |a, b, half| [turn(a, b, 0.75_f64.sqrt(), Part::Read), turn(a, b, half, over_the_edge)].concat();
+    let plane = |a, b, half| [turn(a, b, 0.75_f64.sqrt(), Term::Read), turn(a, b, half, over_the_edge)].concat();
     [plane(edge(1), edge(2), 0.5), plane(edge(3), edge(4), -0.5)].concat()
 }
 
@@ -129,14 +129,14 @@ fn interactions() -> Vec<Write> {
 
 /// More of what is there already: the first sign.
 fn rank_one() -> Vec<Write> {
-    vec![Write { amplitude: 2.0, part: Part::Read(0b1), place: Place::Direction(0b1) }]
+    vec![Write { amplitude: 2.0, part: Term::Read(0b1), place: Place::Direction(0b1) }]
 }
 
 /// Nothing reads the stream after the last block, so that it need not keep its norm.
 fn outlier() -> Vec<Write> {
     const HUGE: usize = 7;
     let write = |feature| match feature {
-        HUGE => Write { amplitude: 64.0, part: Part::Read(0b10), place: Place::Feature(feature) },
+        HUGE => Write { amplitude: 64.0, part: Term::Read(0b10), place: Place::Feature(feature) },
         _ => {
             let part = over_the_edge(edge((9 + feature % 8) % 16));
             Write { amplitude: 1.0, part, place: Place::Feature(feature) }
@@ -246,8 +246,8 @@ mod tests {
         for block in blocks() {
             for write in &block.writes {
                 let read = match write.part {
-                    Part::Read(mask) => vec![mask],
-                    Part::Product(a, b) => vec![a, b],
+                    Term::Read(mask) => vec![mask],
+                    Term::Product(a, b) => vec![a, b],
                 };
                 for mask in read {
                     assert!(is_held(mask) && !written.contains(&mask), "{}: {mask:b}", block.title);
@@ -265,7 +265,7 @@ mod tests {
         let mut seen = BTreeSet::new();
         for block in blocks() {
             let parts = block.writes.iter().map(|write| write.part);
-            let outside: BTreeSet<_> = parts.map(Part::mask).filter(|mask| !is_held(*mask)).collect();
+            let outside: BTreeSet<_> = parts.map(Term::mask).filter(|mask| !is_held(*mask)).collect();
             assert!(seen.is_disjoint(&outside), "{}", block.title);
             seen.extend(outside);
         }

@@ -21,7 +21,7 @@ pub(super) fn all() -> Result<Vec<(String, Vec<u8>)>> {
         ("tokenizer.json", tokenizer()?.into_bytes()),
     ];
     let sizes = model.iter().map(|(name, bytes)| (*name, bytes.len())).collect();
-    let beside = [("expected.json", json(&Expected::new())?), ("text.txt", text::text().into_bytes())];
+    let beside = [("expected.json", json(&ExpectedFile::new())?), ("text.txt", text::text().into_bytes())];
     let own = model.into_iter().chain(beside).map(|(name, bytes)| (format!("{NAME}/{name}"), bytes));
     Ok([("index.json".into(), json(&[Bundled::calibration(sizes)])?)].into_iter().chain(own).collect())
 }
@@ -96,7 +96,7 @@ impl Config {
 
 /// One entry per block, null where a value is not defined.
 #[derive(Serialize)]
-struct Expected {
+struct ExpectedFile {
     title: Vec<&'static str>,
     r2_lin: Vec<Option<f64>>,
     r2_feature_median: Vec<Option<f64>>,
@@ -104,7 +104,7 @@ struct Expected {
     rank: Vec<usize>,
 }
 
-impl Expected {
+impl ExpectedFile {
     fn new() -> Self {
         let (blocks, directions) = (blocks(), weights::directions());
         let expected: Vec<_> = blocks.iter().map(|block| design::expected(block, &directions)).collect();

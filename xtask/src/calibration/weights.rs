@@ -4,7 +4,7 @@
 //! features is 0 and the norm the same for every token: a LayerNorm divides by one known constant. Positions and
 //! attention write along (1, …, 1), which the next LayerNorm takes out again.
 
-use super::design::{Block, Directions, HIDDEN, Part, Place, TOKENS, blocks, held, sign};
+use super::design::{Block, Directions, HIDDEN, Place, TOKENS, Term, blocks, held, sign};
 use super::random::Random;
 use super::text::SEQ_LEN;
 
@@ -148,7 +148,7 @@ fn attention(name: &str, random: &mut Random) -> [Tensor; 4] {
 ///
 /// Read: z = GAIN·s, and u − v = z for any GELU. Product: z = GAIN·(s + t), and u + v = GAIN·(1 + s·t).
 fn feed_forward(name: &str, block: &Block, directions: &Directions, norm: &Norm, deviation: f64) -> [Tensor; 4] {
-    let mut parts: Vec<Part> = Vec::new();
+    let mut parts: Vec<Term> = Vec::new();
     block.writes.iter().for_each(|write| {
         if !parts.contains(&write.part) {
             parts.push(write.part)
@@ -160,8 +160,8 @@ fn feed_forward(name: &str, block: &Block, directions: &Directions, norm: &Norm,
     let mut proj = Affine::zero(INTERMEDIATE, HIDDEN);
     for (index, part) in parts.iter().enumerate() {
         let (masks, second) = match *part {
-            Part::Read(mask) => (vec![mask], -1.0),
-            Part::Product(a, b) => (vec![a, b], 1.0),
+            Term::Read(mask) => (vec![mask], -1.0),
+            Term::Product(a, b) => (vec![a, b], 1.0),
         };
         let (u, v) = (2 * index, 2 * index + 1);
         for feature in 0..HIDDEN {
@@ -174,7 +174,7 @@ fn feed_forward(name: &str, block: &Block, directions: &Directions, norm: &Norm,
         for write in block.writes.iter().filter(|write| write.part == *part) {
             for feature in 0..HIDDEN {
                 let amplitude = write.amplitude * directions.place(write.place, feature);
-                let bias = if matches!(part, Part::Product(..)) { -amplitude } else { 0.0 };
+                let bias = if matches!(part, Term::Product(..)) { -amplitude } else { 0.0 };
                 proj.add(u, feature, amplitude / GAIN, bias);
                 proj.add(v, feature, second * amplitude / GAIN, 0.0);
             }

@@ -1,14 +1,14 @@
 //! Choices: among words, among sentences, among things of the world.
 
-use crate::platform::random::Random as Numbers;
+use crate::platform::random::Random;
 
 /// A stream of choices, the same for ever.
 #[derive(Clone, Debug)]
-pub(super) struct Random(Numbers);
+pub(super) struct Choices(Random);
 
-impl Random {
+impl Choices {
     pub(super) fn new(seed: u64) -> Self {
-        Self(Numbers::new(seed))
+        Self(Random::new(seed))
     }
 
     pub(super) fn next(&mut self) -> u64 {
@@ -51,16 +51,16 @@ impl Random {
 
 /// Bits every one of which depends on every bit of `bits`.
 pub(super) fn mix(bits: u64) -> u64 {
-    Numbers::new(bits).bits()
+    Random::new(bits).bits()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Random;
+    use super::Choices;
 
     #[test]
     fn choices_stay_in_range_and_all_come_up() {
-        let mut random = Random::new(7);
+        let mut random = Choices::new(7);
         let mut seen = [false; 5];
         (0..200).for_each(|_| seen[random.below(5)] = true);
         assert_eq!(seen, [true; 5]);

@@ -1,0 +1,41 @@
+//! The types that each crate defines, by their names.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use syn::Item;
+
+/// Types that `text` defines outside tests. What a trait's implementation must define has the trait's name for it and is
+/// not among them.
+fn types(text: &str) -> BTreeSet<String> {
+    let items = syn::parse_file(text).map(|file| file.items).unwrap_or_default();
+    let mut found = BTreeSet::new();
+    collect(items, &mut found);
+    found
+}
+
+fn collect(items: Vec<Item>, found: &mut BTreeSet<String>) {
+    for item in items {
+        let name = match item {
+            Item::Struct(item) => item.ident,
+            Item::Enum(item) => item.ident,
+            Item::Trait(item) => item.ident,
+            Item::Type(item) => item.ident,
+            Item::Mod(item) if !super::imports::is_test(&item.attrs) => {
+                collect(item.content.map(|(_, items)| items).unwrap_or_default(), found);
+                continue;
+            }
+            _ => continue,
+        };
+        found.insert(name.to_string());
+    }
+}
+
+/// Names of `sources`, by path and text, that more than one file defines, with these files.
+pub(crate) fn shared_names<'a>(sources: impl Iterator<Item = (&'a str, &'a str)>) -> BTreeMap<String, Vec<&'a str>> {
+    let mut homes: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (path, text) in sources {
+        types(text).into_iter().for_each(|name| homes.entry(name).or_default().push(path));
+    }
+    homes.retain(|_, homes| homes.len() > 1);
+    homes
+}
