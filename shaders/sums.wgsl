@@ -26,9 +26,8 @@ fn added(to: Four64, low: vec4<u32>, high: vec4<i32>) -> Four64 {
     return Four64(sum, to.high + bitcast<vec4<u32>>(high) + carry);
 }
 
-// Splits f32 sums of products of values in units of 2^-23 each, below 64 in magnitude: multiples of 2^-14, and the rest in
-// multiples of 2^-39, are accumulated separately, so that 64 blocks of either fit 31 bits and each 64-bit sum is updated
-// once.
+// Splits f32 sums of products of values in units of 2^-23 each, below 64 in magnitude: multiples of 2^-14 and the rest,
+// in multiples of 2^-39, are accumulated separately, so that 64 blocks of either fit 31 bits and sums are updated once.
 struct Parts {
     whole: vec4<i32>,
     rest: vec4<i32>,

@@ -27,7 +27,6 @@ impl Eigen {
 ///
 /// # Errors
 /// If the matrix is empty, not square or not finite.
-/// Where the matrix is empty, not square, or holds what is not finite.
 pub fn decompose(values: &[f64]) -> Result<Eigen> {
     let d = values.len().isqrt();
     if d == 0 || d * d != values.len() {
