@@ -1,5 +1,4 @@
-// scores[b, i, j] = scale * q_i . k_j within one window and head, for any head width, through tiles in workgroup
-// memory.
+// scores[b, i, j] = scale * q_i . k_j per window and head, for any head width, with tiles in workgroup memory.
 //
 // Consecutive rows of q and k are a whole model's width apart. 16 threads read 64 adjacent bytes of a row, and a tile
 // of rows is loaded once for 64 rows of the other matrix. Batch entry b is window * heads + head; tiles entirely above

@@ -1,10 +1,9 @@
 // Products A^T B of every block of rows, 8 x 8 per thread, without barriers, blocks in parallel; gram_sums.wgsl adds
 // them to 64-bit sums.
 //
-// Columns of a thread are four apart, interleaved with those of its neighbours, so that neighbouring threads read
-// adjacent values. The loop over rows is the only one, and adding to sums is a separate kernel, so that a batch of
-// small matrices still fills the device. The sums are separate variables: some compilers put an array indexed in a loop
-// into memory, others add bounds checks.
+// Columns of a thread are four apart, so that neighbouring threads read adjacent values. The loop over rows is the only
+// one, and another kernel adds to sums, so that a batch of small matrices still fills the device. Sums are separate
+// variables: some compilers put an array indexed in a loop into memory, others add bounds checks.
 //
 // Integers are u32, which wrap around everywhere; signed overflow is undefined in the languages that some browsers
 // translate WGSL to.

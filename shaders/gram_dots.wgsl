@@ -2,8 +2,7 @@
 // times every other, four rows at a time by `dot4I8Packed`. Products of the same weight are added here, which leaves
 // five sums of nine: 3 * 256 * 2^14 is far below 2^31.
 //
-// Devices with a native instruction do the work of four multiply-adds in one; on others it is emulated, and another
-// kernel wins.
+// A native instruction does the work of four multiply-adds; where it is emulated, another kernel wins.
 
 @group(0) @binding(3) var<storage, read_write> products: array<vec4<i32>>;
 

@@ -40,8 +40,7 @@ fn added_plain(sum: Four64, value: vec4<u32>) -> Four64 {
 
 // Adds products of q = high * 4096 + low, given low * low', (high + low)(high' + low') and high * high' in three
 // planes; the middle plane minus the other two is the cross term. The middle plane may wrap around, the cross term does
-// not: low digits are at most 2048 in magnitude and high ones at most 2040, so it is below 256 * 2 * 2048 * 2048 =
-// 2^31.
+// not: low digits are at most 2048 in magnitude, high ones 2040, so it is below 256 * 2 * 2048 * 2048 = 2^31.
 @compute @workgroup_size(WORKGROUP)
 fn add_integers(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
     let four = id.y * groups.x * WORKGROUP + id.x;

@@ -26,8 +26,7 @@ alias Four = vec4<Number>;
 @group(0) @binding(1) var<storage, read> a: array<Four>;
 @group(0) @binding(2) var<storage, read> b: array<Four>;
 
-// Adds the products of a column of A with four of B over four rows. Multiply-adds, because `dot` needs one more
-// addition.
+// Adds products of a column of A with four of B over four rows. Not by `dot`, which needs one more addition.
 fn with_rows(sums: Four, a: Four, b0: Four, b1: Four, b2: Four, b3: Four) -> Four {
     let first = sums + a.x * Four(b0.x, b1.x, b2.x, b3.x);
     let second = first + a.y * Four(b0.y, b1.y, b2.y, b3.y);

@@ -73,8 +73,7 @@ impl<'a, B: Backend> Layers<'a, B> {
         Ok(Self { backend, config, seq_len, rotary })
     }
 
-    /// The residual stream entering the first block, `(ids, hidden_size)`; `ids` are rows of the token embedding, in
-    /// whole windows.
+    /// The residual stream entering the first block, `(ids, hidden_size)`, for the token `ids` of whole windows.
     pub fn embed(&self, embedding: &Embedding<B::Tensor>, ids: &[u32]) -> Result<B::Tensor> {
         let mut hidden = self.backend.gather(&embedding.tokens, ids)?;
         if let Some(table) = &embedding.positions {

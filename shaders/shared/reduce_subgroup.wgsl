@@ -1,8 +1,7 @@
 // Row reductions by subgroup operations, and the entry points of rows.wgsl that use them: two barriers instead of eight
 // with workgroup memory alone. Native only: browsers require `enable subgroups;`, which naga rejects.
 
-// A thread's position in its workgroup. Nothing here depends on the size of subgroups or on the assignment of threads
-// to them.
+// A thread's position in its workgroup. Nothing here depends on the subgroups' size or assignment of threads.
 struct Place {
     lane: u32,
     subgroup: u32,

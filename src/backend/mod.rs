@@ -315,8 +315,7 @@ pub trait Backend {
     /// Ends a batch: waits until the device has finished the previous batch, so that it always has one queued. With a
     /// Gram, also adds rows outside its scale.
     ///
-    /// Rows with NaN or infinity raise [`crate::error::Error::NonFiniteActivation`], here, in `accumulate` or in
-    /// `moments`.
+    /// NaN or infinity raises [`crate::error::Error::NonFiniteActivation`] here, in `accumulate` or in `moments`.
     async fn batch_end(&self, gram: Option<&mut Self::Gram>) -> Result<()>;
 
     /// Waits until the device has finished all recorded work.

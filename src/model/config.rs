@@ -135,8 +135,7 @@ impl ModelConfig {
         (ups + 1) * hidden * intermediate + biases
     }
 
-    /// The fields that all families share, read with a family's spelling: a causal pre-norm decoder with biases and no
-    /// gate.
+    /// The fields that all families share, by a family's names: a causal pre-norm decoder with biases, without gate.
     pub(super) fn common(fields: &Fields, architecture: Architecture, spelling: &Spelling) -> Result<Self> {
         let hidden_size = fields.needed_size(spelling.hidden_size, MAX_WIDTH)?;
         let inner = fields.size(spelling.intermediate_size, MAX_WIDTH)?;

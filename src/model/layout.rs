@@ -1,5 +1,4 @@
-//! Rearranges checkpoint tensors into the layout of [`super::Linear`]: `(out, in)`, with separate queries, keys and
-//! values.
+//! Rearranges checkpoint tensors for [`super::Linear`]: `(out, in)`, with separate queries, keys and values.
 
 use std::ops::Range;
 
@@ -29,7 +28,7 @@ pub(super) fn interleaved_part(values: &[f32], parts: usize, part: usize, head_d
     values.chunks_exact(parts * one).flat_map(|head| &head[part * one..(part + 1) * one]).copied().collect()
 }
 
-/// Inverse of [`interleaved_part`]: the fused projection of these parts.
+/// Inverse of `interleaved_part`: the fused projection of these parts.
 pub(super) fn interleaved(parts: &[Vec<f32>], head_dim: usize, width: usize) -> Vec<f32> {
     let one = head_dim * width;
     let heads = parts.first().map_or(0, |part| part.len() / one);

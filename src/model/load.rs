@@ -42,8 +42,7 @@ pub async fn load<B: Backend>(
     load_part(backend, weights, model, &heard).await
 }
 
-/// Loads a part of a model, reading each checkpoint tensor once, in file order; `heard` is called with the bytes of
-/// each.
+/// Loads a part of a model, each checkpoint tensor once, in file order; `heard` receives the bytes of each.
 pub(super) async fn load_part<B: Backend, P: ModelPart<CheckpointTensor> + Clone>(
     backend: &B,
     weights: &Weights,

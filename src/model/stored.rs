@@ -148,8 +148,7 @@ impl Model<CheckpointTensor> {
     }
 
     /// Device bytes in block-wise loading, where the next block is loaded alongside the current one: twice the largest
-    /// block, or the output head if larger. If the device `keeps_halves`, 16-bit matrices keep their format; all else
-    /// is f32.
+    /// block, or the output head if larger. If `keeps_halves`, 16-bit matrices keep their format; all else is f32.
     pub fn device_bytes(&self, weights: &Weights, keeps_halves: bool) -> u64 {
         let size = |stored: &CheckpointTensor| {
             let is_half = keeps_halves && stored.storage(weights) != Storage::F32;

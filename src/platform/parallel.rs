@@ -45,7 +45,7 @@ pub(crate) fn zeros(len: usize) -> Vec<f32> {
     vec![0.0; len]
 }
 
-/// Runs `f` on another thread if there is one; `None` if it panicked.
+/// Runs `f` on another thread if there is one; `None` if it did not finish.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) async fn aside<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> Option<R> {
     let (sender, receiver) = futures::channel::oneshot::channel();

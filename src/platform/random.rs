@@ -45,8 +45,7 @@ impl Random {
         2.0 * self.uniform() - 1.0
     }
 
-    /// Uniform over 0 … `bound` − 1; `bound` must be at least 1 and far below 2⁶⁴, so that the modulo bias is
-    /// negligible.
+    /// Uniform over 0 … `bound` − 1, with 1 ≤ `bound` ≪ 2⁶⁴, so that the modulo bias is negligible.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.bits() % bound as u64) as usize
     }

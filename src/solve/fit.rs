@@ -18,8 +18,7 @@ pub const TAU: f64 = 1e-10;
 
 /// y ≈ Wᵀ·x + b in raw units, stored so that it can be applied in f32 as y ≈ ȳ + (W ⊙ σ)ᵀ·((x − x̄)/σ).
 ///
-/// On ill-conditioned inputs W is large and x far from zero, so that Wᵀ·x + b would lose most of f32's digits to
-/// cancellation.
+/// On ill-conditioned inputs W is large and x far from zero: in Wᵀ·x + b most of f32's digits would cancel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AffineMap {
     /// W, row-major d_in × d_out.

@@ -189,8 +189,7 @@ mod tests {
     #[test]
     fn a_direction_that_a_fold_alone_has_or_lacks_is_left_to_a_decomposition() {
         // Columns 0 and 1 are equal except in one fold. If that is the headline's held-out fold, the headline cuts a
-        // direction that every other fit keeps; if it is fold 2, holding it out cuts a direction that the headline
-        // keeps.
+        // direction that every other fit keeps; if it is fold 2, holding that out cuts one that the headline keeps.
         for (apart, refused) in [(FOLDS - 1, [true, true, true, true]), (2, [false, false, true, false])] {
             let folds = folds(8, |fold, random| {
                 let mut x: Vec<f64> = (0..8).map(|_| random.normal()).collect();

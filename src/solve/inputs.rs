@@ -1,5 +1,4 @@
-//! Mean and covariance of a block's inputs. The controls of docs/measures.md, section 6, sample from them or match
-//! them.
+//! Mean and covariance of a block's inputs. The controls of docs/measures.md, section 6, use them.
 
 use faer::Mat;
 

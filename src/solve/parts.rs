@@ -1,8 +1,8 @@
 //! A block's solve in two parts that can run on different workers: the headline fit, and the remainder.
 //!
 //! The remainder needs only the directions that the headline fit keeps. In a browser another worker computes it and
-//! starts before the fit is finished. Each part is about half of the arithmetic, so a block takes little more than half
-//! the time.
+//! starts before the fit is finished. Each is about half of the arithmetic, so a block takes little more than half the
+//! time.
 
 use super::eigenvalues::Eigenvalues;
 use super::fit::{LinearFit, RetainedSpace, VaryingColumns};

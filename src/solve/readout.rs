@@ -1,5 +1,4 @@
-//! Scores of linear models beyond the fit: closed-form readouts of trained features, and affine maps trained by
-//! gradient descent.
+//! Scores of other linear models: closed-form readouts of trained features, and trained affine maps.
 
 use faer::Mat;
 

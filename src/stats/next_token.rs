@@ -54,8 +54,7 @@ impl Distribution {
         ids
     }
 
-    /// The most probable token at temperature 0; otherwise a sample from softmax(ln p / temperature), the number `draw`
-    /// under `seed`.
+    /// The most probable token at temperature 0; else sample `draw` under `seed` of softmax(ln p / temperature).
     ///
     /// Samples are the argmax of ln p / temperature + g with Gumbel noise g per token (Gumbel 1954), so that nearly
     /// equal distributions nearly always give the same token for the same draw.

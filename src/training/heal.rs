@@ -33,8 +33,7 @@ pub const WINDOWS: usize = 8;
 /// Maximum number of logits in one backward pass, which holds about ten copies of them.
 const MAX_LOGITS: usize = 1 << 22;
 
-/// Training text as the residual stream entering the fine-tuned block: everything before it is frozen and runs only
-/// once.
+/// Training text as the residual stream entering the fine-tuned block; the frozen blocks before it run only once.
 pub struct HealingText {
     seq_len: usize,
     /// Residual stream of each window, `(seq_len, hidden_size)`.

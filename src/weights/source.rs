@@ -28,8 +28,7 @@ pub trait Files {
     /// Reads exactly the bytes `range` of a file, or fails.
     fn read<'a>(&'a self, file: &'a str, range: Range<u64>) -> LocalBoxFuture<'a, Result<Vec<u8>>>;
 
-    /// Announces everything that will be prepared, in groups in reading order, so that a remote source can report
-    /// progress.
+    /// Announces all groups that will be prepared, in reading order, so that a remote source can report progress.
     fn announce<'a>(&'a self, _groups: &'a [Vec<FilePart>]) -> LocalBoxFuture<'a, Result<()>> {
         Box::pin(async { Ok(()) })
     }

@@ -21,8 +21,8 @@ pub struct NewTensor {
     pub values: Vec<f32>,
 }
 
-/// Passes the bytes of the file to `take`, in order and in pieces: all tensors of `weights`, over all shards, with
-/// those in `new` replaced or added.
+/// Passes the bytes of the file to `take`, in order and in pieces: all tensors of `weights`, over all shards, updated
+/// by `new`.
 ///
 /// # Errors
 /// If a tensor cannot be read, or if `take` fails.

@@ -29,8 +29,7 @@ pub(crate) trait WithLanes<T: Pod> {
 pub(crate) use here::{with_f32s, with_f64s};
 
 /// Defines a function whose loops are compiled for the widest vectors that the processor supports. Functions that it
-/// calls must be `#[inline(always)]`, and it must not be passed closures: otherwise they are compiled for the baseline
-/// processor.
+/// calls must be `#[inline(always)]`, and closures must not be passed to it: both would be compiled for the baseline.
 #[cfg(not(target_arch = "wasm32"))]
 macro_rules! for_widest_vectors {
     ($(#[$about:meta])* $visible:vis fn $name:ident($($arg:ident: $type:ty),* $(,)?) -> $result:ty $body:block) => {

@@ -90,8 +90,7 @@ for_widest_vectors! {
 }
 
 for_widest_vectors! {
-    /// Softmax of scale·score over every row of `cols` scores, of which only the first `seen(row)` count; the rest
-    /// become 0.
+    /// Softmax of scale·score over the first `seen(row)` of `cols` scores in every row; the rest become 0.
     pub fn softmax(scores: &mut [f32], cols: usize, scale: f32, seen: &dyn Fn(usize) -> usize) -> () {
         for (index, row) in scores.chunks_exact_mut(cols).enumerate() {
             let (seen, hidden) = row.split_at_mut(seen(index));

@@ -50,8 +50,7 @@ impl Product<f32> for f32 {
     }
 }
 
-/// Adds up blocks of 64 rows in f32, then adds their total to f64 sums once per call: fewer rows per call are more
-/// exact.
+/// Adds up blocks of 64 rows in f32 and their total, once per call, to f64 sums: fewer rows are more exact.
 impl Product<f32> for f64 {
     #[inline(never)]
     fn add(tiles: &mut [Tile<f64>], a: &[&[Row<f32>]], b: &[Row<f32>]) {
@@ -118,8 +117,7 @@ fn add_block<T: Pod + Default + std::ops::AddAssign, L: Lanes<T>, const COLUMNS:
     }
 }
 
-/// Rows per loop iteration: with one row, the loop counter takes up to a sixth of the time when panels come from the L1
-/// cache.
+/// Rows per loop iteration: with one row and panels in the L1 cache, the loop counter takes up to a sixth of the time.
 const UNROLLED: usize = if cfg!(target_arch = "wasm32") { 1 } else { 4 };
 
 /// Sums of products of `COLUMNS` columns of a, from `top` on, with `VECTORS` vectors of columns of b, from `left` on.

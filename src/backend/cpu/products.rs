@@ -61,8 +61,7 @@ impl PanelSums {
         }
     }
 
-    /// All sums, row-major `(p, q)`, scaled by the columns' units; a square's entries above the diagonal may be
-    /// missing.
+    /// All sums, row-major `(p, q)`, scaled by the columns' units; above a square's diagonal some are missing.
     pub(super) fn matrix(&self, unit_a: &[f64], unit_b: &[f64]) -> Vec<f64> {
         let q = unit_b.len();
         let mut matrix = vec![0.0; unit_a.len() * q];
@@ -76,8 +75,7 @@ impl PanelSums {
     }
 }
 
-/// Writes y = aᵀ·b into the columns of row-major `y`, `cols` wide, from `left` on: one row for every column of the
-/// panels `a`.
+/// Writes y = aᵀ·b into row-major `y`, `cols` wide, from column `left` on; one row per column of the panels `a`.
 pub(super) fn product<P: Rows<f32>>((y, cols): (&mut [f32], usize), a: &[P], (b, left): (&[P], usize)) {
     parallel::for_chunks(y, STRIPE * PANEL * cols, |stripe, y| {
         for (b, left) in b.iter().zip((left..cols).step_by(PANEL)) {
@@ -177,8 +175,7 @@ mod tests {
 
     #[test]
     fn blocks_of_single_precision_are_kept_apart_and_their_sums_added_up_in_double_precision() {
-        // 2²⁴ + 1 is not an f32. In one block with 2²⁴ each of 64 ones would be lost; in a block of their own they are
-        // not.
+        // 2²⁴ + 1 is not an f32. Added to 2²⁴ one by one, 64 ones are lost; summed in a block, they are not.
         let rows: Vec<f32> =
             (0..128).map(|row| if row == 0 { 4096.0 } else { f32::from(u8::from(row >= 64)) }).collect();
         assert_eq!(square(&rows), 4096.0 * 4096.0 + 64.0);

@@ -281,8 +281,7 @@ impl GpuColumnSums {
     }
 }
 
-/// Waits for all batches but the last `ahead` ones, and moves every row outside the scale to the outlier rows of its
-/// fold.
+/// Waits for all batches but the last `ahead` ones, and adds rows outside the scale to their fold's outlier rows.
 pub(super) async fn settle(engine: &Engine, gram: &mut GpuGram, ahead: usize) -> Result<()> {
     let ready = gram.pending.len().saturating_sub(ahead);
     for batch in gram.pending.drain(..ready).collect::<Vec<_>>() {

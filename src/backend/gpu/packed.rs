@@ -20,8 +20,7 @@ const UNPACKED_BYTES: usize = 32 << 20;
 /// Cost of unpacking one word, in floating-point operations of a matrix product.
 const FLOPS_PER_WORD: f64 = 32.0;
 
-/// Packs `values`, `cols` to a row, two to a word; `None` if `cols` is odd or a value is not representable in
-/// `storage`.
+/// Packs rows of `cols` values two to a word; `None` if `cols` is odd or `storage` cannot represent a value.
 pub(super) fn pack(values: &[f32], cols: usize, storage: Storage) -> Option<Vec<u32>> {
     let bits: fn(f32) -> Option<u16> = match storage {
         Storage::F32 => return None,

@@ -2,9 +2,8 @@
 //! section 5)?
 //!
 //! In reading order: [`Kind`] lists the architectures; [`network`] has layers and hand-written gradients; [`train`]
-//! optimises their parameters over batches of rows on the device; [`readout`] solves the last layer again in closed
-//! form, which gives a [`Probe`] that can replace a feed-forward network. All of it is generic over
-//! [`crate::backend::Backend`].
+//! trains them on batches of rows on the device; [`readout`] solves the last layer again in closed form, which gives a
+//! [`Probe`] that can replace a feed-forward network. All of it is generic over [`crate::backend::Backend`].
 
 mod kind;
 pub mod network;

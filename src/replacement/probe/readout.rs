@@ -56,8 +56,7 @@ fn place<B: Backend>(backend: &B, all: usize, first: usize, count: usize) -> Res
     backend.upload("place", Shape::new(all, count), &data)
 }
 
-/// Second moments of (`features` of x, target) over two sets of rows: training rows and held-out rows. `block` is named
-/// in errors.
+/// Second moments of (`features` of x, target) over the training and the held-out rows. `block` is named in errors.
 pub async fn moments<B: Backend>(
     backend: &B,
     block: usize,

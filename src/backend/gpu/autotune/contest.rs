@@ -2,8 +2,7 @@
 //!
 //! The only timer that browsers offer is the time until the queue is empty. Waiting itself takes well under a
 //! millisecond in most browsers, and up to the next tick of a 100 ms timer in Firefox (bug 1870699). So the work grows
-//! until it takes much longer than waiting, and a kernel's time is the difference between twice the work and once the
-//! work.
+//! until it takes much longer than waiting, and a kernel's time is that of twice the work minus once.
 
 use crate::backend::gpu::device::Latency;
 use crate::error::Result;
@@ -43,8 +42,7 @@ pub(super) struct Outcome {
     /// Size index of the timed problem, and milliseconds that the winner takes for one repetition.
     pub(super) size: usize,
     pub(super) ms: f64,
-    /// Margin by which the winner beat the runner-up in every round, as a share of the runner-up's time; 0 if it did
-    /// not.
+    /// Margin over the runner-up in every round, as a share of the runner-up's time; 0 if there is none.
     pub(super) margin: f64,
 }
 

@@ -116,8 +116,7 @@ impl Engine {
         buffer
     }
 
-    /// Submits the pending uploads and, natively, waits for the previous ones, so that at most two slices are in
-    /// flight.
+    /// Submits pending uploads and, natively, waits for the previous ones: at most two slices are in flight.
     fn flush_uploads(&self) {
         self.uploaded.set(0);
         let before = self.upload.replace(Some(self.device.queue.submit([])));

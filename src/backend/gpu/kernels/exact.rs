@@ -35,8 +35,7 @@ impl Exact {
         self.form().multiply
     }
 
-    /// The layout and its cost on the slowest devices: dispatches that are too short cost little, but ones that are too
-    /// long can lose the device.
+    /// The layout, with its cost on the slowest devices: long dispatches can lose the device, short ones cost little.
     pub(in crate::backend::gpu) const fn form(self) -> Form {
         let planes = Form {
             digits: 1,
