@@ -1,8 +1,7 @@
-// out = f(gate), or f(gate) * up for a gated network, element by element; and what a gradient becomes on its way back
-// through the first of these functions.
+// out = f(gate), or f(gate) * up for a gated network, element by element; and the gradient through GELU.
 //
-// erf and tanh are written out: WGSL has no erf, and its tanh may overflow to NaN and is only as precise as the
-// device likes. The polynomials are Chebyshev fits; erf is within 2e-7, tanh within 2e-7, both absolute.
+// erf and tanh are written out: WGSL has no erf, and its tanh may overflow to NaN and has device-dependent precision.
+// The polynomials are Chebyshev fits with absolute errors below 2e-7.
 
 struct Params {
     len: u32,
@@ -20,7 +19,7 @@ const SIGMOID: u32 = 7u;
 const IDENTITY: u32 = 8u;
 
 override WORKGROUP: u32 = 64u;
-// One of the constants above: devices that run both sides of every branch then run one activation only.
+// One of the constants above. An override, so that devices that execute both sides of a branch run one activation only.
 override KIND: u32 = 8u;
 
 @group(0) @binding(0) var<uniform> params: Params;
@@ -63,7 +62,7 @@ fn activate(x: f32) -> f32 {
             return 0.5 * x * (1.0 + erf(x * 0.70710678));
         }
         case GELU_TANH: {
-            // Beyond 20 the result is x or 0; the bound keeps the cube finite.
+            // Beyond 20 the result is x or 0; clamping keeps the cube finite.
             let bounded = clamp(x, -20.0, 20.0);
             return 0.5 * x * (1.0 + tanh_bounded(0.79788456 * (bounded + 0.044715 * bounded * bounded * bounded)));
         }
@@ -107,7 +106,7 @@ fn gelu_gradient(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_work
     let i = id.y * groups.x * WORKGROUP + id.x;
     if i < params.len {
         let x = gate[i];
-        // Beyond 20 the density is 0; the bound keeps the square finite.
+        // Beyond 20 the density is 0; clamping keeps the square finite.
         let bounded = clamp(x, -20.0, 20.0);
         let density = 0.39894228 * exp(-0.5 * bounded * bounded);
         out[i] = up[i] * (0.5 * (1.0 + erf(x * 0.70710678)) + bounded * density);

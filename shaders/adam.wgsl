@@ -1,18 +1,18 @@
-// One step of Adam, element by element: new moments from the gradient, then the parameter moved against their ratio.
+// One step of Adam, element by element: updates the moments, then the parameter.
 //
-// What was there is left as it is, so that a step can be taken back.
+// Inputs are not overwritten, so that a step can be undone.
 
 struct Params {
     len: u32,
     // Decay of the moments.
     beta1: f32,
     beta2: f32,
-    // Learning rate over the bias correction of the first moment.
+    // Learning rate divided by the bias correction of the first moment.
     rate: f32,
-    // Reciprocal root of the bias correction of the second moment.
+    // Reciprocal square root of the bias correction of the second moment.
     correction: f32,
     eps: f32,
-    // Factor of the parameter itself: 1 less learning rate times weight decay.
+    // Factor of weight decay: 1 - learning rate * weight decay.
     keep: f32,
 }
 

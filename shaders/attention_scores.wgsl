@@ -1,8 +1,8 @@
-// scores[b, i, j] = scale * q_i . k_j within one window and head, for heads of any width, through tiles in workgroup memory.
+// scores[b, i, j] = scale * q_i . k_j per window and head, for any head width, with tiles in workgroup memory.
 //
-// Rows of q and k lie a whole model's width apart. 16 threads read 64 bytes of one beside each other, and a tile of rows is
-// read once for 64 rows of the other. A batch entry b is window * heads + head; tiles wholly above the diagonal of a causal
-// window are left unwritten.
+// Consecutive rows of q and k are a whole model's width apart. 16 threads read 64 adjacent bytes of a row, and a tile
+// of rows is loaded once for 64 rows of the other matrix. Batch entry b is window * heads + head; tiles entirely above
+// the diagonal of a causal window are not written.
 
 struct Params {
     seq_len: u32,
@@ -37,7 +37,7 @@ fn store(row: u32, cols: vec4<u32>, value: vec4<f32>) {
     }
 }
 
-// One feature of four queries, and 0 beyond the head.
+// One feature of four queries; 0 beyond the head.
 fn queries(at: vec4<u32>, feature: u32) -> vec4<f32> {
     if feature >= params.head_dim {
         return vec4<f32>();
@@ -65,7 +65,7 @@ fn attention_scores(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
     let kv_head = head / (params.heads / params.kv_heads);
     scores_at = group.y * params.seq_len * params.seq_len;
 
-    // A thread brings a feature of eight queries and of eight keys; those beyond the window repeat the last.
+    // A thread loads one feature of eight queries and of eight keys; rows beyond the window repeat the last one.
     let feature = index % 16u;
     let line = index / 16u;
     let last = vec4<u32>(params.seq_len - 1u);

@@ -1,7 +1,7 @@
-// out[i, head] = sum over j of weights[b, i, j] * v_j, for heads of any width, through tiles in workgroup memory.
+// out[i, head] = sum over j of weights[b, i, j] * v_j, for any head width, through tiles in workgroup memory.
 //
-// 16 threads read 64 bytes of a row of weights, or of a row of v, beside each other. A causal window is read up to the end
-// of the tile that is on its diagonal: beyond it the weights are 0.
+// 16 threads read 64 adjacent bytes of a row of weights or of v. A causal window is read up to the end of the diagonal
+// tile, because the weights beyond it are 0.
 
 struct Params {
     seq_len: u32,
@@ -18,7 +18,7 @@ struct Params {
 @group(0) @binding(2) var<storage, read> v: array<f32>;
 @group(0) @binding(3) var<storage, read_write> out: array<f32>;
 
-// Where the window's first row begins in the output, for this head.
+// Offset of the window's first row in the output, for this head.
 var<private> out_at: u32;
 
 fn store_one(row: u32, feature: u32, value: f32) {
@@ -36,7 +36,7 @@ fn store(row: u32, features: vec4<u32>, value: vec4<f32>) {
     }
 }
 
-// The weights of a position in four rows, and 0 beyond the last position.
+// The weights of a position in four rows; 0 beyond the last position.
 fn weights_of(at: vec4<u32>, position: u32, end: u32) -> vec4<f32> {
     if position >= end {
         return vec4<f32>();

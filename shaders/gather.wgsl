@@ -1,14 +1,13 @@
-// Rows of a table, chosen by id: out[i, :] = table[ids[i], :].
+// Gathers rows of a table by id: out[i, :] = table[ids[i], :].
 //
-// Values are copied as words, whatever is in them.
-//
-// A table larger than a binding comes in parts; one dispatch per part writes only the rows that it holds.
+// Values are copied as words, in any format. A table larger than a binding is split into parts; there is one dispatch
+// per part, which writes only the rows in it.
 
 struct Params {
-    // Ids, and words of a row of the table.
+    // Number of ids, and words per row of the table.
     count: u32,
     cols: u32,
-    // Table row that this part begins with, and rows in it.
+    // First table row of this part, and its number of rows.
     first_row: u32,
     rows: u32,
 }

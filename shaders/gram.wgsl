@@ -1,12 +1,12 @@
-// Products A^T B of every block of rows, 8 x 8 per thread, no barrier, blocks beside each other; gram_sums.wgsl adds them
-// to 64-bit sums.
+// Products A^T B of every block of rows, 8 x 8 per thread, without barriers, blocks in parallel; gram_sums.wgsl adds
+// them to 64-bit sums.
 //
-// Columns of a thread lie four apart and those of its neighbours between them: neighbours read neighbours. No loop is
-// around the loop over rows and nothing is added to sums here, so that a batch fills a device whose matrices are small.
-// Sums have names: an array of them, indexed in a loop of its own, is memory to some compilers and bounded by others.
+// Columns of a thread are four apart, so that neighbouring threads read adjacent values. The loop over rows is the only
+// one, and another kernel adds to sums, so that a batch of small matrices still fills the device. Sums are separate
+// variables: some compilers put an array indexed in a loop into memory, others add bounds checks.
 //
-// Integers are u32, which wrap around everywhere; a signed sum that overflows is undefined in the languages that some
-// browsers translate to.
+// Integers are u32, which wrap around everywhere; signed overflow is undefined in the languages that some browsers
+// translate WGSL to.
 
 @group(0) @binding(3) var<storage, read_write> products: array<Four>;
 
@@ -74,7 +74,7 @@ fn gram(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) l
         left7 = with_rows(left7, a7, b0, b1, b2, b3);
         right7 = with_rows(right7, a7, b4, b5, b6, b7);
     }
-    // A thread's products lie beside each other.
+    // A thread's products are contiguous.
     let out = ((group.y * (params.end_tile - params.first_tile) + tile - params.first_tile) * 16u
         + local.y * 4u + local.x) * 16u;
     products[out] = left0;

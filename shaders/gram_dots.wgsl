@@ -1,13 +1,12 @@
-// Exact products A^T B of every block of rows of three 8-bit digits, four rows in a word: every digit with every other
-// one, four rows at a time by `dot4I8Packed`. Products of the same weight are added here, so that five sums are left of
-// nine: 3 * 256 * 2^14 is far below 2^31.
+// Exact products A^T B of every block of rows from three 8-bit digits, with four rows packed in a word: every digit
+// times every other, four rows at a time by `dot4I8Packed`. Products of the same weight are added here, which leaves
+// five sums of nine: 3 * 256 * 2^14 is far below 2^31.
 //
-// Where devices have this product it does the work of four multiply-adds; elsewhere it is taken apart, and another
-// kernel wins.
+// A native instruction does the work of four multiply-adds; where it is emulated, another kernel wins.
 
 @group(0) @binding(3) var<storage, read_write> products: array<vec4<i32>>;
 
-// Products of a column of A with four of B by the weight of their digits: weight i is 2^(8 i).
+// Products of a column of A with four columns of B, by the weight of their digits: weight i is 2^(8 i).
 struct Weights {
     zero: vec4<i32>,
     one: vec4<i32>,
@@ -16,7 +15,7 @@ struct Weights {
     four: vec4<i32>,
 }
 
-// Digit by digit, the lowest first, of four columns.
+// Digits of four columns, lowest first.
 struct Columns {
     zero: Four,
     one: Four,
@@ -45,7 +44,7 @@ fn with_digits(sums: Weights, a: Four, b: Columns) -> Weights {
     );
 }
 
-// A thread takes four columns of A, eight apart, and four of B, of either half of the tile.
+// A thread handles four columns of A, eight apart, and four of B in one half of the tile.
 @compute @workgroup_size(8, 8, 1)
 fn gram_dots(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>) {
     let tile = params.first_tile + group.x;
@@ -68,7 +67,7 @@ fn gram_dots(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
         sums2 = with_digits(sums2, a[a_at + 16u], four);
         sums3 = with_digits(sums3, a[a_at + 24u], four);
     }
-    // The same places as gram.wgsl's: columns of A four apart belong to one of its threads.
+    // Same layout as gram.wgsl: columns of A that are four apart belong to one of its threads.
     let tiles = params.end_tile - params.first_tile;
     let out = ((group.y * params.planes * tiles + tile - params.first_tile) * 16u
         + local.y % 4u * 4u + local.x % 4u) * 16u + local.y / 4u * 2u + half;

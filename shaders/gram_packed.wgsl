@@ -1,10 +1,10 @@
-// Exact products A^T B of every block of rows of packed digits, as gram.wgsl makes them of digits in planes: each of a
-// thread's 8 x 4 products becomes three, of the low digits, of both digits' sums and of the high ones. A third of the
-// loads, thrice the sums; which is faster depends on the device.
+// Exact products A^T B of every block of rows from packed digits; gram.wgsl computes them from digits in planes. Each
+// of a thread's 8 x 4 products becomes three: of the low digits, of the digit sums and of the high digits. A third of
+// the loads and three times the sums; which kernel is faster depends on the device.
 
 @group(0) @binding(3) var<storage, read_write> products: array<Four>;
 
-// Low digits of four rows of a column, sums of both, and high ones.
+// Low digits of four rows of a column, sums of low and high digits, and high digits.
 struct Digits {
     low: Four,
     both: Four,
@@ -26,7 +26,7 @@ fn with_digits(sums: Digits, a: Digits, b0: Digits, b1: Digits, b2: Digits, b3: 
     );
 }
 
-// Threads in x take four columns each, the second four those of the right half of the tile.
+// Each thread in x handles four columns; the second four threads handle the right half of the tile.
 @compute @workgroup_size(8, 4, 2)
 fn gram_packed(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>) {
     let tile = params.first_tile + group.x * 2u + local.z;
@@ -63,7 +63,7 @@ fn gram_packed(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocatio
         sums6 = with_digits(sums6, unpacked(a[a_at + 24u]), b0, b1, b2, b3);
         sums7 = with_digits(sums7, unpacked(a[a_at + 28u]), b0, b1, b2, b3);
     }
-    // The same places as gram.wgsl's.
+    // Same layout as gram.wgsl.
     let tiles = params.end_tile - params.first_tile;
     let out = ((group.y * params.planes * tiles + tile - params.first_tile) * 16u
         + local.y * 4u + local.x % 4u) * 16u + half;

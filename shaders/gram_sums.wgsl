@@ -1,10 +1,10 @@
-// 64-bit sums += products of blocks of rows, as the gram kernels leave them: block by block, plane by plane, tile by tile.
+// 64-bit sums += products of blocks of rows, in the layout of the gram kernels: by block, plane and tile.
 //
-// Integers are added as u32, which wrap around; what is shifted right as a signed one is a sum that 32 bits hold.
+// Integers are added as u32, which wrap around; a signed right shift is applied only to sums that fit 32 bits.
 
 struct Params {
     blocks: u32,
-    // Fours of products: of a plane, and of the sums before the first one.
+    // Groups of four products: in a plane, and before the first sum.
     fours: u32,
     first_four: u32,
 }
@@ -28,7 +28,7 @@ fn add_partials(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workg
     add_parts(params.first_four + four, parts);
 }
 
-// Four integers of 32 bits times 2^by, 0 < by < 32.
+// Adds four 32-bit integers times 2^by, 0 < by < 32.
 fn added_times(sum: Four64, value: vec4<u32>, by: u32) -> Four64 {
     let high = bitcast<vec4<i32>>(value) >> vec4<u32>(32u - by);
     return added(sum, value << vec4<u32>(by), high);
@@ -38,9 +38,9 @@ fn added_plain(sum: Four64, value: vec4<u32>) -> Four64 {
     return added(sum, value, bitcast<vec4<i32>>(value) >> vec4<u32>(31u));
 }
 
-// Products of q = high * 4096 + low with low * low', (high + low)(high' + low') and high * high' in three planes; what
-// the middle one has more than the others is the cross term. The middle one may have wrapped around, the cross term has
-// not: no low digit is beyond 2048 in magnitude and no high one beyond 2040, so it is below 256 * 2 * 2048 * 2048 = 2^31.
+// Adds products of q = high * 4096 + low, given low * low', (high + low)(high' + low') and high * high' in three
+// planes; the middle plane minus the other two is the cross term. The middle plane may wrap around, the cross term does
+// not: low digits are at most 2048 in magnitude, high ones 2040, so it is below 256 * 2 * 2048 * 2048 = 2^31.
 @compute @workgroup_size(WORKGROUP)
 fn add_integers(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
     let four = id.y * groups.x * WORKGROUP + id.x;
@@ -60,7 +60,7 @@ fn add_integers(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workg
     store(params.first_four + four, sum);
 }
 
-// Sums of products of 8-bit digits, weight i being 2^(8 i).
+// Adds sums of products of 8-bit digits; weight i is 2^(8 i).
 fn with_weights(
     sum: Four64, zero: vec4<u32>, one: vec4<u32>, two: vec4<u32>, three: vec4<u32>, four: vec4<u32>,
 ) -> Four64 {
@@ -69,12 +69,12 @@ fn with_weights(
     return added(middle, vec4<u32>(), bitcast<vec4<i32>>(four));
 }
 
-// Products of q = d2 * 2^16 + d1 * 2^8 + d0, made in f32 of d0, d1, d2, d0 + d1, d0 + d2 and d1 + d2 in six planes; what
-// a pair has more than its digits by themselves is the cross term.
+// Adds products of q = d2 * 2^16 + d1 * 2^8 + d0, computed in f32 from d0, d1, d2, d0 + d1, d0 + d2 and d1 + d2 in six
+// planes; a pair's product minus those of its two digits is the cross term.
 //
-// They are exact. A digit is at most 128 in magnitude and a pair at most 256, so a product is an integer of at most 2^16,
-// and any sum of some of the 256 of a block one of at most 2^24, all of which f32 holds: whatever is added first, and
-// whether a product is rounded before it is added, nothing is ever rounded.
+// They are exact: a digit is at most 128 in magnitude and a pair at most 256, so a product is an integer of at most
+// 2^16, and any partial sum over the 256 rows of a block is at most 2^24, which f32 represents. So nothing is ever
+// rounded, in any order of additions, with or without fused multiply-add.
 @compute @workgroup_size(WORKGROUP)
 fn add_float_digits(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
     let four = id.y * groups.x * WORKGROUP + id.x;
@@ -99,7 +99,7 @@ fn integers(values: vec4<f32>) -> vec4<u32> {
     return bitcast<vec4<u32>>(vec4<i32>(values));
 }
 
-// Products of the same digits by gram_dots.wgsl, which has added those of the same weight.
+// Adds the products of gram_dots.wgsl, which are already combined by weight.
 @compute @workgroup_size(WORKGROUP)
 fn add_dots(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
     let four = id.y * groups.x * WORKGROUP + id.x;

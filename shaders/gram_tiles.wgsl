@@ -1,15 +1,15 @@
-// What the kernels of second moments share: a product A^T B of digits, cut into tiles. The kernel table puts it before
-// them, and before it what a `Number` is: f32 or u32.
+// Shared by the kernels of second moments: a product A^T B of digits, cut into tiles. The kernel table puts this file
+// before them, preceded by the type `Number`: f32 or u32.
 
 struct Params {
     a_cols: u32,
     b_cols: u32,
-    // Groups of four rows: of a plane of digits, of a block, and those of a plane that are multiplied here.
+    // Groups of four rows: per plane of digits, per block, and the range of a plane that is multiplied here.
     groups: u32,
     block_groups: u32,
     first_group: u32,
     end_group: u32,
-    // Planes of products: (A0, A1)^T (B0, B1) is (A0^T B0, A1^T B1) where planes are multiplied each by itself.
+    // Planes of products, where planes are multiplied separately: (A0, A1)^T (B0, B1) is (A0^T B0, A1^T B1).
     planes: u32,
     symmetric: u32,
     // Tiles of this dispatch.
@@ -26,7 +26,7 @@ alias Four = vec4<Number>;
 @group(0) @binding(1) var<storage, read> a: array<Four>;
 @group(0) @binding(2) var<storage, read> b: array<Four>;
 
-// Sums of a column of A with four of B, four rows on. Written as multiply-adds: a `dot` takes one addition more.
+// Adds products of a column of A with four of B over four rows. Not by `dot`, which needs one more addition.
 fn with_rows(sums: Four, a: Four, b0: Four, b1: Four, b2: Four, b3: Four) -> Four {
     let first = sums + a.x * Four(b0.x, b1.x, b2.x, b3.x);
     let second = first + a.y * Four(b0.y, b1.y, b2.y, b3.y);
@@ -34,8 +34,8 @@ fn with_rows(sums: Four, a: Four, b0: Four, b1: Four, b2: Four, b3: Four) -> Fou
     return third + a.w * Four(b0.w, b1.w, b2.w, b3.w);
 }
 
-// Row and column of a tile. Of a symmetric product row y is followed by row n - 1 - y: together they have n + 1 tiles on
-// and above the diagonal.
+// Row and column of a tile. In a symmetric product, row y is paired with row n - 1 - y: together they have n + 1 tiles
+// on and above the diagonal.
 fn place(tile: u32) -> vec2<u32> {
     let tiles = params.b_cols / TILE;
     if params.symmetric == 0u {

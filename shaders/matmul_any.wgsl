@@ -1,4 +1,4 @@
-// A matrix product for any inner width: 4 x 4 outputs per thread in registers, no barrier.
+// Matrix product for any inner width: 4 x 4 outputs per thread in registers, without barriers.
 
 override LANES: u32 = 32u;
 

@@ -1,11 +1,11 @@
-// A matrix product in registers alone, where the inner width is a multiple of 4: 64 threads compute 64 x 32 outputs, 8 rows
-// x 4 columns each, as outer products. For devices whose caches serve a workgroup as well as its memory does: no barrier,
-// and 12 loads of four values serve 128 multiply-adds.
+// Matrix product in registers only; the inner width is a multiple of 4. 64 threads compute 64 x 32 outputs, 8 rows x 4
+// columns each, as outer products. For devices whose caches are as fast as workgroup memory: no barrier, and 12 loads
+// of vec4 serve 128 multiply-adds.
 //
-// A wave of 32 is 8 x 4 threads: a load concerns 4 rows of x or 8 of the weight, which the other threads share. A row of 32
-// threads would read 32 rows of the weight, each from a line of its own.
+// A wave of 32 is 8 x 4 threads, so a load touches 4 rows of x or 8 of the weight, shared by the other threads. A row
+// of 32 threads would read 32 rows of the weight, each from a cache line of its own.
 
-// sum + a * (four columns' inner values): `turned` has an inner value of four columns in each of its own.
+// sum + a * (inner values of four columns): column i of `turned` has inner value i of the four columns.
 fn added(sum: vec4<f32>, a: vec4<f32>, turned: mat4x4<f32>) -> vec4<f32> {
     return sum + a.x * turned[0] + a.y * turned[1] + a.z * turned[2] + a.w * turned[3];
 }

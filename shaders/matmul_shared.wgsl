@@ -1,10 +1,10 @@
-// A matrix product through workgroup memory, where the inner width is a multiple of 4.
+// Matrix product through workgroup memory; the inner width is a multiple of 4.
 //
-// A thread brings four rows of four inner values to one of the tiles and turns them in registers, so that both loading and
-// storing take whole vec4. The next tiles are on their way while the present ones are multiplied: nothing waits for
-// memory but the first.
+// A thread loads four rows of four inner values for one of the tiles and transposes them in registers, so that loads
+// and stores are whole vec4. The next tiles are loaded while the current ones are multiplied, so that only the first
+// load is waited for.
 
-// Four inner values of four rows, 0 beyond the inner width.
+// Four inner values of four rows; 0 beyond the inner width.
 fn bring(of_x: bool, at: vec4<u32>, step: u32) -> mat4x4<f32> {
     if step >= params.inner / 4u {
         return mat4x4<f32>();
@@ -21,8 +21,8 @@ fn matmul_shared(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
     let first = vec2<u32>(params.first_row, params.first_col) + group.yx * SIDE;
     let at = place(index);
 
-    // The first 64 threads bring x, the others the weight. Two neighbours read 32 bytes of a row, which is what memory
-    // gives at least, and eight write to eight different banks.
+    // The first 64 threads load x, the others the weight. Two neighbours read 32 bytes of a row, the smallest memory
+    // transaction, and eight threads write to eight different banks.
     let of_x = index < 64u;
     let line = index / 2u % 16u;
     let step = index % 2u + index / 32u % 2u * 2u;

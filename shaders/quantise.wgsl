@@ -1,8 +1,8 @@
-// Shifted, power-of-two-scaled values as integers of 24 bits: q = round(v * 2^(23 - e)) with v = x - shift.
+// Quantises shifted values to 24-bit integers by a power-of-two scale: q = round(v * 2^(23 - e)) with v = x - shift.
 //
-// Everything but the one f32 subtraction is integer arithmetic on the bits, so that every device gets the same q;
-// src/backend/gpu/quantise.rs is the twin on the CPU. Rounding is half away from zero; denormals count as 0.
-// `outside` marks the rows that do not fit, `quantise` leaves the digits of all others for the Gram kernels and sums
+// Everything but the one f32 subtraction is integer arithmetic on the bits, so that every device computes the same q;
+// src/backend/gpu/quantise.rs is the CPU implementation. Rounding is half away from zero; denormals count as 0.
+// `outside` flags the rows outside the scale, `quantise` writes the digits of all others for the Gram kernels and sums
 // every block of rows by column, `columns` adds these sums up.
 
 struct Params {
@@ -10,10 +10,10 @@ struct Params {
     cols: u32,
     // Columns of a row of digits: cols rounded up to whole tiles.
     stride: u32,
-    // The first `skip` of every `seq_len` rows do not count.
+    // The first `skip` of every `seq_len` rows are left out.
     seq_len: u32,
     skip: u32,
-    // What the Gram kernel takes.
+    // Digit layout of the Gram kernel.
     digits: u32,
 }
 
@@ -22,42 +22,42 @@ struct Scale {
     exponent: i32,
 }
 
-// f32 values scaled to below 1.
+// f32 values scaled to magnitudes below 1.
 const SCALED: u32 = 0u;
-// Balanced 12-bit digits in three planes: low digits, sums of both, high digits.
+// Balanced 12-bit digits in three planes: low digits, digit sums, high digits.
 const INTEGER_PLANES: u32 = 1u;
-// The same as the halves of a word.
+// The same digits as the halves of a word.
 const INTEGER_PACKED: u32 = 2u;
-// Balanced 8-bit digits, as f32 in six planes: lowest, middle and highest ones, then lowest + middle, lowest + highest and
-// middle + highest. The other form is of the same digits, four rows in a word, three words of four beside each other.
+// Balanced 8-bit digits as f32 in six planes: lowest, middle, highest, lowest + middle, lowest + highest, middle +
+// highest. The remaining layout has the same digits packed: four rows in a word, three words of a vec4.
 const FLOAT_DIGITS: u32 = 3u;
 
-// Mantissa of the first size that is rounded to more than 127 * 2^16 + 127 * 2^8 + 127, the largest magnitude of three
-// 8-bit digits from -128 to 127: (0x7f7f7f + 0.5) * 2^(e - 23) = (1 + TOO_LARGE * 2^-23) * 2^(e - 1).
+// Mantissa of the smallest magnitude that rounds to more than 127 * 2^16 + 127 * 2^8 + 127, the limit of three 8-bit
+// digits from -128 to 127: (0x7f7f7f + 0.5) * 2^(e - 23) = (1 + TOO_LARGE * 2^-23) * 2^(e - 1).
 const TOO_LARGE: u32 = 0x7efeffu;
 const SIGN: u32 = 0x80000000u;
 const EXPONENT: u32 = 0x7f800000u;
 const MANTISSA: u32 = 0x007fffffu;
 const IMPLICIT: u32 = 0x00800000u;
-// Groups of four rows in a block of sums by column.
+// Groups of four rows in a block of column sums.
 const BLOCK: u32 = 16u;
 
 override WORKGROUP: u32 = 64u;
 
 @group(0) @binding(0) var<uniform> params: Params;
-// Bits of f32: devices may make 0 of a denormal that they load, or of no number anything.
+// f32 as bits: devices may flush a denormal to 0 on load, and may change a NaN.
 @group(0) @binding(1) var<storage, read> x: array<u32>;
 @group(0) @binding(2) var<storage, read> scales: array<Scale>;
-// One word per row, 1 where a column is outside its scale.
+// One word per row: 1 if a value is outside its column's scale.
 @group(0) @binding(3) var<storage, read_write> flags: array<atomic<u32>>;
 @group(0) @binding(3) var<storage, read> flagged: array<u32>;
-// Four rows of a column beside each other.
+// Four rows of a column are adjacent.
 @group(0) @binding(4) var<storage, read_write> digits: array<vec4<u32>>;
-// Per block and column, then per column the sums of q and of q^2: 64-bit integers, low word first.
+// Sums of q and of q^2 per block and column, then per column: 64-bit integers, low word first.
 @group(0) @binding(5) var<storage, read_write> block_sums: array<vec4<u32>>;
 @group(0) @binding(5) var<storage, read> blocks: array<vec4<u32>>;
 @group(0) @binding(6) var<storage, read_write> sums: array<vec4<u32>>;
-// Per column the bits of the largest |x|, unshifted.
+// Bits of the largest |x| per column, unshifted.
 @group(0) @binding(7) var<storage, read_write> largest: array<atomic<u32>>;
 
 fn groups() -> u32 {
@@ -76,7 +76,7 @@ fn is_skipped(first: u32) -> vec4<bool> {
     return is_early | (row >= vec4<u32>(params.rows));
 }
 
-// The shift taken from x, from which denormals are taken first: devices may or may not keep them.
+// x - shift, with denormal x flushed to 0, because devices may or may not keep denormals.
 fn shifted(x: vec4<u32>, scale: Scale) -> vec4<u32> {
     let flushed = select(x, x & vec4<u32>(SIGN), (x & vec4<u32>(EXPONENT)) == vec4<u32>());
     return bitcast<vec4<u32>>(bitcast<vec4<f32>>(flushed) - scale.shift);
@@ -94,11 +94,11 @@ fn is_outside(x: vec4<u32>, scale: Scale) -> vec4<bool> {
     return (size >= vec4<u32>(limit)) | is_no_number;
 }
 
-// q of four rows that are not outside.
+// q of four rows that are within the scale.
 fn quantised(x: vec4<u32>, scale: Scale) -> vec4<i32> {
     let bits = shifted(x, scale);
     let exponent = field(bits);
-    // |v| = mantissa * 2^(exponent - 150), so |q| = mantissa * 2^-drop: 0 where more is dropped than 24 bits.
+    // |v| = mantissa * 2^(exponent - 150), so |q| = mantissa * 2^-drop: 0 if more than 24 bits are dropped.
     let drop = scale.exponent + 127 - exponent;
     let by = bitcast<vec4<u32>>(clamp(drop, vec4<i32>(1), vec4<i32>(25)));
     let mantissa = (bits & vec4<u32>(MANTISSA)) | vec4<u32>(IMPLICIT);
@@ -127,7 +127,7 @@ fn outside(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups
     }
 }
 
-// Times 2^-e, by adding to the exponent field; what would become denormal counts as 0.
+// Scales by 2^-e through the exponent field; results that would be denormal become 0.
 fn scaled(x: vec4<u32>, scale: Scale) -> vec4<u32> {
     let bits = shifted(x, scale);
     let exponent = field(bits) - scale.exponent;
@@ -136,7 +136,7 @@ fn scaled(x: vec4<u32>, scale: Scale) -> vec4<u32> {
     return select(value, vec4<u32>(), is_zero);
 }
 
-// The lowest of balanced digits of `bits` bits.
+// The lowest balanced digit of `bits` bits.
 fn lowest(q: vec4<i32>, bits: u32) -> vec4<i32> {
     let half = vec4<i32>(1) << vec4<u32>(bits - 1u);
     return ((q + half) & (2 * half - 1)) - half;
@@ -192,7 +192,7 @@ fn float_bits(digit: vec4<i32>) -> vec4<u32> {
     return bitcast<vec4<u32>>(vec4<f32>(digit));
 }
 
-// Four rows' digits in a word, the first row in the lowest byte.
+// Packs four rows' digits in a word, the first row in the lowest byte.
 fn four_bytes(digit: vec4<i32>) -> u32 {
     let byte = (bitcast<vec4<u32>>(digit) & vec4<u32>(0xffu)) << vec4<u32>(0u, 8u, 16u, 24u);
     return byte.x | byte.y | byte.z | byte.w;
@@ -203,7 +203,7 @@ fn add64(a: vec2<u32>, low: u32, high: u32) -> vec2<u32> {
     return vec2<u32>(sum, a.y + high + select(0u, 1u, sum < low));
 }
 
-// A 64-bit sum plus q^2 = high^2 * 2^24 + 2 * high * low * 2^12 + low^2, each part of four rows below 2^32.
+// Adds q^2 = high^2 * 2^24 + 2 * high * low * 2^12 + low^2 to a 64-bit sum; each part of four rows is below 2^32.
 fn add_squares(sum: vec2<u32>, q: vec4<i32>) -> vec2<u32> {
     let size = vec4<u32>(abs(q));
     let low = size & vec4<u32>(4095u);
@@ -223,7 +223,7 @@ fn quantise(@builtin(global_invocation_id) id: vec3<u32>) {
     let is_padding = vec4<bool>(col >= params.cols);
     let own = min(col, params.cols - 1u);
     let scale = scales[own];
-    // 64 integers of 24 bits are no more than 30.
+    // A sum of 64 24-bit integers fits 30 bits.
     var sum = vec4<i32>();
     var squares = vec2<u32>();
     var reach = vec4<u32>();

@@ -1,5 +1,5 @@
-// Rotary position embedding: in every head, feature i < rotary_dim / 2 turns with feature i + rotary_dim / 2 by the
-// angle of its position; features from rotary_dim on pass through.
+// Rotary position embedding: in every head, feature i < rotary_dim / 2 is rotated with feature i + rotary_dim / 2 by
+// the angle of its position; features from rotary_dim on are copied.
 
 struct Params {
     rows: u32,

@@ -1,6 +1,6 @@
-// out[i] = cosine of row i of a with row i of b, 0 where a row is 0; one thread per row, no barrier.
+// out[i] = cosine of row i of a with row i of b, 0 if either is 0; one thread per row, without barriers.
 //
-// Rows are divided by their largest entry first, so that no square overflows or vanishes.
+// Rows are first divided by their largest entry, so that no square overflows or underflows.
 
 struct Params {
     rows: u32,

@@ -1,6 +1,6 @@
-// out[i] = |b_i - a_i| / |a_i| of row i, 0 where both are 0; one thread per row, no barrier.
+// out[i] = |b_i - a_i| / |a_i| of row i, 0 if both are 0; one thread per row, without barriers.
 //
-// Rows are divided by the largest entry of a first, so that no square overflows or vanishes.
+// Rows are first divided by the largest entry of a, so that no square overflows or underflows.
 
 struct Params {
     rows: u32,

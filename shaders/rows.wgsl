@@ -1,6 +1,5 @@
-// What takes a row as a whole, one workgroup per row: norms, softmax, log-likelihoods. Neighbouring threads read
-// neighbouring values. The kernel table puts reduce_workgroup.wgsl or reduce_subgroup.wgsl before it, where the entry
-// points are.
+// Row reductions, one workgroup per row: norms, softmax, log-likelihoods. Neighbouring threads read adjacent values.
+// The kernel table puts reduce_workgroup.wgsl or reduce_subgroup.wgsl, with the entry points, before this file.
 
 struct NormParams {
     rows: u32,
@@ -22,8 +21,8 @@ struct RowsParams {
 const LANES: u32 = 64u;
 const LOWEST: f32 = -3.40282346e38;
 
-// LayerNorm and RMSNorm. LayerNorm takes mean and variance in two passes over the row: the one-pass formula loses digits
-// where the mean is large.
+// LayerNorm and RMSNorm. LayerNorm computes mean and variance in two passes over the row, because the one-pass formula
+// loses digits if the mean is large.
 
 @group(0) @binding(0) var<uniform> norm: NormParams;
 @group(0) @binding(1) var<storage, read> x: array<f32>;
@@ -67,7 +66,7 @@ fn rms_norm(row: u32, place: Place) {
     }
 }
 
-// scores[b, i, :] = softmax over the positions that i sees, 0 elsewhere; in place.
+// scores[b, i, :] = softmax over the positions that i attends to, 0 elsewhere; in place.
 
 @group(0) @binding(0) var<uniform> softmax: SoftmaxParams;
 @group(0) @binding(1) var<storage, read_write> scores: array<f32>;
@@ -97,7 +96,7 @@ fn attention_softmax(row: u32, place: Place) {
     }
 }
 
-// losses[i] = log sum exp(logits_i) - logits_i[target_i]. A vocabulary is long.
+// losses[i] = log sum exp(logits_i) - logits_i[target_i].
 
 @group(0) @binding(0) var<uniform> vocabulary: RowsParams;
 @group(0) @binding(1) var<storage, read> logits: array<f32>;

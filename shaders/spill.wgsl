@@ -1,5 +1,5 @@
-// Moves all but the low 32 bits of 64-bit sums to a second array, so that the sums can go on growing:
-// the whole is low + 2^32 * high, with low in [0, 2^32) after this.
+// Moves all but the low 32 bits of 64-bit sums to a second array, so that the sums can keep growing:
+// the total is low + 2^32 * high, with low in [0, 2^32) afterwards.
 
 struct Params {
     // Pairs of sums.

@@ -1,4 +1,4 @@
-// out = (x - mean) * scale with one mean and one scale per column.
+// out = (x - mean) * scale, with one mean and one scale per column.
 
 struct Params {
     rows: u32,

@@ -1,4 +1,4 @@
-// 64-bit sums, which the kernel table puts before the kernels that add to them.
+// 64-bit sums. The kernel table puts this file before the kernels that add to them.
 
 // Two 64-bit integers each, low word first.
 @group(0) @binding(3) var<storage, read_write> sums: array<vec4<u32>>;
@@ -26,8 +26,8 @@ fn added(to: Four64, low: vec4<u32>, high: vec4<i32>) -> Four64 {
     return Four64(sum, to.high + bitcast<vec4<u32>>(high) + carry);
 }
 
-// Products below 64 of values of 2^-23 each, in multiples of 2^-39: what is beyond multiples of 2^-14 is kept apart until
-// the end, so that 64 blocks of either stay within 31 bits and 64-bit sums are added to once.
+// Splits f32 sums of products of values in units of 2^-23 each, below 64 in magnitude: multiples of 2^-14 and the rest,
+// in multiples of 2^-39, are accumulated separately, so that 64 blocks of either fit 31 bits and sums are updated once.
 struct Parts {
     whole: vec4<i32>,
     rest: vec4<i32>,

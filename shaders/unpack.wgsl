@@ -1,13 +1,13 @@
-// Weights stored in 16 bits become f32, two at a time: out[2i] and out[2i + 1] from the low and the high half of a word.
+// Unpacks 16-bit weights to f32, two at a time: out[2i] and out[2i + 1] from the low and the high half of a word.
 //
-// By integer operations alone, because a device may take subnormal numbers of either format for 0: the smallest weights
-// of a model are such numbers. What they become in f32 is normal again, for bf16 where f32 itself has it.
+// Uses integer operations only, because devices may flush subnormal numbers of either format, and a model's smallest
+// weights are subnormal. In f32 they are normal, unless a bf16 value is subnormal in f32 too.
 
 struct Params {
-    // Words to unpack, and the first of them.
+    // Number of words, and the first one.
     len: u32,
     first: u32,
-    // 1 for bf16, 0 for IEEE half precision. Neither infinity nor NaN.
+    // 1 for bf16, 0 for IEEE half precision. Infinity and NaN are not supported.
     bf16: u32,
 }
 
@@ -25,13 +25,13 @@ fn widened(half: u32) -> u32 {
     let sign = (half & 0x8000u) << 16u;
     let size = half & 0x7fffu;
     if size >= 0x400u {
-        // The exponent's bias grows from 15 to 127.
+        // Rebiases the exponent from 15 to 127.
         return sign | ((size << 13u) + (112u << 23u));
     }
     if size == 0u {
         return sign;
     }
-    // size * 2^-24, a normal number of f32 with `top` as its leading bit.
+    // size * 2^-24 is a normal f32 with `top` as its leading bit.
     let top = firstLeadingBit(size);
     return sign | ((top + 103u) << 23u) | ((size << (23u - top)) & 0x7fffffu);
 }

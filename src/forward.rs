@@ -1,64 +1,64 @@
-//! The forward pass, written once over [`Backend`] for every family.
+//! The forward pass, written once over [`Backend`] for all families.
 //!
-//! A batch is whole windows of `seq_len` tokens; every window runs on its own, positions from 0. [`Layers`] takes the
-//! weights of one block at a time; [`Forward`] runs a whole model that is on the device, and shows a read-only observer
-//! what enters each block, what enters its feed-forward network and what that returns.
+//! A batch is whole windows of `seq_len` tokens; every window is independent, with positions from 0. [`Layers`] takes
+//! the weights of one block at a time; [`Forward`] runs a whole model on the device and passes each block's input, the
+//! input of its feed-forward network and the network's output to an observer.
 
 use crate::backend::{AttentionShape, Backend, Rotary, Shape};
 use crate::error::{Error, Result};
 use crate::model::{Attention, Block, Embedding, Ffn, Linear, Model, ModelConfig, Norm, Residual, Rope};
 use crate::replacement::swap::Replacements;
 
-/// What a block shows while it runs, one row per token.
+/// A block's activations, one row per token.
 #[derive(Clone, Debug)]
 pub struct Capture<T> {
     /// Block index.
     pub block: usize,
     /// Residual stream entering the block, `(rows, hidden_size)`.
     pub hidden: T,
-    /// x: what enters the feed-forward network, `(rows, hidden_size)`.
+    /// x: the input of the feed-forward network, `(rows, hidden_size)`.
     pub ffn_in: T,
-    /// y: what it returns, before it is added to the residual stream, `(rows, hidden_size)`.
+    /// y: its output, before it is added to the residual stream, `(rows, hidden_size)`.
     pub ffn_out: T,
 }
 
-/// An observer that looks away.
+/// An observer that ignores all captures.
 pub fn ignore<T>(_: Capture<T>) -> Result<()> {
     Ok(())
 }
 
-/// A block up to its feed-forward network: x, and what the network's output is added to.
+/// A block up to its feed-forward network: x, and the terms that the network's output is added to.
 #[derive(Clone, Debug)]
 pub struct FfnInput<T> {
-    /// x: what enters the feed-forward network, `(rows, hidden_size)`.
+    /// x: the input of the feed-forward network, `(rows, hidden_size)`.
     pub ffn_in: T,
     /// The other terms of the residual stream after the block.
     pub rest: ResidualTerms<T>,
 }
 
-/// The terms that a feed-forward network's output is added to, by the order of additions.
+/// The terms that the output of a feed-forward network is added to, in the order of additions.
 #[derive(Clone, Debug)]
 pub enum ResidualTerms<T> {
-    /// The stream with the attention in it.
+    /// The residual stream after attention.
     Sequential(T),
-    /// The attention's output, and the stream before both.
+    /// The output of attention, and the residual stream before both.
     Parallel(T, T),
 }
 
-/// What rows leave behind in a block, all `(rows, hidden_size)`.
+/// The outputs of a block, all `(rows, hidden_size)`.
 #[derive(Clone, Debug)]
 pub struct BlockOutput<T> {
-    /// What enters the feed-forward network.
+    /// Input of the feed-forward network.
     pub x: T,
-    /// What it returns.
+    /// Its output.
     pub y: T,
-    /// What y is added to.
+    /// The terms that y is added to.
     pub rest: ResidualTerms<T>,
     /// The residual stream after the block.
     pub next: T,
 }
 
-/// The arithmetic of a model's parts for windows of one length; weights come with every call.
+/// The arithmetic of a model's parts for windows of one length; the caller passes the weights.
 pub struct Layers<'a, B: Backend> {
     backend: &'a B,
     config: &'a ModelConfig,
@@ -67,14 +67,13 @@ pub struct Layers<'a, B: Backend> {
 }
 
 impl<'a, B: Backend> Layers<'a, B> {
-    /// Prepares the tables that windows of `seq_len` tokens need.
+    /// Prepares the rotary tables for windows of `seq_len` tokens.
     pub fn new(backend: &'a B, config: &'a ModelConfig, seq_len: usize) -> Result<Self> {
         let rotary = config.rope.map(|rope| rotary_tables(backend, rope, config.head_dim, seq_len)).transpose()?;
         Ok(Self { backend, config, seq_len, rotary })
     }
 
-    /// The residual stream that enters the first block, `(ids, hidden_size)`; `ids` are rows of the token embedding,
-    /// whole windows of them.
+    /// The residual stream entering the first block, `(ids, hidden_size)`, for the token `ids` of whole windows.
     pub fn embed(&self, embedding: &Embedding<B::Tensor>, ids: &[u32]) -> Result<B::Tensor> {
         let mut hidden = self.backend.gather(&embedding.tokens, ids)?;
         if let Some(table) = &embedding.positions {
@@ -87,7 +86,7 @@ impl<'a, B: Backend> Layers<'a, B> {
         }
     }
 
-    /// A block up to its feed-forward network, from the residual stream that enters it.
+    /// Runs a block up to its feed-forward network; `hidden` is the residual stream entering it.
     pub fn enter(&self, block: &Block<B::Tensor>, hidden: &B::Tensor) -> Result<FfnInput<B::Tensor>> {
         let add = |a: &B::Tensor, b: &B::Tensor| self.backend.add(a, b);
         Ok(match self.config.residual {
@@ -109,7 +108,7 @@ impl<'a, B: Backend> Layers<'a, B> {
         })
     }
 
-    /// y: what a feed-forward network returns for rows x, both `(rows, hidden_size)`.
+    /// y: the output of a feed-forward network for rows x, both `(rows, hidden_size)`.
     pub fn network(&self, ffn: &Ffn<B::Tensor>, x: &B::Tensor) -> Result<B::Tensor> {
         let (up, activation) = (self.linear(x, &ffn.up)?, self.config.activation);
         let inner = match &ffn.gate {
@@ -119,7 +118,7 @@ impl<'a, B: Backend> Layers<'a, B> {
         self.linear(&inner, &ffn.down)
     }
 
-    /// The residual stream after a block whose feed-forward network, or what stands in for it, returned `ffn_out`.
+    /// The residual stream after a block whose feed-forward network, or its replacement, returned `ffn_out`.
     pub fn leave(
         &self,
         block: &Block<B::Tensor>,
@@ -137,7 +136,7 @@ impl<'a, B: Backend> Layers<'a, B> {
         }
     }
 
-    /// A whole block, from the residual stream that enters it.
+    /// Runs a whole block; `hidden` is the residual stream entering it.
     pub fn pass(&self, block: &Block<B::Tensor>, hidden: &B::Tensor) -> Result<BlockOutput<B::Tensor>> {
         let FfnInput { ffn_in: x, rest } = self.enter(block, hidden)?;
         let y = self.network(&block.ffn, &x)?;
@@ -145,7 +144,7 @@ impl<'a, B: Backend> Layers<'a, B> {
         Ok(BlockOutput { x, y, rest, next })
     }
 
-    /// Next-token logits of the last residual stream, `(rows, vocab_size)`.
+    /// Next-token logits `(rows, vocab_size)` from the residual stream after the last block.
     pub fn logits(
         &self,
         final_norm: Option<&Norm<B::Tensor>>,
@@ -190,21 +189,21 @@ impl<'a, B: Backend> Layers<'a, B> {
     }
 }
 
-/// A whole model on a device, made ready for windows of one length.
+/// A whole model on a device, prepared for windows of one length.
 pub struct Forward<'a, B: Backend> {
     layers: Layers<'a, B>,
     model: &'a Model<B::Tensor>,
 }
 
 impl<'a, B: Backend> Forward<'a, B> {
-    /// Prepares the tables that windows of `seq_len` tokens need.
+    /// Prepares the rotary tables for windows of `seq_len` tokens.
     pub fn new(backend: &'a B, model: &'a Model<B::Tensor>, seq_len: usize) -> Result<Self> {
         Ok(Self { layers: Layers::new(backend, &model.config, seq_len)?, model })
     }
 
-    /// The residual stream after the last block and before the final norm, `(ids, hidden_size)`.
+    /// The residual stream after the last block, before the final norm, `(ids, hidden_size)`.
     ///
-    /// `ids` are whole windows, every id within the vocabulary.
+    /// `ids` are whole windows; every id is within the vocabulary.
     pub fn run(&self, ids: &[u32], observe: &mut dyn FnMut(Capture<B::Tensor>) -> Result<()>) -> Result<B::Tensor> {
         self.run_swapped(ids, &Replacements::new(), observe)
     }
@@ -219,8 +218,8 @@ impl<'a, B: Backend> Forward<'a, B> {
         self.resume(0, self.layers.embed(&self.model.embedding, ids)?, swaps, observe)
     }
 
-    /// The rest of [`Forward::run`] from the residual stream that enters block `first`, with the feed-forward networks
-    /// of `swaps` replaced.
+    /// The rest of [`Forward::run`] from block `first` on; `hidden` is the residual stream entering it, and the
+    /// feed-forward networks of `swaps` are replaced.
     pub fn resume(
         &self,
         first: usize,
@@ -240,14 +239,14 @@ impl<'a, B: Backend> Forward<'a, B> {
         Ok(hidden)
     }
 
-    /// Next-token logits of the last residual stream, `(rows, vocab_size)`; of a model loaded with its head.
+    /// Next-token logits `(rows, vocab_size)` from the last residual stream; the model must be loaded with its head.
     pub fn logits(&self, hidden: &B::Tensor) -> Result<B::Tensor> {
         let head = self.model.head.as_ref().ok_or_else(|| Error::MissingTensor { tensor: "output head".into() })?;
         self.layers.logits(self.model.final_norm.as_ref(), head, hidden)
     }
 
-    /// y: what the feed-forward network of `block` returns for rows x that need not come from the model itself; both
-    /// `(rows, hidden_size)`. A block that the model does not have is refused as in [`crate::job::Blocks::within`].
+    /// y: the output of the feed-forward network of `block` for any rows x, both `(rows, hidden_size)`. A block index
+    /// out of range is refused as in [`crate::job::Blocks::within`].
     pub fn network(&self, block: usize, x: &B::Tensor) -> Result<B::Tensor> {
         let found = self.model.blocks.get(block).ok_or_else(|| Error::InvalidSetting {
             field: "--blocks".into(),
@@ -263,7 +262,7 @@ impl<'a, B: Backend> Forward<'a, B> {
     }
 }
 
-/// cos and sin of position · θ^(−2i/rotary_dim). Frequencies and angles are rounded to f32, as models are trained.
+/// cos and sin of position · θ^(−2i/rotary_dim). Frequencies and angles are rounded to f32, as in training.
 fn rotary_tables<B: Backend>(backend: &B, rope: Rope, head_dim: usize, seq_len: usize) -> Result<Rotary<B::Tensor>> {
     let half = rope.rotary_dim / 2;
     let frequency = |i: usize| rope.theta.powf(-2.0 * i as f64 / rope.rotary_dim as f64) as f32;

@@ -1,8 +1,8 @@
 //! Straightedge measures how linear each feed-forward block of a transformer is.
 //!
-//! The route, in reading order: a [`job::Job`] goes in, [`run::measure`] runs it, a stream of [`event::Event`]s comes
-//! out, and the [`event::Recorder`] adds them up to a [`report::Report`]. This plain data is the crate
-//! `straightedge-api`, whose modules stand here too.
+//! In reading order: [`run::measure`] runs a [`job::Job`] and emits [`event::Event`]s, which the [`event::Recorder`]
+//! collects into a [`report::Report`]. These plain data types live in the crate `straightedge-api`, whose modules are
+//! re-exported here.
 
 pub mod backend;
 pub mod corpus;

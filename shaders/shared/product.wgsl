@@ -1,14 +1,14 @@
-// What the matrix products share: out = x * weight^T + bias. The kernel table puts it before them, and before it what an
-// `Inner` is: one value along the inner dimension, or four.
+// Shared by the matrix products: out = x * weight^T + bias. The kernel table puts this file before them, preceded by
+// the type `Inner`: one value along the inner dimension, or four.
 
 struct Params {
-    // Outputs computed here: rows [first_row, rows) of x against `cols` rows of this part of the weight.
+    // Outputs of this dispatch: rows [first_row, rows) of x times `cols` rows of this part of the weight.
     rows: u32,
     cols: u32,
     inner: u32,
     first_row: u32,
     first_col: u32,
-    // Where this part's columns lie in a row of the output.
+    // Row stride of the output, and the offset of this part's columns.
     out_stride: u32,
     out_offset: u32,
     has_bias: u32,
@@ -27,8 +27,8 @@ fn store_one(row: u32, part_col: u32, value: f32) {
     }
 }
 
-// Keeps four columns of a row. Neighbouring threads have neighbouring columns, so that a store fills whole lines; four
-// columns of a thread beside each other would not be aligned, whatever `out_stride` is.
+// Stores four columns of a row. Neighbouring threads have adjacent columns, so that stores fill whole cache lines;
+// adjacent columns within a thread would be unaligned for some `out_stride`.
 fn store(row: u32, cols: vec4<u32>, value: vec4<f32>) {
     if row < params.rows {
         store_one(row, cols.x, value.x);

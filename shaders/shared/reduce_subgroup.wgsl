@@ -1,19 +1,17 @@
-// Reductions of a row by a workgroup whose subgroups add and compare by themselves, and the entry points of rows.wgsl
-// that use them: two barriers where workgroup memory alone takes eight. Native only: a browser wants
-// `enable subgroups;`, which naga refuses.
+// Row reductions by subgroup operations, and the entry points of rows.wgsl that use them: two barriers instead of eight
+// with workgroup memory alone. Native only: browsers require `enable subgroups;`, which naga rejects.
 
-// A thread's place in its workgroup. How threads are dealt out to subgroups, and how many a subgroup has, is the
-// device's affair: nothing here builds on either.
+// A thread's position in its workgroup. Nothing here depends on the subgroups' size or assignment of threads.
 struct Place {
     lane: u32,
     subgroup: u32,
     subgroups: u32,
 }
 
-// What every subgroup came to; a subgroup has one lane at least.
+// One value per subgroup; a subgroup has at least one lane.
 var<workgroup> scratch: array<f32, 64>;
 
-// Keeps what the thread's subgroup came to, for all to see.
+// Publishes the subgroup's value to the workgroup.
 fn keep(place: Place, value: f32) {
     if subgroupBroadcastFirst(place.lane) == place.lane {
         scratch[place.subgroup] = value;
@@ -21,8 +19,8 @@ fn keep(place: Place, value: f32) {
     workgroupBarrier();
 }
 
-// The sum of every lane's value. Lanes come from loops of different lengths, and no rule says that they meet again after
-// one: the first barrier makes them. It also keeps what the last reduction is still read from.
+// Sum over all lanes. Lanes come from loops of different lengths and need not have reconverged; the first barrier makes
+// them. It also protects `scratch` while the previous reduction is still being read.
 fn total(place: Place, value: f32) -> f32 {
     workgroupBarrier();
     keep(place, subgroupAdd(value));
@@ -33,7 +31,7 @@ fn total(place: Place, value: f32) -> f32 {
     return sum;
 }
 
-// The largest of every lane's value.
+// Maximum over all lanes.
 fn largest_of(place: Place, value: f32) -> f32 {
     workgroupBarrier();
     keep(place, subgroupMax(value));

@@ -1,4 +1,4 @@
-// Reductions of a row by a workgroup over its memory, and the entry points of rows.wgsl that use them.
+// Row reductions through workgroup memory, and the entry points of rows.wgsl that use them.
 
 struct Place {
     lane: u32,
@@ -6,7 +6,7 @@ struct Place {
 
 var<workgroup> scratch: array<f32, 64>;
 
-// The sum of every lane's value.
+// Sum over all lanes.
 fn total(place: Place, value: f32) -> f32 {
     scratch[place.lane] = value;
     workgroupBarrier();
@@ -21,7 +21,7 @@ fn total(place: Place, value: f32) -> f32 {
     return sum;
 }
 
-// The largest of every lane's value.
+// Maximum over all lanes.
 fn largest_of(place: Place, value: f32) -> f32 {
     scratch[place.lane] = value;
     workgroupBarrier();
@@ -36,7 +36,7 @@ fn largest_of(place: Place, value: f32) -> f32 {
     return largest;
 }
 
-// Rows are checked here, where every compiler sees that a workgroup comes to its barriers as one.
+// The row bound is checked here, where every compiler sees that control flow at the barriers is uniform.
 
 @compute @workgroup_size(64)
 fn layer_norm_workgroup(

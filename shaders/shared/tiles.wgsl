@@ -1,22 +1,21 @@
 // Products through workgroup memory: 128 threads compute 64 x 64 outputs, 8 rows x 4 columns each, as outer products
-// from tiles of 16 inner values. The kernel table puts it before the kernels that say what the tiles hold and where
-// outputs go (`store`).
+// from tiles of 16 inner values. The kernel table puts this file before kernels that fill the tiles and define `store`.
 //
-// 32 sums, 16 values on their way and 12 factors leave room for half of a core's threads; 8 x 8 sums would not, and would
-// spill where a thread has 64 registers. Three loads of four values serve 32 multiply-adds.
+// 32 sums, 16 prefetched values and 12 factors leave room for half of a core's threads; 8 x 8 sums would not, and would
+// spill on devices with 64 registers per thread. Three vec4 loads serve 32 multiply-adds.
 
 const SIDE: u32 = 64u;
 const DEPTH: u32 = 16u;
 
-// By inner value: of 64 rows or columns those 16 apart in one vec4, so that one load brings factors for four outputs. A
-// vec4 more than needed to each inner value: threads that bring different inner values then write to different banks.
-// The inner value is a constant where tiles are read, which leaves one bound to check outside of the loop.
+// Indexed by inner value. A vec4 holds the entries of 64 rows or columns that are 16 apart, so that one load gives
+// factors for four outputs. One vec4 of padding per inner value makes threads that write different inner values use
+// different banks. The inner index is constant on reads, so that the other bounds check can be hoisted.
 var<workgroup> row_tile: array<array<vec4<f32>, 17>, 16>;
 var<workgroup> col_tile: array<array<vec4<f32>, 17>, 16>;
 
 const LINES = vec4<u32>(0u, 16u, 32u, 48u);
 
-// By row of the thread: 16 apart, the second four begin 8 later.
+// One per row of the thread: rows are 16 apart, the second four start 8 later.
 var<private> sum0: vec4<f32>;
 var<private> sum1: vec4<f32>;
 var<private> sum2: vec4<f32>;
@@ -26,12 +25,12 @@ var<private> sum5: vec4<f32>;
 var<private> sum6: vec4<f32>;
 var<private> sum7: vec4<f32>;
 
-// First column and row of a thread. A wave of 32 is 8 x 4 threads, which read the fewest different factors.
+// First column and row of a thread. A wave of 32 is 8 x 4 threads, which minimises the number of distinct factors.
 fn place(index: u32) -> vec2<u32> {
     return vec2<u32>(index % 8u + index / 32u % 2u * 8u, index / 8u % 4u + index / 64u * 4u);
 }
 
-// Adds an inner value's products.
+// Adds the products of one inner value.
 fn add(left: vec4<f32>, right: vec4<f32>, cols: vec4<f32>) {
     sum0 += left.x * cols;
     sum1 += left.y * cols;
@@ -43,7 +42,7 @@ fn add(left: vec4<f32>, right: vec4<f32>, cols: vec4<f32>) {
     sum7 += right.w * cols;
 }
 
-// Adds what the tiles hold. Written out: compilers may keep a loop, and count and check it.
+// Multiplies the tiles. Unrolled by hand, because compilers may keep a loop with its counter and bounds checks.
 fn multiply(at: vec2<u32>) {
     add(row_tile[0][at.y], row_tile[0][at.y + 8u], col_tile[0][at.x]);
     add(row_tile[1][at.y], row_tile[1][at.y + 8u], col_tile[1][at.x]);

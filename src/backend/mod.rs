@@ -1,8 +1,8 @@
-//! The few operations that a forward pass, the accumulation of second moments and the training of probes need.
+//! The operations that a forward pass, the accumulation of second moments and the training of probes need.
 //!
-//! Everything above this trait is written once; nothing above it names wgpu or candle. Activations and weights are
-//! two-dimensional, row-major `(rows, cols)`, one row per token. Operations record work and return at once where the
-//! device is asynchronous; only the asynchronous ones wait.
+//! All code above this trait is device-independent: none of it names wgpu or candle. Activations and weights are
+//! two-dimensional, row-major `(rows, cols)`, one row per token. On an asynchronous device, operations record work and
+//! return at once; only the `async` ones wait.
 
 pub mod cpu;
 pub mod gpu;
@@ -14,13 +14,13 @@ use crate::job::GramMode;
 use crate::report::DeviceInfo;
 use crate::stats::moments::{Moments, Scale};
 
-/// Rows of a batch: enough to keep most devices busy, and few enough to stop soon after a cancel.
+/// Default rows per batch: enough to keep most devices busy, few enough to stop soon after a cancel.
 pub const BATCH_ROWS: usize = 1024;
 
 /// Rows and columns of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
-    /// Tokens, or outputs for a weight.
+    /// Tokens; output features for a weight.
     pub rows: usize,
     /// Features.
     pub cols: usize,
@@ -55,7 +55,7 @@ pub enum Storage {
     Bf16,
 }
 
-/// Element-wise functions by what they compute, not by what a configuration calls them.
+/// Element-wise functions, named by formula and not by their names in configurations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Activation {
     /// x·Φ(x), with the error function.
@@ -78,8 +78,8 @@ pub enum Activation {
     Identity,
 }
 
-/// How queries, keys and values are laid out: `q` is `(rows, heads·head_dim)`, `k` and `v` are
-/// `(rows, kv_heads·head_dim)`, rows are whole windows of `seq_len` positions.
+/// Layout of attention inputs: `q` is `(rows, heads·head_dim)`, `k` and `v` are `(rows, kv_heads·head_dim)`;
+/// rows are whole windows of `seq_len` positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttentionShape {
     /// Query heads.
@@ -88,9 +88,9 @@ pub struct AttentionShape {
     pub kv_heads: usize,
     /// Width of a head.
     pub head_dim: usize,
-    /// Positions per window; a window attends to itself alone.
+    /// Positions per window; attention never crosses windows.
     pub seq_len: usize,
-    /// Whether a position sees only itself and those before it.
+    /// Whether a position attends only to itself and earlier positions.
     pub causal: bool,
 }
 
@@ -101,7 +101,7 @@ pub struct Rotary<T> {
     pub cos: T,
     /// sin(position · frequency).
     pub sin: T,
-    /// Leading features of every head that turn; feature i pairs with i + rotary_dim / 2. Even.
+    /// Leading features of every head that are rotated; feature i pairs with i + rotary_dim / 2. Even.
     pub rotary_dim: usize,
     /// Width of a head.
     pub head_dim: usize,
@@ -109,60 +109,60 @@ pub struct Rotary<T> {
     pub seq_len: usize,
 }
 
-/// What one block's second moments are accumulated over.
+/// Dimensions of one block's second moments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GramShape {
     /// Width of x.
     pub d_in: usize,
     /// Width of y.
     pub d_out: usize,
-    /// Folds kept apart; the last one also gets the full yyᵀ.
+    /// Number of folds, accumulated separately; the last one also accumulates the full yyᵀ.
     pub folds: usize,
-    /// Exact integers or fast f32 blocks.
+    /// Exact integer sums or fast f32 sums.
     pub mode: GramMode,
 }
 
 /// One batch of a block's rows: whole windows of one fold.
 #[derive(Clone, Copy, Debug)]
 pub struct GramRows<'a, T> {
-    /// Block that the rows belong to, for error messages.
+    /// Block of the rows, for error messages.
     pub block: usize,
-    /// Fold that all rows belong to.
+    /// Fold of all rows.
     pub fold: usize,
-    /// Which part of the fold: where sums depend on the order of rows, those of a part are added up on their own, so
-    /// that they come out alike whoever adds up which part. The rows of a part come one after the other.
+    /// Part of the fold. Where sums depend on the order of rows, each part is summed separately, so that the result
+    /// does not depend on which worker sums which part. Rows of a part are consecutive.
     pub part: usize,
     /// Index of the first row in the corpus, for error messages.
     pub first_row: usize,
-    /// What enters the block, `(rows, d_in)`.
+    /// Input of the block, `(rows, d_in)`.
     pub x: &'a T,
-    /// What it returns, `(rows, d_out)`.
+    /// Output of the block, `(rows, d_out)`.
     pub y: &'a T,
     /// Positions per window: `rows` is a multiple of it.
     pub seq_len: usize,
-    /// Leading positions of every window that do not count.
+    /// Leading positions of every window that are left out.
     pub skip_positions: usize,
 }
 
-/// A parameter in training, with the running moments of its gradient; all of one shape.
+/// A parameter in training with its Adam moments; all of one shape.
 #[derive(Clone, Debug)]
 pub struct Adam<T> {
     /// The parameter.
     pub parameter: T,
-    /// Decayed mean of the gradient.
+    /// Exponential moving average of the gradient.
     pub first: T,
-    /// Decayed mean of its square.
+    /// Exponential moving average of the squared gradient.
     pub second: T,
 }
 
 /// One step of Adam with decoupled weight decay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdamStep {
-    /// Steps taken, this one included: from 1.
+    /// Number of this step, counted from 1.
     pub step: usize,
     /// Learning rate of this step.
     pub learning_rate: f64,
-    /// Share of the parameter taken off per unit of learning rate.
+    /// Decoupled weight decay, multiplied by the learning rate.
     pub weight_decay: f64,
 }
 
@@ -171,26 +171,26 @@ impl AdamStep {
     pub const BETA1: f64 = 0.9;
     /// Decay of the second moment.
     pub const BETA2: f64 = 0.999;
-    /// Added to the root of the second moment.
+    /// Added to the square root of the second moment.
     pub const EPS: f64 = 1e-8;
 
-    /// Learning rate over the bias correction of the first moment.
+    /// Learning rate divided by the bias correction of the first moment.
     pub fn rate(&self) -> f64 {
         self.learning_rate / (1.0 - Self::BETA1.powf(self.step as f64))
     }
 
-    /// Reciprocal root of the bias correction of the second moment.
+    /// Reciprocal square root of the bias correction of the second moment.
     pub fn correction(&self) -> f64 {
         (1.0 - Self::BETA2.powf(self.step as f64)).sqrt().recip()
     }
 
-    /// Factor of the parameter itself.
+    /// Factor by which weight decay scales the parameter.
     pub fn keep(&self) -> f64 {
         1.0 - self.learning_rate * self.weight_decay
     }
 }
 
-/// Where a model runs.
+/// A device that computes the operations of a model.
 #[allow(async_fn_in_trait, reason = "one thread by design: a page's worker has no other")]
 pub trait Backend {
     /// A two-dimensional f32 array on the device; cloning shares it.
@@ -198,23 +198,23 @@ pub trait Backend {
     /// Accumulated second moments of one block.
     type Gram;
 
-    /// Whether its tensors lie in this process's memory.
+    /// Whether tensors lie in this process's memory.
     const IN_MEMORY: bool;
 
     /// The device, for the report.
     fn info(&self) -> DeviceInfo;
 
-    /// How Gram matrices are accumulated where `asked` is asked for.
+    /// The Gram mode that the backend uses when `asked` is requested.
     fn gram_mode(&self, asked: GramMode) -> GramMode {
         asked
     }
 
-    /// Rows of a batch that keep the device busy, where the widest tensor of rows has so many columns.
+    /// Rows per batch that keep the device busy, given the number of columns of the widest activation.
     fn batch_rows(&self, _widest: usize) -> usize {
         BATCH_ROWS
     }
 
-    /// Whether waits take too long for the times of single operations to tell anything.
+    /// Whether waits are too slow for timing single operations.
     fn has_coarse_times(&self) -> bool {
         false
     }
@@ -222,9 +222,9 @@ pub trait Backend {
     /// Copies row-major `data` to the device; `name` appears in errors.
     fn upload(&self, name: &str, shape: Shape, data: &[f32]) -> Result<Self::Tensor>;
 
-    /// The same for a table or the weight of a linear layer whose values a checkpoint stores as `storage`: the device
-    /// may keep them so, and computes with the same values as after [`Backend::upload`]. Only [`Backend::gather`],
-    /// [`Backend::linear`] and [`Backend::read`] take such a tensor.
+    /// Like [`Backend::upload`], for an embedding table or the weight of a linear layer that the checkpoint stores as
+    /// `storage`. The device may keep that storage format; results are the same as after [`Backend::upload`]. Only
+    /// [`Backend::gather`], [`Backend::linear`] and [`Backend::read`] accept such a tensor.
     fn upload_stored(&self, name: &str, shape: Shape, data: &[f32], storage: Storage) -> Result<Self::Tensor> {
         let _ = storage;
         self.upload(name, shape, data)
@@ -233,15 +233,15 @@ pub trait Backend {
     /// Shape of a tensor.
     fn shape(&self, tensor: &Self::Tensor) -> Shape;
 
-    /// Copies tensors back, each row-major, with one wait for all.
+    /// Copies tensors back to the host, each row-major, with a single wait.
     async fn read_all(&self, tensors: &[&Self::Tensor]) -> Result<Vec<Vec<f32>>>;
 
-    /// Copies a tensor back, row-major.
+    /// Copies a tensor back to the host, row-major.
     async fn read(&self, tensor: &Self::Tensor) -> Result<Vec<f32>> {
         Ok(self.read_all(&[tensor]).await?.pop().unwrap_or_default())
     }
 
-    /// Rows `ids` of `table`; every id is below its row count.
+    /// Rows `ids` of `table`; every id must be below its row count.
     fn gather(&self, table: &Self::Tensor, ids: &[u32]) -> Result<Self::Tensor>;
 
     /// a + b, equal shapes.
@@ -303,22 +303,22 @@ pub trait Backend {
     /// gradient ⊙ f′(x) for f = [`Activation::Gelu`], equal shapes.
     fn gelu_gradient(&self, x: &Self::Tensor, gradient: &Self::Tensor) -> Result<Self::Tensor>;
 
-    /// The parameter and its moments after one step against `gradient`; `state` stays as it is.
+    /// The parameter and its moments after one step with `gradient`; `state` itself is unchanged.
     fn adam(&self, state: &Adam<Self::Tensor>, gradient: &Self::Tensor, step: &AdamStep) -> Result<Adam<Self::Tensor>>;
 
-    /// Empty accumulators for one block, with the scale that its first batch suggests.
+    /// Empty accumulators for one block; `x` and `y` are the scales chosen from its first batch.
     async fn gram(&self, shape: GramShape, x: &Scale, y: &Scale) -> Result<Self::Gram>;
 
     /// Adds a batch of rows.
     fn accumulate(&self, gram: &mut Self::Gram, rows: GramRows<'_, Self::Tensor>) -> Result<()>;
 
-    /// Ends a batch: waits until the device has done the batch before it, so that the device always has one to go on with.
-    /// With a Gram, rows outside its scale are taken into account.
+    /// Ends a batch: waits until the device has finished the previous batch, so that it always has one queued. With a
+    /// Gram, also adds rows outside its scale.
     ///
-    /// Rows with NaN or infinity end in [`crate::error::Error::NonFiniteActivation`], here, in `accumulate` or in `moments`.
+    /// NaN or infinity raises [`crate::error::Error::NonFiniteActivation`] here, in `accumulate` or in `moments`.
     async fn batch_end(&self, gram: Option<&mut Self::Gram>) -> Result<()>;
 
-    /// Waits until the device has done all recorded work.
+    /// Waits until the device has finished all recorded work.
     async fn wait(&self) -> Result<()>;
 
     /// Second moments of every fold.

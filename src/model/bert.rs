@@ -1,4 +1,4 @@
-//! BERT: an encoder that normalises after each residual addition and has no next-token head.
+//! BERT: a post-norm encoder without a next-token head.
 
 use super::config::{Architecture, ModelConfig, Residual, Spelling};
 use super::fields::{Fields, MAX_ROWS};
@@ -37,7 +37,7 @@ pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig) -> Result<Model<Check
     Ok(Model { config: config.clone(), embedding, blocks, final_norm: None, head: None })
 }
 
-/// The position table with the embedding of token type 0, which every token of a window has, added to each row.
+/// The position embeddings plus the embedding of token type 0, which every token of a window has.
 fn positions(vars: &Vars<'_>, config: &ModelConfig) -> Result<CheckpointTensor> {
     let positions = ("position_embeddings.weight", config.max_position_embeddings);
     let types = ("token_type_embeddings.weight", config.type_vocab_size);

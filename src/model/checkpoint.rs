@@ -1,4 +1,4 @@
-//! A model whose parts are loaded when they are needed, so that no more than a block of it is on a device at a time.
+//! A model whose parts are loaded on demand, so that the device holds only a block at a time.
 
 use std::rc::Rc;
 
@@ -11,17 +11,17 @@ use crate::backend::{Backend, Shape};
 use crate::error::Result;
 use crate::weights::Weights;
 
-/// The parts of a model, still in its files.
+/// The parts of a model, not yet loaded.
 pub struct Checkpoint<'a> {
     weights: &'a Weights,
     model: Model<CheckpointTensor>,
 }
 
 impl<'a> Checkpoint<'a> {
-    /// Finds every tensor that `config` implies, the output head only where `need_head`.
+    /// Looks up every tensor that `config` implies; the output head only if `need_head`.
     ///
     /// # Errors
-    /// A tensor that is missing, has another shape than `config` implies, or is stored in an unsupported format.
+    /// If a tensor is missing, has another shape than `config` implies, or is stored in an unsupported format.
     pub fn new(config: &ModelConfig, weights: &'a Weights, need_head: bool) -> Result<Self> {
         Ok(Self { weights, model: stored(config, weights, need_head)? })
     }
@@ -31,24 +31,24 @@ impl<'a> Checkpoint<'a> {
         &self.model.config
     }
 
-    /// Bytes of all its tensors as they are stored; a head that is the embedding too counts once.
+    /// Stored bytes of all tensors; a tied head counts once.
     pub fn bytes(&self) -> u64 {
         self.model.stored_bytes(self.weights)
     }
 
-    /// Tells the source of the files all that will be loaded.
+    /// Announces everything that will be loaded to the source of the files.
     ///
     /// # Errors
-    /// Whatever keeps the source from telling what it has.
+    /// Errors of the source.
     pub async fn announce(&self) -> Result<()> {
         self.weights.announce(&self.model.groups()).await
     }
 
-    /// The embedding, with the rows of those tokens alone that are `wanted`. Of this and the methods below, `heard`
-    /// hears of the bytes of each tensor.
+    /// Loads the embedding, with only the rows of the `wanted` tokens. Here and below, `heard` is called with the bytes
+    /// of each loaded tensor.
     ///
     /// # Errors
-    /// Whatever keeps the source from fetching it, and a tensor that holds NaN or infinity.
+    /// Errors of the source, and a tensor that holds NaN or infinity.
     pub async fn embedding<B: Backend>(
         &self,
         backend: &B,
@@ -60,17 +60,17 @@ impl<'a> Checkpoint<'a> {
         self.part(backend, embedding, heard).await
     }
 
-    /// The block `index`, which the model has.
+    /// Loads block `index`, which must exist.
     ///
     /// # Errors
     /// As [`Checkpoint::embedding`].
     pub async fn block<B: Backend>(&self, backend: &B, index: usize, heard: &dyn Fn(u64)) -> Result<Block<B::Tensor>> {
-        // The embedding is the first group.
+        // Group 0 is the embedding.
         self.weights.prepare(&self.model.groups()[index + 1]).await?;
         load_part(backend, self.weights, self.model.blocks[index].clone(), heard).await
     }
 
-    /// The output head; `None` where the model has none, or none was asked for.
+    /// Loads the output head; `None` if the model has none or it was not requested.
     ///
     /// # Errors
     /// As [`Checkpoint::embedding`].

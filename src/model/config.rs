@@ -1,4 +1,4 @@
-//! `config.json` in one vocabulary for all families, with every value that would change the arithmetic checked.
+//! `config.json` in common terms for all families. Every value that would change the arithmetic is checked.
 
 use std::fmt;
 
@@ -8,14 +8,14 @@ use super::fields::{Fields, MAX_HEADS, MAX_LAYERS, MAX_ROWS, MAX_WIDTH, unsuppor
 use crate::backend::Activation;
 use crate::error::{Error, Result};
 
-/// A configuration in the terms of `config.json`, families' own spellings resolved.
+/// A configuration in the terms of `config.json`, with family-specific field names resolved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelConfig {
     /// `model_type`.
     pub architecture: Architecture,
     /// Width of the residual stream.
     pub hidden_size: usize,
-    /// Width inside the feed-forward network.
+    /// Inner width of the feed-forward network.
     pub intermediate_size: usize,
     /// Number of blocks.
     pub num_hidden_layers: usize,
@@ -27,17 +27,17 @@ pub struct ModelConfig {
     pub head_dim: usize,
     /// Rows of the embedding.
     pub vocab_size: usize,
-    /// Longest window the model can take.
+    /// Maximum positions per window.
     pub max_position_embeddings: usize,
-    /// Positions that a position sees, itself included, where the model limits them.
+    /// Positions that a position attends to, itself included, if the model limits them.
     pub sliding_window: Option<usize>,
     /// Rows of the token type embedding (BERT), else 0.
     pub type_vocab_size: usize,
-    /// Activation as the configuration spells it.
+    /// Name of the activation in the configuration.
     pub hidden_act: String,
-    /// Activation as it is computed.
+    /// The activation function.
     pub activation: Activation,
-    /// Whether the feed-forward network has a gate beside its up projection.
+    /// Whether the feed-forward network has a gate projection in addition to its up projection.
     pub gated_ffn: bool,
     /// Whether the feed-forward network has biases.
     pub ffn_bias: bool,
@@ -49,9 +49,9 @@ pub struct ModelConfig {
     pub rope: Option<Rope>,
     /// How a block adds to the residual stream.
     pub residual: Residual,
-    /// Whether positions see only those before them; also whether there is a next-token head.
+    /// Whether attention is causal; also whether there is a next-token head.
     pub causal: bool,
-    /// Whether the output head is the embedding.
+    /// Whether the output head shares the embedding's weights.
     pub tie_word_embeddings: bool,
     /// Standard deviation of initial weights.
     pub initializer_range: f32,
@@ -90,7 +90,7 @@ pub enum AttentionBias {
 pub struct Rope {
     /// Base of the frequencies.
     pub theta: f64,
-    /// Leading features of every head that turn; even.
+    /// Leading features of every head that are rotated; even.
     pub rotary_dim: usize,
 }
 
@@ -106,7 +106,7 @@ pub enum Residual {
 }
 
 impl ModelConfig {
-    /// Refuses windows that the model's positions or its sliding window do not cover.
+    /// Refuses windows longer than the model's positions or its sliding window.
     pub fn check_window(&self, seq_len: usize) -> Result<()> {
         if seq_len > self.max_position_embeddings {
             let hint = format!("the model takes windows of at most {} positions", self.max_position_embeddings);
@@ -122,12 +122,12 @@ impl ModelConfig {
         }
     }
 
-    /// Columns of the widest tensor of rows within a block.
+    /// Columns of the widest activation within a block.
     pub fn widest(&self) -> usize {
         self.hidden_size.max(self.intermediate_size)
     }
 
-    /// Weights and biases of one feed-forward network.
+    /// Number of weights and biases in one feed-forward network.
     pub fn ffn_parameters(&self) -> usize {
         let (hidden, intermediate) = (self.hidden_size, self.intermediate_size);
         let ups = if self.gated_ffn { 2 } else { 1 };
@@ -135,7 +135,7 @@ impl ModelConfig {
         (ups + 1) * hidden * intermediate + biases
     }
 
-    /// What all families share, under a family's spelling: a causal pre-norm decoder with biases and without gate.
+    /// The fields that all families share, by a family's names: a causal pre-norm decoder with biases, without gate.
     pub(super) fn common(fields: &Fields, architecture: Architecture, spelling: &Spelling) -> Result<Self> {
         let hidden_size = fields.needed_size(spelling.hidden_size, MAX_WIDTH)?;
         let inner = fields.size(spelling.intermediate_size, MAX_WIDTH)?;
@@ -164,12 +164,12 @@ impl ModelConfig {
             residual: Residual::PreNorm,
             causal: true,
             tie_word_embeddings: fields.flag("tie_word_embeddings", spelling.tied_by_default)?,
-            // The same default in every family.
+            // The default in every family.
             initializer_range: fields.positive("initializer_range")?.unwrap_or(0.02) as f32,
         })
     }
 
-    /// Relations between sizes that every family shares.
+    /// Checks relations between sizes that hold in every family.
     pub(super) fn check_sizes(&self) -> Result<()> {
         let (heads, kv_heads) = (self.num_attention_heads, self.num_key_value_heads);
         if heads as u64 * self.head_dim as u64 > MAX_WIDTH as u64 {
@@ -183,7 +183,7 @@ impl ModelConfig {
             let hint = format!("it must divide the number of attention heads, which is {heads}");
             return Err(unsupported("num_key_value_heads", kv_heads, hint));
         }
-        // One network must be addressable on every platform, where usize may have 32 bits.
+        // A network must be addressable on platforms where usize has 32 bits.
         let weights = 3 * (self.hidden_size as u64 + 1) * (self.intermediate_size as u64 + 1);
         if weights > u64::from(u32::MAX) {
             let hint = format!("with a hidden size of {} one network would not fit into memory", self.hidden_size);
@@ -194,7 +194,7 @@ impl ModelConfig {
 }
 
 impl Architecture {
-    /// `model_type`, or what `architectures` tells where an old configuration has no `model_type`.
+    /// The family from `model_type`, or from `architectures` in old configurations without `model_type`.
     pub(super) fn of(fields: &Fields) -> Result<Self> {
         match fields.text("model_type")? {
             Some(name) => Self::ALL
@@ -215,7 +215,7 @@ impl Architecture {
 
     const ALL: [Self; 6] = [Self::Gpt2, Self::GptNeox, Self::Llama, Self::Mistral, Self::Qwen2, Self::Bert];
 
-    /// The spelling of `model_type`.
+    /// The value of `model_type`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Gpt2 => "gpt2",
@@ -245,14 +245,14 @@ impl fmt::Display for Architecture {
     }
 }
 
-/// What may follow a family's prefix in `architectures`; `Qwen2MoeForCausalLM` is another family.
+/// Suffixes that may follow a family's prefix in `architectures`; `Qwen2MoeForCausalLM` is another family.
 const CLASS_ENDINGS: [&str; 5] = ["Model", "LMHeadModel", "ForCausalLM", "ForMaskedLM", "ForPreTraining"];
 
-/// How a family spells the fields that all families have, and what it assumes where they are absent.
+/// A family's names of the common fields, and their defaults.
 pub(super) struct Spelling {
     pub(super) hidden_size: &'static str,
     pub(super) intermediate_size: &'static str,
-    /// `intermediate_size` over `hidden_size` where the former may be absent.
+    /// Default of `intermediate_size` / `hidden_size`, if the family has one.
     pub(super) default_expansion: Option<usize>,
     pub(super) num_hidden_layers: &'static str,
     pub(super) num_attention_heads: &'static str,
@@ -260,12 +260,12 @@ pub(super) struct Spelling {
     pub(super) hidden_act: (&'static str, &'static str),
     pub(super) norm_eps: (&'static str, f64),
     pub(super) tied_by_default: bool,
-    /// Whether `head_dim` may differ from `hidden_size` over `num_attention_heads`.
+    /// Whether `head_dim` may differ from `hidden_size` / `num_attention_heads`.
     pub(super) free_head_dim: bool,
 }
 
 impl Spelling {
-    /// The spelling that later families agree on.
+    /// The names that most families use.
     pub(super) const COMMON: Self = Self {
         hidden_size: "hidden_size",
         intermediate_size: "intermediate_size",
@@ -297,7 +297,7 @@ impl Spelling {
     }
 }
 
-/// Activation by its name in a configuration; several names stand for one function.
+/// Activation by its name in a configuration; a function may have several names.
 pub(super) fn activation(field: &str, name: &str) -> Result<Activation> {
     match name {
         "gelu" | "gelu_python" => Ok(Activation::Gelu),

@@ -1,4 +1,4 @@
-//! The choice of family: whose file reads a configuration, finds the tensors of a checkpoint, and writes one.
+//! Dispatch by family: reading a configuration, locating a checkpoint's tensors, and writing a checkpoint.
 
 use std::collections::BTreeMap;
 
@@ -33,12 +33,11 @@ impl ModelConfig {
     }
 }
 
-/// Where the tensors of the model that `config` describes lie. Nothing but headers has been read for it.
-///
-/// The output head is part of it only where `need_head`.
+/// Locates the tensors of the model that `config` describes; only headers have been read. The output head is included
+/// only if `need_head`.
 ///
 /// # Errors
-/// A tensor that is missing, has another shape than `config` implies, or is stored in an unsupported format.
+/// If a tensor is missing, has another shape than `config` implies, or is stored in an unsupported format.
 pub fn stored(config: &ModelConfig, weights: &Weights, need_head: bool) -> Result<Model<CheckpointTensor>> {
     let vars = Vars::root(weights);
     match config.architecture {
@@ -49,10 +48,10 @@ pub fn stored(config: &ModelConfig, weights: &Weights, need_head: bool) -> Resul
     }
 }
 
-/// Every tensor of a decoder's checkpoint; a head that is tied to the embedding is not among them.
+/// All tensors of a decoder's checkpoint, without a tied head.
 ///
 /// # Errors
-/// An encoder: nothing here makes one.
+/// For an encoder, which cannot be written.
 pub async fn checkpoint<B: Backend>(backend: &B, model: &Model<B::Tensor>) -> Result<BTreeMap<String, NewTensor>> {
     let mut store = CheckpointWriter { backend, tensors: BTreeMap::new() };
     match model.config.architecture {

@@ -1,4 +1,4 @@
-//! Typed access to the fields of `config.json`; a null counts as absent, as it does for the reference classes.
+//! Typed access to the fields of `config.json`; null counts as absent, as in the reference implementation.
 
 use serde_json::{Map, Value};
 
@@ -6,16 +6,16 @@ use crate::error::{Error, Result};
 
 const FILE: &str = "config.json";
 
-/// Limits beyond any published model, so that no later product of sizes overflows.
+/// Limits above any published model, so that products of sizes cannot overflow.
 pub(super) const MAX_WIDTH: usize = 1 << 20;
 pub(super) const MAX_LAYERS: usize = 1 << 10;
 pub(super) const MAX_HEADS: usize = 1 << 12;
 pub(super) const MAX_ROWS: usize = 1 << 28;
 
-/// A JSON object of the configuration.
+/// A JSON object in the configuration.
 pub(super) struct Fields {
     map: Map<String, Value>,
-    /// Prefix of the names in errors: empty, or the name of the object and a dot.
+    /// Prefix of field names in errors: empty, or the object's name and a dot.
     prefix: String,
 }
 
@@ -29,7 +29,7 @@ impl Fields {
         }
     }
 
-    /// An object within this one.
+    /// A nested object.
     pub(super) fn object(&self, field: &str) -> Result<Option<Self>> {
         match self.get(field) {
             None => Ok(None),
@@ -43,12 +43,12 @@ impl Fields {
         format!("{}{field}", self.prefix)
     }
 
-    /// Whether a field is there at all, be it null.
+    /// Whether a field is present, possibly null.
     pub(super) fn mentions(&self, field: &str) -> bool {
         self.map.contains_key(field)
     }
 
-    /// Names of all fields that are there.
+    /// Names of all fields present.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.map.keys().map(String::as_str)
     }
@@ -66,7 +66,7 @@ impl Fields {
         Error::MissingField { field: self.name(field) }
     }
 
-    /// A size from 1 to `limit`, where it is given.
+    /// A size from 1 to `limit`, if present.
     pub(super) fn size(&self, field: &str, limit: usize) -> Result<Option<usize>> {
         let Some(found) = self.get(field) else { return Ok(None) };
         let number = found.as_u64().ok_or_else(|| self.wrong(field, "a whole number of at least 1", found))?;
@@ -76,12 +76,12 @@ impl Fields {
         }
     }
 
-    /// A size from 1 to `limit` that must be there.
+    /// A required size from 1 to `limit`.
     pub(super) fn needed_size(&self, field: &str, limit: usize) -> Result<usize> {
         self.size(field, limit)?.ok_or_else(|| self.missing(field))
     }
 
-    /// A truth value.
+    /// A Boolean.
     pub(super) fn flag(&self, field: &str, default: bool) -> Result<bool> {
         match self.get(field) {
             None => Ok(default),
@@ -100,7 +100,7 @@ impl Fields {
         }
     }
 
-    /// Epsilon of a norm: positive also in f32, and below 1.
+    /// Epsilon of a norm: positive in f32 and below 1.
     pub(super) fn epsilon(&self, field: &str, default: f64) -> Result<f32> {
         let eps = self.positive(field)?.unwrap_or(default);
         if (f64::from(f32::MIN_POSITIVE)..1.0).contains(&eps) {
@@ -116,7 +116,7 @@ impl Fields {
         found.as_str().map(Some).ok_or_else(|| self.wrong(field, "a string", found))
     }
 
-    /// The strings of a list; none where it is not given.
+    /// The strings of a list; empty if absent.
     pub(super) fn texts(&self, field: &str) -> Result<Vec<&str>> {
         let Some(found) = self.get(field) else { return Ok(Vec::new()) };
         found
@@ -130,7 +130,7 @@ impl Fields {
         Ok(self.texts(field)?.into_iter().next())
     }
 
-    /// Refuses every value of `field` but `supported` and its absence.
+    /// Refuses every value of `field` but `supported` or none.
     pub(super) fn only(&self, field: &str, supported: impl Into<Value>) -> Result<()> {
         let supported = supported.into();
         match self.get(field) {
@@ -141,7 +141,7 @@ impl Fields {
         }
     }
 
-    /// Refuses what derived classes and later models use to change the arithmetic, whatever the family.
+    /// Refuses fields by which derived classes and later models of any family change the arithmetic.
     pub(super) fn refuse_foreign_arithmetic(&self) -> Result<()> {
         for (field, hint) in SWITCHES {
             match self.get(field) {
@@ -173,12 +173,12 @@ fn is_off(value: &Value) -> bool {
     }
 }
 
-/// A value as people write it: strings without quotes.
+/// A value for messages: strings without quotes.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), Into::into)
 }
 
-/// Fields that must be absent or off, each with what to do.
+/// Fields that must be absent or off, each with a hint.
 const SWITCHES: &[(&str, &str)] = &[
     ("quantization_config", QUANTIZED),
     ("compression_config", QUANTIZED),

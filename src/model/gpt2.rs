@@ -1,4 +1,4 @@
-//! GPT-2: `Conv1D` weights are stored `(in, out)`, queries, keys and values side by side.
+//! GPT-2: `Conv1D` weights are stored `(in, out)`, with queries, keys and values concatenated.
 
 use super::config::{Architecture, ModelConfig, Spelling};
 use super::fields::Fields;
@@ -88,7 +88,7 @@ pub(super) async fn store<B: Backend>(store: &mut CheckpointWriter<'_, B>, model
     store.end("transformer.ln_f", "lm_head", model).await
 }
 
-/// Layers of the same inputs, side by side as one that is stored `(inputs, outputs)`.
+/// Stores layers with the same input as one concatenated weight `(inputs, outputs)`.
 async fn store_conv1d<B: Backend>(
     store: &mut CheckpointWriter<'_, B>,
     path: String,

@@ -1,17 +1,17 @@
-//! Rearranges checkpoint tensors into the layout of [`super::Linear`]: `(out, in)`, queries, keys and values apart.
+//! Rearranges checkpoint tensors for [`super::Linear`]: `(out, in)`, with separate queries, keys and values.
 
 use std::ops::Range;
 
 use crate::platform::parallel;
 
-/// Columns that are transposed at a time.
+/// Columns transposed at a time.
 const STRIPE: usize = 32;
 
-/// Columns `columns` of a row-major matrix with `cols` columns, transposed: `(in, out)` to `(out, in)`.
+/// Transposes the columns `columns` of a row-major matrix with `cols` columns: `(in, out)` to `(out, in)`.
 pub(super) fn transposed_columns(values: &[f32], cols: usize, columns: Range<usize>) -> Vec<f32> {
     let rows = values.len() / cols;
     let mut transposed = vec![0.0; rows * columns.len()];
-    // Some columns at a time, so that what is read lies together and what is written stays cached until it is whole.
+    // In stripes, so that reads are contiguous and the written lines stay cached until they are complete.
     parallel::for_chunks(&mut transposed, STRIPE * rows.max(1), |stripe, written| {
         let first = columns.start + stripe * STRIPE;
         let width = written.len() / rows;
@@ -28,7 +28,7 @@ pub(super) fn interleaved_part(values: &[f32], parts: usize, part: usize, head_d
     values.chunks_exact(parts * one).flat_map(|head| &head[part * one..(part + 1) * one]).copied().collect()
 }
 
-/// The fused projection that such parts were taken from.
+/// Inverse of `interleaved_part`: the fused projection of these parts.
 pub(super) fn interleaved(parts: &[Vec<f32>], head_dim: usize, width: usize) -> Vec<f32> {
     let one = head_dim * width;
     let heads = parts.first().map_or(0, |part| part.len() / one);
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn a_part_gathers_its_rows_of_every_head() {
-        // Two heads, three parts, head_dim 1, width 2: rows are named head.part.
+        // Two heads, three parts, head_dim 1, width 2: values are head.part.
         let fused = [0.0, 0.0, 0.1, 0.1, 0.2, 0.2, 1.0, 1.0, 1.1, 1.1, 1.2, 1.2];
         assert_eq!(interleaved_part(&fused, 3, 0, 1, 2), [0.0, 0.0, 1.0, 1.0]);
         assert_eq!(interleaved_part(&fused, 3, 2, 1, 2), [0.2, 0.2, 1.2, 1.2]);

@@ -1,4 +1,4 @@
-//! Llama and its relatives Mistral and Qwen2: RMSNorm, rotary embedding, grouped heads, a gated network.
+//! Llama, Mistral and Qwen2: RMSNorm, rotary embedding, grouped-query attention, gated network.
 
 use super::config::{Architecture, AttentionBias, ModelConfig, Spelling};
 use super::fields::{Fields, MAX_HEADS, MAX_ROWS, unsupported};
@@ -19,7 +19,7 @@ const SPELLING: Spelling = Spelling {
 
 const ROPE: RopeNames = RopeNames { theta: &[], partial: &[], default_partial: 1.0 };
 
-/// What Mistral and Qwen2 assume where `sliding_window` is not in the file at all.
+/// Default of Mistral and Qwen2 if `sliding_window` is absent.
 const DEFAULT_SLIDING_WINDOW: usize = 4096;
 
 pub(super) fn config(fields: &Fields, architecture: Architecture) -> Result<ModelConfig> {
@@ -44,7 +44,7 @@ pub(super) fn config(fields: &Fields, architecture: Architecture) -> Result<Mode
     })
 }
 
-/// As many as query heads where the field is null; only Llama may leave it out.
+/// Equals the number of query heads if the field is null; only Llama may omit it.
 fn key_value_heads(fields: &Fields, architecture: Architecture, heads: usize) -> Result<usize> {
     match fields.size("num_key_value_heads", MAX_HEADS)? {
         Some(kv_heads) => Ok(kv_heads),
@@ -53,17 +53,17 @@ fn key_value_heads(fields: &Fields, architecture: Architecture, heads: usize) ->
     }
 }
 
-/// A switch for biases, which among these families only Llama has.
+/// A bias switch, which among these families only Llama has.
 fn biased(fields: &Fields, field: &str, architecture: Architecture) -> Result<bool> {
     match architecture {
         Architecture::Llama => fields.flag(field, false),
-        // Qwen2's biases of queries, keys and values are fixed; some of its files repeat that here.
+        // Qwen2 always has biases on queries, keys and values; some of its files repeat that here.
         Architecture::Qwen2 if field == "attention_bias" => fields.flag(field, true),
         _ => fields.only(field, false).map(|()| false),
     }
 }
 
-/// The tightest limit of any layer on how far a position sees.
+/// The smallest attention window of any layer.
 fn sliding_window(fields: &Fields, architecture: Architecture) -> Result<Option<usize>> {
     let given = fields.size("sliding_window", MAX_ROWS)?;
     let default = (!fields.mentions("sliding_window")).then_some(DEFAULT_SLIDING_WINDOW);

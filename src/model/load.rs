@@ -1,4 +1,4 @@
-//! Brings a model's weights onto a backend, tensor by tensor.
+//! Loads a model's weights onto a backend, tensor by tensor.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
@@ -11,20 +11,20 @@ use crate::error::{Error, Result};
 use crate::platform::yielding::yield_now;
 use crate::weights::{ByteProgress, Weights};
 
-/// Has everything fetched that [`load`] will read, in as few requests as possible where the files are far away.
+/// Prefetches everything that [`load`] will read, in as few requests as possible for remote files.
 ///
 /// # Errors
-/// As [`stored`], and whatever keeps the source of the files from fetching them.
+/// Those of [`stored`] and of the source of the files.
 pub async fn fetch(config: &ModelConfig, weights: &Weights, need_head: bool) -> Result<()> {
     weights.prepare(&stored(config, weights, need_head)?.names()).await
 }
 
-/// Loads the model that `config` describes. At most one tensor is held decoded at a time, with its rearranged copy.
+/// Loads the model that `config` describes, holding at most one decoded tensor and its rearranged copy at a time.
 ///
-/// The output head is loaded only where `need_head`; `on_bytes` hears the bytes done, of all that are needed.
+/// The output head is loaded only if `need_head`; `on_bytes` is called with the bytes done and the total.
 ///
 /// # Errors
-/// As [`fetch`], and a tensor that holds NaN or infinity.
+/// Those of [`fetch`], and a tensor that holds NaN or infinity.
 pub async fn load<B: Backend>(
     backend: &B,
     config: &ModelConfig,
@@ -42,8 +42,7 @@ pub async fn load<B: Backend>(
     load_part(backend, weights, model, &heard).await
 }
 
-/// Loads a part of a model, every tensor of its files once and in the order in which they have them; `heard` hears of
-/// the bytes of each.
+/// Loads a part of a model, each checkpoint tensor once, in file order; `heard` receives the bytes of each.
 pub(super) async fn load_part<B: Backend, P: ModelPart<CheckpointTensor> + Clone>(
     backend: &B,
     weights: &Weights,
@@ -66,7 +65,7 @@ pub(super) async fn load_part<B: Backend, P: ModelPart<CheckpointTensor> + Clone
     part.map(&mut |place| loaded.get(&place).cloned().ok_or(Error::MissingTensor { tensor: place.name }))
 }
 
-/// Every tensor with the places that are made of it, in the order in which the files have them.
+/// Groups the part's tensors by the checkpoint tensor they come from, in file order.
 fn by_tensor<P: ModelPart<CheckpointTensor> + Clone>(
     part: &P,
     weights: &Weights,

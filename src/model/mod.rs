@@ -1,8 +1,8 @@
-//! Model families as data: what a configuration says and which checkpoint tensor plays which part.
+//! Model families as data: their configurations and the role of every checkpoint tensor.
 //!
-//! No arithmetic here: a family file (`gpt2`, `neox`, `llama`, `bert`) maps its `config.json` onto [`ModelConfig`]
-//! and its checkpoint names onto a [`Model`] of [`CheckpointTensor`] places; `families` chooses among them. `load` brings these
-//! places onto a backend as a whole, `checkpoint` part by part; `forward` is written once over both.
+//! No arithmetic here. A family file (`gpt2`, `neox`, `llama`, `bert`) maps its `config.json` onto [`ModelConfig`] and
+//! its checkpoint names onto a [`Model`] of [`CheckpointTensor`] places; `families` dispatches among them. `load` loads
+//! these places onto a backend as a whole, `checkpoint` part by part; `forward` runs on either.
 
 mod bert;
 mod checkpoint;

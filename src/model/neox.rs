@@ -1,4 +1,4 @@
-//! GPT-NeoX (Pythia): partial rotary embedding, parallel residual, queries, keys and values interleaved by head.
+//! GPT-NeoX (Pythia): partial rotary embedding, parallel residual; queries, keys and values interleaved by head.
 
 use super::config::{Architecture, AttentionBias, ModelConfig, Residual, Spelling};
 use super::fields::Fields;
@@ -82,7 +82,7 @@ pub(super) async fn store<B: Backend>(store: &mut CheckpointWriter<'_, B>, model
     store.end("gpt_neox.final_layer_norm", "embed_out", model).await
 }
 
-/// Queries, keys and values as one layer, interleaved by head.
+/// Stores queries, keys and values as one layer, interleaved by head.
 async fn store_fused<B: Backend>(
     store: &mut CheckpointWriter<'_, B>,
     path: String,

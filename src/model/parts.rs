@@ -1,4 +1,4 @@
-//! The parts of a model, whatever their tensors are.
+//! The parts of a model, generic over the tensor type.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,22 +9,22 @@ use super::config::ModelConfig;
 pub struct Model<T> {
     /// Its configuration.
     pub config: ModelConfig,
-    /// From token ids to the residual stream.
+    /// Maps token ids to the residual stream.
     pub embedding: Embedding<T>,
     /// One entry per layer.
     pub blocks: Vec<Block<T>>,
     /// Norm before the output head.
     pub final_norm: Option<Norm<T>>,
-    /// `(vocab_size, hidden_size)`; the embedding itself where it is tied, `None` for an encoder.
+    /// `(vocab_size, hidden_size)`; the embedding if tied, `None` for an encoder.
     pub head: Option<Linear<T>>,
 }
 
-/// What makes the first residual stream of token ids.
+/// The embedding layers that produce the first residual stream.
 #[derive(Clone, Debug)]
 pub struct Embedding<T> {
     /// `(vocab_size, hidden_size)`.
     pub tokens: T,
-    /// `(max_position_embeddings, hidden_size)`; BERT's constant token type is added in.
+    /// `(max_position_embeddings, hidden_size)`; includes BERT's constant token type embedding.
     pub positions: Option<T>,
     /// Norm of the sum (BERT).
     pub norm: Option<Norm<T>>,
@@ -97,21 +97,21 @@ pub enum Norm<T> {
     },
 }
 
-/// What makes logits of the last residual stream.
+/// The output head: maps the last residual stream to logits.
 #[derive(Clone, Debug)]
 pub struct Head<T> {
-    /// Norm before it.
+    /// Norm before the projection.
     pub norm: Option<Norm<T>>,
     /// `(vocab_size, hidden_size)`.
     pub linear: Linear<T>,
 }
 
-/// A part of a model, whatever its tensors are: on a device, still in a checkpoint, or only shapes.
+/// A part of a model with any tensor type: device tensors, checkpoint tensors, or only shapes.
 pub trait ModelPart<T>: Sized {
     /// The same part with tensors `U`.
     type Of<U>;
 
-    /// The same with what `make` gives for each tensor. A tied head is a tensor of its own here.
+    /// Applies `make` to every tensor. A tied head is mapped separately from the embedding.
     fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Self::Of<U>, E>;
 }
 

@@ -1,7 +1,7 @@
-//! Weights drawn anew, as before any training: a control for what is learned (docs/measures.md, section 6).
+//! Re-initialised weights, as before training: a control for learned structure (docs/measures.md, section 6).
 //!
-//! Weights and embeddings come from N(0, initializer_range²), biases are 0, norms scale by 1. The same seed gives the
-//! same weights on every backend, and the same ones block by block as all at once.
+//! Weights and embeddings are drawn from N(0, initializer_range²), biases are 0, norm weights 1. A seed gives the same
+//! weights on every backend, whether drawn block by block or all at once.
 
 use super::token_rows::TokenRows;
 use super::{Attention, Block, Embedding, Ffn, Linear, Model, ModelConfig, Norm};
@@ -10,14 +10,14 @@ use crate::error::Result;
 use crate::platform::random::Random;
 use crate::platform::yielding::yield_now;
 
-/// Set the two uses of the seed apart from each other and from others.
+/// Separate the seed's random streams of the two uses.
 const FFN: u64 = u64::from_be_bytes(*b"anew ffn");
 const MODEL: u64 = u64::from_be_bytes(*b"anew all");
-/// Numbers drawn between two looks at whether the measurement is still wanted.
+/// Numbers drawn between two yields.
 const PIECE: usize = 1 << 20;
 
 impl Model<Shape> {
-    /// A model of these shapes with every weight drawn anew.
+    /// A model of these shapes with re-initialised weights.
     pub async fn drawn<B: Backend>(&self, backend: &B, seed: u64) -> Result<Model<B::Tensor>> {
         let mut draw = Draw::model(backend, &self.config, seed);
         let embedding = draw.embedding(&self.embedding, None).await?;
@@ -30,22 +30,22 @@ impl Model<Shape> {
     }
 }
 
-/// One sequence of numbers that becomes weights, in the order of the model: embedding, then block after block.
+/// Draws weights from one random stream, in the model's order: embedding, then block by block.
 pub struct Draw<'a, B> {
     backend: &'a B,
     deviation: f32,
-    /// Whether positions have the embedding of a token type in them.
+    /// Whether a token type embedding is added to the position embeddings.
     typed: bool,
     random: Random,
 }
 
 impl<'a, B: Backend> Draw<'a, B> {
-    /// Of a whole model.
+    /// Draws a whole model.
     pub fn model(backend: &'a B, config: &ModelConfig, seed: u64) -> Self {
         Self::of(backend, config, Random::stream(seed, &[MODEL]))
     }
 
-    /// Of the feed-forward network of `block`, alone.
+    /// Draws only the feed-forward network of `block`.
     pub async fn network(
         backend: &'a B,
         config: &ModelConfig,
@@ -60,7 +60,7 @@ impl<'a, B: Backend> Draw<'a, B> {
         Self { backend, deviation: config.initializer_range, typed: config.type_vocab_size > 0, random }
     }
 
-    /// The embedding, with the rows of those tokens alone that are `wanted`.
+    /// Draws the embedding; keeps only the rows of the `wanted` tokens.
     pub async fn embedding(
         &mut self,
         shapes: &Embedding<Shape>,
@@ -87,7 +87,7 @@ impl<'a, B: Backend> Draw<'a, B> {
         })
     }
 
-    /// The next block.
+    /// Draws the next block.
     pub async fn block(&mut self, shapes: &Block<Shape>) -> Result<Block<B::Tensor>> {
         let Attention { q, k, v, o } = &shapes.attention;
         Ok(Block {
@@ -118,7 +118,7 @@ impl<'a, B: Backend> Draw<'a, B> {
         self.backend.upload("redrawn weight", shape, &values)
     }
 
-    /// Position embeddings, with one token type's embedding in every row where the family has one.
+    /// Draws position embeddings, plus one token type embedding in every row if the family has them.
     async fn positions(&mut self, shape: Shape) -> Result<B::Tensor> {
         let mut values = self.values(shape.len()).await;
         if self.typed {

@@ -1,23 +1,23 @@
-//! The rotary position embedding of a configuration, in old spellings (fields of their own) and new (`rope_parameters`).
+//! The rotary position embedding of a configuration, from old fields and from `rope_parameters`.
 
 use super::config::Rope;
 use super::fields::{Fields, unsupported};
 use crate::error::{Error, Result};
 
-/// The spelling and the defaults of a family.
+/// A family's field names and defaults.
 pub(super) struct RopeNames {
-    /// Old names of `rope_theta` beside that one.
+    /// Old names of `rope_theta`.
     pub(super) theta: &'static [&'static str],
-    /// Old names of `partial_rotary_factor` beside that one.
+    /// Old names of `partial_rotary_factor`.
     pub(super) partial: &'static [&'static str],
-    /// Share of a head that turns where nothing is said.
+    /// Default rotated share of a head.
     pub(super) default_partial: f64,
 }
 
-/// Base of the frequencies where nothing is said, in every family.
+/// Default base of the frequencies, in every family.
 const DEFAULT_THETA: f64 = 10_000.0;
 
-/// The rotary embedding of heads `head_dim` wide; every kind of scaling is refused.
+/// The rotary embedding for heads of width `head_dim`; refuses every kind of scaling.
 pub(super) fn rope(fields: &Fields, names: &RopeNames, head_dim: usize) -> Result<Rope> {
     let mut theta = AgreeingFields::new("rope_theta");
     let mut partial = AgreeingFields::new("partial_rotary_factor");
@@ -39,7 +39,7 @@ pub(super) fn rope(fields: &Fields, names: &RopeNames, head_dim: usize) -> Resul
     Ok(Rope { theta, rotary_dim: rotary_dim(partial, head_dim)? })
 }
 
-/// Refuses scaled frequencies and any parameter of theirs.
+/// Refuses scaled frequencies and their parameters.
 fn check_unscaled(object: &Fields) -> Result<()> {
     let hint = "only the default rotary embedding is supported, use a model without rope scaling";
     for name in ["rope_type", "type"] {
@@ -56,7 +56,7 @@ fn check_unscaled(object: &Fields) -> Result<()> {
 
 const KNOWN: [&str; 4] = ["rope_type", "type", "rope_theta", "partial_rotary_factor"];
 
-/// Leading features of a head that turn: the share of its width, rounded down, and even.
+/// Leading features of a head that are rotated: the given share of its width, rounded down; must be even.
 fn rotary_dim(partial: f64, head_dim: usize) -> Result<usize> {
     let rotary_dim = (partial * head_dim as f64) as usize;
     if partial <= 1.0 && rotary_dim >= 2 && rotary_dim.is_multiple_of(2) {
@@ -66,7 +66,7 @@ fn rotary_dim(partial: f64, head_dim: usize) -> Result<usize> {
     Err(unsupported("partial_rotary_factor", partial, hint))
 }
 
-/// A number that several fields may give, all of them the same.
+/// A number that several fields may specify; all must agree.
 struct AgreeingFields {
     name: &'static str,
     value: Option<f64>,

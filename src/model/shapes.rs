@@ -1,10 +1,10 @@
-//! What a configuration says about the shape of every weight, for models that no file holds yet.
+//! Weight shapes implied by a configuration, for models without files.
 
 use super::{Architecture, Attention, AttentionBias, Block, Embedding, Ffn, Linear, Model, ModelConfig, Norm};
 use crate::backend::Shape;
 
 impl ModelConfig {
-    /// The shapes of a decoder's weights, its output head left out.
+    /// The shapes of a decoder's weights, without the output head.
     pub fn shapes(&self) -> Model<Shape> {
         let width = self.hidden_size;
         Model {

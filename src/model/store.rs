@@ -1,4 +1,4 @@
-//! A model's weights under the names and in the layout of a checkpoint of its family: what [`load`](super::load()) undoes.
+//! Writes a model's weights under its family's checkpoint names and layout: the inverse of [`load`](super::load()).
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -8,24 +8,24 @@ use crate::backend::Backend;
 use crate::error::Result;
 use crate::weights::NewTensor;
 
-/// The tensors so far.
+/// Collects the tensors of a checkpoint.
 pub(super) struct CheckpointWriter<'a, B> {
     pub(super) backend: &'a B,
     pub(super) tensors: BTreeMap<String, NewTensor>,
 }
 
 impl<B: Backend> CheckpointWriter<'_, B> {
-    /// Row-major values of a tensor of the model.
+    /// Reads a tensor back from the device, row-major.
     pub(super) async fn read(&self, tensor: &B::Tensor) -> Result<Vec<f32>> {
         self.backend.read(tensor).await
     }
 
-    /// Values under a name.
+    /// Adds values under a name.
     pub(super) fn put(&mut self, name: impl Display, shape: &[usize], values: Vec<f32>) {
         self.tensors.insert(name.to_string(), NewTensor { shape: shape.to_vec(), values });
     }
 
-    /// `(rows, cols)` as it is.
+    /// Adds a matrix `(rows, cols)` unchanged.
     pub(super) async fn matrix(&mut self, name: impl Display, tensor: &B::Tensor) -> Result<()> {
         let shape = self.backend.shape(tensor);
         let values = self.read(tensor).await?;
@@ -33,14 +33,14 @@ impl<B: Backend> CheckpointWriter<'_, B> {
         Ok(())
     }
 
-    /// `(1, len)` as a vector.
+    /// Adds a tensor `(1, len)` as a vector.
     pub(super) async fn vector(&mut self, name: impl Display, tensor: &B::Tensor) -> Result<()> {
         let values = self.read(tensor).await?;
         self.put(name, &[values.len()], values);
         Ok(())
     }
 
-    /// `weight` (outputs, inputs), and `bias` where there is one.
+    /// Adds `weight` (outputs, inputs), and `bias` if present.
     pub(super) async fn linear(&mut self, path: impl Display, linear: &Linear<B::Tensor>) -> Result<()> {
         self.matrix(format!("{path}.weight"), &linear.weight).await?;
         match &linear.bias {
@@ -49,7 +49,7 @@ impl<B: Backend> CheckpointWriter<'_, B> {
         }
     }
 
-    /// `weight`, and of a LayerNorm `bias`.
+    /// Adds `weight`, and `bias` of a LayerNorm.
     pub(super) async fn norm(&mut self, path: impl Display, norm: &Norm<B::Tensor>) -> Result<()> {
         match norm {
             Norm::Layer { weight, bias, .. } => {
@@ -60,7 +60,7 @@ impl<B: Backend> CheckpointWriter<'_, B> {
         }
     }
 
-    /// The norm before the head, and the head where it is not the embedding.
+    /// Adds the final norm, and the head unless it is tied.
     pub(super) async fn end(&mut self, norm: &str, head: &str, model: &Model<B::Tensor>) -> Result<()> {
         if let Some(final_norm) = &model.final_norm {
             self.norm(norm, final_norm).await?;

@@ -1,4 +1,4 @@
-//! A model before it is loaded: which checkpoint tensor becomes which tensor of the model, and how it is rearranged.
+//! A model before it is loaded: the source of each of its tensors in the checkpoint, and its rearrangement.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -12,8 +12,7 @@ use crate::error::Result;
 use crate::platform::yielding::yield_now;
 use crate::weights::Weights;
 
-/// A tensor of a model, still in its checkpoint, where it is known to be there in this shape and a supported format.
-/// Equal places become one tensor.
+/// A tensor of a model in its checkpoint, checked for presence, shape and format. Equal values share one device tensor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CheckpointTensor {
     pub(super) name: String,
@@ -24,22 +23,22 @@ pub struct CheckpointTensor {
     pub(super) arrangement: Arrangement,
 }
 
-/// How the values of a checkpoint tensor become those of a model's.
+/// How values of a checkpoint tensor are rearranged into the model's.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Arrangement {
-    /// As they are stored.
+    /// Unchanged.
     Same,
-    /// These columns, transposed.
+    /// The given columns, transposed.
     Columns(Range<usize>),
-    /// One of three parts that alternate by heads.
+    /// One of three parts that are interleaved by head.
     HeadPart { part: usize, head_dim: usize, width: usize },
-    /// With the first row of another tensor, which has so many rows, added to each row.
+    /// The first row of another tensor, which has `rows` rows, is added to each row.
     PlusFirstRow { name: String, rows: usize },
-    /// The rows of some tokens alone, of so many rows in the checkpoint.
+    /// Only the rows of the wanted tokens; the checkpoint tensor has `of` rows.
     Rows { wanted: Rc<TokenRows>, of: usize },
 }
 
-/// Elements of a table that are decoded at once where only some of its rows are kept.
+/// Elements decoded at a time when only some rows of a table are kept.
 const PIECE: usize = 1 << 20;
 
 impl CheckpointTensor {
@@ -48,34 +47,34 @@ impl CheckpointTensor {
         &self.name
     }
 
-    /// Whether it is a weight stored `(in, out)`, as GPT-2 does, not `(out, in)`.
+    /// Whether the weight is stored `(in, out)`, as in GPT-2, instead of `(out, in)`.
     pub fn inputs_first(&self) -> bool {
         matches!(self.arrangement, Arrangement::Columns(_))
     }
 
-    /// How a device may keep it: matrices as the checkpoint does, which loses nothing, and all else in f32.
+    /// Storage format on the device: matrices keep the checkpoint's format, which is lossless; all else is f32.
     pub(super) fn storage(&self, weights: &Weights) -> Storage {
         let is_sum = matches!(self.arrangement, Arrangement::PlusFirstRow { .. });
         if is_sum || self.shape.len() < 2 { Storage::F32 } else { weights.storage(&self.name) }
     }
 
-    /// The rows of some tokens alone, of a table as it is stored.
+    /// Restricts an unchanged table to the rows of some tokens.
     pub(super) fn with_rows(self, wanted: &Rc<TokenRows>) -> Self {
         let of = self.rows;
         Self { rows: wanted.len(), arrangement: Arrangement::Rows { wanted: wanted.clone(), of }, ..self }
     }
 
-    /// Whether it is read by and by, and never as a whole.
+    /// Whether it is read in pieces and never as a whole.
     pub(super) fn is_piecemeal(&self) -> bool {
         matches!(self.arrangement, Arrangement::Rows { .. })
     }
 
-    /// All values of the checkpoint's tensor.
+    /// Reads all values of the checkpoint tensor.
     pub(super) async fn read(&self, weights: &Weights) -> Result<Vec<f32>> {
         weights.tensor(&self.name, &self.shape).await
     }
 
-    /// Names of the checkpoint tensors that it takes.
+    /// Names of the checkpoint tensors that it reads.
     fn names(&self) -> impl Iterator<Item = &str> {
         let other = match &self.arrangement {
             Arrangement::PlusFirstRow { name, .. } => Some(name.as_str()),
@@ -84,7 +83,7 @@ impl CheckpointTensor {
         [self.name.as_str()].into_iter().chain(other)
     }
 
-    /// The tensor's shape on a device and its values there, made of all `values` of the checkpoint's.
+    /// The device shape, and the values rearranged from `values`; `None` if unchanged.
     pub(super) async fn arrange(&self, weights: &Weights, values: &[f32]) -> Result<(Shape, Option<Vec<f32>>)> {
         let arranged = match &self.arrangement {
             Arrangement::Same => None,
@@ -124,14 +123,14 @@ fn plus_row(values: &[f32], row: &[f32]) -> Vec<f32> {
 }
 
 impl Model<CheckpointTensor> {
-    /// Names of all checkpoint tensors that it takes.
+    /// Names of all checkpoint tensors that the model reads.
     pub fn names(&self) -> Vec<String> {
         names(self)
     }
 
-    /// Names of all checkpoint tensors in the groups in which they are read where a block at a time is: the embedding,
-    /// every block, the last one with the norm after it, and the output head where there is one. A file of which all is
-    /// in some group can be compared with its hash in the end.
+    /// Names of all checkpoint tensors, grouped in the order of block-wise loading: the embedding, each block (the last
+    /// one with the final norm), and the output head if there is one. A file that the groups cover completely can be
+    /// verified against its hash.
     pub fn groups(&self) -> Vec<Vec<String>> {
         let mut groups = vec![names(&self.embedding)];
         groups.extend(self.blocks.iter().map(names));
@@ -142,14 +141,14 @@ impl Model<CheckpointTensor> {
         groups
     }
 
-    /// Bytes of these tensors as they are stored, less what only a row is added of.
+    /// Stored bytes of these tensors, not counting those of which only one row is added.
     pub fn stored_bytes(&self, weights: &Weights) -> u64 {
         let names: HashSet<String> = places(self).into_iter().map(|place| place.name).collect();
         names.iter().map(|name| weights.bytes(name)).sum()
     }
 
-    /// Bytes that it takes on a device where a block at a time is there, beside the next one: the largest two blocks, or
-    /// the output head. A device that `keeps_halves` stores matrices of 16-bit formats as they are, all else is f32.
+    /// Device bytes in block-wise loading, where the next block is loaded alongside the current one: twice the largest
+    /// block, or the output head if larger. If `keeps_halves`, 16-bit matrices keep their format; all else is f32.
     pub fn device_bytes(&self, weights: &Weights, keeps_halves: bool) -> u64 {
         let size = |stored: &CheckpointTensor| {
             let is_half = keeps_halves && stored.storage(weights) != Storage::F32;
@@ -160,7 +159,7 @@ impl Model<CheckpointTensor> {
         (2 * blocks.max().unwrap_or_default()).max(head)
     }
 
-    /// Bytes of its largest tensor on a device, in f32, with the tensor's name.
+    /// Name and f32 bytes of its largest tensor on a device.
     pub fn largest(&self) -> (String, u64) {
         let mut largest = (String::new(), 0);
         for stored in places(self) {
@@ -172,7 +171,7 @@ impl Model<CheckpointTensor> {
     }
 }
 
-/// Names of all checkpoint tensors that a part of a model takes.
+/// Names of all checkpoint tensors that a part reads, sorted and unique.
 pub(super) fn names<P: ModelPart<CheckpointTensor> + Clone>(part: &P) -> Vec<String> {
     let mut names: Vec<String> = places(part).iter().flat_map(CheckpointTensor::names).map(str::to_owned).collect();
     names.sort_unstable();
@@ -180,7 +179,7 @@ pub(super) fn names<P: ModelPart<CheckpointTensor> + Clone>(part: &P) -> Vec<Str
     names
 }
 
-/// All places of a part of a model.
+/// All tensors of a part.
 pub(super) fn places<P: ModelPart<CheckpointTensor> + Clone>(part: &P) -> Vec<CheckpointTensor> {
     let mut places = Vec::new();
     let taken: Result<P::Of<()>> = part.clone().map(&mut |place| {
@@ -192,7 +191,7 @@ pub(super) fn places<P: ModelPart<CheckpointTensor> + Clone>(part: &P) -> Vec<Ch
 }
 
 impl CheckpointTensor {
-    /// Columns in the checkpoint, where a vector is one row.
+    /// Columns in the checkpoint; a vector is one row.
     fn cols(&self) -> usize {
         self.shape.last().copied().unwrap_or(1)
     }

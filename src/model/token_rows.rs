@@ -1,8 +1,8 @@
-//! The rows of a token embedding that a text needs: of a vocabulary of 50 000 a text of 15 000 tokens has a tenth.
+//! The rows of a token embedding that a text uses: a text of 15 000 tokens uses a tenth of a vocabulary of 50 000.
 
 use std::ops::Range;
 
-/// Token ids that occur, ascending; the embedding of each is a row of a smaller table, in this order.
+/// Token ids that occur, ascending; their embeddings form a smaller table in this order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TokenRows(Vec<u32>);
 
@@ -15,22 +15,22 @@ impl TokenRows {
         Self(found)
     }
 
-    /// How many there are.
+    /// Number of distinct ids.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no ids.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The rows of the smaller table that `ids` have; every id is one of those that occur.
+    /// Row indices of `ids` in the smaller table; every id must occur.
     pub fn rows(&self, ids: &[u32]) -> Vec<u32> {
         ids.iter().map(|id| self.0.partition_point(|known| known < id) as u32).collect()
     }
 
-    /// Appends to `rows` those of the rows `ids` of a table with `cols` columns, whose values are `values`, that occur.
+    /// Appends the occurring rows to `rows`; `values` holds the rows `ids` of a table with `cols` columns.
     pub(super) fn pick(&self, ids: Range<usize>, values: &[f32], cols: usize, rows: &mut Vec<f32>) {
         let first = self.0.partition_point(|id| (*id as usize) < ids.start);
         let wanted = self.0[first..].iter().map(|id| *id as usize).take_while(|id| ids.contains(id));

@@ -1,4 +1,4 @@
-//! A place in a checkpoint's tree of tensors, so that family files read like the checkpoint itself.
+//! A path in a checkpoint's tree of tensors, so that family files mirror the checkpoint's structure.
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use super::{Linear, ModelConfig, Norm};
 use crate::error::Result;
 use crate::weights::Weights;
 
-/// A path such as `transformer.h.0.attn`. Whatever it gives is known to be in the checkpoint, in its shape.
+/// A path such as `transformer.h.0.attn`. Every tensor that it returns has been checked for presence and shape.
 pub(super) struct Vars<'a> {
     weights: &'a Weights,
     path: String,
@@ -20,12 +20,12 @@ impl<'a> Vars<'a> {
         Self { weights, path: String::new() }
     }
 
-    /// The place `segment` below this one.
+    /// The path `segment` below this one.
     pub(super) fn at(&self, segment: impl Display) -> Self {
         Self { weights: self.weights, path: self.name(segment) }
     }
 
-    /// The place `prefix` below this one where a tensor `probe` lies there; else this one: some exports drop the prefix.
+    /// The path `prefix` below this one if it has a tensor `probe`, else this path: some exports drop the prefix.
     pub(super) fn at_if_there(&self, prefix: &str, probe: &str) -> Self {
         let below = self.at(prefix);
         if below.has(probe) { below } else { Self { weights: self.weights, path: self.path.clone() } }
@@ -45,17 +45,17 @@ impl<'a> Vars<'a> {
         Ok(CheckpointTensor { name, shape: shape.into(), rows, arrangement })
     }
 
-    /// A tensor here as `(rows, cols)`.
+    /// A tensor `(rows, cols)`.
     pub(super) fn matrix(&self, name: &str, rows: usize, cols: usize) -> Result<CheckpointTensor> {
         self.stored(name, &[rows, cols], rows, Arrangement::Same)
     }
 
-    /// A vector here as `(1, len)`.
+    /// A vector, as `(1, len)`.
     pub(super) fn vector(&self, name: &str, len: usize) -> Result<CheckpointTensor> {
         self.stored(name, &[len], 1, Arrangement::Same)
     }
 
-    /// A tensor here, `(rows, cols)`, with the first row of another, `(other_rows, cols)`, added to each row.
+    /// A tensor `(rows, cols)` with the first row of another tensor `(other_rows, cols)` added to each row.
     pub(super) fn plus_first_row(
         &self,
         (name, rows): (&str, usize),
@@ -67,7 +67,7 @@ impl<'a> Vars<'a> {
         self.stored(name, &[rows, cols], rows, arrangement)
     }
 
-    /// `weight` (outputs, inputs), and `bias` where there is one.
+    /// `weight` (outputs, inputs), and `bias` if there is one.
     pub(super) fn linear(&self, outputs: usize, inputs: usize, has_bias: bool) -> Result<Linear<CheckpointTensor>> {
         let bias = if has_bias { Some(self.vector("bias", outputs)?) } else { None };
         Ok(Linear { weight: self.matrix("weight", outputs, inputs)?, bias })
@@ -101,7 +101,7 @@ impl<'a> Vars<'a> {
         Ok(Linear { weight: self.stored("weight", &[3 * width, width], width, arrangement(width))?, bias })
     }
 
-    /// The output head `name`: the embedding where they are tied, nothing where nobody needs it.
+    /// The output head `name`: the embedding if tied, `None` if not needed.
     pub(super) fn head(
         &self,
         name: &str,
@@ -116,7 +116,7 @@ impl<'a> Vars<'a> {
         }
     }
 
-    /// LayerNorm; old checkpoints call its scale and offset `gamma` and `beta`.
+    /// LayerNorm; old checkpoints name its weight and bias `gamma` and `beta`.
     pub(super) fn layer_norm(&self, width: usize, eps: f32) -> Result<Norm<CheckpointTensor>> {
         let old = !self.has("weight") && self.has("gamma");
         let (weight, bias) = if old { ("gamma", "beta") } else { ("weight", "bias") };

@@ -1,13 +1,13 @@
-//! SHA-256 of bytes as they stream by. \[sha2\]
+//! Streaming SHA-256. \[sha2\]
 
 use sha2::{Digest as _, Sha256};
 
-/// A hash under way.
+/// An incremental hash.
 #[derive(Clone, Default)]
 pub struct Digest(Sha256);
 
 impl Digest {
-    /// Takes in the next bytes.
+    /// Hashes the next bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }

@@ -1,5 +1,5 @@
-//! What natively and in a browser has another form, and is the same to everything above: threads, giving the browser its
-//! turn, hashes and random numbers.
+//! Platform services that differ between native and browser builds, behind one interface: threads, yielding to the
+//! browser, hashes and random numbers.
 
 pub mod digest;
 pub(crate) mod parallel;

@@ -1,34 +1,34 @@
-//! Work spread over the machine's cores, where a platform has threads: the one place that names rayon.
+//! Data parallelism on all cores where the platform has threads; the only module that uses rayon.
 
-/// Whether there are threads.
+/// Whether the platform has threads.
 pub(crate) const HAS_THREADS: bool = cfg!(not(target_arch = "wasm32"));
 
-/// Both results; at once where there are threads.
+/// Runs both closures, in parallel if there are threads.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn join<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
     rayon::join(a, b)
 }
 
-/// Both results; at once where there are threads.
+/// Runs both closures, in parallel if there are threads.
 #[cfg(target_arch = "wasm32")]
 pub(crate) fn join<A, B>(a: impl FnOnce() -> A, b: impl FnOnce() -> B) -> (A, B) {
     (a(), b())
 }
 
-/// `f` of every item, in order; at once where there are threads.
+/// Applies `f` to every item and keeps the order; parallel if there are threads.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn map<T: Send + Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Send + Sync) -> Vec<R> {
     use rayon::prelude::*;
     items.par_iter().map(f).collect()
 }
 
-/// `f` of every item, in order; at once where there are threads.
+/// Applies `f` to every item and keeps the order; parallel if there are threads.
 #[cfg(target_arch = "wasm32")]
 pub(crate) fn map<T, R>(items: &[T], f: impl Fn(&T) -> R) -> Vec<R> {
     items.iter().map(f).collect()
 }
 
-/// Zeros, written by all threads: one alone takes as long for those of a result as all take for the result itself.
+/// Zeros, written by all threads: a single thread takes as long for them as all threads for the result itself.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn zeros(len: usize) -> Vec<f32> {
     use rayon::prelude::*;
@@ -45,31 +45,31 @@ pub(crate) fn zeros(len: usize) -> Vec<f32> {
     vec![0.0; len]
 }
 
-/// `f` on another thread where there is one, to be waited for; `None` where it did not come to an end.
+/// Runs `f` on another thread if there is one; `None` if it did not finish.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) async fn aside<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> Option<R> {
     let (sender, receiver) = futures::channel::oneshot::channel();
     rayon::spawn(move || {
-        // Nobody waits any more where that fails.
+        // Fails only if the receiver was dropped.
         let _ = sender.send(f());
     });
     receiver.await.ok()
 }
 
-/// `f` on another thread where there is one, to be waited for.
+/// Runs `f` on another thread if there is one.
 #[cfg(target_arch = "wasm32")]
 pub(crate) async fn aside<R>(f: impl FnOnce() -> R) -> Option<R> {
     Some(f())
 }
 
-/// `f` of every run of `len` elements, with its index; at once where there are threads.
+/// Applies `f` to every run of `len` elements, with its index; parallel if there are threads.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn for_chunks<T: Send>(values: &mut [T], len: usize, f: impl Fn(usize, &mut [T]) + Send + Sync) {
     use rayon::prelude::*;
     values.par_chunks_mut(len).enumerate().for_each(|(index, chunk)| f(index, chunk));
 }
 
-/// `f` of every run of `len` elements, with its index; at once where there are threads.
+/// Applies `f` to every run of `len` elements, with its index; parallel if there are threads.
 #[cfg(target_arch = "wasm32")]
 pub(crate) fn for_chunks<T>(values: &mut [T], len: usize, f: impl Fn(usize, &mut [T])) {
     values.chunks_mut(len).enumerate().for_each(|(index, chunk)| f(index, chunk));

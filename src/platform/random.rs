@@ -1,7 +1,7 @@
 //! Seeded random numbers: SplitMix64 (Steele, Lea, Flood 2014), the same sequence on every machine and backend.
 //!
-//! Small and fast, and good enough to initialise weights and to draw rows; not for secrets. Normal numbers pass through
-//! the platform's ln, sin and cos, so that between platforms they may differ in the last bit.
+//! Good enough to initialise weights and sample rows; not cryptographic. Normal numbers use the platform's ln, sin and
+//! cos, so that they may differ between platforms in the last bit.
 
 use std::f64::consts::TAU;
 
@@ -9,7 +9,7 @@ use std::f64::consts::TAU;
 #[derive(Clone, Debug)]
 pub struct Random {
     state: u64,
-    /// The second number of the last pair of normal ones.
+    /// The second number of the last pair of normal numbers.
     spare: Option<f64>,
 }
 
@@ -19,9 +19,9 @@ impl Random {
         Self { state: seed, spare: None }
     }
 
-    /// A sequence of its own for one purpose under `seed`: `path` says which, such as a control, a block and a batch.
+    /// An independent sequence for one purpose; `path` identifies it, such as a control, a block and a batch.
     pub fn stream(seed: u64, path: &[u64]) -> Self {
-        // Each step lands somewhere in the generator's cycle that the next part of the path then moves.
+        // Each step jumps to a point of the generator's cycle that depends on all parts of the path so far.
         let state = path.iter().fold(Self::new(seed).bits(), |state, &part| Self::new(state ^ part).bits());
         Self::new(state)
     }
@@ -45,7 +45,7 @@ impl Random {
         2.0 * self.uniform() - 1.0
     }
 
-    /// Uniform over 0 … `bound` − 1; `bound` is at least 1 and far below 2⁶⁴, so that the bias of the remainder is none.
+    /// Uniform over 0 … `bound` − 1, with 1 ≤ `bound` ≪ 2⁶⁴, so that the modulo bias is negligible.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.bits() % bound as u64) as usize
     }
@@ -62,7 +62,7 @@ impl Random {
         radius * cos
     }
 
-    /// Puts `items` in random order (Fisher–Yates).
+    /// Shuffles `items` (Fisher–Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             let chosen = self.below(last + 1);
@@ -106,7 +106,7 @@ mod tests {
             let found = moment(power);
             assert!((found - expected).abs() < standard_error(variance), "moment {power}: {found}");
         }
-        // Neither number of a pair tells anything about the other.
+        // The two numbers of a pair are uncorrelated.
         let products = numbers.chunks_exact(2).map(|pair| pair[0] * pair[1]).sum::<f64>() / f64::from(n / 2);
         assert!(products.abs() < 5.0 * (2.0 / f64::from(n)).sqrt(), "{products}");
     }

@@ -1,9 +1,9 @@
-//! A place to stop for a moment: lets the caller of a long computation report progress or drop it.
+//! A yield point in a long computation, where the caller can report progress or cancel.
 
 use std::future::poll_fn;
 use std::task::Poll;
 
-/// Hands control back to the executor once and asks to be called again.
+/// Yields to the executor once.
 pub async fn yield_now() {
     let mut paused = false;
     poll_fn(move |context| {

@@ -4,14 +4,14 @@ use crate::backend::{Backend, Shape};
 use crate::error::Result;
 use crate::solve::{AffineMap, LowRankMap};
 
-/// An affine map on a device, in the centred and scaled form that f32 can hold.
+/// An affine map on a device, in the centred and scaled form that is accurate in f32.
 #[derive(Clone, Debug)]
 pub struct DeviceMap<T> {
     mean: T,
     inverse_deviation: T,
-    /// (W*·V_k ⊙ σ)ᵀ, `(k, d_in)`, of a map through k features.
+    /// (W*·V_k ⊙ σ)ᵀ, `(k, d_in)`, for a low-rank map.
     inner: Option<T>,
-    /// (W ⊙ σ)ᵀ, `(d_out, d_in)`; after `inner` V_k, `(d_out, k)`.
+    /// (W ⊙ σ)ᵀ, `(d_out, d_in)`; with `inner`, V_k, `(d_out, k)`.
     weight: T,
     offset: T,
 }
@@ -29,7 +29,7 @@ impl<T: Clone> DeviceMap<T> {
         })
     }
 
-    /// Copies `map` to the device as its two factors: k·(d_in + d_out) products per row in place of d_in·d_out.
+    /// Copies `map` to the device as its two factors: k·(d_in + d_out) products per row instead of d_in·d_out.
     pub fn upload_factors<B: Backend<Tensor = T>>(backend: &B, map: &LowRankMap) -> Result<Self> {
         let (d_in, d_out) = (map.mean_x.len(), map.mean_y.len());
         let inner = scaled(&map.inner, &map.deviation_x);
@@ -43,7 +43,7 @@ impl<T: Clone> DeviceMap<T> {
         })
     }
 
-    /// The same with what `make` gives for each of its weights; centres and scales of inputs stay.
+    /// Applies `make` to each weight; mean and scale of the inputs are unchanged.
     pub fn with_weights(self, make: &mut dyn FnMut(T) -> Result<T>) -> Result<Self> {
         Ok(Self {
             inner: self.inner.map(&mut *make).transpose()?,
@@ -83,7 +83,7 @@ fn scaled(matrix: &[f64], deviation: &[f64]) -> Vec<f32> {
     (0..cols).flat_map(column).collect()
 }
 
-/// A row on the device.
+/// Uploads a row.
 pub(crate) fn upload_row<B: Backend>(backend: &B, name: &str, values: &[f64]) -> Result<B::Tensor> {
     let values: Vec<f32> = values.iter().map(|&value| value as f32).collect();
     backend.upload(name, Shape::new(1, values.len()), &values)

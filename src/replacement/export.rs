@@ -1,12 +1,12 @@
-//! A model with chosen feed-forward networks replaced by their affine maps, in the family's own layout.
+//! Exports a model with chosen feed-forward networks replaced by their affine maps, in the family's own layout.
 //!
-//! No layout has a plain linear block, but each can hold one. With z = (x − x̄)/σ the map is ŷ = ȳ + (W ⊙ σ)ᵀz, and
-//! - without a gate, act(z) − act(−z) = z holds exactly for both GELUs, SiLU, QuickGELU and ReLU, so that 2·d units
-//!   carry z: the up projection holds z and −z, the down projection (W ⊙ σ) and −(W ⊙ σ);
-//! - with a gate, d units carry z through the up projection while a gate of weight 0 and a constant bias multiplies
-//!   them by a constant, which the down projection divides out again.
+//! No layout has a plain linear block, but each can represent one. With z = (x − x̄)/σ the map is ŷ = ȳ + (W ⊙ σ)ᵀz,
+//! and - without a gate, act(z) − act(−z) = z holds exactly for both GELUs, SiLU, QuickGELU and ReLU, so that 2·d units
+//!   carry z: the up projection holds z and −z, the down projection (W ⊙ σ) and −(W ⊙ σ); - with a gate, d units carry
+//! z through the up projection, while a gate of weight 0 and constant bias multiplies   them by a constant, by which
+//! the down projection divides.
 //!
-//! Units left over are zero. ReLU², tanh and sigmoid without a gate have no such identity and are refused.
+//! Remaining units are zero. ReLU², tanh and sigmoid without a gate have no such identity and are refused.
 
 use std::collections::BTreeMap;
 
@@ -18,24 +18,24 @@ use crate::event::MapDump;
 use crate::model::{self, Architecture, CheckpointTensor, Ffn, Linear, ModelConfig};
 use crate::weights::{NewTensor, Weights};
 
-/// The gate's bias. In f32 every activation is exactly a power of two here, saturated where it saturates, so that the
-/// division by it is exact; F16 and BF16 hold it as well.
+/// The gate's bias. Here every activation is exactly a power of two in f32, by saturation where it saturates, so that
+/// dividing by it is exact; F16 and BF16 represent it too.
 const GATE: f32 = 32.0;
 
-/// What differs from the original model; everything else is copied.
+/// The differences from the original model; everything else is copied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExportedTensors {
-    /// The new `config.json`; `None` where the old one stays.
+    /// The new `config.json`; `None` if unchanged.
     pub config: Option<String>,
     /// New tensors by their checkpoint names.
     pub tensors: BTreeMap<String, NewTensor>,
 }
 
-/// Refuses a model whose layout cannot hold an affine map.
+/// Refuses a model whose layout cannot represent an affine map.
 ///
 /// # Errors
 /// [`Error::NotLinearisable`] for an activation without the identity, for too few units, and for a Mistral or Qwen2
-/// model that a Llama configuration, the only one of the three whose network may have biases, does not describe.
+/// model that a Llama configuration cannot describe; of the three, only Llama's networks may have biases.
 pub fn check(config: &ModelConfig) -> Result<()> {
     let (width, units) = (config.hidden_size, config.intermediate_size);
     let refuse = |what: String, why: String, hint: &str| Err(Error::NotLinearisable { what, why, hint: hint.into() });
@@ -60,7 +60,7 @@ pub fn check(config: &ModelConfig) -> Result<()> {
 /// The new configuration and tensors of the model that `config_json` describes.
 ///
 /// # Errors
-/// As [`check`]; and a map of another width, or with values that f32 cannot hold.
+/// Those of [`check`], and a map of another width or with values outside the range of f32.
 pub fn export(config_json: &str, config: &ModelConfig, weights: &Weights, maps: &[MapDump]) -> Result<ExportedTensors> {
     check(config)?;
     let model = model::stored(config, weights, false)?;
@@ -96,7 +96,7 @@ fn is_odd_difference(activation: Activation) -> bool {
     matches!(activation, Gelu | GeluTanh | QuickGelu | Relu | Silu)
 }
 
-/// act([`GATE`]), which f32 arithmetic gives exactly: e⁻³² and 1 − erf(22.6) vanish beside 1.
+/// act([`GATE`]), exact in f32 arithmetic: e⁻³² and 1 − erf(22.6) are negligible next to 1.
 fn gate_value(activation: Activation) -> f64 {
     match activation {
         Activation::Tanh | Activation::Sigmoid => 1.0,
@@ -109,15 +109,15 @@ fn becomes_llama(config: &ModelConfig) -> bool {
     matches!(config.architecture, Architecture::Mistral | Architecture::Qwen2)
 }
 
-/// The map as two layers: units r ⊙ x + b, which carry z, and what the output takes of them.
+/// The map as two layers: units r ⊙ x + b, which carry z, and the weights of the output.
 struct LinearBlock {
-    /// r = 1/σ as f32 holds it, d.
+    /// r = 1/σ, rounded to f32, d.
     scale: Vec<f32>,
     /// b ≈ −r ⊙ x̄, d.
     offset: Vec<f32>,
     /// W ⊘ r, row-major d × d.
     weight: Vec<f64>,
-    /// ȳ, with what the rounding of b shifts put right, d.
+    /// ȳ, corrected for the rounding of b, d.
     bias: Vec<f64>,
 }
 
@@ -134,7 +134,7 @@ impl LinearBlock {
         let (mut weight, mut bias) = (map.weight.clone(), map.mean_y.clone());
         for (i, row) in weight.chunks_exact_mut(d).enumerate() {
             let r = f64::from(scale[i]);
-            // The unit is zero at x = −b/r, a rounding away from x̄.
+            // The unit is zero at x = −b/r, which differs from x̄ by rounding.
             let shift = -f64::from(offset[i]) / r - map.mean_x[i];
             for (value, bias) in row.iter_mut().zip(&mut bias) {
                 *bias += *value * shift;
@@ -146,7 +146,7 @@ impl LinearBlock {
 
     fn write(&self, tensors: &mut BTreeMap<String, NewTensor>, config: &ModelConfig, place: &FfnPlace) {
         let (d, units) = (config.hidden_size, config.intermediate_size);
-        // Per group of d units the sign of z, and the factor that undoes what becomes of it.
+        // For each group of d units, the sign of z and the factor that undoes the activation or gate.
         let groups: &[(f32, f64)] = match (config.gated_ffn, carries_itself(config.activation)) {
             (true, _) => &[(1.0, 1.0 / gate_value(config.activation))],
             (false, true) => &[(1.0, 1.0)],
@@ -182,7 +182,7 @@ struct FfnPlace {
     gate: Option<String>,
     up: String,
     down: String,
-    /// Whether weights are stored `(in, out)`, not `(out, in)`.
+    /// Whether weights are stored `(in, out)` instead of `(out, in)`.
     inputs_first: bool,
 }
 
@@ -210,7 +210,7 @@ fn layer_name(layer: &Linear<CheckpointTensor>) -> String {
     layer.weight.name().trim_end_matches(".weight").into()
 }
 
-/// Biases of one layer that the other configuration asks for and that change nothing.
+/// Adds zero biases that the new configuration requires.
 fn add_zero_biases(
     tensors: &mut BTreeMap<String, NewTensor>,
     config: &ModelConfig,
@@ -231,8 +231,7 @@ fn add_zero_biases(
     }
 }
 
-/// The configuration of a Llama model with biases in its networks. What Mistral and Qwen2 leave to their own defaults
-/// is written down.
+/// The configuration of a Llama model with biases in its networks. Defaults of Mistral and Qwen2 are written out.
 fn biased_config(json: &str, config: &ModelConfig) -> Result<String> {
     let malformed = |why: String| Error::MalformedJson { file: "config.json".into(), why };
     let mut fields: Map<String, Value> = serde_json::from_str(json).map_err(|error| malformed(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! What takes the place of a feed-forward network: an affine map or a probe, and what the model loses by it.
+//! Replacements of a feed-forward network, an affine map or a probe, and their effect on the model's loss.
 
 pub mod device_map;
 pub mod export;

@@ -1,8 +1,8 @@
 //! Least squares by a Cholesky factor, with some directions of x left out.
 //!
-//! With V an orthonormal basis of directions that the correlation matrix C maps to nothing, the matrix A = C + s·V·Vᵀ is
-//! positive definite where s > 0, and W = A⁻¹·(1 − V·Vᵀ)·B is the least-squares solution in all others. That is a sixth
-//! of the work of an eigen-decomposition with the products that follow one.
+//! Let V be an orthonormal basis of null directions of the correlation matrix C. Then A = C + s·V·Vᵀ is positive
+//! definite for s > 0, and W = A⁻¹·(1 − V·Vᵀ)·B is the least-squares solution in all other directions. This takes a
+//! sixth of the time of an eigen-decomposition and its products.
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
@@ -13,11 +13,11 @@ use faer::{Accum, Mat, MatMut};
 use super::eigenvalues::Eigenvalues;
 use super::matrices::{PAR, random_matrix};
 
-/// L with L·Lᵀ = A, below the diagonal; what is above means nothing.
+/// L with L·Lᵀ = A, in the lower triangle; entries above the diagonal are undefined.
 pub(super) struct Factor(Mat<f64>);
 
 impl Factor {
-    /// Of the matrix with this lower triangle; `None` where it is not positive definite.
+    /// Factorises the matrix with this lower triangle; `None` if it is not positive definite.
     pub(super) fn new(mut matrix: Mat<f64>) -> Option<Self> {
         let mut memory = MemBuffer::new(cholesky_in_place_scratch::<f64>(matrix.nrows(), PAR, Default::default()));
         let stack = MemStack::new(&mut memory);
@@ -25,18 +25,18 @@ impl Factor {
         done.ok().map(|_| Self(matrix))
     }
 
-    /// B becomes L⁻¹·B.
+    /// Replaces B by L⁻¹·B.
     pub(super) fn whiten(&self, right: MatMut<'_, f64>) {
         solve_lower_triangular_in_place(self.0.as_ref(), right, PAR);
     }
 
-    /// L⁻¹·B becomes A⁻¹·B.
+    /// Replaces L⁻¹·B by A⁻¹·B.
     pub(super) fn weigh(&self, whitened: MatMut<'_, f64>) {
         solve_upper_triangular_in_place(self.0.as_ref().transpose(), whitened, PAR);
     }
 }
 
-/// The lower triangle of A = C + s·V·Vᵀ.
+/// Replaces the lower triangle of C by that of A = C + s·V·Vᵀ.
 pub(super) fn deflate(correlation: &mut Mat<f64>, null: &Mat<f64>, s: f64) {
     for v in null.col_iter() {
         for (j, factor) in v.iter().enumerate() {
@@ -46,7 +46,7 @@ pub(super) fn deflate(correlation: &mut Mat<f64>, null: &Mat<f64>, s: f64) {
     }
 }
 
-/// B becomes (1 − V·Vᵀ)·B.
+/// Replaces B by (1 − V·Vᵀ)·B.
 pub(super) fn leave_out(null: &Mat<f64>, mut right: MatMut<'_, f64>) {
     if null.ncols() > 0 {
         let shares = null.transpose() * &right;
@@ -66,23 +66,22 @@ fn symmetric_times(lower: &Mat<f64>, vectors: &Mat<f64>) -> Mat<f64> {
     product
 }
 
-/// Whether every Ritz value of C, given by its lower triangle, is at most `largest` on `null`, so that at least as many
-/// eigenvalues are (Courant and Fischer). NaN is not.
+/// Whether every Ritz value of C, given by its lower triangle, on `null` is at most `largest`. Then at least as many
+/// eigenvalues of C are (Courant and Fischer). False for NaN.
 pub(super) fn is_cut(correlation: &Mat<f64>, null: &Mat<f64>, largest: f64) -> bool {
     let ritz = || Eigenvalues::new(0, null.transpose() * symmetric_times(correlation, null));
     null.ncols() == 0 || ritz().is_ok_and(|values| values.above(largest) == 0)
 }
 
-/// Shift of the inverse iteration, as a share of the largest eigenvalue: above what rounding leaves of a zero.
+/// Shift of the inverse iteration, as a share of the largest eigenvalue: larger than the rounding error of a zero.
 const SHIFT: f64 = 1e-12;
-/// Rounds after which eigenvalues lie too close beside each other to tell their directions apart this way.
+/// Iterations after which eigenvalues are too close for this method to separate their directions.
 const ROUNDS: usize = 8;
-/// What rounding leaves of C·V − V·(VᵀCV), as a share of the norm of C.
+/// Rounding error of C·V − V·(VᵀCV), as a share of the norm of C.
 const RESIDUAL: f64 = 16.0 * f64::EPSILON;
 
-/// The eigenvectors of the `count` smallest eigenvalues of the positive semidefinite C with this lower triangle, to the
-/// last digits: by inverse iteration with all of them at once. `None` where those eigenvalues and the next ones are too
-/// close together.
+/// The eigenvectors of the `count` smallest eigenvalues of the positive semidefinite C with this lower triangle, to
+/// full precision, by simultaneous inverse iteration. `None` if those eigenvalues are too close to the next ones.
 pub(super) fn smallest_directions(correlation: &Mat<f64>, count: usize, largest: f64) -> Option<Mat<f64>> {
     let d = correlation.nrows();
     if count == 0 {

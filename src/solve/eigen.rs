@@ -1,4 +1,4 @@
-//! The complete eigen-decomposition of a symmetric matrix: where all vectors are wanted, this is the call.
+//! The full eigen-decomposition of a symmetric matrix, for callers that need all eigenvectors.
 
 use faer::linalg::solvers::SelfAdjointEigen;
 use faer::{MatRef, Side};
@@ -16,17 +16,17 @@ impl Eigen {
         self.0.S().column_vector().iter().copied().collect()
     }
 
-    /// An orthonormal vector in every column, in the order of the values; row-major d × d.
+    /// Orthonormal eigenvectors as columns, in the order of the values; row-major d × d.
     pub fn vectors(&self) -> Vec<f64> {
         row_major(&self.0.U().to_owned())
     }
 }
 
-/// Decomposes a symmetric matrix, row-major d × d, of which only the lower triangle is read. It is what costs most in a
-/// solve, and what the cost of one is measured by.
+/// Decomposes a symmetric matrix, row-major d × d; reads only its lower triangle. This is the most expensive step of a
+/// solve and the measure of its cost.
 ///
 /// # Errors
-/// Where the matrix is empty, not square, or holds what is not finite.
+/// If the matrix is empty, not square or not finite.
 pub fn decompose(values: &[f64]) -> Result<Eigen> {
     let d = values.len().isqrt();
     if d == 0 || d * d != values.len() {
@@ -40,7 +40,7 @@ pub fn decompose(values: &[f64]) -> Result<Eigen> {
     }
 }
 
-/// The decomposition of the matrix with this lower triangle, eigenvalues ascending; `block` names it in errors.
+/// Decomposes the matrix with this lower triangle, eigenvalues ascending; `block` is named in errors.
 pub(super) fn self_adjoint(block: usize, matrix: MatRef<'_, f64>) -> Result<SelfAdjointEigen<f64>> {
     one_thread_per_matrix();
     matrix.self_adjoint_eigen(Side::Lower).map_err(|error| unsolved(block, error))
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn values_and_vectors_make_up_the_matrix() {
-        // Eigenvalues 1 and 3; above the diagonal stands what is not to be read.
+        // Eigenvalues 1 and 3; the entry above the diagonal must not be read.
         let eigen = decompose(&[2.0, f64::NAN, 1.0, 2.0]).expect("a symmetric matrix");
         let (values, vectors) = (eigen.values(), eigen.vectors());
         assert!((values[0] - 1.0).abs() <= 1e-15 && (values[1] - 3.0).abs() <= 1e-15, "{values:?}");

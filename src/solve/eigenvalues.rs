@@ -1,8 +1,8 @@
-//! Some eigenvalues of a symmetric matrix without vectors: those at asked places, and how many lie above a number.
+//! Selected eigenvalues of a symmetric matrix without eigenvectors: by rank, and their number above a bound.
 //!
-//! The matrix is brought to tridiagonal form once; bisection then counts by the signs of a Sturm sequence (Barth, Martin
-//! and Wilkinson 1967), several places at a time. A report wants some fifty of the eigenvalues: iterating for all of
-//! them takes a third as long as the tridiagonal form, these take a twentieth.
+//! The matrix is reduced to tridiagonal form once; bisection then counts by the signs of a Sturm sequence (Barth,
+//! Martin and Wilkinson 1967), several ranks at a time. A report needs some fifty eigenvalues: computing all of them
+//! takes a third of the time of the tridiagonal reduction, these take a twentieth.
 
 use faer::Mat;
 use faer::dyn_stack::{MemBuffer, MemStack};
@@ -11,23 +11,23 @@ use faer::linalg::evd::tridiag::{tridiag_in_place, tridiag_in_place_scratch};
 use super::matrices::{PAR, unsolved};
 use crate::error::Result;
 
-/// Places that are searched side by side, for the processor's vectors.
+/// Ranks that are bisected in parallel, in vector lanes.
 const LANES: usize = 8;
-/// Halvings after which an interval is far below the rounding of the largest eigenvalue.
+/// Bisection steps after which an interval is far below the rounding error of the largest eigenvalue.
 const HALVINGS: usize = 60;
 
-/// The eigenvalues of a symmetric matrix, as the tridiagonal matrix that has the same.
+/// The eigenvalues of a symmetric matrix, represented by a tridiagonal matrix that has the same.
 #[derive(Clone, Debug)]
 pub(super) struct Eigenvalues {
     diagonal: Vec<f64>,
-    /// Square of the entry that couples i − 1 and i; 0 for i = 0.
+    /// Square of the off-diagonal entry between i − 1 and i; 0 for i = 0.
     squares: Vec<f64>,
     /// Bounds of all eigenvalues (Gershgorin).
     bounds: [f64; 2],
 }
 
 impl Eigenvalues {
-    /// Those of the matrix with this lower triangle, which is used up. `block` names it in errors.
+    /// Reduces the matrix with this lower triangle. `block` is named in errors.
     pub(super) fn new(block: usize, mut matrix: Mat<f64>) -> Result<Self> {
         let n = matrix.nrows();
         if n > 0 {
@@ -49,19 +49,19 @@ impl Eigenvalues {
         if finite { Ok(Self { diagonal, squares, bounds }) } else { Err(unsolved(block, "a moment is not finite")) }
     }
 
-    /// How many there are.
+    /// Number of eigenvalues.
     pub(super) fn count(&self) -> usize {
         self.diagonal.len()
     }
 
-    /// The k-th largest for every k, from 1 up to their count.
+    /// The k-th largest eigenvalue for every k, from 1 to their count.
     pub(super) fn largest(&self, k: &[usize]) -> Vec<f64> {
         k.chunks(LANES).flat_map(|k| self.bisect(k)[..k.len()].to_vec()).collect()
     }
 
-    /// How many lie above `bound`.
+    /// Number of eigenvalues above `bound`.
     pub(super) fn above(&self, bound: f64) -> usize {
-        // Those that equal it count as below.
+        // Eigenvalues equal to the bound count as below.
         self.count() - self.below(&[bound.next_up(); LANES])[0] as usize
     }
 
@@ -78,10 +78,10 @@ impl Eigenvalues {
         std::array::from_fn(|lane| f64::midpoint(low[lane], high[lane]))
     }
 
-    /// How many lie below each bound: as many as there are negative pivots in the factors of T − bound.
+    /// Number of eigenvalues below each bound: the number of negative pivots when T − bound is factorised.
     fn below(&self, bounds: &[f64; LANES]) -> [u64; LANES] {
         let largest = self.squares.iter().copied().fold(1.0, f64::max);
-        // A pivot of zero stands for a tiny negative one, so that no quotient overflows.
+        // A zero pivot is replaced by a tiny negative one, so that no quotient overflows.
         let tiny = f64::MIN_POSITIVE * largest;
         let (mut pivots, mut negative) = ([1.0; LANES], [0; LANES]);
         for (diagonal, square) in self.diagonal.iter().zip(&self.squares) {

@@ -1,7 +1,7 @@
 //! The closed-form affine map: W* = D·Q_r·Λ_r⁻¹·Q_rᵀ·D·Cov(x, y) with a relative eigenvalue cut.
 //!
-//! Where the cut takes few directions and they stand apart from the rest, as the one of a LayerNorm does, only their
-//! vectors are sought and the rest is a Cholesky factor; else it takes all eigenvectors.
+//! If the cut removes few, well-separated directions, as after a LayerNorm, only their eigenvectors are computed and
+//! the rest is a Cholesky factor; otherwise all eigenvectors are computed.
 
 use faer::{Mat, MatRef};
 
@@ -13,12 +13,12 @@ use super::training::Training;
 use crate::error::Result;
 use crate::event::MapDump;
 
-/// Eigenvalues of the correlation matrix at or below τ·λ_max carry only rounding noise and are cut.
+/// Eigenvalues of the correlation matrix at or below τ·λ_max are rounding noise and are cut.
 pub const TAU: f64 = 1e-10;
 
-/// y ≈ Wᵀ·x + b in raw units, kept in the form that is safe to apply in f32: y ≈ ȳ + (W ⊙ σ)ᵀ·((x − x̄)/σ).
+/// y ≈ Wᵀ·x + b in raw units, stored so that it can be applied in f32 as y ≈ ȳ + (W ⊙ σ)ᵀ·((x − x̄)/σ).
 ///
-/// On ill-conditioned inputs W is large and x far from zero, so that Wᵀ·x + b would cancel most of f32's digits.
+/// On ill-conditioned inputs W is large and x far from zero: in Wᵀ·x + b most of f32's digits would cancel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AffineMap {
     /// W, row-major d_in × d_out.
@@ -45,19 +45,19 @@ impl AffineMap {
 }
 
 impl From<&MapDump> for AffineMap {
-    /// Its rank, which nothing here depends on, counts as full.
+    /// The rank is unknown and not used; it is set to full.
     fn from(map: &MapDump) -> Self {
         let MapDump { weight, mean_x, deviation_x, mean_y, .. } = map.clone();
         Self { rank: mean_x.len(), weight, mean_x, deviation_x, mean_y }
     }
 }
 
-/// What a fit keeps of its inputs.
+/// The input directions that a fit keeps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RetainedSpace {
     /// Eigenvalues kept.
     pub(super) rank: usize,
-    /// D·Q of the eigenvalues that are cut, d_in × (active − rank): directions in which x − x̄ is rounding noise.
+    /// D·Q of the cut eigenvalues, d_in × (active − rank): directions in which x − x̄ is rounding noise.
     pub(super) cut: Mat<f64>,
 }
 
@@ -68,18 +68,18 @@ pub struct LinearFit {
     pub(super) mean_x: Vec<f64>,
     /// Training mean of the shifted y, d_out.
     pub(super) mean_y: Vec<f64>,
-    /// What of x counts.
+    /// The input directions that are kept.
     pub(super) kept: RetainedSpace,
-    /// All eigenvalues of C, those that are cut among them.
+    /// All eigenvalues of C, cut ones included.
     pub(super) eigenvalues: Eigenvalues,
-    /// H with HᵀH the training Cov(ŷ), any × d_out: its squares add up to the variance that the fit explains.
+    /// H with HᵀH = training Cov(ŷ), any × d_out: its squares sum to the variance that the fit explains.
     pub(super) whitened: Mat<f64>,
     /// W*, d_in × d_out.
     pub(super) weight: Mat<f64>,
 }
 
 impl LinearFit {
-    /// Solves on `train`; `block` names it in errors.
+    /// Solves on `train`; `block` is named in errors.
     pub(super) fn new(block: usize, train: &Training<'_>) -> Result<Self> {
         super::matrices::one_thread_per_matrix();
         let columns = VaryingColumns::new(train);
@@ -103,7 +103,7 @@ impl LinearFit {
         symmetric_product(&self.whitened, &self.whitened)
     }
 
-    /// The map in raw units; `train` is what this was solved on.
+    /// The map in raw units; `train` must be the rows that the fit was solved on.
     pub(super) fn map(&self, train: &Training<'_>) -> AffineMap {
         let deviations = train.inverse_deviations().into_iter();
         AffineMap {
@@ -116,7 +116,7 @@ impl LinearFit {
     }
 }
 
-/// What either way of solving finds; fields as in [`LinearFit`].
+/// The result of either method; fields as in [`LinearFit`].
 struct Solution {
     kept: RetainedSpace,
     whitened: Mat<f64>,
@@ -124,7 +124,7 @@ struct Solution {
 }
 
 impl Solution {
-    /// `None` where many directions are cut, or where they are hard to tell from those that are kept.
+    /// `None` if many directions are cut, or if they are hard to separate from those that are kept.
     fn by_factor(
         columns: &VaryingColumns,
         train: &Training<'_>,
@@ -167,7 +167,7 @@ impl Solution {
     }
 }
 
-/// Whether so many of `d` directions may be cut without all eigenvectors; of more, a decomposition is cheaper.
+/// Whether few enough of `d` directions are cut for the Cholesky method; for more, a decomposition is cheaper.
 pub(super) fn few(cut: usize, d: usize) -> bool {
     8 * cut <= d
 }
@@ -183,7 +183,7 @@ pub(super) struct Eigenvectors {
 }
 
 impl Eigenvectors {
-    /// Of the training rows, whose columns these are; `block` names it in errors.
+    /// Decomposes the correlations of the training rows; `block` is named in errors.
     pub(super) fn new(block: usize, columns: &VaryingColumns, train: &Training<'_>) -> Result<Self> {
         if columns.active.is_empty() {
             let none = Mat::zeros(train.d_in(), 0);
@@ -202,7 +202,7 @@ impl Eigenvectors {
     }
 }
 
-/// The columns of x that vary, and their scale.
+/// The non-constant columns of x and their scale.
 pub(super) struct VaryingColumns {
     /// Indices among all columns, ascending.
     pub(super) active: Vec<usize>,
@@ -218,17 +218,17 @@ impl VaryingColumns {
         Self { active, inverse, d_in: scaling.len() }
     }
 
-    /// C, the training correlations of the active columns: its lower triangle.
+    /// C, the training correlations of the active columns; lower triangle.
     pub(super) fn correlation(&self, train: &Training<'_>) -> Mat<f64> {
         train.covariance(&self.active, &self.inverse)
     }
 
-    /// The training covariances of the active columns: the lower triangle.
+    /// The training covariances of the active columns; lower triangle.
     pub(super) fn covariance(&self, train: &Training<'_>) -> Mat<f64> {
         train.covariance(&self.active, &vec![1.0; self.active.len()])
     }
 
-    /// Directions over active columns in units of σ as directions over all columns in raw units.
+    /// Converts directions over active columns in units of σ to all columns in raw units.
     fn scaled_to_raw(&self, directions: MatRef<'_, f64>) -> Mat<f64> {
         let mut raw = Mat::zeros(self.d_in, directions.ncols());
         for k in 0..directions.ncols() {
@@ -273,7 +273,7 @@ mod tests {
         moments
     }
 
-    /// What a factor finds, held against what all eigenvectors give; `None` where it is left to these.
+    /// Compares the Cholesky method with all eigenvectors; returns the rank, or `None` if the method does not apply.
     fn by_factor(moments: &Moments, tolerance: f64) -> Option<usize> {
         let train = Training::from(moments);
         let columns = VaryingColumns::new(&train);
@@ -290,7 +290,7 @@ mod tests {
         let predicted = |solved: &Solution| symmetric_product(&solved.whitened, &solved.whitened);
         same("W", &found.weight, &expected.weight);
         same("Cov(ŷ)", &predicted(&found), &predicted(&expected));
-        // Of a subspace, the projector: bases differ.
+        // Compares projectors, because bases of a subspace differ.
         let projector = |directions: &Mat<f64>| match directions.ncols() {
             0 => Mat::identity(1, 1),
             _ => {
@@ -335,7 +335,7 @@ mod tests {
             z.iter().chain(&z).copied().collect()
         });
         assert_eq!(by_factor(&halved, 1e-9), None);
-        // One eigenvalue at 0.8 of the cut, the other at 1.3.
+        // One eigenvalue at 0.8 times the cut, the other at 1.3 times.
         let close = moments(16, |random| {
             let mut x: Vec<f64> = (0..16).map(|_| random.normal()).collect();
             x[1] = x[0] + 1.8e-5 * x[1];

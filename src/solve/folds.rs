@@ -1,15 +1,14 @@
-//! R² of the other folds, without an eigen-decomposition where it can be proved to keep the very directions that one
-//! would keep.
+//! R² of the other folds, without an eigen-decomposition wherever the same kept directions can be proved.
 //!
-//! A fold's training rows have the null directions of the headline's: those of a LayerNorm, of duplicated columns. With
-//! V an orthonormal basis of them in the fold's own correlation matrix C, A = C + s·V·Vᵀ gives the solution in what is
-//! kept (`deflated`). Two facts make sure that the cut of docs/measures.md, section 2, keeps just that, whatever λ_max is
-//! between its bounds s = ‖C‖²/tr C ≤ λ_max ≤ ‖C‖ (Frobenius): every Ritz value of C on V is at most τ·s, so that at
-//! least as many eigenvalues are cut as V has columns (Courant and Fischer); and A − τ·‖C‖ is positive definite, so that
-//! no more are (Weyl). Where either fails, the fold is decomposed.
+//! A fold's training rows share the null directions of the headline fit, such as those of a LayerNorm or of duplicated
+//! columns. With V an orthonormal basis of them in the fold's own correlation matrix C, A = C + s·V·Vᵀ gives the
+//! solution in the kept directions (`deflated`). Two conditions prove that the cut of docs/measures.md, section 2,
+//! keeps exactly these, for any λ_max between its bounds s = ‖C‖²/tr C ≤ λ_max ≤ ‖C‖ (Frobenius): every Ritz value of C
+//! on V is at most τ·s, so that at least as many eigenvalues are cut as V has columns (Courant and Fischer); and A −
+//! τ·‖C‖ is positive definite, so that no more are cut (Weyl). If either fails, the fold is decomposed.
 //!
-//! Nothing of a fold is kept but its error, so that every matrix is read from the folds' sums as it is needed, one
-//! triangle where it is symmetric, and W is made transposed, as the sums over x and y lie.
+//! Only a fold's error is kept, so every matrix is computed from the folds' sums when needed, symmetric ones as one
+//! triangle, and W is stored transposed, in the memory order of the sums over x and y.
 
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::{Accum, Mat};
@@ -22,8 +21,8 @@ use super::training::Training;
 use crate::error::Result;
 use crate::stats::moments::Moments;
 
-/// Σ‖y − ŷ‖² over `heldout` of the fit on `train`. `cut` are directions of x in raw units that are expected to be cut,
-/// d_in × any; `block` names it in errors.
+/// Σ‖y − ŷ‖² over `heldout` of the fit on `train`. `cut` are the directions of x, in raw units, that are expected to be
+/// cut, d_in × any; `block` is named in errors.
 pub(super) fn heldout_error(block: usize, train: &Training<'_>, heldout: &Moments, cut: &Mat<f64>) -> Result<f64> {
     match solve(train, cut) {
         Some((columns, weight)) => Ok(error(&columns, &weight, train, heldout)),
@@ -34,7 +33,7 @@ pub(super) fn heldout_error(block: usize, train: &Training<'_>, heldout: &Moment
     }
 }
 
-/// Wᵀ over the active columns in units of σ, d_out × active, where the cut is certain.
+/// Wᵀ over the active columns in units of σ, d_out × active; `None` if the cut cannot be proved.
 fn solve(train: &Training<'_>, cut: &Mat<f64>) -> Option<(VaryingColumns, Mat<f64>)> {
     let columns = VaryingColumns::new(train);
     let d = columns.active.len();
@@ -61,7 +60,7 @@ fn solve(train: &Training<'_>, cut: &Mat<f64>) -> Option<(VaryingColumns, Mat<f6
     Some((columns, weight))
 }
 
-/// An orthonormal basis of the directions to be cut, in units of the fold's σ.
+/// An orthonormal basis of the expected null directions, in units of the fold's σ.
 fn null_directions(columns: &VaryingColumns, cut: &Mat<f64>) -> Mat<f64> {
     // A relation Σ n_j·x_j = 0 between raw columns is Σ (n_j·σ_j)·(x_j/σ_j) = 0 between scaled ones.
     let scaled =
@@ -69,7 +68,7 @@ fn null_directions(columns: &VaryingColumns, cut: &Mat<f64>) -> Mat<f64> {
     if cut.ncols() == 0 { scaled } else { scaled.qr().compute_thin_Q() }
 }
 
-/// Σ‖y − ŷ‖² = Σyy − 2⟨W, Σxy⟩ + ⟨Σxx, W·Wᵀ⟩ about the training means, the last from one half of two symmetric matrices.
+/// Σ‖y − ŷ‖² = Σyy − 2⟨W, Σxy⟩ + ⟨Σxx, W·Wᵀ⟩ about the training means; the last term uses symmetry.
 fn error(columns: &VaryingColumns, weight: &Mat<f64>, train: &Training<'_>, rows: &Moments) -> f64 {
     let (n, d_in, d_out) = (rows.n as f64, rows.d_in(), rows.d_out());
     let (own_x, own_y) = (rows.mean_x(), rows.mean_y());
@@ -131,7 +130,7 @@ mod tests {
         (0..FOLDS).map(of_fold).collect()
     }
 
-    /// Whether holding out `fold` is certified; the error is that of a decomposition in either case.
+    /// Whether the cut is proved with `fold` held out; checks that the error is that of a decomposition in either case.
     fn is_certified(folds: &[Moments], fold: usize, tolerance: f64) -> bool {
         let headline = LinearFit::new(0, &Training::all_but(folds, FOLDS - 1)).expect("a solution");
         let train = Training::all_but(folds, fold);
@@ -145,7 +144,7 @@ mod tests {
         solve(&train, &headline.kept.cut).is_some()
     }
 
-    /// As after a LayerNorm with weights that span decades: Σ x_j/γ_j = 0 but for rounding.
+    /// Like a LayerNorm with weights over several decades: Σ x_j/γ_j = 0 up to rounding.
     fn layer_norm(x: &mut [f64]) {
         let mean = x.iter().sum::<f64>() / x.len() as f64;
         x.iter_mut().enumerate().for_each(|(j, x)| *x = (*x - mean) * 10f64.powi(j as i32 % 4 - 2) + j as f64);
@@ -180,7 +179,7 @@ mod tests {
             x[6] *= if random.uniform() < 0.003 { 1e4 } else { 1.0 };
             x
         });
-        // Column 3 is constant without fold 1; in the others the null direction of the norm comes and goes with it.
+        // Column 3 is constant without fold 1; in the other folds the null direction of the norm depends on it.
         (0..FOLDS - 1).for_each(|fold| {
             is_certified(&folds, fold, 1e-9);
         });
@@ -189,8 +188,8 @@ mod tests {
 
     #[test]
     fn a_direction_that_a_fold_alone_has_or_lacks_is_left_to_a_decomposition() {
-        // VaryingColumns 0 and 1 are the same but in one fold: in the headline's held-out one, so that the headline cuts what
-        // every other fit keeps; or in fold 2, so that holding that out cuts what the headline keeps.
+        // Columns 0 and 1 are equal except in one fold. If that is the headline's held-out fold, the headline cuts a
+        // direction that every other fit keeps; if it is fold 2, holding that out cuts one that the headline keeps.
         for (apart, refused) in [(FOLDS - 1, [true, true, true, true]), (2, [false, false, true, false])] {
             let folds = folds(8, |fold, random| {
                 let mut x: Vec<f64> = (0..8).map(|_| random.normal()).collect();
@@ -205,7 +204,7 @@ mod tests {
 
     #[test]
     fn an_eigenvalue_at_the_cut_is_left_to_a_decomposition() {
-        // About 2.2e-10, between τ times the one and the other bound of λ_max: nothing is claimed.
+        // About 2.2e-10, between τ times the lower and the upper bound of λ_max: nothing can be proved.
         let folds = folds(8, |_, random| {
             let mut x: Vec<f64> = (0..8).map(|_| random.normal()).collect();
             x[1] = x[0] + 2.1e-5 * x[1];

@@ -1,5 +1,4 @@
-//! The distribution of a block's inputs as far as first and second moments tell: what the controls of
-//! docs/measures.md, section 6, draw from, and match others to.
+//! Mean and covariance of a block's inputs. The controls of docs/measures.md, section 6, use them.
 
 use faer::Mat;
 
@@ -17,12 +16,12 @@ pub struct InputColumns {
     pub mean: Vec<f64>,
     /// σ, d; 0 for a column that is constant to f32 precision.
     pub deviation: Vec<f64>,
-    /// What f32 can tell apart in each column, d: 2⁻²²·max|x_j|.
+    /// Resolution of f32 in each column, d: 2⁻²²·max|x_j|.
     pub resolution: Vec<f64>,
 }
 
 impl InputColumns {
-    /// Of the training rows of a block's folds; the last fold is held out.
+    /// Computes them over the training rows of a block's folds; the last fold is held out.
     pub fn new(folds: &[Moments]) -> Self {
         Self::of(&Training::all_but(folds, folds.len() - 1))
     }
@@ -42,18 +41,18 @@ impl InputColumns {
 pub struct InputDistribution {
     /// Mean and deviation of every column.
     pub columns: InputColumns,
-    /// F with F·Fᵀ = Cov(x) up to the cut of section 2, row-major d × d.
+    /// F with F·Fᵀ = Cov(x), except for the directions cut in section 2; row-major d × d.
     pub factor: Vec<f64>,
 }
 
 impl InputDistribution {
-    /// Of the training rows of a block's folds; the last fold is held out. `block` names it in errors.
+    /// Computes it over the training rows of a block's folds; the last fold is held out. `block` is named in errors.
     pub fn new(block: usize, folds: &[Moments]) -> Result<Self> {
         let train = Training::all_but(folds, folds.len() - 1);
         let eigen = Eigenvectors::new(block, &VaryingColumns::new(&train), &train)?;
         let columns = InputColumns::of(&train);
-        // F = D⁻¹·Q·√Λ·Qᵀ, where the basis is D·Q. The symmetric root hangs on neither the signs of eigenvectors nor
-        // on how those of nearly equal eigenvalues are turned, which differ with the last bit of the moments.
+        // F = D⁻¹·Q·√Λ·Qᵀ, where the basis is D·Q. The symmetric root depends neither on the signs of eigenvectors nor
+        // on the rotation within nearly equal eigenvalues, both of which change with the last bit of the moments.
         let scaled = |weight: &dyn Fn(f64, f64) -> f64| {
             Mat::from_fn(eigen.basis.nrows(), eigen.basis.ncols(), |j, k| {
                 eigen.basis[(j, k)] * weight(columns.deviation[j], eigen.kept[k])
@@ -75,7 +74,7 @@ mod tests {
     #[test]
     fn the_factor_squares_to_the_covariance() {
         let (d, n, mut random) = (6, 400, Random::new(5));
-        // The last column is constant, the one before it the sum of two others: rank 4.
+        // The last column is constant, the one before it is a sum of two others: rank 4.
         let rows: Vec<f32> = (0..n)
             .flat_map(|_| {
                 let z: Vec<f64> = (0..4).map(|_| random.normal()).collect();
@@ -96,7 +95,7 @@ mod tests {
                 let covariance = train.iter().map(|row| (row[i] - mean(i)) * (row[j] - mean(j))).sum::<f64>() / 300.0;
                 let product: f64 = (0..d).map(|k| found.factor[i * d + k] * found.factor[j * d + k]).sum();
                 let scale = (found.columns.deviation[i] * found.columns.deviation[j]).max(1e-3);
-                // What the cut leaves out is the rounding of the dependent column to f32.
+                // The cut leaves out the rounding of the dependent column to f32.
                 assert!((covariance - product).abs() <= 1e-6 * scale, "({i}, {j}): {product} for {covariance}");
             }
         }

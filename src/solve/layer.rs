@@ -1,5 +1,5 @@
-//! Linearity of whole layers: how well the residual stream before one explains the stream after it (docs/measures.md,
-//! section 7).
+//! Linearity of whole layers: how well the residual stream before a layer explains the stream after it
+//! (docs/measures.md, section 7).
 
 use super::LinearFit;
 use super::fit::AffineMap;
@@ -11,12 +11,12 @@ use crate::platform::parallel;
 use crate::report::finite;
 use crate::stats::moments::Moments;
 
-/// What moments of (h_ℓ, h_{ℓ+1}) tell about a layer, and the affine map of the training rows.
+/// Linearity of a layer from the moments of (h_ℓ, h_{ℓ+1}), and the affine map fitted on the training rows.
 #[derive(Clone, Debug)]
 pub struct LayerScore {
     /// 1 − min‖H̃_ℓM − H̃_{ℓ+1}‖² over all rows, in-sample.
     pub linearity: Option<f64>,
-    /// The same fitted on the training rows and scored on the held-out ones.
+    /// The same, fitted on the training rows and scored on the held-out rows.
     pub linearity_heldout: Option<f64>,
     /// The same against h_{ℓ+1} − h_ℓ, in-sample.
     pub linearity_no_residual: Option<f64>,
@@ -36,7 +36,7 @@ pub fn score_layer(layer: usize, folds: &[Moments]) -> Result<LayerScore> {
     Ok(LayerScore {
         linearity: share(in_sample, all.variance_y.iter().sum()),
         linearity_heldout: Totals::new(heldout).r2(errors.iter().sum()),
-        // Subtracting h_ℓ changes the target by a linear map of the input, so that the residual stays the same.
+        // Subtracting h_ℓ changes the target by a linear map of the input, so the residual is the same.
         linearity_no_residual: share(in_sample, update_variance(&all)),
         map: fit.map(&train),
     })

@@ -1,4 +1,4 @@
-//! Matrices as the solver needs them: to and from row-major lists, products, traces.
+//! Matrix helpers of the solver: conversion from and to row-major lists, products, traces.
 
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::{Accum, Mat, MatRef, Par};
@@ -6,10 +6,10 @@ use faer::{Accum, Mat, MatRef, Par};
 use crate::error::Error;
 use crate::platform::random::Random;
 
-/// One thread per matrix: threads go to blocks and folds, which keeps them busier than any one factorisation does.
+/// One thread per matrix: threads work on different blocks and folds, which scales better than parallel factorisation.
 pub(super) const PAR: Par = Par::Seq;
 
-/// Makes [`PAR`] what faer's operators go by as well.
+/// Sets [`PAR`] for faer's operators too.
 pub(super) fn one_thread_per_matrix() {
     faer::set_global_parallelism(PAR);
 }
@@ -27,7 +27,7 @@ pub(super) fn row_major(matrix: &Mat<f64>) -> Vec<f64> {
     list
 }
 
-/// The matrix whose entries follow from those of a row-major list: `f(i, j, entry)`.
+/// Maps the entries of a row-major list to a matrix by `f(i, j, entry)`.
 pub(super) fn from_row_major(
     values: &[f64],
     rows: usize,
@@ -39,14 +39,14 @@ pub(super) fn from_row_major(
     matrix
 }
 
-/// Mᵀ as a matrix of its own.
+/// Mᵀ as a new matrix.
 pub(super) fn transposed(matrix: &Mat<f64>) -> Mat<f64> {
     let mut transposed = Mat::zeros(matrix.ncols(), matrix.nrows());
     for_tiles(matrix.ncols(), matrix.nrows(), |i, j| transposed[(i, j)] = matrix[(j, i)]);
     transposed
 }
 
-/// Every index of a matrix, tile by tile: of what is read along rows and written along columns, a tile stays cached.
+/// Visits every index in tiles, which stay cached when one side is read along rows and the other along columns.
 fn for_tiles(rows: usize, cols: usize, mut f: impl FnMut(usize, usize)) {
     const TILE: usize = 32;
     for left in (0..cols).step_by(TILE) {
@@ -58,7 +58,7 @@ fn for_tiles(rows: usize, cols: usize, mut f: impl FnMut(usize, usize)) {
     }
 }
 
-/// `vᵀ·M` for a column of numbers.
+/// `vᵀ·M` for a vector v.
 pub(super) fn project_vector(basis: &Mat<f64>, vector: &[f64]) -> Vec<f64> {
     (0..basis.ncols()).map(|k| basis.col(k).iter().zip(vector).map(|(b, v)| b * v).sum()).collect()
 }
@@ -68,7 +68,7 @@ pub(super) fn column_dots(a: &Mat<f64>, b: &Mat<f64>) -> Vec<f64> {
     (0..a.ncols()).map(|j| a.col(j).iter().zip(b.col(j).iter()).map(|(a, b)| a * b).sum()).collect()
 }
 
-/// AᵀB where it is known to be symmetric: half of the work.
+/// AᵀB, known to be symmetric, at half the cost.
 pub(super) fn symmetric_product(a: &Mat<f64>, b: &Mat<f64>) -> Mat<f64> {
     use BlockStructure::{Rectangular, TriangularLower};
     let mut product = Mat::zeros(a.ncols(), b.ncols());
@@ -82,8 +82,8 @@ pub(super) fn symmetric_product(a: &Mat<f64>, b: &Mat<f64>) -> Mat<f64> {
     product
 }
 
-/// (Σλ)²/Σλ² of the symmetric d × d matrix with these entries, from its trace and Frobenius norm; `None` where it is
-/// zero. `entry(i, j)` is asked for i ≥ j.
+/// Participation ratio (Σλ)²/Σλ² of the symmetric d × d matrix with these entries, from its trace and Frobenius norm;
+/// `None` if the matrix is zero. `entry(i, j)` is called only for i ≥ j.
 pub(super) fn participation(d: usize, entry: impl Fn(usize, usize) -> f64) -> Option<f64> {
     let trace: f64 = (0..d).map(|j| entry(j, j)).sum();
     let below = |j: usize| (j + 1..d).map(|i| entry(i, j).powi(2)).sum::<f64>();
@@ -91,7 +91,7 @@ pub(super) fn participation(d: usize, entry: impl Fn(usize, usize) -> f64) -> Op
     crate::report::finite(trace * trace / squares)
 }
 
-/// The same numbers in every run, without order.
+/// Normally distributed numbers, the same in every run.
 pub(super) fn random_matrix(rows: usize, cols: usize) -> Mat<f64> {
     let mut random = Random::new(1);
     Mat::from_fn(rows, cols, |_, _| random.normal())

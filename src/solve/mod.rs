@@ -1,8 +1,8 @@
-//! The least squares in double precision: fit, scores and rank curve from second moments alone.
+//! Least squares in double precision: fit, scores and rank curve from second moments alone.
 //!
-//! The cut of docs/measures.md, section 2, comes from the eigenvalues of the training correlation matrix, the solution
-//! from a Cholesky factor in what they keep; the folds take no eigenvalues at all, certified fold by fold (`folds`). This
-//! folder is the only place that names faer, and it has never heard of a GPU.
+//! The cut of docs/measures.md, section 2, comes from the eigenvalues of the training correlation matrix, and the
+//! solution from a Cholesky factor in the kept directions. The other folds need no eigenvalues where the cut can be
+//! proved (`folds`). Only this folder uses faer, and it does not depend on a GPU.
 
 mod block;
 mod deflated;

@@ -1,7 +1,8 @@
-//! A block's solve in two parts that need not be done in one place: what its headline is made of, and the rest.
+//! A block's solve in two parts that can run on different workers: the headline fit, and the remainder.
 //!
-//! Of the headline's fit the rest takes no more than which directions it keeps. In a browser another worker does it, and
-//! begins before the fit is there: at about half of the arithmetic each, a block takes little more than half of the time.
+//! The remainder needs only the directions that the headline fit keeps. In a browser another worker computes it and
+//! starts before the fit is finished. Each is about half of the arithmetic, so a block takes little more than half the
+//! time.
 
 use super::eigenvalues::Eigenvalues;
 use super::fit::{LinearFit, RetainedSpace, VaryingColumns};
@@ -15,7 +16,7 @@ use crate::platform::parallel;
 use crate::report::{BlockReport, Spectrum, finite};
 use crate::stats::moments::Moments;
 
-/// The fit that a block's headline numbers are of.
+/// The fit behind a block's headline numbers.
 #[derive(Clone, Debug)]
 pub struct HeadlineFit {
     block: usize,
@@ -23,23 +24,23 @@ pub struct HeadlineFit {
 }
 
 impl HeadlineFit {
-    /// Of all folds of `block` but the last one.
+    /// Fits on all folds of `block` but the last.
     ///
     /// # Errors
-    /// Where a moment is not finite.
+    /// If a moment is not finite.
     pub fn new(block: usize, folds: &[Moments]) -> Result<Self> {
         Ok(Self { block, fit: LinearFit::new(block, &split(folds).0)? })
     }
 
-    /// What [`Remainder::finish`] must know of it.
+    /// The kept directions, for [`Remainder::finish`].
     pub fn kept(&self) -> &RetainedSpace {
         &self.fit.kept
     }
 
-    /// Scores it on the last fold, and describes the inputs and outputs of the same folds that it was made of.
+    /// Scores the fit on the last fold and describes inputs and outputs; `folds` must be those of the fit.
     ///
     /// # Errors
-    /// Where a moment is not finite.
+    /// If a moment is not finite.
     pub fn score(&self, folds: &[Moments]) -> Result<HeadlineScore> {
         let (fit, (train, heldout)) = (&self.fit, split(folds));
         let headline = Headline::new(self.block, fit, heldout)?;
@@ -75,18 +76,18 @@ fn deviations(train: &Training<'_>) -> Vec<f64> {
     train.variance_y.iter().map(|variance| variance.sqrt()).collect()
 }
 
-/// A score that lacks what [`RemainderScore`] holds.
+/// A score without the fields that come from [`RemainderScore`].
 #[derive(Clone, Debug)]
 pub struct HeadlineScore {
     score: BlockScore,
     /// As in [`Spectrum::k`].
     places: Vec<usize>,
-    /// Eigenvalues of the correlations there.
+    /// Eigenvalues of the correlations at these places.
     correlation: Vec<f64>,
 }
 
 impl HeadlineScore {
-    /// The score, with the rest of the same block.
+    /// Adds the remainder of the same block to the score.
     pub fn complete(self, rest: RemainderScore) -> BlockScore {
         let Self { mut score, places, correlation } = self;
         let report = &mut score.report;
@@ -100,27 +101,27 @@ impl HeadlineScore {
     }
 }
 
-/// The part of a block's solve beside its headline: the eigenvalues of Cov(x), and the other folds.
+/// The remainder of a block's solve: the eigenvalues of Cov(x), and the other folds.
 #[derive(Clone, Debug)]
 pub struct Remainder {
     block: usize,
     covariance: Eigenvalues,
 }
 
-/// What that part finds.
+/// The results of the remainder.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RemainderScore {
     /// Eigenvalues of the training Cov(x) at the places of the report's spectrum.
     pub(super) covariance: Vec<f64>,
-    /// R² of every fold but the last, held out in turn.
+    /// R² of every fold but the last, each held out in turn.
     pub(super) r2_folds: Vec<Option<f64>>,
 }
 
 impl Remainder {
-    /// All that can be done before the headline's fit is known.
+    /// Computes everything that does not depend on the headline fit.
     ///
     /// # Errors
-    /// Where a moment is not finite.
+    /// If a moment is not finite.
     pub fn new(block: usize, folds: &[Moments]) -> Result<Self> {
         one_thread_per_matrix();
         let train = split(folds).0;
@@ -128,10 +129,10 @@ impl Remainder {
         Ok(Self { block, covariance })
     }
 
-    /// Validates the other folds in what the headline's fit keeps; `folds` are the same.
+    /// Cross-validates the other folds in the directions that the headline fit keeps; `folds` must be the same.
     ///
     /// # Errors
-    /// Where a moment is not finite.
+    /// If a moment is not finite.
     pub fn finish(&self, folds: &[Moments], kept: &RetainedSpace) -> Result<RemainderScore> {
         let covariance = self.covariance.largest(&Spectrum::places(self.covariance.count(), kept.rank));
         let others: Vec<usize> = (0..folds.len() - 1).collect();
@@ -145,7 +146,7 @@ impl Remainder {
     }
 }
 
-/// R² of every fold, the headline's last, their mean and sample standard deviation.
+/// Sets R² of every fold, the headline's last, their mean and sample standard deviation.
 fn cross_validate(others: Vec<Option<f64>>, report: &mut BlockReport) {
     report.r2_folds = others;
     report.r2_folds.push(report.r2_lin);
@@ -172,7 +173,7 @@ mod tests {
         let d = 6;
         let mut fold = |last| {
             let x: Vec<f32> = (0..80 * d).map(|_| random.normal() as f32).collect();
-            // The last input hangs on the first and the last output is constant: something is cut, something unknown.
+            // The last input depends on the first, so a direction is cut; one output is constant, so its R² is unknown.
             let x: Vec<f32> =
                 (0..x.len()).map(|at| if at % d == d - 1 { 2.0 * x[at + 1 - d] } else { x[at] }).collect();
             let y: Vec<f32> = x.iter().enumerate().map(|(at, x)| if at % d == 2 { 1.0 } else { x * x + x }).collect();

@@ -1,4 +1,4 @@
-//! Rows that a fit has not seen, about its training means.
+//! Held-out rows about the training means of a fit.
 
 use faer::Mat;
 
@@ -20,7 +20,7 @@ pub(super) struct HeldOutMoments {
     pub(super) yy: Vec<f64>,
 }
 
-/// What a fit says of unseen rows.
+/// The prediction errors of a fit on held-out rows.
 pub(super) struct Predicted {
     /// Σ(y_j − ŷ_j)² per feature.
     pub(super) errors: Vec<f64>,
@@ -29,14 +29,14 @@ pub(super) struct Predicted {
 }
 
 impl HeldOutMoments {
-    /// `rows` about the training means of the shifted x and y; all under the same shifts.
+    /// Centres `rows` at the training means of the shifted x and y; all must have the same shifts.
     pub(super) fn new(train_x: &[f64], train_y: &[f64], rows: &Moments) -> Self {
         let (n, d_in, d_out) = (rows.n as f64, rows.d_in(), rows.d_out());
         let (own_x, own_y) = (rows.mean_x(), rows.mean_y());
         let offset =
             |own: &[f64], train: &[f64]| own.iter().zip(train).map(|(own, mean)| own - mean).collect::<Vec<_>>();
         let (off_x, off_y) = (offset(&own_x, train_x), offset(&own_y, train_y));
-        // Σ(a − ā)(b − b̄)ᵀ = Σabᵀ − n·own·ownᵀ + n·offset·offsetᵀ; Σxxᵀ is symmetric: a column is read as a row.
+        // Σ(a − ā)(b − b̄)ᵀ = Σabᵀ − n·own·ownᵀ + n·offset·offsetᵀ; Σxxᵀ is symmetric, so columns are read as rows.
         let xx =
             Mat::from_fn(d_in, d_in, |i, j| rows.xx[j * d_in + i] + n * (off_x[i] * off_x[j] - own_x[i] * own_x[j]));
         let about = |i: usize, j: usize, sum: f64| sum + n * (off_x[i] * off_y[j] - own_x[i] * own_y[j]);
@@ -46,12 +46,12 @@ impl HeldOutMoments {
         Self { n, mean_x: off_x, xx, xy, yy }
     }
 
-    /// `rows` about the training means of `fit`.
+    /// Centres `rows` at the training means of `fit`.
     pub(super) fn of(fit: &LinearFit, rows: &Moments) -> Self {
         Self::new(&fit.mean_x, &fit.mean_y, rows)
     }
 
-    /// The errors of `fit`.
+    /// The prediction errors of `fit`.
     pub(super) fn predict(&self, fit: &LinearFit) -> Predicted {
         let xx_weight = &self.xx * &fit.weight;
         let explained = column_dots(&fit.weight, &self.xy);

@@ -15,7 +15,7 @@ use crate::error::Result;
 #[derive(Clone, Debug)]
 pub struct Directions(pub(super) Mat<f64>);
 
-/// W_k = W*·V_k·V_kᵀ kept in its two thin factors: y ≈ ȳ + V_k·(W*·V_k ⊙ σ)ᵀ·((x − x̄)/σ).
+/// W_k = W*·V_k·V_kᵀ as its two thin factors: y ≈ ȳ + V_k·(W*·V_k ⊙ σ)ᵀ·((x − x̄)/σ).
 #[derive(Clone, Debug, PartialEq)]
 pub struct LowRankMap {
     /// W*·V_k, row-major d_in × k.
@@ -40,7 +40,7 @@ impl Directions {
         Ok(Self(Mat::from_fn(d, d, |i, k| ascending[(i, d - 1 - k)])))
     }
 
-    /// W_k = W*·V_k·V_kᵀ with b_k = ȳ − W_kᵀ·x̄, of the map that these directions belong to.
+    /// W_k = W*·V_k·V_kᵀ with b_k = ȳ − W_kᵀ·x̄; `map` must be the map of these directions.
     pub fn map(&self, map: &AffineMap, k: usize) -> AffineMap {
         let leading = self.0.subcols(0, k);
         let weight = matrix(&map.weight, map.mean_x.len(), map.mean_y.len());
@@ -48,7 +48,7 @@ impl Directions {
         AffineMap { weight: row_major(&weight), rank: k, ..map.clone() }
     }
 
-    /// The same map as [`Directions::map`], in two factors.
+    /// The map of [`Directions::map`] as two factors.
     pub fn factors(&self, map: &AffineMap, k: usize) -> LowRankMap {
         let leading = self.0.subcols(0, k);
         let weight = matrix(&map.weight, map.mean_x.len(), map.mean_y.len());
@@ -83,11 +83,11 @@ pub(super) fn squared_errors(
         .collect()
 }
 
-/// vᵀ·G·v for every column v of `vectors` and a symmetric G: half of the work of a product.
+/// vᵀ·G·v for every column v of `vectors` and a symmetric G, at half the cost of a full product.
 fn quadratic_forms(vectors: &Mat<f64>, entry: impl Fn(usize, usize) -> f64) -> Vec<f64> {
     use BlockStructure::{Rectangular, TriangularLower};
     let d = vectors.nrows();
-    // The lower triangle stands for both.
+    // Folds the upper triangle into the lower one.
     let folded = Mat::from_fn(d, d, |i, j| match i.cmp(&j) {
         Ordering::Less => 0.0,
         Ordering::Equal => entry(i, j),

@@ -1,5 +1,4 @@
-//! Scores of anything that is linear in something: closed-form readouts of trained features, and affine maps that were
-//! not solved but trained.
+//! Scores of other linear models: closed-form readouts of trained features, and trained affine maps.
 
 use faer::Mat;
 
@@ -11,17 +10,17 @@ use super::training::Training;
 use crate::error::Result;
 use crate::stats::moments::Moments;
 
-/// The best readout of some features.
+/// The least-squares readout of some features.
 #[derive(Clone, Debug)]
 pub struct Readout {
-    /// Target as an affine function of the features.
+    /// The target as an affine function of the features.
     pub map: AffineMap,
     /// Σ‖target − prediction‖² over the held-out rows.
     pub heldout_error: f64,
 }
 
 /// Solves target ≈ Wᵀ·feature + b on `train` with the same eigenvalue cut as the fit, and scores it on `heldout`, which
-/// has the same shifts. `block` names it in errors.
+/// must have the same shifts. `block` is named in errors.
 pub fn solve_readout(block: usize, train: &Moments, heldout: &Moments) -> Result<Readout> {
     let train = Training::from(train);
     let fit = LinearFit::new(block, &train)?;
@@ -37,7 +36,7 @@ pub fn squared_error(rows: &Moments, weight: &[f64], bias: &[f64]) -> f64 {
     let xy = matrix(&rows.xy, d_in, d_out);
     let dots = |j: usize, other: &dyn Fn(usize) -> f64| (0..d_in).map(|i| w[(i, j)] * other(i)).sum::<f64>();
     let error = |j: usize| {
-        // Of shifted values: y − Wᵀx − b = y′ − Wᵀx′ − c.
+        // In shifted values: y − Wᵀx − b = y′ − Wᵀx′ − c.
         let c = bias[j] + dots(j, &|i| rows.shift_x[i]) - rows.shift_y[j];
         let (quadratic, cross) = (dots(j, &|i| xx_w[(i, j)]), dots(j, &|i| xy[(i, j)]));
         let sum_x = dots(j, &|i| rows.sum_x[i]);
@@ -46,8 +45,8 @@ pub fn squared_error(rows: &Moments, weight: &[f64], bias: &[f64]) -> f64 {
     (0..d_out).map(error).sum()
 }
 
-/// Largest eigenvalue of the mean of (x, 1)(x, 1)ᵀ in raw units: the steepest curvature that gradient descent on an
-/// affine map meets. `block` names it in errors.
+/// Largest eigenvalue of the mean of (x, 1)(x, 1)ᵀ in raw units: the largest curvature of the loss for gradient descent
+/// on an affine map. `block` is named in errors.
 pub fn raw_curvature(block: usize, rows: &Moments) -> Result<f64> {
     let (n, d) = (rows.n as f64, rows.d_in());
     let xx = matrix(&rows.xx, d, d);
@@ -66,7 +65,7 @@ mod tests {
     use super::*;
     use crate::stats::moments::Scale;
 
-    /// Rows far from zero, and a weight and bias that have nothing to do with them.
+    /// Rows far from zero, with an unrelated weight and bias.
     fn planted() -> (Vec<[f32; 3]>, Vec<[f32; 2]>, Moments) {
         let x: Vec<[f32; 3]> =
             (0..40).map(|i| [5.0 + (i % 7) as f32, -3.0 + 0.5 * (i % 5) as f32, (i % 3) as f32]).collect();

@@ -1,4 +1,4 @@
-//! What scores are made of: errors on the held-out rows and their denominators.
+//! The components of scores: errors on the held-out rows and the denominators of R².
 
 use faer::Mat;
 
@@ -13,23 +13,23 @@ use crate::error::Result;
 use crate::report::{BlockReport, ControlReport, finite};
 use crate::stats::moments::Moments;
 
-/// Share of r2_lin that the effective rank must reach.
+/// The effective rank is the smallest k whose R² reaches this share of r2_lin.
 const EFFECTIVE_SHARE: f64 = 0.9;
-/// A feature whose held-out deviation is below this share of its mean is constant to f32 precision.
+/// A feature whose held-out standard deviation is at most this share of its mean is constant to f32 precision.
 const CONSTANT: f64 = 1.0 / (1 << 22) as f64;
 
-/// What moments tell about a block, and the map itself.
+/// A block's scores from its moments, and its map.
 #[derive(Clone, Debug)]
 pub struct BlockScore {
     /// Every field that follows from moments; `cosine` is left empty.
     pub report: BlockReport,
-    /// Held-out Σ‖y − ȳ_h‖²: what the errors of R² are measured against.
+    /// Held-out Σ‖y − ȳ_h‖²: the denominator of R².
     pub heldout_variation: f64,
     /// W* and b* of the headline fit.
     pub map: AffineMap,
     /// Training standard deviation of every output.
     pub deviation_y: Vec<f64>,
-    /// Directions of its reduced-rank maps.
+    /// Directions of the reduced-rank maps.
     pub directions: Directions,
 }
 
@@ -37,11 +37,11 @@ pub struct BlockScore {
 pub(super) fn output_participation(heldout: &Moments) -> Option<f64> {
     let (n, d, mean) = (heldout.n as f64, heldout.d_out(), heldout.mean_y());
     let yy = heldout.yy.as_ref()?;
-    // Symmetric, so that a column is read as a row.
+    // Symmetric, so columns are read as rows.
     participation(d, |i, j| yy[j * d + i] / n - mean[i] * mean[j])
 }
 
-/// The headline numbers of `score_block` alone, at a fraction of its cost.
+/// Only the headline numbers of `score_block`, at a fraction of its cost.
 pub fn score_control(block: usize, folds: &[Moments]) -> Result<ControlReport> {
     let (train, heldout) = split(folds);
     let fit = LinearFit::new(block, &train)?;
@@ -54,7 +54,7 @@ pub fn score_control(block: usize, folds: &[Moments]) -> Result<ControlReport> {
     })
 }
 
-/// The training rows and the held-out fold, which is the last one.
+/// The training rows and the held-out fold, which is the last.
 pub(super) fn split(folds: &[Moments]) -> (Training<'_>, &Moments) {
     let heldout = folds.len() - 1;
     (Training::all_but(folds, heldout), &folds[heldout])
@@ -75,7 +75,7 @@ pub(super) struct Headline<'a> {
 
 impl<'a> Headline<'a> {
     pub(super) fn new(block: usize, fit: &'a LinearFit, heldout: &Moments) -> Result<Self> {
-        // First, for it takes most memory.
+        // First, because it needs the most memory.
         let directions = Directions::new(block, fit)?;
         let rows = HeldOutMoments::of(fit, heldout);
         let predicted = rows.predict(fit);
@@ -110,11 +110,11 @@ impl<'a> Headline<'a> {
 
 /// Held-out sums of squares about the held-out means: the denominators of R².
 pub(super) struct Totals {
-    /// Per feature; `None` where the feature has no held-out variance.
+    /// Per feature; `None` if the feature has no held-out variance.
     features: Vec<Option<f64>>,
     /// About one mean per feature.
     pub(super) vector: f64,
-    /// About one mean for all elements.
+    /// About one mean over all elements.
     scalar: f64,
 }
 
@@ -132,7 +132,7 @@ impl Totals {
         Self { features, vector, scalar }
     }
 
-    /// 1 − error/total; `None` where nothing varies.
+    /// 1 − error/total; `None` if nothing varies.
     pub(super) fn r2(&self, error: f64) -> Option<f64> {
         finite(1.0 - error / self.vector).filter(|_| self.vector > 0.0)
     }
@@ -147,7 +147,7 @@ impl Totals {
     }
 }
 
-/// Largest variance over the median one; `None` where the median is zero.
+/// Largest divided by median variance; `None` if the median is zero.
 pub(super) fn variance_ratio(variances: Vec<f64>) -> Option<f64> {
     let largest = variances.iter().copied().fold(0.0, f64::max);
     median(variances).and_then(|median| finite(largest / median))

@@ -1,4 +1,4 @@
-//! The rows that a fit trains on: sums over folds, taken where they are needed and never kept as a whole.
+//! The rows that a fit trains on: sums over folds, computed when needed and never stored as a whole.
 
 use faer::Mat;
 
@@ -25,7 +25,7 @@ pub(super) struct Training<'a> {
 }
 
 impl<'a> Training<'a> {
-    /// All of these rows, of at least one fold.
+    /// Combines these folds, at least one.
     pub(super) fn new(parts: Vec<&'a Moments>) -> Self {
         let first = parts[0];
         let same = |fold: &&Moments| fold.shift_x == first.shift_x && fold.shift_y == first.shift_y;
@@ -45,7 +45,7 @@ impl<'a> Training<'a> {
         Self { n, mean_x, mean_y, variance_x, variance_y, max_abs_x, parts }
     }
 
-    /// All folds but the one that is held out.
+    /// All folds but the held-out one.
     pub(super) fn all_but(folds: &'a [Moments], heldout: usize) -> Self {
         Self::new(folds.iter().enumerate().filter(|(fold, _)| *fold != heldout).map(|(_, moments)| moments).collect())
     }
@@ -79,13 +79,13 @@ impl<'a> Training<'a> {
             .collect()
     }
 
-    /// The lower triangle of diag(scale)·Cov(x)·diag(scale) over some columns, ascending; zero above it.
+    /// The lower triangle of diag(scale)·Cov(x)·diag(scale) over `columns`, ascending; zero above the diagonal.
     pub(super) fn covariance(&self, columns: &[usize], scale: &[f64]) -> Mat<f64> {
         let (d, mean) = (self.d_in(), &self.mean_x);
         let mut covariance = Mat::zeros(columns.len(), columns.len());
         let mut sums = vec![0.0; d];
         for (q, &b) in columns.iter().enumerate() {
-            // Symmetric, so that a column is read as a row.
+            // Symmetric, so columns are read as rows.
             add_up(&mut sums[b..], self.parts.iter().map(|fold| &fold.xx[b * d + b..(b + 1) * d]));
             let (sums, column) = (&sums, covariance.col_mut(q));
             let below = column.iter_mut().zip(columns.iter().zip(scale)).skip(q);
@@ -102,7 +102,7 @@ impl<'a> Training<'a> {
         sum / self.n - self.mean_x[i] * self.mean_y[j]
     }
 
-    /// Cov(y, x)·diag(scale) over some columns of x: d_out × columns.
+    /// Cov(y, x)·diag(scale) over `columns` of x: d_out × columns.
     pub(super) fn cross(&self, columns: &[usize], scale: &[f64]) -> Mat<f64> {
         let d_out = self.d_out();
         let mut cross = Mat::zeros(d_out, columns.len());
@@ -128,7 +128,7 @@ fn summed(parts: &[&Moments], of: fn(&Moments) -> &[f64]) -> Vec<f64> {
     sum
 }
 
-/// The sum of lists of one length, in their order.
+/// The element-wise sum of lists of equal length, in order.
 fn add_up<'a>(sum: &mut [f64], mut lists: impl Iterator<Item = &'a [f64]>) {
     if let Some(first) = lists.next() {
         sum.copy_from_slice(first);

@@ -1,5 +1,4 @@
-//! What the two parts of a solve tell each other as plain lists of numbers, bit by bit: how it crosses to another worker
-//! and back.
+//! Lossless serialisation to flat lists of numbers, for messages between the workers of the two parts of a solve.
 
 use faer::Mat;
 
@@ -8,7 +7,7 @@ use super::parts::RemainderScore;
 use crate::stats::moments::Moments;
 
 impl Moments {
-    /// All of it as one list of numbers.
+    /// Serialises the moments.
     pub fn to_wire(&self) -> Vec<f64> {
         let mut wire = Writer::with_capacity(self.xx.len() + self.xy.len());
         wire.count(self.n as usize);
@@ -20,7 +19,7 @@ impl Moments {
         wire.0
     }
 
-    /// What [`Moments::to_wire`] has written; `None` of anything else.
+    /// Reads the output of [`Moments::to_wire`]; `None` if malformed.
     pub fn from_wire(wire: &[f64]) -> Option<Self> {
         let mut wire = Reader(wire);
         let n = wire.count()? as u64;
@@ -38,7 +37,7 @@ impl Moments {
 }
 
 impl RetainedSpace {
-    /// All of it as one list of numbers.
+    /// Serialises the kept space.
     pub fn to_wire(&self) -> Vec<f64> {
         let mut wire = Writer::with_capacity(self.cut.nrows() * self.cut.ncols() + 3);
         [self.rank, self.cut.nrows(), self.cut.ncols()].into_iter().for_each(|count| wire.count(count));
@@ -46,7 +45,7 @@ impl RetainedSpace {
         wire.0
     }
 
-    /// What [`RetainedSpace::to_wire`] has written; `None` of anything else.
+    /// Reads the output of [`RetainedSpace::to_wire`]; `None` if malformed.
     pub fn from_wire(wire: &[f64]) -> Option<Self> {
         let mut wire = Reader(wire);
         let (rank, rows, cols) = (wire.count()?, wire.count()?, wire.count()?);
@@ -56,7 +55,7 @@ impl RetainedSpace {
 }
 
 impl RemainderScore {
-    /// All of it as one list of numbers.
+    /// Serialises the score.
     pub fn to_wire(&self) -> Vec<f64> {
         let mut wire = Writer::with_capacity(self.covariance.len() + self.r2_folds.len());
         wire.list(&self.covariance);
@@ -64,7 +63,7 @@ impl RemainderScore {
         wire.0
     }
 
-    /// What [`RemainderScore::to_wire`] has written; `None` of anything else.
+    /// Reads the output of [`RemainderScore::to_wire`]; `None` if malformed.
     pub fn from_wire(wire: &[f64]) -> Option<Self> {
         let mut wire = Reader(wire);
         let covariance = wire.list()?;
@@ -72,7 +71,7 @@ impl RemainderScore {
     }
 }
 
-/// NaN stands for what is not known: reports hold no other.
+/// NaN encodes `None`: reports contain no other NaN.
 fn known(number: f64) -> Option<f64> {
     (!number.is_nan()).then_some(number)
 }
@@ -112,7 +111,7 @@ impl<'a> Reader<'a> {
         self.take(1).map(|taken| taken[0])
     }
 
-    /// A conversion that saturates: a wrong count finds too few numbers behind it.
+    /// Saturating conversion: a wrong count fails later for lack of numbers.
     fn count(&mut self) -> Option<usize> {
         self.number().map(|number| number as usize)
     }
@@ -138,7 +137,7 @@ mod tests {
         moments
     }
 
-    /// `value` comes back from its wire, and nothing from less of it.
+    /// `value` survives the round trip, and truncated lists are refused.
     fn crosses<T: std::fmt::Debug + PartialEq>(value: T, wire: &[f64], from: impl Fn(&[f64]) -> Option<T>) {
         assert_eq!(from(wire), Some(value));
         (0..wire.len()).for_each(|len| assert_eq!(from(&wire[..len]), None, "{len} numbers"));

@@ -1,4 +1,4 @@
-//! Statistics of rows: second moments, the rows outside their scale, and distributions over the next token.
+//! Statistics of rows: second moments, outlier rows, and distributions over the next token.
 
 pub mod moments;
 pub mod next_token;

@@ -1,7 +1,7 @@
-//! Second moments of a block's rows: all that the fit needs, in memory that does not grow with the rows.
+//! Second moments of a block's rows: all that the fit needs, in memory that does not grow with the number of rows.
 //!
-//! Sums are of **shifted** values x − shift, y − shift: centring first matters more for the sixth digit than any
-//! other choice. The shift and the power-of-two scale of a column come from the first batch ([`Scale`]).
+//! Sums are of **shifted** values x − shift, y − shift: centring first matters more for the sixth digit than any other
+//! choice. Shift and power-of-two scale of a column come from the first batch ([`Scale`]).
 
 use serde::{Deserialize, Serialize};
 
@@ -9,8 +9,8 @@ use crate::platform::parallel;
 
 /// Shift and scale of the columns of x or of y, fixed before the first row is accumulated.
 ///
-/// Both are robust: the shift is a median, the scale a quantile, so that one massive row (the first token of a window
-/// in many models) costs the other rows no bits. Rows outside the scale are few and are added in f64.
+/// Both are robust: the shift is a median, the scale a quantile, so that one massive row (in many models the first
+/// token of a window) costs the other rows no bits. The few rows outside the scale are added in f64.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scale {
     /// Per column: subtracted from every value.
@@ -19,19 +19,19 @@ pub struct Scale {
     pub exponent: Vec<i32>,
 }
 
-/// Smallest exponent: below it f32 shifts would meet denormals.
+/// Smallest exponent: with smaller ones f32 shifts could be denormal.
 const MIN_EXPONENT: i32 = -100;
-/// Largest exponent: above it 2^e leaves f32.
+/// Largest exponent: with larger ones 2^e exceeds the range of f32.
 const MAX_EXPONENT: i32 = 120;
 /// A column's scale is this many times the quantile of its shifted magnitudes.
 const HEADROOM: f32 = 4.0;
-/// The quantile; 2 % of the rows may be massive.
+/// The quantile; up to 2 % of the rows may be massive.
 const QUANTILE: f64 = 0.98;
-/// Largest share of calibration rows that may lie outside the scale.
+/// Largest share of calibration rows that may be outside the scale.
 const MAX_OUTSIDE: f64 = 0.02;
 
 impl Scale {
-    /// The scale that `rows` (row-major, `cols` wide, at least one row) suggest.
+    /// Chooses the scale from `rows` (row-major, `cols` wide, at least one row).
     pub fn from_rows(rows: &[f32], cols: usize) -> Self {
         let column = |&j: &usize| column_scale(rows.iter().skip(j).step_by(cols).copied().collect());
         let scales = parallel::map(&(0..cols).collect::<Vec<_>>(), column);
@@ -46,12 +46,12 @@ impl Scale {
         self.shift.len()
     }
 
-    /// The shift of every column, as moments have it.
+    /// The shift of every column in f64, as in `Moments`.
     pub(crate) fn shifts(&self) -> Vec<f64> {
         self.shift.iter().copied().map(f64::from).collect()
     }
 
-    /// Raises exponents, a bit at a time, until few enough rows lie outside: heavy tails in many columns add up.
+    /// Raises exponents one by one until few enough rows are outside: heavy tails in many columns add up.
     fn widen(&mut self, rows: &[f32]) {
         let cols = self.cols();
         let allowed = (MAX_OUTSIDE * (rows.len() / cols) as f64) as usize;
@@ -74,17 +74,17 @@ impl Scale {
         }
     }
 
-    /// Whether a row has a value beyond its column's scale, or one that is no number.
+    /// Whether a row has a value beyond its column's scale, or NaN.
     pub(crate) fn is_outside(&self, row: &[f32]) -> bool {
         let columns = row.iter().zip(self.shift.iter().zip(&self.exponent));
-        // Every value is asked, so that compilers make vector code of it.
+        // No early exit, so that the loop vectorises.
         columns.fold(false, |outside, (value, (shift, exponent))| outside | exceeds(*value, *shift, *exponent))
     }
 }
 
-/// Whether a value is 2^exponent or more from `shift`, or no number.
+/// Whether a value differs from `shift` by 2^exponent or more, or is NaN.
 fn exceeds(value: f32, shift: f32, exponent: i32) -> bool {
-    // Written so that NaN exceeds.
+    // Negated, so that NaN exceeds.
     !((value - shift).abs() < exp2(exponent))
 }
 
@@ -99,7 +99,7 @@ fn column_scale(mut column: Vec<f32>) -> (f32, i32) {
     let reach = match (typical > 0.0 && typical.is_finite(), largest > 0.0) {
         (true, _) => HEADROOM * typical,
         (false, true) => largest,
-        // A constant column: one unit in its last place is one unit of the scale.
+        // A constant column: one unit in the last place is one unit of the scale.
         (false, false) => shift.abs(),
     };
     (shift, exponent_above(reach))
@@ -120,10 +120,10 @@ pub(crate) fn power_of_two(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
-/// Rows that are added to the sums at once.
+/// Rows added to the sums at a time.
 const BLOCK_ROWS: usize = 64;
 
-/// Sums over the rows of one fold, of values shifted per column.
+/// Sums over the rows of one fold; values are shifted per column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moments {
     /// Rows.
@@ -142,14 +142,14 @@ pub struct Moments {
     pub xy: Vec<f64>,
     /// Diagonal of Σ(y − shift)(y − shift)ᵀ, d_out.
     pub yy_diagonal: Vec<f64>,
-    /// All of Σ(y − shift)(y − shift)ᵀ, row-major d_out × d_out; only for the held-out fold.
+    /// The full Σ(y − shift)(y − shift)ᵀ, row-major d_out × d_out; only for the held-out fold.
     pub yy: Option<Vec<f64>>,
     /// Largest |x| per column, unshifted, d_in.
     pub max_abs_x: Vec<f64>,
 }
 
 impl Moments {
-    /// No rows yet, under the shifts of `x` and `y`; with the full yyᵀ where `heldout`.
+    /// Moments without rows, with the shifts of `x` and `y`; with the full yyᵀ if `heldout`.
     pub fn empty(x: &Scale, y: &Scale, heldout: bool) -> Self {
         let (d_in, d_out) = (x.cols(), y.cols());
         Self {
@@ -181,8 +181,8 @@ impl Moments {
         self.add_rows(x, y);
     }
 
-    /// Adds unshifted rows, row-major: the outlier rows, which are outside a device's scale. Bit by bit the same as adding
-    /// one after the other, but every sum is fetched once for many rows.
+    /// Adds unshifted rows, row-major, such as the outlier rows of a device. Bitwise equal to adding them one by one,
+    /// but loads every sum once for many rows.
     pub fn add_rows(&mut self, x: &[f32], y: &[f32]) {
         let (d_in, d_out) = (self.d_in(), self.d_out());
         assert!(x.len().is_multiple_of(d_in) && x.len() / d_in * d_out == y.len(), "rows of x and of y");
@@ -213,7 +213,7 @@ impl Moments {
         }
     }
 
-    /// Adds the rows of `other`, accumulated under the same shifts. The full yyᵀ stays only where both have it.
+    /// Adds the rows of `other`, which must have the same shifts. The full yyᵀ is kept only if both have it.
     pub fn merge(&mut self, other: &Self) {
         assert!(self.shift_x == other.shift_x && self.shift_y == other.shift_y, "moments under different shifts");
         self.n += other.n;
@@ -253,8 +253,8 @@ impl Moments {
     }
 }
 
-/// Zeros that are written once: pages that are only promised, and read before they are written as sums are, cost two
-/// faults each, the second of which stops every other thread of the program.
+/// Zeros that are really written: pages that are read before they are written, as sums are, cost two page faults each,
+/// and the second one stalls all other threads.
 fn zeros(len: usize) -> Vec<f64> {
     let mut zeros = vec![0.0; len];
     parallel::for_chunks(&mut zeros, 1 << 16, |_, part| part.fill(0.0));
@@ -278,7 +278,7 @@ fn shifted(rows: &[f32], shift: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// sums += Σ r·rᵀ over rows r of `cols` columns; one triangle is computed, the other copied.
+/// sums += Σ r·rᵀ over rows r of `cols` columns; computes one triangle and copies the other.
 fn add_symmetric(sums: &mut [f64], rows: &[f64], cols: usize) {
     for (i, sums) in sums.chunks_exact_mut(cols).enumerate() {
         add_scaled_rows(&mut sums[i..], &rows[i..], cols, &rows[i..], cols);
@@ -288,7 +288,7 @@ fn add_symmetric(sums: &mut [f64], rows: &[f64], cols: usize) {
     }
 }
 
-/// sums += f·r for every row r, f being the first of every `stride` factors and r the first values of every `width`.
+/// sums += f·r for every row: f is the first of its `stride` factors, r the first values of its `width`.
 fn add_scaled_rows(sums: &mut [f64], factors: &[f64], stride: usize, rows: &[f64], width: usize) {
     for (factor, row) in factors.iter().step_by(stride).zip(rows.chunks(width)) {
         sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += factor * value);
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn heavy_tails_in_many_columns_widen_the_scale() {
-        // Each column is massive in 1 % of the rows, never two at once: 16 % of the rows would lie outside.
+        // Each column is massive in 1 % of the rows, never two at once: 16 % of the rows would be outside.
         let mut rows = noise(1000 * 16, 2);
         for j in 0..16 {
             (0..10).for_each(|i| rows[(10 * j + i) * 16 + j] = 100.0);

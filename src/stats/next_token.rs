@@ -1,6 +1,6 @@
-//! Distributions over the next token: how far apart two are, and which token is taken.
+//! Distributions over the next token: their divergence, and sampling.
 //!
-//! Logits come back from the device in f32; everything after them is computed here in f64.
+//! The device returns logits in f32; everything after that is computed here in f64.
 
 use crate::platform::random::Random;
 
@@ -12,7 +12,7 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// softmax(logits); `None` where one of them is NaN or infinite, and of none at all.
+    /// softmax(logits); `None` if a logit is NaN or infinite, or if there are none.
     pub fn of(logits: &[f32]) -> Option<Self> {
         if logits.is_empty() || !logits.iter().all(|logit| logit.is_finite()) {
             return None;
@@ -23,7 +23,7 @@ impl Distribution {
         Some(Self { log_probabilities: logits.iter().map(|&logit| f64::from(logit) - normaliser).collect() })
     }
 
-    /// p of a token.
+    /// Probability of a token.
     pub fn probability(&self, id: u32) -> f64 {
         self.log_probabilities[id as usize].exp()
     }
@@ -33,14 +33,14 @@ impl Distribution {
         -self.log_probabilities.iter().map(|log| log.exp() * log).sum::<f64>()
     }
 
-    /// KL(self ‖ other) = Σ p·ln(p/q) in nats, over the same vocabulary. What rounds below 0 is 0.
+    /// KL(self ‖ other) = Σ p·ln(p/q) in nats, over the same vocabulary. Rounding below 0 is clamped to 0.
     pub fn divergence(&self, other: &Self) -> f64 {
         assert_eq!(self.log_probabilities.len(), other.log_probabilities.len(), "one vocabulary");
         let pairs = self.log_probabilities.iter().zip(&other.log_probabilities);
         pairs.map(|(p, q)| p.exp() * (p - q)).sum::<f64>().max(0.0)
     }
 
-    /// The `k` likeliest tokens in order, of equally likely ones the first.
+    /// The `k` most probable tokens, in order; ties go to the lower id.
     pub fn top(&self, k: usize) -> Vec<u32> {
         let logs = &self.log_probabilities;
         let mut ids: Vec<u32> = (0..logs.len() as u32).collect();
@@ -54,11 +54,10 @@ impl Distribution {
         ids
     }
 
-    /// The likeliest token, or at a temperature above 0 one drawn from softmax(ln p / temperature) with draw number
-    /// `draw` under `seed`.
+    /// The most probable token at temperature 0; else sample `draw` under `seed` of softmax(ln p / temperature).
     ///
-    /// It is drawn as the largest of ln p / temperature + g with Gumbel noise g per token (Gumbel 1954): distributions
-    /// that are nearly the same then nearly always give the same token for the same draw.
+    /// Samples are the argmax of ln p / temperature + g with Gumbel noise g per token (Gumbel 1954), so that nearly
+    /// equal distributions nearly always give the same token for the same draw.
     pub fn choose(&self, temperature: f64, seed: u64, draw: u64) -> u32 {
         let mut random = Random::stream(seed, &[draw]);
         let score = |log: f64, random: &mut Random| {
@@ -80,7 +79,7 @@ mod tests {
     use super::*;
 
     fn of(probabilities: &[f64]) -> Distribution {
-        // Any constant may be added to logits.
+        // An additive constant does not change the softmax.
         let logits: Vec<f32> = probabilities.iter().map(|p| (p.ln() + 3.0) as f32).collect();
         Distribution::of(&logits).expect("finite")
     }

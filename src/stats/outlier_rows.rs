@@ -1,11 +1,11 @@
-//! Rows outside the scale of a block's columns, on the way around sums that hold only what is within: in f64.
+//! Outlier rows, outside the scale of a block's columns: they bypass the scaled sums and are added in f64.
 
 use crate::stats::moments::Moments;
 
-/// Few rows: kept as they are until summing them takes less memory.
+/// Outlier rows, kept as they are until their sums take less memory.
 #[derive(Default)]
 pub(crate) struct OutlierRows {
-    /// Rows kept.
+    /// Number of rows kept.
     kept: usize,
     /// Their x, row-major.
     x: Vec<f32>,
@@ -15,12 +15,12 @@ pub(crate) struct OutlierRows {
 }
 
 impl OutlierRows {
-    /// Rows so far.
+    /// Number of rows so far.
     pub(crate) fn len(&self) -> u64 {
         self.kept as u64 + self.summed.as_ref().map_or(0, |moments| moments.n)
     }
 
-    /// Keeps one more row. `empty` gives moments without rows, for when those kept take more memory than their sums.
+    /// Adds a row. `empty` creates moments without rows, for when the kept rows take more memory than their sums.
     pub(crate) fn push(&mut self, x: &[f32], y: &[f32], empty: impl FnOnce() -> Moments) {
         if self.kept >= 2 * x.len() {
             *self = Self { summed: Some(self.moments(empty)), ..Self::default() };
@@ -30,7 +30,7 @@ impl OutlierRows {
         self.y.extend_from_slice(y);
     }
 
-    /// Takes in the rows of `other` after its own.
+    /// Appends the rows of `other`.
     pub(crate) fn append(&mut self, other: Self, empty: impl Fn() -> Moments) {
         if other.len() > 0 {
             let mut moments = self.moments(&empty);
@@ -39,7 +39,7 @@ impl OutlierRows {
         }
     }
 
-    /// The sums of all rows in their order, however many were summed up on the way.
+    /// The sums of all rows in order, independent of when rows were summed.
     pub(crate) fn moments(&self, empty: impl FnOnce() -> Moments) -> Moments {
         let mut moments = self.summed.clone().unwrap_or_else(empty);
         moments.add_rows(&self.x, &self.y);

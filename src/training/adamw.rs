@@ -1,22 +1,22 @@
-//! AdamW (Loshchilov and Hutter 2019) on candle's variables, for healing and for training from nothing. \[candle-core\]
+//! AdamW (Loshchilov and Hutter 2019) on candle variables, for healing and for training from scratch. \[candle-core\]
 
 use candle_core::{Tensor, Var};
 
 use crate::error::{Error, Result};
 
-/// Variables with what their past gradients left.
+/// The optimiser: variables with their moments.
 pub struct AdamW {
     slots: Vec<VariableState>,
     betas: (f64, f64),
     steps: i32,
 }
 
-/// A variable with the running means of its gradient and of the gradient's square.
+/// A variable with the moving averages of its gradient and squared gradient.
 struct VariableState {
     var: Var,
     mean: Tensor,
     square: Tensor,
-    /// Share of the variable that is taken off per step and learning rate.
+    /// Decoupled weight decay, multiplied by the learning rate.
     weight_decay: f64,
 }
 
@@ -25,7 +25,7 @@ impl AdamW {
     pub const BETAS: (f64, f64) = (0.9, 0.999);
     const EPSILON: f64 = 1e-8;
 
-    /// An optimiser that has not seen a gradient yet; `weight_decay` says how much a variable is drawn to 0.
+    /// A new optimiser; `weight_decay` gives the decay of each variable.
     pub fn new(vars: Vec<Var>, betas: (f64, f64), weight_decay: impl Fn(&Var) -> f64) -> Result<Self> {
         let slot = |var: Var| {
             let zeros = run("optimiser", || var.as_detached_tensor().zeros_like())?;
@@ -35,17 +35,17 @@ impl AdamW {
         Ok(Self { slots: vars.into_iter().map(slot).collect::<Result<_>>()?, betas, steps: 0 })
     }
 
-    /// The variables, in the order in which they came.
+    /// The variables, in the order given.
     pub fn vars(&self) -> impl Iterator<Item = &Var> {
         self.slots.iter().map(|slot| &slot.var)
     }
 
-    /// The running means of every variable's gradient and of its square, in that order.
+    /// The moving averages of every variable's gradient and squared gradient, in that order.
     pub fn moments(&self) -> impl Iterator<Item = (&Tensor, &Tensor)> {
         self.slots.iter().map(|slot| (&slot.mean, &slot.square))
     }
 
-    /// Goes on where another optimiser of the same variables stopped after `steps` steps with these moments.
+    /// Resumes after `steps` steps with the saved moments of the same variables.
     pub fn resume(&mut self, steps: i32, moments: impl IntoIterator<Item = (Tensor, Tensor)>) {
         self.steps = steps;
         for (slot, (mean, square)) in self.slots.iter_mut().zip(moments) {
@@ -60,7 +60,7 @@ impl AdamW {
         self.slots.iter().map(|slot| store.get(slot.var.as_tensor()).cloned().ok_or_else(unknown)).collect()
     }
 
-    /// Moves every variable by its gradient.
+    /// Updates every variable by its gradient.
     pub fn step(&mut self, gradients: &[Tensor], learning_rate: f64) -> Result<()> {
         self.steps += 1;
         let (beta_1, beta_2) = self.betas;
@@ -80,7 +80,7 @@ impl AdamW {
     }
 }
 
-/// Runs candle code, naming the operation in its error.
+/// Runs candle code and names the operation in its error.
 fn run<T>(what: &str, body: impl FnOnce() -> candle_core::Result<T>) -> Result<T> {
     body().map_err(|error| Error::Cpu { what: what.into(), why: error.to_string() })
 }

@@ -1,8 +1,8 @@
-//! Fine-tuning of one replaced feed-forward network through the frozen rest (docs/measures.md, section 4).
-//! \[candle-core\]
+//! Healing: fine-tuning of one replaced feed-forward network with the rest of the model frozen (docs/measures.md,
+//! section 4). \[candle-core\]
 //!
-//! The forward pass is the one of [`crate::forward`]: on tensors of [`CpuBackend`] whose weights are variables it
-//! records what gradients need, and only from the replaced network on, since all that comes before it is frozen.
+//! Uses the forward pass of [`crate::forward`]: with variables as weights, tensors of [`CpuBackend`] record the graph
+//! for gradients, and only from the replaced network on, because everything before it is frozen.
 
 use std::ops::Range;
 
@@ -26,19 +26,19 @@ pub type CpuModel = Model<Tensor>;
 
 /// Learning rate of healing.
 pub const LEARNING_RATE: f64 = 1e-4;
-/// Share of a weight that is taken off per step and learning rate.
+/// Decoupled weight decay, multiplied by the learning rate.
 const WEIGHT_DECAY: f64 = 0.01;
-/// Windows of one step.
+/// Windows per step.
 pub const WINDOWS: usize = 8;
-/// Most logits of one backward pass, which holds about ten copies of them.
+/// Maximum number of logits in one backward pass, which holds about ten copies of them.
 const MAX_LOGITS: usize = 1 << 22;
 
-/// Training text as it enters the block that is fine-tuned: what comes before it is frozen and runs only once.
+/// Training text as the residual stream entering the fine-tuned block; the frozen blocks before it run only once.
 pub struct HealingText {
     seq_len: usize,
-    /// Per window the residual stream, `(seq_len, hidden_size)`.
+    /// Residual stream of each window, `(seq_len, hidden_size)`.
     hidden: Vec<Tensor>,
-    /// Per window and position the token that follows; unused at the end.
+    /// Next token of each position, by window; the last one is unused.
     targets: Vec<Vec<u32>>,
 }
 
@@ -73,12 +73,12 @@ impl HealingText {
         self.targets.len()
     }
 
-    /// Whether there is no window.
+    /// Whether there are no windows.
     pub fn is_empty(&self) -> bool {
         self.targets.is_empty()
     }
 
-    /// Which windows each of `steps` steps sees: every window once before any comes again, in an order of its own.
+    /// The windows of each of `steps` steps: every window once per epoch, in a new order each time.
     pub fn schedule(&self, steps: usize, mut random: Random) -> Vec<Vec<usize>> {
         let at_once = WINDOWS.min(self.len());
         let mut waiting: Vec<usize> = Vec::new();
@@ -86,7 +86,7 @@ impl HealingText {
             if waiting.len() < at_once {
                 let mut all: Vec<usize> = (0..self.len()).collect();
                 random.shuffle(&mut all);
-                // They are taken from the end, so that the few that are left come first.
+                // Batches are taken from the end, so the remaining windows come first.
                 waiting.splice(0..0, all);
             }
             let mut next = waiting.split_off(waiting.len() - at_once);
@@ -97,27 +97,27 @@ impl HealingText {
     }
 }
 
-/// One feed-forward network under training, in a model that is otherwise frozen.
+/// One feed-forward network in training, in an otherwise frozen model.
 pub struct Healing {
     backend: CpuBackend,
-    /// Shares all weights with the original but those that are trained.
+    /// Shares all weights with the original except the trained ones.
     model: CpuModel,
-    /// What stands in for the network, where something does.
+    /// The replacement of the network, if any.
     map: Option<DeviceMap<Tensor>>,
     block: usize,
     optimiser: AdamW,
 }
 
 impl Healing {
-    /// The map that stands in for the network of `block`, in the centred and scaled form in which it is applied: a step
-    /// moves (W ⊙ σ) and the value at x̄.
+    /// Trains the map that replaces the network of `block`, in the centred and scaled form in which it is applied: the
+    /// parameters are (W ⊙ σ) and the value at x̄.
     pub fn linear(backend: &CpuBackend, model: &CpuModel, block: usize, map: &AffineMap) -> Result<Self> {
         let mut vars = Vec::new();
         let map = DeviceMap::upload(backend, map)?.with_weights(&mut |weight| variable(&mut vars, weight))?;
         Ok(Self { backend: backend.clone(), model: model.clone(), map: Some(map), block, optimiser: optimiser(vars)? })
     }
 
-    /// The network of `block` itself: what the same training gives without a replacement.
+    /// Trains the network of `block` itself: the same training without a replacement.
     pub fn original(backend: &CpuBackend, model: &CpuModel, block: usize) -> Result<Self> {
         let (mut vars, mut model) = (Vec::new(), model.clone());
         let ffn = model.blocks[block].ffn.clone();
@@ -125,19 +125,19 @@ impl Healing {
         Ok(Self { backend: backend.clone(), model, map: None, block, optimiser: optimiser(vars)? })
     }
 
-    /// Mean negative log-likelihood of the predicted tokens of some windows.
+    /// Mean negative log-likelihood of the predicted tokens of the given windows.
     pub async fn loss(&self, text: &HealingText, windows: &[usize]) -> Result<f64> {
         self.loss_and_gradients(text, windows, false).await.map(|(loss, _)| loss)
     }
 
-    /// One step of AdamW on some windows. Returns the loss before it.
+    /// One step of AdamW on the given windows. Returns the loss before the step.
     pub async fn step(&mut self, text: &HealingText, windows: &[usize], learning_rate: f64) -> Result<f64> {
         let (loss, gradients) = self.loss_and_gradients(text, windows, true).await?;
         self.optimiser.step(&gradients, learning_rate)?;
         Ok(loss)
     }
 
-    /// The model as it is now, without variables; its swaps are [`Healing::swaps`].
+    /// The current model, detached from the graph; its swaps are [`Healing::swaps`].
     pub fn model(&self) -> Result<CpuModel> {
         let mut model = self.model.clone();
         let ffn = model.blocks[self.block].ffn.clone();
@@ -145,7 +145,7 @@ impl Healing {
         Ok(model)
     }
 
-    /// What stands in for networks, as it is now, without variables.
+    /// The current replacements, detached from the graph.
     pub fn swaps(&self) -> Result<Replacements<Tensor>> {
         let detached = |map: DeviceMap<Tensor>| map.with_weights(&mut |weight| Ok(weight.detach()));
         Ok(self.swaps_of(self.map.clone().map(detached).transpose()?))
@@ -155,13 +155,13 @@ impl Healing {
         map.map(|map| (self.block, Replacement::Affine(map))).into_iter().collect()
     }
 
-    /// Every weight under training, with its gradient at the mean loss of some windows: what tests compare.
+    /// Every trained weight with its gradient at the mean loss of the given windows, for tests.
     pub async fn gradients(&self, text: &HealingText, windows: &[usize]) -> Result<Vec<(Var, Tensor)>> {
         let (_, gradients) = self.loss_and_gradients(text, windows, true).await?;
         Ok(self.optimiser.vars().cloned().zip(gradients).collect())
     }
 
-    /// In parts whose logits fit, which add up to the mean over all.
+    /// Accumulates over parts whose logits fit into memory; they add up to the mean over all windows.
     async fn loss_and_gradients(
         &self,
         text: &HealingText,
@@ -187,7 +187,7 @@ impl Healing {
         Ok((loss, sums.unwrap_or_default()))
     }
 
-    /// What some windows contribute to the mean over `predicted` tokens.
+    /// The contribution of some windows to the mean over `predicted` tokens.
     fn part(
         &self,
         forward: &Forward<'_, CpuBackend>,
@@ -207,12 +207,12 @@ impl Healing {
     }
 }
 
-/// The usual constants, with the decay on every weight.
+/// AdamW with the usual constants and weight decay on every weight.
 fn optimiser(vars: Vec<Var>) -> Result<AdamW> {
     AdamW::new(vars, AdamW::BETAS, |_| WEIGHT_DECAY)
 }
 
-/// A copy of `weight` that is trained.
+/// A trainable copy of `weight`.
 fn variable(vars: &mut Vec<Var>, weight: Tensor) -> Result<Tensor> {
     let var = run("variable", || Var::from_tensor(&weight))?;
     let tensor = var.as_tensor().clone();
@@ -228,7 +228,7 @@ fn scalar(tensor: &Tensor) -> Result<f64> {
     run("loss", || tensor.to_dtype(candle_core::DType::F64)?.to_scalar())
 }
 
-/// Runs candle code, naming the operation in its error.
+/// Runs candle code and names the operation in its error.
 fn run<T>(what: &str, body: impl FnOnce() -> candle_core::Result<T>) -> Result<T> {
     body().map_err(|error| Error::Cpu { what: what.into(), why: error.to_string() })
 }

@@ -1,9 +1,9 @@
-//! Bytes of a tensor to f32. \[half\]
+//! Decodes tensor bytes to f32. \[half\]
 
 use half::{bf16, f16};
 use safetensors::tensor::Dtype;
 
-/// A storage format that weights may have.
+/// A supported storage format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Format {
     F32,

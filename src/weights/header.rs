@@ -1,6 +1,6 @@
-//! The header of one safetensors file, checked against the file before a tensor is read. \[safetensors\]
+//! The header of one safetensors file, validated against the file before any tensor is read. \[safetensors\]
 //!
-//! Offsets are of 64 bits here, where the crate's are a machine's words: 4 GiB are no limit in a browser.
+//! Offsets are 64-bit, unlike the crate's usize, so that files above 4 GiB work in a browser.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ use crate::error::{Error, Result};
 /// The format's own limit; the largest real headers take a few megabytes.
 const MAX_HEADER: u64 = 100_000_000;
 
-/// Bytes of the length that comes before the header.
+/// Bytes of the length field before the header.
 const LENGTH: u64 = 8;
 
-/// A checked header: its tensors lie side by side and fill the rest of the file exactly.
+/// A validated header: its tensors are contiguous and fill the rest of the file exactly.
 pub(super) struct Header {
     tensors: BTreeMap<String, Info>,
-    /// Where in the file offset 0 of the tensors is.
+    /// File offset of the tensor data.
     pub(super) data_start: u64,
 }
 
@@ -28,11 +28,11 @@ pub(super) struct Header {
 pub(super) struct Info {
     pub(super) dtype: Dtype,
     pub(super) shape: Vec<usize>,
-    /// First byte, and the one after the last.
+    /// First byte and end (exclusive).
     pub(super) data_offsets: (u64, u64),
 }
 
-/// The header as it is written: tensors by name, and what its writer wanted to say beside them.
+/// The JSON header: tensors by name, and the writer's metadata.
 #[derive(Deserialize)]
 struct Written {
     #[serde(rename = "__metadata__")]
@@ -71,7 +71,7 @@ impl Header {
     }
 }
 
-/// Bytes of all tensors, which lie side by side from the first byte on.
+/// Total bytes of the tensors; fails unless they are contiguous from offset 0.
 fn described(tensors: &BTreeMap<String, Info>) -> Result<u64, String> {
     let mut by_place: Vec<_> = tensors.iter().collect();
     by_place.sort_by_key(|(_, info)| info.data_offsets);
@@ -90,7 +90,7 @@ fn described(tensors: &BTreeMap<String, Info>) -> Result<u64, String> {
     Ok(end)
 }
 
-/// The length of the header, known to fit into the file.
+/// The length of the header, checked against the file's size.
 async fn header_length(files: &dyn Files, file: &str, size: u64) -> Result<u64> {
     if size < LENGTH {
         return Err(malformed(file, format!("{size} bytes are too few for a header")));

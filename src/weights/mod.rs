@@ -1,6 +1,6 @@
 //! Weights in safetensors files, read tensor by tensor: header first, then one tensor's bytes at a time.
 //!
-//! Files come through [`source::Files`]; nothing here trusts what a file says about itself.
+//! Files are accessed through [`source::Files`]; their contents are untrusted.
 
 mod decode;
 mod header;

@@ -1,4 +1,4 @@
-//! Captured rows of any network: what `fit` measures without a model.
+//! Captured input and output rows of any network: what `fit` measures without a model.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use super::source::Files;
 use super::tensors::{ByteProgress, Weights};
 use crate::error::{Error, Result};
 
-/// A safetensors file with tensors `x` (n, d_in) and `y` (n, d_out), row by row of one network.
+/// A safetensors file with tensors `x` (n, d_in) and `y` (n, d_out), one row per input of the network.
 pub struct RowsFile {
     tensors: Weights,
     /// Rows.
@@ -20,7 +20,7 @@ pub struct RowsFile {
 }
 
 impl RowsFile {
-    /// Reads the header and checks that both tensors are there and agree.
+    /// Reads the header and checks that both tensors exist and have as many rows.
     pub async fn open(files: Rc<dyn Files>, file: &str) -> Result<Self> {
         let tensors = Weights::open_file(files, file).await?;
         let [n, d_in] = matrix(&tensors, file, "x")?;

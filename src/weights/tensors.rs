@@ -15,40 +15,40 @@ use crate::error::{Error, Result};
 use crate::platform::digest::{Digest, sha256};
 use crate::platform::yielding::yield_now;
 
-/// Hears how many bytes are done, of how many.
+/// Callback with the bytes done and the total.
 pub type ByteProgress<'a> = &'a dyn Fn(u64, u64);
 
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
 
-/// Bytes read at once: the most that is held in its stored format. A multiple of every element size.
+/// Bytes read at a time: the most that is held in stored format. A multiple of every element size.
 const PIECE: usize = 8 << 20;
 
 /// The tensors of a model, still in their files.
 pub struct Weights {
     files: Rc<dyn Files>,
-    /// Weight files with their sizes, in order of their names.
+    /// Sizes of the weight files, ordered by name.
     sizes: BTreeMap<String, u64>,
     tensors: BTreeMap<String, StoredTensor>,
 }
 
-/// Where a tensor lies and how.
+/// A tensor's location, format and shape.
 struct StoredTensor {
     file: Rc<str>,
     dtype: Dtype,
     shape: Vec<usize>,
-    /// Bytes within the file.
+    /// Byte range within the file.
     bytes: Range<u64>,
 }
 
-/// `model.safetensors.index.json`: which shard holds which tensor.
+/// `model.safetensors.index.json`: maps tensors to shards.
 #[derive(Deserialize)]
 struct Index {
     weight_map: BTreeMap<String, String>,
 }
 
 impl Weights {
-    /// Reads the headers of `model.safetensors`, or of the shards that its index names.
+    /// Reads the header of `model.safetensors`, or the headers of the shards in its index.
     pub async fn open(files: Rc<dyn Files>) -> Result<Self> {
         if files.size(SINGLE).await?.is_some() {
             return Self::open_file(files, SINGLE).await;
@@ -117,7 +117,7 @@ impl Weights {
         self.tensors.get(name).map(|stored| &*stored.shape)
     }
 
-    /// Bytes of a tensor as it is stored; 0 where there is none.
+    /// Stored bytes of a tensor; 0 if it does not exist.
     pub fn bytes(&self, name: &str) -> u64 {
         self.tensors.get(name).map_or(0, StoredTensor::len)
     }
@@ -127,7 +127,7 @@ impl Weights {
         self.tensors.keys().map(String::as_str)
     }
 
-    /// Hands the bytes of a tensor to `take` as they are stored, piece by piece.
+    /// Passes the stored bytes of a tensor to `take`, in pieces.
     pub async fn copy(&self, name: &str, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let stored = self.stored(name)?;
         for start in stored.bytes.clone().step_by(PIECE) {
@@ -137,7 +137,7 @@ impl Weights {
         Ok(())
     }
 
-    /// How the elements of a tensor are stored; F32 where there is none.
+    /// Storage format of a tensor; F32 if it does not exist.
     pub fn storage(&self, name: &str) -> Storage {
         match self.tensors.get(name).and_then(|stored| Format::of(stored.dtype)) {
             Some(Format::F16) => Storage::F16,
@@ -146,22 +146,22 @@ impl Weights {
         }
     }
 
-    /// Format of a tensor in its file.
+    /// Format of a tensor in its file, supported or not.
     pub(super) fn format(&self, name: &str) -> Option<Dtype> {
         self.tensors.get(name).map(|stored| stored.dtype)
     }
 
-    /// Revision of the model, where its source knows one.
+    /// Revision of the model, if its source knows it.
     pub fn revision(&self) -> Option<String> {
         self.files.revision()
     }
 
-    /// Bytes of all tensors as they are stored.
+    /// Stored bytes of all tensors.
     pub fn total_bytes(&self) -> u64 {
         self.tensors.values().map(StoredTensor::len).sum()
     }
 
-    /// Storage format of most elements (`F32`, `F16` or `BF16`); `None` where nothing is stored in one of these.
+    /// Storage format of most elements (`F32`, `F16` or `BF16`); `None` if no tensor has one of these.
     pub fn dtype(&self) -> Option<&'static str> {
         let mut elements = BTreeMap::new();
         for stored in self.tensors.values() {
@@ -172,7 +172,7 @@ impl Weights {
         elements.into_iter().max_by_key(|(_, count)| *count).map(|(format, _)| format.name())
     }
 
-    /// Whether a tensor of this name and shape is there in a format that can be read.
+    /// Checks that a tensor of this name exists with this shape in a supported format.
     pub fn check(&self, name: &str, shape: &[usize]) -> Result<()> {
         let stored = self.stored(name)?;
         if stored.shape != shape {
@@ -182,37 +182,37 @@ impl Weights {
         stored.format(name).map(drop)
     }
 
-    /// Where a tensor lies; file and bytes are empty where there is none.
+    /// File and byte range of a tensor; empty if it does not exist.
     pub(crate) fn part(&self, name: &str) -> (Rc<str>, u64, u64) {
         self.tensors
             .get(name)
             .map_or_else(|| ("".into(), 0, 0), |stored| (stored.file.clone(), stored.bytes.start, stored.bytes.end))
     }
 
-    /// Tells the source of the files which tensors will be read, group by group.
+    /// Announces to the source which tensors will be read, in groups in reading order.
     pub async fn announce(&self, groups: &[Vec<String>]) -> Result<()> {
         let groups: Vec<Vec<FilePart>> = groups.iter().map(|names| self.parts(names)).collect();
         self.files.announce(&groups).await
     }
 
-    /// Has these tensors fetched, which are read next.
+    /// Prefetches these tensors.
     pub async fn prepare(&self, names: &[String]) -> Result<()> {
         self.files.prepare(&self.parts(names)).await
     }
 
-    /// The parts of the files that hold these tensors.
+    /// The file ranges of these tensors.
     pub fn parts(&self, names: &[String]) -> Vec<FilePart> {
         let stored = names.iter().filter_map(|name| self.tensors.get(name));
         stored.map(|stored| (stored.file.to_string(), stored.bytes.clone())).collect()
     }
 
-    /// All of a tensor, row-major, after its shape is known to be `shape` and its elements finite.
+    /// Reads a tensor, row-major, after checking its shape; fails if an element is not finite.
     pub async fn tensor(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
         self.check(name, shape)?;
         self.elements(name, self.stored(name)?, 0..shape.iter().product()).await
     }
 
-    /// Rows `rows` of a matrix with `cols` columns, row-major and finite. The caller knows the shape.
+    /// Reads the rows `rows` of a matrix with `cols` columns, row-major and finite. The caller has checked the shape.
     pub(crate) async fn matrix_rows(&self, name: &str, rows: Range<usize>, cols: usize) -> Result<Vec<f32>> {
         self.elements(name, self.stored(name)?, rows.start * cols..rows.end * cols).await
     }
@@ -236,8 +236,8 @@ impl Weights {
         }
     }
 
-    /// SHA-256 of the weight file, which the hub shows too; of several files, SHA-256 of their hashes in hexadecimal, in
-    /// order of their names. What the source knows about a file it has not read whole is taken from there.
+    /// SHA-256 of the weight file, as on the hub; for several files, SHA-256 of their concatenated hexadecimal hashes,
+    /// ordered by name. A hash that the source knows is used without reading the file.
     pub async fn sha256(&self, on_bytes: ByteProgress<'_>) -> Result<String> {
         let total = self.sizes.values().sum();
         let (mut hashes, mut done) = (Vec::new(), 0);
@@ -279,7 +279,7 @@ impl StoredTensor {
     }
 }
 
-/// The index turned around: each shard with the tensors it must hold.
+/// Inverts the index: each shard with its tensors.
 fn tensors_by_shard(json: &[u8]) -> Result<BTreeMap<String, BTreeSet<String>>> {
     let malformed = |why: String| Error::MalformedJson { file: INDEX.into(), why };
     let index: Index = serde_json::from_slice(json).map_err(|error| malformed(error.to_string()))?;

@@ -1,4 +1,5 @@
-//! A model's weights as one safetensors file: some tensors new, all others copied byte for byte. \[safetensors\]
+//! Writes a model's weights as one safetensors file: new tensors, and byte-for-byte copies of the others.
+//! \[safetensors\]
 
 use std::collections::BTreeMap;
 use std::iter;
@@ -11,20 +12,20 @@ use crate::error::{Error, Result};
 
 const FILE: &str = "model.safetensors";
 
-/// A tensor that replaces the one of its name, or joins the others. Stored as F32.
+/// A tensor that replaces the one of the same name or is added. Stored as F32.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewTensor {
-    /// Sizes, outermost first.
+    /// Dimensions, outermost first.
     pub shape: Vec<usize>,
     /// Row-major.
     pub values: Vec<f32>,
 }
 
-/// Hands the bytes of the file to `take`, in order and piece by piece: all tensors of `weights`, whatever shards they
-/// lie in, with `new` over them.
+/// Passes the bytes of the file to `take`, in order and in pieces: all tensors of `weights`, over all shards, updated
+/// by `new`.
 ///
 /// # Errors
-/// A tensor that cannot be read, and whatever `take` refuses.
+/// If a tensor cannot be read, or if `take` fails.
 pub async fn write_model(
     weights: &Weights,
     new: &BTreeMap<String, NewTensor>,
@@ -41,7 +42,7 @@ pub async fn write_model(
     Ok(())
 }
 
-/// Names with formats, wide elements first, so that every tensor is aligned to its elements.
+/// Names with formats, widest elements first, so that every tensor is aligned to its element size.
 fn order(weights: &Weights, new: &BTreeMap<String, NewTensor>) -> Result<Vec<(String, Dtype)>> {
     let kept = weights.names().filter(|name| !new.contains_key(*name));
     let kept = kept.map(|name| {
@@ -54,7 +55,7 @@ fn order(weights: &Weights, new: &BTreeMap<String, NewTensor>) -> Result<Vec<(St
     Ok(order)
 }
 
-/// Length and header, padded so that the data begin at a multiple of 8.
+/// Length field and header, padded so that the data begins at a multiple of 8.
 fn header(weights: &Weights, new: &BTreeMap<String, NewTensor>, order: &[(String, Dtype)]) -> Result<Vec<u8>> {
     let mut end = 0;
     let infos = order.iter().map(|(name, dtype)| {
@@ -67,7 +68,7 @@ fn header(weights: &Weights, new: &BTreeMap<String, NewTensor>, order: &[(String
         (name.clone(), TensorInfo { dtype: *dtype, shape, data_offsets: (start, end) })
     });
     let infos = infos.collect();
-    // Readers in Python refuse files that do not say for which framework they were written.
+    // Python readers refuse files without a framework name.
     let format = [("format".to_owned(), "pt".to_owned())].into();
     let metadata = Metadata::new(Some(format), infos).map_err(|error| malformed(FILE, error.to_string()))?;
     let mut json = serde_json::to_vec(&metadata).map_err(|error| malformed(FILE, error.to_string()))?;

@@ -1,35 +1,35 @@
-//! The processor's vectors: for products of panels, and for loops that compilers make vector code of. \[pulp\]
+//! The processor's vector instructions, for products of panels and for auto-vectorised loops. \[pulp\]
 
 use bytemuck::Pod;
 
-/// Vectors of numbers T that one instruction takes.
+/// Vector instructions on numbers of type T.
 pub(crate) trait Lanes<T: Pod>: Copy {
     type Vector: Pod;
     /// Numbers in a vector.
     const WIDTH: usize = size_of::<Self::Vector>() / size_of::<T>();
 
-    /// The first numbers of `values`, wherever they lie.
+    /// Loads the first numbers of `values`, unaligned.
     #[inline(always)]
     fn load(self, values: &[T]) -> Self::Vector {
         bytemuck::pod_read_unaligned(bytemuck::cast_slice(&values[..Self::WIDTH]))
     }
 
-    /// The same number in every place.
+    /// A vector with `value` in every lane.
     fn splat(self, value: T) -> Self::Vector;
 
-    /// a·b + c, rounded once or twice.
+    /// a·b + c, rounded once or twice, depending on the processor.
     fn mul_add(self, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
 }
 
-/// What is done with the widest vectors of numbers T that this processor has.
+/// Work to run with the widest vectors of T that the processor supports.
 pub(crate) trait WithLanes<T: Pod> {
     fn with<L: Lanes<T>>(self, lanes: L);
 }
 
 pub(crate) use here::{with_f32s, with_f64s};
 
-/// A function whose loops become code for the widest vectors that this processor has. What it calls has to be inlined
-/// always, and a closure that is handed to it is not: what is not becomes code for the least of processors.
+/// Defines a function whose loops are compiled for the widest vectors that the processor supports. Functions that it
+/// calls must be `#[inline(always)]`, and closures must not be passed to it: both would be compiled for the baseline.
 #[cfg(not(target_arch = "wasm32"))]
 macro_rules! for_widest_vectors {
     ($(#[$about:meta])* $visible:vis fn $name:ident($($arg:ident: $type:ty),* $(,)?) -> $result:ty $body:block) => {
@@ -53,7 +53,7 @@ macro_rules! for_widest_vectors {
     };
 }
 
-/// A function; what vectors there are is known beforehand.
+/// Defines a plain function: in WebAssembly the vector width is known at compile time.
 #[cfg(target_arch = "wasm32")]
 macro_rules! for_widest_vectors {
     ($(#[$about:meta])* $visible:vis fn $name:ident($($arg:ident: $type:ty),* $(,)?) -> $result:ty $body:block) => {
@@ -109,7 +109,7 @@ mod here {
     lanes!(f32, f32s, splat_f32s, mul_add_e_f32s, with_f32s);
 }
 
-/// The 128 bits of WebAssembly 2.0. pulp keeps them in numbers, which takes three times as long.
+/// WebAssembly's 128-bit vectors. pulp emulates them with scalars, which takes three times as long.
 #[cfg(target_arch = "wasm32")]
 mod here {
     use std::arch::wasm32::{f32x4_add, f32x4_mul, f32x4_splat, f64x2_add, f64x2_mul, f64x2_splat, v128};

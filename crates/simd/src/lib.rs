@@ -1,8 +1,8 @@
-//! The inner loops of the CPU backend: a package of its own, so that a module that is built for size can have them
-//! compiled for speed.
+//! The inner loops of the CPU backend, in a package of their own, so that a program built for size can still compile
+//! them for speed.
 //!
-//! Nothing here has type parameters that a caller fills in, for such code is compiled where it is called; and nothing is
-//! inlined there.
+//! Public functions are neither generic over caller-supplied types nor inlined, because such code would be compiled in
+//! the caller's package.
 
 mod lanes;
 mod loops;

@@ -1,13 +1,13 @@
-//! What lies between the products of a forward pass, over slices of rows.
+//! The operations between the products of a forward pass, over slices of rows.
 
 use crate::lanes::for_widest_vectors;
 
-/// An activation that costs more than it takes to fetch what it is of.
+/// An activation that is compute-bound rather than memory-bound.
 #[derive(Clone, Copy, Debug)]
 pub enum Curve {
     /// x·Φ(x).
     Gelu,
-    /// Its approximation by a hyperbolic tangent.
+    /// The tanh approximation of GELU.
     GeluTanh,
     /// x·sigmoid(1.702·x).
     QuickGelu,
@@ -42,7 +42,7 @@ for_widest_vectors! {
     }
 }
 
-/// One copy of the loop for every `f`, so that it becomes vector code.
+/// Inlined for every `f`, so that each loop is vectorised.
 #[inline(always)]
 fn map_by(x: &[f32], y: &mut [f32], f: impl Fn(f32) -> f32) {
     y.iter_mut().zip(x).for_each(|(y, x)| *y = f(*x));
@@ -55,7 +55,7 @@ for_widest_vectors! {
 }
 
 for_widest_vectors! {
-    /// (x − mean)/√(var + eps)·weight + bias of every row, as wide as `weight`.
+    /// (x − mean)/√(var + eps)·weight + bias of every row; rows have the width of `weight`.
     pub fn layer_norm(x: &[f32], weight: &[f32], bias: &[f32], eps: f32, y: &mut [f32]) -> () {
         let cols = weight.len();
         for (row, normed) in x.chunks_exact(cols).zip(y.chunks_exact_mut(cols)) {
@@ -69,7 +69,7 @@ for_widest_vectors! {
 }
 
 for_widest_vectors! {
-    /// x/√(mean(x²) + eps)·weight of every row, as wide as `weight`.
+    /// x/√(mean(x²) + eps)·weight of every row; rows have the width of `weight`.
     pub fn rms_norm(x: &[f32], weight: &[f32], eps: f32, y: &mut [f32]) -> () {
         let cols = weight.len();
         for (row, normed) in x.chunks_exact(cols).zip(y.chunks_exact_mut(cols)) {
@@ -81,7 +81,7 @@ for_widest_vectors! {
 }
 
 for_widest_vectors! {
-    /// Adds `bias` to every row, as wide as it is.
+    /// Adds `bias` to every row; rows have the width of `bias`.
     pub fn add_bias(rows: &mut [f32], bias: &[f32]) -> () {
         for row in rows.chunks_exact_mut(bias.len()) {
             row.iter_mut().zip(bias).for_each(|(value, bias)| *value += bias);
@@ -90,7 +90,7 @@ for_widest_vectors! {
 }
 
 for_widest_vectors! {
-    /// Softmax of scale·score over every row of `cols` scores; `seen(row)` of them count, the others become 0.
+    /// Softmax of scale·score over the first `seen(row)` of `cols` scores in every row; the rest become 0.
     pub fn softmax(scores: &mut [f32], cols: usize, scale: f32, seen: &dyn Fn(usize) -> usize) -> () {
         for (index, row) in scores.chunks_exact_mut(cols).enumerate() {
             let (seen, hidden) = row.split_at_mut(seen(index));
@@ -130,26 +130,25 @@ fn sigmoid(x: f32) -> f32 {
     (1.0 + exp(-x)).recip()
 }
 
-/// e^x to two units in the last place, without a branch, so that compilers turn loops of it into vector code. Flat
-/// beyond ±87, where f32 ends.
+/// e^x to two units in the last place, branch-free so that loops vectorise. Clamped beyond ±87, near the range of f32.
 #[inline(always)]
 fn exp(x: f32) -> f32 {
-    /// Adding it rounds to whole numbers, in the low bits: at 1.5·2²³ a unit in the last place is 1.
+    /// Adding it rounds to an integer in the low bits: at 1.5·2²³ one unit in the last place is 1.
     const ROUND: f32 = 12_582_912.0;
-    /// ln 2 as a sum: products of the first with whole numbers below 2⁹ are exact.
+    /// ln 2 as a sum: products of the first term with integers below 2⁹ are exact.
     const LN_2: [f32; 2] = [0.693_359_4, -2.121_944_4e-4];
     let x = x.clamp(-87.0, 87.0);
     let rounded = x * std::f32::consts::LOG2_E + ROUND;
     let whole = rounded - ROUND;
     let r = x - whole * LN_2[0] - whole * LN_2[1];
-    // The Taylor series: at |r| ≤ ½·ln 2 what follows is below 6e-9.
+    // Taylor series: at |r| ≤ ½·ln 2 the remainder is below 6e-9.
     let high = ((r * (1.0 / 5040.0) + 1.0 / 720.0) * r + 1.0 / 120.0) * r + 1.0 / 24.0;
     let series = (((high * r + 1.0 / 6.0) * r + 0.5) * r + 1.0) * r + 1.0;
     let exponent = rounded.to_bits().wrapping_sub(ROUND.to_bits()).wrapping_add(127);
     series * f32::from_bits(exponent << 23)
 }
 
-/// Σf(value) in eight running parts: as accurate as it is quick.
+/// Σf(value) in eight partial sums, which is both faster and more accurate.
 #[inline(always)]
 fn sum(values: &[f32], f: impl Fn(f32) -> f32) -> f32 {
     let (eights, rest) = values.as_chunks::<8>();

@@ -1,12 +1,11 @@
-//! Columns of a matrix, or its rows, in the order in which products read them.
+//! Packs the columns or rows of a matrix into the memory order of the products.
 
 use crate::lanes::for_widest_vectors;
 use crate::tiles::{PANEL, Row};
 
-/// Some neighbouring columns, row by row, and what one pass over them tells of every column; where there are fewer than
-/// [`PANEL`], the rest is zero.
+/// Adjacent columns, row by row, with per-column statistics; fewer than [`PANEL`] columns are padded with zeros.
 pub struct Panel<T> {
-    /// What is kept of every row.
+    /// The shifted and scaled values.
     pub rows: Vec<Row<T>>,
     /// Sum of every column about its shift.
     pub sum: [f64; PANEL],
@@ -22,18 +21,18 @@ impl<T> AsRef<[Row<T>]> for Panel<T> {
     }
 }
 
-/// What is subtracted from every column, and in what unit the rest is kept.
+/// Shift and unit of every column.
 #[derive(Clone, Copy)]
 pub struct Columns<'a> {
-    /// Subtracted from every value, for each column.
+    /// Subtracted from every value of a column.
     pub shift: &'a [f64],
-    /// What is left is kept in units of this, for each column.
+    /// Values are divided by this after the shift.
     pub unit: &'a [f64],
 }
 
-/// A number that panels keep of values V.
+/// A number type that panels store for values V.
 pub trait Pack<V>: Sized {
-    /// All columns of the rows of `values`, row-major, that `at` tells.
+    /// Packs all columns of the rows `at` of row-major `values`.
     fn pack(values: &[V], at: &[usize], columns: Columns<'_>) -> Vec<Panel<Self>>;
 }
 
@@ -56,7 +55,7 @@ pack!(f64, f64);
 pack!(f64, f32);
 pack!(f32, f32);
 
-/// A number as near to one of f64 as it can be.
+/// Conversion from f64 to the nearest number.
 trait Near: Copy + Default {
     fn near(value: f64) -> Self;
 }
@@ -87,7 +86,7 @@ fn pack<V: Copy + Default + Into<f64>, T: Near>(
         (panel, first_of(shift, 0.0), first_of(unit, 1.0).map(f64::recip))
     };
     let mut panels: Vec<_> = shift.chunks(PANEL).zip(unit.chunks(PANEL)).map(panel).collect();
-    // Row after row, for memory is read fastest in its own order.
+    // Row by row, because memory is fastest in its own order.
     for index in at {
         let values = &values[index * shift.len()..][..shift.len()];
         for (values, (panel, shift, per_unit)) in values.chunks(PANEL).zip(&mut panels) {
@@ -99,7 +98,7 @@ fn pack<V: Copy + Default + Into<f64>, T: Near>(
                 row[j] = T::near(shifted * per_unit[j]);
                 panel.sum[j] += shifted;
                 panel.squares[j] += shifted * shifted;
-                // NaN is none, but has told on the squares.
+                // NaN is skipped here but shows in the squares.
                 panel.largest[j] = if value.abs() > panel.largest[j] { value.abs() } else { panel.largest[j] };
             }
             panel.rows.push(Row(row));
@@ -108,18 +107,18 @@ fn pack<V: Copy + Default + Into<f64>, T: Near>(
     panels.into_iter().map(|(panel, ..)| panel).collect()
 }
 
-/// As many values as a panel has columns; where there are fewer, the rest is `beyond`.
+/// The values, padded with `beyond` to the width of a panel.
 fn first_of<V: Copy>(values: &[V], beyond: V) -> [V; PANEL] {
     let mut first = [beyond; PANEL];
     first[..values.len()].copy_from_slice(values);
     first
 }
 
-/// Up to [`PANEL`] rows of `width` values each as the columns of a panel of `width` rows.
+/// Transposes up to [`PANEL`] rows of `width` values into a panel of `width` rows.
 #[inline(never)]
 pub fn across(rows: &[f32], width: usize) -> Vec<Row<f32>> {
     let mut panel = vec![Row([0.0; PANEL]); width];
-    // Some values of every row at a time, so that what is written of a row of the panel is still in the first cache.
+    // A few values of every row at a time, so that the written rows of the panel are still in the L1 cache.
     for (index, places) in panel.chunks_mut(NEAR).enumerate() {
         for (column, values) in rows.chunks_exact(width).enumerate().take(PANEL) {
             let values = &values[index * NEAR..];
@@ -129,5 +128,5 @@ pub fn across(rows: &[f32], width: usize) -> Vec<Row<f32>> {
     panel
 }
 
-/// Values of a row that lie in one line of a cache.
+/// Values of a row per cache line.
 const NEAR: usize = 16;

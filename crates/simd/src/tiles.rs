@@ -1,22 +1,22 @@
-//! Tiles of sums of products, of which second moments on the CPU are made, and matrix products in WebAssembly.
+//! Tiles of sums of products, for second moments on the CPU and matrix products in WebAssembly.
 //!
-//! A tile has a sum for every pair of columns of two panels. It takes blocks of rows, as many vectors of products at a
-//! time as registers hold beside what they are made of.
+//! A tile has a sum for every pair of columns of two panels. It is updated by blocks of rows, with as many accumulators
+//! as fit the vector registers alongside their operands.
 
 use bytemuck::Pod;
 
 use crate::lanes::{Lanes, WithLanes, with_f32s, with_f64s};
 
-/// Columns of a panel: of some neighbouring columns of a matrix, row by row. The wider, the more products for every number
-/// that comes from the second cache; three vectors of 512 bits are as many as registers have sums for.
+/// Columns of a panel. Wider panels compute more products per number loaded from the L2 cache; three 512-bit vectors
+/// are as many as there are registers for.
 pub const PANEL: usize = if cfg!(target_arch = "wasm32") { 32 } else { 48 };
 
-/// One row of a panel; where the matrix ends, zeros. No vector of it lies in two lines of a cache.
+/// One row of a panel, zero beyond the matrix. Aligned so that no vector crosses a cache line.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub struct Row<T>(pub [T; PANEL]);
 
-/// Sums for every column of one panel, its rows, and every column of another.
+/// Sums for every column of one panel (rows of the tile) and every column of another.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub struct Tile<S>(pub [[S; PANEL]; PANEL]);
@@ -27,12 +27,12 @@ impl<S: Copy + Default> Default for Tile<S> {
     }
 }
 
-/// Panels of A that are best taken at a time: a block of B is fetched once for them.
+/// Panels of A processed together: a block of B is loaded once for all of them.
 pub const STRIPE: usize = 2;
 
-/// A number that sums of products of T are kept in.
+/// A number type that accumulates products of T.
 pub trait Product<T>: Copy + Default + Send + Sync {
-    /// tiles += aᵀ·b, a tile for every panel of `a`, of which there are at most [`STRIPE`]; all have as many rows as `b`.
+    /// tiles += aᵀ·b, one tile for each panel of `a`; there are at most [`STRIPE`], with as many rows as `b`.
     fn add(tiles: &mut [Tile<Self>], a: &[&[Row<T>]], b: &[Row<T>]);
 }
 
@@ -50,7 +50,7 @@ impl Product<f32> for f32 {
     }
 }
 
-/// Blocks of 64 rows in f32, added up in f32 and then, once, to sums in f64: the fewer rows in one call, the more exact.
+/// Adds up blocks of 64 rows in f32 and their total, once per call, to f64 sums: fewer rows are more exact.
 impl Product<f32> for f64 {
     #[inline(never)]
     fn add(tiles: &mut [Tile<f64>], a: &[&[Row<f32>]], b: &[Row<f32>]) {
@@ -58,7 +58,7 @@ impl Product<f32> for f64 {
     }
 }
 
-/// tiles += aᵀ·b by blocks of `ROWS` rows: as many as the first cache holds, or as the precision of T may lose digits of.
+/// tiles += aᵀ·b in blocks of `ROWS` rows, a number limited by the L1 cache or by the precision of T.
 struct Add<'a, T, const ROWS: usize> {
     tiles: &'a mut [Tile<T>],
     a: &'a [&'a [Row<T>]],
@@ -71,7 +71,7 @@ impl<T: Pod + Default + std::ops::AddAssign, const ROWS: usize> WithLanes<T> for
         for (index, b) in self.b.chunks(ROWS).enumerate() {
             for (tile, a) in self.tiles.iter_mut().zip(self.a) {
                 let a = &a[index * ROWS..][..b.len()];
-                // Of vectors of 512 bits there are thirty-two, of others as few as sixteen.
+                // 512-bit vectors have 32 registers, others as few as 16.
                 match size_of::<L::Vector>() {
                     64 => add_block::<T, L, 8, 3>(lanes, tile, a, b),
                     32 => add_block::<T, L, 6, 2>(lanes, tile, a, b),
@@ -82,7 +82,7 @@ impl<T: Pod + Default + std::ops::AddAssign, const ROWS: usize> WithLanes<T> for
     }
 }
 
-/// Sums in f64 of products in f32.
+/// Adds products in f32 to sums in f64.
 struct Widen<'a>(&'a mut [Tile<f64>], &'a [&'a [Row<f32>]], &'a [Row<f32>]);
 
 impl WithLanes<f32> for Widen<'_> {
@@ -98,7 +98,7 @@ impl WithLanes<f32> for Widen<'_> {
     }
 }
 
-/// By `COLUMNS` columns of a and `VECTORS` vectors of columns of b at a time.
+/// Processes `COLUMNS` columns of a and `VECTORS` vectors of columns of b at a time.
 #[inline(always)]
 fn add_block<T: Pod + Default + std::ops::AddAssign, L: Lanes<T>, const COLUMNS: usize, const VECTORS: usize>(
     lanes: L,
@@ -117,18 +117,17 @@ fn add_block<T: Pod + Default + std::ops::AddAssign, L: Lanes<T>, const COLUMNS:
     }
 }
 
-/// Rows whose products make one turn of a loop: with one, counting turns takes up to a sixth of the time, where panels
-/// come from the first cache.
+/// Rows per loop iteration: with one row and panels in the L1 cache, the loop counter takes up to a sixth of the time.
 const UNROLLED: usize = if cfg!(target_arch = "wasm32") { 1 } else { 4 };
 
-/// Sums of the products of some columns of a, from one on, with some vectors of columns of b, from another one on.
+/// Sums of products of `COLUMNS` columns of a, from `top` on, with `VECTORS` vectors of columns of b, from `left` on.
 #[inline(always)]
 fn products<T: Pod + Default, L: Lanes<T>, const COLUMNS: usize, const VECTORS: usize>(
     lanes: L,
     (a, top): (&[Row<T>], usize),
     (b, left): (&[Row<T>], usize),
 ) -> [[L::Vector; VECTORS]; COLUMNS] {
-    // Asked once, not of every row.
+    // Checked once instead of for every row.
     assert!(top + COLUMNS <= PANEL && left + VECTORS * L::WIDTH <= PANEL);
     let mut sums = [[lanes.splat(T::default()); VECTORS]; COLUMNS];
     let ((a, last_a), (b, last_b)) = (a.as_chunks::<UNROLLED>(), b.as_chunks::<UNROLLED>());
@@ -143,7 +142,7 @@ fn products<T: Pod + Default, L: Lanes<T>, const COLUMNS: usize, const VECTORS: 
     sums
 }
 
-/// Adds the products of the first columns of one row.
+/// Adds the products of one row.
 #[inline(always)]
 fn add_row<T: Pod + Default, L: Lanes<T>, const COLUMNS: usize, const VECTORS: usize>(
     lanes: L,
@@ -152,7 +151,7 @@ fn add_row<T: Pod + Default, L: Lanes<T>, const COLUMNS: usize, const VECTORS: u
     b: &[T],
 ) {
     let (a, b) = (&a[..COLUMNS], &b[..VECTORS * L::WIDTH]);
-    // Loops over places, for what takes a function might not become one with it, and with the vectors' instructions.
+    // Index loops, because iterator closures might not be inlined and would then lack the vector instructions.
     let mut vectors = [lanes.splat(T::default()); VECTORS];
     for vector in 0..VECTORS {
         vectors[vector] = lanes.load(&b[vector * L::WIDTH..]);

@@ -1,8 +1,7 @@
-//! The operations of a forward pass composed of candle's own tensor operations, so that gradients go through them.
+//! The operations of a forward pass as candle's own tensor operations, so that gradients flow through them.
 //!
-//! They run where their tensors lie, in whatever precision these have: in f64 as the tests' oracle, in f32 under
-//! healing, and on any other device of candle's for the trainer. No tensor without elements is made on the way: devices
-//! refuse to work on those.
+//! They run on the device and in the precision of their tensors: in f64 as the tests' oracle, in f32 for healing, and
+//! on any candle device for the trainer. They create no empty tensors, because some devices refuse those.
 
 use candle_core::{D, Result, Tensor};
 
@@ -25,7 +24,7 @@ fn normalise(x: &Tensor, eps: f32) -> Result<Tensor> {
     x.broadcast_div(&variance.sqrt()?)
 }
 
-/// Rows of `table` by their indices.
+/// Rows `ids` of `table`.
 pub fn gather(table: &Tensor, ids: &[u32]) -> Result<Tensor> {
     table.index_select(&Tensor::from_slice(ids, ids.len(), table.device())?, 0)
 }
@@ -49,7 +48,7 @@ pub fn rotate(x: &Tensor, rotary: &Rotary<Tensor>) -> Result<Tensor> {
     Tensor::cat(&parts, 3)?.reshape((rows, cols))
 }
 
-/// Attention within every window, its weights from `weights` of the raw scores `(windows, heads, seq_len, seq_len)`.
+/// Attention within every window; `weights` maps raw scores `(windows, heads, seq_len, seq_len)` to attention weights.
 pub(super) fn attention_by(
     q: &Tensor,
     k: &Tensor,
@@ -69,7 +68,7 @@ pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor, shape: AttentionShape) -> R
     attention_by(q, k, v, shape, |scores| attention_weights(scores, shape))
 }
 
-/// `(rows, heads·head_dim)` as `(windows, attention heads, seq_len, head_dim)`, key and value heads repeated.
+/// `(rows, heads·head_dim)` to `(windows, attention heads, seq_len, head_dim)`, with key and value heads repeated.
 fn split_heads(x: &Tensor, heads: usize, shape: AttentionShape) -> Result<Tensor> {
     let windows = x.dim(0)? / shape.seq_len;
     let x = x.reshape((windows, shape.seq_len, heads, shape.head_dim))?.transpose(1, 2)?;
@@ -86,7 +85,7 @@ fn split_heads(x: &Tensor, heads: usize, shape: AttentionShape) -> Result<Tensor
 pub(super) fn attention_weights(scores: Tensor, shape: AttentionShape) -> Result<Tensor> {
     let scores = (scores / (shape.head_dim as f64).sqrt())?;
     let scores = if shape.causal { scores.broadcast_add(&causal_mask(&scores, shape.seq_len)?)? } else { scores };
-    // Softmax does not change with what is subtracted, so that no gradient goes through the maximum.
+    // Softmax does not depend on the subtracted maximum, so no gradient flows through it.
     let weights = scores.broadcast_sub(&scores.max_keepdim(D::Minus1)?.detach())?.exp()?;
     weights.broadcast_div(&weights.sum_keepdim(D::Minus1)?)
 }
@@ -112,8 +111,8 @@ pub fn activation(x: &Tensor, activation: Activation) -> Result<Tensor> {
     }
 }
 
-/// 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))). candle's own has a derivative with constants of six digits and a power of
-/// negative numbers in it, which not every device knows.
+/// 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))). The derivative of candle's own uses six-digit constants and powers of
+/// negative numbers, which not every device supports.
 fn gelu_tanh(x: &Tensor) -> Result<Tensor> {
     let root = (2.0 / std::f64::consts::PI).sqrt();
     let inner = (x * x.sqr()?.affine(0.044_715 * root, root)?)?;

@@ -1,7 +1,7 @@
-//! What lies between the matrix products of a forward pass, each in one pass over memory and on all cores.
+//! The operations between the matrix products of a forward pass, each in one pass over memory and on all cores.
 //!
-//! candle-core runs a norm or a softmax as six to nine passes on one core, which takes as long as the products. These
-//! are for f32 tensors that no gradient is asked of; for all others there is the same in candle's own operations.
+//! candle-core runs a norm or a softmax as six to nine passes on one core, which takes as long as the products. The
+//! functions here are for f32 tensors without gradients; `composed` handles all others.
 
 use candle_core::{CpuStorage, DType, Device, InplaceOp1, Layout, Result, Storage, Tensor};
 
@@ -11,10 +11,10 @@ use super::products;
 use crate::backend::Activation;
 use crate::platform::parallel::{for_chunks, map, zeros};
 
-/// Elements that one core takes at a time.
+/// Elements that one core processes at a time.
 const CHUNK: usize = 1 << 14;
 
-/// Whether these tensors can go through here.
+/// Whether these tensors are supported here.
 pub(super) fn fits(tensors: &[&Tensor]) -> bool {
     tensors.iter().all(|tensor| tensor.dtype() == DType::F32 && tensor.is_contiguous() && !tensor.track_op())
 }
@@ -31,14 +31,14 @@ pub(super) fn rms_norm(x: &Tensor, weight: &Tensor, eps: f32) -> Result<Tensor> 
     map_rows(x, |x, y| loops::rms_norm(x, &weight, eps, y))
 }
 
-/// Adds `bias` to every row of a tensor that nobody else has seen.
+/// Adds `bias` to every row, in place: no other reference to the tensor may exist.
 pub(super) fn add_bias(y: Tensor, bias: &Tensor) -> Result<Tensor> {
     let bias = values(bias)?;
     in_place(y, |rows, _| loops::add_bias(rows, &bias))
 }
 
-/// Softmax of scale·scores along the last dimension of a tensor that nobody else has seen. Where `causal`, row i of
-/// every square sees columns 0 … i.
+/// Softmax of scale·scores along the last dimension, in place: no other reference to the tensor may exist. If `causal`,
+/// row i of every square attends to columns 0 … i.
 pub(super) fn softmax(scores: Tensor, scale: f32, causal: bool) -> Result<Tensor> {
     let [.., positions, cols] = *scores.dims() else { return Err(not_here()) };
     in_place(scores, |rows, first| {
@@ -47,12 +47,12 @@ pub(super) fn softmax(scores: Tensor, scale: f32, causal: bool) -> Result<Tensor
     })
 }
 
-/// The activation of every element; `None` where candle's own is as good.
+/// The activation of every element; `None` if candle's own is as fast.
 pub(super) fn activation(x: &Tensor, activation: Activation) -> Option<Result<Tensor>> {
     curve(activation).map(|curve| map_by(x, x, CHUNK, |x, _, y| curve.map(x, y)))
 }
 
-/// activation(gate) ⊙ up; `None` where candle's own is as good.
+/// activation(gate) ⊙ up; `None` if candle's own is as fast.
 pub(super) fn gated(gate: &Tensor, up: &Tensor, activation: Activation) -> Option<Result<Tensor>> {
     curve(activation).map(|curve| map_by(gate, up, CHUNK, |gate, up, y| curve.map_times(gate, up, y)))
 }
@@ -68,10 +68,10 @@ fn curve(activation: Activation) -> Option<Curve> {
     }
 }
 
-/// Rows of a weight that are brought in order at a time: an output head has tens of thousands.
+/// Rows of a weight that are packed at a time: an output head has tens of thousands.
 const WEIGHT_ROWS: usize = 32 * PANEL;
 
-/// x·weightᵀ by tiles of our own, some rows of either at a time: what is fastest in WebAssembly.
+/// x·weightᵀ in tiles, by blocks of rows of both: the fastest way in WebAssembly.
 pub(super) fn product(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     let (inner, cols) = (x.dim(1)?, weight.dim(0)?);
     let panels = |rows: &[f32]| map(&rows.chunks(PANEL * inner).collect::<Vec<_>>(), |rows| across(rows, inner));
@@ -85,13 +85,13 @@ pub(super) fn product(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     Tensor::from_vec(y, (x.dim(0)?, cols), &Device::Cpu)
 }
 
-/// A new tensor of the shape of `x`, by whole rows.
+/// Applies `f` to whole rows; returns a new tensor of the same shape.
 fn map_rows(x: &Tensor, f: impl Fn(&[f32], &mut [f32]) + Send + Sync) -> Result<Tensor> {
     let cols = x.dims()[x.rank() - 1];
     map_by(x, x, (CHUNK / cols).max(1) * cols, |x, _, y| f(x, y))
 }
 
-/// A new tensor of the shape of `a` and `b`, by runs of `len` elements.
+/// Applies `f` to runs of `len` elements of `a` and `b`; returns a new tensor of the same shape.
 fn map_by(a: &Tensor, b: &Tensor, len: usize, f: impl Fn(&[f32], &[f32], &mut [f32]) + Send + Sync) -> Result<Tensor> {
     let mut result = zeros(a.elem_count());
     with_values(a, |a| {
@@ -109,7 +109,7 @@ fn values(tensor: &Tensor) -> Result<Vec<f32>> {
     with_values(tensor, <[f32]>::to_vec)
 }
 
-/// `f` of the elements of a contiguous f32 tensor.
+/// Calls `f` with the elements of a contiguous f32 tensor.
 fn with_values<R>(tensor: &Tensor, f: impl FnOnce(&[f32]) -> R) -> Result<R> {
     let (storage, layout) = tensor.storage_and_layout();
     match &*storage {
@@ -125,7 +125,7 @@ fn not_here() -> candle_core::Error {
     candle_core::Error::Msg("not a contiguous f32 tensor on the CPU".into())
 }
 
-/// Whole rows in place; `f` also gets the index of the first one.
+/// Modifies whole rows in place; `f` also receives the index of the first row.
 fn in_place(tensor: Tensor, f: impl Fn(&mut [f32], usize) + Send + Sync) -> Result<Tensor> {
     let cols = tensor.dims()[tensor.rank() - 1];
     tensor.inplace_op1(&RowsInPlace { cols, f })?;

@@ -1,4 +1,4 @@
-//! Second moments on the CPU: exact products in f64, or fast ones in f32 as on a GPU. \[candle-core\]
+//! Second moments on the CPU: exact in f64, or fast in f32 as on a GPU. \[candle-core\]
 
 use candle_core::{CpuStorage, Result, Storage, Tensor, bail};
 use straightedge_simd::{Columns, Pack, Panel, Product};
@@ -10,8 +10,8 @@ use crate::platform::parallel;
 use crate::stats::moments::{Moments, Scale, power_of_two};
 use crate::stats::outlier_rows::OutlierRows;
 
-/// Rows that are brought in the order of products at a time. Fast ones are added up in f32 within them, from blocks of
-/// 64 rows: of so few blocks that it costs no digits, of so many that adding them to sums in f64 takes next to no time.
+/// Rows that are packed at a time. Fast products are added up in f32 within them, in blocks of 64 rows: few enough
+/// blocks to lose no digits, many enough that adding them to the f64 sums costs next to nothing.
 const BAND_ROWS: usize = 256;
 
 /// Second moments of every fold.
@@ -19,33 +19,33 @@ pub struct CpuGram {
     mode: GramMode,
     x: ColumnUnits,
     y: ColumnUnits,
-    /// `None` before a part of the fold is complete.
+    /// `None` until a part of the fold is complete.
     folds: Vec<Option<CpuFold>>,
-    /// The fold and the part of it that rows come of, with their sums.
+    /// The fold and part that rows are currently added to, with their sums.
     open: Option<((usize, usize), CpuFold)>,
 }
 
-/// What x or y is shifted by, and the units of the columns' values that products are of.
+/// Shift of the columns of x or y, and the unit that their values are scaled by.
 struct ColumnUnits {
     scale: Scale,
     shift: Vec<f64>,
     unit: Vec<f64>,
 }
 
-/// What the rows of one fold add up to.
+/// Sums over the rows of one fold.
 struct CpuFold {
     n: u64,
     x: ColumnSums,
     y: ColumnSums,
-    /// Of xxᵀ and yyᵀ the tiles on and below the diagonal.
+    /// Of xxᵀ and yyᵀ only the tiles on and below the diagonal.
     xx: PanelSums,
     xy: PanelSums,
     yy: Option<PanelSums>,
-    /// Rows that fast sums have no room for.
+    /// Rows outside the scale of fast sums.
     outside: OutlierRows,
 }
 
-/// What rows tell of every column: sums of what is left by the shift, and the largest magnitude without it.
+/// Per column: sum and sum of squares after the shift, and largest magnitude before it.
 struct ColumnSums {
     sum: Vec<f64>,
     squares: Vec<f64>,
@@ -53,13 +53,13 @@ struct ColumnSums {
 }
 
 impl CpuGram {
-    /// No rows yet; the last fold is the held-out one.
+    /// Empty sums; the last fold is the held-out one.
     pub(super) fn new(mode: GramMode, folds: usize, x: &Scale, y: &Scale) -> Self {
         let folds = (0..folds).map(|_| None).collect();
         Self { mode, x: ColumnUnits::new(mode, x), y: ColumnUnits::new(mode, y), folds, open: None }
     }
 
-    /// The sums that rows of a part are added to.
+    /// The sums of fold and part `of`; closes any other part.
     fn part(&mut self, of: (usize, usize)) -> (&ColumnUnits, &ColumnUnits, &mut CpuFold) {
         if self.open.as_ref().is_none_or(|(open, _)| *open != of) {
             self.close();
@@ -69,7 +69,7 @@ impl CpuGram {
         (x, y, &mut open.get_or_insert_with(new).1)
     }
 
-    /// Adds the sums of a part that is complete to those of its fold.
+    /// Adds the sums of the open part to those of its fold.
     fn close(&mut self) {
         let Self { x, y, folds, open, .. } = self;
         if let Some(((fold, _), part)) = open.take() {
@@ -80,7 +80,7 @@ impl CpuGram {
         }
     }
 
-    /// Adds the rows that count. False, with sums that are none, where a value is not finite.
+    /// Adds the rows that are not skipped. Returns false if a value is not finite; the sums are then invalid.
     pub(super) fn add(&mut self, rows: &GramRows<'_, Tensor>) -> Result<bool> {
         let (x, y) = (rows.x.contiguous()?, rows.y.contiguous()?);
         let (x, y) = (x.storage_and_layout(), y.storage_and_layout());
@@ -100,7 +100,7 @@ impl CpuGram {
         }
     }
 
-    /// Sums in f64, where products of f32 values are exact.
+    /// Accumulates in f64, where products of f32 values are exact.
     fn add_exact<V: Sync>(&mut self, rows: &GramRows<'_, Tensor>, x: &[V], y: &[V]) -> bool
     where
         f64: Pack<V>,
@@ -110,7 +110,7 @@ impl CpuGram {
         part.add::<f64, V>((side_x, x), (side_y, y), &counted)
     }
 
-    /// Blocks of rows in f32, scaled by powers of two; rows outside the scale are added in f64, as outlier rows.
+    /// Accumulates blocks of rows in f32, scaled by powers of two; outlier rows, outside the scale, are added in f64.
     fn add_fast(&mut self, rows: &GramRows<'_, Tensor>, x: &[f32], y: &[f32]) -> bool {
         let (side_x, side_y, part) = self.part((rows.fold, rows.part));
         let (scale_x, scale_y) = (&side_x.scale, &side_y.scale);
@@ -132,7 +132,7 @@ impl CpuGram {
         part.add::<f32, f32>((side_x, x), (side_y, y), &those(true).collect::<Vec<_>>())
     }
 
-    /// The moments of every fold, both triangles. The sums of a fold end with it, so that no more than one is there twice.
+    /// The moments of every fold, both triangles. Consumes the folds one by one, so that at most one exists twice.
     pub(super) fn moments(mut self) -> Vec<Moments> {
         self.close();
         let Self { x, y, folds, .. } = self;
@@ -154,7 +154,7 @@ impl ColumnUnits {
         Self { scale: scale.clone(), shift: scale.shifts(), unit: scale.exponent.iter().map(unit).collect() }
     }
 
-    /// All columns of the rows of `values` that `at` tells, some rows at a time.
+    /// Packs the rows `at` of `values`, all columns, in bands of rows.
     fn bands<T: Pack<V> + Send, V: Sync>(&self, values: &[V], at: &[usize]) -> Vec<Vec<Panel<T>>> {
         let columns = Columns { shift: &self.shift, unit: &self.unit };
         parallel::map(&at.chunks(BAND_ROWS).collect::<Vec<_>>(), |at| T::pack(values, at, columns))
@@ -174,7 +174,7 @@ impl CpuFold {
         }
     }
 
-    /// Adds the rows that `at` tells; false where a value is not finite.
+    /// Adds the rows `at`; false if a value is not finite.
     fn add<T: Pack<V> + Send + Sync, V: Sync>(
         &mut self,
         (side_x, x): (&ColumnUnits, &[V]),
@@ -190,7 +190,7 @@ impl CpuFold {
             let of_y = || yy.as_mut().map_or((), |yy| yy.add(&y, &y));
             parallel::join(|| xx.add(&x, &x), of_y)
         };
-        // All at once, so that threads wait for each other at one end and not at three.
+        // All products in one parallel section, so that threads wait for each other once and not three times.
         parallel::join(|| xy.add(&x, &y), squares);
         x.iter().for_each(|x| self.x.add(x));
         y.iter().for_each(|y| self.y.add(y));
@@ -259,14 +259,14 @@ impl ColumnSums {
     }
 }
 
-/// Both triangles.
+/// The full symmetric matrix.
 fn square(sums: &PanelSums, unit: &[f64]) -> Vec<f64> {
     let mut matrix = sums.matrix(unit, unit);
     mirror(&mut matrix, unit.len());
     matrix
 }
 
-/// Which of `all` rows count: all of a window but its first positions.
+/// Indices of the rows that are not skipped: all of a window but its first positions.
 fn counted(rows: &GramRows<'_, Tensor>, all: usize) -> Vec<usize> {
     (0..all).filter(|row| row % rows.seq_len >= rows.skip_positions).collect()
 }

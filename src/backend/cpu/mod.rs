@@ -1,6 +1,6 @@
-//! The operations of [`Backend`] on candle-core: the machine without WebGPU in f32, and the oracle of tests in f64.
+//! The operations of [`Backend`] on candle-core: in f32 for machines without WebGPU, in f64 as the tests' oracle.
 //!
-//! Second moments are accumulated in f64, where products of f32 values are exact, or fast as on a GPU.
+//! Second moments are accumulated in f64, where products of f32 values are exact, or in f32 as on a GPU.
 
 pub mod composed;
 mod fused;
@@ -25,12 +25,12 @@ pub struct CpuBackend {
 }
 
 impl CpuBackend {
-    /// Arithmetic in f32, as the model computes.
+    /// Computes in f32.
     pub fn new() -> Self {
         Self { dtype: DType::F32 }
     }
 
-    /// Arithmetic in f64: an oracle for tests.
+    /// Computes in f64: an oracle for tests.
     pub fn oracle() -> Self {
         Self { dtype: DType::F64 }
     }
@@ -62,7 +62,7 @@ impl Backend for CpuBackend {
         }
     }
 
-    /// An oracle is always exact.
+    /// The oracle is always exact.
     fn gram_mode(&self, asked: GramMode) -> GramMode {
         if self.dtype == DType::F64 { GramMode::Exact } else { asked }
     }
@@ -227,12 +227,12 @@ impl Backend for CpuBackend {
     }
 }
 
-/// Runs candle code, naming the operation in its error.
+/// Runs candle code and names the operation in its error.
 fn run<T>(what: &str, body: impl FnOnce() -> candle_core::Result<T>) -> Result<T> {
     body().map_err(|error| Error::Cpu { what: what.into(), why: error.to_string() })
 }
 
-/// Attention within one window, whose heads are read where they lie unless several share a key.
+/// Attention within one window. Heads are read in place unless several share a key.
 fn attend(q: &Tensor, k: &Tensor, v: &Tensor, shape: AttentionShape) -> candle_core::Result<Tensor> {
     let softmax = |scores| fused::softmax(scores, (shape.head_dim as f64).sqrt().recip() as f32, shape.causal);
     if shape.kv_heads != shape.heads {
@@ -243,7 +243,7 @@ fn attend(q: &Tensor, k: &Tensor, v: &Tensor, shape: AttentionShape) -> candle_c
     mixed.transpose(0, 1)?.reshape((shape.seq_len, shape.heads * shape.head_dim))
 }
 
-/// Names the first row with NaN or infinity.
+/// The error for the first row with NaN or infinity.
 fn not_finite(rows: &GramRows<'_, Tensor>) -> Result<Error> {
     for (site, tensor) in [("ffn_in", rows.x), ("ffn_out", rows.y)] {
         let values: Vec<f64> = run("read", || tensor.to_dtype(DType::F64)?.flatten_all()?.to_vec1())?;

@@ -1,4 +1,4 @@
-//! Products AᵀB over rows by tiles of sums: what second moments on the CPU are, and matrix products in WebAssembly.
+//! Products AᵀB over rows as tiles of sums, for second moments on the CPU and matrix products in WebAssembly.
 
 use std::ops::Range;
 
@@ -6,26 +6,26 @@ use straightedge_simd::{PANEL, Product, Row, STRIPE, Tile};
 
 use crate::platform::parallel;
 
-/// A panel, with or without something beside its rows.
-pub(super) trait PanelRows<T>: AsRef<[Row<T>]> + Sync {}
+/// A panel, possibly with column statistics.
+pub(super) trait Rows<T>: AsRef<[Row<T>]> + Sync {}
 
 impl<T, P: AsRef<[Row<T>]> + Sync> PanelRows<T> for P {}
 
-/// Sums of products, in f64: a tile for every panel of columns of A and every one of B. They stay tiles until they are
-/// asked for, so that rows are added where the sums of a tile lie side by side.
+/// Sums of products in f64: a tile for every panel of columns of A and every panel of B. They stay in tiles until they
+/// are read, because a tile's sums are contiguous, which makes adding fast.
 pub(super) struct PanelSums {
-    /// Which stripe of panels of A and which panel of B, in the order of `tiles`.
+    /// Stripe of panels of A and panel of B of each entry of `tiles`.
     places: Vec<(usize, usize)>,
     tiles: Vec<[Tile<f64>; STRIPE]>,
 }
 
 impl PanelSums {
-    /// No rows yet of p columns and of q.
+    /// Empty sums of p columns times q columns.
     pub(super) fn of(p: usize, q: usize) -> Self {
         Self::at(p, |_| 0..q.div_ceil(PANEL))
     }
 
-    /// No rows yet of p columns and of themselves: only what lies on the diagonal and below, in tiles as a whole.
+    /// Empty sums of p columns times themselves: only whole tiles on and below the diagonal.
     pub(super) fn square(p: usize) -> Self {
         Self::at(p, |stripe| 0..p.div_ceil(PANEL).min((stripe + 1) * STRIPE))
     }
@@ -33,14 +33,14 @@ impl PanelSums {
     fn at(p: usize, panels: impl Fn(usize) -> Range<usize>) -> Self {
         let stripes = 0..p.div_ceil(STRIPE * PANEL);
         let places: Vec<_> = stripes.flat_map(|stripe| panels(stripe).map(move |panel| (stripe, panel))).collect();
-        // Written once before the first rows come: pages that are only promised, and read before they are written as
-        // sums are, cost two faults each, the second of which stops every other thread of the program.
+        // Written before the first rows arrive: pages that are read before they are written, as sums are, cost two page
+        // faults each, and the second one stalls all other threads.
         let tiles = parallel::map(&places, |_| [Tile::default(); STRIPE]);
         Self { places, tiles }
     }
 
-    /// sums += aᵀ·b over the rows of all bands, which have all panels of some rows each.
-    pub(super) fn add<T: Sync, P: PanelRows<T>>(&mut self, a: &[Vec<P>], b: &[Vec<P>])
+    /// sums += aᵀ·b over the rows of all bands; a band holds all panels of some rows.
+    pub(super) fn add<T: Sync, P: Rows<T>>(&mut self, a: &[Vec<P>], b: &[Vec<P>])
     where
         f64: Product<T>,
     {
@@ -53,7 +53,7 @@ impl PanelSums {
         });
     }
 
-    /// Adds sums of the same columns.
+    /// Adds the sums of other rows of the same columns.
     pub(super) fn merge(&mut self, other: &Self) {
         for (tiles, more) in self.tiles.iter_mut().zip(&other.tiles) {
             let sums = tiles.iter_mut().flat_map(|tile| tile.0.as_flattened_mut());
@@ -61,8 +61,7 @@ impl PanelSums {
         }
     }
 
-    /// All sums, row-major, in units of the columns of A and of B, as many as there are columns; above the diagonal of
-    /// a square there are not all.
+    /// All sums, row-major `(p, q)`, scaled by the columns' units; above a square's diagonal some are missing.
     pub(super) fn matrix(&self, unit_a: &[f64], unit_b: &[f64]) -> Vec<f64> {
         let q = unit_b.len();
         let mut matrix = vec![0.0; unit_a.len() * q];
@@ -76,9 +75,8 @@ impl PanelSums {
     }
 }
 
-/// Writes y = aᵀ·b to those columns of `y`, row-major and `cols` wide, that begin with `left`: a row for every column of
-/// the panels `a`.
-pub(super) fn product<P: PanelRows<f32>>((y, cols): (&mut [f32], usize), a: &[P], (b, left): (&[P], usize)) {
+/// Writes y = aᵀ·b into row-major `y`, `cols` wide, from column `left` on; one row per column of the panels `a`.
+pub(super) fn product<P: Rows<f32>>((y, cols): (&mut [f32], usize), a: &[P], (b, left): (&[P], usize)) {
     parallel::for_chunks(y, STRIPE * PANEL * cols, |stripe, y| {
         for (b, left) in b.iter().zip((left..cols).step_by(PANEL)) {
             let mut tiles = [Tile::<f32>::default(); STRIPE];
@@ -88,14 +86,14 @@ pub(super) fn product<P: PanelRows<f32>>((y, cols): (&mut [f32], usize), a: &[P]
     });
 }
 
-/// Adds the products of one stripe of panels of A with one panel of B.
-fn add_stripe<T, S: Product<T>>(tiles: &mut [Tile<S>], a: &[impl PanelRows<T>], stripe: usize, b: &[Row<T>]) {
+/// Adds the products of one stripe of panels of A and one panel of B.
+fn add_stripe<T, S: Product<T>>(tiles: &mut [Tile<S>], a: &[impl Rows<T>], stripe: usize, b: &[Row<T>]) {
     let a = &a[stripe * STRIPE..a.len().min((stripe + 1) * STRIPE)];
     let stripe: [&[Row<T>]; STRIPE] = std::array::from_fn(|panel| a.get(panel).map_or(&[][..], AsRef::as_ref));
     S::add(tiles, &stripe[..a.len()], b);
 }
 
-/// Copies tiles that lie below each other to the first rows of `matrix`, `cols` wide, and its columns from `left` on.
+/// Copies a stripe of tiles into the first rows of `matrix`, `cols` wide, from column `left` on.
 fn store<S: Copy>(tiles: &[Tile<S>], matrix: &mut [S], cols: usize, left: usize) {
     let sums = tiles.iter().flat_map(|tile| &tile.0);
     for (row, sums) in matrix.chunks_exact_mut(cols).zip(sums) {
@@ -104,9 +102,9 @@ fn store<S: Copy>(tiles: &[Tile<S>], matrix: &mut [S], cols: usize, left: usize)
     }
 }
 
-/// Copies the lower triangle of a row-major p × p matrix to the upper one.
+/// Copies the lower triangle of a row-major p × p matrix to the upper triangle.
 pub(super) fn mirror(matrix: &mut [f64], p: usize) {
-    // Tile by tile, so that what is read down a column is in the cache for the next one.
+    // In tiles, so that values read down a column are still cached for the next column.
     for top in (0..p).step_by(TILE) {
         for left in (0..=top).step_by(TILE) {
             for i in top..p.min(top + TILE) {
@@ -116,14 +114,14 @@ pub(super) fn mirror(matrix: &mut [f64], p: usize) {
     }
 }
 
-/// Side of a tile of which a few lie in the first cache.
+/// Side of a tile; a few tiles fit the L1 cache.
 const TILE: usize = 32;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Small whole numbers, whose sums are exact in any order.
+    /// Small integers, whose sums are exact in any order.
     fn whole(n: usize, seed: u64) -> Vec<f32> {
         let mut random = crate::platform::random::Random::new(seed);
         (0..n).map(|_| (100.0 * random.symmetric()).round() as f32).collect()
@@ -177,7 +175,7 @@ mod tests {
 
     #[test]
     fn blocks_of_single_precision_are_kept_apart_and_their_sums_added_up_in_double_precision() {
-        // 2²⁴ + 1 is no f32. Within a block of 64 ones every one would be lost beside 2²⁴; 64 of them are not.
+        // 2²⁴ + 1 is not an f32. Added to 2²⁴ one by one, 64 ones are lost; summed in a block, they are not.
         let rows: Vec<f32> =
             (0..128).map(|row| if row == 0 { 4096.0 } else { f32::from(u8::from(row >= 64)) }).collect();
         assert_eq!(square(&rows), 4096.0 * 4096.0 + 64.0);

@@ -1,6 +1,6 @@
 //! Attention in three kernels: scores, softmax, weighted values.
 //!
-//! Scores are kept for as many windows and heads at a time as a bounded buffer holds.
+//! Windows and heads are processed in groups whose scores fit a bounded buffer.
 
 use super::choice::KernelChoice;
 use super::device::{Buffer, Engine};
@@ -12,10 +12,10 @@ use crate::error::{Error, Result};
 
 /// Bytes of scores kept at a time.
 const SCORES_BYTES: u64 = 64 << 20;
-/// These kernels reach about this share of a matrix product's rate.
+/// Throughput relative to a matrix product.
 const SHARE: f64 = 0.5;
 
-/// Queries, keys, values and where the result goes.
+/// Queries, keys, values and the output buffer.
 pub(super) struct Heads<'a> {
     pub(super) q: &'a Buffer,
     pub(super) k: &'a Buffer,

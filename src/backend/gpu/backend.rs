@@ -1,4 +1,4 @@
-//! A GPU as a backend, and how it departs from what is best for tests.
+//! The GPU backend, and its options for tests.
 
 use std::cell::OnceCell;
 
@@ -15,54 +15,53 @@ use crate::job::BackendChoice;
 pub struct GpuBackend {
     pub(super) engine: Engine,
     pub(super) choice: KernelChoice,
-    /// The kernel of exact second moments and its cost, once they have been asked for.
+    /// The kernel for exact second moments and its cost, tuned on first use.
     pub(super) exact: OnceCell<(Exact, Option<f64>)>,
-    /// Most bytes in one buffer of a tensor.
+    /// Maximum bytes of a tensor in one buffer.
     pub(super) part_bytes: u64,
-    /// Rows between spills of 64-bit sums, where not the most possible.
+    /// Rows between spills of 64-bit sums; the maximum if `None`.
     pub(super) spill_rows: Option<u64>,
-    /// Rows of a batch, where they are given.
+    /// Rows per batch, if overridden.
     pub(super) batch_rows: Option<usize>,
 }
 
-/// How a [`GpuBackend`] departs from what is best on its adapter; for tests and benchmarks.
+/// Overrides of a [`GpuBackend`]'s defaults, for tests and benchmarks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// Fill every output with NaN before the kernel that writes it.
     pub poison: bool,
-    /// Split tensors into parts of at most so many bytes instead of the adapter's limit.
+    /// Split tensors into parts of at most this many bytes instead of the adapter's limit.
     pub part_bytes: Option<u64>,
-    /// With `flops_per_ms`: use this matrix product, and tune nothing.
+    /// With `flops_per_ms`: use this matrix product and skip autotuning.
     pub matmul: Option<&'static Variant>,
-    /// With `matmul`: plan as if the device did so many floating-point operations per millisecond.
+    /// With `matmul`: assume this many floating-point operations per millisecond.
     pub flops_per_ms: Option<f64>,
-    /// Reduce rows so, whatever is faster.
+    /// Use this kernel for row reductions.
     pub reduction: Option<Reduction>,
-    /// Make exact products so, whatever is faster.
+    /// Use this kernel for exact second moments.
     pub exact: Option<Exact>,
-    /// Spill 64-bit sums after so many rows instead of when they could overflow.
+    /// Spill 64-bit sums after this many rows instead of when they could overflow.
     pub spill_rows: Option<u64>,
-    /// Take batches of so many rows, whatever keeps the device busy.
+    /// Use this many rows per batch.
     pub batch_rows: Option<usize>,
-    /// Let answers of the device come at multiples of so many milliseconds, as Firefox does; natively.
+    /// Delay device callbacks to multiples of this many milliseconds, as Firefox does; native only.
     pub answer_grid_ms: Option<f64>,
-    /// Compile this in place of a kernel's text: WGSL with the overrides' values in it.
+    /// Compile this in place of a kernel's source: WGSL with the overrides' values filled in.
     pub rewrite: Option<Rewrite>,
 }
 
 impl GpuBackend {
-    /// Opens the best adapter. [`BackendChoice::Auto`] refuses one that computes on the CPU, where the CPU backend is
-    /// faster.
+    /// Opens the best adapter. [`BackendChoice::Auto`] refuses a software adapter, because the CPU backend is faster.
     pub async fn new(choice: BackendChoice) -> Result<Self> {
         Self::open(choice, Options::default()).await
     }
 
-    /// Opens the best adapter, whatever it is, with options.
+    /// Opens the best adapter, software or hardware, with options.
     pub async fn with(options: Options) -> Result<Self> {
         Self::open(BackendChoice::Gpu, options).await
     }
 
-    /// Opens the adapter that a choice allows, with options.
+    /// Opens the best adapter that `choice` allows, with options.
     pub async fn open(choice: BackendChoice, options: Options) -> Result<Self> {
         let mut engine = Engine::new(adapter::open(choice).await?, options.poison);
         engine.rewrite = options.rewrite;

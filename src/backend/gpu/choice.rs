@@ -1,4 +1,4 @@
-//! Which of the competing kernels a device uses, and how fast they are.
+//! The kernels in use on a device, and their rates.
 
 use super::device::Device;
 use super::kernels::exact::{Exact, Form};
@@ -6,28 +6,28 @@ use super::kernels::products::{VARIANTS, Variant};
 use super::kernels::rows::{LAYER_NORM, Reduction};
 use crate::job::GramMode;
 
-/// Which kernels to use, and how fast they are.
+/// The selected kernels and their rates.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelChoice {
-    /// The fastest variant for inner widths that it can take.
+    /// The fastest matrix product, for the inner widths that it supports.
     pub variant: &'static Variant,
-    /// Floating-point operations per millisecond, two per product.
+    /// Floating-point operations per millisecond; one multiply-add is two.
     pub flops_per_ms: f64,
-    /// The fastest norms, softmax and log-likelihoods.
+    /// The fastest row reduction, for norms, softmax and log-likelihoods.
     pub reduction: Reduction,
-    /// The fastest exact second moments.
+    /// The fastest kernel for exact second moments.
     pub exact: Exact,
-    /// Operations of a matrix product in whose time these multiply two values, where that was measured.
+    /// Measured cost of one multiplication in exact second moments, in floating-point operations of a matrix product.
     pub exact_flops: Option<f64>,
 }
 
 impl KernelChoice {
-    /// A product with its rate, and the kernels that run everywhere.
+    /// A matrix product with its rate, and otherwise the kernels that run on every device.
     pub(super) const fn new(variant: &'static Variant, flops_per_ms: f64) -> Self {
         Self { variant, flops_per_ms, reduction: Reduction::Workgroup, exact: Exact::FloatDigits, exact_flops: None }
     }
 
-    /// Whether a device has what all of it takes.
+    /// Whether the device supports all selected kernels.
     pub(super) fn runs(&self, device: &Device) -> bool {
         [self.variant.kernel, self.reduction.of(&LAYER_NORM), self.exact.kernel()]
             .into_iter()
@@ -39,7 +39,7 @@ impl KernelChoice {
         if inner.is_multiple_of(self.variant.inner) { self.variant } else { &VARIANTS[0] }
     }
 
-    /// The form of second moments.
+    /// The digit layout of second moments.
     pub(super) fn form(&self, mode: GramMode) -> Form {
         match mode {
             GramMode::Exact => {
@@ -50,7 +50,7 @@ impl KernelChoice {
         }
     }
 
-    /// Milliseconds that so many operations take.
+    /// Milliseconds that `flops` operations take.
     pub(super) fn ms(&self, flops: f64) -> f64 {
         flops / self.flops_per_ms
     }

@@ -1,4 +1,4 @@
-//! What every operation is made of: checks, uploads, tensors to write, and kernels over shapes.
+//! Shared parts of all operations: checks, uploads, output tensors, and dispatches over shapes.
 
 use std::rc::Rc;
 
@@ -9,11 +9,11 @@ use super::kernels::{Kernel, Params};
 use crate::backend::{Shape, Storage};
 use crate::error::{Error, Result};
 
-/// Time of one element in element-wise kernels and norms, in floating-point operations of a matrix product.
+/// Cost of one element in element-wise kernels and norms, in floating-point operations of a matrix product.
 const FLOPS_PER_ELEMENT: f64 = 32.0;
 
 impl GpuBackend {
-    /// Uploads rows of whole words, cut into parts that a binding can show.
+    /// Uploads rows of whole words, split into parts that fit a binding.
     pub(super) fn upload_words(&self, name: &str, shape: Shape, words: &[u32], storage: Storage) -> Result<Tensor> {
         let row_words = words.len() / shape.rows.max(1);
         let row_bytes = 4 * row_words as u64;
@@ -48,12 +48,12 @@ impl GpuBackend {
         self.over(kernel, params, buffers, shape, self.engine.grid(kernel, shape.len()));
     }
 
-    /// Dispatches threads that take some rows of a column of `shape`.
+    /// Dispatches threads that each handle some rows of one column of `shape`.
     pub(super) fn by_column<P: Params>(&self, kernel: &'static Kernel, params: &P, buffers: &[&Buffer], shape: Shape) {
         self.over(kernel, params, buffers, shape, self.engine.column_grid(kernel, shape));
     }
 
-    /// Dispatches the fastest of the kernels that take a row of `shape` as a whole.
+    /// Dispatches the fastest row-reduction kernel, one workgroup per row of `shape`.
     pub(super) fn reduce<P: Params>(
         &self,
         ways: &'static ReductionKernels,
@@ -85,7 +85,7 @@ impl GpuBackend {
 }
 
 impl Tensor {
-    /// Words of a row.
+    /// Words per row.
     pub(super) fn row_words(&self) -> usize {
         match self.storage {
             Storage::F32 => self.shape.cols,
@@ -93,7 +93,7 @@ impl Tensor {
         }
     }
 
-    /// The only buffer of a tensor in f32 that is not a split table.
+    /// The buffer of an unsplit f32 tensor.
     pub(super) fn buffer(&self) -> Result<&Buffer> {
         match &self.parts[..] {
             _ if self.storage != Storage::F32 => Err(Error::Gpu {
@@ -109,12 +109,12 @@ impl Tensor {
     }
 }
 
-/// Refuses a shape that is not the one needed.
+/// Fails if a shape is not the expected one.
 pub(super) fn equal(what: &str, found: Shape, expected: Shape) -> Result<()> {
     check(found == expected, what, || format!("shape {found:?} where {expected:?} is needed"))
 }
 
-/// Refuses what does not hold.
+/// Fails with `why` unless the condition holds.
 pub(super) fn check(holds: bool, what: &str, why: impl FnOnce() -> String) -> Result<()> {
     if holds { Ok(()) } else { Err(Error::Gpu { what: what.into(), why: why() }) }
 }

@@ -1,7 +1,7 @@
-//! Second moments of a block's rows on the device: quantise, multiply, add up, and read out.
+//! Second moments of a block's rows on the device: quantise, multiply, add up, and read back.
 //!
-//! Rows with a value outside their column's scale contribute nothing on the device. They are found by their flags at
-//! the next [`settle`], copied back one by one and added in f64 ([`OutlierRows`]).
+//! Rows with a value outside their column's scale contribute nothing on the device. The next [`settle`] finds them by
+//! their flags, copies them back one by one and adds them in f64 ([`OutlierRows`]).
 
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::stats::moments::{Moments, Scale, power_of_two};
 use crate::stats::outlier_rows::OutlierRows;
 
-/// Time of an element-wise pass of the quantisation, in floating-point operations of a matrix product.
+/// Cost of one element in the quantisation, in floating-point operations of a matrix product.
 const FLOPS_PER_ELEMENT: f64 = 64.0;
 
 /// Accumulated second moments of one block, fold by fold.
@@ -26,13 +26,13 @@ pub struct GpuGram {
     x: DeviceScale,
     y: DeviceScale,
     folds: Vec<GpuFold>,
-    /// The oldest first.
+    /// Oldest first.
     pending: Vec<UnsettledBatch>,
     /// Rows between spills.
     spill_rows: u64,
 }
 
-/// x or y: its scale, on the host and on the device.
+/// The scale of x or y, on the host and on the device.
 struct DeviceScale {
     scale: Scale,
     scales: Rc<Buffer>,
@@ -40,7 +40,7 @@ struct DeviceScale {
 
 /// Sums of one fold.
 struct GpuFold {
-    /// Rows accumulated, those outside the scale included.
+    /// Rows accumulated, including those outside the scale.
     rows: u64,
     x: GpuColumnSums,
     y: GpuColumnSums,
@@ -58,14 +58,14 @@ struct GpuColumnSums {
     largest: Rc<Buffer>,
 }
 
-/// What [`settle`] needs of a batch to find its rows outside the scale.
+/// A batch whose rows outside the scale have not been collected yet.
 struct UnsettledBatch {
     block: usize,
     fold: usize,
     first_row: usize,
     x: Tensor,
     y: Tensor,
-    /// Marks of rows outside the scale, on their way to the host.
+    /// Flags of rows outside the scale, on their way to the host.
     flags: Incoming,
 }
 
@@ -90,7 +90,7 @@ impl DeviceScale {
         self.scale.shift.len()
     }
 
-    /// What 1 of a column's integers stands for.
+    /// Value of the integer 1 in each column.
     fn units(&self) -> Vec<f64> {
         self.scale.exponent.iter().map(|exponent| power_of_two(exponent - 23)).collect()
     }
@@ -171,13 +171,13 @@ impl GpuGram {
         Ok(())
     }
 
-    /// Second moments of every fold, what is on the device and the outlier rows.
+    /// Second moments of every fold: sums on the device plus outlier rows.
     pub(super) async fn moments(&self, engine: &Engine) -> Result<Vec<Moments>> {
         let empty = |fold: &GpuFold| Moments::empty(&self.x.scale, &self.y.scale, fold.yy.is_some());
         let mut folds: Vec<Moments> = self.folds.iter().map(empty).collect();
         let units = [&self.x, &self.y].map(DeviceScale::units);
         let readings = self.folds.iter().zip(&mut folds).flat_map(|(fold, to)| fold.readings(&units, to));
-        // All of it at once: in some browsers every wait takes a tenth of a second.
+        // Read back at once, because in some browsers every wait takes a tenth of a second.
         sums::read(engine, readings.collect()).await?;
         for (fold, moments) in self.folds.iter().zip(&mut folds) {
             moments.n = fold.rows - fold.outside.len();
@@ -190,7 +190,7 @@ impl GpuGram {
 }
 
 impl GpuFold {
-    /// Everything on the device, into `to`.
+    /// Read-backs of all sums into `to`.
     fn readings<'a>(&'a self, [x, y]: &'a [Vec<f64>; 2], to: &'a mut Moments) -> Vec<Readback<'a>> {
         let Moments { sum_x, sum_y, xx, xy, yy_diagonal, yy, max_abs_x, .. } = to;
         let mut readings = vec![
@@ -208,7 +208,7 @@ impl GpuFold {
     }
 }
 
-/// One side of one batch on its way into the sums.
+/// x or y of one batch while it is accumulated.
 #[derive(Clone, Copy)]
 struct BatchSide<'a> {
     engine: &'a Engine,
@@ -244,7 +244,7 @@ impl BatchSide<'_> {
         Ok(())
     }
 
-    /// The batch's digits; its sums by column are added to those of the fold.
+    /// The batch's digits; also adds its column sums to those of the fold.
     fn quantise(&self, columns: &GpuColumnSums, most: u64) -> Result<Digits> {
         let Shape { rows, cols } = self.values.shape;
         let blocks = rows.div_ceil(BLOCK_ROWS);
@@ -266,7 +266,7 @@ impl GpuColumnSums {
         Ok(Self { sums: DeviceSums::new(engine, "column sums", 2 * cols)?, largest: engine.zeros(4 * cols as u64) })
     }
 
-    /// Reads Σv of every column, in units of its own, and Σv² of those that `squares` has room for.
+    /// Reads Σv of every column, scaled by its unit, and Σv² of the columns that `squares` has room for.
     fn reading<'a>(&'a self, units: &'a [f64], values: &'a mut [f64], squares: &'a mut [f64]) -> Readback<'a> {
         Readback::sums(&self.sums, |first, sums| {
             for (at, sum) in (first..).zip(sums) {
@@ -281,7 +281,7 @@ impl GpuColumnSums {
     }
 }
 
-/// Waits for all batches but the last `ahead` ones, and moves every row outside its scale to the outlier rows of its Gram.
+/// Waits for all batches but the last `ahead` ones, and adds rows outside the scale to their fold's outlier rows.
 pub(super) async fn settle(engine: &Engine, gram: &mut GpuGram, ahead: usize) -> Result<()> {
     let ready = gram.pending.len().saturating_sub(ahead);
     for batch in gram.pending.drain(..ready).collect::<Vec<_>>() {

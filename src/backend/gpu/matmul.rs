@@ -1,10 +1,10 @@
-//! Matrix products, in pieces of bounded time.
+//! Matrix products, split into dispatches of bounded time.
 
 use super::choice::KernelChoice;
 use super::device::{Buffer, Engine, Part, Tensor};
 use super::kernels::products::MatmulParams;
 
-/// One product: rows of x against the rows of a weight part.
+/// One product: rows of x times the transposed rows of a weight part.
 pub(super) struct Product<'a> {
     pub(super) x: &'a Buffer,
     pub(super) rows: usize,
@@ -15,7 +15,7 @@ pub(super) struct Product<'a> {
     pub(super) out_cols: usize,
 }
 
-/// Records a product in pieces of bounded time.
+/// Records a product in dispatches of bounded time.
 pub(super) fn record(engine: &Engine, choice: &KernelChoice, product: &Product<'_>) {
     let variant = choice.variant(product.inner);
     let cols = product.weight.rows;
@@ -48,7 +48,7 @@ pub(super) fn record(engine: &Engine, choice: &KernelChoice, product: &Product<'
     }
 }
 
-/// Cuts a grid of `tiles` into pieces of at most `most` tiles and `limit` tiles along a side, columns last.
+/// Cuts a grid of `tiles` into pieces of at most `most` tiles and at most `limit` tiles per side; columns are cut last.
 pub(super) fn piece(tiles: [usize; 2], most: f64, limit: usize) -> [usize; 2] {
     let most = most.clamp(1.0, 1e9) as usize;
     let [rows, cols] = tiles.map(|side| side.clamp(1, limit));

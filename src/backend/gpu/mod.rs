@@ -1,10 +1,10 @@
 //! The operations of [`crate::backend::Backend`] as WGSL kernels on WebGPU, natively and in a browser.
 //!
-//! In reading order: [`kernels`] lists the shaders; `device` opens a device, owns its buffers and gives it work; `choice`
-//! says which of several kernels are used, and [`autotune`] finds them; `backend` puts these together. `operations` are
-//! what a backend does, made of `dispatch`, of `matmul`, `attention` and `packed`, which cut large work into pieces, and
-//! of `gram`, which accumulates second moments in 64-bit `sums` of what [`quantise`] describes, by `products`. Nothing
-//! here knows what a transformer is.
+//! In reading order: [`kernels`] lists the shaders; `device` opens a device, owns its buffers and submits work;
+//! `choice` holds the selected kernels, and [`autotune`] selects them; `backend` combines these. `operations`
+//! implements the backend's operations with `dispatch`; `matmul`, `attention` and `packed` split large work into
+//! dispatches; `gram` accumulates second moments in 64-bit `sums` by `products` of the integers that [`quantise`]
+//! defines. Nothing here depends on transformers.
 
 mod attention;
 pub mod autotune;

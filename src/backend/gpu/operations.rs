@@ -20,12 +20,12 @@ use crate::job::GramMode;
 use crate::report::DeviceInfo;
 use crate::stats::moments::{Moments, Scale};
 
-/// Floating-point operations per millisecond of a device that a batch of the usual size keeps busy: twice as fast, and it
-/// gets twice the rows.
+/// Rate of a device that a batch of the default size keeps busy, in floating-point operations per millisecond; a device
+/// twice as fast gets twice the rows.
 const FLOPS_PER_MS_OF_BATCH: f64 = 2e9;
-/// Rows of a batch at most.
+/// Maximum rows per batch.
 const MOST_BATCH_ROWS: usize = 8192;
-/// Bytes of the widest tensor of a batch.
+/// Maximum bytes of the widest tensor of a batch.
 const BATCH_BYTES: usize = 64 << 20;
 
 impl Backend for GpuBackend {
@@ -44,7 +44,7 @@ impl Backend for GpuBackend {
         }
         let by_memory = BATCH_BYTES / (4 * widest.max(1));
         let by_rate = BATCH_ROWS as f64 * self.choice.flops_per_ms / FLOPS_PER_MS_OF_BATCH;
-        // The largest power of two, so that rates that differ little make no difference.
+        // A power of two, so that small differences in measured rates do not change the batch size.
         let rows = by_memory.min(by_rate as usize).clamp(BATCH_ROWS, MOST_BATCH_ROWS);
         1 << rows.ilog2()
     }
@@ -340,7 +340,7 @@ impl GpuBackend {
     }
 }
 
-/// The constants of `activation.wgsl`.
+/// Index of the activation in `activation.wgsl`.
 const fn kind(activation: Activation) -> usize {
     match activation {
         Activation::Gelu => 0,

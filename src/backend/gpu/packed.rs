@@ -1,8 +1,8 @@
-//! Weights that a checkpoint stores in 16 bits stay so on the device, two to a word: half the memory.
+//! Weights that a checkpoint stores in 16 bits stay so on the device, two to a word, which halves their memory.
 //!
-//! Arithmetic is f32 as ever: what a kernel needs is unpacked right before it, a piece at a time, by a kernel of its own
-//! (`unpack.wgsl`). Each weight is unpacked once per batch and then used for every row of it, and results are the same
-//! bits as with f32 storage, whatever kernel is used.
+//! Arithmetic is still f32: a separate kernel (`unpack.wgsl`) unpacks weights piece by piece right before they are
+//! used. Each weight is unpacked once per batch and used for all of its rows. Results are bitwise equal to those with
+//! f32 storage, with every kernel.
 
 use std::rc::Rc;
 
@@ -17,11 +17,10 @@ use crate::error::Result;
 
 /// Bytes of unpacked weights at a time.
 const UNPACKED_BYTES: usize = 32 << 20;
-/// Time of unpacking one word, in floating-point operations of a matrix product.
+/// Cost of unpacking one word, in floating-point operations of a matrix product.
 const FLOPS_PER_WORD: f64 = 32.0;
 
-/// `values` in words of two, `cols` to a row; `None` where a row is no whole number of words, or where a value has no
-/// such representation.
+/// Packs rows of `cols` values two to a word; `None` if `cols` is odd or `storage` cannot represent a value.
 pub(super) fn pack(values: &[f32], cols: usize, storage: Storage) -> Option<Vec<u32>> {
     let bits: fn(f32) -> Option<u16> = match storage {
         Storage::F32 => return None,
@@ -35,7 +34,7 @@ pub(super) fn pack(values: &[f32], cols: usize, storage: Storage) -> Option<Vec<
     pairs.iter().map(|[low, high]| Some(u32::from(bits(*low)?) | u32::from(bits(*high)?) << 16)).collect()
 }
 
-/// The values of words.
+/// Unpacks words, low half first.
 pub(super) fn unpack(words: impl Iterator<Item = u32>, storage: Storage) -> impl Iterator<Item = f32> {
     let value = move |bits: u16| match storage {
         Storage::Bf16 => bf16::from_bits(bits).to_f32(),
@@ -45,7 +44,7 @@ pub(super) fn unpack(words: impl Iterator<Item = u32>, storage: Storage) -> impl
 }
 
 impl GpuBackend {
-    /// Unpacks `len` words from the `first` one on.
+    /// Unpacks `len` words, beginning with word `first`.
     pub(super) fn unpacked(&self, packed: &Buffer, storage: Storage, first: usize, len: usize) -> Rc<Buffer> {
         let out = self.engine.output(8 * len as u64);
         let bf16 = (storage == Storage::Bf16).into();
@@ -70,7 +69,7 @@ impl GpuBackend {
         }
     }
 
-    /// The rows of a packed tensor in one part, in f32.
+    /// A packed tensor of one part, converted to f32.
     pub(super) fn widened(&self, packed: &Tensor) -> Result<Tensor> {
         let [part] = &packed.parts[..] else { return Ok(packed.clone()) };
         let buffer = self.unpacked(&part.buffer, packed.storage, 0, packed.shape.len() / 2);

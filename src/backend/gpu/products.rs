@@ -1,7 +1,7 @@
-//! Second moments as products AᵀB of a batch's digits, block of rows by block of rows, added to 64-bit sums.
+//! Second moments as products AᵀB of a batch's digits, computed by blocks of rows and added to 64-bit sums.
 //!
-//! Blocks are computed beside each other, so that a batch fills a device whose matrices are small, and added by another
-//! kernel, once per batch; products of all blocks stay below a bound by taking some tiles at a time.
+//! Blocks run in parallel, so that a batch of small matrices still fills the device. A second kernel adds them, once
+//! per batch. Tiles are processed in groups that bound the memory for the products of all blocks.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -15,14 +15,14 @@ use crate::error::Result;
 
 /// Rows and columns of a tile of products.
 const TILE: usize = 32;
-/// Rows that lie beside each other in a column of digits.
+/// Rows that are adjacent in a column of digits.
 const GROUP_ROWS: usize = 4;
-/// Blocks that are added at a time: of fast products parts of 25 bits are added up in 32, and 64 of them stay below 2³¹.
+/// Blocks added at a time: fast products add parts of 25 bits in 32 bits, and 64 of them stay below 2³¹.
 const ADDED_BLOCKS: usize = 64;
-/// Bytes of products that wait to be added.
+/// Maximum bytes of products that are not yet added.
 const SCRATCH_BYTES: u64 = 32 << 20;
 
-/// Digits of a batch: planes of groups of four rows of `cols` columns, a whole number of tiles.
+/// Digits of a batch: planes of groups of four rows; `cols` is padded to whole tiles.
 pub(super) struct Digits {
     pub(super) buffer: Rc<Buffer>,
     pub(super) rows: usize,
@@ -31,7 +31,7 @@ pub(super) struct Digits {
 }
 
 impl Digits {
-    /// Room for the digits of `rows` rows of `cols` columns.
+    /// Allocates the digits of `rows` rows of `cols` columns.
     pub(super) fn new(engine: &Engine, form: Form, rows: usize, cols: usize) -> Self {
         let cols = padded(cols);
         let bytes = 4 * form.planes * rows.next_multiple_of(GROUP_ROWS) * cols;
@@ -60,7 +60,7 @@ impl GramSums {
         Ok(Self { sums: DeviceSums::new(engine, what, tiles * TILE * TILE)?, a_cols, b_cols, tiles, symmetric })
     }
 
-    /// Records the products of a batch, in pieces of bounded time and memory.
+    /// Records the products of a batch, in dispatches of bounded time and memory.
     pub(super) fn add(&self, engine: &Engine, choice: &KernelChoice, a: &Digits, b: &Digits, most: u64) {
         let sums = self.sums.room(engine, choice, a.rows as u64, most);
         let blocks = a.rows.div_ceil(a.form.block_rows);
@@ -114,13 +114,13 @@ impl GramSums {
         }
     }
 
-    /// Reads the whole product into row-major `product`, every sum in units of its row's and its column's.
+    /// Reads the product into row-major `product`; each sum is scaled by the units of its row and its column.
     pub(super) fn reading<'a>(&'a self, units: [&'a [f64]; 2], product: &'a mut [f64]) -> Readback<'a> {
         Readback::sums(&self.sums, move |first, sums| self.place(first, sums, units, product))
     }
 
-    /// Puts sums, as they lie from `first` on, in their places: by tile, by thread of the tile, four rows and four columns
-    /// apart within it.
+    /// Scatters consecutive sums, starting at index `first`, into `product`. They are ordered by tile, then by thread
+    /// of the tile; a thread's rows and columns are four apart.
     fn place(&self, first: usize, sums: &[f64], [rows, cols]: [&[f64]; 2], product: &mut [f64]) {
         let mut corner = self.corner(first / (TILE * TILE));
         for (at, sum) in (first..).zip(sums) {
@@ -130,7 +130,7 @@ impl GramSums {
             let thread = at / 64 % 16;
             let row = corner[0] + at / 8 % 8 * 4 + thread / 4;
             let col = corner[1] + at % 8 * 4 + thread % 4;
-            // Below the diagonal is the same as above it.
+            // The part below the diagonal is mirrored.
             if row >= self.a_cols || col >= self.b_cols || self.symmetric && row > col {
                 continue;
             }
@@ -142,13 +142,13 @@ impl GramSums {
         }
     }
 
-    /// First row and column of a tile, as the kernels number them.
+    /// First row and column of a tile, in the kernels' numbering.
     fn corner(&self, tile: usize) -> [usize; 2] {
         let tiles = self.b_cols.div_ceil(TILE);
         if !self.symmetric {
             return [tile / tiles, tile % tiles].map(|tile| tile * TILE);
         }
-        // Row y is followed by row n − 1 − y: together they have n + 1 tiles on and above the diagonal.
+        // Row y is paired with row n − 1 − y: together they have n + 1 tiles on and above the diagonal.
         let (y, x) = (tile / (tiles + 1), tile % (tiles + 1));
         let corner = if x + y < tiles { [y, y + x] } else { [tiles - 1 - y, x - 1] };
         corner.map(|tile| tile * TILE)

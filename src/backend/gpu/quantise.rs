@@ -1,11 +1,11 @@
-//! The quantisation of `quantise.wgsl` on the CPU: its twin, bit by bit.
+//! The quantisation of `quantise.wgsl` on the CPU, bitwise equal.
 
-/// The largest magnitude of three digits of 8 bits from −128 to 127: a signed byte holds each. Two balanced digits of 12
-/// bits reach further.
+/// The largest magnitude that three 8-bit digits from −128 to 127, each a signed byte, can hold. Two balanced 12-bit
+/// digits reach further.
 pub const LARGEST: i32 = 0x7f_7f7f;
 
-/// q = round((x − shift)·2^(23 − exponent)), half away from zero; `None` where |q| exceeds [`LARGEST`] or x is not
-/// finite. Denormals count as 0.
+/// q = round((x − shift)·2^(23 − exponent)), half away from zero; `None` if |q| exceeds [`LARGEST`] or x is not finite.
+/// Denormals count as 0.
 pub fn quantised(x: f32, shift: f32, exponent: i32) -> Option<i32> {
     if !x.is_finite() {
         return None;
@@ -29,7 +29,7 @@ pub fn quantised(x: f32, shift: f32, exponent: i32) -> Option<i32> {
     (size <= LARGEST).then_some(value)
 }
 
-/// x without denormals, which devices may or may not keep.
+/// x with denormals flushed to zero, because devices may or may not keep them.
 pub fn flushed(x: f32) -> f32 {
     if x.is_subnormal() { 0.0f32.copysign(x) } else { x }
 }

@@ -1,7 +1,7 @@
-//! 64-bit sums on the device and how they are read back.
+//! 64-bit sums on the device and their read-back.
 //!
-//! A sum of products of 24-bit integers over 2¹⁷ rows fits 63 bits. Before more rows come, all but the low 32 bits
-//! spill into a second array; the host puts both together again.
+//! A sum of products of 24-bit integers over 2¹⁷ rows fits 63 bits. Before more rows are added, all but the low 32 bits
+//! spill into a second array; the host combines both.
 
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
@@ -11,10 +11,10 @@ use super::device::{Buffer, Engine, Span};
 use super::kernels::gram::{LenParams, SPILL};
 use crate::error::{Error, Result};
 
-/// Rows that an exact sum takes without overflow.
+/// Rows that an exact sum holds without overflow.
 pub(super) const MAX_ROWS: u64 = 1 << 17;
 
-/// An array of 64-bit integers that dispatches add to.
+/// An array of 64-bit integers that dispatches accumulate into.
 pub(super) struct DeviceSums {
     low: Rc<Buffer>,
     high: OnceCell<Rc<Buffer>>,
@@ -33,7 +33,7 @@ impl DeviceSums {
         Ok(Self { low: engine.zeros(needed), high: OnceCell::new(), rows: Cell::new(0) })
     }
 
-    /// The buffer to add to, with room for `rows` more rows out of at most `most` between spills.
+    /// The buffer to add `rows` more rows to; spills first if that makes more than `most` rows since the last spill.
     pub(super) fn room(&self, engine: &Engine, choice: &KernelChoice, rows: u64, most: u64) -> &Buffer {
         if self.rows.get() + rows > most {
             let high = self.high.get_or_init(|| engine.zeros(self.low.size));
@@ -48,10 +48,10 @@ impl DeviceSums {
     }
 }
 
-/// Gets the place of the first of some numbers, and the numbers in order.
+/// Receives the index of the first number, and consecutive numbers.
 type Receiver<'a> = Box<dyn FnMut(usize, &[f64]) + 'a>;
 
-/// What is read back as numbers, and where it goes.
+/// A buffer to read back as numbers, and their receiver.
 pub(super) struct Readback<'a> {
     source: ReadSource<'a>,
     take: Receiver<'a>,
@@ -64,46 +64,46 @@ enum ReadSource<'a> {
 }
 
 impl<'a> Readback<'a> {
-    /// Of 64-bit sums, spilled or not.
+    /// Reads 64-bit sums, spilled or not.
     pub(super) fn sums(sums: &'a DeviceSums, take: impl FnMut(usize, &[f64]) + 'a) -> Self {
         Self { source: ReadSource::DeviceSums(sums), take: Box::new(take) }
     }
 
-    /// Of f32 values.
+    /// Reads f32 values.
     pub(super) fn values(values: &'a Buffer, take: impl FnMut(usize, &[f64]) + 'a) -> Self {
         Self { source: ReadSource::Values(values), take: Box::new(take) }
     }
 }
 
-/// Bytes of spilled sums that wait for what was spilled of them.
+/// Bytes of low words that are read before their high words.
 const SPILLED_BYTES: u64 = 1 << 20;
-/// Numbers that are converted at a time.
+/// Numbers converted at a time.
 const RUN: usize = 1024;
 
-/// A part of a reading that is read as a whole.
+/// A part of a read-back, read as one span.
 #[derive(Clone, Copy)]
 struct ReadPart {
     reading: usize,
     kind: WordKind,
-    /// Place of its first number.
+    /// Index of its first number.
     first: usize,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum WordKind {
     Values,
-    /// Sums that have not spilled.
+    /// Sums that never spilled.
     Whole,
-    /// Low words of sums that have.
+    /// Low words of spilled sums.
     Low,
-    /// What was spilled of the part before.
+    /// High words of the previous part.
     High,
 }
 
-/// Reads all of it at once and hands it on as it comes, so that no more is in memory than the engine reads at a time.
+/// Reads everything with bounded memory and passes numbers on as they arrive.
 pub(super) async fn read(engine: &Engine, mut readings: Vec<Readback<'_>>) -> Result<()> {
-    // Values of four bytes last, so that no piece of what is read ends within a sum of eight.
-    readings.sort_by_key(|reading| matches!(reading.source, ReadSource::Values(_)));
+    // Four-byte values last, so that no chunk ends within an eight-byte sum.
+    readings.sort_by_key(|reading| matches!(reading.source, Source::Values(_)));
     let (parts, spans): (Vec<ReadPart>, Vec<Span<'_>>) =
         readings.iter().enumerate().flat_map(|(index, reading)| reading.parts(index)).unzip();
     let mut lows = LowWords::default();
@@ -125,18 +125,18 @@ pub(super) async fn read(engine: &Engine, mut readings: Vec<Readback<'_>>) -> Re
         .await
 }
 
-/// Low words of a part that wait for what was spilled of them.
+/// Low words of a part that wait for their high words.
 #[derive(Default)]
 struct LowWords(Vec<i64>);
 
 impl LowWords {
-    /// Takes in the words of a part from one on: what is read at a time may end within a part.
+    /// Stores low words from index `from` on; a part may arrive in several chunks.
     fn take(&mut self, from: usize, bytes: &[u8]) {
         self.0.truncate(from);
         self.0.extend(bytes.as_chunks().0.iter().map(|word| i64::from_le_bytes(*word)));
     }
 
-    /// A sum of which `high` was spilled.
+    /// Combines the low word at `at` with its spilled `high` word.
     fn whole(&self, at: usize, high: i64) -> f64 {
         (i128::from(self.0[at]) + (i128::from(high) << 32)) as f64
     }
@@ -167,7 +167,7 @@ impl<'a> Readback<'a> {
     }
 }
 
-/// Converts words in order, some at a time.
+/// Converts words in order, `RUN` at a time.
 fn convert<const BYTES: usize>(
     bytes: &[u8],
     first: usize,

@@ -1,21 +1,21 @@
-//! The networks that are trained as probes, and their initial parameters.
+//! The probe architectures and their initial parameters.
 
 use super::network::{Bilinear, Layer, Network};
 use crate::backend::{Backend, Shape};
 use crate::error::Result;
 use crate::platform::random::Random;
 
-/// Products in a bilinear term.
+/// Rank of a bilinear term.
 pub const RANK: usize = 16;
 
-/// The probes, in the order in which they are trained.
+/// The probes, in training order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// ŷ + C·((A·x̃) ⊙ (B·x̃)), the linear part ŷ frozen at the closed form.
     Poly,
     /// Linear(d → d), GELU, Linear(d → d).
     Dense2x,
-    /// The same with a bilinear term in both layers.
+    /// As `Dense2x`, with a bilinear term in both layers.
     Poly2x,
 }
 
@@ -32,12 +32,12 @@ impl Kind {
         }
     }
 
-    /// Whether it explains y − ŷ and is added to ŷ, instead of explaining y itself.
+    /// Whether the probe is fitted to y − ŷ and added to ŷ, instead of fitted to y.
     pub const fn has_frozen_map(self) -> bool {
         matches!(self, Self::Poly)
     }
 
-    /// Initial parameters: weights uniform within ±1/√inputs, of `C` within ±1/√rank, biases of a bilinear term 0.
+    /// Initial parameters: weights uniform within ±1/√inputs, `C` within ±1/√rank, biases of a purely bilinear layer 0.
     pub fn initial(self, d_in: usize, d_out: usize, random: &mut Random) -> Network<Values> {
         let mut layer = |outputs: usize, linear: bool, bilinear: bool| Layer {
             weight: linear.then(|| Values::uniform(outputs, d_in, d_in, random)),
@@ -55,7 +55,7 @@ impl Kind {
         })
     }
 
-    /// Weights and biases, the frozen map included; its bias is the only one then.
+    /// Number of weights and biases, including the frozen map; then only the map has a bias.
     pub fn parameters(self, d_in: usize, d_out: usize) -> usize {
         let linear = |outputs: usize| (d_in + 1) * outputs;
         let bilinear = |outputs: usize| RANK * (2 * d_in + outputs);
@@ -89,7 +89,7 @@ impl Values {
         Self { shape: Shape::new(rows, cols), data }
     }
 
-    /// Copied to the device.
+    /// Copies it to the device.
     pub fn upload<B: Backend>(&self, backend: &B) -> Result<B::Tensor> {
         backend.upload("parameter", self.shape, &self.data)
     }

@@ -1,9 +1,9 @@
-//! Small trained networks beside the affine map: how much of what it leaves over can they explain (docs/measures.md,
+//! Small trained networks, compared with the affine map: how much of its residual can they explain (docs/measures.md,
 //! section 5)?
 //!
-//! In reading order: [`Kind`] says which networks there are; [`network`] is layers, their gradients by hand; [`train`] moves their parameters over batches of
-//! rows on the device; [`readout`] solves the last layer again in closed form and makes a [`Probe`] of the whole, which
-//! can stand in for a feed-forward network. Everything is written once over [`crate::backend::Backend`].
+//! In reading order: [`Kind`] lists the architectures; [`network`] has layers and hand-written gradients; [`train`]
+//! trains them on batches of rows on the device; [`readout`] solves the last layer again in closed form, which gives a
+//! [`Probe`] that can replace a feed-forward network. All of it is generic over [`crate::backend::Backend`].
 
 mod kind;
 pub mod network;

@@ -3,12 +3,12 @@
 use crate::backend::{Activation, Backend};
 use crate::error::Result;
 
-/// One layer; `P` is what is kept per parameter.
+/// One layer; `P` is the parameter type.
 #[derive(Clone, Debug)]
 pub struct Layer<P> {
     /// W, `(outputs, inputs)`.
     pub weight: Option<P>,
-    /// The term of second degree.
+    /// The second-degree term.
     pub bilinear: Option<Bilinear<P>>,
     /// `(1, outputs)`.
     pub bias: P,
@@ -25,17 +25,17 @@ pub struct Bilinear<P> {
     pub c: P,
 }
 
-/// Layers one after the other, each with a weight or a bilinear term.
+/// A sequence of layers, each with a weight or a bilinear term.
 #[derive(Clone, Debug)]
 pub struct Network<P>(pub Vec<Layer<P>>);
 
 impl<P> Network<P> {
-    /// `f` of every parameter.
+    /// Applies `f` to every parameter.
     pub fn map<Q>(&self, f: &mut impl FnMut(&P) -> Result<Q>) -> Result<Network<Q>> {
         self.zip(self, &mut |parameter, _| f(parameter))
     }
 
-    /// `f` of every pair of parameters of two networks of one make.
+    /// Applies `f` to every pair of parameters of two networks of the same architecture.
     pub fn zip<Q, R>(&self, other: &Network<Q>, f: &mut impl FnMut(&P, &Q) -> Result<R>) -> Result<Network<R>> {
         self.0.iter().zip(&other.0).map(|(layer, other)| layer.zip(other, f)).collect::<Result<_>>().map(Network)
     }
@@ -57,7 +57,7 @@ impl<P> Layer<P> {
     }
 }
 
-/// What a layer saw and made of it, kept for its gradient.
+/// A layer's activations, kept for its gradient.
 pub struct Trace<T> {
     /// Input, `(rows, inputs)`.
     pub input: T,
@@ -68,7 +68,7 @@ pub struct Trace<T> {
 }
 
 impl<T: Clone> Network<T> {
-    /// Every layer's trace for the rows of x.
+    /// The traces of all layers for the rows of x.
     pub fn forward<B: Backend<Tensor = T>>(&self, backend: &B, x: &T) -> Result<Vec<Trace<T>>> {
         let mut traces: Vec<Trace<T>> = Vec::with_capacity(self.0.len());
         for layer in &self.0 {
@@ -81,8 +81,7 @@ impl<T: Clone> Network<T> {
         Ok(traces)
     }
 
-    /// Gradients of all parameters, given that of the output, `(rows, outputs)`; `ones` is a row of as many ones as
-    /// there are rows.
+    /// Gradients of all parameters, given the gradient of the output, `(rows, outputs)`; `ones` is `(1, rows)` of ones.
     pub fn backward<B: Backend<Tensor = T>>(
         &self,
         backend: &B,
@@ -109,7 +108,7 @@ impl<T: Clone> Network<T> {
 struct Through<T>(Option<[T; 2]>);
 
 impl<T: Clone> Layer<T> {
-    /// The layer's output with what its gradient needs.
+    /// The layer's output, with the values that its gradient needs.
     pub fn forward<B: Backend<Tensor = T>>(&self, backend: &B, input: T) -> Result<Trace<T>> {
         let products = self.products(backend, &input)?;
         let linear = match &self.weight {
@@ -127,7 +126,7 @@ impl<T: Clone> Layer<T> {
         Ok(Trace { input, products, output })
     }
 
-    /// A·x, B·x and their product, where there is a bilinear term.
+    /// A·x, B·x and their product, if there is a bilinear term.
     pub fn products<B: Backend<Tensor = T>>(&self, backend: &B, input: &T) -> Result<Option<[T; 3]>> {
         let Some(bilinear) = &self.bilinear else { return Ok(None) };
         let (u, v) = (backend.linear(input, &bilinear.a, None)?, backend.linear(input, &bilinear.b, None)?);
@@ -142,7 +141,7 @@ impl<T: Clone> Layer<T> {
         gradient: &T,
         ones: &T,
     ) -> Result<(Self, Through<T>)> {
-        // linear(a, b) is a·bᵀ, so that gᵀ·x is the product of both transposes.
+        // linear(a, b) is a·bᵀ, so gᵀ·x is computed from both transposes.
         let (gradient_t, input_t) = (backend.transpose(gradient)?, backend.transpose(&trace.input)?);
         let weight = self.weight.as_ref().map(|_| backend.linear(&gradient_t, &input_t, None)).transpose()?;
         let bias = backend.linear(ones, &gradient_t, None)?;
@@ -182,7 +181,7 @@ impl<T: Clone> Through<T> {
             terms.push(backend.linear(of_v, &backend.transpose(&bilinear.b)?, None)?);
         }
         let mut terms = terms.into_iter();
-        // A layer without either is constant.
+        // A layer without either term is constant.
         let first = terms.next().map_or_else(|| backend.combine(&trace.input, 0.0, &trace.input, 0.0), Ok)?;
         terms.try_fold(first, |sum, term| backend.add(&sum, &term))
     }

@@ -8,18 +8,18 @@ use crate::job::GramMode;
 use crate::platform::yielding::yield_now;
 use crate::stats::moments::{Moments, Scale};
 
-/// What a network's last layer is linear in, as a function of its input: x of that layer where it has a weight, beside
-/// its products where it has a bilinear term.
+/// The features in which a network's output is linear: the input of the last layer if it has a weight, followed by its
+/// products if it has a bilinear term.
 #[derive(Clone, Debug)]
 pub struct Features<T> {
     before: Network<T>,
     last: Layer<T>,
-    /// `(features, inputs)` and `(features, rank)`: each copies its part to its place. Where there are both parts.
+    /// `(features, inputs)` and `(features, rank)`: copy the two parts to their columns, if there are both.
     places: Option<[T; 2]>,
 }
 
 impl<T: Clone> Features<T> {
-    /// The features of `network`, which has at least one layer.
+    /// The features of `network`, which must have a layer.
     pub fn new<B: Backend<Tensor = T>>(backend: &B, network: &Network<T>) -> Result<Self> {
         let (last, before) = network.0.split_last().expect("a probe has layers");
         let places = match (&last.weight, &last.bilinear) {
@@ -49,15 +49,14 @@ impl<T: Clone> Features<T> {
     }
 }
 
-/// `(all, count)`: column j has its one in row `first` + j.
+/// `(all, count)`: column j is 1 in row `first` + j, else 0.
 fn place<B: Backend>(backend: &B, all: usize, first: usize, count: usize) -> Result<B::Tensor> {
     let mut data = vec![0.0; all * count];
     (0..count).for_each(|j| data[(first + j) * count + j] = 1.0);
     backend.upload("place", Shape::new(all, count), &data)
 }
 
-/// Second moments of (`features` of x, target) over each of two sets of rows: those of training and the held-out ones.
-/// `block` names it in errors.
+/// Second moments of (`features` of x, target) over the training and the held-out rows. `block` is named in errors.
 pub async fn moments<B: Backend>(
     backend: &B,
     block: usize,

@@ -1,4 +1,4 @@
-//! Stochastic gradient descent over batches of rows that lie on the device.
+//! Stochastic gradient descent on batches of rows on the device.
 
 use super::Values;
 use super::network::Network;
@@ -6,12 +6,12 @@ use crate::backend::{Activation, Adam, AdamStep, Backend, Shape};
 use crate::error::Result;
 use crate::platform::random::Random;
 
-/// Rows of a batch.
+/// Rows per batch.
 pub const BATCH: usize = 256;
-/// Rows at a time where no gradient is needed.
+/// Rows per batch when no gradient is needed.
 pub const ROWS_AT_ONCE: usize = 1024;
 
-/// Rows to learn from: x and what it is to be mapped to.
+/// Training data: rows of x and their targets.
 #[derive(Clone, Debug)]
 pub struct TrainingRows<T> {
     /// `(rows, d_in)`.
@@ -21,16 +21,16 @@ pub struct TrainingRows<T> {
 }
 
 impl<T: Clone> TrainingRows<T> {
-    /// Some rows of both.
+    /// Gathers the rows `ids` of both.
     pub fn rows<B: Backend<Tensor = T>>(&self, backend: &B, ids: &[u32]) -> Result<Self> {
         Ok(Self { x: backend.gather(&self.x, ids)?, target: backend.gather(&self.target, ids)? })
     }
 }
 
-/// How parameters follow their gradients.
+/// Update rule of the parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Optimiser {
-    /// Plain steps against the gradient.
+    /// Plain gradient descent.
     Sgd {
         /// Step size.
         rate: f64,
@@ -41,13 +41,13 @@ pub enum Optimiser {
         rate: f64,
         /// Weight decay.
         decay: f64,
-        /// Steps after which the learning rate reaches 0 along a cosine; `None` keeps it.
+        /// Steps over which the learning rate decays to 0 along a cosine; `None` keeps it constant.
         cosine: Option<usize>,
     },
 }
 
 impl Optimiser {
-    /// What probes are trained with.
+    /// The optimiser of probes.
     pub const PROBE: Self = Self::Adam { rate: 1e-3, decay: 0.0, cosine: None };
 }
 
@@ -59,7 +59,7 @@ pub struct Trainer<'a, B: Backend> {
     optimiser: Optimiser,
     ones: B::Tensor,
     batch: usize,
-    /// Rows to train on, in the order of this round.
+    /// Training rows, in the order of this epoch.
     order: Vec<u32>,
     at: usize,
     random: Random,
@@ -67,7 +67,7 @@ pub struct Trainer<'a, B: Backend> {
 }
 
 impl<'a, B: Backend> Trainer<'a, B> {
-    /// Begins with `initial`, on the rows `ids` of `table`.
+    /// Starts from `initial`, on the rows `ids` of `table`.
     pub fn new(
         backend: &'a B,
         table: &'a TrainingRows<B::Tensor>,
@@ -82,7 +82,7 @@ impl<'a, B: Backend> Trainer<'a, B> {
         })?;
         let batch = BATCH.min(ids.len());
         let ones = backend.upload("ones", Shape::new(1, batch), &vec![1.0; batch])?;
-        // A round is over before the first step, so that the first one is shuffled too.
+        // Starts at the end of an epoch, so that the first step shuffles.
         let at = ids.len();
         Ok(Self { backend, table, network, optimiser, ones, batch, order: ids, at, random, steps: 0 })
     }
@@ -92,12 +92,12 @@ impl<'a, B: Backend> Trainer<'a, B> {
         self.steps
     }
 
-    /// The parameters as they are now.
+    /// The current parameters.
     pub fn network(&self) -> Result<Network<B::Tensor>> {
         self.network.map(&mut |state| Ok(state.parameter.clone()))
     }
 
-    /// One step on the next batch, against the gradient of half the mean squared error per row.
+    /// One step on the next batch, along the gradient of half the mean squared error per row.
     pub fn step(&mut self) -> Result<()> {
         let batch = self.next_batch();
         let rows = self.table.rows(self.backend, &batch)?;
@@ -127,7 +127,7 @@ impl<'a, B: Backend> Trainer<'a, B> {
         Ok(sum)
     }
 
-    /// The next rows; every round visits them all in another order, but for a remainder smaller than a batch.
+    /// The next batch; every epoch visits all rows in a new order, except for a remainder smaller than a batch.
     fn next_batch(&mut self) -> Vec<u32> {
         if self.at + self.batch > self.order.len() {
             self.random.shuffle(&mut self.order);
@@ -156,19 +156,19 @@ impl<'a, B: Backend> Trainer<'a, B> {
     }
 }
 
-/// What the last layer returned.
+/// The output of the last layer.
 fn output<T>(traces: &[super::network::Trace<T>]) -> &T {
     &traces[traces.len() - 1].output
 }
 
-/// Steps between two looks at the validation rows.
+/// Steps between two validations.
 pub const CHECK_STEPS: usize = 100;
-/// Looks without progress after which training stops.
+/// Validations without progress after which training stops.
 const PATIENCE: usize = 5;
-/// Share of the error by which it must fall to count as progress.
+/// Relative decrease of the error that counts as progress.
 const PROGRESS: f64 = 1e-3;
 
-/// Early stopping: the best parameters so far, and how long it is since the error last fell by a thousandth.
+/// Early stopping: the best parameters so far, and validations since the error last fell by a thousandth.
 #[derive(Clone, Debug)]
 pub struct Stopping<T> {
     best_error: f64,
@@ -179,12 +179,12 @@ pub struct Stopping<T> {
 }
 
 impl<T: Clone> Stopping<T> {
-    /// Begins with the untrained network.
+    /// Starts with the untrained network.
     pub fn new(error: f64, network: Network<T>) -> Self {
         Self { best_error: error, best: network, mark: error, stale: 0 }
     }
 
-    /// Takes in a look at the validation rows.
+    /// Records a validation error and the network that has it.
     pub fn look(&mut self, error: f64, network: Network<T>) {
         if error < self.best_error {
             (self.best_error, self.best) = (error, network);
@@ -196,7 +196,7 @@ impl<T: Clone> Stopping<T> {
         }
     }
 
-    /// Whether nothing more is to be expected.
+    /// Whether training should stop.
     pub fn has_converged(&self) -> bool {
         self.stale >= PATIENCE
     }

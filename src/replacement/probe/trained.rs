@@ -1,4 +1,4 @@
-//! A trained probe as a map of rows.
+//! A trained probe as a function of rows.
 
 use super::readout::Features;
 use crate::backend::Backend;
@@ -8,18 +8,18 @@ use crate::replacement::device_map::DeviceMap;
 /// A trained probe in raw units, with its readout solved in closed form.
 #[derive(Clone, Debug)]
 pub struct Probe<T> {
-    /// The affine map of the block: it standardises the input, and is the frozen part where there is one.
+    /// The block's affine map: it standardises the input, and is the frozen part if there is one.
     pub map: DeviceMap<T>,
-    /// Whether the map is added.
+    /// Whether the map's output is added.
     pub frozen_map: bool,
-    /// Everything before the readout.
+    /// Computes the features that the readout takes.
     pub features: Features<T>,
-    /// From features to y, or to y − ŷ.
+    /// Maps features to y, or to y − ŷ.
     pub readout: DeviceMap<T>,
 }
 
 impl<T: Clone> Probe<T> {
-    /// What it returns for the rows of x, `(rows, d_out)`.
+    /// The output for the rows of x, `(rows, d_out)`.
     pub fn apply<B: Backend<Tensor = T>>(&self, backend: &B, x: &T) -> Result<T> {
         let x = self.map.standardise(backend, x)?;
         let read = self.readout.apply(backend, &self.features.of(backend, &x)?)?;

@@ -1,27 +1,28 @@
-//! The tuning cache: which kernels won on which device, as text that a program keeps for the next one.
+//! The tuning cache: the winning kernels per device, as text that the program stores for later runs.
 //!
-//! The first line is the SHA-256 of all shaders, for what was found out about one set of kernels says nothing about
-//! another. A line follows for every contest on every device: contest, kernel, margin in per cent, device. Rates are not
-//! kept: a note from outside must not decide how much work a device is given at a time.
+//! The first line is the SHA-256 of all shaders; results for other shaders are ignored. Each further line is one
+//! contest on one device: contest, kernel, margin in per cent, device. Rates are not stored, because stored text is not
+//! trusted: the rate decides how much work one submission holds.
 
 use std::cell::RefCell;
 
 use super::super::kernels;
 use crate::platform::digest::Digest;
 
-/// Most lines that are kept.
+/// Maximum number of stored lines.
 const MOST: usize = 64;
-/// Contests that were won by less are held again by the next program.
+/// Contests won by a smaller margin are repeated in the next run.
 const CLEAR_PERCENT: u32 = 10;
 
-/// Who won a contest.
+/// The result of one contest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Entry {
     contest: String,
     kernel: String,
     margin_percent: u32,
     device: String,
-    /// Whether it was found out by this program, which goes by it in any case: the same kernels give the same digits.
+    /// Whether this run found or adopted the result. It is then used whatever its margin, because the same kernels give
+    /// the same digits.
     is_own: bool,
 }
 
@@ -45,9 +46,9 @@ impl Entry {
 
 #[derive(Default)]
 struct Cache {
-    /// The oldest first.
+    /// Oldest first.
     entries: Vec<Entry>,
-    /// Whether there is something that nobody has kept yet.
+    /// Whether an entry was added since the last `to_keep`.
     is_new: bool,
 }
 
@@ -61,8 +62,7 @@ thread_local! {
     static CACHE: RefCell<Cache> = RefCell::default();
 }
 
-/// Takes in what an earlier program has [kept](to_keep). Text that cannot be read, or that is of other shaders, says
-/// nothing.
+/// Loads the text that an earlier run got from [`to_keep`]. Unreadable text, or text for other shaders, is ignored.
 pub fn recall(text: &[u8]) {
     let text = String::from_utf8_lossy(text);
     let Some((of, lines)) = text.split_once('\n') else { return };
@@ -77,24 +77,23 @@ pub fn recall(text: &[u8]) {
     });
 }
 
-/// What is known as text for [`adopt`].
+/// All known results, as text for [`adopt`].
 pub fn snapshot() -> String {
     CACHE.with_borrow(|cache| shaders() + "\n" + &cache.lines())
 }
 
-/// Goes by the kernels of an earlier program as if they had won in this one, so that what it began ends with the same
-/// digits.
+/// Uses the kernels of an earlier run as if they had won in this one, so that a resumed job gives the same digits.
 pub fn adopt(text: &str) {
     recall(text.as_bytes());
     CACHE.with_borrow_mut(|cache| cache.entries.iter_mut().for_each(|entry| entry.is_own = true));
 }
 
-/// The text for [`recall`]; `None` where nothing is new since it was last asked for.
+/// The text for [`recall`]; `None` if nothing was added since the last call.
 pub fn to_keep() -> Option<String> {
     CACHE.with_borrow_mut(|cache| std::mem::take(&mut cache.is_new).then(|| shaders() + "\n" + &cache.lines()))
 }
 
-/// The name of the kernel that won on a device: clearly, or in this program.
+/// Name of the winning kernel on a device, if it won by a clear margin or in this run.
 pub(super) fn winner(contest: &str, device: &str) -> Option<String> {
     CACHE.with_borrow(|cache| {
         let mut entries = cache.entries.iter().rev();
@@ -103,7 +102,7 @@ pub(super) fn winner(contest: &str, device: &str) -> Option<String> {
     })
 }
 
-/// Notes who won, and by which share.
+/// Records the winner and its margin.
 pub(super) fn note(contest: &str, kernel: &str, margin: f64, device: &str) {
     let entry = Entry {
         contest: contest.into(),
@@ -129,7 +128,7 @@ fn shaders() -> String {
 mod tests {
     use super::*;
 
-    /// Lets `body` run as a program of its own, which begins with `text`.
+    /// Runs `body` on a thread of its own, as a new run with the cache `text`.
     fn program<R: Send + 'static>(text: &str, body: impl FnOnce() -> R + Send + 'static) -> R {
         let text = text.to_owned();
         let run = move || {

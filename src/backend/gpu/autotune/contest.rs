@@ -1,60 +1,59 @@
-//! A contest of kernels that compute the same, by times of whole submissions.
+//! Compares kernels that compute the same result, by timing whole submissions.
 //!
-//! What is timed is how long it takes until a queue is empty again, for a browser offers nothing better. Waiting takes
-//! time itself: well under a millisecond in most browsers, and up to the next tick of a 100 ms timer in Firefox
-//! (bug 1870699). So work grows until it takes much longer than waiting does, and a kernel's time is the difference
-//! between twice the work and once the work.
+//! The only timer that browsers offer is the time until the queue is empty. Waiting itself takes well under a
+//! millisecond in most browsers, and up to the next tick of a 100 ms timer in Firefox (bug 1870699). So the work grows
+//! until it takes much longer than waiting, and a kernel's time is that of twice the work minus once.
 
 use crate::backend::gpu::device::Latency;
 use crate::error::Result;
 
-/// Milliseconds of work that every kernel is given at least before it is judged.
+/// Minimum milliseconds of work before kernels are compared.
 const ENOUGH_MS: f64 = 8.0;
-/// Work must take so many times what waiting takes.
+/// Work must take this many times as long as waiting.
 const OVER_WAIT: f64 = 4.0;
-/// Milliseconds after which timing is not continued where times are coarse.
+/// Milliseconds after which timing stops on devices with coarse times.
 const COARSE_BUDGET_MS: f64 = 500.0;
-/// Rounds in which the kernels take turns, so that what else runs on the machine slows one as much as the other.
+/// Rounds in which the kernels take turns, so that other load on the machine slows all of them alike.
 const ROUNDS: usize = 5;
-/// A kernel this many times slower than the best drops out before the work is grown further.
+/// A kernel this many times slower than the fastest is dropped before the work grows further.
 const HOPELESS: f64 = 4.0;
-/// The first kernel, which hardware is expected to run fastest, is given up for one that takes less than this share of its
-/// time, in every round.
+/// Another kernel replaces the first one, which is expected to be fastest, only if it takes less than this share of the
+/// first one's time and is faster in every round.
 const MARGIN: f64 = 0.95;
-/// Largest growth of the work between two looks.
+/// Largest growth of the work between two measurements.
 const GROWTH: f64 = 16.0;
-/// The same where times are coarse, so that work that is too short to be seen does not become too long.
+/// The same with coarse times, so that work too short to measure does not become too long.
 const COARSE_GROWTH: f64 = 4.0;
 
-/// What can be timed: some kernels, on problems of growing size.
+/// Kernels that can be timed on problems of growing size.
 pub(super) trait Timed {
-    /// How many sizes there are.
+    /// Number of problem sizes.
     fn sizes(&self) -> usize;
 
-    /// Milliseconds until the queue is empty after `repetitions` of a kernel's work on the problem of a size.
+    /// Milliseconds until the queue is empty after `repetitions` runs of a kernel on a problem of size index `size`.
     async fn ms(&self, kernel: usize, size: usize, repetitions: usize) -> Result<f64>;
 }
 
-/// How a contest ended.
+/// Result of a contest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Outcome {
-    /// Index of the kernel to be used.
+    /// Index of the winning kernel.
     pub(super) winner: usize,
-    /// Size of the problem that it was timed on, and milliseconds that the winner takes for it once.
+    /// Size index of the timed problem, and milliseconds that the winner takes for one repetition.
     pub(super) size: usize,
     pub(super) ms: f64,
-    /// By which share of the next one's time the winner was faster in every round; 0 where it was not.
+    /// Margin over the runner-up in every round, as a share of the runner-up's time; 0 if there is none.
     pub(super) margin: f64,
 }
 
-/// The work that all kernels are given.
+/// The amount of work for every kernel.
 #[derive(Clone, Copy)]
 struct Work {
     size: usize,
     repetitions: usize,
 }
 
-/// Milliseconds of one repetition: the middle of all rounds, the least and the most.
+/// Milliseconds of one repetition: median, minimum and maximum over all rounds.
 #[derive(Clone, Copy)]
 struct Time {
     ms: f64,
@@ -69,12 +68,12 @@ impl Time {
     }
 }
 
-/// Lets `count` kernels compete, of which the first one is expected to win. Where waiting takes too long for differences
-/// between kernels to show, only the first one is timed.
+/// Runs a contest of `count` kernels, the first of which is expected to win. If waits are too coarse to distinguish
+/// kernels, only the first one is timed.
 pub(super) async fn hold<T: Timed>(device: &T, count: usize, wait: Latency) -> Result<Outcome> {
     let count = if wait.is_coarse() { 1 } else { count };
     for kernel in 0..count {
-        // Builds the pipelines.
+        // The first run builds the pipelines.
         device.ms(kernel, 0, 1).await?;
     }
     let mut field: Vec<usize> = (0..count).collect();
@@ -83,8 +82,8 @@ pub(super) async fn hold<T: Timed>(device: &T, count: usize, wait: Latency) -> R
     Ok(judge(&field, &times, work))
 }
 
-/// Grows the work until the fastest kernel has enough, and drops those that are hopeless. Returns the work and what it took
-/// the kernels that are left, the wait included.
+/// Grows the work until the fastest kernel has enough, and drops much slower kernels. Returns the work and the time
+/// that each remaining kernel took, wait included.
 async fn grow<T: Timed>(device: &T, field: &mut Vec<usize>, wait: Latency) -> Result<(Work, Vec<f64>)> {
     let is_coarse = wait.is_coarse();
     let enough = if is_coarse { 2.0 * wait.ms } else { ENOUGH_MS.max(OVER_WAIT * wait.ms) };
@@ -114,7 +113,7 @@ impl Work {
         device.ms(kernel, self.size, self.repetitions).await
     }
 
-    /// A larger problem, and more repetitions of the largest one: `factor` is how much is missing at most.
+    /// A larger problem; at the largest size, `factor` times the repetitions.
     fn grown(self, sizes: usize, factor: f64) -> Self {
         if self.size + 1 < sizes {
             return Self { size: self.size + 1, ..self };
@@ -124,7 +123,7 @@ impl Work {
     }
 }
 
-/// What one look at coarse times says: they are exact to a wait.
+/// Times from one coarse measurement, which is exact to within one wait.
 fn coarse(totals: &[f64], work: Work, wait: Latency) -> Vec<Time> {
     let time = |total: &f64| {
         let [most, ms, least] =
@@ -134,7 +133,7 @@ fn coarse(totals: &[f64], work: Work, wait: Latency) -> Vec<Time> {
     totals.iter().map(time).collect()
 }
 
-/// Differences between twice the work and once the work, the kernels in turn.
+/// Differences between twice the work and once the work; kernels take turns.
 async fn fine<T: Timed>(device: &T, field: &[usize], Work { size, repetitions }: Work) -> Result<Vec<Time>> {
     let mut slopes = vec![Vec::with_capacity(ROUNDS); field.len()];
     for _ in 0..ROUNDS {
@@ -147,7 +146,7 @@ async fn fine<T: Timed>(device: &T, field: &[usize], Work { size, repetitions }:
     Ok(slopes.into_iter().map(Time::of).collect())
 }
 
-/// The first kernel, unless another one is faster beyond doubt.
+/// The first kernel, unless another one is clearly faster.
 fn judge(field: &[usize], times: &[Time], Work { size, .. }: Work) -> Outcome {
     let fastest = |others: &mut dyn Iterator<Item = usize>| others.min_by(|a, b| times[*a].ms.total_cmp(&times[*b].ms));
     let best = fastest(&mut (0..field.len())).unwrap_or(0);
@@ -172,20 +171,20 @@ mod tests {
 
     use super::*;
 
-    /// A device that exists only as times.
+    /// A device simulated by its times.
     struct Simulated {
         /// Milliseconds of the problem of size 0 by kernel; each size takes eight times the one before.
         kernels: Vec<f64>,
-        /// Milliseconds between the end of the work and the answer.
+        /// Milliseconds between the end of the work and the callback.
         latency: f64,
-        /// Answers come at multiples of this, in milliseconds.
+        /// Callbacks come at multiples of this many milliseconds.
         grid: f64,
-        /// Largest share of a time that noise adds.
+        /// Largest relative noise.
         noise: f64,
         now: Cell<f64>,
         random: Cell<u64>,
         calls: RefCell<Vec<usize>>,
-        /// Longest time that the device was busy at once.
+        /// Longest single stretch of work.
         longest: Cell<f64>,
     }
 
@@ -244,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_big_gpu_gets_work_until_its_kernels_can_be_told_apart() {
-        // 64³ multiply-adds in 0.1 µs: five TFLOP/s, far below what waiting takes.
+        // 64³ multiply-adds in 0.1 µs: five TFLOP/s, far shorter than a wait.
         let device = Simulated::new(&[1.0e-4, 0.8e-4, 3.0e-4]);
         let found = device.hold();
         assert_eq!(found.winner, 1);
@@ -271,7 +270,7 @@ mod tests {
             let found = device.hold();
             assert_eq!(found.winner, 0, "seed {seed}: {found:?}");
         }
-        // A difference beyond the noise is found.
+        // A difference larger than the noise is found.
         let device = Simulated { noise: 0.1, ..Simulated::new(&[1.0e-4, 0.5e-4]) };
         let found = device.hold();
         assert!(found.winner == 1 && found.margin > 0.2, "{found:?}");

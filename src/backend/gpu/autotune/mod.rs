@@ -1,8 +1,8 @@
-//! Autotuning: which of several kernels for one operation a device runs fastest, and at which rate.
+//! Autotuning: which of several kernels for one operation is fastest on the device, and at which rate.
 //!
-//! Kernels compete on small problems (`contest.rs`) when what they compute is first asked for. The first kernel of a list
-//! is the one that hardware is expected to run fastest; another one is used only where it is faster beyond doubt. Clear
-//! winners are kept from one program to the next (`cache.rs`); rates are measured anew whenever a device is opened.
+//! Kernels compete on small problems (`contest.rs`) when the operation is first needed. The first kernel of a list is
+//! the one expected to be fastest; another one is used only where it is clearly faster. Clear winners are cached
+//! between runs (`cache.rs`); rates are measured again whenever a device is opened.
 
 mod cache;
 mod contest;
@@ -19,32 +19,32 @@ pub use cache::{adopt, recall, snapshot, to_keep};
 use contest::{Outcome, Timed, hold};
 use problems::{Norms, Products, SecondMoments};
 
-/// Floating-point operations per millisecond that any GPU reaches: where less is measured, something else was.
+/// Floating-point operations per millisecond that any GPU reaches: lower measurements are taken for errors.
 const LEAST_FLOPS_PER_MS: f64 = 1e7;
-/// Waits of which the middle one counts.
+/// Number of waits whose median is taken.
 const WAITS: usize = 3;
 
 /// The contest of exact second moments.
 const EXACT: &str = "exact second moments";
 
 thread_local! {
-    /// Contests held in this program.
+    /// Contests held in this run.
     static HELD: Cell<usize> = const { Cell::new(0) };
-    /// What a browser calls its device, which wgpu does not tell.
+    /// The browser's name of the device, which wgpu does not expose.
     static NAME: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Contests held in this program, those of one kernel alone not counted.
+/// Number of contests held in this run, not counting those with a single kernel.
 pub fn held() -> usize {
     HELD.get()
 }
 
-/// Tells what a browser calls its device: vendor and architecture.
+/// Sets the browser's name of the device: vendor and architecture.
 pub fn name_device(name: Option<String>) {
     NAME.set(name);
 }
 
-/// The kernels that every model needs, and their rate.
+/// Tunes the kernels that every model needs, and measures their rate.
 pub(super) async fn tune(engine: &Engine) -> Result<KernelChoice> {
     measure_wait(engine).await?;
     let products = Products::new(engine);
@@ -58,8 +58,8 @@ pub(super) async fn tune(engine: &Engine) -> Result<KernelChoice> {
     Ok(choice)
 }
 
-/// The kernel of exact second moments, with the floating-point operations of a matrix product in whose time it multiplies
-/// two values.
+/// The kernel for exact second moments, and its cost: one multiplication of two values takes as long as this many
+/// floating-point operations of a matrix product.
 pub(super) async fn tune_exact(engine: &Engine, choice: &KernelChoice) -> Result<(Exact, Option<f64>)> {
     let moments = SecondMoments::new(engine, choice)?;
     if engine.waits.idle().is_coarse() {
@@ -70,7 +70,7 @@ pub(super) async fn tune_exact(engine: &Engine, choice: &KernelChoice) -> Result
     Ok((exact, Some(outcome.ms * choice.flops_per_ms / moments.products(outcome.size))))
 }
 
-/// Finds out what waiting takes, and whether empty submissions shorten it.
+/// Measures the latency of waiting, and whether empty submissions shorten it.
 async fn measure_wait(engine: &Engine) -> Result<()> {
     let mut wait = waits(engine).await?;
     if wait.is_coarse() {
@@ -94,7 +94,7 @@ async fn waits(engine: &Engine) -> Result<Latency> {
     Ok(Latency::of(waits))
 }
 
-/// The kernel to use, without its rate: nothing is timed where there is no choice, or where the cache knows.
+/// The kernel to use, without its rate: times nothing if there is only one, or if the cache has a winner.
 async fn pick<K: Copy>(
     engine: &Engine,
     contest: &str,
@@ -141,7 +141,7 @@ fn known<K>(engine: &Engine, contest: &str, kernels: &[K], name: &impl Fn(&K) ->
     kernels.iter().position(|kernel| name(kernel) == winner)
 }
 
-/// What tells one device from another on one line: names, where there are any, whether it is a fallback, and limits.
+/// The device on one line: name if known, driver, software or hardware, and limits.
 fn device_key(device: &Device) -> String {
     let info = &device.probe.info;
     let name = NAME.with_borrow(Clone::clone).or_else(|| info.adapter.clone()).unwrap_or_default();
@@ -151,7 +151,7 @@ fn device_key(device: &Device) -> String {
     key.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// One of several kernels.
+/// Times only one of several kernels.
 struct SingleKernel<'t, T> {
     timed: &'t T,
     index: usize,

@@ -1,4 +1,4 @@
-//! The problems that kernels are timed on.
+//! The problems on which kernels are timed.
 
 use std::rc::Rc;
 
@@ -18,11 +18,11 @@ use crate::job::GramMode;
 const WIDTHS: [usize; 5] = [64, 128, 256, 512, 1024];
 /// Rows and columns of a norm.
 const NORM: [usize; 2] = [1024, 768];
-/// Rows of second moments: those of a batch, for kernels differ in what they do once per batch.
+/// Rows of second moments: a full batch, because kernels differ in their cost per batch.
 const GRAM_ROWS: usize = 1024;
 /// Columns of second moments.
 const GRAM_COLS: [usize; 4] = [128, 256, 512, 1024];
-/// Milliseconds until the queue is empty after something was recorded so often.
+/// Milliseconds until the queue is empty after recording `repetitions` times.
 async fn elapsed(engine: &Engine, repetitions: usize, record: impl Fn()) -> Result<f64> {
     let started = engine.waits.now();
     for _ in 0..repetitions {
@@ -70,13 +70,13 @@ impl Timed for Products<'_> {
         let (x, out) = (&*self.zeros, &*self.out);
         let product =
             matmul::Product { x, rows: width, inner: width, weight: &weight, bias: None, out, out_cols: width };
-        // One dispatch, whatever it takes.
+        // An infinite rate keeps the product in one dispatch.
         let choice = KernelChoice::new(self.variants[kernel], f64::INFINITY);
         elapsed(self.engine, repetitions, || matmul::record(self.engine, &choice, &product)).await
     }
 }
 
-/// Norms of rows, for all kernels that take a row as a whole.
+/// Norms, timed for all kernels that reduce rows.
 pub(super) struct Norms<'e> {
     engine: &'e Engine,
     pub(super) reductions: Vec<Reduction>,
@@ -122,7 +122,7 @@ impl<'e> SecondMoments<'e> {
         Ok(Self { engine, choice: KernelChoice { flops_per_ms: f64::INFINITY, ..*choice }, kernels, sums })
     }
 
-    /// Products of two values.
+    /// Number of multiplications of two values.
     pub(super) fn products(&self, size: usize) -> f64 {
         (GRAM_ROWS * GRAM_COLS[size] * GRAM_COLS[size]) as f64
     }

@@ -11,11 +11,11 @@ use crate::report::DeviceInfo;
 /// Features that kernels use where the adapter has them.
 const USED: wgpu::Features = wgpu::Features::SUBGROUP;
 
-/// Where adapters are looked for, one after the other: on Windows Direct3D only where there is no Vulkan.
+/// wgpu backends in order of preference: on Windows, Direct3D only if there is no Vulkan.
 const BACKENDS: &[wgpu::Backends] =
     if cfg!(windows) { &[wgpu::Backends::VULKAN, wgpu::Backends::DX12] } else { &[wgpu::Backends::all()] };
 
-/// The limits that kernels go by: WebGPU's default ones.
+/// The limits that kernels rely on: WebGPU's defaults.
 const LEAST: [(&str, u64); 6] = [
     ("maxBufferSize", 256 << 20),
     ("maxStorageBufferBindingSize", 128 << 20),
@@ -25,34 +25,34 @@ const LEAST: [(&str, u64); 6] = [
     ("maxComputeWorkgroupsPerDimension", 65_535),
 ];
 
-/// What an adapter says about itself before anything is loaded.
+/// An adapter's description, available before a device is opened.
 #[derive(Clone, Debug)]
 pub struct AdapterReport {
     /// Name, driver, features and limits.
     pub info: DeviceInfo,
-    /// Whether it computes on the CPU: correct, and slower than the CPU backend.
+    /// Whether it computes on the CPU, which is correct but slower than the CPU backend.
     pub is_software: bool,
 }
 
-/// The adapter that a backend would open, described.
+/// Describes the adapter that a backend would open.
 pub async fn probe() -> Result<AdapterReport> {
     Ok(describe(&request().await?.1))
 }
 
-/// An open device and the queue into it.
+/// An open device and its queue.
 pub(in crate::backend::gpu) struct Device {
     pub(in crate::backend::gpu) device: wgpu::Device,
     pub(in crate::backend::gpu) queue: wgpu::Queue,
     limits: wgpu::Limits,
-    /// Fewest and most threads of a subgroup, where kernels may use subgroup operations.
+    /// Minimum and maximum subgroup size, if subgroup operations are available.
     pub(in crate::backend::gpu) subgroups: Option<[u32; 2]>,
-    /// Whether the compiler of shaders knows `dot4I8Packed`; naga always does.
+    /// Whether the shader compiler supports `dot4I8Packed`; naga always does.
     packed_dots: bool,
     pub(in crate::backend::gpu) probe: AdapterReport,
     faults: Faults,
 }
 
-/// Opens the adapter with its own limits; [`BackendChoice::Auto`] refuses one that computes on the CPU.
+/// Opens the adapter with its own limits; [`BackendChoice::Auto`] refuses a software adapter.
 pub(in crate::backend::gpu) async fn open(choice: BackendChoice) -> Result<Device> {
     let (instance, adapter) = request().await?;
     let mut probe = describe(&adapter);
@@ -87,17 +87,17 @@ pub(in crate::backend::gpu) async fn open(choice: BackendChoice) -> Result<Devic
 }
 
 impl Device {
-    /// Most bytes that one buffer can have and one binding can show.
+    /// Maximum bytes of one buffer and one binding.
     pub(in crate::backend::gpu) fn max_bytes(&self) -> u64 {
         self.limits.max_storage_buffer_binding_size.min(self.limits.max_buffer_size)
     }
 
-    /// Most workgroups along one dimension.
+    /// Maximum workgroups along one dimension.
     pub(in crate::backend::gpu) fn max_workgroups(&self) -> usize {
         self.limits.max_compute_workgroups_per_dimension as usize
     }
 
-    /// Whether it has what a kernel asks for.
+    /// Whether the device has the features that a kernel needs.
     pub(in crate::backend::gpu) fn runs(&self, kernel: &Kernel) -> bool {
         match kernel.needs {
             Needs::Nothing => true,
@@ -106,13 +106,13 @@ impl Device {
         }
     }
 
-    /// The first thing that went wrong on the device, if anything has.
+    /// Returns the device's first error, if any.
     pub(in crate::backend::gpu) fn check(&self) -> Result<()> {
         self.faults.first().map_or(Ok(()), Err)
     }
 }
 
-/// The first error that the device reported, wherever it was reported. It stays: what follows builds on garbage.
+/// The device's first error. It is never cleared, because later results depend on the failed work.
 #[derive(Clone, Default)]
 struct Faults(Arc<Mutex<Option<Error>>>);
 
@@ -136,17 +136,17 @@ fn fault(error: &wgpu::Error) -> Error {
     Error::Gpu { what: what.into(), why }
 }
 
-/// Driver messages span many lines; an error is one sentence.
+/// Collapses whitespace: driver messages span many lines.
 fn one_line(message: &str) -> String {
     message.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The best adapter, and the instance that it is of.
+/// The best adapter and its instance.
 async fn request() -> Result<(wgpu::Instance, wgpu::Adapter)> {
     for backends in BACKENDS {
         let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
         descriptor.backends &= *backends;
-        // The compiler that Windows itself has takes up to half a minute for a kernel.
+        // Windows' default compiler takes up to half a minute for a kernel.
         descriptor.backend_options.dx12.shader_compiler = wgpu::Dx12Compiler::default_dynamic_dxc();
         let options = wgpu::RequestAdapterOptions {
             power_preference: wgpu::PowerPreference::HighPerformance,
@@ -185,7 +185,7 @@ fn has_software_name(adapter: &str) -> bool {
     ["swiftshader", "llvmpipe", "lavapipe", "softpipe", "basic render"].iter().any(|software| name.contains(software))
 }
 
-/// Refuses an adapter that has less than WebGPU promises, as in its compatibility mode: kernels go by that.
+/// Refuses an adapter below WebGPU's default limits, as in compatibility mode, because kernels rely on them.
 fn check_limits(limits: &BTreeMap<String, u64>, choice: BackendChoice) -> Result<()> {
     for (name, needed) in LEAST {
         let limit = limits.get(name).copied().unwrap_or_default();
@@ -200,13 +200,13 @@ fn check_limits(limits: &BTreeMap<String, u64>, choice: BackendChoice) -> Result
     Ok(())
 }
 
-/// WebGPU's names of the features that WebGPU knows; to wgpu, what is used here is not yet one of them.
+/// WebGPU's names of the enabled features; wgpu does not yet count those in `USED` among WebGPU's.
 fn feature_names(features: wgpu::Features) -> Vec<String> {
     let webgpu = features & (wgpu::Features::all_webgpu_mask() | USED);
     webgpu.iter().filter_map(|feature| feature.as_str()).map(str::to_owned).collect()
 }
 
-/// The limits that bear on this program, by WebGPU's names.
+/// The relevant limits, by WebGPU's names.
 fn limit_names(limits: &wgpu::Limits) -> BTreeMap<String, u64> {
     [
         ("maxBufferSize", limits.max_buffer_size),

@@ -1,6 +1,6 @@
 //! Recording and submission: uploads, pipelines, dispatches.
 //!
-//! Commands are first recorded as data and then encoded and submitted in bounded chunks, so that a submission keeps
+//! Commands are first recorded as data and then encoded and submitted in bounded chunks, so that one submission keeps
 //! the device busy for a fraction of a second at most ([`super::pacer`]). [`super::read`] waits and reads back.
 
 use std::cell::{Cell, RefCell};
@@ -15,19 +15,19 @@ use crate::backend::gpu::kernels::{Access, Kernel, Params};
 
 /// Dispatches per submission; each has one slot in the uniform buffer.
 const MAX_DISPATCHES: usize = 128;
-/// Bytes between uniform slots: the largest alignment that WebGPU lets a device ask for.
+/// Bytes between uniform slots: the largest offset alignment that WebGPU allows a device to require.
 const UNIFORM_SLOT: usize = 256;
-/// Bytes that are uploaded between two submissions, which free the copies that the browser or driver makes.
+/// Bytes uploaded between two submissions; a submission frees the staging copies of the browser or driver.
 const UPLOAD_BYTES: usize = 16 << 20;
 
-/// Another text of a kernel.
+/// Generates a replacement for a kernel's source.
 pub type Rewrite = fn(&'static Kernel) -> String;
 
-/// A device with its recording.
+/// A device with its recorded commands.
 pub(in crate::backend::gpu) struct Engine {
     pub(in crate::backend::gpu) device: Device,
     pub(in crate::backend::gpu) pool: Rc<Pool>,
-    /// By the kernel's address: specialisations share a name.
+    /// Keyed by the kernel's address, because specialisations share a name.
     pipelines: RefCell<HashMap<*const Kernel, Pipeline>>,
     recording: RefCell<Recording>,
     uniforms: wgpu::Buffer,
@@ -35,11 +35,11 @@ pub(in crate::backend::gpu) struct Engine {
     pub(in crate::backend::gpu) waits: Waits,
     /// Bytes uploaded since the last submission.
     uploaded: Cell<usize>,
-    /// The last submission of an upload.
+    /// The last submission made for uploads.
     upload: Cell<Option<wgpu::SubmissionIndex>>,
     /// Whether new outputs are filled with NaN, for tests.
     poison: bool,
-    /// What is compiled in place of a kernel's text, for tests.
+    /// Replaces kernels' sources, for tests.
     pub(in crate::backend::gpu) rewrite: Option<Rewrite>,
 }
 
@@ -62,7 +62,7 @@ enum GpuCommand {
     Clear(wgpu::Buffer),
 }
 
-/// Bytes of one buffer that go to another.
+/// A copy of a byte range from one buffer to another.
 pub(in crate::backend::gpu) struct Copy {
     pub(in crate::backend::gpu) from: wgpu::Buffer,
     pub(in crate::backend::gpu) from_offset: u64,
@@ -94,7 +94,7 @@ impl Engine {
         }
     }
 
-    /// A buffer that a kernel will write.
+    /// A buffer for a kernel to write.
     pub(in crate::backend::gpu) fn output(&self, size: u64) -> Rc<Buffer> {
         if !self.poison {
             return self.pool.take(&self.device.device, size);
@@ -116,18 +116,17 @@ impl Engine {
         buffer
     }
 
-    /// Submits what was uploaded, and waits natively for the slices before it, so that copies on their way to the device
-    /// never amount to more than two slices.
+    /// Submits pending uploads and, natively, waits for the previous ones: at most two slices are in flight.
     fn flush_uploads(&self) {
         self.uploaded.set(0);
         let before = self.upload.replace(Some(self.device.queue.submit([])));
         if let Some(index) = before {
-            // A failure shows at the next wait.
+            // An error is reported at the next wait.
             let _ = self.device.device.poll(wgpu::PollType::Wait { submission_index: Some(index), timeout: None });
         }
     }
 
-    /// A buffer that is set to 0 in the order of recording.
+    /// A buffer that a recorded command fills with zeros.
     pub(in crate::backend::gpu) fn cleared(&self, size: u64) -> Rc<Buffer> {
         let buffer = self.pool.take(&self.device.device, size);
         self.recording.borrow_mut().commands.push(GpuCommand::Clear(wgpu::Buffer::clone(&buffer.raw)));
@@ -196,7 +195,7 @@ impl Engine {
         self.recording.borrow_mut().commands.push(GpuCommand::Copy(copy));
     }
 
-    /// Submits what is recorded; `None` where there is nothing.
+    /// Submits the recorded commands; `None` if there are none.
     pub(in crate::backend::gpu) fn submit(&self) -> Option<wgpu::SubmissionIndex> {
         let recording = self.recording.take();
         if recording.commands.is_empty() {
@@ -211,7 +210,7 @@ impl Engine {
         Counts::add(Counts { dispatches: recording.dispatches, submissions: 1, waits: 0 });
         self.pacer.submit(self.waits.now());
         self.pool.destroy_doomed();
-        // Lets finished work give back its memory; a failure shows at the next wait.
+        // Frees the memory of finished work; an error is reported at the next wait.
         let _ = self.device.device.poll(wgpu::PollType::Poll);
         Some(index)
     }
@@ -227,7 +226,7 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        // Gives all memory back at once; in a browser nothing else would before the next garbage collection.
+        // Frees all memory at once; a browser would free it only at the next garbage collection.
         self.device.device.destroy();
     }
 }
@@ -248,7 +247,7 @@ fn encode(encoder: &mut wgpu::CommandEncoder, commands: &[GpuCommand]) {
             }
             GpuCommand::Dispatch { .. } => {}
         }
-        // Consecutive dispatches share a pass: beginning one costs as much as a dispatch.
+        // Consecutive dispatches share a pass, because beginning a pass costs as much as a dispatch.
         let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
         while let Some(GpuCommand::Dispatch { pipeline, group, workgroups: [x, y, z] }) = rest.first() {
             pass.set_pipeline(pipeline);
@@ -316,7 +315,7 @@ pub(in crate::backend::gpu) mod tests {
     use crate::error::{Error, Result};
     use crate::job::BackendChoice;
 
-    /// Runs a test on a device; without one it fails, or is left out and listed.
+    /// Runs a test on a device. Without a device the test fails, or is skipped and listed.
     pub(in crate::backend::gpu) fn with_engine(test: impl AsyncFnOnce(Engine)) {
         pollster::block_on(async {
             match adapter::open(BackendChoice::Gpu).await {

@@ -1,8 +1,8 @@
-//! An open device: its buffers, and what it is given to do.
+//! An open device, its buffers and its submissions.
 //!
-//! In reading order: `adapter` finds and opens it; `tensor` owns its buffers; `pacer` plans how much it is given at a
-//! time, and `waits` knows what waiting takes; `engine` records and submits, `grid` says how many workgroups; `read`
-//! waits and reads back.
+//! In reading order: `adapter` finds and opens the device; `tensor` owns its buffers; `pacer` plans how much work one
+//! submission holds, and `waits` knows the latency of waiting; `engine` records and submits, `grid` computes workgroup
+//! counts; `read` waits and reads back.
 
 pub(super) mod adapter;
 pub(super) mod engine;

@@ -1,20 +1,20 @@
-//! How much work a device is given at a time: planned from measured rates, corrected by what submissions really took.
+//! Plans how much work one submission holds, from measured rates and the actual times of submissions.
 //!
-//! Times are milliseconds. Estimates come from the rates that [`crate::backend::gpu::autotune`] measured when the device was opened. A
-//! device can become slower afterwards: phones throttle, and other programs want their share.
+//! Times are milliseconds. Estimates use the rates that [`crate::backend::gpu::autotune`] measured when the device was
+//! opened. A device can become slower afterwards: phones throttle, and other programs compete for it.
 
 use std::cell::Cell;
 
-/// Estimated time of one dispatch at most: a desktop stays smooth beside it.
+/// Maximum estimated time of one dispatch: the desktop stays responsive.
 const DISPATCH_MS: f64 = 16.0;
-/// Estimated time of one submission at most. On a device that turns ten times slower it takes a fifth of a second, well
-/// under the time after which an operating system resets a GPU.
+/// Maximum estimated time of one submission. If the device becomes ten times slower, it takes a fifth of a second, well
+/// under the timeout after which an operating system resets a GPU.
 const SUBMISSION_MS: f64 = 20.0;
-/// Less work than this tells nothing about a rate.
+/// Less work than this says nothing about the rate.
 const LEAST_MS: f64 = 4.0;
-/// The most by which one observation slows the plan: the host may have been late to notice the end.
+/// Maximum slowdown from one observation: the host may have noticed the end late.
 const STEP: f64 = 2.0;
-/// The most by which a device is taken to be slower than when its rates were measured.
+/// Maximum slowdown relative to the measured rates.
 const MOST: f64 = 256.0;
 
 /// Plans submissions.
@@ -24,25 +24,25 @@ pub(in crate::backend::gpu) struct Pacer(Cell<State>);
 /// A point in the stream of submissions.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::backend::gpu) struct Mark {
-    /// Estimated work of all submissions up to here.
+    /// Estimated work of all submissions up to this point.
     submitted: f64,
-    /// When the last of them was made.
+    /// Time of the last of them.
     at: f64,
 }
 
 #[derive(Clone, Copy)]
 struct State {
-    /// Time taken over time estimated, at least 1.
+    /// Actual time divided by estimated time, at least 1.
     slowdown: f64,
-    /// Estimated work that is recorded and not submitted.
+    /// Estimated work that is recorded but not submitted.
     recorded: f64,
     /// Estimated work of all submissions.
     submitted: f64,
-    /// Estimated work that is known to be done, and when that was heard.
+    /// Estimated work that is known to be finished, and when the host learned of it.
     done: (f64, f64),
-    /// When work first came to a device that had nothing to do.
+    /// When work was last submitted to an idle device.
     busy_since: f64,
-    /// When the last submission was made.
+    /// Time of the last submission.
     last: f64,
 }
 
@@ -53,24 +53,24 @@ impl Default for State {
 }
 
 impl Pacer {
-    /// Estimated time that one dispatch may take.
+    /// Maximum estimated time of one dispatch.
     pub(in crate::backend::gpu) fn dispatch_ms(&self) -> f64 {
         DISPATCH_MS / self.0.get().slowdown
     }
 
-    /// Whether what is recorded has to be submitted before a dispatch of `ms` is recorded.
+    /// Whether the recorded work must be submitted before a dispatch of `ms` is recorded.
     pub(in crate::backend::gpu) fn is_full(&self, ms: f64) -> bool {
         let State { slowdown, recorded, .. } = self.0.get();
         recorded > 0.0 && (recorded + ms) * slowdown > SUBMISSION_MS
     }
 
-    /// Takes in a dispatch of `ms`.
+    /// Adds a dispatch of `ms` to the recorded work.
     pub(in crate::backend::gpu) fn record(&self, ms: f64) {
         let state = self.0.get();
         self.0.set(State { recorded: state.recorded + ms, ..state });
     }
 
-    /// What is recorded is submitted `now`.
+    /// Counts the recorded work as submitted at `now`.
     pub(in crate::backend::gpu) fn submit(&self, now: f64) {
         let mut state = self.0.get();
         if state.submitted <= state.done.0 {
@@ -81,17 +81,17 @@ impl Pacer {
         self.0.set(state);
     }
 
-    /// All that is submitted so far.
+    /// The end of all submitted work.
     pub(in crate::backend::gpu) fn mark(&self) -> Mark {
         let State { submitted, last, .. } = self.0.get();
         Mark { submitted, at: last }
     }
 
-    /// The end of all work up to `mark` is heard `now`, and was waited for since `since`; hearing takes up to `latency` by
-    /// itself.
+    /// Corrects the plan when the host learns at `now` that all work up to `mark` is finished. `since` is when it began
+    /// to wait; the notification itself takes up to `latency`.
     ///
-    /// The device has worked on it at most since it began. It has worked on it at least since the host had submitted all of
-    /// it, if the host then really had to wait. Only what is certain corrects the plan.
+    /// Upper bound of the work's time: since the device began it. Lower bound: since the host had submitted all of it,
+    /// if the host really had to wait. The plan changes only where it violates a bound.
     pub(in crate::backend::gpu) fn complete(&self, mark: Mark, since: f64, now: f64, latency: f64) {
         let mut state = self.0.get();
         let estimated = mark.submitted - state.done.0;
@@ -120,14 +120,14 @@ mod tests {
 
     use super::*;
 
-    /// A device that does one submission after the other, and takes `slowdown` times what is estimated.
+    /// A device that runs submissions in order and takes `slowdown` times the estimate.
     struct Device {
         pacer: Pacer,
         slowdown: f64,
         now: f64,
-        /// Milliseconds that the host takes for a submission.
+        /// Milliseconds that the host needs per submission.
         host: f64,
-        /// When the device will have nothing left to do.
+        /// When the device becomes idle.
         free: f64,
         recorded: f64,
         longest: f64,
@@ -150,7 +150,7 @@ mod tests {
             self.pacer.submit(self.now);
         }
 
-        /// Records work cut into dispatches, as operations do, and hears of the end of the batch before.
+        /// Records work in dispatches, as operations do, and waits for the end of the previous batch.
         fn batch(&mut self, ms: f64, before: &mut VecDeque<(Mark, f64)>) {
             let mut rest = ms;
             while rest > 0.0 {
@@ -218,10 +218,10 @@ mod tests {
             pacer.submit(at);
             pacer.complete(pacer.mark(), at, heard, 0.5);
         };
-        // The host was busy for a second before it looked.
+        // The host was busy for a second before it noticed the end.
         batch(0.0, 1000.0);
         assert_eq!(pacer.dispatch_ms(), DISPATCH_MS / STEP, "one observation slows it by no more than that");
-        // Nor is the time in which there was nothing to do the device's.
+        // Idle time does not count as the device's.
         batch(3000.0, 3020.0);
         assert_eq!(pacer.dispatch_ms(), DISPATCH_MS);
         batch(5000.0, 5020.0);

@@ -1,5 +1,5 @@
-//! Waiting for the device and reading back. Every wait is for a point in the stream of submissions, so that the device
-//! goes on with what was submitted after it.
+//! Waiting for the device and reading back. A wait is for a point in the stream of submissions, so that the device goes
+//! on with later ones.
 
 use futures::channel::oneshot;
 
@@ -10,37 +10,37 @@ use crate::error::{Error, Result};
 
 /// Bytes read back at a time.
 const READ_BYTES: u64 = 32 << 20;
-/// Milliseconds between two empty submissions where these make a browser look whether work is done.
+/// Milliseconds between two empty submissions, where these make the browser check for finished work.
 #[cfg(target_arch = "wasm32")]
 const NUDGE_MS: u32 = 2;
 
-/// Times that a browser gets to tell that a device is lost, and milliseconds of each.
+/// Number of pauses in which a browser can report a lost device, and milliseconds of each.
 const RESTS: usize = 20;
 #[cfg(target_arch = "wasm32")]
 const REST_MS: u32 = 10;
 
-/// Bytes of a buffer to be read back.
+/// A byte range of a buffer to read back.
 pub(in crate::backend::gpu) struct Span<'a> {
     pub(in crate::backend::gpu) buffer: &'a Buffer,
     pub(in crate::backend::gpu) offset: u64,
     pub(in crate::backend::gpu) size: u64,
 }
 
-/// Bytes that are on their way back.
+/// Bytes on their way to the host.
 pub(in crate::backend::gpu) struct Incoming {
     staging: wgpu::Buffer,
     mapped: Pending<Result<(), wgpu::BufferAsyncError>>,
 }
 
 impl Engine {
-    /// Submits what is recorded and waits until the device has done it.
+    /// Submits the recorded work and waits until the device has finished it.
     pub(in crate::backend::gpu) async fn wait(&self) -> Result<()> {
         let end = self.end();
         self.answer(end).await
     }
 
-    /// Submits what is recorded and waits until the device has done what was recorded up to the last call of this: the
-    /// device always has a batch to go on with.
+    /// Submits the recorded work and waits until the device has finished the work submitted by the previous call, so
+    /// that the device always has a batch queued.
     pub(in crate::backend::gpu) async fn wait_for_batch_before(&self) -> Result<()> {
         let end = self.end();
         match self.waits.before.replace(Some(end)) {
@@ -49,7 +49,7 @@ impl Engine {
         }
     }
 
-    /// The end of all that is recorded so far, which is submitted.
+    /// Submits the recorded work and returns its end.
     fn end(&self) -> Pending<()> {
         let index = self.submit();
         let (sender, receiver) = oneshot::channel();
@@ -59,9 +59,9 @@ impl Engine {
         Pending { receiver, mark: self.pacer.mark(), index }
     }
 
-    /// Reads spans back in order, after all that is recorded, a bounded number of bytes at a time.
+    /// Reads spans back in order, after all recorded work, in pieces of bounded size.
     ///
-    /// `take` gets every span's index, the offset within it, and bytes.
+    /// `take` receives the span's index, the offset within the span, and bytes.
     pub(in crate::backend::gpu) async fn read(
         &self,
         spans: &[Span<'_>],
@@ -81,13 +81,13 @@ impl Engine {
         Ok(())
     }
 
-    /// Asks for all of a small buffer, which comes while the device goes on.
+    /// Requests all bytes of a small buffer without waiting.
     pub(in crate::backend::gpu) fn request_all(&self, buffer: &Buffer) -> Incoming {
         let span = Span { buffer, offset: 0, size: buffer.size };
         self.request(&[span], &[Piece { index: 0, within: 0, size: buffer.size }])
     }
 
-    /// Records copies of pieces, submits them, and asks for the bytes.
+    /// Records and submits copies of the pieces into a staging buffer, and maps it.
     fn request(&self, spans: &[Span<'_>], pieces: &[Piece]) -> Incoming {
         let staging = self.device.device.create_buffer(&wgpu::BufferDescriptor {
             label: Some("staging"),
@@ -110,12 +110,12 @@ impl Engine {
         Incoming { staging, mapped: Pending { receiver, mark: self.pacer.mark(), index } }
     }
 
-    /// Waits for bytes and hands them on.
+    /// Waits for the bytes and passes them to `take`.
     pub(in crate::backend::gpu) async fn receive(&self, incoming: Incoming, take: impl FnOnce(&[u8])) -> Result<()> {
         let Incoming { staging, mapped } = incoming;
         let unreadable = |why: String| Error::Gpu { what: "reading back".into(), why };
         if let Err(error) = self.answer(mapped).await? {
-            // A browser may refuse the bytes of a device before it tells that the device is lost.
+            // A browser may refuse the bytes of a lost device before it reports the loss.
             for _ in 0..RESTS {
                 rest().await;
                 self.device.check()?;
@@ -127,7 +127,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Waits for an answer.
+    /// Waits for a pending result.
     async fn answer<T>(&self, Pending { receiver, mark, index }: Pending<T>) -> Result<T> {
         let since = self.waits.now();
         Counts::add(Counts { waits: 1, ..Counts::default() });
@@ -148,7 +148,7 @@ impl Engine {
         receiver.await
     }
 
-    /// Firefox looks every 100 ms whether work is done, and at every submission (bug 1870699).
+    /// Firefox checks for finished work every 100 ms and at every submission (bug 1870699).
     #[cfg(target_arch = "wasm32")]
     async fn hear<T>(&self, mut receiver: oneshot::Receiver<T>) -> Result<T, oneshot::Canceled> {
         use futures::future::{Either, select};
@@ -169,20 +169,20 @@ impl Engine {
     }
 }
 
-/// Gives a browser the time to tell what else has happened.
+/// Yields to the browser, so that it can report other events.
 async fn rest() {
     #[cfg(target_arch = "wasm32")]
     gloo_timers::future::TimeoutFuture::new(REST_MS).await;
 }
 
-/// Part of a span.
+/// A part of a span.
 struct Piece {
     index: usize,
     within: u64,
     size: u64,
 }
 
-/// Spans cut into pieces, as many as are read at a time.
+/// Cuts spans into pieces and groups them by at most `READ_BYTES`.
 fn chunks(spans: &[Span<'_>]) -> Vec<Vec<Piece>> {
     let (mut all, mut chunk, mut bytes) = (Vec::new(), Vec::new(), 0);
     for (index, span) in spans.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Buffers, the pool that hands them out again, and the tensors made of them.
+//! Buffers, the pool that reuses them, and tensors.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -8,20 +8,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::backend::{Shape, Storage};
 
-/// Freed buffers are kept up to this many bytes in all.
+/// Maximum bytes of freed buffers that the pool keeps.
 const POOL_BYTES: u64 = 256 << 20;
 
-/// Bytes of all buffers that exist, over all devices of the process.
+/// Bytes of all existing buffers, over all devices of the process.
 static ALLOCATED: AtomicU64 = AtomicU64::new(0);
-/// The most that [`ALLOCATED`] has been since [`Memory::restart_peak`].
+/// The maximum of [`ALLOCATED`] since [`Memory::restart_peak`].
 static PEAK: AtomicU64 = AtomicU64::new(0);
 
-/// Device memory in buffers, over all devices of the process, freed buffers that are kept for reuse included.
+/// Device memory in buffers, over all devices of the process, including freed buffers kept for reuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
     /// Bytes now.
     pub allocated: u64,
-    /// The most bytes at any time since [`Memory::restart_peak`].
+    /// Maximum bytes since [`Memory::restart_peak`].
     pub peak: u64,
 }
 
@@ -31,7 +31,7 @@ impl Memory {
         Self { allocated: ALLOCATED.load(Ordering::Relaxed), peak: PEAK.load(Ordering::Relaxed) }
     }
 
-    /// Lets the peak begin anew at what is allocated now.
+    /// Resets the peak to the bytes allocated now.
     pub fn restart_peak() {
         PEAK.store(ALLOCATED.load(Ordering::Relaxed), Ordering::Relaxed);
     }
@@ -43,7 +43,7 @@ pub struct Tensor {
     pub(in crate::backend::gpu) shape: Shape,
     /// f32, or two values to a word (`packed`).
     pub(in crate::backend::gpu) storage: Storage,
-    /// Consecutive rows; one part unless the whole is larger than a binding.
+    /// Consecutive rows; a single part unless the tensor is larger than a binding.
     pub(in crate::backend::gpu) parts: Rc<[Part]>,
 }
 
@@ -54,12 +54,12 @@ pub(in crate::backend::gpu) struct Part {
     pub(in crate::backend::gpu) buffer: Rc<Buffer>,
 }
 
-/// A buffer that returns to its pool when nothing refers to it any more.
+/// A buffer that returns to its pool when its last reference is dropped.
 pub(in crate::backend::gpu) struct Buffer {
     pub(in crate::backend::gpu) raw: Allocation,
     /// Bytes in use, at most the buffer's own size.
     pub(in crate::backend::gpu) size: u64,
-    /// Whether kernels may get the buffer again. What the host wrote is gone with its owner: weights, above all.
+    /// Whether kernels may reuse the buffer. A buffer that the host wrote, such as a weight, is destroyed instead.
     reusable: bool,
     pool: Weak<Pool>,
 }
@@ -72,7 +72,7 @@ impl Drop for Buffer {
     }
 }
 
-/// A buffer of the device, counted for as long as anything but commands refers to it.
+/// A device buffer, counted until only commands refer to it.
 #[derive(Clone)]
 pub(in crate::backend::gpu) struct Allocation(Rc<Counted>);
 
@@ -100,7 +100,7 @@ impl Deref for Allocation {
     }
 }
 
-/// Freed buffers: by size those to be used again, and those to be destroyed.
+/// Freed buffers: reusable ones by size, and those to be destroyed.
 ///
 /// Destruction is explicit because a browser's garbage collector does not see how much memory a buffer holds.
 #[derive(Default)]
@@ -111,9 +111,9 @@ pub(in crate::backend::gpu) struct Pool {
 }
 
 impl Pool {
-    /// A buffer for `size` bytes that a kernel will write; its contents are whatever was there before.
+    /// A buffer of `size` bytes for a kernel to write; its contents are undefined.
     ///
-    /// Never write to it from the host: writes overtake the commands already recorded on its former contents.
+    /// Never write to it from the host: such writes overtake the commands already recorded for its former contents.
     pub(in crate::backend::gpu) fn take(self: &Rc<Self>, device: &wgpu::Device, size: u64) -> Rc<Buffer> {
         let rounded = round(size);
         let freed = self.free.borrow_mut().get_mut(&rounded).and_then(Vec::pop);
@@ -124,14 +124,14 @@ impl Pool {
         Rc::new(Buffer { raw, size, reusable: true, pool: Rc::downgrade(self) })
     }
 
-    /// A new buffer of zeros, which the host may write to.
+    /// A new buffer of zeros that the host may write to.
     pub(in crate::backend::gpu) fn fresh(self: &Rc<Self>, device: &wgpu::Device, size: u64) -> Rc<Buffer> {
         let raw = Allocation::new(device, round(size));
         Rc::new(Buffer { raw, size, reusable: false, pool: Rc::downgrade(self) })
     }
 
-    /// Destroys what is not to be used again. Only right after a submission: commands that are merely recorded may
-    /// still refer to it.
+    /// Destroys the buffers that are not reusable. Call it only right after a submission: recorded commands may still
+    /// refer to them.
     pub(in crate::backend::gpu) fn destroy_doomed(&self) {
         self.doomed.take().iter().for_each(|doomed| doomed.destroy());
     }
@@ -156,7 +156,7 @@ fn create(device: &wgpu::Device, size: u64) -> wgpu::Buffer {
     })
 }
 
-/// Sizes are rounded so that batches of nearly the same size share buffers, and so that a binding is never empty.
+/// Rounds sizes up, so that batches of similar size share buffers and no binding is empty.
 fn round(size: u64) -> u64 {
     size.max(1).next_multiple_of(256)
 }

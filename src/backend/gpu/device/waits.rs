@@ -1,4 +1,4 @@
-//! What waiting for a device takes, and how often it was done.
+//! Latency of waiting for a device, and counters of waits.
 
 use std::cell::{Cell, RefCell};
 
@@ -7,42 +7,42 @@ use web_time::Instant;
 
 use super::pacer::Mark;
 
-/// Where the answer of an idle device takes longer, times tell kernels apart only where these differ by much.
+/// Above this latency, times distinguish kernels only if these differ by much.
 const COARSE_MS: f64 = 10.0;
 
-/// What waiting for a device takes that has nothing to do.
+/// Latency of waiting for an idle device.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::backend::gpu) struct Latency {
-    /// The middle of several waits, in milliseconds.
+    /// Median of several waits, in milliseconds.
     pub(in crate::backend::gpu) ms: f64,
-    /// Between the shortest and the longest.
+    /// Longest minus shortest wait.
     pub(in crate::backend::gpu) spread: f64,
 }
 
 impl Latency {
-    /// From several waits.
+    /// Computes median and spread of several waits.
     pub(in crate::backend::gpu) fn of(mut waits: Vec<f64>) -> Self {
         waits.sort_by(f64::total_cmp);
         let (Some(first), Some(last)) = (waits.first(), waits.last()) else { return Self::default() };
         Self { ms: waits[waits.len() / 2], spread: last - first }
     }
 
-    /// Whether it is too long for small differences between kernels to show.
+    /// Whether the latency is too long for timing kernels that differ little.
     pub(in crate::backend::gpu) fn is_coarse(&self) -> bool {
         self.ms > COARSE_MS
     }
 }
 
-/// How waiting goes on this device, and how often it was done.
+/// Waiting on this device: its latency and pending results.
 pub(in crate::backend::gpu) struct Waits {
     started: Instant,
-    /// What the answer of an idle device takes.
+    /// Latency of an idle device.
     idle: Cell<Latency>,
-    /// Whether empty submissions make the browser look.
+    /// Whether empty submissions make the browser check for finished work.
     pub(super) nudges: Cell<bool>,
-    /// Answers come at multiples of so many milliseconds; for tests.
+    /// Delays callbacks to multiples of this many milliseconds, for tests.
     grid_ms: Cell<Option<f64>>,
-    /// The end of the batch before.
+    /// End of the previous batch.
     pub(super) before: RefCell<Option<Pending<()>>>,
 }
 
@@ -50,19 +50,19 @@ thread_local! {
     static COUNTS: Cell<Counts> = Cell::default();
 }
 
-/// What devices were asked for by this thread.
+/// Work that this thread gave to devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Dispatches of kernels.
     pub dispatches: usize,
     /// Submissions of dispatches.
     pub submissions: usize,
-    /// Waits for an answer.
+    /// Waits for a device.
     pub waits: usize,
 }
 
 impl Counts {
-    /// All so far.
+    /// The totals so far.
     pub fn now() -> Self {
         COUNTS.get()
     }
@@ -77,11 +77,11 @@ impl Counts {
     }
 }
 
-/// An answer that the device owes.
+/// A result that the device has yet to deliver.
 pub(in crate::backend::gpu) struct Pending<T> {
     pub(super) receiver: oneshot::Receiver<T>,
     pub(super) mark: Mark,
-    /// The submission after which it comes, where that is known.
+    /// The submission that delivers it, if known.
     pub(super) index: Option<wgpu::SubmissionIndex>,
 }
 
@@ -103,22 +103,22 @@ impl Waits {
         self.started.elapsed().as_secs_f64() * 1e3
     }
 
-    /// Sets what the answer of an idle device takes.
+    /// Sets the latency of an idle device.
     pub(in crate::backend::gpu) fn set_idle(&self, wait: Latency) {
         self.idle.set(wait);
     }
 
-    /// What the answer of an idle device takes.
+    /// The latency of an idle device.
     pub(in crate::backend::gpu) fn idle(&self) -> Latency {
         self.idle.get()
     }
 
-    /// Has empty submissions make the browser look, or not.
+    /// Sets whether empty submissions are used to make the browser check for finished work.
     pub(in crate::backend::gpu) fn set_nudges(&self, nudges: bool) {
         self.nudges.set(nudges);
     }
 
-    /// Delays answers to multiples of so many milliseconds, as Firefox does.
+    /// Delays callbacks to multiples of `ms`, as Firefox does.
     pub(in crate::backend::gpu) fn set_grid(&self, ms: Option<f64>) {
         self.grid_ms.set(ms);
     }

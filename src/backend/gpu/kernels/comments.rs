@@ -1,7 +1,6 @@
-//! Shaders without their comments: people read the files, devices compile them, and a page would load a third of them in
-//! vain.
+//! Strips comments from shaders at compile time: devices do not need them, and they are a third of what a page loads.
 
-/// Texts of a shader, one after the other, without their comments; lines stay where they are, for messages name them.
+/// Concatenates shader texts without their comments; line numbers are preserved, because error messages refer to them.
 macro_rules! shader_text {
     ($($text:expr),+) => {{
         const WHOLE: &[u8] = concat!($($text),+).as_bytes();
@@ -16,9 +15,9 @@ macro_rules! shader_text {
 
 pub(in crate::backend::gpu) use shader_text;
 
-/// The first `LEN` bytes of a text without what stands between `//` and the end of a line, and how many there are.
+/// The first `LEN` bytes of `whole` without `//` comments, and the full length of that text.
 ///
-/// WGSL has no strings that `//` could be in.
+/// WGSL has no string literals that could contain `//`.
 pub(in crate::backend::gpu) const fn without_comments<const LEN: usize>(whole: &[u8]) -> ([u8; LEN], usize) {
     let (mut kept, mut count) = ([0; LEN], 0);
     let (mut at, mut comment) = (0, false);

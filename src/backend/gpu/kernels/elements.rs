@@ -1,4 +1,4 @@
-//! The kernels that there is one of for its operation.
+//! Kernels of operations that have only one kernel.
 
 use super::comments::shader_text;
 use super::kernel::{
@@ -143,7 +143,7 @@ kernel!(
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
 kernel!(
-    /// A gradient on its way back through GELU.
+    /// The gradient through GELU.
     GELU_GRADIENT = "activation.wgsl" "gelu_gradient" (ActivationParams)
     bindings [read(1, "gate"), read(2, "up"), read_write(3, "out")]
     workgroup ELEMENTS, overrides &[("WORKGROUP", 64.0), ("KIND", 0.0)]
@@ -163,7 +163,7 @@ kernel!(
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
 
-/// All of them.
+/// All kernels of this module.
 pub(super) static KERNELS: &[&Kernel] = &[
     &GATHER,
     &UNPACK,

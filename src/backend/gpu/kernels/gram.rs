@@ -1,4 +1,4 @@
-//! The kernels of second moments; those of exact ones compete.
+//! The kernels of second moments; those of exact second moments compete.
 
 use super::comments::shader_text;
 use super::kernel::{
@@ -40,8 +40,8 @@ kernel!(
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
 kernel!(
-    /// Digits, or scaled values, of the rows within the scale, 0 for the others; sums, squares and largest magnitudes by
-    /// column, block by block.
+    /// Digits or scaled values of the rows within the scale, 0 for other rows; also column sums, squares and largest
+    /// magnitudes, one set per block.
     QUANTISE = "quantise.wgsl" "quantise" (QuantiseParams)
     bindings [
         read(1, "x"),
@@ -54,19 +54,19 @@ kernel!(
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
 kernel!(
-    /// The blocks' sums by column, added up.
+    /// Adds up the blocks' column sums.
     COLUMNS = "quantise.wgsl" "columns" (QuantiseParams)
     bindings [read(5, "blocks"), read_write(6, "sums")]
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
 kernel!(
-    /// Products of f32 values in planes, blocks of rows beside each other.
+    /// Products of f32 planes; blocks of rows run in parallel.
     GRAM_FLOATS = "gram.wgsl" after "alias Number = f32;" and ["gram_tiles.wgsl"] "gram" (GramParams)
     bindings [read(1, "a"), read(2, "b"), read_write(3, "products")]
     workgroup [4, 4, 4], overrides &[]
 );
 kernel!(
-    /// The same of integers.
+    /// Products of integer planes; blocks of rows run in parallel.
     GRAM_INTEGERS = "gram.wgsl" after "alias Number = u32;" and ["gram_tiles.wgsl"] "gram" (GramParams)
     bindings [read(1, "a"), read(2, "b"), read_write(3, "products")]
     workgroup [4, 4, 4], overrides &[]
@@ -84,37 +84,37 @@ kernel!(
     workgroup [8, 8, 1], overrides &[], needs Needs::PackedDots
 );
 kernel!(
-    /// Sums of scaled values' products over a block of rows to 64-bit sums.
+    /// Adds each block's sums of products of scaled values to the 64-bit sums.
     ADD_PARTIALS = "gram_sums.wgsl" after ["sums.wgsl"] "add_partials" (GramSumsParams)
     bindings [read(1, "products"), read_write(3, "sums")]
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
 kernel!(
-    /// Products of 12-bit digits to 64-bit sums.
+    /// Adds products of 12-bit digits to the 64-bit sums.
     ADD_INTEGERS = "gram_sums.wgsl" after ["sums.wgsl"] "add_integers" (GramSumsParams)
     bindings [read(2, "planes"), read_write(3, "sums")]
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
 kernel!(
-    /// Products of 8-bit digits and their pairs in f32 to 64-bit sums.
+    /// Adds products of 8-bit digits and their pair sums in f32 to the 64-bit sums.
     ADD_FLOAT_DIGITS = "gram_sums.wgsl" after ["sums.wgsl"] "add_float_digits" (GramSumsParams)
     bindings [read(1, "products"), read_write(3, "sums")]
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
 kernel!(
-    /// Products of 8-bit digits by their weight to 64-bit sums.
+    /// Adds products of 8-bit digits, weighted by their place, to the 64-bit sums.
     ADD_DOTS = "gram_sums.wgsl" after ["sums.wgsl"] "add_dots" (GramSumsParams)
     bindings [read(2, "planes"), read_write(3, "sums")]
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
 kernel!(
-    /// Makes room in 64-bit sums.
+    /// Moves the high bits of 64-bit sums to a second array, which makes room.
     SPILL = "spill.wgsl" "spill" (LenParams)
     bindings [read_write(1, "sums"), read_write(2, "high")]
     workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
 );
 
-/// All of them.
+/// All kernels of this module.
 pub(in crate::backend::gpu) static KERNELS: &[&Kernel] = &[
     &OUTSIDE,
     &QUANTISE,

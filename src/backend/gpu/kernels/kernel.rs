@@ -1,11 +1,11 @@
-//! A compute shader as data: its file, its bindings, its parameters.
+//! A compute shader as data: its file, bindings and parameters.
 
 /// How a kernel uses a storage buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Only read.
+    /// Read only.
     Read,
-    /// Written, and perhaps read.
+    /// Written, possibly also read.
     ReadWrite,
 }
 
@@ -28,7 +28,7 @@ pub(in crate::backend::gpu) const fn read_write(slot: u32, name: &'static str) -
     Binding { slot, name, access: Access::ReadWrite }
 }
 
-/// One member of a kernel's uniform structure; member `i` lies at byte `4·i`.
+/// One member of a kernel's uniform structure; member `i` is at byte `4·i`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
     /// Name in the shader.
@@ -44,9 +44,9 @@ pub struct Kernel {
     pub name: &'static str,
     /// File under `shaders/`.
     pub file: &'static str,
-    /// Files under `shaders/` that go before it, shared by several.
+    /// Shared files under `shaders/` that precede it.
     pub shared: &'static [&'static str],
-    /// Text of these files, without comments, with what they leave open said before them.
+    /// Source text of these files without comments, preceded by the declarations that they leave open.
     pub source: &'static str,
     /// Members of its `Params`.
     pub params: &'static [Member],
@@ -56,18 +56,18 @@ pub struct Kernel {
     pub workgroup: [u32; 3],
     /// Values given to the shader's `override`s.
     pub overrides: &'static [(&'static str, f64)],
-    /// What it asks of a device.
+    /// Device features that it needs.
     pub needs: Needs,
 }
 
-/// What a kernel asks of a device beyond what every WebGPU device has.
+/// A feature that a kernel needs beyond WebGPU's baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
     /// Nothing.
     Nothing,
-    /// Subgroup operations, however many threads a subgroup has.
+    /// Subgroup operations, of any subgroup size.
     Subgroups,
-    /// `dot4I8Packed`: part of WGSL that a browser may lack.
+    /// `dot4I8Packed`, a WGSL language feature that a browser may lack.
     PackedDots,
 }
 
@@ -153,7 +153,7 @@ pub(in crate::backend::gpu) use {kernel, needs, params};
 pub(in crate::backend::gpu) const ELEMENTS: [u32; 3] = [64, 1, 1];
 /// Threads of a workgroup of kernels with one thread per row.
 pub(in crate::backend::gpu) const ROWS: [u32; 3] = [32, 1, 1];
-/// The same, as the shaders' override.
+/// `ELEMENTS` as the shaders' override.
 pub(in crate::backend::gpu) const ELEMENTS_OVERRIDE: &[(&str, f64)] = &[("WORKGROUP", ELEMENTS[0] as f64)];
 pub(in crate::backend::gpu) const ROWS_OVERRIDE: &[(&str, f64)] = &[("WORKGROUP", ROWS[0] as f64)];
 

@@ -1,9 +1,9 @@
-//! Every shader, with its bindings and its parameters, listed once.
+//! Every shader with its bindings and parameters, listed once.
 //!
-//! Binding 0 of every kernel is its uniform `Params`. Kernels that share a rule share a file, with an entry point each.
-//! [`kernel`] says what a kernel is, `comments` strips its text of comments; [`elements`] are those without a choice,
-//! and of [`products`], [`rows`] and [`gram`] several compete. `tests/shaders.rs` holds these tables against what naga
-//! reads from the shaders.
+//! Binding 0 of every kernel is its uniform `Params`. Kernels that share code share a file, with an entry point each.
+//! [`kernel`] defines a kernel, `comments` strips comments from its source. [`elements`] lists kernels without
+//! alternatives; in [`products`], [`rows`] and [`gram`] several compete. `tests/shaders.rs` checks these tables against
+//! what naga parses from the shaders.
 
 mod comments;
 pub mod elements;
@@ -16,7 +16,7 @@ pub mod rows;
 pub use elements::*;
 pub use kernel::{Access, Binding, Kernel, Member, Needs, Params, RowsParams};
 
-/// Every kernel, specialisations of one shader by its overrides included.
+/// Every kernel, including specialisations of one shader by overrides.
 pub fn all() -> impl Iterator<Item = &'static Kernel> {
     let lists = [elements::KERNELS, products::KERNELS, gram::KERNELS].into_iter().flatten().copied();
     lists.chain(rows::OPERATIONS.into_iter().flatten())

@@ -19,26 +19,26 @@ params!(
 /// Threads of a workgroup of [`MATMUL_ANY`].
 const LANES: [u32; 3] = [32, 1, 1];
 const LANES_OVERRIDE: &[(&str, f64)] = &[("LANES", LANES[0] as f64)];
-/// Threads of a workgroup of products through workgroup memory.
+/// Threads of a workgroup of products that use workgroup memory.
 pub(super) const TILES: [u32; 3] = [128, 1, 1];
 /// Rows and columns of their tiles.
 pub(in crate::backend::gpu) const TILE: usize = 64;
 
 kernel!(
-    /// x·weightᵀ + bias, any inner width.
+    /// x·weightᵀ + bias for any inner width.
     MATMUL_ANY = "matmul_any.wgsl" after "alias Inner = f32;" and ["shared/product.wgsl"] "matmul_any" (MatmulParams)
     bindings [read(1, "x"), read(2, "weight"), read(3, "bias"), read_write(4, "out")]
     workgroup LANES, overrides LANES_OVERRIDE
 );
 kernel!(
-    /// x·weightᵀ + bias in registers, inner width a multiple of 4.
+    /// x·weightᵀ + bias in registers; the inner width is a multiple of 4.
     MATMUL_REGISTER = "matmul_register.wgsl" after "alias Inner = vec4<f32>;" and ["shared/product.wgsl"]
     "matmul_register" (MatmulParams)
     bindings [read(1, "x"), read(2, "weight"), read(3, "bias"), read_write(4, "out")]
     workgroup [8, 8, 1], overrides &[]
 );
 kernel!(
-    /// x·weightᵀ + bias through workgroup memory, inner width a multiple of 4.
+    /// x·weightᵀ + bias through workgroup memory; the inner width is a multiple of 4.
     MATMUL_SHARED = "matmul_shared.wgsl" after "alias Inner = vec4<f32>;" and ["shared/product.wgsl", "shared/tiles.wgsl"]
     "matmul_shared" (MatmulParams)
     bindings [read(1, "x"), read(2, "weight"), read(3, "bias"), read_write(4, "out")]
@@ -49,18 +49,18 @@ kernel!(
 pub struct Variant {
     /// The kernel.
     pub kernel: &'static Kernel,
-    /// Outputs of one workgroup: rows, columns.
+    /// Rows and columns of the output that one workgroup computes.
     pub tile: [usize; 2],
     /// The inner width must be a multiple of this.
     pub inner: usize,
 }
 
-/// All of them: the one for any inner width first, then those that compete.
+/// All variants: first the one for any inner width, then those that compete.
 pub static VARIANTS: &[Variant] = &[
     Variant { kernel: &MATMUL_ANY, tile: [4, 128], inner: 1 },
     Variant { kernel: &MATMUL_SHARED, tile: [TILE, TILE], inner: 4 },
     Variant { kernel: &MATMUL_REGISTER, tile: [64, 32], inner: 4 },
 ];
 
-/// Their kernels.
+/// The kernels of `VARIANTS`.
 pub(super) static KERNELS: &[&Kernel] = &[&MATMUL_ANY, &MATMUL_SHARED, &MATMUL_REGISTER];

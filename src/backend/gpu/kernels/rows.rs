@@ -1,5 +1,5 @@
-//! What takes a row as a whole – norms, softmax, log-likelihoods – one workgroup per row, which reduces it in one of two
-//! ways; [`crate::backend::gpu::autotune`] finds the faster.
+//! Kernels that reduce rows – norms, softmax, log-likelihoods – with one workgroup per row. There are two ways of
+//! reduction; [`crate::backend::gpu::autotune`] finds the faster.
 
 use super::comments::shader_text;
 use super::kernel::{Binding, ELEMENTS, Kernel, Member, Needs, Params, RowsParams, Word, params, read, read_write};
@@ -16,15 +16,15 @@ params!(
 /// How a workgroup reduces a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
-    /// Over its memory.
+    /// Through workgroup memory.
     Workgroup,
-    /// Over its subgroups first. No browser can be asked for them through wgpu.
+    /// Through subgroup operations first. In browsers, wgpu cannot request them.
     #[cfg(not(target_arch = "wasm32"))]
     Subgroup,
 }
 
 impl Reduction {
-    /// All of them.
+    /// All reductions.
     pub const ALL: &[Self] = &[
         Self::Workgroup,
         #[cfg(not(target_arch = "wasm32"))]
@@ -37,7 +37,7 @@ impl Reduction {
     }
 }
 
-/// The kernels of one operation, in the order of [`Reduction::ALL`]; they are bound alike.
+/// The kernels of one operation, in the order of [`Reduction::ALL`], with the same bindings.
 pub type ReductionKernels = [Kernel; Reduction::ALL.len()];
 
 macro_rules! way {
@@ -94,6 +94,6 @@ ways!(
     bindings [read(1, "logits"), read(2, "targets"), read_write(3, "losses")]
 );
 
-/// Every operation.
+/// All operations.
 pub(in crate::backend::gpu) static OPERATIONS: [&ReductionKernels; 4] =
     [&LAYER_NORM, &RMS_NORM, &ATTENTION_SOFTMAX, &NEXT_TOKEN_NLL];
