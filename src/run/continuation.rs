@@ -39,7 +39,7 @@ use super::prepared::{Prepared, load};
 /// Most positions of a text: attention grows with their square, and a cancel must take effect soon.
 const MAX_CONTEXT: usize = 1024;
 
-/// Where the maps of linear blocks come from.
+/// Source of the maps of linear blocks.
 pub enum MapSource {
     /// A measurement under the job's protocol: maps cached in `kept`, or else measured first.
     Measured {

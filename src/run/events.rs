@@ -59,7 +59,7 @@ impl Stream for Events {
     }
 }
 
-/// Where the work sends its events.
+/// Sends the events of the running work.
 #[derive(Clone)]
 pub(super) struct Emitter {
     sender: UnboundedSender<Event>,

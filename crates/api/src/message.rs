@@ -63,7 +63,7 @@ pub enum Deletion {
     Nothing,
     /// One model or text.
     One {
-        /// Its [`Stored::name`].
+        /// Its [`StoredItem::name`].
         name: String,
     },
     /// All downloads.

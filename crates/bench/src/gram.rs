@@ -34,7 +34,7 @@ const ROUNDS_MS: f64 = 7000.0;
 /// Folds; only the last one gets Σyyᵀ.
 const FOLDS: usize = 5;
 
-/// Times forward passes without, with exact and with fast second moments, in turn.
+/// Times forward passes without, with exact and with fast second moments, interleaved.
 pub(crate) async fn time<B: Backend>(backend: &B, shape: Shape, settings: &Settings) -> Result<GramLine> {
     let small = Shape { layers: shape.layers.min(LAYERS), ..shape };
     let files = Rc::new(MadeModel::new(small, settings.seed));

@@ -52,7 +52,7 @@ pub(super) const SPOTS: [Spot; 6] = [
     },
 ];
 
-/// Where a thing is.
+/// The place of a thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Whereabouts {
     /// Held by a person, as a position in the cast.

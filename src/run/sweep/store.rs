@@ -26,7 +26,7 @@ pub(in crate::run) struct StoredRows<T> {
 }
 
 enum Location<T> {
-    /// As it is.
+    /// The tensor itself.
     Device(T),
     /// Its values, row-major.
     Memory(Vec<f32>),

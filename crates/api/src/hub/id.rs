@@ -12,7 +12,7 @@ const MAX_PART: usize = 96;
 /// Most characters of a revision or of a base address.
 const MAX_LENGTH: usize = 200;
 
-/// What a repository holds.
+/// The kinds of repositories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {

@@ -11,7 +11,7 @@ const PLACES: i32 = 48;
 /// Eigenvalues of the training inputs at sampled ranks k, largest first (docs/measures.md, section 2).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spectrum {
-    /// From 1 to the number of inputs that vary, ascending; includes the rank and the rank + 1.
+    /// From 1 to the number of inputs that vary, ascending; includes the rank and rank + 1.
     pub k: Vec<usize>,
     /// The k-th largest eigenvalue of Cov(x) in raw units; null if rounding leaves none above zero.
     pub covariance: Vec<Option<f64>>,
