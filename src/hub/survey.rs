@@ -15,7 +15,7 @@ const ACTIVATIONS: u64 = 6;
 impl HubFiles {
     /// The preview before a download. Anything that rules out the model becomes a [`Problem`].
     ///
-    /// `need_head`: whether a measure needs perplexity; `seq_len`: tokens per window; `room`: the free storage and memory.
+    /// `need_head`: whether a measure needs perplexity; `seq_len`: tokens per window; `room`: free storage and memory.
     ///
     /// # Errors
     /// Only network errors.
