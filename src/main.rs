@@ -1,4 +1,4 @@
-//! The command line `straightedge`: the page's engine without the page.
+//! The command line program `straightedge`: the engine without the page.
 //!
 //! Exit status: 0 done, 1 `compare` found differences, 2 bad input (one line on standard error), 130 interrupted.
 

@@ -1,4 +1,4 @@
-//! Models and texts that come with the program, in the program file itself: it needs no folder beside it.
+//! Bundled models and texts, embedded in the executable.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use straightedge::corpus::synthetic::Made;
 use straightedge::run::Text;
 use straightedge::weights::MemoryFiles;
 
-/// What the page is served from, too.
+/// The same files as on the page.
 static FILES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/web/models");
 
 static INDEX: LazyLock<Vec<Bundled>> = LazyLock::new(|| {
@@ -22,8 +22,7 @@ pub(super) fn files(bundled: &Bundled) -> MemoryFiles {
     names.fold(MemoryFiles::default(), |files, (name, bytes)| files.with(name.as_str(), bytes))
 }
 
-/// The text that a bundled model is measured on where no other is asked for, with its name; a made one is long enough
-/// for `rows`.
+/// The default text of a bundled model, with its name; a synthetic one is long enough for `rows`.
 pub(super) fn text(bundled: &Bundled, rows: usize) -> (String, Text) {
     match &bundled.text {
         DefaultText::File(file) => {
@@ -36,7 +35,7 @@ pub(super) fn text(bundled: &Bundled, rows: usize) -> (String, Text) {
     }
 }
 
-/// The bundled model of that name.
+/// The bundled model named `name`.
 pub(super) fn find(name: &str) -> Option<&'static Bundled> {
     INDEX.iter().find(|bundled| bundled.name == name)
 }
@@ -46,7 +45,7 @@ pub(super) fn names() -> String {
     INDEX.iter().map(|bundled| bundled.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// One line per model: its name, its size and what it is.
+/// One line per model: name, size and description.
 pub(super) fn list() -> String {
     let line = |bundled: &Bundled| {
         let megabytes = bundled.files.values().sum::<u64>() as f64 / 1e6;

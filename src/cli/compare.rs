@@ -1,4 +1,4 @@
-//! `compare`: two reports number by number.
+//! `compare`: compares two reports number by number.
 
 use std::fmt::Write;
 
@@ -10,11 +10,11 @@ use straightedge::report::Report;
 use super::output;
 use super::status::Status;
 
-/// Differences that are told of one place.
+/// Most differences printed per block or layer.
 const TOLD: usize = 12;
 
-/// Prints the largest difference of every block and layer, and which numbers exceed `tolerance`; different where one
-/// does, or where a block or layer is in one report only.
+/// Prints the largest difference of every block and layer, and the numbers that exceed `tolerance`. The status is
+/// `Different` if one does, or if a block or layer is in one report only.
 pub(super) fn compare(a: &Report, b: &Report, tolerance: f64) -> Result<Status> {
     let mut text = format!("a: {} on {}\nb: {} on {}\n", a.model.id, a.corpus.id, b.model.id, b.corpus.id);
     let mut different = false;
@@ -26,7 +26,7 @@ pub(super) fn compare(a: &Report, b: &Report, tolerance: f64) -> Result<Status> 
         };
         match found {
             Ok(found) => different |= tell(&mut text, &name, &found, tolerance),
-            // One of them was measured without layers.
+            // One of the reports has no layers.
             Err(_) if matches!(place, Place::Layer(_)) && (a.layers.is_empty() || b.layers.is_empty()) => {}
             Err(side) => {
                 different = true;
@@ -39,7 +39,7 @@ pub(super) fn compare(a: &Report, b: &Report, tolerance: f64) -> Result<Status> 
     Ok(if different { Status::Different } else { Status::Done })
 }
 
-/// Whether a number differs by more than `tolerance`; writes what there is to say.
+/// Writes the differences of one place; returns whether a number differs by more than `tolerance`.
 fn tell(text: &mut String, name: &str, found: &Compared, tolerance: f64) -> bool {
     let show = |value: Option<f64>| value.map_or_else(|| "none".into(), |value| format!("{value:.9}"));
     if let Some(largest) = found.largest() {
@@ -61,7 +61,7 @@ fn tell(text: &mut String, name: &str, found: &Compared, tolerance: f64) -> bool
     !exceeding.is_empty()
 }
 
-/// How far the two profiles of r2_lin agree as a whole; it has no part in the exit status.
+/// The agreement of the two r2_lin profiles; it does not affect the exit status.
 fn agreement(found: &Agreement) -> String {
     let show = |value: Option<f64>| value.map_or_else(|| "–".into(), |value| format!("{value:.6}"));
     let Agreement { pairs, pearson, spearman, mean_shift } = *found;

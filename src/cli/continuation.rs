@@ -1,4 +1,4 @@
-//! `continue`: a prompt continued by a model beside the same model with some blocks linear.
+//! `continue`: continues a prompt with a model, and with the same model after some blocks were made linear.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -29,7 +29,7 @@ pub(super) fn continuation(args: &ContinueArgs) -> Result<Status> {
     let (name, files) = measure::model_files(&args.model)?;
     let (job, maps) = match &args.maps {
         Some(path) => (args.job(name, "given maps".into()), MapSource::Given(map_cache(args, path, &files)?)),
-        // Nothing is measured for a model beside itself.
+        // Without linear blocks no maps are needed.
         None if !args.has_linear() => (args.job(name, "none".into()), MapSource::Given(Vec::new())),
         None => {
             let rows = args.rows - args.rows % args.seq_len.max(1);
@@ -56,7 +56,7 @@ pub(super) fn continuation(args: &ContinueArgs) -> Result<Status> {
     })
 }
 
-/// The maps of a file, where they are those of the model.
+/// Reads a maps file and checks that it belongs to the model.
 fn map_cache(args: &ContinueArgs, path: &Path, files: &Rc<dyn Files>) -> Result<Vec<MapDump>> {
     let maps = MapsFile::read(path)?;
     let json = block_on(read_whole(&**files, "config.json", "give a folder in Hugging Face layout"))?;
@@ -70,7 +70,7 @@ fn map_cache(args: &ContinueArgs, path: &Path, files: &Rc<dyn Files>) -> Result<
     job.chosen_blocks(config.num_hidden_layers)?.into_iter().map(|block| maps.block(block)).collect()
 }
 
-/// Everything, with what repeats it.
+/// The whole result, with the settings that reproduce it.
 fn json(job: &Job, asked: &Continuation, transcript: &Transcript) -> String {
     let text = transcript.text();
     let all = serde_json::json!({
@@ -81,7 +81,7 @@ fn json(job: &Job, asked: &Continuation, transcript: &Transcript) -> String {
     format!("{all:#}\n")
 }
 
-/// Both texts, and every step in numbers.
+/// Both texts, and the numbers of every step.
 fn text(asked: &Continuation, transcript: &Transcript) -> String {
     let Some(opening) = &transcript.opening else { return String::new() };
     let ppl = |value: Option<f64>| value.map_or("undefined".into(), |ppl| format!("{ppl:.4}"));

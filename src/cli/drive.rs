@@ -1,4 +1,4 @@
-//! Polls a measurement to its end: progress on the terminal, Ctrl-C, and whatever was finished kept.
+//! Polls a measurement to its end: shows progress, handles Ctrl-C, keeps finished results.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ use super::progress::{ProgressLine, duration, waiting};
 use super::status::Status;
 use super::tuning;
 
-/// How a measurement ended, and all that it finished.
+/// The end of a measurement, with all finished results.
 pub(super) struct DriveOutcome {
     pub(super) report: Option<Report>,
     pub(super) maps: Vec<MapDump>,
@@ -27,12 +27,12 @@ pub(super) struct DriveOutcome {
     pub(super) failure: Option<Error>,
 }
 
-/// Runs `events` to the end, or until Ctrl-C, which ends in [`Error::Cancelled`]. `training` is the job's.
+/// Runs `events` to the end, or until Ctrl-C, which gives [`Error::Cancelled`]. `training` is the job's.
 pub(super) fn drive(events: Events, training: &Training) -> DriveOutcome {
     drive_with_listener(events, training, &mut |_| ())
 }
 
-/// [`drive`], with `receive` hearing every event.
+/// [`drive`] with a callback for every event.
 pub(super) fn drive_with_listener(
     mut events: Events,
     training: &Training,
@@ -43,7 +43,7 @@ pub(super) fn drive_with_listener(
     let (mut line, mut begun, mut standing) = (ProgressLine::new(), BTreeSet::new(), ProgressPair::default());
     let (mut recorder, mut maps, mut spans, mut failure) = (Recorder::default(), Vec::new(), Vec::new(), None);
     loop {
-        // Whoever waits for a server hears Ctrl-C as well.
+        // Ctrl-C also interrupts a wait for a server.
         let event = match pollster::block_on(select(events.next(), woken.next())) {
             Either::Left((Some(event), _)) => event,
             Either::Left((None, _)) => break,
@@ -88,12 +88,12 @@ pub(super) fn drive_with_listener(
     DriveOutcome { report: recorder.into_report(), maps, spans, failure }
 }
 
-/// Set at the first Ctrl-C, which whoever measures hears of at once; the second one ends the program.
+/// Set by the first Ctrl-C, which cancels the measurement; the second one ends the program.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-/// Wakes whoever measures.
+/// Wakes the measurement's poll loop.
 static WAKE: Mutex<Option<UnboundedSender<()>>> = Mutex::new(None);
 
-/// Hears of Ctrl-C from now on, until it is called again.
+/// Returns a stream of Ctrl-C events, until it is called again.
 pub(super) fn catch_interrupts() -> UnboundedReceiver<()> {
     static HANDLER: Once = Once::new();
     let (wake, woken) = unbounded();
@@ -107,7 +107,7 @@ pub(super) fn catch_interrupts() -> UnboundedReceiver<()> {
                 let _ = wake.unbounded_send(());
             }
         };
-        // Without a handler Ctrl-C ends the program, which loses the partial report and nothing else.
+        // Without a handler Ctrl-C just ends the program and loses the partial report.
         let _ = ctrlc::set_handler(handler);
     });
     woken
@@ -118,7 +118,7 @@ pub(super) fn is_interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// What a long stage that begins now will take, for people; nothing of a short one.
+/// The estimated duration of a long stage for display; `None` for a short one.
 fn cost(report: &Report, stage: Stage, training: &Training) -> Option<String> {
     let cost = estimate(report, announced(stage)?, training)?;
     let plural = if cost.blocks == 1 { "" } else { "s" };

@@ -1,4 +1,4 @@
-//! `export`: the model with some blocks linear, as a folder in Hugging Face layout.
+//! `export`: writes the model with some blocks linear as a folder in Hugging Face layout.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -22,7 +22,7 @@ use super::maps::MapsFile;
 use super::status::{Status, complain};
 use super::{inputs, measure, output};
 
-/// What travels with a model unchanged, where it is there.
+/// Files copied unchanged if present.
 const COMPANIONS: [&str; 17] = [
     "generation_config.json",
     "tokenizer.json",
@@ -55,7 +55,7 @@ pub(super) fn export(args: &ExportArgs) -> Result<Status> {
     export::check(&config)?;
     check_vacant(&args.out)?;
     let weights = block_on(Weights::open(files.clone()))?;
-    // All of them are read, if only to be copied.
+    // All tensors are read, if only to be copied.
     block_on(weights.prepare(&weights.names().map(str::to_owned).collect::<Vec<_>>()))?;
     same("model", &block_on(weights.sha256(&|_, _| ()))?, report.model.sha256.as_deref())?;
     let maps = match &args.maps {
@@ -83,7 +83,7 @@ pub(super) fn export(args: &ExportArgs) -> Result<Status> {
     Ok(Status::Done)
 }
 
-/// The maps of a file, where they are those of the report.
+/// Reads a maps file and checks that it belongs to the report.
 fn map_cache(path: &Path, report: &Report, blocks: &[usize]) -> Result<Vec<MapDump>> {
     let maps = MapsFile::read(path)?;
     same("model of the maps", &maps.model, report.model.sha256.as_deref())?;
@@ -91,7 +91,7 @@ fn map_cache(path: &Path, report: &Report, blocks: &[usize]) -> Result<Vec<MapDu
     blocks.iter().map(|&block| maps.block(block)).collect()
 }
 
-/// The maps measured again, with the report's protocol on the report's text; inside what ended the measurement early.
+/// Measures the maps again, with the report's protocol and text. The inner error is why the measurement ended early.
 fn measured_maps(
     args: &ExportArgs,
     model: String,
@@ -131,7 +131,7 @@ fn same(what: &str, found: &str, reported: Option<&str>) -> Result<()> {
     Err(Error::NotTheReported { what: what.into(), found: found.into(), reported: reported.into() })
 }
 
-/// Where the folder comes from, for those who find it.
+/// The provenance record of the exported folder.
 fn provenance(report: &Report, blocks: &[usize]) -> String {
     let text = serde_json::json!({
         "app": AppInfo::this(), "linear_blocks": blocks, "model": report.model, "corpus": report.corpus,
@@ -159,7 +159,7 @@ fn summary(args: &ExportArgs, report: &Report, blocks: &[usize], exported: &Expo
     text
 }
 
-/// Whether the folder can be written: absent within a folder that exists, or empty.
+/// Refuses an output folder that exists and is not empty, or whose parent is missing.
 fn check_vacant(out: &Path) -> Result<()> {
     let refuse = |why: &str| Err(Error::UnwritableFile { file: out.display().to_string(), why: why.into() });
     match fs::read_dir(out).map(|entries| entries.count()) {
@@ -177,7 +177,7 @@ fn parent(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A folder under a temporary name until it is complete; gone where it is not.
+/// An output folder with a temporary name until it is complete; deleted if it never is.
 struct Folder {
     out: PathBuf,
     part: PathBuf,
@@ -206,7 +206,7 @@ impl Folder {
         file.flush().map_err(failed)
     }
 
-    /// Puts the folder in its place.
+    /// Renames the folder to its final name.
     fn finish(mut self) -> Result<()> {
         let _ = fs::remove_dir(&self.out);
         fs::rename(&self.part, &self.out).map_err(|error| unwritable(&self.out, &error))?;

@@ -1,4 +1,4 @@
-//! Columns under their headings, and numbers as tables show them.
+//! Text tables: right-aligned columns with headings, and number formats.
 
 /// Heading and values of a column.
 pub(super) struct Column<R> {
@@ -49,7 +49,7 @@ pub(super) fn change(value: Option<f64>) -> String {
     or_dash(value, |value| format!("{value:+.4}"))
 }
 
-/// How many times as small or as fast.
+/// A factor.
 pub(super) fn times(value: Option<f64>) -> String {
     or_dash(value, |value| format!("×{value:.2}"))
 }

@@ -1,4 +1,4 @@
-//! Models and texts from the hub: the settings that Hugging Face's own tools read, and what is told before a download.
+//! Models and texts from the hub, with the settings of Hugging Face's own tools, and the preview before a download.
 
 use std::env;
 use std::fs;
@@ -21,7 +21,7 @@ use straightedge::run::Text;
 
 use super::progress;
 
-/// The hub as the environment sets it: `HF_ENDPOINT`, `HF_HUB_OFFLINE`, `HF_TOKEN`, `HF_HUB_CACHE`, `HF_HOME`.
+/// The hub configured by `HF_ENDPOINT`, `HF_HUB_OFFLINE`, `HF_TOKEN`, `HF_HUB_CACHE` and `HF_HOME`.
 pub(super) fn hub() -> Result<Hub> {
     let endpoint = variable("HF_ENDPOINT").map_or_else(|| Ok(Endpoint::default()), |address| address.parse())?;
     let offline = variable("HF_HUB_OFFLINE").is_some_and(|value| is_true(&value));
@@ -31,18 +31,18 @@ pub(super) fn hub() -> Result<Hub> {
     Ok(hub)
 }
 
-/// The cache that Hugging Face's own tools use.
+/// The cache of Hugging Face's own tools.
 pub(super) fn store() -> DiskStore {
     let cache = variable("HF_HUB_CACHE").or_else(|| variable("HUGGINGFACE_HUB_CACHE"));
     DiskStore::new(cache.map_or_else(|| home().join("hub"), PathBuf::from))
 }
 
-/// A model on the hub.
+/// Opens a model on the hub.
 pub(super) fn open(id: &HubId) -> Result<HubFiles> {
     block_on(hub()?.open(id))
 }
 
-/// Tells on standard error what `job` will need of a model.
+/// Prints on standard error what `job` needs of a model.
 pub(super) fn tell(files: &HubFiles, job: &Job) -> Result<()> {
     let need_head = job.measures.iter().any(|measure| measure.needs_perplexity());
     let found = block_on(files.preflight(need_head, job.protocol.seq_len, &Capacity::default()))?;
@@ -56,7 +56,7 @@ pub(super) fn wikitext(part: WikiText2) -> Result<(String, Text)> {
     Ok((name, Text::Plain(text)))
 }
 
-/// Tables read in this program itself.
+/// Parquet files read in this process.
 struct ParquetTables;
 
 impl Table for ParquetTables {
@@ -65,7 +65,7 @@ impl Table for ParquetTables {
     }
 }
 
-/// What there is to know before the download, for people.
+/// The preview of a download as text.
 fn describe(found: &Preflight) -> String {
     let mut text = found.id.to_string();
     if let Some(architecture) = &found.architecture {
@@ -102,7 +102,7 @@ fn token() -> Option<String> {
     (!token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic())).then(|| token.to_owned())
 }
 
-/// Where Hugging Face's own tools keep everything.
+/// The home folder of Hugging Face's own tools.
 fn home() -> PathBuf {
     let cache = || {
         let cache = variable("XDG_CACHE_HOME").map(PathBuf::from);
@@ -111,7 +111,7 @@ fn home() -> PathBuf {
     variable("HF_HOME").map_or_else(cache, PathBuf::from)
 }
 
-/// An environment variable that is set to something.
+/// An environment variable, if not blank.
 fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.trim().is_empty())
 }

@@ -1,4 +1,4 @@
-//! Reading what the arguments name.
+//! Reads the files named by arguments.
 
 use std::fs;
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::path::Path;
 use straightedge::error::{Error, Result};
 use straightedge::report::Report;
 
-/// All of a file.
+/// Reads a whole file.
 pub(super) fn bytes(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(|error| Error::UnreadableFile { file: path.display().to_string(), why: error.to_string() })
 }
 
-/// A report.
+/// Reads a report.
 pub(super) fn report(path: &Path) -> Result<Report> {
     let file = path.display().to_string();
     let json = String::from_utf8(bytes(path)?)

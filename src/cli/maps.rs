@@ -1,5 +1,5 @@
-//! `--dump-maps` and `--maps`: W (d_in, d_out) and b of every block as f64 safetensors, with the form x̄, σ, ȳ that is
-//! safe to apply in f32.
+//! `--dump-maps` and `--maps`: W (d_in, d_out) and b of every block as f64 safetensors, with x̄, σ, ȳ for the form that
+//! is safe in f32.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use straightedge::report::Report;
 
 use super::inputs;
 
-/// Maps as they are kept in a file.
+/// A maps file.
 pub(super) struct MapsFile {
     file: String,
     bytes: Vec<u8>,
@@ -22,8 +22,8 @@ pub(super) struct MapsFile {
     pub(super) corpus: String,
 }
 
-/// The maps of a measurement as the bytes of a safetensors file: tensors `blocks.N.weight`, `.bias`, `.mean_x`,
-/// `.deviation_x` and `.mean_y`.
+/// Serialises the maps of a measurement as safetensors: tensors `blocks.N.weight`, `.bias`, `.mean_x`, `.deviation_x`
+/// and `.mean_y`.
 pub(super) fn safetensors(maps: &[MapDump], report: &Report) -> Result<Vec<u8>> {
     let damaged = |error: safetensors::SafeTensorError| malformed("maps", error);
     let little_endian = |values: &[f64]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
@@ -50,7 +50,7 @@ const MODEL: &str = "model_sha256";
 const CORPUS: &str = "corpus_sha256";
 
 impl MapsFile {
-    /// Reads a file that [`safetensors`] made.
+    /// Reads a file written by [`safetensors`].
     pub(super) fn read(path: &Path) -> Result<Self> {
         let (file, bytes) = (path.display().to_string(), inputs::bytes(path)?);
         let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|error| malformed(&file, error))?;

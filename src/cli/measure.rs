@@ -30,11 +30,11 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<Status> {
     finish(&args.common, args.trace.as_deref(), start)
 }
 
-/// What measuring `model` on a text as `job` says begins with; the job then names both.
+/// Resolves model and text of a measurement; the returned job names both.
 pub(super) fn prepare(job: Job, model: &str, args: &TextArgs) -> Result<(Job, Inputs)> {
     job.check()?;
     let found = ModelArgument::find(model)?;
-    // Rows of whole windows, as the report counts them, so that its text can be made again from it.
+    // Whole windows only, as in the report, so that a synthetic text can be generated again from it.
     let rows = job.protocol.rows - job.protocol.rows % job.protocol.seq_len.max(1);
     let (corpus, text) = text(args, model, rows)?;
     let job = Job { model: found.name(), corpus, checkpoint: found.checkpoint(), ..job };
@@ -53,7 +53,7 @@ pub(super) fn fit(args: &FitArgs) -> Result<Status> {
     finish(&args.common, None, || run::fit(job, files, file))
 }
 
-/// What an argument names.
+/// The model named by an argument.
 enum ModelArgument {
     Folder(PathBuf),
     Bundled(&'static Bundled),
@@ -61,7 +61,7 @@ enum ModelArgument {
 }
 
 impl ModelArgument {
-    /// A folder that is there, a bundled model, or else a model on the hub.
+    /// An existing folder, a bundled model, or else a model on the hub.
     fn find(model: &str) -> Result<Self> {
         let folder = PathBuf::from(model);
         if folder.is_dir() {
@@ -72,7 +72,7 @@ impl ModelArgument {
         }
         let id = HubId::model(model).map_err(|error| unknown(model, &error))?;
         match hub::open(&id) {
-            // A name alone is more often a folder that is not there than one of the hub's oldest models.
+            // A name without owner is more often a missing folder than one of the hub's oldest models.
             Err(error) if !id.name().contains('/') => Err(unknown(model, &error)),
             files => Ok(Self::Hub(Box::new(files?))),
         }
@@ -87,7 +87,7 @@ impl ModelArgument {
         }
     }
 
-    /// The checkpoint along training that it is, where it is one.
+    /// The training checkpoint, if the revision is one.
     fn checkpoint(&self) -> Option<String> {
         match self {
             Self::Folder(_) => None,
@@ -96,7 +96,7 @@ impl ModelArgument {
         }
     }
 
-    /// Its files; of a model on the hub, what `job` will need is told.
+    /// Its files; for a model on the hub, prints what `job` needs.
     fn files(&self, job: Option<&Job>) -> Result<Rc<dyn Files>> {
         Ok(match self {
             Self::Folder(folder) => Rc::new(FolderFiles::new(folder)),
@@ -110,7 +110,7 @@ impl ModelArgument {
 }
 
 fn unknown(model: &str, why: &Error) -> Error {
-    // What to do is said here.
+    // The hint is given below.
     let why = why.to_string();
     let why = why.split_once("; ").map_or(&*why, |(why, _)| why).into();
     Error::NoModel { name: model.to_owned(), why, known: bundled::names() }
@@ -122,7 +122,7 @@ pub(super) fn model_files(model: &str) -> Result<(String, Rc<dyn Files>)> {
     Ok((model.name(), model.files(None)?))
 }
 
-/// What perplexity is measured on, where that is not the held-out windows.
+/// The text for perplexity, if it is not the held-out windows.
 fn eval_text(args: &MeasureArgs) -> Result<Option<Text>> {
     match (&args.eval_text, &args.eval_tokens) {
         (Some(path), _) => Ok(Some(Text::Plain(inputs::bytes(path)?))),
@@ -134,7 +134,7 @@ fn eval_text(args: &MeasureArgs) -> Result<Option<Text>> {
     }
 }
 
-/// The text asked for, a made one long enough for `rows`; a bundled model's own where none is.
+/// The requested text, or a bundled model's default. A synthetic text is long enough for `rows`.
 pub(super) fn text(args: &TextArgs, model: &str, rows: usize) -> Result<(String, Text)> {
     if let Some(path) = &args.text {
         return Ok((inputs::name(path), Text::Plain(inputs::bytes(path)?)));
@@ -163,7 +163,7 @@ pub(super) fn text(args: &TextArgs, model: &str, rows: usize) -> Result<(String,
     }
 }
 
-/// Refuses a name that no text has.
+/// Refuses an unknown text name.
 pub(super) fn check_corpus(name: &str) -> Result<()> {
     if let Some(made) = Made::for_measurement(name) {
         return made.map(drop);
@@ -185,7 +185,7 @@ fn unknown_corpus(name: &str) -> Error {
     }
 }
 
-/// Runs a measurement and writes what it came to, complete or not.
+/// Runs a measurement and writes its results, complete or not.
 fn finish(args: &CommonArgs, trace: Option<&Path>, start: impl FnOnce() -> Events) -> Result<Status> {
     for path in args.out.iter().chain(&args.dump_maps).map(PathBuf::as_path).chain(trace) {
         output::check_writable(path)?;

@@ -1,4 +1,4 @@
-//! Commands of the native program, one file each.
+//! The commands of the native program, one file each.
 
 mod args;
 mod atlas;
@@ -27,7 +27,7 @@ use straightedge::error::Result;
 use args::{Args, Command};
 use status::{Status, complain};
 
-/// Parses the arguments, runs the command and says in one line what went wrong.
+/// Parses the arguments, runs the command and prints an error as one line.
 pub(crate) fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
@@ -68,7 +68,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     let text = error.to_string();
     let why = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
     let why = if why.ends_with(':') {
-        // What is missing follows on the next lines.
+        // clap lists missing arguments on the next lines.
         let missing: Vec<_> = text.lines().skip(1).take_while(|line| !line.is_empty()).map(str::trim).collect();
         format!("{why} {}", missing.join(", "))
     } else {

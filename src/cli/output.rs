@@ -1,4 +1,4 @@
-//! Writing results: to a file whole or not at all, to standard output, never with a panic.
+//! Writes results: to a file atomically, or to standard output; never panics.
 
 use std::fs;
 use std::io::{ErrorKind, Write, stdout};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use straightedge::error::{Error, Result};
 
-/// Writes to `path`, `-` being standard output. A file appears complete or stays as it was.
+/// Writes to `path`, `-` being standard output. A file is replaced as a whole or left unchanged.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     if path == Path::new("-") {
         return print_bytes(bytes);
@@ -21,7 +21,7 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     })
 }
 
-/// Whether a report could be written to `path`, asked before the work begins.
+/// Checks before the measurement that a report can be written to `path`.
 pub(super) fn check_writable(path: &Path) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match fs::metadata(folder) {
@@ -32,7 +32,7 @@ pub(super) fn check_writable(path: &Path) -> Result<()> {
     }
 }
 
-/// Prints to standard output; a reader that has gone away is no failure.
+/// Prints to standard output; a closed pipe is no error.
 pub(super) fn print(text: &str) -> Result<()> {
     print_bytes(text.as_bytes())
 }

@@ -1,4 +1,4 @@
-//! Progress, waits and amounts as people read them, on standard error.
+//! Shows progress and waits on standard error, and formats amounts.
 
 use std::cell::RefCell;
 use std::io::{IsTerminal, Write, stderr};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use straightedge::event::{Event, Progress, ProgressPair, Wait};
 use straightedge::weights::Listener;
 
-/// Shows on standard error what a source of files does before a measurement begins.
+/// A callback that shows a file source's events before a measurement begins.
 pub(super) fn listener() -> Listener {
     let line = RefCell::new(ProgressLine::new());
     Rc::new(move |event| match event {
@@ -26,7 +26,7 @@ pub(super) fn waiting(wait: &Wait) -> String {
     format!("waiting {}: {}", duration(wait.seconds), wait.why)
 }
 
-/// One line on standard error that is written over, when that is a terminal.
+/// A status line on standard error that is overwritten, if that is a terminal.
 pub(super) struct ProgressLine {
     terminal: bool,
     shown: Option<Instant>,
@@ -53,14 +53,14 @@ impl ProgressLine {
         self.tell(&format!("straightedge: {text}"));
     }
 
-    /// A line that stays, on a terminal: whoever reads the output of a script wants the outcome.
+    /// Prints a permanent line, on a terminal only: the output of a script should hold results alone.
     pub(super) fn note(&mut self, text: &str) {
         if self.terminal {
             self.tell(text);
         }
     }
 
-    /// A line that stays.
+    /// Prints a permanent line.
     pub(super) fn tell(&mut self, text: &str) {
         self.clear();
         eprintln!("{text}");
@@ -73,13 +73,13 @@ impl ProgressLine {
     }
 }
 
-/// Megabytes, as exact as a person reads them.
+/// Megabytes, rounded for display.
 pub(super) fn megabytes(bytes: u64) -> String {
     let megabytes = bytes as f64 / 1e6;
     if megabytes < 10.0 { format!("{megabytes:.1} MB") } else { format!("{megabytes:.0} MB") }
 }
 
-/// Seconds, minutes or hours, as exact as an estimate is.
+/// Seconds, minutes or hours, rounded like an estimate.
 pub(super) fn duration(seconds: f64) -> String {
     match seconds {
         ..1.0 => "1 s".into(),

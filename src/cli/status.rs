@@ -1,8 +1,8 @@
-//! What a command came to, and how errors are told.
+//! Exit statuses and error output.
 
 use straightedge::error::Error;
 
-/// What a command came to, as an exit status.
+/// The result of a command as an exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Status {
     Done = 0,
@@ -11,7 +11,7 @@ pub(super) enum Status {
     Interrupted = 130,
 }
 
-/// One line on standard error: `straightedge: WHAT: WHY; WHAT TO DO`.
+/// Prints one line on standard error: `straightedge: WHAT: WHY; WHAT TO DO`.
 pub(super) fn complain(error: &Error) {
     eprintln!("straightedge: {error}");
 }

@@ -1,4 +1,4 @@
-//! What blocks cost and save when they are replaced, for `show`: one by one, one after the other, and by thirds.
+//! The swap tables of `show`: cost and savings of replaced blocks, one by one, cumulatively, and by thirds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use straightedge::thirds::{Third, Thirds};
 
 use super::grid::{Column, change, column, grid, short, times};
 
-/// All tables about swaps; nothing where no block was swapped.
+/// All swap tables; empty if no block was swapped.
 pub(super) fn swaps(report: &Report) -> String {
     let names = replacements(&report.blocks);
     if names.is_empty() {
@@ -24,7 +24,7 @@ pub(super) fn swaps(report: &Report) -> String {
     text
 }
 
-/// Names of all replacements, ranks last and in their order.
+/// Names of all replacements, ranks last and ascending.
 fn replacements(blocks: &[BlockReport]) -> Vec<String> {
     let names: BTreeSet<&String> = blocks.iter().flat_map(|block| block.delta_ppl.keys()).collect();
     let mut names: Vec<String> = names.into_iter().cloned().collect();
@@ -41,7 +41,7 @@ fn delta_columns(names: &[String]) -> Vec<Column<BlockReport>> {
     std::iter::once(block).chain(names.iter().map(of)).collect()
 }
 
-/// What a replacement saves, on the mean over the blocks.
+/// Savings of a replacement, averaged over blocks.
 struct Cost {
     name: String,
     compression: Option<f64>,
@@ -83,7 +83,7 @@ fn greedy_columns() -> [Column<GreedyStep>; 4] {
     ]
 }
 
-/// The thirds in which a block was measured, with their names.
+/// The thirds with measured blocks, by name.
 fn named(thirds: [Third; 3]) -> Vec<(&'static str, Third)> {
     ["lower", "middle", "upper"].into_iter().zip(thirds).filter(|(_, third)| !third.blocks.is_empty()).collect()
 }

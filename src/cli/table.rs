@@ -1,4 +1,4 @@
-//! `show`: a report as tables for people.
+//! `show`: prints a report as tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -21,7 +21,7 @@ pub(super) fn table(report: &Report) -> String {
         text += &format!("\n{}", grid(&layer_columns(), &report.layers));
     }
     for columns in [probe_columns(blocks), baseline_columns(blocks), control_columns(blocks), heal_columns(blocks)] {
-        // The first two only say which block and what its map alone comes to.
+        // The first two columns are only the block and the R² of its map.
         if columns.len() > 2 {
             text += &format!("\n{}", grid(&columns, blocks));
         }
@@ -48,7 +48,7 @@ fn block_columns() -> Vec<Column<BlockReport>> {
     columns
 }
 
-/// Which block, and the R² of its map.
+/// The block index, and the R² of its map.
 fn identity() -> Vec<Column<BlockReport>> {
     vec![
         column("block", |block: &BlockReport| block.block.to_string()),
@@ -69,7 +69,7 @@ fn layer_columns() -> [Column<LayerReport>; 7] {
     ]
 }
 
-/// Every name that some block has, in order.
+/// All names used by any block, sorted.
 fn names<'a, V: 'a>(blocks: &'a [BlockReport], of: impl Fn(&'a BlockReport) -> &'a BTreeMap<String, V>) -> Vec<String> {
     let names: BTreeSet<&String> = blocks.iter().flat_map(|block| of(block).keys()).collect();
     names.into_iter().cloned().collect()
@@ -93,7 +93,7 @@ fn probe_columns(blocks: &[BlockReport]) -> Vec<Column<BlockReport>> {
     columns
 }
 
-/// What training by gradient descent came to in the end.
+/// The final R² of training by gradient descent.
 fn baseline_columns(blocks: &[BlockReport]) -> Vec<Column<BlockReport>> {
     let mut columns = identity();
     for name in ["sgd", "adamw"].into_iter().filter(|name| blocks.iter().any(|b| b.curves.contains_key(*name))) {

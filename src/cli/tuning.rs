@@ -1,4 +1,4 @@
-//! The tuning cache of the command line, beside the downloads, so that a device is tuned once and not in every run.
+//! The autotune cache of the command line, next to the downloads, so that a device is tuned only once.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -9,15 +9,15 @@ use straightedge::backend::gpu::autotune;
 use super::hub;
 
 const FILE: &str = "tuning.txt";
-/// A longer file is none of ours.
+/// A longer file is not ours.
 const MOST_BYTES: u64 = 1 << 16;
 
-/// Tells the engine what earlier runs found out.
+/// Loads the autotune results of earlier runs.
 pub(super) fn recall() {
     recall_from(hub::store().own());
 }
 
-/// Keeps what this run found out.
+/// Saves the autotune results of this run.
 pub(super) fn keep() {
     if let Some(text) = autotune::to_keep() {
         keep_in(hub::store().own(), text.as_bytes());
@@ -32,7 +32,7 @@ fn recall_from(folder: &Path) {
     }
 }
 
-/// As a whole or not at all. Where nothing can be kept, the next run tunes again.
+/// Writes atomically. If that fails, the next run tunes again.
 fn keep_in(folder: &Path, text: &[u8]) {
     let own = folder.join(format!("{FILE}.{}", std::process::id()));
     let kept = fs::create_dir_all(folder).and_then(|()| fs::write(&own, text));
@@ -58,7 +58,7 @@ mod tests {
             assert_eq!(names(&folder), [FILE]);
             assert_eq!(fs::read(folder.join(FILE)).expect("the file"), text);
         }
-        // Neither a folder that cannot be made nor one that is not there is an error.
+        // Neither an uncreatable nor a missing folder is an error.
         keep_in(&folder.join(FILE).join("below a file"), b"a");
         assert_eq!(names(&folder), [FILE]);
         fs::remove_dir_all(&folder).expect("removed");

@@ -1,4 +1,4 @@
-//! The text of a measurement: made or given, tokens, windows and folds (docs/measures.md, section 1).
+//! The text of a measurement: synthetic or given, as tokens, windows and folds (docs/measures.md, section 1).
 
 mod pieces;
 pub mod synthetic;

@@ -1,31 +1,31 @@
-//! Token ids back to text, token by token: what each adds, with no character shown before all of its bytes are there.
+//! Decodes token ids one by one into text; a character appears only when all of its bytes have arrived.
 
 use super::Tokenizer;
 use crate::continuation::Token;
 use crate::error::Result;
 
-/// Tokens before the new ones that decoding looks at: what stands at the start of a text may decode otherwise.
+/// Context tokens decoded along with new ones, because the start of a text may decode differently.
 const LOOK_BACK: usize = 4;
-/// Tokens that may wait for the rest of a character, which UTF-8 gives four bytes; more are no character at all.
+/// Most tokens that wait for the rest of a character, which has at most four UTF-8 bytes.
 const MOST_WAITING: usize = 4;
 
-/// A text that grows.
+/// Incremental decoder of a growing text.
 #[derive(Clone, Debug)]
 pub struct Pieces {
-    /// The last tokens that were told, and those that still wait.
+    /// The last decoded tokens, then those still waiting.
     ids: Vec<u32>,
-    /// How many of them were told.
+    /// Number of decoded ones among them.
     told: usize,
 }
 
 impl Pieces {
-    /// A text that begins with whole characters.
+    /// A decoder after `ids`, which must end with a whole character.
     pub fn after(ids: &[u32]) -> Self {
         let ids = ids[ids.len().saturating_sub(LOOK_BACK)..].to_vec();
         Self { told: ids.len(), ids }
     }
 
-    /// Adds a token.
+    /// Appends a token and returns it with the text it completes.
     pub fn push(&mut self, tokenizer: &Tokenizer, id: u32) -> Result<Token> {
         self.ids.push(id);
         let (before, all) = (tokenizer.decode(&self.ids[..self.told])?, tokenizer.decode(&self.ids)?);
@@ -39,7 +39,7 @@ impl Pieces {
     }
 }
 
-/// What stands in `all` after `before`.
+/// The part of `all` after their common prefix with `before`.
 fn added(before: &str, all: &str) -> String {
     let common = before.char_indices().zip(all.chars()).find(|((_, a), b)| a != b);
     let end = common.map_or(before.len().min(all.len()), |((at, _), _)| at);

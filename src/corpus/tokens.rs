@@ -1,4 +1,4 @@
-//! Text to token ids and back with a model's own `tokenizer.json`, as one stream without special tokens. \[tokenizers\]
+//! Encodes and decodes text with a model's own `tokenizer.json`, as one stream without special tokens. \[tokenizers\]
 
 use std::borrow::Cow;
 
@@ -7,22 +7,22 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::platform::yielding::yield_now;
 
-/// Bytes of text after which encoding looks for a place to pause.
+/// Bytes of text between two possible pauses of encoding.
 const CHUNK: usize = 1 << 16;
 
 /// A model's tokenizer.
 pub struct Tokenizer {
     inner: tokenizers::Tokenizer,
-    /// Whether a text may be cut between a letter or digit and a space without changing any token.
+    /// Whether a text can be cut between a letter or digit and a space without changing a token.
     cuttable: bool,
-    /// Whether tokens spell bytes, each byte as one character of GPT-2's table.
+    /// Whether tokens are byte-level: each byte is one character of GPT-2's table.
     spells_bytes: bool,
-    /// What stands for characters that the vocabulary does not have.
+    /// The unknown token's id.
     unknown: Option<u32>,
 }
 
 impl Tokenizer {
-    /// Reads an untrusted `tokenizer.json`. Its truncation and padding are switched off: the text is one stream.
+    /// Reads an untrusted `tokenizer.json`. Truncation and padding are switched off: the text is one stream.
     pub fn from_json(json: &[u8]) -> Result<Self> {
         let failed = |error: &dyn ToString| Error::Tokenizer { why: error.to_string() };
         let tree: Value = serde_json::from_slice(json).map_err(|error| failed(&error))?;
@@ -36,20 +36,20 @@ impl Tokenizer {
         Ok(Self { inner, cuttable: is_cuttable(&tree), spells_bytes: spells_bytes(&tree["decoder"]), unknown })
     }
 
-    /// The token that stands for characters which the vocabulary does not have, where there is one.
+    /// The id of the unknown token, if the vocabulary has one.
     pub fn unknown(&self) -> Option<u32> {
         self.unknown
     }
 
-    /// The text of token ids, special ones included; bytes that are no character come as U+FFFD.
+    /// Decodes token ids, special tokens included; invalid bytes become U+FFFD.
     pub fn decode(&self, ids: &[u32]) -> Result<String> {
         self.inner.decode(ids, false).map_err(|error| Error::Tokenizer { why: error.to_string() })
     }
 
-    /// A token by itself, for people: its characters, or its bytes where they are none; of an id without a token the id.
+    /// A token for display: its characters, its bytes if they are not valid UTF-8, or `#id` if there is no such token.
     pub fn name(&self, id: u32) -> String {
         let Some(token) = self.inner.id_to_token(id) else { return format!("#{id}") };
-        // SentencePiece writes a space so.
+        // SentencePiece's mark for a space.
         let bytes = if self.spells_bytes { token.chars().map(spelled_byte).collect() } else { None::<Vec<u8>> };
         match bytes.map(String::from_utf8) {
             None => token.replace('\u{2581}', " "),
@@ -61,12 +61,12 @@ impl Tokenizer {
         }
     }
 
-    /// Token ids of UTF-8 bytes; `corpus` names the text in errors. Every line end is read as a line feed.
+    /// Encodes UTF-8 bytes; `corpus` names the text in errors. Every line end is read as a line feed.
     pub async fn encode(&self, corpus: &str, bytes: &[u8]) -> Result<Vec<u32>> {
         self.encode_with_listener(corpus, bytes, &|_, _| {}).await
     }
 
-    /// [`Tokenizer::encode`], with `on_bytes` hearing how many bytes of the text are done, of how many.
+    /// [`Tokenizer::encode`] with a callback that receives the bytes done and the total.
     pub async fn encode_with_listener(
         &self,
         corpus: &str,
@@ -99,7 +99,7 @@ impl Tokenizer {
     }
 }
 
-/// The text as the reference implementations read text files: `\r\n` and `\r` end a line as `\n` does.
+/// Normalises line ends as the reference implementations do: `\r\n` and `\r` become `\n`.
 fn with_line_feeds(text: &str) -> Cow<'_, str> {
     if text.contains('\r') { text.replace("\r\n", "\n").replace('\r', "\n").into() } else { text.into() }
 }
@@ -110,7 +110,7 @@ pub fn parse_token_ids(file: &str, json: &[u8]) -> Result<Vec<u32>> {
         .map_err(|error| Error::MalformedJson { file: file.into(), why: format!("a flat list of token ids: {error}") })
 }
 
-/// Refuses ids beyond the embedding.
+/// Refuses ids outside the vocabulary.
 pub fn check_ids(corpus: &str, ids: &[u32], vocab_size: usize) -> Result<()> {
     match ids.iter().position(|&id| id as usize >= vocab_size) {
         Some(position) => {
@@ -127,12 +127,12 @@ fn cut_after(text: &str, size: usize) -> usize {
     text.as_bytes()[start..].windows(2).position(is_cut).map_or(text.len(), |found| start + found + 1)
 }
 
-/// Whether a decoder takes its tokens for bytes, alone or among others.
+/// Whether a decoder is byte-level or contains a byte-level one.
 fn spells_bytes(decoder: &Value) -> bool {
     decoder["type"] == "ByteLevel" || decoder["decoders"].as_array().is_some_and(|all| all.iter().any(spells_bytes))
 }
 
-/// The byte that a character stands for: itself where it can be seen, else the next one from U+0100 on.
+/// The byte of a character in GPT-2's table: printable bytes map to themselves, the others to U+0100 onwards.
 fn spelled_byte(character: char) -> Option<u8> {
     let is_seen = |byte: &u8| matches!(byte, 0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff);
     match u32::from(character) {
@@ -141,25 +141,25 @@ fn spelled_byte(character: char) -> Option<u8> {
     }
 }
 
-/// Whether cutting a text between an ASCII letter or digit and a space is sure to leave every token as it is.
+/// Whether cutting a text between an ASCII letter or digit and a space provably changes no token.
 ///
-/// That holds where normalisation does not look across such a place, no added token lies across it or depends on its
-/// neighbours, and the pre-tokenizer always separates words there without looking further than the space. Only forms
-/// for which this has been shown are listed; any other tokenizer encodes the whole text at once.
+/// This holds if normalisation does not look across the cut, no added token spans it or depends on its neighbours, and
+/// the pre-tokenizer always splits there without looking beyond the space. Only forms for which this has been shown are
+/// listed; any other tokenizer encodes the whole text at once.
 fn is_cuttable(tree: &Value) -> bool {
     let normalizer = matches!(tree["normalizer"]["type"].as_str(), None | Some("NFC" | "BertNormalizer"));
     let added = tree["added_tokens"].as_array().is_none_or(|tokens| tokens.iter().all(stays_on_one_side));
     normalizer && added && separates_words(&tree["pre_tokenizer"])
 }
 
-/// Whether an added token is found alike with and without the text beyond a cut.
+/// Whether matching an added token is independent of the text beyond a cut.
 fn stays_on_one_side(token: &Value) -> bool {
     let content = token["content"].as_str().unwrap_or_default();
     let spans = content.as_bytes().windows(2).any(|pair| pair[0].is_ascii_alphanumeric() && pair[1] == b' ');
     !spans && token["rstrip"] == false && token["single_word"] == false
 }
 
-/// Whether words always end between a letter or digit and a space.
+/// Whether the pre-tokenizer always splits between a letter or digit and a space.
 fn separates_words(pre_tokenizer: &Value) -> bool {
     match pre_tokenizer["type"].as_str() {
         Some("BertPreTokenizer") => true,
@@ -174,7 +174,7 @@ fn separates_words(pre_tokenizer: &Value) -> bool {
     }
 }
 
-/// The word patterns of Llama 3 and Qwen2: what ends in a letter or digit never goes on with a space.
+/// The split patterns of Llama 3 and Qwen2: a match ending in a letter or digit never continues with a space.
 fn is_known_split(split: &Value) -> bool {
     let pattern = split["pattern"]["Regex"].as_str().unwrap_or_default();
     split["type"] == "Split"
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_tokenizer_without_words_is_not_cut() {
-        // One word across blanks: "z Ġ" merges over a cut, so that cutting by force shows.
+        // One word across blanks: "z Ġ" merges across a cut, so that a forced cut becomes visible.
         let tree = byte_level(bytes_after(r"[^x]+|x"));
         assert_ne!(encode(&tree, usize::MAX, false), encode(&tree, 1, false));
         let mut spanning = byte_level(json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true}));

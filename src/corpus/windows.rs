@@ -1,19 +1,19 @@
-//! Windows of tokens and the folds they are cut into. A window is never split.
+//! Token windows and their folds. A window is never split.
 
 use std::ops::Range;
 
 use crate::error::{Error, Result};
 use crate::job::Protocol;
 
-/// The windows that a protocol takes of a text, one after the other without overlap.
+/// The windows of a text under a protocol, consecutive and without overlap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenWindows {
     seq_len: usize,
-    /// Whole windows only.
+    /// Token ids of whole windows.
     ids: Vec<u32>,
     /// Tokens in the whole text.
     tokens: usize,
-    /// Rows asked for.
+    /// Requested rows.
     rows: usize,
 }
 
@@ -41,7 +41,7 @@ impl TokenWindows {
         self.ids.is_empty()
     }
 
-    /// Token ids of some windows, one after the other.
+    /// Token ids of consecutive windows.
     pub fn ids(&self, windows: Range<usize>) -> &[u32] {
         &self.ids[windows.start * self.seq_len..windows.end * self.seq_len]
     }
@@ -67,7 +67,7 @@ impl Folds {
         Self::cut(corpus, windows.tokens, windows.len(), seq_len, folds)
     }
 
-    /// Cuts captured rows, `seq_len` of them to a window; rows that do not fill a window are left out.
+    /// Cuts captured rows into windows of `seq_len`; an incomplete last window is dropped.
     pub fn of_rows(corpus: &str, rows: usize, seq_len: usize, folds: usize) -> Result<Self> {
         Self::cut(corpus, rows, rows / seq_len, seq_len, folds)
     }
@@ -96,7 +96,7 @@ impl Folds {
         start(fold)..start(fold + 1)
     }
 
-    /// Rows outside the last fold that count, skipped positions left out.
+    /// Training rows, skipped positions excluded.
     pub fn train_rows(&self, protocol: &Protocol) -> usize {
         self.windows(self.folds - 1).start * (protocol.seq_len - protocol.skip_positions)
     }

@@ -1,5 +1,5 @@
-//! Talks to a hub: asks, waits where it is asked to, tries again where the connection breaks, and says in a sentence
-//! what a refusal means.
+//! HTTP client of a hub: sends requests, waits when the server asks for it, retries broken connections, and turns
+//! refusals into readable errors.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -17,14 +17,14 @@ use crate::weights::Listener;
 
 /// Seconds without a single byte after which a connection counts as broken.
 const STALL: f64 = 60.0;
-/// Longest wait that a server is granted; longer ones are told instead.
+/// Longest wait granted to a server; a longer one becomes an error.
 const LONGEST_WAIT: f64 = 300.0;
-/// Times in a row that a server is asked again after it asked to wait.
+/// Retries in a row after the server asked to wait.
 const REFUSALS: u32 = 6;
-/// Most bytes read of a refusal.
+/// Most bytes read of an error response.
 const EXCERPT: usize = 2048;
 
-/// The hub or a mirror, with where to keep what comes from it. Clones are the same.
+/// The hub or a mirror, and the store for its files. Clones share their state.
 #[derive(Clone)]
 pub struct Hub(Rc<HubInner>);
 
@@ -41,13 +41,13 @@ impl Hub {
         Self(Rc::new(HubInner { http, store, endpoint, listener: RefCell::default() }))
     }
 
-    /// From now on `listener` hears of progress, waits and warnings.
+    /// Registers the callback for progress, waits and warnings.
     pub fn listen(&self, listener: Listener) {
         self.0.store.listen(listener.clone());
         *self.0.listener.borrow_mut() = Some(listener);
     }
 
-    /// Its address.
+    /// Its base address.
     pub fn endpoint(&self) -> &Endpoint {
         &self.0.endpoint
     }
@@ -68,7 +68,7 @@ impl Hub {
         self.0.http.sleep(seconds).await;
     }
 
-    /// Asks until there is an answer with a body to read; `what` names it in errors.
+    /// Sends a request until it succeeds, within `patience`; `what` names the target in errors.
     pub(super) async fn ask(&self, what: &str, request: &HttpRequest, patience: &mut RetryPolicy) -> Result<Response> {
         loop {
             match self.unless_stalled(self.0.http.get(request)).await {
@@ -85,7 +85,7 @@ impl Hub {
         }
     }
 
-    /// The next bytes of a body; a body that stalls counts as broken off.
+    /// The next bytes of a body. A stalled body counts as a broken connection.
     pub(super) async fn chunk(&self, body: &mut dyn Body) -> Result<Option<Vec<u8>>, Failure> {
         self.unless_stalled(body.chunk()).await
     }
@@ -97,7 +97,7 @@ impl Hub {
         }
     }
 
-    /// All of a small answer, of at most `limit` bytes, with the header `link`.
+    /// A small response of at most `limit` bytes, with its `link` header.
     pub(super) async fn document(&self, what: &str, url: String, limit: usize) -> Result<(Vec<u8>, Option<String>)> {
         let request = HttpRequest { url, range: None };
         let mut patience = RetryPolicy::for_documents();
@@ -125,7 +125,7 @@ impl Hub {
     }
 }
 
-/// How often something is tried again.
+/// Counts retries and decides when to give up.
 pub(super) struct RetryPolicy {
     tries: u32,
     failures: u32,
@@ -133,22 +133,22 @@ pub(super) struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// For what is asked first: without a network that is soon clear.
+    /// For the first requests: without a network, fail soon.
     pub(super) fn for_documents() -> Self {
         Self { tries: 1, failures: 0, refusals: 0 }
     }
 
-    /// For what is worth some waiting.
+    /// For downloads, which are worth some waiting.
     pub(super) fn for_downloads() -> Self {
         Self { tries: 5, failures: 0, refusals: 0 }
     }
 
-    /// Something came: what failed before does not count any more.
+    /// Resets the counts after progress.
     pub(super) fn restore(&mut self) {
         (self.failures, self.refusals) = (0, 0);
     }
 
-    /// Waits before the next try, longer every time, or gives up.
+    /// Waits before the next try, twice as long each time, or gives up.
     pub(super) async fn broken(&mut self, hub: &Hub, what: &str, why: String) -> Result<()> {
         self.failures += 1;
         if self.failures > self.tries {
@@ -159,7 +159,7 @@ impl RetryPolicy {
         Ok(())
     }
 
-    /// Waits as long as the server asks, or as is polite where it does not say.
+    /// Waits as long as the server asks, or with exponential backoff if it does not say.
     async fn busy(&mut self, hub: &Hub, what: &str, response: &Response) -> Result<()> {
         let polite = f64::from(2 << self.refusals).min(60.0);
         let seconds = asked_wait(response).unwrap_or(polite);
@@ -187,7 +187,7 @@ fn asked_wait(response: &Response) -> Option<f64> {
     after.or(limit).filter(|seconds| seconds.is_finite() && *seconds >= 0.0)
 }
 
-/// The sentence for an answer that refuses.
+/// The error for a refusal.
 async fn refusal(what: &str, mut response: Response) -> Error {
     let code = response.header("x-error-code").unwrap_or_default().to_owned();
     let why = excerpt(&mut *response.body).await;
@@ -210,7 +210,7 @@ async fn refusal(what: &str, mut response: Response) -> Error {
     }
 }
 
-/// What a refusal says in its first line, or in the `error` of a JSON object.
+/// The first line of a refusal, or the `error` of its JSON object.
 async fn excerpt(body: &mut dyn Body) -> String {
     let mut bytes = Vec::new();
     while bytes.len() < EXCERPT {
@@ -227,7 +227,7 @@ async fn excerpt(body: &mut dyn Body) -> String {
     line.chars().filter(|c| !c.is_control()).take(120).collect::<String>().trim().into()
 }
 
-/// The error for something that is not what was asked for.
+/// The error for a response that is not the requested file.
 pub(super) fn not_the_file(what: &str, why: String) -> Error {
     let hint =
         "check the address of the mirror if there is one, and whether a proxy or log-in page lies between".into();

@@ -1,7 +1,7 @@
-//! The store of the command line: the cache that Hugging Face's own tools use, and beside it what these have no place for.
+//! The store of the command line: the cache of Hugging Face's own tools, and a folder of our own next to it.
 //!
 //! Whole files lie in the cache as `models--OWNER--NAME/{blobs,refs,snapshots}`, shared with all other tools. Parts of
-//! files lie in a folder of our own next to the cache, each as a file named by its first byte, until a file is whole.
+//! files lie in our folder, each as a file named by its first byte, until a file is complete.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,10 +19,10 @@ use super::repo::{Repo, RepoFile};
 use super::store::Store;
 use crate::error::{Error, Result};
 
-/// Keeps one process from writing what another one writes.
+/// Lock file against a second process that writes the same file.
 const LOCK: &str = "lock";
 
-/// Files on disk.
+/// A store on disk.
 pub struct DiskStore {
     /// `…/huggingface/hub`.
     cache: PathBuf,
@@ -30,7 +30,7 @@ pub struct DiskStore {
     own: PathBuf,
     /// Files being written, locked.
     open: RefCell<BTreeMap<FileKey, File>>,
-    /// What ids stood for in this run: once a file is whole, the cache may know too.
+    /// Commits resolved in this run; written to the cache's refs once a file is complete.
     resolved: RefCell<BTreeMap<HubId, String>>,
 }
 
@@ -41,23 +41,23 @@ pub struct Cached {
     pub name: String,
     /// Branch, tag or commit.
     pub revision: String,
-    /// Bytes on disk, of all files of that revision.
+    /// Bytes on disk of all files of that revision.
     pub bytes: u64,
 }
 
 impl DiskStore {
-    /// Over the cache folder `cache`, which need not exist yet.
+    /// A store over the cache folder `cache`, which need not exist yet.
     pub fn new(cache: PathBuf) -> Self {
         let own = cache.with_file_name("straightedge");
         Self { cache, own, open: RefCell::default(), resolved: RefCell::default() }
     }
 
-    /// The folder of our own beside the cache; it need not exist yet.
+    /// Our own folder next to the cache; it need not exist yet.
     pub fn own(&self) -> &Path {
         &self.own
     }
 
-    /// A repository's folder in the cache, and in ours.
+    /// A repository's folder in the cache.
     fn folder(&self, id: &HubId) -> PathBuf {
         self.cache.join(folder_name(id))
     }
@@ -66,12 +66,12 @@ impl DiskStore {
         self.own.join(folder_name(id))
     }
 
-    /// Where a whole file lies in the cache.
+    /// Path of a whole file in the cache.
     fn snapshot(&self, file: &FileKey) -> PathBuf {
         self.folder(&file.repo).join("snapshots").join(&file.commit).join(&file.path)
     }
 
-    /// Where the parts of a file lie.
+    /// Folder of a file's parts.
     fn parts(&self, file: &FileKey) -> PathBuf {
         self.own_folder(&file.repo).join(&file.commit).join(format!("{}.parts", file.path))
     }
@@ -80,7 +80,7 @@ impl DiskStore {
         fs::metadata(self.snapshot(file)).is_ok_and(|found| found.is_file() && found.len() == file.size)
     }
 
-    /// Parts by their first byte, with their ends.
+    /// The parts of a file with their byte ranges.
     fn part_files(&self, file: &FileKey) -> Vec<(Range<u64>, PathBuf)> {
         let Ok(entries) = fs::read_dir(self.parts(file)) else { return Vec::new() };
         let mut parts: Vec<_> = entries
@@ -138,7 +138,7 @@ impl DiskStore {
         part.write_all(bytes).map_err(failed)
     }
 
-    /// Puts a whole file where all tools find it.
+    /// Moves a complete file into the cache.
     fn complete_now(&self, file: &FileKey) -> Result<()> {
         let (Some(blob), parts) = (&file.blob, self.part_files(file)) else { return Ok(()) };
         let Some(((_, first), others)) = parts.split_first() else { return Ok(()) };
@@ -164,7 +164,7 @@ impl DiskStore {
         self.name_commit(file).map_err(failed)
     }
 
-    /// Lets the cache know which commit a branch stands for, now that a file of it is there.
+    /// Writes the commit of a branch to the cache's refs, now that a file of it is complete.
     fn name_commit(&self, file: &FileKey) -> std::io::Result<()> {
         for (id, commit) in self.resolved.borrow().iter() {
             let (same, revision) =
@@ -178,7 +178,7 @@ impl DiskStore {
         Ok(())
     }
 
-    /// What we noted about an id ourselves.
+    /// Our own saved listing of an id.
     fn noted(&self, id: &HubId) -> Option<Repo> {
         let json = fs::read(self.note(id)).ok()?;
         serde_json::from_slice(&json).ok()
@@ -188,7 +188,7 @@ impl DiskStore {
         self.own_folder(id).join("listings").join(format!("{}.json", id.revision_or_main()))
     }
 
-    /// What other tools left in the cache, where it is all that a measurement reads.
+    /// The files other tools left in the cache, if they suffice for a measurement.
     fn cached(&self, id: &HubId) -> Option<Repo> {
         let revision = id.revision_or_main();
         let commit = match is_commit(revision) {
@@ -229,7 +229,7 @@ impl DiskStore {
         found.into_values().collect()
     }
 
-    /// Whether weights of it are here, at least in part.
+    /// Whether its weights are stored, at least in part.
     fn is_measurable(&self, repo: &Repo) -> bool {
         let keys = repo.files.keys().filter(|path| path.ends_with(".safetensors")).filter_map(|path| repo.key(path));
         keys.map(|key| self.bytes(&key)).any(|bytes| bytes > 1 << 10)
@@ -246,7 +246,7 @@ impl DiskStore {
         plan::normal(self.part_files(file).into_iter().map(|(range, _)| range).collect())
     }
 
-    /// Models with a branch or tag that one of the two folders knows.
+    /// Models with a known branch or tag, in either folder.
     fn references(&self) -> Vec<HubId> {
         let mut ids = Vec::new();
         for (root, folder, ending) in [(&self.cache, "refs", ""), (&self.own, "listings", ".json")] {
@@ -276,14 +276,14 @@ fn folder_name(id: &HubId) -> String {
     format!("{kind}--{}", id.name().replace('/', "--"))
 }
 
-/// Makes `to` stand for `kept`, which is `depth` folders up and then in `blobs`, as Hugging Face's own tools do.
+/// Links `to` to `kept`, which lies in `blobs` `depth` folders up, like Hugging Face's own tools.
 #[cfg(unix)]
 fn link(kept: &Path, to: &Path, depth: usize) -> std::io::Result<()> {
     let target: PathBuf = std::iter::repeat_n("..", depth).collect();
     std::os::unix::fs::symlink(target.join("blobs").join(kept.file_name().unwrap_or_default()), to)
 }
 
-/// Where links are a privilege, the file itself lies in the snapshot.
+/// Where symbolic links need a privilege, the snapshot holds the file itself.
 #[cfg(not(unix))]
 fn link(kept: &Path, to: &Path, _depth: usize) -> std::io::Result<()> {
     fs::rename(kept, to)
@@ -310,7 +310,7 @@ impl Store for DiskStore {
     }
 
     fn flush<'a>(&'a self, _file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {
-        // Every write is handed to the system at once, and a part is as long as what arrived.
+        // Every write goes to the system at once, and a part's length is what has arrived.
         Box::pin(async { Ok(()) })
     }
 

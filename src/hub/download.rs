@@ -1,4 +1,4 @@
-//! Brings parts of files into the store whatever the network does, and checks everything that can be checked.
+//! Downloads parts of files into the store, across network failures, and verifies all that can be verified.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -14,14 +14,14 @@ use crate::event::{Event, Progress, Stage};
 use crate::platform::digest::Digest;
 use crate::platform::yielding::yield_now;
 
-/// Bytes between two flushes: what a closed tab may cost.
+/// Bytes between two flushes: the most a closed tab can lose.
 const FLUSH: u64 = 16 << 20;
-/// Bytes read back at once to be hashed.
+/// Bytes read back at once for hashing.
 const PIECE: u64 = 8 << 20;
-/// Seconds between two reports of progress.
+/// Seconds between two progress events.
 const REPORT: f64 = 0.1;
 
-/// Bytes of a download that comes in groups.
+/// Progress of a download that is fetched in groups.
 #[derive(Default)]
 pub(super) struct GroupProgress(Cell<Option<Bytes>>);
 
@@ -33,18 +33,18 @@ struct Bytes {
 }
 
 impl GroupProgress {
-    /// So many bytes are to come.
+    /// Announces a download of `total` bytes.
     pub(super) fn begin(&self, total: u64) {
         self.0.set(Some(Bytes { done: 0, total, started: Instant::now() }));
     }
 
-    /// Whether something has been announced.
+    /// Whether a download has been announced.
     pub(super) fn is_some(&self) -> bool {
         self.0.get().is_some()
     }
 }
 
-/// Reports the bytes of one download, of all its files.
+/// Reports the progress of one download over all its files.
 pub(super) struct DownloadMeter<'a> {
     hub: &'a Hub,
     stage: Stage,
@@ -52,12 +52,12 @@ pub(super) struct DownloadMeter<'a> {
     total: u64,
     started: Instant,
     told: f64,
-    /// What it is a part of.
+    /// The announced download it is a part of.
     announced: Option<&'a GroupProgress>,
 }
 
 impl<'a> DownloadMeter<'a> {
-    /// Of a group of what is announced, if anything is.
+    /// The meter of a group, counted within the announced download if there is one.
     pub(super) fn of_announced(hub: &'a Hub, announced: &'a GroupProgress, bytes: u64) -> Self {
         let whole = Self::new(hub, Stage::Download, bytes);
         match announced.0.get() {
@@ -72,7 +72,7 @@ impl<'a> DownloadMeter<'a> {
         Self { hub, stage, done: 0, total, started: Instant::now(), told: f64::NEG_INFINITY, announced: None }
     }
 
-    /// Reports now and then, and lets the owner of the download see it, and cancel.
+    /// Adds bytes, reports at intervals, and yields so that the owner can cancel.
     async fn add(&mut self, bytes: u64) {
         self.done += bytes;
         if let Some(announced) = self.announced {
@@ -87,10 +87,10 @@ impl<'a> DownloadMeter<'a> {
     }
 }
 
-/// Fetches `missing`, which is normal and not held yet, of one file.
+/// Fetches the ranges `missing` of one file, which are normal and not yet held.
 ///
 /// # Errors
-/// No connection after several tries, refusals, and whatever comes that cannot be the file.
+/// No connection after several tries, refusals, and responses that cannot be the file.
 pub(super) async fn fetch(
     hub: &Hub,
     id_url: &str,
@@ -118,7 +118,7 @@ pub(super) async fn fetch(
     Ok(())
 }
 
-/// Which bytes of the file an answer brings, from its status and headers alone.
+/// The byte range of a response, from its status and headers.
 fn extent(key: &FileKey, request: &HttpRequest, response: &Response) -> Result<(u64, u64)> {
     let refused = |why: String| Err(not_the_file(&key.path, why));
     let kind = response.header("content-type").unwrap_or_default();
@@ -156,7 +156,7 @@ struct FileDownload<'a> {
 }
 
 impl FileDownload<'_> {
-    /// Takes in the bytes `extent` of the file; gives the reason where they ended early.
+    /// Receives the bytes `extent` of the file; returns the reason if they ended early.
     async fn stream(
         &mut self,
         response: Response,
@@ -189,7 +189,7 @@ impl FileDownload<'_> {
         }
     }
 
-    /// Keeps what of a chunk is missing.
+    /// Stores the missing bytes of a chunk.
     async fn keep(&mut self, position: u64, chunk: &[u8], meter: &mut DownloadMeter<'_>) -> Result<()> {
         let whole = position..position + chunk.len() as u64;
         let wanted: Ranges =
@@ -209,12 +209,12 @@ impl FileDownload<'_> {
     }
 }
 
-/// Refuses what announces itself as something else, whatever its headers say.
+/// Refuses content whose first bytes show another format than the file name.
 fn check_beginning(path: &str, bytes: &[u8]) -> Result<()> {
     let text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
     let first = bytes.trim_ascii_start().first();
     let why = match path.rsplit('.').next() {
-        // The length of a header is 8 bytes, of which the last are zero.
+        // The 8-byte length of a header ends in zero bytes.
         Some("safetensors") if bytes.len() >= 8 && bytes[..8].iter().all(text) => "a text came",
         Some("parquet") if bytes.len() >= 4 && !bytes.starts_with(b"PAR1") => "no Parquet file came",
         _ if first == Some(&b'<') => "a web page came",
@@ -224,7 +224,7 @@ fn check_beginning(path: &str, bytes: &[u8]) -> Result<()> {
 }
 
 impl Hub {
-    /// Compares a file that is held whole with the hash in the listing.
+    /// Compares a complete file with the hash in the listing.
     pub(super) async fn verify(&self, key: &FileKey) -> Result<()> {
         if key.sha256.is_some() {
             let mut meter = DownloadMeter::new(self, Stage::Hash, key.size);

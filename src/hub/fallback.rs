@@ -1,4 +1,4 @@
-//! A store that goes on in memory where another has no room any more, and says so.
+//! A store that continues in memory, with a warning, when another is full.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -16,7 +16,7 @@ use crate::event::Event;
 use crate::report::Warning;
 use crate::weights::Listener;
 
-/// Keeps bytes in `first` as long as it has room for them, and in a store in memory from then on.
+/// Writes to `first` until it is full, then to a store in memory.
 pub struct Fallback {
     first: Rc<dyn Store>,
     memory: Rc<dyn Store>,
@@ -25,17 +25,17 @@ pub struct Fallback {
 }
 
 impl Fallback {
-    /// Over a store that may become full.
+    /// Wraps a store that may become full.
     pub fn new(first: Rc<dyn Store>) -> Self {
         Self::with(first, Rc::<MemoryStore>::default())
     }
 
-    /// [`Fallback::new`], with the store in memory to go on in: a browser has room outside the engine's own memory.
+    /// [`Fallback::new`] with a given memory store: a browser has room outside the engine's own memory.
     pub fn with(first: Rc<dyn Store>, memory: Rc<dyn Store>) -> Self {
         Self { first, memory, full: Cell::new(false), listener: RefCell::default() }
     }
 
-    /// Notes that there is no room, and says so once.
+    /// Marks the first store as full and warns once.
     fn fill(&self, why: &str) {
         if self.full.replace(true) {
             return;
@@ -49,7 +49,7 @@ impl Fallback {
         }
     }
 
-    /// What the first store holds: nothing where it has no room even to look.
+    /// The ranges held by the first store; empty if it is too full even to list them.
     async fn held_first(&self, file: &FileKey) -> Result<plan::Ranges> {
         match self.first.held(file).await {
             Err(Error::StorageFull { why }) => {
@@ -60,7 +60,7 @@ impl Fallback {
         }
     }
 
-    /// Nothing where the reason is that there is no room.
+    /// Turns a full store into `Ok`.
     fn unless_full(&self, result: Result<()>) -> Result<()> {
         match result {
             Err(Error::StorageFull { why }) => {
@@ -87,7 +87,7 @@ impl Store for Fallback {
 
     fn read<'a>(&'a self, file: &'a FileKey, range: Range<u64>) -> LocalBoxFuture<'a, Result<Vec<u8>>> {
         Box::pin(async move {
-            // A range may lie across both.
+            // A range may lie in both stores.
             let (first, mut bytes) = (self.held_first(file).await?, Vec::new());
             let in_memory = plan::missing(std::slice::from_ref(&range), &first);
             let mut at = range.start;
@@ -122,7 +122,7 @@ impl Store for Fallback {
 
     fn complete<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {
         Box::pin(async move {
-            // A file that lies across both is whole in neither.
+            // A file split over both is complete in neither.
             if self.memory.held(file).await?.is_empty() { self.first.complete(file).await } else { Ok(()) }
         })
     }
@@ -149,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    /// Has room for so many bytes in all.
+    /// A store with a size limit in bytes.
     struct Small(MemoryStore, Cell<usize>);
 
     impl Store for Small {

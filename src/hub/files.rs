@@ -1,4 +1,4 @@
-//! A model on the hub as a source of files: what is read is fetched first, unless it is here already.
+//! A model on the hub as a source of files, which are fetched before they are read unless stored already.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -33,7 +33,7 @@ impl HubFiles {
         &self.repo.id
     }
 
-    /// What the repository holds.
+    /// The repository's listing.
     pub fn repo(&self) -> &Repo {
         &self.repo
     }
@@ -43,14 +43,14 @@ impl HubFiles {
         self.repo.key(file).ok_or_else(|| Error::MissingFile { file: file.into(), hint: hint() })
     }
 
-    /// What would have to be fetched so that `parts` can be read, by file, and what of them is here.
+    /// Plans the download for reading `parts`, with the bytes already held.
     pub(super) async fn plan(&self, parts: &[FilePart]) -> Result<Plan> {
         let mut plan = Plan::default();
         self.add(&mut plan, parts, plan::MAX_RANGES).await?;
         Ok(plan)
     }
 
-    /// The same for parts that are fetched group by group.
+    /// `plan` for parts fetched group by group.
     pub(super) async fn plan_groups(&self, groups: &[Vec<FilePart>]) -> Result<Plan> {
         let mut plan = Plan::default();
         for parts in groups {
@@ -59,7 +59,7 @@ impl HubFiles {
         Ok(plan)
     }
 
-    /// Plans parts in addition to what is planned already, in at most so many ranges.
+    /// Adds parts to a plan, in at most `most` ranges.
     async fn add(&self, plan: &mut Plan, parts: &[FilePart], most: usize) -> Result<()> {
         let mut needed: BTreeMap<String, Ranges> = BTreeMap::new();
         for (file, range) in parts {
@@ -82,7 +82,7 @@ impl HubFiles {
         Ok(())
     }
 
-    /// Fetches what a plan misses. A file that is whole by then is compared with its hash.
+    /// Fetches the missing ranges of a plan. Files complete by then are verified by their hash.
     pub(super) async fn carry_out(&self, plan: Plan) -> Result<()> {
         let mut meter = DownloadMeter::of_announced(&self.hub, &self.announced, plan.bytes());
         for (key, missing) in plan.missing.into_iter().filter(|(_, missing)| !missing.is_empty()) {
@@ -96,21 +96,21 @@ impl HubFiles {
     }
 }
 
-/// What has to be fetched.
+/// A planned download.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     /// Bytes of all ranges, held ones included.
     pub(super) needed: u64,
-    /// Bytes of these that are here.
+    /// Bytes already stored.
     pub(super) held: u64,
-    /// All ranges, by file and in the order in which they are read.
+    /// All ranges by file, in reading order.
     ranges: Vec<(FileKey, Ranges)>,
-    /// Ranges to be asked for, by file.
+    /// Ranges to request, by file.
     pub(super) missing: Vec<(FileKey, Ranges)>,
 }
 
 impl Plan {
-    /// Ranges of a file that are planned already.
+    /// Ranges of a file already in the plan.
     fn planned(&self, key: &FileKey) -> Ranges {
         let of_file = self.ranges.iter().filter(|(planned, _)| planned.path == key.path);
         plan::normal(of_file.flat_map(|(_, ranges)| ranges.clone()).collect())
@@ -121,13 +121,13 @@ impl Plan {
         self.missing.iter().map(|(_, missing)| plan::len(missing)).sum()
     }
 
-    /// Requests that this takes.
+    /// Number of requests.
     pub(super) fn requests(&self) -> usize {
         self.missing.iter().map(|(_, missing)| missing.len()).sum()
     }
 }
 
-/// Whether only parts of a file may be needed. All else is small, and whole it can be checked.
+/// Whether a file may be fetched in parts. All others are small, and can be verified when whole.
 fn is_weights(file: &str) -> bool {
     file.ends_with(".safetensors")
 }

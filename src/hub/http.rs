@@ -1,4 +1,4 @@
-//! What a platform must be able to do for a download: ask for an address, hear the body piece by piece, wait.
+//! The platform interface of downloads: GET requests, streamed bodies and waiting.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,12 +6,12 @@ use std::ops::Range;
 
 use futures::future::LocalBoxFuture;
 
-/// The network and the clock of a platform. Dropping a future or a [`Body`] ends the request at once.
+/// Network and clock of a platform. Dropping a future or a [`Body`] cancels the request.
 pub trait Http {
     /// Sends a GET and waits for status and headers; redirects are followed.
     fn get<'a>(&'a self, request: &'a HttpRequest) -> LocalBoxFuture<'a, Result<Response, Failure>>;
 
-    /// Waits.
+    /// Waits for some seconds.
     fn sleep(&self, seconds: f64) -> LocalBoxFuture<'static, ()>;
 }
 
@@ -20,7 +20,7 @@ pub trait Http {
 pub struct HttpRequest {
     /// Absolute address.
     pub url: String,
-    /// Bytes to ask for (`Range: bytes=start-(end − 1)`); `None` is the whole file. Never empty.
+    /// Bytes to request (`Range: bytes=start-(end − 1)`); `None` for the whole file. Never empty.
     pub range: Option<Range<u64>>,
 }
 
@@ -31,13 +31,13 @@ impl HttpRequest {
     }
 }
 
-/// What came back, whatever its status.
+/// A response with any status.
 pub struct Response {
     /// HTTP status.
     pub status: u16,
-    /// Headers as far as the platform lets them be seen, by lower-case name.
+    /// The headers the platform exposes, by lower-case name.
     pub headers: BTreeMap<String, String>,
-    /// The body to come.
+    /// The body, still to be received.
     pub body: Box<dyn Body>,
 }
 
@@ -48,18 +48,18 @@ impl Response {
     }
 }
 
-/// A body under way.
+/// A streamed body.
 pub trait Body {
     /// The next bytes, at least one; `None` at the end.
     fn chunk(&mut self) -> LocalBoxFuture<'_, Result<Option<Vec<u8>>, Failure>>;
 }
 
-/// Why a request came to nothing.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// No connection, or one that broke: trying again may help.
+    /// No connection, or a broken one: a retry may help.
     Network(String),
-    /// The server sends from one address to the next without end.
+    /// Endless redirects.
     Redirects,
 }
 

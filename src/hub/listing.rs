@@ -1,4 +1,4 @@
-//! What a repository holds at a commit: its files with sizes and hashes, read from the hub's untrusted answers.
+//! Lists a repository's files at a commit, with sizes and hashes, from the hub's untrusted responses.
 
 use std::collections::BTreeMap;
 
@@ -13,24 +13,24 @@ use crate::event::Event;
 use crate::report::Warning;
 use crate::weights::source::is_plain_name;
 
-/// Most bytes of one answer.
+/// Most bytes of one response.
 const MAX_ANSWER: usize = 8 << 20;
-/// Most answers that a listing may take; the hub puts a thousand files into one.
+/// Most pages of a listing; the hub puts a thousand files on one.
 const MAX_PAGES: usize = 10;
 
 impl Hub {
-    /// A model's files at the commit that its revision stands for.
+    /// A model's files at the commit of its revision.
     ///
-    /// What a commit holds never changes, so that a known one is not asked for again. Without a network, what was known
-    /// of a branch when it was last asked for counts, and a warning says so.
+    /// A commit never changes, so a known one is not requested again. Without a network, the last known state of a
+    /// branch is used, with a warning.
     ///
     /// # Errors
-    /// A repository that is missing or restricted, and everything that keeps the hub from answering.
+    /// A missing or restricted repository, and network errors.
     pub async fn open(&self, id: &HubId) -> Result<HubFiles> {
         self.open_folder(id, "").await
     }
 
-    /// [`Hub::open`] with the files directly in `folder` of the repository, by their whole paths.
+    /// [`Hub::open`] with only the files directly in `folder` of the repository, by their full paths.
     pub(super) async fn open_folder(&self, id: &HubId, folder: &str) -> Result<HubFiles> {
         let known = self.store().recall(id).await?;
         let listed = |repo: &&Repo| repo.files.keys().any(|path| folder_of(path) == folder);
@@ -47,7 +47,7 @@ impl Hub {
             }
             (listed, _) => listed?,
         };
-        // Other folders of the same commit stay known.
+        // Keep what is known of other folders of the same commit.
         for (path, entry) in known.filter(|known| known.commit == repo.commit).into_iter().flat_map(|known| known.files)
         {
             repo.files.entry(path).or_insert(entry);
@@ -81,13 +81,13 @@ fn folder_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// What the hub tells of a revision.
+/// The hub's response about a revision.
 #[derive(Deserialize)]
 struct Revision {
     sha: String,
 }
 
-/// A line of a listing.
+/// An entry of a listing.
 #[derive(Deserialize)]
 struct Listed {
     #[serde(rename = "type")]
@@ -101,7 +101,7 @@ struct Listed {
     lfs: Option<Lfs>,
 }
 
-/// Where the hub keeps a large file.
+/// The hub's storage of a large file.
 #[derive(Deserialize)]
 struct Lfs {
     oid: String,
@@ -109,7 +109,7 @@ struct Lfs {
 }
 
 impl Listed {
-    /// A file directly in `folder` by its path; everything else is left out, whatever it calls itself.
+    /// The path and metadata if it is a file directly in `folder`; `None` for all else.
     fn entry(self, folder: &str) -> Option<(String, RepoFile)> {
         let name =
             if folder.is_empty() { &self.path[..] } else { self.path.strip_prefix(folder)?.strip_prefix('/')? };

@@ -1,9 +1,9 @@
-//! Models and texts from the Hugging Face hub or a mirror of it, for the page and the command line alike.
+//! Models and texts from the Hugging Face hub or a mirror, for the page and the command line.
 //!
-//! In reading order: [`id`] names a repository; [`preflight`] is what is told before anything large is fetched, as
-//! plain data; `http` is what a platform must be able to do, `store` where it keeps the bytes of a `repo`; `listing`
-//! resolves an id to a commit with its files, `plan` says which byte ranges a model needs, `download` brings them into
-//! the store whatever the network does, and `files` is the result as a source of [`crate::weights::Files`].
+//! In reading order: [`id`] names a repository; [`preflight`] is the plain data shown before anything large is fetched;
+//! `http` is the network interface of a platform, `store` its storage for the bytes of a `repo`; `listing` resolves an
+//! id to a commit with its files, `plan` chooses the byte ranges a model needs, `download` fetches them into the store,
+//! and `files` offers the result as [`crate::weights::Files`].
 
 pub mod client;
 #[cfg(feature = "cli")]

@@ -1,4 +1,4 @@
-//! Which byte ranges to ask for: few enough for a shared address, small enough not to fetch what nobody needs.
+//! Chooses byte ranges to request: few enough for a shared address, without fetching much that is not needed.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,16 +6,16 @@ use std::ops::Range;
 /// Most ranges of a model's weights; the headers, two small requests per file, come on top.
 pub const MAX_RANGES: usize = 18;
 
-/// Most ranges of a group of tensors that is read at once, such as a block: masks between them may be left out.
+/// Most ranges of a group of tensors read together, such as a block: masks between them may be skipped.
 pub const MAX_RANGES_OF_GROUP: usize = 2;
 
-/// A gap of so many bytes is fetched along rather than asked around: it costs less than a request.
+/// A gap up to this many bytes is fetched too: it costs less than a request.
 const SMALL_GAP: u64 = 128 << 10;
 
 /// Byte ranges of one file: ascending, not empty, apart from each other.
 pub type Ranges = Vec<Range<u64>>;
 
-/// Brings ranges into order and joins those that touch or overlap.
+/// Sorts ranges and joins those that touch or overlap.
 pub fn normal(mut ranges: Ranges) -> Ranges {
     ranges.retain(|range| range.start < range.end);
     ranges.sort_unstable_by_key(|range| range.start);
@@ -29,7 +29,7 @@ pub fn normal(mut ranges: Ranges) -> Ranges {
     joined
 }
 
-/// What of `wanted` is not in `held`; both are normal.
+/// The parts of `wanted` that are not in `held`; both must be normal.
 pub fn missing(wanted: &[Range<u64>], held: &[Range<u64>]) -> Ranges {
     let mut missing = Vec::new();
     for range in wanted {
@@ -47,13 +47,13 @@ pub fn missing(wanted: &[Range<u64>], held: &[Range<u64>]) -> Ranges {
     missing
 }
 
-/// Bytes in ranges.
+/// Total bytes of ranges.
 pub fn len(ranges: &[Range<u64>]) -> u64 {
     ranges.iter().map(|range| range.end - range.start).sum()
 }
 
-/// Ranges of every file that cover all of `needed`: small gaps are closed, and then the smallest ones left until no more
-/// than `most` ranges remain, or one per file.
+/// Ranges that cover `needed`: closes small gaps, then the smallest remaining ones until at most `most` ranges, or one
+/// per file, are left.
 pub fn coalesce(needed: BTreeMap<String, Ranges>, most: usize) -> BTreeMap<String, Ranges> {
     let needed: BTreeMap<String, Ranges> =
         needed.into_iter().map(|(file, ranges)| (file, close(normal(ranges), SMALL_GAP))).collect();

@@ -13,7 +13,7 @@ pub struct Repo {
     pub id: HubId,
     /// The commit, which links and reports pin.
     pub commit: String,
-    /// Its files by path, as far as they were listed.
+    /// Its listed files by path.
     pub files: BTreeMap<String, RepoFile>,
 }
 
@@ -22,14 +22,14 @@ pub struct Repo {
 pub struct RepoFile {
     /// Bytes.
     pub size: u64,
-    /// SHA-256, which the hub tells of large files only.
+    /// SHA-256; the hub gives it for large files only.
     pub sha256: Option<String>,
     /// Git's hash of the content.
     pub oid: Option<String>,
 }
 
 impl Repo {
-    /// Under which a file is stored; `None` where there is no such file.
+    /// The storage key of a file; `None` if there is no such file.
     pub fn key(&self, path: &str) -> Option<FileKey> {
         let entry = self.files.get(path)?;
         Some(FileKey {
@@ -54,8 +54,8 @@ pub struct FileKey {
     pub path: String,
     /// Bytes of the whole file.
     pub size: u64,
-    /// Its SHA-256 where the hub tells it.
+    /// Its SHA-256, if the hub gives it.
     pub sha256: Option<String>,
-    /// What the hub calls its content: the SHA-256 of a large file, git's hash of a small one.
+    /// The hub's blob id: the SHA-256 of a large file, git's hash of a small one.
     pub blob: Option<String>,
 }

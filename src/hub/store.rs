@@ -1,4 +1,4 @@
-//! Where downloaded bytes are kept: what a platform must be able to do, and the same in memory.
+//! Storage for downloaded bytes: the platform interface, and an implementation in memory.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,49 +11,49 @@ use super::repo::{FileKey, Repo};
 use crate::error::{Error, Result};
 use crate::weights::Listener;
 
-/// Keeps parts of files until they are whole, across visits where the platform can.
+/// Stores parts of files until they are complete, across visits if the platform can.
 ///
-/// Errors are [`Error::StorageFull`] where there is no room, and then what was kept before stays readable.
+/// A full store returns [`Error::StorageFull`]; everything stored before stays readable.
 pub trait Store {
-    /// The parts of a file that are held, ascending, not empty and apart from each other.
+    /// The stored ranges of a file: ascending, not empty, separate.
     fn held<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<Vec<Range<u64>>>>;
 
-    /// Bytes that are held; exactly as many as asked for, or an error.
+    /// Reads stored bytes: the whole range or an error.
     fn read<'a>(&'a self, file: &'a FileKey, range: Range<u64>) -> LocalBoxFuture<'a, Result<Vec<u8>>>;
 
-    /// Keeps bytes that begin at `at`. Calls come in ascending order within a part, each where the last one ended.
-    /// [`Store::held`] tells of them once this is done, and never, not even after a crash, of bytes that are not there.
+    /// Stores bytes from `at` on. Calls ascend within a part, each from the previous end. Afterwards [`Store::held`]
+    /// includes them; it never, not even after a crash, includes bytes that are not there.
     fn write<'a>(&'a self, file: &'a FileKey, at: u64, bytes: &'a [u8]) -> LocalBoxFuture<'a, Result<()>>;
 
-    /// Makes durable what was written: after every part, and when a file is whole.
+    /// Makes written bytes durable: after every part, and when a file is complete.
     fn flush<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>>;
 
-    /// Hears that a file is whole and, where the hub tells its hash, the very file that the hub lists.
+    /// Called when a file is complete and, if the hub gives its hash, verified.
     fn complete<'a>(&'a self, _file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {
         Box::pin(async { Ok(()) })
     }
 
-    /// From now on `listener` hears what there is to tell besides.
+    /// Registers the callback for the store's own events, such as warnings.
     fn listen(&self, _listener: Listener) {}
 
-    /// Throws away what is held of a file, which turned out to be damaged.
+    /// Deletes the stored parts of a damaged file.
     fn forget<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>>;
 
-    /// What [`Store::remember`] was last told about an id, to go on without a network; `None` where it never was.
+    /// The last value of [`Store::remember`] for an id, for use without a network; `None` if there is none.
     fn recall<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>>;
 
-    /// Keeps what an id stands for: called whenever the hub has told it.
+    /// Saves the resolved repository of an id, after every response of the hub.
     fn remember<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>>;
 }
 
-/// A store that lives as long as the program: for tests, and for what finds no room elsewhere.
+/// A store for the lifetime of the program: for tests, and when other stores are full.
 #[derive(Default)]
 pub struct MemoryStore {
     parts: RefCell<BTreeMap<FileKey, Parts>>,
     repos: RefCell<BTreeMap<HubId, Repo>>,
 }
 
-/// Parts of a file by their first byte; neighbours are joined.
+/// Parts of a file by first byte; adjacent ones are joined.
 type Parts = BTreeMap<u64, Vec<u8>>;
 
 impl MemoryStore {

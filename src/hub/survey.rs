@@ -1,5 +1,5 @@
-//! Finds out what a model on the hub is and what measuring it takes, from its listing, its configuration and the headers
-//! of its weights alone.
+//! Determines what a model on the hub is and what measuring it takes, from its listing, its configuration and its
+//! weight headers alone.
 
 use std::rc::Rc;
 
@@ -9,16 +9,16 @@ use crate::error::{Error, Result};
 use crate::model::{self, ModelConfig};
 use crate::weights::{Weights, read_whole};
 
-/// Rows of activations held at once, as multiples of the widest.
+/// Activations held at once, as multiples of the widest row.
 const ACTIVATIONS: u64 = 6;
 
 impl HubFiles {
-    /// What there is to know before the download. Whatever speaks against the model becomes a [`Problem`].
+    /// The preview before a download. Anything that rules out the model becomes a [`Problem`].
     ///
-    /// `need_head`: whether a measure asks for perplexity; `seq_len`: tokens per window; `room`: what there is room for.
+    /// `need_head`: whether a measure needs perplexity; `seq_len`: tokens per window; `room`: free storage and memory.
     ///
     /// # Errors
-    /// Only what keeps the hub from answering.
+    /// Only network errors.
     pub async fn preflight(&self, need_head: bool, seq_len: usize, room: &Capacity) -> Result<Preflight> {
         let mut found = Preflight::unknown(self.id().clone());
         match self.survey(&mut found, need_head, seq_len, room).await {
@@ -54,7 +54,7 @@ impl HubFiles {
         Ok(())
     }
 
-    /// The weights of a plan, and the tokenizer beside them.
+    /// Counts the bytes of the planned weights and the tokenizer.
     async fn count(&self, found: &mut Preflight, weights: &Plan) -> Result<()> {
         let tokenizer = match self.repo().files.get("tokenizer.json") {
             Some(entry) => self.plan(&[("tokenizer.json".into(), 0..entry.size)]).await?,
@@ -69,7 +69,7 @@ impl HubFiles {
         Ok(())
     }
 
-    /// Says what else there is where safetensors are not.
+    /// Names the other weight formats in the error about missing safetensors.
     fn without_safetensors(&self, error: Error) -> Error {
         let other = self.repo().files.keys().find(|file| file.ends_with(".bin") || file.ends_with(".h5"));
         match (error, other) {
@@ -84,7 +84,7 @@ impl HubFiles {
     }
 }
 
-/// Whether an error says nothing about the model.
+/// Whether an error is about the network, not the model.
 fn is_about_the_network(error: &Error) -> bool {
     matches!(
         error,

@@ -1,4 +1,4 @@
-//! Texts on the hub: WikiText-2 as it was published, whose parts are Parquet files with one line per row.
+//! Texts on the hub: WikiText-2 as published, in Parquet files with one line per row.
 
 use std::fmt;
 
@@ -15,16 +15,16 @@ const FOLDER: &str = "wikitext-2-raw-v1";
 /// A part of WikiText-2 (raw).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WikiText2 {
-    /// What models are trained on: 10.9 MB of text.
+    /// For training: 10.9 MB of text.
     Train,
     /// 1.1 MB.
     Validation,
-    /// What perplexities are published for: 1.3 MB. `wikitext-2` alone is this part.
+    /// For published perplexities: 1.3 MB. `wikitext-2` alone means this part.
     Test,
 }
 
-/// Reads the column `text` of a Parquet file as one text, its rows one after the other with nothing between them; or a
-/// clause that says why not. The page loads what can do so only when it is needed.
+/// Reads the column `text` of a Parquet file as one text, rows concatenated; the error is a clause with the reason. The
+/// page loads the implementation on first use.
 pub trait Table {
     /// The text of `file`.
     fn texts(&self, file: Vec<u8>) -> LocalBoxFuture<'_, Result<String, String>>;
@@ -34,7 +34,7 @@ impl WikiText2 {
     /// All parts.
     pub const ALL: [Self; 3] = [Self::Test, Self::Validation, Self::Train];
 
-    /// The part that a name asks for: `wikitext-2`, or this with `-test`, `-validation` or `-train`.
+    /// The part by its name: `wikitext-2`, or this with `-test`, `-validation` or `-train`.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "wikitext-2" => Some(Self::Test),
@@ -63,7 +63,7 @@ impl fmt::Display for WikiText2 {
 }
 
 impl Hub {
-    /// Whether a part is here, from an earlier download; nobody is asked.
+    /// Whether a part is stored from an earlier download; sends no request.
     pub async fn holds_wikitext(&self, part: WikiText2) -> Result<bool> {
         let known = self.store().recall(&HubId::dataset(WIKITEXT)?).await?;
         match known.and_then(|repo| repo.key(&part.path())) {
@@ -72,11 +72,10 @@ impl Hub {
         }
     }
 
-    /// A part of WikiText-2, and what a report calls it. Rows are joined as they are: each carries its own line end,
-    /// and nothing is added.
+    /// A part of WikiText-2, with its name for reports. Rows are joined unchanged: each carries its own line end.
     ///
     /// # Errors
-    /// As of every download, and a file that cannot be read as a table.
+    /// Download errors, and a file that is not a valid table.
     pub async fn wikitext(&self, part: WikiText2, table: &dyn Table) -> Result<(String, Vec<u8>)> {
         let files = self.open_folder(&HubId::dataset(WIKITEXT)?, FOLDER).await?;
         let path = part.path();

@@ -1,6 +1,6 @@
 //! The network of the command line. \[ureq, url, futures-timer\]
 //!
-//! A request runs in a thread of its own, so that whoever waits for it can stop waiting.
+//! Each request runs in its own thread, so that waiting for it can be cancelled.
 
 use std::future::poll_fn;
 use std::io::Read;
@@ -17,16 +17,16 @@ use url::Url;
 use super::http::{Body, Failure, Http, HttpRequest, Response};
 use super::id::Endpoint;
 
-/// Bytes handed over at once.
+/// Bytes per chunk.
 const CHUNK: usize = 256 << 10;
-/// Chunks that may wait to be taken.
+/// Most chunks in the queue.
 const WAITING: usize = 8;
-/// After which a thread gives up a connection that nobody may listen to any more.
+/// Timeout of a connection whose receiver may have stopped waiting.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// Most redirects that are followed.
+/// Most redirects followed.
 const REDIRECTS: u32 = 10;
 
-/// A client that shows a token to one hub and to nobody else.
+/// An HTTP client that sends the token to one hub only.
 #[derive(Clone)]
 pub struct Transport {
     agent: ureq::Agent,
@@ -36,11 +36,11 @@ pub struct Transport {
 }
 
 impl Transport {
-    /// For the hub at `endpoint`, with the user's token where there is one; `offline` refuses every request.
+    /// A client for the hub at `endpoint`, with the user's token if any; `offline` refuses every request.
     pub fn new(endpoint: Endpoint, token: Option<String>, offline: bool) -> Self {
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
-            // Followed here, where it is known to whom the token may be shown.
+            // Redirects are followed by hand, so that the token goes only to the hub.
             .max_redirects(0)
             .max_redirects_will_error(false)
             .user_agent(concat!("straightedge/", env!("CARGO_PKG_VERSION")))
@@ -52,7 +52,7 @@ impl Transport {
         Self { agent: config.into(), endpoint, token, offline }
     }
 
-    /// Asks, and asks again where it is sent elsewhere.
+    /// Sends a request and follows redirects.
     fn call(&self, request: &HttpRequest) -> Result<ureq::http::Response<ureq::Body>, Failure> {
         let mut url = Url::parse(&request.url).map_err(|error| Failure::Network(error.to_string()))?;
         for _ in 0..=REDIRECTS {
@@ -110,7 +110,7 @@ impl Http for Transport {
     }
 }
 
-/// Hands a body over until it ends or nobody wants it any more.
+/// Forwards a body in chunks until it ends or the receiver is dropped.
 fn pass_on(mut body: impl Read, mut chunks: mpsc::Sender<Result<Vec<u8>, Failure>>) {
     loop {
         let mut chunk = vec![0; CHUNK];
@@ -132,7 +132,7 @@ fn pass_on(mut body: impl Read, mut chunks: mpsc::Sender<Result<Vec<u8>, Failure
     }
 }
 
-/// A body that arrives from another thread; dropping it ends the request at its next chunk.
+/// A body received by another thread; dropping it ends the request at its next chunk.
 struct Chunks(mpsc::Receiver<Result<Vec<u8>, Failure>>);
 
 impl Body for Chunks {

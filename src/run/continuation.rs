@@ -1,8 +1,8 @@
-//! A prompt continued twice: by the model, and by the same model with some blocks linear.
+//! Continues a prompt twice: with the model, and with the same model after some blocks were made linear.
 //!
-//! Every step runs both over all of the text so far: a few hundred positions cost little, and both see exactly what a
-//! measurement shows them, windows from position 0. The maps are those of a measurement of the same model, text and
-//! protocol: given, kept from an earlier one, or measured first.
+//! Every step runs both models over the whole text so far. A few hundred positions cost little, and both models see
+//! windows from position 0, as in a measurement. The maps belong to a measurement of the same model, text and protocol:
+//! given, cached from an earlier run, or measured first.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -36,33 +36,33 @@ use super::memory;
 use super::pass::Pass;
 use super::prepared::{Prepared, load};
 
-/// Most positions of a text: attention grows with their square, and a device is to hear a cancel soon.
+/// Most positions of a text: attention grows with their square, and a cancel must take effect soon.
 const MAX_CONTEXT: usize = 1024;
 
-/// Where the maps of linear blocks come from.
+/// Source of the maps of linear blocks.
 pub enum MapSource {
-    /// A measurement under the job's protocol: an earlier one that `kept` has maps of, or one made first.
+    /// A measurement under the job's protocol: maps cached in `kept`, or else measured first.
     Measured {
-        /// What is measured on.
+        /// The text to measure on.
         text: Text,
-        /// Other workers that help.
+        /// Helper workers.
         workers: Workers,
-        /// What earlier measurements left. Where there is such a thing, all blocks are measured, for later.
+        /// Cached maps of earlier measurements. With a cache, all blocks are measured, for later prompts.
         kept: Option<Rc<RefCell<MapCache>>>,
     },
-    /// These, which are of this model.
+    /// Maps of this model.
     Given(Vec<MapDump>),
 }
 
 impl MapSource {
-    /// A measurement on `text` by this process, of which nothing is kept.
+    /// A measurement on `text` by this process, without a cache.
     pub fn measured(text: Text) -> Self {
         Self::Measured { text, workers: Workers::default(), kept: None }
     }
 }
 
-/// Continues a prompt with a model and with the same model whose blocks `job.blocks` are linear; `None` is all of
-/// them. The stream tells of [`Opening`] and [`Step`]s and ends after `Finished` or `Failed`; dropping it cancels.
+/// Continues a prompt with a model and with the same model whose blocks `job.blocks` are linear (`None`: all). The
+/// stream yields [`Opening`] and [`Step`]s and ends after `Finished` or `Failed`; dropping it cancels.
 pub fn continuation(job: Job, asked: Continuation, files: Rc<dyn Files>, maps: MapSource) -> Events {
     Events::new(move |out| async move {
         let started = Instant::now();
@@ -83,7 +83,7 @@ pub fn continuation(job: Job, asked: Continuation, files: Rc<dyn Files>, maps: M
     })
 }
 
-/// Most positions that the model takes here.
+/// The context length used: the model's limit or sliding window, at most `MAX_CONTEXT`.
 fn context_of(config: &ModelConfig) -> Result<usize> {
     if !config.causal {
         return Err(Error::InvalidSetting {
@@ -95,7 +95,7 @@ fn context_of(config: &ModelConfig) -> Result<usize> {
     Ok(config.max_position_embeddings.min(config.sliding_window.unwrap_or(MAX_CONTEXT)).min(MAX_CONTEXT))
 }
 
-/// The prompt's token ids: at least one, no more than there are positions, none that stands for what is unknown.
+/// The prompt's token ids: at least 1, at most `context`, no unknown token.
 async fn read_prompt(tokenizer: &Tokenizer, prompt: &str, config: &ModelConfig, context: usize) -> Result<Vec<u32>> {
     let refuse = |value: String, hint: String| Err(Error::InvalidSetting { field: "--prompt".into(), value, hint });
     let ids = tokenizer.encode("prompt", prompt.as_bytes()).await?;
@@ -114,7 +114,7 @@ async fn read_prompt(tokenizer: &Tokenizer, prompt: &str, config: &ModelConfig, 
     Ok(ids)
 }
 
-/// Maps at hand, or the measurement that they come from.
+/// Maps, or the measurement that will produce them.
 enum BlockMaps {
     Given(Vec<(usize, AffineMap)>),
     Measured(Box<Prepared>, Option<Rc<RefCell<MapCache>>>),
@@ -151,7 +151,7 @@ impl BlockMaps {
     }
 }
 
-/// The map of a block among those given.
+/// The given map of a block.
 fn given(maps: &[MapDump], block: usize, width: usize) -> Result<(usize, AffineMap)> {
     let refuse =
         |value: String, hint: &str| Err(Error::InvalidSetting { field: "--maps".into(), value, hint: hint.into() });
@@ -259,7 +259,7 @@ impl<B: Backend> ModelPair<'_, B> {
         Ok(())
     }
 
-    /// What both make of the prompt.
+    /// The perplexity of the prompt under both models.
     async fn open(&self) -> Result<Opening> {
         let PreparedContinuation { job, config, context, prompt, blocks, .. } = self.sides;
         Ok(Opening {
@@ -276,7 +276,7 @@ impl<B: Backend> ModelPair<'_, B> {
         })
     }
 
-    /// Both texts by a token further.
+    /// Appends one token to both texts.
     async fn step(&self, step: usize, texts: &mut Both<ContinuedText>) -> Result<Step> {
         let PreparedContinuation { asked, tokenizer, .. } = self.sides;
         let (original, linear) = (&texts.original.ids, &texts.linear.ids);
@@ -308,7 +308,7 @@ impl<B: Backend> ModelPair<'_, B> {
         })
     }
 
-    /// The distribution over the token that follows each of `texts`, which are of one length.
+    /// The next-token distribution after each of `texts`, which have equal length.
     async fn next(&self, texts: &[&[u32]], swaps: &Replacements<B::Tensor>, what: &str) -> Result<Vec<Distribution>> {
         let len = texts[0].len();
         let forward = Forward::new(self.backend, self.model, len)?;
@@ -320,7 +320,7 @@ impl<B: Backend> ModelPair<'_, B> {
         rows.map(|row| Distribution::of(row).ok_or_else(broken)).collect()
     }
 
-    /// exp of the mean negative log-likelihood of all tokens of a text but its first.
+    /// exp of the mean negative log-likelihood of all tokens of a text but the first.
     async fn perplexity(&self, ids: &[u32], swaps: &Replacements<B::Tensor>) -> Result<Option<f64>> {
         let predicted = ids.len() - 1;
         if predicted == 0 {
@@ -350,7 +350,7 @@ impl ContinuedText {
     }
 }
 
-/// The likeliest tokens of either distribution with what both say of them, in the order of the first.
+/// The likeliest tokens of either distribution with both probabilities, sorted by the original model's.
 fn candidates(p: &Distribution, q: &Distribution, top: usize, name: &dyn Fn(u32) -> String) -> Vec<Candidate> {
     let mut ids = p.top(top);
     let theirs: Vec<u32> = q.top(top).into_iter().filter(|id| !ids.contains(id)).collect();

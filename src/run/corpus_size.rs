@@ -1,4 +1,4 @@
-//! A look ahead: how many rows a text or a file of rows gives, and whether they suffice, without measuring any.
+//! Preview: how many rows a text or a rows file yields, and whether they suffice, without measuring any.
 
 use std::rc::Rc;
 
@@ -11,11 +11,11 @@ use crate::weights::{Files, RowsFile};
 use super::header::{self, read_config};
 use super::inputs::Text;
 
-/// What a job's text comes to; `on_bytes` hears how many bytes of it are tokenised, of how many.
+/// The size of a job's text. `on_bytes` receives the number of bytes tokenised so far, and the total.
 ///
 /// # Errors
-/// Whatever [`super::measure()`] would say about configuration, tokenizer or text itself. That the text is too short is
-/// no error here but the [`CorpusSize::refusal`].
+/// The errors of [`super::measure()`] about configuration, tokenizer or text. A text that is too short is reported in
+/// [`CorpusSize::refusal`] instead.
 pub async fn extent(job: &Job, files: &dyn Files, text: &Text, on_bytes: &dyn Fn(u64, u64)) -> Result<CorpusSize> {
     job.check()?;
     let config = read_config(files, job).await?;
@@ -26,10 +26,10 @@ pub async fn extent(job: &Job, files: &dyn Files, text: &Text, on_bytes: &dyn Fn
     Ok(of_folds(job, tokens, windows.len(), folds, config.hidden_size))
 }
 
-/// What a job's file of rows comes to.
+/// The size of a job's rows file.
 ///
 /// # Errors
-/// Whatever [`super::fit()`] would say about the file itself.
+/// The errors of [`super::fit()`] about the file.
 pub async fn rows_extent(job: &Job, files: Rc<dyn Files>, file: &str) -> Result<CorpusSize> {
     job.check()?;
     let rows = RowsFile::open(files, file).await?;

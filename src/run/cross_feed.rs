@@ -1,5 +1,5 @@
-//! Another model whose rows are fed through this one's networks (docs/measures.md, section 6, `cross_feed`), as far as
-//! it is known before a device is chosen.
+//! Another model whose rows are fed through this one's networks (docs/measures.md, section 6, `cross_feed`): everything
+//! known before a device is chosen.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use super::events::StageMeter;
 use super::header;
 use super::inputs::Text;
 
-/// The feeding model with the text in its own tokens.
+/// The feeding model, and the text in its own tokens.
 pub(super) struct CrossFeed {
     pub(super) name: String,
     pub(super) files: Rc<dyn Files>,
@@ -23,10 +23,10 @@ pub(super) struct CrossFeed {
 }
 
 impl CrossFeed {
-    /// Reads what the model `name` makes of `text`; `hidden_size` is that of the model it feeds.
+    /// Reads the feeding model `name` and tokenises `text` for it. `hidden_size` is that of the model it feeds.
     ///
     /// # Errors
-    /// A model of another width, and everything that is wrong with a measured model's configuration or text.
+    /// Another hidden size, and all errors of a measured model's configuration or text.
     pub(super) async fn read(
         job: &Job,
         (name, files): (String, Rc<dyn Files>),

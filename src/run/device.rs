@@ -1,4 +1,4 @@
-//! The choice of device: a hardware GPU where there is one, else the CPU, and said so.
+//! Chooses the device: a hardware GPU if there is one, else the CPU with a warning.
 
 use crate::backend::gpu::{GpuBackend, Options};
 use crate::error::{Error, Result};
@@ -7,7 +7,7 @@ use crate::job::BackendChoice;
 
 use super::events::Emitter;
 
-/// Runs `$body` with `$backend` bound to the backend that the choice leads to: the one place that knows both.
+/// Runs `$body` with `$backend` bound to the chosen backend: the only place that names both backends.
 macro_rules! on_device {
     ($choice:expr, $options:expr, $out:expr, $backend:ident => $body:expr) => {
         match $crate::run::device::gpu($choice, $options, $out).await? {

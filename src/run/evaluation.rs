@@ -9,11 +9,11 @@ use crate::forward::{Forward, ignore};
 use crate::platform::yielding::yield_now;
 use crate::replacement::swap::{Replacement, Replacements};
 
-/// Most logits computed at once, so that a large vocabulary does not exhaust the device.
+/// Most logits computed at once, so that a large vocabulary does not exhaust device memory.
 pub(crate) const MAX_LOGITS: usize = 1 << 24;
 
-/// Windows on which perplexity is measured, with the residual stream entering every block kept on the device, so that
-/// a swap runs only what comes after it again.
+/// Windows on which perplexity is measured. The residual stream entering every block is kept on the device, so that a
+/// swap reruns only the later blocks.
 pub struct Evaluation<'a, B: Backend> {
     backend: &'a B,
     forward: &'a Forward<'a, B>,
@@ -22,14 +22,14 @@ pub struct Evaluation<'a, B: Backend> {
 }
 
 struct WindowBatch<T> {
-    /// Per row the token that follows; unused at the end of a window.
+    /// Next token of every row; unused at the end of a window.
     targets: Vec<u32>,
     /// Residual stream entering each layer, and after the last one.
     hidden: Vec<T>,
 }
 
 impl<'a, B: Backend> Evaluation<'a, B> {
-    /// Runs the untouched model over the windows `which`, of `seq_len` tokens each.
+    /// Runs the original model over the windows `which`, of `seq_len` tokens each.
     pub async fn new(
         backend: &'a B,
         forward: &'a Forward<'a, B>,
@@ -59,7 +59,7 @@ impl<'a, B: Backend> Evaluation<'a, B> {
         self.seq_len
     }
 
-    /// Perplexity of the untouched model.
+    /// Perplexity of the original model.
     pub async fn perplexity(&self) -> Result<f64> {
         self.perplexity_of(|batch| Ok(batch.hidden[batch.hidden.len() - 1].clone())).await
     }
@@ -72,13 +72,13 @@ impl<'a, B: Backend> Evaluation<'a, B> {
         }
     }
 
-    /// Perplexity with everything from block `first` on run again, with the feed-forward networks of `swaps` replaced;
-    /// none of them lies before it.
+    /// Perplexity with all blocks from `first` on run again and the feed-forward networks of `swaps` replaced. No swap
+    /// may lie before `first`.
     pub async fn resumed(&self, first: usize, swaps: &Replacements<B::Tensor>) -> Result<f64> {
         self.perplexity_of(|batch| self.forward.resume(first, batch.hidden[first].clone(), swaps, &mut ignore)).await
     }
 
-    /// Perplexity of `other`, a forward pass of the same model but for what comes from block `first` on, with the
+    /// Perplexity of `other`, a forward pass that differs from this model only from block `first` on, with the
     /// feed-forward networks of `swaps` replaced.
     pub async fn of_other(&self, other: &Forward<'_, B>, first: usize, swaps: &Replacements<B::Tensor>) -> Result<f64> {
         self.perplexity_of(|batch| other.resume(first, batch.hidden[first].clone(), swaps, &mut ignore)).await
@@ -109,7 +109,7 @@ impl<'a, B: Backend> Evaluation<'a, B> {
     }
 }
 
-/// Refuses a perplexity over no token at all.
+/// Refuses a perplexity over zero tokens.
 pub fn check_predicted(tokens: usize) -> Result<()> {
     if tokens == 0 {
         return Err(Error::InvalidSetting {
@@ -121,7 +121,7 @@ pub fn check_predicted(tokens: usize) -> Result<()> {
     Ok(())
 }
 
-/// Per token the one that follows; unused at the end of a window.
+/// The next token of every token; unused at the end of a window.
 pub fn next_tokens(ids: &[u32]) -> Vec<u32> {
     ids.iter().skip(1).chain([&0]).copied().collect()
 }
@@ -134,8 +134,8 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// Adds whole windows of `seq_len` tokens, given their last residual stream, what makes logits of rows of it, and
-    /// the size of the vocabulary.
+    /// Adds whole windows of `seq_len` tokens. `hidden` is their last residual stream, `logits` computes the logits of
+    /// its rows.
     pub async fn add<B: Backend>(
         &mut self,
         backend: &B,
@@ -162,7 +162,7 @@ impl Loss {
     /// exp of the mean.
     ///
     /// # Errors
-    /// Where no token is predicted.
+    /// If no token is predicted.
     pub fn perplexity(&self) -> Result<f64> {
         check_predicted(self.predicted)?;
         Ok((self.sum / self.predicted as f64).exp())

@@ -1,4 +1,4 @@
-//! The stream of events of a running measurement: polling it does the work, dropping it cancels.
+//! The event stream of a running measurement. Polling it does the work, dropping it cancels.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -59,7 +59,7 @@ impl Stream for Events {
     }
 }
 
-/// Where the work sends its events.
+/// Sends the events of the running work.
 #[derive(Clone)]
 pub(super) struct Emitter {
     sender: UnboundedSender<Event>,
@@ -67,12 +67,12 @@ pub(super) struct Emitter {
 }
 
 impl Emitter {
-    /// Queues an event. A closed stream has dropped the work too, so that nobody misses it.
+    /// Queues an event. Closing the stream also drops the work, so no receiver can miss it.
     pub(super) fn send(&self, event: Event) {
         let _ = self.sender.unbounded_send(event);
     }
 
-    /// Queues an event and lets the stream's owner see it, and cancel, before going on.
+    /// Queues an event and yields, so that the stream's owner can process it or cancel.
     pub(super) async fn emit(&self, event: Event) {
         self.send(event);
         yield_now().await;
@@ -90,35 +90,35 @@ impl Emitter {
         self.warnings.borrow().clone()
     }
 
-    /// Starts to report on a stage.
+    /// Starts a stage and returns its meter.
     pub(super) fn stage(&self, stage: Stage, total: u64) -> StageMeter {
         let meter = self.later(stage, total);
         meter.go();
         meter
     }
 
-    /// The meter of a stage that comes later, or by and by.
+    /// The meter of a stage that starts later or runs in pieces.
     pub(super) fn later(&self, stage: Stage, total: u64) -> StageMeter {
         let (done, spent, since) = (Cell::new(None), Cell::new(0.0), Cell::new(None));
         StageMeter { emitter: self.clone(), stage, total, done, spent, since }
     }
 }
 
-/// Reports how far one stage has come, and how long it took while it was not at rest.
+/// Reports the progress of a stage and the time it has run, pauses excluded.
 pub(super) struct StageMeter {
     emitter: Emitter,
     stage: Stage,
     total: u64,
     /// Amount done; `None` before the stage begins.
     done: Cell<Option<u64>>,
-    /// Seconds up to the last rest.
+    /// Seconds up to the last pause.
     spent: Cell<f64>,
-    /// Since when it is not at rest.
+    /// Start of the current run; `None` while paused.
     since: Cell<Option<Instant>>,
 }
 
 impl StageMeter {
-    /// Begins, or goes on.
+    /// Starts or resumes the stage.
     pub(super) fn go(&self) {
         if self.since.get().is_none() {
             self.since.set(Some(Instant::now()));
@@ -128,13 +128,13 @@ impl StageMeter {
         }
     }
 
-    /// Time does not count until the stage goes on.
+    /// Pauses the clock until the next `go`.
     pub(super) fn rest(&self) {
         self.spent.set(self.seconds());
         self.since.set(None);
     }
 
-    /// What `work` comes to; only the time in which it keeps this thread busy counts, for other work goes on beside it.
+    /// Awaits `work`. Only the time spent polling it counts, because other work runs concurrently.
     pub(super) async fn during<R>(&self, work: impl Future<Output = R>) -> R {
         let mut work = std::pin::pin!(work);
         std::future::poll_fn(|context| {
@@ -146,41 +146,41 @@ impl StageMeter {
         .await
     }
 
-    /// Queues the amount done, of an amount in all that may only be known by now.
+    /// Queues the amount done; `total` may change from call to call.
     pub(super) fn tell(&self, done: u64, total: u64) {
         self.done.set(Some(done));
         let progress = Progress { stage: self.stage, done, total, seconds: self.seconds() };
         self.emitter.send(Event::Progress(progress));
     }
 
-    /// Reports the amount done and lets the stream's owner see it, and cancel.
+    /// Reports the amount done and yields, so that the stream's owner can cancel.
     pub(super) async fn reach(&self, done: u64) {
         self.say(done, self.total).await;
     }
 
-    /// [`StageMeter::reach`] of an amount in all that may only be known by now.
+    /// [`StageMeter::reach`] with a total that may change.
     pub(super) async fn say(&self, done: u64, total: u64) {
         self.tell(done, total);
         yield_now().await;
     }
 
-    /// Queues that more is done.
+    /// Adds to the amount done and queues it.
     pub(super) fn add(&self, more: u64) {
         self.tell(self.done.get().unwrap_or(0) + more, self.total);
     }
 
-    /// Reports that more is done, as [`StageMeter::reach`] does.
+    /// Adds to the amount done, reports it and yields.
     pub(super) async fn advance(&self, more: u64) {
         self.add(more);
         yield_now().await;
     }
 
-    /// Lets the stream's owner cancel between two amounts worth reporting.
+    /// Yields without a report, so that the stream's owner can cancel.
     pub(super) async fn again(&self) {
         yield_now().await;
     }
 
-    /// Seconds that the stage has taken.
+    /// Seconds the stage has run.
     pub(super) fn seconds(&self) -> f64 {
         self.spent.get() + self.since.get().map_or(0.0, |since| since.elapsed().as_secs_f64())
     }

@@ -1,4 +1,4 @@
-//! What is known before the first row: the text as windows, and the model and corpus for the report.
+//! Everything known before the first row: the text as windows, and the model and corpus for the report.
 
 use crate::backend::Backend;
 use crate::corpus::{Folds, TokenWindows, Tokenizer, check_ids};
@@ -41,7 +41,7 @@ pub(super) fn header<B: Backend>(
     Header { app: AppInfo::this(), model, corpus, protocol, device: backend.info(), ordered: Ordered::of(job) }
 }
 
-/// The text as the windows that the protocol asks for; `name` names it in the report and in errors.
+/// The text cut into windows by the protocol; `name` names it in the report and in errors.
 pub(super) async fn read_text(
     files: &dyn Files,
     name: &str,
@@ -56,7 +56,7 @@ pub(super) async fn read_text(
     Ok((corpus, windows))
 }
 
-/// The token ids of a text, all of them within the model's vocabulary.
+/// The token ids of a text, checked against the vocabulary.
 pub(super) async fn token_ids(
     files: &dyn Files,
     name: &str,
@@ -79,7 +79,7 @@ pub(super) async fn tokenizer(files: &dyn Files) -> Result<Tokenizer> {
     )
 }
 
-/// A model for the report.
+/// The model's section of the report.
 pub(super) async fn model_info(
     job: &Job,
     config: &ModelConfig,
@@ -103,7 +103,7 @@ pub(super) async fn model_info(
     })
 }
 
-/// A rows file for the report.
+/// The rows file as the report's model.
 pub(super) async fn rows_info(job: &Job, file: &RowsFile, meter: &StageMeter) -> Result<ModelInfo> {
     Ok(ModelInfo {
         id: job.model.clone(),

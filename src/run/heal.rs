@@ -1,6 +1,6 @@
 //! `heal`: perplexity after fine-tuning the swapped map, and after the same training of the network itself.
 //!
-//! Gradients are computed on the CPU, whatever the device, through the whole model, which is loaded for it.
+//! Gradients are always computed on the CPU, through the whole model, which is loaded for it.
 
 use crate::backend::Backend;
 use crate::backend::cpu::CpuBackend;
@@ -22,7 +22,7 @@ use super::sweep::MeasuredBlock;
 /// Names this use of the job's seed.
 const STREAM: u64 = 0x6865_616c;
 
-/// What healing needs beside the block.
+/// Everything healing needs that is the same for all blocks.
 struct HealingContext<'a> {
     backend: &'a CpuBackend,
     evaluation: Evaluation<'a, CpuBackend>,
@@ -38,7 +38,7 @@ impl Prepared {
             return Ok(());
         }
         let steps = self.job.training.heal_steps;
-        // The amount is known from the first event on, so that the first step already tells what all will take.
+        // The total is known from the first event on, so the first step already allows an estimate of the duration.
         let meter = pass.out.stage(Stage::Heal, (2 * steps * swept.len()) as u64);
         let backend = CpuBackend::new();
         let weights = Weights::open(self.files.clone()).await?;
@@ -100,7 +100,7 @@ impl HealingContext<'_> {
         Ok(HealReport { delta_ppl: after, delta_ppl_before: before, steps: schedule.len() })
     }
 
-    /// Perplexity as the training stands, less that of the untouched model.
+    /// Current perplexity minus that of the original model.
     async fn delta(&self, healing: &Healing, block: usize) -> Result<Option<f64>> {
         let model = healing.model()?;
         let forward = Forward::new(self.backend, &model, self.evaluation.seq_len())?;
@@ -108,7 +108,7 @@ impl HealingContext<'_> {
     }
 }
 
-/// An encoder has no next token to be trained on; the warning says so already.
+/// An encoder has no next token to train on. The warning already says so; the reports get nulls.
 fn explain_missing<B: Backend>(pass: &Pass<'_, B>, swept: Vec<MeasuredBlock>) {
     for mut block in swept {
         block.report.heal.extend(["linear", "original"].map(|name| (name.to_owned(), HealReport::default())));

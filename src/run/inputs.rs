@@ -1,4 +1,4 @@
-//! What a job works on.
+//! The inputs of a job: model files, texts, workers and storage.
 
 use std::rc::Rc;
 
@@ -28,29 +28,29 @@ impl Text {
     }
 }
 
-/// What a job works on.
+/// The inputs of a job.
 pub struct Inputs {
     /// The model in Hugging Face layout.
     pub files: Rc<dyn Files>,
-    /// What it reads.
+    /// The text to measure on.
     pub text: Text,
-    /// What perplexity is measured on instead of the held-out windows.
+    /// Text for perplexity, in place of the held-out windows.
     pub eval: Option<Text>,
     /// The model whose rows are fed through this one's networks, with its name (docs/measures.md, section 6,
     /// `cross_feed`).
     pub feed: Option<(String, Rc<dyn Files>)>,
-    /// Other workers that help.
+    /// Helper workers.
     pub workers: Workers,
-    /// Where the sweep is saved after every block, and from where it goes on.
+    /// Storage for the sweep's state, saved after every block and resumed from.
     pub resume: Option<Rc<dyn Resume>>,
-    /// Where rows wait that memory has no room for.
+    /// Scratch file for rows that do not fit into memory.
     pub scratch: Option<Rc<dyn ScratchFile>>,
-    /// How a GPU is used, for tests.
+    /// GPU options, for tests.
     pub gpu: gpu::Options,
 }
 
 impl Inputs {
-    /// A model and a text, and nothing besides.
+    /// A model and a text; everything else is the default.
     pub fn new(files: Rc<dyn Files>, text: Text) -> Self {
         let workers = Workers::default();
         let gpu = gpu::Options::default();

@@ -1,4 +1,4 @@
-//! Maps kept from one job for the next, so that a model that was measured goes on with a prompt at once.
+//! Cache of maps from one job for the next, so that a measured model can continue a prompt without another measurement.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use crate::event::{Event, MapDump};
 use crate::report::{Header, Report};
 use crate::solve::AffineMap;
 
-/// Bytes that are kept at most; maps beyond them are measured again.
+/// Size limit in bytes; maps beyond it are measured again.
 const ROOM: usize = 128 << 20;
 
-/// The maps of the last model, text and protocol that were measured.
+/// The maps of the last measurement, by block.
 #[derive(Debug, Default)]
 pub struct MapCache {
     measured: Option<Report>,
@@ -17,7 +17,7 @@ pub struct MapCache {
 }
 
 impl MapCache {
-    /// Takes in an event of any job.
+    /// Updates the cache from an event of any job.
     pub fn receive(&mut self, event: &Event) {
         match event {
             Event::Started(header) if !self.measured.as_ref().is_some_and(|known| known.is_continued_by(header)) => {
@@ -37,7 +37,7 @@ impl MapCache {
         }
     }
 
-    /// The maps of `blocks` as `header` would have them measured, in their order; `None` where one of them is missing.
+    /// The maps of `blocks`, in their order, if they match `header`; `None` if one is missing.
     pub(super) fn of(&self, header: &Header, blocks: &[usize]) -> Option<Vec<(usize, AffineMap)>> {
         self.measured.as_ref().filter(|known| known.is_continued_by(header))?;
         blocks.iter().map(|block| Some((*block, self.maps.get(block)?.clone()))).collect()

@@ -27,7 +27,7 @@ pub fn measure(job: Job, files: Rc<dyn Files>, text: Text) -> Events {
     measure_inputs(job, Inputs::new(files, text))
 }
 
-/// [`measure`] with all that can be given besides.
+/// [`measure`] with all optional inputs.
 pub fn measure_inputs(job: Job, inputs: Inputs) -> Events {
     Events::new(move |out| async move {
         let started = Instant::now();
@@ -43,7 +43,7 @@ pub fn measure_inputs(job: Job, inputs: Inputs) -> Events {
     })
 }
 
-/// Measures captured rows: tensors x (n, d_in) and y (n, d_out) of `file`. `seq_len` of the protocol is the window.
+/// Measures captured rows: tensors x (N, d_in) and y (N, d_out) of `file`. The protocol's `seq_len` is the window.
 pub fn fit(job: Job, files: Rc<dyn Files>, file: String) -> Events {
     Events::new(move |out| async move {
         let started = Instant::now();
@@ -54,7 +54,7 @@ pub fn fit(job: Job, files: Rc<dyn Files>, file: String) -> Events {
     })
 }
 
-/// Refuses what needs the model that the rows came from.
+/// Refuses measures that need the model the rows came from.
 fn check_rows_measures(job: &Job) -> Result<()> {
     let of_rows = [Measure::Fit, Measure::Probes, Measure::Baseline, Measure::Conjunction];
     match job.measures.iter().find(|measure| !of_rows.contains(measure)) {

@@ -1,13 +1,13 @@
-//! How much memory the engine has needed so far.
+//! Peak memory use of the engine.
 
-/// Bytes of the linear memory, which only grows.
+/// Bytes of linear memory, which only grows.
 #[cfg(target_arch = "wasm32")]
 pub(super) fn peak() -> Option<u64> {
     const PAGE: u64 = 1 << 16;
     Some(core::arch::wasm32::memory_size::<0>() as u64 * PAGE)
 }
 
-/// Bytes of the process that were resident at once, where the system tells.
+/// Peak resident bytes of the process, if the system reports it.
 #[cfg(not(target_arch = "wasm32"))]
 pub(super) fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;

@@ -1,8 +1,8 @@
-//! Job in, events out: the one place that knows everyone.
+//! Runs a job and reports events; this module connects all others.
 //!
-//! In reading order: `inputs` are what a job works on; `measure` begins; `prepared` is what is known before there is a
-//! device; `pass` is one measurement on one; `sweep` takes all rows through block after block, where `measures` look at
-//! them; `heal` and `continuation` need the whole model.
+//! In reading order: `inputs` holds a job's inputs; `measure` starts it; `prepared` is everything known before a device
+//! is chosen; `pass` is one measurement on a device; `sweep` takes all rows through block after block, where `measures`
+//! evaluate them; `heal` and `continuation` need the whole model.
 
 mod continuation;
 mod corpus_size;

@@ -1,4 +1,4 @@
-//! One measurement on one device: what all of its parts share.
+//! One measurement on one device: the context its parts share.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -23,15 +23,15 @@ pub(super) struct Pass<'a, B> {
     pub(super) folds: &'a Folds,
     pub(super) out: &'a Emitter,
     pub(super) workers: Workers,
-    /// Rank that the norm before the feed-forward networks implies, where known.
+    /// Rank implied by the norm before the feed-forward networks, if known.
     pub(super) expected_rank: Option<usize>,
-    /// Of one network, where there is a model.
+    /// Parameters of one feed-forward network; `None` without a model.
     pub(super) ffn_parameters: Option<usize>,
-    /// Whether perplexity is asked for, of a model that has one.
+    /// Whether perplexity is requested and the model has one.
     pub(super) has_perplexity: bool,
-    /// Whether the blocks' maps are needed once all are measured.
+    /// Whether the maps are needed after the last block.
     pub(super) keeps_maps: bool,
-    /// Where the sweep is saved, under this key.
+    /// Storage for the sweep's state, saved under `key`.
     pub(super) resume: Option<&'a dyn Resume>,
     pub(super) key: String,
     pub(super) seconds: Cell<Seconds>,
@@ -50,12 +50,12 @@ impl<B: Backend> Pass<'_, B> {
         self.job.measures.contains(&measure)
     }
 
-    /// Rows of some folds.
+    /// Number of rows in `folds`.
     pub(super) fn rows(&self, folds: &Folds) -> u64 {
         (folds.all().len() * self.job.protocol.seq_len) as u64
     }
 
-    /// What `work` comes to, with its span told at the end.
+    /// Awaits `work` and reports its span at the end.
     pub(super) async fn span<R>(&self, lane: Lane, block: Option<usize>, work: impl Future<Output = R>) -> R {
         let start = self.started.elapsed().as_secs_f64();
         let (mut work, mut busy) = (std::pin::pin!(work), 0.0);
@@ -78,14 +78,14 @@ impl<B: Backend> Pass<'_, B> {
         self.seconds.set(seconds);
     }
 
-    /// Takes over the time of a stage as far as it has come.
+    /// Sets the time of a stage to the meter's.
     pub(super) fn took(&self, of: impl FnOnce(&mut Seconds) -> &mut f64, meter: &StageMeter) {
         let mut seconds = self.seconds.get();
         *of(&mut seconds) = meter.seconds();
         self.seconds.set(seconds);
     }
 
-    /// An encoder predicts no next token: the values are null, with this reason.
+    /// Warns that an encoder predicts no next token, which is why the values are null.
     pub(super) fn explain_missing_perplexity(&self) {
         let text = "an encoder predicts no next token, so that perplexity and its changes are undefined";
         self.out.warn("no_perplexity", None, text.into());

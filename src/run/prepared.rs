@@ -1,4 +1,4 @@
-//! What is known of a job before a device is chosen, and its sweep on one.
+//! Everything known of a job before a device is chosen, and its sweep on a device.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -32,14 +32,14 @@ pub(super) struct Prepared {
     pub(super) config: ModelConfig,
     pub(super) corpus: CorpusInfo,
     pub(super) windows: TokenWindows,
-    /// What perplexity is measured on instead of the held-out windows.
+    /// Text for perplexity, in place of the held-out windows.
     pub(super) eval: Option<TokenWindows>,
     /// The model whose rows are fed through this one's networks.
     pub(super) feed: Option<CrossFeed>,
     pub(super) workers: Workers,
     pub(super) resume: Option<Rc<dyn Resume>>,
     pub(super) scratch: Option<Rc<dyn ScratchFile>>,
-    /// Rows of a batch of the sweep that goes on.
+    /// Rows per batch of the resumed sweep.
     pub(super) batch_rows: Option<usize>,
     pub(super) folds: Folds,
     pub(super) tokenize: f64,
@@ -93,7 +93,7 @@ impl Prepared {
         })
     }
 
-    /// What is measured and how, by which a saved sweep is known again.
+    /// Identifies the measurement, so that a saved sweep resumes only the same one.
     pub(super) fn key(&self, header: &Header) -> String {
         let Job { measures, blocks, ranks, training, dump_maps, .. } = &self.job;
         let all = |windows: &TokenWindows| {
@@ -105,7 +105,7 @@ impl Prepared {
         serde_json::json!([of, measures, blocks, ranks, training, dump_maps, evaluated, feed]).to_string()
     }
 
-    /// Everything that is measured block by block. Returns the blocks, and the perplexity of the untouched model.
+    /// Measures block by block. Returns the blocks, and the perplexity of the original model.
     pub(super) async fn sweep<B: Backend>(
         &self,
         pass: &Pass<'_, B>,

@@ -1,34 +1,34 @@
-//! Where the state of a sweep is kept: any place that a platform has, natively a file.
+//! Storage for a sweep's saved state; natively a file.
 
 use std::io::{self, Read, Write};
 
-/// A place that keeps the last state of a sweep.
+/// Storage for the last state of a sweep.
 pub trait Resume {
     /// Its name, for errors.
     fn name(&self) -> String;
 
-    /// The state that was saved; `None` where there is none.
+    /// The saved state; `None` if there is none.
     fn open(&self) -> io::Result<Option<Box<dyn Read>>>;
 
-    /// Whether it is worth its time to save a state now.
+    /// Whether the next state should be saved; allows a limit on how often.
     fn is_due(&self) -> bool {
         true
     }
 
-    /// Begins a state, which takes the place of the one before when it is complete.
+    /// Starts writing a state, which replaces the previous one when committed.
     fn save(&self) -> io::Result<Box<dyn Save + '_>>;
 
-    /// Forgets the state of a measurement that is complete.
+    /// Deletes the state once the measurement is complete.
     fn clear(&self);
 }
 
-/// A state being saved. Until it is committed the one before counts.
+/// A state being written. Until it is committed the previous one stays valid.
 pub trait Save: Write {
-    /// Makes it the one that counts.
+    /// Replaces the previous state.
     fn commit(self: Box<Self>) -> io::Result<()>;
 }
 
-/// A file that keeps the state.
+/// A state file.
 #[cfg(not(target_arch = "wasm32"))]
 pub struct ResumeFile(pub std::path::PathBuf);
 
@@ -46,7 +46,7 @@ impl Resume for ResumeFile {
         }
     }
 
-    /// Written beside it first, so that the state before stays whole until this one is.
+    /// Writes to a `.part` file first, so that the previous state stays whole until the new one is complete.
     fn save(&self) -> io::Result<Box<dyn Save + '_>> {
         let mut beside = self.0.clone().into_os_string();
         beside.push(".part");
@@ -55,7 +55,7 @@ impl Resume for ResumeFile {
     }
 
     fn clear(&self) {
-        // Whoever measures the same again goes on from the last block; nothing is lost but room on the disk.
+        // A leftover file is harmless: the same measurement would resume from its last block.
         let _ = std::fs::remove_file(&self.0);
     }
 }

@@ -1,4 +1,4 @@
-//! What is asked of a worker, and its answers.
+//! Requests to a worker and its replies.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::model::{Block, ModelPart as _};
 use crate::stats::moments::Moments;
 use crate::workers::sums::HalfFold;
 
-/// Sends a request at once. The answer is `None` where the worker has ended.
+/// Sends a request at once. The reply is `None` if the worker has ended.
 pub(super) fn ask(
     worker: &dyn Worker,
     request: &HelperRequest,
@@ -31,13 +31,13 @@ pub struct RemoteBlock<'w>(&'w dyn Worker);
 impl<'w> RemoteBlock<'w> {
     /// Sends a block with its weights.
     pub fn begin(worker: &'w dyn Worker, passage: BlockTask, weights: Vec<Vec<f32>>) -> Self {
-        // What goes wrong with it goes wrong with the first rows, which come to no block.
+        // An error here shows up with the first rows, which then find no block.
         drop(ask(worker, &HelperRequest::Block(Box::new(passage)), weights, Vec::new()));
         Self(worker)
     }
 
-    /// Sends rows, `(rows, hidden_size)`, at once, and returns the residual stream after the block and what else is
-    /// `wanted`, in this order; `None` where the worker has ended.
+    /// Sends rows (N, hidden_size) at once. Returns the residual stream after the block, then the tensors `wanted`, in
+    /// order; `None` if the worker has ended.
     pub fn rows(
         &self,
         (part, windows): (Option<HalfFold>, Range<usize>),
@@ -48,7 +48,7 @@ impl<'w> RemoteBlock<'w> {
         async { Ok(answer.await?.map(|(_, found)| found.singles)) }
     }
 
-    /// Asks at once for the second moments of all those rows, by fold.
+    /// Requests at once the second moments of all rows sent, by fold.
     pub fn moments(self) -> impl Future<Output = Result<Option<Vec<(usize, Moments)>>>> + use<> {
         let answer = ask(self.0, &HelperRequest::Moments, Vec::new(), Vec::new());
         async {
@@ -61,7 +61,7 @@ impl<'w> RemoteBlock<'w> {
     }
 }
 
-/// The shapes of a block's weights, and their values in the order in which the block has them.
+/// The shapes of a block's weights, and their values in the same order.
 pub async fn copied<B: Backend>(backend: &B, block: &Block<B::Tensor>) -> Result<(Block<Shape>, Vec<Vec<f32>>)> {
     let mut tensors = Vec::new();
     let shapes = block.clone().map(&mut |tensor| {

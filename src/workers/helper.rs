@@ -1,4 +1,4 @@
-//! What another worker does: it takes rows through blocks on the CPU, and solves a part of a block.
+//! The helper worker's side: takes rows through blocks on the CPU, and solves a part of a block.
 
 use futures::{Stream, StreamExt};
 
@@ -12,7 +12,7 @@ use crate::solve::{Remainder, RetainedSpace};
 use crate::stats::moments::Moments;
 use crate::workers::sums::BlockSums;
 
-/// Answers every message of `inbox` in turn.
+/// Answers the messages of `inbox` one after another.
 pub async fn serve(inbox: impl Stream<Item = Message>, answer: impl Fn(Message)) {
     let mut helper = Helper { backend: &CpuBackend::new(), passing: None, folds: Vec::new(), solving: None };
     let mut inbox = std::pin::pin!(inbox);
@@ -23,11 +23,11 @@ pub async fn serve(inbox: impl Stream<Item = Message>, answer: impl Fn(Message))
 
 struct Helper<'a> {
     backend: &'a CpuBackend,
-    /// The block that rows go through.
+    /// The current block.
     passing: Option<LoadedBlock<'a>>,
-    /// Folds that have come of a block to be solved.
+    /// Folds received of the block to solve.
     folds: Vec<Moments>,
-    /// What is done of its solve, and its folds.
+    /// The unfinished solve, and its folds.
     solving: Option<(Remainder, Vec<Moments>)>,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Helper<'a> {
             Ok(HelperAnswer { folds, singles, doubles }) => (Ok(folds), singles, doubles),
             Err(error) => (Err(error), Vec::new(), Vec::new()),
         };
-        // Whoever asked takes anything else for the end of this worker.
+        // The requester treats an unreadable reply as the end of this worker.
         Message { head: serde_json::to_string(&head).unwrap_or_default(), singles, doubles }
     }
 
@@ -124,7 +124,7 @@ impl<'a> LoadedBlock<'a> {
     }
 }
 
-/// An answer before it is told; `folds` are those of the moments, where they are moments.
+/// A reply before serialisation; `folds` are the folds of the moments, if any.
 #[derive(Default)]
 struct HelperAnswer {
     folds: Vec<usize>,

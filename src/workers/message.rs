@@ -1,4 +1,4 @@
-//! What workers say to each other: a line of JSON, and lists of numbers that cross as they are.
+//! Messages between workers: a JSON header, and number lists transferred as they are.
 
 use futures::future::LocalBoxFuture;
 use std::ops::Range;
@@ -10,46 +10,46 @@ use crate::job::Protocol;
 use crate::model::{Block, ModelConfig};
 use crate::workers::sums::{HalfFold, Scales};
 
-/// A message. Answers come in the order of the requests, one for each.
+/// A message. Every request gets one reply, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Message {
-    /// JSON of a request; of an answer the JSON of a result, whose error is that of the measurement.
+    /// JSON of the request, or of the reply's `Result`, whose error ends the measurement.
     pub head: String,
-    /// Values of tensors.
+    /// f32 tensors.
     pub singles: Vec<Vec<f32>>,
-    /// What is in double precision.
+    /// f64 values.
     pub doubles: Vec<Vec<f64>>,
 }
 
-/// What another worker is asked for.
+/// A request to a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum HelperRequest {
-    /// Takes a block, whose weights are in `singles`.
+    /// Loads a block, whose weights are in `singles`.
     Block(Box<BlockTask>),
-    /// Takes the rows of `singles` through that block. The answer has the residual stream after it, and what else is
-    /// asked for, in the order of [`WantedTensors`].
+    /// Takes the rows in `singles` through that block. The reply holds the residual stream after it, then the requested
+    /// tensors in the order of [`WantedTensors`].
     Rows {
-        /// Which of the folds; none in a text for perplexity alone.
+        /// The half-fold; `None` in a text for perplexity alone.
         part: Option<HalfFold>,
         /// Windows of the text, for errors.
         windows: Range<usize>,
-        /// What to send back.
+        /// The tensors to return.
         wanted: WantedTensors,
     },
-    /// Asks for the second moments of all those rows: the answer has their numbers in `doubles` and their folds in its head.
+    /// Requests the second moments of all rows sent: values in `doubles`, folds in `head`.
     Moments,
-    /// Takes the next fold of a block to be solved, whose numbers are in `doubles`.
+    /// The next fold of a block to solve, its moments in `doubles`.
     Fold,
-    /// All folds are there.
+    /// All folds are sent: solve the block.
     Solve {
         /// Index of the block.
         block: usize,
     },
-    /// Tells the directions that the fit keeps, as numbers, and asks for the rest of the block's score.
+    /// Sends the directions kept by the fit, and requests the rest of the block's score.
     Kept,
 }
 
-/// A block with what its rows need.
+/// A block and the settings its rows need.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BlockTask {
     /// Index of the block, for errors.
@@ -58,30 +58,30 @@ pub struct BlockTask {
     pub config: ModelConfig,
     /// Shapes of the weights.
     pub block: Block<Shape>,
-    /// How windows are cut and counted.
+    /// Window size and skipped positions.
     pub protocol: Protocol,
     /// Folds of the text.
     pub folds: usize,
-    /// Where second moments are wanted.
+    /// Set if second moments are wanted.
     pub scales: Option<Scales>,
 }
 
-/// What is wanted of a batch beside the residual stream after the block.
+/// The tensors wanted of a batch in addition to the residual stream after the block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WantedTensors {
-    /// What enters the feed-forward network.
+    /// Input of the feed-forward network.
     pub x: bool,
-    /// What it returns.
+    /// Output of the feed-forward network.
     pub y: bool,
-    /// What y is added to.
+    /// The terms y is added to.
     pub rest: bool,
 }
 
-/// Another worker.
+/// A helper worker.
 pub trait Worker {
-    /// Sends a request at once. The answer is `None` where the worker has ended.
+    /// Sends a request at once. The reply is `None` if the worker has ended.
     fn ask(&self, request: Message) -> LocalBoxFuture<'static, Option<Message>>;
 
-    /// The most bytes of memory that it has taken.
+    /// Its peak memory in bytes.
     fn bytes(&self) -> u64;
 }

@@ -1,8 +1,8 @@
-//! Other workers that do a share of the work: how a browser uses its cores without shared memory.
+//! Helper workers: how a browser uses its cores without shared memory.
 //!
-//! Each is another instance of the engine, which is sent what it needs: a block's weights and rows to go through it, or a
-//! block's moments to be solved. Natively there are none, for threads share memory. Whatever a worker that ended has not
-//! done is done here instead, with the same digits.
+//! Each is another instance of the engine, which receives all it needs: a block's weights and the rows to take through
+//! it, or a block's moments to solve. Natively there are none, because threads share memory. The work of a helper that
+//! has ended is redone here, with the same digits.
 
 mod ask;
 mod helper;
@@ -25,34 +25,34 @@ pub use helper::serve;
 use message::HelperRequest;
 pub use message::{BlockTask, Message, WantedTensors, Worker};
 
-/// Bytes that a worker takes by itself.
+/// Bytes of an idle worker.
 const EMPTY: u64 = 16 << 20;
-/// Matrices of a block's width that a solve has in memory beside the moments.
+/// Matrices of d × d that a solve holds in addition to the moments.
 const SOLVE_MATRICES: u64 = 12;
 
-/// Those that there are, which are started when they are first asked.
+/// The helper workers. Each starts on its first request.
 #[derive(Clone, Default)]
 pub struct Workers {
     all: Vec<Rc<dyn Worker>>,
     limits: Limits,
 }
 
-/// When they are of use.
+/// Limits on the use of helper workers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
-    /// Bytes of memory that all workers together may take, this one included.
+    /// Memory budget in bytes for all workers together, this one included.
     pub memory: u64,
-    /// The least width of a model: narrower ones are done before another worker has started.
+    /// Smallest hidden_size worth a helper: narrower models are done before it has started.
     pub hidden_size: usize,
 }
 
 impl Workers {
-    /// These.
+    /// Uses the workers `all` within `limits`.
     pub fn new(all: Vec<Rc<dyn Worker>>, limits: Limits) -> Self {
         Self { all, limits }
     }
 
-    /// As many as are of use for a model, and as memory allows.
+    /// The workers worth using for a model, within the memory budget.
     pub fn for_model(&self, config: &ModelConfig, folds: usize) -> Self {
         let (own, each) = needed(config, folds as u64);
         let affordable = (self.limits.memory.saturating_sub(own) / each) as usize;
@@ -61,21 +61,21 @@ impl Workers {
         Self { all: self.all[..count].to_vec(), limits: self.limits }
     }
 
-    /// All of them.
+    /// All helper workers.
     pub fn all(&self) -> &[Rc<dyn Worker>] {
         &self.all
     }
 
-    /// The most bytes of memory that they have taken together.
+    /// Sum of their peak memory in bytes.
     pub fn bytes(&self) -> u64 {
         self.all.iter().map(|worker| worker.bytes()).sum()
     }
 
-    /// [`score_block`] of a block's folds, of which another worker does half where there is one: about as much as the
-    /// half that is done here, and it begins before the fit is there. More workers would wait for that part.
+    /// [`score_block`] with a helper worker taking half of the work, if there is one. The helper starts before the fit
+    /// is done; more helpers would only wait for it.
     ///
     /// # Errors
-    /// Where a moment is not finite.
+    /// If a moment is not finite.
     pub async fn score(&self, block: usize, folds: Vec<Moments>) -> Result<BlockScore> {
         if let Some(worker) = self.all.first()
             && let Some(score) = share(&**worker, block, &folds).await?
@@ -87,10 +87,10 @@ impl Workers {
     }
 }
 
-/// The score with the help of a worker; `None` where that has ended.
+/// The score with a helper's share; `None` if the helper has ended.
 async fn share(worker: &dyn Worker, block: usize, folds: &[Moments]) -> Result<Option<BlockScore>> {
     for fold in folds {
-        // One by one, so that no more than one lies in this module's memory twice.
+        // One by one, so that at most one fold is in this module's memory twice.
         drop(ask(worker, &HelperRequest::Fold, Vec::new(), vec![fold.to_wire()]));
     }
     drop(ask(worker, &HelperRequest::Solve { block }, Vec::new(), Vec::new()));
@@ -98,18 +98,18 @@ async fn share(worker: &dyn Worker, block: usize, folds: &[Moments]) -> Result<O
     let rest = ask(worker, &HelperRequest::Kept, Vec::new(), vec![fit.kept().to_wire()]);
     yield_now().await;
     let score = fit.score(folds)?;
-    // What cannot be solved there cannot be solved here either, where the error is told.
+    // An error there is ignored: the block is then solved here and returns the same error.
     let rest = rest.await.ok().flatten().and_then(|(_, found)| RemainderScore::from_wire(found.doubles.first()?));
     Ok(rest.map(|rest| score.complete(rest)))
 }
 
-/// Bytes that this worker and each other one need at most, without the rows that wait.
+/// Peak bytes of this worker and of each helper, without stored rows.
 fn needed(config: &ModelConfig, folds: u64) -> (u64, u64) {
     let ModelConfig { hidden_size, head_dim, num_attention_heads, num_key_value_heads, intermediate_size, .. } = config;
     let width = *hidden_size as u64;
     let heads = (head_dim * (num_attention_heads + num_key_value_heads)) as u64;
     let weights = 4 * (config.ffn_parameters() as u64 + 2 * width * heads);
-    // A batch on its way through a network, and around it.
+    // A batch in a network, and around it.
     let batch = 4 * BATCH_ROWS as u64 * (3 * *intermediate_size as u64 + 6 * width);
     let matrix = 8 * width * width;
     // xxᵀ and xyᵀ of every fold, and one yyᵀ.

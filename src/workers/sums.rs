@@ -1,4 +1,4 @@
-//! The second moments of one block's rows, fold by fold, as batches of rows come.
+//! Sums the second moments of one block's rows, fold by fold, batch by batch.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::job::Protocol;
 use crate::stats::moments::{Moments, Scale};
 
-/// One half of the rows of a fold: what another worker can take. Two parts add up to the same digits in either order.
+/// One half of a fold's rows, the unit of work for a worker. Two halves add up to the same digits in either order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HalfFold {
     /// The fold.
@@ -21,34 +21,34 @@ pub struct HalfFold {
 /// Scales of x and of y.
 pub type Scales = (Scale, Scale);
 
-/// Sums of one block.
+/// The running sums of one block.
 pub struct BlockSums<'a, B: Backend> {
     backend: &'a B,
     protocol: Protocol,
     block: usize,
     folds: usize,
-    /// Made with the first batch, unless they are known before.
+    /// Set by the first batch, unless given.
     scales: Option<Scales>,
     gram: Option<B::Gram>,
-    /// Moments of folds that others have added up.
+    /// Moments of folds summed by other workers.
     others: Vec<(usize, Moments)>,
 }
 
 impl<'a, B: Backend> BlockSums<'a, B> {
-    /// No rows yet of so many folds; `block` is for error messages.
+    /// Empty sums of `folds` folds; `block` is for error messages.
     pub fn new(backend: &'a B, block: usize, folds: usize, protocol: &Protocol, scales: Option<Scales>) -> Self {
         Self { backend, protocol: protocol.clone(), block, folds, scales, gram: None, others: Vec::new() }
     }
 
-    /// The scales, once there are any.
+    /// The scales; `None` before the first batch.
     pub fn scales(&self) -> Option<&Scales> {
         self.scales.as_ref()
     }
 
-    /// Adds a batch of some part, whose windows of the text are told for errors, and waits until the device has done so.
+    /// Adds a batch of a half-fold and waits for the device. The windows are for error messages.
     ///
     /// # Errors
-    /// Rows with NaN or infinity, and whatever goes wrong on the device.
+    /// Rows with NaN or infinity, and device errors.
     pub async fn add(
         &mut self,
         (part, windows): (HalfFold, &Range<usize>),
@@ -68,7 +68,7 @@ impl<'a, B: Backend> BlockSums<'a, B> {
         Ok(())
     }
 
-    /// Takes in what somebody else has added up of some folds, under the same scales and of other parts.
+    /// Adds moments summed by another worker with the same scales, of other half-folds.
     pub fn merge(&mut self, folds: Vec<(usize, Moments)>) {
         self.others.extend(folds);
     }
@@ -79,7 +79,7 @@ impl<'a, B: Backend> BlockSums<'a, B> {
         let scales = match self.scales.take() {
             Some(scales) => scales,
             None => {
-                // As many whatever the size of a batch, so that it changes no digit.
+                // Independent of the batch size, so that it changes no digit.
                 let first: Vec<u32> = (0..self.backend.shape(x).rows.min(BATCH_ROWS) as u32).collect();
                 let (x, y) = (self.backend.gather(x, &first)?, self.backend.gather(y, &first)?);
                 let rows = self.backend.read_all(&[&x, &y]).await?;
@@ -91,10 +91,10 @@ impl<'a, B: Backend> BlockSums<'a, B> {
         Ok(gram)
     }
 
-    /// Second moments of every fold; nothing where there was no row.
+    /// Second moments of every fold; empty if there were no rows.
     ///
     /// # Errors
-    /// Whatever goes wrong on the device.
+    /// Device errors.
     pub async fn moments(self) -> Result<Vec<Moments>> {
         let Some(gram) = self.gram else { return Ok(Vec::new()) };
         let mut folds = self.backend.moments(gram).await?;

@@ -1,25 +1,25 @@
-//! How far two profiles agree: correlations and the mean shift (docs/measures.md, section 6, `corpus`), as plain data;
-//! and the median of a list.
+//! Agreement of two profiles: correlations and the mean shift (docs/measures.md, section 6, `corpus`), as plain data.
+//! Also the median of a list.
 
 use std::collections::BTreeMap;
 
 use crate::report::{Report, finite};
 
-/// Agreement of two lists over the places where both have a value.
+/// Agreement of two lists where both have a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Agreement {
-    /// Places where both are known.
+    /// Number of pairs.
     pub pairs: usize,
     /// Pearson's r; `None` for fewer than two pairs or where one list is constant.
     pub pearson: Option<f64>,
-    /// Spearman's ρ: Pearson's r of the ranks, ties sharing the mean of theirs; `None` as above.
+    /// Spearman's ρ: Pearson's r of the ranks, with ties at their mean rank; `None` as above.
     pub spearman: Option<f64>,
     /// Mean of |b − a|; `None` without a pair.
     pub mean_shift: Option<f64>,
 }
 
 impl Agreement {
-    /// Of two lists place by place; what one has beyond the end of the other has no pair.
+    /// Compares two lists index by index; the excess of the longer one is ignored.
     pub fn new(a: &[Option<f64>], b: &[Option<f64>]) -> Self {
         let known = |value: &Option<f64>| value.and_then(finite);
         let (a, b): (Vec<f64>, Vec<f64>) = a.iter().zip(b).filter_map(|(a, b)| known(a).zip(known(b))).unzip();
@@ -32,7 +32,7 @@ impl Agreement {
         }
     }
 
-    /// Of the profiles `r2_lin` of two reports, block by block.
+    /// Compares the `r2_lin` profiles of two reports block by block.
     pub fn of_profiles(a: &Report, b: &Report) -> Self {
         let profile = |report: &Report| -> BTreeMap<usize, Option<f64>> {
             report.blocks.iter().map(|block| (block.block, block.r2_lin)).collect()
@@ -44,10 +44,10 @@ impl Agreement {
     }
 }
 
-/// Pearson's r of two lists of one length.
+/// Pearson's r of two lists of equal length; `None` if one is constant.
 pub fn correlation(a: &[f64], b: &[f64]) -> Option<f64> {
     let constant = |values: &[f64]| values.windows(2).all(|pair| pair[0] == pair[1]);
-    // Asked of the values themselves: rounding gives a constant list a variance.
+    // Tests the values themselves, because rounding gives a constant list a variance.
     if constant(a) || constant(b) {
         return None;
     }
@@ -60,7 +60,7 @@ pub fn correlation(a: &[f64], b: &[f64]) -> Option<f64> {
     finite(dot(&a, &b) / (dot(&a, &a) * dot(&b, &b)).sqrt()).map(|r| r.clamp(-1.0, 1.0))
 }
 
-/// Median, the mean of the middle two for an even count; `None` of nothing.
+/// The median; of an even count the mean of the middle two, `None` of an empty list.
 pub fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -71,7 +71,7 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
     }
 }
 
-/// The rank of every value from 1; ties share the mean of theirs.
+/// The rank of every value from 1; ties get their mean rank.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let rank = |value: &f64| {
         let below = values.iter().filter(|other| *other < value).count();

@@ -1,4 +1,4 @@
-//! The atlas: what came of a list of models that `straightedge atlas` measured, as its index tells the page.
+//! The atlas: the index of the models measured by `straightedge atlas`, as the page reads it.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,54 +6,54 @@ use crate::published::PublishedModel;
 use crate::report::Report;
 use crate::summary::Summary;
 
-/// The index, in the folder of the reports.
+/// File name of the index, in the folder of the reports.
 pub const INDEX: &str = "index.json";
 
-/// Most letters of an entry's slug.
+/// Most characters of an entry's slug.
 pub const SLUG_MOST: usize = 120;
 
 /// Every model of the list, in its order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Index {
-    /// One entry each.
+    /// The entries.
     pub models: Vec<Entry>,
 }
 
 /// One model on one text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Name that no other entry has, for files and links: letters, digits, `-`, `_` and `.`.
+    /// Unique name for files and links: letters, digits, `-`, `_` and `.`.
     pub slug: String,
     /// The model: its id on the hub, a folder or the name of a bundled model.
     pub id: String,
-    /// Revision asked for.
+    /// The requested revision.
     pub revision: Option<String>,
-    /// Name for people.
+    /// Display name.
     pub title: String,
-    /// The text asked for; `None` is a bundled model's own.
+    /// The requested text; `None` for a bundled model's own.
     pub text: Option<String>,
-    /// Where it stands.
+    /// Its progress.
     pub state: State,
-    /// SHA-256 of what was asked for and of the program's version: another one is another measurement.
+    /// SHA-256 of the settings and the program's version; a change means a new measurement.
     pub settings: String,
-    /// Why it failed.
+    /// The error, if it failed.
     #[serde(default)]
     pub error: Option<String>,
-    /// What its measurement came to.
+    /// Its finished measurement.
     #[serde(default)]
     pub measured: Option<Measured>,
 }
 
-/// Where a model of the list stands.
+/// Progress of a model of the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// Its turn has not come.
+    /// Not measured yet.
     #[default]
     Pending,
-    /// There is a report.
+    /// Measured; there is a report.
     Measured,
-    /// It could not be measured, and is tried again in the next run.
+    /// Failed; tried again in the next run.
     Failed,
 }
 
@@ -62,31 +62,31 @@ pub enum State {
 pub struct Measured {
     /// The report, in the folder of the index.
     pub report: String,
-    /// The commit that the revision stood for, of a model on the hub.
+    /// The resolved commit of a model on the hub.
     pub commit: Option<String>,
-    /// When it ended, in seconds since the beginning of 1970, UTC.
+    /// Unix time of its end in seconds.
     pub ended: u64,
     /// Its curves.
     pub summary: Summary,
-    /// How it agrees with published values.
+    /// Agreement with published values.
     #[serde(default)]
     pub published: Option<Replication>,
 }
 
 impl Measured {
-    /// What the index tells of a report, written to the file `report`.
+    /// The index entry of a report written to the file `report`.
     pub fn new(report: String, content: &Report, ended: u64) -> Self {
         let commit = content.model.revision.clone();
         Self { report, commit, ended, summary: Summary::new(content), published: None }
     }
 }
 
-/// Published values of the same model, and how far the measured ones are from them.
+/// Comparison with published values of the same model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Replication {
     /// The model's name in the paper.
     pub model: String,
-    /// The corpus in the paper.
+    /// The paper's corpus.
     pub corpus: String,
     /// Largest difference of `r2_lin_scalar`; `None` where the numbers of blocks differ.
     pub most: Option<PublishedDifference>,
@@ -102,7 +102,7 @@ pub struct PublishedDifference {
 }
 
 impl Replication {
-    /// Compares a measurement with what was published of `model` on `corpus`.
+    /// Compares a measurement with the published values of `model` on `corpus`.
     pub fn new(model: &PublishedModel, corpus: &str, measured: &Summary) -> Self {
         let (ours, theirs) = (&measured.r2_lin_scalar, model.on(corpus));
         let pairs = ours.iter().zip(&theirs).enumerate();

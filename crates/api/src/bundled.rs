@@ -1,10 +1,10 @@
-//! The list of models that come with the program, as page, command line and build tool read it.
+//! The list of bundled models, read by page, command line and build tool.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Made texts that the page offers by name; any other seed below those for training will do as well.
+/// Synthetic texts that the page offers by name; any other measurement seed works as well.
 pub const MADE_TEXTS: [&str; 3] = ["tales:1", "encyclopedia:1", "puzzles:1"];
 
 /// One entry of `models/index.json`.
@@ -12,41 +12,41 @@ pub const MADE_TEXTS: [&str; 3] = ["tales:1", "encyclopedia:1", "puzzles:1"];
 pub struct Bundled {
     /// Folder below `models/`, and the model's identifier in reports.
     pub name: String,
-    /// Name for people.
+    /// Display name.
     pub title: String,
-    /// What it is, in a sentence or two.
+    /// Description in a sentence or two.
     #[serde(default)]
     pub about: String,
-    /// Size in bytes of every file that a measurement may read.
+    /// Size in bytes of every file a measurement may read.
     pub files: BTreeMap<String, u64>,
-    /// What it is measured on where nothing else is asked for.
+    /// Default text.
     pub text: DefaultText,
     /// File in the folder with values known by construction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// How it was trained, of the models that the project trained.
+    /// Training details of the models trained by this project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub demo: Option<Demo>,
 }
 
-/// The text that belongs to a model.
+/// The default text of a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DefaultText {
     /// A file in the model's folder.
     File(String),
-    /// A made text such as `tales:1`.
+    /// A synthetic text such as `tales:1`.
     Corpus(String),
 }
 
-/// What sets one trained model apart from the others, which share width, depth, tokenizer and recipe.
+/// The settings in which trained models differ; width, depth, tokenizer and recipe are shared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Demo {
-    /// The run that it comes from: the name of the model at its end.
+    /// Its run, named like the final model.
     pub run: String,
     /// `gpt2`, `gpt_neox` or `llama`.
     pub family: String,
-    /// Of the initial weights and of the training text.
+    /// Seed of the initial weights and the training text.
     pub seed: u64,
     /// Steps done.
     pub step: usize,
@@ -64,17 +64,17 @@ impl Demo {
         self.cosine_penalty == 0.0
     }
 
-    /// Whether it is at the end of its run.
+    /// Whether its run is complete.
     pub fn is_complete(&self) -> bool {
         self.step == self.steps
     }
 
-    /// The checkpoint that it is, where its run goes on.
+    /// Its checkpoint name; `None` at the end of the run.
     pub fn checkpoint(&self) -> Option<String> {
         (!self.is_complete()).then(|| format!("step{}", self.step))
     }
 
-    /// Whether it is as far as `other` on the same run but for the regulariser, which it does without.
+    /// Whether it equals `other` in family, seed and step, but was trained without the regulariser.
     pub fn is_plain_twin_of(&self, other: &Self) -> bool {
         let same = (&self.family, self.seed, self.step) == (&other.family, other.seed, other.step);
         self.is_plain() && !other.is_plain() && same

@@ -1,37 +1,37 @@
-//! A prompt that a model and the same model with some blocks linear go on with, side by side, as plain data.
+//! A prompt continued by a model and by the same model with some blocks linear, as plain data.
 //!
-//! Each goes on in its own text. At every step their distributions over the next token are compared after one and the
-//! same text, the original model's, so that the divergence between them means one thing throughout.
+//! Each model continues its own text. At every step their next-token distributions are compared after the same context,
+//! the original model's text, so that the divergence has one meaning throughout.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::report::DeviceInfo;
 
-/// What is asked for beside the job, whose blocks are the linear ones and whose text and protocol their maps come from.
+/// The settings besides the job; the job gives the linear blocks, and the text and protocol of their maps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Continuation {
-    /// What both models read first, without special tokens.
+    /// The prompt of both models, without special tokens.
     pub prompt: String,
-    /// Tokens to add; fewer where the model has no more positions.
+    /// Tokens to add; fewer if the context is full.
     pub tokens: usize,
-    /// 0 takes the likeliest token at every step; above, tokens are drawn from softmax(logits / temperature).
+    /// 0 takes the likeliest token at every step; above 0, tokens are drawn from softmax(logits / temperature).
     pub temperature: f64,
-    /// Seed of the draws. Both models get the same ones, so that equal distributions give equal texts.
+    /// Seed of the draws. Both models get the same random numbers, so equal distributions give equal texts.
     pub seed: u64,
-    /// Tokens of each distribution that every step tells of, the likeliest first.
+    /// Most likely tokens reported per distribution and step.
     pub top: usize,
 }
 
 impl Continuation {
-    /// Most tokens that are added.
+    /// Upper limit of `tokens`.
     pub const MAX_TOKENS: usize = 1000;
-    /// Highest temperature: beyond it hardly anything of the model is left.
+    /// Upper limit of the temperature: beyond it hardly anything of the model is left.
     pub const MAX_TEMPERATURE: f64 = 10.0;
-    /// Most tokens of a distribution that are told of.
+    /// Upper limit of `top`.
     pub const MAX_TOP: usize = 10;
 
-    /// Forty tokens after a prompt, the likeliest at every step.
+    /// 40 tokens, the likeliest at every step.
     pub fn new(prompt: impl Into<String>) -> Self {
         Self { prompt: prompt.into(), tokens: 40, temperature: 0.0, seed: 0, top: 5 }
     }
@@ -57,42 +57,42 @@ impl Continuation {
     }
 }
 
-/// Something of the original model beside the same of the one with linear blocks.
+/// A value of the original model and of the one with linear blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Both<T> {
-    /// Of the model as it is.
+    /// Of the original model.
     pub original: T,
-    /// Of the model with the chosen blocks linear.
+    /// Of the model with linear blocks.
     pub linear: T,
 }
 
-/// What is known once both have read the prompt.
+/// What is known after both models have read the prompt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Opening {
-    /// The model, as the job calls it.
+    /// The model's name in the job.
     pub model: String,
     /// Blocks that are linear, ascending.
     pub blocks: Vec<usize>,
     /// Blocks of the model.
     pub num_hidden_layers: usize,
-    /// Where it is computed.
+    /// The device.
     pub device: DeviceInfo,
     /// Tokens of the prompt.
     pub prompt_tokens: usize,
-    /// Most tokens of a text, prompt included.
+    /// Context length used, prompt included.
     pub context: usize,
-    /// Perplexity of the prompt's tokens after its first; null of a single one.
+    /// Perplexity of the prompt; null for a single token.
     pub ppl: Both<Option<f64>>,
 }
 
-/// A token, and what it does to the text.
+/// A token and its text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
     /// Its id.
     pub id: u32,
-    /// What it is called by itself: its characters, or its bytes as `0xE2 0x80` where they are none.
+    /// Its name for display: its characters, or its bytes such as `0xE2 0x80` if they are not valid UTF-8.
     pub name: String,
-    /// What it adds to its text: nothing while a character is incomplete, which a later token then adds.
+    /// The text it adds; empty while a character is incomplete, which a later token then adds.
     pub text: String,
 }
 
@@ -103,24 +103,24 @@ pub struct Candidate {
     pub id: u32,
     /// As [`Token::name`].
     pub name: String,
-    /// How likely each model takes it to be; null of a model that was not asked.
+    /// Its probability under each model; null if not computed.
     pub probability: Both<Option<f64>>,
 }
 
-/// One step: a token more in both texts.
+/// One step: one more token in both texts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// Its number from 0.
     pub step: usize,
-    /// The tokens, each in its own text.
+    /// The chosen tokens.
     pub token: Both<Token>,
     /// KL(original ‖ linear) = Σ p·ln(p/q) in nats between the distributions after the original's text; at least 0.
     pub kl: f64,
     /// −Σ p·ln p in nats, after the original's text.
     pub entropy: Both<f64>,
-    /// The likeliest tokens of either distribution after the original's text, as the original model orders them.
+    /// The likeliest tokens of either distribution after the original's text, sorted by the original model.
     pub candidates: Vec<Candidate>,
-    /// Where the texts have parted: the linear model's likeliest tokens after its own.
+    /// The linear model's likeliest tokens after its own text, once the texts differ.
     pub own: Vec<Candidate>,
 }
 

@@ -1,8 +1,8 @@
-//! What a measure will cost, before it begins: from the time that measuring the rows took and how much more there is to
-//! compute, as plain data.
+//! Estimates the duration of a measure before it begins, from the time spent on the rows and the work still to do, as
+//! plain data.
 //!
-//! Work is counted in multiply-adds. The speed of the machine is what it reached on the forward passes and second
-//! moments of this very report, so that an estimate is good to a factor of about three, not better.
+//! Work is counted in multiply-adds. The machine's speed is taken from the forward passes and second moments of the
+//! same report; estimates are good to a factor of about three.
 
 use crate::event::Stage;
 use crate::job::{Measure, Training};
@@ -12,44 +12,44 @@ use crate::report::{Report, finite};
 const TRAINING_ROWS: f64 = 256.0;
 /// Rows of one healing step.
 const HEALING_ROWS: f64 = 512.0;
-/// Forward and backward pass over forward pass.
+/// Cost of forward and backward pass relative to the forward pass.
 const WITH_GRADIENTS: f64 = 3.0;
 /// Width of the bilinear probes.
 const BILINEAR_RANK: f64 = 16.0;
-/// Seconds of a training step that computes next to nothing.
+/// Overhead of a training step in seconds.
 const STEP_SECONDS: f64 = 5e-4;
-/// Seconds to time one network.
+/// Seconds for timing one network.
 const TIMING_SECONDS: f64 = 0.06;
-/// Multiply-adds per second of a processor of which nothing is known.
+/// Assumed multiply-adds per second of an unknown processor.
 const CPU_SPEED: f64 = 1e10;
-/// Random halves of the conjunction index.
+/// Random splits of the conjunction index.
 const SPLITS: f64 = 8.0;
 /// Rows of the conjunction index.
 const CONJUNCTION_ROWS: f64 = 2048.0;
-/// Controls that every model has.
+/// Controls without a second model.
 const CONTROLS: f64 = 4.0;
 
-/// What a measure is made of, and the time that this takes.
+/// The estimated work and duration of a measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
-    /// Seconds in all.
+    /// Total seconds.
     pub seconds: f64,
-    /// Blocks, or layers, that are measured.
+    /// Measured blocks or layers.
     pub blocks: usize,
     /// Passes of all rows through the model.
     pub passes: f64,
-    /// Perplexities.
+    /// Number of perplexities.
     pub perplexities: usize,
     /// Most training steps.
     pub steps: usize,
 }
 
-/// The measure behind a stage that takes long enough to be announced, and begins once all blocks are measured.
+/// The measure of a stage long enough to announce that begins after all blocks are measured.
 pub fn announced(stage: Stage) -> Option<Measure> {
     (stage == Stage::Heal).then_some(Measure::Heal)
 }
 
-/// The cost of `measure` on the blocks of `report`; `None` before any rows have been measured.
+/// Estimates `measure` on the blocks of `report`; `None` before any rows have been measured.
 pub fn estimate(report: &Report, measure: Measure, training: &Training) -> Option<Estimate> {
     let work = Workload::new(report)?;
     let parts = match measure {
@@ -74,19 +74,19 @@ pub fn estimate(report: &Report, measure: Measure, training: &Training) -> Optio
     Some(Estimate { seconds, blocks, passes: parts.passes, perplexities: parts.perplexities, steps: parts.steps })
 }
 
-/// What one measure adds up to.
+/// The work of one measure.
 #[derive(Default)]
 struct MeasureCost {
-    /// Multiply-adds besides those of perplexities.
+    /// Multiply-adds, perplexities excluded.
     products: f64,
-    /// Seconds that do not depend on the speed of products.
+    /// Seconds independent of multiply-add speed.
     seconds: f64,
     passes: f64,
     perplexities: usize,
     steps: usize,
 }
 
-/// Sizes of a measurement, in numbers that multiply.
+/// Sizes of a measurement as f64.
 struct Workload {
     /// Width of the residual stream.
     d: f64,
@@ -97,13 +97,13 @@ struct Workload {
     heldout: f64,
     /// Parameters of one feed-forward network.
     ffn: f64,
-    /// Multiply-adds of a row through all layers.
+    /// Multiply-adds per row through all layers.
     body: f64,
-    /// The same of its logits.
+    /// Multiply-adds per row of logits.
     head: f64,
-    /// Share of the layers that a swap of a measured block runs again, on the mean.
+    /// Mean share of the layers rerun by a swap.
     remaining: f64,
-    /// Multiply-adds that second moments of one block cost per row.
+    /// Multiply-adds per row for one block's second moments.
     gram: f64,
     /// Multiply-adds per second.
     speed: f64,
@@ -115,11 +115,11 @@ impl Workload {
         let (d, layers) = (model.hidden_size as f64, model.num_hidden_layers as f64);
         let blocks = report.blocks.len() as f64;
         let rows = protocol.rows as f64;
-        // A network of captured rows is not run at all.
+        // With captured rows the network is not run.
         let ffn = model.ffn_parameters.unwrap_or(0) as f64;
         let attention = if ffn > 0.0 { 4.0 * d * d + 2.0 * d * protocol.seq_len as f64 } else { 0.0 };
         let body = layers * (ffn + attention);
-        // Where the vocabulary is unknown, the logits of a small model are about half of its work.
+        // If the vocabulary is unknown: in a small model the logits are about half of the work.
         let head = model.vocab_size.map_or(body, |vocabulary| vocabulary as f64 * d);
         let after = |block: usize| 1.0 - block as f64 / layers;
         let remaining = report.blocks.iter().map(|block| after(block.block)).sum::<f64>() / blocks;
@@ -132,7 +132,7 @@ impl Workload {
     }
 
     fn swap(&self) -> MeasureCost {
-        // Linear, mean and zero, and once more in the greedy order; the network and its map are timed.
+        // Linear, mean and zero, plus the greedy order; the network and its map are timed.
         MeasureCost {
             perplexities: (4.0 * self.blocks) as usize,
             seconds: 2.0 * self.blocks * TIMING_SECONDS,
@@ -151,7 +151,7 @@ impl Workload {
 
     fn layers(&self, report: &Report) -> MeasureCost {
         let products = self.rows * (self.body + self.layers * self.gram);
-        // Two fits where a block has one per fold.
+        // Two fits per layer; a block has one per fold.
         let solve = report.seconds.solve / self.blocks * self.layers * 2.0 / report.protocol.folds as f64;
         MeasureCost {
             products,
@@ -162,7 +162,7 @@ impl Workload {
         }
     }
 
-    /// All three probes, to the last step.
+    /// All three probes, with all steps.
     fn probes(&self, training: &Training) -> MeasureCost {
         let bilinear = 3.0 * BILINEAR_RANK * self.d;
         let dense = 2.0 * self.d * self.d;
@@ -207,7 +207,7 @@ impl Workload {
         }
     }
 
-    /// The map and the original network of every block, always on the CPU.
+    /// Map and original network of every block, always on the CPU.
     fn heal(&self, report: &Report, training: &Training) -> MeasureCost {
         let steps = 2.0 * self.blocks * training.heal_steps as f64;
         let step = HEALING_ROWS * WITH_GRADIENTS * (self.remaining * self.body + self.head);

@@ -1,10 +1,10 @@
-//! Every way a measurement can fail, each as one sentence: `WHAT: WHY; WHAT TO DO`.
+//! Errors of a measurement, each as one sentence: `WHAT: WHY; WHAT TO DO`.
 //!
 //! The type is plain data, so that an error crosses from the worker to the page unchanged.
 
 use serde::{Deserialize, Serialize};
 
-/// The result of anything that can fail here.
+/// A result with the error type of this crate by default.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A failure that names the file, tensor, field or row at fault and what to do about it.
@@ -14,7 +14,7 @@ pub enum Error {
     /// A file that the layout requires is absent.
     #[error("{file}: not found; {hint}")]
     MissingFile {
-        /// Name of the file as looked for.
+        /// Name of the file as requested.
         file: String,
         /// What to do.
         hint: String,
@@ -48,16 +48,16 @@ pub enum Error {
     MalformedWeights {
         /// Name of the file.
         file: String,
-        /// What contradicts what.
+        /// The contradiction.
         why: String,
     },
-    /// A tensor that the architecture needs is in none of the weight files.
+    /// A tensor required by the architecture is in none of the weight files.
     #[error("tensor {tensor}: missing from the weights; check that config.json and weights belong to the same model")]
     MissingTensor {
         /// Checkpoint name of the tensor.
         tensor: String,
     },
-    /// A tensor has another shape than the configuration implies.
+    /// A tensor's shape differs from the configuration.
     #[error(
         "tensor {tensor}: has shape {found:?} where {expected:?} is needed; config.json and weights do not belong together"
     )]
@@ -66,7 +66,7 @@ pub enum Error {
         tensor: String,
         /// Shape in the file.
         found: Vec<usize>,
-        /// Shape that the configuration implies.
+        /// Shape implied by the configuration.
         expected: Vec<usize>,
     },
     /// A tensor is stored in a format other than F32, F16 or BF16.
@@ -156,7 +156,7 @@ pub enum Error {
         windows: usize,
         /// Tokens per window.
         seq_len: usize,
-        /// Folds asked for.
+        /// Requested folds.
         folds: usize,
     },
     /// Fewer training rows than an affine map has parameters per output.
@@ -181,18 +181,18 @@ pub enum Error {
         /// The range.
         hint: String,
     },
-    /// A measure that exists by name and is not built yet.
+    /// A measure that is not implemented yet.
     #[error("--measures {measure}: not available yet; choose others, see straightedge measure --help")]
     NotAvailable {
         /// Name of the measure.
         measure: String,
     },
-    /// A bundled model or text that is not there.
+    /// An unknown bundled model or text.
     #[error("{name}: no such model; give a folder in Hugging Face layout or one of: {known}")]
     UnknownModel {
-        /// The name asked for.
+        /// The requested name.
         name: String,
-        /// Comma list of the names that exist.
+        /// Comma list of existing names.
         known: String,
     },
     /// A name that is neither a folder, a bundled model nor a model on the hub.
@@ -200,7 +200,7 @@ pub enum Error {
         "{name}: no such folder or bundled model, nor one on the hub ({why}); give a folder in Hugging Face layout, OWNER/NAME on the hub, or one of: {known}"
     )]
     NoModel {
-        /// The name asked for.
+        /// The requested name.
         name: String,
         /// Why it is not on the hub.
         why: String,
@@ -210,7 +210,7 @@ pub enum Error {
     /// No usable GPU adapter.
     #[error("GPU: no adapter ({why}); use --backend cpu")]
     NoAdapter {
-        /// What was tried.
+        /// The attempts made.
         why: String,
     },
     /// The GPU was lost while working.
@@ -219,14 +219,14 @@ pub enum Error {
         /// The driver's message.
         why: String,
     },
-    /// The adapter has a limit below what every WebGPU device has.
+    /// A limit of the adapter is below WebGPU's guaranteed minimum.
     #[error("GPU: {name} is {limit} where {needed} is needed; use another device or browser, or the CPU")]
     AdapterLimit {
         /// WebGPU's name of the limit.
         name: String,
-        /// The least that is needed.
+        /// The required minimum.
         needed: u64,
-        /// What the adapter has.
+        /// The adapter's limit.
         limit: u64,
     },
     /// The GPU has no memory left.
@@ -261,7 +261,7 @@ pub enum Error {
         /// Message.
         why: String,
     },
-    /// NaN or infinity came out of a block.
+    /// NaN or infinity in a block's input or output.
     #[error(
         "block {block}: {site} holds NaN or infinity at row {row}; the weights are damaged or the model overflows in f32"
     )]
@@ -273,7 +273,7 @@ pub enum Error {
         /// Row within the corpus.
         row: usize,
     },
-    /// NaN or infinity among the logits of the next token.
+    /// NaN or infinity in the next-token logits.
     #[error(
         "{what}: after {tokens} tokens the next one's logits hold NaN or infinity; make fewer blocks linear, or download the weights again"
     )]
@@ -291,13 +291,13 @@ pub enum Error {
         /// Solver message.
         why: String,
     },
-    /// The engine broke down as a whole: a crash, no memory left, a browser that cannot load it.
+    /// The engine crashed, ran out of memory, or cannot be loaded by the browser.
     #[error("engine: {why}; what was measured so far is kept, reload the page or take fewer rows or a smaller model")]
     Engine {
-        /// The reason as far as it is known.
+        /// The reason, if known.
         why: String,
     },
-    /// A report that does not follow the schema.
+    /// A report that violates the schema.
     #[error("{file}: not a Straightedge report of schema 1 ({why}); export it again")]
     MalformedReport {
         /// Name of the file.
@@ -305,50 +305,50 @@ pub enum Error {
         /// What is wrong.
         why: String,
     },
-    /// A list of models to measure that is none.
+    /// An invalid list of models to measure.
     #[error("{file}: not a list of models to measure ({why}); docs/cli.md tells what it may hold")]
     MalformedList {
         /// Name of the file.
         file: String,
-        /// Which model and key are wrong, and what is wrong with them.
+        /// The model and key at fault, and the fault.
         why: String,
     },
-    /// A block whose map the model's layout cannot hold.
+    /// An affine map that the model's layout cannot hold.
     #[error("export: {what} cannot hold an affine map ({why}); {hint}")]
     NotLinearisable {
         /// Model, block or configuration value at fault.
         what: String,
-        /// What stands in the way.
+        /// The obstacle.
         why: String,
         /// What to do.
         hint: String,
     },
-    /// A model, text or file of maps that is another one than the report speaks of.
+    /// A model, text or maps file other than the report's.
     #[error(
         "{what}: not what the report was measured on (SHA-256 {found} where the report has {reported}); give the {what} of the report, or measure this one"
     )]
     NotTheReported {
         /// `model`, `text`, `maps` …
         what: String,
-        /// Hash of what was given.
+        /// Hash of the given input.
         found: String,
         /// Hash in the report.
         reported: String,
     },
-    /// Something that is not the name of a repository on the hub.
+    /// An invalid repository name.
     #[error("{id}: not a name on the hub ({why}); write OWNER/NAME or OWNER/NAME@REVISION")]
     HubId {
-        /// What was given, shortened.
+        /// The given text, shortened.
         id: String,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
-    /// Something that is not the base address of a hub.
+    /// An invalid base address of a hub.
     #[error("{address}: not the address of a hub ({why}); write it as https://HOST or http://HOST:PORT")]
     HubEndpoint {
-        /// What was given, shortened.
+        /// The given text, shortened.
         address: String,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
     /// The hub knows no such repository, revision or file.
@@ -356,34 +356,34 @@ pub enum Error {
     HubMissing {
         /// Repository, revision or file.
         what: String,
-        /// The hub's answer.
+        /// The hub's response.
         why: String,
         /// What to do.
         hint: String,
     },
-    /// A repository whose owner grants access one by one, or that is private.
+    /// A gated or private repository.
     #[error("{what}: access is restricted ({why}); {hint}")]
     HubGated {
         /// Repository.
         what: String,
-        /// The hub's answer.
+        /// The hub's response.
         why: String,
         /// What to do.
         hint: String,
     },
-    /// The hub does not want to be asked for some time.
+    /// The hub requests a long wait.
     #[error(
         "{what}: the server asks to wait {minutes} minutes ({why}); what was downloaded is kept, go on then, or give the address of a mirror"
     )]
     HubBusy {
         /// File or repository.
         what: String,
-        /// The server's answer.
+        /// The server's response.
         why: String,
-        /// Rounded up.
+        /// Minutes to wait, rounded up.
         minutes: u64,
     },
-    /// No connection, or one that broke again and again.
+    /// No connection, or one that kept breaking.
     #[error("{what}: the connection fails ({why}); what was downloaded is kept, start again to go on")]
     Network {
         /// File or repository.
@@ -391,29 +391,29 @@ pub enum Error {
         /// The last reason given.
         why: String,
     },
-    /// The server sent something else than the file: an error page, another range, another size.
+    /// The response is not the file: an error page, another range, another size.
     #[error("{what}: the server sent something else ({why}); {hint}")]
     NotTheFile {
         /// File or repository.
         what: String,
-        /// What came instead.
+        /// The actual content.
         why: String,
         /// What to do.
         hint: String,
     },
-    /// A downloaded file that is not what the hub lists.
+    /// A downloaded file with another hash than the hub lists.
     #[error(
         "{file}: damaged on its way (SHA-256 {found} where the hub lists {expected}); it was thrown away, download it again"
     )]
     HashMismatch {
         /// Name of the file.
         file: String,
-        /// Hash of what came.
+        /// Hash of the download.
         found: String,
         /// Hash in the listing.
         expected: String,
     },
-    /// No room to keep what is downloaded.
+    /// No storage left for downloads.
     #[error("storage: no room ({why}); delete what is not needed any more")]
     StorageFull {
         /// The reason given.

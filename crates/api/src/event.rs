@@ -1,7 +1,7 @@
-//! What comes out of a measurement while it runs, as plain data.
+//! The events of a running measurement, as plain data.
 //!
 //! A report is the sum of its events: the command line and the page both build it with [`Recorder`], so that a
-//! cancelled or failed measurement keeps every block that was finished.
+//! cancelled or failed measurement keeps every finished block.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ use crate::trace::Span;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
-    /// How far a stage has come.
+    /// Progress of a stage.
     Progress(Progress),
     /// Model, corpus, protocol and device are known; the first block comes later.
     Started(Box<Header>),
@@ -26,17 +26,17 @@ pub enum Event {
     Curve(CurveEvent),
     /// The blocks made linear so far, the cheapest first.
     Greedy(Vec<GreedyStep>),
-    /// Something that ran, once it is over.
+    /// A finished span of work.
     Span(Span),
-    /// The map of a block, where the job asks for maps.
+    /// The map of a block, if the job requests maps.
     Map(Box<MapDump>),
-    /// Two models have read a prompt, and go on with it.
+    /// Both models of a continuation have read the prompt.
     Opened(Box<Opening>),
-    /// Both have gone on by one token.
+    /// Both texts have one more token.
     Step(Box<Step>),
-    /// Something to tell beside the numbers.
+    /// A warning.
     Warning(Warning),
-    /// Nothing happens for a while, and why: a server that asks to be left alone, a connection to be made again.
+    /// A pause and its reason: a server that asks to wait, a connection to be retried.
     Waiting(Wait),
     /// The measurement is complete.
     Finished(Outcome),
@@ -44,16 +44,16 @@ pub enum Event {
     Failed(Error),
 }
 
-/// A pause that is not the engine's.
+/// A pause caused from outside the engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Wait {
-    /// How long.
+    /// Its length in seconds.
     pub seconds: f64,
-    /// What for, as a clause: `the server asks to wait`.
+    /// The reason as a clause: `the server asks to wait`.
     pub why: String,
 }
 
-/// A point of a curve, and which curve.
+/// A new point of a curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CurveEvent {
     /// Block index.
@@ -81,10 +81,10 @@ pub struct MapDump {
     pub mean_y: Vec<f64>,
 }
 
-/// What is only known at the end.
+/// Results known only at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// Perplexity of the untouched model, where it was asked for.
+    /// Perplexity of the original model, if requested.
     pub ppl: Option<f64>,
     /// Wall time by stage.
     pub seconds: Seconds,
@@ -93,26 +93,26 @@ pub struct Outcome {
     pub peak_memory: Option<u64>,
 }
 
-/// Amount done of a stage.
+/// Progress of one stage.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     /// The stage.
     pub stage: Stage,
     /// Amount done, in the stage's unit.
     pub done: u64,
-    /// Amount in all.
+    /// Total amount.
     pub total: u64,
     /// Seconds since the stage began.
     pub seconds: f64,
 }
 
 impl Progress {
-    /// Amount per second, once there is something to divide.
+    /// Amount per second; `None` before there is any.
     pub fn rate(&self) -> Option<f64> {
         (self.done > 0 && self.seconds > 0.0).then(|| self.done as f64 / self.seconds)
     }
 
-    /// Seconds left at the present rate.
+    /// Seconds left at the current rate.
     pub fn seconds_left(&self) -> Option<f64> {
         self.rate().map(|rate| self.total.saturating_sub(self.done) as f64 / rate)
     }
@@ -123,17 +123,17 @@ impl Progress {
     }
 }
 
-/// What to show of a measurement's progress: while rows are measured, how far these are, and what goes on beside them.
+/// The progress to show: the rows while they are measured, and a stage that runs concurrently.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ProgressPair {
-    /// The present stage.
+    /// The current stage.
     pub main: Option<Progress>,
-    /// Another one that is not over yet.
+    /// A concurrent, unfinished stage.
     pub beside: Option<Progress>,
 }
 
 impl ProgressPair {
-    /// Takes in how far a stage has come.
+    /// Updates from a progress event.
     pub fn receive(&mut self, progress: Progress) {
         let measures = self.main.is_some_and(|main| main.stage == Stage::Measure && main.done < main.total);
         match (measures, progress.stage) {
@@ -144,11 +144,11 @@ impl ProgressPair {
     }
 }
 
-/// The stages, about in the order in which they begin; those of a block's measures alternate.
+/// The stages, roughly in order of their start; those of a block's measures alternate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// Fetching what is not here yet.
+    /// Downloading missing files.
     Download,
     /// Acquiring the device and preparing kernels.
     Device,
@@ -162,26 +162,26 @@ pub enum Stage {
     Measure,
     /// Perplexity with blocks replaced.
     Swap,
-    /// Perplexity with one block after the other replaced.
+    /// Perplexity with blocks replaced one after another.
     Greedy,
     /// Second moments of whole layers.
     Layers,
-    /// Networks with parts of their inputs silenced.
+    /// Networks with parts of their inputs masked.
     Conjunction,
     /// Training probes of the residual.
     Probes,
     /// Training affine maps.
     Baseline,
-    /// The same fits under other conditions.
+    /// Fits under other conditions.
     Controls,
     /// Fine-tuning swapped blocks.
     Heal,
-    /// Going on with a prompt.
+    /// Continuing a prompt.
     Continue,
 }
 
 impl Stage {
-    /// What the amounts of this stage count.
+    /// The unit of this stage's amounts.
     pub fn unit(self) -> &'static str {
         match self {
             Self::Device => "kernels",
@@ -193,7 +193,7 @@ impl Stage {
         }
     }
 
-    /// The stage as a present participle for people.
+    /// The stage as a present participle, for display.
     pub fn label(self) -> &'static str {
         match self {
             Self::Download => "Downloading",
@@ -217,22 +217,22 @@ impl Stage {
 
 /// Builds the report from the events as they arrive.
 ///
-/// A second measurement of the same model, text and protocol completes the first: what it does not measure stays.
+/// A second measurement of the same model, text and protocol extends the report.
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
     report: Option<Report>,
     early_warnings: Vec<Warning>,
-    /// What the measurements took that the present one completes, and what itself has taken so far.
+    /// Times of earlier measurements, and of the current one so far.
     seconds: (Seconds, Seconds),
 }
 
 impl Recorder {
-    /// A recorder that goes on from a report.
+    /// A recorder that extends a report.
     pub fn resume(report: Report) -> Self {
         Self { report: Some(report), ..Self::default() }
     }
 
-    /// Takes in one event; of progress the report keeps the time that a stage has taken so far.
+    /// Adds one event; from progress events the report keeps the stage's time so far.
     pub fn record(&mut self, event: &Event) {
         match (event, &mut self.report) {
             (Event::Started(header), _) => self.start(header),
@@ -250,7 +250,7 @@ impl Recorder {
             (Event::Warning(warning), Some(report)) if !report.partial => self.early_warnings.push(warning.clone()),
             (Event::Warning(warning), Some(report)) => insert_warning(&mut report.warnings, warning),
             (Event::Warning(warning), None) => self.early_warnings.push(warning.clone()),
-            // Weights are compared with their hash once all have come: what was measured by then is of damaged ones.
+            // Weights are verified once all have arrived; earlier results came from damaged ones.
             (Event::Failed(Error::HashMismatch { .. }), Some(report)) => {
                 report.blocks.clear();
                 report.layers.clear();
@@ -284,13 +284,13 @@ impl Recorder {
         self.report.as_ref()
     }
 
-    /// The report at the end.
+    /// Returns the report.
     pub fn into_report(self) -> Option<Report> {
         self.report
     }
 }
 
-/// Where the time of a stage is kept; `None` where it is part of another's.
+/// The field for a stage's time; `None` if it counts as part of another's.
 fn seconds_of(seconds: &mut Seconds, stage: Stage) -> Option<&mut f64> {
     match stage {
         Stage::Download | Stage::Device | Stage::Load | Stage::Hash | Stage::Tokenize => None,
@@ -329,7 +329,7 @@ fn insert_warning(warnings: &mut Vec<Warning>, warning: &Warning) {
     }
 }
 
-/// A curve that begins anew replaces the one that was there.
+/// Appends a point; a curve that starts again replaces the previous one.
 fn extend_curve(blocks: &mut [BlockReport], event: &CurveEvent) {
     if let Some(block) = blocks.iter_mut().find(|block| block.block == event.block) {
         let points = block.curves.entry(event.curve.clone()).or_default();

@@ -1,4 +1,4 @@
-//! What is asked for: model, corpus, protocol and measures, as plain data.
+//! A measurement's settings: model, corpus, protocol and measures, as plain data.
 //!
 //! Names and defaults are those of the command line and of the report; nothing here computes.
 
@@ -10,26 +10,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// One measurement, complete: what goes in besides the bytes of model and text.
+/// One measurement: everything but the bytes of model and text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// Model identifier for the report: folder name, hub id or bundled name.
     pub model: String,
-    /// Checkpoint of the model for the report, where it is one along training.
+    /// Training checkpoint of the model, for the report.
     #[serde(default)]
     pub checkpoint: Option<String>,
     /// Corpus identifier for the report: file name or bundled name.
     pub corpus: String,
     /// How rows are cut and folded.
     pub protocol: Protocol,
-    /// What to measure.
+    /// Measures to take.
     pub measures: BTreeSet<Measure>,
     /// Blocks to measure; `None` is all of them.
     pub blocks: Option<Blocks>,
     /// Ranks of `rank-swap`; `None` is 1, 2, 4 … and the width itself.
     #[serde(default)]
     pub ranks: Option<Ranks>,
-    /// How long what is trained is trained.
+    /// Training steps of probes, baseline and healing.
     #[serde(default)]
     pub training: Training,
     /// Where to compute.
@@ -37,8 +37,8 @@ pub struct Job {
     /// Whether to send every block's map along with its numbers.
     #[serde(default)]
     pub dump_maps: bool,
-    /// Bytes of rows that a device holds, and again as many in memory, before they go to a temporary file; `None` is
-    /// what is usual. Numbers do not depend on it.
+    /// Budget in bytes for rows on the device, and the same again in memory, before they go to a temporary file; `None`
+    /// for the defaults. Results do not depend on it.
     #[serde(default)]
     pub row_memory: Option<u64>,
 }
@@ -61,12 +61,12 @@ impl Job {
         }
     }
 
-    /// The blocks that it is about, of a model that has `num_hidden_layers` of them.
+    /// The chosen blocks of a model with `num_hidden_layers` blocks.
     pub fn chosen_blocks(&self, num_hidden_layers: usize) -> Result<Vec<usize>> {
         self.blocks.as_ref().map_or_else(|| Ok((0..num_hidden_layers).collect()), |b| b.within(num_hidden_layers))
     }
 
-    /// Refuses settings outside their range and measures that are not built yet.
+    /// Refuses settings out of range and measures that are not implemented.
     pub fn check(&self) -> Result<()> {
         self.protocol.check()?;
         match self.measures.iter().find(|measure| !Measure::AVAILABLE.contains(measure)) {
@@ -76,13 +76,13 @@ impl Job {
     }
 }
 
-/// Rows per window of captured rows, by default: enough that neighbours, which are correlated, stay together.
+/// Default window of captured rows: large enough to keep correlated neighbours together.
 pub const ROWS_WINDOW: usize = 32;
 
 /// How the corpus becomes rows and folds (docs/measures.md, section 1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Protocol {
-    /// Rows asked for; the first ⌊rows / seq_len⌋ windows are used.
+    /// Requested rows; the first ⌊rows / seq_len⌋ windows are used.
     pub rows: usize,
     /// Tokens per window.
     pub seq_len: usize,
@@ -92,7 +92,7 @@ pub struct Protocol {
     pub skip_positions: usize,
     /// How second moments are accumulated.
     pub gram: GramMode,
-    /// Seed of everything random.
+    /// Seed of all random numbers.
     pub seed: u64,
 }
 
@@ -103,7 +103,7 @@ impl Default for Protocol {
 }
 
 impl Protocol {
-    /// Refuses values that allow no split at all.
+    /// Refuses values that allow no split into folds.
     pub fn check(&self) -> Result<()> {
         let invalid = |field: &str, value: usize, hint: &str| {
             Err(Error::InvalidSetting { field: field.into(), value: value.to_string(), hint: hint.into() })
@@ -124,10 +124,10 @@ impl Protocol {
     }
 }
 
-/// Steps of everything that is trained (docs/measures.md, sections 4 and 5).
+/// Steps of all trainings (docs/measures.md, sections 4 and 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Training {
-    /// Most steps of a probe, which stops early.
+    /// Most steps of a probe; it may stop earlier.
     pub probe_steps: usize,
     /// Steps of the affine map trained by SGD and by AdamW.
     pub baseline_steps: usize,
@@ -141,7 +141,7 @@ impl Default for Training {
     }
 }
 
-/// A family of results that can be asked for.
+/// A measure: a family of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
@@ -179,10 +179,10 @@ impl Measure {
         Self::Heal,
     ];
 
-    /// Those that are built. Whatever is asked for, `fit` comes with it.
+    /// The implemented measures. `fit` is always included.
     pub const AVAILABLE: [Self; 9] = Self::ALL;
 
-    /// Whether it runs the model to its next-token predictions.
+    /// Whether it needs the model's next-token predictions.
     pub const fn needs_perplexity(self) -> bool {
         matches!(self, Self::Swap | Self::RankSwap | Self::Layers | Self::Probes | Self::Heal)
     }
@@ -233,10 +233,10 @@ impl FromStr for Measure {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BackendChoice {
-    /// A hardware GPU where there is one, else the CPU.
+    /// A hardware GPU if there is one, else the CPU.
     #[default]
     Auto,
-    /// WebGPU or nothing, software adapters included.
+    /// WebGPU only, software adapters included.
     Gpu,
     /// candle-core on the CPU.
     Cpu,
@@ -273,7 +273,7 @@ impl fmt::Display for BackendChoice {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GramMode {
-    /// Exact products and sums: on a GPU of integer digits of shifted, scaled values, on the CPU in f64.
+    /// Exact products and sums: on a GPU with integer digits of shifted, scaled values, on the CPU in f64.
     #[default]
     Exact,
     /// Shifted, scaled 64-row blocks in f32.
@@ -311,12 +311,12 @@ impl fmt::Display for GramMode {
 pub struct Blocks(BTreeSet<usize>);
 
 impl Blocks {
-    /// These blocks; none at all is possible.
+    /// These blocks; may be empty.
     pub fn of(blocks: impl IntoIterator<Item = usize>) -> Self {
         Self(blocks.into_iter().collect())
     }
 
-    /// The chosen indices of a model with `num_hidden_layers` blocks, ascending.
+    /// The chosen block indices, ascending, checked against `num_hidden_layers`.
     pub fn within(&self, num_hidden_layers: usize) -> Result<Vec<usize>> {
         match self.0.iter().find(|block| **block >= num_hidden_layers) {
             Some(block) => Err(Error::InvalidSetting {
@@ -330,7 +330,7 @@ impl Blocks {
 }
 
 impl Blocks {
-    /// All blocks of both choices.
+    /// The union of both choices.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         self.0.union(&other.0).copied().collect()

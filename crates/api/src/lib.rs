@@ -1,4 +1,4 @@
-//! All that crosses between the engine, the page and files on disk, as plain data.
+//! Plain data exchanged between the engine, the page and files on disk.
 //!
 //! A [`job::Job`] goes in, a stream of [`event::Event`]s comes out, and the [`event::Recorder`] adds them up to a
 //! [`report::Report`]. The page links this crate and not the engine.

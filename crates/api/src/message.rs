@@ -1,9 +1,9 @@
-//! What page and worker say to each other, as plain data.
+//! Messages between page and worker, as plain data.
 //!
-//! A message crosses as JSON. File handles cannot: they travel beside a request with an [`Order`], those of the model
-//! first and in the order of their names, that of the text last; a file of rows alone.
+//! Messages are JSON. File handles are transferred separately with the request of an [`Order`]: those of the model
+//! first, in the order of their names, then that of the text; a rows file alone.
 //!
-//! Enumerations are tagged from outside throughout: serde's other forms double the size of the page's module.
+//! All enumerations are externally tagged: serde's other forms double the size of the page's module.
 
 use std::collections::BTreeMap;
 
@@ -18,44 +18,44 @@ use crate::hub::preflight::Preflight;
 use crate::job::Job;
 use crate::report::DeviceInfo;
 
-/// From the page to the worker.
+/// Requests from the page to the worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// Starts a measurement; one that still runs is dropped.
+    /// Starts a measurement; a running one is dropped.
     Measure(Box<Order>),
-    /// Goes on with the measurement that was ended, with the file handles that belong to it.
+    /// Resumes the interrupted measurement, with its file handles.
     Resume {
-        /// Number of the measurement from now on.
+        /// New number of the measurement.
         run: u32,
     },
-    /// Continues a prompt with a model beside itself; the order says where maps are measured that are not there yet. What
-    /// still runs is dropped.
+    /// Continues a prompt with a model and its linearised copy; missing maps are measured as the order says. Running
+    /// work is dropped.
     Continue {
         /// Model, text and protocol, and the blocks to be linear.
         order: Box<Order>,
         /// Prompt and sampling.
         asked: Box<Continuation>,
     },
-    /// Looks what an order would come to: a model on the hub, the extent of the text. A look under way is dropped.
+    /// Requests a preview of an order: the model on the hub, the size of the text. A running preview is dropped.
     Preview(Box<Order>),
-    /// Drops a measurement or a look at its next event or wait.
+    /// Cancels a measurement or preview at its next event or wait.
     Cancel {
-        /// The measurement or look meant.
+        /// The measurement or preview to cancel.
         run: u32,
     },
-    /// How many cores the browser has, before anything is measured.
+    /// The browser's number of cores, sent before any measurement.
     Cores {
-        /// As it tells the page.
+        /// `navigator.hardwareConcurrency` as seen by the page.
         cores: u32,
     },
-    /// Lists what downloads have left in the browser's storage, after deleting some of it.
+    /// Lists downloads in the browser's storage, after deleting some.
     Storage(Deletion),
-    /// Has the measurement that could go on be forgotten.
+    /// Deletes the saved state of the resumable measurement.
     Forget,
 }
 
-/// What to delete of the browser's storage.
+/// Downloads to delete from the browser's storage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Deletion {
@@ -63,25 +63,25 @@ pub enum Deletion {
     Nothing,
     /// One model or text.
     One {
-        /// Its [`Stored::name`].
+        /// Its [`StoredItem::name`].
         name: String,
     },
-    /// All of it.
+    /// All downloads.
     Everything,
 }
 
-/// What downloads have left in the browser's storage.
+/// Downloads in the browser's storage.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StorageReport {
     /// Models and texts by name.
     pub stored: Vec<StoredItem>,
-    /// Bytes that the site uses in all, where the browser tells.
+    /// Bytes used by the site, if the browser reports it.
     pub usage: Option<u64>,
-    /// Bytes that it may use.
+    /// The site's quota in bytes.
     pub quota: Option<u64>,
-    /// Whether the browser has promised not to clear it by itself.
+    /// Whether the browser has granted persistent storage.
     pub is_persistent: bool,
-    /// Why nothing can be kept here, if so.
+    /// The reason if nothing can be stored.
     pub why_not: Option<String>,
 }
 
@@ -90,23 +90,23 @@ pub struct StorageReport {
 pub struct StoredItem {
     /// `OWNER/NAME@COMMIT`.
     pub name: String,
-    /// Bytes of it that are there.
+    /// Bytes stored.
     pub bytes: u64,
 }
 
-/// A measurement with where to find what it needs.
+/// A measurement and the sources of its inputs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Order {
-    /// Number of the measurement, which its replies carry.
+    /// Number of the measurement, repeated in its replies.
     pub run: u32,
-    /// What to measure.
+    /// The job.
     pub job: Job,
-    /// What to measure it on.
+    /// Its inputs.
     pub work: Work,
 }
 
 impl Order {
-    /// How many file handles belong to it.
+    /// Number of file handles it needs.
     pub fn handles(&self) -> usize {
         match &self.work {
             Work::Rows => 1,
@@ -118,37 +118,37 @@ impl Order {
     }
 }
 
-/// A measurement that was ended and can go on. Its order stays with the engine.
+/// An interrupted measurement that can be resumed. Its order stays with the engine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unfinished {
     /// Name of the model.
     pub model: String,
     /// Name of the text.
     pub text: String,
-    /// The block that comes next.
+    /// The next block.
     pub next: usize,
     /// Blocks of the model.
     pub of: usize,
-    /// How many file handles it needs again.
+    /// Number of file handles it needs again.
     pub handles: usize,
 }
 
-/// What a measurement works on.
+/// The inputs of a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
     /// A model that reads a text.
     Model {
-        /// Where the model's files are.
+        /// Source of the model's files.
         model: ModelSource,
-        /// Where the text is.
+        /// Source of the text.
         text: TextSource,
     },
-    /// Rows x and y that some network left behind, in the one file handle beside the message.
+    /// Captured rows x and y, in the one file handle sent along.
     Rows,
 }
 
-/// Where the files of a model are.
+/// Source of a model's files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelSource {
@@ -159,21 +159,21 @@ pub enum ModelSource {
         /// Size in bytes of every file.
         files: BTreeMap<String, u64>,
     },
-    /// In file handles beside the message.
+    /// In file handles sent along.
     Handles {
         /// Name of every handle, relative to the model's folder.
         names: Vec<String>,
     },
     /// On the hub or a mirror of it.
     Hub {
-        /// Which model.
+        /// The model.
         id: HubId,
-        /// Where the hub is.
+        /// Base address of the hub.
         endpoint: Endpoint,
     },
 }
 
-/// Where the text of a measurement is.
+/// Source of a measurement's text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TextSource {
@@ -182,11 +182,11 @@ pub enum TextSource {
         /// Path of the file.
         path: String,
     },
-    /// Made by the engine.
+    /// Synthetic, generated by the engine.
     Made {
         /// Domain and seed, such as `tales:1`.
         corpus: String,
-        /// Rows that it must be long enough for.
+        /// Rows it must suffice for.
         rows: usize,
     },
     /// In the message.
@@ -194,26 +194,26 @@ pub enum TextSource {
         /// The text.
         content: String,
     },
-    /// In the last file handle beside the message.
+    /// In the last file handle sent along.
     Handle,
     /// A text on the hub or a mirror of it.
     Hub {
         /// Its name in reports.
         name: String,
-        /// Where the hub is.
+        /// Base address of the hub.
         endpoint: Endpoint,
     },
-    /// Not chosen yet, which only a look can do with.
+    /// Not chosen yet; allowed for previews only.
     Missing,
 }
 
-/// From the worker to the page.
+/// Replies from the worker to the page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
-    /// The engine is loaded and listens.
+    /// The engine is loaded and ready.
     Ready,
-    /// What the engine can compute on.
+    /// The device available to the engine.
     Device(Device),
     /// An event of a measurement.
     Event {
@@ -222,41 +222,41 @@ pub enum Reply {
         /// Its event.
         event: Event,
     },
-    /// A measurement or look is over, cancelled ones included: its last message.
+    /// The last message of a measurement or preview, cancelled or not.
     Ended {
-        /// The measurement or look.
+        /// The measurement or preview.
         run: u32,
-        /// What the engine holds now.
+        /// Current memory of the engine.
         memory: Memory,
     },
-    /// How a look goes on: progress, waits and warnings.
+    /// Progress, waits and warnings of a preview.
     Looking {
-        /// The look.
+        /// The preview.
         run: u32,
-        /// What happens.
+        /// The event.
         event: Event,
     },
-    /// What a look found out about a model on the hub.
+    /// Preview of a model on the hub.
     Preflight {
-        /// The look.
+        /// The preview.
         run: u32,
-        /// The model, or why it cannot be had.
+        /// The model, or the error.
         found: Result<Preflight>,
     },
-    /// What a look found out about the text, or the file of rows.
+    /// Preview of the text or rows file.
     CorpusSize {
-        /// The look.
+        /// The preview.
         run: u32,
-        /// How far it goes, or what is wrong with it.
+        /// Its size, or the error.
         found: Result<CorpusSize>,
     },
-    /// What is in the browser's storage.
+    /// Contents of the browser's storage.
     Storage(StorageReport),
-    /// The measurement that can go on: told when the engine starts and when a measurement ends.
+    /// The resumable measurement; sent when the engine starts and when a measurement ends.
     Unfinished(Option<Unfinished>),
-    /// The engine broke down and will not answer again.
+    /// The engine crashed and will not reply again.
     Crashed {
-        /// The reason as far as it is known.
+        /// The reason, if known.
         why: String,
     },
 }
@@ -266,11 +266,11 @@ pub enum Reply {
 pub struct Memory {
     /// Bytes of GPU buffers.
     pub gpu_bytes: u64,
-    /// Bytes of wasm memory, which never shrinks: the most it ever was.
+    /// Bytes of wasm memory, which never shrinks, so also its peak.
     pub wasm_bytes: u64,
 }
 
-/// What a measurement can run on here.
+/// The device available for measurements.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Device {
@@ -278,12 +278,12 @@ pub enum Device {
     Gpu {
         /// Its name, driver and limits.
         info: DeviceInfo,
-        /// Whether it emulates a GPU on the processor.
+        /// Whether it is a software adapter.
         software: bool,
     },
-    /// There is none.
+    /// No adapter was found.
     Cpu {
-        /// Why.
+        /// The reason.
         why: String,
     },
 }

@@ -1,5 +1,5 @@
-//! Values published about a few models, for comparison with what is measured. `web/data/published.json` holds them
-//! with their source.
+//! Published values of a few models, for comparison with measurements. `web/data/published.json` holds them with their
+//! source.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use serde::Deserialize;
 pub struct Published {
     /// The paper.
     pub source: String,
-    /// How its numbers were had.
+    /// How its numbers were obtained.
     pub how: String,
-    /// Models it has numbers about.
+    /// The models in it.
     pub models: Vec<PublishedModel>,
 }
 
@@ -22,7 +22,7 @@ pub struct Published {
 pub struct PublishedModel {
     /// Name in the paper.
     pub name: String,
-    /// Where the model is.
+    /// Id on the hub.
     pub hub_id: String,
     /// `model_type`.
     pub architecture: String,
@@ -36,7 +36,7 @@ pub struct PublishedModel {
     pub r2_lin_scalar: BTreeMap<String, Vec<f64>>,
     /// ΔPPL of the linear swap.
     pub delta_ppl_linear: Vec<f64>,
-    /// ΔPPL of line and bilinear probe.
+    /// ΔPPL of the affine map plus bilinear probe.
     pub delta_ppl_poly: Vec<f64>,
     /// Median of R² over the features.
     pub r2_feature_median: Vec<f64>,
@@ -53,19 +53,19 @@ pub const MODELS: [&str; 3] = ["gpt2", "pythia-160m", "llama-160m"];
 /// Its corpora, the survey's first.
 pub const CORPORA: [&str; 3] = [SURVEY, "Moby-Dick", "math puzzles"];
 
-/// Whether it is worth fetching the file for this model: only its name may then say no.
+/// Whether the file may have values of this model, before it is fetched; the name decides then.
 pub fn may_have(model: &ModelInfo) -> bool {
     let family = matches!(model.architecture.as_str(), "gpt2" | "gpt_neox" | "llama");
     family && (model.hidden_size, model.num_hidden_layers) == (768, 12)
 }
 
 impl Published {
-    /// Whether a model by its identifier in a report is one of the paper's.
+    /// Whether the model identifier of a report names one of the paper's models.
     pub fn has(&self, id: &str) -> bool {
         self.models.iter().any(|model| model.is_called(id))
     }
 
-    /// The published numbers of the model of a report: same name, family and sizes.
+    /// The published numbers of a report's model: same name, family and sizes.
     pub fn of(&self, report: &Report) -> Option<&PublishedModel> {
         self.models.iter().find(|published| published.is(&report.model))
     }
@@ -78,7 +78,7 @@ impl PublishedModel {
         sizes && inner && model.architecture == self.architecture && self.is_called(&model.id)
     }
 
-    /// A hub id with or without revision, a folder of that name, or the bare name.
+    /// Accepts a hub id with or without revision, a folder of that name, or the bare name.
     fn is_called(&self, id: &str) -> bool {
         let id = id.split('@').next().unwrap_or(id).trim_end_matches('/').to_lowercase();
         id == self.hub_id.to_lowercase() || id.rsplit('/').next() == Some(&self.name)

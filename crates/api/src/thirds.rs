@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::report::{BlockReport, Report, finite};
 
-/// Means over the measured blocks of one third of the depth; `None` where one of them, or all, are unknown.
+/// Means over the measured blocks of one third of the depth; `None` if any value, or all, are unknown.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Third {
     /// Measured blocks, ascending; block ℓ of L lies in third ⌊3ℓ/L⌋.
@@ -15,7 +15,7 @@ pub struct Third {
     pub linear: Option<f64>,
     /// Mean ΔPPL of the map of rank [`Thirds::rank`].
     pub low_rank: Option<f64>,
-    /// Mean over blocks of the network's time over the affine map's.
+    /// Mean over blocks of the network's time divided by the affine map's.
     pub linear_speedup: Option<f64>,
     /// The same of the low-rank map.
     pub low_rank_speedup: Option<f64>,
@@ -31,7 +31,7 @@ pub struct Thirds {
 }
 
 impl Thirds {
-    /// Summarises what `report` has; `None` where no block was swapped.
+    /// Summarises `report`; `None` if no block was swapped.
     pub fn new(report: &Report) -> Option<Self> {
         if report.blocks.iter().all(|block| block.delta_ppl.is_empty()) {
             return None;
@@ -60,11 +60,11 @@ fn summarise(blocks: &[&BlockReport], rank: Option<usize>) -> Third {
     }
 }
 
-/// Nearest to d/8; of two equally near ones the smaller.
+/// The rank nearest to d/8; of two equally near ones the smaller.
 fn nearest_rank(report: &Report) -> Option<usize> {
     let names = report.blocks.iter().flat_map(|block| block.delta_ppl.keys());
     let ranks: BTreeSet<usize> = names.filter_map(|name| name.strip_prefix("rank_")?.parse().ok()).collect();
-    // Eight times the distance, in whole numbers.
+    // Eight times the distance, in integers.
     ranks.into_iter().min_by_key(|rank| rank.saturating_mul(8).abs_diff(report.model.hidden_size))
 }
 
@@ -72,13 +72,13 @@ fn rank_name(rank: usize) -> String {
     format!("rank_{rank}")
 }
 
-/// `None` where the replacement was not timed, `Some(None)` where its time is unknown.
+/// `None` if the replacement was not timed, `Some(None)` if its time is unknown.
 fn speedup(times: &BTreeMap<String, Option<f64>>, name: &str) -> Option<Option<f64>> {
     let (original, replaced) = (times.get("original")?, times.get(name)?);
     Some(original.zip(*replaced).and_then(|(original, replaced)| finite(original / replaced)))
 }
 
-/// `None` of nothing, and of anything unknown: a mean of the rest would hide the worst block.
+/// The mean; `None` if empty or if any value is unknown, because the mean of the rest would hide the worst block.
 fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let values: Vec<f64> = values.collect::<Option<_>>()?;
     finite(values.iter().sum::<f64>() / values.len() as f64)

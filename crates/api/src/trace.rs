@@ -1,33 +1,33 @@
-//! What ran when: the spans of a measurement, in the format that trace viewers of browsers read.
+//! The timeline of a measurement: spans in the format of browsers' trace viewers.
 
 use serde::{Deserialize, Serialize};
 
 /// Work on one block, or on the model as a whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Span {
-    /// What is done.
+    /// The kind of work.
     pub lane: Lane,
-    /// Of which block, where it is of one.
+    /// The block, if it concerns one.
     pub block: Option<usize>,
     /// Seconds from the start of the measurement.
     pub start: f64,
-    /// Seconds that it took.
+    /// Duration in seconds.
     pub seconds: f64,
-    /// Seconds of these in which it kept its thread busy; the others it waited, or let others go first.
+    /// Seconds of these in which it kept its thread busy; the rest it waited or yielded.
     pub busy: f64,
 }
 
-/// Kinds of work that run beside each other.
+/// Kinds of work that run concurrently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lane {
-    /// Weights arrive.
+    /// Loading weights.
     Weights,
-    /// Rows go through a block.
+    /// Taking rows through a block.
     Rows,
-    /// A block is solved and measured.
+    /// Solving and measuring a block.
     Measures,
-    /// What stands in for networks is timed, and goes on through a block.
+    /// Taking forks through a block: streams with replaced networks.
     Forks,
     /// Perplexity, and the greedy order.
     Perplexity,
@@ -98,7 +98,7 @@ pub fn to_json(spans: &[Span]) -> String {
         ..row(span.lane)
     };
     let trace_events = Lane::ALL.into_iter().map(row).chain(spans.iter().map(span)).collect();
-    // Plain numbers and strings can always be written.
+    // Plain numbers and strings always serialise.
     serde_json::to_string(&TraceFile { trace_events, display_time_unit: "ms" }).unwrap_or_default()
 }
 

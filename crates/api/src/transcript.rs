@@ -1,4 +1,4 @@
-//! What was told of a continuation, put together from its events.
+//! The transcript of a continuation, built from its events.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,21 +6,21 @@ use crate::continuation::{Both, Opening, Step, Token};
 use crate::event::Event;
 use crate::report::{Header, Warning};
 
-/// Everything that a continuation told, in order.
+/// All results of a continuation, in order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Transcript {
-    /// What the maps were measured on; null where they were given or none was needed.
+    /// The measurement of the maps; null if they were given or not needed.
     pub measured: Option<Header>,
-    /// What both models made of the prompt.
+    /// Both models' reading of the prompt.
     pub opening: Option<Opening>,
-    /// Step by step.
+    /// The steps.
     pub steps: Vec<Step>,
-    /// What there is to know besides.
+    /// The warnings.
     pub warnings: Vec<Warning>,
 }
 
 impl Transcript {
-    /// Takes in one event.
+    /// Adds one event.
     pub fn record(&mut self, event: &Event) {
         match event {
             Event::Started(header) => self.measured = Some(Header::clone(header)),
@@ -31,18 +31,18 @@ impl Transcript {
         }
     }
 
-    /// What both models added to the prompt.
+    /// The text both models added to the prompt.
     pub fn text(&self) -> Both<String> {
         let all = |token: fn(&Step) -> &Token| self.steps.iter().map(|step| token(step).text.as_str()).collect();
         Both { original: all(|step| &step.token.original), linear: all(|step| &step.token.linear) }
     }
 
-    /// The first step at which the texts part.
+    /// The first step at which the texts differ.
     pub fn parting(&self) -> Option<usize> {
         self.steps.iter().position(|step| !step.is_same())
     }
 
-    /// Mean of [`Step::kl`], once there is a step.
+    /// Mean of [`Step::kl`]; `None` without steps.
     pub fn mean_kl(&self) -> Option<f64> {
         let sum: f64 = self.steps.iter().map(|step| step.kl).sum();
         (!self.steps.is_empty()).then(|| sum / self.steps.len() as f64)

@@ -1,7 +1,7 @@
-//! Reads the texts in a column of a Parquet file: how data sets on the hub are stored. \[parquet\]
+//! Reads the texts in a column of a Parquet file, the format of data sets on the hub. \[parquet\]
 //!
-//! The command line calls [`texts`]. For the page this crate becomes a module of its own, without any bindings, that is
-//! loaded when a text asks for it: see `module`.
+//! The command line calls [`texts`]. For the page this crate becomes a wasm module of its own, without bindings, loaded
+//! when a text needs it: see `module`.
 
 #[cfg(target_arch = "wasm32")]
 pub mod module;
@@ -15,12 +15,12 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 /// Rows read at once.
 const ROWS: usize = 1024;
 
-/// All texts of a column, one after the other with nothing between them; a row without a text adds nothing.
+/// All texts of a column, concatenated; a null adds nothing.
 ///
 /// # Errors
-/// A file that is damaged, has no such column, or holds something else than UTF-8 in it, as a clause.
+/// A damaged file, a missing column, or values other than UTF-8, as a clause.
 pub fn texts(file: Vec<u8>, column: &str) -> Result<String, String> {
-    // The reader panics on some damaged metadata; in the page that ends its module, which the engine tells.
+    // The reader panics on some damaged metadata. In the page this traps the module, and the engine reports it.
     let found = std::panic::catch_unwind(|| read(file, column).map_err(|error| error.to_string()));
     found.unwrap_or_else(|_| Err("its metadata is damaged".into()))
 }
@@ -70,7 +70,7 @@ mod tests {
 
     use super::*;
 
-    /// A file with these texts, in groups of `rows`, compressed as on the hub.
+    /// A Parquet file with these texts, in groups of `rows`, compressed as on the hub.
     fn table(texts: &[Option<&[u8]>], rows: usize) -> Vec<u8> {
         let schema = "message schema { REQUIRED INT64 id; OPTIONAL BYTE_ARRAY text (STRING); }";
         let schema = Arc::new(parse_message_type(schema).expect("a schema"));
@@ -113,7 +113,7 @@ mod tests {
             assert!(texts(file[..end].to_vec(), "text").is_err(), "{end} bytes of {}", file.len());
         }
         assert!(texts(table(&[Some(b"\xff\xfe")], 1), "text").expect_err("not UTF-8").contains("UTF-8"));
-        // Whatever byte is another, there is an error or a text, and no panic.
+        // Whichever byte is altered, the result is an error or a text, never a panic.
         for at in 0..file.len() {
             let mut altered = file.clone();
             altered[at] ^= 0x55;

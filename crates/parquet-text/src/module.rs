@@ -1,15 +1,15 @@
-//! The crate as a module for the page: [`allocate`] room for a file, write it there, call [`read`], look at [`place`] and
-//! [`length`] for the text or the reason. Whoever is done drops the instance.
+//! The crate as a wasm module: call [`allocate`] for a file's bytes, write them there, call [`read`]; [`place`] and
+//! [`length`] then give the text or the reason. Drop the instance afterwards.
 #![allow(unsafe_code, reason = "a module without bindings speaks in addresses")]
 
 use std::cell::RefCell;
 
 thread_local! {
-    /// The file given, then the text or the reason why there is none.
+    /// The file, then the text or the error.
     static BYTES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Room for `length` bytes, at the address returned.
+/// Allocates `length` bytes and returns their address.
 #[unsafe(no_mangle)]
 pub extern "C" fn allocate(length: usize) -> *mut u8 {
     BYTES.with_borrow_mut(|bytes| {
@@ -18,7 +18,7 @@ pub extern "C" fn allocate(length: usize) -> *mut u8 {
     })
 }
 
-/// Reads column `text` of the file that was written; 0 where this gave a text, 1 where it gave a reason.
+/// Reads column `text` of the written file; returns 0 for a text, 1 for an error.
 #[unsafe(no_mangle)]
 pub extern "C" fn read() -> u32 {
     BYTES.with_borrow_mut(|bytes| {
@@ -29,13 +29,13 @@ pub extern "C" fn read() -> u32 {
     })
 }
 
-/// Address of what [`read`] gave.
+/// Address of the result of [`read`].
 #[unsafe(no_mangle)]
 pub extern "C" fn place() -> *const u8 {
     BYTES.with_borrow(|bytes| bytes.as_ptr())
 }
 
-/// Bytes of what [`read`] gave.
+/// Length in bytes of the result of [`read`].
 #[unsafe(no_mangle)]
 pub extern "C" fn length() -> usize {
     BYTES.with_borrow(Vec::len)

@@ -1,4 +1,4 @@
-//! The list of models that `atlas` measures: a TOML file, read and checked as a whole before anything is measured.
+//! Reads the list of models for `atlas`: a TOML file, checked as a whole before the first measurement.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,31 +16,31 @@ use straightedge::summary::Summary;
 use super::super::args::TextArgs;
 use super::super::{bundled, inputs, measure};
 
-/// Keys that belong to one model.
+/// Keys allowed only for a single model.
 const OWN_KEYS: [&str; 4] = ["id", "revision", "title", "published"];
 
 /// One model of the list.
 #[derive(Debug)]
 pub(super) struct Order {
-    /// Its line in the index, before it is measured.
+    /// Its entry in the index before it is measured.
     pub(super) entry: Entry,
-    /// What to measure, without the names of model and text.
+    /// The job, without the names of model and text.
     pub(super) job: Job,
-    /// The model as `measure` takes it.
+    /// The model argument, as for `measure`.
     pub(super) model: String,
-    /// The text as `measure` takes it.
+    /// The text arguments, as for `measure`.
     pub(super) text: TextArgs,
     published: Option<(PublishedModel, String)>,
 }
 
 impl Order {
-    /// How a measurement agrees with the published values that the list names.
+    /// Compares a measurement with the published values named in the list.
     pub(super) fn replication(&self, summary: &Summary) -> Option<Replication> {
         self.published.as_ref().map(|(model, corpus)| Replication::new(model, corpus, summary))
     }
 }
 
-/// The file as it is written.
+/// The file as written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Plain {
@@ -82,7 +82,7 @@ struct PlainPublished {
 /// The models of a list.
 ///
 /// # Errors
-/// A file that cannot be read, and the first key that is not what the list may hold.
+/// An unreadable file, and the first invalid key.
 pub(super) fn read(path: &Path) -> Result<Vec<Order>> {
     let refused = |why: String| Error::MalformedList { file: path.display().to_string(), why };
     let text = String::from_utf8(inputs::bytes(path)?).map_err(|error| refused(error.to_string()))?;
@@ -111,7 +111,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Order>> {
     Ok(orders)
 }
 
-/// What the parser says, with the line.
+/// The parser's message with the line number.
 fn located(error: &toml::de::Error, text: &str) -> String {
     let line = error.span().and_then(|span| text.get(..span.start)).map(|before| before.matches('\n').count() + 1);
     line.map_or_else(String::new, |line| format!("line {line}: ")) + error.message()
@@ -157,7 +157,7 @@ impl PlainModel {
         Job { protocol, measures, backend: self.backend.unwrap_or_default(), ..job }
     }
 
-    /// A file beside the list, or else a text by its name.
+    /// A file next to the list, or else a text by name.
     fn text_args(&self, folder: &Path) -> Result<TextArgs, String> {
         let none = TextArgs { text: None, tokens: None, corpus: None };
         let Some(name) = &self.text else {
@@ -174,15 +174,15 @@ impl PlainModel {
         Ok(TextArgs { corpus: Some(name.clone()), ..none })
     }
 
-    /// What tells this measurement from others: everything but names for people, and the content of a file.
+    /// Identifies the measurement: all settings but display names, and the content of a text file.
     fn settings(&self, file: Option<&Path>) -> Result<String> {
         let content = file.map(inputs::bytes).transpose()?.map(|bytes| sha256(&bytes));
         let all = serde_json::json!({"model": self, "content": content, "version": AppInfo::this().version});
         Ok(sha256(all.to_string().as_bytes()))
     }
 
-    /// Model, revision and text in letters that file names and addresses may hold. Commits are left out: a pinned model
-    /// keeps its address when the commit is another.
+    /// Model, revision and text in characters allowed in file names and addresses. Commits are left out, so that a
+    /// pinned model keeps its address when its commit changes.
     fn slug(&self) -> Result<String, String> {
         let is_usual = |revision: &str| revision == "main" || is_commit(revision);
         let revision = self.revision.as_deref().filter(|revision| !is_usual(revision));

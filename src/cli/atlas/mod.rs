@@ -1,4 +1,4 @@
-//! `atlas`: a list of models measured one after the other, with what is finished kept between runs.
+//! `atlas`: measures a list of models one after another, and keeps finished results between runs.
 
 mod list;
 
@@ -19,7 +19,7 @@ use super::status::{Status, complain};
 use super::{inputs, measure, output};
 use list::Order;
 
-/// Digits of a commit that tell it from others.
+/// Length of a shortened commit.
 const SHORT: usize = 10;
 
 /// `atlas LIST`.
@@ -28,7 +28,7 @@ pub(super) fn atlas(args: &AtlasArgs) -> Result<Status> {
     fs::create_dir_all(&args.out)
         .map_err(|error| Error::UnwritableFile { file: args.out.display().to_string(), why: error.to_string() })?;
     let mut atlas = Atlas::begin(&args.out, &orders)?;
-    // Held, so that a Ctrl-C between two models is heard of as well.
+    // Kept alive so that a Ctrl-C between two models is caught too.
     let _woken = drive::catch_interrupts();
     for (at, order) in orders.iter().enumerate() {
         let what = format!("model {} of {}: {}", at + 1, orders.len(), named(&order.entry));
@@ -48,7 +48,7 @@ pub(super) fn atlas(args: &AtlasArgs) -> Result<Status> {
     Ok(Status::Done)
 }
 
-/// Measures one model to its end.
+/// Measures one model.
 fn measured(order: &Order) -> Result<Report> {
     let (job, inputs) = measure::prepare(order.job.clone(), &order.model, &order.text)?;
     let training = job.training;
@@ -57,7 +57,7 @@ fn measured(order: &Order) -> Result<Report> {
     failure.map_or_else(|| report.filter(|report| !report.partial).ok_or_else(nothing), Err)
 }
 
-/// The folder that is written.
+/// The output folder.
 struct Atlas {
     folder: PathBuf,
     index: Index,
@@ -65,7 +65,7 @@ struct Atlas {
 }
 
 impl Atlas {
-    /// Keeps what an earlier run finished of the same orders, and lists all others as pending.
+    /// Keeps finished results of an earlier run with the same settings, and lists all others as pending.
     fn begin(folder: &Path, orders: &[Order]) -> Result<Self> {
         let mut earlier: BTreeMap<String, Entry> =
             earlier(folder).models.into_iter().map(|entry| (entry.slug.clone(), entry)).collect();
@@ -75,7 +75,7 @@ impl Atlas {
             match known.and_then(|known| still_there(folder, known)) {
                 Some(mut measured) => {
                     kept += 1;
-                    // The list may name other values to compare with than before.
+                    // The published values in the list may have changed.
                     measured.published = order.replication(&measured.summary);
                     Entry { state: State::Measured, measured: Some(measured), ..order.entry.clone() }
                 }
@@ -92,7 +92,7 @@ impl Atlas {
         self.index.models[at].state == State::Measured
     }
 
-    /// Writes what became of a model: its report first, then the index that names it.
+    /// Writes the result of a model: its report first, then the index that refers to it.
     fn enter(&mut self, at: usize, order: &Order, found: Result<Report>) -> Result<()> {
         let entry = &mut self.index.models[at];
         match found {
@@ -116,7 +116,7 @@ impl Atlas {
         output::write(&self.folder.join(INDEX), (json + "\n").as_bytes())
     }
 
-    /// One line per model, and their sum.
+    /// One line per model, and a summary.
     fn told(&self) -> String {
         let mut text = self.index.models.iter().map(|entry| line(entry) + "\n").collect::<String>();
         let count = |state| self.index.models.iter().filter(|entry| entry.state == state).count();
@@ -132,13 +132,13 @@ impl Atlas {
     }
 }
 
-/// What an earlier run left; nothing where that cannot be read.
+/// The index of an earlier run; empty if unreadable.
 fn earlier(folder: &Path) -> Index {
     let json = fs::read(folder.join(INDEX)).unwrap_or_default();
     serde_json::from_slice(&json).unwrap_or_default()
 }
 
-/// A finished measurement whose report is complete.
+/// The finished measurement of an entry, if its report exists and is complete.
 fn still_there(folder: &Path, entry: Entry) -> Option<Measured> {
     let measured = entry.measured.filter(|measured| measured.report == format!("{}.json", entry.slug))?;
     let report = inputs::report(&folder.join(&measured.report)).ok()?;
@@ -169,7 +169,7 @@ fn named(entry: &Entry) -> String {
     format!("{}{revision} on {text}", entry.id)
 }
 
-/// Seconds since the beginning of 1970.
+/// The Unix time in seconds.
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

@@ -1,4 +1,4 @@
-//! Bracketed strings: how they close, and how deep they go.
+//! Puzzles about brackets: closing them, and their depth.
 
 use super::choices::Choices;
 use super::grammar::words;
@@ -6,7 +6,7 @@ use super::page::Page;
 
 const KINDS: [(char, char); 3] = [('(', ')'), ('[', ']'), ('{', '}')];
 
-/// Open brackets, and what closes them.
+/// Open brackets and their closing ones.
 pub(super) fn close(page: &mut Page) -> Option<()> {
     page.say(|random| {
         let kinds: Vec<_> = (0..random.between(2, 8)).map(|_| *random.pick(&KINDS)).collect();

@@ -1,10 +1,10 @@
-//! The state of a story: who is where, who holds what, where the rest lies, and whom a pronoun would mean.
+//! The state of a story: positions of people, owners and hiding places of things, and the referent of a pronoun.
 
 use super::choices::Choices;
 use super::grammar::s;
 use super::world::{PEOPLE, PLACES, Person, THINGS};
 
-/// Somewhere to be, with hiding places.
+/// A location with hiding places.
 pub(super) struct Spot {
     pub(super) name: &'static str,
     pub(super) at: &'static str,
@@ -12,7 +12,7 @@ pub(super) struct Spot {
     pub(super) holes: &'static [&'static str],
 }
 
-/// The same in every village and town.
+/// The locations, the same in every village and town.
 pub(super) const SPOTS: [Spot; 6] = [
     Spot {
         name: "the well",
@@ -52,12 +52,12 @@ pub(super) const SPOTS: [Spot; 6] = [
     },
 ];
 
-/// Where a thing is.
+/// The place of a thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Whereabouts {
-    /// Position in the cast.
+    /// Held by a person, as a position in the cast.
     With(usize),
-    /// A hiding place of a spot.
+    /// In a hiding place.
     Lies(&'static str),
 }
 
@@ -70,7 +70,7 @@ pub(super) struct Cast {
     pub(super) things: Vec<usize>,
     spots: Vec<usize>,
     whereabouts: Vec<Whereabouts>,
-    /// Coins of everyone.
+    /// Coins of every person.
     purses: Vec<u32>,
     /// The subject of the last sentence and the others in it, as positions in the cast.
     spoken_of: Option<(usize, Vec<usize>)>,
@@ -82,7 +82,7 @@ impl Cast {
         let (people, things) = (random.between(2, 4) as usize, random.between(2, 3) as usize);
         let (people, things) = (random.some_of(PEOPLE.len(), people), random.some_of(THINGS.len(), things));
         let holders = things.iter().map(|thing| {
-            // Owners hold what is theirs.
+            // Owners hold their own things.
             let owner = people.iter().position(|person| *person == THINGS[*thing].owner);
             Whereabouts::With(owner.unwrap_or_else(|| random.below(people.len())))
         });
@@ -100,12 +100,12 @@ impl Cast {
         self.spots[who]
     }
 
-    /// Everyone at a spot.
+    /// The people at a spot.
     pub(super) fn at(&self, spot: usize) -> Vec<usize> {
         (0..self.people.len()).filter(|who| self.spots[*who] == spot).collect()
     }
 
-    /// The things that someone holds.
+    /// The things a person holds.
     pub(super) fn held_by(&self, who: usize) -> Vec<usize> {
         self.located().filter(|(_, place)| *place == Whereabouts::With(who)).map(|(thing, _)| thing).collect()
     }
@@ -124,8 +124,8 @@ impl Cast {
         }
     }
 
-    /// How a sentence names its subject: by a pronoun only where the last sentence leaves no doubt.
-    pub(super) fn subject(&self, random: &mut Choices, who: usize) -> String {
+    /// The name of a sentence's subject: a pronoun only if the last sentence leaves no doubt.
+    pub(super) fn subject(&self, random: &mut Random, who: usize) -> String {
         let person = self.person(who);
         let clear = self.spoken_of.as_ref().is_some_and(|(last, others)| {
             *last == who && others.iter().all(|other| self.person(*other).gender != person.gender)
@@ -138,17 +138,17 @@ impl Cast {
         }
     }
 
-    /// Notes whom the last sentence spoke of.
+    /// Records the people in the last sentence.
     pub(super) fn speak_of(&mut self, subject: usize, others: &[usize]) {
         self.spoken_of = Some((subject, others.to_vec()));
     }
 
-    /// A new paragraph: nobody has been spoken of.
+    /// Starts a paragraph without referents for pronouns.
     pub(super) fn forget(&mut self) {
         self.spoken_of = None;
     }
 
-    /// Takes coins from someone who has more of them: what there was and what is left.
+    /// Spends coins if the person has more than `price`; returns the coins before and after.
     pub(super) fn spend(&mut self, who: usize, price: u32) -> Option<(u32, u32)> {
         let had = self.purses[who];
         let left = had.checked_sub(price).filter(|left| *left > 0)?;
@@ -175,8 +175,8 @@ impl Cast {
         }
     }
 
-    /// Someone with something, and somebody else at the same spot.
-    pub(super) fn possible_gift(&self, random: &mut Choices) -> Option<(usize, usize, usize)> {
+    /// A holder, a thing, and another person at the same spot.
+    pub(super) fn possible_gift(&self, random: &mut Random) -> Option<(usize, usize, usize)> {
         let gifts = self.located().flat_map(|(thing, place)| {
             let Whereabouts::With(from) = place else { return Vec::new() };
             self.at(self.spots[from]).into_iter().filter(|to| *to != from).map(|to| (from, to, thing)).collect()
@@ -184,8 +184,8 @@ impl Cast {
         one(random, gifts.collect())
     }
 
-    /// Someone with something.
-    pub(super) fn any_holder(&self, random: &mut Choices) -> Option<(usize, usize)> {
+    /// A holder and a thing.
+    pub(super) fn any_holder(&self, random: &mut Random) -> Option<(usize, usize)> {
         let held = self.located().filter_map(|(thing, place)| match place {
             Whereabouts::With(who) => Some((who, thing)),
             Whereabouts::Lies(_) => None,
@@ -193,8 +193,8 @@ impl Cast {
         one(random, held.collect())
     }
 
-    /// Someone at a spot where something lies hidden.
-    pub(super) fn possible_find(&self, random: &mut Choices) -> Option<(usize, usize, &'static str)> {
+    /// A person, a thing hidden at the same spot, and its hiding place.
+    pub(super) fn possible_find(&self, random: &mut Random) -> Option<(usize, usize, &'static str)> {
         let finds = self.located().flat_map(|(thing, place)| {
             let Whereabouts::Lies(hole) = place else { return Vec::new() };
             let spot = SPOTS.iter().position(|spot| spot.holes.contains(&hole));
@@ -215,7 +215,7 @@ impl Cast {
         *random.pick(&self.things)
     }
 
-    /// Where a thing is, as one of the cast would say it to another.
+    /// The place of a thing, in the words of one character to another.
     pub(super) fn whereabouts(&self, thing: usize, speaker: usize, listener: usize) -> String {
         match self.located().find(|(other, _)| *other == thing) {
             Some((_, Whereabouts::With(who))) if who == speaker => "I have it myself".into(),
@@ -226,7 +226,7 @@ impl Cast {
         }
     }
 
-    /// Where a thing is, as the story tells it.
+    /// The place of a thing, in the words of the story.
     pub(super) fn last_seen(&self, thing: usize) -> String {
         match self.located().find(|(other, _)| *other == thing) {
             Some((_, Whereabouts::With(who))) => format!("was with {}", self.person(who).name),

@@ -1,8 +1,8 @@
-//! Choices: among words, among sentences, among things of the world.
+//! Random choices of words, sentences and things of the world.
 
 use crate::platform::random::Random;
 
-/// A stream of choices, the same for ever.
+/// A reproducible stream of random choices.
 #[derive(Clone, Debug)]
 pub(super) struct Choices(Random);
 
@@ -35,7 +35,7 @@ impl Choices {
         &items[self.below(items.len())]
     }
 
-    /// `count` different ones of 0 … n − 1 in random order, or all where there are fewer.
+    /// `count` distinct values of 0 … n − 1 in random order, or all n if there are fewer.
     pub(super) fn some_of(&mut self, n: usize, count: usize) -> Vec<usize> {
         let mut all: Vec<usize> = (0..n).collect();
         self.shuffle(&mut all);
@@ -49,7 +49,7 @@ impl Choices {
     }
 }
 
-/// Bits every one of which depends on every bit of `bits`.
+/// Mixes 64 bits: every output bit depends on every input bit.
 pub(super) fn mix(bits: u64) -> u64 {
     Random::new(bits).bits()
 }

@@ -1,7 +1,7 @@
 //! `encyclopedia`: articles about the people, places, things and animals of the world.
 //!
-//! An article states most of what is known of its topic in random order, in sentences of one or two facts, then lists
-//! what belongs to it and points to others in brackets. Only wording, order and choice depend on the seed.
+//! An article states most facts about its topic in random order, in sentences of one or two facts, then lists related
+//! items and references in brackets. Only wording, order and choice depend on the seed.
 
 use super::facts::{Topic, sentence};
 use super::grammar::{capital, count as count_of, list, s, words};
@@ -44,7 +44,7 @@ fn full_name(topic: Topic) -> String {
     }
 }
 
-/// Where to read on, and where that is.
+/// A reference to another article, with its location.
 fn related(page: &mut Page, topic: Topic) -> Option<()> {
     let other = match topic {
         Topic::Person(index) => Topic::Place(PEOPLE[index].home),

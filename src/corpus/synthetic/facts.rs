@@ -1,13 +1,13 @@
-//! The facts of the world as verb phrases, each in several wordings, and sentences built of them.
+//! The facts of the world as verb phrases in several wordings, and sentences built from them.
 
 use super::choices::Choices;
 use super::grammar::{a, capital, s, words};
 use super::world::{ANIMALS, Animal, PEOPLE, PLACES, Person, Place, THINGS, Thing, YEAR};
 
-/// One fact about a subject: verb phrases that say the same.
+/// One fact about a subject: verb phrases with the same meaning.
 pub(super) type Fact = Vec<String>;
 
-/// Who or what a text is about.
+/// The topic of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Topic {
     Person(usize),
@@ -17,8 +17,8 @@ pub(super) enum Topic {
 }
 
 impl Topic {
-    /// Any of the world's.
-    pub(super) fn any(random: &mut Choices) -> Self {
+    /// A random topic.
+    pub(super) fn any(random: &mut Random) -> Self {
         match random.below(8) {
             0..=2 => Self::Person(random.below(PEOPLE.len())),
             3..=4 => Self::Place(random.below(PLACES.len())),
@@ -27,7 +27,7 @@ impl Topic {
         }
     }
 
-    /// As a heading names it.
+    /// Its name in a heading.
     pub(super) fn title(self) -> String {
         match self {
             Self::Person(index) => PEOPLE[index].full_name(),
@@ -37,8 +37,8 @@ impl Topic {
         }
     }
 
-    /// As a sentence names it again, by name or by pronoun or by what it is.
-    pub(super) fn again(self, random: &mut Choices) -> String {
+    /// A later reference to it, by name, pronoun or kind.
+    pub(super) fn again(self, random: &mut Random) -> String {
         let names = match self {
             Self::Person(index) => {
                 let person = &PEOPLE[index];
@@ -57,7 +57,7 @@ impl Topic {
         random.pick(&names).clone()
     }
 
-    /// "who" or "which".
+    /// Its relative pronoun: "who" or "which".
     const fn relative(self) -> &'static str {
         match self {
             Self::Person(_) | Self::Animal(_) => "who",
@@ -73,7 +73,7 @@ impl Topic {
         }
     }
 
-    /// All that the world knows of it.
+    /// All facts about it.
     pub(super) fn facts(self) -> Vec<Fact> {
         match self {
             Self::Person(index) => of_person(index, &PEOPLE[index]),
@@ -84,8 +84,8 @@ impl Topic {
     }
 }
 
-/// A sentence that states the first fact, and most often the second one too. `name` is how it names its subject.
-pub(super) fn sentence(random: &mut Choices, topic: Topic, name: &str, first: &Fact, second: &Fact) -> String {
+/// A sentence that states the first fact, and usually the second. `name` is its subject.
+pub(super) fn sentence(random: &mut Random, topic: Topic, name: &str, first: &Fact, second: &Fact) -> String {
     let (x, y) = (random.pick(first).clone(), random.pick(second).clone());
     let (who, it) = (topic.relative(), topic.pronoun());
     // "The baker is a baker" says nothing.

@@ -1,6 +1,6 @@
-//! The small change of English: articles, plurals, number words, lists, capitals, pronouns.
+//! English grammar helpers: articles, plurals, number words, lists, capitals, pronouns.
 
-/// How a person or an animal is spoken of.
+/// The grammatical gender of a person or an animal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gender {
     She,
@@ -39,7 +39,7 @@ pub(super) fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + letters.as_str())
 }
 
-/// With "a" or "an" before it.
+/// The noun with "a" or "an".
 pub(super) fn a(noun: &str) -> String {
     let vowel = noun.starts_with(['a', 'e', 'i', 'o', 'u', 'A', 'E', 'I', 'O', 'U']);
     format!("{} {noun}", if vowel { "an" } else { "a" })

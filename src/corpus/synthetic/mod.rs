@@ -1,15 +1,15 @@
-//! Texts made from a seed: a small world in three domains, in any amount, the same on every machine.
+//! Synthetic texts from a seed: a small world in three domains, of any length, the same on every machine.
 //!
-//! `tales` are stories of its people, `encyclopedia` states its facts, `puzzles` asks and reckons. The world is the
-//! same for every seed, so that its facts can be learned from one text and met again in another; stories, sums and
-//! wordings are drawn anew.
+//! `tales` are stories about its people, `encyclopedia` states its facts, `puzzles` holds questions and arithmetic. The
+//! world is the same for every seed, so that facts learned from one text occur in another; stories, sums and wordings
+//! are drawn from the seed.
 //!
-//! **Training and measurement never share a text.** Seeds below [`FIRST_TRAINING_SEED`] are for measurement and the
-//! others for training. Beyond that, a sentence of 64 bytes or more is worded until the hashes of its first and of its
-//! last 64 bytes both name the side that the seed is on, and so is a line without such a sentence and every puzzle. Whatever the seeds,
-//! no sentence and no line of 64 bytes or more is in a training text and in a measurement text, and none begins or
-//! ends with the 64 bytes that one of the other side begins or ends with. Headings and shorter sentences are free,
-//! for facts are to be met again; so are 64 bytes out of the middle of a sentence or across short ones.
+//! **Training and measurement never share a text.** Seeds below [`FIRST_TRAINING_SEED`] are for measurement, the others
+//! for training. In addition, a sentence of 64 bytes or more is reworded until the hashes of its first and of its last
+//! 64 bytes both name the side of the seed; so is every puzzle, and every line without such a sentence. Hence, for any
+//! seeds, no sentence or line of 64 bytes or more occurs on both sides, and none begins or ends with the same 64 bytes
+//! as one of the other side. Headings and shorter sentences may occur on both, because facts are meant to recur; so may
+//! 64 bytes from the middle of a sentence or across short ones.
 
 mod brackets;
 mod cast;
@@ -30,16 +30,16 @@ use crate::error::{Error, Result};
 use choices::{Choices, mix};
 use page::{Page, Side};
 
-/// Rises whenever a seed's text changes.
+/// Incremented whenever a seed's text changes.
 pub const VERSION: u32 = 1;
 
 /// Seeds from here on are for training, those below for measurement.
 pub const FIRST_TRAINING_SEED: u64 = 1_000_000;
 
-/// Bytes of text per token that is asked for: more than any usual tokenizer needs.
+/// Bytes of text per requested token: more than any usual tokenizer needs.
 const BYTES_PER_TOKEN: usize = 8;
 
-/// Most bytes made for a measurement, whatever is asked for.
+/// Most bytes generated for a measurement.
 const MOST_BYTES: usize = 256 << 20;
 
 /// A kind of text.
@@ -54,10 +54,10 @@ pub enum Domain {
 }
 
 impl Domain {
-    /// All of them.
+    /// All domains.
     pub const ALL: [Self; 3] = [Self::Tales, Self::Encyclopedia, Self::Puzzles];
 
-    /// As it is asked for.
+    /// Its name in arguments.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tales => "tales",
@@ -73,32 +73,32 @@ impl fmt::Display for Domain {
     }
 }
 
-/// A text by its domain and seed.
+/// A synthetic text, by domain and seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Made {
-    /// What kind of text.
+    /// The domain.
     pub domain: Domain,
-    /// Which one.
+    /// The seed.
     pub seed: u64,
 }
 
 impl Made {
-    /// Reads `tales:7`, or `tales` for seed 0; `None` where the name before the colon is no domain.
+    /// Reads `tales:7`, or `tales` for seed 0; `None` if the name before the colon is no domain.
     ///
     /// # Errors
-    /// A seed that is no number, or one for training.
+    /// A seed that is not a number, or one for training.
     pub fn for_measurement(name: &str) -> Option<Result<Self>> {
         let (domain, seed) = name.split_once(':').map_or((name, None), |(domain, seed)| (domain, Some(seed)));
         let domain = Domain::ALL.into_iter().find(|known| known.name() == domain)?;
         Some(measurement_seed(seed.unwrap_or("0"), name).map(|seed| Self { domain, seed }))
     }
 
-    /// Its documents, without end.
+    /// Its documents, an endless sequence.
     pub fn documents(self) -> impl Iterator<Item = String> {
         (0..).map(move |index| self.document(index))
     }
 
-    /// Whole documents of at least `bytes` bytes together.
+    /// Whole documents of at least `bytes` bytes in total.
     pub fn text(self, bytes: usize) -> String {
         let mut text = String::with_capacity(bytes.saturating_add(4096));
         let mut documents = self.documents();
@@ -108,12 +108,12 @@ impl Made {
         text
     }
 
-    /// The text that a measurement of `rows` rows reads: 8 bytes for every row, at most 256 MiB.
+    /// The text for a measurement of `rows` rows: 8 bytes per row, at most 256 MiB.
     pub fn text_for_rows(self, rows: usize) -> String {
         self.text(rows.saturating_mul(BYTES_PER_TOKEN).min(MOST_BYTES))
     }
 
-    /// Document `index`, drawn again until every sentence found a wording for this side.
+    /// Document `index`, redrawn until every sentence has a wording for this side.
     fn document(self, index: u64) -> String {
         let side = if self.seed < FIRST_TRAINING_SEED { Side::Measurement } else { Side::Training };
         let domain = mix(self.domain as u64 + 1);

@@ -1,14 +1,14 @@
-//! A document as it grows, sentence by sentence, each on its side of the line between training and measurement.
+//! Builds a document sentence by sentence, each on its side of the split into training and measurement.
 
 use super::choices::{Choices, mix};
 
 /// Passages shorter than this may occur in training and in measurement.
 pub(super) const PASSAGE: usize = 64;
 
-/// How often a sentence is worded anew before its document is given up.
+/// Rewordings of a sentence before its document is abandoned.
 const TRIES: usize = 60;
 
-/// Which texts a document is for.
+/// The side of the split a document belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Measurement,
@@ -16,8 +16,8 @@ pub(super) enum Side {
 }
 
 impl Side {
-    /// Whether a passage may occur on this side. A sentence or line of 64 bytes or more belongs to the side that the
-    /// hashes of its first and of its last 64 bytes name, and to none where they disagree.
+    /// Whether a passage may occur on this side. A sentence or line of 64 bytes or more belongs to the side named by
+    /// the hashes of its first and of its last 64 bytes, and to neither if they disagree.
     pub(super) fn may_say(self, passage: &str) -> bool {
         let bytes = passage.as_bytes();
         bytes.len() < PASSAGE
@@ -25,22 +25,21 @@ impl Side {
     }
 }
 
-/// The side of 64 bytes: FNV-1a, finished so that its top bit is as good as any.
+/// The side of 64 bytes: FNV-1a with a finaliser, so that the top bit is well mixed.
 fn side(bytes: &[u8]) -> Side {
     let fold = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     let hash = mix(bytes.iter().fold(0xcbf2_9ce4_8422_2325, fold));
     if hash >> 63 == 0 { Side::Measurement } else { Side::Training }
 }
 
-/// The document under way. Whatever adds to it returns `None` where no wording was found for this side, and the
-/// document is then begun anew.
+/// The document in progress. Methods return `None` if no wording fits this side; the document is then started anew.
 pub(super) struct Page {
     side: Side,
     pub(super) random: Choices,
     text: String,
-    /// Where the current line begins.
+    /// Start of the current line.
     line: usize,
-    /// Whether the line has a sentence that no line of the other side can have.
+    /// Whether the line has a sentence that cannot occur on the other side.
     settled: bool,
 }
 
@@ -49,15 +48,15 @@ impl Page {
         Self { side, random, text: String::new(), line: 0, settled: false }
     }
 
-    /// A heading: formulaic, so that it may occur on both sides.
+    /// Adds a heading; it is formulaic and may occur on both sides.
     pub(super) fn heading(&mut self, title: &str) {
         self.text += title;
         self.text += "\n\n";
         self.line = self.text.len();
     }
 
-    /// Adds one sentence to the line, in the first wording that may be said here.
-    pub(super) fn say(&mut self, mut word: impl FnMut(&mut Choices) -> String) -> Option<()> {
+    /// Adds one sentence to the line, in the first wording allowed on this side.
+    pub(super) fn say(&mut self, mut word: impl FnMut(&mut Random) -> String) -> Option<()> {
         let random = &mut self.random;
         let side = self.side;
         let sentence = (0..TRIES).map(|_| word(random)).find(|sentence| side.may_say(sentence))?;
@@ -69,7 +68,7 @@ impl Page {
         Some(())
     }
 
-    /// Adds a line that may be written anew until all of it may be said here.
+    /// Adds a line, rewritten until all of it is allowed on this side.
     pub(super) fn line(&mut self, write: impl Fn(&mut Self) -> Option<()>) -> Option<()> {
         (0..TRIES).find_map(|_| {
             let written = write(self).filter(|()| self.side.may_say(&self.text[self.line..]));

@@ -1,6 +1,6 @@
 //! `puzzles`: sums in digits and in words, lists, brackets, quotations and questions about the world, with answers.
 //!
-//! Every answer is worked out, none is written down; facts about people and places are those of the world.
+//! Every answer is computed, none is stored; facts about people and places are those of the world.
 
 use super::brackets;
 use super::grammar::{capital, count, list, words};
@@ -31,7 +31,7 @@ pub(super) fn sheet(page: &mut Page) -> Option<()> {
     Some(())
 }
 
-/// A list put in order.
+/// Sorts a list.
 fn order(page: &mut Page) -> Option<()> {
     let length = page.random.between(3, 6);
     if page.random.one_in(2) {
@@ -60,7 +60,7 @@ fn order(page: &mut Page) -> Option<()> {
     page.say(|_| format!("Answer: {}.", sorted.join(", ")))
 }
 
-/// Who is the oldest, or what lies farthest, by comparisons that chain.
+/// Finds the oldest person or the farthest place from a chain of comparisons.
 fn compare(page: &mut Page) -> Option<()> {
     let mut chosen = page.random.some_of(PEOPLE.len(), 3);
     chosen.sort_by_key(|person| PEOPLE[*person].age);
@@ -84,7 +84,7 @@ fn compare(page: &mut Page) -> Option<()> {
     })
 }
 
-/// Things within things.
+/// Boxes within boxes.
 fn inside(page: &mut Page) -> Option<()> {
     const BOXES: [&str; 8] =
         ["a tin box", "a sack", "a basket", "an old trunk", "a paper bag", "a barrel", "a drawer", "a wooden crate"];
@@ -131,7 +131,7 @@ fn letters(page: &mut Page) -> Option<()> {
     }
 }
 
-/// A question whose answer only the world knows.
+/// A question that only the facts of the world answer.
 fn quiz(page: &mut Page) -> Option<()> {
     let (person, place) = (page.random.pick(&PEOPLE), page.random.below(PLACES.len()));
     let (thing, animal) = (page.random.pick(&THINGS), page.random.pick(&ANIMALS));

@@ -16,8 +16,8 @@ pub(super) fn digits(page: &mut Page) -> Option<()> {
     Some(())
 }
 
-/// Two numbers, what is done to them, and what comes out; never below zero, and divisions without remainder.
-fn sum(random: &mut Choices) -> (u32, char, u32, u32) {
+/// Two operands, an operator and the result; never negative, and divisions without remainder.
+fn sum(random: &mut Random) -> (u32, char, u32, u32) {
     let (a, b) = (random.between(1, 99), random.between(1, 99));
     match random.below(5) {
         0 | 1 => (a, '+', b, a + b),
@@ -46,7 +46,7 @@ pub(super) fn written(page: &mut Page) -> Option<()> {
     Some(())
 }
 
-/// An expression with nested brackets, first as a whole and then worked out from within.
+/// An expression with nested brackets, first whole, then evaluated from the inside.
 pub(super) fn bracketed(page: &mut Page) -> Option<()> {
     page.say(|random| {
         let (a, b, c, d) = (random.between(1, 20), random.between(1, 20), random.between(2, 9), random.between(1, 30));
@@ -74,7 +74,7 @@ const GOODS: [(&str, &str); 10] = [
     ("coin", "coins"),
 ];
 
-/// Someone has some, gets some and gives some away.
+/// A story problem: a person has some, gets some and gives some away.
 pub(super) fn story(page: &mut Page) -> Option<()> {
     let pair = page.random.some_of(PEOPLE.len(), 2);
     let (one, other) = (&PEOPLE[pair[0]], &PEOPLE[pair[1]]);
@@ -108,7 +108,7 @@ pub(super) fn story(page: &mut Page) -> Option<()> {
     })
 }
 
-/// Numbers that grow by a rule, and the next one.
+/// A sequence that follows a rule, and its next number.
 pub(super) fn sequence(page: &mut Page) -> Option<()> {
     page.say(|random| {
         let (start, step, doubles) = (random.between(1, 30), random.between(2, 12), random.one_in(4));

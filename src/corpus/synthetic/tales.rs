@@ -1,7 +1,7 @@
 //! `tales`: stories of a few people of the world who meet, carry things about, hide, lend, look for and find them.
 //!
-//! A story keeps account of who is where and who holds what, so that every answer in it is right. People are named,
-//! then resumed by pronouns, by their trades, by their names again; who they are is known from the world alone.
+//! A story tracks positions and possessions, so that every answer in it is right. People are named, then referred to by
+//! pronoun, trade or name; their facts are those of the world.
 
 use super::cast::{Cast, SPOTS};
 use super::grammar::{a, capital, count, list, words};
@@ -34,7 +34,7 @@ pub(super) fn tale(page: &mut Page) -> Option<()> {
     page.end_line()
 }
 
-/// Time, place, people, and what each of them brought.
+/// Introduces time, place, people and their things.
 fn opening(page: &mut Page, cast: &mut Cast) -> Option<()> {
     let place = &PLACES[cast.place];
     let spot = SPOTS[cast.spot_of(0)].at;
@@ -81,7 +81,7 @@ fn introduce(page: &mut Page, cast: &mut Cast, who: usize) -> Option<()> {
     Some(())
 }
 
-/// One thing that happens; the state of the story changes as told.
+/// Adds one event and updates the state of the story.
 fn event(page: &mut Page, cast: &mut Cast) -> Option<()> {
     match page.random.below(9) {
         0 | 1 => give(page, cast),
@@ -182,7 +182,7 @@ fn walk(page: &mut Page, cast: &mut Cast) -> Option<()> {
     Some(())
 }
 
-/// A question and its answer, which is true.
+/// A question and its true answer.
 fn ask(page: &mut Page, cast: &mut Cast) -> Option<()> {
     let Some((asking, asked)) = cast.pair(&mut page.random) else { return walk(page, cast) };
     let thing = cast.any_thing(&mut page.random);
@@ -212,7 +212,7 @@ fn ask(page: &mut Page, cast: &mut Cast) -> Option<()> {
     Some(())
 }
 
-/// A fact of the world comes to someone's mind.
+/// A character remembers a fact of the world.
 fn remember(page: &mut Page, cast: &mut Cast) -> Option<()> {
     let who = page.random.below(cast.people.len());
     let thing = &THINGS[cast.any_thing(&mut page.random)];
@@ -241,7 +241,7 @@ fn remember(page: &mut Page, cast: &mut Cast) -> Option<()> {
     Some(())
 }
 
-/// A purchase, with the sum that remains.
+/// A purchase, with the coins left.
 fn coins(page: &mut Page, cast: &mut Cast) -> Option<()> {
     let who = page.random.below(cast.people.len());
     let price = page.random.between(1, 5);
@@ -288,7 +288,7 @@ fn pause(page: &mut Page, cast: &mut Cast) -> Option<()> {
     Some(())
 }
 
-/// Who has what in the end.
+/// States the final owners.
 fn ending(page: &mut Page, cast: &mut Cast) -> Option<()> {
     for thing in cast.things.clone() {
         let (name, place) = (THINGS[thing].name, cast.last_seen(thing));
@@ -310,7 +310,7 @@ fn ending(page: &mut Page, cast: &mut Cast) -> Option<()> {
     })
 }
 
-/// A saying within a sentence: without its capital, unless it begins with "I".
+/// A saying within a sentence: in lower case, unless it begins with "I".
 fn within(saying: &str) -> String {
     if saying.starts_with("I ") { saying.into() } else { saying[..1].to_lowercase() + &saying[1..] }
 }

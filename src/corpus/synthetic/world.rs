@@ -1,21 +1,21 @@
-//! The one small world that all texts speak of, the same for every seed: who lives where, does, owns and knows what.
+//! The small world of all texts, the same for every seed: people with their homes, trades, possessions and facts.
 //!
-//! Eight places lie along one road; the year is 412. Everything here is a fact that texts repeat and never contradict.
+//! Eight places lie along one road; the year is 412. Texts repeat these facts and never contradict them.
 
 use super::grammar::Gender::{self, He, She};
 
-/// Someone.
+/// A person.
 pub(super) struct Person {
     pub(super) name: &'static str,
     pub(super) family: &'static str,
     pub(super) gender: Gender,
     pub(super) trade: &'static str,
-    /// Index of the place where they live.
+    /// Index of their home.
     pub(super) home: usize,
     pub(super) age: u32,
     pub(super) likes: &'static str,
     pub(super) dislikes: &'static str,
-    /// What they often say: a whole sentence without its full stop.
+    /// Their saying: a whole sentence without its full stop.
     pub(super) saying: &'static str,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Place {
     pub(super) mile: u32,
 }
 
-/// A thing that someone owns.
+/// A thing with an owner.
 pub(super) struct Thing {
     pub(super) name: &'static str,
     /// Index of the owner.
@@ -59,7 +59,7 @@ pub(super) struct Animal {
     pub(super) sleeps: &'static str,
 }
 
-/// The year in which all texts are written.
+/// The present year of all texts.
 pub(super) const YEAR: u32 = 412;
 
 impl Person {
@@ -161,7 +161,7 @@ const fn place(
     Place { name, kind, landmark, product, river, people, founded, mile }
 }
 
-/// In the order of the road.
+/// The places, ordered along the road.
 pub(super) const PLACES: [Place; 8] = [
     place(("Millbrook", "village"), "a stone bridge", "bread", "Tarn", 340, 121, 0),
     place(("Underhill", "village"), "a tall chimney", "nails", "Tarn", 270, 158, 4),

@@ -1,4 +1,4 @@
-//! `baseline`: the affine map as gradient descent on raw inputs finds it, step by step, under the closed form's ceiling.
+//! `baseline`: the affine map trained by gradient descent on raw inputs, for comparison with the closed form's R².
 
 use futures::future::{FutureExt, LocalBoxFuture};
 
@@ -19,15 +19,15 @@ use crate::stats::moments::Moments;
 
 use super::captured::Captured;
 
-/// Points of a curve, about.
+/// Approximate number of points per curve.
 const POINTS: usize = 30;
-/// Steps between two moments at which the device is waited for and a cancel is seen.
+/// Steps between two waits for the device, where a cancel takes effect.
 const STEPS_AT_ONCE: usize = 20;
 /// AdamW's learning rate at the start; it falls to 0 along a cosine.
 const ADAMW_RATE: f64 = 1e-3;
 /// AdamW's weight decay: too small to move the optimum by 1e-3 of R².
 const ADAMW_DECAY: f64 = 1e-4;
-/// What the random numbers are for, beside the block.
+/// Separates this use of the seed from others.
 const BATCHES: u64 = 0x62_61_73;
 
 /// Trains the affine map of every block from zero, by SGD and by AdamW.
@@ -117,7 +117,7 @@ impl<B: Backend> Baseline<'_, B> {
     }
 }
 
-/// What one training differs in from another.
+/// The settings of one training.
 struct TrainingSetup<'a, B: Backend> {
     name: &'static str,
     optimiser: Optimiser,
@@ -144,9 +144,9 @@ async fn raw_moments<B: Backend>(
     readout::moments(backend, block, &|x| Ok(x.clone()), table, [&rows.train(), &rows.heldout()]).await
 }
 
-/// The largest step that is safe for plain gradient descent on half the mean squared error: 1/(λ + r²/batch), with λ the
-/// largest eigenvalue of the mean of (x, 1)(x, 1)ᵀ and r the longest (x, 1). Full-batch descent would allow 2/λ; the
-/// second term is what a batch can add to the curvature when a rare long row falls into it.
+/// The largest safe learning rate of plain gradient descent on half the mean squared error: 1/(λ + r²/batch), with λ
+/// the largest eigenvalue of the mean of (x, 1)(x, 1)ᵀ and r the longest (x, 1). Full-batch descent would allow 2/λ;
+/// the second term bounds the curvature that one rare long row adds to a batch.
 fn stable_rate(block: usize, rows: &Captured, train: &Moments) -> Result<f64> {
     let curvature = solve::raw_curvature(block, train)?;
     let count = rows.train().len();

@@ -1,4 +1,4 @@
-//! The rows of one block on the host, for what looks at them more than once.
+//! The rows of one block on the host, for measures that read them several times.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ pub(super) struct Captured {
 }
 
 impl Captured {
-    /// The rows that a visit keeps: all of them, or the held-out ones.
+    /// The rows kept by a visit: all of them, or the held-out ones.
     pub(super) async fn of<B: Backend>(visit: &Visit<'_, B>, folds: &Folds, protocol: &Protocol) -> Result<Self> {
         let window = protocol.seq_len - protocol.skip_positions;
         let mut captured = Self { d_in: 0, d_out: 0, x: Vec::new(), y: Vec::new(), window, train_windows: 0 };
@@ -48,18 +48,18 @@ impl Captured {
         self.x.len() / self.d_in.max(1)
     }
 
-    /// Rows before the held-out ones.
+    /// Ids of the training rows.
     pub(super) fn train(&self) -> Vec<u32> {
         self.rows(0..self.train_windows)
     }
 
-    /// The held-out rows.
+    /// Ids of the held-out rows.
     pub(super) fn heldout(&self) -> Vec<u32> {
         self.rows(self.train_windows..self.len() / self.window)
     }
 
-    /// The training rows cut in two: those to learn from, and for validation the last tenth of whole windows. A single
-    /// window serves as both.
+    /// The training rows split into those to learn from and those to validate on: the last tenth, in whole windows. A
+    /// single window serves as both.
     pub(super) fn learn_and_validate(&self) -> [Vec<u32>; 2] {
         if self.train_windows < 2 {
             return [self.train(), self.train()];

@@ -1,4 +1,4 @@
-//! `conjunction`: how much more than the sum of its halves is a network's response (docs/measures.md, section 5)?
+//! `conjunction`: how far a network's response is from additive in its inputs (docs/measures.md, section 5).
 
 use futures::future::{FutureExt, LocalBoxFuture};
 
@@ -14,13 +14,13 @@ use crate::run::sweep::{BlockMeasure, SolvedBlock, Visit};
 
 use super::captured::Captured;
 
-/// Held-out rows looked at.
+/// Held-out rows used.
 const ROWS: usize = 2048;
-/// Random halves.
+/// Number of random splits into halves.
 const SPLITS: u64 = 8;
 /// Rows at a time.
 const ROWS_AT_ONCE: usize = 1024;
-/// What the random numbers are for, beside the block.
+/// Separates this use of the seed from others.
 const HALVES: u64 = 0x63_6f_6e;
 
 /// Rows with either half of their features set to the training means.
@@ -34,7 +34,7 @@ pub(super) struct MaskedRows {
 }
 
 impl MaskedRows {
-    /// The first held-out rows of `rows`, and halves that depend on nothing but seed and block.
+    /// The first held-out rows of `rows`, with splits that depend only on seed and block.
     pub(super) fn new(rows: &Captured, mean_x: &[f64], seed: u64, block: usize) -> Self {
         let d = rows.d_in;
         let heldout = rows.heldout();
@@ -51,7 +51,7 @@ impl MaskedRows {
         Self { d, x, mean, splits: (0..SPLITS).map(halves).collect() }
     }
 
-    /// Some rows with the features of one half silenced.
+    /// `rows` with one half of the features set to the means.
     fn without(&self, rows: &[f32], split: &[bool], half: bool) -> Vec<f32> {
         let value = |(i, &x): (usize, &f32)| if split[i % self.d] == half { self.mean[i % self.d] } else { x };
         rows.iter().enumerate().map(value).collect()
@@ -60,7 +60,7 @@ impl MaskedRows {
 
 /// Σ‖f(x) − f(x∖A) − f(x∖B) + f(x∖A∖B)‖² over rows and splits, over Σ‖f(x) − f(x∖A)‖² + Σ‖f(x) − f(x∖B)‖².
 ///
-/// Both halves together are all features, so that f(x∖A∖B) is the same for every row. `None` where nothing answers.
+/// Both halves together are all features, so f(x∖A∖B) is the same for every row. `None` if no output changes.
 pub(super) async fn conjunction<B: Backend>(
     backend: &B,
     silenced: &MaskedRows,

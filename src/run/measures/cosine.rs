@@ -1,5 +1,5 @@
-//! `cosine` and `scatter`: what moments cannot tell of the held-out rows, the mean cosine of ŷ and y, and some of both
-//! side by side.
+//! `cosine` and `scatter`: held-out results that moments cannot give, the mean cosine of ŷ and y, and sample pairs of
+//! both.
 
 use futures::future::{FutureExt, LocalBoxFuture};
 
@@ -13,12 +13,12 @@ use crate::run::pass::Pass;
 use crate::run::sweep::{BlockMeasure, SolvedBlock, Visit, XyBatch};
 use crate::solve::AffineMap;
 
-/// Values of ŷ and y that a report shows side by side, or a few more.
+/// Approximate number of (y, ŷ) pairs in a report, rounded up to equal shares.
 const SHOWN: usize = 192;
-/// Features are gone through in these steps of their number, which comes back to none of them soon.
+/// Step between sampled features as a fraction of d_out: the golden ratio spreads them evenly and repeats late.
 const GOLDEN: f64 = 0.618_033_988_749_895;
 
-/// The first measure of every block: with it the block is shown.
+/// The first measure of every block; it sends the block's first event.
 pub(super) struct Cosine<'a, B>(pub(super) &'a Pass<'a, B>);
 
 impl<B: Backend> BlockMeasure<B> for Cosine<'_, B> {
@@ -40,7 +40,7 @@ impl<B: Backend> Cosine<'_, B> {
         let groups = Groups::of(protocol);
         let heldout = visit.rows.iter().filter(|rows| rows.batch.fold() == Some(visit.folds - 1));
         let share = SHOWN.div_ceil(heldout.map(|rows| groups.count(rows.batch.windows.len())).sum());
-        // Of every batch the cosines, and rows of y and ŷ to be shown; all are read at once.
+        // Per batch: cosines, sampled rows of y, sampled rows of ŷ. All are read at once.
         let (mut tensors, mut numbers, mut first) = (Vec::new(), Vec::new(), 0);
         for pair in visit.heldout() {
             let XyBatch { windows, x, y, .. } = pair?;
@@ -75,14 +75,14 @@ impl<B: Backend> Cosine<'_, B> {
     }
 }
 
-/// A map with its block, as plain data.
+/// A block's map as plain data.
 fn dump(block: usize, map: &AffineMap) -> MapDump {
     let AffineMap { weight, mean_x, deviation_x, mean_y, rank: _ } = map.clone();
     MapDump { block, weight, bias: map.bias(), mean_x, deviation_x, mean_y }
 }
 
-/// Groups of windows that rows are shown of. They are as large whatever the size of a batch, which holds whole ones, so
-/// that the same rows are shown on every device.
+/// Groups of windows from which rows are sampled. Their size is independent of the batch size (a batch holds whole
+/// groups), so that every device samples the same rows.
 struct Groups {
     seq_len: usize,
     skip: usize,
@@ -94,12 +94,12 @@ impl Groups {
         Self { seq_len, skip, windows: (BATCH_ROWS / seq_len).max(1) }
     }
 
-    /// Groups of a batch.
+    /// Number of groups in a batch.
     fn count(&self, windows: usize) -> usize {
         windows.div_ceil(self.windows)
     }
 
-    /// Rows of a batch with their numbers: about `share` of every group, evenly apart, none at a position that is skipped.
+    /// Sampled rows of a batch with their numbers: about `share` per group, evenly spaced, none at a skipped position.
     fn rows_to_show(&self, windows: usize, share: usize) -> Vec<(usize, u32)> {
         let kept = self.seq_len - self.skip;
         let of_group = |group: usize| {
@@ -116,7 +116,7 @@ impl Groups {
     }
 }
 
-/// A block's map, and the scale of what it predicts.
+/// A block's map, and the scale of its outputs.
 struct ScaledMap<'a> {
     map: &'a AffineMap,
     /// Training standard deviation of every output.
@@ -124,7 +124,7 @@ struct ScaledMap<'a> {
 }
 
 impl ScaledMap<'_> {
-    /// Takes one feature of every row, in units of its training standard deviation; `numbers` go on over all batches.
+    /// Samples one feature per row in units of its training deviation; `numbers` count on across batches.
     fn pair(&self, numbers: Vec<usize>, actual: &[f32], predicted: &[f32], scatter: &mut Scatter) {
         let features = self.deviation_y.len();
         let rows = actual.chunks_exact(features).zip(predicted.chunks_exact(features));

@@ -1,5 +1,5 @@
-//! `layers`: linearity of whole layers and the size of their updates (docs/measures.md, section 7). What the model loses
-//! without them the sweep finds out.
+//! `layers`: linearity of whole layers and the size of their updates (docs/measures.md, section 7). The sweep measures
+//! their effect on perplexity.
 
 use crate::backend::Backend;
 use crate::error::Result;
@@ -11,14 +11,14 @@ use crate::run::sweep::{StoredRows, Visit};
 use crate::solve::{self, LayerScore};
 use crate::workers::sums::BlockSums;
 
-/// Measures layer after layer, with the residual stream before and after each as x and y.
+/// Measures layer after layer, with the residual stream before and after it as x and y.
 pub(in crate::run) struct LayerMeasure<'a, B: Backend> {
     pass: &'a Pass<'a, B>,
     meter: StageMeter,
     reports: Vec<LayerReport>,
 }
 
-/// The affine map of a layer that was measured.
+/// The affine map of a measured layer.
 pub(in crate::run) struct MeasuredLayer<T> {
     pub(in crate::run) map: Replacement<T>,
 }
@@ -66,17 +66,17 @@ impl<'a, B: Backend> LayerMeasure<'a, B> {
         Ok(MeasuredLayer { map: Replacement::affine(backend, &map)? })
     }
 
-    /// What has been measured so far.
+    /// The reports so far.
     pub(in crate::run) fn reports(&self) -> &[LayerReport] {
         &self.reports
     }
 
-    /// Goes on from layers that were measured before.
+    /// Restores the reports of a saved sweep.
     pub(in crate::run) fn restore(&mut self, reports: Vec<LayerReport>) {
         self.reports = reports;
     }
 
-    /// What was measured.
+    /// The reports of all layers.
     pub(in crate::run) fn into_reports(self) -> Vec<LayerReport> {
         self.reports
     }

@@ -1,4 +1,4 @@
-//! The measures that a job asks for, in the order in which they are taken.
+//! Builds the measures of a job, in the order in which they are taken.
 
 use super::source::Source;
 use super::{baseline, conjunction, controls, cosine, probes, swaps};
@@ -11,8 +11,8 @@ use crate::run::pass::Pass;
 use crate::run::sweep::BlockMeasures;
 
 impl<'a, B: Backend> Pass<'a, B> {
-    /// The measures that the job asks for of these blocks of a model, in the order in which they are taken; `feed` is
-    /// the model, with its name, whose rows are fed through this one's networks.
+    /// The job's measures for `blocks` of a model, in the order in which they are taken. `feed` is the model, with its
+    /// name, whose rows are fed through this one's networks.
     pub(in crate::run) fn measures(
         &'a self,
         source: Source<'a, B>,
@@ -34,7 +34,7 @@ impl<'a, B: Backend> Pass<'a, B> {
         Ok(measures)
     }
 
-    /// Those that need nothing but rows.
+    /// The job's measures that need only rows.
     pub(in crate::run) fn measures_of_rows(&'a self, blocks: usize) -> BlockMeasures<'a, B> {
         let mut measures: BlockMeasures<'a, B> = vec![Box::new(cosine::Cosine(self))];
         if self.asks(Measure::Probes) {

@@ -1,4 +1,4 @@
-//! What is measured of a block while it is visited: one file per measure, each filling in its own fields of the report.
+//! The measures of a block: one file each, filling in its own fields of the report.
 
 mod baseline;
 mod captured;

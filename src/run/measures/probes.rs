@@ -1,4 +1,4 @@
-//! `probes`: small networks trained on what the affine map leaves over, one block at a time.
+//! `probes`: small networks trained on the residual of the affine map, one block at a time.
 
 use std::rc::Rc;
 
@@ -23,20 +23,20 @@ use crate::solve::{self, AffineMap};
 use super::captured::Captured;
 use super::conjunction::{MaskedRows, conjunction};
 
-/// Share of the variance of y below which y − ŷ is rounding, with nothing in it to learn.
+/// Share of the variance of y below which y − ŷ is only rounding error.
 const NOISE: f64 = 1e-10;
-/// Steps between two moments at which the device is waited for and a cancel is seen.
+/// Steps between two waits for the device, where a cancel takes effect.
 const STEPS_AT_ONCE: usize = 20;
-/// What the random numbers of a probe are for, beside its block.
+/// Separates this use of the seed from others.
 const INITIAL: u64 = 0x70_72_6f;
 
-/// What a probe of one block learns from.
+/// The data a probe of one block is trained and scored on.
 struct ProbeRows<'a, B: Backend> {
     block: usize,
     kind: Kind,
     map: &'a DeviceMap<B::Tensor>,
     table: TrainingRows<B::Tensor>,
-    /// Rows to learn from, to validate on, to solve on, and to score on.
+    /// Ids of rows to learn from, to validate on, to solve the readout on, and to score on.
     learn: &'a [u32],
     validate: &'a [u32],
     train: &'a [u32],
@@ -52,7 +52,7 @@ struct ProbeRows<'a, B: Backend> {
     worth_training: bool,
 }
 
-/// A network with what it took.
+/// A trained network with its number of steps and its curve.
 struct TrainedNetwork<T> {
     network: Network<T>,
     steps: usize,
@@ -142,7 +142,7 @@ impl<B: Backend> Probes<'_, B> {
         Ok((ProbeReport { r2, gain, steps: trained.steps, parameters, conjunction: None }, probe))
     }
 
-    /// Trains until the error on the validation rows stays, or the steps are used up.
+    /// Trains until the validation error stops improving, or the steps are used up.
     async fn train(&mut self, lesson: &ProbeRows<'_, B>) -> Result<TrainedNetwork<B::Tensor>> {
         let most = self.pass.job.training.probe_steps;
         let path = |purpose: u64| [INITIAL, lesson.block as u64, lesson.kind as u64, purpose];
@@ -217,7 +217,7 @@ impl<B: Backend> Probes<'_, B> {
     }
 }
 
-/// What a probe is to explain, in units in which its training variance is 1 per feature.
+/// A probe's target, in units in which its training variance is 1 per feature.
 struct ProbeTarget {
     values: Vec<f32>,
     mean: Vec<f64>,
@@ -225,8 +225,8 @@ struct ProbeTarget {
     worth_training: bool,
 }
 
-/// (y − ŷ)/scale for a probe with a frozen map, (y − ȳ)/scale for any other. One scale for all features keeps the
-/// error that training sees proportional to 1 − R².
+/// (y − ŷ)/scale for a probe with a frozen map, (y − ȳ)/scale for any other. With one scale for all features the
+/// training loss is proportional to 1 − R².
 async fn target<B: Backend>(
     backend: &B,
     kind: Kind,

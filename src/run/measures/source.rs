@@ -1,11 +1,11 @@
-//! A model and what it reads.
+//! A model and the text it reads.
 
 use crate::backend::Backend;
 use crate::forward::Layers;
 use crate::model::Checkpoint;
 use crate::run::sweep::{Reading, RowStore};
 
-/// A model and what it reads.
+/// A model and the text it reads.
 pub(in crate::run) struct Source<'a, B: Backend> {
     pub(in crate::run) store: &'a RowStore<'a, B>,
     pub(in crate::run) checkpoint: &'a Checkpoint<'a>,

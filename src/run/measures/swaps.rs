@@ -1,5 +1,5 @@
-//! `swap` and `rank-swap`: what stands in for every block's feed-forward network, and what that saves in parameters and
-//! time (docs/measures.md, section 4). What it costs in perplexity the sweep finds out.
+//! `swap` and `rank-swap`: replacements of every block's feed-forward network, and their savings in parameters and time
+//! (docs/measures.md, section 4). The sweep measures their cost in perplexity.
 
 use futures::future::{FutureExt, LocalBoxFuture};
 
@@ -15,7 +15,7 @@ use crate::solve::{AffineMap, Directions};
 
 use super::timing::row_microseconds;
 
-/// Fills in `compression` and `row_microseconds`, and replaces.
+/// Fills in `compression` and `row_microseconds`, and adds the replacements.
 pub(super) struct Swaps<'a, B: Backend> {
     pass: &'a Pass<'a, B>,
     layers: &'a Layers<'a, B>,
@@ -23,14 +23,14 @@ pub(super) struct Swaps<'a, B: Backend> {
 }
 
 impl<'a, B: Backend> Swaps<'a, B> {
-    /// With the ranks asked for; 1, 2, 4 … and `width` itself where none are.
+    /// Uses the job's ranks; without any, 1, 2, 4 … and `width` itself.
     pub(super) fn new(pass: &'a Pass<'a, B>, layers: &'a Layers<'a, B>, width: usize) -> Result<Self> {
         let asked = pass.job.ranks.as_ref();
         let ranks = asked.map_or_else(|| Ok(doubling_ranks(width).collect()), |ranks| ranks.within(width))?;
         Ok(Self { pass, layers, ranks })
     }
 
-    /// What stands in for a block, the cheapest to apply last.
+    /// The replacements to try.
     fn candidates<'s>(&self, directions: &'s Directions) -> Vec<Candidate<'s>> {
         let mut all = Vec::new();
         if self.pass.asks(Measure::Swap) {
@@ -95,7 +95,7 @@ impl<B: Backend> BlockMeasure<B> for Swaps<'_, B> {
     }
 }
 
-/// What can stand in for a feed-forward network.
+/// A possible replacement of a feed-forward network.
 #[derive(Clone, Copy)]
 enum Candidate<'a> {
     Linear,
@@ -105,7 +105,7 @@ enum Candidate<'a> {
 }
 
 impl Candidate<'_> {
-    /// As in [`crate::report::BlockReport::delta_ppl`].
+    /// Its key in [`crate::report::BlockReport::delta_ppl`].
     fn name(self) -> String {
         match self {
             Self::Linear => "linear".into(),
@@ -115,7 +115,7 @@ impl Candidate<'_> {
         }
     }
 
-    /// Whether its output depends on the input, so that it takes time.
+    /// Whether its output depends on the input, so that timing it makes sense.
     fn computes(self) -> bool {
         matches!(self, Self::Linear | Self::Rank(..))
     }
@@ -129,7 +129,7 @@ impl Candidate<'_> {
         }
     }
 
-    /// Parameters of the network over those of what stands in for it; `None` where that has none.
+    /// Parameters of the network divided by those of the replacement; `None` if the latter has none.
     fn compression(self, network: usize, map: &AffineMap) -> Option<f64> {
         let (d_in, d_out) = (map.mean_x.len(), map.mean_y.len());
         let own = match self {

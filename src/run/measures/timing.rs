@@ -1,4 +1,4 @@
-//! How long a network takes on this device, without the time that asking takes.
+//! Times a network on this device, without the time that submission and readback take.
 
 use web_time::Instant;
 
@@ -7,15 +7,15 @@ use crate::error::Result;
 use crate::platform::yielding::yield_now;
 use crate::report::finite;
 
-/// Measurements of which the shortest counts: whatever else the machine does only adds to one.
+/// Repetitions; the shortest counts, because other load on the machine only adds time.
 const REPETITIONS: usize = 3;
-/// Seconds that one measurement should last, so that a coarse clock and the way to the device matter little.
+/// Seconds per measurement, long enough for a coarse clock and the submission overhead to matter little.
 const ENOUGH: f64 = 8e-3;
 /// Most runs within one measurement.
 const MOST_RUNS: usize = 64;
 
-/// Microseconds per row of `network`, which returns `rows` rows; `None` where the clock sees no difference, or waits
-/// take too long for one.
+/// Microseconds per row of `network`, which returns `rows` rows. `None` if the clock sees no difference, or the
+/// backend's waits are too coarse.
 pub(super) async fn row_microseconds<B: Backend>(
     backend: &B,
     rows: usize,
@@ -28,7 +28,7 @@ pub(super) async fn row_microseconds<B: Backend>(
     by_clock(backend, rows, network, &|| started.elapsed().as_secs_f64()).await
 }
 
-/// The same by a clock that tells seconds.
+/// `row_microseconds` with a given clock in seconds.
 async fn by_clock<B: Backend>(
     backend: &B,
     rows: usize,
@@ -49,7 +49,7 @@ async fn by_clock<B: Backend>(
     Ok(finite(seconds / rows as f64 * 1e6).filter(|microseconds| *microseconds > 0.0))
 }
 
-/// Seconds that a device with nothing else to do takes for `runs` runs and one read.
+/// Seconds that an otherwise idle device takes for `runs` runs and one readback.
 async fn timed<B: Backend>(
     backend: &B,
     runs: usize,
@@ -67,7 +67,7 @@ async fn timed<B: Backend>(
     Ok(clock() - started)
 }
 
-/// Waits until the device has done all that leads to `tensor`.
+/// Waits until the device has computed `tensor`.
 async fn wait<B: Backend>(backend: &B, tensor: &B::Tensor) -> Result<()> {
     backend.read(&backend.gather(tensor, &[0])?).await.map(drop)
 }
@@ -86,8 +86,8 @@ mod tests {
     use crate::backend::Shape;
     use crate::backend::cpu::CpuBackend;
 
-    /// What is told of four rows of a network that takes `cost` seconds, where asking takes time as well and the first
-    /// timed run is held up by something else. Powers of two, so that sums are exact.
+    /// The reported time of four rows of a network that takes `cost` seconds, with a submission overhead and a delay in
+    /// the first timed run. Powers of two keep the sums exact.
     fn told(cost: f64) -> Option<f64> {
         let backend = CpuBackend::new();
         let x = backend.upload("x", Shape::new(4, 1), &[0.5; 4]).expect("rows");

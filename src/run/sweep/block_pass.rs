@@ -1,6 +1,6 @@
-//! All rows through one block: here, and a share of them on every other worker.
+//! Takes all rows through one block, on this thread and in shares on the helper workers.
 //!
-//! Shares are whole parts of folds, so that second moments have the same digits whoever adds them up.
+//! Shares are whole half-folds, so that second moments have the same digits whichever worker sums them.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -24,10 +24,10 @@ use crate::trace::Lane;
 use crate::workers::sums::{BlockSums, Scales};
 use crate::workers::{self, RemoteBlock, Worker};
 
-/// Batches that a worker has at a time: answers are heard here between two batches, which take as long as there.
+/// Batches in flight per worker. Replies are only received between two local batches, which take as long as a worker's.
 const IN_FLIGHT: usize = 4;
 
-/// The rows of one block on their way.
+/// The rows of one block in progress.
 pub(super) struct BlockPass<'p, 'a, B: Backend> {
     sweep: &'p Sweep<'a, B>,
     index: usize,
@@ -35,9 +35,9 @@ pub(super) struct BlockPass<'p, 'a, B: Backend> {
     is_measured: bool,
     keeps: &'p KeepPolicy,
     meter: &'p StageMeter,
-    /// Residual stream before the block, by batch, as long as it may be needed.
+    /// Residual stream before the block, by batch, as long as it is needed.
     entering: RefCell<Vec<Option<SharedRows<B::Tensor>>>>,
-    /// What is kept of the batches that have gone through, and the residual stream after the block.
+    /// Per finished batch, the rows kept and the residual stream after the block.
     finished: RefCell<Vec<Option<FinishedBatch<B::Tensor>>>>,
     done: Cell<u64>,
 }
@@ -45,22 +45,22 @@ pub(super) struct BlockPass<'p, 'a, B: Backend> {
 type SharedRows<T> = Rc<StoredRows<T>>;
 type FinishedBatch<T> = (Rows<T>, SharedRows<T>);
 
-/// What is asked for of a batch.
+/// The requested tensors of a batch.
 struct BatchTensors<T> {
     x: Option<T>,
     y: Option<T>,
     rest: Option<ResidualTerms<T>>,
 }
 
-/// A block that all rows have gone through.
+/// A block after all rows have passed it.
 pub(super) struct VisitedBlock<'a, B: Backend> {
     pub(super) visit: Visit<'a, B>,
-    /// Where the block is measured.
+    /// `None` if the block is not measured.
     pub(super) sums: Option<BlockSums<'a, B>>,
 }
 
 impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
-    /// Through the block `index`.
+    /// A pass through the block `index`.
     pub(super) fn new(
         sweep: &'p Sweep<'a, B>,
         (index, block): (usize, &'p Rc<Block<B::Tensor>>),
@@ -78,7 +78,7 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
         self.index
     }
 
-    /// Takes all rows of `stream` through the block; afterwards it is what leaves the block.
+    /// Takes all rows of `stream` through the block; afterwards `stream` holds the block's output.
     pub(super) async fn run(self, stream: &mut Stream<B::Tensor>) -> Result<VisitedBlock<'a, B>> {
         self.sweep.pass.span(Lane::Rows, Some(self.index), self.all(stream)).await
     }
@@ -90,7 +90,7 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
         let workers = if B::IN_MEMORY { pass.workers.all() } else { &[] };
         let (own, others) = shares(&source.reading.batches, workers.len());
         let mut sums = self.sums(None);
-        // The first batch sets the scales that all go by.
+        // The first batch sets the scales that all workers use.
         let (first, rest) = own.split_at(own.len().min(1));
         self.run_here(first, &mut sums).await?;
         let scales = sums.as_ref().and_then(|sums| sums.scales().cloned());
@@ -112,7 +112,7 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
         self.is_measured.then(new)
     }
 
-    /// Takes some batches through the block.
+    /// Takes the batches `share` through the block on this thread.
     async fn run_here(&self, share: &[usize], sums: &mut Option<BlockSums<'a, B>>) -> Result<()> {
         let Sweep { pass, source, .. } = self.sweep;
         for &at in share {
@@ -131,8 +131,8 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
         Ok(())
     }
 
-    /// Has workers take their shares through the block, and returns the moments of each. What a worker that has ended was
-    /// to do is done here.
+    /// Runs the shares on the workers and returns the moments of each. The share of a worker that has ended is redone
+    /// here.
     async fn run_on_workers(
         &self,
         workers: &[Rc<dyn Worker>],
@@ -168,7 +168,7 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
         Ok(found)
     }
 
-    /// A worker's share; `None` where the worker has ended.
+    /// Runs one worker's share; `None` if the worker has ended.
     async fn run_share(&self, passing: RemoteBlock<'_>, share: Range<usize>) -> Result<Option<Vec<(usize, Moments)>>> {
         let Sweep { pass, source, .. } = self.sweep;
         let (mut in_flight, mut waiting) = (VecDeque::new(), share.clone());
@@ -210,7 +210,7 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
         Ok(moments)
     }
 
-    /// What a worker that has ended was to do, and its moments.
+    /// Redoes the share of a worker that has ended; returns its moments.
     async fn redo(&self, share: Range<usize>, scales: Option<Scales>) -> Result<Vec<(usize, Moments)>> {
         let mut sums = self.sums(scales);
         self.run_here(&share.collect::<Vec<_>>(), &mut sums).await?;
@@ -221,7 +221,7 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
         Ok(moments.into_iter().enumerate().filter(|(_, moments)| moments.n > 0).collect())
     }
 
-    /// Keeps what is asked for of a batch that has gone through.
+    /// Stores the requested tensors of a finished batch.
     async fn finish_batch(
         &self,
         at: usize,
@@ -256,7 +256,7 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
     }
 }
 
-/// An answer, where something was asked.
+/// Awaits a reply if a request was sent.
 async fn answer_of<T>(answer: Option<impl Future<Output = Result<Option<T>>>>) -> Result<Option<T>> {
     match answer {
         Some(answer) => answer.await,
@@ -264,14 +264,14 @@ async fn answer_of<T>(answer: Option<impl Future<Output = Result<Option<T>>>>) -
     }
 }
 
-/// Which batches are taken through a block here, the first one first, and which by each of so many workers: about as many
-/// by each, and whole parts of folds.
+/// Splits the batches into those run here and one range per worker, of about equal size and cut between half-folds. The
+/// first batch is always run here.
 fn shares(batches: &[Batch], workers: usize) -> (Vec<usize>, Vec<Range<usize>>) {
     let begins = |at: &usize| *at == 0 || batches[*at].part.is_none() || batches[at - 1].part != batches[*at].part;
     let mut cuts: Vec<usize> = (0..batches.len()).filter(begins).collect();
     cuts.push(batches.len());
     let first = cuts.get(1).copied().unwrap_or_default();
-    // The first part is taken here, and so are the last ones.
+    // The first half-fold is run here, and so are the last ones.
     let cut = |worker: usize| {
         let at = first + worker * batches.len() / (workers + 1);
         cuts[1..].iter().copied().min_by_key(|cut| cut.abs_diff(at)).unwrap_or(first)

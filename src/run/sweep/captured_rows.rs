@@ -1,4 +1,4 @@
-//! A block without its model: rows that were captured elsewhere and lie in a file.
+//! Measures a block without its model: captured rows from a file.
 
 use super::state::{BlockMeasures, KeepPolicy};
 use super::{Cut, RowStore, Rows, Visit, fold_batches};
@@ -9,7 +9,7 @@ use crate::run::pass::Pass;
 use crate::weights::RowsFile;
 use crate::workers::sums::BlockSums;
 
-/// Measures captured rows, as the one block 0.
+/// Measures captured rows as block 0.
 pub(in crate::run) async fn of_rows<'a, B: Backend>(
     pass: &'a Pass<'a, B>,
     store: &'a RowStore<'a, B>,

@@ -1,4 +1,4 @@
-//! A block's least squares, and what is measured once they are solved.
+//! Solves a block's least squares, then takes its measures.
 
 use web_time::Instant;
 

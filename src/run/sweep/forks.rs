@@ -1,5 +1,5 @@
-//! Replaced networks as rows: from its block on, the evaluated stream goes on once more with another y, through the same
-//! weights as the untouched one. Perplexity comes at the end, with one output head for all.
+//! A fork is the evaluated residual stream with one network or layer replaced, run on from there through the same
+//! loaded weights as the original stream. Perplexity follows at the end, with one output head for all forks.
 
 use std::rc::Rc;
 
@@ -18,18 +18,18 @@ use crate::run::evaluation::{Loss, next_tokens};
 use crate::run::events::StageMeter;
 use crate::run::measures::{LayerMeasure, MeasuredLayer, Source};
 
-/// The streams that have left the untouched one.
+/// All forks of a sweep.
 pub(super) struct Forks<'s, 'a, B: Backend> {
     sweep: &'s Sweep<'a, B>,
-    /// `None` where nobody asks for perplexity.
+    /// `None` if no perplexity is requested.
     meter: Option<StageMeter>,
     running: Vec<Fork<B::Tensor>>,
-    /// Of these blocks or layers forks have started.
+    /// Number of blocks or layers at which forks have started.
     begun: u64,
     done: u64,
 }
 
-/// One of them: what it is of, under which name, and its rows by evaluated batch.
+/// One fork: the replaced block or layer, the name of the replacement, and the rows by evaluated batch.
 pub(super) struct Fork<T> {
     pub(super) of: Of,
     pub(super) name: String,
@@ -73,7 +73,7 @@ impl<'s, 'a, B: Backend> Forks<'s, 'a, B> {
         Ok(())
     }
 
-    /// Starts those of a layer: left out, and replaced by its own map.
+    /// Starts the forks of a layer: removed, and replaced by its affine map.
     pub(super) async fn of_layer(&mut self, visit: &Visit<'_, B>, layer: MeasuredLayer<B::Tensor>) -> Result<()> {
         if !self.are_wanted() {
             return Ok(());
@@ -95,12 +95,12 @@ impl<'s, 'a, B: Backend> Forks<'s, 'a, B> {
         Ok(())
     }
 
-    /// Those that are on their way.
+    /// The running forks.
     pub(super) fn running(&self) -> &[Fork<B::Tensor>] {
         &self.running
     }
 
-    /// Takes in the rows of a fork.
+    /// Adds a fork with its rows.
     pub(super) fn start(&mut self, of: Of, name: &str, hidden: Vec<StoredRows<B::Tensor>>) {
         if self.running.last().is_none_or(|last| last.of != of) {
             self.begun += 1;
@@ -127,16 +127,16 @@ impl<'s, 'a, B: Backend> Forks<'s, 'a, B> {
         Ok(())
     }
 
-    /// Blocks and heads that forks go through in all, as if every block to come had as many forks as those before it.
+    /// Estimated passes through blocks and heads, if later blocks start as many forks as earlier ones.
     fn total(&self, index: usize) -> u64 {
         let blocks = (self.sweep.source.checkpoint.config().num_hidden_layers - index) as u64;
         let (running, each) = (self.running.len() as u64, self.running.len() as u64 / self.begun.max(1));
-        // The head counts as a block; of a block to come its own fork goes through none before it.
+        // The head counts as a block. A fork skips the blocks before its own.
         let to_come: u64 = (1..=blocks).sum();
         self.done + running * (blocks + 1) + each * (to_come - 1)
     }
 
-    /// Perplexity of the untouched model and of every fork, which goes into the reports.
+    /// Computes the perplexity of the original model, and of every fork for the reports.
     pub(super) async fn finish(
         mut self,
         stream: &Stream<B::Tensor>,
@@ -185,7 +185,7 @@ impl<'s, 'a, B: Backend> Forks<'s, 'a, B> {
     }
 }
 
-/// A block whose network is there or replaced.
+/// Runs a block, with its network or the replacement.
 pub(super) fn through<B: Backend>(
     layers: &Layers<'_, B>,
     block: &Block<B::Tensor>,

@@ -1,7 +1,7 @@
-//! A second sweep: all blocks made linear one after the other, the cheapest first.
+//! A second sweep that replaces all blocks by linear maps one after another, the cheapest first.
 //!
-//! Every step replaces one block more than the step before it, so that steps share their rows up to the first block
-//! that only one of them replaces: a group of rows stands for a range of steps, and splits at each block.
+//! Step s replaces one block more than step s − 1, so steps share rows up to the first block that only one of them
+//! replaces. A group holds the rows of a range of steps and splits at each block.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -17,19 +17,19 @@ use crate::replacement::swap::Replacement;
 use crate::report::{GreedyStep, finite};
 use crate::run::measures::Source;
 
-/// The rows of some steps, which have been alike so far.
+/// The rows of a range of steps that are identical so far.
 struct Group<T> {
     steps: Range<usize>,
     hidden: Vec<Rc<StoredRows<T>>>,
 }
 
 impl<B: Backend> Sweep<'_, B> {
-    /// Whether this sweep is followed by that one.
+    /// Whether the greedy sweep follows this one.
     pub(super) fn swaps_greedily(&self) -> bool {
         self.pass.asks(Measure::Swap) && self.blocks.len() > 1
     }
 
-    /// Swaps the blocks in the order of what each costs alone, and tells the perplexity after every step.
+    /// Swaps the blocks in the order of their own cost, and reports the perplexity after every step.
     pub(super) async fn swap_greedily(&self, swept: &[MeasuredBlock], ppl: f64) -> Result<()> {
         if !self.swaps_greedily() {
             return Ok(());
@@ -37,7 +37,7 @@ impl<B: Backend> Sweep<'_, B> {
         let mut order: Vec<&MeasuredBlock> = swept.iter().collect();
         let cost =
             |block: &MeasuredBlock| block.report.delta_ppl.get("linear").copied().flatten().unwrap_or(f64::INFINITY);
-        // Stable: of equally cheap blocks the one nearer to the input goes first.
+        // Stable sort: of equally cheap blocks the earlier one comes first.
         order.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
         let place = |block: usize| order.iter().position(|swept| swept.report.block == block);
 
@@ -45,7 +45,7 @@ impl<B: Backend> Sweep<'_, B> {
         let sweep = Sweep { source: Source { reading: &reading, ..self.source }, ..*self };
         let layers = self.source.checkpoint.config().num_hidden_layers;
         let meter = self.pass.out.stage(Stage::Greedy, (layers + order.len()) as u64);
-        // Step s has the first s + 1 blocks of the order replaced.
+        // Step s replaces the first s + 1 blocks of the order.
         let mut groups = vec![Group { steps: 0..order.len(), hidden: sweep.embed().await? }];
         for index in 0..layers {
             let block = sweep.load(index).await?;
@@ -53,7 +53,7 @@ impl<B: Backend> Sweep<'_, B> {
             let linear = map.map(|map| Replacement::affine(self.pass.backend, map)).transpose()?;
             let mut next = Vec::with_capacity(groups.len() + 1);
             for Group { steps, hidden } in groups {
-                // The steps from there on have this block replaced.
+                // Steps from `at` on replace this block.
                 let at = place(index).map_or(steps.end, |place| place.clamp(steps.start, steps.end));
                 for (steps, replacement) in [(steps.start..at, None), (at..steps.end, linear.as_ref())] {
                     if !steps.is_empty() {

@@ -1,11 +1,11 @@
-//! What measures the blocks of a sweep, and what has been measured.
+//! The measures of a sweep and their results so far.
 
 use super::forks::Forks;
 use super::state::{BlockMeasures, KeepPolicy, MeasuredBlock};
 use crate::backend::Backend;
 use crate::run::measures::LayerMeasure;
 
-/// What measures, and what has been measured.
+/// The measures of a sweep and their results so far.
 pub(super) struct Measuring<'s, 'a, B: Backend> {
     pub(super) measures: BlockMeasures<'a, B>,
     pub(super) layers: Option<LayerMeasure<'a, B>>,

@@ -1,9 +1,9 @@
 //! The sweep: all rows go through block 0, then all rows through block 1, and so on.
 //!
-//! The residual stream of all rows is kept between two blocks, and only one block's weights and sums exist at a time. A
+//! The residual stream of all rows is kept between two blocks; only one block's weights and sums exist at a time. A
 //! block's second moments are final once its rows are through. It is solved and measured while the rows of the next
-//! block run, and while the weights of the one after that arrive. What stands in for its network then goes on beside the
-//! untouched stream, as rows of its own ([`forks`]).
+//! block run and the weights of the one after that load. Its replacements then run on next to the original stream, as
+//! rows of their own ([`forks`]).
 
 mod block_pass;
 mod captured_rows;

@@ -1,5 +1,5 @@
-//! Where a sweep stands between two blocks, so that it goes on after whatever ended it: the reports of the blocks before,
-//! and the rows that enter the next one.
+//! The state of a sweep between two blocks, so that it can be resumed: the reports of the earlier blocks, and the rows
+//! that enter the next one.
 
 use std::cell::RefCell;
 use std::io::{self, Read, Write};
@@ -19,16 +19,16 @@ use crate::report::{BlockReport, LayerReport, Warning};
 use crate::run::resume_file::Resume;
 use crate::solve::AffineMap;
 
-/// What comes first in a saved state; maps and rows follow in this order.
+/// Header of a saved state; maps and rows follow in this order.
 #[derive(Serialize, Deserialize)]
 struct StateHeader {
-    /// What is measured, and how.
+    /// Identifies the measurement.
     key: String,
     /// The block whose rows follow.
     next: usize,
     /// Blocks of the model.
     of: usize,
-    /// Rows of a batch, and the kernels of the GPU: with others the rest would have other last digits.
+    /// Rows per batch, and the GPU kernels: others would change the last digits of the remaining blocks.
     batch_rows: usize,
     kernels: String,
     blocks: Vec<(BlockReport, Option<MapSizes>)>,
@@ -51,11 +51,11 @@ struct MapSizes {
 const MAGIC: &[u8; 8] = b"sweep\0\0\x02";
 /// Batches that are read from the device at once.
 const AT_ONCE: usize = 8;
-/// Most bytes of the part that says what follows.
+/// Size limit of the header in bytes.
 const MAX_CONTENTS: u64 = 1 << 28;
 
 impl<'a, B: Backend> Sweep<'a, B> {
-    /// Saves where the sweep stands before the block `next`, which the rows `entering` enter.
+    /// Saves the state before the block `next`, which the rows `entering` enter.
     pub(super) async fn save(
         &self,
         next: usize,
@@ -103,8 +103,8 @@ impl<'a, B: Backend> Sweep<'a, B> {
         state.commit().map_err(unwritable)
     }
 
-    /// Takes up the state that was saved of this very measurement, with its blocks told again. Returns the block that
-    /// comes next, and the rows that enter it.
+    /// Restores the saved state of this measurement and sends the events of its blocks again. Returns the next block,
+    /// and the rows that enter it.
     ///
     /// # Errors
     /// A state of another measurement, or one that is damaged.
@@ -176,18 +176,18 @@ impl<B: Backend> Sweep<'_, B> {
     }
 }
 
-/// Has the device go by the kernels of a saved sweep, and returns the rows of its batches: now measured, either might be
-/// another. `None` where nothing is saved that could be read.
+/// Selects the kernels of a saved sweep and returns its rows per batch, because a new autotune could choose others.
+/// `None` if no readable state is saved.
 pub(in crate::run) fn adopt(resume: Option<&dyn Resume>) -> Option<usize> {
     let contents = contents(&mut *resume?.open().ok()??).ok()?;
     autotune::adopt(&contents.kernels);
     Some(contents.batch_rows)
 }
 
-/// The block before which a saved sweep stands, and how many the model has.
+/// The next block of a saved sweep, and the model's number of blocks.
 ///
 /// # Errors
-/// What is no saved sweep.
+/// If it is not a saved sweep.
 pub fn standing(from: &mut dyn Read) -> io::Result<(usize, usize)> {
     contents(from).map(|contents| (contents.next, contents.of))
 }

@@ -1,4 +1,4 @@
-//! Batches of rows, and the text that they come from.
+//! Batches of rows, and the text behind them.
 
 use std::ops::Range;
 
@@ -8,10 +8,10 @@ use crate::error::Result;
 use crate::run::evaluation::check_predicted;
 use crate::workers::sums::HalfFold;
 
-/// Whole windows of one fold, or of a text that perplexity is measured on.
+/// Whole windows of one fold, or of a separate text for perplexity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::run) struct Batch {
-    /// `None` in a text of its own for perplexity.
+    /// `None` in a separate text for perplexity.
     pub(in crate::run) part: Option<HalfFold>,
     /// Whether perplexity is measured on it.
     pub(in crate::run) evaluated: bool,
@@ -25,17 +25,17 @@ impl Batch {
     }
 }
 
-/// How a text is cut.
+/// Window and batch sizes.
 #[derive(Clone, Copy)]
 pub(in crate::run) struct Cut {
     /// Tokens of a window.
     pub(in crate::run) seq_len: usize,
-    /// Rows of a batch, but for what whole windows and folds make of it.
+    /// Rows per batch, before rounding to whole windows and folds.
     pub(in crate::run) batch_rows: usize,
 }
 
-/// The batches of all folds in corpus order; none straddles two folds. The first half of a fold's batches is one part
-/// of it, the others are another.
+/// The batches of all folds in corpus order; none straddles two folds. The first half of a fold's batches is its half
+/// 0, the rest is half 1.
 pub(in crate::run) fn fold_batches(folds: &Folds, sizes: Cut) -> Vec<Batch> {
     let of_fold = |fold: usize| {
         let all = sizes.cut(folds.windows(fold));
@@ -49,7 +49,7 @@ pub(in crate::run) fn fold_batches(folds: &Folds, sizes: Cut) -> Vec<Batch> {
 }
 
 impl Cut {
-    /// Windows of the batches that some windows are cut into: whole groups of those that make a batch of the usual size.
+    /// Cuts windows into batches, each a multiple of the group that makes `BATCH_ROWS` rows.
     fn cut(self, windows: Range<usize>) -> impl Iterator<Item = Range<usize>> + Clone {
         let group = (BATCH_ROWS / self.seq_len).max(1);
         let (step, end) = (group * (self.batch_rows / BATCH_ROWS).max(1), windows.end);
@@ -57,13 +57,13 @@ impl Cut {
     }
 }
 
-/// What the rows of a sweep are made of: the text in folds, and the windows that perplexity is measured on.
+/// The windows of a sweep: the text in folds, and the windows on which perplexity is measured.
 pub(in crate::run) struct Reading<'a> {
     pub(in crate::run) folds: &'a Folds,
     text: &'a TokenWindows,
     evaluation: Option<&'a TokenWindows>,
     pub(in crate::run) batches: Vec<Batch>,
-    /// Rows of a batch, as they were asked for.
+    /// Rows per batch as requested.
     pub(in crate::run) batch_rows: usize,
 }
 
@@ -73,10 +73,10 @@ impl<'a> Reading<'a> {
         Self { folds, text, evaluation: None, batches: fold_batches(folds, cut), batch_rows: cut.batch_rows }
     }
 
-    /// The text, with perplexity measured on its held-out windows, or on a text of its own.
+    /// The text, with perplexity measured on its held-out windows or on a separate text.
     ///
     /// # Errors
-    /// Where that has no token to be predicted.
+    /// If there is no token to predict.
     pub(in crate::run) fn evaluated(
         text: &'a TokenWindows,
         folds: &'a Folds,
@@ -101,7 +101,7 @@ impl<'a> Reading<'a> {
         Ok(Self { evaluation, ..reading })
     }
 
-    /// Only what perplexity is measured on.
+    /// Only the batches on which perplexity is measured.
     pub(in crate::run) fn of_evaluation(&self) -> Self {
         let batches = self.batches.iter().filter(|batch| batch.evaluated).cloned().collect();
         Self { batches, ..*self }

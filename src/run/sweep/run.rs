@@ -17,7 +17,7 @@ use crate::platform::parallel;
 use crate::run::measures::{LayerMeasure, MeasuredLayer};
 use crate::trace::Lane;
 
-/// A visit, with what was measured of it.
+/// A visit and its results.
 struct Finished<'a, B: Backend> {
     visit: Visit<'a, B>,
     solved: Option<SolvedBlock<B::Tensor>>,
@@ -25,8 +25,8 @@ struct Finished<'a, B: Backend> {
 }
 
 impl<'a, B: Backend> Sweep<'a, B> {
-    /// Measures every block, and then perplexity where it is asked for. Returns the blocks, and the perplexity of the
-    /// untouched model.
+    /// Measures every block, then perplexity if requested. Returns the blocks, and the perplexity of the original
+    /// model.
     pub(in crate::run) async fn run(
         &self,
         measures: BlockMeasures<'a, B>,
@@ -72,7 +72,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
         self.pass.span(Lane::Perplexity, None, perplexities).await
     }
 
-    /// Takes all rows through a block, measures the one before it, and saves where the sweep stands between them.
+    /// Takes all rows through a block, measures the previous one, and saves the state between them.
     async fn visit(
         &self,
         block_pass: BlockPass<'_, 'a, B>,
@@ -81,7 +81,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
         measuring: &mut Measuring<'_, 'a, B>,
     ) -> Result<VisitedBlock<'a, B>> {
         let index = block_pass.index();
-        // One thread wins nothing by both at once, and has no room for two blocks' sums.
+        // A single thread gains nothing from overlapping them, and has no memory for two blocks' sums.
         if B::IN_MEMORY && !parallel::HAS_THREADS {
             let finished = self.finish(before, measuring).await?;
             self.close(finished, measuring).await?;
@@ -111,7 +111,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
         Ok(stream)
     }
 
-    /// The last block that anything needs.
+    /// The last block needed by any measure.
     fn last_block(&self, keeps: &KeepPolicy) -> usize {
         let all = self.source.checkpoint.config().num_hidden_layers;
         let needs_all = keeps.layers || keeps.forks;
@@ -128,7 +128,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
         if index < last { self.load(index + 1).await.map(Some) } else { Ok(None) }
     }
 
-    /// Solves and measures a block that all rows have gone through.
+    /// Solves and measures a block after all rows have passed it.
     async fn finish(
         &self,
         visited: Option<VisitedBlock<'a, B>>,
@@ -150,7 +150,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
         Ok(Some(Finished { visit, solved, layer }))
     }
 
-    /// What is left of a visit: times on a device that does nothing else, and the forks that start here.
+    /// Completes a visit: timings on an otherwise idle device, and the forks that start here.
     async fn close(&self, finished: Option<Finished<'a, B>>, measuring: &mut Measuring<'_, 'a, B>) -> Result<()> {
         let Some(Finished { visit, solved, layer }) = finished else { return Ok(()) };
         let Measuring { measures, forks, swept, .. } = measuring;

@@ -1,4 +1,4 @@
-//! A file for rows that memory has no room for.
+//! A file for rows that do not fit into memory.
 
 use std::collections::BTreeMap;
 use std::io::Result as IoResult;
@@ -6,26 +6,26 @@ use std::rc::Rc;
 
 use crate::error::{Error, Result};
 
-/// A file that is this process's alone, and gone with it.
+/// A private file of this process, deleted when it ends.
 pub trait ScratchFile {
-    /// Writes all bytes from a place on, which may lie beyond the end.
+    /// Writes all bytes from offset `at` on, which may lie beyond the end.
     ///
     /// # Errors
-    /// Whatever keeps the platform from it.
+    /// I/O errors of the platform.
     fn write(&self, at: u64, bytes: &[u8]) -> IoResult<()>;
 
-    /// Reads as many bytes as `bytes` has from a place on.
+    /// Fills `bytes` from offset `at` on.
     ///
     /// # Errors
-    /// Whatever keeps the platform from it, and too few bytes.
+    /// I/O errors of the platform, and too few bytes.
     fn read(&self, at: u64, bytes: &mut [u8]) -> IoResult<()>;
 }
 
-/// Which places of such a file are free.
+/// A scratch file with its free ranges.
 pub(super) struct SpillFile {
     file: Rc<dyn ScratchFile>,
     end: u64,
-    /// Places that are free, by their bytes: rows of a batch come in few sizes.
+    /// Free offsets by size in bytes: batches come in few sizes.
     free: BTreeMap<u64, Vec<u64>>,
 }
 
@@ -34,7 +34,7 @@ impl SpillFile {
         Self { file, end: 0, free: BTreeMap::new() }
     }
 
-    /// Writes values and tells from which byte on.
+    /// Writes values and returns their byte offset.
     pub(super) fn write(&mut self, values: &[f32]) -> Result<u64> {
         let bytes = 4 * values.len() as u64;
         let at = self.free.get_mut(&bytes).and_then(Vec::pop).unwrap_or(self.end);
@@ -45,7 +45,7 @@ impl SpillFile {
         Ok(at)
     }
 
-    /// So many values from a byte on.
+    /// Reads `len` values from byte offset `at` on.
     pub(super) fn read(&self, at: u64, len: usize) -> Result<Vec<f32>> {
         let mut values = vec![0.0f32; len];
         self.file
@@ -54,7 +54,7 @@ impl SpillFile {
         Ok(values)
     }
 
-    /// Gives a place back.
+    /// Frees a range.
     pub(super) fn free(&mut self, at: u64, bytes: u64) {
         self.free.entry(bytes).or_default().push(at);
     }
@@ -66,13 +66,13 @@ impl SpillFile {
     }
 }
 
-/// The platform's temporary file, made when something is written; where there is none, memory takes all rows.
+/// The platform's temporary file, created on the first write; without one, memory takes all rows.
 #[cfg(not(target_arch = "wasm32"))]
 pub(in crate::run) fn temporary() -> Option<Rc<dyn ScratchFile>> {
     Some(Rc::new(native::TemporaryFile::default()))
 }
 
-/// A browser's file is opened by whoever has the engine measure.
+/// In a browser the caller opens the file and passes it in.
 #[cfg(target_arch = "wasm32")]
 pub(in crate::run) fn temporary() -> Option<Rc<dyn ScratchFile>> {
     None
@@ -84,7 +84,7 @@ mod native {
     use std::fs::File;
     use std::io::{ErrorKind, Read, Result, Seek, SeekFrom, Write};
 
-    /// Gone with the process, however that ends.
+    /// The system deletes the file when the process ends, even on a crash.
     #[derive(Default)]
     pub(super) struct TemporaryFile(RefCell<Option<File>>);
 

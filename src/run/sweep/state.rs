@@ -1,4 +1,4 @@
-//! What a sweep goes by, what it keeps of rows, and what it has found.
+//! A sweep's inputs, the rows it keeps, and its results.
 
 use std::rc::Rc;
 
@@ -13,20 +13,20 @@ use crate::run::pass::Pass;
 use crate::solve::AffineMap;
 use crate::workers::WantedTensors;
 
-/// A model, what it reads, and who measures it.
+/// A model, its text, and the measurement.
 pub(in crate::run) struct Sweep<'a, B: Backend> {
     pub(in crate::run) pass: &'a Pass<'a, B>,
     pub(in crate::run) source: Source<'a, B>,
     /// Blocks that are measured, ascending.
     pub(in crate::run) blocks: &'a [usize],
-    /// Bytes of weights that have been loaded.
+    /// Counts bytes of loaded weights.
     pub(in crate::run) load: &'a StageMeter,
 }
 
-/// What measures every block, in this order.
+/// The measures of every block, in this order.
 pub(in crate::run) type BlockMeasures<'a, B> = Vec<Box<dyn BlockMeasure<B> + 'a>>;
 
-/// A block that is measured, as far as anything asks for it afterwards.
+/// A measured block; the map is kept only if needed later.
 pub(in crate::run) struct MeasuredBlock {
     pub(in crate::run) report: BlockReport,
     pub(in crate::run) map: Option<AffineMap>,
@@ -35,7 +35,7 @@ pub(in crate::run) struct MeasuredBlock {
 /// The residual stream of all batches between two blocks.
 pub(in crate::run) type Stream<T> = Vec<Rc<StoredRows<T>>>;
 
-/// What visits keep of their rows.
+/// Which rows visits keep.
 pub(super) struct KeepPolicy {
     pub(super) all_rows: bool,
     pub(super) weights: bool,
@@ -43,7 +43,7 @@ pub(super) struct KeepPolicy {
     pub(super) forks: bool,
 }
 
-/// What is kept of one batch.
+/// Which tensors are kept of one batch.
 pub(super) struct BatchKeep {
     pub(super) hidden: bool,
     pub(super) wanted: WantedTensors,

@@ -1,4 +1,4 @@
-//! Rows between two visits: on the device within a budget, beyond it in memory, beyond that in a file.
+//! Stores rows between two visits: on the device within a budget, then in memory, then in a file.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -7,18 +7,18 @@ use super::spill::{ScratchFile, SpillFile};
 use crate::backend::{Backend, Shape};
 use crate::error::Result;
 
-/// Bytes of rows that a device of its own memory holds, unless a job says otherwise: what the smallest GPUs can spare.
+/// Default budget in bytes on a device with its own memory: what the smallest GPUs can spare.
 const ON_DEVICE: u64 = 256 << 20;
-/// Bytes of rows that memory holds, unless a job says otherwise.
+/// Default budget in bytes of main memory.
 const IN_MEMORY: u64 = 1 << 30;
 
-/// Keeps tensors of rows until they are needed again, wherever there is room.
+/// Keeps row tensors until they are needed again, in the first tier with room.
 pub(in crate::run) struct RowStore<'a, B> {
     backend: &'a B,
     shelves: Rc<Tiers>,
 }
 
-/// A tensor that is kept. Dropping it makes room.
+/// A stored tensor. Dropping it frees its room.
 pub(in crate::run) struct StoredRows<T> {
     place: Location<T>,
     shape: Shape,
@@ -26,19 +26,19 @@ pub(in crate::run) struct StoredRows<T> {
 }
 
 enum Location<T> {
-    /// As it is.
+    /// The tensor itself.
     Device(T),
-    /// Its values.
+    /// Its values, row-major.
     Memory(Vec<f32>),
-    /// Its values, from this byte on.
+    /// Byte offset of its values.
     File(u64),
 }
 
-/// How full each place is.
+/// The usage of each tier.
 struct Tiers {
     device: Tier,
     memory: Tier,
-    /// `None` where memory takes what is left over.
+    /// `None` if memory takes the remainder.
     spill: Option<RefCell<SpillFile>>,
 }
 
@@ -52,7 +52,7 @@ impl Tier {
         Self { used: Cell::new(0), most }
     }
 
-    /// Takes the room for `bytes`, if it is there.
+    /// Reserves `bytes` if they fit.
     fn take(&self, bytes: u64) -> bool {
         let used = self.used.get() + bytes;
         let fits = used <= self.most;
@@ -62,7 +62,7 @@ impl Tier {
         fits
     }
 
-    /// Takes it whether it is there or not.
+    /// Reserves `bytes` even beyond the limit.
     fn put(&self, bytes: u64) {
         self.used.set(self.used.get() + bytes);
     }
@@ -96,8 +96,8 @@ impl<T> Drop for StoredRows<T> {
 }
 
 impl<'a, B: Backend> RowStore<'a, B> {
-    /// A store of `budget` bytes per place, or of what is usual; beyond memory there is `file`. Where tensors lie in memory
-    /// there is one place less.
+    /// A store of `budget` bytes per tier (`None`: the defaults), with `file` as the last tier. If device tensors lie
+    /// in main memory, device and memory are one tier.
     pub(in crate::run) fn new(backend: &'a B, budget: Option<u64>, file: Option<Rc<dyn ScratchFile>>) -> Self {
         let memory = budget.unwrap_or(IN_MEMORY);
         let (device, memory) = if B::IN_MEMORY { (memory, 0) } else { (budget.unwrap_or(ON_DEVICE), memory) };
@@ -106,7 +106,7 @@ impl<'a, B: Backend> RowStore<'a, B> {
         Self { backend, shelves: Rc::new(shelves) }
     }
 
-    /// Keeps a tensor.
+    /// Stores a tensor.
     pub(in crate::run) async fn keep(&self, tensor: B::Tensor) -> Result<StoredRows<B::Tensor>> {
         let shape = self.backend.shape(&tensor);
         let bytes = bytes(shape);
@@ -126,7 +126,7 @@ impl<'a, B: Backend> RowStore<'a, B> {
         Ok(StoredRows { place, shape, shelves: self.shelves.clone() })
     }
 
-    /// Keeps a tensor where there is one.
+    /// Stores a tensor if there is one.
     pub(in crate::run) async fn keep_some(&self, tensor: Option<B::Tensor>) -> Result<Option<StoredRows<B::Tensor>>> {
         match tensor {
             Some(tensor) => self.keep(tensor).await.map(Some),
@@ -134,7 +134,7 @@ impl<'a, B: Backend> RowStore<'a, B> {
         }
     }
 
-    /// The tensor.
+    /// The tensor, uploaded again if it was moved off the device.
     pub(in crate::run) fn tensor(&self, kept: &StoredRows<B::Tensor>) -> Result<B::Tensor> {
         match &kept.place {
             Location::Device(tensor) => Ok(tensor.clone()),
@@ -152,7 +152,7 @@ impl<'a, B: Backend> RowStore<'a, B> {
         }
     }
 
-    /// The values of several, with one wait for those on the device.
+    /// The values of several tensors, with one device readback for all.
     pub(in crate::run) async fn values_of(&self, kept: &[&StoredRows<B::Tensor>]) -> Result<Vec<Vec<f32>>> {
         let on_device = |kept: &&&StoredRows<B::Tensor>| matches!(kept.place, Location::Device(_));
         let tensors = kept.iter().filter(on_device).map(|kept| self.tensor(kept)).collect::<Result<Vec<_>>>()?;

@@ -1,4 +1,4 @@
-//! A block while its rows and its weights are there, and what is measured of it then.
+//! A block while its rows and weights are available, and the interface of its measures.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -17,34 +17,34 @@ use crate::run::pass::Pass;
 use crate::solve::{AffineMap, Directions, InputDistribution};
 use crate::workers::sums::HalfFold;
 
-/// A block that all rows have gone through.
+/// A block after all rows have passed it.
 pub(in crate::run) struct Visit<'a, B: Backend> {
     pub(in crate::run) store: &'a RowStore<'a, B>,
     pub(in crate::run) index: usize,
-    /// Its weights, where something asks for them; captured rows come without.
+    /// Its weights, if a measure needs them; `None` for captured rows.
     pub(in crate::run) block: Option<Rc<Block<B::Tensor>>>,
-    /// What is kept of every batch.
+    /// The rows kept of every batch.
     pub(in crate::run) rows: Vec<Rows<B::Tensor>>,
-    /// Folds, of which the last is held out.
+    /// Number of folds; the last is held out.
     pub(in crate::run) folds: usize,
 }
 
-/// What is kept of one batch, as far as something asks for it.
+/// The tensors kept of one batch, as far as measures need them.
 pub(in crate::run) struct Rows<T> {
     pub(in crate::run) batch: Batch,
     /// Residual stream before the block.
     pub(in crate::run) hidden: Option<Rc<StoredRows<T>>>,
-    /// What enters the feed-forward network.
+    /// Input of the feed-forward network.
     pub(in crate::run) x: Option<StoredRows<T>>,
-    /// What it returns.
+    /// Output of the feed-forward network.
     pub(in crate::run) y: Option<StoredRows<T>>,
-    /// What y is added to.
+    /// The terms y is added to.
     pub(in crate::run) rest: Option<ResidualTerms<StoredRows<T>>>,
     /// Residual stream after the block.
     pub(in crate::run) next: Option<Rc<StoredRows<T>>>,
 }
 
-/// x and y of a batch on the device, with its part and windows.
+/// x and y of a batch on the device, with its half-fold and windows.
 pub(in crate::run) struct XyBatch<'v, T> {
     pub(in crate::run) part: HalfFold,
     pub(in crate::run) windows: &'v Range<usize>,
@@ -65,14 +65,14 @@ impl<B: Backend> Visit<'_, B> {
         })
     }
 
-    /// Those of the held-out fold.
+    /// x and y of the held-out batches.
     pub(in crate::run) fn heldout(&self) -> impl Iterator<Item = Result<XyBatch<'_, B::Tensor>>> {
         let heldout = self.folds - 1;
         self.pairs().filter(move |pair| pair.as_ref().map_or(true, |pair| pair.part.fold == heldout))
     }
 }
 
-/// A block's numbers with the maps behind them.
+/// A block's report and the maps behind it.
 pub(in crate::run) struct SolvedBlock<T> {
     pub(in crate::run) report: BlockReport,
     /// Held-out Σ‖y − ȳ_h‖².
@@ -81,14 +81,14 @@ pub(in crate::run) struct SolvedBlock<T> {
     /// Training standard deviation of every output.
     pub(in crate::run) deviation_y: Vec<f64>,
     pub(in crate::run) directions: Directions,
-    /// Where controls are asked for.
+    /// Only if controls are requested.
     pub(in crate::run) inputs: Option<InputDistribution>,
-    /// What stands in for the network, by the name that its perplexity is told under.
+    /// Replacements of the network, by their name in `delta_ppl`.
     pub(in crate::run) replacements: Vec<(String, Replacement<T>)>,
 }
 
 impl<T> SolvedBlock<T> {
-    /// Has something stand in for the network; its change of perplexity is null where the model has no perplexity.
+    /// Adds a replacement of the network. Its change of perplexity is null if the model has no perplexity.
     pub(in crate::run) fn replace<B: Backend<Tensor = T>>(
         &mut self,
         pass: &Pass<'_, B>,
@@ -102,14 +102,14 @@ impl<T> SolvedBlock<T> {
     }
 }
 
-/// One measure of a block: looks at a visit, and fills in its fields of the block's report.
+/// One measure of a block: evaluates a visit and fills in its fields of the block's report.
 pub(in crate::run) trait BlockMeasure<B: Backend> {
-    /// Whether it asks for the training rows too, which are otherwise gone by then.
+    /// Whether it needs the training rows too, which are not kept otherwise.
     fn needs_all_rows(&self) -> bool {
         false
     }
 
-    /// Whether it asks for the block's weights.
+    /// Whether it needs the block's weights.
     fn needs_weights(&self) -> bool {
         false
     }
@@ -121,7 +121,7 @@ pub(in crate::run) trait BlockMeasure<B: Backend> {
         solved: &'a mut SolvedBlock<B::Tensor>,
     ) -> LocalBoxFuture<'a, Result<()>>;
 
-    /// Measures what takes a device that does nothing else: times.
+    /// Measures times, on an otherwise idle device.
     fn time<'a>(
         &'a mut self,
         _visit: &'a Visit<'_, B>,

@@ -1,11 +1,11 @@
-//! The benchmarks in a browser's worker: settings come in as JSON, progress and results go out.
+//! The benchmarks in a browser's worker: receives settings as JSON, posts progress and results.
 
 #[cfg(target_arch = "wasm32")]
 fn main() {
     worker::start();
 }
 
-/// A browser's program, and only that.
+/// The program is for browsers only.
 #[cfg(not(target_arch = "wasm32"))]
 fn main() {}
 
@@ -51,7 +51,7 @@ mod worker {
 
     fn post(kind: &str, content: &impl serde::Serialize) {
         let message = serde_json::json!({ kind: content }).to_string();
-        // Posting a string fails only when the page is gone.
+        // Posting a string fails only after the page has closed.
         let _ = scope().post_message(&message.into());
     }
 

@@ -1,4 +1,4 @@
-//! Taking times on a machine that does other things as well.
+//! Takes times on a machine with other load.
 
 use web_time::Instant;
 
@@ -6,14 +6,14 @@ use straightedge::backend::Backend;
 use straightedge::error::Result;
 use straightedge::platform::yielding::yield_now;
 
-/// Repetitions of which the shortest counts: whatever else runs only ever makes one longer.
+/// Repetitions; the shortest counts, because other load only adds time.
 const REPETITIONS: usize = 3;
-/// Milliseconds that one repetition should last, so that the clock's grain and the way to the device matter little.
+/// Milliseconds per repetition, enough for clock resolution and submission overhead to matter little.
 const ENOUGH_MS: f64 = 120.0;
 /// Most runs within a repetition.
 const MOST_RUNS: usize = 256;
 
-/// Milliseconds of one run of `work`, waiting for the device included.
+/// Milliseconds of one run of `work`, including the wait for the device.
 pub(crate) async fn shortest<B: Backend>(backend: &B, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
     // The first run prepares kernels and memory.
     timed(backend, 1, &mut work).await?;

@@ -1,4 +1,4 @@
-//! What second moments add to the forward pass that they accompany.
+//! Measures the time second moments add to the forward pass.
 
 use std::rc::Rc;
 
@@ -17,24 +17,24 @@ use crate::model::MadeModel;
 use crate::results::GramLine;
 use crate::settings::{Settings, Shape};
 
-/// Blocks of the model: all blocks are alike, and what is asked for is a ratio. One is enough, for the sums of every kind
-/// of pass are others, and leaves time for batches as large as the engine's on devices that are slow.
+/// Blocks of the model. The result is a ratio and all blocks are alike, so one is enough, and leaves time for the
+/// engine's batch size on slow devices.
 const LAYERS: usize = 1;
-/// Rows of one batch on a device that is fast enough: the engine's.
+/// Rows of a batch on a fast device: the engine's.
 const MOST_ROWS: usize = 1024;
-/// Milliseconds of a forward pass above which batches are smaller than the engine's, for many rounds are needed: small
-/// batches pay more for what every batch pays once, fetching the sums.
+/// Milliseconds of a forward pass above which batches shrink to allow many rounds. Small batches pay relatively more
+/// for the cost per batch, fetching the sums.
 const SLOW_MS: f64 = 3000.0;
-/// Most rounds: what is asked for is the quotient of two long times that hardly differ.
+/// Most rounds: the result is the quotient of two long, nearly equal times.
 const MOST_ROUNDS: usize = 100;
-/// Fewest, where passes are slow: of three, one pass too long made a quotient of 0.24 where twelve give 0.20.
+/// Fewest rounds: of three, one slow pass gave a quotient of 0.24 where twelve give 0.20.
 const LEAST_ROUNDS: usize = 9;
-/// Milliseconds that all passes of one kind may take.
+/// Time budget in milliseconds for all passes of one kind.
 const ROUNDS_MS: f64 = 7000.0;
 /// Folds; only the last one gets Σyyᵀ.
 const FOLDS: usize = 5;
 
-/// Times forward passes without, with exact and with fast second moments, in turn.
+/// Times forward passes without, with exact and with fast second moments, interleaved.
 pub(crate) async fn time<B: Backend>(backend: &B, shape: Shape, settings: &Settings) -> Result<GramLine> {
     let small = Shape { layers: shape.layers.min(LAYERS), ..shape };
     let files = Rc::new(MadeModel::new(small, settings.seed));
@@ -60,7 +60,7 @@ pub(crate) async fn time<B: Backend>(backend: &B, shape: Shape, settings: &Setti
             let most = (FOLDS - 1) as f64;
             (most * round[usual] + round[usual + 1]) / (FOLDS as f64 * round[0]) - 1.0
         };
-        // What the machine does beside makes passes longer, of either kind, and a quotient larger or smaller.
+        // The median, because other load lengthens passes of either kind.
         median(found.iter().map(mean).collect()).unwrap_or(f64::NAN)
     };
     let (rows, exact, fast) = (bench.ids.len(), added(1), added(3));
@@ -74,8 +74,8 @@ struct GramBench<'a, B: Backend> {
     ids: Vec<u32>,
 }
 
-impl<B: Backend> GramBench<'_, B> {
-    /// As many windows as keep a pass within its time.
+impl<B: Backend> Bench<'_, B> {
+    /// Chooses the number of windows so that a pass stays within its time.
     async fn choose_rows(&mut self, seed: u64) -> Result<()> {
         self.ids = MadeModel::tokens(self.seq_len, seed);
         self.forward_ms().await?;
@@ -85,8 +85,8 @@ impl<B: Backend> GramBench<'_, B> {
         Ok(())
     }
 
-    /// Milliseconds of every kind of pass, in turn, so that what slows one slows the others: without second moments,
-    /// with exact ones in a usual and in the last fold, with fast ones.
+    /// Milliseconds of every kind of pass, interleaved so that other load slows all: without second moments, with exact
+    /// ones in a usual and in the last fold, with fast ones in both.
     async fn round(&self, exact: &mut [B::Gram], fast: &mut [B::Gram]) -> Result<[f64; 5]> {
         Ok([
             self.forward_ms().await?,
@@ -105,7 +105,7 @@ impl<B: Backend> GramBench<'_, B> {
         Ok(started.elapsed().as_secs_f64() * 1e3)
     }
 
-    /// Accumulators of every block, calibrated on the batch as the engine does.
+    /// Accumulators of every block, calibrated on the batch like the engine's.
     async fn grams(&self, mode: GramMode) -> Result<Vec<B::Gram>> {
         let mut rows = Vec::new();
         self.forward.run(&self.ids, &mut |capture| {
@@ -141,7 +141,7 @@ impl<B: Backend> GramBench<'_, B> {
     }
 }
 
-/// Rounds where the slowest pass takes `ms`.
+/// Number of rounds if the slowest pass takes `ms`.
 fn rounds(ms: f64) -> usize {
     ((ROUNDS_MS / ms) as usize).clamp(LEAST_ROUNDS, MOST_ROUNDS)
 }

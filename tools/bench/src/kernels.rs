@@ -1,4 +1,4 @@
-//! Every operation of a forward pass alone, at the sizes that the model gives it.
+//! Times every operation of a forward pass separately, at the model's sizes.
 
 use straightedge::backend::{Activation, AttentionShape, Backend, Shape as Sizes};
 use straightedge::error::Result;
@@ -8,9 +8,9 @@ use crate::clock::shortest;
 use crate::results::KernelLine;
 use crate::settings::{Settings, Shape};
 
-/// Rows of one run on a device that is fast enough: the engine's batches.
+/// Rows per run on a fast device: the engine's batches.
 const MOST_ROWS: usize = 1024;
-/// Milliseconds that the largest product may take.
+/// Time limit in milliseconds of the largest product.
 const SLOW_MS: f64 = 400.0;
 
 /// Times the operations on a device with a peak of `peak` GFLOP/s.
@@ -41,8 +41,8 @@ struct KernelBench<'a, B> {
     lines: Vec<KernelLine>,
 }
 
-impl<B: Backend> KernelBench<'_, B> {
-    /// As many windows as keep the largest product within its time.
+impl<B: Backend> Bench<'_, B> {
+    /// Chooses the number of windows so that the largest product stays within its time.
     async fn choose_rows(&mut self) -> Result<()> {
         let d = self.shape.width;
         let (x, weight) = (self.tensor(self.rows, d)?, self.tensor(4 * d, d)?);
@@ -66,7 +66,7 @@ impl<B: Backend> KernelBench<'_, B> {
         let shape = AttentionShape { heads, kv_heads: heads, head_dim: d / heads, seq_len: self.seq_len, causal: true };
         let (q, k, v) = (self.tensor(self.rows, d)?, self.tensor(self.rows, d)?, self.tensor(self.rows, d)?);
         let ms = shortest(self.backend, || self.backend.attention(&q, &k, &v, shape).map(drop)).await?;
-        // Two products per pair of positions of which one sees the other.
+        // Two products per pair of positions, of which causal attention needs half.
         let pairs = self.rows * (self.seq_len + 1) / 2;
         self.line(format!("attention, {heads} heads"), ms, &[4, pairs, d], 4 * self.rows * d);
         Ok(())
@@ -97,7 +97,7 @@ impl<B: Backend> KernelBench<'_, B> {
         self.backend.upload("bench", Sizes::new(rows, cols), &values)
     }
 
-    /// `flops` are factors: their product may be more than a browser's `usize` holds.
+    /// `flops` are factors, because their product may overflow a browser's `usize`.
     fn line(&mut self, name: String, ms: f64, flops: &[usize], values: usize) {
         let gflops = flops.iter().map(|factor| *factor as f64).product::<f64>() / ms / 1e6;
         self.lines.push(KernelLine {

@@ -1,9 +1,8 @@
-//! What the engine's parts cost on this machine: every figure of `cargo xtask bench`, natively and in a browser.
+//! Benchmarks of the engine's parts on this machine: every figure of `cargo xtask bench`, natively and in a browser.
 //!
-//! In reading order: [`settings`] says what to measure, [`suite`] measures it on one backend after the other through
-//! `peak` (what the device can do at all), `kernels`, `gram`, `solve` and `whole` (complete measurements of a [`model`]
-//! made on the spot), [`results`] is what comes out as plain data, and [`table`] shows it to a person. Nothing here is
-//! part of the engine or of the page.
+//! In reading order: [`settings`] says what to measure, [`suite`] measures it on each backend through `peak` (the
+//! device's maximum), `kernels`, `gram`, `solve` and `whole` (complete measurements of a generated [`model`]),
+//! [`results`] is the plain data, and [`table`] prints it. Nothing here is part of the engine or of the page.
 
 mod clock;
 mod gram;

@@ -113,7 +113,7 @@ fn host() -> Host {
     }
 }
 
-/// Linux tells; elsewhere the name stays unknown.
+/// The processor's name, on Linux only.
 fn processor() -> Option<String> {
     let text = fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("model name"))?;

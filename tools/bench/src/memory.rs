@@ -1,8 +1,8 @@
-//! The most memory that something held: of the process, and of the GPU's buffers.
+//! Peak memory of the process and of the GPU's buffers.
 
 use straightedge::backend::gpu::Memory;
 
-/// Begins to watch for a new peak.
+/// Resets the peaks.
 pub(crate) fn restart() {
     Memory::restart_peak();
     process::restart();
@@ -13,15 +13,14 @@ pub(crate) fn device() -> u64 {
     Memory::now().peak
 }
 
-/// Peak bytes of the process since [`restart`] where the system can tell; a browser's wasm memory never shrinks.
+/// Peak bytes of the process since [`restart`], if known; a browser's wasm memory never shrinks.
 pub(crate) use process::peak as process;
 
 #[cfg(target_os = "linux")]
 mod process {
     use std::fs;
 
-    /// The kernel forgets the peak so far when it is told to, once the allocator has given back what it kept of
-    /// measurements before.
+    /// Resets the kernel's peak, after the allocator has returned the memory of earlier measurements.
     pub(crate) fn restart() {
         #[cfg(target_env = "gnu")]
         #[allow(unsafe_code, reason = "the C library's own, safe at any time from any thread")]

@@ -1,4 +1,4 @@
-//! A GPT-2-shaped model with random weights that takes no disk and no memory: every byte is made when it is read.
+//! A GPT-2-shaped model with random weights that needs no disk or memory: bytes are generated when read.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -42,7 +42,7 @@ enum Fill {
 }
 
 impl MadeModel {
-    /// The model of a shape and a seed.
+    /// A model of a shape and a seed.
     pub fn new(shape: Shape, seed: u64) -> Self {
         let config = json!({
             "model_type": "gpt2", "n_embd": shape.width, "n_layer": shape.layers, "n_head": shape.heads(),
@@ -69,7 +69,7 @@ impl MadeModel {
         (0..rows).map(|_| random.below(VOCAB) as u32).collect()
     }
 
-    /// Seconds that making bytes has taken.
+    /// Seconds spent generating bytes.
     pub fn seconds(&self) -> f64 {
         self.seconds.get()
     }
@@ -95,7 +95,7 @@ impl MadeModel {
         bytes
     }
 
-    /// Bytes `range` of the values, which need not begin or end with one.
+    /// Bytes `range` of the values; it need not align with values.
     fn fill(&self, fill: Fill, range: Range<u64>, bytes: &mut Vec<u8>) {
         let value = |index: u64| match fill {
             Fill::Normal => DEVIATION * normal(self.seed, index),
@@ -112,7 +112,7 @@ impl MadeModel {
     }
 }
 
-/// The `index`-th number of a sequence with mean 0 and variance 1, nearly normal: the sum of four uniform ones.
+/// The `index`-th number of a sequence with mean 0 and variance 1, approximately normal: the sum of four uniform ones.
 fn normal(seed: u64, index: u64) -> f32 {
     let bits = Random::new(seed ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15)).bits();
     let sum: u32 = (0..4).map(|part| (bits >> (16 * part)) as u32 & 0xffff).sum();

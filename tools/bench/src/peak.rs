@@ -1,4 +1,4 @@
-//! What a device can do at most: multiply-adds in registers and nothing else. \[wgpu\]
+//! The peak rate of a device: multiply-adds in registers and nothing else. \[wgpu\]
 
 use std::hint::black_box;
 
@@ -7,22 +7,22 @@ use futures::channel::oneshot;
 use pulp::{Arch, Simd, WithSimd};
 use web_time::Instant;
 
-/// Milliseconds that one dispatch should last.
+/// Minimum milliseconds per dispatch.
 const ENOUGH_MS: f64 = 80.0;
-/// Dispatches of which the fastest counts.
+/// Dispatches; the fastest counts.
 const REPETITIONS: usize = 3;
 
-/// Milliseconds that one call on the processor should last.
+/// Minimum milliseconds per call on the processor.
 const CALL_MS: f64 = 10.0;
-/// Calls of which the fastest counts. They are many and short because a browser runs a function as it was first and
-/// hastily compiled until it is called again after better code is there.
+/// Calls; the fastest counts. They are many and short, because a browser runs its first, quickly compiled code until
+/// the function is called again after better code is ready.
 const CALLS: usize = 32;
-/// Multiply-adds that wait for each other in turn: more than a processor has under way.
+/// Independent chains of multiply-adds: more than a processor has in flight.
 const CHAINS: usize = 12;
 
 /// Threads of one dispatch: enough to fill any GPU several times.
 const THREADS: u32 = 1 << 16;
-/// Multiply-adds of one thread in one turn of the shader's loop.
+/// Multiply-adds per thread and loop iteration of the shader.
 const PER_STEP: f64 = 32.0;
 
 /// GFLOP/s of the best adapter; `None` where there is none.
@@ -41,7 +41,7 @@ pub(crate) async fn gpu() -> Option<f64> {
     while counted < REPETITIONS {
         let ms = kernel.run(&device, &queue, steps).await?;
         if ms < ENOUGH_MS && steps < 1 << 20 {
-            // Never more than eightfold at once: a dispatch of seconds would be taken for a hanging one.
+            // At most eightfold at once: a dispatch of seconds could be taken for a hang.
             steps = (f64::from(steps) * (1.2 * ENOUGH_MS / ms).clamp(1.5, 8.0)).ceil() as u32;
             continue;
         }
@@ -52,7 +52,7 @@ pub(crate) async fn gpu() -> Option<f64> {
     Some(fastest)
 }
 
-/// The pipeline with what it is bound to.
+/// The pipeline and its bindings.
 struct Kernel {
     pipeline: wgpu::ComputePipeline,
     uniform: wgpu::Buffer,
@@ -88,7 +88,7 @@ impl Kernel {
         Self { pipeline, uniform, group }
     }
 
-    /// Milliseconds of one dispatch, submission and waiting included.
+    /// Milliseconds of one dispatch, including submission and wait.
     async fn run(&self, device: &wgpu::Device, queue: &wgpu::Queue, steps: u32) -> Option<f64> {
         queue.write_buffer(&self.uniform, 0, bytemuck::bytes_of(&steps));
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
@@ -109,7 +109,7 @@ impl Kernel {
     }
 }
 
-/// GFLOP/s of the processor on `threads` threads, with the widest instructions that the engine's libraries can use.
+/// GFLOP/s of the processor on `threads` threads, with the widest instructions available to the engine's libraries.
 pub(crate) fn cpu(threads: usize) -> f64 {
     let mut steps = 1u64 << 12;
     let mut fastest = 0.0f64;
@@ -126,7 +126,7 @@ pub(crate) fn cpu(threads: usize) -> f64 {
     fastest
 }
 
-/// Floating-point operations and milliseconds of so many steps on every thread.
+/// Floating-point operations and milliseconds of `steps` steps on every thread.
 #[cfg(not(target_arch = "wasm32"))]
 fn on_all(threads: usize, steps: u64) -> (f64, f64) {
     let started = Instant::now();
@@ -145,7 +145,7 @@ fn on_all(_threads: usize, steps: u64) -> (f64, f64) {
     (flops, started.elapsed().as_secs_f64() * 1e3)
 }
 
-/// Twelve independent chains, each as wide as the processor's widest vectors, and the operations that they took.
+/// Runs twelve independent chains, each as wide as the processor's widest vectors; returns their operations.
 #[cfg(not(target_arch = "wasm32"))]
 fn chains(steps: u64) -> f64 {
     struct Chains(u64);
@@ -170,8 +170,8 @@ fn chains(steps: u64) -> f64 {
     Arch::new().dispatch(Chains(steps))
 }
 
-/// The same with WebAssembly's vectors; it has no multiply-add, but products and sums. It stays a function of its own:
-/// within its caller, which runs once, it would never be called again.
+/// The same with WebAssembly's vectors, which have no multiply-add but products and sums. Not inlined: the browser
+/// replaces code only when a function is called again, and the caller runs once.
 #[cfg(target_arch = "wasm32")]
 #[inline(never)]
 fn chains(steps: u64) -> f64 {

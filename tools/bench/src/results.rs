@@ -1,4 +1,4 @@
-//! What was measured, as plain data: the JSON of `cargo xtask bench --out`.
+//! The results as plain data: the JSON of `cargo xtask bench --out`.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,13 +9,13 @@ use crate::settings::{Settings, Shape};
 pub struct Results {
     /// Version of this format.
     pub schema: u32,
-    /// Where it ran.
+    /// The machine.
     pub host: Host,
-    /// What was asked for.
+    /// The settings.
     pub settings: Settings,
     /// One entry per backend.
     pub devices: Vec<DeviceResults>,
-    /// Other programs on the same machine in the same run.
+    /// Other programs, measured on the same machine in the same run.
     #[serde(default)]
     pub peers: Vec<Peer>,
 }
@@ -25,15 +25,15 @@ pub struct Results {
 pub struct Host {
     /// Operating system and instruction set, or the browser.
     pub system: String,
-    /// Name of the processor, where it is told.
+    /// Name of the processor, if known.
     pub processor: Option<String>,
-    /// Threads that can run at once.
+    /// Number of hardware threads.
     pub threads: usize,
-    /// Processes that wanted to run on average over the last minute, before the benchmarks began.
+    /// Load average over the last minute before the benchmarks.
     pub load: Option<f64>,
     /// Version of the engine.
     pub version: String,
-    /// Commit that it was built from.
+    /// Commit it was built from.
     pub commit: Option<String>,
 }
 
@@ -42,11 +42,11 @@ pub struct Host {
 pub struct DeviceResults {
     /// `gpu` or `cpu`.
     pub backend: String,
-    /// Name of the adapter; of a GPU.
+    /// Name of the GPU adapter.
     pub adapter: Option<String>,
-    /// Whether the processor emulates it.
+    /// Whether it is a software adapter.
     pub software: bool,
-    /// Kernels that were chosen.
+    /// Chosen kernels.
     #[serde(default)]
     pub variants: Vec<String>,
     /// GFLOP/s of multiply-adds in registers alone.
@@ -80,15 +80,15 @@ pub struct KernelLine {
     pub rows: usize,
     /// Milliseconds of one run.
     pub ms: f64,
-    /// Operations that the result takes at least, a multiply-add counting two.
+    /// GFLOP/s by the minimum number of operations, a multiply-add counting two.
     pub gflops: f64,
-    /// Gigabytes per second that must be read and written at least.
+    /// GB/s by the minimum number of bytes read and written.
     pub gbytes: f64,
     /// Share of the peak of multiply-adds.
     pub share: Option<f64>,
 }
 
-/// Second moments against the forward pass that they accompany.
+/// Cost of second moments relative to the forward pass.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GramLine {
     /// The model.
@@ -97,9 +97,9 @@ pub struct GramLine {
     pub rows: usize,
     /// Milliseconds of the forward pass alone.
     pub forward_ms: f64,
-    /// What exact second moments of every block add, of one forward pass.
+    /// Time added by exact second moments of every block, relative to one forward pass.
     pub exact: f64,
-    /// What fast ones add.
+    /// Time added by fast ones.
     pub fast: f64,
 }
 
@@ -121,13 +121,13 @@ pub struct SolveLine {
 /// A complete measurement, seconds by stage.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WholeLine {
-    /// What it shows, such as `rows ×2`.
+    /// Its name, such as `rows ×2`.
     pub name: String,
     /// The model.
     pub shape: Option<Shape>,
     /// Rows measured.
     pub rows: usize,
-    /// Making the weights, which stands for reading them from a disk.
+    /// Generating the weights, in place of reading them from a disk.
     pub made: f64,
     /// Decoding and uploading weights.
     pub load: f64,
@@ -135,15 +135,15 @@ pub struct WholeLine {
     pub hash: f64,
     /// Forward passes with second moments.
     pub measure: f64,
-    /// Least squares and scores, beside the forward passes.
+    /// Least squares and scores, concurrent with the forward passes.
     pub solve: f64,
-    /// Start to report, the making of weights left out.
+    /// Start to report, without generating the weights.
     pub total: f64,
-    /// Most bytes that the process held; in a browser its wasm memory.
+    /// Peak bytes of the process; in a browser its wasm memory.
     pub process_bytes: Option<u64>,
-    /// Most bytes in buffers of the GPU; with a software adapter the process holds them.
+    /// Peak bytes in GPU buffers; with a software adapter they are part of the process.
     pub device_bytes: Option<u64>,
-    /// Mean R² over the blocks: that something was measured.
+    /// Mean R² over the blocks, as a sanity check.
     pub r2: Option<f64>,
 }
 
@@ -152,13 +152,13 @@ pub struct WholeLine {
 pub struct Peer {
     /// Program and version.
     pub name: String,
-    /// What it did.
+    /// The work done.
     pub what: String,
-    /// Where it computed.
+    /// The device.
     pub device: String,
-    /// Figures by name: seconds, or GFLOP/s where the name says so.
+    /// Figures by name: seconds, or GFLOP/s if the name says so.
     pub figures: Vec<(String, f64)>,
-    /// Why there are none.
+    /// Why there are no figures.
     #[serde(default)]
     pub failure: Option<String>,
 }

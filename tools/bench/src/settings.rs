@@ -1,4 +1,4 @@
-//! What to measure, as plain data: it crosses into a browser's worker as JSON.
+//! Settings of the benchmarks as plain data, sent to a browser's worker as JSON.
 
 use std::str::FromStr;
 
@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 pub struct Shape {
     /// Transformer blocks.
     pub layers: usize,
-    /// Width of the residual stream; heads are 64 wide where that divides it.
+    /// Width of the residual stream; heads are 64 wide if that divides it.
     pub width: usize,
 }
 
 impl Shape {
     /// GPT-2 itself.
     pub const GPT2: Self = Self { layers: 12, width: 768 };
-    /// What a GPU emulated on the processor can do in a minute.
+    /// A shape that a software adapter can measure in a minute.
     pub const SMALL: Self = Self { layers: 2, width: 256 };
 
     /// Attention heads.
@@ -60,7 +60,7 @@ pub enum Device {
 pub enum Part {
     /// Every operation alone, against the peak of the device.
     Kernels,
-    /// What second moments add to a forward pass.
+    /// Time second moments add to a forward pass.
     Gram,
     /// One block's complete solve against one eigen-decomposition.
     Solve,
@@ -90,9 +90,9 @@ pub struct Settings {
     pub devices: Vec<Device>,
     /// Parts, in order.
     pub parts: Vec<Part>,
-    /// The model; `None` is GPT-2's shape, and a small one where the processor emulates the GPU.
+    /// The model; `None` is GPT-2's shape, or a small one on a software adapter.
     pub shape: Option<Shape>,
-    /// Rows of a complete measurement; `None` is the engine's default of 15 000, and few with the small shape.
+    /// Rows of a complete measurement; `None` is the engine's default of 15 000, or few with the small shape.
     pub rows: Option<usize>,
     /// Tokens per window.
     pub seq_len: usize,

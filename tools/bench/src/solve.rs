@@ -1,4 +1,4 @@
-//! One block's complete solve against one eigen-decomposition by the engine itself.
+//! Times one block's complete solve against one eigen-decomposition by the engine itself.
 
 use std::hint::black_box;
 
@@ -21,7 +21,7 @@ const FOLDS: usize = 5;
 pub(crate) async fn time(width: usize, workers: &Workers) -> Result<SolveLine> {
     let folds = moments(width).await?;
     let correlation = correlation(&folds[0]);
-    // In turn, so that whatever else runs slows both.
+    // Interleaved, so that other load slows both.
     let (mut eigen_ms, mut block_ms) = (f64::INFINITY, f64::INFINITY);
     for _ in 0..3 {
         eigen_ms = eigen_ms.min(shortest_here(|| {
@@ -41,7 +41,7 @@ async fn block(folds: &[Moments], workers: &Workers) -> Result<f64> {
     Ok(started.elapsed().as_secs_f64() * 1e3)
 }
 
-/// Moments of five folds whose columns hang together and of which y is partly linear in x.
+/// Moments of five folds with correlated columns and y partly linear in x.
 async fn moments(width: usize) -> Result<Vec<Moments>> {
     let backend = CpuBackend::new();
     let rows = width + 64;
@@ -76,7 +76,7 @@ async fn moments(width: usize) -> Result<Vec<Moments>> {
     }
 }
 
-/// A full matrix such as the solver decomposes, row-major.
+/// The correlation matrix the solver decomposes, row-major.
 fn correlation(moments: &Moments) -> Vec<f64> {
     let (d, n) = (moments.sum_x.len(), moments.n as f64);
     let covariance = |i: usize, j: usize| moments.xx[i * d + j] / n - moments.sum_x[i] / n * moments.sum_x[j] / n;

@@ -1,4 +1,4 @@
-//! All that is asked for, one backend after the other; what fails says why and the rest goes on.
+//! Runs all requested benchmarks, backend after backend; a failure is recorded and the rest continues.
 
 use straightedge::backend::Backend;
 use straightedge::backend::cpu::CpuBackend;
@@ -15,10 +15,10 @@ use crate::{gram, kernels, peak, solve};
 /// Version of the results' format.
 const SCHEMA: u32 = 1;
 
-/// Hears what begins, for people who wait.
+/// Callback for progress messages.
 pub type Tell<'a> = &'a dyn Fn(&str);
 
-/// Runs the benchmarks on `host`, which `workers` help.
+/// Runs the benchmarks on `host` with the helper workers `workers`.
 pub async fn run(settings: &Settings, host: Host, workers: Workers, tell: Tell<'_>) -> Results {
     let mut results = Results { schema: SCHEMA, settings: settings.clone(), host, ..Results::default() };
     for device in &settings.devices {
@@ -79,7 +79,7 @@ async fn on_device(
     Ok(())
 }
 
-/// What needs the backend itself.
+/// The benchmarks that need the backend itself.
 async fn on_backend<B: Backend>(
     backend: &B,
     settings: &Settings,
@@ -93,7 +93,7 @@ async fn on_backend<B: Backend>(
         found.kernels = kernels::time(backend, shape, settings, found.peak_gflops).await?;
     }
     if settings.parts.contains(&Part::Gram) {
-        // A quotient of two passes, which an emulated GPU has the time for as well, and which depends on the width.
+        // A quotient of two passes that depends on the width; a software adapter has time for GPT-2's shape too.
         let shape = settings.shape.unwrap_or(Shape::GPT2);
         tell(&format!("{}: second moments of width {}", found.backend, shape.width));
         found.gram = Some(gram::time(backend, shape, settings).await?);
@@ -105,7 +105,7 @@ async fn on_backend<B: Backend>(
     Ok(())
 }
 
-/// The model and its rows: small where the processor emulates the GPU, unless it is asked for.
+/// The model and its rows: small on a software adapter, unless requested otherwise.
 fn size(settings: &Settings, software: bool) -> (Shape, usize) {
     let small = software && settings.shape.is_none();
     let shape = settings.shape.unwrap_or(if small { Shape::SMALL } else { Shape::GPT2 });
@@ -143,7 +143,7 @@ mod tests {
         assert!(device.solve.is_some_and(|solve| solve.ratio.is_finite()));
         assert!(device.gram.is_some_and(|gram| gram.exact.is_finite()));
         let json = serde_json::to_string(&results).expect("plain data");
-        // Figures come back to all digits but the last.
+        // Figures survive the round trip except for the last digit.
         let read: Results = serde_json::from_str(&json).expect("the same");
         assert_eq!((&read.settings, read.devices[0].kernels.len()), (&settings, 9));
         let (ms, read) = (device.kernels[0].ms, read.devices[0].kernels[0].ms);

@@ -1,10 +1,10 @@
-//! The results as one table for people.
+//! Formats the results as one table.
 
 use std::fmt::Write;
 
 use crate::results::{DeviceResults, KernelLine, Results, WholeLine};
 
-/// The whole table, ready for a terminal.
+/// The whole table, for a terminal.
 pub fn table(results: &Results) -> String {
     let host = &results.host;
     let mut text = format!("Straightedge {} on {}", host.version, host.system);

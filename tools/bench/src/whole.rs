@@ -1,4 +1,4 @@
-//! Complete measurements of a made model, by stage.
+//! Complete measurements of a generated model, by stage.
 
 use std::rc::Rc;
 
@@ -28,7 +28,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Measures, and tells where the time went.
+    /// Measures and returns the time per stage.
     pub(crate) async fn run(&self, workers: Workers) -> Result<WholeLine> {
         let files = Rc::new(MadeModel::new(self.shape, self.seed));
         let tokens = MadeModel::tokens(self.rows, self.seed);
@@ -41,7 +41,7 @@ impl Plan {
         while let Some(event) = events.next().await {
             match event {
                 Event::Progress(progress) if progress.stage == Stage::Hash => hash = progress.seconds,
-                // All has been read once to be hashed, and will be read again block by block.
+                // All bytes were read once for hashing, and are read again block by block.
                 Event::Started(header) => (rows, made_by_hash) = (header.protocol.rows, files.seconds()),
                 Event::Block(block) => {
                     r2.retain(|(known, _)| *known != block.block);
@@ -82,8 +82,8 @@ impl Plan {
     }
 }
 
-/// A base, and measurements of twice or four times something; smaller where the processor emulates the GPU. Even the
-/// base's folds hold a whole batch, from which memory follows.
+/// A base, and measurements with 2 or 4 times the rows or twice the depth or width; smaller on a software adapter. Even
+/// the base's folds hold a whole batch, which determines memory.
 pub(crate) fn growth(device: Device, software: bool, seq_len: usize, seed: u64) -> Vec<Plan> {
     let (layers, width) = if software { (1, 192) } else { (4, 384) };
     let base = Shape { layers, width };

@@ -1,4 +1,4 @@
-//! An answer with its ranges and what other origins may see of it, written at a given pace.
+//! A response with ranges and CORS headers, written at a limited rate.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -13,25 +13,25 @@ use serde_json::{Value, json};
 /// Bytes written at once.
 const CHUNK: usize = 64 << 10;
 
-/// What pages of other origins may read, as on the hub, and how long to wait.
+/// Headers exposed to other origins, as on the hub, and the retry time.
 const EXPOSED: &str = "X-Repo-Commit,X-Request-Id,X-Error-Code,X-Error-Message,X-Total-Count,ETag,Link,Accept-Ranges,\
                        Content-Range,X-Linked-Size,X-Linked-ETag,Retry-After";
 
-/// Status, headers and where the body is.
+/// A response: status, headers and body.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Content,
-    /// Bytes of the body after which no more come: the connection breaks.
+    /// Bytes of the body after which the connection breaks.
     pub(crate) cut: Option<u64>,
-    /// Or stays open until the visitor ends it.
+    /// Whether the connection stays open until the client closes it.
     pub(crate) stays_open: bool,
-    /// Position in the body of a byte that is sent as another.
+    /// Position of a corrupted byte in the body.
     pub(crate) flipped: Option<u64>,
 }
 
-/// A body.
+/// The body of a response.
 #[derive(Clone, Debug)]
 pub(crate) enum Content {
     Bytes(Vec<u8>),
@@ -61,7 +61,7 @@ impl Answer {
         Self::new(200, "application/json; charset=utf-8", value.to_string())
     }
 
-    /// A refusal as the hub words it.
+    /// An error response in the hub's format.
     pub(crate) fn error(status: u16, code: &str, message: &str) -> Self {
         let body = json!({"error": message}).to_string();
         Self::new(status, "application/json; charset=utf-8", body).with("X-Error-Code", code)
@@ -71,7 +71,7 @@ impl Answer {
         Self::new(302, "text/plain; charset=utf-8", "Found").with("Location", to)
     }
 
-    /// A file, or the part of it that a `Range` header asks for.
+    /// A file, or the part requested by a `Range` header.
     pub(crate) fn file(path: &Path, range: Option<&str>) -> Self {
         let Ok(found) = path.metadata() else { return Self::error(404, "EntryNotFound", "Entry not found") };
         let kind = match path.extension().and_then(|ending| ending.to_str()) {
@@ -96,7 +96,7 @@ impl Answer {
         self
     }
 
-    /// Writes it to the visitor, at most `throttle` bytes per second, and ends the connection; `sent` hears the bytes.
+    /// Writes it to the client, at most `throttle` bytes per second, and closes the connection; `sent` counts bytes.
     pub(crate) fn send(
         self,
         mut stream: TcpStream,
@@ -117,7 +117,7 @@ impl Answer {
         }
         stream.flush()?;
         if self.stays_open {
-            // A visitor says nothing more, so a byte read is none: the connection has ended.
+            // The client sends nothing more, so the read ends when the connection closes.
             stream.set_read_timeout(None)?;
             stream.read_exact(&mut [0])?;
         }
@@ -144,7 +144,7 @@ impl Answer {
             if let Some(at) = self.flipped.and_then(|at| at.checked_sub(done)).filter(|at| *at < read as u64) {
                 buffer[at as usize] ^= 1;
             }
-            // Counted before they leave: who has them may ask for the count at once.
+            // Counted before they are sent: the client may query the count as soon as they arrive.
             sent(read as u64);
             writer.write_all(&buffer[..read])?;
             done += read as u64;
@@ -157,7 +157,7 @@ impl Answer {
     }
 }
 
-/// `bytes=first-last` as far as it lies within `size`.
+/// Parses `bytes=first-last`, clipped to `size`.
 fn parse_range(range: &str, size: u64) -> Option<Range<u64>> {
     let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
     let first: u64 = first.parse().ok()?;
@@ -165,7 +165,7 @@ fn parse_range(range: &str, size: u64) -> Option<Range<u64>> {
     (first <= last && first < size).then(|| first..(last.min(size - 1) + 1))
 }
 
-/// A path with `%XX` for everything that means something else in an address.
+/// A path with reserved characters as `%XX`.
 pub(crate) fn encoded(path: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./@".contains(&byte);
     path.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()

@@ -1,4 +1,4 @@
-//! A request as it comes in: its first line and its headers. One per connection, which ends with the answer, so that a
+//! Reads a request: first line and headers. One request per connection, which closes with the response, so that a
 //! connection can also break in the middle of one.
 
 use std::io::{self, BufRead, BufReader, Read};
@@ -7,10 +7,10 @@ use std::time::Duration;
 
 /// Most bytes of a request.
 const MAX: u64 = 16 << 10;
-/// How long a visitor may take to say what is wanted.
+/// Timeout for the client's request.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What is asked for.
+/// A request.
 #[derive(Debug)]
 pub(crate) struct Ask {
     pub(crate) method: String,

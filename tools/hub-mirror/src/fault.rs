@@ -1,4 +1,4 @@
-//! What a mirror can do wrong on request, each as often as asked.
+//! Faults that a mirror simulates on request, each a given number of times.
 
 use std::str::FromStr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,34 +7,33 @@ use serde_json::{Value, json};
 
 use crate::answer::{Answer, Content};
 
-/// Something that goes wrong with addresses that contain `path`, so many times. As text: `KIND`, `KIND:PATH` or
-/// `KIND:PATH:TIMES`.
+/// A fault for addresses that contain `path`, n times. As text: `KIND`, `KIND:PATH` or `KIND:PATH:TIMES`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What goes wrong.
+    /// Kind of fault.
     pub kind: Kind,
-    /// Part of the address; empty is every one.
+    /// Part of the address; empty matches all.
     pub path: String,
-    /// How often.
+    /// Remaining number of times.
     pub times: u32,
 }
 
-/// Ways to go wrong.
+/// Kinds of faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The connection breaks after half of the body.
     Cut,
-    /// After half of the body nothing more comes, for as long as the visitor waits.
+    /// After half of the body the connection stalls until the client gives up.
     Stalled,
     /// 429 with `Retry-After: 1`.
     Busy,
     /// 429 with `Retry-After: 3600`.
     BusyForLong,
-    /// 503 without a word about when.
+    /// 503 without `Retry-After`.
     Unavailable,
     /// 404.
     Missing,
-    /// 401 for whoever shows no token, as of a model with restricted access.
+    /// 401 without a token, as for a gated model.
     Gated,
     /// A web page with status 200.
     Html,
@@ -44,13 +43,13 @@ pub enum Kind {
     ContentRange,
     /// A file shorter than the listing says.
     Truncated,
-    /// One bit of the body is another.
+    /// One bit of the body is flipped.
     Flipped,
     /// Redirects to itself.
     Redirects,
     /// Answers a range with the whole file.
     NoRanges,
-    /// A listing that goes on for ever, nearly.
+    /// A nearly endless listing.
     HugeListing,
     /// A listing with names outside the repository.
     HostileListing,
@@ -76,12 +75,12 @@ const NAMES: [(&str, Kind); 16] = [
 ];
 
 impl Kind {
-    /// Whether the hub itself does it; the rest happens where the files are.
+    /// Whether the fault occurs on the hub's origin; the others occur on the files' origin.
     pub(crate) fn of_answers(self) -> bool {
         matches!(self, Self::Missing | Self::Gated | Self::Redirects | Self::HugeListing | Self::HostileListing)
     }
 
-    /// What is answered instead of the file.
+    /// The response sent instead of the file.
     pub(crate) fn answer(self, path: &str) -> Option<Answer> {
         let busy = |seconds| Answer::error(429, "", "Too Many Requests").with("Retry-After", seconds);
         Some(match self {
@@ -104,7 +103,7 @@ impl Kind {
         })
     }
 
-    /// The file's answer with what is wrong about it.
+    /// Applies the fault to a file's response.
     pub(crate) fn spoil(self, mut answer: Answer) -> Answer {
         let len = answer.body.len();
         match (self, &answer.body) {
@@ -152,7 +151,7 @@ impl FromStr for Fault {
     }
 }
 
-/// The faults still to come.
+/// The pending faults.
 #[derive(Default)]
 pub struct Faults(Mutex<Vec<Fault>>);
 
@@ -161,17 +160,17 @@ impl Faults {
         Self(Mutex::new(faults))
     }
 
-    /// Adds one.
+    /// Adds a fault.
     pub fn add(&self, fault: Fault) {
         self.lock().push(fault);
     }
 
-    /// Goes wrong no more.
+    /// Removes all faults.
     pub fn clear(&self) {
         self.lock().clear();
     }
 
-    /// The next fault of an address and a kind that `suits`, once less from now on.
+    /// Takes the next fault for an address and a kind that `suits`, and decrements its count.
     pub(crate) fn take(&self, path: &str, suits: impl Fn(Kind) -> bool) -> Option<Kind> {
         let mut faults = self.lock();
         let at = faults.iter().position(|fault| fault.times > 0 && path.contains(&fault.path) && suits(fault.kind))?;

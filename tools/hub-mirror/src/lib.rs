@@ -1,8 +1,8 @@
-//! A stand-in for the Hugging Face hub: serves local folders under the hub's addresses, for classes that share one
-//! connection and for tests, which can have it misbehave.
+//! A local stand-in for the Hugging Face hub: serves folders under the hub's addresses, for classes that share one
+//! connection, and for tests, which can make it fail.
 //!
-//! In reading order: `repos` finds folders and lists them as the hub does; `answer` writes an answer with its ranges;
-//! `fault` spoils it; `stats` counts what was sent. As on the hub, a file's address redirects to another origin.
+//! In reading order: `repos` finds folders and lists them like the hub; `answer` writes a response with its ranges;
+//! `fault` corrupts it; `stats` counts bytes sent. As on the hub, a file's address redirects to another origin.
 
 mod answer;
 mod ask;
@@ -26,26 +26,26 @@ use fault::{Fault, Faults, Kind};
 use repos::Repos;
 use stats::Stats;
 
-/// How a mirror is set up.
+/// Settings of a mirror.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Folder with `OWNER/NAME` or `NAME` for models and `datasets/OWNER/NAME` for texts; `NAME@REVISION` for others than
-    /// the main branch.
+    /// Folder with `OWNER/NAME` or `NAME` for models and `datasets/OWNER/NAME` for texts; `NAME@REVISION` for other
+    /// than the main branch.
     pub folder: PathBuf,
     /// Address to listen on.
     pub host: IpAddr,
-    /// Port of the hub itself; 0 is any.
+    /// Port of the hub origin; 0 picks a free one.
     pub port: u16,
-    /// Port of the origin that holds the files; 0 is any.
+    /// Port of the files' origin; 0 picks a free one.
     pub cdn_port: u16,
-    /// Most bytes per second and answer.
+    /// Most bytes per second per response.
     pub throttle: Option<u64>,
-    /// What goes wrong from the beginning.
+    /// Initial faults.
     pub faults: Vec<Fault>,
 }
 
 impl Options {
-    /// A mirror of `folder` for this machine alone, on free ports.
+    /// A mirror of `folder` on localhost and free ports.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         let (host, faults) = (IpAddr::from([127, 0, 0, 1]), Vec::new());
         Self { folder: folder.into(), host, port: 0, cdn_port: 0, throttle: None, faults }
@@ -66,7 +66,7 @@ struct Shared {
     cdn_port: u16,
 }
 
-/// Which of the two origins is asked.
+/// The two origins.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Origin {
     Hub,
@@ -74,10 +74,10 @@ enum Origin {
 }
 
 impl Mirror {
-    /// Starts to serve in the background.
+    /// Starts serving in the background.
     ///
     /// # Errors
-    /// A folder that is not there, and ports that cannot be opened, as sentences.
+    /// A missing folder, and ports that cannot be opened, as sentences.
     pub fn start(options: Options) -> Result<Self, String> {
         if !options.folder.is_dir() {
             return Err(format!("{}: not a folder; give one that holds models", options.folder.display()));
@@ -101,7 +101,7 @@ impl Mirror {
             thread::spawn(move || {
                 for stream in server.incoming().flatten() {
                     let shared = shared.clone();
-                    // A slow visitor keeps nobody else waiting, and one who has left is no reason to stop.
+                    // One thread per connection: a slow client blocks nobody, and one that disconnects stops nothing.
                     thread::spawn(move || Ask::read(&stream).and_then(|ask| shared.serve(&ask, stream, origin)));
                 }
             });
@@ -109,17 +109,17 @@ impl Mirror {
         Ok(Self { url, shared })
     }
 
-    /// Its address, as the base address of a hub.
+    /// Its base address, for use as a hub.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// What it sent so far.
+    /// Its statistics.
     pub fn stats(&self) -> &Stats {
         &self.shared.stats
     }
 
-    /// What it does wrong.
+    /// Its pending faults.
     pub fn faults(&self) -> &Faults {
         &self.shared.faults
     }
@@ -226,7 +226,7 @@ impl Shared {
 
     /// `REPO@COMMIT/FILE` on the other origin.
     fn file(&self, ask: &Ask, path: &str) -> Answer {
-        // Where the files are, addresses are known only to those whom the hub let in.
+        // No access check here: the files' addresses come only from the hub origin.
         let fault = self.faults.take(path, |kind| kind != Kind::Gated);
         if let Some(answer) = fault.and_then(|kind| kind.answer(path)) {
             return answer;
@@ -243,7 +243,7 @@ impl Shared {
     }
 }
 
-/// `%XX` undone; `None` where that is no text.
+/// Decodes `%XX`; `None` if the result is not UTF-8.
 fn decoded(text: &str) -> Option<String> {
     let (mut bytes, mut rest) = (Vec::new(), text.bytes());
     while let Some(byte) = rest.next() {

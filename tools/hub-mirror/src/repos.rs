@@ -11,20 +11,20 @@ use sha2::{Digest, Sha256};
 
 use crate::answer::Answer;
 
-/// From this size on the hub tells a file's SHA-256, and of weights and tables always.
+/// From this size on the hub lists a file's SHA-256; for weights and tables always.
 const LARGE: u64 = 10 << 20;
 const ALWAYS_LARGE: [&str; 3] = ["safetensors", "parquet", "bin"];
 
-/// All repositories below a folder, which may change while it is served.
+/// All repositories below a folder, which may change while being served.
 pub(crate) struct Repos {
     root: PathBuf,
-    /// Hashes of files that have not changed since.
+    /// Cached hashes of unchanged files.
     hashes: Mutex<BTreeMap<PathBuf, (u64, SystemTime, String)>>,
 }
 
 /// A repository at a revision.
 pub(crate) struct Repo {
-    /// As in an address: `OWNER/NAME`, `datasets/OWNER/NAME`.
+    /// Name as in addresses: `OWNER/NAME`, `datasets/OWNER/NAME`.
     name: String,
     folder: PathBuf,
     files: BTreeMap<String, Entry>,
@@ -40,7 +40,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// What names the content: the whole hash of a large file, the length of one of git's for a small one.
+    /// The ETag: the SHA-256 of a large file; for a small one its first 40 digits, the length of a git hash.
     pub(crate) fn etag(&self) -> &str {
         if self.large { &self.sha256 } else { &self.sha256[..40] }
     }
@@ -51,7 +51,7 @@ impl Repos {
         Self { root, hashes: Mutex::default() }
     }
 
-    /// The repository `name` at a branch, tag or commit, or what the hub says where there is none.
+    /// The repository `name` at a branch, tag or commit, or the hub's error response.
     pub(crate) fn find(&self, name: &str, revision: &str) -> Result<Arc<Repo>, Answer> {
         let parts: Vec<&str> = name.split('/').collect();
         let plain = parts.len() <= 3 && parts.iter().all(|part| is_plain(part) && !part.contains('@'));
@@ -133,7 +133,7 @@ impl Repos {
         Some((found.len(), hash))
     }
 
-    /// The repository and file that an address on the other origin names.
+    /// The repository and file of an address on the files' origin.
     pub(crate) fn addressed(&self, address: &str) -> Option<(Arc<Repo>, String)> {
         let (name, rest) = address.split_once('@')?;
         let (commit, file) = rest.split_once('/')?;
@@ -152,23 +152,23 @@ impl Repo {
         self.files.get(path)
     }
 
-    /// Where a file that is there lies.
+    /// The path of a file.
     pub(crate) fn path(&self, file: &str) -> PathBuf {
         self.folder.join(file)
     }
 
-    /// Its address on the other origin.
+    /// The address of a file on the files' origin.
     pub(crate) fn address(&self, file: &str) -> String {
         format!("{}@{}/{file}", self.name, self.commit)
     }
 
-    /// What the hub tells of a revision.
+    /// The hub's response about a revision.
     pub(crate) fn revision(&self, id: &str) -> Value {
         let siblings: Vec<Value> = self.files.keys().map(|path| json!({"rfilename": path})).collect();
         json!({"id": id, "sha": self.commit, "private": false, "gated": false, "siblings": siblings})
     }
 
-    /// All files below `folder`, however deep.
+    /// The listing of all files below `folder`, recursive.
     pub(crate) fn tree(&self, folder: &str) -> Value {
         let below =
             |path: &&String| folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));

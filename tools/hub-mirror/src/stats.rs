@@ -1,4 +1,4 @@
-//! Counts what was asked for and what was sent.
+//! Counts requests and bytes sent.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,18 +8,18 @@ use serde_json::{Value, json};
 
 use crate::ask::Ask;
 
-/// Counts by address, without what follows a question mark.
+/// Counts by address, query strings removed.
 #[derive(Clone, Default)]
 pub struct Stats(Arc<Mutex<BTreeMap<String, Count>>>);
 
-/// What happened at one address.
+/// The counts of one address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Count {
     /// Requests.
     pub requests: u64,
-    /// Requests that asked for a range.
+    /// Requests with a range.
     pub ranged: u64,
-    /// Requests that showed a token.
+    /// Requests with a token.
     pub tokens: u64,
     /// Bytes of bodies sent.
     pub bytes: u64,
@@ -59,7 +59,7 @@ impl Stats {
         self.lock().iter().filter(|(path, _)| path.contains(part)).map(|(_, count)| count.requests).sum()
     }
 
-    /// Counts from 0 again.
+    /// Resets all counts.
     pub fn reset(&self) {
         self.lock().clear();
     }

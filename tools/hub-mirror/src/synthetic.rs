@@ -1,4 +1,4 @@
-//! A GPT-2 with random weights and the causal masks that the original's file holds, for tests: only its shape matters.
+//! A GPT-2 with random weights and the causal masks of the original's file, for tests that need only its shape.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -26,21 +26,21 @@ impl Shape {
     pub const GPT2: Self = Self { width: 768, layers: 12, heads: 12, vocab: 50_257, positions: 1024 };
 }
 
-/// What a tensor is filled with.
+/// Contents of a tensor.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Fill {
-    /// Uniform of this standard deviation.
+    /// Uniform with this standard deviation.
     Random(f32),
     Ones,
     Zeros,
-    /// Zeros that the file system need not store.
+    /// Zeros, which sparse files need not store.
     Mask,
 }
 
 /// Names, sizes and contents of the tensors of a file.
 pub(crate) type Tensors = Vec<(String, Vec<usize>, Fill)>;
 
-/// How a value is stored.
+/// Storage format of values.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Width {
     /// As F32.
@@ -52,7 +52,7 @@ pub(crate) enum Width {
 /// Writes `config.json`, `tokenizer.json` and `model.safetensors` into `folder`. The same seed gives the same bytes.
 ///
 /// # Errors
-/// Whatever the file system refuses.
+/// I/O errors.
 pub fn gpt2(folder: &Path, shape: Shape, seed: u64) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let config = json!({
@@ -65,7 +65,7 @@ pub fn gpt2(folder: &Path, shape: Shape, seed: u64) -> io::Result<()> {
     weights(&folder.join("model.safetensors"), &tensors(shape), Width::Single, seed)
 }
 
-/// All tensors in the order of the original's file.
+/// All tensors, in the order of the original's file.
 fn tensors(shape: Shape) -> Tensors {
     let Shape { width: d, layers, vocab, positions, .. } = shape;
     let weight = Fill::Random(0.02);
@@ -134,13 +134,13 @@ fn value(fill: Fill, random: &mut u64) -> f32 {
             *random ^= *random << 13;
             *random ^= *random >> 7;
             *random ^= *random << 17;
-            // Uniform on ±√3 has deviation 1.
+            // Uniform on ±√3 has standard deviation 1.
             ((*random >> 40) as f32 / (1 << 23) as f32 - 1.0) * 1.732_050_8 * deviation
         }
     }
 }
 
-/// One token per byte, as GPT-2's tokenizer has them before any merge.
+/// One token per byte, like GPT-2's tokenizer before any merge.
 pub(crate) fn tokenizer() -> Value {
     let plain = |byte: u8| matches!(byte, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
     let (mut vocab, mut moved) = (Map::new(), 0);

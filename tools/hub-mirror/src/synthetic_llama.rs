@@ -1,5 +1,5 @@
-//! A Llama with random weights in BF16, a file per block and one for what is not a block's, as large models lie on the
-//! hub: written block by block, so that no more than a value is in memory.
+//! A Llama with random BF16 weights, with one file per block and one for the rest, like large models on the hub.
+//! Written value by value, so that it needs no memory.
 
 use std::fs;
 use std::io;
@@ -16,7 +16,7 @@ pub struct LlamaShape {
     pub width: usize,
     /// Blocks.
     pub layers: usize,
-    /// Attention heads, and those of keys and values.
+    /// Attention heads, and key/value heads.
     pub heads: [usize; 2],
     /// Width within a feed-forward network.
     pub inner: usize,
@@ -35,7 +35,7 @@ impl LlamaShape {
 /// the same bytes.
 ///
 /// # Errors
-/// Whatever the file system refuses.
+/// I/O errors.
 pub fn llama(folder: &Path, shape: LlamaShape, seed: u64) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let LlamaShape { width, layers, heads: [heads, kv_heads], inner, vocab } = shape;
@@ -80,7 +80,7 @@ fn block(shape: LlamaShape, layer: usize) -> Tensors {
     tensors
 }
 
-/// What is before the first block and after the last.
+/// The tensors before the first block and after the last.
 fn ends(shape: LlamaShape) -> Tensors {
     let LlamaShape { width: d, vocab, .. } = shape;
     vec![

@@ -1,7 +1,6 @@
-//! The engine's operations on any device of candle's, with gradients. \[candle-core\]
+//! The engine's operations with gradients, on any candle device. \[candle-core\]
 //!
-//! On the CPU they are fused where training spends its time, elsewhere composed of candle's own: the same functions, the
-//! same gradients.
+//! On the CPU the costly ones are fused, elsewhere they are composed of candle's own: the same functions and gradients.
 
 use candle_core::{Device, Tensor};
 use straightedge::backend::cpu::{CpuBackend, CpuGram, composed};
@@ -14,28 +13,28 @@ use crate::device;
 use crate::fused::{AddRow, CausalSoftmax, Gelu, LayerNorm, RmsNorm, Rotate, SwiGlu, TokenNll};
 use crate::op::{apply_1, apply_2, apply_3};
 
-/// The engine's operations, quick to take gradients of.
+/// The engine's operations with fast gradients.
 #[derive(Clone, Debug)]
 pub struct TrainingBackend {
     device: Device,
-    /// Whether operations are fused, which they are on the CPU alone.
+    /// Whether operations are fused; on the CPU only.
     fused: bool,
-    /// What needs no care for gradients; it goes by its tensors' device.
+    /// Handles the operations that need no special gradients, on their tensors' device.
     plain: CpuBackend,
 }
 
 impl TrainingBackend {
-    /// On a device, as is best there.
+    /// The best variant for a device.
     pub fn on(device: Device) -> Self {
         Self { fused: device.is_cpu(), device, plain: CpuBackend::new() }
     }
 
-    /// On the CPU as it would be on any other device: what tests compare with.
+    /// On the CPU with composed operations as on other devices, for comparison in tests.
     pub fn composed() -> Self {
         Self { fused: false, ..Self::default() }
     }
 
-    /// Where its tensors lie.
+    /// The device of its tensors.
     pub fn device(&self) -> &Device {
         &self.device
     }

@@ -1,4 +1,4 @@
-//! The card of a model: what it is, what it read, how it was trained, what came out.
+//! Writes a model's card: what it is, its training text, its training and the results.
 
 use crate::recipe::{Family, Recipe, Schedule, Size};
 use crate::record::Record;
@@ -63,7 +63,7 @@ pub fn card(name: &str, record: &Record) -> String {
     )
 }
 
-/// What computed, in words.
+/// The devices in words.
 fn devices(record: &Record) -> String {
     let words = |device: &String| match device.as_str() {
         "cpu" => format!("a processor with {} threads", record.threads),

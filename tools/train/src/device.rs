@@ -1,4 +1,4 @@
-//! Where a run computes: chosen once, told in a line, and written into the record. \[candle-core\]
+//! The device of a run: chosen once, printed in a line, and written into the record. \[candle-core\]
 
 use anyhow::{Result, bail};
 use candle_core::utils::{cuda_is_available, metal_is_available};
@@ -14,15 +14,15 @@ pub enum Wanted {
     Gpu,
 }
 
-/// A device and the line that says so.
+/// A device and its message.
 pub struct Chosen {
     /// The device.
     pub device: Device,
-    /// For the user.
+    /// The message for the user.
     pub line: String,
 }
 
-/// The device that is asked for; where nothing is, a GPU if this program was built for one and it answers.
+/// The requested device; by default a GPU if this program was built for one and it works.
 pub fn choose(wanted: Option<Wanted>) -> Result<Chosen> {
     match (wanted, gpu()) {
         (None | Some(Wanted::Gpu), Gpu::Found(device)) => {
@@ -39,7 +39,7 @@ pub fn choose(wanted: Option<Wanted>) -> Result<Chosen> {
     }
 }
 
-/// How a record names a device: `cpu`, `cuda:0`, `metal:0`.
+/// The name of a device in records: `cpu`, `cuda:0`, `metal:0`.
 pub fn name(device: &Device) -> String {
     match device.location() {
         DeviceLocation::Cpu => "cpu".into(),
@@ -50,7 +50,7 @@ pub fn name(device: &Device) -> String {
 
 enum Gpu {
     Found(Device),
-    /// The program could use one, but there is none, for this reason.
+    /// Supported by the program, but not available, for this reason.
     Silent(String),
     NotBuiltFor,
 }

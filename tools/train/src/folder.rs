@@ -1,4 +1,4 @@
-//! A model as others read it: a folder in Hugging Face layout, with its record and its card.
+//! Writes a model as a folder in Hugging Face layout, with its record and its card.
 
 use std::collections::HashMap;
 use std::fs;
@@ -16,7 +16,7 @@ use crate::record::Record;
 use crate::state::write_whole;
 use crate::trainer::Trainer;
 
-/// Writes everything that belongs to the model into `folder`.
+/// Writes all files of the model into `folder`.
 pub fn write(folder: &Path, name: &str, trainer: &Trainer, record: &Record, tokenizer: &[u8]) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
     let put = |file: &str, bytes: &[u8]| write_whole(&folder.join(file), bytes);
@@ -38,7 +38,7 @@ fn weights(trainer: &Trainer) -> Result<Vec<u8>> {
         TensorView::new(Dtype::F16, tensor.shape.clone(), bytes).map(|view| (name.as_str(), view))
     });
     let views: Vec<_> = views.collect::<Result<_, _>>()?;
-    // Readers in Python refuse files that do not say for which framework they were written.
+    // Python readers refuse files that do not name their framework.
     Ok(safetensors::serialize(views, Some(HashMap::from([("format".into(), "pt".into())])))?)
 }
 

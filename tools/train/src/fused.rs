@@ -174,7 +174,7 @@ fn exp(x: f32) -> f32 {
     series * power
 }
 
-/// Attention weights: softmax over the positions up to its own of every row of scores, scaled.
+/// Attention weights: scaled scores, softmax over the positions up to a row's own.
 pub(crate) struct CausalSoftmax {
     pub(crate) seq_len: usize,
     pub(crate) scale: f32,
@@ -264,7 +264,7 @@ pub(crate) struct Rotate {
 }
 
 impl Rotate {
-    /// Every pair turned by its angle, or back where `sign` is −1.
+    /// Rotates every pair by its angle, or back if `sign` is −1.
     fn turn(&self, x: &[f32], sign: f32) -> Vec<f32> {
         let mut y = x.to_vec();
         let seq_len = self.cos.len() / self.half;
@@ -311,7 +311,7 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
     lanes.iter().sum::<f32>() + a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum::<f32>()
 }
 
-/// Sums in an order that vector instructions can follow.
+/// Sums in an order that allows vector instructions.
 fn sum_by(values: &[f32], of: impl Fn(f32) -> f32) -> f32 {
     let mut lanes = [0.0; LANES];
     let rest = values.chunks_exact(LANES).remainder();

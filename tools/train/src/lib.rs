@@ -1,8 +1,8 @@
-//! Trains the demo models: small decoders of three families on texts that the engine makes.
+//! Trains the demo models: small decoders of three families on the engine's synthetic texts.
 //!
-//! In reading order: a [`recipe::Recipe`] says what is trained and how; [`tokenizer`] and [`text`] make its batches;
-//! [`trainer`] steps through them with the engine's one forward pass over candle's variables, on the [`device`] there
-//! is; [`state`] lets a run stop and go on; [`folder`] writes the result as others read it.
+//! In reading order: a [`recipe::Recipe`] describes a training; [`tokenizer`] and [`text`] make its batches;
+//! [`trainer`] runs the steps with the engine's forward pass over candle's variables, on the chosen [`device`];
+//! [`state`] allows a run to stop and resume; [`folder`] writes the result in Hugging Face layout.
 
 pub mod backend;
 pub mod card;

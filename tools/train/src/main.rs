@@ -1,4 +1,4 @@
-//! `cargo xtask train NAME…|all`: trains the demo models, or goes on where a run stopped.
+//! `cargo xtask train NAME…|all`: trains the demo models, or resumes stopped runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,7 @@ fn chosen(names: &[String]) -> Result<Vec<Plan>> {
     Ok(plans.into_iter().filter(wanted).collect())
 }
 
-/// The tokenizer of all runs, made by the first.
+/// The tokenizer shared by all runs, trained by the first.
 fn shared_tokenizer(out: &Path, vocab_size: usize) -> Result<Vec<u8>> {
     let path = out.join("tokenizer.json");
     if !path.exists() {
@@ -85,7 +85,7 @@ fn shared_tokenizer(out: &Path, vocab_size: usize) -> Result<Vec<u8>> {
     fs::read(&path).with_context(|| format!("{} cannot be read", path.display()))
 }
 
-/// Set by Ctrl-C.
+/// A flag set by Ctrl-C.
 fn stop_flag() -> Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     let seen = flag.clone();

@@ -4,10 +4,10 @@ use candle_core::{CpuStorage, CustomOp1, CustomOp2, CustomOp3, Device, Layout, R
 
 /// An operation of N contiguous f32 tensors, with its gradient.
 pub(crate) trait Fused<const N: usize>: Send + Sync + 'static {
-    /// For errors.
+    /// Name for errors.
     const NAME: &'static str;
 
-    /// Columns of the result where the first input has `cols`.
+    /// Columns of the result if the first input has `cols`.
     fn cols(&self, cols: usize) -> usize {
         cols
     }

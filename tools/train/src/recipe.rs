@@ -1,4 +1,4 @@
-//! What is trained and how: everything that a run depends on besides the code.
+//! The recipe of a run: everything it depends on besides the code.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -9,20 +9,20 @@ use serde_json::{Value, json};
 pub enum Family {
     /// Learned positions, LayerNorm, GELU.
     Gpt2,
-    /// Rotary positions, LayerNorm, GELU, attention and network side by side.
+    /// Rotary positions, LayerNorm, GELU, attention and network in parallel.
     GptNeox,
     /// Rotary positions, RMSNorm, SwiGLU.
     Llama,
 }
 
-/// Everything that one run depends on.
+/// Everything one run depends on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recipe {
     /// Folder of the model, and its identifier in reports.
     pub name: String,
     /// Architecture.
     pub family: Family,
-    /// Of the initial weights and of the text.
+    /// Seed of the initial weights and of the text.
     pub seed: u64,
     /// Steps of the whole schedule.
     pub steps: usize,
@@ -34,7 +34,7 @@ pub struct Recipe {
     pub schedule: Schedule,
 }
 
-/// Sizes that all demo models share.
+/// Sizes shared by all demo models.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Size {
     /// Entries of the tokenizer.
@@ -45,16 +45,16 @@ pub struct Size {
     pub num_hidden_layers: usize,
     /// Attention heads.
     pub num_attention_heads: usize,
-    /// Tokens of a window.
+    /// Tokens per window.
     pub seq_len: usize,
     /// Standard deviation of initial weights.
     pub initializer_range: f64,
 }
 
-/// AdamW along a warm-up and a cosine.
+/// AdamW with a warm-up and a cosine schedule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Schedule {
-    /// Windows of one step, a third from each domain.
+    /// Windows per step, a third from each domain.
     pub windows: usize,
     /// Highest learning rate.
     pub learning_rate: f64,
@@ -66,7 +66,7 @@ pub struct Schedule {
     pub betas: (f64, f64),
     /// Weight decay of matrices.
     pub weight_decay: f64,
-    /// Largest norm of all gradients together.
+    /// Gradients are clipped to this global norm.
     pub max_gradient_norm: f64,
 }
 
@@ -85,9 +85,9 @@ impl Schedule {
 /// A run of the demo set.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What is trained.
+    /// The recipe.
     pub recipe: Recipe,
-    /// Steps before which the model is written as a checkpoint.
+    /// Steps before which a checkpoint is written.
     pub checkpoints: Vec<usize>,
 }
 
@@ -121,7 +121,7 @@ impl Plan {
 const STEPS: usize = 3000;
 /// λ of the regularised run.
 const COSINE_PENALTY: f64 = 0.2;
-/// Steps before which the watched run is written, spaced so that what is learned early is seen.
+/// Checkpoints of the watched run, spaced to show what is learned early.
 const CHECKPOINTS: [usize; 6] = [0, 16, 48, 128, 384, 1024];
 
 impl Size {
@@ -157,7 +157,7 @@ impl Recipe {
         format!("{}-step{step}", self.name)
     }
 
-    /// `config.json` as the family's classes write and read it.
+    /// `config.json` in the family's format.
     pub fn config(&self) -> Value {
         let Size { vocab_size, hidden_size, num_hidden_layers, num_attention_heads, seq_len, initializer_range } =
             self.size;

@@ -1,4 +1,4 @@
-//! What a run did, as it is written beside its model.
+//! The record of a run, written next to its model.
 
 use serde::{Deserialize, Serialize};
 use straightedge::corpus::synthetic;
@@ -6,29 +6,29 @@ use straightedge::corpus::synthetic;
 use crate::recipe::Recipe;
 use crate::trainer::Losses;
 
-/// Everything needed to run it again, and what came out.
+/// Everything needed to repeat the run, and its results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// What was trained, and how.
+    /// The recipe.
     pub recipe: Recipe,
-    /// Version of the made texts.
+    /// Version of the synthetic texts.
     pub corpus_version: u32,
     /// Version of the program.
     pub program: String,
-    /// Threads that the processor offered.
+    /// Hardware threads of the processor.
     pub threads: usize,
-    /// Devices that computed, one after the other: `cpu`, `cuda:0`, `metal:0`.
+    /// Devices used, in order: `cpu`, `cuda:0`, `metal:0`.
     pub devices: Vec<String>,
-    /// Seconds of all steps, on whatever else the machine was busy with.
+    /// Seconds of all steps, other load on the machine included.
     pub seconds: f64,
     /// Mean negative log-likelihood of every step's batch before the step, in nats per token.
     pub losses: Vec<f64>,
-    /// Σ_ℓ (1 − cos(h_ℓ, h_ℓ₋₁)) of every step's batch, averaged over tokens, whether it was part of the loss or not.
+    /// Σ_ℓ (1 − cos(h_ℓ, h_ℓ₋₁)) of every step's batch, averaged over tokens, even if it is not part of the loss.
     pub cosine: Vec<f64>,
 }
 
 impl Record {
-    /// A run that has not begun.
+    /// The record of a run that has not begun.
     pub fn new(recipe: Recipe) -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let (corpus_version, program) = (synthetic::VERSION, env!("CARGO_PKG_VERSION").into());
@@ -36,7 +36,7 @@ impl Record {
         Self { recipe, corpus_version, program, threads, devices, seconds: 0.0, losses, cosine }
     }
 
-    /// Takes down where the next steps are done.
+    /// Records the device of the next steps.
     pub fn goes_on_with(&mut self, device: String) {
         if self.devices.last() != Some(&device) && self.steps_done() < self.recipe.steps {
             self.devices.push(device);
@@ -48,7 +48,7 @@ impl Record {
         self.losses.len()
     }
 
-    /// Takes down one step.
+    /// Records one step.
     pub fn add(&mut self, losses: Losses, seconds: f64) {
         self.losses.push(rounded(losses.nll));
         self.cosine.push(rounded(losses.cosine));
@@ -67,7 +67,7 @@ impl Record {
     }
 }
 
-/// To six decimals, which is what a comparison can use.
+/// Rounded to six decimals, enough for comparisons.
 fn rounded(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }

@@ -1,4 +1,4 @@
-//! One run from its first step, or from where it stopped, to its last.
+//! One run from its first step, or its saved state, to its last.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,23 +15,23 @@ use crate::state;
 use crate::text::Batches;
 use crate::trainer::Trainer;
 
-/// How often the state goes to disk.
+/// Interval between saves of the state.
 const SAVE: Duration = Duration::from_secs(60);
-/// How often progress is told.
+/// Interval between progress messages.
 const TELL: Duration = Duration::from_secs(10);
 
-/// How a run ended.
+/// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// All steps are done.
     Done,
-    /// As many as were asked for are, and it goes on from here when more are.
+    /// The requested number of steps is done; the run can be resumed.
     Enough,
-    /// It was asked to stop, and goes on from here when it is started again.
+    /// Stopped on request; the run can be resumed.
     Stopped,
 }
 
-/// A run with everything it needs at hand.
+/// An open run.
 pub struct Run<'a> {
     plan: &'a Plan,
     /// Folder of all runs.
@@ -43,7 +43,7 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// The run of `plan` below `out`, where it stopped if it did, with `backend` from here on.
+    /// Opens the run of `plan` below `out`, resumed from its saved state if there is one, on `backend`.
     pub fn open(plan: &'a Plan, out: &'a Path, tokenizer: &'a [u8], backend: TrainingBackend) -> Result<Self> {
         let recipe = &plan.recipe;
         let device = device::name(backend.device());
@@ -59,12 +59,12 @@ impl<'a> Run<'a> {
         Ok(Self { plan, out, tokenizer, trainer, record, batches })
     }
 
-    /// What it did so far.
+    /// The record so far.
     pub fn record(&self) -> &Record {
         &self.record
     }
 
-    /// Steps until all are done, `most` are, or `stop` is set; what was done is then on disk.
+    /// Runs until all steps are done, `most` are, or `stop` is set; then saves.
     pub fn go(&mut self, stop: &AtomicBool, most: usize) -> Result<End> {
         let (mut saved, mut told, begun) = (Instant::now(), Instant::now(), (Instant::now(), self.record.steps_done()));
         while self.record.steps_done() < self.plan.recipe.steps {
@@ -91,13 +91,13 @@ impl<'a> Run<'a> {
         Ok(End::Done)
     }
 
-    /// Writes the state and the model as they are, complete or not.
+    /// Writes the state and the model, complete or not.
     fn finish(&self) -> Result<()> {
         self.save()?;
         self.write_folder(&self.plan.recipe.name)
     }
 
-    /// One step; what it found is in the record.
+    /// Runs one step and records its results.
     pub fn step(&mut self) -> Result<()> {
         let start = Instant::now();
         let ids = self.batches.ids(self.record.steps_done())?;
@@ -114,7 +114,7 @@ impl<'a> Run<'a> {
         state::save(&state_file(self.out, &self.plan.recipe), &self.trainer, &self.record)
     }
 
-    /// Writes the model as it is now, as `name`.
+    /// Writes the current model as `name`.
     pub fn write_folder(&self, name: &str) -> Result<()> {
         folder::write(&self.out.join(name), name, &self.trainer, &self.record, self.tokenizer)
     }
@@ -132,7 +132,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Where the state of a run lies.
+/// Path of a run's saved state.
 pub fn state_file(out: &Path, recipe: &Recipe) -> PathBuf {
     out.join(format!("{}.state", recipe.name))
 }

@@ -1,4 +1,4 @@
-//! A run on disk: weights, moments and record in one file, so that it is always whole. \[safetensors\]
+//! The saved state of a run: weights, moments and record in one file, which is replaced atomically. \[safetensors\]
 
 use std::collections::HashMap;
 use std::fs;
@@ -13,10 +13,10 @@ use crate::backend::TrainingBackend;
 use crate::record::Record;
 use crate::trainer::Trainer;
 
-/// Where in the file's metadata the record lies.
+/// Metadata key of the record.
 const RECORD: &str = "record";
 
-/// Writes everything that the rest of the run depends on.
+/// Saves everything the rest of the run depends on.
 pub fn save(path: &Path, trainer: &Trainer, record: &Record) -> Result<()> {
     let mut tensors = Vec::new();
     let optimiser = trainer.optimiser();
@@ -33,7 +33,7 @@ pub fn save(path: &Path, trainer: &Trainer, record: &Record) -> Result<()> {
     write_whole(path, &safetensors::serialize(views, Some(metadata))?)
 }
 
-/// The trainer and record that [`save`] wrote, to go on with `backend`; `None` where there is no file.
+/// Loads trainer and record written by [`save`], to continue on `backend`; `None` if there is no file.
 pub fn load(path: &Path, backend: &TrainingBackend) -> Result<Option<(Trainer, Record)>> {
     if !path.exists() {
         return Ok(None);
@@ -55,7 +55,7 @@ pub fn load(path: &Path, backend: &TrainingBackend) -> Result<Option<(Trainer, R
     parse().map(Some).with_context(|| format!("{} is no state of a run; remove it to begin anew", path.display()))
 }
 
-/// Writes a file that is either there as a whole or as it was before.
+/// Writes a file atomically.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     let unfinished = path.with_extension("unfinished");
     fs::write(&unfinished, bytes)

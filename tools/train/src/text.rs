@@ -1,14 +1,14 @@
-//! Batches of made text. A batch follows from seed and step alone, so that a run can go on from any step.
+//! Batches of synthetic text. A batch depends only on seed and step, so a run can resume at any step.
 
 use pollster::block_on;
 use straightedge::corpus::Tokenizer;
 use straightedge::corpus::synthetic::{Domain, FIRST_TRAINING_SEED, Made};
 use straightedge::error::Result;
 
-/// Seeds of made texts that belong to one run: more than any has steps.
+/// Text seeds reserved per run: more than any has steps.
 const STEPS: u64 = 1_000_000;
 
-/// Bytes made for a token at first; where they are too few, twice as many.
+/// Bytes generated per token at first; doubled if too few.
 const BYTES_PER_TOKEN: usize = 5;
 
 /// The text of one run.
@@ -25,7 +25,7 @@ impl Batches {
         Ok(Self { tokenizer: Tokenizer::from_json(tokenizer_json)?, seed, windows, seq_len })
     }
 
-    /// Token ids of step `step`, window after window: a third from each domain, in three texts of their own.
+    /// Token ids of step `step`, window by window: a third from each domain, each from its own text.
     pub fn ids(&self, step: usize) -> Result<Vec<u32>> {
         let seed = FIRST_TRAINING_SEED + self.seed * STEPS + step as u64;
         let mut ids = Vec::with_capacity(self.windows * self.seq_len);

@@ -8,10 +8,10 @@ use tokenizers::normalizers::NormalizerWrapper;
 use tokenizers::processors::PostProcessorWrapper;
 use tokenizers::{DecoderWrapper, TokenizerBuilder};
 
-/// Text of each domain that merges are learned from.
+/// Bytes of text per domain for learning merges.
 const BYTES: usize = 2 << 20;
 
-/// `tokenizer.json` with `vocab_size` entries: 256 bytes, and as many merges as there is room for.
+/// `tokenizer.json` with `vocab_size` entries: 256 bytes, the rest merges.
 pub fn train(vocab_size: usize) -> Result<String> {
     let failed = |error: tokenizers::Error| anyhow!("tokenizer: {error}");
     let bytes = ByteLevel::new(false, true, true);

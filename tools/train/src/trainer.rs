@@ -1,4 +1,4 @@
-//! One model under training: the engine's forward pass over variables, its loss, and the optimiser. \[candle-core\]
+//! Trains one model: the engine's forward pass over variables, its loss, and the optimiser. \[candle-core\]
 
 use crate::backend::TrainingBackend;
 use candle_core::{DType, Tensor, Var};
@@ -20,20 +20,20 @@ pub struct Trainer {
     step: usize,
 }
 
-/// What a step found before it moved the weights.
+/// The losses of a step, before the update.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Losses {
     /// Mean negative log-likelihood of a predicted token, in nats.
     pub nll: f64,
     /// Σ_ℓ (1 − cos(h_ℓ, h_ℓ₋₁)), averaged over tokens; without its factor λ.
     pub cosine: f64,
-    /// Norm of all gradients together, before clipping.
+    /// Global gradient norm before clipping.
     pub gradient_norm: f64,
 }
 
 impl Trainer {
-    /// The model of `recipe` before its first step: drawn as the engine draws re-initialised models, the same on every
-    /// device.
+    /// The model of `recipe` before its first step, initialised like the engine's re-initialised models, the same on
+    /// every device.
     pub fn new(recipe: Recipe, backend: TrainingBackend) -> Result<Self> {
         let config = ModelConfig::from_json(&recipe.config().to_string())?;
         let drawn = block_on(config.shapes().drawn(&backend, recipe.seed))?;
@@ -53,7 +53,7 @@ impl Trainer {
         Ok(Self { backend, recipe, model, optimiser, step: 0 })
     }
 
-    /// What it computes with.
+    /// The backend.
     pub fn backend(&self) -> &TrainingBackend {
         &self.backend
     }
@@ -63,7 +63,7 @@ impl Trainer {
         self.step
     }
 
-    /// What is trained, and how.
+    /// The recipe.
     pub fn recipe(&self) -> &Recipe {
         &self.recipe
     }
@@ -73,7 +73,7 @@ impl Trainer {
         &self.optimiser
     }
 
-    /// Goes on from a stored state after `steps` steps, whichever device its tensors lie on.
+    /// Restores a saved state after `steps` steps; its tensors may be on any device.
     pub fn resume(&mut self, steps: usize, weights: &[Tensor], moments: &[(Tensor, Tensor)]) -> Result<()> {
         let here = |tensor: &Tensor| run("resume", || tensor.to_device(self.backend.device()));
         for (var, weight) in self.optimiser.vars().zip(weights) {
@@ -87,7 +87,7 @@ impl Trainer {
         Ok(())
     }
 
-    /// The model as it is now.
+    /// The current model.
     pub fn model(&self) -> &Model<Tensor> {
         &self.model
     }
@@ -95,7 +95,7 @@ impl Trainer {
     /// One step on the windows `ids`.
     pub fn step(&mut self, ids: &[u32]) -> Result<Losses> {
         self.move_weights(ids).map_err(|error| match error {
-            // What candle refused, the device did.
+            // candle's errors count as the GPU's.
             Error::Cpu { what, why } if !self.backend.device().is_cpu() => Error::Gpu { what, why },
             other => other,
         })
@@ -133,7 +133,7 @@ impl Trainer {
         Ok((nll, self.cosine(&hidden)?))
     }
 
-    /// Σ_ℓ (1 − cos(h_ℓ, h_ℓ₋₁)); no gradient is kept where nobody asks for it.
+    /// Σ_ℓ (1 − cos(h_ℓ, h_ℓ₋₁)); detached if the loss does not use it.
     fn cosine(&self, hidden: &[Tensor]) -> Result<Tensor> {
         let wanted = self.recipe.cosine_penalty > 0.0;
         let mut sum = run("loss", || Tensor::zeros((), DType::F32, hidden[0].device()))?;
@@ -149,7 +149,7 @@ impl Trainer {
     }
 }
 
-/// The norm of all of them together; their sums of squares come from the device at once.
+/// The global norm; all sums of squares are read from the device at once.
 fn norm(gradients: &[Tensor]) -> Result<f64> {
     let squares = |gradient: &Tensor| gradient.sqr()?.sum_all();
     let sums: Vec<f32> =
@@ -157,7 +157,7 @@ fn norm(gradients: &[Tensor]) -> Result<f64> {
     Ok(sums.iter().map(|&sum| f64::from(sum)).sum::<f64>().sqrt())
 }
 
-/// Not every device has f64.
+/// Reads an f32 scalar: not every device has f64.
 fn scalar(tensor: &Tensor) -> Result<f64> {
     run("loss", || tensor.to_scalar::<f32>()).map(f64::from)
 }

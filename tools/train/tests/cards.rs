@@ -1,4 +1,4 @@
-//! The cards of the bundled models say what their records hold.
+//! The cards of the bundled models agree with their records.
 
 use std::fs;
 use std::path::Path;

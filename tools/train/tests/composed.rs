@@ -1,5 +1,5 @@
-//! Every operation composed of candle's own, as it runs on a GPU, against the same fused for the CPU: values and all
-//! gradients, of shapes that no vector width divides.
+//! Compares every composed operation, as used on GPUs, with the fused one of the CPU: values and all gradients, for
+//! shapes that no vector width divides.
 
 use candle_core::{Device, Tensor, Var};
 use straightedge::backend::{Activation, AttentionShape, Backend, Rotary};
@@ -7,10 +7,10 @@ use straightedge::error::Result;
 use straightedge::platform::random::Random;
 use straightedge_train::backend::TrainingBackend;
 
-/// Of the length of a value or gradient.
+/// Relative to the norm of a value or gradient.
 const TOLERANCE: f32 = 3e-6;
 
-/// Numbers around `mean` with this spread.
+/// Normal numbers with this mean and spread.
 fn drawn(random: &mut Random, rows: usize, cols: usize, mean: f32, spread: f32) -> Tensor {
     let values: Vec<f32> = (0..rows * cols).map(|_| mean + spread * random.normal() as f32).collect();
     Tensor::from_vec(values, (rows, cols), &Device::Cpu).expect("a tensor")
@@ -20,7 +20,7 @@ fn values(tensor: &Tensor) -> Vec<f32> {
     tensor.flatten_all().and_then(|flat| flat.to_vec1()).expect("f32 values")
 }
 
-/// The value of `operation` and the gradient of every input, weighed by fixed random numbers.
+/// The value of `operation` and the gradient of every input, for a random fixed output gradient.
 fn outcome(
     backend: &TrainingBackend,
     inputs: &[Tensor],

@@ -1,4 +1,4 @@
-//! The recorded losses are those that anyone gets: the first steps of a bundled run, from its recipe alone.
+//! The recorded losses are reproducible: repeats the first steps of a bundled run from its recipe alone.
 
 use std::fs;
 use std::path::Path;
@@ -9,9 +9,9 @@ use straightedge_train::record::Record;
 use straightedge_train::text::Batches;
 use straightedge_train::trainer::Trainer;
 
-/// Steps that are done again.
+/// Steps repeated.
 const STEPS: usize = 50;
-/// In nats per token: rounding differs between processors, and grows from step to step.
+/// Tolerance in nats per token: rounding differs between processors, and grows from step to step.
 const TOLERANCE: f64 = 1e-4;
 
 #[test]

@@ -1,4 +1,4 @@
-//! Training: a model fused against the same composed, a run that stops and goes on.
+//! Tests of training: fused against composed operations, and resumed runs.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -15,7 +15,7 @@ use straightedge_train::trainer::{Losses, Trainer};
 
 const FAMILIES: [Family; 3] = [Family::Gpt2, Family::GptNeox, Family::Llama];
 
-/// A run of the demo set made so small that its steps take no time.
+/// A run of the demo set, shrunk so that its steps take no time.
 fn small(family: Family, cosine_penalty: f64) -> Plan {
     let mut plan = Plan::all().swap_remove(0);
     let recipe = Recipe { name: format!("small-{family:?}"), family, cosine_penalty, steps: 8, ..plan.recipe };
@@ -44,7 +44,7 @@ fn values(tensor: &Tensor) -> Vec<f32> {
     tensor.flatten_all().and_then(|flat| flat.to_vec1()).expect("f32 values")
 }
 
-/// Whether two vectors are one within `tolerance` of the first one's length and some `noise`.
+/// Asserts that two vectors agree within `tolerance` times the first one's norm plus some `noise`.
 fn assert_close(what: &str, expected: &[f32], found: &[f32], tolerance: f32, noise: f32) {
     assert_eq!(expected.len(), found.len(), "{what}");
     let norm = expected.iter().map(|x| x * x).sum::<f32>().sqrt();
@@ -60,7 +60,7 @@ fn a_model_has_the_same_loss_and_gradients_fused_and_composed() {
         let size = &plan.recipe.size;
         let batches = Batches::new(tokenizer.as_bytes(), 1, 3, size.seq_len).expect("batches");
         let mut trainer = Trainer::new(plan.recipe.clone(), cpu()).expect("a trainer");
-        // Away from the initial weights, where norms and biases are all alike.
+        // Away from the initial weights, where norms and biases are all equal.
         for step in 0..6 {
             trainer.step(&batches.ids(step).expect("ids")).expect("a step");
         }
@@ -84,7 +84,7 @@ fn a_step_is_the_same_fused_and_composed() {
         for step in 0..4 {
             trainer.step(&batches.ids(step).expect("ids")).expect("a step");
         }
-        // The same state, handed on as one that was read from disk.
+        // The same state, restored as if read from disk.
         let mut other = Trainer::new(plan.recipe.clone(), TrainingBackend::composed()).expect("a trainer");
         let copies = |tensors: &mut dyn Iterator<Item = &Tensor>| -> Vec<Tensor> {
             tensors.map(|tensor| tensor.copy().expect("a copy").detach()).collect()
@@ -107,8 +107,8 @@ fn a_step_is_the_same_fused_and_composed() {
         };
         for (index, (fused, composed)) in moved(&trainer).iter().zip(&moved(&other)).enumerate() {
             assert!(fused.iter().any(|x| *x != 0.0), "{family:?}: weight {index} did not move");
-            // What the optimiser divides by is small where gradients are. Attention does not change with its keys' bias,
-            // so that this is moved by rounding alone.
+            // The optimiser divides by small gradient moments. A key bias does not affect attention, so only rounding
+            // moves it.
             assert_close(&format!("{family:?}, weight {index}"), fused, composed, 1e-3, 1e-6);
         }
     }

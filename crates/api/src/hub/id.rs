@@ -1,4 +1,4 @@
-//! Names on the hub: `ID` or `ID@REVISION`, and the base address of the hub or a mirror. Nothing here is trusted.
+//! Names on the hub, `ID` or `ID@REVISION`, and base addresses of the hub or a mirror. All input is untrusted.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ const MAX_PART: usize = 96;
 /// Most characters of a revision or of a base address.
 const MAX_LENGTH: usize = 200;
 
-/// What a repository holds.
+/// The kinds of repositories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -22,7 +22,7 @@ pub enum Kind {
     Dataset,
 }
 
-/// A repository at a revision, checked: it can only name what it says, whatever address it becomes part of.
+/// A checked repository name and revision, safe to insert into any address.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Plain", into = "Plain")]
 pub struct HubId {
@@ -31,7 +31,7 @@ pub struct HubId {
     revision: Option<String>,
 }
 
-/// [`HubId`] as it is written, before it is checked.
+/// [`HubId`] before it is checked.
 #[derive(Clone, Serialize, Deserialize)]
 struct Plain {
     kind: Kind,
@@ -43,7 +43,7 @@ impl HubId {
     /// A model from `ID` or `ID@REVISION`.
     ///
     /// # Errors
-    /// [`Error::HubId`] where it is not of this form.
+    /// [`Error::HubId`] if the form is wrong.
     pub fn model(text: &str) -> Result<Self> {
         Self::parse(Kind::Model, text)
     }
@@ -51,7 +51,7 @@ impl HubId {
     /// A data set from `ID` or `ID@REVISION`.
     ///
     /// # Errors
-    /// [`Error::HubId`] where it is not of this form.
+    /// [`Error::HubId`] if the form is wrong.
     pub fn dataset(text: &str) -> Result<Self> {
         Self::parse(Kind::Dataset, text)
     }
@@ -77,32 +77,32 @@ impl HubId {
         &self.name
     }
 
-    /// The revision asked for: a branch, a tag or a commit; `None` is the main branch.
+    /// The requested branch, tag or commit; `None` for the main branch.
     pub fn revision(&self) -> Option<&str> {
         self.revision.as_deref()
     }
 
-    /// The revision where it is a checkpoint along training or another branch: neither the main one nor a commit.
+    /// The revision if it is a training checkpoint or another branch: neither the main one nor a commit.
     pub fn checkpoint(&self) -> Option<&str> {
         self.revision().filter(|revision| *revision != "main" && !is_commit(revision))
     }
 
-    /// The revision asked for, or the main branch.
+    /// The requested revision, or the main branch.
     pub fn revision_or_main(&self) -> &str {
         self.revision.as_deref().unwrap_or("main")
     }
 
-    /// The same repository at another revision, such as the commit that a branch stands for today.
+    /// The same repository at another revision, such as the resolved commit of a branch.
     ///
     /// # Errors
-    /// [`Error::HubId`] where it is not the name of a revision.
+    /// [`Error::HubId`] if it is not a valid revision name.
     pub fn at(&self, revision: &str) -> Result<Self> {
         check_revision(revision).map_err(|why| Error::HubId { id: excerpt(revision), why: why.into() })?;
         Ok(Self { revision: Some(revision.into()), ..self.clone() })
     }
 }
 
-/// Whether a revision is a commit, which stands for the same files for ever.
+/// Whether a revision is a commit, which never changes.
 pub fn is_commit(revision: &str) -> bool {
     revision.len() == 40 && revision.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
@@ -131,7 +131,7 @@ impl From<HubId> for Plain {
     }
 }
 
-/// One or two parts, as the hub allows them.
+/// Checks one or two parts by the hub's rules.
 fn check_name(name: &str) -> Result<(), &'static str> {
     if name.split('/').count() > 2 {
         return Err("it has more than one slash");
@@ -146,7 +146,7 @@ fn check_revision(revision: &str) -> Result<(), &'static str> {
     revision.split('/').try_for_each(check_part)
 }
 
-/// Letters, digits, `-`, `_` and `.`; nothing that means something else in an address or a path.
+/// Checks a part: letters, digits, `-`, `_` and `.`; nothing with a meaning in addresses or paths.
 fn check_part(part: &str) -> Result<(), &'static str> {
     if part.is_empty() {
         return Err("a part of it is empty");
@@ -163,7 +163,7 @@ fn check_part(part: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// What an error quotes of something that may be of any length.
+/// An excerpt of untrusted text for errors.
 fn excerpt(text: &str) -> String {
     text.trim().chars().take(80).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
@@ -174,7 +174,7 @@ fn excerpt(text: &str) -> String {
 pub struct Endpoint(String);
 
 impl Endpoint {
-    /// The address of a file's bytes at a commit; the hub answers with a redirect to where they are.
+    /// The address of a file at a commit; the hub redirects it to the bytes.
     pub fn file_url(&self, id: &HubId, commit: &str, path: &str) -> String {
         let part = match id.kind() {
             Kind::Model => "",
@@ -183,18 +183,18 @@ impl Endpoint {
         format!("{}/{part}{}/resolve/{}/{}", self.0, id.name(), escaped(commit), path_escaped(path))
     }
 
-    /// The address of what the hub knows about a revision, its commit above all.
+    /// The address of a revision's metadata, such as its commit.
     pub fn revision_url(&self, id: &HubId) -> String {
         format!("{}/revision/{}", self.api(id), escaped(id.revision_or_main()))
     }
 
-    /// The address of the list of files directly in `folder`, which is empty for the root.
+    /// The address of the listing of `folder`, not recursive; empty for the root.
     pub fn tree_url(&self, id: &HubId, commit: &str, folder: &str) -> String {
         let root = format!("{}/tree/{}", self.api(id), escaped(commit));
         if folder.is_empty() { root } else { format!("{root}/{}", path_escaped(folder)) }
     }
 
-    /// The page about a repository, for people.
+    /// The web page of a repository.
     pub fn page_url(&self, id: &HubId) -> String {
         let part = match id.kind() {
             Kind::Model => "",
@@ -211,12 +211,12 @@ impl Endpoint {
         format!("{}/api/{part}/{}", self.0, id.name())
     }
 
-    /// As it is written.
+    /// The address as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether this is the hub itself and no mirror.
+    /// Whether this is the hub itself, not a mirror.
     pub fn is_hub(&self) -> bool {
         *self == Self::default()
     }
@@ -271,7 +271,7 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// One part of an address: what is not a letter, a digit or one of `-_.` becomes `%XX`.
+/// Escapes one part of an address: all but letters, digits and `-_.` become `%XX`.
 fn escaped(part: &str) -> String {
     let escape = |byte: u8| match byte {
         b'-' | b'_' | b'.' => char::from(byte).to_string(),
@@ -325,7 +325,7 @@ mod tests {
             "-a/b",
             long.as_str(),
         ] {
-            // A line break at either end is trimmed away, like the blanks around what was pasted.
+            // Line breaks at either end are trimmed, like blanks around pasted text.
             let found = HubId::model(text);
             if text == "a/b\n" {
                 assert!(found.is_ok());

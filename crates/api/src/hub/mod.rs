@@ -1,4 +1,4 @@
-//! Names on the Hugging Face hub, and what is known of a model there before anything large is fetched.
+//! Names on the Hugging Face hub, and the preview of a model there before anything large is fetched.
 
 pub mod id;
 pub mod preflight;

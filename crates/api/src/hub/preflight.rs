@@ -1,18 +1,18 @@
-//! What is told about a model on the hub before anything large is fetched, as plain data.
+//! The preview of a model on the hub before anything large is fetched, as plain data.
 
 use serde::{Deserialize, Serialize};
 
 use super::id::HubId;
 
-/// Device memory beyond which a model is likely not to fit where nothing is known of the device.
+/// Device memory above which a model probably does not fit an unknown device.
 const LARGE: u64 = 6 << 30;
 
-/// A model as its listing, its configuration and the headers of its weights describe it.
+/// A model as described by its listing, its configuration and its weight headers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Preflight {
-    /// The model, with the commit that its revision stands for today: what a link pins.
+    /// The model at the resolved commit, which links pin.
     pub id: HubId,
-    /// `model_type`, where it is one that can be measured.
+    /// `model_type`, if supported.
     pub architecture: Option<String>,
     /// Number of blocks.
     pub num_hidden_layers: usize,
@@ -20,44 +20,44 @@ pub struct Preflight {
     pub hidden_size: usize,
     /// Storage format of the weights.
     pub dtype: Option<String>,
-    /// Bytes of everything that the measurement reads.
+    /// Bytes of everything the measurement reads.
     pub needed_bytes: u64,
-    /// Bytes of these that are here already, from an earlier visit.
+    /// Bytes of these already stored from an earlier visit.
     pub held_bytes: u64,
     /// Bytes still to be downloaded, small gaps between tensors included.
     pub download_bytes: u64,
-    /// Requests that this takes.
+    /// Number of requests.
     pub requests: usize,
-    /// Bytes of the model on the device, and of the largest activations beside it.
+    /// Bytes of the model and of its largest activations on the device.
     pub device_bytes: u64,
-    /// What stands in the way or should be known, the worst first.
+    /// Obstacles and warnings, the worst first.
     pub problems: Vec<Problem>,
 }
 
-/// Something to tell before the download.
+/// A problem to show before the download.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     /// Whether the measurement cannot succeed.
     pub fatal: bool,
-    /// What it is and what to do, as a sentence.
+    /// The problem and its remedy, as a sentence.
     pub text: String,
 }
 
-/// What the platform has room for; `None` where it does not tell.
+/// The platform's capacity; `None` if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capacity {
-    /// Bytes that may still be stored.
+    /// Bytes of free storage.
     pub storage: Option<u64>,
     /// Bytes of the largest buffer on the GPU (`maxBufferSize`); `None` on the CPU.
     pub buffer: Option<u64>,
     /// Bytes of the largest binding on the GPU (`maxStorageBufferBindingSize`); `None` on the CPU.
     pub binding: Option<u64>,
-    /// Bytes of memory, of which the model on a CPU takes its share.
+    /// Bytes of main memory, which a model on the CPU shares.
     pub memory: Option<u64>,
 }
 
 impl Preflight {
-    /// Nothing known yet of a model.
+    /// A model of which nothing is known yet.
     pub fn unknown(id: HubId) -> Self {
         Self {
             id,
@@ -74,12 +74,12 @@ impl Preflight {
         }
     }
 
-    /// Notes something to tell.
+    /// Adds a problem.
     pub fn problem(&mut self, fatal: bool, text: String) {
         self.problems.push(Problem { fatal, text });
     }
 
-    /// Notes what there is no room for; `row` is the bytes of the longest row of a tensor, which cannot be split.
+    /// Adds a problem for every limit exceeded; `row` is the bytes of the longest tensor row, which cannot be split.
     pub fn compare(&mut self, room: &Capacity, row: u64) {
         if let Some(limit) = [room.buffer, room.binding].into_iter().flatten().min().filter(|limit| row > *limit) {
             let text = format!(
@@ -113,7 +113,7 @@ impl Preflight {
         }
     }
 
-    /// Whether nothing is known to stand in the way.
+    /// Whether no fatal problem is known.
     pub fn can_start(&self) -> bool {
         !self.problems.iter().any(|problem| problem.fatal)
     }

@@ -1,26 +1,26 @@
-//! What a block is looked at closely by: the spectrum of its inputs, and predictions beside what was there; both cut
-//! down to what a chart can show, so that reports stay small.
+//! Detailed results of a block: the spectrum of its inputs, and sample predictions; both reduced to what a chart can
+//! show, so that reports stay small.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-/// Places of a spectrum, spread evenly over the decades of k.
+/// Sampled ranks of a spectrum, spaced evenly in log k.
 const PLACES: i32 = 48;
 
-/// Eigenvalues of the training inputs at some places k, largest first (docs/measures.md, section 2).
+/// Eigenvalues of the training inputs at sampled ranks k, largest first (docs/measures.md, section 2).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spectrum {
-    /// From 1 up to the number of inputs that vary, ascending; the rank and the place after it are among them.
+    /// From 1 to the number of inputs that vary, ascending; includes the rank and rank + 1.
     pub k: Vec<usize>,
-    /// The k-th largest eigenvalue of Cov(x), raw units; null where rounding leaves none above zero.
+    /// The k-th largest eigenvalue of Cov(x) in raw units; null if rounding leaves none above zero.
     pub covariance: Vec<Option<f64>>,
-    /// The same of the correlation matrix, whose cut is τ times the largest.
+    /// The same of the correlation matrix, which is cut at τ times the largest.
     pub correlation: Vec<Option<f64>>,
 }
 
 impl Spectrum {
-    /// Significant digits that values are kept with.
+    /// Significant digits of the values.
     pub const DIGITS: usize = 6;
 
     /// The k-th largest eigenvalues of both matrices, for every k of [`Spectrum::places`].
@@ -30,7 +30,7 @@ impl Spectrum {
         Self { k, covariance, correlation }
     }
 
-    /// Places of a spectrum of `count` eigenvalues, of which the correlations' first `rank` are kept.
+    /// The sampled k of a spectrum of `count` eigenvalues, of which the correlation matrix keeps `rank`.
     pub fn places(count: usize, rank: usize) -> Vec<usize> {
         let spread = (0..=PLACES).map(|at| (count as f64).powf(f64::from(at) / f64::from(PLACES)).round() as usize);
         let all: BTreeSet<usize> = spread.chain([rank, rank + 1]).filter(|k| (1..=count).contains(k)).collect();
@@ -38,21 +38,21 @@ impl Spectrum {
     }
 }
 
-/// Values of the network and of its map at some held-out rows and features, each less the feature's training mean, in
+/// Outputs y of the network and ŷ of its map at some held-out rows and features, minus the feature's training mean, in
 /// units of its training standard deviation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Scatter {
     /// The network's y.
     pub actual: Vec<f64>,
-    /// The map's ŷ at the same places.
+    /// The map's ŷ for the same rows and features.
     pub predicted: Vec<f64>,
 }
 
 impl Scatter {
-    /// Significant digits that values are kept with.
+    /// Significant digits of the values.
     pub const DIGITS: usize = 4;
 
-    /// Adds one place; values that are not finite have none in a report.
+    /// Adds one pair, unless a value is not finite.
     pub fn push(&mut self, actual: f64, predicted: f64) {
         if actual.is_finite() && predicted.is_finite() {
             self.actual.push(rounded(actual, Self::DIGITS));
@@ -61,7 +61,7 @@ impl Scatter {
     }
 }
 
-/// A number with so many significant digits.
+/// Rounds to `digits` significant digits.
 fn rounded(value: f64, digits: usize) -> f64 {
     format!("{value:.*e}", digits - 1).parse().unwrap_or(value)
 }

@@ -1,4 +1,4 @@
-//! What a measurement was ordered with beyond model, text and protocol, so that it can be ordered again.
+//! The settings of a measurement besides model, text and protocol, so that it can be repeated.
 
 use std::collections::BTreeSet;
 
@@ -6,27 +6,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::job::{BackendChoice, Blocks, Job, Measure, Ranks, Training};
 
-/// An order as far as the rest of the report does not tell it.
+/// The settings that the rest of the report does not hold.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ordered {
-    /// What was measured.
+    /// The measures.
     pub measures: BTreeSet<Measure>,
-    /// Blocks asked for; `None` is all of them.
+    /// Requested blocks; `None` is all of them.
     #[serde(default)]
     pub blocks: Option<Blocks>,
-    /// Ranks of `rank-swap`, where they were chosen.
+    /// Ranks of `rank-swap`, if chosen.
     #[serde(default)]
     pub ranks: Option<Ranks>,
-    /// Steps of everything that is trained.
+    /// Steps of all trainings.
     #[serde(default)]
     pub training: Training,
-    /// Where it was to be computed.
+    /// The requested device.
     #[serde(default)]
     pub backend: BackendChoice,
 }
 
 impl Ordered {
-    /// That of a job.
+    /// The settings of a job.
     pub fn of(job: &Job) -> Self {
         Self {
             measures: job.measures.clone(),
@@ -37,7 +37,7 @@ impl Ordered {
         }
     }
 
-    /// One order for everything that this one and a later one on the same report asked for.
+    /// The union of these settings and those of a later measurement for the same report.
     #[must_use]
     pub fn and(&self, later: &Self) -> Self {
         let blocks = self.blocks.as_ref().zip(later.blocks.as_ref()).map(|(these, those)| these.and(those));

@@ -1,4 +1,4 @@
-//! Where the time of a measurement went.
+//! Durations of a measurement by stage.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ pub struct Seconds {
     pub tokenize: f64,
     /// Forward passes; on a GPU, where both run asynchronously, with the Gram matrices.
     pub forward: f64,
-    /// Accumulating second moments; 0 where it cannot be told from `forward`.
+    /// Accumulating second moments; 0 if it cannot be separated from `forward`.
     pub gram: f64,
     /// Solving and scoring.
     pub solve: f64,
@@ -40,8 +40,8 @@ pub struct Seconds {
 }
 
 impl Seconds {
-    /// The time that a measurement and another one that completes it took. Both begin with a fit, whose time is told
-    /// once, of the one that took longer, so that it stays that of one pass over all blocks; all else adds up.
+    /// The time of a measurement plus another one that extends it. Both begin with a fit, of which only the longer one
+    /// counts, as one pass over all blocks; all else adds up.
     #[must_use]
     pub fn and(&self, more: &Self) -> Self {
         Self {

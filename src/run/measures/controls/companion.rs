@@ -1,4 +1,4 @@
-//! A model that runs beside the measured one, block by block: with weights drawn anew, or another model altogether.
+//! A model that runs block by block next to the measured one: with re-initialised weights, or another checkpoint.
 
 use std::rc::Rc;
 
@@ -10,13 +10,13 @@ use crate::run::measures::Source;
 use crate::run::sweep::{Batch, StoredRows};
 use crate::workers::sums::HalfFold;
 
-/// Such a model, as far as it has come.
+/// A control model, with the residual stream up to its next block.
 pub(super) struct ControlModel<'a, B: Backend> {
     backend: &'a B,
     source: Source<'a, B>,
-    /// Draws the weights; `None` where they are the checkpoint's own.
+    /// Draws the weights; `None` for those of the checkpoint.
     draw: Option<Draw<'a, B>>,
-    /// Residual stream before the next block, by batch; nothing before the first one.
+    /// Residual stream before the next block, by batch; empty before the first one.
     stream: Vec<StoredRows<B::Tensor>>,
     next: usize,
 }
@@ -35,13 +35,13 @@ impl<'a, B: Backend> ControlModel<'a, B> {
         Self { backend, source, draw: None, stream: Vec::new(), next: 0 }
     }
 
-    /// A model of the same shapes that has learned nothing.
+    /// A re-initialised model of the same shapes.
     pub(super) fn drawn(backend: &'a B, source: Source<'a, B>, seed: u64) -> Self {
         let draw = Some(Draw::model(backend, source.checkpoint.config(), seed));
         Self { draw, ..Self::stored(backend, source) }
     }
 
-    /// Runs through the block `index`, which is none before, and keeps its rows in the folds.
+    /// Runs through the block `index`, which must not be an earlier one, and returns its rows in the folds.
     pub(super) async fn visit(&mut self, index: usize) -> Result<Vec<ControlRows<B::Tensor>>> {
         let Source { store, layers, reading, .. } = self.source;
         if self.next == 0 {

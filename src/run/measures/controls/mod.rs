@@ -1,5 +1,5 @@
-//! `controls`: every block's fit again under other conditions, to tell what is learned, and whether the weights or the
-//! inputs make a block linear (docs/measures.md, section 6).
+//! `controls`: every block's fit under other conditions, which separates learned structure from architecture, and
+//! weights from inputs, as causes of linearity (docs/measures.md, section 6).
 
 mod companion;
 mod sources;
@@ -23,7 +23,7 @@ use super::Source;
 use companion::{ControlModel, ControlRows};
 use sources::{GaussianInputs, MomentMatch, NormalRows};
 
-/// The names in [`crate::report::BlockReport::controls`].
+/// Keys of [`crate::report::BlockReport::controls`].
 const FIRST_POSITION: &str = "first_position";
 const REINIT_BLOCK: &str = "reinit_block";
 const REINIT_MODEL: &str = "reinit_model";
@@ -33,7 +33,7 @@ const CROSS_FEED_MATCHED: &str = "cross_feed_matched";
 
 /// Controls that need no second model.
 const OWN: u64 = 4;
-/// Controls that need one.
+/// Controls that need a second model.
 const FED: u64 = 2;
 
 /// The controls of all blocks.
@@ -41,15 +41,15 @@ pub(super) struct Controls<'a, B: Backend> {
     pass: &'a Pass<'a, B>,
     source: Source<'a, B>,
     meter: StageMeter,
-    /// The protocol with the first position left out, or put back; `None` where there is no other.
+    /// The protocol with the first position skipped, or included again; `None` if that is not possible.
     first_position: Option<Protocol>,
-    /// A model that has learned nothing.
+    /// The re-initialised model.
     redrawn: ControlModel<'a, B>,
     normals: Option<NormalRows<B::Tensor>>,
     feed: Option<FeedingModel<'a, B>>,
 }
 
-/// Another model, which feeds the networks of the blocks that both have.
+/// Another model that feeds the networks of the blocks both have.
 struct FeedingModel<'a, B: Backend> {
     companion: ControlModel<'a, B>,
     folds: &'a Folds,
@@ -57,7 +57,7 @@ struct FeedingModel<'a, B: Backend> {
 }
 
 impl<'a, B: Backend> Controls<'a, B> {
-    /// Of these blocks of `source`; `feed` is another model with its name.
+    /// Controls for `blocks` of `source`; `feed` is the feeding model with its name.
     pub(super) fn new(
         pass: &'a Pass<'a, B>,
         source: Source<'a, B>,
@@ -103,7 +103,7 @@ impl<'a, B: Backend> Controls<'a, B> {
         Ok(())
     }
 
-    /// Without position 0 of each window; with it where the protocol leaves it out already.
+    /// Without position 0 of each window, or with it if the protocol skips it already.
     async fn first_position(&mut self, visit: &Visit<'_, B>, solved: &mut SolvedBlock<B::Tensor>) -> Result<()> {
         let Some(protocol) = &self.first_position else {
             self.meter.advance(self.pass.rows(self.pass.folds)).await;
@@ -126,7 +126,7 @@ impl<'a, B: Backend> Controls<'a, B> {
         self.put(FIRST_POSITION, fitted, solved).await.map(drop)
     }
 
-    /// The inputs of the trained model through a network that has learned nothing.
+    /// The trained model's inputs through a re-initialised network.
     async fn reinit_block(&self, visit: &Visit<'_, B>) -> Result<ControlScore> {
         let Pass { backend, job, folds, .. } = *self.pass;
         let Source { checkpoint, layers, .. } = self.source;
@@ -140,7 +140,7 @@ impl<'a, B: Backend> Controls<'a, B> {
         fit.score().await
     }
 
-    /// A model that has learned nothing.
+    /// The re-initialised model's own inputs and network.
     async fn reinit_model(&mut self, index: usize) -> Result<ControlScore> {
         let seen = self.redrawn.visit(index).await?;
         let mut fit = self.fit(index, self.pass.folds, &self.pass.job.protocol);
@@ -151,7 +151,7 @@ impl<'a, B: Backend> Controls<'a, B> {
         fit.score().await
     }
 
-    /// The trained network on inputs that have only the mean and covariance of the captured ones.
+    /// The trained network on Gaussian inputs with the mean and covariance of the captured ones.
     async fn gaussian(
         &mut self,
         index: usize,
@@ -181,8 +181,8 @@ impl<'a, B: Backend> Controls<'a, B> {
         fit.score().await
     }
 
-    /// The trained network on the inputs that another model's network gets at the same depth, as they are and with the
-    /// means and variances of its own.
+    /// The trained network on the inputs of another model at the same depth, as they are and matched to the means and
+    /// variances of its own inputs.
     async fn cross_feed(
         &mut self,
         index: usize,
@@ -223,7 +223,7 @@ impl<'a, B: Backend> Controls<'a, B> {
         ControlFit::new(self.pass, &self.meter, index, folds, protocol)
     }
 
-    /// A control's scores, or null with the reason where the rows leave the range of f32. Returns the columns of its
+    /// Stores a control's scores, or null with a warning if the rows leave the range of f32. Returns the columns of its
     /// inputs.
     async fn put(
         &self,
@@ -233,7 +233,7 @@ impl<'a, B: Backend> Controls<'a, B> {
     ) -> Result<Option<InputColumns>> {
         let block = solved.report.block;
         let ControlScore { report, inputs } = match fitted {
-            // The trained model's own rows were finite: it is the control that goes too far.
+            // The trained model's own rows were finite, so the control caused the overflow.
             Err(error @ Error::NonFiniteActivation { .. }) => {
                 leave_out(self.pass, control, &error);
                 ControlScore::default()
@@ -272,7 +272,7 @@ impl<B: Backend> BlockMeasure<B> for Controls<'_, B> {
     }
 }
 
-/// The protocol of [`FIRST_POSITION`]; without one, says why.
+/// The protocol of [`FIRST_POSITION`]; warns if there is none.
 fn other_positions<B: Backend>(pass: &Pass<'_, B>, hidden_size: usize) -> Option<Protocol> {
     let asked = &pass.job.protocol;
     let skip_positions = if asked.skip_positions == 0 { 1 } else { 0 };
@@ -298,7 +298,7 @@ fn leave_out<B: Backend>(pass: &Pass<'_, B>, control: &str, why: &Error) {
     pass.out.warn("no_control", None, format!("the control {control} is undefined here: {why}"));
 }
 
-/// The fit of one block under one control, as its rows come.
+/// The running fit of one block under one control.
 struct ControlFit<'a, B: Backend> {
     sums: BlockSums<'a, B>,
     index: usize,
@@ -306,7 +306,7 @@ struct ControlFit<'a, B: Backend> {
     meter: &'a StageMeter,
 }
 
-/// What it comes to; without columns where there was none.
+/// The result of a control; without columns if it was left out.
 #[derive(Default)]
 struct ControlScore {
     report: ControlReport,

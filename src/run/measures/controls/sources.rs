@@ -1,4 +1,4 @@
-//! Inputs for the controls that the measured model did not make itself.
+//! Synthetic and matched inputs for the controls.
 
 use crate::backend::{Backend, Shape};
 use crate::error::Result;
@@ -6,14 +6,14 @@ use crate::platform::random::Random;
 use crate::run::sweep::{Batch, RowStore, StoredRows};
 use crate::solve::{InputColumns, InputDistribution};
 
-/// (x − centre) ⊙ scale, which gives every column another mean and variance.
+/// (x − centre) ⊙ scale, which sets every column's mean and variance.
 pub(super) struct MomentMatch<T> {
     centre: T,
     scale: T,
 }
 
 impl<T> MomentMatch<T> {
-    /// Takes columns distributed as `from` to the means and variances of `to`.
+    /// Maps columns distributed as `from` to the means and variances of `to`.
     pub(super) fn upload<B: Backend<Tensor = T>>(backend: &B, from: &InputColumns, to: &InputColumns) -> Result<Self> {
         let (centre, scale): (Vec<f32>, Vec<f32>) = (0..to.mean.len()).map(|j| match_column(from, to, j)).unzip();
         let shape = Shape::new(1, centre.len());
@@ -23,7 +23,7 @@ impl<T> MomentMatch<T> {
         })
     }
 
-    /// The rows of x so changed.
+    /// Applies it to the rows of x.
     pub(super) fn apply<B: Backend<Tensor = T>>(&self, backend: &B, x: &T) -> Result<T> {
         backend.standardise(x, &self.centre, &self.scale)
     }
@@ -31,7 +31,7 @@ impl<T> MomentMatch<T> {
 
 /// Centre and scale of column j: (x − μ_from)·s + μ_to = (x − (μ_from − μ_to/s))·s.
 ///
-/// One step, so that equal distributions leave every bit as it is. A column that is constant in `from` only moves; one
+/// A single step, so that equal distributions change no bit. A column that is constant in `from` is only shifted; one
 /// that is constant in `to` becomes constant to f32 precision.
 fn match_column(from: &InputColumns, to: &InputColumns, j: usize) -> (f32, f32) {
     let scale = match (from.deviation[j] > 0.0, to.deviation[j] > 0.0) {
@@ -43,14 +43,14 @@ fn match_column(from: &InputColumns, to: &InputColumns, j: usize) -> (f32, f32) 
     (centre as f32, scale as f32)
 }
 
-/// Normal numbers for every row of a text, drawn once: each block is looked at for itself, so that all may share them.
+/// Normal numbers for every row of a text, drawn once: blocks are evaluated separately, so all may share them.
 pub(super) struct NormalRows<T>(Vec<StoredRows<T>>);
 
-/// Sets this use of the seed apart from others.
+/// Separates this use of the seed from others.
 const PURPOSE: u64 = u64::from_be_bytes(*b"gaussian");
 
 impl<T: Clone + 'static> NormalRows<T> {
-    /// `width` numbers for every row of the batches, the same for every division of windows into batches.
+    /// `width` numbers for every row, independent of how windows are divided into batches.
     pub(super) async fn draw<B: Backend<Tensor = T>>(
         backend: &B,
         store: &RowStore<'_, B>,
@@ -70,7 +70,7 @@ impl<T: Clone + 'static> NormalRows<T> {
         Ok(Self(kept))
     }
 
-    /// Of every batch, in order.
+    /// The numbers by batch.
     pub(super) fn batches(&self) -> &[StoredRows<T>] {
         &self.0
     }
@@ -96,7 +96,7 @@ impl<T> GaussianInputs<T> {
         })
     }
 
-    /// Rows of x for rows of normal numbers.
+    /// Maps rows of normal numbers z to rows of x.
     pub(super) fn rows<B: Backend<Tensor = T>>(&self, backend: &B, z: &T) -> Result<T> {
         backend.linear(z, &self.factor, Some(&self.mean))
     }
