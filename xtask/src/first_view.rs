@@ -1,5 +1,4 @@
-//! Pre-renders the page's first view into index.html with the page's own code, so that it shows before any module has
-//! loaded.
+//! Pre-renders the page's first view into index.html with the page's own code, so that it shows before any module.
 
 use std::fs;
 use std::path::Path;

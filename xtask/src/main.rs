@@ -61,8 +61,7 @@ enum Task {
     Drivers(Drivers),
     /// Time the engine's parts on this machine.
     Bench(BenchArgs),
-    /// Check formatting, lints, documentation, licences and workflows, then run all tests, as continuous integration
-    /// does.
+    /// Check formatting, lints, documentation, licences and workflows, then run all tests, as CI does.
     Ci,
     /// Check licences, sources, duplicates, advisories and use of all dependencies.
     Policy,

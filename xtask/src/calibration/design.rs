@@ -78,7 +78,7 @@ pub(super) struct Block {
     pub(super) effective_rank: Option<usize>,
 }
 
-/// The blocks. No block reads a direction that another one wrote, and no product from outside the stream is written
+/// The blocks. No block reads a direction that an earlier one wrote, and no product from outside the stream is written
 /// twice, so that each block's linearity depends only on its own parts.
 pub(super) fn blocks() -> [Block; 6] {
     let block = |title, writes, effective_rank| Block { title, writes, effective_rank };
