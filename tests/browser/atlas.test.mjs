@@ -37,7 +37,7 @@ id = "calibration"
 /** The environment without Cargo's variables about xtask's own package. */
 const plain = () => Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^CARGO_(PKG|MANIFEST)_/.test(name)));
 
-/** A folder with an atlas: a synthetic model with GPT-2's number of blocks, one that cannot be measured, a bundled one. */
+/** A folder with an atlas: a synthetic model as deep as GPT-2, one that cannot be measured, a bundled one. */
 async function atlas(t) {
   const folder = await mkdtemp(join(tmpdir(), 'straightedge-atlas-'));
   t.after(() => rm(folder, { recursive: true }));

@@ -1,4 +1,4 @@
-//! Kernels are tuned once per device: the next program uses the saved results, whatever else is in its cache.
+//! Kernels are tuned once per device: the next program uses the saved results, and ignores invalid ones.
 //!
 //! Tuning results are per thread, so a separate thread simulates a program.
 

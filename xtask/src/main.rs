@@ -73,7 +73,7 @@ enum Task {
     },
     /// Pack a release into target/package/, with checksums.
     Package {
-        /// What to pack.
+        /// Part to pack.
         what: What,
     },
     /// Rate the built page with Lighthouse's desktop settings.

@@ -1,6 +1,6 @@
 //! The page: signals, views and the connection to the worker. Everything else is in the library `straightedge_web`.
 //!
-//! In a browser this is the page; natively it pre-renders the first view, shown until the browser has loaded the page.
+//! In a browser this is the page; natively it pre-renders the first view, shown until the page has loaded.
 #![cfg_attr(not(target_arch = "wasm32"), allow(dead_code, reason = "what is written beforehand answers to nobody"))]
 #![recursion_limit = "512"]
 #![allow(unreachable_pub, reason = "the component macro makes public what it generates")]

@@ -99,7 +99,7 @@ fn inside(svg: &str) -> &str {
     svg[start..].strip_suffix("</svg>").unwrap_or(&svg[start..])
 }
 
-/// Replaces the classes of a drawing by inline styles.
+/// Replaces the classes of a drawing by presentation attributes.
 fn dressed(drawing: &str) -> String {
     let mut parts = drawing.split(" class=\"");
     let mut text = parts.next().unwrap_or_default().to_string();
@@ -112,7 +112,7 @@ fn dressed(drawing: &str) -> String {
     text
 }
 
-/// Inline style of a class; `None` if the class is unknown.
+/// Presentation attributes of a class; `None` if the class is unknown.
 fn looks(class: &str) -> Option<String> {
     if let Some(class) = class.strip_suffix(" behind") {
         return Some(format!(r#"{} opacity="0.28""#, looks(class)?));

@@ -10,7 +10,7 @@ pub enum Kind {
     Linear,
     /// Linear, including zero.
     FromZero,
-    /// Linear for KL divergences in nats, with a minimum range so that tiny ones look tiny.
+    /// Linear from zero for KL divergences in nats, with a minimum range so that tiny ones look tiny.
     Nats,
     /// Powers of ten; values must be above zero.
     Log,

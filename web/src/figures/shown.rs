@@ -13,7 +13,7 @@ pub(super) const BASELINE: [&str; 2] = ["sgd", "adamw"];
 /// Curves of fine-tuning after a swap.
 pub(super) const HEALED: [&str; 2] = ["heal_linear", "heal_original"];
 
-/// The block a view shows: the chosen one, else the last that has any of its curves.
+/// The block a view shows: the chosen one if it is measured, else the first or the last one with the view's curves.
 pub fn shown_block(view: View, report: &Report, chosen: Option<usize>) -> Option<usize> {
     let has_curve = |names: &[&str]| {
         let curved = |block: &&BlockReport| names.iter().any(|name| block.curves.contains_key(*name));

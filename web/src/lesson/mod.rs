@@ -78,7 +78,7 @@ pub struct StepText {
     pub text: &'static str,
     /// The task.
     pub task: &'static str,
-    /// What to look for.
+    /// Observations to make.
     pub look: &'static str,
 }
 

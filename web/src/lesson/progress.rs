@@ -89,7 +89,7 @@ impl Progress {
         self.done.contains(&step)
     }
 
-    /// How many steps were reached.
+    /// Number of steps reached.
     pub fn count(&self) -> usize {
         self.done.len()
     }

@@ -26,11 +26,11 @@ pub(crate) const PASTED_TEXT: &str = "pasted text";
 /// All choices of the page. Numbers stay as typed until they are used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Form {
-    /// Which model.
+    /// The model.
     pub model: ModelChoice,
     /// The local model, once files are chosen.
     pub local_model: Option<LocalModel>,
-    /// Which text.
+    /// The text.
     pub text: TextChoice,
     /// The pasted text.
     pub pasted: String,
@@ -56,7 +56,7 @@ pub struct Form {
     pub measures: BTreeSet<Measure>,
 }
 
-/// Where the model comes from.
+/// Source of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelChoice {
     /// A bundled model by name.
@@ -69,7 +69,7 @@ pub enum ModelChoice {
     Rows,
 }
 
-/// Where the text comes from.
+/// Source of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextChoice {
     /// The text of a bundled model, by the model's name.

@@ -18,7 +18,7 @@ pub struct Run {
     is_opened: bool,
     recorder: Recorder,
     expected: Option<Expected>,
-    /// What ran when.
+    /// Spans of what ran when.
     spans: Vec<Span>,
 }
 

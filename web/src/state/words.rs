@@ -12,7 +12,7 @@ use crate::text::format::{amount, count, duration, limit, rate};
 use crate::text::{fill, t};
 use straightedge_api::message::{Device, Unfinished};
 
-/// The device that measurements run on; `None` while it is being probed, an error if the engine did not start.
+/// The device that measurements run on, in words; `None` while it is probed, an error if the engine did not start.
 pub fn device(device: Option<&Result<Device>>) -> String {
     match device {
         None => t().device_probing.into(),

@@ -26,7 +26,7 @@ pub fn order_again(job: &mut Job, report: &Report) {
     job.protocol.seed = report.protocol.seed;
 }
 
-/// Reports of earlier versions do not list the ordered blocks. A complete one has them; a partial one had more to come.
+/// Reports of earlier versions do not list the ordered blocks: a complete one has them, a partial one lacks some.
 fn guessed(report: &Report) -> Ordered {
     let is_some = !report.partial && report.blocks.len() < report.model.num_hidden_layers;
     let blocks = is_some.then(|| report.blocks.iter().map(|block| block.block).collect());

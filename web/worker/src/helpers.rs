@@ -88,7 +88,7 @@ struct Helper(Rc<RefCell<State>>);
 struct State {
     worker: Option<web_sys::Worker>,
     is_ready: bool,
-    /// Whether it ended unexpectedly, as a new one would.
+    /// Whether it ended unexpectedly; a new one would end too.
     is_lost: bool,
     /// Requests from before it was ready.
     waiting: Vec<(Array, Array)>,

@@ -145,7 +145,7 @@ fn outlier() -> Vec<Write> {
     (0..HIDDEN).map(write).collect()
 }
 
-/// What must be measured at one block.
+/// Expected results of one block.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Expected {
     /// Variance-weighted R² of the affine map; `None` without variance.
@@ -158,7 +158,7 @@ pub(super) struct Expected {
     pub(super) rank: usize,
 }
 
-/// What must be measured at a block, given the directions of the stream as columns (HIDDEN rows).
+/// Expected results of a block, given the directions of the stream as columns (HIDDEN rows).
 pub(super) fn expected(block: &Block, directions: &Directions) -> Expected {
     let powers: Vec<Power> = (0..HIDDEN).map(|feature| Power::of(block, feature, directions)).collect();
     let varying = powers.iter().filter(|power| power.whole > 0.0);
@@ -172,7 +172,7 @@ pub(super) fn expected(block: &Block, directions: &Directions) -> Expected {
     }
 }
 
-/// For each held product the unit vector along which the stream holds it.
+/// For each held product, its unit vector in the stream.
 pub(super) struct Directions(pub(super) Vec<Vec<f64>>);
 
 impl Directions {
@@ -182,7 +182,7 @@ impl Directions {
         &self.0[place]
     }
 
-    /// What a place is in features.
+    /// Component of a place along one feature.
     pub(super) fn place(&self, place: Place, feature: usize) -> f64 {
         match place {
             Place::Direction(mask) => self.of(mask)[feature],
@@ -192,7 +192,7 @@ impl Directions {
     }
 }
 
-/// Variance of one output feature, and what of it lies on products that the stream holds.
+/// Variance of one output feature, and its part on products that the stream holds.
 struct Power {
     held: f64,
     whole: f64,
