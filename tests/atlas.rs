@@ -1,5 +1,5 @@
-//! `straightedge atlas`: a list of models measured one after the other, against the stand-in for the hub: one that fails is a
-//! line of the index, and what is finished survives being killed and is not measured again.
+//! `straightedge atlas`: measures a list of models one after the other, against the stand-in for the hub. A failure is
+//! a line of the index, and finished results survive a kill and are not measured again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use straightedge::report::{Report, Seconds};
 use straightedge_hub_mirror::synthetic::{self, Shape};
 use straightedge_hub_mirror::{Mirror, Options};
 
-/// As many blocks as the smallest GPT-2, so that it can be held against what was published of that.
+/// As many blocks as the smallest GPT-2, so that it is comparable with that model's published values.
 const DEEP: Shape = Shape { width: 64, layers: 12, heads: 1, vocab: 256, positions: 64 };
 const FLAT: Shape = Shape { layers: 2, ..DEEP };
 
@@ -48,7 +48,7 @@ fn fresh(test: &str) -> PathBuf {
     folder
 }
 
-/// A hub with two models, and one between them whose weights lack a block of its configuration.
+/// A hub with two models, and a third between them whose weights lack a configured block.
 fn hub(folder: &Path) -> Mirror {
     let models = folder.join("models/made");
     for (seed, (name, shape)) in [("one", DEEP), ("broken", FLAT), ("three", FLAT)].into_iter().enumerate() {
@@ -76,7 +76,7 @@ fn written(folder: &Path, list: &str) -> PathBuf {
     path
 }
 
-/// Runs to the end and gives what was said on standard output and error.
+/// Runs to the end and returns standard output and error.
 fn done(mut command: Command) -> (String, String) {
     let Output { status, stdout, stderr } = command.output().expect("the program runs");
     let [told, said] = [stdout, stderr].map(|bytes| String::from_utf8(bytes).expect("UTF-8"));
@@ -93,7 +93,7 @@ fn states(index: &Index) -> Vec<State> {
     index.models.iter().map(|entry| entry.state).collect()
 }
 
-/// A report without what the clock and the memory say, which is never the same twice.
+/// A report without times and memory, which vary.
 fn numbers(folder: &Path, slug: &str) -> Report {
     let file = format!("{slug}.json");
     let json = fs::read_to_string(folder.join(&file)).expect(slug);
@@ -104,7 +104,7 @@ fn numbers(folder: &Path, slug: &str) -> Report {
     report
 }
 
-/// Waits until the second model has failed, while the third keeps it waiting.
+/// Waits until the second model has failed, while the third is still waiting.
 fn two_are_over(child: &mut Child, out: &Path) {
     let begun = Instant::now();
     while !out.join("index.json").exists() || states(&index(out))[1] != State::Failed {
@@ -157,7 +157,7 @@ fn a_killed_atlas_goes_on_where_it_was_and_a_model_that_fails_is_a_line() {
     tells_of_reports(&found, &out);
 }
 
-/// What the index says of the reports is what they say.
+/// The index repeats the reports' values.
 fn tells_of_reports(index: &Index, folder: &Path) {
     let measured: Vec<_> = index.models.iter().filter_map(|entry| entry.measured.as_ref()).collect();
     for (measured, slug) in measured.iter().zip([SLUGS[0], SLUGS[2]]) {
@@ -275,7 +275,7 @@ fn a_list_that_is_none_is_refused_with_its_model_and_key() {
 #[test]
 fn the_projects_own_list_is_one() {
     let folder = fresh("own");
-    // Without a hub nothing is measured, but every line is read and listed with its sentence.
+    // Without a hub nothing is measured, but every line is read and listed with its error.
     let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("atlas.toml");
     let mut command = atlas("http://127.0.0.1:9", &folder.join("home"), &list, &folder.join("out"));
     command.env("HF_HUB_OFFLINE", "1");

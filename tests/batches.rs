@@ -1,5 +1,5 @@
-//! How a GPU is kept busy: the size of batches changes no digit, and a measurement waits about once per batch and a few
-//! times per block, however long an answer takes.
+//! GPU batches: their size changes no digit, and a measurement waits about once per batch and a few times per block,
+//! regardless of latency.
 
 mod common;
 
@@ -17,7 +17,7 @@ use straightedge::weights::FolderFiles;
 /// Folds of two batches, or of one where batches are larger.
 const ROWS: usize = 7680;
 
-/// A report of tiny-gpt2 without what the clock and the system say, and what the GPU was asked for; `None` without a GPU.
+/// A report of tiny-gpt2 without times and system, and the GPU's counters; `None` without a GPU.
 fn measured(gpu: Options, measures: &[Measure]) -> Option<(Report, Counts)> {
     if !common::backends().contains(&BackendChoice::Gpu) {
         return None;
@@ -59,7 +59,7 @@ fn the_size_of_batches_changes_no_digit() {
     assert_eq!(usual, large);
 }
 
-/// Waits that it takes to find out about the device.
+/// Waits while tuning the device.
 fn tuning(options: Options) -> usize {
     let before = Counts::now().waits;
     block_on(GpuBackend::with(options)).expect("a device");
@@ -73,7 +73,7 @@ fn answers_on_a_grid_of_a_tenth_of_a_second_are_waited_for_once_per_batch() {
     let blocks = report.blocks.len();
     let batches = report.protocol.folds * 2;
     assert!(report.blocks.iter().all(|block| block.r2_lin.is_some()));
-    // Scales, the end of the rows, second moments, cosines; and what finding out about the device takes.
+    // Scales, the end of the rows, second moments, cosines; and the tuning of the device.
     let (most, tuning) = (blocks * (batches + 4), tuning(options));
     assert!(counts.waits >= blocks * batches, "{counts:?}: is this counting?");
     assert!(counts.waits <= most + tuning, "{counts:?} for {blocks} blocks of {batches} batches after {tuning} waits");

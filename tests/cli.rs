@@ -1,4 +1,4 @@
-//! The command line as scripts see it: exit statuses, one-line errors, partial results.
+//! The command line as scripts use it: exit statuses, one-line errors, partial results.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,12 +11,12 @@ mod common;
 
 fn straightedge(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_straightedge"));
-    // Names that are no folders are none on the hub either, which is not asked.
+    // Names without a folder would be looked up on the hub, which is offline here.
     command.env("HF_HUB_OFFLINE", "1").env("HF_HOME", env!("CARGO_TARGET_TMPDIR")).env_remove("HF_HUB_CACHE");
     command.args(args).output().expect("the program runs")
 }
 
-/// A fresh folder of one test.
+/// A fresh folder for one test.
 fn folder(test: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
     let _ = fs::remove_dir_all(&folder);
@@ -28,11 +28,11 @@ fn text(path: &std::path::Path) -> String {
     path.display().to_string()
 }
 
-/// Exit status 2 and one line `straightedge: WHAT: WHY; WHAT TO DO` that holds every word.
+/// Exit status 2 and one line `straightedge: WHAT: WHY; WHAT TO DO` that contains every word.
 fn assert_complains(args: &[&str], words: &[&str]) {
     let output = straightedge(args);
     let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
-    // Drivers may have something to say as well, for instance of a missing desktop.
+    // Drivers may print messages too, for instance about a missing desktop.
     let own = complaint.lines().filter(|line| line.starts_with("straightedge: "));
     let lines: Vec<&str> = own.filter(|line| !line.starts_with("straightedge: warning:")).collect();
     assert_eq!(output.status.code(), Some(2), "{args:?}: {complaint}");
@@ -171,7 +171,7 @@ fn calibration_measures_what_it_was_made_to_be_on_both_backends() {
 fn ctrl_c_keeps_what_is_known_and_ends_with_130() {
     let folder = folder("interrupt");
     let (ids, path) = (folder.join("ids.json"), folder.join("report.json"));
-    // Far more rows than are measured before the signal.
+    // Far more rows than can be measured before the signal.
     let many: Vec<String> = (0..4_000_000).map(|i| (i % 60).to_string()).collect();
     fs::write(&ids, format!("[{}]", many.join(","))).expect("ids");
     let interrupted_after = |seconds: u64| {
@@ -185,7 +185,7 @@ fn ctrl_c_keeps_what_is_known_and_ends_with_130() {
         let signalled = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
         assert!(signalled.success());
         let code = child.wait().expect("the program ends").code();
-        // Where the measurement had not begun yet, there is nothing to keep.
+        // Before the measurement has started there is nothing to save.
         let json = fs::read_to_string(&path).ok()?;
         assert_eq!(code, Some(130));
         Some(Report::from_json("report", &json).expect("a report"))
@@ -211,7 +211,7 @@ fn a_made_text_is_named_by_its_seed_and_as_long_as_its_rows_need() {
     assert_eq!(first.corpus.sha256, measure("puzzles:0").corpus.sha256);
     assert_eq!(first.protocol.windows, 4000 / first.protocol.seq_len);
 
-    // The report alone says which text it was: export makes it again.
+    // The report alone identifies the text: export regenerates it.
     let folder = folder("made-text");
     let report = text(&folder.join("report.json"));
     std::fs::write(&report, first.to_json()).expect("a report");

@@ -1,5 +1,5 @@
 //! A prompt continued side by side: against an exported model in double precision, against itself, on both backends,
-//! and every way in which it cannot be had.
+//! and in every failure case.
 
 mod common;
 
@@ -52,7 +52,7 @@ fn asked(tokens: usize) -> Continuation {
     Continuation { tokens, ..Continuation::new(PROMPT) }
 }
 
-/// What a continuation tells, and the stages that it went through.
+/// A continuation's transcript, and its stages.
 fn go(job: Job, asked: Continuation, files: Rc<dyn Files>, maps: MapSource) -> Result<(Transcript, Vec<Stage>), Error> {
     let events: Vec<Event> = block_on(continuation(job, asked, files, maps).collect());
     let (mut transcript, mut stages) = (Transcript::default(), Vec::new());
@@ -68,14 +68,14 @@ fn go(job: Job, asked: Continuation, files: Rc<dyn Files>, maps: MapSource) -> R
     Ok((transcript, stages))
 }
 
-/// The maps of a measurement by itself.
+/// The maps of a separate measurement.
 fn maps(job: Job, files: Rc<dyn Files>, text: Text) -> Vec<MapDump> {
     let events: Vec<Event> = block_on(measure(Job { dump_maps: true, ..job }, files, text).collect());
     let map = |event| if let Event::Map(map) = event { Some(*map) } else { None };
     events.into_iter().filter_map(map).collect()
 }
 
-/// The model with these maps in place of its networks, as `export` writes it.
+/// The model with these maps replacing its networks, as `export` writes it.
 fn exported(folder: &Path, maps: &[MapDump]) -> Rc<dyn Files> {
     let json = fs::read_to_string(folder.join("config.json")).expect("a configuration");
     let config = ModelConfig::from_json(&json).expect("a configuration");
@@ -91,7 +91,7 @@ fn exported(folder: &Path, maps: &[MapDump]) -> Rc<dyn Files> {
     Rc::new(MemoryFiles::default().with("config.json", json).with("model.safetensors", bytes))
 }
 
-/// ln softmax of the logits after `ids`, in double precision throughout but for the way back.
+/// ln softmax of the logits after `ids`, in double precision except for the final conversion.
 fn log_probabilities(files: &Rc<dyn Files>, ids: &[u32]) -> Vec<f64> {
     block_on(async {
         let backend = CpuBackend::oracle();
@@ -153,12 +153,12 @@ fn every_step_is_that_of_the_original_and_of_the_exported_linear_model() {
     }
 }
 
-/// The five likeliest of either, with both probabilities.
+/// The five likeliest tokens of each model, with both probabilities.
 fn check_candidates(step: &Step, p: &[f64], q: &[f64], own: Option<&[f64]>) {
     for logs in [p, q] {
         let mut order: Vec<usize> = (0..logs.len()).collect();
         order.sort_by(|a, b| logs[*b].total_cmp(&logs[*a]));
-        // What f32 might order otherwise is left out.
+        // Pairs that f32 might order differently are skipped.
         for pair in order[..6].windows(2).take_while(|pair| logs[pair[0]] - logs[pair[1]] > 1e-4) {
             assert!(
                 step.candidates.iter().any(|found| found.id as usize == pair[0]),
@@ -373,7 +373,7 @@ fn the_command_line_tells_both_texts_and_takes_maps_that_were_dumped() {
         (&["--maps", &report], "report.json"),
         (&["--blocks", "x"], "0,3-5"),
     ] {
-        // Of an option that is given twice the last one counts nowhere: they are given once each.
+        // Options given twice are refused, so each is given once.
         let base: &[&str] = if more[0] == "--tokens" { &["continue", "calibration", "--prompt", "ABC"] } else { &base };
         let refused = straightedge(&[base, more].concat());
         let complaint = String::from_utf8_lossy(&refused.stderr).into_owned();

@@ -1,4 +1,4 @@
-//! The controls: the same fits under other conditions, against what must hold of them by construction.
+//! The controls: the same fits under other conditions, checked against known results.
 
 mod common;
 
@@ -93,7 +93,7 @@ fn weights_drawn_anew_change_the_profile_and_follow_the_seed() {
     for block in &first.blocks {
         let trained = block.r2_lin.expect("R²");
         for control in ["reinit_block", "reinit_model"] {
-            // A small random network stays where its activation is straight: 0.97 and more, against 0.91 at most.
+            // A small random network stays in its activation's linear range: 0.97 and more, against 0.91 at most.
             let drawn = r2(block, control);
             assert!(drawn > trained + 0.05 && drawn < 1.0, "block {}, {control}: {drawn}, {trained}", block.block);
         }
@@ -133,7 +133,7 @@ fn an_affine_block_is_affine_on_gaussian_inputs_too() {
         let report = report(&events);
         let affine = r2(&report.blocks[0], "gaussian");
         assert!((1.0 - affine).abs() <= 1e-9, "{backend:?}: {affine}");
-        // Block 3 returns a constant: undefined, and said so, but not with other weights.
+        // Block 3 returns a constant: undefined with a warning, but not with other weights.
         assert_eq!(report.blocks[3].controls["gaussian"], ControlReport::default());
         let said = |warning: &&straightedge::report::Warning| warning.text.contains("control gaussian");
         assert_eq!(report.warnings.iter().find(said).and_then(|warning| warning.block), Some(3));
@@ -304,7 +304,7 @@ fn captured_rows_have_no_controls() {
     assert!(matches!(&last, Some(Event::Failed(Error::InvalidSetting { .. }))), "{last:?}");
 }
 
-/// A model's files in memory, each as `change` leaves it.
+/// A model's files in memory, each modified by `change`.
 fn memory(folder: &Path, change: impl Fn(&str, Vec<u8>) -> Vec<u8>) -> Rc<dyn Files> {
     let names = ["config.json", "model.safetensors", "tokenizer.json"];
     let files: BTreeMap<&str, Vec<u8>> =
@@ -322,7 +322,7 @@ fn path(path: &Path) -> &str {
 
 fn straightedge(args: &[&str]) -> std::process::Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_straightedge"));
-    // A name that is no folder is none on the hub either, which is not asked.
+    // A name without a folder would be looked up on the hub, which is offline here.
     command.env("HF_HUB_OFFLINE", "1").env("HF_HOME", env!("CARGO_TARGET_TMPDIR")).env_remove("HF_HUB_CACHE");
     command.args(args).output().expect("the program runs")
 }

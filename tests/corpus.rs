@@ -1,4 +1,4 @@
-//! Text to tokens to windows to folds, on the references' own tokenizers.
+//! From text to tokens, windows and folds, with the references' own tokenizers.
 
 mod common;
 
@@ -23,7 +23,7 @@ fn cut(tokens: usize, rows: usize, seq_len: usize, folds: usize) -> Result<Folds
     Folds::new("text", &TokenWindows::new("text", ids, &protocol(rows, seq_len))?, folds)
 }
 
-/// The reference's first two windows of 32 tokens, as its own tokenizer library encoded them.
+/// The reference's first two windows of 32 tokens, as encoded by its own tokenizer library.
 fn golden_ids(folder: &Path) -> Vec<u32> {
     let bytes = read(folder.join("golden.safetensors"));
     let golden = safetensors::SafeTensors::deserialize(&bytes).expect("golden data");
@@ -51,7 +51,7 @@ fn a_long_text_gives_the_same_tokens_in_pieces_and_at_once() {
         let mut tree: serde_json::Value =
             serde_json::from_slice(&read(common::fixture(model).join("tokenizer.json"))).expect(model);
         let pieces = Tokenizer::from_json(tree.to_string().as_bytes()).expect(model);
-        // The same normaliser in a wrapping that is not known to be safe to cut.
+        // The same normaliser inside a wrapper that is not known to be safe to split.
         let known = tree["normalizer"].take();
         let inner = if known.is_null() { vec![] } else { vec![known] };
         tree["normalizer"] = serde_json::json!({"type": "Sequence", "normalizers": inner});
@@ -85,7 +85,7 @@ fn folds_are_contiguous_and_the_last_is_the_largest() {
         assert!(ranges.iter().all(|range| !range.is_empty() && range.len() <= ranges[folds - 1].len()));
         assert_eq!(cut.all(), 0..windows);
     }
-    // The survey's own numbers: 117 windows of 128, 24 of them held out.
+    // The survey's numbers: 117 windows of 128, 24 of them held out.
     let survey = cut(20_000, 15_000, 128, 5).expect("folds");
     assert_eq!(survey.windows(4), 93..117);
     assert_eq!(survey.train_rows(&Protocol::default()), 11_904);

@@ -1,4 +1,4 @@
-//! The demo models: recordings found again on both backends, and the same perplexity in `transformers`.
+//! The demo models: recordings reproduced on both backends, and the same perplexity in `transformers`.
 
 mod common;
 
@@ -39,7 +39,7 @@ fn recorded(name: &str) -> Report {
     Report::from_json(name, &json).expect("a report")
 }
 
-/// The text that the model is measured on, as long as the recording's.
+/// The text that the model is measured on, as long as in the recording.
 fn text(bundled: &Bundled, report: &Report) -> String {
     let DefaultText::Corpus(corpus) = &bundled.text else { panic!("{} has no made text", bundled.name) };
     assert_eq!(report.corpus.id, *corpus);

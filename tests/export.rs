@@ -1,4 +1,4 @@
-//! Exported folders: what is replaced computes the affine map, nothing else changes, and it loads elsewhere.
+//! Exported folders: replaced blocks compute the affine map, nothing else changes, and other programs load them.
 
 mod common;
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use straightedge::corpus::Tokenizer;
 use straightedge::report::Report;
 
-/// A model, its text, and the folder of one test.
+/// A model, its text, and the folder of a test.
 struct Case {
     model: PathBuf,
     text: PathBuf,
@@ -35,7 +35,7 @@ impl Case {
         self.folder.join(name)
     }
 
-    /// Measures `model` with swaps where it is a decoder.
+    /// Measures `model`, with swaps if it is a decoder.
     fn measure(&self, model: &Path, block: &str, backend: &str) -> Report {
         let mut args = vec!["measure", path(model), "--text", path(&self.text), "--blocks", block];
         args.extend(["--backend", backend, "--measures", "swap", "--out", "-"]);
@@ -44,7 +44,7 @@ impl Case {
         Report::from_json("report", &String::from_utf8_lossy(&output.stdout)).expect("a report")
     }
 
-    /// Measures the model, keeps its report and exports `block`.
+    /// Measures the model, saves its report and exports `block`.
     fn export(&self, block: &str, out: &str) -> Report {
         let report = self.measure(&self.model, block, "cpu");
         fs::write(self.at("report.json"), report.to_json()).expect("a report");
@@ -59,7 +59,7 @@ impl Case {
         run(&[&args[..], &["--backend", "cpu"][usize::from(more.contains(&"--maps")) * 2..], more].concat())
     }
 
-    /// Status 2, one sentence with every word, and nothing left behind.
+    /// Status 2, one sentence with every word, and no files left.
     fn refuses(&self, block: &str, more: &[&str], words: &[&str]) {
         let output = self.run_export(block, "refused", more);
         let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -92,8 +92,8 @@ fn tensors(file: &Path) -> BTreeMap<String, (String, Vec<usize>, Vec<u8>)> {
     file.tensors().into_iter().map(|(name, view)| (name, whole(view))).collect()
 }
 
-/// Every tensor of `original` but those of the networks `replaced` is in `exported`, bit for bit; what is new besides
-/// are biases of zero.
+/// Every tensor of `original` except those of the networks `replaced` is in `exported`, bit for bit; new tensors are
+/// biases of zero.
 fn assert_the_rest_is_untouched(original: &Path, exported: &Path, replaced: &[String]) {
     let (before, mut after) = (tensors(original), tensors(&exported.join("model.safetensors")));
     for (name, tensor) in &before {
@@ -107,7 +107,7 @@ fn assert_the_rest_is_untouched(original: &Path, exported: &Path, replaced: &[St
     }
 }
 
-/// The exported folder is the model with that block's map, by this engine's own measurement.
+/// The exported folder is the model with that block's map, according to this engine.
 fn check_folder(what: &str, case: &Case, report: &Report, block: usize, backend: &str) -> Report {
     let again = case.measure(&case.at("out"), &block.to_string(), backend);
     common::assert_close(&format!("{what}, r2_lin"), again.blocks[0].r2_lin, 1.0, 1e-6);
@@ -172,7 +172,7 @@ fn maps_from_a_file_give_the_same_folder() {
     }
     case.refuses("1,7", &["--maps", path(&maps)], &["--blocks", "7"]);
 
-    // The maps of another text.
+    // Maps of another text.
     let other = case.at("other.safetensors");
     let text = tales();
     let measure = ["measure", path(&case.model), "--text", path(&text), "--backend", "cpu", "--blocks", "1"];
@@ -263,7 +263,7 @@ fn mistral_and_qwen2_become_llama() {
     }
 }
 
-/// Biases of queries, keys and values that matter.
+/// Adds nonzero biases to queries, keys and values.
 fn add_attention_biases(file: &Path) {
     let mut all: Vec<Made> =
         tensors(file).into_iter().map(|(name, (_, shape, bytes))| Made { name, dtype: "F32", shape, bytes }).collect();

@@ -1,7 +1,7 @@
 //! The forward pass of every reference against its `golden.safetensors`, block by block, on both backends.
 //!
-//! The golden files come from the `transformers` implementation: two windows of 32 tokens with the residual stream, what
-//! enters and leaves every feed-forward network, and the logits.
+//! The golden files come from the `transformers` implementation: two windows of 32 tokens with the residual stream, the
+//! inputs and outputs of every feed-forward network, and the logits.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Healing: gradients against differences, frozen weights bit for bit, and what training wins back.
+//! Healing: gradients against differences, frozen weights bit for bit, and the loss recovered by training.
 
 mod common;
 
@@ -46,13 +46,13 @@ impl Patient {
         })
     }
 
-    /// The text entering `block`, of the windows `which`.
+    /// The input of `block` for the windows `which`.
     fn entering(&self, block: usize, which: std::ops::Range<usize>) -> HealingText {
         let entering = HealingText::new(&self.backend, &self.model, block, &self.windows, which, SEQ_LEN);
         block_on(entering).expect("a text")
     }
 
-    /// A map that has nothing to do with the block: drawn, about inputs of mean 0 and deviation 1.
+    /// A random map unrelated to the block, with standardised inputs.
     fn damaged(&self) -> AffineMap {
         let (d, mut random) = (self.model.config.hidden_size, Random::new(1));
         let weight = (0..d * d).map(|_| 0.1 * random.normal()).collect();
@@ -82,7 +82,7 @@ impl Patient {
     }
 }
 
-/// In double precision, so that differences are good to more digits than the constants of candle's own derivatives.
+/// In double precision, so that differences have more digits than the constants of candle's own derivatives.
 #[test]
 fn gradients_agree_with_central_differences_through_every_family() {
     for name in DECODERS {
@@ -95,7 +95,7 @@ fn gradients_agree_with_central_differences_through_every_family() {
             let gradients = block_on(healing.gradients(&text, &[0, 2])).expect("gradients");
             assert!(gradients.len() >= 2, "{name}");
             for (which, (var, gradient)) in gradients.iter().enumerate() {
-                // The direction in which the loss grows fastest, so that no rounding hides a wrong sign or scale.
+                // The gradient's direction, so that no rounding hides a wrong sign or scale.
                 let size = gradient.sqr().and_then(|sqr| sqr.sum_all()).and_then(|sum| sum.to_scalar::<f64>());
                 let size = size.expect("a number").sqrt();
                 let start = var.as_detached_tensor().copy().expect("a copy");
@@ -223,7 +223,7 @@ fn a_healed_map_costs_less_than_the_zero_shot_one() {
         assert_eq!(points.len(), 12);
         assert!(points.iter().all(|point| point.value.is_some_and(|loss| loss > 0.0 && loss < 20.0)), "{points:?}");
     }
-    // What it will cost is known before the first step.
+    // The cost is reported before the first step.
     let progress = |event: &Event| matches!(event, Event::Progress(p) if p.stage == Stage::Heal && p.total == 24);
     assert!(events.iter().position(progress) < events.iter().position(|event| matches!(event, Event::Curve(_))));
 }

@@ -1,5 +1,4 @@
-//! Weight files that are cut short or lie about themselves: each ends in the error that names what is wrong, and none
-//! in a panic.
+//! Truncated or inconsistent weight files: each causes the error that names the fault, and never a panic.
 
 mod common;
 
@@ -63,7 +62,7 @@ fn a_file_cut_at_any_byte_is_malformed() {
     assert!(is_malformed(&error), "a byte too many: {error:?}");
 }
 
-/// A file that claims to be vast and to begin with a vast header.
+/// A file that claims a huge size and a huge header.
 struct Vast {
     header: u64,
 }

@@ -1,5 +1,5 @@
-//! The hub as a source of models, against the mirror: the same results as from a folder, only what is needed fetched,
-//! and a sentence for everything that goes wrong.
+//! The hub as a source of models, tested with the mirror: the same results as from a folder, only needed bytes fetched,
+//! and a sentence for every failure.
 
 mod common;
 
@@ -30,7 +30,7 @@ use straightedge::weights::{Files, FolderFiles, Weights};
 use straightedge_hub_mirror::synthetic::{self, Shape};
 use straightedge_hub_mirror::{Mirror, Options};
 
-/// Larger than a chunk, so that it can break in the middle.
+/// Larger than a chunk, so that a transfer can break within it.
 const SIZE: u64 = 3_000_000;
 
 fn fresh(test: &str) -> PathBuf {
@@ -53,7 +53,7 @@ fn open(mirror: &Mirror, store: Rc<dyn Store>, id: &str) -> Result<HubFiles> {
     block_on(hub(mirror.url(), store).open(&HubId::model(id)?))
 }
 
-/// A mirror with the model `a/b`, whose weights are no weights, and these.
+/// A mirror with the model `a/b`, and the arbitrary bytes that serve as its weights.
 fn with_bytes(test: &str) -> (Mirror, Vec<u8>) {
     let (folder, bytes) = folder_with_bytes(test);
     (mirror(&folder), bytes)
@@ -102,7 +102,7 @@ fn a_model_from_the_hub_measures_as_its_folder_does() {
         assert!(!here.blocks.is_empty(), "{name}");
         let numbers = |report: &Report| {
             let blocks = report.blocks.iter().cloned().map(|mut block| {
-                // What the clock says is never the same twice.
+                // Times vary between runs.
                 block.row_microseconds.clear();
                 block
             });
@@ -168,7 +168,7 @@ fn blocks_are_shown_while_the_rest_of_the_weights_is_still_to_come() {
     }));
     let all = sent() as f64;
     assert_eq!(by_then.iter().map(|(block, _)| *block).collect::<Vec<_>>(), (0..12).collect::<Vec<_>>());
-    // The embedding and three of twelve blocks: those that are solved, run and fetched.
+    // The embedding and three of twelve blocks: one being solved, one running, one being fetched.
     let shares: Vec<f64> = by_then.iter().map(|(_, bytes)| *bytes as f64 / all).collect();
     assert!(shares[0] < 0.45 && shares[6] < 0.9, "{shares:?}");
     assert!(shares.is_sorted() && shares[11] <= 1.0, "{shares:?}");
@@ -254,7 +254,7 @@ fn a_closed_program_goes_on_with_what_is_on_disk() {
         }
     }));
     let parts = [("model.safetensors".to_owned(), 0..SIZE)];
-    // Dropping what is under way is all that closing or cancelling is.
+    // Closing or cancelling only drops the future.
     let ended = block_on(select(files.prepare(&parts), heard.into_future()));
     assert!(matches!(ended, Either::Right(_)), "cancelled before its end");
     drop(ended);
@@ -265,7 +265,7 @@ fn a_closed_program_goes_on_with_what_is_on_disk() {
         open(&mirror, store.clone(), "a/b").expect("the listing").repo().key("model.safetensors").expect("a file");
     let held: u64 = block_on(store.held(&key)).expect("parts").iter().map(|part| part.end - part.start).sum();
     assert!((1..SIZE).contains(&held), "{held}");
-    // The first mirror may still be sending to nobody.
+    // The first mirror may still be sending.
     let mirror = self::mirror(&folder);
     let files = open(&mirror, store, "a/b").expect("the same commit");
     fetch(&files).expect("the rest");
@@ -273,7 +273,7 @@ fn a_closed_program_goes_on_with_what_is_on_disk() {
     assert_eq!((sent.requests, sent.bytes), (1, SIZE - held), "what was there is not sent again");
     assert!(block_on(files.read("model.safetensors", 0..SIZE)).expect("the file") == bytes);
 
-    // Whole files lie where Hugging Face's own tools look for them.
+    // Complete files are where Hugging Face's own tools expect them.
     let repo = cache.join("models--a--b");
     let commit = fs::read_to_string(repo.join("refs/main")).expect("a reference");
     let there = fs::read(repo.join("snapshots").join(&commit).join("model.safetensors")).expect("a snapshot");
@@ -387,7 +387,7 @@ fn what_was_listed_once_is_known_without_a_network() {
     let again = block_on(offline.open(&id)).expect("as it was last known");
     assert_eq!((again.id(), *warned.borrow()), (first.id(), 1));
     assert_eq!(block_on(again.read("config.json", 0..10)).expect("a file"), config);
-    // A commit stands for the same files for ever: there is nothing to ask and to warn of.
+    // A commit always means the same files: there is nothing to request or warn of.
     block_on(offline.open(first.id())).expect("known");
     assert_eq!(*warned.borrow(), 1);
     let error = block_on(again.read("tokenizer.json", 0..10)).expect_err("not here");

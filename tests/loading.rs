@@ -1,4 +1,4 @@
-//! Models from checkpoints: every tensor by its name and shape, in every layout and format, or an error that names it.
+//! Models from checkpoints: every tensor by name and shape, in every layout and format, or an error that names it.
 
 mod common;
 
@@ -52,7 +52,7 @@ fn read(tensor: &<CpuBackend as Backend>::Tensor) -> Vec<f32> {
     block_on(CpuBackend::new().read(tensor)).expect("a tensor")
 }
 
-/// Every value of a model, in one order.
+/// Every value of a model, in a fixed order.
 fn values(model: &CpuModel) -> Vec<f32> {
     fn linear(linear: &Linear<<CpuBackend as Backend>::Tensor>) -> Vec<f32> {
         [read(&linear.weight), linear.bias.as_ref().map(read).unwrap_or_default()].concat()
@@ -87,7 +87,7 @@ fn every_tensor_that_a_model_needs_is_missed_by_name() {
             let found = load_made(&config, &rest, true).map(|_| "accepted");
             match found {
                 Err(Error::MissingTensor { tensor }) if tensor == left_out.name => {}
-                // Without its first tensor a prefix is not recognised, so that the name comes without it.
+                // Without its first tensor a prefix is not recognised, so the error's name lacks it.
                 Err(Error::MissingTensor { tensor }) if left_out.name.ends_with(&tensor) => {}
                 found => panic!("{model} without {}: {found:?}", left_out.name),
             }
@@ -152,7 +152,7 @@ fn sizes_of_another_model_are_refused() {
         let found = load_made(&config, &tensors(model), true).map(|_| "accepted");
         assert!(matches!(&found, Err(Error::MissingTensor { tensor }) if tensor.contains(".4.")), "{model}: {found:?}");
     }
-    // A longer model than the configuration says is a different one too, but nothing tells: fewer blocks are loaded.
+    // A model with more blocks than its configuration differs too, but undetectably: fewer blocks are loaded.
     let mut gated = config("tiny-llama");
     gated["attention_bias"] = true.into();
     let found = load_made(&gated, &tensors("tiny-llama"), true).map(|_| "accepted");
@@ -197,7 +197,7 @@ fn each_storage_format_gives_the_same_model_up_to_its_rounding() {
             whole.iter().map(encode).collect()
         };
         let exact = values(&load_made(&config, &whole, true).expect(model));
-        // Half the spacing of each format, relative, and of its smallest numbers. BERT's position table is a sum.
+        // Half the spacing of each format, relative, and that of its smallest numbers. BERT's position table is a sum.
         let summands = if model == "tiny-bert" { 0.2 } else { 0.0 };
         for (dtype, encode, relative) in [
             ("F16", (|v| f16::from_f32(v).to_le_bytes()) as fn(f32) -> [u8; 2], 2f32.powi(-11)),

@@ -1,4 +1,4 @@
-//! Memory stays flat however many rows are measured, where that of rows is limited.
+//! Memory stays constant in the number of rows, if row memory is limited.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use straightedge::report::Report;
 
-/// Peak memory of a measurement of so many rows in a process of its own, and the rows of its report.
+/// Peak memory of a measurement of `rows` rows in a separate process, and the rows of its report.
 fn peak(model: &Path, text: &Path, rows: usize) -> (u64, usize) {
     let output = Command::new(env!("CARGO_BIN_EXE_straightedge"))
         .args(["measure".as_ref(), model.as_os_str(), "--text".as_ref(), text.as_os_str()])
@@ -23,8 +23,9 @@ fn peak(model: &Path, text: &Path, rows: usize) -> (u64, usize) {
 
 #[test]
 fn four_times_the_rows_need_no_more_memory() {
-    // Five blocks of width 128: the rows themselves would be 20 MB at first and 79 MB in the end. Folds hold more than a
-    // batch in either case. Which thread works on what varies, and with it a megabyte or two: the better of two counts.
+    // Five blocks of width 128: the rows themselves would be 20 MB at first and 79 MB in the end. Folds hold more than
+    // one batch in either case. Thread scheduling varies the result by a megabyte or two: the better of two runs
+    // counts.
     let (model, text) = (common::fixture("char-llama"), common::tales());
     let better = |rows| peak(&model, &text, rows).min(peak(&model, &text, rows));
     let ((once, few), (four_times, many)) = (better(3_840), better(15_360));

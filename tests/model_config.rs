@@ -1,4 +1,4 @@
-//! `config.json` as real models have it, and with every value that would change the arithmetic.
+//! `config.json` of real models, and with every value that would change the arithmetic.
 
 mod common;
 
@@ -79,7 +79,7 @@ fn accept(config: &Value) -> ModelConfig {
     read(config).unwrap_or_else(|error| panic!("{error}\n{config}"))
 }
 
-/// A configuration with fields replaced; null takes a field out.
+/// A configuration with fields replaced; null removes a field.
 fn with(base: fn() -> Value, changes: Value) -> Value {
     let mut config = base();
     let fields = config.as_object_mut().expect("an object");
@@ -93,7 +93,7 @@ fn with(base: fn() -> Value, changes: Value) -> Value {
     config
 }
 
-/// Refused by this field, in one sentence that names it.
+/// Rejected because of this field, in one sentence that names it.
 fn refuse(base: fn() -> Value, changes: Value, field: &str) {
     match read(&with(base, changes.clone())) {
         Err(Error::UnsupportedConfig { field: found, hint, .. }) => {
@@ -127,7 +127,7 @@ fn pythia_as_published_and_in_the_new_spelling() {
     let new = json!({"rotary_pct": null, "rotary_emb_base": null, "rope_parameters":
         {"partial_rotary_factor": 0.25, "rope_theta": 10000, "rope_type": "default"}});
     assert_eq!(accept(&with(pythia, new)), config);
-    // Nothing said: the family's defaults.
+    // Without values: the family's defaults.
     assert_eq!(accept(&with(pythia, json!({"rotary_pct": null, "rotary_emb_base": null}))), config);
     let other = accept(&with(
         pythia,
@@ -152,11 +152,11 @@ fn llama_and_its_relatives_as_published() {
     let mistral = accept(&mistral());
     assert_eq!((mistral.architecture, mistral.num_key_value_heads), (Architecture::Mistral, 8));
     assert_eq!((mistral.sliding_window, mistral.head_dim), (Some(4096), 128));
-    // Mistral-Nemo: heads that do not add up to the width, and no window.
+    // Mistral-Nemo: the heads do not add up to the width, and there is no window.
     let mut nemo = with(self::mistral, json!({"hidden_size": 5120, "head_dim": 128}));
     nemo["sliding_window"] = Value::Null;
     assert_eq!((accept(&nemo).head_dim, accept(&nemo).sliding_window), (128, None));
-    // Left out, the reference assumes a window of 4096; null means none.
+    // If missing, the reference assumes a window of 4096; null means none.
     assert_eq!(accept(&with(self::mistral, json!({"sliding_window": null}))).sliding_window, Some(4096));
 
     let qwen2 = accept(&qwen2());
@@ -274,7 +274,7 @@ fn what_would_change_the_arithmetic_is_refused_by_name() {
         refuse(family, json!({"norm_type": "rms"}), "norm_type");
         refuse(family, json!({"use_mrope": true}), "use_mrope");
         refuse(family, json!({"residual_multiplier": 0.22}), "residual_multiplier");
-        // The same fields when they change nothing.
+        // The same fields with values that change nothing.
         accept(&with(family, json!({"pruned_heads": {}, "add_cross_attention": false, "residual_multiplier": 1.0})));
     }
 }

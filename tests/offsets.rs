@@ -1,4 +1,4 @@
-//! A file of weights beyond 4 GiB: its tensors are read from where they are, by offsets that 32 bits do not hold.
+//! A weights file beyond 4 GiB: tensors are read at offsets that do not fit in 32 bits.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -10,10 +10,10 @@ use serde_json::json;
 use straightedge::error::Result;
 use straightedge::weights::{Files, Weights};
 
-/// Values of the tensor that lies before the others: 6 GiB.
+/// Values of the tensor before the others: 6 GiB.
 const BEFORE: u64 = 3 << 29;
 
-/// A file that is nowhere: a header, zeros, and what `at` which place.
+/// A virtual file: a header, zeros, and position-dependent values.
 struct Vast {
     header: Vec<u8>,
     read: RefCell<Vec<Range<u64>>>,
@@ -34,7 +34,7 @@ impl Vast {
         self.header.len() as u64 + 4 * BEFORE + 24
     }
 
-    /// A byte that tells of its place: values count from 1 behind the large tensor, and are 0 within it.
+    /// A byte that depends on its position: values count from 1 behind the large tensor, and are 0 within it.
     fn byte(&self, at: u64) -> u8 {
         let head = self.header.len() as u64;
         match at.checked_sub(head) {

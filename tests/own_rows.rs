@@ -1,5 +1,5 @@
-//! Second moments and solver against a singular value decomposition of the very rows that they were given, in f64: on
-//! the model whose inputs are worst conditioned, nothing but our own arithmetic differs.
+//! Second moments and solver against a singular value decomposition of exactly the same rows in f64: on the model with
+//! the worst-conditioned inputs, the only difference is our own arithmetic.
 
 mod common;
 
@@ -21,14 +21,14 @@ use straightedge::weights::{FolderFiles, Weights};
 
 const WINDOWS_AT_ONCE: usize = 8;
 
-/// One block's rows on the host, fold by fold, and what the engine makes of the same rows on the device.
+/// One block's rows on the host, by fold, and the engine's results for the same rows on the device.
 struct Block<G> {
     gram: G,
     x: Vec<Vec<f32>>,
     y: Vec<Vec<f32>>,
 }
 
-/// Runs the model over the text; every block's rows go into its Gram and to the host.
+/// Runs the model over the text; every block's rows go to its Gram and to the host.
 async fn rows_and_scores<B: Backend>(
     backend: &B,
     folder: &Path,
@@ -85,15 +85,15 @@ async fn rows_and_scores<B: Backend>(
     found
 }
 
-/// R² of holding out `fold` by the singular value decomposition of all others, and what was found there.
+/// Held-out R² of `fold` by the singular value decomposition of all others, and that fit.
 fn r2_by_svd(x: &[Vec<f32>], y: &[Vec<f32>], (d_in, d_out): (usize, usize), fold: usize) -> (f64, Fit) {
     let train = |folds: &[Vec<f32>], cols| matrix(&[&folds[..fold], &folds[fold + 1..]].concat().concat(), cols);
     let fit = Fit::new(train(x, d_in), train(y, d_out));
     (fit.r2(matrix(&x[fold], d_in), matrix(&y[fold], d_out)), fit)
 }
 
-/// `grain` is what inputs are rounded to, relative to their column's scale. In the direction of the smallest eigenvalue
-/// that is `grain`·√condition of what there is, and R² is a quadratic form.
+/// `grain` is the rounding of inputs relative to their column's scale. In the direction of the smallest eigenvalue its
+/// relative size is `grain`·√condition, and R² is a quadratic form.
 async fn check<B: Backend>(backend: &B, rows: usize, grain: f64) {
     let blocks = rows_and_scores(backend, &common::fixture("char-llama"), &common::tales(), rows).await;
     assert_eq!(blocks.len(), 5);

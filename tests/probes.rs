@@ -1,4 +1,4 @@
-//! Probes, the trained baseline and the conjunction index on rows and models that are known by construction.
+//! Probes, the trained baseline and the conjunction index, on rows and models with known results.
 
 mod common;
 
@@ -23,7 +23,7 @@ use straightedge::weights::{FolderFiles, MemoryFiles};
 const FILE: &str = "rows.safetensors";
 const WINDOW: usize = 32;
 
-/// Rows x with the y that `network` makes of them.
+/// Rows x with the outputs y of `network`.
 struct Rows {
     d: usize,
     x: Vec<f32>,
@@ -42,7 +42,7 @@ impl Rows {
         for _ in 0..n {
             let row = x(random);
             rows.x.extend(row.iter().map(|&value| value as f32));
-            // y is made of what x is in f32.
+            // y is computed from x as rounded to f32.
             let row: Vec<f64> = row.iter().map(|&value| f64::from(value as f32)).collect();
             rows.y.extend(y(&row).into_iter().map(|value| value as f32));
         }
@@ -90,7 +90,7 @@ fn normal(d: usize) -> impl FnMut(&mut Random) -> Vec<f64> {
     move |random| (0..d).map(|_| 1.0 + 2.0 * random.normal()).collect()
 }
 
-/// An affine map and a bilinear one of rank 4 beside it.
+/// An affine map plus a bilinear one of rank 4.
 fn bilinear(n: usize, d: usize) -> Rows {
     let mut random = Random::new(11);
     let (w, a, b) = (matrix(d, d, &mut random), matrix(4, d, &mut random), matrix(4, d, &mut random));
@@ -140,7 +140,7 @@ fn poly_recovers_a_bilinear_map() {
     assert_eq!(curve.last().map(|point| point.step), Some(poly.steps));
     assert!(curve[0].value < curve[curve.len() - 1].value, "{curve:?}");
     assert!(poly.conjunction.expect("conjunction") > 0.01, "products need both halves");
-    // The same may be said with layers that know nothing of the map, in more steps or less well.
+    // Layers without the map can do the same, in more steps or less accurately.
     let others = [&block.probes["dense2x"], &block.probes["poly2x"]];
     assert!(others.iter().all(|probe| probe.gain.is_some_and(|gain| gain > 0.5 * there)), "{others:?}");
 }
@@ -197,7 +197,7 @@ fn early_stopping_does_not_look_at_held_out_rows() {
     }
 }
 
-/// Inputs of deviations from 0.2 to 60, all of which y follows alike.
+/// Inputs with deviations from 0.2 to 60, on all of which y depends equally.
 fn ill_conditioned(n: usize, d: usize) -> Rows {
     let mut random = Random::new(13);
     let w = matrix(d, d, &mut random);

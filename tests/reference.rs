@@ -1,4 +1,4 @@
-//! The project's references: complete, as their scripts left them, and computed anew by `transformers` and SciPy.
+//! The project's references: complete, unmodified since generated, and reproduced by `transformers` and SciPy.
 
 mod common;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 use straightedge::corpus::synthetic::{Domain, FIRST_TRAINING_SEED, Made};
 use straightedge::platform::digest::sha256;
 
-/// Files of every model, by the script that makes them.
+/// Files of every model, by the script that generates them.
 const MADE: [(&str, &[&str]); 2] = [
     ("make_models.py", &["config.json", "model.safetensors", "tokenizer.json"]),
     ("make_references.py", &["expected.json", "golden.safetensors"]),
@@ -20,10 +20,10 @@ const MADE: [(&str, &[&str]); 2] = [
 /// Planted rows.
 const PLANTED: [&str; 5] = ["k2", "k4", "k6", "k8", "null"];
 
-/// How many values `check.py` has to compare of each group.
+/// Number of values that `check.py` must compare in each group.
 const OWN_VALUES: [(&str, u64); 4] = [("golden", 448_960), ("reports", 2_509), ("planted", 40), ("files", 33)];
 
-/// Of additional references, of which not all need be there.
+/// The same for additional references, of which some may be missing.
 const ADDITIONAL_VALUES: [(&str, u64); 2] = [("golden", 1), ("reports", 1)];
 
 #[test]
@@ -35,7 +35,7 @@ fn texts_are_those_that_the_generator_makes() {
     }
 }
 
-/// Writes the texts that `make_models.py` trains on into target/tmp/training.
+/// Writes the training texts of `make_models.py` into target/tmp/training.
 #[test]
 fn training_texts_are_those_that_the_models_have_learned() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("training");
@@ -102,7 +102,7 @@ fn additional_references_come_out_of_the_same_scripts() {
     }
 }
 
-/// Runs `check.py`, which has to find the values of every group again, as many as given or more.
+/// Runs `check.py`, which must reproduce at least the given number of values in every group.
 fn check(arguments: &[&OsStr], values: &[(&str, u64)]) {
     let found = common::python::run("check.py", arguments);
     println!("compared: {}; largest differences: {}", found["compared"], found["largest"]);
@@ -118,7 +118,7 @@ fn manifest() -> Value {
     serde_json::from_slice(&manifest).expect("JSON")
 }
 
-/// Every file below `folder`, by its path from there.
+/// Every file below `folder`, by its relative path.
 fn list(folder: &Path, prefix: &str, all: &mut BTreeSet<String>) {
     let entries: Vec<PathBuf> =
         fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();

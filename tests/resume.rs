@@ -1,4 +1,4 @@
-//! A sweep that was ended goes on where it stood, and comes to the same report.
+//! An interrupted sweep resumes where it stopped, with the same report.
 
 mod common;
 
@@ -32,7 +32,7 @@ fn job(backend: BackendChoice, measures: &[Measure]) -> Job {
     }
 }
 
-/// The events of a measurement up to the first that `ends` it.
+/// The events of a measurement up to the first for which `ends` is true.
 fn events(job: Job, resume: Option<&Path>, ends: impl Fn(&Event) -> bool) -> Vec<Event> {
     let text = std::fs::read(common::encyclopedia()).expect("a text");
     let mut inputs = Inputs::new(Rc::new(FolderFiles::new(common::fixture("tiny-gpt2"))), Text::Plain(text));
@@ -51,7 +51,7 @@ fn events(job: Job, resume: Option<&Path>, ends: impl Fn(&Event) -> bool) -> Vec
     events
 }
 
-/// The report as it is written, without what the clock and the system say.
+/// The report as written, without times and system.
 fn written(events: &[Event]) -> Value {
     let mut recorder = Recorder::default();
     events.iter().for_each(|event| recorder.record(event));
@@ -72,7 +72,7 @@ fn numbers(report: &str) -> Value {
     report
 }
 
-/// Blocks that rows went through.
+/// Blocks run on the rows.
 fn run_through(events: &[Event]) -> Vec<usize> {
     let block = |event: &Event| match event {
         Event::Span(span) if span.lane == Lane::Rows => span.block,
@@ -144,7 +144,7 @@ fn a_killed_process_goes_on_with_the_same_digits() {
     assert!(measure(&state, &whole).wait().expect("an end").success());
     let mut killed = measure(&state, &rest);
     let started = Instant::now();
-    // The state before block 2 has block 0 in it.
+    // The state before block 2 includes block 0.
     while !std::fs::read(&state).is_ok_and(|saved| String::from_utf8_lossy(&saved).contains("\"next\":2")) {
         assert!(started.elapsed() < Duration::from_secs(120), "nothing was saved");
         assert!(killed.try_wait().expect("a process").is_none(), "it was over before it was killed");

@@ -1,4 +1,4 @@
-//! The whole route through the command line: every model against its independent float64 reference.
+//! End to end through the command line: every model against its independent float64 reference.
 
 mod common;
 
@@ -61,7 +61,7 @@ fn measure_all(backend: &str) {
     }
 }
 
-/// Perplexity and its change by every swap, within 0.1 % of the swapped perplexity; null for an encoder, with a reason.
+/// Perplexity and its change by every swap, within 0.1 % of the swapped perplexity; null with a reason for an encoder.
 fn check_perplexities(what: &str, report: &Report, expected: &Value) {
     let Some(ppl) = expected["ppl"].as_f64() else {
         assert_eq!(report.ppl, None, "{what}");
@@ -108,9 +108,9 @@ fn check_block(what: &str, found: &BlockReport, expected: &Value) {
     close("r2_cv_mean", found.r2_cv_mean, TOLERANCE);
     close("r2_cv_std", found.r2_cv_std, TOLERANCE);
     close("cosine", found.cosine, 1e-4);
-    // Where the map leaves little, the same difference of R² is more of what it leaves.
+    // Where the residual is small, the same difference of R² is a larger share of it.
     relative("rmse", found.rmse, 1e-4 + 2e-7 / (1.0 - number("r2_lin")));
-    // Of the smallest eigenvalues only as many digits survive as f32 activations hold.
+    // The smallest eigenvalues have only as many correct digits as f32 activations.
     relative("scaled_condition", found.scaled_condition, 1e-2);
     relative("condition", found.condition, 1e-2);
     for field in [
@@ -189,8 +189,8 @@ fn fit_folder(folder: &Path, backend: &str) {
         let what = format!("planted {name} on {backend}");
         let number = |field: &str| expected[field].as_f64().expect("a number");
         let condition = number("scaled_condition");
-        // Tighter than the references of models: the rows are given, so nothing but our own arithmetic differs. A GPU
-        // rounds inputs to 2⁻²² of their column's scale, of which the smallest eigenvalue's direction makes this.
+        // Tighter than for models: the rows are given, so only our own arithmetic differs. A GPU rounds inputs to 2⁻²²
+        // of their column's scale, which in the direction of the smallest eigenvalue amounts to this.
         let grain: f64 = if backend == "gpu" { 2f64.powi(-22) } else { 0.0 };
         let allowed = 1e-6 + grain * grain * condition;
         common::assert_close(&format!("{what}, r2_lin"), found.r2_lin, number("r2_lin"), allowed);

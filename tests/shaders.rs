@@ -1,4 +1,4 @@
-//! Layout agreement as a test: what naga reads from every shader against the Rust kernel table.
+//! Layouts of every shader, as naga reads them, against the Rust kernel table.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +10,7 @@ use straightedge::backend::gpu::kernels::{self, Access, Kernel, Member, Needs};
 fn reflect(kernel: &Kernel) -> (Module, ModuleInfo) {
     let module = naga::front::wgsl::parse_str(kernel.source)
         .unwrap_or_else(|error| panic!("{}", error.emit_to_string_with_path(kernel.source, kernel.file)));
-    // What WebGPU alone does not have, so that it is not for browsers.
+    // Kernels that need more than WebGPU are not for browsers.
     let native = !matches!(kernel.needs, Needs::Nothing | Needs::PackedDots);
     let capabilities = if native { Capabilities::SUBGROUP } else { Capabilities::empty() };
     let info = Validator::new(ValidationFlags::all(), capabilities)
@@ -19,7 +19,7 @@ fn reflect(kernel: &Kernel) -> (Module, ModuleInfo) {
     (module, info)
 }
 
-/// The global variables that a kernel's entry point uses, with how.
+/// The global variables that a kernel's entry point uses, and their use.
 fn used<'a>(module: &'a Module, info: &ModuleInfo, kernel: &Kernel) -> Vec<(&'a GlobalVariable, GlobalUse)> {
     let index = module.entry_points.iter().position(|entry| entry.name == kernel.name);
     let entry = info.get_entry_point(index.unwrap_or_else(|| panic!("{}: no {}", kernel.file, kernel.name)));
@@ -27,7 +27,7 @@ fn used<'a>(module: &'a Module, info: &ModuleInfo, kernel: &Kernel) -> Vec<(&'a 
     globals.filter(|(_, usage)| !usage.is_empty()).collect()
 }
 
-/// Files below a folder, by their paths from `root`.
+/// Files below a folder, by paths relative to `root`.
 fn files_below(root: &Path, folder: &Path) -> BTreeSet<String> {
     let mut files = BTreeSet::new();
     for entry in std::fs::read_dir(folder).expect("a folder") {
@@ -149,7 +149,7 @@ fn overrides_and_workgroups_agree() {
             .unwrap_or_else(|error| panic!("{}: {error}", kernel.name));
         let entry = module.entry_points.iter().find(|entry| entry.name == kernel.name).expect("the entry point");
         assert_eq!(entry.workgroup_size, kernel.workgroup, "{}", kernel.name);
-        // What every WebGPU device allows.
+        // Limit that every WebGPU device supports.
         let threads = kernel.workgroup.iter().product::<u32>();
         assert!(threads <= 256, "{}", kernel.name);
     }
@@ -157,7 +157,7 @@ fn overrides_and_workgroups_agree() {
 
 #[test]
 fn built_ins_are_arguments_of_their_own() {
-    // In a structure, naga's HLSL would give those of subgroups no value.
+    // In a structure, naga's HLSL would not set the subgroup builtins.
     for kernel in kernels::all() {
         let (module, _) = reflect(kernel);
         let entry = module.entry_points.iter().find(|entry| entry.name == kernel.name).expect("the entry point");
@@ -180,7 +180,7 @@ fn functions(module: &Module) -> impl Iterator<Item = &Function> {
 
 #[test]
 fn reductions_of_subgroups_follow_a_barrier() {
-    // SPIR-V does not promise that the threads of a subgroup are together again after a loop that some left earlier.
+    // SPIR-V does not guarantee that the threads of a subgroup reconverge after a loop that some left earlier.
     let mut checked = 0;
     for kernel in kernels::all() {
         let (module, _) = reflect(kernel);

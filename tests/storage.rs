@@ -1,6 +1,6 @@
-//! Models stored in 16 bits on a GPU: half the memory, the same bits out, and everything given back in the end.
+//! Models stored in 16 bits on a GPU: half the memory, bit-identical outputs, and all memory freed in the end.
 //!
-//! One test alone, because the counter of device memory is the process's.
+//! A single test, because the counter of device memory is per process.
 
 mod common;
 
@@ -35,7 +35,7 @@ fn stored(model: &str, dtype: &'static str) -> (Vec<Made>, Vec<Made>) {
     both.unzip()
 }
 
-/// x and y of every block on some tokens, and the bytes of buffers that the loaded model takes.
+/// x and y of every block for some tokens, and the bytes of the loaded model's buffers.
 fn measured(gpu: &GpuBackend, model: &str, tensors: &[Made]) -> (Vec<f32>, u64) {
     let json = fs::read_to_string(fixture(model).join("config.json")).expect(model);
     let config = ModelConfig::from_json(&json).expect(model);

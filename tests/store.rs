@@ -1,4 +1,4 @@
-//! What is loaded from a checkpoint is stored as that checkpoint again, name by name and bit by bit.
+//! A loaded checkpoint is stored as the same checkpoint, name by name and bit for bit.
 
 mod common;
 
@@ -9,7 +9,7 @@ use straightedge::backend::cpu::CpuBackend;
 use straightedge::model::{ModelConfig, checkpoint, load};
 use straightedge::weights::{Files, FolderFiles, Weights, read_whole};
 
-/// Fixtures with the prefix that some checkpoints drop.
+/// Fixtures with the prefix that some checkpoints omit.
 const DECODERS: [(&str, &str); 3] =
     [("tiny-gpt2", "transformer."), ("tiny-gpt_neox", "gpt_neox."), ("tiny-llama", "model.")];
 
@@ -31,7 +31,7 @@ fn a_loaded_model_is_stored_as_the_checkpoint_it_came_from() {
                 assert!(original == tensor.values, "{name}: {key} differs");
                 unseen.retain(|unseen| unseen != key);
             }
-            // Masks are no weights, and a tied head is the embedding.
+            // Masks are not weights, and a tied head equals the embedding.
             unseen.retain(|key| {
                 let mask = [".attn.bias", ".masked_bias", ".attention.bias", ".inv_freq"];
                 let tied_head =

@@ -1,5 +1,5 @@
-//! Replacements on reference models and on the calibration model: what must not change perplexity does not, the greedy order is what
-//! it says, and low-rank maps are the same in two factors as in one product.
+//! Replacements on reference models and the calibration model: neutral ones keep the perplexity, the greedy order is
+//! correct, and low-rank maps give the same result as two factors and as one product.
 
 mod common;
 
@@ -41,7 +41,7 @@ fn job(backend: BackendChoice, measures: &[Measure]) -> Job {
     }
 }
 
-/// The report of a job with the maps behind it, or why it failed.
+/// The report of a job with its maps, or its error.
 fn run(job: Job, folder: &Path, text: &Path) -> Result<(Report, Vec<MapDump>), Error> {
     let text = Text::Plain(std::fs::read(text).expect("a text"));
     let events: Vec<Event> = block_on(measure(job, Rc::new(FolderFiles::new(folder)), text).collect());
@@ -61,7 +61,7 @@ fn calibration() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("web/models/calibration")
 }
 
-/// Calls `$test(backend, …)` with each backend that is here.
+/// Calls `$test(backend, …)` with each available backend.
 macro_rules! on_every_backend {
     ($test:ident($($argument:expr),*)) => {
         block_on($test(&CpuBackend::new(), $($argument),*));
@@ -71,7 +71,7 @@ macro_rules! on_every_backend {
     };
 }
 
-/// The held-out windows of a text under `protocol`, with what the model does on them.
+/// The held-out windows of a text under `protocol`, with the model's results on them.
 async fn with_evaluation<B: Backend>(
     backend: &B,
     (folder, text): (&Path, &Path),
@@ -156,13 +156,13 @@ fn check_greedy(what: &str, report: &Report) {
         let delta = step.ppl.expect("a perplexity") - ppl;
         common::assert_close(&format!("{what}, difference"), step.delta_ppl, delta, 1e-9 * ppl);
     }
-    // With all blocks swapped the networks' parameters shrink by as much as each one's.
+    // With all blocks swapped, the networks' parameters shrink by the same ratio as in each block.
     let each = report.blocks[0].compression["linear"].expect("a ratio");
     let last = report.greedy.last().expect("steps").compression;
     common::assert_close(&format!("{what}, compression"), last, each, 1e-12 * each);
 }
 
-/// Perplexity with all dumped maps swapped in at once, in raw units and on the CPU.
+/// Perplexity with all dumped maps swapped in at once, unscaled and on the CPU.
 fn all_at_once(model: (&Path, &Path), protocol: &Protocol, maps: &[MapDump]) -> f64 {
     let backend = CpuBackend::new();
     let mut found = f64::NAN;
@@ -259,7 +259,7 @@ fn a_low_rank_map_is_the_same_in_two_factors() {
             let factored = DeviceMap::upload_factors(backend, &factors).expect("a map");
             let full = backend.read(&full.apply(backend, &x).expect("ŷ")).await.expect("ŷ");
             let factored = backend.read(&factored.apply(backend, &x).expect("ŷ")).await.expect("ŷ");
-            // Of the size of the outputs, whose features differ by orders of magnitude.
+            // Relative to the largest output, because features differ by orders of magnitude.
             let size = full.iter().fold(0.0f32, |largest, y| largest.max(y.abs()));
             let relative = |y: Vec<f32>| y.into_iter().map(|y| y / size).collect::<Vec<f32>>();
             let (error, at) = common::worst(&relative(factored), &relative(full));

@@ -1,4 +1,4 @@
-//! The sweep: rows may wait anywhere, blocks are measured as they come, and what ran when is told.
+//! The sweep: rows may be stored anywhere, blocks are measured as they arrive, and spans record what ran when.
 
 mod common;
 
@@ -37,7 +37,7 @@ fn folder(name: &str) -> Rc<dyn Files> {
     Rc::new(FolderFiles::new(common::fixture(name)))
 }
 
-/// The report, without what the clock and the system say.
+/// The report, without times and system.
 fn report(events: &[Event]) -> Report {
     let mut recorder = Recorder::default();
     events.iter().for_each(|event| recorder.record(event));
@@ -56,7 +56,7 @@ fn wherever_rows_wait_the_numbers_are_the_same() {
                 _ => &[Measure::Fit, Measure::Swap, Measure::Layers, Measure::Controls],
             };
             let usual = job(name, backend, measures);
-            // Two tensors of a batch fit on the device, two into memory, and all others into the file.
+            // Two tensors of a batch fit on the device, two in memory, and all others go to the file.
             let tight = Job { row_memory: Some(2 * 4 * 1024 * 64), ..usual.clone() };
             let (usual, tight) = (report(&events(usual, folder(name))), report(&events(tight, folder(name))));
             assert_eq!(usual, tight, "{name} on {backend}");
@@ -65,7 +65,7 @@ fn wherever_rows_wait_the_numbers_are_the_same() {
     }
 }
 
-/// A model's files, with the ranges of its weights that were read and how many blocks were shown by then.
+/// A model's files, with the ranges of weights read and the number of blocks reported by then.
 struct Watched {
     files: FolderFiles,
     shown: Rc<Cell<usize>>,
@@ -84,7 +84,7 @@ impl Files for Watched {
         self.files.read(file, range)
     }
 
-    /// So that the file is not read to be hashed.
+    /// Returned so that the file is not read for hashing.
     fn sha256(&self, _file: &str) -> Option<String> {
         Some("0".repeat(64))
     }
@@ -121,7 +121,7 @@ fn a_block_is_shown_before_later_ones_are_read_and_each_is_read_once() {
         assert_eq!(of_range.len(), 1, "{range:?} is read once");
         of_range[0]
     };
-    // Block ℓ is measured while the weights of ℓ + 2 arrive.
+    // Block ℓ is measured while the weights of ℓ + 2 are loading.
     let weights = |block: usize| format!("h.{block}.mlp.c_fc.weight");
     let prefix = if parts(&folder, &[&weights(0)]).is_empty() { "transformer." } else { "" };
     let at = |block: usize| when(&parts(&folder, &[&format!("{prefix}{}", weights(block))])[0]);
@@ -161,7 +161,7 @@ fn spans_tell_what_ran_of_every_block() {
     for lane in [Lane::Weights, Lane::Rows, Lane::Measures] {
         let mut blocks: Vec<usize> =
             spans.iter().filter(|span| span.lane == lane).filter_map(|span| span.block).collect();
-        // The greedy order loads them once more.
+        // The greedy order loads them again.
         blocks.sort_unstable();
         blocks.dedup();
         assert_eq!(blocks, [0, 1, 2, 3], "{lane:?}");

@@ -1,5 +1,5 @@
-//! Made texts: what they look like, that they are the same everywhere, right, varied, and never shared between
-//! training and measurement.
+//! Generated texts: their appearance, identical on every machine, correct, varied, and never shared between training
+//! and measurement.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -10,7 +10,7 @@ fn text(domain: Domain, seed: u64, bytes: usize) -> String {
     Made { domain, seed }.text(bytes)
 }
 
-/// The lines of a text from which the claims below are checked.
+/// The text on which the checks below run.
 fn measured(domain: Domain) -> String {
     text(domain, 0, 300_000)
 }
@@ -53,7 +53,7 @@ fn names_and_their_refusals() {
     assert!(made(&format!("tales:{}", FIRST_TRAINING_SEED - 1)).is_some_and(|made| made.is_ok()));
 }
 
-/// Sentences as a reader sees them; a quotation with its "said Ada" is one.
+/// Sentences as a reader counts them; a quotation with its "said Ada" is one.
 fn sentences(line: &str) -> Vec<&str> {
     let bytes = line.as_bytes();
     let ends = |at: usize| {
@@ -66,7 +66,7 @@ fn sentences(line: &str) -> Vec<&str> {
     cuts.windows(2).map(|cut| line[cut[0]..cut[1]].trim()).collect()
 }
 
-/// Every passage of 64 bytes or more that is to stay on its side, and the ends of sentences.
+/// Every passage of 64 bytes or more that must stay on its side, and the ends of sentences.
 fn passages(text: &str) -> HashSet<&str> {
     let mut found = HashSet::new();
     for line in text.lines().filter(|line| line.len() >= 64) {
@@ -110,8 +110,8 @@ fn training_and_measurement_share_no_passage() {
             }
         }
         assert!(passages_seen > 2000, "{domain}: {passages_seen}");
-        // Windows from the middle of sentences and across short ones are not ruled out, but must be few: fewer than
-        // two training texts have in common.
+        // Windows from the middle of sentences and across short ones can coincide, but must be few: fewer than two
+        // training texts share.
         let measurement = measured(domain);
         let (across, within) = (shared_windows(&measurement, &training[0]), shared_windows(&training[1], &training[0]));
         eprintln!("{domain}: {across:.4} of 64-byte windows shared with training, {within:.4} within training");
@@ -174,7 +174,7 @@ fn vocabulary_and_repetition_are_those_of_a_language() {
     }
 }
 
-/// What the articles on people say of their homes and births, as (person, place or year).
+/// Homes and births in the articles on people, as (person, place or year).
 fn facts(text: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     let lines: Vec<_> = text.lines().collect();
@@ -208,7 +208,7 @@ fn facts_recur_and_never_contradict_each_other_across_seeds() {
     assert!(met.len() >= 5 * distinct.len() && 10 * again >= 9 * distinct.len());
 }
 
-/// The value of an expression in digits with brackets, by recursive descent; `None` where it is none.
+/// The value of an expression in digits with brackets, by recursive descent; `None` if it is invalid.
 fn value(text: &str) -> Option<i64> {
     fn factor(rest: &mut &[u8]) -> Option<i64> {
         let (&first, after) = rest.split_first()?;
@@ -250,7 +250,7 @@ fn value(text: &str) -> Option<i64> {
     sum(&mut rest).filter(|_| rest.is_empty())
 }
 
-/// A number in words, by adding up its parts.
+/// A number in words, as the sum of its parts.
 fn spoken(text: &str) -> Option<i64> {
     const ONES: [&str; 20] = [
         "zero",
@@ -309,7 +309,7 @@ fn sums_are_right_in_digits_and_in_words() {
             ];
             for (sign, is) in signs {
                 let Some((left, result)) = sentence.split_once(is) else { continue };
-                // "One hundred and two and three": the sign is the last of its kind.
+                // "One hundred and two and three": the last sign is the operator.
                 let Some((a, b)) = left.rsplit_once(sign) else { continue };
                 let (Some(a), Some(b), Some(result)) = (spoken(a), spoken(b), spoken(result)) else { continue };
                 let expected = match sign {

@@ -1,5 +1,5 @@
-//! Every kernel as the compilers of the platforms get it: through naga to Metal's language, to Direct3D's and to SPIR-V,
-//! which Khronos's validator reads. Chromium's own compiler reads them in tests/browser/kernels.test.mjs.
+//! Every kernel as the platforms' compilers receive it: through naga to Metal's language, Direct3D's and SPIR-V, which
+//! Khronos's validator checks. Chromium's compiler is tested in tests/browser/kernels.test.mjs.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ use straightedge::backend::gpu::kernels::gram::{GRAM_DOTS, GRAM_FLOATS, GRAM_INT
 use straightedge::backend::gpu::kernels::products::{MATMUL_ANY, MATMUL_REGISTER, MATMUL_SHARED};
 use straightedge::backend::gpu::kernels::{self, ATTENTION_SCORES, ATTENTION_VALUES, Kernel};
 
-/// Kernels in whose one loop a measurement spends most of its time.
+/// Kernels whose only loop takes most of a measurement's time.
 static HOT: [&Kernel; 9] = [
     &MATMUL_SHARED,
     &MATMUL_REGISTER,
@@ -26,7 +26,7 @@ static HOT: [&Kernel; 9] = [
     &GRAM_DOTS,
 ];
 
-/// A kernel with its overrides' values.
+/// A kernel with its overrides applied.
 fn specialised(kernel: &Kernel) -> (Module, ModuleInfo) {
     let module = naga::front::wgsl::parse_str(kernel.source).unwrap_or_else(|error| panic!("{}: {error}", kernel.file));
     let info = Validator::new(ValidationFlags::all(), Capabilities::SUBGROUP)
@@ -59,7 +59,7 @@ fn every_kernel_becomes_metal() {
 
 #[test]
 fn every_kernel_becomes_direct3d() {
-    // The first that has products of packed bytes.
+    // The first shader model with products of packed bytes.
     let options = hlsl::Options { shader_model: hlsl::ShaderModel::V6_4, ..hlsl::Options::default() };
     for kernel in kernels::all() {
         let (module, info) = specialised(kernel);
@@ -102,7 +102,7 @@ fn validate(file: &Path, environment: &str) {
     assert!(output.status.success(), "{}: {}", file.display(), String::from_utf8_lossy(&output.stderr));
 }
 
-/// Loops of a kernel and of what it calls.
+/// Number of loops in a kernel and the functions it calls.
 fn loops(module: &Module, kernel: &Kernel) -> usize {
     let entry = module.entry_points.iter().find(|entry| entry.name == kernel.name).expect("the entry point");
     let (mut loops, mut called, mut done) = (0, vec![], BTreeSet::new());
@@ -145,8 +145,8 @@ fn workgroup_bytes(module: &Module, info: &ModuleInfo, kernel: &Kernel) -> u32 {
 
 #[test]
 fn hot_kernels_have_one_loop() {
-    // Compilers of browsers bound every loop with a counter of their own: once for a whole step of many products it costs
-    // little, around each of them it would cost more than they do.
+    // Browser compilers bound every loop with a counter of their own: around a step of many products it costs little,
+    // around each product it would cost more than the product.
     for kernel in HOT {
         let (module, _) = specialised(kernel);
         assert_eq!(loops(&module, kernel), 1, "{}", kernel.name);

@@ -1,5 +1,5 @@
-//! Other workers do a share of the rows and of the solves: the digits are the same with any number of them, and where
-//! they end at any time.
+//! Helper workers take a share of the rows and of the solves: the digits are the same for any number of them, and
+//! whenever they end.
 
 mod common;
 
@@ -19,7 +19,7 @@ use straightedge::run::{Inputs, Text, measure_inputs};
 use straightedge::weights::FolderFiles;
 use straightedge::workers::{Limits, Message, Worker, Workers, serve};
 
-/// A worker in a thread of its own, which ends after so many answers.
+/// A worker in its own thread, which ends after a given number of answers.
 struct InThread {
     requests: mpsc::UnboundedSender<Message>,
     answered: Arc<Mutex<Answered>>,

@@ -1,8 +1,8 @@
-// Keeps the page for visits without a network: the files of one build, each under its hash, and nothing else. What
-// models download is not a file of the site and never comes through here.
+// Caches the site for offline visits: the files of one build, each under its hash, and nothing else. Model downloads
+// are not files of the site and never pass through here.
 //
-// The build puts before this: FILES, the SHA-256 of every file by its path, and LATER, those that are kept only once
-// somebody has used them. A build for development lists none, which clears what an earlier one kept.
+// The build inserts before this: FILES, the SHA-256 of every file by path, and LATER, the files cached only when first
+// used. A development build lists none, which clears an earlier cache.
 
 const scope = self.registration.scope;
 const CACHE = `straightedge ${scope}`;
@@ -19,24 +19,24 @@ self.addEventListener('fetch', (event) => {
   event.respondWith(request.mode === 'navigate' ? page(request) : kept(path));
 });
 
-/** Path of a file of the site, the page itself being ''; null for all else. */
+/** Path of a file of the site, '' for the page itself; null for everything else. */
 function pathOf(url) {
   if (!url.startsWith(scope)) return null;
   const path = url.slice(scope.length).split(/[?#]/)[0];
   return path === 'index.html' ? '' : path;
 }
 
-/** Under which a file is kept: another content is another key, so that two builds never mix. */
+/** Cache key of a file: other content has another key, so that two builds never mix. */
 function keyOf(path) {
   return `${scope}${path}?sha256=${encodeURIComponent(FILES[path])}`;
 }
 
-/** Fetches what a build needs and is not here from an earlier one; a single file that fails fails it all. */
+/** Fetches the files of a build that are not cached yet; fails if a single one fails. */
 async function keepAll() {
   await Promise.all(Object.keys(FILES).filter((path) => !LATER.includes(path)).map(kept));
 }
 
-/** Serves the page of the first visit as well, so that what it measures is kept. */
+/** Controls the page of the first visit as well, so that what it fetches is cached. */
 async function takeCharge() {
   await forgetOthers();
   await self.clients.claim();
@@ -49,23 +49,23 @@ async function forgetOthers() {
   await Promise.all(others.map((request) => cache.delete(request)));
 }
 
-/** A file as this build has it: the browser refuses another content. */
+/** A file of this build: the browser rejects other content. */
 async function kept(path) {
   const cache = await caches.open(CACHE);
   const known = await cache.match(keyOf(path));
   if (known) return known;
   const response = await fetch(scope + path, { integrity: `sha256-${FILES[path]}`, cache: 'no-cache' });
   if (!response.ok) throw new Error(`${path}: ${response.status}`);
-  // Without room for it the page still works, as long as there is a network.
+  // If the cache is full, the page still works while there is a network.
   await cache.put(keyOf(path), response.clone()).catch(() => {});
   return response;
 }
 
-/** The page. A newer build takes over where no other tab still runs this one. */
+/** The page. A newer build takes over if no other tab still runs this one. */
 async function page(request) {
   if (self.registration.waiting && (await self.clients.matchAll()).length < 2) {
     self.registration.waiting.postMessage('take over');
-    // With an icon of its own, so that the browser does not ask the host for one.
+    // With an icon, so that the browser does not request one from the host.
     return new Response('<link rel="icon" href="data:,">', { headers: { 'Content-Type': 'text/html', Refresh: '0' } });
   }
   return kept('').catch(() => fetch(request));

@@ -1,5 +1,5 @@
-//! Which file of a crate uses which other one, read from the sources: every path of the code is followed through modules
-//! and re-exports to the file that defines what it names.
+//! Which file of a crate uses which other file: every path in the code is followed through modules and re-exports to
+//! the file that defines the name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,10 +9,10 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{Attribute, Item, UseTree};
 
-/// A module by its path from the crate's root, such as `["gpu", "tensor"]`.
+/// Path of a module from the crate's root, such as `["gpu", "tensor"]`.
 type Module = Vec<String>;
 
-/// Files, with the files that each uses and the paths by which it does.
+/// Files, with the files that each uses and the paths that refer to them.
 pub(crate) type Imports = BTreeMap<PathBuf, BTreeMap<PathBuf, BTreeSet<String>>>;
 
 /// The modules of one crate.
@@ -20,16 +20,16 @@ pub(crate) struct Crate {
     modules: BTreeMap<Module, Source>,
 }
 
-/// What one module says of others.
+/// References of one module to others.
 #[derive(Default)]
 struct Source {
     file: PathBuf,
     children: BTreeSet<String>,
-    /// Names that `use` brings in, with what they stand for.
+    /// Names imported by `use`, with their paths.
     names: BTreeMap<String, Vec<String>>,
-    /// Modules of which everything is brought in.
+    /// Modules imported by a glob.
     globs: Vec<Vec<String>>,
-    /// Paths of two names and more.
+    /// Paths with at least two names.
     paths: BTreeSet<Vec<String>>,
 }
 
@@ -60,8 +60,8 @@ impl Crate {
         found
     }
 
-    /// The file that defines what `path` names as seen from `module`; `None` for what is outside the crate, and for a
-    /// module as such.
+    /// The file that defines the target of `path` as seen from `module`; `None` outside the crate, and for a module
+    /// itself.
     fn file_of(&self, module: &Module, path: &[String]) -> Option<PathBuf> {
         self.resolve(module, path, &mut BTreeSet::new())
     }
@@ -102,7 +102,7 @@ impl Crate {
     }
 }
 
-/// Whether a file defines something of that name, as far as its text tells.
+/// Whether a file's text contains a definition of that name.
 fn defines(file: &Path, name: &str) -> bool {
     let text = fs::read_to_string(file).unwrap_or_default();
     let kinds = ["fn", "struct", "enum", "trait", "type", "const", "static", "mod", "macro_rules!"];
@@ -155,7 +155,7 @@ fn read_use(tree: &UseTree, before: Vec<String>, source: &mut Source) {
     }
 }
 
-/// Paths such as `a::b::c` anywhere in the code, also in what a macro is given.
+/// Paths such as `a::b::c` anywhere in the code, including macro arguments.
 fn read_paths(tokens: TokenStream, paths: &mut BTreeSet<Vec<String>>) {
     let (mut path, mut colons) = (Vec::new(), 0);
     for token in tokens {
@@ -204,7 +204,7 @@ fn path_of(attributes: &[Attribute]) -> Option<String> {
     text.split('"').nth(1).map(str::to_owned)
 }
 
-/// Files that use each other in a circle, each circle with its files: the strongly connected parts of more than one.
+/// Cycles of files that use each other, each with its files: the strongly connected components of more than one.
 pub(crate) fn circles(imports: &Imports) -> Vec<Vec<PathBuf>> {
     let reached: BTreeMap<&PathBuf, BTreeSet<&PathBuf>> =
         imports.keys().map(|file| (file, reached_from(file, imports))).collect();

@@ -1,4 +1,4 @@
-//! The invariants of docs/architecture.md, held by reading the sources.
+//! Checks the invariants of docs/architecture.md against the sources.
 
 mod imports;
 mod names;
@@ -37,12 +37,12 @@ fn sources(folder: &str) -> Vec<(String, String)> {
     paths.iter().map(|path| (relative(path), fs::read_to_string(path).expect("UTF-8"))).collect()
 }
 
-/// Code without comments, so that prose may speak of what code may not.
+/// Code without comments, because prose may mention what code may not use.
 fn code(text: &str) -> String {
     text.lines().filter(|line| !line.trim_start().starts_with("//")).map(|line| format!("{line}\n")).collect()
 }
 
-/// Whether `code` names the crate or module `name` as the head of a path.
+/// Whether `code` uses the crate or module `name` at the head of a path.
 fn names(code: &str, name: &str) -> bool {
     let separate = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '_' && c != ':');
     code.match_indices(&format!("{name}::")).any(|(at, _)| separate(code[..at].chars().next_back()))
@@ -75,7 +75,7 @@ fn third_party_crates_stay_in_their_modules() {
     }
 }
 
-/// What the files of a crate use, by paths from the repository's root.
+/// The files that each file of a crate uses, by paths from the repository's root.
 fn imports(file: &str) -> BTreeMap<String, BTreeSet<String>> {
     let imports = Crate::read(&root().join(file)).imports();
     let named = imports.iter().map(|(file, uses)| (relative(file), uses.keys().map(|used| relative(used)).collect()));

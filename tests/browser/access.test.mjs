@@ -1,5 +1,5 @@
-// For everyone: no serious finding of axe-core in light and dark, wide and narrow; by keyboard alone from opening to
-// a saved chart; installable.
+// Accessibility: no serious axe-core finding in light and dark, wide and narrow; by keyboard alone from opening to a
+// saved chart; installable.
 import assert from 'node:assert/strict';
 
 import { findings, tabTo, visit } from './driver.mjs';

@@ -1,5 +1,5 @@
-// Models measured when the page was built: an atlas that the real command line wrote, listed under Compare, laid over
-// published values, opened, and found again by a link; and the one that failed, with its sentence.
+// Models measured when the page was built: an atlas written by the real command line, listed under Compare, compared
+// with published values, opened, and restored from a link; and the failed one, with its error.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -34,10 +34,10 @@ text = "tales:1"
 id = "calibration"
 `;
 
-/** The environment without what Cargo tells xtask about its own package. */
+/** The environment without Cargo's variables about xtask's own package. */
 const plain = () => Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^CARGO_(PKG|MANIFEST)_/.test(name)));
 
-/** A folder with an atlas of a made model of as many blocks as GPT-2, one that cannot be measured, and a bundled one. */
+/** A folder with an atlas: a synthetic model as deep as GPT-2, one that cannot be measured, a bundled one. */
 async function atlas(t) {
   const folder = await mkdtemp(join(tmpdir(), 'straightedge-atlas-'));
   t.after(() => rm(folder, { recursive: true }));
@@ -53,7 +53,7 @@ async function atlas(t) {
   return out;
 }
 
-/** The page with this atlas in the place of its own. Nothing is kept, so that every file is asked for. */
+/** The page with this atlas instead of its own. Nothing is cached, so that every file is requested. */
 async function opened(t, folder, query, body) {
   const app = await open({
     webgpu: false,
@@ -75,13 +75,13 @@ async function opened(t, folder, query, body) {
   }
 }
 
-/** The series of a figure in full digits, by name. */
+/** The full-precision series of a figure, by name. */
 async function series(app, at) {
   const { chart } = JSON.parse((await app.saved(`json-${at}`)).bytes.toString());
   return Object.fromEntries(chart.series.map(({ name, points }) => [name, points.map(({ y }) => y)]));
 }
 
-/** Numbers that were written and read again, which may change their last digit. */
+/** Compares numbers that were written and read again, which may change their last digit. */
 function assertSame(what, found, expected) {
   assert.equal(found?.length, expected.length, what);
   expected.forEach((value, block) => assertClose(`${what}, block ${block}`, found[block], value, 1e-12));

@@ -1,9 +1,9 @@
-// While the engine computes, the screen stays on: a phone that goes to sleep in the middle stops it.
+// While the engine computes, the screen stays on, because a phone that goes to sleep stops it.
 import assert from 'node:assert/strict';
 
 import { visit } from './driver.mjs';
 
-/** Notes what the page asks of the browser's wake lock, which it gets as ever. */
+/** Records the page's wake lock requests, and still grants them. */
 const noted = (page) => page.addInitScript(() => {
   window.asked = [];
   window.locks = [];
@@ -16,7 +16,7 @@ const noted = (page) => page.addInitScript(() => {
   };
 });
 
-/** How often the page has asked, and how many of the locks that it got are held. */
+/** Number of lock requests, and of locks still held. */
 const locks = (app) => app.page.evaluate(() => ({
   asked: window.asked.length,
   held: window.locks.filter((lock) => !lock.released).length,
@@ -34,7 +34,7 @@ visit('the screen stays on from the order to the end of a measurement, also afte
   assert.deepEqual(await locks(app), { asked: 0, held: 0 }, 'nothing is measured yet');
   await app.run();
   await held(app, 1);
-  // As the browser does when the page is hidden, and tells when it is seen again.
+  // Simulates the browser hiding the page and showing it again.
   await app.page.evaluate(async () => {
     await window.locks[0].release();
     document.dispatchEvent(new Event('visibilitychange'));

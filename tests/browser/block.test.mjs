@@ -1,5 +1,5 @@
-// One block in detail: opened by click, by keyboard and by link, on a recording, on an opened report and on what is
-// measured here; its values are the report's, its charts can be taken away, and what is missing is told.
+// One block in detail: opened by click, by keyboard and by link, on a recording, an opened report and a measurement;
+// its values equal the report's, its charts can be saved, and missing measures are listed.
 import assert from 'node:assert/strict';
 
 import { assertClose, visit } from './driver.mjs';
@@ -12,13 +12,13 @@ const plain = (text) => Number(text.replace('−', '-').replace('×', ''));
 const field = async (app, name) => plain(await app.element('block-numbers').locator(`[data-field=${name}]`).innerText());
 const titled = (app, words) => app.page.locator('.plot').filter({ has: app.page.locator('h3', { hasText: words }) });
 
-/** Fails unless two lists are the same but for the last digit, which reading a report can turn. */
+/** Fails unless two lists are equal except for the last digit, which parsing a report can change. */
 function same(what, found, expected) {
   assert.equal(found.length, expected.length, what);
   for (const [at, value] of expected.entries()) assertClose(`${what} ${at}`, found[at], value, 1e-15 * Math.max(1, Math.abs(value)));
 }
 
-/** The points of a figure in full digits, by its title. */
+/** The full-precision points of a figure, by its title. */
 async function points(app, words) {
   const at = (await titled(app, words).getAttribute('data-testid')).replace('figure-', '');
   const { chart } = JSON.parse((await app.saved(`json-${at}`)).bytes.toString());

@@ -1,4 +1,4 @@
-// The calibration model through the page: what is known by construction must be measured, on WebGPU and without it.
+// The calibration model on the page: results known by construction must be measured, with and without WebGPU.
 import assert from 'node:assert/strict';
 
 import { assertClose, visit } from './driver.mjs';
@@ -26,7 +26,7 @@ async function assertCalibrated(app, report) {
   await assertShown(app, expected);
 }
 
-/** The visitor sees measured and expected side by side, and that they agree. */
+/** The page shows measured and expected values side by side, and that they agree. */
 async function assertShown(app, expected) {
   for (const [at, r2] of expected.r2_lin.entries()) {
     const row = app.element(`row-${at}`);

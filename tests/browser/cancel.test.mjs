@@ -1,9 +1,9 @@
-// Cancel: at once, with what was measured kept, and ready for the next measurement.
+// Cancel: immediate, keeps results so far, and leaves the page ready for the next measurement.
 import assert from 'node:assert/strict';
 
 import { visit } from './driver.mjs';
 
-/** Presses Cancel in the same turn in which something appears, before the engine's next word is heard. */
+/** Presses Cancel in the task in which something appears, before the engine's next message is handled. */
 function cancelWhenSeen(page, selector) {
   return page.evaluate((selector) => new Promise((pressed) => {
     const look = () => {

@@ -1,5 +1,5 @@
-// A browser whose device answers late and whose clock is coarse, as Firefox: the kernels that are used, and how often the
-// engine waits.
+// A browser with late device callbacks and a coarse clock, like Firefox: the kernels used, and the number of the
+// engine's waits.
 import assert from 'node:assert/strict';
 
 import { open, trial } from './driver.mjs';
@@ -7,16 +7,16 @@ import { counting, hostileClock } from './shims.mjs';
 
 const CHOICE = { model: 'demo-gpt2', backend: 'gpu', rows: 5120 };
 
-/** Milliseconds between two looks at the device, and of a grain of the clock. */
+/** Milliseconds between device callbacks, and resolution of the clock. */
 const [GRID, GRAIN] = [100, 1];
 
-/** Rows of a batch. */
+/** Rows per batch. */
 const BATCH = 1024;
 
-/** What hardware likes, of each operation that has several kernels: where times tell nothing, these are used. */
+/** Kernels that suit hardware, one per operation with several kernels; used where timings are inconclusive. */
 const PREFERRED = [/^matmul_shared$/, /^layer_norm_workgroup$/, /^add_float_digits$/];
 
-/** Measures, and tells what was asked of the device while it was opened and while it measured. */
+/** Measures, and returns the device calls while opening it and while measuring. */
 async function measured(shim) {
   const app = await open({ webgpu: true, query: CHOICE, shim });
   try {
@@ -33,7 +33,7 @@ async function measured(shim) {
 
 const sum = (dispatches) => Object.values(dispatches).reduce((a, b) => a + b, 0);
 
-/** What was counted from one state to a later one. */
+/** Counts between two states. */
 function between(before, after) {
   const kernels = Object.entries(after.dispatches).map(([kernel, count]) => [kernel, count - (before.dispatches[kernel] ?? 0)]);
   return {
@@ -44,7 +44,7 @@ function between(before, after) {
   };
 }
 
-/** Batches of whole windows, of which none straddles two folds. */
+/** Batches of whole windows, none of which spans two folds. */
 function batches({ windows, folds, seq_len }) {
   const of_fold = Math.ceil(Math.ceil(windows / folds) / Math.floor(BATCH / seq_len));
   return folds * of_fold;
@@ -75,17 +75,17 @@ trial('a device that answers every 100 ms and a clock of 1 ms change no numbers,
   for (const kind of PREFERRED) {
     check(Object.keys(late.kernels).some((kernel) => kind.test(kernel)), `no kernel like ${kind} runs`);
   }
-  // One wait per batch; scales, second moments and cosines of every block; and what is saved, eight batches at a time.
+  // One wait per batch; scales, second moments and cosines of every block; and saved states, every eight batches.
   const waits = of_batches * blocks + 3 * blocks + Math.ceil(of_batches / 8) * blocks + 10;
   check(late.waits <= waits, `${late.waits} waits where ${of_batches} batches and ${blocks} blocks need ${waits}`);
-  // Norm, products, attention and activation are a dozen kernels, second moments another one; a device that is busy for
+  // Norm, products, attention and activation take a dozen kernels, second moments another; a device that is busy for
   // long gets its work in pieces of about 16 ms.
   const dispatches = 40 * of_batches * blocks + 1000 * hostile.report.seconds.total / 8;
   check(late.dispatches <= dispatches, `${late.dispatches} dispatches where ${dispatches} are enough`);
   check(late.dispatches <= 1.5 * usual.dispatches, `${late.dispatches} dispatches, ${usual.dispatches} with the usual clock`);
-  // What waiting takes, and the rate of one kernel.
+  // Waiting time, and the rate of one kernel.
   check(hostile.opening.waits <= 60, `${hostile.opening.waits} waits while the device was opened`);
-  // Seconds are told and not asserted: emulated, the kernels that hardware likes take longer than those that won.
+  // Seconds are logged, not asserted: emulated, the kernels that suit hardware are slower than those that won.
   console.log(`    ${(hostile.report.seconds.total - calm.report.seconds.total).toFixed(2)} s longer`);
   assert.deepEqual(problems, []);
 });

@@ -1,5 +1,5 @@
-// The comparison: recordings laid over each other by a click, against the files they come from, and measured here by
-// the real engine; by pointer, by keyboard, and with less motion.
+// The comparison: recordings combined by a click and checked against their files, and measured here by the real engine;
+// by pointer, by keyboard, and with reduced motion.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 
@@ -13,7 +13,7 @@ async function recorded() {
   return Object.fromEntries(summaries.map((summary) => [summary.name, summary]));
 }
 
-/** Steps of the watched run that are bundled, from its first. */
+/** Bundled steps of the run with checkpoints, from its first. */
 async function steps() {
   const index = JSON.parse(await readFile(new URL('models/index.json', WEB), 'utf8'));
   const watched = index.filter(({ demo }) => demo?.run === 'demo-gpt2').map(({ demo }) => demo.step).sort((a, b) => a - b);
@@ -21,14 +21,14 @@ async function steps() {
   return watched;
 }
 
-/** Opens the comparison and, where one is named, a preset. */
+/** Opens the comparison and, if given, a preset. */
 async function compare(app, preset) {
   await app.element('tab-compare').click();
   if (preset) await app.element(`preset-${preset}`).click();
   await app.element('runs').locator('li').first().waitFor();
 }
 
-/** The table of a figure: its columns by name, from block 0 on, without the agreements under them. */
+/** The table of a figure: its columns by name, from block 0 on, without the agreements below them. */
 async function columns(app, at) {
   const fold = app.element(`numbers-${at}`);
   if (!(await fold.evaluate((element) => element.open))) await fold.locator('summary').click();
@@ -43,7 +43,7 @@ function marks(app, at) {
   return app.element(`chart-${at}`).locator('.drawing:not(.over) path.mark');
 }
 
-/** The names that stand in front next, as many as are wanted, however soon they go. */
+/** The next `count` names in front, however short they are shown. */
 function nextNames(app, count) {
   return app.element('front-name').evaluate((element, count) => new Promise((told) => {
     const names = [];
@@ -138,7 +138,7 @@ visit('a run is gone through step by step, and by itself unless less motion is w
 
 visit('a recording is measured here by one click, and found again', { webgpu: false }, async (app) => {
   await compare(app, 'families');
-  // Counted in the turn after the press, before the engine can have said anything.
+  // Counted in the task after the press, before any message of the engine.
   const others = await run(app, 'Demo Llama').getByTestId('measure').evaluate(async (button) => {
     button.click();
     await null;

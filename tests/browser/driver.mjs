@@ -1,4 +1,4 @@
-// A real Chromium on the built page, and a watch over everything that must not happen there.
+// A real Chromium with the built page, and checks for everything that must not happen there.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -11,10 +11,10 @@ import { chromium } from 'playwright-core';
 /** Longest wait for a measurement: a software adapter on a busy machine with two cores is slow. */
 export const PATIENCE = 20 * 60_000;
 
-/** Longest wait for anything else. A machine that is busy may take long; only what never comes is a failure. */
+/** Longest wait for anything else, generous for busy machines: only an event that never happens is a failure. */
 const SOON = 2 * 60_000;
 
-/** Milliseconds between files that are saved: Chromium drops what a page begins beyond ten in a second. */
+/** Milliseconds between saved files: Chromium drops a page's downloads beyond ten per second. */
 const APART = 110;
 
 /** Models and texts for tests. */
@@ -35,12 +35,12 @@ export function trial(name, body) {
   test(name, { timeout: 2 * PATIENCE }, body);
 }
 
-/** A test of the page in a browser of its own, with a WebGPU adapter or without. */
+/** A test of the page in its own browser, with or without a WebGPU adapter. */
 export function visit(name, how, body) {
   trial(name, (t) => opened(t, how, body));
 }
 
-/** Opens the page, and closes it after. Whatever goes wrong unseen is a failure, and is told beside any other. */
+/** Opens the page, and closes it afterwards. Any hidden fault is a failure, reported in addition to others. */
 async function opened(t, { webgpu, mirror: folder, throttle, query, shim, before }, body) {
   const mirror = folder && await startMirror(t, await folder(t), throttle);
   const app = await open({ webgpu, mirror, query, shim, before });
@@ -56,12 +56,12 @@ async function opened(t, { webgpu, mirror: folder, throttle, query, shim, before
   }
 }
 
-/** What most tests measure: known by construction, and quick. */
+/** The model most tests measure: known by construction, and quick. */
 const CALIBRATION = { model: 'calibration' };
 
 /**
- * Opens the page with names and values in its address; `before` is done to the browser's page before that, and `shim` is
- * a script that the engine's worker runs before its own.
+ * Opens the page with names and values in its address; `before` prepares the browser's page first, and `shim` is a
+ * script that the engine's worker runs before its own.
  */
 export async function open({ webgpu, mirror, query = CALIBRATION, before, shim, waitUntil = 'load', address = setting('STRAIGHTEDGE_URL') }) {
   const browser = await chromium.launch({
@@ -69,7 +69,7 @@ export async function open({ webgpu, mirror, query = CALIBRATION, before, shim, 
     args: ['--no-sandbox', ...QUIET, ...(webgpu ? ['--enable-unsafe-webgpu'] : [])],
   });
   try {
-    // A service worker would fetch the worker's script itself, and refuse a changed one.
+    // A service worker would fetch the worker's script itself and reject a changed one.
     const serviceWorkers = shim ? 'block' : 'allow';
     const page = await browser.newPage({ viewport: { width: 1280, height: 1000 }, serviceWorkers });
     page.setDefaultTimeout(SOON);
@@ -82,13 +82,13 @@ export async function open({ webgpu, mirror, query = CALIBRATION, before, shim, 
     await page.goto(site.href, { timeout: PATIENCE, waitUntil });
     return new App(browser, page, faults, mirror);
   } catch (error) {
-    // A browser left open would keep the tests from ending.
+    // An open browser would keep the tests from ending.
     await browser.close();
     throw error;
   }
 }
 
-/** Puts a script before the one that starts the engine, so that the engine finds what the script has made of its world. */
+/** Inserts a script before the engine's start script, so that the engine sees the changed environment. */
 async function put(page, shim) {
   await page.route('**/engine.js', async (route) => {
     const response = await route.fetch();
@@ -96,7 +96,7 @@ async function put(page, shim) {
   });
 }
 
-/** Collects errors of any kind, violations of the security policy, and requests to other hosts. */
+/** Collects errors of any kind, CSP violations, and requests to other hosts. */
 function watch(page, isAllowed) {
   const faults = [];
   page.on('console', (message) => {
@@ -106,7 +106,7 @@ function watch(page, isAllowed) {
   page.on('crash', () => faults.push('the page crashed'));
   page.on('requestfailed', (request) => {
     const why = request.failure()?.errorText;
-    // The page gives up what it no longer needs: a look ahead when a measurement begins, an icon when it is left.
+    // The page aborts requests it no longer needs: a preview when a measurement begins, an icon when the page is left.
     if (why !== 'net::ERR_ABORTED') faults.push(`failed: ${request.url()} (${why})`);
   });
   page.context().on('request', (request) => {
@@ -116,7 +116,7 @@ function watch(page, isAllowed) {
   return faults;
 }
 
-/** A stand-in for the hub that serves a folder as long as the test runs. */
+/** Serves a folder as a stand-in for the hub while the test runs. */
 async function startMirror(t, folder, throttle) {
   const limit = throttle ? ['--throttle', String(throttle)] : [];
   const child = spawn(setting('XTASK'), ['hub', folder, '--port', '0', '--cdn-port', '0', ...limit]);
@@ -139,7 +139,7 @@ async function startMirror(t, folder, throttle) {
   };
 }
 
-/** The page as its visitor sees it. */
+/** The page from the visitor's point of view. */
 export class App {
   constructor(browser, page, faults, mirror) {
     Object.assign(this, { browser, page, faults, mirror });
@@ -149,19 +149,19 @@ export class App {
     return this.page.getByTestId(name);
   }
 
-  /** Waits until the engine has looked what it can run on. */
+  /** Waits until the engine has probed its device. */
   started() {
     return this.element('device').and(this.page.locator(':not([data-state=probing])')).waitFor();
   }
 
-  /** The worker in which the engine is; helpers come later. */
+  /** The engine's worker; helpers start later. */
   engine() {
     const [worker] = this.page.workers();
     assert.ok(worker, 'the engine has a worker');
     return worker;
   }
 
-  /** What measurements run on: `gpu`, `software` or `cpu`. */
+  /** The device of measurements: `gpu`, `software` or `cpu`. */
   device() {
     return this.element('device').getAttribute('data-state');
   }
@@ -175,7 +175,7 @@ export class App {
     }
   }
 
-  /** Chooses a model on the hub by its id and waits until it is known, or known why not. */
+  /** Chooses a hub model by its id and waits for its preview or error. */
   async hub(id) {
     await this.choose({ 'model-select': ':hub' });
     await this.element('hub-id').fill(id);
@@ -185,7 +185,7 @@ export class App {
     return known.getAttribute('data-state');
   }
 
-  /** Waits until the engine has let go of the measurement shown, and returns what it holds then. */
+  /** Waits until the engine has ended the measurement shown, and returns the memory it holds then. */
   async memory() {
     const status = this.element('status');
     await this.page.waitForFunction(() => {
@@ -196,7 +196,7 @@ export class App {
     return { gpu: Number(held.gpuBytes), wasm: Number(held.wasmBytes) };
   }
 
-  /** Presses Cancel in the same turn in which the status says something, before the engine's next word is heard. */
+  /** Presses Cancel in the task in which the status contains `words`, before the engine's next message is handled. */
   cancelWhenSaid(words) {
     return this.page.evaluate((words) => new Promise((pressed) => {
       const look = () => {
@@ -215,7 +215,7 @@ export class App {
     return this.order(this.element('run'));
   }
 
-  /** Presses what orders a measurement, and waits until that is the one shown: an earlier one may have ended already. */
+  /** Presses a button that orders a measurement, and waits until that one is shown; an earlier one may have ended. */
   async order(button) {
     const before = Number(await this.element('status').getAttribute('data-run'));
     await button.click();
@@ -225,14 +225,14 @@ export class App {
     }, before);
   }
 
-  /** Presses a button and returns the name and the bytes of what it saves. */
+  /** Presses a button and returns name and bytes of the saved file. */
   async saved(button) {
     await setTimeout(APART);
     const [download] = await Promise.all([this.page.waitForEvent('download'), this.element(button).click()]);
     return { name: download.suggestedFilename(), bytes: await readFile(await download.path()) };
   }
 
-  /** Waits for one of the phases in which a measurement can end, and returns it. */
+  /** Waits until the measurement ends, and returns its phase. */
   async ended() {
     const status = this.element('status');
     await status.and(this.page.locator(':is([data-phase=finished], [data-phase=cancelled], [data-phase=failed])'))
@@ -240,7 +240,7 @@ export class App {
     return status.getAttribute('data-phase');
   }
 
-  /** Measures to the end and returns the report that the page downloads. */
+  /** Measures to the end and returns the downloaded report. */
   async measure() {
     await this.run();
     const phase = await this.ended();
@@ -249,7 +249,7 @@ export class App {
     return this.report();
   }
 
-  /** Waits until an element says something like `words`. */
+  /** Waits until an element's text matches `words`. */
   async told(name, words) {
     const element = this.element(name).filter({ hasText: words });
     await element.waitFor().catch(async () => {
@@ -270,7 +270,7 @@ export class App {
   }
 }
 
-/** Fails unless two numbers, or nulls, agree; NaN agrees with nothing. */
+/** Fails unless two numbers, or nulls, agree; NaN never agrees. */
 export function assertClose(what, found, expected, tolerance) {
   if (expected === null) return assert.equal(found, null, what);
   assert.equal(typeof found, 'number', `${what}: ${found} is no number`);
@@ -291,7 +291,7 @@ export async function drop(page, files) {
   }, files);
 }
 
-/** Drags a folder of the machine onto the page, as a file manager does: the browser itself hands out its entries. */
+/** Drags a folder onto the page as a file manager does, so that the browser itself provides its entries. */
 export async function dragFolder(page, path) {
   const session = await page.context().newCDPSession(page);
   const data = { items: [], files: [path], dragOperationsMask: 1 };
@@ -300,9 +300,9 @@ export async function dragFolder(page, path) {
   }
 }
 
-/** Serious and critical findings, each with where it is. */
+/** Serious and critical findings, each with its location. */
 export async function findings(page) {
-  // The page's policy allows no foreign script, so it is put in by the debugger, which no policy binds.
+  // The page's CSP allows no foreign script, so the debugger injects it, which no policy restricts.
   const session = await page.context().newCDPSession(page);
   await session.send('Runtime.evaluate', { expression: await readFile(AXE, 'utf8') });
   const { violations } = await page.evaluate(() => axe.run());

@@ -1,4 +1,4 @@
-// Charts taken away: each file is opened and its values are those of the chart and the table.
+// Saved charts: each file is opened, and its values equal those of the chart and the table.
 import assert from 'node:assert/strict';
 
 import { assertClose, visit } from './driver.mjs';

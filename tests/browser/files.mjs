@@ -1,18 +1,18 @@
-// Files that the page saves, opened as other programs would: what an SVG, a PNG or a CSV holds.
+// Parses files saved by the page as other programs would: SVG, PNG and CSV.
 import assert from 'node:assert/strict';
 
-/** A table of the page, numbers with plain minus signs and nothing for what is undefined. */
+/** A table of the page, with plain minus signs, and empty cells for undefined values. */
 export const shown = (app, table) => app.page.locator(table).evaluate((table) => [...table.rows].map((row) => [...row.cells].map(
   (cell) => cell.textContent.replace('−', '-').replace('\u202f', '').replace(/^–$/, '').replace('R²lin', 'R²_lin'),
 )));
 
-/** The cells of a CSV, in which quotes within quotes are doubled. */
+/** The cells of a CSV; doubled quotes stand for one. */
 export const parsed = (text) => text.trim().split('\r\n').map((line) => {
   const cells = line.matchAll(/(?<=^|,)(?:"((?:[^"]|"")*)"|([^,]*))(?=,|$)/g);
   return [...cells].map(([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain);
 });
 
-/** What a browser makes of an SVG alone. */
+/** Parses a standalone SVG in the browser. */
 export const drawn = (app, svg) => app.page.evaluate((svg) => {
   const root = new DOMParser().parseFromString(svg, 'image/svg+xml').documentElement;
   const all = [...root.querySelectorAll('*')];
@@ -26,7 +26,7 @@ export const drawn = (app, svg) => app.page.evaluate((svg) => {
   };
 }, svg);
 
-/** Size of a picture, and how many of its pixels have the colour of the first look, and any colour. */
+/** Size of a picture, and its number of pixels in the first look's colour and in any colour. */
 export const seen = (app, bytes) => app.page.evaluate(async (base64) => {
   const data = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
   const picture = await createImageBitmap(new Blob([data], { type: 'image/png' }));
@@ -42,7 +42,7 @@ export const seen = (app, bytes) => app.page.evaluate(async (base64) => {
   return { width: picture.width, coloured, vivid, corner: [...pixels.slice(0, 4)] };
 }, bytes.toString('base64'));
 
-/** Saves a figure in all four forms and holds them against each other and against what the page shows. */
+/** Saves a figure in all four forms and compares them with each other and with the page. */
 export async function leaves(app, at) {
   const title = await app.element(`figure-${at}`).locator('h3').innerText();
   const fold = app.element(`numbers-${at}`);

@@ -1,19 +1,19 @@
-// The first second: a recorded result is seen before any module has arrived, nothing moves when the page takes over, and
-// one button measures the same here, pressed early or late.
+// The first second: a recorded result shows before any module has loaded, nothing moves when the live page replaces the
+// pre-rendered one, and one button measures the same here, pressed early or late.
 import assert from 'node:assert/strict';
 import { gzipSync } from 'node:zlib';
 
 import { assertClose, open, trial, visit } from './driver.mjs';
 
 const SITE = process.env.STRAIGHTEDGE_URL;
-/** Largest layout shift that nobody sees. */
+/** Largest imperceptible layout shift. */
 const STILL = 0.01;
-/** Bytes that may travel before the first view is seen. */
+/** Bytes allowed before the first view shows. */
 const FIRST = 120_000;
 
 const recorded = async () => (await fetch(new URL('data/recorded/demo-gpt2.json', SITE))).json();
 
-/** Modules wait until they are let go. */
+/** Holds back modules until released. */
 function held() {
   let letGo;
   const gone = new Promise((resolve) => { letGo = resolve; });
@@ -65,7 +65,7 @@ trial('nothing moves when the page takes over, at any width', async () => {
       await app.element('extent').waitFor();
       const moved = () => app.page.evaluate(() => window.moved);
       assert.ok(await moved() < STILL, `${await moved()} at ${width}`);
-      // A page that moves by a line of text is found.
+      // The check detects a shift by a line of text.
       await app.page.evaluate(() => { document.querySelector('.results').style.marginTop = '40px'; });
       await app.page.waitForFunction((still) => window.moved >= still, STILL);
     } finally {
@@ -74,7 +74,7 @@ trial('nothing moves when the page takes over, at any width', async () => {
   }
 });
 
-/** Compressed bytes of a page and of what its head needs before anything is seen. */
+/** Compressed bytes of a page and of the files its head needs before the first paint. */
 async function needed(page) {
   const head = page.slice(0, page.indexOf('</head>'));
   const linked = [...head.matchAll(/(?:stylesheet" href|script src)="([^"]+)"/g)].map(([, path]) => new URL(path, SITE));
@@ -89,7 +89,7 @@ trial('what is needed for the first view is small', async () => {
   const sent = await needed(page);
   console.log(`the first view takes ${sent} bytes compressed`);
   assert.ok(sent < FIRST, `${sent} bytes`);
-  // A page that waits for a module, or is written with all its data, is found.
+  // The check detects a page that waits for a module, or that contains all its data.
   const waiting = page.replace('</head>', '<script src="./page_bg.wasm"></script></head>');
   const swollen = page.replace('</body>', `${Array.from({ length: 60_000 }, (_, at) => Math.sin(at)).join()}</body>`);
   for (const heavy of [waiting, swollen]) assert.ok(await needed(heavy) >= FIRST);

@@ -1,5 +1,5 @@
-// Models from the hub, here a mirror of it: looked up before anything large is fetched, kept for later visits without a
-// network, and told in a sentence where something is wrong.
+// Models from the hub, here from a mirror: previewed before any large download, stored for later visits without a
+// network, and an error sentence for every fault.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { cp, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -13,7 +13,7 @@ import { FIXTURES, visit } from './driver.mjs';
 const FAMILIES = ['gpt2', 'gpt_neox', 'llama', 'bert'];
 const SMALL = { 'text-select': 'tales:1', rows: 640, 'seq-len': 32, backend: 'cpu' };
 
-/** A folder for a mirror with these models, each a copy of a fixture. */
+/** A mirror's folder with these models, each a copy of a fixture. */
 function models(copies) {
   return async (t) => {
     const folder = await mkdtemp(join(tmpdir(), 'straightedge-hub-'));
@@ -81,7 +81,7 @@ visit('every family is measured from its id as it is from its folder, and once m
 
 const DATASET = 'datasets/Salesforce/wikitext/wikitext-2-raw-v1';
 
-/** A mirror with a model and the test part of WikiText-2, whose text is another here, in Parquet as on the hub. */
+/** A mirror with a model and the test split of WikiText-2, with another text here, in Parquet as on the hub. */
 function withText(lines) {
   return async (t) => {
     const folder = await models({ tiny: 'tiny-gpt2' })(t);
@@ -114,7 +114,7 @@ visit('WikiText-2 comes from the hub, is counted beforehand once it is here, and
   app.faults.length = 0;
 });
 
-/** What goes wrong, with which file, and what the visitor reads. */
+/** Faults: kind, affected file, and the error shown. */
 const FAULTS = [
   ['missing', '/api/', /the hub has none of this name/],
   ['gated', '/api/', /access is restricted/],
@@ -131,7 +131,7 @@ visit('each fault is told in its sentence, gives no result, and a later try work
   webgpu: false, mirror: models(Object.fromEntries(FAULTS.map(([kind]) => [kind, 'tiny-gpt2']))),
 }, async (app) => {
   for (const [kind, path, words] of FAULTS) {
-    // A flipped bit is told by the hash of the whole file, not by the header, which is looked at beforehand.
+    // Only the hash of the whole file detects a flipped bit, not the header, which is read first.
     if (kind === 'flipped') await app.hub(`test/${kind}`);
     await app.mirror.fault(kind, path, 1000);
     const state = kind === 'flipped' ? 'known' : await app.hub(`test/${kind}`);
@@ -150,7 +150,7 @@ visit('each fault is told in its sentence, gives no result, and a later try work
   app.faults.length = 0; // The browser tells of every answer that is not a file.
 });
 
-/** A mirror with a model whose weights are a shard beside its index. */
+/** A mirror with a model whose weights are a shard with an index. */
 async function sharded(t) {
   const folder = await models({ shards: 'tiny-llama' })(t);
   const model = join(folder, 'test', 'shards');
@@ -179,7 +179,7 @@ visit('a truncated shard is told by name and gives no result, and a later try wo
 });
 
 visit('a connection that breaks half-way and a server that asks to wait cost time and nothing else', {
-  // Slower than the page reads: what the browser itself still holds when a connection breaks is lost.
+  // Slower than the page reads: bytes that the browser has buffered are lost when a connection breaks.
   webgpu: false, mirror: models({ cut: 'tiny-llama', busy: 'tiny-llama' }), throttle: 1_000_000,
 }, async (app) => {
   for (const kind of ['cut', 'busy']) {
@@ -192,7 +192,7 @@ visit('a connection that breaks half-way and a server that asks to wait cost tim
     const size = await weights('tiny-llama');
     const { requests, bytes } = total(await app.mirror.stats(), 'model.safetensors');
     assert.ok(requests >= 2, `${kind}: asked again`);
-    // All over again would be half as much more. What the browser held when the connection broke it fetches again.
+    // Starting over would send half as much again. Bytes buffered when the connection broke are fetched again.
     assert.ok(bytes < 1.25 * size, `${bytes} bytes for a ${kind}`);
   }
   app.faults.length = 0;
@@ -212,7 +212,7 @@ visit('cancelled while it lists and while it downloads, it starts again; a close
   assert.equal(await app.ended(), 'cancelled');
   await app.mirror.reset();
 
-  // Whatever is asked for stops half-way.
+  // Every response stops half-way.
   assert.equal(await app.hub('test/slow'), 'known');
   await app.choose(SMALL);
   await app.mirror.fault('stalled', 'model.safetensors', 1000);

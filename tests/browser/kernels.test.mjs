@@ -1,10 +1,10 @@
-// The engine's shaders through the browser's own compiler: exact second moments against integers of 128 bits, and every
-// operation by every kernel that there is for it against the CPU.
+// The engine's shaders in the browser's own compiler: exact second moments against 128-bit integers, and every
+// operation in every kernel that implements it against the CPU.
 import assert from 'node:assert/strict';
 
 import { visit } from './driver.mjs';
 
-/** Outcomes of a check: per case its name, and why it fails or null. */
+/** Outcomes of a check: the name of each case, with its failure or null. */
 const outcomes = (app, check) => app.page.evaluate(async (check) => {
   const checks = await import(new URL('checks.js', document.baseURI).href);
   await checks.default({ module_or_path: new URL('checks_bg.wasm', document.baseURI) });

@@ -1,4 +1,4 @@
-// A model of GPT-2's size with random weights, from the hub to the GPU: in few requests, with no byte too many, and
+// A model of GPT-2's size with random weights, from the hub to the GPU: in few requests, without superfluous bytes, and
 // never as a whole in the engine's memory.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -19,7 +19,7 @@ async function made(t) {
   return folder;
 }
 
-/** Bytes of all tensors but the masks, and of the header before them. */
+/** Bytes of the header and of all tensors except the masks. */
 async function needed() {
   const file = await open(weights);
   try {
@@ -46,7 +46,7 @@ visit('124 million parameters are measured on the GPU within 150 MB of wasm memo
   const { gpu, wasm } = await app.memory();
   assert.equal(gpu, 0);
   assert.ok(wasm > 0 && wasm <= 150e6, `${wasm} bytes of wasm memory`);
-  // What is asked for by name is redirected to the files' own origin, whose addresses name the commit.
+  // Requests by name are redirected to the files' own origin, whose URLs contain the commit.
   const isSent = (path) => path.includes('@') && path.endsWith('model.safetensors');
   const stats = Object.entries(await app.mirror.stats()).filter(([path]) => isSent(path));
   const requests = stats.reduce((sum, [, entry]) => sum + entry.requests, 0);

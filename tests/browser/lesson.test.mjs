@@ -1,5 +1,5 @@
-// The lesson: nine steps by keyboard alone; the interval dragged and R² as computed here; a step done by the page
-// itself, which really measures; the link to a step; locks; for everyone, on a phone, on paper.
+// The lesson: nine steps by keyboard alone; the interval dragged and R² recomputed here; a step done by the page itself
+// with a real measurement; the link to a step; locks; accessible, on a phone, on paper.
 import assert from 'node:assert/strict';
 
 import { PATIENCE, assertClose, findings, tabTo, visit } from './driver.mjs';
@@ -7,25 +7,25 @@ import { PATIENCE, assertClose, findings, tabTo, visit } from './driver.mjs';
 const STEPS = 9;
 const OPEN = { lesson: '1', rows: '1280' };
 
-/** Waits until a step is ticked off, in its place of the list. */
+/** Waits until a step is ticked off in the list. */
 const ticked = (app, step, timeout) => app.element(`step-${step}`).and(app.page.locator('[data-done=true]')).waitFor({ timeout });
 
 const isDone = async (app, step) => await app.element(`step-${step}`).getAttribute('data-done') === 'true';
 
-/** Which step is open: one alone. */
+/** The open step; exactly one is open. */
 async function openStep(app) {
   const open = await app.page.locator('.step:visible').evaluateAll((steps) => steps.map((step) => step.dataset.step));
   assert.equal(open.length, 1, `open: ${open}`);
   return Number(open[0]);
 }
 
-/** The last number that a line of the examples tells. */
+/** The last number in a line of the examples. */
 async function lastNumber(app, name) {
   const numbers = (await app.element(name).innerText()).replaceAll('−', '-').match(/-?\d+(\.\d+)?/g);
   return Number(numbers.at(-1));
 }
 
-/** Error function by its series, for the test's own word on GELU. */
+/** Error function by its series, to compute GELU independently. */
 function erf(x) {
   let [term, sum] = [x, x];
   for (let n = 1; Math.abs(term) > 1e-17 * Math.abs(sum) && n < 200; n += 1) {
@@ -35,7 +35,7 @@ function erf(x) {
   return 2 / Math.sqrt(Math.PI) * sum;
 }
 
-/** R² of the best line through GELU on an interval, by the sums of a fine grid. */
+/** R² of the best line for GELU on an interval, by sums over a fine grid. */
 function r2OfGelu(low, high) {
   const n = 20_000;
   const points = Array.from({ length: n }, (_, at) => low + (high - low) * (at + 0.5) / n);
@@ -136,7 +136,7 @@ visit('the examples show what they are for', { webgpu: false, query: { lesson: '
 });
 
 visit('“Do it for me” really measures, swaps and compares, and the steps notice', { webgpu: false, query: { ...OPEN, lesson: '5', model: 'calibration' } }, async (app) => {
-  // Looked at in the turn after the press, before the engine can have said anything.
+  // Read in the task after the press, before any message of the engine.
   const then = await app.element('do-5').evaluate(async (button) => {
     button.click();
     await null;

@@ -1,4 +1,4 @@
-// Devices with exactly the limits that WebGPU promises, and with less than that.
+// Devices with exactly WebGPU's default limits, and with lower ones.
 import assert from 'node:assert/strict';
 
 import { open, trial } from './driver.mjs';
@@ -40,7 +40,7 @@ trial('everything is measured within the default limits of WebGPU', async () => 
   }
 });
 
-/** Less than WebGPU promises, as some devices have in its compatibility mode, and how much of it. */
+/** Limits below WebGPU's defaults, as some devices have in compatibility mode. */
 const BELOW = {
   maxStorageBuffersPerShaderStage: 4,
   maxComputeInvocationsPerWorkgroup: 128,

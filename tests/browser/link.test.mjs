@@ -1,5 +1,5 @@
-// Links: the whole configuration comes back from the address; what is not what it says is refused in a sentence; a
-// teacher's link hides and locks; an embedded chart stands alone.
+// Links: the whole configuration is restored from the address; invalid values are refused in a sentence; a teacher's
+// link hides and locks; an embedded chart stands alone.
 import assert from 'node:assert/strict';
 
 import { visit } from './driver.mjs';
@@ -9,7 +9,7 @@ const FIELDS = {
   'skip-positions': '1', gram: 'fast', backend: 'cpu',
 };
 
-/** Waits until the address says something. */
+/** Waits until the address contains `words`. */
 const said = (app, words) => app.page.waitForFunction((words) => location.search.includes(words), words);
 
 visit('every setting comes back from the address', { webgpu: false, query: {} }, async (app) => {
@@ -67,7 +67,7 @@ visit('so does every setting of a continuation', { webgpu: false, query: { view:
   await app.element('sides-prompt').fill('a'.repeat(501));
   await app.page.waitForFunction(() => !location.search.includes('prompt='));
   assert.match(await app.element('sides-long').innerText(), /500 characters/);
-  // Blocks of one model are none of another's.
+  // Blocks of one model mean nothing in another.
   await app.element('model-select').selectOption('demo-neox');
   await said(app, 'model=demo-neox');
   await app.page.waitForFunction(() => !location.search.includes('linear='));

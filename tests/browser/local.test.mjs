@@ -1,5 +1,5 @@
-// What lies on the visitor's machine: captured rows by picker and by drop, and what is told of rows and texts before
-// anything is measured.
+// The visitor's own files: captured rows by picker and by drop, and the preview of rows and texts before anything is
+// measured.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

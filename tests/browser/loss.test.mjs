@@ -1,4 +1,4 @@
-// A GPU that goes away or has no room: what was measured stays, one sentence tells what happened, and Resume goes on.
+// A lost or full GPU: results stay, one sentence says what happened, and Resume continues.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -15,7 +15,7 @@ const numbers = ({ blocks, ppl }) => ({ ppl, blocks: blocks.map(({ row_microseco
 
 const row = (app, block) => app.element(`row-${block}`);
 
-/** Opens the page, does something with it and closes it. */
+/** Opens the page, runs `body` and closes it. */
 async function within(shim, body) {
   const app = await open({ webgpu: true, query: CHOICE, shim });
   try {
@@ -37,9 +37,9 @@ async function chooseDeep(app, t) {
 }
 
 /**
- * Loses the device by `lose` after five blocks of a measurement. It is told as lost in one sentence, the blocks stay,
- * and Resume comes to the numbers of an undisturbed measurement, which was made first: with the same kernels, which this
- * browser has noted then.
+ * Loses the device by `lose` after five blocks of a measurement. One sentence reports the loss, the blocks stay, and
+ * Resume gives the numbers of an undisturbed measurement. That one runs first, so that both use the kernels cached in
+ * this browser.
  */
 async function losesNothing(app, t, lose) {
   await chooseDeep(app, t);
@@ -66,7 +66,7 @@ async function losesNothing(app, t, lose) {
 trial('after the GPU process crashed in the middle, Resume goes on with the same digits', (t) => within(undefined, async (app) => {
   const session = await app.browser.newBrowserCDPSession();
   await losesNothing(app, t, async () => {
-    // No answer comes from a process that is gone.
+    // A process that ended does not answer.
     session.send('Browser.crashGpuProcess').catch(() => {});
   });
 }));

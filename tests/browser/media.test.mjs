@@ -1,9 +1,9 @@
-// What a visitor's settings ask for: nothing moves where less motion is wanted, and paper carries the result alone.
+// The visitor's settings: no motion if less is preferred, and only the result in print.
 import assert from 'node:assert/strict';
 
 import { visit } from './driver.mjs';
 
-/** Elements that would move by themselves or over time. */
+/** Elements with transitions, animations or smooth scrolling. */
 const moving = (page) => page.evaluate(() => [...document.querySelectorAll('*')].filter((element) => {
   const { transitionDuration, animationDuration, animationName, scrollBehavior } = getComputedStyle(element);
   const lasts = (list) => list.split(',').some((time) => parseFloat(time) > 0);
@@ -18,12 +18,12 @@ visit('nothing moves where less motion is wanted', { webgpu: false, query: {} },
     await app.element(`tab-${view}`).click();
     assert.deepEqual(await moving(app.page), [], view);
   }
-  // A style that moves all the same is found.
+  // The check detects a style that moves anyway.
   await app.page.evaluate(() => { document.querySelector('button').style.transition = 'color 1s'; });
   assert.deepEqual(await moving(app.page), ['BUTTON']);
 });
 
-/** Which of the elements are seen. */
+/** Which of the elements are visible. */
 const seen = (app, names) => Promise.all(names.map(async (name) => [name, await app.element(name).first().isVisible()]));
 
 visit('paper carries the result without what it was ordered with', { webgpu: false, query: {} }, async (app) => {

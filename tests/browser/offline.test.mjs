@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { open, trial, visit } from './driver.mjs';
 import { relay } from './relay.mjs';
 
-/** Waits until the service worker has kept this build. */
+/** Waits until the service worker has cached this build. */
 async function kept(page) {
   await page.evaluate(() => navigator.serviceWorker.ready);
   await page.waitForFunction(async () => {
@@ -14,7 +14,7 @@ async function kept(page) {
   });
 }
 
-/** A test of the page by way of a network that can change and go away. */
+/** A test of the page through a network that can change and fail. */
 function byRelay(name, body) {
   trial(name, async () => {
     const network = await relay();

@@ -1,4 +1,4 @@
-// A visitor's own model: a folder from the disk, measured against independent references; damaged files told in words.
+// A visitor's own model: a folder from disk, measured against independent references; damaged files reported in words.
 import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { assertClose, drop, FIXTURES, visit } from './driver.mjs';
 
 const MODEL = join(FIXTURES, 'tiny-llama');
 const TEXT = join(FIXTURES, 'texts', 'encyclopedia.txt');
-/** What makes a folder a model. */
+/** Files of a model. */
 const FILES = ['config.json', 'tokenizer.json', 'model.safetensors'];
 
 async function own(app, folder, text = TEXT) {
@@ -18,7 +18,7 @@ async function own(app, folder, text = TEXT) {
   await app.element('text-file').setInputFiles(text);
 }
 
-/** A folder that goes away with the test. */
+/** A folder that is deleted after the test. */
 async function scratch(t) {
   const folder = await mkdtemp(join(tmpdir(), 'straightedge-'));
   t.after(() => rm(folder, { recursive: true }));

@@ -1,5 +1,5 @@
-// The paper's figures as ready comparisons: what was published and what is recorded here, by click and by link, with the
-// source; and links that carry a whole comparison.
+// The paper's figures as presets: published and recorded values, by click and by link, with their sources; and links
+// that carry a whole comparison.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 
@@ -17,7 +17,7 @@ const PRESETS = {
   curve: [['poly_gain', (model) => model.poly_gain]],
 };
 
-/** The series of a figure in full digits, by name. */
+/** The full-precision series of a figure, by name. */
 async function series(app, at) {
   const { chart } = JSON.parse((await app.saved(`json-${at}`)).bytes.toString());
   return Object.fromEntries(chart.series.map(({ name, points }) => [name, points.map(({ y }) => y)]));

@@ -1,12 +1,12 @@
-// The site by way of a server of its own, which can change and go away: a network that is gone for the page, for its worker
-// and for the service worker, of which the last is beyond what a browser can be told to keep offline.
+// The site through a proxy server that can change and fail, to take the network from the page, its worker and the
+// service worker; for the last, browsers cannot emulate being offline.
 import { createServer } from 'node:http';
 import { gzipSync } from 'node:zlib';
 
-/** What the host of a static site says of every file, which the local server does not: it is compressed and may be kept. */
+/** Headers that static hosts add to every file, unlike the local server: compressed and cacheable. */
 const HOSTED = { 'content-encoding': 'gzip', 'cache-control': 'max-age=600' };
 
-/** Hands every request on to the site, under the same path; `changes` has what becomes of texts, by their path. */
+/** Forwards every request to the site under the same path; `changes` maps paths to changes of their texts. */
 export async function relay({ asHost = false } = {}) {
   const site = new URL(process.env.STRAIGHTEDGE_URL);
   const network = { asked: [], changes: {} };

@@ -1,4 +1,4 @@
-// Reports: saved, opened and measured again, on the same device without any difference; what differs is shown.
+// Reports: saved, opened and measured again, without any difference on the same device; differences are shown.
 import assert from 'node:assert/strict';
 
 import { visit } from './driver.mjs';

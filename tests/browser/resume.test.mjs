@@ -1,4 +1,4 @@
-// A measurement that was ended goes on, in the same page and in the next one, and comes to the same numbers.
+// An interrupted measurement resumes, in the same page and in the next one, with the same numbers.
 import assert from 'node:assert/strict';
 
 import { open, trial } from './driver.mjs';
@@ -7,7 +7,7 @@ const CHOICE = { model: 'demo-gpt2', backend: 'cpu', rows: 20000 };
 
 const numbers = ({ blocks, ppl }) => ({ ppl, blocks: blocks.map(({ row_microseconds, ...block }) => block) });
 
-/** Waits until a block is shown, of which the state before the next but one tells. */
+/** Waits until a block is shown; the state before the next but one includes it. */
 const shown = (app, block) => app.page.waitForFunction((block) => document.querySelector(`[data-testid=row-${block}]`), block);
 
 async function undisturbed() {
@@ -22,7 +22,7 @@ async function undisturbed() {
   }
 }
 
-/** Ends a measurement after its second block by `end`, and has it go on in the page that `end` returns. */
+/** Ends a measurement after its second block by `end`, and resumes it in the page that `end` returns. */
 async function disturbed(end) {
   const app = await open({ webgpu: false, query: CHOICE });
   try {
@@ -57,7 +57,7 @@ trial('cancelled, reloaded and ended by the browser, a measurement goes on with 
     },
     'ended by the browser': async (app) => {
       const [worker] = app.page.workers();
-      // It hears of it between two batches.
+      // The worker closes between two batches.
       worker.evaluate(() => self.close()).catch(() => {});
       assert.equal(await app.ended(), 'failed');
       assert.match(await app.error(), /the browser ended it/);

@@ -1,6 +1,6 @@
-// Takes the documents' pictures: the demo model measured over its recording, one of its blocks, a comparison, the first view
-// on a phone, losses in the dark, a step of the lesson. Then what the site itself carries: the picture that is shown where
-// the page is shared, and icons for platforms that take no SVG.
+// Takes the documents' pictures: the demo model measured with its recording as overlay, one of its blocks, a
+// comparison, the first view on a phone, losses in dark mode, a step of the lesson. Then the site's own: the preview
+// picture for links to the page, and icons for platforms that take no SVG.
 //
 // usage: screenshot.mjs FOLDER_OF_DOCUMENTS FOLDER_OF_THE_SITE
 import { readFile } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { open } from './driver.mjs';
 
 const [, , folder, site] = process.argv;
 
-/** One picture of the page after `prepare`, of all of it or of its first `height`. */
+/** One picture of the page after `prepare`: the whole page, or its first `height` pixels. */
 async function picture(name, { webgpu = false, query = {}, width = 1280, height, colorScheme = 'light' }, prepare) {
   const before = async (page) => {
     await page.setViewportSize({ width, height: height ?? 900 });
@@ -42,10 +42,10 @@ await picture('lesson', { query: { lesson: '2' }, height: 1580 }, async (app) =>
   for (let at = 0; at < 3; at += 1) await app.page.keyboard.press('PageUp');
 });
 
-/** What is not in the preview: all that is there to be pressed, and what is below the chart. */
+/** Parts hidden in the preview: all controls, and everything below the chart. */
 const BESIDE = '.controls, .enter, [role=tablist], .known-bar, .overlay-bar, .standing button, .readout, figcaption, .exports, .foot';
 
-/** The chart of the first view below name and subject of the page, at the size that previews have. */
+/** The chart of the first view below the page's name and subject, in the size of previews. */
 async function preview() {
   const before = async (page) => {
     await page.setViewportSize({ width: 1200, height: 630 });
@@ -65,7 +65,7 @@ async function preview() {
   await app.browser.close();
 }
 
-/** The icon as a picture of so many pixels on a side. */
+/** The icon as a picture of `pixels` × `pixels`. */
 async function icon(pixels) {
   const svg = await readFile(`${site}/icon.svg`, 'utf8');
   const app = await open({ webgpu: false });

@@ -1,5 +1,5 @@
-// What the web expects of a page that is shared: a preview with its picture, icons, a word to robots, the notices of all
-// that is linked in, and which build it is.
+// Metadata of a shared page: a preview with its picture, icons, robots.txt, the notices of everything linked in, and
+// the build.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 
@@ -9,10 +9,10 @@ import { seen } from './files.mjs';
 const SITE = process.env.STRAIGHTEDGE_URL;
 const FIRST = { webgpu: false, query: {} };
 
-/** Some services show no preview picture beyond this. */
+/** Some services show no larger preview picture. */
 const LARGEST_PICTURE = 600_000;
 
-/** The `content` of a meta element by its name or property, and the `href` of a link by what it is. */
+/** The `content` of a meta element by its name or property, and the `href` of a link by its `rel`. */
 const meta = (app, name) => app.page.locator(`meta[name="${name}"], meta[property="${name}"]`).getAttribute('content');
 const linked = (app, rel) => app.page.locator(`link[rel="${rel}"]`).getAttribute('href');
 
@@ -23,7 +23,7 @@ async function served(path) {
   return { type: response.headers.get('content-type'), bytes: Buffer.from(await response.arrayBuffer()) };
 }
 
-/** Width and height as a PNG's own header has them. */
+/** Width and height from a PNG's header. */
 function sizeOf(png) {
   assert.equal(png.subarray(0, 8).toString('latin1'), '\x89PNG\r\n\x1a\n', 'a PNG');
   return [png.readUInt32BE(16), png.readUInt32BE(20)];
@@ -39,7 +39,7 @@ visit('a link to the page has a preview, whose picture the site serves', FIRST, 
   assert.equal(await meta(app, 'twitter:card'), 'summary_large_image');
   assert.match(await meta(app, 'og:image:alt'), /\w+ \w+/);
 
-  // A build that is told where it will lie says so; any other can lie anywhere.
+  // A build that knows its URL states it; any other can be hosted anywhere.
   const place = process.env.STRAIGHTEDGE_SITE;
   const picture = await meta(app, 'og:image');
   const base = place ? new URL(place.endsWith('/') ? place : `${place}/`).href : SITE;
@@ -65,7 +65,7 @@ visit('every icon is there in the size it is said to have', FIRST, async (app) =
   const { icons } = await (await fetch(new URL(await linked(app, 'manifest'), SITE))).json();
   const wanted = icons.map(({ src, sizes, type }) => ({ src, sizes, type }));
   wanted.push({ src: await linked(app, 'icon'), sizes: 'any', type: 'image/svg+xml' });
-  // Apple's devices take one of this size.
+  // Apple's devices use an icon of this size.
   wanted.push({ src: await linked(app, 'apple-touch-icon'), sizes: '180x180', type: 'image/png' });
   for (const side of ['192x192', '512x512']) assert.ok(wanted.some(({ sizes }) => sizes === side), `${side} to install the page`);
   for (const { src, sizes, type } of wanted) {
@@ -96,7 +96,7 @@ visit('the foot leads to the licences of everything that is linked in', FIRST, a
     assert.ok(text.includes(licence), licence);
   }
   const noticed = new Set(text.match(/^- .+$/gm));
-  // What a module was compiled from, as the places in which it could stop tell.
+  // Source paths in a module's panic locations show what it was compiled from.
   for (const module of ['page_bg.wasm', 'worker_bg.wasm']) {
     const content = (await served(module)).bytes.toString('latin1');
     const places = content.matchAll(/registry\/src\/[^/]+\/([\w-]+)-(\d+\.\d+\.\d[\w.+-]*)\/src\//g);

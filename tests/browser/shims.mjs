@@ -1,11 +1,11 @@
-// Scripts for the engine's worker that make its WebGPU behave as other browsers, drivers and machines do. Each is text
+// Scripts for the engine's worker that make its WebGPU behave like other browsers, drivers and machines. Each is text
 // that runs before the engine's own script.
 
 const text = (script, ...values) => `(${script})(${values.map((value) => JSON.stringify(value)).join(', ')})`;
 
 /**
- * Counts what is asked of the device, in `counted`: waits, submissions, and dispatches by kernel; and what had been
- * counted when a message left the worker, in `counted.at`, by the kind of the event.
+ * Counts device calls in `counted`: waits, submissions, and dispatches by kernel; `counted.at` holds the counts when a
+ * message left the worker, by the kind of the event.
  */
 export const counting = () => text(() => {
   const counted = { waits: 0, submissions: 0, dispatches: {}, at: [] };
@@ -37,8 +37,8 @@ export const counting = () => text(() => {
 });
 
 /**
- * A clock as in Firefox (bug 1870699): whatever waits for the device hears of its end when a timer of so many
- * milliseconds goes off, and `performance.now` tells whole grains.
+ * A clock as in Firefox (bug 1870699): callbacks of the device run only when a timer of `grid` milliseconds fires, and
+ * `performance.now` is rounded to `grain`.
  */
 export const hostileClock = (grid, grain) => text((grid, grain) => {
   const now = performance.now.bind(performance);
@@ -58,8 +58,8 @@ export const hostileClock = (grid, grain) => text((grid, grain) => {
 }, grid, grain);
 
 /**
- * A device that has no more memory once so many bytes were asked for, or `fillMemory` was called: Chromium gives a buffer
- * that is none, and tells why in an event.
+ * A device that runs out of memory after `bytes` were allocated, or when `fillMemory` was called: Chromium returns an
+ * invalid buffer and gives the reason in an event.
  */
 export const littleMemory = (bytes) => text((bytes) => {
   const own = GPUDevice.prototype.createBuffer;
@@ -77,7 +77,7 @@ export const littleMemory = (bytes) => text((bytes) => {
   };
 }, bytes);
 
-/** WebGPU's default limits, which every adapter has at least. */
+/** WebGPU's default limits, which every adapter supports. */
 export const DEFAULTS = {
   maxTextureDimension1D: 8192, maxTextureDimension2D: 8192, maxTextureDimension3D: 2048, maxTextureArrayLayers: 256,
   maxBindGroups: 4, maxBindGroupsPlusVertexBuffers: 24, maxBindingsPerBindGroup: 1000,
@@ -91,7 +91,7 @@ export const DEFAULTS = {
   maxComputeWorkgroupSizeY: 256, maxComputeWorkgroupSizeZ: 64, maxComputeWorkgroupsPerDimension: 65535,
 };
 
-/** An adapter with these limits. A device has the default ones unless it is asked for more, and holds everyone to them. */
+/** An adapter with these limits. A device gets the default ones unless it requests more, and enforces them. */
 export const limited = (limits) => text((limits) => {
   for (const [name, value] of Object.entries(limits)) {
     Object.defineProperty(GPUSupportedLimits.prototype, name, { get: () => value });
@@ -99,8 +99,8 @@ export const limited = (limits) => text((limits) => {
 }, limits);
 
 /**
- * A device that goes away when `lose` is called: the next buffer is not mapped, and the browser tells of the loss a while
- * later where `isLate`, else before.
+ * A device that is lost when `lose` is called: the next buffer is not mapped, and the browser reports the loss a while
+ * later if `isLate`, else before.
  */
 export const losing = (isLate) => text((isLate) => {
   const { mapAsync } = GPUBuffer.prototype;

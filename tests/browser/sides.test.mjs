@@ -1,5 +1,5 @@
 // Side by side: a prompt is continued by the model and by the same model with linear blocks, on a recording, by
-// keyboard alone, stopped half-way, and never garbled.
+// keyboard alone, cancelled half-way, and never garbled.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,7 @@ import { PATIENCE, assertClose, visit } from './driver.mjs';
 import { leaves } from './files.mjs';
 
 const AXE = fileURLToPath(new URL('node_modules/axe-core/axe.min.js', import.meta.url));
-/** The page as it opens, on a recording, with fewer rows so that maps are there soon. */
+/** The page as it opens, on a recording, with fewer rows so that maps are ready soon. */
 const RECORDED = { webgpu: false, query: { view: 'sides', rows: '2560' } };
 
 async function ended(app) {
@@ -24,7 +24,7 @@ async function go(app, tokens) {
   assert.equal(await ended(app), 'finished', await app.element('sides-error').allInnerTexts().then(String));
 }
 
-/** Every step as the table has it: number, both tokens, KL. */
+/** Every step in the table: number, both tokens, KL. */
 async function steps(app) {
   const fold = app.element('numbers-0');
   if (!await fold.evaluate((fold) => fold.open)) await fold.locator('summary').click();
@@ -76,7 +76,7 @@ visit('two linear blocks go their own way, token by token, and no block none', R
 
   assert.equal(await app.page.locator('button.main:not(.second):visible').count(), 1, 'one button calls');
 
-  // What was measured for it is kept: the same model goes on at once, with other blocks.
+  // The measurement is cached: the same model continues at once, with other blocks.
   await app.element('sides-none').click();
   await go(app, 8);
   const same = await steps(app);

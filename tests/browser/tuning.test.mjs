@@ -1,9 +1,9 @@
-// Which kernels are fastest is found out at the first visit, kept in the browser, and no note there can do harm.
+// The fastest kernels are determined at the first visit and cached in the browser; a corrupt cache does no harm.
 import assert from 'node:assert/strict';
 
 import { visit } from './driver.mjs';
 
-/** The tuning cache and when it was written; with `text` it is replaced first. */
+/** The tuning cache and its modification time; with `text` it is replaced first. */
 const cache = (page, text) => page.evaluate(async (text) => {
   const root = await navigator.storage.getDirectory();
   const handle = await (await root.getDirectoryHandle('straightedge')).getFileHandle('tuning.txt');

@@ -16,7 +16,7 @@ async function own(app, folder = MODEL) {
   await app.element('text-file').setInputFiles(TEXT);
 }
 
-/** Opens a view, presses its button, and returns the report that comes of it. */
+/** Opens a view, presses its button, and returns the resulting report. */
 async function add(app, view, measure) {
   await app.element(`tab-${view}`).click();
   await app.order(app.element(`measure-${measure}`));
@@ -24,7 +24,7 @@ async function add(app, view, measure) {
   return app.report();
 }
 
-/** Whatever is added to ppl is compared relative to what it gives. */
+/** A change of ppl is compared relative to the resulting perplexity. */
 function assertLoss(what, found, expected, ppl) {
   assertClose(what, found, expected, 1e-3 * (ppl + expected));
 }

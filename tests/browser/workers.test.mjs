@@ -1,4 +1,4 @@
-// Rows and solves shared with helping workers: the same numbers as without.
+// Rows and solves shared with helper workers: the same numbers as without.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 
 import { open, trial } from './driver.mjs';
 
-/** Measures a model of three wide blocks in a browser that tells of so many cores. */
+/** Measures a model of three wide blocks in a browser that reports `cores` cores. */
 async function measured(t, cores) {
   const folder = await mkdtemp(join(tmpdir(), 'straightedge-wide-'));
   t.after(() => rm(folder, { recursive: true }));

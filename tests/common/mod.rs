@@ -1,4 +1,4 @@
-//! What the integration tests share: reference models, backends, and comparisons in which NaN fails.
+//! Shared parts of the integration tests: reference models, backends, and comparisons in which NaN fails.
 #![allow(dead_code, reason = "every test file uses its own part")]
 
 pub(crate) mod python;
@@ -12,7 +12,7 @@ use straightedge::backend::gpu::GpuBackend;
 use straightedge::error::Error;
 use straightedge::job::BackendChoice;
 
-/// A folder with a model and its reference values, and the text that it is measured on.
+/// A folder with a model and its reference values, and the text it is measured on.
 pub(crate) struct Reference {
     /// For messages.
     pub(crate) name: String,
@@ -29,7 +29,7 @@ pub(crate) const OWN: [(&str, &str); 5] = [
     ("char-llama", "tales"),
 ];
 
-/// Those of another collection of the same format, which may lie beside the repository.
+/// Models of another collection of the same format, which may be next to the repository.
 const ADDITIONAL: [(&str, &str); 5] = [
     ("tiny-gpt2", "wiki"),
     ("tiny-gpt_neox", "wiki"),
@@ -45,13 +45,13 @@ pub(crate) fn fixture(path: impl AsRef<Path>) -> PathBuf {
     path
 }
 
-/// The folder of additional references, where there is one.
+/// The folder of additional references, if there is one.
 pub(crate) fn additional() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures");
     folder.is_dir().then_some(folder)
 }
 
-/// Every reference: the project's own ones, then additional ones.
+/// Every reference: the project's own, then additional ones.
 pub(crate) fn references() -> Vec<Reference> {
     let below = |folder: PathBuf, what: &str, models: [(&str, &str); 5]| {
         models.map(|(name, text)| Reference {
@@ -75,7 +75,7 @@ pub(crate) fn tales() -> PathBuf {
     fixture("texts/tales.txt")
 }
 
-/// The GPU, software adapters included. Without one the calling test fails, or is left out and listed.
+/// The GPU, including software adapters. Without one the calling test fails, or is skipped and listed.
 pub(crate) fn gpu() -> Option<GpuBackend> {
     match pollster::block_on(GpuBackend::new(BackendChoice::Gpu)) {
         Ok(backend) => Some(backend),
@@ -87,7 +87,7 @@ pub(crate) fn gpu() -> Option<GpuBackend> {
     }
 }
 
-/// The CPU, and the GPU as `gpu` has it.
+/// The CPU, and the GPU under the same rules as `gpu`.
 pub(crate) fn backends() -> Vec<BackendChoice> {
     let gpu = gpu().map(|_| BackendChoice::Gpu);
     [BackendChoice::Cpu].into_iter().chain(gpu).collect()
@@ -107,7 +107,7 @@ pub(crate) fn worst(found: &[f32], expected: &[f32]) -> (f64, usize) {
         .fold((0.0, 0), |worst, next| if next.0 > worst.0 { next } else { worst })
 }
 
-/// Fails where `found` is farther than `tolerance` from `expected`, NaN and absence included.
+/// Fails if `found` differs from `expected` by more than `tolerance`, or is NaN or absent.
 #[track_caller]
 pub(crate) fn assert_close(what: &str, found: Option<f64>, expected: f64, tolerance: f64) {
     let found = found.unwrap_or_else(|| panic!("{what}: null where {expected} is expected"));

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-/// What a script of `tests/reference` prints: one JSON value.
+/// The output of a script in `tests/reference`: one JSON value.
 pub(crate) fn run(script: &str, arguments: &[&OsStr]) -> Value {
     let python = env::var_os("STRAIGHTEDGE_PYTHON").expect(
         "STRAIGHTEDGE_PYTHON names no Python with the packages of tests/reference/requirements.txt; \
@@ -22,7 +22,7 @@ pub(crate) fn run(script: &str, arguments: &[&OsStr]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|why| panic!("{}: {why}: {complaint}", script.display()))
 }
 
-/// What `perplexity.py` prints of a model's folder and of `ids`, whole windows of `seq_len` tokens.
+/// The output of `perplexity.py` for a model's folder and `ids`, whole windows of `seq_len` tokens.
 pub(crate) fn perplexity(what: &str, folder: &Path, ids: &[u32], seq_len: usize) -> Value {
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("ids of {}.json", what.replace('/', " ")));
     fs::write(&file, json!(ids).to_string()).expect("ids");

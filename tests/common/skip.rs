@@ -1,13 +1,13 @@
-//! What becomes of a test that finds no GPU adapter. The integration tests, those of `kernels` and the engine's unit tests
-//! share this file.
+//! Handling of tests without a GPU adapter. The integration tests, those of `kernels` and the engine's unit tests share
+//! this file.
 
 use std::env;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::thread;
 
-/// Fails for want of an adapter; under `STRAIGHTEDGE_WITHOUT_GPU=1` it only adds the calling test to the list in the file
-/// that `STRAIGHTEDGE_SKIPPED` names.
+/// Fails for lack of an adapter; under `STRAIGHTEDGE_WITHOUT_GPU=1` it only adds the calling test to the file named by
+/// `STRAIGHTEDGE_SKIPPED`.
 #[track_caller]
 pub(crate) fn without_gpu(why: &str) {
     assert!(

@@ -1,5 +1,5 @@
-//! Least squares by a singular value decomposition of the centred and scaled rows themselves, in double precision: what
-//! the engine finds from second moments, by other means.
+//! Least squares by a singular value decomposition of the centred and scaled rows in double precision, as an
+//! independent check of the engine, which uses second moments.
 
 use faer::Mat;
 use straightedge::solve::TAU;
@@ -9,20 +9,20 @@ pub(crate) struct Fit {
     mean_x: Vec<f64>,
     pub(crate) deviation_x: Vec<f64>,
     mean_y: Vec<f64>,
-    /// Of inputs with mean 0 and deviation 1, d_in × d_out.
+    /// For inputs with mean 0 and deviation 1, d_in × d_out.
     pub(crate) weight: Mat<f64>,
     pub(crate) rank: usize,
-    /// Largest eigenvalue of the inputs' correlations over the smallest that is kept.
+    /// Condition of the inputs' correlations: largest eigenvalue over the smallest kept.
     pub(crate) condition: f64,
 }
 
-/// Rows one after the other, as a matrix.
+/// Consecutive rows as a matrix.
 pub(crate) fn matrix(rows: &[f32], cols: usize) -> Mat<f64> {
     Mat::from_fn(rows.len() / cols, cols, |i, j| f64::from(rows[i * cols + j]))
 }
 
 impl Fit {
-    /// The least squares of these rows.
+    /// The least-squares fit of these rows.
     pub(crate) fn new(x: Mat<f64>, mut y: Mat<f64>) -> Self {
         let (mean_x, mean_y) = (means(&x), means(&y));
         let deviation = |j: usize| {
@@ -33,7 +33,7 @@ impl Fit {
         add_to_rows(&mut y, &mean_y, -1.0);
         let svd = standardised(x, &mean_x, &deviation_x).thin_svd().expect("a decomposition");
         let singular: Vec<f64> = svd.S().column_vector().iter().copied().collect();
-        // Eigenvalues of the correlations are squares of these, and so is their cut.
+        // Eigenvalues of the correlations are the squares of these, and the cut is squared too.
         let rank = singular.iter().filter(|value| **value > TAU.sqrt() * singular[0]).count();
         let mut coefficients = svd.U().subcols(0, rank).transpose() * &y;
         for j in 0..y.ncols() {
@@ -44,7 +44,7 @@ impl Fit {
         Self { mean_x, deviation_x, mean_y, weight, rank, condition }
     }
 
-    /// R² on other rows, about their own means.
+    /// R² on other rows, against their own means.
     pub(crate) fn r2(&self, x: Mat<f64>, mut y: Mat<f64>) -> f64 {
         let own = means(&y);
         add_to_rows(&mut y, &own, -1.0);

@@ -1,4 +1,4 @@
-//! Made-up safetensors files.
+//! Synthetic safetensors files.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use straightedge::error::Error;
 use straightedge::weights::{Files, MemoryFiles, Weights};
 
-/// A tensor of a made-up file: name, format, shape, bytes.
+/// A tensor of a synthetic file: name, format, shape, bytes.
 #[derive(Clone)]
 pub(crate) struct Made {
     pub(crate) name: String,
@@ -27,7 +27,7 @@ pub(crate) fn file(header: &Value, data: &[u8]) -> Vec<u8> {
     [&(header.len() as u64).to_le_bytes()[..], &header, data].concat()
 }
 
-/// An honest file of these tensors.
+/// A valid file with these tensors.
 pub(crate) fn safetensors(tensors: &[Made]) -> Vec<u8> {
     let mut header = Map::new();
     let mut data = Vec::new();

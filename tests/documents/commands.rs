@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::markdown::{assert_same, code, files, inline, name_set, prose, read, rows, section, shown};
 
-/// What `straightedge … --help` prints.
+/// The output of `straightedge … --help`.
 fn help(arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_straightedge")).args(arguments).arg("--help").output();
     let output = output.expect("the program runs");
@@ -29,13 +29,13 @@ fn options(command: &str) -> BTreeSet<String> {
     names.filter(|name| *name != "--help").map(Into::into).collect()
 }
 
-/// `--name` of every word that begins so.
+/// The long options among the words, without values and punctuation.
 fn long_options<'a>(words: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let names = words.filter(|word| word.len() > 2 && word.starts_with("--"));
     names.map(|word| word.split('=').next().unwrap_or(word).trim_end_matches([',', '.', ';'])).collect()
 }
 
-/// Command lines of all documents, in code blocks and in text, with where they stand; comments are left out.
+/// Command lines of all documents, in code blocks and in text, with their document; comments are skipped.
 fn command_lines() -> Vec<(String, String)> {
     let mut found = Vec::new();
     for document in files(&[".md"]) {
@@ -82,7 +82,7 @@ fn every_command_and_option_is_documented() {
             assert!(named.iter().any(|text| is_named(&text)), "docs/cli.md: {option} of {name} is not documented");
         }
     }
-    // The largest table is complete, and names nothing else.
+    // The largest table is complete and has no other names.
     let measure = name_set(section(&document, "### measure"), "option");
     let options_of_table = measure.iter().filter_map(|name| name.split_whitespace().next()).map(Into::into).collect();
     assert_same("options of measure", &options_of_table, &options("measure"));

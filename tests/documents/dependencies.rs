@@ -1,10 +1,10 @@
-//! The table of dependencies names every crate that a package of the workspace asks for, and no other.
+//! The table of dependencies lists exactly the crates that packages of the workspace depend on.
 
 use std::collections::BTreeSet;
 
 use crate::markdown::{assert_same, files, name_set, read, section};
 
-/// Crates under the tables of dependencies anywhere in a manifest, by their names at the registry.
+/// Crates in the dependency tables of a manifest, by their registry names.
 fn crates(manifest: &toml::Table, found: &mut BTreeSet<String>) {
     for (key, value) in manifest {
         let Some(table) = value.as_table() else { continue };

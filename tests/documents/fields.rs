@@ -1,4 +1,4 @@
-//! Every report field and warning is defined in docs/measures.md, and nothing else is.
+//! docs/measures.md defines every report field and warning, and no others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,10 +12,10 @@ use straightedge::report::{
 
 use crate::markdown::{assert_same, files, name_set, read, section, shown};
 
-/// How the document writes the keys of a map.
+/// Placeholder for the keys of a map in the document.
 const KEY: &str = "NAME";
 
-/// A report in which nothing is empty. Written out in full, so that a new field does not compile until it is here.
+/// A report with no empty field. Written out in full, so that a new field does not compile until it is added here.
 fn full() -> Report {
     Report {
         schema: 1,
@@ -129,7 +129,7 @@ fn named<T>(value: T) -> BTreeMap<String, T> {
     [(KEY.to_owned(), value)].into()
 }
 
-/// Paths of all values: `blocks[].probes.NAME.r2`. A list of plain values is one value.
+/// Paths of all values: `blocks[].probes.NAME.r2`. A list of plain values counts as one value.
 fn paths(at: &str, value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(members) => {
@@ -201,7 +201,7 @@ fn every_warning_is_explained() {
     assert_same("warnings", &documented, &there);
 }
 
-/// Sections that fields refer to, and limits that the text repeats.
+/// Section numbers referred to by fields, and limits repeated in the text.
 #[test]
 fn numbers_in_the_text_are_those_of_the_code() {
     let document = read("docs/measures.md");

@@ -1,7 +1,6 @@
-//! The documents name what there is: files, headings, commands, options, report fields, link parameters.
+//! The documents match the project: files, headings, commands, options, report fields, link parameters.
 //!
-//! They are read as text, and held against the sources, against the program's own help, and against a report that has
-//! every field.
+//! They are read as text and compared with the sources, the program's help, and a report that has every field.
 
 mod commands;
 mod dependencies;

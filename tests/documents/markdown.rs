@@ -1,10 +1,10 @@
-//! Just as much Markdown as the documents use: sections, code blocks, inline code, links, first columns of tables.
+//! Parser for the Markdown in the documents: sections, code blocks, inline code, links, first columns of tables.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Folders that are not the project's own.
+/// Folders with generated or third-party files.
 const FOREIGN: [&str; 3] = ["target", "dist", "node_modules"];
 
 pub(crate) fn root() -> PathBuf {
@@ -58,7 +58,7 @@ fn lines(text: &str) -> impl Iterator<Item = (bool, &str)> {
     })
 }
 
-/// What stands in backticks in a line.
+/// Code spans in a line.
 pub(crate) fn inline(line: &str) -> Vec<&str> {
     line.split('`').skip(1).step_by(2).collect()
 }
@@ -68,7 +68,7 @@ pub(crate) fn links(line: &str) -> Vec<&str> {
     line.split("](").skip(1).filter_map(|rest| rest.split(')').next()).collect()
 }
 
-/// What addresses call the headings of a document.
+/// Anchors of a document's headings.
 pub(crate) fn anchors(text: &str) -> BTreeSet<String> {
     headings(text).map(anchor).collect()
 }
@@ -77,19 +77,19 @@ fn headings(text: &str) -> impl Iterator<Item = &str> {
     prose(text).filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim())
 }
 
-/// Headings such as `## 2. Linear recoverability` with their numbers, as they stand in the text.
+/// Headings such as `## 2. Linear recoverability` with their numbers, in order.
 pub(crate) fn headings_numbered(text: &str) -> Vec<(usize, &str)> {
     let number = |line: &str| line.strip_prefix("## ")?.split_once(". ")?.0.parse().ok();
     prose(text).filter_map(|line| Some((number(line)?, line))).collect()
 }
 
-/// Lower case, spaces as dashes, no other signs.
+/// Lower case, spaces as dashes, no other punctuation.
 fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.collect::<String>().to_lowercase().replace(' ', "-")
 }
 
-/// A section from its heading on, up to the next one of the same or a higher level.
+/// A section from its heading to the next one of the same or a higher level.
 pub(crate) fn section<'a>(text: &'a str, heading: &str) -> &'a str {
     let start = text.find(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("no heading {heading}")) + 1;
     let level = heading.chars().take_while(|c| *c == '#').count();
@@ -109,7 +109,7 @@ pub(crate) fn rows<'a>(text: &'a str, heading: &str) -> Vec<Vec<&'a str>> {
     rows
 }
 
-/// Names in backticks in the first column of such a table.
+/// Code spans in the first column of such a table.
 pub(crate) fn names(text: &str, heading: &str) -> Vec<String> {
     rows(text, heading).iter().flat_map(|row| inline(row[0])).map(Into::into).collect()
 }
@@ -122,7 +122,7 @@ pub(crate) fn name_set(text: &str, heading: &str) -> BTreeSet<String> {
     set
 }
 
-/// Says what either side lacks.
+/// Reports the names that either side lacks.
 #[track_caller]
 pub(crate) fn assert_same(what: &str, documented: &BTreeSet<String>, there: &BTreeSet<String>) {
     assert!(!there.is_empty(), "{what}: nothing to compare with");

@@ -41,7 +41,7 @@ fn the_readme_is_short_and_leads_to_every_document() {
     assert!(targets.iter().any(|target| target.ends_with(".png")), "README.md shows nothing");
 }
 
-/// Words that stand for whatever a reader chooses.
+/// Placeholders that the reader replaces.
 const GAPS: [&str; 5] = ["NAME", "FAMILY", "OWNER", "REVISION", "FOLDER"];
 
 #[test]
@@ -50,7 +50,7 @@ fn paths_that_are_named_exist() {
     for document in ["docs/architecture.md", "docs/measures.md", "CONTRIBUTING.md", "docs/benchmarks.md"] {
         let text = read(document);
         for line in prose(&text) {
-            // A file is named after its folder, or after another file in the same folder.
+            // A file is named relative to its folder, or to another file in the same folder.
             let mut folders = vec![root(), root().join("src"), root().join("web/src")];
             for name in inline(line).into_iter().filter(|name| is_path(name)) {
                 let found = folders.iter().rev().map(|folder| folder.join(name)).find(|path| path.exists());
@@ -64,7 +64,7 @@ fn paths_that_are_named_exist() {
     assert!(checked >= 150, "only {checked} paths were found");
 }
 
-/// A path within the project: a file with an ending of sources, or a folder; nothing that a build makes.
+/// A path within the project: a source file or a folder, but no build output.
 fn is_path(name: &str) -> bool {
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
     let is_made = ["target/", "dist/"].iter().any(|made| name.starts_with(made));

@@ -1,8 +1,8 @@
-//! Comments cite sections of docs/measures.md that exist, and no document that a clone does not have.
+//! Comments cite only existing sections of docs/measures.md, and no document outside the repository.
 
 use crate::markdown::{files, headings_numbered, inline, read, section, shown};
 
-/// Sources that have comments.
+/// Extensions of sources with comments.
 const ENDINGS: [&str; 5] = [".rs", ".wgsl", ".mjs", ".js", ".py"];
 const CITED: &str = "docs/measures.md, section";
 

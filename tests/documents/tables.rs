@@ -13,7 +13,7 @@ fn literals(source: &str) -> BTreeSet<String> {
     source.split('"').skip(1).step_by(2).map(Into::into).collect()
 }
 
-/// The source between two marks.
+/// The source between two markers.
 fn between<'a>(source: &'a str, from: &str, to: &str) -> &'a str {
     let rest = source.split_once(from).unwrap_or_else(|| panic!("no {from}")).1;
     rest.split_once(to).unwrap_or_else(|| panic!("no {to} after {from}")).0
@@ -28,7 +28,7 @@ fn every_link_parameter_is_documented_and_read() {
     assert_same("link parameters", &name_set(section(&document, "## Links"), "parameter"), &there);
 }
 
-/// Plain words in backticks in the row of a parameter.
+/// Words in code spans in the row of a parameter.
 fn values(parameter: &str) -> BTreeSet<String> {
     let document = read("docs/page.md");
     let rows = rows(section(&document, "## Links"), "parameter");

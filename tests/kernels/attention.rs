@@ -8,7 +8,7 @@ use crate::compare::{EPS, assert_close};
 use crate::device::{poisoned, upload, with_device};
 use crate::random::Random;
 
-/// Windows, positions, heads, heads of keys and values, width of a head.
+/// Windows, positions, heads, key-value heads, width of a head.
 const SHAPES: [[usize; 5]; 16] = [
     [1, 1, 1, 1, 1],
     [2, 3, 2, 1, 5],
@@ -30,7 +30,7 @@ const SHAPES: [[usize; 5]; 16] = [
 
 #[test]
 fn attention_attends_within_windows() {
-    // Some devices are so slow that every head of every window has its own dispatches.
+    // Some devices are so slow that every head of every window gets its own dispatches.
     let devices = [(1e6, Reduction::Workgroup), (1.0, Reduction::Workgroup), (1e6, Reduction::Subgroup)];
     for (flops_per_ms, reduction) in devices {
         let options = Options { flops_per_ms: Some(flops_per_ms), reduction: Some(reduction), ..poisoned() };
@@ -57,7 +57,7 @@ fn attention_takes_scores_that_an_exponential_does_not() {
     }
 }
 
-/// `size` is the largest magnitude of a query's features, those of keys are below 1.
+/// `size` is the largest magnitude of a query's features; those of keys are below 1.
 async fn check_attention(gpu: &GpuBackend, windows: usize, shape: AttentionShape, size: f32) {
     let AttentionShape { heads, kv_heads, head_dim, seq_len, causal } = shape;
     let (rows, cols, kv_cols) = (windows * seq_len, heads * head_dim, kv_heads * head_dim);
@@ -92,7 +92,7 @@ async fn check_attention(gpu: &GpuBackend, windows: usize, shape: AttentionShape
             shape,
         )
         .unwrap();
-    // A score of up to size·√head_dim enters an exponential.
+    // The exponential receives scores of up to size·√head_dim.
     let tolerance = EPS * (8.0 + f64::from(size) * (head_dim as f64).sqrt() * 4.0 + seq_len as f64);
     assert_close(&format!("{shape:?}"), &gpu.read(&found).await.unwrap(), &expected, |_| tolerance);
 }

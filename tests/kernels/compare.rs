@@ -1,4 +1,4 @@
-//! Comparing found with expected values so that NaN, a missing tail and a wrong value all fail.
+//! Compares found with expected values; NaN, a missing tail and a wrong value all fail.
 
 /// Relative rounding of f32.
 pub(crate) const EPS: f64 = f32::EPSILON as f64;

@@ -8,12 +8,12 @@ use straightedge::backend::gpu::{GpuBackend, Options, Tensor};
 use straightedge::backend::{Backend, Shape};
 use straightedge::error::Error;
 
-/// Options that fill outputs with NaN and do not race.
+/// Options that fill outputs with NaN and skip the autotune.
 pub(crate) fn poisoned() -> Options {
     Options { poison: true, matmul: Some(&VARIANTS[1]), flops_per_ms: Some(1e6), ..Options::default() }
 }
 
-/// Runs a test on a device; without one it fails, or is left out and listed.
+/// Runs a test on a device; without one the test fails, or is skipped and listed.
 pub(crate) fn with_device(options: Options, test: impl AsyncFnOnce(&GpuBackend)) {
     pollster::block_on(async {
         match GpuBackend::with(options).await {

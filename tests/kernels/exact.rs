@@ -1,5 +1,5 @@
-//! Exact second moments against i128 sums of the same quantised rows, bit by bit: natively here, and in a browser by the
-//! module `kernels` of the page's package.
+//! Exact second moments against i128 sums of the same quantised rows, bit for bit: natively here, and in a browser by
+//! the worker's module `checks`.
 
 use straightedge::backend::gpu::Exact;
 use straightedge::backend::gpu::quantise::{LARGEST, flushed, quantised};
@@ -11,7 +11,7 @@ use straightedge::stats::moments::{Moments, Scale};
 
 use crate::random::Random;
 
-/// Rows with which a Gram must agree bit by bit, by what is special about them, and how the device is to be opened.
+/// Rows whose Gram must be bit-identical: name, device options, and case.
 pub(crate) fn cases(base: Options) -> Vec<(String, Options, Case)> {
     let mut cases: Vec<(String, Options, Case)> = Vec::new();
     let mut add = |name: String, options: Options, case: Case| cases.push((name, options, case));
@@ -35,7 +35,7 @@ pub(crate) fn cases(base: Options) -> Vec<(String, Options, Case)> {
     let spilling = Options { spill_rows: Some(100), ..base };
     let batches = [(100, 0), (60, 0), (60, 1), (100, 0), (41, 1)];
     add("sums that spill".into(), spilling, Case::random(20, 9, &batches, 31));
-    // More than a mebibyte of them.
+    // More than a mebibyte of sums.
     let batches = [(100, 0), (9, 0), (2, 1)];
     add("many sums that spill".into(), spilling, Case::random(530, 3, &batches, 32));
     for seed in 0..4 {
@@ -56,7 +56,7 @@ pub(crate) fn cases(base: Options) -> Vec<(String, Options, Case)> {
     cases
 }
 
-/// Every value at the ends of the digits' range: the sums of a block come as near to overflow as they can.
+/// Every value at the ends of the digits' range: block sums come as close to overflow as possible.
 fn extreme_digits() -> Case {
     let mut case = Case::random(33, 8, &[(640, 0)], 32);
     case.x_scale = Scale { shift: vec![0.0; 33], exponent: vec![0; 33] };
@@ -69,15 +69,15 @@ fn extreme_digits() -> Case {
     case
 }
 
-/// Columns of values with which sums of a block come farthest, over three blocks and no whole number of fours.
+/// Columns of values with extreme block sums, over three blocks and a number of rows not divisible by four.
 fn adversaries() -> Case {
-    /// All low digits of 8 bits at −128, so that their sum is the largest there is.
+    /// All low digits of 8 bits at −128, which gives their largest sum.
     const LOW: i32 = -128 * 0x101;
-    /// The same beside the largest high digit.
+    /// The same with the largest high digit.
     const HIGH: i32 = 127 * 0x1_0000 + LOW;
-    /// Digits whose sums are odd and so large that 257 products of them would be rounded.
+    /// Digits whose sums are odd and so large that f32 would round 257 of their products.
     const ODD: i32 = 0x7f_7e7f;
-    /// Both digits of 12 bits as low as can be.
+    /// Both digits of 12 bits at their minimum.
     const TWELVE: i32 = -2039 * 4096 - 2048;
     let columns: [fn(usize) -> i32; 9] = [
         |_| LARGEST,
@@ -88,7 +88,7 @@ fn adversaries() -> Case {
         |_| ODD,
         |_| TWELVE,
         |row| if row / 256 % 2 == 0 { LARGEST } else { -LARGEST },
-        // Two rows of the second fold are outside.
+        // Two rows of the second fold are outside the scale.
         |row| if row == 771 || row == 773 { -(1 << 23) } else { -1 },
     ];
     let mut case = Case::random(33, 12, &[(770, 0), (5, 1)], 33);
@@ -115,7 +115,7 @@ fn arbitrary_bits(seed: u64) -> Case {
     case
 }
 
-/// Arbitrary finite bits: in most rows of exponents from denormal to the column's scale, in a few of any exponent.
+/// Arbitrary finite bits: exponents from denormal to the column's scale in most rows, any exponent in a few.
 fn fill(values: &mut [f32], exponents: &[i32], random: &mut Random) {
     let special = [0.0, -0.0, f32::MAX, f32::MIN, f32::MIN_POSITIVE, f32::from_bits(1), -f32::from_bits(77)];
     for (i, row) in values.chunks_exact_mut(exponents.len()).enumerate() {
@@ -129,8 +129,8 @@ fn fill(values: &mut [f32], exponents: &[i32], random: &mut Random) {
     }
 }
 
-/// Row by row every exponent of f32, denormals and the largest values included, with the least, the largest and any
-/// mantissa, of both signs, under one scale: from all zero to all outside.
+/// Row by row every exponent of f32, including denormals and the largest values, with the smallest, the largest and a
+/// random mantissa, in both signs, under one scale: from all zero to all outside.
 fn every_exponent(e: i32) -> Case {
     let mut case = Case::random(2, 1, &[(256, 0), (256, 1)], 60);
     case.x_scale = Scale { shift: vec![0.0, 0.75 * 2f32.powi(e - 1)], exponent: vec![e; 2] };
@@ -146,7 +146,7 @@ fn every_exponent(e: i32) -> Case {
     case
 }
 
-/// The last values that are rounded to the largest digits, and the first ones beyond, which the device must leave out.
+/// The last values that round to the largest digits, and the first ones beyond, which the device must exclude.
 fn around_the_largest(e: i32) -> Case {
     let mut case = Case::random(8, 4, &[(16, 0), (16, 1)], 36);
     case.x_scale = Scale { shift: vec![0.0; 8], exponent: vec![e; 8] };
@@ -162,7 +162,7 @@ fn around_the_largest(e: i32) -> Case {
     case
 }
 
-/// Values around every half unit, against exponents from fine to coarse: half is rounded away from zero.
+/// Values around every half unit, for exponents from fine to coarse: halves round away from zero.
 fn halves() -> Case {
     let d_in = 40;
     let mut case = Case::random(d_in, 1, &[(256, 0)], 33);
@@ -188,7 +188,7 @@ fn one_massive_row() -> Case {
     case
 }
 
-/// Constants of every magnitude, under their own scale or under one whose shift was taken elsewhere.
+/// Constants of every magnitude, under their own scale or under one whose shift comes from other values.
 fn constant_columns(shifted: bool) -> Case {
     let constants = [0.0, -0.0, 1.0, -7.25, 3.4e38, -3.4e38, 1.2e-38, f32::from_bits(1), 0.1, 16_777_215.0];
     let mut case = Case::random(constants.len(), 3, &[(64, 0), (64, 1)], 80);
@@ -207,7 +207,7 @@ fn skipped() -> Case {
     case
 }
 
-/// Rows of a block, how they are folded, and their scale.
+/// Rows of a block, their folds, and their scale.
 pub(crate) struct Case {
     pub(crate) d_in: usize,
     pub(crate) d_out: usize,
@@ -215,7 +215,7 @@ pub(crate) struct Case {
     pub(crate) skip_positions: usize,
     pub(crate) x: Vec<f32>,
     pub(crate) y: Vec<f32>,
-    /// Rows of every batch, and the fold it belongs to.
+    /// Rows of every batch, and its fold.
     batches: Vec<(usize, usize)>,
     folds: usize,
     pub(crate) x_scale: Scale,
@@ -255,7 +255,7 @@ impl Case {
         on.moments(gram).await
     }
 
-    /// (x, y) of every row that counts, by fold.
+    /// (x, y) of every included row, by fold.
     pub(crate) fn rows_by_fold(&self) -> Vec<Vec<(&[f32], &[f32])>> {
         let mut folds = vec![Vec::new(); self.folds];
         let mut first = 0;
@@ -268,7 +268,7 @@ impl Case {
         folds
     }
 
-    /// i128 sums of the quantised rows, and f64 ones of the rows outside the scale.
+    /// i128 sums of the quantised rows, and f64 sums of the rows outside the scale.
     pub(crate) fn expected(&self, rows: &[(&[f32], &[f32])], heldout: bool) -> Moments {
         let digits = |row: &[f32], scale: &Scale| -> Option<Vec<i128>> {
             let columns = row.iter().zip(scale.shift.iter().zip(&scale.exponent));
@@ -298,7 +298,7 @@ impl Case {
         moments
     }
 
-    /// Says where second moments as read back differ from the exact ones in any bit.
+    /// Reports where second moments, as read back, differ from the exact ones in any bit.
     pub(crate) async fn check(&self, gpu: &GpuBackend) -> Result<(), String> {
         let found = self.measure(gpu, GramMode::Exact).await.map_err(|error| error.to_string())?;
         if found.len() != self.folds {
@@ -325,7 +325,7 @@ fn same(found: &Moments, expected: &Moments) -> Result<(), String> {
         if found.len() != expected.len() {
             return Err(format!("{name}: {} values of {}", found.len(), expected.len()));
         }
-        // Written so that NaN differs.
+        // Negated so that NaN fails.
         if let Some(at) = (0..found.len()).find(|&at| !(found[at] == expected[at])) {
             return Err(format!("{name}: element {at} is {}, expected {}", found[at], expected[at]));
         }
@@ -333,7 +333,7 @@ fn same(found: &Moments, expected: &Moments) -> Result<(), String> {
     Ok(())
 }
 
-/// A scale as devices get it: without denormals.
+/// A scale as a device receives it: without denormals.
 fn on_device(scale: &Scale) -> Scale {
     Scale { shift: scale.shift.iter().map(|shift| flushed(*shift)).collect(), exponent: scale.exponent.clone() }
 }

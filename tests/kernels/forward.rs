@@ -125,7 +125,7 @@ fn rms_norm_normalises_rows() {
     }
 }
 
-/// Rows, columns and inner width: 1, odd, one less and one more than a tile, its depth and its share of a thread, large.
+/// Rows, columns and inner width: 1, odd, one below and above a tile, its depth and its share per thread, large.
 const MATMUL_SHAPES: [(usize, usize, usize); 18] = [
     (1, 1, 1),
     (1, 5, 3),
@@ -180,7 +180,7 @@ fn every_matrix_product_multiplies() {
 #[test]
 fn matrix_products_cut_into_dispatches_are_whole() {
     for variant in VARIANTS {
-        // So slow a device that every tile is its own dispatch, then a few tiles at a time.
+        // Devices so slow that every tile, or a few tiles, get their own dispatch.
         for flops_per_ms in [1.0, 1e4] {
             with_device(
                 Options { matmul: Some(variant), flops_per_ms: Some(flops_per_ms), ..poisoned() },
@@ -375,7 +375,7 @@ fn next_token_nll_is_the_negative_log_softmax_at_the_target() {
                 let mut logits = random.values(rows * cols);
                 // Logits whose exponentials overflow f32 unless the largest is taken off first.
                 logits[(rows - 1) * cols..].iter_mut().for_each(|value| *value = *value * 10.0 + 500.0);
-                // And one that overflows where anything but the largest is taken off.
+                // And one that overflows unless the largest is taken off.
                 logits[rows * cols - 1] += 200.0;
                 let targets: Vec<u32> = (0..rows).map(|row| (7 * row % cols) as u32).collect();
                 let nll = |(row, &target): (&[f64], &u32)| {
@@ -385,7 +385,7 @@ fn next_token_nll_is_the_negative_log_softmax_at_the_target() {
                 };
                 let expected: Vec<f64> = wide(&logits).chunks(cols).zip(&targets).map(nll).collect();
                 let found = gpu.next_token_nll(&upload(gpu, rows, cols, &logits), &targets).unwrap();
-                // f32 carries 700 ± 10 to 2⁻¹⁴.
+                // f32 represents 700 ± 10 to 2⁻¹⁴.
                 let tolerance = |i: usize| EPS * (800.0 + cols as f64) + EPS * 8.0 * expected[i].abs();
                 assert_close("next_token_nll", &gpu.read(&found).await.unwrap(), &expected, tolerance);
             }
@@ -400,7 +400,7 @@ fn what_exceeds_a_binding_is_an_error_that_says_so() {
         let error = gpu.linear(&x, &weight, None).err();
         let (needed, limit) = (4 << 20, 1 << 20);
         assert_eq!(error, Some(Error::DeviceLimit { what: "linear output".into(), needed, limit }));
-        // A tensor in parts is a table or a weight, no activation.
+        // A tensor in parts is a table or a weight, never an activation.
         let table = upload(gpu, 600_000, 1, &vec![0.0; 600_000]);
         assert!(gpu.add(&table, &table).is_err());
     });

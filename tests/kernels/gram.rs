@@ -1,4 +1,4 @@
-//! Second moments: exact ones bit by bit, all against f64 sums of the raw rows.
+//! Second moments: exact ones bit for bit, all of them against f64 sums of the raw rows.
 
 use straightedge::backend::Backend;
 use straightedge::backend::cpu::CpuBackend;
@@ -46,7 +46,7 @@ fn every_way_to_rewrite_changes_the_kernels_that_add_in_f32() {
     let [_, contracted, reassociated, flushed] = &texts[..] else { panic!("{} texts", texts.len()) };
     assert!(contracted.contains("countTrailingZeros(") && flushed.contains("abs("), "{contracted}{flushed}");
     assert!(!reassociated.contains("(sums + "), "{reassociated}");
-    // What is exact without rounding must not be so for want of anything to round: fast sums do change.
+    // The exact sums must not be exact merely because nothing rounds: fast sums do change.
     let case = Case::random(40, 36, &[(640, 0)], 41);
     let mut sums = Vec::new();
     for (_, rewrite) in &WAYS[..3] {
@@ -60,8 +60,8 @@ fn every_way_to_rewrite_changes_the_kernels_that_add_in_f32() {
 
 #[test]
 fn sums_longer_than_what_is_read_at_a_time_arrive_in_their_places() {
-    // 40 MB of sums, spilled ones in two halves: what is read at a time ends within some of them. An odd number of
-    // largest values of four bytes would, if they were read before sums, have it end within a number.
+    // 40 MB of sums, spilled ones in two halves: chunks of the readback end within some of them. If an odd number of
+    // four-byte largest values were read before the sums, a chunk would end within a number.
     for spill_rows in [None, Some(2)] {
         let mut case = Case::random(601, 2080, &[(2, 0), (1, 0), (1, 1)], 42);
         case.y_scale = Scale { shift: vec![0.0; 2080], exponent: vec![2; 2080] };
@@ -77,8 +77,8 @@ fn sums_longer_than_what_is_read_at_a_time_arrive_in_their_places() {
 fn many_outside_rows_are_summed_up_and_counted() {
     async fn check<B: Backend>(on: &B, exact: f64, rounding: f64) {
         let mut case = Case::random(3, 2, &[(50, 0), (50, 0), (30, 1)], 36);
-        // More outside rows than twice the width, so that the outlier rows are summed up on its way; so large that sums in
-        // f32 would lose all others beside them.
+        // More outlier rows than twice the width, so that they are summed up before the end; so large that sums in f32
+        // would lose all others.
         case.x.chunks_exact_mut(3).step_by(2).for_each(|row| row[0] = 65536.0);
         case.x_scale = Scale { shift: vec![0.0; 3], exponent: vec![2; 3] };
         for (mode, tolerance) in [(GramMode::Exact, exact), (GramMode::Fast, 1e-4)] {
@@ -93,8 +93,8 @@ fn many_outside_rows_are_summed_up_and_counted() {
             }
         }
     }
-    // What is expected is quantised as on a GPU; the CPU's sums are of the values themselves, and beside squares of 2³²
-    // each of the hundred rows may be rounded, in the order of its tiles.
+    // Expected values are quantised as on a GPU. The CPU sums the values themselves, and next to squares of 2³² each of
+    // the hundred rows may be rounded, in the order of its tiles.
     pollster::block_on(check(&CpuBackend::new(), 1e-5, 100.0 * f64::EPSILON));
     with_device(poisoned(), async |gpu| check(gpu, 1e-10, 0.0).await);
 }
@@ -122,7 +122,7 @@ fn a_row_that_is_not_finite_is_an_error_that_names_it() {
 #[test]
 fn quantisation_costs_less_than_two_to_the_minus_22_of_a_columns_scale_massive_rows_included() {
     with_device(poisoned(), async |gpu| {
-        // One row of several, so that the sums are a row's own values: Σx is x, Σxxᵀ is its outer product.
+        // One row per fold, so that the sums are the row's own values: Σx is x, Σxxᵀ is its outer product.
         let (d, rows) = (24, 400);
         let mut case = Case::random(d, d, &[(1, 0), (1, 1)], 81);
         let mut random = Random::new(82);
@@ -130,7 +130,7 @@ fn quantisation_costs_less_than_two_to_the_minus_22_of_a_columns_scale_massive_r
         for (i, x) in raw.iter_mut().enumerate() {
             *x = (*x + 3.0) * 10f32.powi((i % d) as i32 % 9 - 4);
         }
-        // Massive rows, as the first token of a window in many models.
+        // Outlier rows, like the first token of a window in many models.
         for row in raw.chunks_exact_mut(d).step_by(97) {
             row.iter_mut().step_by(5).for_each(|x| *x *= 3e5);
         }
@@ -150,7 +150,7 @@ fn quantisation_costs_less_than_two_to_the_minus_22_of_a_columns_scale_massive_r
                 let limit = 2f64.powi(-22);
                 for i in 0..d {
                     let off = (found.sum_x[i] - exact[i]).abs();
-                    // A row outside goes its way in f64 and loses nothing at all.
+                    // An outlier row is summed in f64 and loses nothing.
                     let allowed = if outside { 0.0 } else { limit * unit(i) };
                     assert!(off <= allowed, "column {i}: off by {off:e} of a scale of {:e}", unit(i));
                     for j in 0..d {
@@ -188,7 +188,7 @@ fn both_modes_are_near_the_raw_rows() {
         }
     }
     pollster::block_on(check(&CpuBackend::new()));
-    // As a device does it at once, and cut into dispatches.
+    // In one dispatch, and split into several.
     for flops_per_ms in [1e6, 1.0] {
         let options = Options { flops_per_ms: Some(flops_per_ms), ..poisoned() };
         with_device(options, async |gpu| check(gpu).await);
@@ -197,7 +197,7 @@ fn both_modes_are_near_the_raw_rows() {
 
 #[test]
 fn fast_sums_of_a_batch_of_many_blocks_do_not_overflow() {
-    // Values of nine bits, whose products add up to f32 sums without rounding, and with every remainder there is.
+    // Values of nine bits, whose products add up in f32 without rounding, and with every possible remainder.
     let mut case = Case::random(40, 36, &[(78 * 64, 0), (64, 1)], 40);
     let value = |m: usize| m as f32 / (1 << 14) as f32;
     case.x.iter_mut().enumerate().for_each(|(at, x)| *x = value(471 + at % 40));

@@ -1,5 +1,5 @@
-//! Every operation of a backend once, so that two can be held against each other: natively here, and by the page's
-//! module `checks` in a browser, whose shader compiler takes less than the native one.
+//! Every operation of a backend once, to compare two backends: natively here, and in a browser by the worker's module
+//! `checks`, because its shader compiler accepts less than the native one.
 
 use straightedge::backend::cpu::CpuBackend;
 use straightedge::backend::gpu::Reduction;
@@ -14,16 +14,16 @@ use straightedge::stats::moments::Scale;
 
 use crate::random::Random;
 
-/// Two windows of 35 positions: no multiple of a workgroup or a tile.
+/// Two windows of 35 positions: not a multiple of a workgroup or a tile.
 const SEQ_LEN: usize = 35;
 const ROWS: usize = 2 * SEQ_LEN;
 const HEAD_DIM: usize = 8;
 const HEADS: usize = 8;
 const COLS: usize = HEADS * HEAD_DIM;
-/// How far results may be apart, beside their size above 1.
+/// Largest difference of results, relative to their magnitude above 1.
 const TOLERANCE: f32 = 2e-5;
 
-/// All of them.
+/// All activations.
 pub(crate) const ACTIVATIONS: [Activation; 9] = [
     Activation::Gelu,
     Activation::GeluTanh,
@@ -36,9 +36,9 @@ pub(crate) const ACTIVATIONS: [Activation; 9] = [
     Activation::Identity,
 ];
 
-/// Devices on which every kernel is used by one or the other, each with its name.
+/// Named devices that together use every kernel.
 pub(crate) fn devices(base: Options) -> Vec<(String, Options)> {
-    // The last of those that have a way more natively than in a browser.
+    // The last of the reductions, of which there is one more natively than in a browser.
     let last = Reduction::ALL[Reduction::ALL.len() - 1];
     let ways = [(&VARIANTS[0], Reduction::Workgroup), (&VARIANTS[1], last), (&VARIANTS[2], Reduction::Workgroup)];
     let described = |(matmul, reduction): (&'static Variant, Reduction)| {
@@ -48,7 +48,7 @@ pub(crate) fn devices(base: Options) -> Vec<(String, Options)> {
     ways.into_iter().map(described).collect()
 }
 
-/// Says which operation gives something else than on the CPU.
+/// Reports the operation whose result differs from the CPU's.
 pub(crate) async fn check(gpu: &GpuBackend) -> std::result::Result<(), String> {
     let cpu = CpuBackend::new();
     let [found, expected] = [results(gpu).await, results(&cpu).await].map(|results| results.map_err(|e| e.to_string()));
@@ -56,7 +56,7 @@ pub(crate) async fn check(gpu: &GpuBackend) -> std::result::Result<(), String> {
         if found.len() != expected.len() {
             return Err(format!("{name}: {} values of {}", found.len(), expected.len()));
         }
-        // Written so that NaN differs.
+        // Negated so that NaN fails.
         let off = |at: usize| !((found[at] - expected[at]).abs() <= TOLERANCE * expected[at].abs().max(1.0));
         if let Some(at) = (0..found.len()).find(|at| off(*at)) {
             return Err(format!("{name}: element {at} is {}, expected {}", found[at], expected[at]));
@@ -71,7 +71,7 @@ async fn results<B: Backend>(on: &B) -> Result<Vec<(String, Vec<f32>)>> {
     let (a, b, weight) = (made(ROWS, COLS)?, made(ROWS, COLS)?, made(COLS, COLS)?);
     let (row, scale) = (made(1, COLS)?, made(1, COLS)?);
     let (cos, sin) = (made(SEQ_LEN, HEAD_DIM / 2)?, made(SEQ_LEN, HEAD_DIM / 2)?);
-    // As a file in half precision holds them.
+    // Values that half precision represents exactly.
     let halves: Vec<f32> = (0..COLS * COLS).map(|i| (i % 61) as f32 / 64.0 - 0.5).collect();
     let stored = on.upload_stored("test", Shape::new(COLS, COLS), &halves, Storage::F16)?;
     let ids: Vec<u32> = (0..ROWS as u32).map(|i| i * 7 % COLS as u32).collect();

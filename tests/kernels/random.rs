@@ -1,6 +1,6 @@
-//! Reproducible numbers, the same natively and in a browser.
+//! Reproducible pseudo-random numbers, identical natively and in a browser.
 
-/// Reproducible numbers.
+/// A generator of reproducible pseudo-random numbers.
 pub(crate) struct Random(u64);
 
 impl Random {

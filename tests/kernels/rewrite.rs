@@ -1,5 +1,5 @@
-//! Kernels rewritten as WGSL allows a compiler to: products contracted with sums, sums in another order, and denormals
-//! made 0. Sums that are exact stay what they are.
+//! Kernels rewritten in ways that WGSL permits a compiler: products contracted with sums, sums reordered, and denormals
+//! flushed to 0. Exact sums must not change.
 
 use naga::valid::{Capabilities, FunctionInfo, ModuleInfo, ValidationFlags, Validator};
 use naga::{
@@ -9,7 +9,7 @@ use naga::{
 use straightedge::backend::gpu::Rewrite;
 use straightedge::backend::gpu::kernels::Kernel;
 
-/// Every way, by name, for `Options::rewrite`.
+/// Every rewrite by name, for `Options::rewrite`.
 pub(crate) const WAYS: [(&str, Rewrite); 4] =
     [("as they are", unchanged), ("contracted", contracted), ("reassociated", reassociated), ("flushed", flushed)];
 
@@ -31,8 +31,8 @@ fn flushed(kernel: &'static Kernel) -> String {
 
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
-    /// a·b + c without rounding the product. Emulated adapters round `fma` twice, so a product that f32 may not hold
-    /// becomes its neighbour instead.
+    /// a·b + c without rounding the product. Emulated adapters round `fma` twice, so a product that f32 may not
+    /// represent is replaced by its neighbour.
     Contracted,
     /// Sums of any number of terms from the last to the first.
     Reassociated,
@@ -68,19 +68,19 @@ fn validated(module: &Module) -> ModuleInfo {
     validator.validate(module).expect("a valid module")
 }
 
-/// Makes a function's expressions anew, in order, some with others before them.
+/// Rebuilds a function's expressions in order, inserting others before some.
 struct Rewriter<'a> {
     way: Way,
     types: &'a UniqueArena<Type>,
     info: &'a FunctionInfo,
     old: &'a Arena<Expression>,
     new: Arena<Expression>,
-    /// Where each old expression is now, and the first of those that it needed.
+    /// New handle of each old expression, and the first of those inserted for it.
     places: Vec<[Handle<Expression>; 2]>,
-    /// The least f32 that is no denormal, and 0.
+    /// The smallest normal f32, and 0.
     tiny: Handle<Expression>,
     zero: Handle<Expression>,
-    /// 1, the bit above an f32's mantissa, and how many bits a mantissa has.
+    /// 1, the bit above an f32's mantissa, and the number of mantissa bits.
     one: Handle<Expression>,
     above: Handle<Expression>,
     bits: Handle<Expression>,
@@ -109,7 +109,7 @@ impl<'a> Rewriter<'a> {
         function.expressions = rewriter.new;
     }
 
-    /// Where an old expression is now.
+    /// New handle of an old expression.
     fn at(&self, old: Handle<Expression>) -> Handle<Expression> {
         self.places[old.index()][1]
     }
@@ -118,7 +118,7 @@ impl<'a> Rewriter<'a> {
         self.new.append(expression, Span::default())
     }
 
-    /// Components of a value of f32: `None` of a scalar, or of what is no value of f32.
+    /// Number of components of an f32 value: `None` for a scalar, or for a value that is not f32.
     fn size(&self, old: Handle<Expression>) -> Option<VectorSize> {
         match self.info[old].ty.inner_with(self.types) {
             TypeInner::Vector { size, scalar: Scalar::F32 } => Some(*size),
@@ -146,7 +146,7 @@ impl<'a> Rewriter<'a> {
         if self.way == Way::Flushed && computes && self.is_float(handle) { self.flush(handle, last) } else { last }
     }
 
-    /// The same expression of operands where they are now.
+    /// The same expression with the operands' new handles.
     fn copy(&mut self, expression: &Expression) -> Handle<Expression> {
         let mut copy = expression.clone();
         operands(&mut copy).into_iter().for_each(|operand| *operand = self.at(*operand));
@@ -199,7 +199,7 @@ impl<'a> Rewriter<'a> {
         self.push(Expression::Binary { op, left, right })
     }
 
-    /// a·b + c with a product that is its neighbour where f32 may not hold it.
+    /// a·b + c, the product replaced by its neighbour if f32 may not represent it.
     fn fused(
         &mut self,
         a: Handle<Expression>,
@@ -218,7 +218,7 @@ impl<'a> Rewriter<'a> {
         self.binary(BinaryOperator::Add, product, c)
     }
 
-    /// Zeros at the end of an f32's mantissa.
+    /// Trailing zeros of an f32's mantissa.
     fn trailing_zeros(&mut self, value: Handle<Expression>, size: Option<VectorSize>) -> Handle<Expression> {
         let (word, above) = (self.bitcast(value, ScalarKind::Uint), self.wide(self.above, size));
         let arg = self.binary(BinaryOperator::InclusiveOr, word, above);
@@ -230,18 +230,18 @@ impl<'a> Rewriter<'a> {
         self.push(Expression::As { expr, kind, convert: None })
     }
 
-    /// A scalar, in every component of a vector where there is one.
+    /// A scalar, splatted if a vector is needed.
     fn wide(&mut self, value: Handle<Expression>, size: Option<VectorSize>) -> Handle<Expression> {
         size.map_or(value, |size| self.push(Expression::Splat { size, value }))
     }
 
-    /// An operand, in every component where the others are vectors.
+    /// An operand, splatted if the others are vectors.
     fn spread(&mut self, old: Handle<Expression>, size: Option<VectorSize>) -> Handle<Expression> {
         let value = self.at(old);
         if self.size(old).is_none() { self.wide(value, size) } else { value }
     }
 
-    /// What a dot product multiplies.
+    /// The pairs of components that a dot product multiplies.
     fn components(&mut self, dot: Handle<Expression>) -> Option<Vec<(Handle<Expression>, Handle<Expression>)>> {
         let Expression::Math { fun: MathFunction::Dot, arg, arg1: Some(arg1), .. } = self.old[dot] else { return None };
         let count = self.size(arg)? as u32;
@@ -250,7 +250,7 @@ impl<'a> Rewriter<'a> {
         Some((0..count).map(|index| (component(a, index), component(b, index))).collect())
     }
 
-    /// A sum of at least two terms, from the last to the first.
+    /// A sum of at least two terms, summed from the last to the first.
     fn reassociate(&mut self, handle: Handle<Expression>) -> Option<Handle<Expression>> {
         let size = self.size(handle);
         let mut terms = Vec::new();
@@ -278,7 +278,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// 0 where a value is denormal.
+    /// 0 if a value is denormal.
     fn flush(&mut self, old: Handle<Expression>, value: Handle<Expression>) -> Handle<Expression> {
         let [tiny, zero] = [self.tiny, self.zero].map(|literal| self.wide(literal, self.size(old)));
         let magnitude =

@@ -1,4 +1,4 @@
-//! Weights stored in 16 bits: the same bits come out as with the same values in f32.
+//! Weights stored in 16 bits: the results are bit-identical to the same values in f32.
 
 use straightedge::backend::gpu::VARIANTS;
 use straightedge::backend::gpu::{GpuBackend, Options, Tensor};
@@ -9,7 +9,7 @@ use crate::random::Random;
 
 const FORMATS: [Storage; 2] = [Storage::F16, Storage::Bf16];
 
-/// Random values of a format, subnormal ones among them.
+/// Random values of a format, including subnormal ones.
 fn values(random: &mut Random, count: usize, storage: Storage) -> Vec<f32> {
     (0..count).map(|_| widened(random.bits() as u16, storage)).collect()
 }
@@ -100,7 +100,7 @@ async fn check_linear(gpu: &GpuBackend, storage: Storage, (rows, cols, inner): (
     let mut random = Random::new(8);
     let x = upload(gpu, rows, inner, &random.values(rows * inner));
     let bias = upload(gpu, 1, cols, &random.values(cols));
-    // Sums of numbers from the whole range of bf16 would only show the largest.
+    // Sums over bf16's whole range would only reflect the largest number.
     let weight: Vec<f32> =
         random.values(cols * inner).iter().map(|value| f32::from_bits(value.to_bits() & 0xffff_0000)).collect();
     let weight: Vec<f32> =

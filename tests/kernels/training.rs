@@ -1,4 +1,4 @@
-//! The operations that training adds, against plain f64 loops and against the CPU's f64 oracle.
+//! Operations for training, against plain f64 loops and against the CPU's f64 oracle.
 
 use straightedge::backend::cpu::CpuBackend;
 use straightedge::backend::gpu::Tensor;
@@ -48,7 +48,7 @@ fn gelu_gradient_matches_finite_differences_of_gelu() {
     inputs.extend([0.0, 1e-30, -1e-30, 20.0, -20.0, 90.0, -90.0, 1e10, -1e10]);
     let gradient = Random::new(24).values(inputs.len());
     let gelu = |x: Vec<f64>| {
-        // Two f32 halves of every number, so that the oracle sees more than f32 has.
+        // Two f32 halves of every number, so that the oracle gets more digits than f32 has.
         let (cpu, shape) = (CpuBackend::oracle(), Shape::new(1, x.len()));
         let high: Vec<f32> = x.iter().map(|x| *x as f32).collect();
         let low: Vec<f32> = x.iter().zip(&high).map(|(x, high)| (x - f64::from(*high)) as f32).collect();
@@ -60,7 +60,7 @@ fn gelu_gradient_matches_finite_differences_of_gelu() {
     let step = 1e-5;
     let shifted = |by: f64| gelu(inputs.iter().map(|x| f64::from(*x) + by).collect());
     let mut slopes: Vec<f64> = shifted(step).iter().zip(shifted(-step)).map(|(a, b)| (a - b) / (2.0 * step)).collect();
-    // Far out it is a step, and a difference of 1e-5 is below f64's own grain.
+    // Far out it is a step, and a difference of 1e-5 is below f64's resolution.
     let last = slopes.len() - 1;
     (slopes[last - 1], slopes[last]) = (1.0, 0.0);
     let expected: Vec<f64> = slopes.iter().zip(&gradient).map(|(slope, g)| slope * f64::from(*g)).collect();
@@ -76,7 +76,7 @@ fn gelu_gradient_matches_finite_differences_of_gelu() {
     assert_close("gelu_gradient on the CPU", &found, &expected, |_| 6e-7);
 }
 
-/// Steps of Adam as its authors write them, in f64.
+/// Adam as in its paper, in f64.
 fn adam(parameter: &mut [f64], gradients: &[Vec<f32>], learning_rate: f64, weight_decay: f64) {
     let (mut first, mut second) = (vec![0.0; parameter.len()], vec![0.0; parameter.len()]);
     for (t, gradient) in gradients.iter().enumerate() {

@@ -1,6 +1,6 @@
-//! Kernels are tuned once per device: what one program keeps, the next one goes by, whatever else it is given.
+//! Kernels are tuned once per device: the next program uses the saved results, and ignores invalid ones.
 //!
-//! What is remembered belongs to a thread, so that a thread of its own stands for a program.
+//! Tuning results are per thread, so a separate thread simulates a program.
 
 use std::thread;
 
@@ -14,26 +14,26 @@ use straightedge::stats::moments::Scale;
 
 use crate::device::with_device;
 
-/// What a program found.
+/// Results of a program.
 struct Found {
     product: &'static str,
     reduction: Reduction,
     exact: Exact,
     flops_per_ms: f64,
-    /// Contests held when the device was opened, and in all.
+    /// Contests run while the device was opened, and in total.
     opening: usize,
     held: usize,
     kept: Option<String>,
 }
 
-/// Asks for exact second moments.
+/// Requests exact second moments.
 async fn exact(backend: &GpuBackend) {
     let scale = Scale { shift: vec![0.0; 4], exponent: vec![1; 4] };
     let shape = GramShape { d_in: 4, d_out: 4, folds: 2, mode: GramMode::Exact };
     backend.gram(shape, &scale, &scale).await.expect("a Gram");
 }
 
-/// A program that begins with what another one has kept; `None` without a device.
+/// A program that starts with another one's cache; `None` without a device.
 fn program(kept: String) -> Option<Found> {
     let body = move || {
         autotune::recall(kept.as_bytes());
@@ -84,7 +84,7 @@ fn the_second_program_goes_by_clear_winners_and_by_nothing_else() {
     assert_eq!(choices(&second), choices(&first));
     assert!(second.flops_per_ms > 0.0 && second.flops_per_ms.is_finite(), "the rate is measured anew");
 
-    // Another choice than its own is gone by, so that it is the cache that decides.
+    // A cached choice that differs from its own is used, so it is the cache that decides.
     let other = Exact::ALL.iter().find(|exact| **exact != first.exact).expect("another");
     let name = |exact: &Exact| format!("\t{exact:?}\t");
     let turned = clear.replace(&name(&first.exact), &name(other));

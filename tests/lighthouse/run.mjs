@@ -1,5 +1,5 @@
-// Rates the page in every category of Lighthouse, on a desktop and sent as hosts send it; exits with 1 where one is below
-// what it must reach.
+// Rates the page in every Lighthouse category, with desktop settings and compressed as by hosts; exits with 1 if a
+// score is too low.
 import assert from 'node:assert/strict';
 
 import { launch } from 'chrome-launcher';
@@ -7,10 +7,10 @@ import lighthouse, { desktopConfig } from 'lighthouse';
 
 import { relay } from '../browser/relay.mjs';
 
-/** The least score of a category, of 1. */
+/** Lowest accepted score of a category, of 1. */
 const LEAST = 0.95;
 
-/** How often the page is rated, as times vary; the middle one counts. In the first, files are compressed. */
+/** Number of runs, because times vary; the median counts. Files are compressed during the first. */
 const TIMES = 3;
 
 const QUIET = ['--headless=new', '--no-sandbox', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-quic'];
@@ -21,7 +21,7 @@ function setting(name) {
   return value;
 }
 
-/** What Lighthouse finds on a page, in a browser of its own. */
+/** Lighthouse's results for a page, in a separate browser. */
 async function rated(url) {
   const browser = await launch({ chromePath: setting('CHROMIUM'), chromeFlags: QUIET });
   try {
@@ -33,7 +33,7 @@ async function rated(url) {
   }
 }
 
-/** What took something off a category, the dearest first. */
+/** Audits that lowered a category, the largest loss first. */
 function losses({ auditRefs }, audits) {
   const lost = auditRefs.map(({ id, weight }) => ({ ...audits[id], lost: weight * (1 - (audits[id].score ?? 1)) }));
   const named = lost.filter(({ lost }) => lost > 0).sort((a, b) => b.lost - a.lost);

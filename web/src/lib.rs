@@ -1,8 +1,8 @@
-//! What the page and its worker share, and all of the page that needs no browser to be tested.
+//! Code shared by the page and its worker, and all of the page that is testable without a browser.
 //!
-//! In reading order: [`text`] is what people read, [`state`] what is chosen and what has arrived, [`chart`] draws,
-//! [`figures`] and [`comparison`] make charts of reports, [`continuation`] and [`lesson`] are two views with a state of
-//! their own, and [`url`] carries what is chosen and shown in a link.
+//! Reading order: [`text`] holds the texts, [`state`] the choices and results, [`chart`] draws, [`figures`] and
+//! [`comparison`] turn reports into charts, [`continuation`] and [`lesson`] are two views with a state of their own,
+//! and [`url`] writes choices and views as a link.
 
 pub mod browser;
 pub mod chart;

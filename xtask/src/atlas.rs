@@ -1,4 +1,4 @@
-//! `cargo xtask atlas`: a list of models measured by the release command line; and what of an atlas goes into dist/.
+//! `cargo xtask atlas`: measures a list of models with the release command line, and adds an atlas to dist/.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,21 +11,21 @@ use crate::bundle::copy;
 use crate::command::{cargo, root, run};
 use crate::commit::{commit, name_commit};
 
-/// Where an atlas lies that nothing else is said of.
+/// Default folder of an atlas.
 const FOLDER: &str = "web/data/atlas";
 
 /// `atlas`.
 #[derive(Args)]
 pub(crate) struct AtlasArgs {
-    /// The list of models.
+    /// List of models.
     #[arg(long, value_name = "LIST.toml", default_value = "atlas.toml")]
     list: PathBuf,
-    /// Folder for the reports and their index; what it holds already is kept where it was measured alike.
+    /// Folder for the reports and their index; results measured the same way before are kept.
     #[arg(long, value_name = "FOLDER", default_value = FOLDER)]
     out: PathBuf,
 }
 
-/// Measures what is not measured yet. A model that fails is told in the index; it fails nothing here.
+/// Measures missing models. A model that fails is listed as failed in the index and is no error here.
 pub(crate) fn atlas(AtlasArgs { list, out }: &AtlasArgs) -> Result<()> {
     let mut measure = cargo();
     measure.args(["run", "--release", "--package", "straightedge", "--", "atlas"]);
@@ -33,7 +33,7 @@ pub(crate) fn atlas(AtlasArgs { list, out }: &AtlasArgs) -> Result<()> {
     run(measure.arg(list).arg("--out").arg(out))
 }
 
-/// Puts the index of an atlas into `dist` with the reports that it names; an empty one where there is no atlas.
+/// Copies the index of an atlas and its reports into `dist`; writes an empty index without an atlas.
 pub(crate) fn put(folder: Option<&Path>, dist: &Path) -> Result<()> {
     let (from, to) = (root().join(folder.unwrap_or(Path::new(FOLDER))), dist.join("data/atlas"));
     if to.exists() {
@@ -48,7 +48,7 @@ pub(crate) fn put(folder: Option<&Path>, dist: &Path) -> Result<()> {
     fs::write(to.join(INDEX), index).with_context(|| format!("{} cannot be written", to.display()))
 }
 
-/// An index, which must be there where somebody names it.
+/// Reads an index; a missing one is an error only if `must_exist`.
 fn read(path: &Path, must_exist: bool) -> Result<Index> {
     if !must_exist && !path.exists() {
         return Ok(Index::default());

@@ -1,5 +1,5 @@
-//! `cargo xtask bench`: what the engine's parts cost here, natively, in Chromium or in Node.js on Dawn, and other
-//! programs beside it. The figures are made by the package `bench/`; this builds it and starts it where it is to run.
+//! `cargo xtask bench`: times the engine's parts natively, in Chromium or in Node.js on Dawn, and other programs for
+//! comparison. The package `bench/` does the timing; this builds it and starts it where it should run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::modules::{BENCH, Effort};
 use crate::serve::Site;
 use crate::wasm;
 
-/// Files of other libraries that the browser loads, and where they lie on the site.
+/// Files of other libraries that the browser loads, and their paths on the site.
 const LIBRARIES: [(&str, &str); 5] = [
     ("onnxruntime-web/dist/ort.webgpu.min.mjs", "onnxruntime-web/ort.webgpu.min.mjs"),
     ("onnxruntime-web/dist/ort-wasm-simd-threaded.asyncify.mjs", "onnxruntime-web/ort-wasm-simd-threaded.asyncify.mjs"),
@@ -30,7 +30,7 @@ const LIBRARIES: [(&str, &str); 5] = [
     ("@tensorflow/tfjs-backend-webgpu/dist/tf-backend-webgpu.min.js", "tfjs/tf-backend-webgpu.min.js"),
 ];
 
-/// Where the benchmarks run, and what is passed on to them.
+/// Where the benchmarks run, and the options passed on to them.
 #[derive(Args)]
 pub(crate) struct BenchArgs {
     /// Run the engine's wasm module in Chromium.
@@ -64,7 +64,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<()> {
 struct Bench<'a> {
     args: &'a BenchArgs,
     effort: Effort,
-    /// What comes and goes between the programs.
+    /// Files exchanged between the programs.
     folder: PathBuf,
 }
 
@@ -104,7 +104,7 @@ impl Bench<'_> {
         self.show(&results, &[])
     }
 
-    /// The native program, to be given arguments.
+    /// The native program, ready for arguments.
     fn program(&self) -> Command {
         let mut program = cargo();
         program.args(["run", "--quiet", "--package", "straightedge-bench", "--bin", "straightedge-bench"]);
@@ -118,7 +118,7 @@ impl Bench<'_> {
         program
     }
 
-    /// The settings that the options come to, in a file.
+    /// The settings that result from the options, as a file.
     fn settings(&self) -> Result<PathBuf> {
         let settings = output(self.program().args(&self.args.options).arg("--print-settings"));
         let settings = settings.context("the benchmarks refuse these options; see: cargo xtask bench -- --help")?;
@@ -127,7 +127,7 @@ impl Bench<'_> {
         Ok(file)
     }
 
-    /// Prints, and writes where asked, what another run has measured.
+    /// Prints the results of another run, and writes them if requested.
     fn show(&self, results: &Path, peers: &[PathBuf]) -> Result<()> {
         let mut program = self.program();
         program.args(&self.args.options).arg("--results").arg(results);
@@ -137,7 +137,7 @@ impl Bench<'_> {
         run(&mut program)
     }
 
-    /// A folder with the wasm module and everything that runs it.
+    /// A folder with the wasm module and the files that run it.
     fn site(&self) -> Result<PathBuf> {
         ensure_target()?;
         let module = wasm::finish(BENCH.bin, &compile(&BENCH, self.effort, None)?, self.effort)?;
@@ -161,7 +161,7 @@ impl Bench<'_> {
         install::packages(&scripts())
     }
 
-    /// The measurement as scripts in Python do it, at the shape and rows that `results` tell.
+    /// Runs the Python scripts with the shape and rows in `results`.
     fn python(&self, results: &Path, peers: &Path) -> Result<()> {
         let python = self.environment()?;
         let found: Value = serde_json::from_slice(&fs::read(results)?)?;
@@ -177,7 +177,7 @@ impl Bench<'_> {
         run(&mut script)
     }
 
-    /// The Python of an environment with everything that the script needs, made at its first use.
+    /// A Python environment with everything the script needs, created on first use.
     fn environment(&self) -> Result<PathBuf> {
         let environment = self.folder.join("python");
         let python = environment.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });

@@ -1,4 +1,4 @@
-//! `cargo xtask build`: from sources to dist/, one step after the other.
+//! `cargo xtask build`: builds dist/ from the sources, step by step.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::progress::Progress;
 use crate::share::Shared;
 use crate::wasm;
 
-/// A build: how, and what the page says of where it lies.
+/// A build: its options, and where the page will be hosted.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Build {
     /// Skip link-time optimisation, wasm-opt and the first view: quicker to build, larger and slower modules.
@@ -31,7 +31,7 @@ pub(crate) struct Build {
     place: SiteAddress,
 }
 
-/// Where the page will lie. Without these it can lie anywhere and says nothing of it.
+/// Where the page will be hosted. Without these options it works anywhere and names no address.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SiteAddress {
     /// Address that the page will have, for its preview and as its canonical address.
@@ -43,19 +43,19 @@ pub(crate) struct SiteAddress {
 }
 
 impl Build {
-    /// What is hosted and tested; the environment says where it will lie.
+    /// The build that is hosted and tested; the environment says where it will be hosted.
     pub(crate) fn full() -> Self {
         let [site, source] = ["STRAIGHTEDGE_SITE", "STRAIGHTEDGE_SOURCE"].map(|name| env::var(name).ok());
         let atlas = env::var_os("STRAIGHTEDGE_ATLAS").map(Into::into);
         Self { dev: false, atlas, place: SiteAddress { site, source } }
     }
 
-    /// What is served while the sources change.
+    /// The build that is served while the sources change.
     pub(crate) fn quick() -> Self {
         Self { dev: true, atlas: None, place: SiteAddress::default() }
     }
 
-    /// Builds everything and returns the folder to be served.
+    /// Builds everything and returns the folder to serve.
     pub(crate) fn run(&self) -> Result<PathBuf> {
         self.run_and_tell(&|| Ok(()))
     }
@@ -90,7 +90,7 @@ impl Build {
         Ok(dist)
     }
 
-    /// Puts the site together from these modules.
+    /// Assembles the site from these modules.
     fn assemble(&self, modules: &[PathBuf], dist: &Path, commit: Option<&str>) -> Result<()> {
         bundle::assemble(modules, dist)?;
         atlas::put(self.atlas.as_deref(), dist)?;
@@ -100,7 +100,7 @@ impl Build {
     }
 }
 
-/// A copy of the finished page with the module of checks in it; returns its folder.
+/// A copy of the finished page with the module of checks; returns its folder.
 pub(crate) fn with_checks(dist: &Path) -> Result<PathBuf> {
     let compiled = compile(&CHECKS, Effort::Full, None)?;
     let module = wasm::finish(CHECKS.bin, &compiled, Effort::Quick)?;

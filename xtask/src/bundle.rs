@@ -1,4 +1,4 @@
-//! The folder dist/: what goes in, and how much of it travels.
+//! The folder dist/: its files, and their sizes compressed.
 
 use std::fs;
 use std::io::Write;
@@ -20,7 +20,7 @@ const STATIC: [(&str, &str); 5] = [
     ("web/data", "data"),
 ];
 
-/// Puts modules and static files together in a fresh `dist`.
+/// Collects modules and static files in a fresh `dist`.
 pub(crate) fn assemble(modules: &[PathBuf], dist: &Path) -> Result<()> {
     let modules: Vec<&Path> = modules.iter().map(PathBuf::as_path).collect();
     gather(&modules, dist)?;
@@ -30,7 +30,7 @@ pub(crate) fn assemble(modules: &[PathBuf], dist: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Puts the contents of some folders together in a fresh `to`.
+/// Collects the contents of some folders in a fresh `to`.
 pub(crate) fn gather(folders: &[&Path], to: &Path) -> Result<()> {
     if to.exists() {
         fs::remove_dir_all(to).with_context(|| format!("{} cannot be emptied", to.display()))?;
@@ -64,10 +64,10 @@ pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The most bytes that a host may have to send of each module, as gzip leaves them: every visitor waits for them.
+/// Largest gzip-compressed size of each module in bytes, because every visitor waits for the download.
 const LIMITS: [usize; MODULES.len()] = [775_000, 2_000_000];
 
-/// Prints every file with its size as it is and as a host would send it; what is made to be hosted keeps its limits.
+/// Prints every file's size as it is and compressed; a build for hosting must respect the limits.
 pub(crate) fn print_sizes(dist: &Path, effort: Effort) -> Result<()> {
     let mut excess = Vec::new();
     println!("{:<40} {:>12} {:>12}", "dist/", "bytes", "gzip");
@@ -88,7 +88,7 @@ pub(crate) fn print_sizes(dist: &Path, effort: Effort) -> Result<()> {
     Ok(())
 }
 
-/// What is to be said of a file that is larger than it may be.
+/// A sentence about a file above its limit.
 fn beyond_limit(name: &Path, sent: usize) -> Option<String> {
     let (_, most) = MODULES.iter().zip(LIMITS).find(|(module, _)| name == Path::new(&module.file()))?;
     (sent > most).then(|| format!("{} has {sent} bytes compressed, where {most} are the most", name.display()))

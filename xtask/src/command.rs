@@ -1,4 +1,4 @@
-//! Child processes and the places they run in.
+//! Child processes and their folders.
 
 use std::env;
 use std::ffi::OsStr;
@@ -19,7 +19,7 @@ pub(crate) fn root() -> PathBuf {
     root
 }
 
-/// A folder below the one that Cargo builds in.
+/// A folder below Cargo's target folder.
 pub(crate) fn target(name: &str) -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder)).join(name)
 }
@@ -28,7 +28,7 @@ pub(crate) fn target(name: &str) -> PathBuf {
 pub(crate) fn cargo() -> Command {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root());
-    // What `cargo run` tells this program about its own package is not for other packages.
+    // Cargo's variables about this program's own package must not reach other packages.
     for (name, _) in env::vars_os().filter(|(name, _)| is_package_variable(name)) {
         cargo.env_remove(name);
     }
@@ -39,12 +39,12 @@ fn is_package_variable(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
 }
 
-/// npm under the name that the system gives it.
+/// npm under its name on this system.
 pub(crate) fn npm() -> Command {
     Command::new(if cfg!(windows) { "npm.cmd" } else { "npm" })
 }
 
-/// Shows a command, runs it to its end and fails unless it succeeds.
+/// Prints a command, runs it to the end and fails unless it succeeds.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     eprintln!("$ {}", shown(command));
     let status = command.stdin(Stdio::null()).status().with_context(|| format!("{} does not start", name(command)))?;
@@ -54,7 +54,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// [`run`], but for handing on what the command prints to its standard output, also where it fails.
+/// [`run`] that also collects the command's standard output, even if it fails.
 pub(crate) fn listen(command: &mut Command, output: &mut String) -> Result<()> {
     eprintln!("$ {}", shown(command));
     let mut child = command
@@ -76,13 +76,13 @@ pub(crate) fn listen(command: &mut Command, output: &mut String) -> Result<()> {
     Ok(())
 }
 
-/// What a quiet command prints, trimmed; `None` where it is absent or fails.
+/// The trimmed output of a quiet command; `None` if it is missing or fails.
 pub(crate) fn output(command: &mut Command) -> Option<String> {
     let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// A command as one would type it, without the folders of its program.
+/// A command as typed, without the folder of its program.
 pub(crate) fn shown(command: &Command) -> String {
     let arguments = command.get_args().map(|argument| argument.to_string_lossy().into_owned());
     [name(command)].into_iter().chain(arguments).collect::<Vec<_>>().join(" ")

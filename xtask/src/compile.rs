@@ -1,4 +1,4 @@
-//! A module for the browser compiled by Cargo, and where Cargo put it.
+//! Compiles a module for the browser with Cargo, and finds the file.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use crate::command::{cargo, output, root, run, shown};
 use crate::commit::name_commit;
 use crate::modules::{Effort, Module, TARGET};
 
-/// Adds the standard library for wasm where it is missing.
+/// Adds the standard library for wasm if it is missing.
 pub(crate) fn ensure_target() -> Result<()> {
     let mut rustc = Command::new("rustc");
     rustc.current_dir(root()).args(["--print", "target-libdir", "--target", TARGET]);
@@ -21,12 +21,12 @@ pub(crate) fn ensure_target() -> Result<()> {
         .with_context(|| format!("the standard library for {TARGET} is missing; install rustup, or that library"))
 }
 
-/// Compiles one module and returns where Cargo put it.
+/// Compiles one module and returns the path of the file.
 pub(crate) fn compile(module: &Module, effort: Effort, commit: Option<&str>) -> Result<PathBuf> {
     compile_selected(module.bin, &module.selection(), module.profile, effort, commit)
 }
 
-/// The same of the target `name` that the arguments of Cargo in `selection` select.
+/// The same for the target `name`, selected by the Cargo arguments in `selection`.
 pub(crate) fn compile_selected(
     name: &str,
     selection: &[&str],
@@ -48,7 +48,7 @@ pub(crate) fn compile_selected(
         .with_context(|| format!("cargo did not say where it put the module {name}"))
 }
 
-/// The wasm file of a target among Cargo's messages, one JSON object per line.
+/// The wasm file of a target, from Cargo's messages, one JSON object per line.
 fn artifact(messages: &str, name: &str) -> Option<PathBuf> {
     messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).find_map(|message| {
         let ours = message["reason"] == "compiler-artifact" && message["target"]["name"] == name;

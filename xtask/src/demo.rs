@@ -1,4 +1,4 @@
-//! `cargo xtask train`: the demo models, trained by the package `train/` and bundled from where it left them.
+//! `cargo xtask train`: trains the demo models with the package `train/`, and bundles the finished ones.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,14 +11,14 @@ use straightedge_api::bundled::{Bundled, DefaultText, Demo};
 
 use crate::command::{cargo, output, root, run};
 
-/// The text that demo models are measured on: of a seed that no training uses.
+/// The text that demo models are measured on; no training uses its seed.
 const TEXT: &str = "tales:1";
 /// Files of a model that a measurement reads.
 const READ: [&str; 3] = ["config.json", "model.safetensors", "tokenizer.json"];
-/// Files for people and for other tools.
+/// Further files, for readers and other tools.
 const BESIDE: [&str; 3] = ["README.md", "tokenizer_config.json", "training.json"];
 
-/// Trains the models of those names, then bundles what `out` holds of runs that ended, checkpoints among it.
+/// Trains the named models, then bundles the finished runs in `out`, including checkpoints.
 pub(crate) fn train(names: &[String], out: &Path, steps: Option<usize>, device: Option<&str>) -> Result<()> {
     let out = root().join(out);
     if !names.is_empty() {
@@ -36,7 +36,7 @@ pub(crate) fn train(names: &[String], out: &Path, steps: Option<usize>, device: 
         if let Some(device) = device {
             train.arg("--device").arg(device);
         }
-        // Ctrl-C is for the trainer, which ends by itself once its state is on disk.
+        // The trainer handles Ctrl-C: it saves its state and ends.
         ctrlc::set_handler(|| ())?;
         let ended = run(&mut train);
         bundle(&out)?;
@@ -45,8 +45,8 @@ pub(crate) fn train(names: &[String], out: &Path, steps: Option<usize>, device: 
     bundle(&out)
 }
 
-/// The feature of the trainer for the GPU that this machine may have: CUDA's kernels are compiled by nvcc, for the GPU
-/// that its driver names, and a program with them does not start without that driver.
+/// The trainer's feature for this machine's GPU. nvcc compiles CUDA's kernels for the GPU that the driver reports, and
+/// a program with them does not start without that driver.
 fn gpu_feature() -> Option<&'static str> {
     if cfg!(target_os = "macos") {
         return Some("metal");
@@ -66,7 +66,7 @@ fn models() -> PathBuf {
     root().join("web/models")
 }
 
-/// Copies the models in `out` to the bundled ones and writes their list anew. A run that was stopped replaces nothing.
+/// Copies the models in `out` to the bundled ones and rewrites their list. A stopped run replaces nothing.
 fn bundle(out: &Path) -> Result<()> {
     for folder in folders(out)? {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
@@ -91,7 +91,7 @@ fn bundle(out: &Path) -> Result<()> {
         .with_context(|| format!("{} cannot be written", path.display()))
 }
 
-/// Whether a model is what a run came to before its end; a checkpoint is where it was meant to be.
+/// Whether a model is from a run that was stopped early; a checkpoint is not, because it ends where planned.
 fn stopped(name: &str, Record { recipe, losses }: &Record) -> bool {
     losses.len() < recipe.steps && name == recipe.name
 }
@@ -109,7 +109,7 @@ fn folders(parent: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// What the trainer wrote down, as far as it is needed here.
+/// The parts of the trainer's record that are needed here.
 #[derive(Deserialize)]
 struct Record {
     recipe: Recipe,
@@ -147,13 +147,13 @@ fn entry(folder: &Path) -> Result<Bundled> {
     Ok(Bundled { name, title, about, files, text: DefaultText::Corpus(TEXT.into()), expected: None, demo: Some(demo) })
 }
 
-/// Models at the end of their runs before checkpoints; plain ones before other seeds and regularised ones.
+/// Sort key: models at the end of their runs before checkpoints; plain ones before other seeds and regularised ones.
 fn place(demo: &Demo) -> (bool, String, bool, u64, usize) {
     let checkpoint = demo.step < demo.steps;
     (checkpoint, demo.family.clone(), demo.cosine_penalty > 0.0, demo.seed, demo.step)
 }
 
-/// A family as people write it.
+/// Display name of a family.
 fn family(demo: &Demo) -> &str {
     match demo.family.as_str() {
         "gpt2" => "GPT-2",

@@ -1,4 +1,4 @@
-//! docs/models.md: what the recorded reports of the demo models say, in tables and in sentences that follow from them.
+//! docs/models.md: the recorded reports of the demo models, as tables and as sentences derived from them.
 
 use std::fmt::Write;
 
@@ -9,10 +9,10 @@ use straightedge_api::summary::{Curve, Summary};
 /// A demo model with its recording.
 type Recorded<'a> = (&'a Bundled, Report);
 
-/// One of the curves of a summary.
+/// Selects a curve of a summary.
 type Which = fn(&Summary) -> &Curve;
 
-/// Controls that are tabulated, with what they are called.
+/// Controls in the tables, with their display names.
 const CONTROLS: [(&str, &str); 3] =
     [("reinit_block", "block redrawn"), ("reinit_model", "model redrawn"), ("gaussian", "Gaussian inputs")];
 
@@ -42,7 +42,7 @@ fn profiles(recorded: &[Recorded<'_>]) -> String {
     text
 }
 
-/// R²_lin under controls, of the models that have them.
+/// R²_lin under controls, for the models that have them.
 fn controls(recorded: &[Recorded<'_>]) -> String {
     let mut text = String::from(CONTROLS_HEAD) + &heading(&["model", "weights and inputs"], blocks(recorded));
     let mut means = Vec::new();
@@ -62,7 +62,7 @@ fn controls(recorded: &[Recorded<'_>]) -> String {
     text
 }
 
-/// Every regularised model beside its twin.
+/// Every regularised model next to its twin.
 fn twins(recorded: &[Recorded<'_>]) -> String {
     let mut text = String::from(TWINS_HEAD);
     for (regularised, theirs) in recorded {
@@ -89,14 +89,14 @@ fn twins(recorded: &[Recorded<'_>]) -> String {
     text
 }
 
-/// How a curve is changed, in words.
+/// The change of a curve, in words.
 fn change(title: &str, before: &Curve, after: &Curve) -> String {
     let changes = changes(before, after);
     let lower = changes.iter().filter(|change| **change < 0.0).count();
     format!("{title} is lower in {lower} of {} places and changes by {:+.4} in the mean", changes.len(), mean(&changes))
 }
 
-/// Whether the layers became less linear, as the paper found.
+/// Whether the layers became less linear, as in the paper.
 fn verdict(before: &Curve, after: &Curve) -> &'static str {
     if mean(&changes(before, after)) < 0.0 {
         "In the mean the layers became less linear, as the paper found."
@@ -120,7 +120,7 @@ fn blocks(recorded: &[Recorded<'_>]) -> usize {
 fn heading(first: &[&str], blocks: usize) -> String {
     let numbers: String = (0..blocks).map(|block| format!(" {block} |")).collect();
     let named: String = first.iter().map(|name| format!(" {name} |")).collect();
-    // What follows the name is set to the right where it is a number.
+    // Number columns after the name are right-aligned.
     let rules: String = first.iter().map(|name| if NUMBERS.contains(name) { "--:|" } else { "---|" }).collect();
     format!("|{named}{numbers}\n|{rules}{}\n", "--:|".repeat(blocks))
 }

@@ -1,5 +1,5 @@
-//! `cargo xtask drivers`: the kernels on this machine's own GPU, and the built page in its own browsers, each asked by its
-//! WebDriver: what no emulated adapter can tell.
+//! `cargo xtask drivers`: tests the kernels on this machine's own GPU, and the built page in its own browsers through
+//! WebDriver, which an emulated adapter cannot replace.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -16,20 +16,20 @@ use crate::command::{cargo, run};
 use crate::install;
 use crate::serve::Site;
 
-/// What is tried on the drivers of this machine.
+/// What to test on the drivers of this machine.
 #[derive(Subcommand)]
 pub(crate) enum Drivers {
     /// Test every kernel natively, on Vulkan, Metal or Direct3D.
     Kernels,
     /// Build the page and measure the calibration model with it, whose values are known.
     Page {
-        /// The browser, which has to be there with its driver.
+        /// Browser; it must be installed with its driver.
         #[arg(long)]
         browser: Browser,
     },
 }
 
-/// A browser, by whose driver it is asked.
+/// A browser with a WebDriver.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Browser {
     Chrome,
@@ -40,8 +40,8 @@ pub(crate) enum Browser {
 /// Longest wait for the page to start, for the measurement, and for a driver.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// What a look at the page finds: what it runs on, where the measurement stands, what it complains of, and for every
-/// block the value and whether it is as expected.
+/// Reads the page: device, status of the measurement, error, and for every block the value and whether it is as
+/// expected.
 const LOOK: &str = "
     const find = (name) => document.querySelector(`[data-testid=${name}]`);
     const rows = [...document.querySelectorAll('tr[data-testid^=row-]')];
@@ -71,7 +71,7 @@ fn page(browser: Browser) -> Result<()> {
     session.go(&format!("{site}?model=calibration"))?;
     let found = session.wait("the engine to start", |found| found["device"] != "probing")?;
     println!("{}", found["told"].as_str().unwrap_or_default());
-    // The address chooses the device: a GPU also where only the processor emulates it.
+    // The address chooses the device: `gpu` also for an adapter that the processor emulates.
     let backend = if found["device"] == "cpu" { "cpu" } else { "gpu" };
     session.go(&format!("{site}?model=calibration&backend={backend}"))?;
     session.wait("the engine to start", |found| found["device"] != "probing")?;
@@ -90,7 +90,7 @@ fn page(browser: Browser) -> Result<()> {
 }
 
 impl Browser {
-    /// Program of its driver.
+    /// Program name of its driver.
     fn driver(self) -> &'static str {
         match self {
             Self::Chrome => "chromedriver",
@@ -99,10 +99,10 @@ impl Browser {
         }
     }
 
-    /// What a session is asked for.
+    /// Capabilities requested for a session.
     fn capabilities(self) -> Result<Value> {
         Ok(match self {
-            // Adapters that only the processor emulates, as on most hosted machines, are hidden without the last one.
+            // Without the last flag, emulated adapters, which most hosted machines have, are hidden.
             Self::Chrome => json!({"goog:chromeOptions": {
                 "binary": install::browser()?,
                 "args": ["--headless=new", "--no-sandbox", "--no-first-run", "--enable-unsafe-webgpu"],
@@ -115,7 +115,7 @@ impl Browser {
     }
 }
 
-/// A browser under a driver; both end with it.
+/// A browser with its driver; both end when this is dropped.
 struct Session {
     driver: Child,
     address: String,
@@ -131,7 +131,7 @@ impl Session {
         let mut command = Command::new(program);
         let driver = command.args(port_is).stdin(Stdio::null()).stdout(Stdio::null()).spawn();
         let driver = driver.with_context(|| format!("{} does not start", program.display()))?;
-        // From here on it is ended, whatever happens.
+        // From here on dropping it ends the driver, whatever happens.
         let mut session = Self { driver, address: format!("http://127.0.0.1:{port}") };
         let capabilities = json!({"capabilities": {"alwaysMatch": browser.capabilities()?}});
         let started = Instant::now();
@@ -148,12 +148,12 @@ impl Session {
         post(&format!("{}/url", self.address), &json!({"url": url})).map(drop)
     }
 
-    /// What a script in the page returns.
+    /// The return value of a script in the page.
     fn script(&self, script: &str) -> Result<Value> {
         post(&format!("{}/execute/sync", self.address), &json!({"script": script, "args": []}))
     }
 
-    /// Looks at the page until it `is_there`.
+    /// Polls the page until `is_there` is true.
     fn wait(&self, what: &str, is_there: impl Fn(&Value) -> bool) -> Result<Value> {
         let started = Instant::now();
         loop {
@@ -171,14 +171,14 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // A driver that ends takes its browser along; where it does not answer any more, it is ended all the same.
+        // A driver that ends closes its browser; one that no longer answers is killed anyway.
         let _ = ureq::delete(&self.address).call();
         let _ = self.driver.kill();
         let _ = self.driver.wait();
     }
 }
 
-/// The value that a driver answers a command with.
+/// The value of a driver's answer to a command.
 fn post(address: &str, command: &Value) -> Result<Value> {
     let config = ureq::Agent::config_builder().http_status_as_error(false).build();
     let mut answer = ureq::Agent::new_with_config(config)
@@ -189,7 +189,7 @@ fn post(address: &str, command: &Value) -> Result<Value> {
     let is_done = answer.status().is_success();
     let mut answer: Value = serde_json::from_str(&answer.body_mut().read_to_string()?)?;
     let value = answer["value"].take();
-    // By the status: what a script returns may have a member `error` of its own.
+    // Judged by the status, because a script may return an object with a member `error`.
     ensure!(is_done, "the driver refuses a command: {}", value["message"]);
     Ok(value)
 }

@@ -1,4 +1,4 @@
-//! The page's first view, written into index.html by the page's own code: it is seen before any module has arrived.
+//! Pre-renders the page's first view into index.html with the page's own code, so that it shows before any module.
 
 use std::fs;
 use std::path::Path;
@@ -9,10 +9,10 @@ use anyhow::{Context, Result, bail};
 use crate::command::{cargo, shown};
 use crate::share;
 
-/// Where it goes in index.html.
+/// Placeholder in index.html.
 const PLACE: &str = "<!-- first view -->";
 
-/// Runs the page natively, which writes its first view, and puts that into `dist/index.html`.
+/// Runs the page natively, which renders its first view, and inserts that into `dist/index.html`.
 pub(crate) fn write(dist: &Path) -> Result<()> {
     let mut command = cargo();
     command.args(["run", "--quiet", "--package", "straightedge-page", "--bin", "page"]);

@@ -1,4 +1,4 @@
-//! `cargo xtask hub`: a mirror of local models for a class, or for tests; `cargo xtask made-model`: one to put there.
+//! `cargo xtask hub`: a mirror of local models for a class or for tests; `cargo xtask made-model`: a model for it.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -19,21 +19,21 @@ pub(crate) struct HubArgs {
     /// Port of the hub.
     #[arg(long, default_value_t = 8090)]
     port: u16,
-    /// Port of the second origin, to which the addresses of files redirect, as on the hub.
+    /// Port of the second origin, to which file URLs redirect, as on the hub.
     #[arg(long, default_value_t = 8091)]
     cdn_port: u16,
-    /// Address to listen on: 0.0.0.0 for everybody in this network.
+    /// Address to listen on; 0.0.0.0 serves the whole network.
     #[arg(long, default_value = "127.0.0.1")]
     host: IpAddr,
-    /// Most bytes per second and answer.
+    /// Most bytes per second and response.
     #[arg(long, value_name = "BYTES")]
     throttle: Option<u64>,
-    /// What goes wrong, for tests: KIND, KIND:PATH or KIND:PATH:TIMES.
+    /// Faults to simulate, for tests: KIND, KIND:PATH or KIND:PATH:TIMES.
     #[arg(long = "fault", value_name = "FAULT")]
     faults: Vec<Fault>,
 }
 
-/// Serves until it is interrupted.
+/// Serves until interrupted.
 pub(crate) fn hub(args: HubArgs) -> Result<()> {
     let HubArgs { folder, port, cdn_port, host, throttle, faults } = args;
     let mirror =
@@ -52,7 +52,7 @@ pub(crate) fn made_model(folder: &Path, shape: Shape, seed: u64) -> Result<()> {
     synthetic::gpt2(folder, shape, seed).with_context(|| format!("{} cannot be written", folder.display()))
 }
 
-/// Whose shape a made Llama has.
+/// Model whose shape a random Llama copies.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Llama {
     /// TinyLlama: 22 blocks, 2048 wide, 2.2 GB.
@@ -61,7 +61,7 @@ pub(crate) enum Llama {
     EightBillion,
 }
 
-/// Writes a Llama with random weights and so many blocks.
+/// Writes a Llama with random weights and `blocks` blocks.
 pub(crate) fn synthetic_llama(folder: &Path, llama: Llama, blocks: Option<usize>, seed: u64) -> Result<()> {
     let shape = match llama {
         Llama::Tiny => LlamaShape::TINY,
@@ -71,7 +71,7 @@ pub(crate) fn synthetic_llama(folder: &Path, llama: Llama, blocks: Option<usize>
     synthetic_llama::llama(folder, shape, seed).with_context(|| format!("{} cannot be written", folder.display()))
 }
 
-/// A small shape, from `LAYERSxWIDTH`.
+/// Parses a small shape, `LAYERSxWIDTH`.
 pub(crate) fn shape(text: &str) -> std::result::Result<Shape, String> {
     let numbers = text.split_once('x').and_then(|(layers, width)| Some((layers.parse().ok()?, width.parse().ok()?)));
     match numbers {

@@ -1,4 +1,4 @@
-//! What tests need beside Rust: installed where it is missing and can be, named where it cannot.
+//! Test requirements other than Rust: installed if possible, else named.
 
 use std::env;
 use std::ffi::OsString;
@@ -10,18 +10,18 @@ use anyhow::{Result, anyhow, bail};
 
 use crate::command::{cargo, npm, output, root, run, target};
 
-/// Folders in which Vulkan drivers announce themselves on Linux.
+/// Folders where Linux registers Vulkan drivers.
 const VULKAN_DRIVERS: [&str; 3] = ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d", "/usr/local/share/vulkan/icd.d"];
-/// Names of the browser by which it is found on the path.
+/// Names of the browser on the search path.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
-/// Where it is on systems that do not put it on the path.
+/// Paths of the browser on systems that do not put it on the search path.
 const BROWSER_FILES: [&str; 3] = [
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
     "C:/Program Files/Google/Chrome/Application/chrome.exe",
 ];
 
-/// Makes sure that wgpu finds an adapter: a driver of the machine or Mesa's software one.
+/// Ensures that wgpu finds an adapter: the machine's driver or Mesa's software driver.
 pub(crate) fn adapter() -> Result<()> {
     if has_adapter() {
         return Ok(());
@@ -33,7 +33,7 @@ pub(crate) fn adapter() -> Result<()> {
     Ok(())
 }
 
-/// Metal and Direct3D are part of their systems; elsewhere a Vulkan driver has to be there.
+/// Metal and Direct3D are part of their systems; elsewhere a Vulkan driver must be installed.
 fn has_adapter() -> bool {
     if !cfg!(target_os = "linux") {
         return true;
@@ -42,7 +42,7 @@ fn has_adapter() -> bool {
     env::var_os("VK_DRIVER_FILES").is_some() || VULKAN_DRIVERS.iter().any(is_announced)
 }
 
-/// Makes sure that there is Khronos's validator of SPIR-V.
+/// Ensures that Khronos's SPIR-V validator is installed.
 pub(crate) fn validator() -> Result<()> {
     if find_program("spirv-val").is_some() {
         return Ok(());
@@ -54,7 +54,7 @@ pub(crate) fn validator() -> Result<()> {
     Ok(())
 }
 
-/// Makes sure that there is a Chromium and says where: `CHROMIUM` if that is set.
+/// Ensures that Chromium is installed and returns its path: `CHROMIUM` if that is set.
 pub(crate) fn browser() -> Result<PathBuf> {
     if let Some(chosen) = env::var_os("CHROMIUM") {
         return Ok(chosen.into());
@@ -77,10 +77,10 @@ fn find_browser() -> Option<PathBuf> {
     on_path.or_else(|| BROWSER_FILES.iter().map(PathBuf::from).find(|file| file.exists()))
 }
 
-/// Where hosted machines keep the drivers of their browsers.
+/// Variables with the driver folders of hosted machines.
 const DRIVER_FOLDERS: [&str; 2] = ["CHROMEWEBDRIVER", "GECKOWEBDRIVER"];
 
-/// Makes sure that there is a driver of a browser and says where.
+/// Ensures that a browser's driver is installed and returns its path.
 pub(crate) fn web_driver(name: &str) -> Result<PathBuf> {
     let kept = DRIVER_FOLDERS.iter().filter_map(env::var_os).map(PathBuf::from);
     let kept =
@@ -89,19 +89,19 @@ pub(crate) fn web_driver(name: &str) -> Result<PathBuf> {
         return Ok(found);
     }
     if name == "chromedriver" {
-        // Without it the message below says what is missing.
+        // If this fails, the message below says what is missing.
         let _ = apt_get(&["chromium-driver"]);
     }
     find_program(name)
         .ok_or_else(|| anyhow!("{name} is not found; install the browser's driver, and put it on the path"))
 }
 
-/// Makes sure that the packages of tests/browser are there.
+/// Ensures that the packages of tests/browser are installed.
 pub(crate) fn driver() -> Result<()> {
     packages(&root().join("tests/browser"))
 }
 
-/// Makes sure that the npm packages of a folder are there, exactly as its lockfile says.
+/// Ensures that a folder's npm packages are installed exactly as in its lockfile.
 pub(crate) fn packages(folder: &Path) -> Result<()> {
     let changed = |file: &str| fs::metadata(folder.join(file)).and_then(|metadata| metadata.modified()).ok();
     let (wanted, installed) = (changed("package-lock.json"), changed("node_modules/.package-lock.json"));
@@ -114,7 +114,7 @@ pub(crate) fn packages(folder: &Path) -> Result<()> {
     run(npm().current_dir(folder).args(["ci", "--no-audit", "--no-fund"]))
 }
 
-/// A program of Cargo's that checks or describes dependencies, in the version that is known to work here.
+/// A Cargo tool that checks or describes dependencies, in a version known to work here.
 #[derive(Clone, Copy)]
 pub(crate) enum Tool {
     /// Writes licence notices.
@@ -135,7 +135,7 @@ impl Tool {
     }
 }
 
-/// Makes sure that a tool is there, below the target folder, and returns the search path on which Cargo finds it.
+/// Ensures that a tool is installed below the target folder, and returns the search path on which Cargo finds it.
 pub(crate) fn tool(tool: Tool) -> Result<OsString> {
     let (name, version) = tool.package();
     let folder = target("tools");
@@ -152,15 +152,15 @@ pub(crate) fn tool(tool: Tool) -> Result<OsString> {
     Ok(env::join_paths([folder.join("bin")].into_iter().chain(env::split_paths(&path)))?)
 }
 
-/// The packages that reference values are computed with.
+/// The packages that compute reference values.
 const REQUIREMENTS: &str = "tests/reference/requirements.txt";
 
-/// Whether there is a Python with the packages of the references: `STRAIGHTEDGE_PYTHON`, or one that was installed.
+/// Whether a Python with the reference packages exists: `STRAIGHTEDGE_PYTHON`, or the installed one.
 pub(crate) fn has_python() -> bool {
     env::var_os("STRAIGHTEDGE_PYTHON").is_some() || is_installed(&target("python"))
 }
 
-/// Makes sure that there is such a Python and says where.
+/// Ensures that such a Python is installed and returns its path.
 pub(crate) fn python() -> Result<PathBuf> {
     if let Some(chosen) = env::var_os("STRAIGHTEDGE_PYTHON") {
         return Ok(chosen.into());
@@ -176,13 +176,13 @@ pub(crate) fn python() -> Result<PathBuf> {
     Ok(python)
 }
 
-/// Whether an environment holds what the project asks for today.
+/// Whether an environment matches the project's current requirements.
 fn is_installed(environment: &Path) -> bool {
     let wanted = fs::read(root().join(REQUIREMENTS));
     wanted.is_ok_and(|wanted| fs::read(environment.join("installed.txt")).is_ok_and(|installed| installed == wanted))
 }
 
-/// Installs packages of Debian or Ubuntu.
+/// Installs Debian or Ubuntu packages.
 fn apt_get(packages: &[&str]) -> Result<()> {
     let Some(apt_get) = find_program("apt-get") else {
         bail!("this system has no apt-get; install {} by its own means", packages.join(" and "));
@@ -198,7 +198,7 @@ fn apt_get(packages: &[&str]) -> Result<()> {
     apt_get(&[&install, packages].concat()).or_else(|_| apt_get(&[&own_cache, &install[..], packages].concat()))
 }
 
-/// The program itself for root, through sudo for others; without a terminal sudo must not ask.
+/// Runs a program as root, through sudo if needed; without a terminal sudo must not prompt.
 fn as_root(program: &Path) -> Command {
     let is_root = output(Command::new("id").arg("-u")).as_deref() == Some("0");
     if is_root {

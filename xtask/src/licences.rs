@@ -1,5 +1,5 @@
-//! `cargo xtask licences`: the licence notices of all that page, engine and command line are linked with, as one text that
-//! the page and every release carry; and a quick check that none is missing.
+//! `cargo xtask licences`: the licence notices of everything linked into page, engine and command line, as one text
+//! that the page and every release include; and a quick check that none is missing.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,10 +10,10 @@ use crate::command::{cargo, output, root, run};
 use crate::install::{self, Tool};
 use crate::modules::{MODULES, TABLE};
 
-/// Where the text lies in the sources; below the page it has the same name.
+/// Path of the text in the sources; the site uses the same name.
 pub(crate) const FILE: &str = "web/public/licences.txt";
 
-/// Writes the text anew.
+/// Rewrites the text.
 pub(crate) fn write() -> Result<()> {
     let about = install::tool(Tool::About)?;
     let mut command = cargo();
@@ -23,7 +23,7 @@ pub(crate) fn write() -> Result<()> {
     check()
 }
 
-/// Fails where the text lacks a package that is linked in, or names one that the lockfile does not.
+/// Fails if the text lacks a linked package, or names one that the lockfile does not.
 pub(crate) fn check() -> Result<()> {
     let text = fs::read_to_string(root().join(FILE)).with_context(|| format!("{FILE} cannot be read"))?;
     let (noticed, linked, locked) = (noticed(&text), linked()?, locked()?);
@@ -36,12 +36,12 @@ pub(crate) fn check() -> Result<()> {
     Ok(())
 }
 
-/// `NAME VERSION` of every package that the text has a notice of.
+/// `NAME VERSION` of every package with a notice in the text.
 fn noticed(text: &str) -> BTreeSet<String> {
     text.lines().filter_map(|line| line.strip_prefix("- ")).map(Into::into).collect()
 }
 
-/// The same of every package from a registry that a module for the browser or the command line here is linked with.
+/// The same of every registry package linked into a browser module or this machine's command line.
 fn linked() -> Result<BTreeSet<String>> {
     let command_line = ["--package", "straightedge"];
     let selections =
@@ -60,7 +60,7 @@ fn linked() -> Result<BTreeSet<String>> {
     Ok(packages)
 }
 
-/// `NAME VERSION` from `NAME vVERSION`, after which a repeated package has `(*)`; the project's own have a path there.
+/// `NAME VERSION` from `NAME vVERSION`; a repeated package ends with `(*)`, the project's own have a path there.
 fn named(line: &str) -> Option<String> {
     let mut words = line.split(' ');
     let (name, version) = (words.next()?, words.next()?.strip_prefix('v')?);

@@ -1,4 +1,4 @@
-//! `cargo xtask …`: builds, serves, tests and times the project with nothing installed by hand but Rust, Node and git.
+//! `cargo xtask …`: builds, serves, tests and times the project. Only Rust, Node and git must be installed by hand.
 
 mod atlas;
 mod bench;
@@ -48,24 +48,24 @@ use crate::test::TestArgs;
 enum Task {
     /// Build the page and its engine into dist/, a static folder for any web server and any path.
     Build(Build),
-    /// Build what is quick to build, serve it at a local address, and build again whenever a source file changes.
+    /// Build quickly, serve at a local address, and rebuild whenever a source file changes.
     Serve {
-        /// Port of the local address; the next free one is taken where it is in use.
+        /// Port of the local address; if it is in use, the next free one.
         #[arg(long, default_value_t = 8080)]
         port: u16,
     },
-    /// Install what the tests need, where it is missing and can be, and run them.
+    /// Install missing test requirements where possible, and run the tests.
     Test(TestArgs),
-    /// Try kernels and page on the GPU drivers and in the browsers of this machine.
+    /// Test kernels and page on the GPU drivers and in the browsers of this machine.
     #[command(subcommand)]
     Drivers(Drivers),
-    /// Measure what the engine's parts cost on this machine.
+    /// Time the engine's parts on this machine.
     Bench(BenchArgs),
-    /// Check formatting, lints, documentation, licences and workflows, then run all tests: what continuous integration runs.
+    /// Check formatting, lints, documentation, licences and workflows, then run all tests, as CI does.
     Ci,
     /// Check licences, sources, duplicates, advisories and use of all dependencies.
     Policy,
-    /// Write the licence notices of all that is linked in.
+    /// Write the licence notices of everything that is linked in.
     Licences {
         /// Write nothing: only check that no notice is missing.
         #[arg(long)]
@@ -73,57 +73,57 @@ enum Task {
     },
     /// Pack a release into target/package/, with checksums.
     Package {
-        /// What to pack.
+        /// Part to pack.
         what: What,
     },
-    /// Rate the built page as Lighthouse does, on a desktop.
+    /// Rate the built page with Lighthouse's desktop settings.
     Lighthouse,
     /// Serve local models as the Hugging Face hub does: a mirror for a class, and a hub for tests.
     Hub(hub::HubArgs),
-    /// Write a model with random weights for tests: of the smallest GPT-2's shape, 548 MB, unless told otherwise.
+    /// Write a model with random weights for tests; by default in the smallest GPT-2's shape, 548 MB.
     MadeModel {
         /// Folder to write.
         folder: PathBuf,
-        /// Shape as LAYERSxWIDTH, with heads of 64, a vocabulary of bytes and 128 positions.
+        /// Shape as LAYERSxWIDTH, with heads of width 64, a vocabulary of bytes and 128 positions.
         #[arg(long, value_parser = hub::shape)]
         shape: Option<Shape>,
-        /// A Llama in BF16 of another model's shape, a file per block.
+        /// Write a Llama in BF16 in this model's shape, one file per block.
         #[arg(long, conflicts_with = "shape")]
         llama: Option<hub::Llama>,
-        /// Blocks of that Llama; as many as the other model has where none is said.
+        /// Number of blocks of that Llama; by default as many as in the model itself.
         #[arg(long, requires = "llama")]
         blocks: Option<usize>,
         /// Seed of the weights.
         #[arg(long, default_value_t = 0)]
         seed: u64,
     },
-    /// Make the calibration model again, whose linearity is known by construction.
+    /// Regenerate the calibration model, whose linearity is known by construction.
     Calibration,
-    /// Train demo models, or go on where a run stopped, and bundle those that came to their end.
+    /// Train demo models, or resume stopped runs, and bundle the finished ones.
     Train {
-        /// Names of models, or all; with none, only bundle what is trained.
+        /// Names of models, or `all`; without any, only bundle trained models.
         names: Vec<String>,
-        /// Folder for models under training and for the states that a stopped run goes on from.
+        /// Folder for models in training and for the saved states of stopped runs.
         #[arg(long, default_value = "target/demo")]
         out: PathBuf,
-        /// Stop every run after this many steps, to go on later.
+        /// Stop every run after this many steps, to resume later.
         #[arg(long)]
         steps: Option<usize>,
-        /// Where to train; a GPU where there is one and the means to build for it if nothing is said.
+        /// Device to train on; by default a GPU if there is one and its build tools are installed.
         #[arg(long, value_parser = ["cpu", "gpu"])]
         device: Option<String>,
     },
-    /// Measure every bundled model that was trained, and write reports, their summary and docs/models.md.
+    /// Measure every bundled demo model, and write reports, their summary and docs/models.md.
     Record {
-        /// Only these models; all where none is named.
+        /// Names of models; all by default.
         names: Vec<String>,
-        /// Measure nothing: only write summary and table of what is recorded.
+        /// Measure nothing; only write the summary and tables of recorded reports.
         #[arg(long, conflicts_with = "names")]
         tables: bool,
     },
-    /// Measure a list of models, for the page to list as measured by its build.
+    /// Measure a list of models, which the page then lists.
     Atlas(atlas::AtlasArgs),
-    /// Take the documents' pictures, the icons, and the picture that is shown where the page is shared.
+    /// Take the documents' pictures, the icons, and the preview picture for links to the page.
     Screenshot,
 }
 

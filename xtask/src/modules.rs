@@ -1,16 +1,14 @@
-//! The modules that are compiled for the browser: which ones there are, how Cargo is asked for them, and how much time
-//! they are worth.
+//! The modules compiled for the browser: their Cargo packages and arguments, and the effort spent on optimisation.
 
-/// What Cargo calls the browser.
+/// Cargo's name of the browser target.
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 
-/// How much time to spend on small and fast modules.
+/// Effort spent on small and fast modules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effort {
-    /// Link-time optimisation and wasm-opt, as it is hosted.
+    /// Link-time optimisation and wasm-opt, for hosting.
     Full,
-    /// Quick to build: larger and slower modules, no first view before the page's module has arrived, nothing kept for
-    /// visits without a network.
+    /// Quick to build: larger and slower modules, no first view before the page's module has loaded, no offline use.
     Quick,
 }
 
@@ -26,27 +24,27 @@ pub(crate) struct Module {
     package: &'static str,
     /// Name of the Cargo binary and of the files in dist/.
     pub(crate) bin: &'static str,
-    /// Features of the package beside its default ones.
+    /// Features of the package in addition to the default ones.
     pub(crate) features: &'static str,
-    /// Profile of Cargo that makes it small or fast.
+    /// Cargo profile.
     pub(crate) profile: &'static str,
 }
 
-/// The page, small because it paints first, and the engine in its worker.
+/// The page, optimised for size because it paints first, and the engine in its worker.
 pub(crate) const MODULES: [Module; 2] = [
     Module { package: "straightedge-page", bin: "page", features: "", profile: "wasm-page" },
     Module { package: "straightedge-worker", bin: "worker", features: "", profile: "wasm-engine" },
 ];
 
-/// The engine's own checks in a browser, which tests serve beside the page.
+/// The engine's checks in a browser, which tests serve together with the page.
 pub(crate) const CHECKS: Module =
     Module { package: "straightedge-worker", bin: "checks", features: "", profile: "wasm-engine" };
 
-/// The engine with its benchmarks, built as the engine of the page is.
+/// The engine with its benchmarks, built like the page's engine.
 pub(crate) const BENCH: Module =
     Module { package: "straightedge-bench", bin: "bench", features: "browser", profile: "wasm-engine" };
 
-/// Cargo arguments for the reader of tables: a module without bindings, which the engine loads when a text asks for it.
+/// Cargo arguments for the Parquet reader: a module without bindings, which the engine loads when a text needs it.
 pub(crate) const TABLE: [&str; 5] = ["--package", "straightedge-parquet-text", "--lib", "--target", TARGET];
 
 impl Module {

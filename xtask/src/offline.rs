@@ -1,4 +1,4 @@
-//! The service worker: what it must know of a build, put before the script that is the same for all.
+//! The service worker: inserts the build's file list before the script, which is the same for all builds.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,15 +14,15 @@ use crate::bundle::files;
 use crate::command::root;
 use crate::modules::Effort;
 
-/// Models larger than this are kept once somebody has used them, not at the first visit.
+/// Larger models are cached when first used, not at the first visit.
 const AT_ONCE: usize = 512 << 10;
-/// What a visit does not need: it is kept once somebody has asked for it.
+/// Files that a visit does not need; cached when first requested.
 const APART: [&str; 3] = ["licences.txt", "preview.png", "robots.txt"];
 
-/// Reports of the atlas, of which the index alone is needed to list them.
+/// Reports of the atlas; only the index is needed to list them.
 const ATLAS: &str = "data/atlas/";
 
-/// Writes `sw.js` for what is in `dist`. A quick build keeps nothing: every change must be seen at once.
+/// Writes `sw.js` for the files in `dist`. A quick build caches nothing, so that every change shows at once.
 pub(crate) fn write(dist: &Path, effort: Effort) -> Result<()> {
     let listed = if effort == Effort::Full { list(dist)? } else { Listed::default() };
     let script = fs::read_to_string(root().join("web/sw.js")).context("web/sw.js cannot be read")?;
@@ -32,9 +32,9 @@ pub(crate) fn write(dist: &Path, effort: Effort) -> Result<()> {
 /// The files of a build.
 #[derive(Debug, Default)]
 struct Listed {
-    /// SHA-256 in base64 by path; the page itself is the empty path, under which hosts serve it without a redirect.
+    /// SHA-256 in base64 by path; the page itself is the empty path, which hosts serve without a redirect.
     files: BTreeMap<String, String>,
-    /// Those that are kept once they were used.
+    /// Files that are cached when first used.
     later: Vec<String>,
 }
 

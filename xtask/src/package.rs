@@ -1,4 +1,4 @@
-//! `cargo xtask package`: what a release consists of, packed and with checksums, below target/package/.
+//! `cargo xtask package`: packs a release with checksums into target/package/.
 
 use std::env::consts::{ARCH, EXE_SUFFIX, OS};
 use std::fs::{self, File};
@@ -17,16 +17,16 @@ use crate::command::{cargo, root, run, target};
 use crate::commit::{commit, name_commit};
 use crate::licences;
 
-/// What can be packed.
+/// A part of a release.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum What {
-    /// The command line for the system that this runs on.
+    /// The command line for this system.
     Cli,
     /// The page, for any web server.
     Site,
 }
 
-/// Packs it and says where it lies.
+/// Packs it and prints the path.
 pub(crate) fn package(what: What) -> Result<()> {
     let folder = target("package");
     fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;

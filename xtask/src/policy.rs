@@ -1,11 +1,11 @@
-//! `cargo xtask policy`: what is asked of dependencies, as deny.toml says it, and that each one is used.
+//! `cargo xtask policy`: checks dependencies against deny.toml, and that each one is used.
 
 use anyhow::Result;
 
 use crate::command::{cargo, run};
 use crate::install::{Tool, tool};
 
-/// Licences, duplicates and sources; security advisories where their database can be had; then unused dependencies.
+/// Licences, duplicates and sources; security advisories if their database is reachable; then unused dependencies.
 pub(crate) fn policy() -> Result<()> {
     let path = tool(Tool::Deny)?;
     let deny = |arguments: &[&str]| run(cargo().env("PATH", &path).args(["deny", "--workspace"]).args(arguments));

@@ -1,4 +1,4 @@
-//! Which step of a build is under way and how long the ones before it took.
+//! Prints the current step of a build and the duration of earlier ones.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Says that so many steps are to come, the first of which may take long.
+    /// Announces the number of steps; the first may take long.
     pub(crate) fn new(steps: usize) -> Self {
         println!("A first build compiles everything and takes minutes; later ones compile what has changed.");
         Self { steps, step: 0, start: Instant::now() }

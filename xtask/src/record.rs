@@ -1,4 +1,4 @@
-//! `cargo xtask record`: every demo model measured by the engine, and what is made of the reports.
+//! `cargo xtask record`: measures every demo model with the engine, and derives files from the reports.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,13 +13,12 @@ use crate::commit::{commit, name_commit};
 use crate::demo;
 use crate::document::document;
 
-/// What is measured; the rest is the default protocol on the model's own text.
+/// Measures; the rest is the default protocol on the model's own text.
 const MEASURES: &str = "fit,swap,layers";
-/// What takes longest is measured of models at the end of their runs alone.
+/// The slowest measure, only for models at the end of their runs.
 const CONTROLS: &str = ",controls";
 
-/// Measures the models of those names, or all, unless only tables are asked for; then writes summary and table of all
-/// that are recorded.
+/// Measures the named models, or all, unless `only_tables`; then writes summary and tables of all recorded models.
 pub(crate) fn record(names: &[String], only_tables: bool) -> Result<()> {
     let mut index = demo::index()?;
     index.retain(|bundled| bundled.demo.is_some());
@@ -28,7 +27,7 @@ pub(crate) fn record(names: &[String], only_tables: bool) -> Result<()> {
     }
     fs::create_dir_all(folder()).with_context(|| format!("{} cannot be made", folder().display()))?;
     let wanted = |bundled: &&Bundled| !only_tables && (names.is_empty() || names.contains(&bundled.name));
-    // Once, as reports that are written change the sources.
+    // Read once, because written reports change the sources.
     let commit = commit();
     for bundled in index.iter().filter(wanted) {
         measure(bundled, commit.as_deref())?;

@@ -1,4 +1,4 @@
-//! `cargo xtask serve`: a static server for dist/ and a build after every change.
+//! `cargo xtask serve`: a static server for dist/, and a rebuild after every change.
 
 use std::cell::Cell;
 use std::fs;
@@ -15,11 +15,11 @@ use crate::build::Build;
 use crate::command::root;
 use crate::watch::Snapshot;
 
-/// Requests answered at once; one that waits for a file of a build under way takes its place for as long.
+/// Concurrent requests; one that waits for a file of a running build occupies a thread.
 const THREADS: usize = 16;
 
-/// Builds, serves as soon as there is a page, and builds again after every change, until it is interrupted. A failed build
-/// is printed and leaves the server running.
+/// Builds, serves as soon as the page exists, and rebuilds after every change, until interrupted. A failed build is
+/// printed and leaves the server running.
 pub(crate) fn serve(port: u16) -> Result<()> {
     let site = Site::new(root().join("dist"), "/");
     let building = Arc::clone(&site.building);
@@ -43,7 +43,7 @@ pub(crate) fn serve(port: u16) -> Result<()> {
     }
 }
 
-/// Whether a build is under way, in which a file that is missing now may come.
+/// Whether a build is running, during which a missing file may appear.
 #[derive(Default)]
 struct Building(Mutex<bool>, Condvar);
 
@@ -57,7 +57,7 @@ impl Building {
         self.1.notify_all();
     }
 
-    /// Waits until `file` is there or no build is under way.
+    /// Waits until `file` exists or no build is running.
     fn wait_for(&self, file: &Path) {
         let mut is_building = self.0.lock().expect("no thread panics while it holds this");
         while *is_building && !file.is_file() {
@@ -80,7 +80,7 @@ impl Site {
         Self { folder, prefix: prefix.into(), building: Arc::default() }
     }
 
-    /// Starts to serve in the background, on `port` or a free one, and returns the URL.
+    /// Starts serving in the background, on `port` or a free one, and returns the URL.
     pub(crate) fn start(self, port: u16) -> Result<String> {
         let server = Server::http(("127.0.0.1", port))
             .or_else(|_| Server::http(("127.0.0.1", 0)))
@@ -95,7 +95,7 @@ impl Site {
         Ok(url)
     }
 
-    /// Answers one request; a visitor who has left is no reason to stop.
+    /// Answers one request; a closed connection is no reason to stop.
     fn answer(&self, request: Request) {
         let response = match request.method() {
             Method::Get | Method::Head => self.page(request.url(), range_header(&request)),
@@ -133,8 +133,8 @@ impl Site {
     }
 }
 
-/// Sends a response that ends its connection. tiny_http reads each open connection in a thread of its own and can leave
-/// a new one waiting for the next thread that is free, which kept-alive connections would put off for ever.
+/// Sends a response and closes the connection. tiny_http reads each open connection in its own thread and can leave a
+/// new one waiting for the next free thread; kept-alive connections could delay that indefinitely.
 fn send(request: Request, response: Response<Cursor<Vec<u8>>>) -> io::Result<()> {
     let head_only = *request.method() == Method::Head;
     let mut bytes = Vec::new();
@@ -151,7 +151,7 @@ fn range_header(request: &Request) -> Option<String> {
     request.headers().iter().find(|header| header.field.equiv("Range")).map(|header| header.value.to_string())
 }
 
-/// First and last byte of `bytes=first-last`, as far as they exist.
+/// First and last byte of `bytes=first-last`, clipped to the file.
 fn parse_range(range: &str, total: usize) -> Option<(usize, usize)> {
     let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
     let first: usize = first.parse().ok()?;

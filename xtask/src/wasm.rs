@@ -1,4 +1,4 @@
-//! What happens to a compiled module on its way into dist/: bindings, optimisation, a check of its instructions.
+//! Post-processing of a compiled module for dist/: bindings, optimisation, a check of its instructions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,13 +24,13 @@ const WASM_2: [&str; 8] = [
     "--enable-simd",
 ];
 
-/// What wasm-opt does: it leaves out branches, parameters, stores and blocks that do nothing, writes instructions as
-/// shorter ones, and keeps functions that are the same once. Then functions are put in the order of their names, so that
-/// the many instances of one generic function lie side by side, where a host's compressor sees that they are alike.
+/// Passes of wasm-opt: they remove branches, parameters, stores and blocks without effect, shorten instructions, and
+/// merge equal functions. Functions are then sorted by name, so that the many instances of a generic function are
+/// adjacent, where a host's compressor finds their similarity.
 ///
-/// Each is here because the compressed engine shrinks by it. Its other optimisations for size (`--simplify-locals`,
-/// `--coalesce-locals`, `--code-folding`, all of `-Os`) make instances less alike: the engine shrinks by a twentieth and
-/// its compressed form grows by a fortieth.
+/// Each is here because it shrinks the compressed engine. Other size optimisations (`--simplify-locals`,
+/// `--coalesce-locals`, `--code-folding`, all of `-Os`) make instances less alike: the engine shrinks by a twentieth
+/// and its compressed form grows by a fortieth.
 const PASSES: [&str; 9] = [
     "--remove-unused-brs",
     "--dae",
@@ -45,12 +45,12 @@ const PASSES: [&str; 9] = [
 
 /// Turns a compiled module into the files that a browser loads and returns their folder.
 ///
-/// The files stay beside Cargo's until the module changes, so that a new style sheet costs no new optimisation.
+/// The files stay next to Cargo's until the module changes, so that a new style sheet needs no new optimisation.
 pub(crate) fn finish(name: &str, compiled: &Path, effort: Effort) -> Result<PathBuf> {
     finish_with(&format!("{name}_bg.wasm"), compiled, effort, |folder| bind(name, compiled, folder, effort))
 }
 
-/// [`finish`] for a module without bindings, which stays one file `name.wasm`.
+/// [`finish`] for a module without bindings, which stays a single file `name.wasm`.
 pub(crate) fn finish_plain(name: &str, compiled: &Path, effort: Effort) -> Result<PathBuf> {
     let file = format!("{name}.wasm");
     finish_with(&file, compiled, effort, |folder| {
@@ -60,7 +60,7 @@ pub(crate) fn finish_plain(name: &str, compiled: &Path, effort: Effort) -> Resul
     })
 }
 
-/// Makes the folder anew with what `make` puts into it, unless its `file` is newer than the module.
+/// Recreates the folder with the output of `make`, unless its `file` is newer than the module.
 fn finish_with(file: &str, compiled: &Path, effort: Effort, make: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
     let folder = compiled.with_extension("web");
     let module = folder.join(file);
@@ -86,7 +86,7 @@ fn newer(output: &Path, input: &Path) -> bool {
 
 /// Writes `name.js` and `name_bg.wasm`.
 fn bind(name: &str, compiled: &Path, folder: &Path, effort: Effort) -> Result<()> {
-    // wasm-opt orders functions by their names, and takes these off.
+    // wasm-opt sorts functions by name, and then strips the names.
     let names_stay = effort == Effort::Quick || wasm_opt().is_some();
     let mut bindgen = Bindgen::new();
     bindgen.input_path(compiled).out_name(name).typescript(false);
@@ -94,7 +94,7 @@ fn bind(name: &str, compiled: &Path, folder: &Path, effort: Effort) -> Result<()
     bindgen.web(true).and_then(|bindgen| bindgen.generate(folder)).map_err(|error| anyhow!("wasm-bindgen: {error:#}"))
 }
 
-/// Runs wasm-opt over a module in place; without npm the module stays as it is, some tenths larger.
+/// Runs wasm-opt on a module in place; without npm the module stays as it is, some tenths larger.
 fn optimise(module: &Path) -> Result<()> {
     let Some(wasm_opt) = wasm_opt() else { return Ok(()) };
     let mut command = Command::new("node");
@@ -102,9 +102,9 @@ fn optimise(module: &Path) -> Result<()> {
     run(&mut command)
 }
 
-/// wasm-opt from npm, installed at its first use.
+/// wasm-opt from npm, installed on first use.
 ///
-/// Distributions' own builds are years old and some break the module silently, so none of them is looked for.
+/// Distributions' own builds are years old and some silently break the module, so they are not used.
 fn wasm_opt() -> Option<&'static Path> {
     static SCRIPT: OnceLock<Option<PathBuf>> = OnceLock::new();
     let script = SCRIPT.get_or_init(|| {
@@ -121,7 +121,7 @@ fn wasm_opt() -> Option<&'static Path> {
     script.as_deref()
 }
 
-/// Refuses whatever is beyond WebAssembly 2.0: Safari rejects a whole module for one relaxed SIMD instruction.
+/// Rejects everything beyond WebAssembly 2.0: Safari rejects a whole module for one relaxed SIMD instruction.
 fn check(module: &[u8]) -> Result<()> {
     Validator::new_with_features(WasmFeatures::WASM2).validate_all(module)?;
     Ok(())

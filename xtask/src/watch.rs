@@ -1,4 +1,4 @@
-//! Notices changed sources by looking twice a second: no service of any operating system involved.
+//! Detects changed sources by polling twice a second, without services of the operating system.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,15 +9,15 @@ use std::time::{Duration, SystemTime};
 use crate::bundle::files;
 use crate::command::root;
 
-/// Everything that dist/ is made from.
+/// The sources of dist/.
 const SOURCES: [&str; 6] = ["Cargo.toml", "Cargo.lock", "index.html", "src", "shaders", "web"];
 
-/// The sources as they were at one moment.
+/// A snapshot of the sources.
 #[derive(PartialEq)]
 pub(crate) struct Snapshot(BTreeMap<PathBuf, SystemTime>);
 
 impl Snapshot {
-    /// The sources now. What vanishes while it is looked at does not count.
+    /// The current sources. Files that vanish meanwhile do not count.
     pub(crate) fn take() -> Self {
         let sources = SOURCES
             .iter()

@@ -1,4 +1,4 @@
-//! The page as a whole: what is to be measured on one side, what comes of it on the other.
+//! The whole page: choices on one side, results on the other.
 
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
@@ -32,14 +32,14 @@ pub(crate) fn App(start: Start) -> impl IntoView {
     .into_any()
 }
 
-/// All that is seen.
+/// Everything visible.
 #[component]
 pub(crate) fn Page(session: Session) -> impl IntoView {
     let submit = move |event: SubmitEvent| {
         event.prevent_default();
         session.measure();
     };
-    // As written beforehand nothing can be chosen yet.
+    // The pre-rendered page cannot be used yet.
     let inert = cfg!(not(target_arch = "wasm32"));
     view! {
         <Head session/>
@@ -63,7 +63,7 @@ pub(crate) fn Page(session: Session) -> impl IntoView {
     }
 }
 
-/// The result alone, in somebody else's page, without an engine, and with a link to all of it.
+/// The result alone, for embedding in another page: without an engine, and with a link to the full page.
 #[component]
 fn Embedded(session: Session) -> impl IntoView {
     let target = move || {

@@ -1,7 +1,7 @@
-//! Keeps the screen on while the engine computes: a phone that goes to sleep in the middle stops it.
+//! Keeps the screen on while the engine computes, because a phone that goes to sleep stops it.
 //!
-//! A browser takes the lock back by itself when the page is hidden, so it is asked for again when the page is seen.
-//! Where there is none, or where it is refused, as with a low battery, the screen behaves as ever.
+//! The browser releases the wake lock when the page is hidden, so it is requested again when the page becomes visible.
+//! Where it is missing or refused, for example with a low battery, the screen behaves as usual.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use wasm_bindgen_futures::JsFuture;
 
 use crate::session::Session;
 
-/// Holds the screen's lock whenever the engine is at something.
+/// Holds the screen's wake lock while the engine is working.
 pub(crate) fn keep(session: Session) {
     let screen = Rc::new(Screen::default());
     let is_busy = Memo::new(move |_| {
@@ -28,11 +28,11 @@ pub(crate) fn keep(session: Session) {
         of_work.update();
     });
     let seen = Closure::<dyn FnMut()>::new(move || screen.update());
-    // A page without this event keeps the lock it has.
+    // Without this event the page keeps the lock it has.
     let _ = document().add_event_listener_with_callback("visibilitychange", seen.into_js_value().unchecked_ref());
 }
 
-/// The screen's lock, as far as the page has it.
+/// The page's wake lock and its state.
 #[derive(Default)]
 struct Screen {
     wanted: Cell<bool>,
@@ -41,11 +41,11 @@ struct Screen {
 }
 
 impl Screen {
-    /// Asks for the lock or lets it go, as is wanted now.
+    /// Requests or releases the lock, as currently wanted.
     fn update(self: &Rc<Self>) {
         if !self.wanted.get() {
             if let Some(lock) = self.lock.take() {
-                // What the browser took back by itself can be let go again.
+                // Releasing a lock that the browser already released is allowed.
                 let _ = call(&lock, "release");
             }
         } else if !self.is_held() && !self.is_asking.replace(true) {
@@ -55,7 +55,7 @@ impl Screen {
                 screen.is_asking.set(false);
                 if lock.is_some() {
                     screen.lock.replace(lock);
-                    // The work may have ended while the browser thought about it.
+                    // The work may have ended while the browser decided.
                     screen.update();
                 }
             });
@@ -68,7 +68,7 @@ impl Screen {
     }
 }
 
-/// The lock; `None` where the browser has none to give, or does not give it.
+/// The lock; `None` where the browser has none or refuses it.
 async fn requested() -> Option<JsValue> {
     let locks = Reflect::get(&window().navigator(), &"wakeLock".into()).ok().filter(JsValue::is_object)?;
     JsFuture::from(call(&locks, "request")?).await.ok()

@@ -1,4 +1,4 @@
-//! The one link to the worker: orders go out, replies come in, and a worker that does not let go is replaced.
+//! The connection to the worker: sends orders, receives replies, and replaces a worker that does not cancel.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,14 +12,14 @@ use straightedge_web::browser::fetch::{message_of, reason};
 use wasm_bindgen::prelude::*;
 use web_sys::{File, MessageEvent, Worker, WorkerOptions, WorkerType};
 
-/// What names of engine workers begin with.
+/// Prefix of the names of engine workers.
 const NAME: &str = "engine";
 /// The script that starts the engine, relative to the page.
 const ENGINE: &str = "./engine.js";
-/// How long a worker may take to hear a cancel, in milliseconds; it cannot while it computes on the CPU.
+/// Milliseconds for a worker to handle a cancel; it cannot while it computes on the CPU.
 const PATIENCE: u32 = 1000;
 
-/// A worker and what is owed to it. Cloning shares it.
+/// A worker and its pending requests. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Link(Rc<Shared>);
 
@@ -32,9 +32,9 @@ struct Shared {
 struct State {
     worker: Option<Worker>,
     is_ready: bool,
-    /// The measurement that the worker is at, cancelled ones until they have ended.
+    /// The worker's current order; a cancelled one stays until it has ended.
     busy_with: Option<u32>,
-    /// Requests that came before the worker was ready, orders with their number.
+    /// Requests from before the worker was ready, orders with their number.
     waiting: Vec<(Option<u32>, JsValue)>,
     deadline: Option<Timeout>,
 }
@@ -47,22 +47,22 @@ impl Link {
         link
     }
 
-    /// Orders a measurement, with the file handles that belong to it.
+    /// Orders a measurement, with its file handles.
     pub(crate) fn measure(&self, order: Order, handles: &[File]) {
         self.occupy(order.run, &Request::Measure(Box::new(order)), handles);
     }
 
-    /// Has the measurement that was ended go on, under another number.
+    /// Resumes the unfinished measurement under another number.
     pub(crate) fn resume(&self, run: u32, handles: &[File]) {
         self.occupy(run, &Request::Resume { run }, handles);
     }
 
-    /// Orders a continuation, with the file handles that belong to it.
+    /// Orders a continuation, with its file handles.
     pub(crate) fn go_on(&self, order: Order, asked: Continuation, handles: &[File]) {
         self.occupy(order.run, &Request::Continue { order: Box::new(order), asked: Box::new(asked) }, handles);
     }
 
-    /// Sends what the worker is busy with until it ends; whatever it was at before ends now.
+    /// Sends an order; any earlier order ends now.
     fn occupy(&self, run: u32, request: &Request, handles: &[File]) {
         if self.0.state.borrow().busy_with.is_some() {
             self.stop();
@@ -71,22 +71,22 @@ impl Link {
         self.0.state.borrow_mut().busy_with = Some(run);
     }
 
-    /// Asks what an order would come to; an earlier question is dropped.
+    /// Requests a preview of an order; an earlier request is dropped.
     pub(crate) fn preview(&self, order: Order, handles: &[File]) {
         self.send(Some(order.run), &Request::Preview(Box::new(order)), handles);
     }
 
-    /// Asks what is in the browser's storage, once some of it is deleted.
+    /// Requests the contents of the browser's storage, after an optional deletion.
     pub(crate) fn request_storage(&self, deletion: Deletion) {
         self.send(None, &Request::Storage(deletion), &[]);
     }
 
-    /// Has the measurement that could go on be forgotten.
+    /// Deletes the unfinished measurement.
     pub(crate) fn forget_unfinished(&self) {
         self.send(None, &Request::Forget, &[]);
     }
 
-    /// Drops a look.
+    /// Cancels a preview.
     pub(crate) fn forget(&self, run: u32) {
         self.0.state.borrow_mut().waiting.retain(|(number, _)| *number != Some(run));
         self.send(None, &Request::Cancel { run }, &[]);
@@ -104,7 +104,7 @@ impl Link {
         }
     }
 
-    /// Asks for an end, and enforces it when nothing comes of it.
+    /// Requests a cancel, and enforces it if nothing happens.
     pub(crate) fn cancel(&self, run: u32) {
         let mut state = self.0.state.borrow_mut();
         let waiting = state.waiting.len();
@@ -144,7 +144,7 @@ impl Link {
         });
         worker.set_onmessage(Some(on_message.into_js_value().unchecked_ref()));
         let link = self.clone();
-        // An error within the engine has a message; a script that cannot be loaded is an event without one.
+        // An error within the engine has a message; a script that cannot be loaded causes an event without one.
         let on_error = Closure::<dyn Fn(JsValue)>::new(move |event: JsValue| {
             let why = message_of(&event).unwrap_or_else(|| "it could not be loaded".into());
             link.deliver(Reply::Crashed { why });
@@ -153,7 +153,7 @@ impl Link {
         self.0.state.borrow_mut().worker = Some(worker);
     }
 
-    /// Hears of the end of a worker that nobody has ended here.
+    /// Detects the end of a worker that was not ended here.
     fn watch(&self, name: &str, worker: Worker) {
         let link = self.clone();
         alive::watch(name, move || {
@@ -198,7 +198,7 @@ impl Link {
         }
     }
 
-    /// A worker that broke down at work is replaced, for there may be something to go on with.
+    /// A worker that crashed while working is replaced, because its measurement may be resumable.
     fn crashed(&self) {
         let was_busy = self.0.state.borrow().busy_with.is_some();
         self.stop();
@@ -216,7 +216,7 @@ impl Link {
     }
 }
 
-/// A request as it crosses: its JSON, then the handles.
+/// A request as posted: its JSON, then the handles.
 fn message(request: &Request, handles: &[File]) -> JsValue {
     let json = serde_json::to_string(request).unwrap_or_default();
     let parts = Array::of1(&json.into());
@@ -226,7 +226,7 @@ fn message(request: &Request, handles: &[File]) -> JsValue {
     parts.into()
 }
 
-/// Cores that the browser tells of; one where it keeps them to itself.
+/// Number of cores reported by the browser; one if it reports none.
 fn cores() -> u32 {
     web_sys::window().map_or(1, |window| window.navigator().hardware_concurrency() as u32)
 }

@@ -1,6 +1,6 @@
-//! The page: signals, views and the link to the worker. Everything else is in the library beside it.
+//! The page: signals, views and the connection to the worker. Everything else is in the library `straightedge_web`.
 //!
-//! In a browser this is the page; natively it writes the page's first view, which is shown until the browser has it.
+//! In a browser this is the page; natively it pre-renders the first view, shown until the page has loaded.
 #![cfg_attr(not(target_arch = "wasm32"), allow(dead_code, reason = "what is written beforehand answers to nobody"))]
 #![recursion_limit = "512"]
 #![allow(unreachable_pub, reason = "the component macro makes public what it generates")]
@@ -15,7 +15,7 @@ mod session;
 mod start;
 mod view;
 
-/// Takes the place of what was written beforehand, in one go, with the focus where it was.
+/// Replaces the pre-rendered page in one step and keeps the focus.
 #[cfg(target_arch = "wasm32")]
 fn main() {
     use leptos::prelude::document;
@@ -25,7 +25,7 @@ fn main() {
     let Some(place) = document().get_element_by_id("app").and_then(|place| place.dyn_into::<HtmlElement>().ok()) else {
         return;
     };
-    // Before there is a page, leptos runs no tasks.
+    // Leptos runs no tasks before it is mounted.
     wasm_bindgen_futures::spawn_local(async move {
         let start = start::fetched().await;
         let focused = document().active_element().and_then(|element| element.get_attribute("data-testid"));
@@ -33,13 +33,13 @@ fn main() {
         leptos::mount::mount_to(place, move || app::App(app::AppProps { start })).forget();
         let again = focused.and_then(|name| document().query_selector(&format!("[data-testid='{name}']")).ok()?);
         if let Some(again) = again.and_then(|element| element.dyn_into::<HtmlElement>().ok()) {
-            // What is on the page can be focused.
+            // Elements on the page can be focused.
             let _ = again.focus();
         }
     });
 }
 
-/// Writes the page as it looks at first, for index.html.
+/// Pre-renders the first view for index.html.
 #[cfg(not(target_arch = "wasm32"))]
 fn main() -> Result<(), straightedge_api::error::Error> {
     use leptos::prelude::{Owner, RenderHtml};

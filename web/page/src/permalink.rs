@@ -1,4 +1,4 @@
-//! The page's own address: read, replaced, and as a whole link.
+//! The page's own address: reading, replacing, and building a full link.
 
 use leptos::prelude::*;
 use straightedge_api::error::Result;
@@ -6,7 +6,7 @@ use straightedge_web::url::address::{Address, NAMES};
 use wasm_bindgen::JsValue;
 use web_sys::UrlSearchParams;
 
-/// What the page's address says.
+/// The configuration in the page's address.
 pub(crate) fn address() -> Result<Address> {
     Address::read(&query())
 }
@@ -17,14 +17,14 @@ fn query() -> Vec<(String, String)> {
     NAMES.into_iter().filter_map(|name| params.get(name).map(|value| (name.to_string(), value))).collect()
 }
 
-/// The whole link to an address of this page.
+/// The full link to an address of this page.
 pub(crate) fn link(address: &Address) -> Result<String, JsValue> {
     let location = window().location();
     let (origin, path) = (location.origin()?, location.pathname()?);
     Ok(format!("{origin}{path}{}", search_of(&UrlSearchParams::new()?, address)))
 }
 
-/// Puts an address in the place of the page's own.
+/// Replaces the page's address.
 pub(crate) fn replace_query(address: &Address) -> Result<(), JsValue> {
     let location = window().location();
     let search = search_of(&UrlSearchParams::new_with_str(&location.search()?)?, address);
@@ -35,7 +35,7 @@ pub(crate) fn replace_query(address: &Address) -> Result<(), JsValue> {
     Ok(())
 }
 
-/// Names that are not ours stay; what needs no escape is left readable.
+/// Unknown names stay; characters that need no escape stay readable.
 fn search_of(params: &UrlSearchParams, address: &Address) -> String {
     for (name, value) in address.pairs() {
         match value {

@@ -7,10 +7,10 @@ use web_sys::{DataTransfer, File, FileList, FileSystemDirectoryEntry, FileSystem
 
 /// Deeper folders belong to no model.
 const DEEPEST: usize = 4;
-/// More files than any model has: somebody dropped a disk.
+/// More files than any model has, as when a whole disk was dropped.
 const MOST: usize = 2000;
 
-/// One file and its path from the chosen folder on.
+/// One file and its path, starting at the chosen folder.
 #[derive(Clone)]
 pub(crate) struct Picked {
     pub(crate) path: String,
@@ -23,9 +23,9 @@ pub(crate) fn from_list(list: Option<FileList>) -> Vec<Picked> {
     files.unwrap_or_default().into_iter().map(|file| Picked { path: path(&file), file }).collect()
 }
 
-/// What was dropped: entries of a file system, or plain files where the source has none.
+/// The dropped items: file system entries, or plain files where the source has none.
 ///
-/// The browser forgets it once the drop is handled, so this must be called at once.
+/// The browser discards them once the drop is handled, so this must be called at once.
 pub(crate) fn dropped(transfer: &DataTransfer) -> (Vec<FileSystemEntry>, Vec<Picked>) {
     let items = transfer.items();
     let entries: Vec<_> = (0..items.length()).filter_map(|at| items.get(at)?.webkit_get_as_entry().ok()?).collect();
@@ -33,7 +33,7 @@ pub(crate) fn dropped(transfer: &DataTransfer) -> (Vec<FileSystemEntry>, Vec<Pic
     (entries, plain)
 }
 
-/// The files below dropped entries; what cannot be read is left out.
+/// The files below dropped entries; unreadable ones are left out.
 pub(crate) async fn below(entries: Vec<FileSystemEntry>) -> Vec<Picked> {
     let mut open: Vec<_> = entries.into_iter().rev().map(|entry| (entry, 0)).collect();
     let mut found = Vec::new();
@@ -54,7 +54,7 @@ pub(crate) async fn below(entries: Vec<FileSystemEntry>) -> Vec<Picked> {
     found
 }
 
-/// Browsers hand out a folder in portions; an empty one is the last.
+/// Browsers return a folder in portions, the last of them empty.
 async fn children(folder: &FileSystemDirectoryEntry) -> Vec<FileSystemEntry> {
     let reader = folder.create_reader();
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! Files for the user's disk, made in the page: text as it is, pictures drawn from SVG.
+//! Saves files generated in the page: texts as they are, pictures rendered from SVG.
 
 use std::time::Duration;
 
@@ -14,17 +14,17 @@ use web_sys::{
 /// Pixels of a picture per unit of its drawing.
 const DENSITY: f64 = 2.0;
 
-/// How long a file can be fetched from its address: some browsers begin after the click has ended.
+/// How long a file stays available at its URL: some browsers start the download after the click has ended.
 const FETCHED: Duration = Duration::from_secs(60);
 
-/// Saves a text. A browser that refuses cannot download at all.
+/// Saves a text. Fails only in a browser that cannot download at all.
 pub(crate) fn text(name: &str, kind: &str, content: &str) -> Result<(), JsValue> {
     let bag = BlobPropertyBag::new();
     bag.set_type(kind);
     blob(name, &Blob::new_with_str_sequence_and_options(&Array::of1(&content.into()), &bag)?)
 }
 
-/// Draws an SVG and saves the picture. A browser refuses if it can't draw it, or has no memory for so many pixels.
+/// Renders an SVG and saves it as PNG. Fails if the browser cannot draw it or lacks memory for the pixels.
 pub(crate) async fn png(name: &str, svg: &str) -> Result<(), JsValue> {
     let image = loaded(&format!("data:image/svg+xml,{}", js_sys::encode_uri_component(svg))).await?;
     let canvas: HtmlCanvasElement = document().create_element("canvas")?.unchecked_into();
@@ -37,7 +37,7 @@ pub(crate) async fn png(name: &str, svg: &str) -> Result<(), JsValue> {
     blob(name, &encoded(&canvas).await?)
 }
 
-/// An image that is there. Its `decode` would wait for the next frame, which a page in the background never gets.
+/// A loaded image. `decode` would wait for the next frame, which a page in the background never gets.
 async fn loaded(address: &str) -> Result<HtmlImageElement, JsValue> {
     let image = HtmlImageElement::new()?;
     let there = Promise::new(&mut |there, failed| {
@@ -53,7 +53,7 @@ async fn encoded(canvas: &HtmlCanvasElement) -> Result<Blob, JsValue> {
     let mut asked = Ok(());
     let encoded = Promise::new(&mut |encoded, _| asked = canvas.to_blob(&encoded));
     asked?;
-    // A picture too large to encode comes as nothing.
+    // A picture too large to encode arrives as null.
     JsFuture::from(encoded).await?.dyn_into()
 }
 

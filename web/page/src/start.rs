@@ -1,24 +1,24 @@
-//! What the page opens on, gathered before there is a signal: so the page that runs begins as the one that was written
-//! beforehand, and takes its place unseen.
+//! The initial data of the page, gathered before any signal exists, so that the live page starts like the pre-rendered
+//! one and replaces it unnoticed.
 
 use straightedge_api::bundled::Bundled;
 use straightedge_api::error::{Error, Result};
 use straightedge_api::report::Report;
 use straightedge_web::url::address::Address;
 
-/// Everything that the first view shows.
+/// Everything the first view shows.
 pub(crate) struct Start {
-    /// What the page's address asks for.
+    /// The page's address.
     pub(crate) address: Result<Address>,
     /// Bundled models.
     pub(crate) index: Vec<Bundled>,
-    /// The recorded report of the model that is chosen at first.
+    /// The recorded report of the initial model.
     pub(crate) recording: Option<Report>,
-    /// What could not be had.
+    /// Error of what could not be loaded.
     pub(crate) missing: Option<Error>,
 }
 
-/// As the page is written into index.html: what it opens on without anything in its address.
+/// The initial data for pre-rendering index.html, with nothing in the address.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn written() -> Result<Start> {
     let malformed =
@@ -33,7 +33,7 @@ pub(crate) fn written() -> Result<Start> {
     })
 }
 
-/// Fetched from the site.
+/// The initial data, fetched from the site.
 #[cfg(target_arch = "wasm32")]
 pub(crate) async fn fetched() -> Start {
     use straightedge_web::browser::fetch;
@@ -49,7 +49,7 @@ pub(crate) async fn fetched() -> Start {
     let first = index.iter().find(|bundled| bundled.name == FIRST).and_then(recording);
     let opens_on_it = address.as_ref().map_or(true, |address| address.is_first());
     let recording = match first.filter(|_| opens_on_it) {
-        // The chart without a recording is a page that still works.
+        // The page works without a recording, too.
         Some(path) => fetch::json(&path).await.ok(),
         None => None,
     };

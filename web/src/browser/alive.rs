@@ -1,28 +1,28 @@
-//! Whether a worker lives: it holds a lock, which the browser gives to whoever waits for it once the worker is no more.
+//! Detects that a worker ended, which causes no message and no error event when it is closed or out of memory.
 //!
-//! A worker that is closed or runs out of memory sends no message and causes no error event.
+//! The worker holds a Web Lock; the browser grants it to a waiting request when the worker ends.
 
 use js_sys::{Function, Promise, Reflect};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
-/// A name for a worker of this kind that no other has: that of its lock too.
+/// A unique name for a worker of this kind, also the name of its lock.
 pub fn name(kind: &str) -> String {
     format!("{kind} {}", js_sys::Math::random())
 }
 
-/// The name of this worker; empty where it has none.
+/// The name of this worker; empty if it has none.
 pub fn own_name() -> String {
     Reflect::get(&js_sys::global(), &"name".into()).ok().and_then(|name| name.as_string()).unwrap_or_default()
 }
 
-/// Holds the lock of this worker from now on. Whoever started it waits for the lock after the first message.
+/// Holds this worker's lock for its lifetime. Its creator requests the lock after the first message.
 pub async fn hold() {
     let held = Promise::new(&mut |held, _| {
         let granted = held.clone();
         let is_asked = request(&own_name(), move || {
             let _ = granted.call0(&JsValue::UNDEFINED);
-            // Never given back.
+            // Never resolves, so the lock is never released.
             Promise::new(&mut |_, _| ())
         });
         if !is_asked {
@@ -32,7 +32,7 @@ pub async fn hold() {
     let _ = JsFuture::from(held).await;
 }
 
-/// Calls `ended` once the worker of this name, which holds its lock, is no more. A browser without locks never does.
+/// Calls `ended` when the worker of this name ends. Never calls it in a browser without Web Locks.
 pub fn watch(name: &str, ended: impl FnOnce() + 'static) {
     request(name, move || {
         ended();
@@ -40,7 +40,7 @@ pub fn watch(name: &str, ended: impl FnOnce() + 'static) {
     });
 }
 
-/// Asks for a lock, which is kept until the promise of `granted` is; false where the browser has none.
+/// Requests a lock, held until the promise from `granted` resolves; false if the browser has no Web Locks.
 fn request(name: &str, granted: impl FnOnce() -> Promise + 'static) -> bool {
     let get = |object: &JsValue, key: &str| Reflect::get(object, &key.into()).ok().filter(JsValue::is_object);
     let locks = get(&js_sys::global(), "navigator").and_then(|navigator| get(&navigator, "locks"));

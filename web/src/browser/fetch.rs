@@ -1,4 +1,4 @@
-//! Reads files of the site itself, by paths relative to it, in the page as in the worker.
+//! Reads files of the site by relative paths, in the page and in the worker.
 
 use serde::de::DeserializeOwned;
 use straightedge_api::error::{Error, Result};
@@ -6,7 +6,7 @@ use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{Blob, Response, Window, WorkerGlobalScope};
 
-/// The file as the browser keeps it, outside wasm memory.
+/// The file as a blob, which the browser keeps outside wasm memory.
 pub async fn blob(path: &str) -> Result<Blob> {
     let response = get(path).await?;
     let body = response.blob().map_err(|why| unreadable(path, &why))?;
@@ -35,7 +35,7 @@ pub async fn bytes(file: &str, blob: &Blob, start: u64, end: u64) -> Result<Vec<
     Ok(bytes)
 }
 
-/// A web page in place of a file is how many servers say that there is no such file.
+/// Many servers answer a missing file with a web page, which is an error here.
 async fn get(path: &str) -> Result<Response> {
     let response = JsFuture::from(fetch(path)).await.map_err(|why| unreadable(path, &why))?;
     let response: Response = response.unchecked_into();
@@ -63,7 +63,7 @@ fn unreadable(file: &str, why: &JsValue) -> Error {
     Error::UnreadableFile { file: file.into(), why: reason(why) }
 }
 
-/// What a browser says about a failure.
+/// The message of a thrown browser error.
 pub fn reason(thrown: &JsValue) -> String {
     message_of(thrown).or_else(|| thrown.as_string()).unwrap_or_else(|| "no reason given".into())
 }

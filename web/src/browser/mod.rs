@@ -1,4 +1,4 @@
-//! What page and worker ask of the browser alike.
+//! Browser functions that page and worker share.
 
 pub mod alive;
 pub mod fetch;

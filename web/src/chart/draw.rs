@@ -1,4 +1,4 @@
-//! Draws a [`Plot`]: grid, rules, lines, whiskers, marks and names, each class coloured by the style sheet.
+//! Draws a [`Plot`]: grid, rules, lines, whiskers, marks and labels. The style sheet colours each class.
 
 use super::plot::{Mark, Plot, Series, Spot};
 use super::scale::{Kind, Scale};
@@ -11,10 +11,10 @@ const TOP: f64 = 30.0;
 const BOTTOM: f64 = 46.0;
 /// Usual radius of a mark.
 const RADIUS: f64 = 4.6;
-/// Width of a digit of tick labels, and of the short names beside marks.
+/// Width of a digit of tick labels, and of the short names next to marks.
 const DIGIT: f64 = 6.8;
 
-/// Where everything is, in pixels.
+/// Positions and sizes, in pixels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layout {
     /// Width of the whole chart.
@@ -24,7 +24,7 @@ pub struct Layout {
     left: f64,
     x: Scale,
     y: Scale,
-    /// Width of a column, and how many marks stand beside each other in it.
+    /// Width of a column, and the number of marks side by side in it.
     column: Option<(f64, usize)>,
 }
 
@@ -51,7 +51,7 @@ impl Layout {
         Some((self.x(mark.x) + self.aside(plot, series), self.y(mark.y?)))
     }
 
-    /// How far the marks of a series stand from the middle of their columns.
+    /// Horizontal offset of a series' marks from the centre of their columns.
     fn aside(&self, plot: &Plot, series: usize) -> f64 {
         let Some((width, beside)) = self.column.filter(|(_, beside)| *beside > 1) else { return 0.0 };
         if plot.series[series].joined {
@@ -80,7 +80,7 @@ impl Layout {
         usual * mark.size
     }
 
-    /// The mark nearest to a place in the chart.
+    /// The mark nearest to a point of the chart.
     pub fn nearest(&self, plot: &Plot, x: f64, y: f64) -> Option<Spot> {
         let mut best = None;
         for (at, series) in plot.series.iter().enumerate() {
@@ -96,14 +96,14 @@ impl Layout {
     }
 }
 
-/// The chart.
+/// The chart as SVG text.
 pub fn draw(plot: &Plot, layout: &Layout) -> String {
     let mut svg = Fragment::default();
     axes(&mut svg, plot, layout);
     for rule in &plot.rules {
         let (line, x, y) = if rule.is_x {
             let x = layout.x(rule.at);
-            // Columns stand on the floor, where the name of a rule would be.
+            // Columns would cover the name of a rule at the floor.
             let name = if plot.series.iter().any(|series| series.columns) { TOP + 14.0 } else { layout.floor() - 8.0 };
             (format!("M{} {}V{}", number(x), number(TOP), number(layout.floor())), x, name)
         } else {
@@ -131,7 +131,7 @@ pub fn draw(plot: &Plot, layout: &Layout) -> String {
     svg.into_svg(layout.width, layout.height)
 }
 
-/// What is laid over the chart to single out one mark.
+/// The overlay that highlights one mark.
 pub fn single_out(plot: &Plot, layout: &Layout, spot: Spot) -> String {
     let mut svg = Fragment::default();
     if let Some((mark, (x, y))) = plot.mark(spot).and_then(|mark| Some((mark, layout.centre(plot, spot.0, mark)?))) {
@@ -143,7 +143,7 @@ pub fn single_out(plot: &Plot, layout: &Layout, spot: Spot) -> String {
     svg.into_svg(layout.width, layout.height)
 }
 
-/// The sample of a series for the legend.
+/// The legend sample of a series.
 pub fn sample(series: &Series) -> String {
     let mut svg = Fragment::default();
     if series.joined {
@@ -157,7 +157,7 @@ pub fn sample(series: &Series) -> String {
     svg.into_svg(26.0, 16.0)
 }
 
-/// Class of the part of a series.
+/// CSS class of a part of a series.
 fn class(part: &str, series: &Series) -> String {
     let behind = if series.is_behind { " behind" } else { "" };
     format!("{part} look{}{behind}", series.look % LOOKS)
@@ -165,7 +165,7 @@ fn class(part: &str, series: &Series) -> String {
 
 fn axes(svg: &mut Fragment, plot: &Plot, layout: &Layout) {
     let (end, floor) = (layout.width - RIGHT, layout.floor());
-    // Marks that stand beside each other are seen to belong to one column.
+    // Shading groups the marks that stand side by side in one column.
     if let Some((width, _)) = layout.column.filter(|(_, beside)| *beside > 1) {
         for value in layout.x.ticks(f64::INFINITY).iter().skip(1).step_by(2) {
             let x = layout.x(*value) - width / 2.0;
@@ -198,7 +198,7 @@ fn axes(svg: &mut Fragment, plot: &Plot, layout: &Layout) {
     svg.text("name x", (layout.left + end) / 2.0, layout.height - 6.0, plot.x.name);
 }
 
-/// What stands under a place of the x axis: its value, or the name of the column that stands there.
+/// The tick label at `value` on the x axis: the value, or the name of the column there.
 fn label(plot: &Plot, layout: &Layout, value: f64) -> String {
     let columns = plot.series.iter().filter(|series| series.columns && layout.column.is_some());
     let mark = columns.flat_map(|series| &series.marks).find(|mark| mark.x == value);
@@ -235,7 +235,7 @@ fn draw_mark(svg: &mut Fragment, plot: &Plot, layout: &Layout, at: usize, mark: 
     }
 }
 
-/// A column from zero to a mark: as wide as the marks of its series are apart, or nearly.
+/// A column from zero to a mark, somewhat narrower than the distance between columns or marks.
 fn draw_column(svg: &mut Fragment, plot: &Plot, layout: &Layout, at: usize, mark: &Mark) {
     let (Some(value), Some((x, y))) = (mark.y, layout.centre(plot, at, mark)) else { return };
     let series = &plot.series[at];
@@ -256,7 +256,7 @@ fn draw_column(svg: &mut Fragment, plot: &Plot, layout: &Layout, at: usize, mark
     }
 }
 
-/// Short names beside marks, wherever there is room for them.
+/// Short names next to marks, where there is room.
 fn names(svg: &mut Fragment, plot: &Plot, layout: &Layout) {
     let centres: Vec<(usize, &Mark, f64, f64)> = plot
         .series
@@ -273,7 +273,7 @@ fn names(svg: &mut Fragment, plot: &Plot, layout: &Layout) {
         let (w, r) = (DIGIT * text.len() as f64, layout.radius(plot, mark) + 3.0);
         let beside = [(x + r, y + 4.0), (x - r - w, y + 4.0)];
         let over_and_under = [(x - w / 2.0, y - r), (x - w / 2.0, y + r + 9.0)];
-        // A line runs to either side of its marks.
+        // A line passes to the left and right of its marks, so above and below are tried first.
         let is_joined = plot.series[at].joined;
         let places = if is_joined { [over_and_under, beside] } else { [beside, over_and_under] }.concat();
         let boxed = |(x, y): (f64, f64)| (x, y - 9.0, x + w, y);

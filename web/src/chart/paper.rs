@@ -1,8 +1,8 @@
-//! A chart for paper: on white, with title, legend, caption and source within, and its looks written on every element,
-//! so that whatever opens an SVG shows it alike.
+//! A standalone chart for print: on white, with title, legend, caption and source, and styles inlined on every element,
+//! so that every SVG viewer shows it alike.
 //!
-//! The page's own charts take their looks from the style sheet by the same class names; a test holds that none of
-//! these is missing here.
+//! The page's own charts are styled by the style sheet through the same class names. A test checks that none of these
+//! is missing here.
 
 use super::shape::LOOKS;
 use super::svg::{escaped, number, typeset};
@@ -10,7 +10,7 @@ use super::svg::{escaped, number, typeset};
 const INK: &str = "#1f1e1b";
 const SOFT: &str = "#615e56";
 const ACCENT: &str = "#0072b2";
-/// Colour and dashes of each look, those of the style sheet in light.
+/// Colour and dashes of each look, as in the light style sheet.
 const LOOK: [(&str, &str); LOOKS] = [
     ("#0072b2", "none"),
     ("#d55e00", "7 4"),
@@ -24,23 +24,23 @@ const LOOK: [(&str, &str); LOOKS] = [
 const FONT: &str = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation Sans', Arial, sans-serif";
 const MARGIN: f64 = 24.0;
 const LINE: f64 = 17.0;
-/// Mean width of a letter of captions.
+/// Mean width of a caption letter.
 const LETTER: f64 = 6.6;
 
-/// What stands around a chart on paper.
+/// The texts around a standalone chart.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Paper {
     /// Heading.
     pub title: String,
-    /// Samples of looks, as they are drawn for the page, with their names.
+    /// Legend entries: the sample as drawn for the page, and its name.
     pub legend: Vec<(String, String)>,
     /// How to read it.
     pub caption: String,
-    /// Where the numbers are from.
+    /// Source of the numbers.
     pub source: String,
 }
 
-/// The chart `drawing`, as it is drawn for a page, `width` wide and `height` high, on paper.
+/// The page chart `drawing`, `width` × `height` pixels, as a standalone SVG.
 pub fn paper(drawing: &str, (width, height): (f64, f64), around: &Paper) -> String {
     let full = width + 2.0 * MARGIN;
     let mut body = String::new();
@@ -73,7 +73,7 @@ fn line(body: &mut String, y: f64, font: &str, colour: &str, text: &str) {
     *body += &format!(r#"<text x="{MARGIN}" y="{y}" {font} fill="{colour}">{}</text>"#, dressed(&typeset(text)));
 }
 
-/// Samples with names in rows as wide as the paper; returns where they end.
+/// Legend entries in rows as wide as the paper; returns the y coordinate where they end.
 fn legend(body: &mut String, mut y: f64, full: f64, entries: &[(String, String)]) -> f64 {
     let mut x = MARGIN;
     for (sample, name) in entries {
@@ -93,13 +93,13 @@ fn legend(body: &mut String, mut y: f64, full: f64, entries: &[(String, String)]
     y + 26.0
 }
 
-/// The elements within a drawing.
+/// The content of an SVG element.
 fn inside(svg: &str) -> &str {
     let start = svg.find('>').map_or(0, |at| at + 1);
     svg[start..].strip_suffix("</svg>").unwrap_or(&svg[start..])
 }
 
-/// A drawing whose classes are replaced by what they look like.
+/// Replaces the classes of a drawing by presentation attributes.
 fn dressed(drawing: &str) -> String {
     let mut parts = drawing.split(" class=\"");
     let mut text = parts.next().unwrap_or_default().to_string();
@@ -112,7 +112,7 @@ fn dressed(drawing: &str) -> String {
     text
 }
 
-/// What elements of a class look like; `None` for one that is not known here.
+/// Presentation attributes of a class; `None` if the class is unknown.
 fn looks(class: &str) -> Option<String> {
     if let Some(class) = class.strip_suffix(" behind") {
         return Some(format!(r#"{} opacity="0.28""#, looks(class)?));

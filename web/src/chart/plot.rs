@@ -1,4 +1,4 @@
-//! What a chart shows, as numbers: axes, series of marks, and lines to compare them with.
+//! A chart as numbers: axes, series of marks, and reference lines.
 
 use std::collections::BTreeSet;
 
@@ -12,9 +12,9 @@ pub struct Plot {
     pub x: Axis,
     /// The axis along the side.
     pub y: Axis,
-    /// What is shown, the first on top.
+    /// The series, first on top.
     pub series: Vec<Series>,
-    /// Values to compare with.
+    /// Reference values.
     pub rules: Vec<Rule>,
 }
 
@@ -23,28 +23,28 @@ pub struct Plot {
 pub struct Axis {
     /// Its name, with its unit.
     pub name: &'static str,
-    /// How it spreads its values.
+    /// Scale type.
     pub kind: Kind,
 }
 
-/// Marks that belong together, told from others by colour, shape and dashes.
+/// Related marks, distinguished from others by colour, shape and dashes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
     /// Name in the legend.
     pub name: String,
-    /// Number of its look, the same wherever the same thing is shown.
+    /// Index of its look, the same wherever the same thing is shown.
     pub look: usize,
     /// Whether neighbouring marks are joined.
     pub joined: bool,
-    /// Whether marks are drawn where they are joined; many marks on a line are clearer without.
+    /// Whether marks are drawn on joined lines; lines with many marks are clearer without.
     pub marked: bool,
-    /// Whether every mark has its short name beside it.
+    /// Whether every mark is labelled with its short name.
     pub named: bool,
-    /// Whether a column stands from zero to every mark; on an axis of positions the marks' names are its labels.
+    /// Whether a column rises from zero to every mark; on an index axis the marks' names are its labels.
     pub columns: bool,
-    /// Whether another series stands in front, with this one faint behind it.
+    /// Whether it is drawn faintly behind another series.
     pub is_behind: bool,
-    /// The marks in the order in which keys go through them.
+    /// The marks in keyboard order.
     pub marks: Vec<Mark>,
 }
 
@@ -53,7 +53,7 @@ pub struct Series {
 pub struct Mark {
     /// What it belongs to, such as `Block 3`.
     pub name: String,
-    /// The block it belongs to, where it does.
+    /// Its block, if it belongs to one.
     pub block: Option<usize>,
     /// Place on the x axis.
     pub x: f64,
@@ -61,7 +61,7 @@ pub struct Mark {
     pub y: Option<f64>,
     /// Size relative to the usual one.
     pub size: f64,
-    /// Said after the value.
+    /// Text after the value.
     pub more: String,
 }
 
@@ -72,22 +72,22 @@ pub struct Rule {
     pub is_x: bool,
     /// The value.
     pub at: f64,
-    /// What it is.
+    /// Its name.
     pub name: String,
 }
 
-/// Position of a mark: series, then mark.
+/// Index of a series, and of a mark in it.
 pub type Spot = (usize, usize);
 
 impl Plot {
-    /// The same without the marks of some series, by name; every other one keeps its look.
+    /// A copy without the marks of the named series; the others keep their looks.
     pub fn without(&self, names: &BTreeSet<String>) -> Self {
         let mut plot = self.clone();
         plot.series.iter_mut().filter(|series| names.contains(&series.name)).for_each(|series| series.marks.clear());
         plot
     }
 
-    /// The scales that hold everything shown.
+    /// Scales that cover everything shown.
     pub(super) fn scales(&self) -> (Scale, Scale) {
         let marks = || self.series.iter().flat_map(|series| &series.marks).filter(|mark| mark.y.is_some());
         let rules = |is_x| self.rules.iter().filter(move |rule| rule.is_x == is_x).map(|rule| rule.at);
@@ -96,7 +96,7 @@ impl Plot {
         (Scale::over(self.x.kind, &xs), Scale::over(self.y.kind, &ys))
     }
 
-    /// The mark at a spot that has a value.
+    /// The mark at a spot, if it has a value.
     pub fn mark(&self, (series, mark): Spot) -> Option<&Mark> {
         self.series.get(series)?.marks.get(mark)
     }
@@ -121,7 +121,7 @@ impl Plot {
         text.replace("_lin", "")
     }
 
-    /// The spot that a key leads to; `None` for keys with no meaning here, `Some(None)` for none at all.
+    /// The spot a key moves to; `None` for keys without effect, `Some(None)` to clear the selection.
     pub fn step(&self, key: &str, spot: Option<Spot>) -> Option<Option<Spot>> {
         let shown: Vec<usize> = (0..self.series.len()).filter(|at| !self.series[*at].marks.is_empty()).collect();
         let &first = shown.first()?;
@@ -148,7 +148,7 @@ impl Plot {
         })
     }
 
-    /// Number of marks before a spot, and of all.
+    /// Number of marks before a spot, and in total.
     pub fn count(&self, spot: Option<Spot>) -> (usize, usize) {
         let all = self.series.iter().map(|series| series.marks.len());
         let before = spot.map_or(0, |(series, mark)| all.clone().take(series).sum::<usize>() + mark);
@@ -162,7 +162,7 @@ impl Mark {
         Self { name: name.into(), x, y, size: 1.0, ..Self::default() }
     }
 
-    /// The same, belonging to a block.
+    /// Assigns it to a block.
     pub fn of_block(mut self, block: usize) -> Self {
         self.block = Some(block);
         self

@@ -1,7 +1,7 @@
 //! R² by block: dots with whiskers on an axis that is the same for every model.
 //!
 //! The axis always runs from 0 to 1, with a strip below zero. A value under the strip is drawn as a triangle at its
-//! lower edge with the number beside it, an undefined one as a cross on the zero line.
+//! lower edge next to the number, an undefined one as a cross on the zero line.
 
 use super::shape::outline;
 use super::svg::{Fragment, number};
@@ -24,21 +24,21 @@ const LABEL_STEP: f64 = 26.0;
 /// Look of the diamonds.
 const DIAMOND: usize = 2;
 
-/// What is drawn.
+/// The data of the chart.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profile {
     /// Blocks on the axis, measured or not.
     pub blocks: usize,
     /// Measured blocks, ascending.
     pub points: Vec<Point>,
-    /// Values known beforehand, by block.
+    /// Values known before measuring, by block.
     pub expected: Vec<Option<f64>>,
-    /// Values of another measurement to compare with, by block.
+    /// Values of another measurement, by block.
     pub overlay: Vec<Option<f64>>,
 }
 
 impl Profile {
-    /// The same with an axis that is long enough for everything on it.
+    /// Extends the block axis to hold all values.
     pub fn covering(mut self) -> Self {
         let measured = self.points.last().map_or(0, |point| point.block + 1);
         self.blocks = self.blocks.max(measured).max(self.expected.len()).max(self.overlay.len());
@@ -57,7 +57,7 @@ pub struct Point {
     pub spread: Option<f64>,
 }
 
-/// Texts in the chart.
+/// Names of the axes.
 #[derive(Clone, Copy, Debug)]
 pub struct Labels {
     /// Name of the value axis.
@@ -66,7 +66,7 @@ pub struct Labels {
     pub block: &'static str,
 }
 
-/// Where everything is, in pixels.
+/// Positions and sizes, in pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProfileLayout {
     /// Width of the whole chart.
@@ -115,7 +115,7 @@ impl ProfileLayout {
     }
 }
 
-/// The chart.
+/// The chart as SVG text.
 pub fn draw(profile: &Profile, layout: &ProfileLayout, labels: Labels) -> String {
     let mut svg = Fragment::default();
     axes(&mut svg, layout, labels, profile.blocks);
@@ -131,7 +131,7 @@ pub fn draw(profile: &Profile, layout: &ProfileLayout, labels: Labels) -> String
     svg.into_svg(layout.width, layout.height)
 }
 
-/// What is laid over the chart to single out one block.
+/// The overlay that highlights one block.
 pub fn highlight(profile: &Profile, layout: &ProfileLayout, block: usize) -> String {
     let mut svg = Fragment::default();
     let x = layout.x(block);

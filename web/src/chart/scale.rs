@@ -1,30 +1,30 @@
-//! Scales: from the values of an axis to places between 0 and 1, with the values that deserve a grid line.
+//! Scales: map the values of an axis to positions between 0 and 1, and choose its grid lines.
 
-/// How an axis spreads its values.
+/// Scale type of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
-    /// Shares such as R²: 0 to 1 is always there, and a strip below zero.
+    /// Shares such as R²: always covers 0 to 1 and a strip below zero.
     #[default]
     Share,
-    /// As far as the values go.
+    /// Linear over the range of the values.
     Linear,
-    /// The same, with zero on it.
+    /// Linear, including zero.
     FromZero,
-    /// The same for differences between distributions, so that what is nearly nothing does not look like much.
+    /// Linear from zero for KL divergences in nats, with a minimum range so that tiny ones look tiny.
     Nats,
     /// Powers of ten; values must be above zero.
     Log,
-    /// From zero where that shows all values, else logarithmic away from zero, to either side.
+    /// Linear from zero where that shows all values, else symmetric logarithmic away from zero.
     Wide,
-    /// Positions 0, 1, 2 … of this many, each in the middle of its column.
+    /// Positions 0, 1, 2 … up to this count, each centred in its column.
     Index(usize),
 }
 
-/// Lowest share that has its place on an axis; lower ones are drawn at the edge.
+/// Lowest share on an axis; lower ones are drawn at the edge.
 const LOWEST_SHARE: f64 = -0.5;
-/// Nats that an axis of them, or the tallest of bars, stands for at least.
+/// Minimum range of a nats axis, and of the tallest bar.
 pub const LEAST_NATS: f64 = 0.5;
-/// A wide axis is needed where the largest value is so many times the middle one.
+/// A wide axis is used where the largest value is at least this multiple of the middle one.
 const WIDE: f64 = 40.0;
 
 /// An axis fitted to its values.
@@ -33,12 +33,12 @@ pub struct Scale {
     kind: Kind,
     low: f64,
     high: f64,
-    /// Where a wide scale turns from linear to logarithmic.
+    /// Value at which a wide scale turns from linear to logarithmic.
     unit: f64,
 }
 
 impl Scale {
-    /// The scale of `kind` that holds `values`.
+    /// The scale of `kind` that covers `values`.
     pub fn over(kind: Kind, values: &[f64]) -> Self {
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -61,7 +61,7 @@ impl Scale {
         Self { kind, low, high, unit: 1.0 }
     }
 
-    /// Ends at round values.
+    /// A scale with round end values.
     fn rounded(kind: Kind, low: f64, high: f64) -> Self {
         let room = if high > low { high - low } else { high.abs().max(1e-9) };
         let step = step(room, 8.0);
@@ -93,7 +93,7 @@ impl Scale {
         scale
     }
 
-    /// Place of a value, 0 at the low end and 1 at the high one; values beyond are at the ends.
+    /// Position of a value: 0 at the low end, 1 at the high end; values beyond are clamped.
     pub fn place(&self, value: f64) -> f64 {
         let (low, high) = (self.spread(self.low), self.spread(self.high));
         ((self.spread(value) - low) / (high - low)).clamp(0.0, 1.0)
@@ -104,12 +104,12 @@ impl Scale {
         value < self.low
     }
 
-    /// How it spreads its values.
+    /// Scale type.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// Values with a grid line, about `room` of them, ascending.
+    /// Grid values, about `room` of them, ascending.
     pub fn ticks(&self, room: f64) -> Vec<f64> {
         match self.kind {
             Kind::Share => [-0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0].into_iter().filter(|t| *t >= self.low).collect(),
@@ -169,7 +169,7 @@ impl Scale {
     }
 }
 
-/// The round step that cuts `room` into about `parts`.
+/// The round step that divides `room` into about `parts`.
 fn step(room: f64, parts: f64) -> f64 {
     let raw = room / parts.max(1.0);
     let power = 10f64.powf(raw.log10().floor());

@@ -1,11 +1,11 @@
-//! The marks of series: shapes that can be told apart without colour.
+//! Marks of series: shapes that are distinguishable without colour.
 
 use super::svg::number;
 
-/// Colours and dashes beyond which they begin again, each time with other shapes.
+/// Number of colours and dash patterns; after that they repeat with other shapes.
 pub(super) const LOOKS: usize = 8;
 
-/// The outline of the mark of a look, centred at (x, y), as large as a circle of radius `r`.
+/// The outline of a look's mark, centred at (x, y), as large as a circle of radius `r`.
 pub(super) fn outline(look: usize, x: f64, y: f64, r: f64) -> String {
     match (look + look / LOOKS) % LOOKS {
         0 => circle(x, y, r),
@@ -19,7 +19,7 @@ pub(super) fn outline(look: usize, x: f64, y: f64, r: f64) -> String {
     }
 }
 
-/// What stands at the lower edge for a value below it.
+/// The mark at the lower edge for a value below it.
 pub(super) fn arrow(x: f64, edge: f64, r: f64) -> String {
     polygon(x, edge, &[(-r - 1.0, -2.0 * r), (r + 1.0, -2.0 * r), (0.0, 0.0)])
 }
@@ -34,7 +34,7 @@ fn polygon(x: f64, y: f64, corners: &[(f64, f64)]) -> String {
     format!("M{}Z", points.join("L"))
 }
 
-/// A plus sign with arms as long as `long` and twice as thick as `thin`.
+/// A plus sign with arms of length `long`, twice as thick as `thin`.
 fn cross(x: f64, y: f64, long: f64, thin: f64) -> String {
     let (l, t) = (long, thin);
     let corners =

@@ -7,7 +7,7 @@ use std::fmt::Write;
 pub(super) struct Fragment(String);
 
 impl Fragment {
-    /// An element without content; attribute values are numbers or our own constants.
+    /// An empty element; attribute values are numbers or our own constants.
     pub(super) fn element(&mut self, name: &str, class: &str, attributes: &[(&str, f64)]) {
         self.open(name, class, attributes);
         self.0.push_str("/>");
@@ -18,7 +18,7 @@ impl Fragment {
         let _ = write!(self.0, r#"<path class="{class}" d="{d}"/>"#);
     }
 
-    /// A text; a name such as `R²_lin` gets its index set low.
+    /// A text; the index of a name such as `R²_lin` is a subscript.
     pub(super) fn text(&mut self, class: &str, x: f64, y: f64, text: &str) {
         self.open("text", class, &[("x", x), ("y", y)]);
         self.0.push('>');
@@ -26,7 +26,7 @@ impl Fragment {
         self.0.push_str("</text>");
     }
 
-    /// The whole drawing, hidden from screen readers: what it shows is told beside it.
+    /// The whole drawing, hidden from screen readers because the page describes it in text.
     pub(super) fn into_svg(self, width: f64, height: f64) -> String {
         let body = self.0;
         format!(
@@ -48,7 +48,7 @@ pub(super) fn number(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
-/// A text as the content of an element, an index set low.
+/// A text as element content, with its index as a subscript.
 pub(super) fn typeset(text: &str) -> String {
     match text.split_once("_lin") {
         Some((before, after)) => {

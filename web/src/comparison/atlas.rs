@@ -1,4 +1,4 @@
-//! Models that were measured when this copy of the page was built: their names, and what is told of each.
+//! Models measured when this copy of the page was built: their names and descriptions.
 
 use straightedge_api::atlas::{Entry, Measured, Replication, State};
 
@@ -10,10 +10,10 @@ use crate::text::{fill, t};
 /// The index, relative to the page. Every build has one.
 pub const ATLAS: &str = "data/atlas/index.json";
 
-/// Digits of a commit that tell it from others.
+/// Digits shown of a commit hash.
 const SHORT: usize = 10;
 
-/// Where the report of a measurement is, relative to the page; `None` where its name leads elsewhere.
+/// Path of a measurement's report, relative to the page; `None` if its name points elsewhere.
 pub fn report(measured: &Measured) -> Option<String> {
     let slug = measured.report.strip_suffix(".json")?;
     Key::parse(&format!("atlas:{slug}")).map(|_| format!("data/atlas/{}", measured.report))
@@ -28,7 +28,7 @@ fn text(entry: &Entry) -> &str {
     entry.text.as_deref().unwrap_or(t().atlas_own_text)
 }
 
-/// What is compared where an entry is: it, and the published values that it was held against.
+/// The keys compared for an entry: its measurement, and the published values it was checked against.
 pub fn keys(entry: &Entry) -> Vec<Key> {
     let published = entry.measured.as_ref().and_then(|measured| measured.published.as_ref());
     let known = published.filter(|Replication { model, corpus, .. }| {
@@ -38,11 +38,11 @@ pub fn keys(entry: &Entry) -> Vec<Key> {
     std::iter::once(Key::Atlas(entry.slug.clone())).chain(published).collect()
 }
 
-/// Where an entry comes from, in one line; `date` is the day on which it was measured.
+/// The source of an entry, in one line; `date` is the day it was measured.
 pub fn origin(entry: &Entry, date: Option<&str>) -> String {
     let revision = entry.revision.as_deref().map(|revision| format!("@{revision}")).unwrap_or_default();
     let commit = entry.measured.as_ref().and_then(|measured| measured.commit.as_deref());
-    // A commit that was asked for is told once.
+    // A requested commit is shown once.
     let id = if entry.revision.as_deref() == commit { entry.id.clone() } else { format!("{}{revision}", entry.id) };
     let on = fill(t().atlas_on, &[("id", &id), ("text", text(entry))]);
     let commit = commit.map(|commit| fill(t().atlas_commit, &[("commit", commit.get(..SHORT).unwrap_or(commit))]));
@@ -50,7 +50,7 @@ pub fn origin(entry: &Entry, date: Option<&str>) -> String {
     [Some(on), date, commit].into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
-/// What became of an entry, where there is something to tell: its agreement with published values, or why it failed.
+/// The outcome of an entry, if there is one: its agreement with published values, or why it failed.
 pub fn outcome(entry: &Entry) -> Option<String> {
     match (entry.state, &entry.measured) {
         (State::Measured, Some(measured)) => measured.published.as_ref().map(agreement),
@@ -72,7 +72,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// One that was measured, and held against published values, and one that failed.
+    /// An entry measured and checked against published values, and one that failed.
     pub(crate) fn entries() -> Vec<Entry> {
         let most = Some(PublishedDifference { block: 4, value: 0.01234 });
         let measured = Measured {

@@ -1,4 +1,4 @@
-//! What is chosen to be compared: the entries, how each looks, which one stands in front, and which charts there are.
+//! The chosen comparison: its entries, their looks, the front entry, and the charts.
 
 use std::collections::BTreeSet;
 
@@ -7,18 +7,18 @@ use straightedge_api::summary::Quantity;
 use super::key::Key;
 use super::presets::Preset;
 
-/// One thing that is compared.
+/// One compared item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What it is.
+    /// Its key.
     pub key: Key,
-    /// Number of its look, which it keeps while others come and go.
+    /// Index of its look, unchanged while others are added and removed.
     pub look: usize,
     /// Whether it is left out of the chart.
     pub is_hidden: bool,
 }
 
-/// What is compared, and how it is shown.
+/// The compared items and how they are shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comparison {
     entries: Vec<Entry>,
@@ -28,33 +28,33 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// What is compared, in the order in which it came.
+    /// The entries, in the order they were added.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// One of them.
+    /// The entry of a key.
     pub fn entry(&self, key: &Key) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.key == *key)
     }
 
-    /// Which quantities have a chart; R² where nothing else is chosen.
+    /// Quantities with a chart; R² if none is chosen.
     pub fn quantities(&self) -> Vec<Quantity> {
         if self.quantities.is_empty() { vec![Quantity::R2Lin] } else { self.quantities.iter().copied().collect() }
     }
 
-    /// The preset that this began as.
+    /// The preset it started from.
     pub fn preset(&self) -> Option<Preset> {
         self.preset
     }
 
-    /// Begins anew with a preset.
+    /// Starts over with a preset.
     pub fn begin(&mut self, preset: Preset, keys: Vec<Key>) {
         *self = Self { preset: Some(preset), quantities: preset.quantities(), ..Self::default() };
         keys.into_iter().for_each(|key| self.add(key));
     }
 
-    /// Adds one, in the first look that nothing else has.
+    /// Adds a key with the first unused look.
     pub fn add(&mut self, key: Key) {
         if self.entry(&key).is_some() {
             return;
@@ -64,13 +64,13 @@ impl Comparison {
         self.entries.push(Entry { key, look, is_hidden: false });
     }
 
-    /// Takes one out.
+    /// Removes a key.
     pub fn remove(&mut self, key: &Key) {
         self.entries.retain(|entry| entry.key != *key);
         self.front = self.front.take().filter(|front| front != key);
     }
 
-    /// Hides one, or shows it again.
+    /// Hides a key, or shows it again.
     pub fn toggle(&mut self, key: &Key) {
         if let Some(entry) = self.entries.iter_mut().find(|entry| entry.key == *key) {
             entry.is_hidden = !entry.is_hidden;
@@ -78,7 +78,7 @@ impl Comparison {
         self.front = self.front.take().filter(|front| front != key);
     }
 
-    /// Adds a chart of a quantity, or takes it away; the last one stays.
+    /// Adds or removes the chart of a quantity; the last one stays.
     pub fn toggle_quantity(&mut self, quantity: Quantity) {
         self.quantities = self.quantities().into_iter().collect();
         if !self.quantities.insert(quantity) && self.quantities.len() > 1 {
@@ -86,40 +86,40 @@ impl Comparison {
         }
     }
 
-    /// Has charts of these quantities and no others.
+    /// Shows charts of exactly these quantities.
     pub fn show_only(&mut self, quantities: BTreeSet<Quantity>) {
         self.quantities = quantities;
     }
 
-    /// Makes sure that a quantity has a chart.
+    /// Ensures that a quantity has a chart.
     pub fn show_quantity(&mut self, quantity: Quantity) {
         if !self.quantities().contains(&quantity) {
             self.toggle_quantity(quantity);
         }
     }
 
-    /// What can stand in front: everything that is not hidden.
+    /// Entries that can be in front: all that are not hidden.
     pub fn shown(&self) -> Vec<&Entry> {
         self.entries.iter().filter(|entry| !entry.is_hidden).collect()
     }
 
-    /// Position among [`Self::shown`] of the one that stands in front of the others.
+    /// Position of the front entry in [`Self::shown`].
     pub fn front(&self) -> Option<usize> {
         let front = self.front.as_ref()?;
         self.shown().iter().position(|entry| entry.key == *front)
     }
 
-    /// What stands in front of the others.
+    /// Key of the front entry.
     pub fn front_key(&self) -> Option<&Key> {
         self.front.as_ref()
     }
 
-    /// Puts one in front of the others, or none.
+    /// Brings an entry to the front, or none.
     pub fn bring_to_front(&mut self, at: Option<usize>) {
         self.front = at.and_then(|at| self.shown().get(at).map(|entry| entry.key.clone()));
     }
 
-    /// Puts the next one in front, the first after the last.
+    /// Brings the next entry to the front, the first after the last.
     pub fn advance(&mut self) {
         let next = self.front().map_or(0, |at| at + 1);
         let count = self.shown().len().max(1);

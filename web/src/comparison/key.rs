@@ -1,4 +1,4 @@
-//! What can be compared, by a key that options and links can carry.
+//! Keys of what can be compared, for options and links.
 
 use straightedge_api::atlas::SLUG_MOST;
 use straightedge_api::summary::Quantity;
@@ -6,28 +6,28 @@ use straightedge_api::summary::Quantity;
 use crate::comparison::published::{CORPORA, MODELS};
 use crate::text::controls::control_name;
 
-/// One thing that can be compared.
+/// Key of one result that can be compared.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key {
     /// The recording of a bundled model, by the model's name.
     Recorded(String),
-    /// What was measured here, or opened, by the number of its first order.
+    /// Measured here or opened, by the number of its first order.
     Measured(u32),
     /// Published values of a model on a corpus.
     Published(String, String),
-    /// A model of the atlas that was measured with this build, by its slug.
+    /// An atlas model measured with this build, by its slug.
     Atlas(String),
-    /// One of these under a control, by the control's name in the report.
+    /// Another key under a control, by the control's name in the report.
     Control(Box<Key>, String),
 }
 
 impl Key {
-    /// The quantity that it has first of all.
+    /// The quantity to show first.
     pub fn main_quantity(&self) -> Quantity {
         if matches!(self, Self::Published(..)) { Quantity::R2LinScalar } else { Quantity::R2Lin }
     }
 
-    /// The bundled model whose recording it is, which can be measured here.
+    /// The bundled model of a recording, which can be measured here.
     pub fn bundled(&self) -> Option<&str> {
         match self {
             Self::Recorded(name) => Some(name),
@@ -36,7 +36,7 @@ impl Key {
         }
     }
 
-    /// The same of the measurement that began with order `number`.
+    /// The same key for the measurement that began with order `number`.
     pub fn measured_as(&self, number: u32) -> Self {
         match self {
             Self::Control(_, control) => Self::Control(Self::Measured(number).into(), control.clone()),
@@ -44,7 +44,7 @@ impl Key {
         }
     }
 
-    /// A key by its [`Self::value`]; `None` where it is none, or one of this visit alone.
+    /// Parses a [`Self::value`]; `None` if it is invalid or valid on this visit only.
     pub fn parse(value: &str) -> Option<Self> {
         let is_name = |name: &str, most: usize| {
             let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -67,7 +67,7 @@ impl Key {
         }
     }
 
-    /// As the value of an option, unlike that of any other key.
+    /// A unique value for options and links.
     pub fn value(&self) -> String {
         match self {
             Self::Recorded(name) => format!("recorded:{name}"),

@@ -1,8 +1,7 @@
-//! Any number of measurements in one chart: which ones, how each looks, and which one stands in front.
+//! Any number of measurements in one chart: which ones, their looks, and which one is in front.
 //!
-//! To be read in this order: `key.rs` says what can be compared, [`presets`] are the comparisons that the recorded
-//! models are there for, a [`Comparison`] holds only what is chosen, by [`Key`], and [`sources::Sources`] finds the numbers
-//! behind a key, wherever they come from.
+//! Reading order: `key.rs` names what can be compared, [`presets`] are the ready comparisons of the recorded models, a
+//! [`Comparison`] holds the chosen [`Key`]s, and [`sources::Sources`] finds the numbers of a key.
 
 pub mod atlas;
 mod chosen;

@@ -1,4 +1,4 @@
-//! Comparisons that the recorded models are there for, each one click away.
+//! Ready comparisons of the recorded models.
 
 use std::collections::BTreeSet;
 
@@ -21,28 +21,28 @@ pub enum Preset {
     Training,
     /// A regularised run and its twin.
     Regularised,
-    /// A trained model, the same before training, and with weights drawn anew.
+    /// A trained model, the same before training, and re-initialised.
     Learned,
     /// R² of the paper's 36 blocks.
     Survey,
-    /// Their two kinds of linearity.
+    /// The two kinds of linearity of these blocks.
     Kinds,
-    /// What their replacements cost.
+    /// The cost of replacing them.
     Swaps,
-    /// What a bilinear probe adds.
+    /// The gain of a bilinear probe.
     Curve,
     /// One model on the paper's corpora.
     Corpora,
 }
 
-/// Controls that stand beside the model in [`Preset::Learned`].
+/// Controls compared with the model in [`Preset::Learned`].
 const REDRAWN: [&str; 2] = ["reinit_model", "reinit_block"];
 
 impl Preset {
-    /// Those of recorded models, in their order.
+    /// Comparisons of recorded models, in display order.
     pub const ALL: [Self; 5] = [Self::Families, Self::Learned, Self::Training, Self::Seeds, Self::Regularised];
 
-    /// What figures 2 to 5 of arXiv 2606.19379 are about, with what is recorded here beside what was published.
+    /// Figures 2 to 5 of arXiv 2606.19379, with recorded values next to the published ones.
     pub const PAPER: [Self; 5] = [Self::Survey, Self::Kinds, Self::Swaps, Self::Curve, Self::Corpora];
 
     /// Whether it is about published values.
@@ -50,12 +50,12 @@ impl Preset {
         Self::PAPER.contains(&self)
     }
 
-    /// One by its [`Self::id`].
+    /// The preset with this [`Self::id`].
     pub fn by_id(id: &str) -> Option<Self> {
         Self::ALL.into_iter().chain(Self::PAPER).find(|preset| preset.id() == id)
     }
 
-    /// Short name that stays, for addresses and tests.
+    /// Stable short name, for addresses and tests.
     pub fn id(self) -> &'static str {
         match self {
             Self::Families => "families",
@@ -71,7 +71,7 @@ impl Preset {
         }
     }
 
-    /// Name on its button, and what there is to see.
+    /// Button name, and what the comparison shows.
     pub fn texts(self) -> [&'static str; 2] {
         let (t, p): (&Texts, _) = (t(), paper());
         match self {
@@ -88,10 +88,10 @@ impl Preset {
         }
     }
 
-    /// Which quantities it is about.
+    /// Quantities it charts.
     pub fn quantities(self) -> BTreeSet<Quantity> {
         match self {
-            // The penalty is on layers, and what it does to their networks is another matter.
+            // The penalty applies to layers; its effect on their networks is a separate question.
             Self::Regularised => BTreeSet::from([Quantity::R2Lin, Quantity::Linearity]),
             Self::Survey | Self::Corpora => BTreeSet::from([Quantity::R2LinScalar]),
             Self::Kinds => BTreeSet::from([Quantity::R2FeatureMedian, Quantity::EffectiveRank]),
@@ -101,7 +101,7 @@ impl Preset {
         }
     }
 
-    /// What it compares, of the bundled models; fewer than two where there is nothing to compare.
+    /// Keys it compares, among the bundled models; fewer than two if there is nothing to compare.
     pub fn keys(self, index: &[Bundled]) -> Vec<Key> {
         let demos =
             Demos(index.iter().filter_map(|bundled| Some((bundled.name.as_str(), bundled.demo.as_ref()?))).collect());
@@ -144,7 +144,7 @@ impl<'a> Demos<'a> {
         self.0.iter().map(|(_, demo)| demo.seed).min()
     }
 
-    /// Plain models of one family and one step: the latest that several seeds have reached.
+    /// Plain models of one family at one step: the latest step that several seeds have reached.
     fn seeds(&self) -> Vec<&'a str> {
         let same = |one: &Demo, other: &Demo| one.family == other.family && one.step == other.step && other.is_plain();
         let plain = self.0.iter().filter(|(_, demo)| demo.is_plain());
@@ -154,7 +154,7 @@ impl<'a> Demos<'a> {
         latest.map_or(Vec::new(), |(_, latest)| self.names(|demo| same(latest, demo)))
     }
 
-    /// The run with most steps on record, from its first.
+    /// The run with the most recorded steps, from its first.
     fn training(&self) -> Vec<&'a str> {
         let of = |run: &str| {
             let mut steps: Vec<_> = self.0.iter().filter(|(_, demo)| demo.run == run).collect();
@@ -173,7 +173,7 @@ impl<'a> Demos<'a> {
         })
     }
 
-    /// The run with checkpoints at its end, before its first step, and with weights drawn anew.
+    /// The run with checkpoints: at its end, before its first step, and re-initialised.
     fn learned(&self) -> Vec<Key> {
         let steps = self.training();
         let (Some(first), Some(last)) = (steps.first(), steps.last()) else { return Vec::new() };

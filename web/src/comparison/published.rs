@@ -1,6 +1,6 @@
-//! Figures published about a few models, to be laid over what is measured here.
+//! Published figures of a few models, for overlays and comparisons.
 //!
-//! They are fetched only once a model that could be among them has been measured, or is compared.
+//! They are fetched only once a model that may be among them was measured or is compared.
 
 pub use straightedge_api::published::{CORPORA, MODELS, Published, PublishedModel, SURVEY, may_have};
 

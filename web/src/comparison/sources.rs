@@ -1,4 +1,4 @@
-//! Where the numbers behind a key come from: recordings, what was measured here or opened, published values.
+//! Sources of the numbers behind a key: recordings, measurements of this visit, opened reports, published values.
 
 use straightedge_api::atlas::Entry;
 use straightedge_api::bundled::Bundled;
@@ -23,11 +23,11 @@ pub struct Sources {
     pub index: Vec<Bundled>,
     /// Recordings of them.
     pub recorded: Vec<Summary>,
-    /// What was measured here or opened.
+    /// Measured here, or opened.
     pub measured: Vec<Measured>,
     /// Published values.
     pub published: Option<Published>,
-    /// What was measured with this build.
+    /// Atlas entries measured with this build.
     pub atlas: Vec<Entry>,
 }
 
@@ -51,10 +51,10 @@ impl Measured {
     }
 }
 
-/// Where numbers come from, which is told beside their name.
+/// Source of numbers, shown next to their name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Measured by the project, and kept with the page.
+    /// Measured by the project and recorded with the page.
     Recorded,
     /// Measured on this machine, on this visit.
     Here,
@@ -67,7 +67,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// In a word or two.
+    /// A short description.
     pub fn text(self) -> &'static str {
         match self {
             Self::Recorded => t().source_recorded,
@@ -79,31 +79,31 @@ impl Source {
     }
 }
 
-/// One curve of a chart with all that is told about it.
+/// One curve of a chart, with its name and source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChartLine {
-    /// What it is.
+    /// Its key.
     pub key: Key,
     /// Its name.
     pub name: String,
-    /// Where its numbers come from.
+    /// Source of its numbers.
     pub source: Source,
-    /// Number of its look.
+    /// Index of its look.
     pub look: usize,
-    /// Whether another one stands in front of it.
+    /// Whether another one is in front of it.
     pub is_behind: bool,
     /// Its numbers.
     pub summary: Summary,
 }
 
 impl Sources {
-    /// Name, source and numbers of a key; `None` while they have not arrived.
+    /// Name, source and numbers of a key; `None` until they have arrived.
     pub fn find(&self, key: &Key) -> Option<(String, Source, Summary)> {
         match key {
             Key::Recorded(name) => Some((self.title(name), Source::Recorded, self.recorded(name)?.clone())),
             Key::Control(base, control) => {
                 let (name, source, Summary { name: model, controls, .. }) = self.find(base)?;
-                // A measurement under way has its curves block by block.
+                // A running measurement gets its curves block by block.
                 let r2_lin = controls.get(control).cloned().unwrap_or_default();
                 let name = format!("{name}, {}", control_name(control)?);
                 Some((name, source, Summary { name: model, r2_lin, ..Summary::default() }))
@@ -124,7 +124,7 @@ impl Sources {
         }
     }
 
-    /// Name for people of a bundled model.
+    /// Display name of a bundled model.
     pub fn title(&self, name: &str) -> String {
         let bundled = self.index.iter().find(|bundled| bundled.name == name);
         bundled.map_or(name, |bundled| &bundled.title).into()
@@ -134,7 +134,7 @@ impl Sources {
         self.recorded.iter().find(|summary| summary.name == name)
     }
 
-    /// What a comparison shows, as far as it is known.
+    /// The lines of a comparison that are available so far.
     pub fn lines(&self, comparison: &Comparison) -> Vec<ChartLine> {
         let front = comparison.front();
         let line = |(at, entry): (usize, &&chosen::Entry)| {
@@ -145,7 +145,7 @@ impl Sources {
         comparison.shown().iter().enumerate().filter_map(line).collect()
     }
 
-    /// Everything that could be added, in groups with their names.
+    /// Everything that can be added, in named groups.
     pub fn choices(&self) -> Vec<(&'static str, Vec<Key>)> {
         let recorded = self.recorded.iter().map(|summary| Key::Recorded(summary.name.clone()));
         let measured =
@@ -168,7 +168,7 @@ impl Sources {
         groups.into_iter().filter(|(_, keys)| !keys.is_empty()).collect()
     }
 
-    /// The recording of the same model, where there is one.
+    /// The recording of the same model, if there is one.
     pub fn counterpart(&self, origin: u32) -> Option<Key> {
         let measured = self.measured.iter().find(|measured| measured.origin == origin)?;
         self.recorded(&measured.summary.name).map(|summary| Key::Recorded(summary.name.clone()))
@@ -181,7 +181,7 @@ fn with_controls(key: Key, summary: &Summary) -> Vec<Key> {
     std::iter::once(key.clone()).chain(controls).collect()
 }
 
-/// The paper counts constant offsets as explained, and gives everything but R² on its survey's corpus alone.
+/// The paper counts constant offsets as explained, and gives everything but R² on its survey corpus only.
 fn published(model: &PublishedModel, corpus: &str) -> Summary {
     let survey = |values: &[f64]| {
         let values = if corpus == SURVEY { values } else { &[] };
@@ -200,7 +200,7 @@ fn published(model: &PublishedModel, corpus: &str) -> Summary {
     }
 }
 
-/// How a key is told where its numbers come from as well.
+/// Name of a key with its source.
 pub fn full_name(name: &str, source: Source) -> String {
     fill(t().name_and_source, &[("name", name), ("source", source.text())])
 }
@@ -213,7 +213,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::figures::sample_report;
 
-    /// Everything there is with the page, and one measurement.
+    /// Everything bundled with the page, and one measurement.
     pub(crate) fn known() -> Sources {
         Sources {
             index: index(),
@@ -315,7 +315,7 @@ pub(crate) mod tests {
                 let has =
                     |source| lines.iter().any(|line| line.source == source && !line.summary.curve(quantity).is_empty());
                 assert!(has(Source::Published), "{preset:?} {quantity:?}");
-                // Probes are not recorded, and the paper's other corpora are nobody else's.
+                // Probes are not recorded, and only the paper has its other corpora.
                 let is_alone = matches!(preset, Preset::Curve | Preset::Corpora) || quantity == Quantity::DeltaPplPoly;
                 assert_eq!(has(Source::Recorded), !is_alone, "{preset:?} {quantity:?}");
             }

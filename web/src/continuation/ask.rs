@@ -1,4 +1,4 @@
-//! What is asked for: the prompt, the blocks to be linear, how many tokens and how they are chosen.
+//! The request for a continuation: prompt, blocks to make linear, number of tokens, sampling.
 
 use std::collections::BTreeSet;
 
@@ -8,27 +8,27 @@ use straightedge_api::error::{Error, Result};
 use super::block_list::BlockList;
 use crate::text::continuation::t;
 
-/// Every choice of the view. Numbers stay as typed until they are needed.
+/// All choices of the view. Numbers stay as typed until they are used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ask {
-    /// What both models read first.
+    /// The prompt of both models.
     pub prompt: String,
-    /// Blocks to be linear; `None` is the most linear one, or all while none is known.
+    /// Blocks to make linear; `None`: the most linear one, or all until one is known.
     pub blocks: Option<Linear>,
     /// Tokens to add, as typed.
     pub tokens: String,
-    /// 0 is greedy, as typed.
+    /// Temperature as typed; 0 is greedy.
     pub temperature: String,
-    /// Seed of the draws, as typed.
+    /// Sampling seed as typed.
     pub seed: String,
 }
 
-/// Blocks to be linear.
+/// Blocks to make linear.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Linear {
-    /// All of them, however many there are.
+    /// All blocks.
     All,
-    /// These, which may be none.
+    /// These blocks, possibly none.
     Some(BTreeSet<usize>),
 }
 
@@ -46,7 +46,7 @@ impl Default for Ask {
 }
 
 impl Ask {
-    /// The blocks that will be linear, of those known.
+    /// The blocks to make linear, of those known.
     pub fn linear(&self, known: &BlockList) -> Linear {
         match &self.blocks {
             Some(blocks) => blocks.clone(),
@@ -54,7 +54,7 @@ impl Ask {
         }
     }
 
-    /// Puts a block in or takes it out.
+    /// Adds or removes a block.
     pub fn toggle(&mut self, block: usize, known: &BlockList) {
         let mut blocks = match self.linear(known) {
             Linear::All => known.blocks.iter().map(|(block, _)| *block).collect(),
@@ -66,10 +66,10 @@ impl Ask {
         self.blocks = Some(Linear::Some(blocks));
     }
 
-    /// What the engine is asked.
+    /// The request to the engine.
     ///
     /// # Errors
-    /// A number that is none, or out of its range.
+    /// A number is invalid or out of its range.
     pub fn continuation(&self) -> Result<Continuation> {
         let asked = Continuation {
             prompt: self.prompt.clone(),
@@ -84,7 +84,7 @@ impl Ask {
 }
 
 impl Linear {
-    /// Whether `block` is among them.
+    /// Whether `block` is included.
     pub fn contains(&self, block: usize) -> bool {
         match self {
             Self::All => true,

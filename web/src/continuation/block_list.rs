@@ -1,4 +1,4 @@
-//! The blocks that can be made linear, with what is known of them.
+//! The blocks that can be made linear, with their known R².
 
 use straightedge_api::report::Report;
 
@@ -10,7 +10,7 @@ pub struct BlockList {
 }
 
 impl BlockList {
-    /// The blocks of a model of which only their number is known.
+    /// The blocks of a model of which only the number is known.
     pub fn of_number(blocks: usize) -> Self {
         Self { blocks: (0..blocks).map(|block| (block, None)).collect() }
     }

@@ -1,4 +1,4 @@
-//! How far apart both models are at every token, as a chart.
+//! A chart of the KL divergence between both models at every token.
 
 use straightedge_api::continuation::Step;
 
@@ -10,7 +10,7 @@ use crate::figures::Figure;
 use crate::text::continuation::t;
 use crate::text::fill;
 
-/// KL as a column per token; none before the first one.
+/// KL as a column per token; `None` before the first one.
 pub fn figure(continuation: &ContinuationState) -> Option<Figure> {
     let transcript = continuation.transcript();
     let marks: Vec<Mark> = transcript.steps.iter().map(mark).collect();

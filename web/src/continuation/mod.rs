@@ -1,8 +1,7 @@
-//! A prompt continued by a model and by the same model with some blocks linear: replies of the worker go in, what can
-//! be shown comes out.
+//! A prompt continued by a model and by the same model with some blocks linear: worker replies in, display data out.
 //!
-//! To be read in this order: `known.rs`, what is known of the blocks; `ask.rs`, what is asked for; `state.rs`, the
-//! continuation itself; `told.rs` and `figure.rs`, how it is told.
+//! Reading order: `block_list.rs`, what is known of the blocks; `ask.rs`, the request; `state.rs`, the continuation;
+//! `wording.rs` and `figure.rs`, its display.
 
 mod ask;
 mod block_list;

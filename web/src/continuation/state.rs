@@ -1,4 +1,4 @@
-//! A continuation under way: replies of the worker go in, what was told so far stays.
+//! A continuation in progress: takes worker replies and keeps the transcript so far.
 
 use straightedge_api::continuation::Continuation;
 use straightedge_api::event::{Progress, Recorder, Wait};
@@ -8,23 +8,23 @@ use straightedge_api::transcript::Transcript;
 use crate::state::order_status::{OrderStatus, Phase};
 use straightedge_api::message::Reply;
 
-/// A continuation from its start to whatever end it comes to.
+/// A continuation from start to end.
 #[derive(Clone, Debug, Default)]
 pub struct ContinuationState {
     status: OrderStatus,
     asked: Option<Continuation>,
     transcript: Transcript,
-    /// What was measured for it.
+    /// The measurement made for it.
     recorder: Recorder,
 }
 
 impl ContinuationState {
-    /// One that was just ordered.
+    /// A newly ordered continuation.
     pub fn start(number: u32, asked: Continuation) -> Self {
         Self { status: OrderStatus::start(number), asked: Some(asked), ..Self::default() }
     }
 
-    /// Takes in a reply; those of other orders and those after the end change nothing.
+    /// Handles a reply; replies of other orders and after the end are ignored.
     pub fn receive(&mut self, reply: &Reply) {
         if let Some(event) = self.status.receive(reply) {
             self.transcript.record(event);
@@ -32,7 +32,7 @@ impl ContinuationState {
         }
     }
 
-    /// Stops on request; what was told stays.
+    /// Cancels; the transcript stays.
     pub fn cancel(&mut self) {
         self.status.cancel();
     }
@@ -42,22 +42,22 @@ impl ContinuationState {
         self.status.number()
     }
 
-    /// Where it stands.
+    /// Its phase.
     pub fn phase(&self) -> &Phase {
         self.status.phase()
     }
 
-    /// Whether the engine is at it.
+    /// Whether the engine is working on it.
     pub fn is_running(&self) -> bool {
         self.status.is_running()
     }
 
-    /// How far its present stage has come, while it runs.
+    /// Progress of its present stage, while it runs.
     pub fn progress(&self) -> Option<Progress> {
         self.status.progress()
     }
 
-    /// What it waits for, while it does.
+    /// What it waits for, if anything.
     pub fn waiting(&self) -> Option<&Wait> {
         self.status.waiting()
     }
@@ -67,17 +67,17 @@ impl ContinuationState {
         self.asked.as_ref().map_or("", |asked| &asked.prompt)
     }
 
-    /// What was asked for, once something was.
+    /// The request, if there is one.
     pub fn asked(&self) -> Option<&Continuation> {
         self.asked.as_ref()
     }
 
-    /// All that was told.
+    /// The transcript so far.
     pub fn transcript(&self) -> &Transcript {
         &self.transcript
     }
 
-    /// The measurement that was made for it, if one was.
+    /// The measurement made for it, if any.
     pub fn report(&self) -> Option<&Report> {
         self.recorder.report()
     }

@@ -1,4 +1,4 @@
-//! A continuation in words and shares: what stands over the texts, beside their tokens and in the table.
+//! Texts and numbers of a continuation: above the texts, at their tokens and in the table.
 
 use straightedge_api::continuation::{Both, Candidate, Step};
 use straightedge_api::event::Stage;
@@ -12,10 +12,10 @@ use crate::text::continuation::t;
 use crate::text::format::{duration, exact, fixed, magnitude};
 use crate::text::{fill, t as page};
 
-/// Characters of the text before a token that its heading repeats.
+/// Characters of the preceding text repeated in a token's heading.
 const BEFORE: usize = 24;
 
-/// Where it stands, in a sentence or two; nothing that changes with every token while it goes on.
+/// Status in a sentence or two, without anything that changes at every token.
 pub fn status(continuation: &ContinuationState) -> String {
     let transcript = continuation.transcript();
     let count = tokens(transcript);
@@ -34,7 +34,7 @@ fn running(continuation: &ContinuationState) -> String {
     }
     match continuation.progress().map(|progress| progress.stage) {
         _ if continuation.transcript().opening.is_some() => t().status_going.into(),
-        // Kept maps need none of these.
+        // Cached maps need no fit.
         Some(stage @ Stage::Measure) => fill(t().first_fit, &[("stage", stage.label())]),
         stage => stage.map_or(t().status_starting, Stage::label).into(),
     }
@@ -47,7 +47,7 @@ fn tokens(transcript: &Transcript) -> String {
     }
 }
 
-/// What has come of it, in sentences.
+/// The result, in sentences.
 pub fn outcome(transcript: &Transcript) -> String {
     let count = tokens(transcript);
     let mut sentences = vec![match transcript.parting() {
@@ -67,7 +67,7 @@ pub fn outcome(transcript: &Transcript) -> String {
     sentences.join(" ")
 }
 
-/// What was asked for, in sentences.
+/// The request, in sentences.
 pub fn ordered(continuation: &ContinuationState) -> String {
     let Some(asked) = continuation.asked() else { return String::new() };
     let blocks = continuation.transcript().opening.as_ref().map_or(String::new(), |opening| heading(&opening.blocks));
@@ -75,7 +75,7 @@ pub fn ordered(continuation: &ContinuationState) -> String {
     fill(t().asked, &[("prompt", &asked.prompt), ("blocks", &blocks), ("sampling", &sampling)])
 }
 
-/// How tokens are chosen.
+/// How tokens are sampled.
 pub fn sampling(temperature: &str, seed: &str) -> String {
     match temperature {
         "0" => t().sampling_greedy.into(),
@@ -83,7 +83,7 @@ pub fn sampling(temperature: &str, seed: &str) -> String {
     }
 }
 
-/// What stands over the linear model's text.
+/// Heading above the linear model's text.
 pub fn heading(blocks: &[usize]) -> String {
     let list = blocks.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
     let text = match blocks {
@@ -94,7 +94,7 @@ pub fn heading(blocks: &[usize]) -> String {
     fill(text, &[("blocks", &list)])
 }
 
-/// Nats that the tallest bar stands for.
+/// Nats of the tallest bar.
 pub fn most(transcript: &Transcript) -> f64 {
     transcript.steps.iter().map(|step| step.kl).fold(LEAST_NATS, f64::max)
 }
@@ -104,7 +104,7 @@ pub fn bar(step: &Step, most: f64) -> f64 {
     (step.kl / most).clamp(0.0, 1.0)
 }
 
-/// A token as it can be seen: with its spaces, and line ends by name.
+/// A token made visible: with its spaces, and line ends by name.
 pub(super) fn shown(name: &str) -> String {
     if name.chars().all(|c| c == '\n') && !name.is_empty() {
         return "⏎".repeat(name.chars().count());
@@ -112,7 +112,7 @@ pub(super) fn shown(name: &str) -> String {
     name.replace('\n', "⏎").replace('\t', "⇥").replace(' ', "\u{2423}")
 }
 
-/// A token of either text for those who do not see it.
+/// Accessible label of a token of either text.
 pub fn label(step: &Step, is_linear: bool) -> String {
     let Both { original, linear } = &step.token;
     let token = if is_linear { linear } else { original };
@@ -124,7 +124,7 @@ pub fn label(step: &Step, is_linear: bool) -> String {
     fill(if is_other { t().token_label_parted } else { t().token_label }, &gaps)
 }
 
-/// Where a step is, and what stands before it.
+/// Position of a step, and the text before it.
 pub fn place(continuation: &ContinuationState, at: usize, is_own: bool) -> [String; 2] {
     let steps = continuation.transcript().steps.iter().take(at);
     let token = |step: &Step| if is_own { step.token.linear.text.clone() } else { step.token.original.text.clone() };
@@ -136,18 +136,18 @@ pub fn place(continuation: &ContinuationState, at: usize, is_own: bool) -> [Stri
     [fill(t().detail, &[("step", &(at + 1).to_string())]), fill(t().detail_after, &[("text", &text)])]
 }
 
-/// One line of a step's distributions: the token, both probabilities, and which of the models takes it.
+/// One row of a step's distributions: the token, both probabilities, and which of the models takes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CandidateRow {
-    /// The token as it can be seen.
+    /// The token made visible.
     pub token: String,
-    /// How likely either model takes it to be.
+    /// Its probability in either model.
     pub probability: Both<Option<f64>>,
-    /// Whether it is what each model goes on with.
+    /// Whether each model continues with it.
     pub is_taken: Both<bool>,
 }
 
-/// The distributions of a step; `is_own` tells of the linear model after its own text, where that has parted.
+/// The distributions of a step; `is_own` selects the linear model after its own text, once the texts diverge.
 pub fn candidates(step: &Step, is_own: bool) -> Vec<CandidateRow> {
     let is_own = is_own && !step.own.is_empty();
     let line = |candidate: &Candidate| CandidateRow {
@@ -167,7 +167,7 @@ pub fn percent(probability: f64) -> String {
     if percent > 0.0 && percent < 0.1 { "<0.1 %".into() } else { format!("{} %", fixed(Some(percent), 1)) }
 }
 
-/// Every step in numbers.
+/// All steps in numbers.
 pub(super) fn numbers(transcript: &Transcript) -> Grid {
     let head = [
         t().table_step,

@@ -1,4 +1,4 @@
-//! The under-trained baseline: how far gradient descent gets towards what the closed form reaches at once.
+//! The under-trained baseline: how close gradient descent gets to the closed-form solution.
 
 use straightedge_api::report::{BlockReport, CurvePoint, Report};
 
@@ -20,7 +20,7 @@ fn training(report: &Report, block: Option<usize>) -> Option<Figure> {
     let number = shown_block(View::Baseline, report, block)?;
     let block = report.blocks.iter().find(|block| block.block == number)?;
     let names = [t().sgd, t().adamw];
-    // Before the first step there is nothing on a logarithmic axis.
+    // Step 0 has no place on a logarithmic axis.
     let curves =
         BASELINE.iter().zip(names).enumerate().filter_map(|(at, (key, name))| curve(block, key, name, at + 1, 1));
     let all = alike(curves.collect());
@@ -50,7 +50,7 @@ fn fact(block: &BlockReport, key: &str, name: &str) -> Option<String> {
     Some(fill(t().baseline_fact, &gaps))
 }
 
-/// What every block came to, beside the closed form.
+/// Final values of every block, next to the closed form.
 fn overview(report: &Report) -> Option<Figure> {
     let end = |key: &'static str| move |block: &BlockReport| last(block, key).map(|point| point.value);
     let trained = [by_block(report, t().sgd, 1, end(BASELINE[0])), by_block(report, t().adamw, 2, end(BASELINE[1]))];

@@ -1,4 +1,4 @@
-//! Which figures each view shows.
+//! The figures of each view.
 
 use straightedge_api::report::Report;
 
@@ -6,7 +6,7 @@ use super::figure::Figure;
 use super::{baseline, controls, detail, healing, layers, losses, probes, ranks, regimes};
 use crate::state::views::View;
 
-/// The charts of a view; none where nothing of it is measured. `block` is the one chosen, where one is.
+/// The charts of a view; empty if nothing of it was measured. `block` is the chosen block, if any.
 pub fn figures(view: View, report: &Report, block: Option<usize>) -> Vec<Figure> {
     let figures = match view {
         View::Profile | View::Compare | View::Continuation => Vec::new(),

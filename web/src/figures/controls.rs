@@ -1,4 +1,4 @@
-//! The same fit under other conditions, beside the original: is it learned, is it the weights or the inputs?
+//! The same fit under controls, next to the original: is it learned, is it the weights or the inputs?
 
 use straightedge_api::report::{BlockReport, ControlReport, Report};
 

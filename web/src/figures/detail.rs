@@ -1,5 +1,5 @@
-//! One block looked at closely: the spectrum of its inputs, R² feature by feature, predictions beside what was there,
-//! the rank curve, and what replaces it costs.
+//! One block in detail: input spectrum, R² by feature, predicted against actual values, the rank curve, and the cost of
+//! its replacements.
 
 use straightedge_api::report::{BlockReport, Report, Scatter, Spectrum};
 
@@ -13,9 +13,9 @@ use crate::text::detail::t as d;
 use crate::text::format::{exact, fixed, share};
 use crate::text::{fill, t};
 
-/// Width of a column of the histogram.
+/// Bin width of the histogram.
 const BIN: f64 = 0.05;
-/// Features below this share stand in the first column.
+/// Features below this share fall into the first bin.
 const LOWEST: f64 = -0.5;
 
 pub(super) fn figures(report: &Report, block: Option<usize>) -> Vec<Option<Figure>> {
@@ -33,7 +33,7 @@ pub(super) fn figures(report: &Report, block: Option<usize>) -> Vec<Option<Figur
     ]
 }
 
-/// How many features have which R².
+/// Histogram of R² over the features.
 fn features(block: &BlockReport) -> Option<Figure> {
     let known: Vec<f64> = block.r2_features.iter().flatten().copied().collect();
     let least = known.iter().copied().reduce(f64::min)?.max(LOWEST);
@@ -77,7 +77,7 @@ fn undefined(block: &BlockReport) -> Option<String> {
     (count > 0).then(|| fill(d().features_undefined, &[("n", &count.to_string())]))
 }
 
-/// Predicted against actual values, with the diagonal on which they would be equal.
+/// Predicted against actual values, with the diagonal of equality.
 fn predictions(block: &BlockReport, scatter: &Scatter) -> Option<Figure> {
     let mark = |(actual, predicted): (&f64, &f64)| Mark { size: 0.62, ..Mark::new("", *actual, Some(*predicted)) };
     let values = series(d().scatter_values, 0, scatter.actual.iter().zip(&scatter.predicted).map(mark).collect())?;
@@ -122,7 +122,7 @@ fn eigenvalues(block: &BlockReport, spectrum: &Spectrum, tau: f64) -> Option<Fig
     let lines: Vec<Series> = lines.into_iter().flatten().collect();
     let largest = spectrum.correlation.first().copied().flatten();
     let below = |cut: f64| spectrum.correlation.iter().flatten().any(|value| *value <= cut);
-    // Where nothing is cut, the axis need not go down to it.
+    // Where nothing is cut, the axis need not include the cut.
     let cut = largest.map(|largest| tau * largest).filter(|cut| *cut > 0.0 && below(*cut));
     let cut = cut.map(|at| Rule { is_x: false, at, name: d().spectrum_cut.into() });
     let rank = Rule {
@@ -144,7 +144,7 @@ fn eigenvalues(block: &BlockReport, spectrum: &Spectrum, tau: f64) -> Option<Fig
     })
 }
 
-/// What the model loses by every replacement of the block that was measured.
+/// The model's loss by every measured replacement of the block.
 fn swaps(block: &BlockReport) -> Option<Figure> {
     let plain = [("linear", t().swap_linear), ("mean", t().swap_mean), ("zero", t().swap_zero)];
     let replacements = plain.into_iter().chain(PROBES.map(|name| (name, name)));
@@ -160,7 +160,7 @@ fn swaps(block: &BlockReport) -> Option<Figure> {
     )
 }
 
-/// What every trained probe adds to the line.
+/// Gain of every trained probe over the line.
 fn gains(block: &BlockReport) -> Option<Figure> {
     let probes = PROBES.iter().filter_map(|name| Some((name, block.probes.get(*name)?)));
     let probes = probes.filter(|(_, probe)| probe.gain.is_some());

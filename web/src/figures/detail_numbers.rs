@@ -1,4 +1,4 @@
-//! What is told of one block beside its charts: its numbers, and what of it was not measured.
+//! The numbers of one block next to its charts, and what was not measured.
 
 use straightedge_api::job::Measure;
 use straightedge_api::report::{BlockReport, Report};
@@ -14,13 +14,13 @@ use crate::text::{fill, t};
 pub struct Number {
     /// Name of the field in the report.
     pub field: &'static str,
-    /// Name for people.
+    /// Display name.
     pub name: &'static str,
     /// Definition.
     pub meaning: &'static str,
 }
 
-/// Every number of a block that is known, with its value as text; those of the table first.
+/// All known numbers of a block as text, those of the table first.
 pub fn numbers(block: &BlockReport) -> Vec<(Number, String)> {
     let columns = COLUMNS.iter().map(|column| {
         let number = Number { field: column.field, name: (column.heading)(t()), meaning: (column.meaning)(t()) };
@@ -59,20 +59,20 @@ fn times(value: Option<f64>) -> String {
     value.map_or(NOTHING.into(), |value| format!("{}×", fixed(Some(value), 1)))
 }
 
-/// Measures that the view of a block shows and this block does not have, though it could.
+/// Measures of the block view that this block lacks but could have.
 pub fn missing(report: &Report, block: &BlockReport) -> Vec<Measure> {
     let wanted = View::Block.measures().iter().copied();
     wanted.filter(|measure| !has(*measure, block) && refusal(*measure, report).is_none()).collect()
 }
 
-/// What to order of a report that nothing can be added to, in a sentence; `None` where nothing is missing.
+/// A sentence naming the measures to order, for a report that cannot be extended; `None` if nothing is missing.
 pub fn missing_told(report: &Report, block: &BlockReport, is_recorded: bool) -> Option<String> {
     let names: Vec<_> = missing(report, block).into_iter().map(name).collect();
     let text = if is_recorded { d().missing_recorded } else { d().missing_opened };
     (!names.is_empty()).then(|| fill(text, &[("measures", &listed(&names))]))
 }
 
-/// What reports of earlier versions do not have, in a sentence.
+/// A sentence naming what reports of earlier versions lack.
 pub fn missing_detail(block: &BlockReport) -> Option<String> {
     let spectrum = block.spectrum.is_none().then_some(d().missing_spectrum);
     let scatter = block.scatter.is_none().then_some(d().missing_scatter);
@@ -80,7 +80,7 @@ pub fn missing_detail(block: &BlockReport) -> Option<String> {
     (!names.is_empty()).then(|| fill(d().missing_detail, &[("figures", &listed(&names))]))
 }
 
-/// The block in a few words, as it is told when keys go from one to the next.
+/// The block in a few words, announced when keys move from one block to the next.
 pub fn strip_value(report: &Report, number: usize) -> String {
     let block = report.blocks.iter().find(|block| block.block == number);
     let value = share(block.and_then(|block| block.r2_lin));

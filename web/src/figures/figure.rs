@@ -1,4 +1,4 @@
-//! A figure: a chart with what stands around it, and the series, axes and rows that figures are made of.
+//! A figure: a chart with its title, facts, caption and table, and helpers for series, axes and rows.
 
 use straightedge_api::report::{BlockReport, CurvePoint, Report};
 
@@ -7,17 +7,17 @@ use crate::chart::scale::Kind;
 use crate::text::format::exact;
 use crate::text::{fill, t};
 
-/// Marks up to which those of a line are drawn.
+/// Most marks of a line that are still drawn.
 pub(super) const FEW: usize = 24;
 
-/// A chart with all that stands around it.
+/// A chart with its title, facts, caption and table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figure {
     /// Heading.
     pub title: String,
     /// The chart.
     pub plot: Plot,
-    /// What follows from the numbers, one sentence each.
+    /// Conclusions from the numbers, one sentence each.
     pub facts: Vec<String>,
     /// How to read it.
     pub caption: &'static str,
@@ -28,13 +28,13 @@ pub struct Figure {
 /// A table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grid {
-    /// Headings; the first is that of the row names.
+    /// Headings, that of the row names first.
     pub head: Vec<String>,
     /// Cells, the row's name first.
     pub rows: Vec<Vec<String>>,
 }
 
-/// Joined values over the blocks or layers of a model.
+/// The axis of blocks or layers.
 pub(super) const BLOCK_AXIS: fn(usize) -> Axis =
     |blocks| Axis { name: t().chart_axis_block, kind: Kind::Index(blocks) };
 
@@ -42,7 +42,7 @@ pub(super) fn share_axis(name: &'static str) -> Axis {
     Axis { name, kind: Kind::Share }
 }
 
-/// One mark per block that has a value of this kind, defined or not; `None` where no block has.
+/// One mark per block that has this value, defined or not; `None` if no block has it.
 pub(super) fn by_block(
     report: &Report,
     name: &str,
@@ -57,7 +57,7 @@ pub(super) fn block_mark(block: &BlockReport, x: f64, y: Option<f64>) -> Mark {
     Mark::new(block_name(block.block), x, y).of_block(block.block)
 }
 
-/// A series, unless it is empty.
+/// A series; `None` if it is empty.
 pub(super) fn series(name: &str, look: usize, marks: Vec<Mark>) -> Option<Series> {
     (!marks.is_empty()).then(|| Series { name: name.into(), look, marks, ..Series::default() })
 }
@@ -70,14 +70,14 @@ pub(super) fn curve(block: &BlockReport, key: &str, name: &str, look: usize, fro
     Some(Series { joined: true, ..series })
 }
 
-/// Curves of one figure, with marks where all of them have few.
+/// Curves of one figure, drawn with marks if all of them are short.
 pub(super) fn alike(mut curves: Vec<Series>) -> Vec<Series> {
     let marked = curves.iter().all(|curve| curve.marks.len() <= FEW);
     curves.iter_mut().for_each(|curve| curve.marked = marked);
     curves
 }
 
-/// All series side by side, one row per value of x.
+/// All series side by side, one row per x value.
 pub(super) fn grid_of(
     first: &str,
     series: &[Series],
@@ -98,7 +98,7 @@ pub(super) fn grid_of(
     Grid { head, rows: xs.iter().map(row).collect() }
 }
 
-/// The name of a row that stands for a step or a rank.
+/// Row name of a step or a rank.
 pub(super) fn at_x(mark: &Mark) -> String {
     exact(Some(mark.x))
 }
@@ -119,7 +119,7 @@ pub(super) fn heads(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| name.to_string()).collect()
 }
 
-/// Where perplexities leave all proportion, decades tell more.
+/// Logarithmic for perplexities too far apart for a linear axis.
 pub(super) fn perplexity_kind(values: &[f64]) -> Kind {
     let (least, most) = values.iter().fold((f64::INFINITY, 0f64), |(a, b), value| (a.min(*value), b.max(*value)));
     if least > 0.0 && most / least > 20.0 { Kind::Log } else { Kind::Linear }

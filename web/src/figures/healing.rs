@@ -1,4 +1,4 @@
-//! What fine-tuning wins back of what a swap cost, beside the same budget for the original.
+//! Recovery of a swap's cost by fine-tuning, next to the same budget for the original.
 
 use straightedge_api::report::{BlockReport, Report};
 

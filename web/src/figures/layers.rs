@@ -1,4 +1,4 @@
-//! Whole layers: how linear the step of the residual stream is, how large, and what the model loses without it.
+//! Whole layers: linearity and size of their residual stream step, and the model's loss without them.
 
 use straightedge_api::report::{LayerReport, Report};
 

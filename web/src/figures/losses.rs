@@ -1,4 +1,4 @@
-//! What the model loses: ΔPPL of every block against its R², and blocks made linear one after the other.
+//! The model's losses: ΔPPL of every block against its R², and blocks made linear one after the other.
 
 use straightedge_api::report::{BlockReport, GreedyStep, Report};
 use straightedge_api::thirds::{Third, Thirds};

@@ -1,8 +1,7 @@
-//! From a report to charts: what each view shows, as numbers, with the same numbers as a table.
+//! From a report to charts: the figures of each view as numbers, with the same numbers as a table.
 //!
-//! Every function takes a report that may be half done, and leaves out what is not there yet. To be read from
-//! `figure.rs`, which says what a figure is, over one file per view to `by_view.rs`, which lists them; `compare.rs` is
-//! of several measurements at once.
+//! Every function accepts a partial report and omits what is missing. Reading order: `figure.rs` defines a figure, then
+//! one file per view, and `by_view.rs` lists them; `compare.rs` covers several measurements at once.
 
 mod baseline;
 mod by_view;

@@ -1,4 +1,4 @@
-//! What trained probes find in the residual: their gain, how they were trained, and how far from affine they are.
+//! Trained probes of the residual: their gain, their training, and how far from affine they are.
 
 use straightedge_api::agreement::{correlation, median};
 use straightedge_api::report::{BlockReport, ProbeReport, Report};

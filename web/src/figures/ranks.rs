@@ -1,4 +1,4 @@
-//! The best map of every rank of one block: how much of its output each predicts, and what the model loses by it.
+//! The best map of every rank of one block: the share of its output it predicts, and the model's loss with it.
 
 use straightedge_api::report::{BlockReport, Report};
 
@@ -43,7 +43,7 @@ pub(super) fn curve(block: &BlockReport) -> Option<Figure> {
     })
 }
 
-/// Where `rank-swap` has been measured.
+/// `None` unless `rank-swap` was measured.
 pub(super) fn losses(block: &BlockReport) -> Option<Figure> {
     let mark = |(name, value): (&String, &Option<f64>)| {
         let rank: usize = name.strip_prefix("rank_")?.parse().ok()?;

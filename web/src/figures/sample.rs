@@ -1,4 +1,4 @@
-//! A recorded measurement with something of everything, replayed for the tests of the figures.
+//! A recorded measurement with values of every kind, replayed for the tests of the figures.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use straightedge_api::report::{
 
 use crate::state::run::tests::recording;
 
-/// The report at the end of it: three blocks, the last of them undefined.
+/// The final report: three blocks, the last of them undefined.
 pub(crate) fn report() -> Report {
     let mut recorder = Recorder::default();
     events().iter().for_each(|event| recorder.record(event));
     recorder.into_report().unwrap()
 }
 
-/// The recording.
+/// The recorded events.
 pub(crate) fn events() -> Vec<Event> {
     let mut events = vec![recording().remove(1)];
     events.extend(

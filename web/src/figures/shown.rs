@@ -1,4 +1,4 @@
-//! The block that a view of one block shows, and the curves that a block must have for it.
+//! The block that a view of one block shows, and the curves the view needs.
 
 use straightedge_api::report::{BlockReport, Report};
 
@@ -13,7 +13,7 @@ pub(super) const BASELINE: [&str; 2] = ["sgd", "adamw"];
 /// Curves of fine-tuning after a swap.
 pub(super) const HEALED: [&str; 2] = ["heal_linear", "heal_original"];
 
-/// The block whose curves a view shows: the one chosen, else the last that has any.
+/// The block a view shows: the chosen one if it is measured, else the first or the last one with the view's curves.
 pub fn shown_block(view: View, report: &Report, chosen: Option<usize>) -> Option<usize> {
     let has_curve = |names: &[&str]| {
         let curved = |block: &&BlockReport| names.iter().any(|name| block.curves.contains_key(*name));

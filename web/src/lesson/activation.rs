@@ -1,4 +1,4 @@
-//! Activations as functions of one number: what bends a feed-forward network.
+//! Activations as functions of one number: the nonlinearity of a feed-forward network.
 
 /// Slope of the cubic term in GELU's tanh form.
 const CUBIC: f64 = 0.044_715;
@@ -9,21 +9,21 @@ pub enum Activation {
     /// x·Φ(x), Φ the distribution function of the normal distribution.
     #[default]
     Gelu,
-    /// The same with tanh in place of Φ, as GPT-2 has it.
+    /// GELU with tanh in place of Φ, as in GPT-2.
     GeluTanh,
     /// x times the logistic function of x.
     Silu,
     /// The positive part.
     Relu,
-    /// None: what goes in comes out.
+    /// No activation.
     Identity,
 }
 
 impl Activation {
-    /// Those that bend.
+    /// The nonlinear ones.
     pub const BENT: [Self; 4] = [Self::Gelu, Self::GeluTanh, Self::Silu, Self::Relu];
 
-    /// Short name that stays, for tests.
+    /// Stable short name, for tests.
     pub fn id(self) -> &'static str {
         match self {
             Self::Gelu => "gelu",
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn values_are_those_of_thirty_digit_arithmetic() {
-        // mpmath with 30 digits.
+        // mpmath, 30 digits.
         let known = [
             (Activation::Gelu, 1.0, 0.841_344_746_068_542_9),
             (Activation::Gelu, -2.0, -0.045_500_263_896_358_4),

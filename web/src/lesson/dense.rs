@@ -1,12 +1,12 @@
-//! Least squares with a few inputs, by the formula that blocks are fitted with (docs/measures.md, section 2):
-//! standardised inputs, the eigenvectors of their correlations, and a cut below which directions are left out.
+//! Least squares with a few inputs, by the formula used for blocks (docs/measures.md, section 2): standardised inputs,
+//! the eigenvectors of their correlations, and a cut below which directions are dropped.
 
-/// Eigenvalues below this share of the largest are left out, as the engine does.
+/// Eigenvalues below this share of the largest are dropped, as in the engine.
 pub const CUT: f64 = 1e-10;
 /// Jacobi's method converges quadratically; a handful of sweeps is enough for these sizes.
 const SWEEPS: usize = 30;
 
-/// Rows: inputs, and the output that belongs to each.
+/// Rows of inputs, with one output each.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rows {
     /// One list of inputs per row.
@@ -20,27 +20,27 @@ pub struct Rows {
 pub struct Map {
     /// One weight per input.
     pub weights: Vec<f64>,
-    /// What is added.
+    /// Bias.
     pub bias: f64,
-    /// How many directions of the inputs were used.
+    /// Number of input directions used.
     pub rank: usize,
     /// Eigenvalues of the input correlations, the largest first.
     pub eigenvalues: Vec<f64>,
 }
 
 impl Rows {
-    /// The same with only the first inputs of each row.
+    /// A copy with only the first `count` inputs of each row.
     pub fn first_inputs(&self, count: usize) -> Self {
         Self { x: self.x.iter().map(|row| row[..count].to_vec()).collect(), y: self.y.clone() }
     }
 
-    /// Only the rows of some positions.
+    /// A copy with only the rows at some positions.
     pub fn only(&self, is_in: impl Fn(usize) -> bool) -> Self {
         let kept = || (0..self.y.len()).filter(|at| is_in(*at));
         Self { x: kept().map(|at| self.x[at].clone()).collect(), y: kept().map(|at| self.y[at]).collect() }
     }
 
-    /// The map of least squares that uses the directions above `cut`.
+    /// The least-squares map over the directions above `cut`.
     pub fn fit(&self, cut: f64) -> Map {
         let inputs = self.x.first().map_or(0, Vec::len);
         let column = |at: usize| self.x.iter().map(|row| row[at]).collect::<Vec<_>>();
@@ -64,12 +64,12 @@ impl Rows {
         Map { weights, bias, rank: used.len(), eigenvalues: values }
     }
 
-    /// R² of a map on these rows, against the mean of their outputs.
+    /// R² of a map on these rows, against their mean output.
     pub fn r2(&self, map: &Map) -> f64 {
         self.r2_against(map, mean(&self.y))
     }
 
-    /// R² of a map against a value that one would guess without it.
+    /// R² of a map against a constant guess.
     pub fn r2_against(&self, map: &Map, guess: f64) -> f64 {
         let total: f64 = self.y.iter().map(|y| (y - guess).powi(2)).sum();
         1.0 - self.squared_error(map) / total
@@ -82,7 +82,7 @@ impl Rows {
 }
 
 impl Map {
-    /// Its value.
+    /// Its value at `x`.
     pub fn at(&self, x: &[f64]) -> f64 {
         dot(&self.weights, x) + self.bias
     }
@@ -92,7 +92,7 @@ impl Map {
         self.weights.iter().fold(0.0, |most, weight| weight.abs().max(most))
     }
 
-    /// Largest over smallest eigenvalue of those used.
+    /// Condition number: largest over smallest eigenvalue used.
     pub fn condition(&self) -> f64 {
         self.eigenvalues.first().zip(self.eigenvalues.get(self.rank.wrapping_sub(1))).map_or(1.0, |(a, b)| a / b)
     }
@@ -131,7 +131,7 @@ fn eigen(mut matrix: Vec<Vec<f64>>) -> (Vec<f64>, Vec<Vec<f64>>) {
     (order.iter().map(|at| matrix[*at][*at]).collect(), order.iter().map(|at| vectors[*at].clone()).collect())
 }
 
-/// Turns the plane of p and q so that their element becomes zero; rows of `vectors` turn along.
+/// Rotates the plane of p and q so that their element becomes zero, and the rows of `vectors` with it.
 fn rotate(matrix: &mut [Vec<f64>], vectors: &mut [Vec<f64>], p: usize, q: usize) {
     if matrix[p][q] == 0.0 {
         return;

@@ -1,4 +1,4 @@
-//! The exercises: some are checked against the report that the page shows, the others are to be thought about.
+//! The exercises: some are checked against the shown report, the others are open questions.
 
 use straightedge_api::report::{BlockReport, Report};
 
@@ -7,29 +7,29 @@ use crate::text::lesson::l;
 /// One exercise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exercise {
-    /// How many numbers an affine map has.
+    /// Number of parameters of an affine map.
     Parameters,
-    /// The block whose constants count most.
+    /// The block where constants matter most.
     Gap,
-    /// The block that costs least.
+    /// The block that is cheapest to replace.
     Cheapest,
-    /// How many directions the first block takes.
+    /// Number of directions the first block needs.
     Rank,
     /// A high R² that was not learned.
     Early,
-    /// A gated network drawn anew.
+    /// A re-initialised gated network.
     Gated,
-    /// A high R² that is worth much.
+    /// A high R² that is meaningful.
     Worth,
 }
 
 impl Exercise {
-    /// Those with an answer that the page knows.
+    /// Exercises whose answer the page can check.
     pub const CHECKED: [Self; 4] = [Self::Parameters, Self::Gap, Self::Cheapest, Self::Rank];
-    /// Those to think about.
+    /// Open questions.
     pub const OPEN: [Self; 3] = [Self::Early, Self::Gated, Self::Worth];
 
-    /// Short name that stays, for tests.
+    /// Stable short name, for tests.
     pub fn id(self) -> &'static str {
         match self {
             Self::Parameters => "parameters",
@@ -42,7 +42,7 @@ impl Exercise {
         }
     }
 
-    /// The question, and what its answer is about.
+    /// The question, and the topic of its answer.
     pub fn texts(self) -> [&'static str; 2] {
         let l = l();
         match self {
@@ -56,7 +56,7 @@ impl Exercise {
         }
     }
 
-    /// The number that is right for a report; `None` where it is not known from that.
+    /// The correct number for a report; `None` if the report does not determine it.
     pub fn solution(self, report: Option<&Report>) -> Option<usize> {
         let report = report.filter(|report| !report.blocks.is_empty())?;
         match self {
@@ -68,7 +68,7 @@ impl Exercise {
         }
     }
 
-    /// Whether an answer is right; `None` while it is empty, or where nobody knows.
+    /// Whether an answer is correct; `None` if it is empty or the solution is unknown.
     pub fn is_right(self, answer: &str, report: Option<&Report>) -> Option<bool> {
         let digits: String = answer.chars().filter(|c| !c.is_whitespace()).collect();
         let solution = self.solution(report)?;
@@ -76,7 +76,7 @@ impl Exercise {
     }
 }
 
-/// The block where a value is least, of those that have it.
+/// The block with the smallest value, among those that have one.
 fn least(report: &Report, value: impl Fn(&BlockReport) -> Option<f64>) -> Option<usize> {
     let values = report.blocks.iter().filter_map(|block| Some((block.block, value(block)?)));
     values.min_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(block, _)| block)
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn solutions_are_read_off_the_report() {
         let report = recorded();
-        // 128 · 128 + 128; the rest as docs/models.md and the report's own numbers have it.
+        // 128 · 128 + 128; the rest as in docs/models.md and the report.
         let known = [
             (Exercise::Parameters, 16_512),
             (Exercise::Gap, 5),

@@ -1,4 +1,4 @@
-//! The lesson's formulas in MathML Core, each a whole element. Words within them are gaps, filled from the texts.
+//! The lesson's formulas as complete MathML Core elements. Words in them are placeholders, filled from the texts.
 
 use crate::text::fill;
 use crate::text::lesson::l;
@@ -29,7 +29,7 @@ pub const TRAPS: &str = "<math display=\"block\"><msubsup><mi>R</mi><mtext>lin</
 <mfrac><mrow><mo>∑</mo><msup><mrow><mo>‖</mo><mi>y</mi><mo>−</mo><mover accent=\"true\"><mi>y</mi><mo stretchy=\"false\">^</mo></mover><mo>‖</mo></mrow><mn>2</mn></msup></mrow>\
 <mrow><mo>∑</mo><msup><mrow><mo>‖</mo><mi>y</mi><mo>−</mo><msub><mover accent=\"true\"><mi>y</mi><mo stretchy=\"false\">¯</mo></mover><mi>h</mi></msub><mo>‖</mo></mrow><mn>2</mn></msup></mrow></mfrac></math>";
 
-/// Perplexity, and what of it a replacement costs.
+/// Perplexity, and the cost of a replacement.
 pub const SWAP: &str = "<math display=\"block\"><mtable displaystyle=\"true\" columnalign=\"left\">\
 <mtr><mtd><mi>PPL</mi><mo>=</mo><mi>exp</mi><mrow><mo>(</mo><mo>−</mo><mfrac><mn>1</mn><mi>n</mi></mfrac><munder><mo>∑</mo><mi>t</mi></munder><mi>ln</mi><mspace width=\"0.17em\"/><mi>p</mi><mrow><mo>(</mo><msub><mi>w</mi><mi>t</mi></msub><mo>∣</mo><msub><mi>w</mi><mrow><mo>&lt;</mo><mi>t</mi></mrow></msub><mo>)</mo></mrow><mo>)</mo></mrow></mtd></mtr>\
 <mtr><mtd><mi>ΔPPL</mi><mo>=</mo><msub><mi>PPL</mi><mtext>{replaced}</mtext></msub><mo>−</mo><msub><mi>PPL</mi><mtext>{untouched}</mtext></msub></mtd></mtr>\
@@ -39,7 +39,7 @@ pub const SWAP: &str = "<math display=\"block\"><mtable displaystyle=\"true\" co
 pub const REGIMES: &str = "<math display=\"block\"><mtext>{rank}</mtext><mo>=</mo>\
 <mi>min</mi><mrow><mo>{</mo><mi>k</mi><mo>:</mo><msubsup><mi>R</mi><mi>k</mi><mn>2</mn></msubsup><mo>≥</mo><mn>0.9</mn><mspace width=\"0.17em\"/><msubsup><mi>R</mi><mtext>lin</mtext><mn>2</mn></msubsup><mo>}</mo></mrow></math>";
 
-/// A formula with its words.
+/// A formula with its placeholders filled.
 pub fn worded(formula: &str) -> String {
     let l = l();
     let words = [

@@ -1,21 +1,21 @@
-//! A line laid along an activation by hand: the interval that counts, and the best line there or the visitor's own.
+//! A line fitted to an activation by hand: the chosen interval, and the best line on it or the visitor's own.
 
 use super::activation::Activation;
 use super::line::{Curve, Line};
 
-/// Inputs that are drawn.
+/// Range of inputs drawn.
 pub const INPUTS: [f64; 2] = [-5.0, 5.0];
-/// Values that are drawn.
+/// Range of values drawn.
 pub const VALUES: [f64; 2] = [-1.5, 5.0];
 /// The shortest interval.
 const SHORTEST: f64 = 0.5;
-/// Places lie on this raster, so that what one reads is what was set.
+/// Grid of positions, so that the displayed value is the value used.
 const RASTER: f64 = 0.05;
-/// The task: an interval at least so wide whose line explains so much.
+/// The task: an interval at least this wide whose line reaches this R².
 const WIDE: f64 = 2.0;
 const HIGH: f64 = 0.99;
 
-/// One of the handles.
+/// A drag handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handle {
     /// Where the interval begins.
@@ -28,14 +28,14 @@ pub enum Handle {
     OwnHigh,
 }
 
-/// What is chosen.
+/// The current setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hand {
     /// The curve.
     pub activation: Activation,
-    /// Where the interval begins and ends.
+    /// Ends of the interval.
     pub interval: [f64; 2],
-    /// Heights of the visitor's own line there; `None` where the best line is shown.
+    /// Heights of the visitor's line at these ends; `None` shows the best line.
     pub own: Option<[f64; 2]>,
 }
 
@@ -46,7 +46,7 @@ impl Default for Hand {
 }
 
 impl Handle {
-    /// Short name that stays, for tests.
+    /// Stable short name, for tests.
     pub fn id(self) -> &'static str {
         match self {
             Self::Low => "low",
@@ -56,12 +56,12 @@ impl Handle {
         }
     }
 
-    /// Whether it goes up and down.
+    /// Whether it moves vertically.
     pub fn is_upright(self) -> bool {
         matches!(self, Self::OwnLow | Self::OwnHigh)
     }
 
-    /// Where a key moves it, from where it is; `None` for keys that mean nothing here.
+    /// Where a key moves it to; `None` for keys without effect.
     pub fn step(self, key: &str, from: f64) -> Option<f64> {
         let ends = if self.is_upright() { VALUES } else { INPUTS };
         Some(match key {
@@ -96,7 +96,7 @@ impl Hand {
         (line, curve.r2(line))
     }
 
-    /// Where a handle is.
+    /// Position of a handle.
     pub fn place(&self, handle: Handle) -> f64 {
         let own = |at: usize| self.own.map_or(0.0, |own| own[at]);
         match handle {
@@ -107,7 +107,7 @@ impl Hand {
         }
     }
 
-    /// Moves a handle as far as it may go.
+    /// Moves a handle within its limits.
     pub fn drag(&mut self, handle: Handle, to: f64) {
         let [low, high] = self.interval;
         match handle {
@@ -121,29 +121,29 @@ impl Hand {
         }
     }
 
-    /// Takes the line in hand, level at first, or lets the best one be shown again.
+    /// Starts the visitor's own line, level at first, or returns to the best one.
     pub fn take(&mut self, is_own: bool) {
         let level = (self.curve().line().at(f64::midpoint(self.interval[0], self.interval[1]))).clamp(0.0, 4.0);
         let level = on_raster(level, VALUES);
         self.own = is_own.then_some([level, level]);
     }
 
-    /// Whether the best line of a wide enough interval explains nearly everything.
+    /// Whether the task is solved: the best line of a wide enough interval explains nearly everything.
     pub fn is_straight(&self) -> bool {
         let [low, high] = self.interval;
         high - low >= WIDE - RASTER / 2.0 && self.best().1.is_some_and(|r2| r2 >= HIGH)
     }
 
-    /// Sets an interval as the task asks for.
+    /// Sets an interval that solves the task.
     pub fn straighten(&mut self) {
         *self = Self { activation: self.activation, interval: [0.5, 4.0], own: None };
     }
 }
 
-/// The nearest place of the raster within bounds; what is no number stays at the first bound.
+/// The nearest grid position within bounds; NaN becomes the lower bound.
 fn on_raster(value: f64, [low, high]: [f64; 2]) -> f64 {
     let rounded = (value.max(low).min(high) / RASTER).round() * RASTER;
-    // Multiples of 0.05 are written with two digits; what is computed with is what is written.
+    // Multiples of 0.05 have two decimals: the displayed value is the value used.
     (rounded * 100.0).round() / 100.0
 }
 

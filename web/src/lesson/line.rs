@@ -1,6 +1,6 @@
-//! The straight line nearest to a curve over an interval, its inputs equally likely: integrals in place of sums.
+//! The least-squares line of a curve over an interval with uniform inputs: integrals replace sums.
 
-/// Nodes and weights of Gauss and Legendre's rule of five points on −1 … 1.
+/// Nodes and weights of five-point Gauss–Legendre quadrature on −1 … 1.
 const NODES: [(f64, f64); 5] = [
     (-0.906_179_845_938_664, 0.236_926_885_056_189_08),
     (-0.538_469_310_105_683_1, 0.478_628_670_499_366_47),
@@ -8,7 +8,7 @@ const NODES: [(f64, f64); 5] = [
     (0.538_469_310_105_683_1, 0.478_628_670_499_366_47),
     (0.906_179_845_938_664, 0.236_926_885_056_189_08),
 ];
-/// Widest piece that the rule is used on: far finer than any curve here bends.
+/// Widest piece for this rule: far finer than any curve here bends.
 const PIECE: f64 = 0.125;
 
 /// A straight line.
@@ -26,14 +26,14 @@ impl Line {
         self.slope * x + self.intercept
     }
 
-    /// The line through two points, by their x and y; `None` where one stands above the other.
+    /// The line through two points (x, y); `None` if both have the same x.
     pub fn through([x0, y0]: [f64; 2], [x1, y1]: [f64; 2]) -> Option<Self> {
         let slope = (y1 - y0) / (x1 - x0);
         slope.is_finite().then_some(Self { slope, intercept: y0 - slope * x0 })
     }
 }
 
-/// Means, variances and covariance of a curve and its inputs, these uniform on an interval.
+/// Means, variances and covariance of a curve and its uniform inputs on an interval.
 #[derive(Clone, Copy, Debug)]
 pub struct Curve {
     mean: [f64; 2],
@@ -42,7 +42,7 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// Those of `f` on `low … high`; `f` may have a kink at zero.
+    /// The moments of `f` on `low … high`; `f` may have a kink at zero.
     pub fn over(f: impl Fn(f64) -> f64, low: f64, high: f64) -> Self {
         let mean = |g: &dyn Fn(f64) -> f64| mean(g, low, high);
         let (x, y) = (f64::midpoint(low, high), mean(&f));
@@ -60,7 +60,7 @@ impl Curve {
         Line { slope, intercept: y - slope * x }
     }
 
-    /// R² of a line; `None` where the curve is flat and there is nothing to explain.
+    /// R² of a line; `None` where the curve is flat.
     pub fn r2(&self, line: Line) -> Option<f64> {
         let ([x, y], [across, up]) = (self.mean, self.variance);
         let aside = y - line.at(x);

@@ -1,27 +1,27 @@
-//! From one input to many: how well the best map does on the rows it was fitted on, and on rows it has not seen.
+//! From one input to many: the best map on its training rows and on held-out rows.
 
 use super::dense::{CUT, Rows};
 use super::sample::Sample;
 
-/// How many inputs the made rows have.
+/// Number of inputs of the synthetic rows.
 pub const INPUTS: usize = 24;
-/// How many rows there can be to fit on.
+/// Numbers of training rows to choose from.
 pub const ROWS: [usize; 3] = [30, 60, 480];
-/// Rows held out.
+/// Number of held-out rows.
 const HELD_OUT: usize = 600;
-/// What the output really is made of: all other inputs have nothing to do with it.
+/// True weights of the output; all other inputs are irrelevant.
 const TRUE_WEIGHTS: [f64; 4] = [1.0, 0.7, 0.5, 0.3];
-/// Share of every input that all of them have in common, so that they are correlated as a network's are.
+/// Share common to all inputs, so that they correlate like a network's.
 const COMMON: f64 = 0.5;
-/// How much of the output no input explains.
+/// Scale of the noise in the output.
 const NOISE: f64 = 1.6;
 
-/// What is chosen.
+/// The current setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Many {
-    /// Inputs that the map may use.
+    /// Number of inputs the map may use.
     pub inputs: usize,
-    /// Rows that it is fitted on, one of [`ROWS`].
+    /// Number of training rows, one of [`ROWS`].
     pub rows: usize,
 }
 
@@ -34,20 +34,20 @@ impl Default for Many {
 /// R² of one map.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scores {
-    /// On the rows it was fitted on.
+    /// On the training rows.
     pub training: f64,
-    /// On the others.
+    /// On the held-out rows.
     pub held_out: f64,
 }
 
 impl Many {
-    /// The scores of the best map of what is chosen.
+    /// The scores of the best map for this setting.
     pub fn scores(self) -> Scores {
         fit(&made(5, self.rows), &made(2, HELD_OUT), self.inputs.clamp(1, INPUTS))
     }
 }
 
-/// The scores of the best maps of the first 1, 2 … inputs.
+/// The scores of the best maps with the first 1, 2 … inputs.
 pub fn scores(rows: usize) -> Vec<Scores> {
     let (training, held_out) = (made(5, rows), made(2, HELD_OUT));
     (1..=INPUTS).map(|inputs| fit(&training, &held_out, inputs)).collect()

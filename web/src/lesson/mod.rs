@@ -1,8 +1,8 @@
-//! The lesson: nine steps that lead through the instrument in one class, and small examples that are computed here.
+//! The lesson: nine steps through the instrument for one class, with small examples that are computed here.
 //!
-//! A [`Step`] is where the visitor is, a [`Bench`] what is set in the examples, and [`progress::Progress`] what has been
-//! reached: it is read off the bench and off the instrument, never off a button. [`mod@line`], [`many`] and [`traps`] are
-//! the arithmetic behind the examples.
+//! A [`Step`] is the visitor's position, a [`Bench`] holds the settings of the examples, and [`progress::Progress`] is
+//! derived from the bench and the instrument, never from a button. [`mod@line`], [`many`] and [`traps`] compute the
+//! examples.
 
 pub mod activation;
 pub mod dense;
@@ -42,9 +42,9 @@ pub enum Step {
     Many,
     /// What R² counts, and four traps.
     Traps,
-    /// A block is measured.
+    /// Measuring a block.
     Measure,
-    /// It is swapped.
+    /// Swapping it.
     Swap,
     /// Learned or architectural.
     Learned,
@@ -54,7 +54,7 @@ pub enum Step {
     Exercises,
 }
 
-/// What is set in the examples, and what was answered.
+/// The settings of the examples, and the answers given.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bench {
     /// The small network.
@@ -65,20 +65,20 @@ pub struct Bench {
     pub many: Many,
     /// The four traps.
     pub traps: Traps,
-    /// Answers as they were given.
+    /// Answers as typed.
     pub answers: BTreeMap<Exercise, String>,
 }
 
-/// What is told of a step.
+/// The texts of a step.
 #[derive(Clone, Copy, Debug)]
 pub struct StepText {
     /// Its name.
     pub title: &'static str,
-    /// What there is to know, a paragraph per line.
+    /// The explanation, one paragraph per line.
     pub text: &'static str,
-    /// The one thing to do.
+    /// The task.
     pub task: &'static str,
-    /// What to look for.
+    /// Observations to make.
     pub look: &'static str,
 }
 
@@ -96,22 +96,22 @@ impl Step {
         Self::Exercises,
     ];
 
-    /// Its number, from 1.
+    /// Its number from 1.
     pub fn number(self) -> usize {
         self as usize + 1
     }
 
-    /// The step before.
+    /// The previous step.
     pub fn previous(self) -> Option<Self> {
         self.number().checked_sub(2).map(|at| Self::ALL[at])
     }
 
-    /// The step after.
+    /// The next step.
     pub fn next(self) -> Option<Self> {
         Self::ALL.get(self.number()).copied()
     }
 
-    /// About how long a class takes for it.
+    /// Minutes that a class needs for it, roughly.
     pub fn minutes(self) -> usize {
         match self {
             Self::Network | Self::Measure | Self::Regimes | Self::Exercises => 4,
@@ -121,7 +121,7 @@ impl Step {
         }
     }
 
-    /// What is told of it.
+    /// Its texts.
     pub fn told(self) -> StepText {
         let l = l();
         let told = |title, text, task, look| StepText { title, text, task, look };
@@ -138,7 +138,7 @@ impl Step {
         }
     }
 
-    /// The formula that belongs to it, as MathML.
+    /// Its formula as MathML.
     pub fn formula(self) -> Option<String> {
         let formula = match self {
             Self::Network => Some(formulas::NETWORK),
@@ -152,13 +152,13 @@ impl Step {
         formula.map(formulas::worded)
     }
 
-    /// Why it cannot be done under a link that takes away what it needs.
+    /// Why it is impossible under a link that hides or locks what it needs.
     pub fn hindered(self, frame: &Frame) -> Option<&'static str> {
         let needs_views = matches!(self, Self::Swap | Self::Learned | Self::Regimes);
         (needs_views && frame.hidden.contains(&Part::Views)).then_some(l().hindered_views)
     }
 
-    /// Whether it has something that can be done in the visitor's place.
+    /// Whether the page can do it for the visitor.
     pub fn can_be_done(self) -> bool {
         self != Self::Exercises
     }
@@ -178,7 +178,7 @@ impl FromStr for Step {
     }
 }
 
-/// About how long a class takes for all of it.
+/// Minutes that a class needs for the whole lesson, roughly.
 pub fn minutes() -> usize {
     Step::ALL.into_iter().map(Step::minutes).sum()
 }

@@ -1,22 +1,22 @@
-//! A feed-forward network with one input, three units inside and one output: small enough to be drawn.
+//! A feed-forward network with one input, three hidden units and one output, small enough to draw.
 
 use super::activation::Activation;
 use super::line::{Curve, Line};
 
-/// Each unit: the weight of the input, its bias, and its weight in the output.
+/// Each unit: input weight, bias, output weight.
 const UNITS: [[f64; 3]; 3] = [[2.0, 3.0, 0.6], [2.0, 0.0, -1.1], [2.0, -3.0, 0.9]];
-/// Inputs that are drawn, and that the line is fitted to.
+/// Range of inputs that is drawn and fitted.
 pub const INPUTS: [f64; 2] = [-3.0, 3.0];
 
-/// What is chosen.
+/// The current setting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Network {
-    /// What bends its units.
+    /// Activation of its units.
     pub activation: Activation,
 }
 
 impl Network {
-    /// What each unit adds to the output.
+    /// Contribution of each unit to the output.
     pub fn parts(self, x: f64) -> [f64; 3] {
         UNITS.map(|[inner, bias, outer]| outer * self.activation.at(inner * x + bias))
     }
@@ -26,7 +26,7 @@ impl Network {
         self.parts(x).iter().sum()
     }
 
-    /// The straight line nearest to it, and that line's R².
+    /// The nearest straight line, and its R².
     pub fn line(self) -> (Line, Option<f64>) {
         let curve = Curve::over(|x| self.at(x), INPUTS[0], INPUTS[1]);
         (curve.line(), curve.r2(curve.line()))

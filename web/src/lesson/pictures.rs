@@ -1,4 +1,4 @@
-//! The pictures of the examples, as plots for the page's own charts.
+//! Plots of the examples, for the page's charts.
 
 use super::many::{Many, Scores};
 use super::network::{INPUTS, Network};
@@ -10,7 +10,7 @@ use crate::text::fill;
 use crate::text::format::count;
 use crate::text::lesson::l;
 
-/// Looks of the page's palette: the first is the accent.
+/// Looks of the page's palette; the first is the accent.
 const MAIN: usize = 0;
 const OTHER: usize = 1;
 /// Points of a drawn curve.
@@ -52,7 +52,7 @@ pub fn many(many: Many, scores: &[Scores]) -> Plot {
     }
 }
 
-/// Both kinds of R² against how far apart the constants are.
+/// Both kinds of R² against the distance of the constants.
 pub fn scalar(chosen: Scalar) -> Plot {
     let curve = Scalar::curve();
     let of = |look, name: &str, which: usize| {
@@ -66,7 +66,7 @@ pub fn scalar(chosen: Scalar) -> Plot {
     }
 }
 
-/// Rows and the line through those that count.
+/// Rows, and the line through those included.
 pub fn outlier(chosen: Outlier) -> Plot {
     let rows = chosen.rows();
     let points = |is_first: bool| {
@@ -110,7 +110,7 @@ pub fn baseline(chosen: Baseline) -> Plot {
     }
 }
 
-/// What was published of the two regimes.
+/// Published values of the two regimes.
 pub fn regimes(published: &Published) -> Plot {
     let series = published.models.iter().enumerate().map(|(look, model)| {
         let values = model.r2_lin_scalar.get(SURVEY).into_iter().flatten().zip(&model.r2_feature_median);

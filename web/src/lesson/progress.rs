@@ -1,4 +1,4 @@
-//! What has been reached in the lesson: read off the examples and off the instrument as they are.
+//! Progress in the lesson, derived from the state of the examples and the instrument.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -13,18 +13,18 @@ use crate::state::order_status::Phase;
 use crate::state::run::Run;
 use crate::state::views::{View, is_complete};
 
-/// What the instrument shows.
+/// State of the instrument.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<'a> {
     /// The measurement.
     pub run: &'a Run,
     /// The view that is open.
     pub view: View,
-    /// The ready comparison that is shown, if one is.
+    /// The preset shown, if any.
     pub preset: Option<Preset>,
 }
 
-/// What has been reached so far; nothing of it is lost again.
+/// Progress so far; it never goes back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     done: BTreeSet<Step>,
@@ -34,13 +34,13 @@ pub struct Progress {
     answered: BTreeSet<Exercise>,
 }
 
-/// The comparisons that tell what was learned.
+/// Comparisons that show what was learned.
 pub const PRESETS: [Preset; 3] = [Preset::Learned, Preset::Training, Preset::Seeds];
-/// The views that tell the two regimes apart.
+/// Views that distinguish the two regimes.
 pub const VIEWS: [View; 2] = [View::Regimes, View::Ranks];
 
 impl Progress {
-    /// Looks at the examples as they are set.
+    /// Updates from the settings of the examples.
     pub fn look_at_examples(&mut self, bench: &Bench) {
         let open = bench.traps.open;
         if !self.traps.contains(&open) && bench.traps.shows(open) {
@@ -57,7 +57,7 @@ impl Progress {
         self.done.extend(reached);
     }
 
-    /// Looks at the instrument, and at the answers that are about it.
+    /// Updates from the instrument, and from the answers about it.
     pub fn look_at_page(&mut self, Shown { run, view, preset }: Shown, answers: &BTreeMap<Exercise, String>) {
         self.presets.extend(preset.filter(|preset| view == View::Compare && PRESETS.contains(preset)));
         self.views.extend(Some(view).filter(|view| VIEWS.contains(view) && !run.blocks().is_empty()));
@@ -89,33 +89,33 @@ impl Progress {
         self.done.contains(&step)
     }
 
-    /// How many steps were reached.
+    /// Number of steps reached.
     pub fn count(&self) -> usize {
         self.done.len()
     }
 
-    /// Whether a trap has shown what there is to see.
+    /// Whether a trap has shown its effect.
     pub fn has_shown(&self, trap: Trap) -> bool {
         self.traps.contains(&trap)
     }
 
-    /// The first trap that has not, or the last.
+    /// The first trap that has not yet, or the last.
     pub fn next_trap(&self) -> Trap {
         Trap::ALL.into_iter().find(|trap| !self.traps.contains(trap)).unwrap_or(Trap::Baseline)
     }
 
-    /// The first comparison that was not looked at, or the last.
+    /// The first comparison not yet viewed, or the last.
     pub fn next_preset(&self) -> Preset {
         PRESETS.into_iter().find(|preset| !self.presets.contains(preset)).unwrap_or(Preset::Seeds)
     }
 
-    /// The first view that was not looked at, or the last.
+    /// The first view not yet opened, or the last.
     pub fn next_view(&self) -> View {
         VIEWS.into_iter().find(|view| !self.views.contains(view)).unwrap_or(View::Ranks)
     }
 }
 
-/// Whether what is shown was measured here, to its end.
+/// Whether the shown result was measured here to completion.
 fn was_measured(run: &Run) -> bool {
     *run.phase() == Phase::Finished && !run.is_opened() && !run.blocks().is_empty()
 }
@@ -138,7 +138,7 @@ mod tests {
         done(progress)
     }
 
-    /// A measurement that was made here.
+    /// A measurement completed here.
     fn measured() -> Run {
         use crate::state::run::tests::recording;
         use straightedge_api::message::Reply;

@@ -1,7 +1,6 @@
-//! Made numbers for the lesson's examples: from a seed, with nothing but sums and shifts, so that they are the same on
-//! every machine to the last bit.
+//! Synthetic numbers for the lesson's examples: seeded, from sums and shifts only, so bit-identical on every machine.
 
-/// A stream of made numbers: Steele, Lea and Flood's SplitMix64.
+/// A stream of pseudo-random numbers: Steele, Lea and Flood's SplitMix64.
 pub(super) struct Sample(u64);
 
 impl Sample {
@@ -9,7 +8,7 @@ impl Sample {
         Self(seed)
     }
 
-    /// Equally likely between 0 and 1.
+    /// Uniform between 0 and 1.
     fn uniform(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
@@ -18,12 +17,12 @@ impl Sample {
         ((bits ^ (bits >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Nearly normal, of mean 0 and variance 1: the sum of twelve.
+    /// Nearly normal, mean 0 and variance 1: the sum of twelve uniform values.
     pub(super) fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
     }
 
-    /// Several of them.
+    /// `count` normal values.
     pub(super) fn normals(&mut self, count: usize) -> Vec<f64> {
         (0..count).map(|_| self.normal()).collect()
     }

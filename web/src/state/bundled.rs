@@ -1,4 +1,4 @@
-//! Where the models that come with the page lie, and what is known about them by construction.
+//! Paths of the bundled models, and the results known from their construction.
 
 use serde::Deserialize;
 use straightedge_api::bundled::{Bundled, DefaultText};
@@ -17,12 +17,12 @@ pub fn path(bundled: &Bundled, file: &str) -> String {
     format!("{}/{file}", folder(bundled))
 }
 
-/// Where the worker finds a model.
+/// A model as a source for the worker.
 pub fn source(bundled: &Bundled) -> ModelSource {
     ModelSource::Bundled { folder: folder(bundled), files: bundled.files.clone() }
 }
 
-/// Name of a model's text in reports, and where the worker finds it; a made one is long enough for `rows`.
+/// Name of a model's text in reports, and its source for the worker; generated text is long enough for `rows`.
 pub fn text_source(bundled: &Bundled, rows: usize) -> (String, TextSource) {
     match &bundled.text {
         DefaultText::File(file) => {
@@ -36,18 +36,18 @@ fn folder(bundled: &Bundled) -> String {
     format!("models/{}", bundled.name)
 }
 
-/// What a measurement of a model must give, known from how the model was made.
+/// Results of a measurement that are known from the model's construction.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Expected {
     /// R²_lin of every block; null where it is undefined.
     pub r2_lin: Vec<Option<f64>>,
-    /// What every block was made to be.
+    /// What every block was constructed to be.
     #[serde(default)]
     pub title: Vec<String>,
 }
 
 impl Expected {
-    /// Compares a measured block; `None` where nothing is expected of it.
+    /// Compares a measured block; `None` if nothing is expected of it.
     pub fn verdict(&self, block: &BlockReport) -> Option<Verdict> {
         let expected = *self.r2_lin.get(block.block)?;
         let agrees = match (expected, block.r2_lin) {
@@ -62,9 +62,9 @@ impl Expected {
 /// An expected value and whether the measured one agrees with it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Verdict {
-    /// What construction says.
+    /// The value known from construction.
     pub expected: Option<f64>,
-    /// Whether the measurement says the same.
+    /// Whether the measurement agrees.
     pub agrees: bool,
 }
 

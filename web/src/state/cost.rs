@@ -1,10 +1,10 @@
-//! What adding a measure to a report costs here: the measure itself, and the fit that it builds on once more.
+//! Cost of adding a measure to a report here: the measure itself, and another run of the fit it builds on.
 
 use straightedge_api::cost;
 use straightedge_api::job::{Measure, Training};
 use straightedge_api::report::Report;
 
-/// Seconds that adding a measure takes, for one block or all; `None` where the report does not say what the fit took.
+/// Seconds to add a measure, for one block or all; `None` if the report does not give the duration of the fit.
 pub fn seconds(measure: Measure, report: &Report, block: Option<usize>) -> Option<f64> {
     let mut asked = report.clone();
     asked.blocks.retain(|known| block.is_none_or(|block| known.block == block));

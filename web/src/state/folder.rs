@@ -1,10 +1,10 @@
-//! What a heap of chosen or dropped files is: a model, a text, a report, or neither.
+//! Classifies chosen or dropped files: a model, a text, a report, captured rows, or none of these.
 
 use straightedge_api::error::{Error, Result};
 
 const CONFIG: &str = "config.json";
 
-/// What chosen files turned out to be; numbers are positions in the list they came in.
+/// Kind of the chosen files; numbers are positions in the list they came in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Chosen {
     /// A model.
@@ -13,20 +13,20 @@ pub enum Chosen {
     Text(usize),
     /// A report of an earlier measurement.
     Report(usize),
-    /// Rows of some network in a single safetensors file.
+    /// Captured rows in a single safetensors file.
     Rows(usize),
 }
 
 /// The files of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Folder {
-    /// Name of the folder, where the files came in one.
+    /// Name of the folder, if the files came in one.
     pub name: Option<String>,
     /// Position of each file and its name relative to the folder.
     pub files: Vec<(usize, String)>,
 }
 
-/// Sorts out files by their paths: the model is the folder of the `config.json` nearest to the top.
+/// Classifies files by their paths: the model is the folder of the `config.json` nearest to the top.
 pub fn sort_out(paths: &[String]) -> Result<Chosen> {
     let config = paths.iter().filter(|path| name_of(path) == CONFIG).min_by_key(|path| path.matches('/').count());
     match (config, paths) {
@@ -55,7 +55,7 @@ fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Weights of a model, by their name, are no rows: they lack their configuration.
+/// Files named like model weights are not rows: their configuration is missing.
 fn is_rows(path: &str) -> bool {
     path.to_lowercase().ends_with(".safetensors") && !name_of(path).starts_with("model")
 }

@@ -1,4 +1,4 @@
-//! What the user has chosen so far, and the order that follows from it.
+//! The choices of the form, and the order they produce.
 
 use std::collections::BTreeSet;
 
@@ -10,35 +10,35 @@ use straightedge_api::job::{BackendChoice, GramMode, Job, Measure, Protocol, ROW
 use crate::state::bundled::{source, text_source};
 use straightedge_api::message::{ModelSource, Order, TextSource, Work};
 
-/// Models on the hub that are offered by name, with what people call them.
+/// Hub models offered by name, with their display names.
 pub const PUBLISHED: [(&str, &str); 3] = [
     ("openai-community/gpt2", "GPT-2"),
     ("EleutherAI/pythia-160m", "Pythia 160M"),
     ("JackFram/llama-160m", "Llama 160M"),
 ];
 
-/// Texts on the hub: the parts of WikiText-2, the one that perplexities are published for first.
+/// Texts on the hub: the splits of WikiText-2, first the one that perplexities are published for.
 pub const WIKITEXT: [&str; 3] = ["wikitext-2-test", "wikitext-2-validation", "wikitext-2-train"];
 
-/// What reports call a text that was pasted.
+/// Name of a pasted text in reports.
 pub(crate) const PASTED_TEXT: &str = "pasted text";
 
-/// Every choice of the page. Numbers stay as typed until they are needed.
+/// All choices of the page. Numbers stay as typed until they are used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Form {
-    /// Which model.
+    /// The model.
     pub model: ModelChoice,
     /// The local model, once files are chosen.
     pub local_model: Option<LocalModel>,
-    /// Which text.
+    /// The text.
     pub text: TextChoice,
     /// The pasted text.
     pub pasted: String,
     /// Name of the local text, once a file is chosen.
     pub local_text: Option<String>,
-    /// The file of rows, once it is chosen: its name and its bytes.
+    /// The file of rows, once chosen: name and bytes.
     pub local_rows: Option<(String, u64)>,
-    /// Base address of a mirror of the hub as typed; nothing is the hub itself.
+    /// Base URL of a hub mirror as typed; empty is the hub itself.
     pub mirror: String,
     /// `rows` as typed.
     pub rows: String,
@@ -50,13 +50,13 @@ pub struct Form {
     pub skip_positions: String,
     /// How second moments are accumulated on a GPU.
     pub gram: GramMode,
-    /// Where to compute.
+    /// Backend.
     pub backend: BackendChoice,
-    /// What to measure beside the fit.
+    /// Measures beyond the fit.
     pub measures: BTreeSet<Measure>,
 }
 
-/// Where the model comes from.
+/// Source of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelChoice {
     /// A bundled model by name.
@@ -65,20 +65,20 @@ pub enum ModelChoice {
     Hub(String),
     /// Files of the user.
     Local,
-    /// No model: rows x and y in a file of the user.
+    /// No model: rows x and y in the user's file.
     Rows,
 }
 
-/// Where the text comes from.
+/// Source of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextChoice {
-    /// The file that belongs to a bundled model, by the model's name.
+    /// The text of a bundled model, by the model's name.
     Bundled(String),
-    /// A made one, such as `tales:1`.
+    /// A generated text, such as `tales:1`.
     Made(String),
     /// A text on the hub, by its name in reports.
     Hub(String),
-    /// What is pasted into the form.
+    /// Text pasted into the form.
     Pasted,
     /// A file of the user.
     File,
@@ -87,11 +87,11 @@ pub enum TextChoice {
 /// A model in the user's own files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalModel {
-    /// Folder name, or a general name for loose files.
+    /// Folder name, or a generic name for loose files.
     pub name: String,
     /// Names relative to the folder, in the order of the handles.
     pub files: Vec<String>,
-    /// Bytes in all.
+    /// Total bytes.
     pub bytes: u64,
 }
 
@@ -127,7 +127,7 @@ impl Form {
         };
     }
 
-    /// Chooses a model on the hub, and a text from there in place of one that came with another model.
+    /// Chooses a hub model, and a hub text in place of one bundled with another model.
     pub fn choose_hub(&mut self, id: &str, index: &[Bundled]) {
         if matches!(self.text, TextChoice::Bundled(_)) || self.foreign_text(index).is_none() {
             self.text = TextChoice::Hub(WIKITEXT[0].into());
@@ -135,7 +135,7 @@ impl Form {
         self.choose(ModelChoice::Hub(id.into()));
     }
 
-    /// Chooses a model, or rows, whose windows are shorter by default.
+    /// Chooses a model, or rows, whose default windows are shorter.
     pub fn choose(&mut self, model: ModelChoice) {
         let window = |choice: &ModelChoice| match choice {
             ModelChoice::Rows => ROWS_WINDOW.to_string(),
@@ -147,7 +147,7 @@ impl Form {
         self.model = model;
     }
 
-    /// The order for measurement number `run`, or the first thing that is missing or out of range.
+    /// The order for measurement number `run`, or the first setting that is missing or out of range.
     pub fn order(&self, run: u32, index: &[Bundled]) -> Result<Order> {
         if self.model == ModelChoice::Rows {
             let (name, _) =
@@ -161,7 +161,7 @@ impl Form {
         Ok(order)
     }
 
-    /// The checkpoint along training that is chosen, where it is one.
+    /// The chosen training checkpoint, if any.
     fn checkpoint(&self, index: &[Bundled]) -> Option<String> {
         match &self.model {
             ModelChoice::Bundled(name) => find(index, name).ok()?.demo.as_ref()?.checkpoint(),
@@ -170,7 +170,7 @@ impl Form {
         }
     }
 
-    /// The order as far as it goes, for a look ahead; `None` where there is no model yet or a setting is out of range.
+    /// The order as far as it is known, for a preview; `None` without a model or with a setting out of range.
     pub fn preview(&self, run: u32, index: &[Bundled]) -> Option<Order> {
         if let Ok(order) = self.order(run, index) {
             return Some(order);
@@ -186,7 +186,7 @@ impl Form {
         Ok(Order { run, job, work })
     }
 
-    /// Where the hub is.
+    /// Base URL of the hub or its mirror.
     pub fn endpoint(&self) -> Result<Endpoint> {
         match self.mirror.trim() {
             "" => Ok(Endpoint::default()),
@@ -194,7 +194,7 @@ impl Form {
         }
     }
 
-    /// The protocol as chosen; its ranges are not checked yet.
+    /// The protocol as chosen, with unchecked ranges.
     pub fn protocol(&self) -> Result<Protocol> {
         Ok(Protocol {
             rows: number("--rows", &self.rows)?,
@@ -206,7 +206,7 @@ impl Form {
         })
     }
 
-    /// Rows of whole windows, as the report counts them, so that a made text can be made again from it.
+    /// Rows in whole windows, as the report counts them, so that a generated text can be reproduced from it.
     fn whole_rows(&self) -> Result<usize> {
         let Protocol { rows, seq_len, .. } = self.protocol()?;
         Ok(rows - rows % seq_len.max(1))
@@ -252,10 +252,10 @@ pub(crate) fn missing(file: &str, hint: &str) -> Error {
     Error::MissingFile { file: file.into(), hint: hint.into() }
 }
 
-/// A bundled model by its name.
+/// The bundled model of this name.
 ///
 /// # Errors
-/// There is none of that name.
+/// No bundled model has this name.
 pub fn find<'a>(index: &'a [Bundled], name: &str) -> Result<&'a Bundled> {
     index.iter().find(|bundled| bundled.name == name).ok_or_else(|| Error::UnknownModel {
         name: name.into(),

@@ -1,21 +1,21 @@
-//! How much of the page a link shows: all of it, one chart in somebody else's page, or what a class is to work with.
+//! The parts of the page that a link shows: all, one chart embedded in another page, or those for a class.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-/// What is there, and what can be changed.
+/// Visible and unlocked parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
-    /// Nothing but the result, with a link back.
+    /// Whether only the result is shown, with a link back.
     pub is_embedded: bool,
-    /// Parts that are not there.
+    /// Hidden parts.
     pub hidden: BTreeSet<Part>,
-    /// Parts that cannot be changed.
+    /// Locked parts.
     pub locked: BTreeSet<Part>,
 }
 
-/// A part of the page that a teacher can take away or hold still.
+/// A part of the page that a teacher can hide or lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     /// The choice of a model.
@@ -24,19 +24,19 @@ pub enum Part {
     Text,
     /// Rows, windows, folds, measures.
     Protocol,
-    /// What downloads have left, and the mirror.
+    /// Stored downloads, and the mirror.
     Downloads,
     /// The tabs of the other views.
     Views,
-    /// The view in which the model goes on with a prompt.
+    /// The continuation view.
     Continuation,
 }
 
 impl Part {
-    /// All parts, as they stand on the page.
+    /// All parts, in page order.
     pub const ALL: [Self; 6] =
         [Self::Model, Self::Text, Self::Protocol, Self::Downloads, Self::Views, Self::Continuation];
-    /// Those that can be held still: they are choices.
+    /// Parts that can be locked, because they are choices.
     pub const CHOICES: [Self; 3] = [Self::Model, Self::Text, Self::Protocol];
 }
 

@@ -1,4 +1,4 @@
-//! What is chosen, what was answered, and what both come to in words.
+//! Choices, results, and the sentences about them.
 
 pub mod bundled;
 pub mod cost;

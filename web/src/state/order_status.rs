@@ -1,11 +1,11 @@
-//! The course of an order to the engine, from its start to whatever end it comes to.
+//! Status of an order to the engine, from start to end.
 
 use straightedge_api::error::Error;
 use straightedge_api::event::{Event, Progress, ProgressPair, Wait};
 
 use straightedge_api::message::Reply;
 
-/// Where an order stands.
+/// Status of an order.
 #[derive(Clone, Debug, Default)]
 pub struct OrderStatus {
     number: u32,
@@ -14,15 +14,15 @@ pub struct OrderStatus {
     waiting: Option<Wait>,
 }
 
-/// What it has come to.
+/// Phase of an order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
-    /// Nothing was asked for yet.
+    /// Nothing was ordered yet.
     #[default]
     Idle,
-    /// Nothing either: what is shown was recorded with the page.
+    /// Nothing was ordered: what is shown was recorded with the page.
     Recorded,
-    /// The worker is busy with it.
+    /// The worker is working on it.
     Running,
     /// Complete.
     Finished,
@@ -47,17 +47,17 @@ impl Phase {
 }
 
 impl OrderStatus {
-    /// Of an order that was just sent.
+    /// Status of a newly sent order.
     pub fn start(number: u32) -> Self {
         Self::at(number, Phase::Running)
     }
 
-    /// Of what is not at work: it was recorded, or comes from a file.
+    /// Status of what is not being measured: recorded, or from a file.
     pub fn at(number: u32, phase: Phase) -> Self {
         Self { number, phase, ..Self::default() }
     }
 
-    /// Takes in a reply, and gives back the event in it; those of other orders and those after the end are none of it.
+    /// Handles a reply and returns its event; replies of other orders and after the end are ignored.
     pub fn receive<'a>(&mut self, reply: &'a Reply) -> Option<&'a Event> {
         if !self.is_running() {
             return None;
@@ -91,7 +91,7 @@ impl OrderStatus {
         self.phase = Phase::Failed(Error::Engine { why: why.into() });
     }
 
-    /// Stops on request.
+    /// Cancels the order.
     pub fn cancel(&mut self) {
         if self.is_running() {
             self.phase = Phase::Cancelled;
@@ -103,27 +103,27 @@ impl OrderStatus {
         self.number
     }
 
-    /// Where it stands.
+    /// Its phase.
     pub fn phase(&self) -> &Phase {
         &self.phase
     }
 
-    /// Whether the engine is at it.
+    /// Whether the engine is working on it.
     pub fn is_running(&self) -> bool {
         self.phase == Phase::Running
     }
 
-    /// How far its present stage has come, while it runs.
+    /// Progress of its present stage, while it runs.
     pub fn progress(&self) -> Option<Progress> {
         self.standing.main.filter(|_| self.is_running())
     }
 
-    /// What goes on beside it, while it runs.
+    /// Progress of a concurrent stage, while it runs.
     pub fn beside(&self) -> Option<Progress> {
         self.standing.beside.filter(|_| self.is_running())
     }
 
-    /// What it waits for, while it does.
+    /// What it waits for, if anything.
     pub fn waiting(&self) -> Option<&Wait> {
         self.waiting.as_ref().filter(|_| self.is_running())
     }

@@ -1,4 +1,4 @@
-//! What is told before anything is measured: a model on the hub, the extent of a text, what storage holds.
+//! Previews before anything is measured: a model on the hub, the size of a text, the use of storage.
 
 use straightedge_api::corpus_size::CorpusSize;
 use straightedge_api::hub::preflight::Preflight;
@@ -8,21 +8,21 @@ use crate::text::format::{bytes, count, duration};
 use crate::text::{fill, t};
 use straightedge_api::message::StorageReport;
 
-/// Bytes per second of a download that is guessed before one was seen: a good line at home.
+/// Assumed download rate in bytes per second before one was measured: a good home connection.
 pub const USUAL_RATE: f64 = 5e6;
-/// Digits of a commit that tell it from others.
+/// Digits shown of a commit hash.
 const SHORT: usize = 10;
 
-/// A sentence, and whether it tells of something that stands in the way.
+/// A sentence, and whether it reports an obstacle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sentence {
     /// The sentence.
     pub text: String,
-    /// Whether nothing good will come of going on.
+    /// Whether measuring would fail.
     pub is_fatal: bool,
 }
 
-/// A model on the hub: what it is, what it takes, and what to know; `rate` is that of the latest download.
+/// A model on the hub: description, cost and remarks; `rate` is that of the latest download.
 pub fn preflight(found: &Preflight, rate: Option<f64>) -> Vec<Sentence> {
     let plain = |text: String| Sentence { text, is_fatal: false };
     let mut lines = Vec::new();
@@ -40,7 +40,7 @@ pub fn preflight(found: &Preflight, rate: Option<f64>) -> Vec<Sentence> {
     lines
 }
 
-/// The commit that a revision stands for, as far as one reads it.
+/// The shortened commit of a revision.
 pub fn pinned(found: &Preflight) -> Option<String> {
     let commit = found.id.revision()?;
     Some(fill(t().preview_pinned, &[("commit", commit.get(..SHORT).unwrap_or(commit))]))
@@ -58,7 +58,7 @@ fn download(found: &Preflight, rate: Option<f64>) -> String {
     fill(text, &[("size", &size), ("held", &held), ("time", &time), ("rate", &rate)])
 }
 
-/// How far a text, or a file of rows, goes towards the rows asked for.
+/// The rows that a text or a file of rows yields, compared with those requested.
 pub fn extent(found: &CorpusSize, asked: u64, is_text: bool) -> Sentence {
     if let Some(refusal) = &found.refusal {
         return Sentence { text: on_page(&refusal.to_string()), is_fatal: true };
@@ -78,7 +78,7 @@ pub fn extent(found: &CorpusSize, asked: u64, is_text: bool) -> Sentence {
     Sentence { text, is_fatal: false }
 }
 
-/// What the browser's storage holds in all, in one line.
+/// Total use of the browser's storage, in one line.
 pub fn storage(report: &StorageReport) -> String {
     let stored: u64 = report.stored.iter().map(|stored| stored.bytes).sum();
     match (&report.why_not, report.quota.zip(report.usage)) {

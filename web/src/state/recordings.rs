@@ -1,18 +1,18 @@
-//! What is known of a model before it is measured here: a report recorded with the page, or published figures.
+//! Results known before a model is measured here: a report recorded with the page, or published figures.
 
 use straightedge_api::bundled::Bundled;
 
 use crate::state::form::PUBLISHED;
 
-/// The bundled model whose recording the page opens on.
+/// The bundled model whose recording the page opens with.
 pub const FIRST: &str = "demo-gpt2";
 
-/// Where the recorded report of a bundled model is, relative to the page; `None` where it was made, not trained.
+/// Path of a bundled model's recorded report, relative to the page; `None` if it was constructed, not trained.
 pub fn recording(bundled: &Bundled) -> Option<String> {
     bundled.demo.as_ref().map(|_| format!("data/recorded/{}.json", bundled.name))
 }
 
-/// Whether figures about a model on the hub were published.
+/// Whether figures of a hub model were published.
 pub fn is_published(hub_id: &str) -> bool {
     PUBLISHED.iter().any(|(known, _)| *known == hub_id)
 }

@@ -1,4 +1,4 @@
-//! One measurement as the page sees it: replies of the worker go in, what can be shown comes out.
+//! One measurement on the page: worker replies in, display data out.
 
 use straightedge_api::event::{Event, Progress, Recorder, Wait};
 use straightedge_api::report::{BlockReport, Report, Warning};
@@ -10,7 +10,7 @@ use crate::state::bundled::Expected;
 use crate::state::order_status::{OrderStatus, Phase};
 use straightedge_api::message::Reply;
 
-/// A measurement from its start to whatever end it comes to.
+/// A measurement from start to end.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
     status: OrderStatus,
@@ -18,17 +18,17 @@ pub struct Run {
     is_opened: bool,
     recorder: Recorder,
     expected: Option<Expected>,
-    /// What ran when.
+    /// Spans of what ran when.
     spans: Vec<Span>,
 }
 
 impl Run {
-    /// A measurement that was just ordered; `expected` is what is known of its model beforehand.
+    /// A newly ordered measurement; `expected` holds results known beforehand.
     pub fn start(number: u32, expected: Option<Expected>) -> Self {
         Self { status: OrderStatus::start(number), origin: Some(number), expected, ..Self::default() }
     }
 
-    /// A measurement of the same thing that adds to this one; what this one knows stays.
+    /// A measurement that extends this one and keeps its results.
     pub fn extend(&self, number: u32) -> Self {
         let recorder = self.report().cloned().map(Recorder::resume).unwrap_or_default();
         let (origin, expected) = (self.origin, self.expected.clone());
@@ -58,7 +58,7 @@ impl Run {
         matches!(self.phase(), Phase::Idle | Phase::Recorded)
     }
 
-    /// Takes in a reply; those of other measurements and those after the end change nothing.
+    /// Handles a reply; replies of other measurements and after the end are ignored.
     pub fn receive(&mut self, reply: &Reply) {
         match self.status.receive(reply) {
             Some(Event::Span(span)) => self.spans.push(span.clone()),
@@ -67,12 +67,12 @@ impl Run {
         }
     }
 
-    /// What ran when, in the order in which it ended.
+    /// What ran when, in order of completion.
     pub fn spans(&self) -> &[Span] {
         &self.spans
     }
 
-    /// Stops on request; what was measured stays.
+    /// Cancels; the results stay.
     pub fn cancel(&mut self) {
         self.status.cancel();
     }
@@ -82,7 +82,7 @@ impl Run {
         self.status.number()
     }
 
-    /// Number of the order that it began with, once there was one: what is added later comes under other numbers.
+    /// Number of its first order, if any; later extensions have other numbers.
     pub fn origin(&self) -> Option<u32> {
         self.origin
     }
@@ -92,27 +92,27 @@ impl Run {
         self.is_opened
     }
 
-    /// Where it stands.
+    /// Its phase.
     pub fn phase(&self) -> &Phase {
         self.status.phase()
     }
 
-    /// Whether the engine is at it.
+    /// Whether the engine is working on it.
     pub fn is_running(&self) -> bool {
         self.status.is_running()
     }
 
-    /// How far its present stage has come, while it runs.
+    /// Progress of its present stage, while it runs.
     pub fn progress(&self) -> Option<Progress> {
         self.status.progress()
     }
 
-    /// What goes on beside it.
+    /// Progress of a concurrent stage.
     pub fn beside(&self) -> Option<Progress> {
         self.status.beside()
     }
 
-    /// What it waits for, while it does.
+    /// What it waits for, if anything.
     pub fn waiting(&self) -> Option<&Wait> {
         self.status.waiting()
     }
@@ -146,7 +146,7 @@ impl Run {
         self.report().map_or(&[], |report| &report.warnings)
     }
 
-    /// What is known of the model beforehand.
+    /// Results of the model known beforehand.
     pub fn expected(&self) -> Option<&Expected> {
         self.expected.as_ref()
     }

@@ -1,4 +1,4 @@
-//! The views of a measurement: what each is called, what it needs measured, and whether that is there.
+//! The views of a measurement: names, required measures, and whether those are available.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::text::continuation as texts_sides;
 use crate::text::detail::t as d;
 use crate::text::{Texts, fill, t};
 
-/// One of the views, in their order.
+/// A view, in tab order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum View {
     /// R² by block.
@@ -19,7 +19,7 @@ pub enum View {
     Block,
     /// Several measurements in one chart.
     Compare,
-    /// A prompt continued by the model beside itself with linear blocks.
+    /// A prompt continued by the model and by the model with linear blocks.
     Continuation,
     /// What the model loses.
     Losses,
@@ -39,10 +39,10 @@ pub enum View {
     Healing,
 }
 
-/// Why a measure cannot be had.
+/// Why a measure is unavailable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// This build does not have it.
+    /// This build does not include it.
     NotBuilt,
     /// An encoder has no next-token perplexity.
     Encoder,
@@ -67,7 +67,7 @@ impl View {
         Self::Healing,
     ];
 
-    /// Short name that stays, for addresses and tests.
+    /// Stable short name, for addresses and tests.
     pub fn id(self) -> &'static str {
         match self {
             Self::Profile => "profile",
@@ -85,7 +85,7 @@ impl View {
         }
     }
 
-    /// Name on its tab, name in full, and what it is, in one sentence.
+    /// Tab name, full name, and description in one sentence.
     pub fn texts(self) -> [&'static str; 3] {
         let t: &Texts = t();
         match self {
@@ -104,7 +104,7 @@ impl View {
         }
     }
 
-    /// Measures that fill it, beyond the fit.
+    /// Measures it shows, beyond the fit.
     pub fn measures(self) -> &'static [Measure] {
         match self {
             Self::Profile | Self::Compare | Self::Continuation | Self::Regimes => &[],
@@ -130,7 +130,7 @@ impl View {
     }
 }
 
-/// What a measure measures, for its button.
+/// Button name of a measure.
 pub fn name(measure: Measure) -> &'static str {
     match measure {
         Measure::Fit => t().measure_fit,
@@ -145,7 +145,7 @@ pub fn name(measure: Measure) -> &'static str {
     }
 }
 
-/// Whether a report has everything of a measure.
+/// Whether a report has all values of a measure.
 pub fn is_complete(measure: Measure, report: &Report) -> bool {
     if report.blocks.is_empty() {
         return false;
@@ -156,7 +156,7 @@ pub fn is_complete(measure: Measure, report: &Report) -> bool {
     report.blocks.iter().all(|block| has(measure, block))
 }
 
-/// All measures beside the fit that a report has something of.
+/// All measures beyond the fit that a report has a value of.
 pub fn measured(report: &Report) -> BTreeSet<Measure> {
     let some = |measure: &Measure| match measure {
         Measure::Fit => false,
@@ -166,7 +166,7 @@ pub fn measured(report: &Report) -> BTreeSet<Measure> {
     Measure::ALL.into_iter().filter(some).collect()
 }
 
-/// Whether a block has something of a measure.
+/// Whether a block has a value of a measure.
 pub fn has(measure: Measure, block: &BlockReport) -> bool {
     match measure {
         Measure::Fit => true,
@@ -181,7 +181,7 @@ pub fn has(measure: Measure, block: &BlockReport) -> bool {
     }
 }
 
-/// Why a measure cannot be had of the model of a report.
+/// Why a measure is unavailable for the model of a report.
 pub fn refusal(measure: Measure, report: &Report) -> Option<Refusal> {
     let is_encoder = report.model.architecture == "bert";
     let is_perplexity = matches!(measure, Measure::Swap | Measure::RankSwap | Measure::Heal);
@@ -197,7 +197,7 @@ pub fn refusal(measure: Measure, report: &Report) -> Option<Refusal> {
     }
 }
 
-/// The refusal in words.
+/// The reason in words.
 pub fn refused(measure: Measure, refusal: Refusal) -> String {
     let text = match refusal {
         Refusal::NotBuilt => t().refused_not_built,
@@ -207,7 +207,7 @@ pub fn refused(measure: Measure, refusal: Refusal) -> String {
     fill(text, &[("measure", name(measure))])
 }
 
-/// What a job must ask for to add a measure to a report.
+/// Measures a job must include to add one to a report.
 pub fn job_measures(measure: Measure) -> BTreeSet<Measure> {
     BTreeSet::from([Measure::Fit, measure])
 }

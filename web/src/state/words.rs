@@ -1,4 +1,4 @@
-//! The sentences of the page that depend on what is going on.
+//! Sentences of the page that depend on its state.
 
 use straightedge_api::error::Result;
 use straightedge_api::event::Progress;
@@ -12,7 +12,7 @@ use crate::text::format::{amount, count, duration, limit, rate};
 use crate::text::{fill, t};
 use straightedge_api::message::{Device, Unfinished};
 
-/// What measurements run on here; `None` while that is being found out, an error where the engine did not start.
+/// The device that measurements run on, in words; `None` while it is probed, an error if the engine did not start.
 pub fn device(device: Option<&Result<Device>>) -> String {
     match device {
         None => t().device_probing.into(),
@@ -27,7 +27,7 @@ pub fn device(device: Option<&Result<Device>>) -> String {
     }
 }
 
-/// Where a measurement stands, in one line.
+/// Status of a measurement, in one line.
 pub fn status(run: &Run) -> String {
     let blocks = blocks(run.blocks().len());
     if let Some(wait) = run.waiting() {
@@ -45,14 +45,14 @@ pub fn status(run: &Run) -> String {
     }
 }
 
-/// What could go on.
+/// The measurement that can be resumed.
 pub fn unfinished(found: &Unfinished) -> String {
     let Unfinished { model, text, next, of, .. } = found;
     let (next, of) = (next.to_string(), of.to_string());
     fill(t().unfinished, &[("model", model), ("text", text), ("next", &next), ("of", &of)])
 }
 
-/// Amount, rate and time left of the present stage; nothing while its extent is unknown.
+/// Amount, rate and time left of the present stage; empty while its total is unknown.
 pub fn progress(progress: &Progress) -> String {
     if progress.total == 0 {
         return String::new();
@@ -62,12 +62,12 @@ pub fn progress(progress: &Progress) -> String {
     [Some(amount(progress)), rate(progress), left].into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
-/// Another stage that goes on beside the present one, and how far it is.
+/// A concurrent stage and its progress.
 pub fn beside(progress: &Progress) -> String {
     format!(" · {}: {}", progress.stage.label(), amount(progress))
 }
 
-/// A sentence of the engine in which options of the command line go by their names on the page.
+/// A sentence of the engine, with command line options replaced by their names on the page.
 pub fn on_page(sentence: &str) -> String {
     let continuation = texts_sides::t();
     let options = [
@@ -90,7 +90,7 @@ pub fn on_page(sentence: &str) -> String {
     text.split(' ').map(in_words).collect::<Vec<_>>().join(" ")
 }
 
-/// An option that the page has no setting for, in plain words: `--probe-steps` are probe steps.
+/// An option without a setting on the page, in plain words: `--probe-steps` becomes probe steps.
 fn in_words(word: &str) -> String {
     match word.split_once("--") {
         Some((before, option))
@@ -108,7 +108,7 @@ pub fn protocol(form: &Form) -> String {
     fill(t().protocol_summary, &[("rows", &rows), ("seq_len", &form.seq_len), ("folds", &form.folds)])
 }
 
-/// Name of the file that a report is downloaded as.
+/// File name of a downloaded report.
 pub fn report_name(report: &Report) -> String {
     let plain = |c: char| if c.is_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' };
     let name = format!("{}-{}", report.model.id, report.corpus.id);

@@ -1,4 +1,4 @@
-//! Texts of the view in which a model goes on with a prompt beside itself.
+//! Texts of the view that continues a prompt with two models side by side.
 
 /// The texts of the view, in the language in use.
 pub fn t() -> &'static Texts {

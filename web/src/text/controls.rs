@@ -1,8 +1,8 @@
-//! The controls of a measurement: their names in the report, and what people call them.
+//! The controls of a measurement: their names in the report, and their display names.
 
 use crate::text::{Texts, t};
 
-/// A control's name in the report, and its name for people.
+/// A control's name in the report, and its display name.
 pub(crate) type Named = (&'static str, fn(&Texts) -> &'static str);
 
 /// Every control.
@@ -15,7 +15,7 @@ pub(crate) const CONTROLS: [Named; 6] = [
     ("cross_feed_matched", |t| t.control_matched),
 ];
 
-/// What a control is called, by its name in the report.
+/// Display name of a control, by its name in the report.
 pub fn control_name(key: &str) -> Option<&'static str> {
     CONTROLS.iter().find(|(known, _)| *known == key).map(|(_, name)| name(t()))
 }

@@ -1,8 +1,8 @@
-//! Numbers as people read them: fixed digits, real minus signs, narrow spaces between thousands.
+//! Numbers for display: fixed digits, real minus signs, narrow spaces between thousands.
 
 use straightedge_api::event::Progress;
 
-/// Stands where a value is undefined.
+/// Shown where a value is undefined.
 pub const NOTHING: &str = "–";
 
 const MINUS: char = '−';
@@ -45,7 +45,7 @@ pub fn exact(value: Option<f64>) -> String {
     fixed(value, (5 - size.log10().floor() as i32).max(0) as usize)
 }
 
-/// The value of a grid line, which is round.
+/// The value of a grid line, which is a round number.
 pub fn tick(value: f64) -> String {
     let size = value.abs();
     let text = if size != 0.0 && !(1e-3..1e5).contains(&size) {
@@ -57,7 +57,7 @@ pub fn tick(value: f64) -> String {
     if value < 0.0 && size > 0.0 { format!("{MINUS}{text}") } else { text }
 }
 
-/// A count, its thousands set apart.
+/// A count with separated thousands.
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::new();
@@ -102,7 +102,7 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// How much of a stage is done: `3 200 of 14 976 rows`.
+/// Progress of a stage: `3 200 of 14 976 rows`.
 pub fn amount(progress: &Progress) -> String {
     match progress.stage.unit() {
         "bytes" => format!("{} of {}", bytes(progress.done), bytes(progress.total)),
@@ -110,7 +110,7 @@ pub fn amount(progress: &Progress) -> String {
     }
 }
 
-/// Amount per second of a stage, once it is known.
+/// Amount per second of a stage, once known.
 pub fn rate(progress: &Progress) -> Option<String> {
     let rate = progress.rate()?;
     Some(match progress.stage.unit() {

@@ -1,6 +1,6 @@
-//! Formulas as MathML: what a feed-forward network computes, and the affine map that stands in for it.
+//! Formulas as MathML: the computation of a feed-forward network, and the affine map that replaces it.
 //!
-//! Everything a report says is from outside: names that are not known here are written as texts, never as elements.
+//! Reports are untrusted: unknown names in them are written as text, never as elements.
 
 use straightedge_api::report::ModelInfo;
 
@@ -8,12 +8,12 @@ use crate::text::detail::t as d;
 use crate::text::fill;
 use crate::text::format::count;
 
-/// A formula with what its letters stand for.
+/// A formula with the meaning of its letters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Formula {
     /// A `math` element.
     pub mathml: String,
-    /// The same for screen readers that do not speak MathML, and for tests.
+    /// The same as text, for screen readers without MathML, and for tests.
     pub plain: String,
     /// Sizes, in a sentence.
     pub about: String,
@@ -22,7 +22,7 @@ pub struct Formula {
 /// Families whose networks have a gate.
 const GATED: [&str; 3] = ["llama", "mistral", "qwen2"];
 
-/// What the network of a model computes; `None` of captured rows, whose network is not known.
+/// The computation of a model's network; `None` for captured rows, whose network is unknown.
 pub fn network(model: &ModelInfo) -> Option<Formula> {
     let inner = model.intermediate_size.filter(|_| model.architecture != "rows")?;
     let act = activation(model.hidden_act.as_deref().unwrap_or("act"));
@@ -83,7 +83,7 @@ fn times(at: &str) -> String {
     format!("{}<mi>x</mi>", letter("W", at))
 }
 
-/// Weights alone, or biases as well: the number of parameters tells.
+/// Whether the network has biases, derived from its number of parameters.
 fn has_biases(model: &ModelInfo, inner: usize, is_gated: bool) -> bool {
     let matrices: usize = if is_gated { 3 } else { 2 };
     let weights = matrices.saturating_mul(model.hidden_size).saturating_mul(inner);
@@ -95,7 +95,7 @@ struct ActivationFormula {
     plain: String,
 }
 
-/// An activation by the name that `config.json` has for it.
+/// An activation by its name in `config.json`.
 fn activation(name: &str) -> ActivationFormula {
     let (letters, index) = match name {
         "gelu" => ("GELU", None),

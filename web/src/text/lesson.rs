@@ -1,5 +1,5 @@
-//! Texts of the lesson. Paragraphs are lines; numbers of the demo models are those of `docs/models.md`, published ones
-//! those of `docs/measures.md`, section 8, and tests hold the former to the recorded reports.
+//! Texts of the lesson. Paragraphs are lines. Numbers of demo models come from `docs/models.md`, published ones from
+//! `docs/measures.md`, section 8; tests check the former against the recorded reports.
 
 /// The lesson's texts, in the language in use.
 pub fn l() -> &'static Texts {
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
     use straightedge_api::report::Report;
 
-    /// The text with every number as this recording has it must be the text.
+    /// The recorded report of a model.
     fn recorded(name: &str) -> Report {
         let file = format!("{}/data/recorded/{name}.json", env!("CARGO_MANIFEST_DIR"));
         Report::from_json(name, &std::fs::read_to_string(file).unwrap()).unwrap()

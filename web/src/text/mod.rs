@@ -1,6 +1,6 @@
-//! Every text of the page, in one catalogue by subject: a translation is one more of each.
+//! All texts of the page, in one catalogue per subject; a translation adds one of each.
 //!
-//! Texts with a gap write it as `{name}`. Errors and stages are told in the engine's own words.
+//! A placeholder in a text is written `{name}`. Errors and stages use the engine's own words.
 
 /// A catalogue of texts, and its English.
 macro_rules! catalogue {
@@ -480,7 +480,7 @@ catalogue! {
     warnings: "To know beside the numbers",
 }
 
-/// A text with its gaps filled.
+/// A text with its placeholders filled.
 pub fn fill(text: &str, gaps: &[(&str, &str)]) -> String {
     gaps.iter().fold(text.to_string(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
 }

@@ -1,4 +1,4 @@
-//! Texts of the figures of arXiv 2606.19379, with what was measured beside what was published.
+//! Texts of the figures of arXiv 2606.19379, which compare measured with published values.
 
 /// In the language in use.
 pub fn t() -> &'static Texts {

@@ -1,8 +1,8 @@
-//! The page's whole configuration as names and values of its address, so that a link repeats a measurement:
+//! The page's configuration as query parameters, so that a link repeats a measurement:
 //! `?v=1&model=demo-neox&rows=5120&measures=swap&view=losses`.
 //!
-//! What is as it is at first is left out. `v` says which defaults those are; an address comes from anybody, so every
-//! value is checked, and the first that is not what its name says refuses the whole.
+//! Defaults are omitted; `v` is the version of the defaults. Addresses are untrusted: every value is checked, and the
+//! first invalid one rejects the whole address.
 
 use std::collections::BTreeSet;
 
@@ -24,9 +24,9 @@ use crate::state::views::View;
 use crate::url::comparison::{self, Linked};
 use crate::url::continuation;
 
-/// The version that this page writes, and the only one there was.
+/// The version this page writes, the only one so far.
 const VERSION: &str = "1";
-/// Every name that has a meaning.
+/// All known parameter names.
 pub const NAMES: [&str; 30] = [
     "v",
     "model",
@@ -59,19 +59,19 @@ pub const NAMES: [&str; 30] = [
     "lock",
     "lesson",
 ];
-/// The user's own files, which no link can carry: only that there are some.
+/// The user's own files. A link cannot carry them, only that there are some.
 pub const OWN: &str = ":own";
 /// Captured rows.
 pub const ROWS: &str = ":rows";
 const PASTED: &str = ":pasted";
 const FILE: &str = ":file";
-/// Before the corpus of published values.
+/// Prefix of a corpus of published values.
 const PUBLISHED: &str = "published:";
-/// Before the bundled model whose recording is laid over.
+/// Prefix of a bundled model whose recording is the overlay.
 const RECORDED: &str = "recorded:";
-/// How keys of a comparison are written.
+/// Format of the keys of a comparison.
 const KEYS: &str = "give a list such as recorded:demo-gpt2,published:gpt2:WikiText-2";
-/// As much of a value as an answer repeats.
+/// Most characters of a value that an error repeats.
 const SHOWN: usize = 60;
 
 /// A configuration.
@@ -81,15 +81,15 @@ pub struct Address {
     pub model: Option<String>,
     /// A model on the hub, with its commit once that is known.
     pub hub: Option<HubId>,
-    /// The mirror that it is fetched from; `None` is the hub itself.
+    /// The mirror to fetch from; `None` is the hub itself.
     pub mirror: Option<Endpoint>,
-    /// The text, where it is not the model's own.
+    /// The text, if it is not the model's own.
     pub text: Option<TextChoice>,
-    /// How rows are cut and folded.
+    /// The protocol.
     pub protocol: Protocol,
-    /// Where to compute.
+    /// Backend.
     pub backend: BackendChoice,
-    /// What is measured beside the fit.
+    /// Measures beyond the fit.
     pub measures: BTreeSet<Measure>,
     /// The view that is open.
     pub view: View,
@@ -97,19 +97,19 @@ pub struct Address {
     pub block: Option<usize>,
     /// Which R² the profile shows.
     pub metric: Metric,
-    /// What is laid over the profile.
+    /// The overlay of the profile.
     pub overlay: Option<LinkedOverlay>,
-    /// What is compared.
+    /// The comparison.
     pub comparison: Linked,
-    /// What is to be continued side by side.
+    /// The continuation.
     pub ask: Ask,
-    /// How much of the page is there.
+    /// The parts of the page that are shown.
     pub frame: Frame,
     /// The step of the lesson that is open.
     pub lesson: Option<Step>,
 }
 
-/// What a link can lay over the profile.
+/// An overlay that a link can carry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkedOverlay {
     /// Values of the model published on this corpus.
@@ -119,10 +119,10 @@ pub enum LinkedOverlay {
 }
 
 impl Address {
-    /// Reads decoded names and values of a query; those of other names are left alone.
+    /// Reads decoded names and values of a query; unknown names are ignored.
     ///
     /// # Errors
-    /// The first value that is not what its name says.
+    /// The first invalid value.
     pub fn read(pairs: &[(String, String)]) -> Result<Self> {
         let given = Given(pairs);
         given.read("v", |version| (version == VERSION).then_some(()), "this page reads links of version 1")?;
@@ -171,12 +171,12 @@ impl Address {
         })
     }
 
-    /// Whether the page opens on its recording: no other model is asked for.
+    /// Whether the page opens with its recording, because no other model is requested.
     pub fn is_first(&self) -> bool {
         self.hub.is_none() && self.model.as_deref().is_none_or(|model| model == FIRST)
     }
 
-    /// Every name with the value that it has now; `None` takes it out of an address.
+    /// Every name with its current value; `None` removes it from an address.
     pub fn pairs(&self) -> Vec<(&'static str, Option<String>)> {
         let usual = Protocol::default();
         let Protocol { rows, seq_len, folds, skip_positions, gram, .. } = self.protocol;
@@ -217,7 +217,7 @@ impl Address {
     }
 }
 
-/// Names and values as they were given.
+/// Names and values as given.
 struct Given<'a>(&'a [(String, String)]);
 
 impl Given<'_> {
@@ -231,7 +231,7 @@ impl Given<'_> {
     }
 
     fn count(&self, name: &str) -> Result<Option<usize>> {
-        // Nothing that is counted here needs more digits, and none of it may overflow in sums.
+        // No count here needs more digits, and sums must not overflow.
         let digits = |value: &str| value.parse().ok().filter(|_| value.len() <= 9);
         self.read(name, digits, "give a whole number")
     }
@@ -265,7 +265,7 @@ fn refused(name: &str, value: &str, hint: &str) -> Error {
     Error::InvalidSetting { field: format!("{name} in this link"), value: format!("“{shown}”"), hint: hint.into() }
 }
 
-/// Whether a value can be a name: nothing that could mean a place.
+/// Whether a value is a plain name that cannot be a path.
 fn is_plain(name: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || " -_.:".contains(c);
     !name.is_empty() && name.len() <= SHOWN && name.chars().all(plain) && !name.contains("..")
@@ -333,7 +333,7 @@ mod tests {
         said.collect()
     }
 
-    /// Nothing in it is as it is at first.
+    /// An address without any default value.
     fn full() -> Address {
         let protocol = Protocol {
             rows: 5120,

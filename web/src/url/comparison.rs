@@ -1,6 +1,6 @@
-//! A comparison as a link says it: one of the ready ones or a list, which charts, what is hidden, what is in front.
+//! A comparison in a link: a preset or a list of keys, the charts, hidden keys, and the front key.
 //!
-//! What was measured or opened on this visit is in no link.
+//! Measurements and opened reports of this visit are in no link.
 
 use std::collections::BTreeSet;
 
@@ -12,26 +12,26 @@ use crate::comparison::presets::Preset;
 use crate::comparison::{Comparison, Key};
 use crate::state::form::find;
 
-/// More lines than one chart can tell apart, and than a link needs.
+/// More lines than one chart can distinguish, and than a link needs.
 const MOST: usize = 24;
 
-/// What of a comparison a link can say.
+/// The parts of a comparison that a link carries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Linked {
-    /// The ready comparison that it is.
+    /// The preset, if it is one.
     pub preset: Option<Preset>,
-    /// What is compared, where it is none of those.
+    /// Compared keys, if it is not a preset.
     pub runs: Vec<Key>,
-    /// What is left out of the charts.
+    /// Keys hidden from the charts.
     pub without: Vec<Key>,
-    /// What stands in front.
+    /// The front key.
     pub front: Option<Key>,
-    /// Which charts there are, where they are not those that it begins with.
+    /// The charts, if they differ from the initial ones.
     pub charts: BTreeSet<Quantity>,
 }
 
 impl Linked {
-    /// What a link says of a comparison.
+    /// The part of a comparison that a link carries.
     pub fn of(comparison: &Comparison, index: &[Bundled]) -> Self {
         let linkable = |key: &&Key| Key::parse(&key.value()).is_some();
         let entries = comparison.entries().iter();
@@ -50,12 +50,12 @@ impl Linked {
         }
     }
 
-    /// Whether a link says nothing of it.
+    /// Whether a link carries none of it.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The comparison that a link means.
+    /// The comparison of a link.
     ///
     /// # Errors
     /// It names a model that is not bundled.
@@ -79,7 +79,7 @@ impl Linked {
     }
 }
 
-/// Keys as a link lists them; `None` where one is none, or there are too many.
+/// Parses a list of keys; `None` if one is invalid or there are too many.
 pub fn keys(list: &str) -> Option<Vec<Key>> {
     let keys: Vec<_> = list.split(',').take(MOST + 1).map(Key::parse).collect::<Option<_>>()?;
     (keys.len() <= MOST).then_some(keys)

@@ -1,6 +1,6 @@
-//! What is to be continued, as a link says it: `prompt=The+cook+lived+in&linear=0,3-5&tokens=12&temperature=0.8&seed=7`.
+//! A continuation in a link: `prompt=The+cook+lived+in&linear=0,3-5&tokens=12&temperature=0.8&seed=7`.
 //!
-//! Whatever is as it is at first is left out, and so is what a link cannot carry.
+//! Defaults are omitted, and so is what a link cannot carry.
 
 use std::collections::BTreeSet;
 
@@ -8,18 +8,18 @@ use straightedge_api::job::Blocks;
 
 use crate::continuation::{Ask, Linear};
 
-/// Characters of a prompt that a link carries: with all of them escaped it is still one that mail and chats pass on.
+/// Longest prompt that a link carries: even fully escaped, mail and chats accept the link.
 pub const MOST_CHARACTERS: usize = 500;
 /// More blocks than any model has.
 const MOST_BLOCKS: usize = 10_000;
 const ALL: &str = "all";
 const NONE: &str = "none";
 
-/// The names that a link gives the choices, in their order.
+/// The parameter names, in order.
 pub const NAMES: [&str; 5] = ["prompt", "linear", "tokens", "temperature", "seed"];
 
 impl Ask {
-    /// Every name with the value that it has now; `None` where it is as at first, or more than a link carries.
+    /// Every name with its current value; `None` for a default, or for more than a link carries.
     pub fn pairs(&self) -> [(&'static str, Option<String>); 5] {
         let usual = Self::default();
         let other = |value: String, usual: &str| Some(value).filter(|value| value != usual);
@@ -34,10 +34,10 @@ impl Ask {
         NAMES.map(|name| (name, values.next().flatten()))
     }
 
-    /// The same with what a link says under one of [`NAMES`].
+    /// A copy with the value of one of [`NAMES`] from a link.
     ///
     /// # Errors
-    /// What to give instead, where it says none such.
+    /// What to give instead of an invalid value.
     pub fn with(&self, name: &str, value: &str) -> Result<Self, &'static str> {
         let mut ask = self.clone();
         match name {
@@ -51,7 +51,7 @@ impl Ask {
         ask.continuation().map(|_| ask).map_err(|_| "give 1 to 1000 tokens, and a temperature of 0 to 10")
     }
 
-    /// The same as far as a link can say it; what is out of its range stays as it is at first.
+    /// A copy limited to what a link can carry; values out of range become defaults.
     pub fn linkable(&self) -> Self {
         let said = self.pairs().into_iter().filter_map(|(name, value)| Some((name, value?)));
         said.fold(Self::default(), |linked, (name, value)| linked.with(name, &value).unwrap_or(linked))
@@ -63,7 +63,7 @@ impl Ask {
     }
 }
 
-/// A prompt is text: letters, signs and line ends, no other control characters.
+/// Whether a prompt is text, without control characters other than line ends and tabs.
 fn is_carried(prompt: &str) -> bool {
     let is_text = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
     !prompt.is_empty()
@@ -92,7 +92,7 @@ fn written(linear: &Linear) -> String {
     }
 }
 
-/// Numbers in a row as their first and last: `0,3-5`.
+/// Numbers as a list of ranges: `0,3-5`.
 fn spans(blocks: &BTreeSet<usize>) -> String {
     let mut spans: Vec<(usize, usize)> = Vec::new();
     for &block in blocks {

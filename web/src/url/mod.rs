@@ -1,4 +1,4 @@
-//! The page's address: what it says of the form, the view, a comparison and a continuation, and a report measured again.
+//! The page's address: form, view, comparison and continuation in a link, and repeating the measurement of a report.
 
 pub mod address;
 pub mod comparison;

@@ -1,4 +1,4 @@
-//! Choosing again what somebody chose before: what a link says, what a report was measured on.
+//! Restores earlier choices: those of a link, or those a report was measured with.
 
 use std::collections::BTreeSet;
 
@@ -13,21 +13,20 @@ use crate::state::form::{Form, ModelChoice, PASTED_TEXT, TextChoice, WIKITEXT, f
 use crate::state::views::measured;
 use crate::url::address::Address;
 
-/// What a report was measured for, beside the fit: what was ordered, or what it has where it does not tell.
+/// Measures of a report beyond the fit: those ordered, or those it has if it does not list them.
 pub fn measures_of(report: &Report) -> BTreeSet<Measure> {
     let ordered = report.ordered.as_ref().map_or_else(|| measured(report), |ordered| ordered.measures.clone());
     ordered.into_iter().filter(|measure| *measure != Measure::Fit).collect()
 }
 
-/// Orders again what the form has no field for: some blocks only, ranks, steps of training, seed and checkpoint.
+/// Restores what the form has no field for: a subset of blocks, ranks, training steps, seed and checkpoint.
 pub fn order_again(job: &mut Job, report: &Report) {
     let Ordered { blocks, ranks, training, .. } = report.ordered.clone().unwrap_or_else(|| guessed(report));
     *job = Job { checkpoint: report.model.checkpoint.clone(), blocks, ranks, training, ..job.clone() };
     job.protocol.seed = report.protocol.seed;
 }
 
-/// Reports of earlier versions have only their blocks to tell which were asked for; one that is not complete had more
-/// to come.
+/// Reports of earlier versions do not list the ordered blocks: a complete one has them, a partial one lacks some.
 fn guessed(report: &Report) -> Ordered {
     let is_some = !report.partial && report.blocks.len() < report.model.num_hidden_layers;
     let blocks = is_some.then(|| report.blocks.iter().map(|block| block.block).collect());
@@ -35,12 +34,12 @@ fn guessed(report: &Report) -> Ordered {
 }
 
 impl Form {
-    /// Chooses what an address says, but for the model.
+    /// Applies an address, except for the model.
     pub fn follow(&mut self, address: &Address) {
         if let Some(text) = &address.text {
             self.text = text.clone();
         }
-        // Captured rows have windows of their own, which a link that says nothing leaves alone.
+        // Captured rows have windows of their own, which a link without a protocol leaves alone.
         if self.model != ModelChoice::Rows || address.protocol != Protocol::default() {
             self.set_protocol(&address.protocol);
         }
@@ -48,7 +47,7 @@ impl Form {
         self.measures = address.measures.clone();
     }
 
-    /// The text, where it is another than the chosen model brings.
+    /// The text, if it is not the chosen model's own.
     pub fn foreign_text(&self, index: &[Bundled]) -> Option<TextChoice> {
         let mut fresh = Self::default();
         match &self.model {
@@ -61,10 +60,10 @@ impl Form {
         (fresh.text != self.text).then(|| self.text.clone())
     }
 
-    /// Chooses again what a report was measured on; files of the user must be chosen already.
+    /// Restores what a report was measured on; the user's files must be chosen already.
     ///
     /// # Errors
-    /// What the report names is neither with this page nor on the hub nor among the files chosen.
+    /// The report names something that is not bundled, not on the hub and not among the chosen files.
     pub fn repeat(&mut self, report: &Report, index: &[Bundled]) -> Result<()> {
         self.repeat_model(report, index)?;
         if self.model != ModelChoice::Rows {
@@ -72,7 +71,7 @@ impl Form {
         }
         let ProtocolInfo { rows, seq_len, folds, skip_positions, gram, seed, .. } = report.protocol;
         self.set_protocol(&Protocol { rows, seq_len, folds, skip_positions, gram, seed });
-        // The CPU is everywhere; which GPU there is, is not for a report to say.
+        // The CPU is always available; the report's GPU may not be here.
         if report.ordered.as_ref().is_some_and(|ordered| ordered.backend == BackendChoice::Cpu) {
             self.backend = BackendChoice::Cpu;
         }

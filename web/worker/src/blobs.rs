@@ -1,4 +1,4 @@
-//! Downloads as blobs, for what finds no room on disk: the browser keeps them, outside wasm memory, as long as the page.
+//! Downloads as blobs where storage is full: the browser keeps them outside wasm memory, as long as the page.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use straightedge_api::hub::id::HubId;
 use straightedge_web::browser::fetch::{self, reason};
 use web_sys::Blob;
 
-/// Bytes that are gathered before they become a blob.
+/// Bytes collected before they become a blob.
 const GATHER: u64 = 4 << 20;
 
 /// A store in the browser's memory.
@@ -28,9 +28,9 @@ pub(super) struct Blobs {
 #[derive(Default)]
 struct BlobPart {
     start: u64,
-    /// What is a blob already, as an array of blobs.
+    /// The stored blobs, as an array.
     blobs: Array,
-    /// What is not yet.
+    /// Bytes that are not in a blob yet.
     gathered: Array,
     gathered_bytes: u64,
     bytes: u64,
@@ -119,7 +119,7 @@ impl Store for Blobs {
     }
 }
 
-/// Joins a part to the one that begins where it ends now.
+/// Joins a part to the one that starts at its end.
 fn join(parts: &mut Vec<BlobPart>, place: usize) -> Result<()> {
     let end = parts[place].range().end;
     let Some(next) = parts.iter().position(|part| part.start == end) else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! The engine's own checks inside a browser: its shaders go through that browser's compiler and drivers. A module built
-//! for the browser tests alone, and no part of what is hosted.
+//! The engine's checks inside a browser, with that browser's shader compiler and drivers. A module for the browser
+//! tests only, not part of the hosted site.
 
 #[allow(dead_code, reason = "the native tests use more of it")]
 #[path = "../../../tests/kernels/exact.rs"]
@@ -22,7 +22,7 @@ pub async fn exact_grams() -> String {
     outcomes(exact::cases(base()), async |gpu, case| case.check(gpu).await).await
 }
 
-/// Compares every operation, by every kernel that there is for it, with the CPU's.
+/// Compares every operation, in every kernel that implements it, with the CPU's.
 #[wasm_bindgen]
 pub async fn operations() -> String {
     let devices = operations::devices(base()).into_iter().map(|(name, options)| (name, options, ()));
@@ -33,7 +33,7 @@ fn base() -> Options {
     Options { poison: true, matmul: Some(&VARIANTS[1]), flops_per_ms: Some(1e6), ..Options::default() }
 }
 
-/// JSON: per case its name, and why it fails or null.
+/// JSON: the name of each case, with its failure or null.
 async fn outcomes<C>(
     cases: Vec<(String, Options, C)>,
     check: impl AsyncFn(&GpuBackend, C) -> Result<(), String>,

@@ -1,4 +1,4 @@
-//! The browser's own file system (OPFS): folders, files read in parts, and files that one worker has for itself.
+//! The browser's own file system (OPFS): folders, files read in parts, and files opened exclusively by one worker.
 
 use js_sys::{AsyncIterator, IteratorNext, Promise, Reflect};
 use straightedge_api::error::{Error, Result};
@@ -15,7 +15,7 @@ use web_sys::{
 #[derive(Clone)]
 pub(super) struct Folder(FileSystemDirectoryHandle);
 
-/// What lies in a folder.
+/// An entry of a folder.
 pub(super) enum Entry {
     /// A folder by its name.
     Folder(String, Folder),
@@ -23,7 +23,7 @@ pub(super) enum Entry {
     File(String, FileSystemFileHandle),
 }
 
-/// The browser's storage; `None` where it has none to offer, as outside a secure context.
+/// The browser's storage; `None` where there is none, as outside a secure context.
 pub(super) fn manager() -> Option<StorageManager> {
     let navigator = js_sys::global().unchecked_into::<WorkerGlobalScope>().navigator();
     let storage = Reflect::get(&navigator, &"storage".into()).ok()?;
@@ -43,7 +43,7 @@ impl Folder {
         Ok(Self(root.unchecked_into()))
     }
 
-    /// The folder of this name, made where it is not there.
+    /// The folder of this name, created if missing.
     pub(super) async fn make(&self, name: &str) -> Result<Self> {
         let options = FileSystemGetDirectoryOptions::new();
         options.set_create(true);
@@ -51,7 +51,7 @@ impl Folder {
         folder.map(|folder| Self(folder.unchecked_into())).map_err(|why| refused(name, &why))
     }
 
-    /// What lies in it; what cannot be looked at is left out.
+    /// Its entries; unreadable ones are left out.
     pub(super) async fn entries(&self) -> Vec<Entry> {
         let mut found = Vec::new();
         let values = self.0.values();
@@ -66,14 +66,14 @@ impl Folder {
         found
     }
 
-    /// A file to be written, empty.
+    /// Creates an empty file for writing.
     pub(super) async fn create(&self, name: &str) -> Result<(FileSystemFileHandle, OwnFile)> {
         let (handle, file) = self.own(name).await?;
         file.truncate()?;
         Ok((handle, file))
     }
 
-    /// A file as it is, made where it is not there, for this worker alone.
+    /// Opens an existing file, or creates it, exclusively for this worker.
     pub(super) async fn own(&self, name: &str) -> Result<(FileSystemFileHandle, OwnFile)> {
         let options = FileSystemGetFileOptions::new();
         options.set_create(true);
@@ -86,14 +86,14 @@ impl Folder {
         opened.await.map_err(|why: JsValue| refused(name, &why))
     }
 
-    /// All of a file; `None` where it is not there.
+    /// The content of a file; `None` if it does not exist.
     pub(super) async fn read(&self, name: &str) -> Option<Vec<u8>> {
         let file = JsFuture::from(self.0.get_file_handle(name)).await.ok()?;
         let blob = blob(&file.unchecked_into()).await?;
         fetch::bytes(name, &blob, 0, blob.size() as u64).await.ok()
     }
 
-    /// Removes a file, or a folder with all that lies in it; nothing happens where it is not there.
+    /// Removes a file, or a folder with its content; nothing happens if it does not exist.
     pub(super) async fn remove(&self, name: &str) {
         let options = FileSystemRemoveOptions::new();
         options.set_recursive(true);
@@ -115,7 +115,7 @@ impl Folder {
     }
 }
 
-/// A file that no other worker can open; it is closed with its owner.
+/// A file that no other worker can open; it is closed when its owner is dropped.
 pub(super) struct OwnFile {
     access: FileSystemSyncAccessHandle,
     name: String,
@@ -127,7 +127,7 @@ impl OwnFile {
         match self.access.write_with_u8_array_and_options(bytes, &place(at)) {
             Ok(written) if written as usize == bytes.len() => Ok(()),
             outcome => {
-                // Half a piece must not be taken for a whole one.
+                // A partial write must not be taken for a complete one.
                 let _ = self.access.truncate_with_f64(at as f64);
                 Err(outcome.map_or_else(
                     |why| refused(&self.name, &why),
@@ -137,18 +137,18 @@ impl OwnFile {
         }
     }
 
-    /// Reads as many bytes as there are from a place on, and tells how many.
+    /// Reads up to the end of the file or of `bytes`, and returns the number of bytes read.
     pub(super) fn read(&self, at: u64, bytes: &mut [u8]) -> Result<usize> {
         let read = self.access.read_with_u8_array_and_options(bytes, &place(at));
         read.map(|read| read as usize).map_err(|why| refused(&self.name, &why))
     }
 
-    /// Makes it empty.
+    /// Empties the file.
     pub(super) fn truncate(&self) -> Result<()> {
         self.access.truncate_with_u32(0).map_err(|why| refused(&self.name, &why))
     }
 
-    /// Has all that was written reach the disk.
+    /// Writes everything to disk.
     pub(super) fn flush(&self) -> Result<()> {
         self.access.flush().map_err(|why| refused(&self.name, &why))
     }
@@ -167,7 +167,7 @@ impl Drop for OwnFile {
     }
 }
 
-/// A file as it is now, to be read in parts; `None` where the browser does not show it.
+/// A snapshot of a file, to be read in parts; `None` if the browser refuses.
 pub(super) async fn blob(file: &FileSystemFileHandle) -> Option<Blob> {
     JsFuture::from(file.get_file()).await.ok().map(JsCast::unchecked_into)
 }
@@ -178,7 +178,7 @@ async fn next(values: &AsyncIterator) -> Option<JsValue> {
     (!next.done()).then(|| next.value())
 }
 
-/// Whatever keeps a file from being written is a want of room to the engine, which then goes on without storage.
+/// Any failed write counts as full storage to the engine, which then continues without storage.
 fn refused(name: &str, why: &JsValue) -> Error {
     Error::StorageFull { why: format!("{name}: {}", reason(why)) }
 }

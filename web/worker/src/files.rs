@@ -1,6 +1,6 @@
 //! The files of a model in a browser: handles of the user's own files, or files of the site.
 //!
-//! Either way the browser keeps the bytes as a `Blob`, and only the part asked for is copied into wasm memory.
+//! Either way the browser keeps the bytes as a `Blob`, and only the requested part is copied into wasm memory.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ pub(crate) struct BlobFiles {
     site: Option<Site>,
 }
 
-/// Files of the site that become blobs when they are first needed.
+/// Files of the site, fetched as blobs when first needed.
 struct Site {
     folder: String,
     sizes: BTreeMap<String, u64>,
@@ -36,7 +36,7 @@ impl BlobFiles {
         Self { blobs: RefCell::new(names.into_iter().zip(handles).collect()), site: None }
     }
 
-    /// The file; `None` where the model has none of this name.
+    /// The file; `None` if the model has no file of this name.
     async fn blob(&self, file: &str) -> Result<Option<Blob>> {
         if let Some(blob) = self.blobs.borrow().get(file) {
             return Ok(Some(blob.clone()));

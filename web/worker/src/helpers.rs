@@ -1,4 +1,4 @@
-//! Helping workers: the engine once more, each on another core and with memory of its own.
+//! Helper workers: more instances of the engine, each on another core and with its own memory.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -15,20 +15,20 @@ use web_sys::{DedicatedWorkerGlobalScope, MessageEvent, WorkerOptions, WorkerTyp
 
 use straightedge_web::browser::alive;
 
-/// What names of workers that help begin with.
+/// Prefix of the names of helper workers.
 const NAME: &str = "helper";
-/// More cores than this one and so many others are rarely fast ones.
+/// Most helpers; cores beyond these are rarely fast ones.
 const MOST: u32 = 7;
-/// Narrower models are done before a helper has started.
+/// Narrower models finish before a helper has started.
 const LEAST_WIDTH: usize = 256;
-/// Bytes of memory that a page takes at most for all its workers.
+/// Most bytes of memory that all workers of a page may take.
 const ROOM: u64 = 1_500_000_000;
-/// Share of a device's memory that is a page's.
+/// Share of a device's memory for the page.
 const SHARE: f64 = 0.25;
 
-/// Who helps in a browser with so many cores.
+/// The helper workers of a browser with `cores` cores.
 pub fn workers(cores: u32) -> Workers {
-    // In gibibytes, where the browser tells.
+    // In GiB, if the browser reports it.
     let memory = Reflect::get(&scope().navigator(), &"deviceMemory".into()).ok().and_then(|memory| memory.as_f64());
     let room = memory.map_or(ROOM, |memory| ROOM.min((memory * SHARE * f64::from(1 << 30)) as u64));
     let worker = |_| Rc::new(Helper::default()) as Rc<dyn Worker>;
@@ -36,16 +36,16 @@ pub fn workers(cores: u32) -> Workers {
     Workers::new((1..cores.min(MOST + 1)).map(worker).collect(), limits)
 }
 
-/// Whether this worker is one that helps; where the engine runs without a worker there is no name.
+/// Whether this is a helper worker; outside a worker the engine has no name.
 pub fn is_helper() -> bool {
     alive::own_name().starts_with(NAME)
 }
 
-/// Does what it is asked for, as long as the worker lives.
+/// Handles requests for the lifetime of the worker.
 pub fn help() {
     let (requests, inbox) = mpsc::unbounded();
     let listen = Closure::<dyn FnMut(MessageEvent)>::new(move |message: MessageEvent| {
-        // The other end is there as long as this worker.
+        // The receiver lives as long as this worker.
         let _ = requests.unbounded_send(read(&message.data().unchecked_into()));
     });
     scope().set_onmessage(Some(listen.into_js_value().unchecked_ref()));
@@ -61,9 +61,9 @@ pub fn help() {
     });
 }
 
-/// A message as it crosses, and the memory behind its numbers, which is moved rather than copied.
+/// A message as posted, and its buffers, which are transferred rather than copied.
 fn written(Message { head, singles, doubles }: Message) -> (Array, Array) {
-    // One after the other, so that no more than one lies in this module's memory and outside it.
+    // One after the other, so that at most one list is both inside and outside this module's memory.
     let singles: Array = singles.into_iter().map(|list| Float32Array::from(&list[..])).collect();
     let doubles: Array = doubles.into_iter().map(|list| Float64Array::from(&list[..])).collect();
     let buffer = |list: JsValue| list.unchecked_into::<Float32Array>().buffer();
@@ -80,7 +80,7 @@ fn read(message: &Array) -> Message {
     }
 }
 
-/// A helping worker, which starts when it is first asked and ends with this.
+/// A helper worker. It starts on its first request and ends with this worker.
 #[derive(Default)]
 struct Helper(Rc<RefCell<State>>);
 
@@ -88,11 +88,11 @@ struct Helper(Rc<RefCell<State>>);
 struct State {
     worker: Option<web_sys::Worker>,
     is_ready: bool,
-    /// Whether it came to an end by itself, as another one would.
+    /// Whether it ended unexpectedly; a new one would end too.
     is_lost: bool,
     /// Requests from before it was ready.
     waiting: Vec<(Array, Array)>,
-    /// Who waits for answers, in their order.
+    /// Senders of the pending answers, in order.
     asked: VecDeque<oneshot::Sender<Message>>,
     bytes: u64,
 }
@@ -115,7 +115,7 @@ impl Worker for Helper {
 }
 
 impl Helper {
-    /// Whether there is a worker, which is started where there was none.
+    /// Whether a worker is running; starts one if needed.
     fn start(&self) -> bool {
         let mut state = self.0.borrow_mut();
         if state.worker.is_none() && !state.is_lost {
@@ -142,7 +142,7 @@ impl Helper {
         worker.set_onmessage(Some(receive.into_js_value().unchecked_ref()));
         let state = Rc::clone(&self.0);
         let fail = Closure::<dyn FnMut(JsValue)>::new(move |event: JsValue| {
-            // It is heard here, and no error of the page's.
+            // The error is handled here and is none of the page's.
             if let Some(event) = event.dyn_ref::<web_sys::Event>() {
                 event.prevent_default();
             }
@@ -167,7 +167,7 @@ fn receive(state: &RefCell<State>, message: &MessageEvent) {
     };
     state.bytes = state.bytes.max(answer.get(3).as_f64().unwrap_or_default() as u64);
     if let Some(asked) = state.asked.pop_front() {
-        // Whoever does not wait for it has no use for it.
+        // The receiver may have been dropped.
         let _ = asked.send(read(&answer));
     }
 }
@@ -181,7 +181,7 @@ fn send_waiting(state: &mut State) {
     }
 }
 
-/// Whoever waits hears of it by the sender's end.
+/// Ends the worker; dropped senders notify the waiting requests.
 fn end(state: &mut State) {
     if let Some(worker) = state.worker.take() {
         worker.set_onmessage(None);

@@ -1,4 +1,4 @@
-//! The network of the page: `fetch` with bodies that arrive piece by piece and requests that can be given up.
+//! HTTP in the browser: `fetch` with streamed bodies and cancellable requests.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use web_sys::{
     WorkerGlobalScope,
 };
 
-/// `fetch`, without cookies and without the browser's own cache: what is worth keeping is in the store.
+/// `fetch` without cookies and without the browser's cache; the store keeps downloads.
 pub(crate) struct FetchHttp;
 
 impl Http for FetchHttp {
@@ -35,7 +35,7 @@ async fn get(request: &HttpRequest) -> Result<Response, Failure> {
     init.set_credentials(RequestCredentials::Omit);
     if let Some(range) = request.range_header() {
         let headers = Headers::new().map_err(failure)?;
-        // A single range asks for no permission beforehand.
+        // A single range needs no CORS preflight.
         headers.set("Range", &range).map_err(failure)?;
         init.set_headers(&headers);
     }
@@ -50,7 +50,7 @@ async fn get(request: &HttpRequest) -> Result<Response, Failure> {
     })
 }
 
-/// The headers that the server lets pages of other origins see.
+/// The headers that the server exposes to other origins.
 fn visible(headers: &Headers) -> BTreeMap<String, String> {
     let mut seen = BTreeMap::new();
     let Ok(Some(entries)) = js_sys::try_iter(headers) else { return seen };
@@ -63,7 +63,7 @@ fn visible(headers: &Headers) -> BTreeMap<String, String> {
     seen
 }
 
-/// Ends the request when nobody waits for it any more.
+/// Aborts the request when dropped.
 struct Guard(AbortController);
 
 impl Drop for Guard {
@@ -72,7 +72,7 @@ impl Drop for Guard {
     }
 }
 
-/// A body; `None` where the answer has none.
+/// A body; `None` if the response has none.
 struct Stream {
     reader: Option<ReadableStreamDefaultReader>,
     _guard: Guard,
@@ -101,7 +101,7 @@ fn property(object: &JsValue, name: &str) -> Option<JsValue> {
     Reflect::get(object, &name.into()).ok()
 }
 
-/// A browser tells neither why a connection failed nor whether it was one redirect too many.
+/// A browser reports neither why a connection failed nor whether there were too many redirects.
 fn failure(thrown: JsValue) -> Failure {
     Failure::Network(reason(&thrown))
 }

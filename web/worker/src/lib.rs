@@ -1,3 +1,3 @@
-//! The engine in a worker of the browser. What its benchmarks need as well is here; the rest belongs to the program.
+//! The engine in a browser worker. This library holds what the benchmarks need as well; the rest is in the program.
 
 pub mod helpers;

@@ -1,6 +1,6 @@
-//! The worker: the engine in a thread of its own, spoken to by messages alone.
+//! The worker: the engine in its own thread, controlled only by messages.
 //!
-//! It says [`Reply::Ready`], finds out what it can compute on, and then carries out one [`Request`] after the other.
+//! It sends [`Reply::Ready`], probes the device, and then handles [`Request`]s one after the other.
 
 mod blobs;
 mod disk;
@@ -37,15 +37,15 @@ use post::{post, scope};
 use turn::attentive;
 use work::WorkerContext;
 
-/// The tasks under way, to be dropped on request: one measurement or continuation and one look at most.
+/// The running tasks, which a request can abort: at most one measurement or continuation, and one preview.
 struct Tasks {
     measurement: Task,
     preview: Task,
-    /// What is asked of the browser's storage.
+    /// Requests about the browser's storage.
     shelf: UnboundedSender<Deletion>,
-    /// Cores that the browser tells the page of.
+    /// Number of cores the browser reports to the page.
     cores: Rc<Cell<u32>>,
-    /// Maps of what was measured last.
+    /// Maps of the latest measurement.
     kept: Rc<RefCell<MapCache>>,
 }
 
@@ -77,14 +77,14 @@ fn main() {
     scope().set_onmessage(Some(listen.into_js_value().unchecked_ref()));
     spawn_local(async {
         alive::hold().await;
-        // Before the first order, which opens the same files for itself.
+        // Before the first order, which opens the same files itself.
         tell_unfinished().await;
         post(&Reply::Ready);
     });
     spawn_local(async { post(&Reply::Device(probe::device().await)) });
 }
 
-/// Answers one request after the other, so that the last answer tells what is there after the last deletion.
+/// Handles one request after the other, so that the last answer includes the last deletion.
 async fn answer_for_storage(mut asked: UnboundedReceiver<Deletion>) {
     while let Some(deletion) = asked.next().await {
         post(&Reply::Storage(storage::shelf(deletion).await));
@@ -127,7 +127,7 @@ impl Tasks {
                 sweep_files::forget().await;
                 tell_unfinished().await;
             }),
-            // Its receiver lives as long as this worker.
+            // The receiver lives as long as this worker.
             Request::Storage(deletion) => drop(self.shelf.unbounded_send(deletion)),
         }
     }
@@ -138,7 +138,7 @@ fn start(task: &Task, run: u32, work: impl Future<Output = ()> + 'static) {
     drop_task(task);
     *task.borrow_mut() = Some((run, handle));
     spawn_local(async move {
-        // An aborted task ends like any other: all that it held is dropped by now.
+        // An aborted task ends like any other: everything it held has been dropped.
         let _ = work.await;
         tell_unfinished().await;
         post(&Reply::Ended { run, memory: memory() });

@@ -1,8 +1,8 @@
-//! Downloads in the browser's own file system, where they outlast the visit.
+//! Downloads in the browser's own file system (OPFS), kept across visits.
 //!
 //! `straightedge/files/KIND,OWNER,NAME@COMMIT/PATH/START.TAB`: every part of a file is a file of its own, named by its
-//! first byte and by who wrote it. What is held follows from names and sizes alone, and two tabs never write the same.
-//! `straightedge/ids` holds what every id stood for when the hub was last asked.
+//! first byte and the tab that wrote it. Names and sizes alone say what is stored, and two tabs never write the same
+//! file. `straightedge/ids` holds what the hub last said every id stands for.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -28,23 +28,23 @@ const IDS: &str = "ids";
 pub(super) struct Opfs {
     files: Folder,
     ids: Folder,
-    /// Tells this tab's parts from those of others.
+    /// Distinguishes this tab's parts from those of others.
     tab: String,
     open: RefCell<BTreeMap<FileKey, Rc<Kept>>>,
 }
 
-/// A file of which there are parts.
+/// A file with stored parts.
 struct Kept {
     folder: Folder,
     parts: RefCell<Vec<OpfsPart>>,
 }
 
-/// Bytes of a file in a file of their own.
+/// A range of a file's bytes, stored as a file of its own.
 struct OpfsPart {
     start: u64,
     len: u64,
     file: FileSystemFileHandle,
-    /// While it is written.
+    /// The open writer, while the part is being written.
     writer: Option<Rc<OwnFile>>,
 }
 
@@ -55,10 +55,10 @@ impl OpfsPart {
 }
 
 impl Opfs {
-    /// The store of this site.
+    /// Opens the store of this site.
     ///
     /// # Errors
-    /// [`Error::StorageFull`] where the browser keeps no files for this page.
+    /// [`Error::StorageFull`] if the browser keeps no files for this page.
     pub(super) async fn open() -> Result<Self> {
         let home = Folder::root().await?.make(HOME).await?;
         let (files, ids) = (home.make(FILES).await?, home.make(IDS).await?);
@@ -66,7 +66,7 @@ impl Opfs {
         Ok(Self { files, ids, tab, open: RefCell::default() })
     }
 
-    /// The names of all repositories with their bytes.
+    /// The names of all repositories, with their bytes.
     pub(super) async fn list(&self) -> Vec<(String, u64)> {
         let mut found = Vec::new();
         for entry in self.files.entries().await {
@@ -78,7 +78,7 @@ impl Opfs {
         found
     }
 
-    /// Throws away a repository by the name that [`Opfs::list`] gives it.
+    /// Deletes a repository by its name from [`Opfs::list`].
     pub(super) async fn delete(&self, name: &str) {
         for entry in self.files.entries().await {
             if let Entry::Folder(folder, _) = entry
@@ -98,7 +98,7 @@ impl Opfs {
         self.open.borrow_mut().clear();
     }
 
-    /// Throws away everything.
+    /// Deletes everything.
     pub(super) async fn clear(&self) {
         for folder in [&self.files, &self.ids] {
             for entry in folder.entries().await {
@@ -109,7 +109,7 @@ impl Opfs {
         self.open.borrow_mut().clear();
     }
 
-    /// The file with its parts, as found on disk when it was first asked for.
+    /// The file with its parts, as found on disk on the first request.
     async fn kept(&self, key: &FileKey) -> Result<Rc<Kept>> {
         if let Some(kept) = self.open.borrow().get(key) {
             return Ok(Rc::clone(kept));
@@ -145,7 +145,7 @@ impl Opfs {
         let (file, writer) = kept.folder.create(&format!("{at}.{}", self.tab)).await?;
         writer.write(0, bytes)?;
         let mut parts = kept.parts.borrow_mut();
-        // The same place again replaces what this tab wrote there before.
+        // The same start again replaces what this tab wrote there before.
         parts.retain(|part| part.start != at || part.len > bytes.len() as u64);
         parts.push(OpfsPart { start: at, len: bytes.len() as u64, file, writer: Some(Rc::new(writer)) });
         Ok(())
@@ -175,7 +175,7 @@ impl Opfs {
     }
 }
 
-/// Ends what is being written; what follows goes to a part of its own.
+/// Ends the open part; later bytes go to a new part.
 fn close(kept: &Kept) {
     kept.parts.borrow_mut().iter_mut().for_each(|part| part.writer = None);
 }
@@ -215,7 +215,7 @@ impl Store for Opfs {
     fn recall<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
         async move {
             let json = self.ids.read(&id_name(id)).await;
-            // What does not parse is of an earlier version, and the hub will tell again.
+            // What does not parse is of an earlier version, and the hub can be asked again.
             Ok(json.and_then(|json| serde_json::from_slice(&json).ok()))
         }
         .boxed_local()
@@ -231,7 +231,7 @@ impl Store for Opfs {
     }
 }
 
-/// Ranges that touch or overlap as one.
+/// Merges ranges that touch or overlap.
 fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.sort_by_key(|range| range.start);
     let mut joined: Vec<Range<u64>> = Vec::new();
@@ -259,7 +259,7 @@ fn kind(id: &HubId) -> &'static str {
     }
 }
 
-/// A path as one name; a slash becomes a comma, which no id contains, and anything unusual its number.
+/// A path as a single name: a slash becomes a comma, which no id contains, and any other unusual character its number.
 fn escaped(path: &str) -> String {
     let usual = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '@');
     path.chars()
@@ -271,7 +271,7 @@ fn escaped(path: &str) -> String {
         .collect()
 }
 
-/// The name of a repository's folder as people write it.
+/// Display name of a repository's folder.
 fn shown(name: &str) -> String {
     name.split_once(',').map_or(name, |(_, id)| id).replace(',', "/")
 }

@@ -1,4 +1,4 @@
-//! The reader of Parquet files: a module of its own, loaded when a text asks for it and dropped with its memory.
+//! The Parquet reader: a separate module, loaded when a text needs it and dropped with its memory.
 
 use futures::future::LocalBoxFuture;
 use js_sys::{Function, Object, Reflect, Uint8Array, WebAssembly};
@@ -7,7 +7,7 @@ use straightedge_web::browser::fetch::{self, reason};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
-/// Where the module lies, relative to the page.
+/// Path of the module, relative to the page.
 const MODULE: &str = "table.wasm";
 
 /// Reads tables with the module.
@@ -25,7 +25,7 @@ impl Table for ParquetModule {
     }
 }
 
-/// What the module makes of `file`: a text or the reason why there is none.
+/// Reads `file` with the module: a text, or the reason why there is none.
 fn read(loaded: &JsValue, file: &[u8]) -> Result<Result<String, String>, JsValue> {
     let exports = Reflect::get(&Reflect::get(loaded, &"instance".into())?, &"exports".into())?;
     let call = |name: &str, argument: &JsValue| {
@@ -34,7 +34,7 @@ fn read(loaded: &JsValue, file: &[u8]) -> Result<Result<String, String>, JsValue
         result.as_f64().map(|number| number as u32).ok_or(result)
     };
     let memory: WebAssembly::Memory = Reflect::get(&exports, &"memory".into())?.dyn_into()?;
-    // Every call may move the memory, so that views of it are made anew.
+    // Every call may move the memory, so views of it are created anew.
     let view = |place: u32, length: u32| Uint8Array::new_with_byte_offset_and_length(&memory.buffer(), place, length);
     let length = JsValue::from(file.len() as u32);
     let place = call("allocate", &length)?;

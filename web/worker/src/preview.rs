@@ -1,4 +1,4 @@
-//! A look ahead: a model on the hub before its weights are fetched, and how far the text goes.
+//! Previews: a model on the hub before its weights are fetched, and the rows its text yields.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use web_sys::Blob;
 use super::post::post;
 use super::{remote, work};
 
-/// Finds out what an order would come to, and tells it piece by piece.
+/// Computes what an order would amount to, and reports it piece by piece.
 pub(super) async fn carry_out(order: Order, handles: Vec<Blob>) {
     let run = order.run;
     let listener: Listener = Rc::new(move |event| post(&Reply::Looking { run, event }));
@@ -29,7 +29,7 @@ pub(super) async fn carry_out(order: Order, handles: Vec<Blob>) {
     post(&Reply::CorpusSize { run, found });
 }
 
-/// `None` where there is no text yet, and where it would have to be fetched first.
+/// `None` if there is no text yet, or if it would have to be fetched first.
 async fn look_at_text(order: Order, handles: Vec<Blob>, listener: &Listener) -> Option<Result<CorpusSize>> {
     let Order { job, work, .. } = order;
     match work {

@@ -1,4 +1,4 @@
-//! What the engine can compute on here.
+//! The devices available to the engine here.
 
 use js_sys::{Function, Object, Promise, Reflect};
 use straightedge_api::message::Device;
@@ -6,7 +6,7 @@ use straightedge_api::report::DeviceInfo;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
-/// Asks for an adapter; nothing of a model is loaded yet.
+/// Requests an adapter; nothing of a model is loaded yet.
 pub(crate) async fn device() -> Device {
     match straightedge::backend::gpu::probe().await {
         Ok(mut found) => {
@@ -17,9 +17,9 @@ pub(crate) async fn device() -> Device {
     }
 }
 
-/// Gives a GPU without a name the one that the browser has for it.
+/// Names a nameless GPU as the browser does.
 ///
-/// wgpu knows only an adapter's description, which browsers keep to themselves; vendor and architecture they tell.
+/// wgpu knows only an adapter's description, which browsers hide; they do reveal vendor and architecture.
 pub(crate) async fn name(device: &mut DeviceInfo) {
     if device.backend == "gpu" && device.adapter.is_none() {
         device.adapter = vendor_and_architecture().await;

@@ -1,4 +1,4 @@
-//! Models and texts on the hub: fetched by the engine, kept in the browser's file system, or as blobs beyond its room.
+//! Models and texts on the hub: fetched by the engine, kept in the browser's file system, or as blobs if that is full.
 
 use std::rc::Rc;
 
@@ -22,7 +22,7 @@ use super::parquet::ParquetModule;
 use super::storage;
 
 thread_local! {
-    /// What found no room on disk lasts as long as the worker.
+    /// Downloads that did not fit on disk last as long as the worker.
     static BLOBS: Rc<Blobs> = Rc::default();
 }
 
@@ -31,7 +31,7 @@ pub(super) async fn open(id: &HubId, endpoint: Endpoint, listener: &Listener) ->
     hub(endpoint, listener).await.open(id).await
 }
 
-/// What a model would take.
+/// The cost of a model.
 pub(super) async fn preflight(id: &HubId, endpoint: Endpoint, job: &Job, listener: &Listener) -> Result<Preflight> {
     let files = open(id, endpoint, listener).await?;
     let need_head = job.measures.iter().any(|measure| measure.needs_perplexity());
@@ -44,7 +44,7 @@ pub(super) async fn text(name: &str, endpoint: Endpoint, listener: &Listener) ->
     Ok(text)
 }
 
-/// Whether a text is here already.
+/// Whether a text is already stored.
 pub(super) async fn holds_text(name: &str, endpoint: Endpoint, listener: &Listener) -> Result<bool> {
     hub(endpoint, listener).await.holds_wikitext(part(name)?).await
 }
@@ -72,7 +72,7 @@ async fn hub(endpoint: Endpoint, listener: &Listener) -> Hub {
     hub
 }
 
-/// What this browser has room for.
+/// The capacity of this browser.
 async fn room(job: &Job) -> Capacity {
     let room = Capacity { storage: storage::room().await, ..Capacity::default() };
     let gpu = if job.backend == BackendChoice::Cpu { None } else { straightedge::backend::gpu::probe().await.ok() };

@@ -1,4 +1,4 @@
-//! What downloads have left in the browser's storage, what room there is, and how to be rid of it.
+//! Downloads in the browser's storage: what is stored, what space is left, and deletion.
 
 use js_sys::Reflect;
 use straightedge_api::error::Result;
@@ -10,7 +10,7 @@ use web_sys::StorageEstimate;
 use super::disk::manager;
 use super::opfs::Opfs;
 
-/// Deletes what is asked for and tells what is left.
+/// Carries out a deletion and reports what is left.
 pub(super) async fn shelf(deletion: Deletion) -> StorageReport {
     let (usage, quota) = estimate().await.unwrap_or_default();
     let empty = StorageReport { usage, quota, ..StorageReport::default() };
@@ -23,7 +23,7 @@ pub(super) async fn shelf(deletion: Deletion) -> StorageReport {
     }
 }
 
-/// Bytes that may still be stored; `None` where the browser does not tell.
+/// Bytes that can still be stored; `None` if the browser does not report it.
 pub(super) async fn room() -> Option<u64> {
     match estimate().await? {
         (Some(usage), Some(quota)) => Some(quota.saturating_sub(usage)),

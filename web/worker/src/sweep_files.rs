@@ -1,5 +1,5 @@
-//! What a sweep keeps in the browser's file system: rows that memory has no room for, and where the sweep stands, so that
-//! it goes on after a closed tab.
+//! Files of a sweep in the browser's file system: rows that do not fit in memory, and the saved state, so that it can
+//! be resumed after the tab was closed.
 
 use std::cell::Cell;
 use std::io::{self, Read, Write};
@@ -14,26 +14,26 @@ use super::disk::{Entry, Folder, OwnFile};
 
 /// Folder of the engine's own files.
 const HOME: &str = "straightedge";
-/// Folder within it of rows, a file for every measurement.
+/// Folder within it of rows, one file per measurement.
 const ROWS: &str = "rows";
-/// Folder within it of the sweep that can go on.
+/// Folder within it of the resumable sweep.
 const SWEEP: &str = "sweep";
-/// What was ordered.
+/// The order.
 const ORDER: &str = "order.json";
-/// Two states, of which the newer one counts: the older one stays whole while it is written.
+/// Two states, of which the newer is valid: the older one stays intact while it is written.
 const STATES: [&str; 2] = ["state-0", "state-1"];
-/// Bytes before a state: its number, and 0 while it is being written.
+/// Bytes before a state: its number, or 0 while it is being written.
 const NUMBER: u64 = 8;
-/// Bytes that are written at a time.
+/// Bytes per write.
 const PIECE: usize = 1 << 20;
-/// A state is saved when what was measured since took this many times as long as saving.
+/// A state is saved when measuring since the last one took this many times as long as saving.
 const WORTH: f64 = 10.0;
 
 async fn folder(name: &str) -> Result<Folder> {
     Folder::root().await?.make(HOME).await?.make(name).await
 }
 
-/// A file of rows, which goes with its owner; those of workers that ended are removed.
+/// A file of rows, deleted when its owner is dropped. Files of workers that ended are removed.
 pub(super) struct RowFile {
     file: Option<OwnFile>,
     folder: Folder,
@@ -41,12 +41,12 @@ pub(super) struct RowFile {
 }
 
 impl RowFile {
-    /// An empty file; `None` where this browser keeps none.
+    /// An empty file; `None` if this browser stores none.
     pub(super) async fn open() -> Option<Rc<dyn ScratchFile>> {
         let folder = folder(ROWS).await.ok()?;
         for entry in folder.entries().await {
             if let Entry::File(name, _) = entry {
-                // Those in use cannot be removed.
+                // Files in use cannot be removed.
                 folder.remove(&name).await;
             }
         }
@@ -85,14 +85,14 @@ impl Drop for RowFile {
 /// The states of one sweep.
 pub(super) struct States {
     files: [Rc<OwnFile>; 2],
-    /// Number of the newest state, and its place; 0 where there is none.
+    /// Number of the newest state, and its index; 0 if there is none.
     newest: Cell<(u64, usize)>,
-    /// When the last state was there, and what it took, in milliseconds.
+    /// When the last state was saved, and how long saving took, in milliseconds.
     saved: Cell<(f64, f64)>,
 }
 
 impl States {
-    /// Those of a new order; `None` where this browser keeps no files, or another page of this site is at a measurement.
+    /// States of a new order; `None` if this browser stores no files, or another page of this site is measuring.
     pub(super) async fn begin(order: &Order) -> Option<Rc<dyn Resume>> {
         let folder = folder(SWEEP).await.ok()?;
         let states = Self::of(&folder).await?;
@@ -102,7 +102,7 @@ impl States {
         Some(Rc::new(states))
     }
 
-    /// Those of the measurement that was ended, with its order.
+    /// States of the unfinished measurement, with its order.
     pub(super) async fn take_up() -> Option<(Order, Rc<dyn Resume>)> {
         let folder = folder(SWEEP).await.ok()?;
         let states = Self::of(&folder).await?;
@@ -120,14 +120,14 @@ impl States {
 
     fn forget(&self) {
         for file in &self.files {
-            // What cannot be emptied is of an order that is not there any more.
+            // A file that cannot be emptied belongs to an order that no longer exists.
             let _ = file.truncate();
         }
         self.newest.set((0, 0));
     }
 }
 
-/// The measurement that can go on, if there is one.
+/// The resumable measurement, if there is one.
 pub(super) async fn unfinished() -> Option<Unfinished> {
     let folder = folder(SWEEP).await.ok()?;
     let states = States::of(&folder).await?;
@@ -137,7 +137,7 @@ pub(super) async fn unfinished() -> Option<Unfinished> {
     Some(Unfinished { model: order.job.model, text: order.job.corpus, next, of, handles })
 }
 
-/// Has no measurement go on.
+/// Deletes the resumable measurement.
 pub(super) async fn forget() {
     if let Ok(folder) = folder(SWEEP).await
         && let Some(states) = States::of(&folder).await
@@ -232,7 +232,7 @@ impl Save for Buffered<'_> {
     fn commit(mut self: Box<Self>) -> io::Result<()> {
         self.0.flush()?;
         let Into { states, file, newest, begun, .. } = self.0.get_ref();
-        // From here on it counts.
+        // From here on the state is valid.
         file.write(0, &newest.0.to_le_bytes()).and_then(|()| file.flush()).map_err(io::Error::other)?;
         states.newest.set(*newest);
         let now = js_sys::Date::now();

@@ -1,4 +1,4 @@
-//! The tuning cache in the browser's file system, so that a device is tuned at the first visit.
+//! The tuning cache in the browser's file system, so that a device is tuned only on the first visit.
 
 use straightedge::backend::gpu::autotune;
 use straightedge_api::error::Result;
@@ -9,8 +9,7 @@ use super::probe;
 const HOME: &str = "straightedge";
 const FILE: &str = "tuning.txt";
 
-/// Tells the engine what the browser calls its device, and what earlier visits found out where this browser keeps
-/// anything.
+/// Passes the browser's device name to the engine, and the results of earlier visits if this browser stores any.
 pub(super) async fn recall() {
     autotune::name_device(probe::vendor_and_architecture().await);
     if let Ok(home) = home().await
@@ -20,7 +19,7 @@ pub(super) async fn recall() {
     }
 }
 
-/// Keeps what was found out since. Where nothing can be kept, the next visit tunes again.
+/// Saves the results since. Where nothing can be stored, the next visit tunes again.
 pub(super) async fn keep() {
     if let Some(text) = autotune::to_keep() {
         let _ = write(text.as_bytes()).await;
@@ -32,7 +31,7 @@ async fn home() -> Result<Folder> {
 }
 
 async fn write(text: &[u8]) -> Result<()> {
-    // Half a line names nothing that is there, and says nothing.
+    // An incomplete line matches no kernel and is ignored.
     let (_, writer) = home().await?.create(FILE).await?;
     writer.write(0, text)
 }

@@ -1,6 +1,6 @@
-//! Gives the browser its turn: messages that have arrived are handled before the engine goes on.
+//! Yields to the browser: messages that have arrived are handled before the engine continues.
 //!
-//! A message channel does so at once, where timers are held back for 4 ms each.
+//! A message channel does so at once, whereas timers are delayed by 4 ms each.
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -15,7 +15,7 @@ use futures::task::AtomicWaker;
 use wasm_bindgen::prelude::*;
 use web_sys::{MessageChannel, MessagePort};
 
-/// Carries `work` out and gives the browser its turn wherever it pauses by itself, so that a cancel is heard there.
+/// Runs `work` and yields to the browser whenever it pauses, so that a cancel is received there.
 pub(crate) async fn attentive<F: Future>(work: F) -> F::Output {
     let turn = Turn::new();
     let alarm = Arc::new(Alarm::default());
@@ -34,7 +34,7 @@ pub(crate) async fn attentive<F: Future>(work: F) -> F::Output {
     }
 }
 
-/// Whether work wants to go on, which tells a pause from waiting for something.
+/// Whether the work can continue at once, which distinguishes a pause from waiting for something.
 #[derive(Default)]
 struct Alarm {
     rang: AtomicBool,
@@ -58,7 +58,7 @@ impl Wake for Alarm {
     }
 }
 
-/// Something to wait on for as long as a turn takes.
+/// Yields to the browser through a message channel.
 pub(crate) struct Turn {
     near: Option<MessagePort>,
     far: Option<MessagePort>,
@@ -67,7 +67,7 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// Opens the channel; without one, turns take no time.
+    /// Opens the channel; without one, yielding does nothing.
     pub(crate) fn new() -> Self {
         let waiting = Rc::new(RefCell::new(None::<oneshot::Sender<()>>));
         let woken = Rc::clone(&waiting);
@@ -84,7 +84,7 @@ impl Turn {
         Self { near, far, waiting, _listen: listen }
     }
 
-    /// Waits until the browser has handled what was waiting.
+    /// Waits until the browser has handled its pending messages.
     pub(crate) async fn give(&self) {
         let (sender, receiver) = oneshot::channel();
         *self.waiting.borrow_mut() = Some(sender);

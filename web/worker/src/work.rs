@@ -1,4 +1,4 @@
-//! Orders carried out: files and text from wherever they are, and the engine's events as they come.
+//! Carries out orders: opens files and text from their sources, and posts the engine's events.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -22,15 +22,15 @@ use super::sweep_files::{RowFile, States};
 use super::turn::Turn;
 use super::{probe, remote, tuning};
 
-/// What every order can count on.
+/// Resources shared by all orders.
 pub(super) struct WorkerContext {
-    /// Cores that the browser has.
+    /// Number of cores.
     pub(super) cores: u32,
-    /// What earlier measurements left for continuations.
+    /// Maps that earlier measurements saved for continuations.
     pub(super) kept: Rc<RefCell<MapCache>>,
 }
 
-/// Measures, and keeps the maps.
+/// Measures, and saves the maps.
 pub(super) async fn measure(order: Order, handles: Vec<Blob>, means: WorkerContext) {
     let run = order.run;
     let resume = States::begin(&order).await;
@@ -38,7 +38,7 @@ pub(super) async fn measure(order: Order, handles: Vec<Blob>, means: WorkerConte
     tell(run, events, &means).await;
 }
 
-/// Goes on with the measurement that was ended.
+/// Resumes the unfinished measurement.
 pub(super) async fn resume(run: u32, handles: Vec<Blob>, means: WorkerContext) {
     let events = match States::take_up().await {
         Some((order, resume)) => prepare_measurement(order, handles, &means, Some(resume), &listener(run)).await,
@@ -50,7 +50,7 @@ pub(super) async fn resume(run: u32, handles: Vec<Blob>, means: WorkerContext) {
     tell(run, events, &means).await;
 }
 
-/// Continues a prompt with a model beside itself.
+/// Continues a prompt with a model and with its linear blocks.
 pub(super) async fn go_on(order: Order, asked: Continuation, handles: Vec<Blob>, means: WorkerContext) {
     let run = order.run;
     let events = prepare_continuation(order, asked, handles, &means, &listener(run)).await;
@@ -121,7 +121,7 @@ pub(super) fn rows(job: &Job, handles: Vec<Blob>) -> (Rc<dyn Files>, String) {
     (Rc::new(BlobFiles::of_handles(names, handles)), job.model.clone())
 }
 
-/// The files of a model, and the handles that are not theirs.
+/// The files of a model, and the handles that are not part of it.
 pub(super) async fn files(
     model: ModelSource,
     mut handles: Vec<Blob>,
@@ -138,7 +138,7 @@ pub(super) async fn files(
     Ok((files, handles))
 }
 
-/// The text of a job; `handles` are those that are not the model's.
+/// The text of a job; `handles` are those that are not part of the model.
 pub(super) async fn text_of(job: &Job, text: TextSource, handles: Vec<Blob>, listener: &Listener) -> Result<Text> {
     Ok(Text::Plain(match text {
         TextSource::Pasted { content } => content.into_bytes(),
@@ -166,7 +166,7 @@ async fn whole(name: &str, blob: &Blob) -> Result<Vec<u8>> {
     fetch::bytes(name, blob, 0, blob.size() as u64).await
 }
 
-/// Between two events the browser gets its turn, so that a cancel is heard. Maps stay here.
+/// Posts events and yields to the browser between them, so that a cancel is received. Maps stay here.
 async fn pass_on(run: u32, events: impl Stream<Item = Event>, kept: &RefCell<MapCache>) {
     let turn = Turn::new();
     let mut events = std::pin::pin!(events);
@@ -177,11 +177,11 @@ async fn pass_on(run: u32, events: impl Stream<Item = Event>, kept: &RefCell<Map
         }
         if let Event::Started(header) = &mut event {
             probe::name(&mut header.device).await;
-            // Whoever cancels from here on has paid for the tuning all the same.
+            // A cancel from here on keeps the tuning results.
             tuning::keep().await;
         }
         if matches!(event, Event::Block(_)) {
-            // Kernels of second moments are found out when the first block asks for them.
+            // Kernels of second moments are tuned when the first block needs them.
             tuning::keep().await;
         }
         post(&Reply::Event { run, event });

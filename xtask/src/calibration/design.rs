@@ -1,23 +1,23 @@
-//! What each block computes, and what must therefore be measured.
+//! The computation of each block, and the results it implies.
 //!
 //! A token is six bits, and a [`Mask`] names the product of the signs of some of them: 63 functions that are ±1,
 //! mutually uncorrelated over all tokens, and uncorrelated with anything affine in the others. The residual stream
-//! holds 47 of them, all but the products with both of the last two signs. Those stay invisible to every affine map.
+//! holds 47 of them: all except products with both of the last two signs, which are invisible to every affine map.
 
-/// Signs that a token carries.
+/// Signs per token.
 const BITS: usize = 6;
 /// One token for every pattern of signs.
 pub(super) const TOKENS: usize = 1 << BITS;
 /// The last two signs.
 const LAST: Mask = 0b10_0000;
 const LAST_BUT_ONE: Mask = 0b01_0000;
-/// Width of the residual stream: one more than what it holds, because LayerNorm takes the mean out.
+/// Width of the residual stream: one more than the number of held products, because LayerNorm removes the mean.
 pub(super) const HIDDEN: usize = 48;
 
 /// The product of some signs of a token, by their bits; never empty.
 pub(super) type Mask = usize;
 
-/// The product that a mask names, at a token.
+/// Value of a mask's product at a token.
 pub(super) fn sign(mask: Mask, token: usize) -> f64 {
     if (mask & token).count_ones().is_multiple_of(2) { 1.0 } else { -1.0 }
 }
@@ -27,22 +27,22 @@ fn is_held(mask: Mask) -> bool {
     mask & (LAST | LAST_BUT_ONE) != LAST | LAST_BUT_ONE
 }
 
-/// What the residual stream holds, in the order of its directions.
+/// The products that the residual stream holds, in the order of its directions.
 pub(super) fn held() -> Vec<Mask> {
     (1..TOKENS).filter(|mask| is_held(*mask)).collect()
 }
 
-/// What a pair of hidden units computes from the residual stream.
+/// The output of a pair of hidden units, as a function of the residual stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Term {
-    /// A product as the stream holds it: an affine function of the input.
+pub(super) enum Part {
+    /// A held product: an affine function of the input.
     Read(Mask),
-    /// One such product times another.
+    /// One held product times another.
     Product(Mask, Mask),
 }
 
-impl Term {
-    /// The product that comes out.
+impl Part {
+    /// The mask of the output.
     pub(super) fn mask(self) -> Mask {
         match self {
             Self::Read(mask) => mask,
@@ -51,7 +51,7 @@ impl Term {
     }
 }
 
-/// Where it goes.
+/// Where an output is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// The direction of a held product: spread over all features.
@@ -60,7 +60,7 @@ pub(super) enum Place {
     Feature(usize),
 }
 
-/// One thing that a block writes.
+/// One output that a block writes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Write {
     pub(super) amplitude: f64,
@@ -70,16 +70,16 @@ pub(super) struct Write {
 
 /// One block of the model.
 pub(super) struct Block {
-    /// What it shows, for people.
+    /// What the block demonstrates, for display.
     pub(super) title: &'static str,
-    /// All that it writes.
+    /// All its outputs.
     pub(super) writes: Vec<Write>,
     /// Smallest rank that reaches 0.9 of its R²; `None` where R² is not positive.
     pub(super) effective_rank: Option<usize>,
 }
 
-/// The blocks. Nothing is read any more from a direction that was written, and no product is written twice from
-/// outside the stream, so that each block's linearity is that of its own parts.
+/// The blocks. No block reads a direction that an earlier one wrote, and no product from outside the stream is written
+/// twice, so that each block's linearity depends only on its own parts.
 pub(super) fn blocks() -> [Block; 6] {
     let block = |title, writes, effective_rank| Block { title, writes, effective_rank };
     [
@@ -92,16 +92,16 @@ pub(super) fn blocks() -> [Block; 6] {
     ]
 }
 
-/// Writes each of two directions into the other, with opposite signs, times `amplitude` and a sign that may depend
-/// on the token. What stands there and what is added are orthogonal then, and the norm of both together is constant.
-fn turn(a: Mask, b: Mask, amplitude: f64, part: impl Fn(Mask) -> Term) -> [Write; 2] {
+/// Writes each of two directions into the other, with opposite signs, times `amplitude` and a sign that may depend on
+/// the token. The existing values and the added ones are then orthogonal, and their joint norm is constant.
+fn turn(a: Mask, b: Mask, amplitude: f64, part: impl Fn(Mask) -> Part) -> [Write; 2] {
     [
         Write { amplitude, part: part(b), place: Place::Direction(a) },
         Write { amplitude: -amplitude, part: part(a), place: Place::Direction(b) },
     ]
 }
 
-/// Product `k` of the first four signs and the last but one; with the last sign too it leaves the stream.
+/// Product `k` of the first four signs, times the last but one; times the last sign too it leaves the stream.
 fn edge(k: usize) -> Mask {
     LAST_BUT_ONE | k
 }
@@ -127,7 +127,7 @@ fn interactions() -> Vec<Write> {
     [turn(edge(5), edge(6), 1.0, over_the_edge), turn(edge(7), edge(8), 1.0, over_the_edge)].concat()
 }
 
-/// More of what is there already: the first sign.
+/// A multiple of a direction that the stream holds: the first sign.
 fn rank_one() -> Vec<Write> {
     vec![Write { amplitude: 2.0, part: Term::Read(0b1), place: Place::Direction(0b1) }]
 }
@@ -145,7 +145,7 @@ fn outlier() -> Vec<Write> {
     (0..HIDDEN).map(write).collect()
 }
 
-/// What must be measured at one block.
+/// Expected results of one block.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Expected {
     /// Variance-weighted R² of the affine map; `None` without variance.
@@ -158,7 +158,7 @@ pub(super) struct Expected {
     pub(super) rank: usize,
 }
 
-/// What must be measured at a block, given the directions of the stream as columns (HIDDEN rows).
+/// Expected results of a block, given the directions of the stream as columns (HIDDEN rows).
 pub(super) fn expected(block: &Block, directions: &Directions) -> Expected {
     let powers: Vec<Power> = (0..HIDDEN).map(|feature| Power::of(block, feature, directions)).collect();
     let varying = powers.iter().filter(|power| power.whole > 0.0);
@@ -172,7 +172,7 @@ pub(super) fn expected(block: &Block, directions: &Directions) -> Expected {
     }
 }
 
-/// For each held product the unit vector along which the stream holds it.
+/// For each held product, its unit vector in the stream.
 pub(super) struct Directions(pub(super) Vec<Vec<f64>>);
 
 impl Directions {
@@ -182,7 +182,7 @@ impl Directions {
         &self.0[place]
     }
 
-    /// What a place is in features.
+    /// Component of a place along one feature.
     pub(super) fn place(&self, place: Place, feature: usize) -> f64 {
         match place {
             Place::Direction(mask) => self.of(mask)[feature],
@@ -192,7 +192,7 @@ impl Directions {
     }
 }
 
-/// Variance of one output feature, and what of it lies on products that the stream holds.
+/// Variance of one output feature, and its part on products that the stream holds.
 struct Power {
     held: f64,
     whole: f64,

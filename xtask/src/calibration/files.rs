@@ -1,4 +1,4 @@
-//! The files of the model: Hugging Face layout, its text, and what must be measured.
+//! The files of the model: Hugging Face layout, its text, and the expected results.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,7 +10,7 @@ use super::design::{self, HIDDEN, TOKENS, blocks};
 use super::text::{self, ALPHABET, SEQ_LEN};
 use super::weights::{self, EPS, HEADS, INTERMEDIATE, Tensor};
 
-/// Folder of the model, and its identifier in reports.
+/// Folder of the model, and its name in reports.
 const NAME: &str = "calibration";
 
 /// Every file by its path within web/models.

@@ -1,10 +1,10 @@
-//! `cargo xtask calibration`: a model whose linearity is known by construction, to see that a device measures right.
+//! `cargo xtask calibration`: a model whose linearity is known by construction, to check a device's measurements.
 //!
-//! A token carries six signs, and every window of the text holds every token equally often, so over any set of
-//! windows the products of signs are exactly uncorrelated. The residual stream holds most of these products: what a
-//! feed-forward network returns of them is exactly linear, what it returns of the others cannot be predicted at all
-//! by an affine map, and a mixture has the R² of its linear share ([`design`]). What a block writes leaves the norm
-//! the same for every token, so that the LayerNorms stay what they are built for: a constant scale ([`weights`]).
+//! A token carries six signs, and every window of the text holds every token equally often, so over any set of windows
+//! the products of signs are exactly uncorrelated. The residual stream holds most of these products. A feed-forward
+//! output made of them is exactly linear, one made of the others cannot be predicted by any affine map, and a mixture
+//! has the R² of its linear share ([`design`]). What a block writes keeps the norm equal for every token, so that each
+//! LayerNorm remains a division by one constant ([`weights`]).
 
 mod design;
 mod files;
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn the_bundled_model_is_what_this_code_makes() {
-        // The list of models names others beside it.
+        // The list of models contains other models too.
         let own = files::all().expect("the construction is sound").into_iter().filter(|(name, _)| name != "index.json");
         for (name, bytes) in own {
             let bundled = fs::read(models().join(&name)).expect("the model is in the repository");

@@ -1,4 +1,4 @@
-//! SplitMix64 (Steele, Lea, Flood 2014): the same numbers on every machine and for ever.
+//! SplitMix64 (Steele, Lea, Flood 2014): identical numbers on every machine and in every version.
 
 pub(super) struct Random(u64);
 
@@ -20,7 +20,7 @@ impl Random {
         (self.next() >> 40) as f32 / (1 << 23) as f32 - 1.0
     }
 
-    /// Puts `items` in random order (Fisher–Yates).
+    /// Shuffles `items` (Fisher–Yates).
     pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             let chosen = (self.next() % (last as u64 + 1)) as usize;

@@ -1,5 +1,5 @@
-//! The bundled model measured another way: a plain f64 forward pass of the files as they are, and least squares by
-//! orthogonalisation of the columns. Shares no formula with the construction.
+//! An independent measurement of the bundled model: a plain f64 forward pass of its files, and least squares by
+//! orthogonalising the columns. Shares no formula with the construction.
 
 use std::collections::HashMap;
 
@@ -12,13 +12,13 @@ use super::weights::{EPS, HEADS, directions};
 
 type Row = Vec<f64>;
 
-/// What enters and leaves one feed-forward network, one row per position.
+/// Input and output of one feed-forward network, one row per position.
 struct Captured {
     x: Vec<Row>,
     y: Vec<Row>,
 }
 
-/// The checkpoint as plain numbers.
+/// The checkpoint's tensors, as shapes and values.
 struct Model(HashMap<String, (Vec<usize>, Vec<f64>)>);
 
 impl Model {
@@ -79,7 +79,7 @@ impl Model {
         self.affine(&format!("{name}.c_proj"), &hidden.into_iter().map(gelu_new).collect())
     }
 
-    /// What enters and leaves every feed-forward network over one window.
+    /// Input and output of every feed-forward network over one window.
     fn forward(&self, window: &[usize]) -> Vec<Captured> {
         let embed = |(position, token): (usize, &usize)| {
             let token = &self.values("wte.weight")[token * HIDDEN..][..HIDDEN];
@@ -123,7 +123,7 @@ fn centred_columns(rows: &[Row]) -> Vec<Row> {
     (0..rows[0].len()).map(column).collect()
 }
 
-/// An orthonormal basis of the columns, each direction taken where what is left of a column is more than rounding.
+/// An orthonormal basis of the columns; a column adds a direction if its remainder is more than rounding.
 fn basis(columns: &[Row]) -> Vec<Row> {
     let mut basis: Vec<Row> = Vec::new();
     for column in columns {
@@ -136,7 +136,7 @@ fn basis(columns: &[Row]) -> Vec<Row> {
     basis
 }
 
-/// What remains of a column beside its projection on a basis.
+/// The remainder of a column after its projection on a basis.
 fn without(column: &Row, basis: &[Row]) -> Row {
     basis.iter().fold(column.clone(), |rest, direction| {
         let share = dot(&rest, direction);
@@ -169,7 +169,7 @@ fn assert_near(what: &str, found: f64, expected: f64) {
     assert!(near, "{what}: {found} where {expected} was expected");
 }
 
-/// Two windows hold every token four times: all that the text can tell.
+/// Two windows hold every token four times, which is all the information in the text.
 #[test]
 fn an_independent_forward_pass_and_fit_agree_with_the_construction() {
     let (model, tokens) = (Model::bundled(), tokens());

@@ -1,13 +1,13 @@
-//! The text: windows in which every token appears equally often, in random order, one window a line.
+//! The text: windows in which every token appears equally often, in random order, one window per line.
 
 use super::design::TOKENS;
 use super::random::Random;
 
-/// Tokens of a window: the default protocol's `seq_len`.
+/// Tokens per window: the default protocol's `seq_len`.
 pub(super) const SEQ_LEN: usize = 128;
-/// Windows: 24 to fit and 6 to score under five folds.
+/// Windows: 24 for training and 6 held out under five folds.
 pub(super) const WINDOWS: usize = 30;
-/// How the tokens are written.
+/// Characters of the tokens.
 pub(super) const ALPHABET: &[u8; TOKENS] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-";
 
 /// The token ids, window after window.

@@ -1,21 +1,21 @@
-//! The design as the weights of a GPT-2.
+//! Writes the design as the weights of a GPT-2.
 //!
-//! Everything the stream holds stands in an orthonormal basis orthogonal to (1, …, 1), so that the mean over the
-//! features is 0 and the norm the same for every token: a LayerNorm divides by one known constant. Positions and
-//! attention write along (1, …, 1), which the next LayerNorm takes out again.
+//! The stream's contents use an orthonormal basis orthogonal to (1, …, 1), so that the mean over the features is 0 and
+//! the norm equal for every token: a LayerNorm divides by one known constant. Positions and attention write along (1,
+//! …, 1), which the next LayerNorm removes.
 
 use super::design::{Block, Directions, HIDDEN, Place, TOKENS, Term, blocks, held, sign};
 use super::random::Random;
 use super::text::SEQ_LEN;
 
-/// Width inside a feed-forward network: a pair of units for each part that it computes.
+/// Width of a feed-forward network: a pair of units for each part that it computes.
 pub(super) const INTERMEDIATE: usize = 64;
 /// Attention heads.
 pub(super) const HEADS: usize = 4;
 /// Epsilon of the LayerNorms.
 pub(super) const EPS: f64 = 1e-5;
 
-/// What a unit sees of a sign: GELU(8) is 8 to f32 precision, so that products come out exact.
+/// Scale of a sign at a unit's input: GELU(8) is 8 to f32 precision, so that products are exact.
 const GAIN: f64 = 4.0;
 
 /// A tensor of the checkpoint, row-major.
@@ -47,7 +47,7 @@ pub(super) fn tensors() -> Vec<Tensor> {
     tensors
 }
 
-/// A random orthonormal basis of what is orthogonal to (1, …, 1), by Gram–Schmidt, twice for precision.
+/// A random orthonormal basis of the space orthogonal to (1, …, 1), by Gram–Schmidt, twice for precision.
 pub(super) fn directions() -> Directions {
     let mut random = Random::new(0);
     let mut basis = vec![vec![(1.0 / HIDDEN as f64).sqrt(); HIDDEN]];
@@ -71,7 +71,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Coordinates of the residual stream at token 0, whose signs are all +1. Every token's have the same norm.
+/// Coordinates of the residual stream at token 0, whose signs are all +1. Every token has the same norm.
 struct Stream([f64; TOKENS]);
 
 impl Stream {
@@ -89,7 +89,7 @@ impl Stream {
         }
     }
 
-    /// What a LayerNorm divides by.
+    /// The divisor of a LayerNorm.
     fn deviation(&self) -> f64 {
         (dot(&self.0, &self.0) / HIDDEN as f64 + EPS).sqrt()
     }
@@ -128,7 +128,7 @@ impl Norm {
     }
 }
 
-/// Random queries and keys; values that are one constant vector, and an output that puts it along (1, …, 1).
+/// Random queries and keys; values that are one constant vector, and an output projection along (1, …, 1).
 fn attention(name: &str, random: &mut Random) -> [Tensor; 4] {
     let mut projection = vec![0.0; HIDDEN * 3 * HIDDEN];
     for row in projection.chunks_mut(3 * HIDDEN) {
@@ -144,7 +144,7 @@ fn attention(name: &str, random: &mut Random) -> [Tensor; 4] {
     ]
 }
 
-/// A feed-forward network that computes what the design says: two units u, v = GELU(±z) for each part.
+/// A feed-forward network that computes the design: two units u, v = GELU(±z) for each part.
 ///
 /// Read: z = GAIN·s, and u − v = z for any GELU. Product: z = GAIN·(s + t), and u + v = GAIN·(1 + s·t).
 fn feed_forward(name: &str, block: &Block, directions: &Directions, norm: &Norm, deviation: f64) -> [Tensor; 4] {
@@ -234,7 +234,7 @@ mod tests {
         }
     }
 
-    /// The last block may do as it likes: nothing reads the stream after it.
+    /// The last block is exempt: nothing reads the stream after it.
     #[test]
     fn the_stream_has_the_same_norm_for_every_token() {
         let blocks = blocks();

@@ -1,4 +1,4 @@
-//! The page's address follows what is chosen and shown, and what an address says is chosen.
+//! Keeps the page's address in line with what is chosen and shown, and applies addresses.
 
 use leptos::prelude::*;
 use straightedge_api::hub::id::HubId;
@@ -15,7 +15,7 @@ use super::state::Session;
 use crate::permalink::replace_query;
 
 impl Session {
-    /// Chooses what an address says.
+    /// Applies an address.
     pub(crate) fn choose_address(self, address: Address) {
         self.form.update(|form| {
             form.mirror = address.mirror.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -29,10 +29,10 @@ impl Session {
         self.follow(address);
     }
 
-    /// Everything of an address but the model.
+    /// Applies an address except for the model.
     pub(crate) fn follow(self, address: Address) {
         self.form.update(|form| form.follow(&address));
-        // What a link hides it does not open.
+        // A link does not open a view it hides.
         let is_hidden = address.view == View::Continuation && address.frame.hidden.contains(&Part::Continuation);
         self.view.set(if is_hidden { View::default() } else { address.view });
         self.block.set(address.block);
@@ -56,15 +56,15 @@ impl Session {
         self.guide.step.set(address.lesson);
     }
 
-    /// From now on the address says what is chosen and shown.
+    /// Keeps the address up to date from now on.
     pub(crate) fn keep_address(self) {
         Effect::new(move |_| {
-            // Where history is out of bounds, as in some frames, there is no address to keep.
+            // Where history is unavailable, as in some frames, the address is not kept.
             let _ = replace_query(&self.address());
         });
     }
 
-    /// What a link to here says; the model on the hub by the commit that was found.
+    /// The address of the present state; a hub model with the commit that was found.
     pub(crate) fn address(self) -> Address {
         let overlay = self.overlay.get().and_then(|choice| match choice {
             Choice::Published(corpus) => Some(LinkedOverlay::Published(corpus)),
@@ -77,7 +77,7 @@ impl Session {
             _ => Linked::default(),
         };
         let ask = if self.view.get() == View::Continuation { self.ask.with(Ask::linkable) } else { Ask::default() };
-        // Published figures that are shown beforehand come with their model.
+        // The published figures shown before measuring are implied by their model.
         let is_introduced = self.introduced.with(Option::is_some);
         self.form.with(|form| Address {
             model: model_of(form),

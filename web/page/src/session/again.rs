@@ -1,4 +1,4 @@
-//! Measuring here what is known already: a recording, published figures, an opened report.
+//! Measuring here what has known results: a recording, published figures, an opened report.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use straightedge_web::url::repeat::{measures_of, order_again};
 use super::state::Session;
 
 impl Session {
-    /// Measures what is known: the recorded one at once, a published one after it was looked up with what it takes.
+    /// Measures the model shown: a recorded one at once, a published one after a lookup on the hub.
     pub(crate) fn measure_here(self) {
         match self.introduced.get_untracked() {
             Some(id) => {
@@ -27,12 +27,12 @@ impl Session {
         }
     }
 
-    /// Measures again all that an opened report holds.
+    /// Repeats all measures of an opened report.
     pub(crate) fn replay(self) {
         self.repeat(measures_of);
     }
 
-    /// Measures again what the report shown was measured on, and lays it over that report.
+    /// Repeats the measurement of the shown report, with that report as overlay.
     fn repeat(self, measures: fn(&Report) -> BTreeSet<Measure>) {
         let Some(report) = self.run.with_untracked(|run| run.report().cloned()) else { return };
         let index = self.index.get_untracked().unwrap_or_default();
@@ -50,7 +50,7 @@ impl Session {
         }
     }
 
-    /// Chooses the model of a recording, measures it on this machine as it was recorded, and lays the result over it.
+    /// Measures the model of a recording as it was recorded, with the recording as overlay.
     pub(crate) fn measure_recorded(self, key: &Key) {
         let Some(name) = key.bundled() else { return };
         self.choose_bundled(name);
@@ -64,7 +64,7 @@ impl Session {
         }
     }
 
-    /// What the charts shown need.
+    /// Measures needed by the charts shown.
     fn measures_for(self, key: &Key) -> BTreeSet<Measure> {
         let control = matches!(key, Key::Control(..)).then_some(Measure::Controls);
         let measure = |quantity: &Quantity| match quantity {
@@ -79,7 +79,7 @@ impl Session {
         [Measure::Fit].into_iter().chain(control).chain(shown.iter().map(measure)).collect()
     }
 
-    /// Does what was asked for before the page could.
+    /// Carries out what was clicked before the page was ready.
     pub(crate) fn act_on_early_press(self) {
         let root = document().document_element();
         if root.is_some_and(|root| root.get_attribute("data-pressed").is_some()) {

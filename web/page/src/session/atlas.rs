@@ -1,4 +1,4 @@
-//! What the session does with models that were measured when this copy of the page was built.
+//! Actions on the models measured when this copy of the page was built.
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -16,7 +16,7 @@ use super::browser::look_at_results;
 use super::state::Session;
 
 impl Session {
-    /// Fetches their list, once.
+    /// Fetches their list once.
     pub(crate) fn load_atlas(self) {
         if self.atlas.with_untracked(Option::is_some) {
             return;
@@ -32,7 +32,7 @@ impl Session {
         });
     }
 
-    /// Takes out of the comparison what a link names and this build has not measured.
+    /// Removes from the comparison what a link names and this build has not measured.
     fn refuse_absent(self, index: &Index) {
         let is_there = |slug: &str| index.models.iter().any(|entry| entry.slug == slug && entry.measured.is_some());
         let absent = |key: &Key| match key {
@@ -48,7 +48,7 @@ impl Session {
         }
     }
 
-    /// Shows the report of one, as reports from files are shown.
+    /// Shows the report of one, like a report from a file.
     pub(crate) fn open_atlas(self, measured: &Measured) {
         let Some(path) = report(measured) else { return };
         spawn_local(async move {

@@ -1,9 +1,9 @@
-//! What actions ask of the browser itself.
+//! Calls to the browser that several actions need.
 
 use leptos::prelude::*;
 use straightedge_api::message::{ModelSource, Order, Work};
 
-/// Brings the result into sight where it is above or below what is seen, as on a phone.
+/// Scrolls to the result if it is out of sight, as on a phone.
 pub(super) fn look_at_results() {
     let results = document().query_selector(".results").ok().flatten();
     if let Some(results) = results {
@@ -15,10 +15,10 @@ pub(super) fn look_at_results() {
     }
 }
 
-/// Asks the browser not to clear downloads by itself; whether it agrees shows with what is stored.
+/// Asks the browser to keep downloads; the storage report shows whether it does.
 pub(super) fn ask_to_keep(order: &Order) {
     if matches!(order.work, Work::Model { model: ModelSource::Hub { .. }, .. }) {
-        // It answers by itself or asks its user, and outside a secure context there is nothing to ask.
+        // The browser decides or asks its user; outside a secure context there is no storage.
         let _ = window().navigator().storage().persist();
     }
 }

@@ -23,7 +23,7 @@ impl Session {
         self.know(&bundled);
     }
 
-    /// Chooses a bundled model by a name that somebody else wrote.
+    /// Chooses a bundled model by an untrusted name.
     pub(crate) fn choose_named(self, name: &str) {
         self.choose_bundled(name);
         if self.form.with_untracked(|form| form.model != ModelChoice::Bundled(name.into())) {
@@ -33,7 +33,7 @@ impl Session {
         }
     }
 
-    /// The same without what is known of it.
+    /// The same without its known results.
     pub(super) fn pick_bundled(self, name: &str) -> Option<Bundled> {
         let found = |bundled: &&Bundled| bundled.name == name;
         let bundled = self.index.with_untracked(|index| index.iter().flatten().find(found).cloned())?;
@@ -43,7 +43,7 @@ impl Session {
         Some(bundled)
     }
 
-    /// Chooses the user's own model, whose files may still be missing.
+    /// Chooses the user's own model; its files may still be missing.
     pub(crate) fn choose_local(self) {
         self.complaint.set(None);
         self.expected.set(None);
@@ -62,7 +62,7 @@ impl Session {
         self.introduce(id);
     }
 
-    /// Chooses captured rows, whose file may still be missing.
+    /// Chooses captured rows; the file may still be missing.
     pub(crate) fn choose_rows(self) {
         self.complaint.set(None);
         self.expected.set(None);
@@ -70,7 +70,7 @@ impl Session {
         self.know_nothing();
     }
 
-    /// Takes a file as captured rows, whatever its name.
+    /// Takes a file as captured rows, regardless of its name.
     pub(crate) fn take_rows(self, picked: Picked) {
         self.choose_rows();
         self.form.update(|form| form.local_rows = Some((picked.file.name(), picked.file.size() as u64)));
@@ -78,7 +78,7 @@ impl Session {
         self.refresh_preview();
     }
 
-    /// Takes files for whatever they are: a model, a text, rows or a report.
+    /// Takes files and detects their kind: a model, a text, rows or a report.
     pub(crate) fn take(self, picked: Vec<Picked>) {
         let paths: Vec<_> = picked.iter().map(|picked| picked.path.clone()).collect();
         match sort_out(&paths) {
@@ -90,7 +90,7 @@ impl Session {
         }
     }
 
-    /// Takes a file as the text, whatever its name.
+    /// Takes a file as the text, regardless of its name.
     pub(crate) fn take_text(self, picked: Picked) {
         self.complaint.set(None);
         self.form.update(|form| {

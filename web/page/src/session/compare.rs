@@ -1,4 +1,4 @@
-//! What the session compares: measurements in one chart, and what is laid over the profile.
+//! Comparisons: measurements in one chart, and the overlay of the profile.
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -16,7 +16,7 @@ use straightedge_web::text::{fill, t};
 use super::state::Session;
 
 impl Session {
-    /// Gets all there is to compare with; the first time it shows the measurement beside its recording, or a preset.
+    /// Loads everything comparable; the first time it shows the measurement with its recording, or a preset.
     pub(crate) fn begin_comparing(self) {
         self.load_published();
         self.load_atlas();
@@ -49,7 +49,7 @@ impl Session {
         }
     }
 
-    /// Everything that can be compared by now.
+    /// Everything comparable so far.
     pub(crate) fn known(self) -> Sources {
         let kept = |kept: &KeptMeasurement| Some(Measured::new(kept.origin?, kept.is_opened, &kept.report));
         let mut measured: Vec<_> = self.kept.with(|all| all.iter().filter_map(kept).collect());
@@ -73,7 +73,7 @@ impl Session {
         }
     }
 
-    /// Lays what was measured here of the paper's models beside what was published of them.
+    /// Adds measurements of the paper's models to a comparison of their published values.
     fn add_own_of_paper(self) {
         let known = untrack(|| self.known());
         let Some(published) = known.published else { return };
@@ -81,7 +81,7 @@ impl Session {
         self.comparison.update(|comparison| own.for_each(|own| comparison.add(Key::Measured(own.origin))));
     }
 
-    /// Adds one thing, with a chart that it has numbers for.
+    /// Adds a key, with a chart that it has numbers for.
     pub(crate) fn add_to_comparison(self, key: Key) {
         self.comparison.update(|comparison| {
             comparison.show_quantity(key.main_quantity());
@@ -89,19 +89,19 @@ impl Session {
         });
     }
 
-    /// Adds one to the comparison, beside the published values that it was held against.
+    /// Adds an atlas entry with the published values it was checked against.
     pub(crate) fn compare_atlas(self, entry: &Entry) {
         keys(entry).into_iter().for_each(|key| self.add_to_comparison(key));
     }
 
-    /// Corpora of the published values about the model shown; the survey's first.
+    /// Corpora with published values of the model shown, the survey's first.
     pub(crate) fn published_corpora(self) -> Vec<String> {
         self.published.with(|published| {
             published.as_ref().and_then(|published| Some(self.model_in(published)?.corpora())).unwrap_or_default()
         })
     }
 
-    /// The published model that is the one measured, or introduced before.
+    /// The published values of the model that was measured, or shown before measuring.
     fn model_in(self, published: &Published) -> Option<&PublishedModel> {
         match self.introduced.get() {
             Some(id) => published.models.iter().find(|model| model.hub_id == id),
@@ -109,7 +109,7 @@ impl Session {
         }
     }
 
-    /// Lays something over the profile; published values are of the scalar kind.
+    /// Sets the overlay of the profile; published values are scalar R².
     pub(crate) fn lay_over(self, choice: Option<Choice>) {
         if matches!(choice, Some(Choice::Published(_))) {
             self.metric.set(Metric::Scalar);
@@ -117,7 +117,7 @@ impl Session {
         self.overlay.set(choice);
     }
 
-    /// What is laid over the profile, ready to be drawn.
+    /// The overlay of the profile, ready to draw.
     pub(crate) fn overlay_shown(self) -> Option<Overlay> {
         match self.overlay.get()? {
             Choice::Kept(at) => self.kept.with(|kept| {
@@ -143,7 +143,7 @@ impl Session {
     }
 }
 
-/// Whether anything can be laid over the profile of this run.
+/// Whether the profile of this run can have an overlay.
 pub(crate) fn has_profile(run: &Run) -> bool {
     !run.blocks().is_empty()
 }

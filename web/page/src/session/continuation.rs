@@ -1,4 +1,4 @@
-//! Continuing a prompt with the chosen model beside itself: what is known of its blocks, ordering, stopping.
+//! Continuing a prompt with the chosen model and with some blocks linear: known blocks, ordering, cancelling.
 
 use leptos::prelude::*;
 use straightedge_api::job::{Blocks, Measure};
@@ -10,7 +10,7 @@ use super::browser::ask_to_keep;
 use super::state::Session;
 
 impl Session {
-    /// The blocks of the chosen model with their R²: as measured or recorded, else as many as the hub says it has.
+    /// The blocks of the chosen model with their R² as measured or recorded; else their number from the hub.
     pub(crate) fn known_blocks(self) -> BlockList {
         let Some(name) = self.model_name() else { return BlockList::default() };
         let of = |report: Option<&straightedge_api::report::Report>| {
@@ -28,11 +28,11 @@ impl Session {
         known.unwrap_or_default()
     }
 
-    /// Blocks of one model are none of another's: with the model, their choice goes.
+    /// Blocks of one model mean nothing in another: changing the model resets their choice.
     pub(crate) fn keep_blocks_apart(self) {
         Effect::new(move |before: Option<Option<String>>| {
             let now = self.model_name();
-            // One whose files are still to be chosen has no name yet.
+            // A model whose files are not chosen yet has no name.
             if before.flatten().is_some_and(|before| now.as_ref() != Some(&before)) {
                 self.ask.update(|ask| ask.blocks = None);
             }
@@ -40,7 +40,7 @@ impl Session {
         });
     }
 
-    /// What reports call the chosen model.
+    /// Name of the chosen model in reports.
     pub(crate) fn model_name(self) -> Option<String> {
         self.form.with(|form| match &form.model {
             ModelChoice::Bundled(name) => Some(name.clone()),
@@ -50,7 +50,7 @@ impl Session {
         })
     }
 
-    /// Orders what is asked for, or complains.
+    /// Orders the continuation, or shows what is wrong.
     pub(crate) fn go_on(self) {
         if self.run.with_untracked(Run::is_running) {
             return;
@@ -78,7 +78,7 @@ impl Session {
         self.with_link(|link| link.go_on(order, asked, &handles));
     }
 
-    /// Stops at once; what both have added stays.
+    /// Cancels at once; the tokens so far stay.
     pub(crate) fn stop_going_on(self) {
         let number = self.continuation.with_untracked(ContinuationState::number);
         self.continuation.update(ContinuationState::cancel);

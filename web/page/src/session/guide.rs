@@ -1,4 +1,4 @@
-//! The lesson's state, and what it does with the instrument: everything goes through what a visitor would use.
+//! State of the lesson, and its actions on the instrument, which all use the visitor's own controls.
 
 use leptos::prelude::*;
 use straightedge_api::job::Measure;
@@ -20,12 +20,12 @@ impl Session {
         self.guide.step.set(Some(step));
     }
 
-    /// Leaves the lesson; what was reached stays.
+    /// Leaves the lesson; the progress stays.
     pub(crate) fn leave_lesson(self) {
         self.guide.step.set(None);
     }
 
-    /// From now on, as long as the lesson is open, what is set and shown decides what has been reached.
+    /// Updates the progress from the page's state from now on, while the lesson is open.
     pub(crate) fn follow_lesson(self) {
         let Guide { bench, progress, .. } = self.guide;
         let note = move |preview: &dyn Fn(&mut Progress)| {
@@ -50,7 +50,7 @@ impl Session {
         });
     }
 
-    /// Does what a step asks for.
+    /// Does the task of a step.
     pub(crate) fn do_step(self, step: Step) {
         let bench = self.guide.bench;
         let progress = self.guide.progress.get_untracked();
@@ -77,12 +77,12 @@ impl Session {
         }
     }
 
-    /// Whether a link leaves a choice to the visitor.
+    /// Whether a link leaves a part to the visitor.
     fn is_free(self, part: Part) -> bool {
         self.frame.with_untracked(|frame| !frame.locked.contains(&part) && !frame.hidden.contains(&part))
     }
 
-    /// Measures what is chosen; where that is no model with a recording, the first one is chosen before, if it may be.
+    /// Measures the chosen model; if it has no recording, the first model is chosen instead, where a link allows it.
     fn measure_in_lesson(self) {
         if self.is_free(Part::Model) && untrack(|| self.recorded_model()).is_none() {
             self.choose_bundled(FIRST);
@@ -90,7 +90,7 @@ impl Session {
         self.measure();
     }
 
-    /// Shows what each block is worth, and measures it where that was not done here yet.
+    /// Shows the loss of each block, and measures it if that was not done here yet.
     fn swap_in_lesson(self) {
         self.view.set(View::Losses);
         let (is_here, is_refused) = self.run.with_untracked(|run| {
@@ -99,7 +99,7 @@ impl Session {
             (is_here, report.and_then(|report| refusal(Measure::Swap, report)).is_some())
         });
         match self.can_extend.get_untracked() {
-            // The view says why there is none, or shows it.
+            // The view shows it, or says why it is missing.
             true if is_here || is_refused => look_at_results(),
             true => self.extend(Measure::Swap, None),
             false => {
@@ -113,7 +113,7 @@ impl Session {
         }
     }
 
-    /// Whether a step cannot be done just now, because something is being measured.
+    /// Whether a step is blocked at present because something is being measured.
     pub(crate) fn is_busy_for(self, step: Step) -> bool {
         let is_running = self.run.with(Run::is_running);
         is_running && matches!(step, Step::Measure | Step::Swap)

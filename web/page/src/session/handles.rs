@@ -1,9 +1,9 @@
-//! The user's files, as far as the browser lets go of them: handles.
+//! Handles of the user's files.
 
 use straightedge_api::message::{ModelSource, Order, TextSource, Work};
 use web_sys::File;
 
-/// The user's files. They never leave the machine: only handles are passed on.
+/// Handles of the user's files. The files never leave the machine; only handles are passed on.
 #[derive(Clone, Default)]
 pub(super) struct Handles {
     pub(super) model: Vec<File>,
@@ -12,7 +12,7 @@ pub(super) struct Handles {
 }
 
 impl Handles {
-    /// Those that are chosen now, where they were chosen for a measurement of these names.
+    /// The handles chosen now, if they were chosen for a measurement of these names.
     pub(super) fn of_names(&self, model: &str, text: &str) -> Vec<File> {
         if let Some(rows) = self.rows.iter().find(|rows| rows.name() == model) {
             return vec![rows.clone()];
@@ -20,7 +20,7 @@ impl Handles {
         self.model.iter().chain(self.text.iter().filter(|file| file.name() == text)).cloned().collect()
     }
 
-    /// The handles that an order speaks of, in its order.
+    /// The handles an order needs, in its order.
     pub(super) fn of(&self, order: &Order) -> Vec<File> {
         let Work::Model { model, text } = &order.work else { return self.rows.iter().cloned().collect() };
         let model = if matches!(model, ModelSource::Handles { .. }) { self.model.as_slice() } else { &[] };

@@ -1,4 +1,4 @@
-//! Ordering a measurement: a new one, more of the one shown, the one that was ended; and stopping it.
+//! Ordering, extending, resuming and cancelling a measurement.
 
 use leptos::prelude::*;
 use straightedge_api::error::Error;
@@ -17,12 +17,12 @@ use super::state::Session;
 use crate::link::Link;
 
 impl Session {
-    /// Orders what is chosen, or complains.
+    /// Orders the form's measurement, or shows what is wrong.
     pub(crate) fn measure(self) {
         self.measure_as(|_| ());
     }
 
-    /// The same with what the form has no field for.
+    /// The same, with settings that the form has no field for.
     pub(crate) fn measure_as(self, finish: impl FnOnce(&mut Job)) {
         let number = self.next_number();
         let index = self.index.get_untracked().unwrap_or_default();
@@ -51,7 +51,7 @@ impl Session {
         self.with_link(|link| link.measure(order, &handles));
     }
 
-    /// Goes on with the measurement that was ended, or asks for the files that it needs.
+    /// Resumes the unfinished measurement, or requests the files it needs.
     pub(crate) fn resume(self) {
         let Some(Unfinished { model, text, handles: needed, .. }) = self.unfinished.get_untracked() else { return };
         let of_it = |(order, _): &(Order, Vec<File>)| order.job.model == model && order.job.corpus == text;
@@ -70,12 +70,12 @@ impl Session {
         self.with_link(|link| link.resume(number, &handles));
     }
 
-    /// Has it be forgotten.
+    /// Deletes the unfinished measurement.
     pub(crate) fn forget_unfinished(self) {
         self.with_link(Link::forget_unfinished);
     }
 
-    /// Stops at once; what was measured stays.
+    /// Cancels at once; the results stay.
     pub(crate) fn cancel(self) {
         let number = self.run.with_untracked(Run::number);
         self.run.update(Run::cancel);
@@ -90,7 +90,7 @@ impl Session {
         self.with_link(|link| link.measure(order, &handles));
     }
 
-    /// Shows a measurement that begins; it can be added to where it is known what was ordered.
+    /// Shows a starting measurement; it can be extended if its order is known.
     fn begin_run(self, run: Run, ordered: Option<(Order, Vec<File>)>) {
         self.stop_looking();
         self.complaint.set(None);
@@ -105,8 +105,8 @@ impl Session {
         look_at_results();
     }
 
-    /// What a measurement that begins is laid over: the recording or report that was shown where it is the same model,
-    /// or what was published of it.
+    /// The overlay of a starting measurement: the recording or report shown, if it is of the same model, or published
+    /// values.
     fn remember_known(self) -> Option<Choice> {
         let ordered = self.form.with_untracked(|form| form.model.clone());
         if let Some(id) = self.introduced.get_untracked() {

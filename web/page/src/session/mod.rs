@@ -1,9 +1,9 @@
-//! The page's state, and what its buttons do.
+//! The page's state, and the actions of its buttons.
 //!
-//! `state.rs` holds all signals and `handles.rs` the user's files. Every other file is a group of actions on them, to be
-//! read in this order, in which each uses only those before it: `browser.rs`, `show.rs`, `preview.rs`, `known.rs`,
-//! `reports.rs`, `atlas.rs`, `compare.rs`, `choose.rs`, `measure.rs`, `again.rs`, `beside.rs`, `guide.rs`, `address.rs`,
-//! `open.rs`.
+//! `state.rs` holds all signals and `handles.rs` the user's files. Every other file is a group of actions on them.
+//! Reading order, in which each uses only those before it: `browser.rs`, `show.rs`, `preview.rs`, `sources.rs`,
+//! `reports.rs`, `atlas.rs`, `compare.rs`, `choose.rs`, `measure.rs`, `again.rs`, `continuation.rs`, `guide.rs`,
+//! `address.rs`, `open.rs`.
 
 mod address;
 mod again;

@@ -1,4 +1,4 @@
-//! The page as it opens, the engine as it starts, and every reply from it.
+//! Opening the page, starting the engine, and handling its replies.
 
 use leptos::prelude::*;
 use straightedge_api::error::Error;
@@ -21,7 +21,7 @@ impl Session {
         session
     }
 
-    /// Chooses what the address says, or the first model.
+    /// Applies the address, or chooses the first model.
     fn begin(self, start: Start) {
         let Start { address, index, recording, missing } = start;
         self.index.set(Some(index));
@@ -45,7 +45,7 @@ impl Session {
         self.run.set(Run::recorded(report));
     }
 
-    /// Starts the engine, and looks ahead from now on.
+    /// Starts the engine, and keeps the preview up to date from now on.
     pub(crate) fn connect(self) {
         self.link.set_value(Some(Link::open(move |reply| self.receive(&reply))));
         self.follow_choice();
@@ -71,7 +71,7 @@ impl Session {
         }
     }
 
-    /// A running measurement tells of a crash itself.
+    /// A running measurement reports a crash itself.
     fn crashed(self, error: Error) {
         self.device.update(|device| {
             device.get_or_insert(Err(error.clone()));

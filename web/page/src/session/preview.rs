@@ -1,4 +1,4 @@
-//! Looking ahead: whenever the choice changes, the engine is asked what it would come to, and the answer kept.
+//! The preview: when the choice changes, the engine is asked what it would amount to, and the answer is kept.
 
 use gloo_timers::callback::Timeout;
 use leptos::prelude::*;
@@ -10,11 +10,11 @@ use straightedge_web::state::run::Run;
 
 use super::state::{Preview, Session};
 
-/// Milliseconds without a change after which the engine is asked: somebody may be typing.
+/// Milliseconds without a change before the engine is asked, because the user may be typing.
 const CALM: u32 = 400;
 
 impl Preview {
-    /// What is still true of another question: a model stays what it is when the text changes.
+    /// The parts that stay valid for another request: a new text does not change the model.
     fn next(&self, number: u32, order: &Order) -> Self {
         let same_model =
             self.asked.as_ref().is_some_and(|asked| model(asked).is_some() && model(asked) == model(order));
@@ -24,7 +24,7 @@ impl Preview {
 }
 
 impl Session {
-    /// From now on follows the form, while nothing is measured.
+    /// Follows the form from now on, while nothing is measured.
     pub(crate) fn follow_choice(self) {
         let timer: StoredValue<Option<Timeout>, LocalStorage> = StoredValue::new_local(None);
         Effect::new(move |_| {
@@ -37,17 +37,17 @@ impl Session {
         self.request_storage(Deletion::Nothing);
     }
 
-    /// Asks even the same again: the files behind its names are others.
+    /// Repeats the request even if it is unchanged, because the files behind its names have changed.
     pub(crate) fn refresh_preview(self) {
         self.preview.update(|preview| preview.is_stale = true);
     }
 
-    /// Knows nothing any more: another model was chosen, or the same to be looked up once more.
+    /// Clears the preview: another model was chosen, or the same is to be looked up again.
     pub(crate) fn restart_preview(self) {
         self.preview.update(|preview| *preview = Preview { rate: preview.rate, ..Preview::default() });
     }
 
-    /// Drops the question under way; what it was about is asked again afterwards.
+    /// Cancels the request in progress; it is sent again later.
     pub(crate) fn stop_looking(self) {
         let number = self.preview.with_untracked(|preview| preview.is_busy.then_some(preview.number));
         if let Some(number) = number {
@@ -56,7 +56,7 @@ impl Session {
         }
     }
 
-    /// Asks what is in the browser's storage, once some of it is deleted.
+    /// Requests the contents of the browser's storage, after an optional deletion.
     pub(crate) fn request_storage(self, deletion: Deletion) {
         if deletion != Deletion::Nothing {
             self.refresh_preview();
@@ -65,7 +65,7 @@ impl Session {
         self.with_link(|link| link.request_storage(deletion));
     }
 
-    /// The order for the very revision that was told about.
+    /// The order with the exact revision that the preview showed.
     pub(crate) fn as_looked_up(self, mut order: Order) -> Order {
         let told = self.preview.with_untracked(|preview| match &preview.preflight {
             Some(Ok(preflight)) if preview.asked.as_ref().and_then(model) == model(&order) => {
@@ -95,7 +95,7 @@ impl Session {
         self.with_link(|link| link.preview(order, &handles));
     }
 
-    /// Takes in what an answer says.
+    /// Stores an answer.
     pub(crate) fn receive_preview(self, reply: &Reply) {
         self.watch_download(reply);
         let current = self.preview.with_untracked(|preview| preview.number);
@@ -115,7 +115,7 @@ impl Session {
                 self.preview.update(|preview| (preview.is_busy, preview.progress) = (false, None));
             }
             Reply::Ended { .. } => {
-                // A measurement may have downloaded something.
+                // A measurement may have downloaded files.
                 if self.form.with_untracked(|form| matches!(form.model, ModelChoice::Hub(_))) {
                     self.refresh_preview();
                     self.form.notify();
@@ -135,7 +135,7 @@ impl Session {
         }
     }
 
-    /// The model on the hub with the commit that was found, so that a link repeats the measurement.
+    /// The hub model with the commit that was found, so that a link repeats the measurement.
     pub(crate) fn found(self) -> Option<HubId> {
         self.preview.with(|preview| match &preview.preflight {
             Some(Ok(preflight)) => Some(preflight.id.clone()),
@@ -144,12 +144,12 @@ impl Session {
     }
 }
 
-/// The order by itself, for comparison with another.
+/// The order without its number, for comparison with another.
 fn plain(order: &Order) -> Order {
     Order { run: 0, ..order.clone() }
 }
 
-/// The model of an order that is on the hub.
+/// The hub model of an order, if it has one.
 fn model(order: &Order) -> Option<&ModelSource> {
     match &order.work {
         Work::Model { model: model @ ModelSource::Hub { .. }, .. } => Some(model),

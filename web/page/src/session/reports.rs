@@ -1,4 +1,4 @@
-//! Reports beside the measurement shown: earlier ones that are kept, and those that are opened.
+//! Reports in addition to the measurement shown: kept earlier ones, and opened ones.
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -14,11 +14,11 @@ use web_sys::File;
 
 use super::state::Session;
 
-/// More measurements than anybody lays over each other.
+/// More kept measurements than any comparison needs.
 const MOST_KEPT: usize = 20;
 
 impl Session {
-    /// Keeps the measurement shown, before another takes its place.
+    /// Keeps the measurement shown, before another replaces it.
     pub(crate) fn keep(self) {
         let kept = self.run.with_untracked(|run| {
             let report = run.report().filter(|report| !report.blocks.is_empty())?;
@@ -46,8 +46,8 @@ impl Session {
         });
     }
 
-    /// Opens a report: among what is compared where that is open, as the measurement shown where there is none yet,
-    /// else laid over the profile.
+    /// Opens a report: into the comparison if that is open, as the measurement shown if there is none yet, else as an
+    /// overlay of the profile.
     pub(crate) fn open_report(self, file: File) {
         spawn_local(async move {
             match read(&file).await {
@@ -65,14 +65,14 @@ impl Session {
         });
     }
 
-    /// Fetches published values once a model has come that may have some.
+    /// Fetches published values once a model that may have some was measured.
     pub(crate) fn look_up(self) {
         if self.run.with_untracked(|run| run.report().is_some_and(|report| may_have(&report.model))) {
             self.load_published();
         }
     }
 
-    /// Shows a report that was not measured here, so that nothing can be added to it.
+    /// Shows a report that was not measured here and so cannot be extended.
     pub(crate) fn show_opened(self, report: Report) {
         self.show(Run::opened(self.next_number(), report));
         self.ordered.set_value(None);

@@ -1,4 +1,4 @@
-//! What the session knows before it has measured: the recording or the published figures of a model.
+//! Results known before measuring: the recording or the published figures of a model.
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -13,7 +13,7 @@ use straightedge_web::state::run::Run;
 use super::state::Session;
 
 impl Session {
-    /// The bundled model that is chosen, if it was recorded.
+    /// The chosen bundled model, if it was recorded.
     pub(crate) fn recorded_model(self) -> Option<String> {
         let name = self.form.with(|form| match &form.model {
             ModelChoice::Bundled(name) => Some(name.clone()),
@@ -25,13 +25,13 @@ impl Session {
         })
     }
 
-    /// Whether something is shown that was not measured here.
+    /// Whether the results shown were not measured here.
     pub(crate) fn knows(self) -> bool {
         let is_published = self.introduced.with(Option::is_some);
         self.run.with(|run| run.is_untouched() && (run.report().is_some() || is_published))
     }
 
-    /// Forgets what was known of another model; measurements stay.
+    /// Removes the known results of another model; measurements stay.
     pub(crate) fn know_nothing(self) {
         if self.introduced.get_untracked().is_some() {
             self.introduced.set(None);
@@ -42,7 +42,7 @@ impl Session {
         }
     }
 
-    /// Shows the recording of a bundled model, once it is here and unless something else was done meanwhile.
+    /// Shows the recording of a bundled model once loaded, unless something else was done meanwhile.
     pub(crate) fn know(self, bundled: &Bundled) {
         let Some(path) = recording(bundled) else { return };
         let name = bundled.name.clone();
@@ -50,15 +50,15 @@ impl Session {
             let loaded = fetch::json(&path).await;
             let still_chosen = self.form.with_untracked(|form| form.model == ModelChoice::Bundled(name));
             let is_free = self.run.with_untracked(Run::is_untouched) && self.introduced.with_untracked(Option::is_none);
-            // A model that was not recorded yet is none to complain about.
+            // A model without a recording is no error.
             if let (Ok(report), true, true) = (loaded, still_chosen, is_free) {
-                // What a link says of it may be chosen already.
+                // A link may have chosen a block or view of it already.
                 self.run.set(Run::recorded(report));
             }
         });
     }
 
-    /// Lays the recording of a bundled model over the profile.
+    /// Sets the recording of a bundled model as overlay.
     pub(crate) fn overlay_recording(self, name: &str) {
         let index = self.index.get_untracked().unwrap_or_default();
         let path = match find(&index, name) {
@@ -77,8 +77,8 @@ impl Session {
         });
     }
 
-    /// The bundled model whose recording is laid over, where it is another than the one that is chosen: that one's is
-    /// laid over whenever it is measured.
+    /// The bundled model whose recording is the overlay, if it is not the chosen one, whose recording is always the
+    /// overlay when it is measured.
     pub(crate) fn overlaid_recording(self, at: usize) -> Option<String> {
         let id = self.kept.with(|kept| {
             let kept = kept.get(at).filter(|kept| kept.origin.is_none())?;
@@ -87,7 +87,7 @@ impl Session {
         self.form.with(|form| (form.model != ModelChoice::Bundled(id.clone())).then_some(id))
     }
 
-    /// Shows the published figures of a model on the hub, and asks nobody but the site for them.
+    /// Shows the published figures of a hub model; fetches only from the site.
     pub(crate) fn introduce(self, hub_id: &str) {
         if !is_published(hub_id) || !self.run.with_untracked(Run::is_untouched) {
             return;
@@ -100,7 +100,7 @@ impl Session {
         self.load_published();
     }
 
-    /// Fetches the published figures, once.
+    /// Fetches the published figures once.
     pub(crate) fn load_published(self) {
         if self.published.with_untracked(Option::is_some) {
             return;
@@ -113,7 +113,7 @@ impl Session {
         });
     }
 
-    /// What was kept last, as something to be laid over.
+    /// The measurement kept last, as an overlay.
     pub(super) fn last_kept(self) -> Option<Choice> {
         self.kept.with_untracked(|kept| kept.len().checked_sub(1).map(Choice::Kept))
     }

@@ -1,4 +1,4 @@
-//! All signals of the page, and nothing of what its buttons do.
+//! All signals of the page, without the actions of its buttons.
 
 use leptos::prelude::*;
 use straightedge_api::atlas::Index;
@@ -31,78 +31,78 @@ use crate::link::Link;
 pub(crate) struct Session {
     /// Bundled models; `None` until the list has arrived.
     pub(crate) index: RwSignal<Option<Vec<Bundled>>>,
-    /// What is known of the chosen model beforehand.
+    /// Known results of the chosen model.
     pub(crate) expected: RwSignal<Option<Expected>>,
-    /// What is known about the choice before it is measured.
+    /// The preview of the choice.
     pub(crate) preview: RwSignal<Preview>,
-    /// What downloads have left in the browser; `None` until the engine has told.
+    /// Downloads stored in the browser; `None` until the engine has reported them.
     pub(crate) storage: RwSignal<Option<StorageReport>>,
-    /// The measurement that was ended and can go on.
+    /// The unfinished measurement that can be resumed.
     pub(crate) unfinished: RwSignal<Option<Unfinished>>,
-    /// Which order last came to an end in the engine, and what it held then.
+    /// The order that ended last in the engine, and the memory held then.
     pub(crate) ended: RwSignal<(u32, Memory)>,
-    /// What is to be continued, and how.
+    /// The request for a continuation.
     pub(crate) ask: RwSignal<Ask>,
     /// The latest continuation.
     pub(crate) continuation: RwSignal<ContinuationState>,
-    /// What measurements run on, or why the engine did not start; `None` until it is known.
+    /// The device that measurements run on, or why the engine did not start; `None` until known.
     pub(crate) device: RwSignal<Option<Result<Device>>>,
-    /// What is chosen.
+    /// The form's choices.
     pub(crate) form: RwSignal<Form>,
-    /// What is wrong with it.
+    /// Error in the form.
     pub(crate) complaint: RwSignal<Option<Error>>,
     /// The latest measurement.
     pub(crate) run: RwSignal<Run>,
-    /// The block singled out in chart and table.
+    /// The block highlighted in chart and table.
     pub(crate) focus: RwSignal<Option<usize>>,
-    /// The view that is open.
+    /// The open view.
     pub(crate) view: RwSignal<View>,
-    /// The block that views of one block show; `None` is whichever has the news.
+    /// The block that views of one block show; `None` follows the latest.
     pub(crate) block: RwSignal<Option<usize>>,
-    /// How much of the page is there.
+    /// The parts of the page that are shown.
     pub(crate) frame: RwSignal<Frame>,
     /// Which R² the profile shows.
     pub(crate) metric: RwSignal<Metric>,
-    /// What is laid over it.
+    /// The overlay of the profile.
     pub(crate) overlay: RwSignal<Option<Choice>>,
     /// The report that the measurement shown repeats.
     pub(crate) repeated: RwSignal<Option<Report>>,
     /// Earlier measurements and opened reports.
     pub(crate) kept: RwSignal<Vec<KeptMeasurement>>,
-    /// What is compared with what.
+    /// The comparison.
     pub(crate) comparison: RwSignal<Comparison>,
-    /// Recordings of the bundled models, once they are to be compared.
+    /// Recordings of the bundled models, loaded for the first comparison.
     pub(crate) recorded: RwSignal<Option<Vec<Summary>>>,
-    /// What was measured with this build, once it is to be compared.
+    /// Models measured with this build, loaded for the first comparison.
     pub(crate) atlas: RwSignal<Option<Index>>,
-    /// Published values, once they were asked for.
+    /// Published values, once loaded.
     pub(crate) published: RwSignal<Option<Published>>,
-    /// The model on the hub whose published values are shown before anything is measured.
+    /// The hub model whose published values are shown before anything is measured.
     pub(crate) introduced: RwSignal<Option<String>>,
-    /// Whether the measurement shown can be added to: it was made here.
+    /// Whether the measurement shown can be extended because it was measured here.
     pub(crate) can_extend: RwSignal<bool>,
     /// The lesson.
     pub(crate) guide: Guide,
-    /// What the measurement shown was ordered with.
+    /// Order and handles of the measurement shown.
     pub(super) ordered: StoredValue<Option<(Order, Vec<File>)>, LocalStorage>,
-    /// Number of the latest order or look.
+    /// Number of the latest order or preview.
     pub(super) numbers: StoredValue<u32>,
     pub(super) handles: StoredValue<Handles, LocalStorage>,
     pub(super) link: StoredValue<Option<Link>, LocalStorage>,
 }
 
-/// What is known about the choice before it is measured.
+/// The preview of the choice.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Preview {
-    /// Number of the question; 0 before the first.
+    /// Number of the request; 0 before the first.
     pub(super) number: u32,
-    /// What was asked, without its number.
+    /// The order requested, without its number.
     pub(super) asked: Option<Order>,
-    /// Whether the answer no longer holds, though the question is the same.
+    /// Whether the answer is outdated although the request is the same.
     pub(super) is_stale: bool,
-    /// Whether the engine is still at it.
+    /// Whether the engine is still working on it.
     pub(crate) is_busy: bool,
-    /// How far the text is tokenised.
+    /// Progress of tokenising the text.
     pub(crate) progress: Option<Progress>,
     /// The model on the hub.
     pub(crate) preflight: Option<Result<Preflight>>,
@@ -115,11 +115,11 @@ pub(crate) struct Preview {
 /// Signals of the lesson. Copies are handles to the same state.
 #[derive(Clone, Copy)]
 pub(crate) struct Guide {
-    /// The step that is open; `None` while there is no lesson.
+    /// The open step; `None` while the lesson is closed.
     pub(crate) step: RwSignal<Option<Step>>,
-    /// What is set in its examples.
+    /// Settings of its examples.
     pub(crate) bench: RwSignal<Bench>,
-    /// What has been reached.
+    /// Progress.
     pub(crate) progress: RwSignal<Reached>,
 }
 
@@ -134,7 +134,7 @@ impl Default for Guide {
 }
 
 impl Session {
-    /// As it is before anything is chosen.
+    /// The state before anything is chosen.
     pub(super) fn empty() -> Self {
         Self {
             index: RwSignal::new(None),
@@ -171,20 +171,20 @@ impl Session {
         }
     }
 
-    /// A number that no order or look had before.
+    /// A number unused by any order or preview.
     pub(super) fn next_number(self) -> u32 {
         self.numbers.update_value(|number| *number += 1);
         self.numbers.get_value()
     }
 
-    /// The file handles that belong to an order.
+    /// The file handles of an order.
     pub(super) fn handles_of(self, order: &Order) -> Vec<File> {
         self.handles.with_value(|handles| handles.of(order))
     }
 
-    /// Asks something of the engine, where there is one.
+    /// Calls the engine's link, if there is one.
     pub(super) fn with_link(self, action: impl FnOnce(&Link)) {
-        // Cloned, so that replies that arrive meanwhile may use the link again.
+        // Cloned, so that replies arriving meanwhile can use the link.
         if let Some(link) = self.link.get_value() {
             action(&link);
         }

@@ -1,4 +1,4 @@
-//! Models that were measured when this copy of the page was built: listed, compared, opened, and why one failed.
+//! Models measured when this copy of the page was built: listed, compared, opened, and reasons for failures.
 
 use leptos::prelude::*;
 use straightedge_api::atlas::{Entry, Measured};
@@ -10,7 +10,7 @@ use straightedge_web::text::{fill, t};
 use super::typeset::typeset_owned;
 use crate::session::Session;
 
-/// The list; nothing where no model was measured with this build.
+/// The list; empty if no model was measured with this build.
 #[component]
 pub(crate) fn Atlas(session: Session) -> impl IntoView {
     let entries = move || session.atlas.get().unwrap_or_default().models;
@@ -69,7 +69,7 @@ fn Buttons(session: Session, entry: Entry) -> impl IntoView {
     }
 }
 
-/// The day on which a measurement ended, as of UTC; `None` where its number is that of no day.
+/// The UTC day on which a measurement ended; `None` for an invalid timestamp.
 fn day(measured: &Measured) -> Option<String> {
     let date = js_sys::Date::new(&(measured.ended as f64 * 1000.0).into());
     (!date.get_time().is_nan()).then(|| String::from(date.to_iso_string()).chars().take(10).collect())

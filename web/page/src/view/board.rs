@@ -1,4 +1,4 @@
-//! The result: where the measurement stands, the views as tabs, and the one that is open.
+//! The result: status of the measurement, the views as tabs, and the open view.
 
 use leptos::prelude::*;
 use straightedge_web::state::frame::Part;
@@ -15,7 +15,7 @@ use super::table::Table;
 use super::tabs::{Tabs, tab_id};
 use crate::session::Session;
 
-/// Everything that comes of a measurement but its warnings.
+/// Everything about a measurement except its warnings.
 #[component]
 pub(crate) fn Board(session: Session) -> impl IntoView {
     let is_profile = Memo::new(move |_| session.view.get() == View::Profile);
@@ -29,7 +29,7 @@ pub(crate) fn Board(session: Session) -> impl IntoView {
         View::Continuation => view! { <ContinuationState session/> }.into_any(),
         view => view! { <Panel session view/> }.into_any(),
     };
-    // A panel without tabs is none.
+    // Without tabs the panel is no tabpanel.
     let role = move || has_tabs.get().then_some("tabpanel");
     let label = move || has_tabs.get().then(|| tab_id(session.view.get()));
     view! {

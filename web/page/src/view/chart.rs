@@ -1,4 +1,4 @@
-//! The chart in the page: drawn by [`straightedge_web::chart`], made to answer pointer and keyboard here.
+//! The chart in the page: drawn by [`straightedge_web::chart`], with pointer and keyboard handling here.
 
 use leptos::ev::{KeyboardEvent, PointerEvent};
 use leptos::html::Div;
@@ -19,7 +19,7 @@ use super::sources::Sources;
 use super::typeset::typeset;
 use crate::session::Session;
 
-/// R² by block, with the exact values of the block singled out.
+/// R² by block, with the exact values of the highlighted block.
 #[component]
 pub(crate) fn Chart(session: Session) -> impl IntoView {
     let frame = NodeRef::<Div>::new();
@@ -96,8 +96,8 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
     }
 }
 
-/// Drawings for several widths, of which the style sheet shows the one that fits: the page as it is written beforehand
-/// cannot know its width.
+/// Drawings for several widths, of which the style sheet shows the one that fits: the pre-rendered page cannot know its
+/// width.
 fn unmeasured(profile: &Profile, labels: Labels) -> String {
     let drawing = |name: &str, width: f64| {
         format!(r#"<div class="{name}">{}</div>"#, draw(profile, &ProfileLayout::new(width, profile.blocks), labels))
@@ -105,7 +105,7 @@ fn unmeasured(profile: &Profile, labels: Labels) -> String {
     drawing("narrow", 320.0) + &drawing("middling", 560.0) + &drawing("wide", 860.0)
 }
 
-/// Before the first measurement the chart shows what is known of the chosen model.
+/// Before the first measurement the chart shows the known results of the chosen model.
 fn profile(session: Session) -> Profile {
     let overlay = session.overlay_shown().map(|overlay| overlay.values).unwrap_or_default();
     let idle = session.run.with(|run| *run.phase() == Phase::Idle);
@@ -128,7 +128,7 @@ fn readout(session: Session) -> String {
     })
 }
 
-/// The block that a key leads to; `None` for keys with no meaning here.
+/// The block a key moves to; `None` for keys without effect.
 pub(super) fn step(key: &str, focus: Option<usize>, blocks: usize) -> Option<Option<usize>> {
     let last = blocks.checked_sub(1)?;
     Some(match key {
@@ -141,7 +141,7 @@ pub(super) fn step(key: &str, focus: Option<usize>, blocks: usize) -> Option<Opt
     })
 }
 
-/// The width of an element, followed as it changes for as long as its view is open.
+/// The width of an element, updated for as long as its view is open.
 pub(super) fn observed_width(element: NodeRef<Div>) -> RwSignal<f64> {
     let width = RwSignal::new(0.0);
     let watch = StoredValue::new_local(None::<Watch>);
@@ -160,7 +160,7 @@ pub(super) fn observed_width(element: NodeRef<Div>) -> RwSignal<f64> {
     width
 }
 
-/// An observer that ends with its view: one that called a dropped closure would be an error.
+/// An observer that ends with its view, because calling a dropped closure is an error.
 struct Watch {
     observer: ResizeObserver,
     _measure: Closure<dyn Fn()>,

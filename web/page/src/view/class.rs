@@ -1,4 +1,4 @@
-//! A link to what is chosen and shown, for oneself, for a class, or for somebody else's page.
+//! A link to what is chosen and shown, for the visitor, a class, or another page.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use straightedge_web::text::t;
 use crate::permalink::link;
 use crate::session::Session;
 
-/// The fold with the link; who follows one that hides or locks something makes none.
+/// The fold with the link; absent under a link that hides or locks something.
 #[component]
 pub(crate) fn ForClass(session: Session) -> impl IntoView {
     let frame = RwSignal::new(Frame::default());
@@ -23,7 +23,7 @@ pub(crate) fn ForClass(session: Session) -> impl IntoView {
         link(&address).unwrap_or_default()
     });
     let copy = move |_| {
-        // Where there is no clipboard, the link can still be selected.
+        // Without a clipboard the link can still be selected.
         let _ = window().navigator().clipboard().write_text(&target.get_untracked());
         copied.set(true);
     };
@@ -51,7 +51,7 @@ pub(crate) fn ForClass(session: Session) -> impl IntoView {
     }
 }
 
-/// Whether a part is there and can be changed.
+/// Whether a part is visible and unlocked.
 #[component]
 fn PartChoice(frame: RwSignal<Frame>, part: Part) -> impl IntoView {
     let id = format!("frame-{part}");
@@ -91,7 +91,7 @@ fn name(part: Part) -> &'static str {
     }
 }
 
-/// A part of the page that a link can take away or hold still.
+/// A part of the page that a link can hide or lock.
 #[component]
 pub(crate) fn Framed(session: Session, part: Part, children: ChildrenFn) -> impl IntoView {
     let is_there = Memo::new(move |_| session.frame.with(|frame| !frame.hidden.contains(&part)));

@@ -1,4 +1,4 @@
-//! The comparison: any number of measurements in one chart, with ready ones a click away.
+//! The comparison: any number of measurements in one chart, with presets.
 
 use leptos::prelude::*;
 use straightedge_api::summary::Quantity;
@@ -77,7 +77,7 @@ fn Presets(session: Session) -> impl IntoView {
     }
 }
 
-/// What is compared, which is the legend as well.
+/// The compared items, which also serve as legend.
 #[component]
 fn Runs(session: Session, known: Memo<Sources>) -> impl IntoView {
     let keys = move || {
@@ -141,7 +141,7 @@ fn RunItem(session: Session, known: Memo<Sources>, key: Key) -> impl IntoView {
     }
 }
 
-/// Adds whatever is not compared yet.
+/// Adds an item that is not compared yet.
 #[component]
 fn Add(session: Session, known: Memo<Sources>) -> impl IntoView {
     let choices = Memo::new(move |_| {
@@ -179,7 +179,7 @@ fn Add(session: Session, known: Memo<Sources>) -> impl IntoView {
     }
 }
 
-/// Which charts there are.
+/// Choice of charts.
 #[component]
 fn Quantities(session: Session, known: Memo<Sources>) -> impl IntoView {
     let lines = Memo::new(move |_| session.comparison.with(|comparison| known.with(|known| known.lines(comparison))));

@@ -1,4 +1,4 @@
-//! The button that starts, the button that stops, and what measurements run on.
+//! The start and cancel buttons, and the device that measurements run on.
 
 use leptos::prelude::*;
 use straightedge_api::message::Device as Found;
@@ -16,7 +16,7 @@ pub(crate) fn Go(session: Session) -> impl IntoView {
     let is_running = move || phase.with(|phase| *phase == Phase::Running);
     let is_untouched = Memo::new(move |_| session.run.with(Run::is_untouched));
     let name = move || if is_untouched.get() { t().measure } else { t().measure_again };
-    // One button calls: beside what is known it is the one that measures that.
+    // Only one button is emphasised: with known results shown, it is the one that measures that model.
     let is_second = move || session.knows() || session.calls_elsewhere();
     view! {
         <div class="go">
@@ -34,7 +34,7 @@ pub(crate) fn Go(session: Session) -> impl IntoView {
     }
 }
 
-/// Adapter and limits, or that there are none.
+/// Adapter and limits, or that there is none.
 #[component]
 pub(crate) fn Device(session: Session) -> impl IntoView {
     let state = move || {

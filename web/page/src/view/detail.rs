@@ -1,4 +1,4 @@
-//! One block in detail: a strip that goes from block to block, formulas, numbers, charts, and what is missing.
+//! One block in detail: a strip of all blocks, formulas, numbers, charts, and missing measures.
 
 use leptos::ev::KeyboardEvent;
 use leptos::prelude::*;
@@ -17,7 +17,7 @@ use super::panel::Offer;
 use super::typeset::typeset;
 use crate::session::Session;
 
-/// Height of a full bar of the strip, in its own units.
+/// Height of a full bar of the strip, in SVG units.
 const FULL: f64 = 40.0;
 
 /// The view of one block.
@@ -27,7 +27,7 @@ pub(crate) fn Detail(session: Session) -> impl IntoView {
         let chosen = session.block.get();
         session.run.with(|run| {
             let report = run.report()?;
-            // A block that is not measured yet, or not at all, is none to show another one for.
+            // A chosen block that is not measured is not replaced by another one.
             chosen.filter(|block| *block < blocks_of(report)).or_else(|| shown_block(View::Block, report, None))
         })
     });
@@ -66,7 +66,7 @@ fn blocks_of(report: &Report) -> usize {
     report.model.num_hidden_layers.max(report.blocks.last().map_or(0, |block| block.block + 1))
 }
 
-/// All blocks as bars; the one shown is chosen by pointer or by arrow keys.
+/// All blocks as bars; pointer or arrow keys choose the one shown.
 #[component]
 fn Strip(session: Session, shown: Memo<Option<usize>>) -> impl IntoView {
     let bars = Memo::new(move |_| {
@@ -108,7 +108,7 @@ fn Strip(session: Session, shown: Memo<Option<usize>>) -> impl IntoView {
     }
 }
 
-/// What the network computes, and the line in its place.
+/// The network's formula, and the map that replaces it.
 #[component]
 fn Formulas(session: Session, block: Memo<Option<BlockReport>>) -> impl IntoView {
     let formulas = Memo::new(move |_| {
@@ -170,7 +170,7 @@ fn Figures(session: Session, shown: Memo<Option<usize>>) -> impl IntoView {
     }
 }
 
-/// What was not measured of this block: buttons where it can be added, else a sentence that says what to order.
+/// Missing measures of this block: buttons where they can be added, else a sentence that says what to order.
 #[component]
 fn Missing(session: Session, block: Memo<Option<BlockReport>>) -> impl IntoView {
     let is_running = Memo::new(move |_| session.run.with(Run::is_running));

@@ -1,4 +1,4 @@
-//! What a measurement that repeats an earlier one differs in, block by block.
+//! The differences between a repeated measurement and the earlier one, block by block.
 
 use leptos::prelude::*;
 use straightedge_web::figures::differences::{Differences as Found, differences};
@@ -8,7 +8,7 @@ use straightedge_web::text::t;
 use super::figure::GridView;
 use crate::session::Session;
 
-/// Shown while what was repeated is measured, and afterwards.
+/// Shown while the repeated measurement runs, and afterwards.
 #[component]
 pub(crate) fn Differences(session: Session) -> impl IntoView {
     let found = Memo::new(move |_| {

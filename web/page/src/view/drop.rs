@@ -9,7 +9,7 @@ use web_sys::DragEvent;
 use crate::picked::{below, dropped};
 use crate::session::Session;
 
-/// A veil that says so while files hover over the page.
+/// An overlay shown while files hover over the page.
 #[component]
 pub(crate) fn Drop(session: Session) -> impl IntoView {
     let hovers = RwSignal::new(false);
@@ -20,7 +20,7 @@ pub(crate) fn Drop(session: Session) -> impl IntoView {
         }
     });
     let leave = window_event_listener(ev::dragleave, move |event| {
-        // Only leaving the window has no element that is entered instead.
+        // Only leaving the window has no related target.
         if event.related_target().is_none() {
             hovers.set(false);
         }
@@ -47,7 +47,7 @@ pub(crate) fn Drop(session: Session) -> impl IntoView {
     }
 }
 
-/// A dragged piece of text or a link is not for the page.
+/// Dragged text or links are ignored.
 fn carries_files(event: &DragEvent) -> bool {
     event.data_transfer().is_some_and(|transfer| transfer.types().includes(&"Files".into(), 0))
 }

@@ -1,4 +1,4 @@
-//! Buttons that take a chart away: two pictures, a table, data.
+//! Buttons that save a chart: two pictures, a table, data.
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -8,7 +8,7 @@ use wasm_bindgen::JsValue;
 
 use crate::save;
 
-/// The buttons below a chart; `at` tells them apart in tests.
+/// The buttons below a chart; `at` distinguishes them in tests.
 #[component]
 pub(crate) fn Exports(sheet: Callback<(), Option<Sheet>>, at: String) -> impl IntoView {
     let refused = RwSignal::new(false);
@@ -18,7 +18,7 @@ pub(crate) fn Exports(sheet: Callback<(), Option<Sheet>>, at: String) -> impl In
             let Some(sheet) = sheet.run(()) else { return };
             spawn_local(async move {
                 let saved = save(&sheet, kind, mime).await;
-                // The view may be gone by then.
+                // The view may be closed by then.
                 let _ = refused.try_set(saved.is_err());
             });
         };

@@ -1,4 +1,4 @@
-//! A chart with its legend, readout and table; it answers pointer and keyboard.
+//! A chart with its legend, readout and table; it reacts to pointer and keyboard.
 
 use std::collections::BTreeSet;
 
@@ -16,21 +16,21 @@ use super::exports::Exports;
 use super::typeset::{typeset, typeset_owned};
 use crate::session::Session;
 
-/// Where a figure stands, which says what its numbers are from and what is told elsewhere already.
+/// Location of a figure, which decides which notes it needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Place {
     /// In a view of the measurement.
     #[default]
     View,
-    /// Among others of one block, which need neither its name nor a hint each.
+    /// Among other figures of one block, which need neither the block's name nor a hint each.
     Block,
     /// Of several measurements, with one legend for all charts.
     Many,
-    /// Beside a continuation.
+    /// Next to a continuation.
     Continuation,
 }
 
-/// One figure; `at` is its number within the view. `point` is told the mark that is pointed at.
+/// One figure; `at` is its number within the view. `point` receives the highlighted mark.
 #[component]
 pub(crate) fn FigureView(
     session: Session,
@@ -42,7 +42,7 @@ pub(crate) fn FigureView(
     let frame = NodeRef::<Div>::new();
     let width = observed_width(frame);
     let spot = RwSignal::new(None::<Spot>);
-    // By their names: what a view shows next may have them in other places.
+    // Stored by name: the view's next figure may have the series in other positions.
     let hidden = RwSignal::new(BTreeSet::<String>::new());
     let plot = Memo::new(move |_| figure.with(|figure| hidden.with(|hidden| figure.plot.without(hidden))));
     let layout = Memo::new(move |_| plot.with(|plot| Layout::new(plot, width.get())));
@@ -115,14 +115,14 @@ pub(crate) fn FigureView(
     }
 }
 
-/// A title without the block that it begins with.
+/// A title without its leading block name.
 fn alone(title: &str) -> String {
     let Some((_, rest)) = title.split_once(": ") else { return title.into() };
     let mut letters = rest.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// What every look stands for, where there is more than one; each can be taken out of the chart and put back.
+/// The legend, if there is more than one series; each can be hidden and shown again.
 #[component]
 fn Legend(figure: Memo<Figure>, hidden: RwSignal<BTreeSet<String>>) -> impl IntoView {
     let entries = Memo::new(move |_| {
@@ -156,7 +156,7 @@ fn Legend(figure: Memo<Figure>, hidden: RwSignal<BTreeSet<String>>) -> impl Into
     }
 }
 
-/// The table of a figure, folded; rows are only made while it is open.
+/// The table of a figure, folded; rows are built only while it is open.
 #[component]
 fn Numbers(figure: Memo<Figure>, at: usize) -> impl IntoView {
     let is_open = RwSignal::new(false);

@@ -1,4 +1,4 @@
-//! The head of the page: its name and what it is for.
+//! The head of the page: its name and purpose.
 
 use leptos::ev::MouseEvent;
 use leptos::prelude::*;
@@ -8,10 +8,10 @@ use straightedge_web::text::{fill, t};
 
 use crate::session::Session;
 
-/// Name, mark, one sentence, and the way into the lesson.
+/// Name, mark, one sentence, and the link to the lesson.
 #[component]
 pub(crate) fn Head(session: Session) -> impl IntoView {
-    // A link, so that it leads there before the page can answer, and into another window.
+    // A link, so that it works before the page is ready and in a new window.
     let open = move |event: MouseEvent| {
         if !(event.ctrl_key() || event.meta_key() || event.shift_key()) {
             event.prevent_default();

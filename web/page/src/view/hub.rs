@@ -1,4 +1,4 @@
-//! A model on the hub: its name, what is known about it before the download, and what earlier downloads have left.
+//! A model on the hub: its name, its preview before the download, and stored downloads.
 
 use leptos::ev::KeyboardEvent;
 use leptos::html::Input;
@@ -13,7 +13,7 @@ use straightedge_web::text::{fill, t};
 
 use crate::session::Session;
 
-/// `ID` or `ID@REVISION`; it is looked up when it is complete, not at every letter.
+/// `ID` or `ID@REVISION`; looked up when it is complete, not at every letter.
 #[component]
 pub(super) fn HubId(session: Session) -> impl IntoView {
     let input = NodeRef::<Input>::new();
@@ -44,7 +44,7 @@ pub(super) fn HubId(session: Session) -> impl IntoView {
     }
 }
 
-/// What is known about the model on the hub.
+/// The preview of the hub model.
 #[component]
 pub(super) fn Ahead(session: Session) -> impl IntoView {
     let host = Memo::new(move |_| session.form.with(|form| form.endpoint().ok().filter(|endpoint| !endpoint.is_hub())));
@@ -94,7 +94,7 @@ fn looking(host: Option<straightedge_api::hub::id::Endpoint>) -> String {
     }
 }
 
-/// Where models come from, and what is kept of them here.
+/// Source of models, and stored downloads.
 #[component]
 pub(crate) fn Downloads(session: Session) -> impl IntoView {
     let summary = Memo::new(move |_| {
@@ -147,7 +147,7 @@ pub(crate) fn Downloads(session: Session) -> impl IntoView {
     }
 }
 
-/// A name with no more of its commit than tells it from others.
+/// A name with a shortened commit.
 fn shortened(name: &str) -> String {
     match name.split_once('@') {
         Some((id, commit)) => format!("{id} @ {}", commit.get(..7).unwrap_or(commit)),

@@ -1,4 +1,4 @@
-//! The choice of a model: a bundled one, one on the hub, files of the user, or rows that some network left behind.
+//! The choice of a model: a bundled one, one on the hub, the user's files, or captured rows.
 
 use leptos::attr::custom::custom_attribute;
 use leptos::prelude::*;
@@ -10,14 +10,14 @@ use super::hub::{Ahead, HubId};
 use crate::picked::{Picked, from_list};
 use crate::session::Session;
 
-/// Option values that are no bundled model: a folder name cannot hold a colon.
+/// Option values that no bundled model has: a folder name cannot contain a colon.
 const OWN: &str = ":own";
 const ROWS: &str = ":rows";
 const OTHER: &str = ":hub";
-/// Before the id of a published model.
+/// Prefix of the id of a published model.
 const HUB: &str = ":hub:";
 
-/// Which model.
+/// Choice of the model.
 #[component]
 pub(crate) fn ModelChoice(session: Session) -> impl IntoView {
     let choose = move |event| match event_target_value(&event).as_str() {
@@ -105,7 +105,7 @@ fn RowsPicker(session: Session) -> impl IntoView {
     }
 }
 
-/// Hands over what was picked, and forgets it, so that the same files can be picked again.
+/// Passes on the picked files and clears the input, so that the same files can be picked again.
 pub(super) fn on_pick(take: impl Fn(Vec<Picked>) + 'static) -> impl Fn(leptos::ev::Event) + 'static {
     move |event| {
         let input: web_sys::HtmlInputElement = event_target(&event);

@@ -1,4 +1,4 @@
-//! What went wrong, and what the reader must know beside the numbers.
+//! Errors, and warnings that belong with the numbers.
 
 use leptos::prelude::*;
 use straightedge_web::state::order_status::Phase;
@@ -7,10 +7,10 @@ use straightedge_web::text::t;
 
 use crate::session::Session;
 
-/// More warnings than this are folded away.
+/// More warnings than this are folded.
 const MANY: usize = 3;
 
-/// The sentence of a failure, in place; results so far stay below it.
+/// The sentence of an error; results so far stay below it.
 #[component]
 pub(crate) fn Failure(session: Session) -> impl IntoView {
     let error = Memo::new(move |_| {
@@ -29,7 +29,7 @@ pub(crate) fn Failure(session: Session) -> impl IntoView {
     }
 }
 
-/// The warnings of the report, folded away when there are many.
+/// The warnings of the report, folded if there are many.
 #[component]
 pub(crate) fn Warnings(session: Session) -> impl IntoView {
     let warnings = Memo::new(move |_| session.run.with(|run| run.warnings().to_vec()));
@@ -49,7 +49,7 @@ pub(crate) fn Warnings(session: Session) -> impl IntoView {
     }
 }
 
-/// A sentence of the form `WHAT: WHY` with its subject stressed.
+/// A sentence of the form `WHAT: WHY` with its subject emphasised.
 fn stressed(sentence: &str) -> impl IntoView + use<> {
     let (what, why) = sentence.split_once(": ").map_or((None, sentence), |(what, why)| (Some(what), why));
     let what = what.map(|what| view! { <strong>{what.to_string()}":"</strong>" " });

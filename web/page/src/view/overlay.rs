@@ -1,4 +1,4 @@
-//! Which R² the profile shows, and what is laid over it.
+//! Choice of the profile's R² and overlay.
 
 use leptos::prelude::*;
 use straightedge_web::comparison::overlay::{Choice, Metric, agreement};
@@ -8,10 +8,10 @@ use super::model::on_pick;
 use super::typeset::{typeset, typeset_owned};
 use crate::session::{Session, has_profile};
 
-/// Option values: positions of kept measurements, and corpora behind a mark that no position has.
+/// Option values: positions of kept measurements, and corpora with this prefix, which no position has.
 const PUBLISHED: &str = "published:";
 
-/// The two choices, and how well the two profiles agree.
+/// The two choices, and the agreement of the two profiles.
 #[component]
 pub(crate) fn OverlayChoice(session: Session) -> impl IntoView {
     let is_there = Memo::new(move |_| session.run.with(|run| !run.is_untouched() && has_profile(run)));
@@ -75,7 +75,7 @@ fn Options(session: Session) -> impl IntoView {
     view! { {published}{kept} }
 }
 
-/// Opens a report from the disk.
+/// Opens a report from disk.
 #[component]
 pub(crate) fn OpenReport(session: Session) -> impl IntoView {
     let take = on_pick(move |picked| picked.into_iter().for_each(|picked| session.open_report(picked.file)));
@@ -87,7 +87,7 @@ pub(crate) fn OpenReport(session: Session) -> impl IntoView {
     }
 }
 
-/// What is laid over, and how well it agrees with what was measured.
+/// Description of the overlay, and its agreement with the measurement.
 #[component]
 pub(crate) fn OverlayNote(session: Session) -> impl IntoView {
     let told = Memo::new(move |_| {

@@ -1,4 +1,4 @@
-//! The view that is open: what it is, its figures, and a button for each measure that is still missing.
+//! The open view: its description, its figures, and a button for each missing measure.
 
 use leptos::prelude::*;
 use straightedge_api::job::Measure;
@@ -32,7 +32,7 @@ pub(crate) fn Panel(session: Session, view: View) -> impl IntoView {
     }
 }
 
-/// Which block is shown, where something is shown of one.
+/// The block shown, in views of one block.
 #[component]
 fn BlockChoice(session: Session, view: View) -> impl IntoView {
     let shown = Memo::new(move |_| {
@@ -62,7 +62,7 @@ fn BlockChoice(session: Session, view: View) -> impl IntoView {
     }
 }
 
-/// A measure that the report does not have in full: a button that says what it costs, or why there is none.
+/// An incomplete measure: a button with its cost, or why it is unavailable.
 #[component]
 fn Missing(session: Session, view: View, measure: Measure) -> impl IntoView {
     let is_missing = Memo::new(move |_| session.run.with(|run| !run.report().is_some_and(|r| is_complete(measure, r))));
@@ -82,12 +82,12 @@ fn Missing(session: Session, view: View, measure: Measure) -> impl IntoView {
     }
 }
 
-/// Why nothing can be added to what is shown.
+/// Why the report shown cannot be extended.
 fn unextended(session: Session) -> &'static str {
     if session.run.with(Run::is_untouched) { t().measure_recorded } else { t().measure_opened }
 }
 
-/// A button that adds a measure, of all blocks or of one, with what it costs.
+/// A button that adds a measure for all blocks or one, with its cost.
 #[component]
 pub(super) fn Offer(session: Session, view: View, measure: Measure) -> impl IntoView {
     let scope = RwSignal::new(None::<usize>);

@@ -1,4 +1,4 @@
-//! The protocol, folded away: its defaults are right for most.
+//! The protocol, folded, because its defaults suit most users.
 
 use leptos::prelude::*;
 use straightedge_api::job::{BackendChoice, GramMode, Measure};
@@ -8,7 +8,7 @@ use straightedge_web::text::t;
 
 use crate::session::Session;
 
-/// Rows, windows, folds and where to compute.
+/// Rows, windows, folds and backend.
 #[component]
 pub(crate) fn ProtocolChoice(session: Session) -> impl IntoView {
     let summary = move || session.form.with(words::protocol);
@@ -53,7 +53,7 @@ fn Number(
     }
 }
 
-/// What is measured beside the fit; views add what is missing later.
+/// Measures beyond the fit; views can add missing ones later.
 #[component]
 fn Measures(session: Session) -> impl IntoView {
     let choice = |measure: Measure| {

@@ -1,4 +1,4 @@
-//! What is known before anything is measured here, one of it shown at a time: recordings and published figures.
+//! Results known before anything is measured here, one shown at a time: recordings and published figures.
 
 use leptos::prelude::*;
 use straightedge_web::state::form::PUBLISHED;
@@ -9,7 +9,7 @@ use straightedge_web::text::t;
 use super::overlay::OpenReport;
 use crate::session::Session;
 
-/// The choice, while nothing is measured.
+/// The choice, until something is measured.
 #[component]
 pub(crate) fn Sources(session: Session) -> impl IntoView {
     let is_untouched =
@@ -28,7 +28,7 @@ pub(crate) fn Sources(session: Session) -> impl IntoView {
     }
 }
 
-/// The recording of the chosen model, or of the first.
+/// The recording of the chosen model, or of the first model.
 #[component]
 fn Recorded(session: Session) -> impl IntoView {
     let model = Memo::new(move |_| session.recorded_model().unwrap_or_else(|| FIRST.into()));
@@ -62,7 +62,7 @@ fn Published(session: Session, id: &'static str, name: &'static str) -> impl Int
     }
 }
 
-/// Measures what is shown as known.
+/// Measures the model whose known results are shown.
 #[component]
 pub(crate) fn MeasureHere(session: Session) -> impl IntoView {
     let is_known = Memo::new(move |_| session.knows() && session.frame.with(|frame| !frame.is_embedded));

@@ -1,4 +1,4 @@
-//! Where the measurement stands, and the report once there is one.
+//! Status of the measurement, and the report once there is one.
 
 use leptos::prelude::*;
 use straightedge_web::state::run::Run;
@@ -9,7 +9,7 @@ use super::sources::MeasureHere;
 use crate::save;
 use crate::session::Session;
 
-/// Stage, amount, rate and time left at the head of the chart; afterwards a summary and the download.
+/// Stage, amount, rate and time left above the chart; afterwards a summary and the download.
 #[component]
 pub(crate) fn Status(session: Session) -> impl IntoView {
     let line = Memo::new(move |_| match session.introduced.get() {
@@ -95,7 +95,7 @@ fn download(session: Session) {
     let file =
         session.run.with_untracked(|run| run.report().map(|report| (words::report_name(report), report.to_json())));
     if let Some((name, json)) = file {
-        // A browser that cannot make a blob or an address for it cannot download at all.
+        // A browser that cannot create a blob or its URL cannot download at all.
         let _ = save::text(&name, "application/json", &json);
     }
 }

@@ -1,4 +1,4 @@
-//! Puts one measurement after the other in front, by a slider or by itself: a run's steps become its film.
+//! Brings one measurement after the other to the front, by a slider or by itself: a run's steps become a film.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use straightedge_web::text::t;
 
 use crate::session::Session;
 
-/// How long each one stays in front while it plays.
+/// How long each one stays in front while playing.
 const STAY: Duration = Duration::from_millis(1100);
 
-/// Slider and button; there from the third measurement on, which is when lines begin to hide each other.
+/// Slider and button, shown from the third measurement on, when lines begin to hide each other.
 #[component]
 pub(crate) fn Stepper(session: Session, known: Memo<Sources>) -> impl IntoView {
     let count = Memo::new(move |_| session.comparison.with(|comparison| comparison.shown().len()));
@@ -42,7 +42,7 @@ pub(crate) fn Stepper(session: Session, known: Memo<Sources>) -> impl IntoView {
     }
 }
 
-/// Goes through all of them, over and over, until it is stopped.
+/// Cycles through all of them until stopped.
 #[component]
 fn Play(session: Session) -> impl IntoView {
     let ticking = RwSignal::new(None::<IntervalHandle>);
@@ -66,7 +66,7 @@ fn Play(session: Session) -> impl IntoView {
     }
 }
 
-/// Whether this visitor has asked for less motion: then nothing moves by itself, and the slider is there.
+/// Whether the visitor prefers reduced motion: then nothing plays by itself, and only the slider is there.
 fn is_motion_unwanted() -> bool {
     let query = window().match_media("(prefers-reduced-motion: reduce)");
     query.ok().flatten().is_some_and(|query| query.matches())

@@ -1,4 +1,4 @@
-//! The table under the chart: every block in numbers, growing as blocks finish.
+//! The table under the chart: the numbers of every block, growing as blocks finish.
 
 use leptos::prelude::*;
 use straightedge_api::report::BlockReport;
@@ -10,16 +10,16 @@ use straightedge_web::text::t;
 use super::typeset::typeset;
 use crate::session::Session;
 
-/// One row, ready to be shown.
+/// One row, ready to show.
 #[derive(Clone, PartialEq)]
 struct Row {
     block: usize,
     cells: Vec<String>,
-    /// The cell of the column of expected values, where there is one.
+    /// The cell of the column of expected values, if that column exists.
     expected: Option<Option<Verdict>>,
 }
 
-/// All blocks in numbers.
+/// The numbers of all blocks.
 #[component]
 pub(crate) fn Table(session: Session) -> impl IntoView {
     let rows = Memo::new(move |_| rows(session));
@@ -38,7 +38,7 @@ pub(crate) fn Table(session: Session) -> impl IntoView {
     }
 }
 
-/// The expected value stands right after the measured one.
+/// The expected value is right after the measured one.
 #[component]
 fn Headings(has_expected: bool) -> impl IntoView {
     let heading = |text, meaning| view! { <th scope="col" title=meaning>{typeset(text)}</th> };

@@ -1,4 +1,4 @@
-//! The views as tabs: one open at a time, arrow keys go from tab to tab.
+//! The views as tabs: one open at a time, arrow keys move between tabs.
 
 use leptos::ev::KeyboardEvent;
 use leptos::html::Div;
@@ -11,8 +11,8 @@ use web_sys::HtmlElement;
 
 use crate::session::Session;
 
-/// The list of tabs; the panel below it is labelled by the one that is open. Before anything is measured there are
-/// only those that show something even so.
+/// The list of tabs, which labels the panel below. Before anything is measured there are only the tabs of views that
+/// still show something.
 #[component]
 pub(crate) fn Tabs(session: Session) -> impl IntoView {
     let has_blocks = Memo::new(move |_| session.run.with(|run| !run.blocks().is_empty()));
@@ -42,7 +42,7 @@ pub(crate) fn Tabs(session: Session) -> impl IntoView {
         }
     };
     let list = NodeRef::<Div>::new();
-    // A link may open one that is out of sight.
+    // A link may open a tab that is out of sight.
     Effect::new(move |_| {
         shown.track();
         let view = session.view.get();
@@ -66,7 +66,7 @@ fn tab(view: View) -> Option<HtmlElement> {
     document().get_element_by_id(&tab_id(view))?.dyn_into().ok()
 }
 
-/// Brings a tab to the middle of its list where they do not all fit.
+/// Scrolls a tab to the middle of its list if they do not all fit.
 fn reveal(list: &HtmlElement, view: View) {
     if let Some(tab) = tab(view) {
         let place = tab.offset_left() - list.offset_left();
@@ -77,12 +77,12 @@ fn reveal(list: &HtmlElement, view: View) {
 /// Moves the focus.
 fn focus(view: View) {
     if let Some(tab) = tab(view) {
-        // An element that is on the page can be focused.
+        // Elements on the page can be focused.
         let _ = tab.focus();
     }
 }
 
-/// The view that a key leads to from another of `all`.
+/// The view a key moves to within `all`.
 fn step(key: &str, from: View, all: &[View]) -> Option<View> {
     let at = all.iter().position(|view| *view == from)?;
     let to = match key {

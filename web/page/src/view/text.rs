@@ -1,4 +1,4 @@
-//! The choice of a text: a bundled or made one, one on the hub, a pasted one, or a file.
+//! The choice of a text: bundled, generated, from the hub, pasted, or a file.
 
 use leptos::prelude::*;
 use straightedge_api::bundled::{DefaultText, MADE_TEXTS};
@@ -12,13 +12,13 @@ use straightedge_web::text::{fill, t};
 use super::model::on_pick;
 use crate::session::Session;
 
-/// Option values beside the names of bundled models and of made texts.
+/// Option values in addition to the names of bundled models and generated texts.
 const PASTED: &str = ":pasted";
 const FILE: &str = ":file";
-/// Before the name of a text on the hub.
+/// Prefix of the name of a text on the hub.
 const HUB: &str = ":hub:";
 
-/// Which text; captured rows have none.
+/// Choice of the text; captured rows have none.
 #[component]
 pub(crate) fn TextChoice(session: Session) -> impl IntoView {
     let is_rows = Memo::new(move |_| session.form.with(|form| form.model == ModelChoice::Rows));
@@ -119,7 +119,7 @@ fn TextFile(session: Session) -> impl IntoView {
     }
 }
 
-/// How far the text goes towards the rows asked for, before anything is measured.
+/// The rows that the text yields, compared with those requested, before anything is measured.
 #[component]
 fn CorpusSize(session: Session) -> impl IntoView {
     let line = Memo::new(move |_| {
@@ -130,7 +130,7 @@ fn CorpusSize(session: Session) -> impl IntoView {
         session.preview.with(|preview| {
             match (&preview.extent, preview.progress.filter(|progress| progress.total > 0)) {
                 (Some(Ok(extent)), _) => Some(preview::extent(extent, asked, is_text)),
-                // Nobody needs to be told that the field is empty in which to paste.
+                // An empty paste field is no error.
                 (Some(Err(Error::EmptyText { .. })), _) => None,
                 (Some(Err(error)), _) => Some(preview::Sentence { text: on_page(&error.to_string()), is_fatal: true }),
                 (None, Some(progress)) => Some(preview::Sentence {

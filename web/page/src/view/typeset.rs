@@ -1,8 +1,8 @@
-//! Texts with their indices set.
+//! Texts with subscripts.
 
 use leptos::prelude::*;
 
-/// A text in which `_lin` is set as an index.
+/// A text in which `_lin` becomes a subscript.
 pub(super) fn typeset(text: &'static str) -> impl IntoView {
     match text.split_once("_lin") {
         Some((before, after)) => view! { {before}<sub>"lin"</sub>{after} }.into_any(),
@@ -10,7 +10,7 @@ pub(super) fn typeset(text: &'static str) -> impl IntoView {
     }
 }
 
-/// The same for a text made here.
+/// The same for an owned text.
 pub(super) fn typeset_owned(text: String) -> impl IntoView {
     match text.split_once("_lin") {
         Some((before, after)) => view! { {before.to_string()}<sub>"lin"</sub>{after.to_string()} }.into_any(),

@@ -1,20 +1,20 @@
-//! The same line trained step by step: what it has not reached yet is no lack of linearity.
+//! The same line trained step by step: what training has not reached is no lack of linearity.
 
 use super::super::sample::Sample;
 
-/// Steps are powers of ten by tenths: the last of them.
+/// Longest training, in tenths of a power of ten.
 pub(super) const LAST: u32 = 40;
 const START: u32 = 10;
-/// Deviation of each input: the second one is small, and the output depends on both alike.
+/// Standard deviation of each input: the second is small, and the output depends equally on both.
 const DEVIATIONS: [f64; 2] = [1.0, 0.05];
 const ROWS: usize = 500;
-/// How near training must come to count as arrived.
+/// Distance to the solution's R² that counts as converged.
 const NEAR: f64 = 0.01;
 
-/// What is chosen.
+/// The current setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Baseline {
-    /// Steps of training: 10 to the power of these tenths.
+    /// Steps of training: ten to the power of these tenths.
     pub tenths: u32,
 }
 
@@ -24,12 +24,12 @@ impl Default for Baseline {
     }
 }
 
-/// R² of the line after every number of steps, and of the one in closed form.
+/// R² of the line after every number of steps, and in closed form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Training {
     /// Steps, and R² after them.
     pub curve: Vec<(u32, f64)>,
-    /// R² of the solution.
+    /// R² of the closed form.
     pub solved: f64,
 }
 
@@ -39,7 +39,7 @@ impl Baseline {
         10_f64.powf(f64::from(self.tenths) / 10.0).round() as u32
     }
 
-    /// Trains on all the rows at once, as fast as plain descent can without running away.
+    /// Full-batch gradient descent at the fastest stable rate.
     pub fn train() -> Training {
         let Moments { inputs: [a, b, c], outputs: [p, q], variance } = moments();
         let r2 = |[u, v]: [f64; 2]| {
@@ -60,7 +60,7 @@ impl Baseline {
         Training { curve, solved: r2([(p * c - q * b) / determinant, (q * a - p * b) / determinant]) }
     }
 
-    /// R² as trained so far, and as solved.
+    /// R² as trained so far, and in closed form.
     pub fn scores(self, training: &Training) -> [f64; 2] {
         let steps = self.steps();
         let reached = training.curve.iter().rev().find(|(step, _)| *step <= steps);
@@ -73,7 +73,7 @@ impl Baseline {
     }
 }
 
-/// Second moments of made rows, their means taken off: of the inputs xx, xz, zz, with the output, and of the output.
+/// Second moments of centred synthetic rows: of the inputs xx, xz, zz, with the output, and of the output.
 struct Moments {
     inputs: [f64; 3],
     outputs: [f64; 2],

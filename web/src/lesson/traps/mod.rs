@@ -1,4 +1,4 @@
-//! Four ways to read R² wrongly, each as a small example that is computed as it is asked for.
+//! Four ways to misread R², each a small example computed on demand.
 
 mod baseline;
 mod null;
@@ -10,7 +10,7 @@ pub use null::Null;
 pub use outlier::Outlier;
 pub use scalar::Scalar;
 
-/// One of them.
+/// One trap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trap {
     /// One mean for all features.
@@ -18,16 +18,16 @@ pub enum Trap {
     Scalar,
     /// One row far away from the others.
     Outlier,
-    /// A direction with nothing but rounding in it.
+    /// A direction that holds only rounding errors.
     Null,
-    /// A line that was trained and not to the end.
+    /// A line whose training stopped early.
     Baseline,
 }
 
-/// What is chosen in each of them.
+/// The settings of all traps.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Traps {
-    /// The one that is open.
+    /// The open trap.
     pub open: Trap,
     /// See [`Scalar`].
     pub scalar: Scalar,
@@ -40,10 +40,10 @@ pub struct Traps {
 }
 
 impl Trap {
-    /// All of them.
+    /// All traps.
     pub const ALL: [Self; 4] = [Self::Scalar, Self::Outlier, Self::Null, Self::Baseline];
 
-    /// Short name that stays, for tests.
+    /// Stable short name, for tests.
     pub fn id(self) -> &'static str {
         match self {
             Self::Scalar => "scalar",
@@ -55,7 +55,7 @@ impl Trap {
 }
 
 impl Traps {
-    /// Whether one of them shows what there is to see, as it is set now.
+    /// Whether a trap shows its effect in its present setting.
     pub fn shows(&self, trap: Trap) -> bool {
         match trap {
             Trap::Scalar => self.scalar.shows(),
@@ -65,7 +65,7 @@ impl Traps {
         }
     }
 
-    /// Opens one and sets it so that it shows what there is to see.
+    /// Opens a trap and sets it so that it shows its effect.
     pub fn show(&mut self, trap: Trap) {
         self.open = trap;
         match trap {

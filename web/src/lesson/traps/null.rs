@@ -1,5 +1,5 @@
-//! Inputs behind a LayerNorm: their sum is fixed, so one direction holds nothing but rounding, and a fit that keeps it
-//! divides by that.
+//! Inputs behind a LayerNorm: their sum is fixed, so one direction holds only rounding errors, and a fit that keeps it
+//! divides by them.
 
 use super::super::dense::{CUT, Map, Rows};
 use super::super::sample::Sample;
@@ -8,10 +8,10 @@ use super::super::sample::Sample;
 const WIDTH: usize = 4;
 const ROWS: usize = 800;
 const HELD_OUT: usize = 160;
-/// What the norm multiplies each feature with.
+/// The norm's scale per feature.
 const GAMMA: [f32; WIDTH] = [0.7, 1.3, 0.9, 1.6];
 
-/// What is chosen.
+/// The current setting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Null {
     /// Whether the fit keeps every direction, however small.
@@ -19,7 +19,7 @@ pub struct Null {
 }
 
 impl Null {
-    /// The map of least squares, and its held-out R².
+    /// The least-squares map, and its held-out R².
     pub fn fit(self) -> (Map, f64) {
         let rows = made();
         let map = rows.only(|at| at < ROWS - HELD_OUT).fit(if self.keeps_all { 0.0 } else { CUT });
@@ -32,7 +32,7 @@ impl Null {
     }
 }
 
-/// Rows as a network has them: normalised in 32 bits.
+/// Synthetic rows, normalised in f32 as in a network.
 fn made() -> Rows {
     let mut sample = Sample::new(7);
     let mut rows = Rows::default();
@@ -45,7 +45,7 @@ fn made() -> Rows {
     rows
 }
 
-/// A LayerNorm, in the arithmetic of the networks.
+/// LayerNorm in f32, as in the networks.
 fn normalised(stream: &[f32]) -> Vec<f32> {
     let count = stream.len() as f32;
     let mean = stream.iter().sum::<f32>() / count;

@@ -1,28 +1,28 @@
-//! Rows far from all others, one at the head of every window: they alone make R² high.
+//! Outlier rows, one at the start of every window, that alone make R² high.
 
 use super::super::dense::{CUT, Rows};
 use super::super::sample::Sample;
 
-/// The largest size.
+/// Largest outlier size.
 pub(super) const MOST: u32 = 40;
-/// Rows of a window, and how many windows there are; the last ones are held out.
+/// Rows per window, and number of windows; the last ones are held out.
 const WINDOW: usize = 16;
 const WINDOWS: usize = 20;
 const TRAINING: usize = 16;
-/// R² above which it would be taken for linear.
+/// R² that would be taken for linear.
 const HIGH: f64 = 0.9;
 
-/// What is chosen.
+/// The current setting.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outlier {
-    /// How many standard deviations the first row of every window is away.
+    /// Size of the first row of every window, in standard deviations.
     pub size: u32,
-    /// Whether first rows are left out of fit and score.
+    /// Whether first rows are excluded from fit and score.
     pub is_left_out: bool,
 }
 
 impl Outlier {
-    /// All rows; those at the head of a window are at multiples of the window.
+    /// All rows; outliers are at multiples of the window.
     pub fn rows(self) -> Rows {
         let mut sample = Sample::new(5);
         let mut rows = Rows::default();
@@ -40,7 +40,7 @@ impl Outlier {
         at.is_multiple_of(WINDOW)
     }
 
-    /// Held-out R² of the best line, and the line by its slope and its value at 0.
+    /// Held-out R² of the best line, with its slope and its value at 0.
     pub fn fit(self) -> (f64, [f64; 2]) {
         let rows = self.rows();
         let is_in = |at: usize| !self.is_left_out || !Self::is_first(at);

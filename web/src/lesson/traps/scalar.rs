@@ -1,25 +1,25 @@
-//! Outputs that lie around different constants: a single mean for all of them counts the constants as explained.
+//! Outputs around different constants: a single mean for all of them counts the constants as explained.
 
 use super::super::dense::{CUT, Map, Rows, mean};
 use super::super::sample::Sample;
 
-/// The largest offset.
+/// Largest offset.
 pub(super) const MOST: u32 = 30;
-/// Where each output's constant lies, in units of the offset.
+/// Constant of each output, in units of the offset.
 const CONSTANTS: [f64; 4] = [-1.0, -0.4, 0.5, 1.2];
 const ROWS: usize = 400;
-/// How far apart the two scores must be to be told apart at a glance.
+/// Difference of the two scores that is visible at a glance.
 const GAP: f64 = 0.3;
 
-/// What is chosen.
+/// The current setting.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Scalar {
-    /// Tenths of a standard deviation by which constants are apart.
+    /// Distance of the constants, in tenths of a standard deviation.
     pub offset: u32,
 }
 
 impl Scalar {
-    /// Held-out R² of the best maps of all outputs, against one mean each and against one mean for all.
+    /// Held-out R² of the best maps of all outputs, against one mean each and against one common mean.
     pub fn scores(self) -> [f64; 2] {
         let offset = f64::from(self.offset) / 10.0;
         let outputs: Vec<_> = CONSTANTS.iter().enumerate().map(|(at, constant)| made(at, constant * offset)).collect();
@@ -51,7 +51,7 @@ impl Scalar {
     }
 }
 
-/// Rows of one output: a third of it is the input's doing.
+/// Synthetic rows of one output; the input explains about a third of it.
 fn made(output: usize, constant: f64) -> Rows {
     let mut sample = Sample::new(11 + output as u64);
     let mut rows = Rows::default();
@@ -71,7 +71,7 @@ mod tests {
     fn constants_raise_the_scalar_score_alone_and_never_lower_it() {
         let curve = Scalar::curve();
         let [first, _] = curve[0];
-        // 0.36 of the variance of 1 is the input's doing.
+        // The input explains 0.36 of the variance of 1.
         assert!((first - 0.36).abs() < 0.05, "{first}");
         for [own, scalar] in &curve {
             assert!((own - first).abs() <= 1e-9 && scalar >= own, "{own} {scalar}");

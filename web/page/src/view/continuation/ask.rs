@@ -1,4 +1,4 @@
-//! What is asked for: prompt, blocks, tokens, sampling, and the button.
+//! The request: prompt, blocks, tokens, sampling, and the button.
 
 use std::collections::BTreeSet;
 
@@ -64,7 +64,7 @@ pub(super) fn Asked(session: Session) -> impl IntoView {
     }
 }
 
-/// One chip per block with its R², and the three choices that people make.
+/// One chip per block with its R², and the three usual choices.
 #[component]
 fn BlockChoice(session: Session) -> impl IntoView {
     let known = Memo::new(move |_| session.known_blocks());
@@ -126,7 +126,7 @@ fn Chip(session: Session, known: Memo<BlockList>, linear: Memo<Linear>, block: u
     }
 }
 
-/// Temperature and seed, folded away: the likeliest token is what most want to see.
+/// Temperature and seed, folded: the likeliest token is the usual choice.
 #[component]
 fn Sampling(session: Session) -> impl IntoView {
     let summary = move || session.ask.with(|ask| continuation::sampling(ask.temperature.trim(), ask.seed.trim()));

@@ -1,4 +1,4 @@
-//! Both distributions over the next token at the place that is pointed at.
+//! Both distributions over the next token at the highlighted position.
 
 use leptos::prelude::*;
 use straightedge_web::continuation::{self, CandidateRow, ContinuationState};
@@ -9,7 +9,7 @@ use straightedge_web::text::format::magnitude;
 use super::spot::Spot;
 use crate::session::Session;
 
-/// The token, what stood before it, and what each model held likely there; the latest while none is pointed at.
+/// The token, the text before it, and each model's probabilities there; the latest token if none is highlighted.
 #[component]
 pub(super) fn Detail(session: Session, spot: RwSignal<Option<Spot>>) -> impl IntoView {
     let shown = Memo::new(move |_| {

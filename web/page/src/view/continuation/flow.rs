@@ -1,4 +1,4 @@
-//! Both texts as they grow. A token answers pointer, touch and keyboard, and shows how far apart both models were.
+//! Both texts as they grow. A token reacts to pointer, touch and keyboard, and shows the divergence of the models.
 
 use leptos::ev::KeyboardEvent;
 use leptos::prelude::*;
@@ -12,7 +12,7 @@ use web_sys::HtmlElement;
 use super::spot::Spot;
 use crate::session::Session;
 
-/// The two columns; one below the other where it is narrow.
+/// The two columns, one below the other on narrow screens.
 #[component]
 pub(super) fn Texts(session: Session, spot: RwSignal<Option<Spot>>) -> impl IntoView {
     let is_there =
@@ -56,7 +56,7 @@ fn Flow(session: Session, spot: RwSignal<Option<Spot>>, is_linear: bool, heading
             <h3>{heading}</h3>
             <div class="flow" role="group" aria-label=label on:keydown=press>
                 <span class="prompt">{prompt}</span>
-                // Another continuation has other tokens at the same places.
+                // Another continuation has other tokens at the same positions.
                 <For each=move || (0..count.get()).map(move |at| (number.get(), at)) key=|key| *key children=word/>
             </div>
         </section>
@@ -76,7 +76,7 @@ fn Word(session: Session, spot: RwSignal<Option<Spot>>, most: Memo<f64>, at: usi
         session.continuation.with_untracked(|continuation| continuation.transcript().parting()) == Some(at);
     let (text, kl) = (written(&step, is_linear), step.clone());
     let is_pointed_at = Memo::new(move |_| spot.get().is_some_and(|spot| spot.step == at));
-    // One of them is in the tab order: the one pointed at, else the first.
+    // One token is in the tab order: the highlighted one, else the first.
     let tab = move || match spot.get() {
         Some(spot) if spot == here => "0",
         None if at == 0 => "0",
@@ -97,7 +97,7 @@ fn Word(session: Session, spot: RwSignal<Option<Spot>>, most: Memo<f64>, at: usi
     .into_any()
 }
 
-/// A token in its text; one that completes no character is seen by a mark.
+/// A token in its text; one that completes no character is shown as a mark.
 fn written(step: &Step, is_linear: bool) -> String {
     let token = if is_linear { &step.token.linear } else { &step.token.original };
     if token.text.is_empty() { "·".into() } else { token.text.clone() }
@@ -110,12 +110,12 @@ fn id(spot: Spot) -> String {
 fn focus(spot: Spot) {
     let token = document().get_element_by_id(&id(spot)).and_then(|token| token.dyn_into::<HtmlElement>().ok());
     if let Some(token) = token {
-        // An element that is on the page can be focused.
+        // Elements on the page can be focused.
         let _ = token.focus();
     }
 }
 
-/// The token that a key leads to.
+/// The token a key moves to.
 fn step_to(key: &str, from: Option<usize>, count: usize) -> Option<usize> {
     let last = count.checked_sub(1)?;
     match key {

@@ -1,5 +1,5 @@
-//! The model goes on with a prompt, and beside it the same model with some blocks linear. To be read from `view.rs`,
-//! which puts the others together.
+//! The model continues a prompt, side by side with the same model with some blocks linear. Start reading at `view.rs`,
+//! which combines the other files.
 
 mod ask;
 mod detail;

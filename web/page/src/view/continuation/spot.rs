@@ -1,9 +1,9 @@
-//! The token that is pointed at, which every part of the view shows in its way.
+//! The highlighted token, which every part of the view shows.
 
-/// A token that is pointed at.
+/// A highlighted token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spot {
     pub(super) step: usize,
-    /// Whether in the linear model's text.
+    /// Whether it is in the linear model's text.
     pub(super) is_linear: bool,
 }

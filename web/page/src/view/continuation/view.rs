@@ -1,4 +1,4 @@
-//! The whole view: what is asked for, where it stands, both texts, and the chart of how far apart they are.
+//! The whole view: the request, its status, both texts, and the chart of their divergence.
 
 use leptos::prelude::*;
 use straightedge_web::continuation::{self, ContinuationState as State};
@@ -42,7 +42,7 @@ fn caption(continuation: &State) -> String {
     straightedge_web::text::fill(t().caption, &[("most", &most)])
 }
 
-/// Where it stands, and what went wrong.
+/// Status, and error if any.
 #[component]
 fn ProgressPair(session: Session) -> impl IntoView {
     let line = Memo::new(move |_| session.continuation.with(continuation::status));
@@ -74,7 +74,7 @@ fn ProgressPair(session: Session) -> impl IntoView {
     }
 }
 
-/// The chart of it, once it has come to an end; what is pointed at there is told of as well.
+/// Its chart, once it has ended; a mark highlighted there is shown in the detail as well.
 #[component]
 fn Apart(session: Session, spot: RwSignal<Option<Spot>>) -> impl IntoView {
     let is_running = Memo::new(move |_| session.continuation.with(State::is_running));

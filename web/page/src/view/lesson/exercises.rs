@@ -1,4 +1,4 @@
-//! Step 9: exercises; answers are folded away, and some are checked against what the page shows.
+//! Step 9: exercises; answers are folded, and some are checked against the page's report.
 
 use leptos::prelude::*;
 use straightedge_web::lesson::exercises::Exercise;
@@ -28,7 +28,7 @@ fn Question(session: Session, exercise: Exercise, is_checked: bool) -> impl Into
     }
 }
 
-/// Where a number is given, and what is to be said to it.
+/// Input of a number, and the verdict on it.
 #[component]
 fn Field(session: Session, exercise: Exercise) -> impl IntoView {
     let bench = session.guide.bench;

@@ -18,7 +18,7 @@ use crate::session::Session;
 const SIZE: [f64; 2] = [340.0, 250.0];
 const MARGINS: [f64; 4] = [26.0, 10.0, 14.0, 44.0];
 const POINTS: usize = 200;
-/// Side of what can be grabbed.
+/// Side of a handle's grip area.
 const GRIP: f64 = 44.0;
 
 #[component]
@@ -46,7 +46,7 @@ pub(super) fn Example(session: Session) -> impl IntoView {
     }
 }
 
-/// The numbers of what is shown.
+/// The numbers of the shown line.
 fn reading(hand: &Hand) -> String {
     let (line, r2) = hand.shown();
     let told = |r2: Option<f64>| if r2.is_some() { fixed(r2, 6) } else { l().line_flat.into() };
@@ -141,7 +141,7 @@ fn Grip(session: Session, hand: Memo<Hand>, handle: Handle, label: &'static str)
     let grab = move |event: PointerEvent| {
         event.prevent_default();
         if let Some(grip) = element(&event) {
-            // A pointer that is gone again needs no capture.
+            // A pointer that already left needs no capture.
             let _ = grip.set_pointer_capture(event.pointer_id());
             focus(&grip);
             is_dragged.set(true);
@@ -183,7 +183,7 @@ fn Grip(session: Session, hand: Memo<Hand>, handle: Handle, label: &'static str)
     }
 }
 
-/// Where a pointer is on the axis that a handle moves along.
+/// Position of a pointer on the axis that a handle moves along.
 fn value_at(grip: &Element, event: &PointerEvent, handle: Handle) -> Option<f64> {
     let picture = grip.closest("svg").ok()??.get_bounding_client_rect();
     let scale = SIZE[0] / picture.width();
@@ -201,10 +201,10 @@ fn element(event: &PointerEvent) -> Option<Element> {
     event.current_target()?.dyn_into().ok()
 }
 
-/// An element that was grabbed takes the focus, so that keys go on where the pointer stopped.
+/// Focuses a grabbed element, so that keys continue where the pointer stopped.
 fn focus(grip: &Element) {
     if let Some(grip) = grip.dyn_ref::<web_sys::SvgElement>() {
-        // What is on the page can be focused.
+        // Elements on the page can be focused.
         let _ = grip.focus();
     }
 }
@@ -227,7 +227,7 @@ fn path(f: &dyn Fn(f64) -> f64, interval: [f64; 2]) -> String {
     format!("M{}", points.join("L"))
 }
 
-/// What lies between two curves.
+/// The area between two curves.
 fn between(f: &dyn Fn(f64) -> f64, g: &dyn Fn(f64) -> f64, interval: [f64; 2]) -> String {
     let there = along(interval).map(|at| [at, f(at)]);
     let back = along(interval).rev().map(|at| [at, g(at)]);

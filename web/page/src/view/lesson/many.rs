@@ -1,4 +1,4 @@
-//! Step 3: the best map of more and more inputs, on the rows it was fitted on and on others.
+//! Step 3: the best map of more and more inputs, on its training rows and on held-out rows.
 
 use leptos::prelude::*;
 use straightedge_web::lesson::many::{INPUTS, ROWS, scores};

@@ -1,5 +1,5 @@
-//! The lesson beside the instrument: a list of steps, the open one, and the way on. All steps are there, so that the
-//! lesson prints as a handout; the open one is seen.
+//! The lesson next to the instrument: a list of steps, the open one, and navigation. All steps are in the page, so that
+//! the lesson prints as a handout; only the open one is visible.
 
 mod exercises;
 mod hand;
@@ -18,7 +18,7 @@ use straightedge_web::text::lesson::l;
 use super::typeset::typeset_owned;
 use crate::session::Session;
 
-/// The lesson, where it is open.
+/// The lesson, if it is open.
 #[component]
 pub(crate) fn Lesson(session: Session) -> impl IntoView {
     let is_open = Memo::new(move |_| session.guide.step.with(Option::is_some));
@@ -75,17 +75,17 @@ fn Place(session: Session, step: Step) -> impl IntoView {
     }
 }
 
-/// One step with all that belongs to it.
+/// One step with everything in it.
 #[component]
 fn OneStep(session: Session, step: Step) -> impl IntoView {
     let told = step.told();
     let heading = NodeRef::<H2>::new();
     let is_open = Memo::new(move |_| session.guide.step.get() == Some(step));
-    // The heading takes the focus when the visitor comes here, not when the page opens here.
+    // The heading takes the focus when the visitor opens the step, not when the page opens with it.
     Effect::new(move |before: Option<bool>| {
         let is_open = is_open.get();
         if let (true, Some(false), Some(heading)) = (is_open, before, heading.get()) {
-            // What is on the page can be focused.
+            // Elements on the page can be focused.
             let _ = heading.focus();
         }
         is_open
@@ -121,13 +121,13 @@ fn example(session: Session, step: Step) -> AnyView {
     }
 }
 
-/// What there is to do, whether it is done, and the button that does it.
+/// The task, whether it is done, and the button that does it.
 #[component]
 fn Task(session: Session, step: Step) -> impl IntoView {
     let is_done = Memo::new(move |_| session.guide.progress.with(|progress| progress.is_done(step)));
     let is_busy = Memo::new(move |_| session.is_busy_for(step));
     let hindered = Memo::new(move |_| session.frame.with(|frame| step.hindered(frame)));
-    // What takes several presses says so.
+    // A task of several presses says so.
     let is_one_of_several = matches!(step, Step::Traps | Step::Learned | Step::Regimes);
     let name = move || match is_busy.get() {
         true => l().busy,
@@ -156,7 +156,7 @@ fn Task(session: Session, step: Step) -> impl IntoView {
     }
 }
 
-/// To the step before and to the next one; the last leads out.
+/// Buttons to the previous and the next step; the last one leaves the lesson.
 #[component]
 fn Onwards(session: Session) -> impl IntoView {
     let step = Memo::new(move |_| session.guide.step.get().unwrap_or_default());

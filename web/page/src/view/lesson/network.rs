@@ -1,4 +1,4 @@
-//! Step 1: a network of three units, with a bend and without.
+//! Step 1: a network of three units, with and without nonlinearity.
 
 use leptos::prelude::*;
 use straightedge_web::lesson::activation::Activation;
@@ -10,7 +10,7 @@ use straightedge_web::text::lesson::l;
 use super::parts::{Choice, Picture};
 use crate::session::Session;
 
-/// The activations that can be chosen, with their names.
+/// The available activations.
 const CHOICES: [Activation; 3] = [Activation::Gelu, Activation::Relu, Activation::Identity];
 
 #[component]
@@ -33,7 +33,7 @@ pub(super) fn Example(session: Session) -> impl IntoView {
     }
 }
 
-/// What an activation is called.
+/// Display name of an activation.
 pub(super) fn name(activation: Activation) -> &'static str {
     match activation {
         Activation::Gelu => l().activation_gelu,

@@ -1,13 +1,13 @@
-//! What several examples are made of: a picture with its legend, a slider, a row of choices.
+//! Parts that several examples share: a picture with its legend, a slider, a row of choices.
 
 use leptos::prelude::*;
 use straightedge_web::chart::draw::{Layout, draw, sample};
 use straightedge_web::chart::plot::Plot;
 
-/// Width that pictures are drawn for; they are scaled to the room there is.
+/// Width that pictures are drawn for; they are scaled to the available space.
 const WIDTH: f64 = 340.0;
 
-/// A plot as a picture: what it shows is told by `label` and by the reading beside it.
+/// A plot as a picture, described by `label` and by the reading next to it.
 #[component]
 pub(super) fn Picture(plot: Memo<Plot>, label: &'static str) -> impl IntoView {
     let drawing = move || plot.with(|plot| draw(plot, &Layout::new(plot, WIDTH)));
@@ -24,7 +24,7 @@ pub(super) fn Picture(plot: Memo<Plot>, label: &'static str) -> impl IntoView {
     }
 }
 
-/// A slider over whole numbers with its name and what it stands at.
+/// A slider over whole numbers with its name and value.
 #[component]
 pub(super) fn Slider(
     name: &'static str,

@@ -1,4 +1,4 @@
-//! Step 8: what was published of the two regimes.
+//! Step 8: published values of the two regimes.
 
 use leptos::prelude::*;
 use straightedge_web::lesson::pictures;

@@ -1,4 +1,4 @@
-//! Step 4: four ways to be led astray, one open at a time.
+//! Step 4: four ways to misread R², one open at a time.
 
 use leptos::prelude::*;
 use straightedge_web::lesson::Bench;
