@@ -142,7 +142,7 @@ fn declared(folder: &str) -> BTreeSet<String> {
 #[test]
 fn tasks_exist_with_their_options_and_parts() {
     let tasks = variants(&read("xtask/src/main.rs"), "Task");
-    let parts = variants(&read("xtask/src/test.rs"), "Part");
+    let parts = variants(&read("xtask/src/test.rs"), "TestPart");
     assert!(tasks.contains("serve") && parts.contains("engine"), "{tasks:?} {parts:?}");
     let (xtask, bench, mut checked) = (declared("xtask/src/"), declared("tools/bench/src/"), 0);
     for (document, line) in command_lines() {

@@ -35,7 +35,7 @@ const TOOLS: [&str; 6] = [
 #[derive(Args, Default)]
 pub(crate) struct TestArgs {
     /// Only these parts; by default all, with `reference` only if its Python is installed.
-    parts: Vec<Part>,
+    parts: Vec<TestPart>,
     /// Skip GPU comparisons where there is no GPU; the summary lists them.
     #[arg(long)]
     without_gpu: bool,

@@ -7,7 +7,7 @@ use straightedge_simd::{PANEL, Product, Row, STRIPE, Tile};
 use crate::platform::parallel;
 
 /// A panel, possibly with column statistics.
-pub(super) trait Rows<T>: AsRef<[Row<T>]> + Sync {}
+pub(super) trait PanelRows<T>: AsRef<[Row<T>]> + Sync {}
 
 impl<T, P: AsRef<[Row<T>]> + Sync> PanelRows<T> for P {}
 
@@ -40,7 +40,7 @@ impl PanelSums {
     }
 
     /// sums += aᵀ·b over the rows of all bands; a band holds all panels of some rows.
-    pub(super) fn add<T: Sync, P: Rows<T>>(&mut self, a: &[Vec<P>], b: &[Vec<P>])
+    pub(super) fn add<T: Sync, P: PanelRows<T>>(&mut self, a: &[Vec<P>], b: &[Vec<P>])
     where
         f64: Product<T>,
     {
@@ -76,7 +76,7 @@ impl PanelSums {
 }
 
 /// Writes y = aᵀ·b into row-major `y`, `cols` wide, from column `left` on; one row per column of the panels `a`.
-pub(super) fn product<P: Rows<f32>>((y, cols): (&mut [f32], usize), a: &[P], (b, left): (&[P], usize)) {
+pub(super) fn product<P: PanelRows<f32>>((y, cols): (&mut [f32], usize), a: &[P], (b, left): (&[P], usize)) {
     parallel::for_chunks(y, STRIPE * PANEL * cols, |stripe, y| {
         for (b, left) in b.iter().zip((left..cols).step_by(PANEL)) {
             let mut tiles = [Tile::<f32>::default(); STRIPE];
@@ -87,7 +87,7 @@ pub(super) fn product<P: Rows<f32>>((y, cols): (&mut [f32], usize), a: &[P], (b,
 }
 
 /// Adds the products of one stripe of panels of A and one panel of B.
-fn add_stripe<T, S: Product<T>>(tiles: &mut [Tile<S>], a: &[impl Rows<T>], stripe: usize, b: &[Row<T>]) {
+fn add_stripe<T, S: Product<T>>(tiles: &mut [Tile<S>], a: &[impl PanelRows<T>], stripe: usize, b: &[Row<T>]) {
     let a = &a[stripe * STRIPE..a.len().min((stripe + 1) * STRIPE)];
     let stripe: [&[Row<T>]; STRIPE] = std::array::from_fn(|panel| a.get(panel).map_or(&[][..], AsRef::as_ref));
     S::add(tiles, &stripe[..a.len()], b);

@@ -103,7 +103,7 @@ enum WordKind {
 /// Reads everything with bounded memory and passes numbers on as they arrive.
 pub(super) async fn read(engine: &Engine, mut readings: Vec<Readback<'_>>) -> Result<()> {
     // Four-byte values last, so that no chunk ends within an eight-byte sum.
-    readings.sort_by_key(|reading| matches!(reading.source, Source::Values(_)));
+    readings.sort_by_key(|reading| matches!(reading.source, ReadSource::Values(_)));
     let (parts, spans): (Vec<ReadPart>, Vec<Span<'_>>) =
         readings.iter().enumerate().flat_map(|(index, reading)| reading.parts(index)).unzip();
     let mut lows = LowWords::default();

@@ -125,7 +125,7 @@ impl Cast {
     }
 
     /// The name of a sentence's subject: a pronoun only if the last sentence leaves no doubt.
-    pub(super) fn subject(&self, random: &mut Random, who: usize) -> String {
+    pub(super) fn subject(&self, random: &mut Choices, who: usize) -> String {
         let person = self.person(who);
         let clear = self.spoken_of.as_ref().is_some_and(|(last, others)| {
             *last == who && others.iter().all(|other| self.person(*other).gender != person.gender)
@@ -176,7 +176,7 @@ impl Cast {
     }
 
     /// A holder, a thing, and another person at the same spot.
-    pub(super) fn possible_gift(&self, random: &mut Random) -> Option<(usize, usize, usize)> {
+    pub(super) fn possible_gift(&self, random: &mut Choices) -> Option<(usize, usize, usize)> {
         let gifts = self.located().flat_map(|(thing, place)| {
             let Whereabouts::With(from) = place else { return Vec::new() };
             self.at(self.spots[from]).into_iter().filter(|to| *to != from).map(|to| (from, to, thing)).collect()
@@ -185,7 +185,7 @@ impl Cast {
     }
 
     /// A holder and a thing.
-    pub(super) fn any_holder(&self, random: &mut Random) -> Option<(usize, usize)> {
+    pub(super) fn any_holder(&self, random: &mut Choices) -> Option<(usize, usize)> {
         let held = self.located().filter_map(|(thing, place)| match place {
             Whereabouts::With(who) => Some((who, thing)),
             Whereabouts::Lies(_) => None,
@@ -194,7 +194,7 @@ impl Cast {
     }
 
     /// A person, a thing hidden at the same spot, and its hiding place.
-    pub(super) fn possible_find(&self, random: &mut Random) -> Option<(usize, usize, &'static str)> {
+    pub(super) fn possible_find(&self, random: &mut Choices) -> Option<(usize, usize, &'static str)> {
         let finds = self.located().flat_map(|(thing, place)| {
             let Whereabouts::Lies(hole) = place else { return Vec::new() };
             let spot = SPOTS.iter().position(|spot| spot.holes.contains(&hole));

@@ -18,7 +18,7 @@ pub(super) enum Topic {
 
 impl Topic {
     /// A random topic.
-    pub(super) fn any(random: &mut Random) -> Self {
+    pub(super) fn any(random: &mut Choices) -> Self {
         match random.below(8) {
             0..=2 => Self::Person(random.below(PEOPLE.len())),
             3..=4 => Self::Place(random.below(PLACES.len())),
@@ -38,7 +38,7 @@ impl Topic {
     }
 
     /// A later reference to it, by name, pronoun or kind.
-    pub(super) fn again(self, random: &mut Random) -> String {
+    pub(super) fn again(self, random: &mut Choices) -> String {
         let names = match self {
             Self::Person(index) => {
                 let person = &PEOPLE[index];
@@ -85,7 +85,7 @@ impl Topic {
 }
 
 /// A sentence that states the first fact, and usually the second. `name` is its subject.
-pub(super) fn sentence(random: &mut Random, topic: Topic, name: &str, first: &Fact, second: &Fact) -> String {
+pub(super) fn sentence(random: &mut Choices, topic: Topic, name: &str, first: &Fact, second: &Fact) -> String {
     let (x, y) = (random.pick(first).clone(), random.pick(second).clone());
     let (who, it) = (topic.relative(), topic.pronoun());
     // "The baker is a baker" says nothing.

@@ -56,7 +56,7 @@ impl Page {
     }
 
     /// Adds one sentence to the line, in the first wording allowed on this side.
-    pub(super) fn say(&mut self, mut word: impl FnMut(&mut Random) -> String) -> Option<()> {
+    pub(super) fn say(&mut self, mut word: impl FnMut(&mut Choices) -> String) -> Option<()> {
         let random = &mut self.random;
         let side = self.side;
         let sentence = (0..TRIES).map(|_| word(random)).find(|sentence| side.may_say(sentence))?;

@@ -17,7 +17,7 @@ pub(super) fn digits(page: &mut Page) -> Option<()> {
 }
 
 /// Two operands, an operator and the result; never negative, and divisions without remainder.
-fn sum(random: &mut Random) -> (u32, char, u32, u32) {
+fn sum(random: &mut Choices) -> (u32, char, u32, u32) {
     let (a, b) = (random.between(1, 99), random.between(1, 99));
     match random.below(5) {
         0 | 1 => (a, '+', b, a + b),

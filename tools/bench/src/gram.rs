@@ -74,7 +74,7 @@ struct GramBench<'a, B: Backend> {
     ids: Vec<u32>,
 }
 
-impl<B: Backend> Bench<'_, B> {
+impl<B: Backend> GramBench<'_, B> {
     /// Chooses the number of windows so that a pass stays within its time.
     async fn choose_rows(&mut self, seed: u64) -> Result<()> {
         self.ids = MadeModel::tokens(self.seq_len, seed);

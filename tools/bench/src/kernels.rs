@@ -41,7 +41,7 @@ struct KernelBench<'a, B> {
     lines: Vec<KernelLine>,
 }
 
-impl<B: Backend> Bench<'_, B> {
+impl<B: Backend> KernelBench<'_, B> {
     /// Chooses the number of windows so that the largest product stays within its time.
     async fn choose_rows(&mut self) -> Result<()> {
         let d = self.shape.width;

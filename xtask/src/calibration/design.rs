@@ -34,14 +34,14 @@ pub(super) fn held() -> Vec<Mask> {
 
 /// The output of a pair of hidden units, as a function of the residual stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum Term {
     /// A held product: an affine function of the input.
     Read(Mask),
     /// One held product times another.
     Product(Mask, Mask),
 }
 
-impl Part {
+impl Term {
     /// The mask of the output.
     pub(super) fn mask(self) -> Mask {
         match self {
@@ -94,7 +94,7 @@ pub(super) fn blocks() -> [Block; 6] {
 
 /// Writes each of two directions into the other, with opposite signs, times `amplitude` and a sign that may depend on
 /// the token. The existing values and the added ones are then orthogonal, and their joint norm is constant.
-fn turn(a: Mask, b: Mask, amplitude: f64, part: impl Fn(Mask) -> Part) -> [Write; 2] {
+fn turn(a: Mask, b: Mask, amplitude: f64, part: impl Fn(Mask) -> Term) -> [Write; 2] {
     [
         Write { amplitude, part: part(b), place: Place::Direction(a) },
         Write { amplitude: -amplitude, part: part(a), place: Place::Direction(b) },
