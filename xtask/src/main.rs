@@ -48,24 +48,24 @@ use crate::test::TestArgs;
 enum Task {
     /// Build the page and its engine into dist/, a static folder for any web server and any path.
     Build(Build),
-    /// Build what is quick to build, serve it at a local address, and build again whenever a source file changes.
+    /// Build a development version, serve it at a local address, and rebuild whenever a source file changes.
     Serve {
-        /// Port of the local address; the next free one is taken where it is in use.
+        /// Port of the local address; if it is in use, the next free one is taken.
         #[arg(long, default_value_t = 8080)]
         port: u16,
     },
-    /// Install what the tests need, where it is missing and can be, and run them.
+    /// Run the tests, and install what they need if it is missing and can be installed.
     Test(TestArgs),
     /// Try kernels and page on the GPU drivers and in the browsers of this machine.
     #[command(subcommand)]
     Drivers(Drivers),
-    /// Measure what the engine's parts cost on this machine.
+    /// Measure how fast the engine's parts run on this machine.
     Bench(BenchArgs),
     /// Check formatting, lints, documentation, licences and workflows, then run all tests: what continuous integration runs.
     Ci,
     /// Check licences, sources, duplicates, advisories and use of all dependencies.
     Policy,
-    /// Write the licence notices of all that is linked in.
+    /// Write the licence notices of all linked dependencies.
     Licences {
         /// Write nothing: only check that no notice is missing.
         #[arg(long)]
@@ -80,50 +80,50 @@ enum Task {
     Lighthouse,
     /// Serve local models as the Hugging Face hub does: a mirror for a class, and a hub for tests.
     Hub(hub::HubArgs),
-    /// Write a model with random weights for tests: of the smallest GPT-2's shape, 548 MB, unless told otherwise.
+    /// Write a model with random weights for tests; by default in the shape of the smallest GPT-2, 548 MB.
     MadeModel {
         /// Folder to write.
         folder: PathBuf,
         /// Shape as LAYERSxWIDTH, with heads of 64, a vocabulary of bytes and 128 positions.
         #[arg(long, value_parser = hub::shape)]
         shape: Option<Shape>,
-        /// A Llama in BF16 of another model's shape, a file per block.
+        /// Write a Llama in BF16 instead, in the shape of this model, one file per block.
         #[arg(long, conflicts_with = "shape")]
         llama: Option<hub::Llama>,
-        /// Blocks of that Llama; as many as the other model has where none is said.
+        /// Number of blocks of that Llama; by default as many as the model has.
         #[arg(long, requires = "llama")]
         blocks: Option<usize>,
         /// Seed of the weights.
         #[arg(long, default_value_t = 0)]
         seed: u64,
     },
-    /// Make the calibration model again, whose linearity is known by construction.
+    /// Regenerate the calibration model, whose linearity is known by construction.
     Calibration,
-    /// Train demo models, or go on where a run stopped, and bundle those that came to their end.
+    /// Train demo models, continuing stopped runs, and bundle those that are finished.
     Train {
         /// Names of models, or all; with none, only bundle what is trained.
         names: Vec<String>,
-        /// Folder for models under training and for the states that a stopped run goes on from.
+        /// Folder for models in training and for the saved states of stopped runs.
         #[arg(long, default_value = "target/demo")]
         out: PathBuf,
-        /// Stop every run after this many steps, to go on later.
+        /// Stop every run after this many steps; the same command continues it.
         #[arg(long)]
         steps: Option<usize>,
-        /// Where to train; a GPU where there is one and the means to build for it if nothing is said.
+        /// Where to train; by default a GPU if there is one and the tools to build for it.
         #[arg(long, value_parser = ["cpu", "gpu"])]
         device: Option<String>,
     },
-    /// Measure every bundled model that was trained, and write reports, their summary and docs/models.md.
+    /// Measure every bundled demo model, and write the reports, their summary and docs/models.md.
     Record {
-        /// Only these models; all where none is named.
+        /// Only these models; all by default.
         names: Vec<String>,
-        /// Measure nothing: only write summary and table of what is recorded.
+        /// Measure nothing; only write the summary and docs/models.md from the recorded reports.
         #[arg(long, conflicts_with = "names")]
         tables: bool,
     },
-    /// Measure a list of models, for the page to list as measured by its build.
+    /// Measure a list of models, which the page then lists as measured by this build.
     Atlas(atlas::AtlasArgs),
-    /// Take the documents' pictures, the icons, and the picture that is shown where the page is shared.
+    /// Take the screenshots of the documents, the icons and the link preview.
     Screenshot,
 }
 
