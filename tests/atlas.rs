@@ -256,7 +256,7 @@ fn a_list_that_is_none_is_refused_with_its_model_and_key() {
         (format!("{model}[[model]]\ntext = 'tales:1'"), "model 2: missing field `id`"),
         (format!("{model}[[model]]\nid = 'made/two'"), "model 2 (made/two): text is missing"),
         (format!("{model}[[model]]\nid = 'a/b'\ntext = 'novels'"), "text: novels is not possible"),
-        (format!("{model}{model}"), "model 2 (made/one): it is model 1 again"),
+        (format!("{model}{model}"), "model 2 (made/one): it repeats model 1"),
         (format!("{model}published = {{ model = 'gpt5', corpus = 'WikiText-2' }}"), "there is no model gpt5"),
         (format!("{model}published = {{ model = 'gpt2', corpus = 'Emma' }}"), "there is no corpus Emma"),
     ] {

@@ -108,7 +108,7 @@ pub(super) struct ExportArgs {
     /// Folder to write: new or empty.
     #[arg(long, value_name = "FOLDER")]
     pub(super) out: PathBuf,
-    /// Maps written by measure --dump-maps; without them the blocks are measured again on the report's text.
+    /// Maps that measure --dump-maps wrote; without them the blocks are measured again on the report's text.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "tokens", "corpus"])]
     pub(super) maps: Option<PathBuf>,
     #[command(flatten)]
@@ -141,7 +141,7 @@ pub(super) struct ContinueArgs {
     /// Most likely tokens of each distribution to write to --out.
     #[arg(long, default_value_t = Continuation::new("").top)]
     pub(super) top: usize,
-    /// Maps written by measure --dump-maps; without them the blocks are measured first.
+    /// Maps that measure --dump-maps wrote; without them the blocks are measured first.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "corpus"])]
     pub(super) maps: Option<PathBuf>,
     /// The UTF-8 text to measure the blocks on.
