@@ -195,7 +195,7 @@ fn an_interrupted_atlas_keeps_what_is_finished() {
     let Output { status, stderr, .. } = child.wait_with_output().expect("it ends");
     let said = String::from_utf8_lossy(&stderr).into_owned();
     assert_eq!(status.code(), Some(130), "{said}");
-    assert!(said.trim_end().ends_with("the blocks finished so far are kept"), "{said}");
+    assert!(said.trim_end().ends_with("finished blocks are kept"), "{said}");
     assert_eq!(states(&index(&out)), [State::Measured, State::Failed, State::Pending]);
     numbers(&out, SLUGS[0]);
     assert!(!out.join("made-three-tales-1.json").exists(), "half a report is none");
@@ -256,7 +256,7 @@ fn a_list_that_is_none_is_refused_with_its_model_and_key() {
         (format!("{model}[[model]]\ntext = 'tales:1'"), "model 2: missing field `id`"),
         (format!("{model}[[model]]\nid = 'made/two'"), "model 2 (made/two): text is missing"),
         (format!("{model}[[model]]\nid = 'a/b'\ntext = 'novels'"), "text: novels is not possible"),
-        (format!("{model}{model}"), "model 2 (made/one): it is model 1 again"),
+        (format!("{model}{model}"), "model 2 (made/one): it repeats model 1"),
         (format!("{model}published = {{ model = 'gpt5', corpus = 'WikiText-2' }}"), "there is no model gpt5"),
         (format!("{model}published = {{ model = 'gpt2', corpus = 'Emma' }}"), "there is no corpus Emma"),
     ] {

@@ -365,7 +365,7 @@ fn the_command_line_tells_both_texts_and_takes_maps_that_were_dumped() {
     assert_eq!((&given["measured"], fitted["measured"]["corpus"]["id"].is_string()), (&serde_json::Value::Null, true));
     assert_eq!(given["opening"]["blocks"], serde_json::json!([0, 2]));
     let table = String::from_utf8_lossy(&with(&["--blocks", "none"]).stdout).into_owned();
-    assert!(table.contains("no linear block") && table.contains("the texts are the same"), "{table}");
+    assert!(table.contains("no linear block") && table.contains("the texts are identical"), "{table}");
     for (more, word) in [
         (&["--blocks", "9"][..], "--blocks"),
         (&["--tokens", "0"], "--tokens"),

@@ -178,13 +178,13 @@ fn blocks_are_shown_while_the_rest_of_the_weights_is_still_to_come() {
 fn every_fault_has_its_sentence_and_a_later_try_works() {
     let (mirror, bytes) = with_bytes("faults");
     let expected = [
-        ("missing:model.safetensors", "has none of this name"),
+        ("missing:model.safetensors", "not found on the hub"),
         ("gated:model.safetensors", "access is restricted"),
         ("html:model.safetensors", "a web page came"),
         ("json:model.safetensors", "a JSON text came"),
-        ("content-range:model.safetensors", "a part came where the whole"),
-        ("truncated:model.safetensors", "1500000 bytes where the hub lists 3000000"),
-        ("flipped:model.safetensors", "damaged on its way"),
+        ("content-range:model.safetensors", "a part came instead of the whole"),
+        ("truncated:model.safetensors", "1500000 bytes, but the hub lists 3000000"),
+        ("flipped:model.safetensors", "damaged in transit"),
         ("redirects:resolve:99", "redirects without end"),
         ("busy-for-long:@", "wait 60 minutes"),
     ];
@@ -205,8 +205,8 @@ fn every_fault_has_its_sentence_and_a_later_try_works() {
 fn wrong_answers_to_a_range_are_refused_too() {
     let (mirror, bytes) = with_bytes("ranges");
     for (fault, words) in [
-        ("content-range:model.safetensors", "was to come"),
-        ("truncated:model.safetensors", "was to come"),
+        ("content-range:model.safetensors", "instead of"),
+        ("truncated:model.safetensors", "instead of"),
         ("html:model.safetensors", "a web page came"),
     ] {
         let files = open(&mirror, Rc::<MemoryStore>::default(), "a/b").expect(fault);
@@ -329,7 +329,7 @@ fn hostile_listings_name_nothing_outside_the_repository() {
     mirror.faults().add("huge-listing:tree".parse().expect("a fault"));
     let error = open(&mirror, Rc::<MemoryStore>::default(), "a/b").map(|_| ()).expect_err("too long");
     assert!(error.to_string().contains("longer than"), "{error}");
-    for (id, words) in [("a/nobody", "none of this name"), ("a/b@no-such", "none of this name")] {
+    for (id, words) in [("a/nobody", "not found on the hub"), ("a/b@no-such", "not found on the hub")] {
         let error = open(&mirror, Rc::<MemoryStore>::default(), id).map(|_| ()).expect_err(id);
         assert!(error.to_string().contains(words) && error.to_string().contains(id), "{error}");
     }

@@ -33,26 +33,26 @@ pub(super) enum Command {
     Fit(FitArgs),
     /// Print a report as a table.
     Show {
-        /// A report.
+        /// The report.
         report: PathBuf,
     },
-    /// Compare two reports block by block; exit status 1 where they differ by more than the tolerance.
+    /// Compare two reports block by block; the exit status is 1 if they differ by more than the tolerance.
     Compare {
-        /// A report.
+        /// The first report.
         a: PathBuf,
-        /// Another report.
+        /// The second report.
         b: PathBuf,
-        /// Largest difference of an R² or a cosine.
+        /// Largest difference allowed: absolute up to 1, relative above.
         #[arg(long, default_value_t = 1e-5)]
         tolerance: f64,
     },
-    /// Measure a list of models, one after the other, and keep what is finished between runs.
+    /// Measure a list of models one after the other; finished reports are kept between runs.
     Atlas(AtlasArgs),
-    /// List the bundled models, and those of the hub that are here.
+    /// List the bundled models and the downloaded hub models.
     Models,
     /// Write the model with some blocks replaced by their affine maps.
     Export(ExportArgs),
-    /// Continue a prompt with the model and, beside it, with some of its blocks replaced by their affine maps.
+    /// Continue a prompt with the model and with some of its blocks replaced by their affine maps, side by side.
     Continue(Box<ContinueArgs>),
 }
 
@@ -75,19 +75,19 @@ pub(super) struct MeasureArgs {
     /// Ranks of rank-swap, such as 1,8,64; 1, 2, 4 … and the width by default.
     #[arg(long)]
     pub(super) ranks: Option<Ranks>,
-    /// Perplexity on another text than the held-out windows.
+    /// Text to measure perplexity on, instead of the held-out windows.
     #[arg(long, conflicts_with = "eval_tokens")]
     pub(super) eval_text: Option<PathBuf>,
-    /// The same as token ids.
+    /// The same text as token ids.
     #[arg(long)]
     pub(super) eval_tokens: Option<PathBuf>,
-    /// Write what ran when, for the trace viewer of a browser.
+    /// Write a timeline of the measurement for a browser's trace viewer or Perfetto.
     #[arg(long, value_name = "FILE")]
     pub(super) trace: Option<PathBuf>,
-    /// Save where the measurement stands after every block; where the file is there, go on from it.
+    /// Save the state of the measurement after every block; if the file exists, continue from it.
     #[arg(long, value_name = "FILE")]
     pub(super) resume: Option<PathBuf>,
-    /// A model whose rows are fed through this one's networks by the controls: a folder or a bundled name.
+    /// Another model whose rows the controls feed through this model's networks: a folder or a bundled name.
     #[arg(long, value_name = "MODEL")]
     pub(super) feed: Option<String>,
     #[command(flatten)]
@@ -99,16 +99,16 @@ pub(super) struct MeasureArgs {
 pub(super) struct ExportArgs {
     /// A folder in Hugging Face layout, the name of a bundled model, or a model on the hub as OWNER/NAME[@REVISION].
     pub(super) model: String,
-    /// Its report.
+    /// The model's report.
     #[arg(long, value_name = "REPORT.json")]
     pub(super) report: PathBuf,
     /// Blocks to replace, such as 1,2.
     #[arg(long)]
     pub(super) blocks: Blocks,
-    /// Folder to write: a new or an empty one.
+    /// Folder to write: new or empty.
     #[arg(long, value_name = "FOLDER")]
     pub(super) out: PathBuf,
-    /// The maps that measure --dump-maps wrote; without them the blocks are measured again, on the report's text.
+    /// Maps that measure --dump-maps wrote; without them the blocks are measured again on the report's text.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "tokens", "corpus"])]
     pub(super) maps: Option<PathBuf>,
     #[command(flatten)]
@@ -123,31 +123,31 @@ pub(super) struct ExportArgs {
 pub(super) struct ContinueArgs {
     /// A folder in Hugging Face layout, the name of a bundled model, or a model on the hub as OWNER/NAME[@REVISION].
     pub(super) model: String,
-    /// What both go on with.
+    /// The prompt that both models continue.
     #[arg(long)]
     pub(super) prompt: String,
-    /// Blocks to replace, such as 1,2; all, or none.
+    /// Blocks to replace, such as 1,2; or all, or none.
     #[arg(long, default_value = "all")]
     pub(super) blocks: LinearBlocks,
     /// Tokens to add.
     #[arg(long, default_value_t = Continuation::new("").tokens)]
     pub(super) tokens: usize,
-    /// 0 takes the likeliest token at every step; above, tokens are drawn.
+    /// 0 takes the most likely token at every step; above 0, tokens are drawn.
     #[arg(long, default_value_t = 0.0)]
     pub(super) temperature: f64,
-    /// Seed of the draws, the same for both.
+    /// Seed of the draws, the same for both models.
     #[arg(long, default_value_t = 0)]
     pub(super) seed: u64,
-    /// Tokens of each distribution that --out tells of.
+    /// Most likely tokens of each distribution to write to --out.
     #[arg(long, default_value_t = Continuation::new("").top)]
     pub(super) top: usize,
-    /// The maps that measure --dump-maps wrote; without them the blocks are measured first.
+    /// Maps that measure --dump-maps wrote; without them the blocks are measured first.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "corpus"])]
     pub(super) maps: Option<PathBuf>,
-    /// The UTF-8 text that blocks are measured on.
+    /// The UTF-8 text to measure the blocks on.
     #[arg(long, value_name = "FILE", conflicts_with = "corpus")]
     pub(super) text: Option<PathBuf>,
-    /// A bundled or made text, or one of the hub, as of measure --corpus.
+    /// A bundled or generated text, or one from the hub, as in measure --corpus.
     #[arg(long, value_name = "NAME")]
     pub(super) corpus: Option<String>,
     /// Rows to measure on.
@@ -165,10 +165,10 @@ pub(super) struct ContinueArgs {
     /// Where to compute: auto, gpu or cpu.
     #[arg(long, default_value = "auto")]
     pub(super) backend: BackendChoice,
-    /// How Gram matrices are accumulated: exact or fast.
+    /// Precision of second moments: exact or fast.
     #[arg(long, default_value = "exact")]
     pub(super) gram: GramMode,
-    /// Write every step with its distributions as JSON; - for standard output. Texts and a table are printed otherwise.
+    /// Write every step with its distributions as JSON; - for standard output. Without it, texts and a table are printed.
     #[arg(long, value_name = "FILE.json")]
     pub(super) out: Option<PathBuf>,
 }
@@ -219,14 +219,14 @@ impl ContinueArgs {
 #[derive(Debug, ClapArgs)]
 #[group(multiple = false)]
 pub(super) struct TextArgs {
-    /// A UTF-8 text.
+    /// A UTF-8 text file.
     #[arg(long, value_name = "FILE")]
     pub(super) text: Option<PathBuf>,
     /// Token ids, a flat JSON array.
     #[arg(long, value_name = "IDS.json")]
     pub(super) tokens: Option<PathBuf>,
-    /// A bundled text; a made one: tales, encyclopedia or puzzles, with a seed as in tales:7; or one of the hub:
-    /// wikitext-2 (its test part), wikitext-2-validation or wikitext-2-train.
+    /// A bundled text; a generated one: tales, encyclopedia or puzzles, with a seed as in tales:7; or one from the hub:
+    /// wikitext-2 (its test split), wikitext-2-validation or wikitext-2-train.
     #[arg(long, value_name = "NAME")]
     pub(super) corpus: Option<String>,
 }
@@ -249,7 +249,7 @@ pub(super) struct AtlasArgs {
     /// The list of models, a TOML file.
     #[arg(value_name = "LIST.toml")]
     pub(super) list: PathBuf,
-    /// Folder for the reports and their index; what it holds already is kept where it was measured alike.
+    /// Folder for the reports and their index; reports in it with the same settings are kept.
     #[arg(long, value_name = "FOLDER", default_value = "atlas")]
     pub(super) out: PathBuf,
 }
@@ -263,16 +263,16 @@ pub(super) struct CommonArgs {
     /// Contiguous folds; the last one is held out.
     #[arg(long, default_value_t = Protocol::default().folds)]
     pub(super) folds: usize,
-    /// What to measure, a comma list: fit swap rank-swap layers probes baseline conjunction controls heal, or all.
+    /// What to measure, comma-separated: fit swap rank-swap layers probes baseline conjunction controls heal, or all.
     #[arg(long, default_value = "fit")]
     pub(super) measures: String,
-    /// Most steps of a probe.
+    /// Most training steps of a probe.
     #[arg(long, default_value_t = Training::default().probe_steps)]
     pub(super) probe_steps: usize,
-    /// Steps of the affine map trained by gradient descent.
+    /// Training steps of the affine map trained by gradient descent.
     #[arg(long, default_value_t = Training::default().baseline_steps)]
     pub(super) baseline_steps: usize,
-    /// Steps of healing.
+    /// Fine-tuning steps of healing.
     #[arg(long, default_value_t = Training::default().heal_steps)]
     pub(super) heal_steps: usize,
     /// Seed of everything random.
@@ -281,13 +281,13 @@ pub(super) struct CommonArgs {
     /// Where to compute: auto, gpu or cpu.
     #[arg(long, default_value = "auto")]
     pub(super) backend: BackendChoice,
-    /// How Gram matrices are accumulated: exact or fast.
+    /// Precision of second moments: exact or fast.
     #[arg(long, default_value = "exact")]
     pub(super) gram: GramMode,
-    /// Megabytes of rows that a device holds, and again as many in memory, before they go to a temporary file.
+    /// Megabytes of rows to hold on the device, and as many again in memory, before rows go to a temporary file.
     #[arg(long, value_name = "MB")]
     pub(super) row_memory: Option<u64>,
-    /// Write the report to a file; - for standard output. A table is printed otherwise.
+    /// Write the report to a file; - for standard output. Without it, a table is printed.
     #[arg(long, value_name = "REPORT.json")]
     pub(super) out: Option<PathBuf>,
     /// Write W (d_in, d_out) and b of every measured block as safetensors.

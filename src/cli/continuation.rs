@@ -89,17 +89,18 @@ fn text(asked: &Continuation, transcript: &Transcript) -> String {
         none if none.is_empty() => "no linear block".into(),
         list => format!("linear blocks {list}"),
     };
-    let mut text = format!("{} beside itself with {blocks}, on the {}\n", opening.model, opening.device.backend);
+    let mut text = format!("{} side by side with {blocks}, on the {}\n", opening.model, opening.device.backend);
     text += &format!("prompt of {} tokens", opening.prompt_tokens);
-    text += &format!(", perplexity {} as it is, {} linear\n", ppl(opening.ppl.original), ppl(opening.ppl.linear));
+    text += &format!(", perplexity {} original, {} linear\n", ppl(opening.ppl.original), ppl(opening.ppl.linear));
     let Both { original, linear } = transcript.text();
     for (name, added) in [("original", original), ("linear", linear)] {
         text += &format!("\n{name}:\n{}{added}\n", asked.prompt);
     }
     text += &format!("\n{}", grid(&columns(), &transcript.steps));
     if let Some(kl) = transcript.mean_kl() {
-        let parting =
-            transcript.parting().map_or("the texts are the same".into(), |at| format!("the texts part at step {at}"));
+        let parting = transcript
+            .parting()
+            .map_or("the texts are identical".into(), |at| format!("the texts diverge at step {at}"));
         text += &format!("mean KL {kl:.6} nats, {parting}\n");
     }
     text

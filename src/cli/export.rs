@@ -148,7 +148,7 @@ fn summary(args: &ExportArgs, report: &Report, blocks: &[usize], exported: &Expo
     if let ([block], Some(ppl)) = (blocks, report.ppl)
         && let Some(delta) = delta(block)
     {
-        text += &format!("perplexity by the report: {:.6}, untouched {ppl:.6}\n", ppl + delta);
+        text += &format!("perplexity by the report: {:.6}, original {ppl:.6}\n", ppl + delta);
     }
     if exported.config.is_some() {
         text += "written as a Llama model with mlp_bias, whose other blocks have biases of zero\n";

@@ -177,7 +177,7 @@ fn unknown_corpus(name: &str) -> Error {
         field: "--corpus".into(),
         value: name.into(),
         hint: format!(
-            "bundled texts are those of {}, made ones {}, with a seed as in tales:7, those of the hub {}",
+            "choose the text of a bundled model ({}), a generated text ({}, with a seed as in tales:7) or one from the hub ({})",
             bundled::names(),
             Domain::ALL.map(Domain::name).join(", "),
             WikiText2::ALL.map(|part| part.to_string()).join(", ")

@@ -93,7 +93,7 @@ impl Hub {
     async fn unless_stalled<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
         match select(pin!(work), pin!(self.0.http.sleep(STALL))).await {
             Either::Left((done, _)) => done,
-            Either::Right(((), _)) => Err(Failure::Network(format!("nothing came for {STALL} seconds"))),
+            Either::Right(((), _)) => Err(Failure::Network(format!("no data for {STALL} seconds"))),
         }
     }
 
@@ -155,7 +155,7 @@ impl RetryPolicy {
             return Err(Error::Network { what: what.into(), why });
         }
         let seconds = f64::from(1 << (self.failures - 1));
-        hub.wait(seconds, format!("the connection broke ({why}), then it goes on")).await;
+        hub.wait(seconds, format!("the connection broke ({why}), the download will continue")).await;
         Ok(())
     }
 
@@ -164,15 +164,15 @@ impl RetryPolicy {
         let polite = f64::from(2 << self.refusals).min(60.0);
         let seconds = asked_wait(response).unwrap_or(polite);
         let why = match response.status {
-            429 => "it has had too many requests from this address".to_owned(),
-            status => format!("it answers {status}"),
+            429 => "too many requests from this address".to_owned(),
+            status => format!("it answered {status}"),
         };
         self.refusals += 1;
         if self.refusals > REFUSALS || seconds > LONGEST_WAIT {
             let minutes = (seconds / 60.0).ceil().max(1.0) as u64;
             return Err(Error::HubBusy { what: what.into(), why, minutes });
         }
-        hub.wait(seconds, format!("the server asks for it, {why}")).await;
+        hub.wait(seconds, format!("requested by the server ({why})")).await;
         Ok(())
     }
 }
@@ -191,7 +191,7 @@ fn asked_wait(response: &Response) -> Option<f64> {
 async fn refusal(what: &str, mut response: Response) -> Error {
     let code = response.header("x-error-code").unwrap_or_default().to_owned();
     let why = excerpt(&mut *response.body).await;
-    let why = if why.is_empty() { format!("it answers {}", response.status) } else { why };
+    let why = if why.is_empty() { format!("it answered {}", response.status) } else { why };
     let what = what.to_owned();
     let missing = |hint: &str| Error::HubMissing { what: what.clone(), why: why.clone(), hint: hint.into() };
     match (response.status, &*code) {
@@ -199,7 +199,7 @@ async fn refusal(what: &str, mut response: Response) -> Error {
             let hint = "ask its owner for access on the hub, and give the command line your token in HF_TOKEN".into();
             Error::HubGated { what, why, hint }
         }
-        (_, "RevisionNotFound") => missing("give a branch, tag or commit that exists, or none for the newest"),
+        (_, "RevisionNotFound") => missing("give an existing branch, tag or commit, or none for the newest"),
         (_, "RepoNotFound") => missing("check its name; for a private one give the command line a token in HF_TOKEN"),
         (401, _) => {
             let hint = "check its name, or give the command line your token in HF_TOKEN".into();
@@ -229,7 +229,6 @@ async fn excerpt(body: &mut dyn Body) -> String {
 
 /// The error for a response that is not the requested file.
 pub(super) fn not_the_file(what: &str, why: String) -> Error {
-    let hint =
-        "check the address of the mirror if there is one, and whether a proxy or log-in page lies between".into();
+    let hint = "check the address of the mirror, if any, and whether a proxy or log-in page interferes".into();
     Error::NotTheFile { what: what.into(), why, hint }
 }

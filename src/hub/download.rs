@@ -129,20 +129,20 @@ fn extent(key: &FileKey, request: &HttpRequest, response: &Response) -> Result<(
         return refused("a JSON text came".into());
     }
     if response.status == 206 && request.range.is_none() {
-        return refused("a part came where the whole was asked for".into());
+        return refused("a part came instead of the whole file".into());
     }
     let (Some(asked), 206) = (&request.range, response.status) else {
         let length = response.header("content-length").and_then(|value| value.parse::<u64>().ok());
         // A compressed body has another length than the file.
         let plain = response.header("content-encoding").is_none_or(|encoding| encoding == "identity");
         return match length.filter(|length| plain && *length != key.size) {
-            Some(length) => refused(format!("{length} bytes where the hub lists {}", key.size)),
+            Some(length) => refused(format!("{length} bytes, but the hub lists {}", key.size)),
             None => Ok((0, key.size)),
         };
     };
     let expected = format!("bytes {}-{}/{}", asked.start, asked.end - 1, key.size);
     match response.header("content-range") {
-        Some(found) if found.trim() != expected => refused(format!("{found} where {expected} was to come")),
+        Some(found) if found.trim() != expected => refused(format!("{found} instead of {expected}")),
         _ => Ok((asked.start, asked.end)),
     }
 }
@@ -174,7 +174,7 @@ impl FileDownload<'_> {
                 Err(failure) => return Err(not_the_file(&self.key.path, failure.to_string())),
             };
             if position + chunk.len() as u64 > extent.end {
-                return Err(not_the_file(&self.key.path, "more bytes came than were to come".into()));
+                return Err(not_the_file(&self.key.path, "more bytes came than requested".into()));
             }
             if position == 0 {
                 check_beginning(&self.key.path, &chunk)?;

@@ -41,7 +41,7 @@ impl Fallback {
             return;
         }
         let text = format!(
-            "storage is full ({why}); what follows is kept in memory and fetched again next time, unless room is made"
+            "storage is full ({why}); the rest is kept in memory and fetched again next time, unless you free some space"
         );
         let warning = Warning { code: "storage_full".into(), block: None, text };
         if let Some(listener) = &*self.listener.borrow() {

@@ -39,7 +39,7 @@ impl HubFiles {
     }
 
     fn key(&self, file: &str) -> Result<FileKey> {
-        let hint = || format!("{} does not hold it; choose another model or revision", self.repo.id.name());
+        let hint = || format!("{} does not have it; choose another model or revision", self.repo.id.name());
         self.repo.key(file).ok_or_else(|| Error::MissingFile { file: file.into(), hint: hint() })
     }
 

@@ -41,7 +41,7 @@ impl Hub {
         let mut repo = match (self.list(id, folder).await, known.as_ref().filter(listed)) {
             (Err(Error::Network { why, .. }), Some(known)) => {
                 let commit = &known.commit;
-                let text = format!("the hub cannot be reached ({why}); taken as it was last known, at commit {commit}");
+                let text = format!("the hub cannot be reached ({why}); using the last known state, commit {commit}");
                 self.tell(Event::Warning(Warning { code: "offline".into(), block: None, text }));
                 known.clone()
             }
@@ -128,7 +128,7 @@ impl Listed {
 }
 
 fn parse<'a, T: Deserialize<'a>>(what: &str, json: &'a [u8]) -> Result<T> {
-    serde_json::from_slice(json).map_err(|error| not_the_file(what, format!("no listing came: {error}")))
+    serde_json::from_slice(json).map_err(|error| not_the_file(what, format!("not a list of files: {error}")))
 }
 
 /// The address in `<URL>; rel="next"`.

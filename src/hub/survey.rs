@@ -36,7 +36,7 @@ impl HubFiles {
         found.architecture = Some(config.architecture.name().into());
         (found.num_hidden_layers, found.hidden_size) = (config.num_hidden_layers, config.hidden_size);
         if !self.repo().files.contains_key("tokenizer.json") {
-            let text = "tokenizer.json: not found; choose a model or revision that holds one, or give token ids";
+            let text = "tokenizer.json: not found; choose a model or revision that has one, or give token ids";
             found.problem(true, text.into());
         }
         if let Err(error) = config.check_window(seq_len) {
@@ -75,7 +75,7 @@ impl HubFiles {
         match (error, other) {
             (Error::MissingFile { file, .. }, Some(other)) => {
                 let hint = format!(
-                    "this revision has its weights only as {other}, look on its page for one with safetensors, often refs/pr/1"
+                    "this revision has its weights only as {other}, look for a revision with safetensors on its page, often refs/pr/1"
                 );
                 Error::MissingFile { file, hint }
             }

@@ -115,7 +115,7 @@ impl ModelConfig {
         match self.sliding_window {
             Some(window) if seq_len > window => {
                 let hint =
-                    format!("windows of {seq_len} positions would be cut by it, choose --seq-len {window} or less");
+                    format!("it is shorter than windows of {seq_len} positions, choose --seq-len {window} or less");
                 Err(unsupported("sliding_window", window, hint))
             }
             _ => Ok(()),
@@ -173,11 +173,7 @@ impl ModelConfig {
     pub(super) fn check_sizes(&self) -> Result<()> {
         let (heads, kv_heads) = (self.num_attention_heads, self.num_key_value_heads);
         if heads as u64 * self.head_dim as u64 > MAX_WIDTH as u64 {
-            return Err(unsupported(
-                "head_dim",
-                self.head_dim,
-                format!("{heads} heads of this width are beyond reason"),
-            ));
+            return Err(unsupported("head_dim", self.head_dim, format!("{heads} heads of this width are too large")));
         }
         if !heads.is_multiple_of(kv_heads) {
             let hint = format!("it must divide the number of attention heads, which is {heads}");

@@ -26,7 +26,7 @@ pub(super) fn config(fields: &Fields, architecture: Architecture) -> Result<Mode
     let common = ModelConfig::common(fields, architecture, &SPELLING)?;
     let rope = rope(fields, &ROPE, common.head_dim)?;
     if rope.rotary_dim != common.head_dim {
-        let hint = "in this family all features of a head turn, use a model where this is 1";
+        let hint = "this family rotates all features of a head, use a model where this is 1";
         return Err(unsupported("partial_rotary_factor", rope.rotary_dim as f64 / common.head_dim as f64, hint));
     }
     Ok(ModelConfig {

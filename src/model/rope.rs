@@ -62,7 +62,7 @@ fn rotary_dim(partial: f64, head_dim: usize) -> Result<usize> {
     if partial <= 1.0 && rotary_dim >= 2 && rotary_dim.is_multiple_of(2) {
         return Ok(rotary_dim);
     }
-    let hint = format!("of a head of {head_dim} features an even number, at least 2 and at most all, must turn");
+    let hint = format!("the number of rotated features must be even, at least 2 and at most the {head_dim} of a head");
     Err(unsupported("partial_rotary_factor", partial, hint))
 }
 

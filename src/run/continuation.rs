@@ -108,7 +108,7 @@ async fn read_prompt(tokenizer: &Tokenizer, prompt: &str, config: &ModelConfig, 
         return refuse(format!("{} tokens", ids.len()), hint);
     }
     if ids.iter().any(|id| Some(*id) == tokenizer.unknown()) {
-        let hint = "the model’s vocabulary does not have all of its characters, use others";
+        let hint = "the model’s vocabulary lacks some of its characters, use others";
         return refuse("an unknown character".into(), hint.into());
     }
     Ok(ids)
@@ -246,9 +246,8 @@ impl<B: Backend> ModelPair<'_, B> {
         let meter = out.stage(Stage::Continue, asked.tokens as u64);
         for step in 0..asked.tokens {
             if texts.original.ids.len() > *context {
-                let text = format!(
-                    "all {context} positions are taken after {step} tokens: a shorter prompt leaves room for more"
-                );
+                let text =
+                    format!("all {context} positions are used after {step} tokens: shorten the prompt to get more");
                 out.warn("context_full", None, text);
                 break;
             }

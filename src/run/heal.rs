@@ -94,7 +94,7 @@ impl HealingContext<'_> {
         }
         let after = self.delta(&healing, block).await?;
         if after.is_none() {
-            let text = format!("block {block}: fine-tuning of {name} left the range of numbers");
+            let text = format!("block {block}: fine-tuning of {name} diverged");
             pass.out.warn("heal_diverged", Some(block), text);
         }
         Ok(HealReport { delta_ppl: after, delta_ppl_before: before, steps: schedule.len() })

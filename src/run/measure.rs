@@ -61,7 +61,7 @@ fn check_rows_measures(job: &Job) -> Result<()> {
         Some(measure) => Err(Error::InvalidSetting {
             field: "--measures".into(),
             value: measure.to_string(),
-            hint: "it needs the model; of captured rows choose from fit, probes, baseline and conjunction".into(),
+            hint: "it needs the model; for captured rows choose from fit, probes, baseline and conjunction".into(),
         }),
         None => Ok(()),
     }
@@ -91,7 +91,7 @@ async fn fit_rows<B: Backend>(backend: &B, job: &Job, file: &RowsFile, started: 
         started,
     };
     if pass.asks(Measure::Conjunction) {
-        let text = "captured rows come without their network, so that its conjunction index is undefined";
+        let text = "captured rows come without their network, so its conjunction index is undefined";
         out.warn("no_network", None, text.into());
     }
     sweep::of_rows(&pass, &RowStore::new(backend, job.row_memory, temporary()), file, pass.measures_of_rows(1)).await?;

@@ -87,7 +87,7 @@ impl<B: Backend> Pass<'_, B> {
 
     /// Warns that an encoder predicts no next token, which is why the values are null.
     pub(super) fn explain_missing_perplexity(&self) {
-        let text = "an encoder predicts no next token, so that perplexity and its changes are undefined";
+        let text = "an encoder predicts no next token, so perplexity and its changes are undefined";
         self.out.warn("no_perplexity", None, text.into());
     }
 }

@@ -83,7 +83,7 @@ fn described(tensors: &BTreeMap<String, Info>) -> Result<u64, String> {
         }
         let bits = shape.iter().try_fold(dtype.bitsize() as u64, |bits, side| bits.checked_mul(*side as u64));
         if bits != (last - first).checked_mul(8) {
-            return Err(format!("tensor {name} has {} bytes, which is not what its shape takes", last - first));
+            return Err(format!("tensor {name} has {} bytes, which does not match its shape", last - first));
         }
         end = last;
     }

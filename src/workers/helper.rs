@@ -133,5 +133,5 @@ struct HelperAnswer {
 }
 
 fn unexpected(what: &str) -> Error {
-    Error::Cpu { what: "another worker".into(), why: format!("it was sent what does not fit together: {what}") }
+    Error::Cpu { what: "another worker".into(), why: format!("inconsistent request: {what}") }
 }

@@ -71,7 +71,7 @@ visit('the figures of a block are those of its report', { webgpu: false, query: 
   same('rank', ranks.map(({ y }) => y), block.r2_rank);
   const [swaps] = await points(app, 'what each replacement costs');
   same('swap', swaps.map(({ y }) => y), ['linear', 'mean', 'zero'].map((name) => block.delta_ppl[name]));
-  assert.match(await app.element('block-missing').innerText(), /recording has nothing of what each rank loses and the probes/);
+  assert.match(await app.element('block-missing').innerText(), /recording lacks rank losses and the probes for this block/);
 });
 
 visit('every figure of a block leaves as picture, table and data', { webgpu: false, query: { view: 'block' } }, async (app) => {
@@ -96,8 +96,8 @@ visit('a report of an earlier version is opened, and it is told what to do about
   await open(app, report);
   await app.element('replay').waitFor();
   await app.element('tab-block').click();
-  assert.match(await app.element('block-older').innerText(), /before spectra and predictions were kept: measured again/);
-  assert.match(await app.element('block-missing').innerText(), /report has nothing of what each block is worth, what each rank loses and the probes/);
+  assert.match(await app.element('block-older').innerText(), /a version that did not keep spectra and predictions\. Measure again/);
+  assert.match(await app.element('block-missing').innerText(), /report lacks swap losses, rank losses and the probes for this block/);
   assert.match(await app.element('formulas').innerText(), /SiLU/);
   assert.equal(await titled(app, 'spectrum').count(), 0);
   assert.equal(await titled(app, 'feature by feature').count(), 1);

@@ -102,7 +102,7 @@ visit('every ready comparison has its lines, and the regularised one its layers'
   }
   await compare(app, 'learned');
   const learned = await columns(app, 0);
-  for (const [title, control] of [['Demo GPT-2, model redrawn (recorded)', 'reinit_model'], ['Demo GPT-2, block redrawn (recorded)', 'reinit_block']]) {
+  for (const [title, control] of [['Demo GPT-2, model re-initialised (recorded)', 'reinit_model'], ['Demo GPT-2, block re-initialised (recorded)', 'reinit_block']]) {
     for (const [block, value] of expected['demo-gpt2'].controls[control].entries()) assertClose(`${title} ${block}`, learned[title][block], value, 1e-6);
   }
 });

@@ -68,7 +68,7 @@ visit('a browser that cannot make a file says so', TABLE, async (app) => {
   const refused = app.element('exports-profile').getByRole('status');
   await app.page.evaluate(() => { HTMLCanvasElement.prototype.toBlob = (told) => told(null); });
   await app.element('png-profile').click();
-  await refused.filter({ hasText: 'refused' }).waitFor();
+  await refused.filter({ hasText: 'could not create' }).waitFor();
   await app.saved('svg-profile');
   assert.equal(await refused.innerText(), '', 'what was done since then went well');
 });

@@ -55,7 +55,7 @@ visit('every family is measured from its id as it is from its folder, and once m
     assert.ok(requests <= 20, `${requests} requests for ${family}`);
     await app.mirror.reset();
   }
-  await app.told('shelf-sum', /kept in this browser/);
+  await app.told('shelf-sum', /stored in this browser/);
   assert.equal(await app.element('shelf').locator('li').count(), FAMILIES.length);
 
   await app.page.evaluate(() => navigator.serviceWorker.ready);
@@ -104,7 +104,7 @@ visit('WikiText-2 comes from the hub, is counted beforehand once it is here, and
   await app.mirror.fault('truncated', '.parquet', 1000);
   await app.run();
   assert.equal(await app.ended(), 'failed');
-  assert.match(await app.error(), /the server sent something else|the connection fails/);
+  assert.match(await app.error(), /the server sent something else|the connection failed/);
   await app.mirror.reset();
   const report = await app.measure();
   assert.equal(report.corpus.id, 'wikitext-2-test');
@@ -116,14 +116,14 @@ visit('WikiText-2 comes from the hub, is counted beforehand once it is here, and
 
 /** Faults: kind, affected file, and the error shown. */
 const FAULTS = [
-  ['missing', '/api/', /the hub has none of this name/],
+  ['missing', '/api/', /not found on the hub/],
   ['gated', '/api/', /access is restricted/],
   ['html', 'config.json', /the server sent something else/],
   ['json', 'model.safetensors', /the server sent something else/],
   ['content-range', 'model.safetensors', /the server sent something else/],
-  ['truncated', 'model.safetensors', /the server sent something else|the connection fails/],
-  ['flipped', 'model.safetensors', /damaged on its way/],
-  ['redirects', 'config.json', /the connection fails|redirect/],
+  ['truncated', 'model.safetensors', /the server sent something else|the connection failed/],
+  ['flipped', 'model.safetensors', /damaged in transit/],
+  ['redirects', 'config.json', /the connection failed|redirect/],
   ['busy-for-long', 'config.json', /asks to wait/],
 ];
 
@@ -170,7 +170,7 @@ visit('a truncated shard is told by name and gives no result, and a later try wo
   await app.mirror.fault('truncated', '-00001-of-', 1000);
   await app.run();
   assert.equal(await app.ended(), 'failed');
-  assert.match(await app.error(), /model-00001-of-00001\.safetensors.*(the server sent something else|the connection fails)/s);
+  assert.match(await app.error(), /model-00001-of-00001\.safetensors.*(the server sent something else|the connection failed)/s);
   assert.equal(await app.element('row-0').count(), 0, 'no result');
   await app.mirror.reset();
   const report = await app.measure();

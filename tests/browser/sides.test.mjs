@@ -54,7 +54,7 @@ visit('two linear blocks go their own way, token by token, and no block none', R
   assert.equal(told.length, 12);
   assert.ok(told.every(({ kl }) => kl >= 0) && told.some(({ kl }) => kl > 1e-3), JSON.stringify(told));
   assert.ok(told.some(({ original, linear }) => original !== linear), 'the texts part');
-  assert.match(await app.element('sides-status').innerText(), /12 tokens; the texts part at token \d+\. Mean KL/);
+  assert.match(await app.element('sides-status').innerText(), /12 tokens; the texts diverge at token \d+\. Mean KL/);
   const parting = told.findIndex(({ original, linear }) => original !== linear);
   assert.match(await app.element(`linear-${parting}`).getAttribute('class'), /other/);
   const { data, picture } = await leaves(app, 0);
@@ -63,7 +63,7 @@ visit('two linear blocks go their own way, token by token, and no block none', R
   assert.ok(data.continuation.steps.every(({ candidates }) => candidates.length >= 5), 'the likeliest tokens of both');
   assert.deepEqual([data.asked.prompt, data.continuation.opening.blocks], ['The cook lived in', [2, 4]]);
   assert.equal(data.made.model.id, 'demo-gpt2');
-  assert.match(picture.text, /“The cook lived in” continued\. With linear blocks 2, 4; the likeliest token at every step\..*texts part at token/s);
+  assert.match(picture.text, /Continuation of “The cook lived in”\. With linear blocks 2, 4; the most likely token at every step\..*texts diverge at token/s);
   assert.match(picture.text, /demo-gpt2.*tales:1.*rows/s);
   assert.ok(picture.bars > 0, `${picture.bars} columns`);
   await app.element('chart-0').focus();
@@ -83,7 +83,7 @@ visit('two linear blocks go their own way, token by token, and no block none', R
   assert.equal(same.length, 8);
   assert.ok(same.every(({ original, linear, kl }) => original === linear && kl === 0), JSON.stringify(same));
   assert.deepEqual(same.map(({ original }) => original), told.slice(0, 8).map(({ original }) => original));
-  assert.match(await app.element('sides-status').innerText(), /8 tokens, the same in both texts\. Mean KL 0 nats/);
+  assert.match(await app.element('sides-status').innerText(), /8 tokens, identical in both texts\. Mean KL 0 nats/);
 });
 
 visit('an affine block made linear changes nothing', { webgpu: false, query: { model: 'calibration', view: 'sides' } }, async (app) => {

@@ -207,7 +207,7 @@ mod tests {
         let report = sample_report();
         let figure = figures(View::Losses, &report, None).remove(0);
         let many = Sheet::of_figure(&figure, None);
-        assert!(many.svg.contains("stands with its name") && many.data["made"].is_null(), "{}", many.svg);
+        assert!(many.svg.contains("given next to its name") && many.data["made"].is_null(), "{}", many.svg);
         let sheet = Sheet::of_figure(&figure, Some(&report));
         let rows: Vec<_> = sheet.csv().lines().map(|line| line.split(',').count()).collect();
         assert_eq!(rows, vec![figure.table.head.len(); figure.table.rows.len() + 1]);
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(Sheet::of_continuation(&heard(&[opened()])), None);
         let continuation = heard(&[opened(), step(0, [" a", " a"], 0.0), step(1, [" bb", "=c"], 0.25)]);
         let sheet = Sheet::of_continuation(&continuation).unwrap();
-        for told in ["“A ” continued", "blocks 1, 2", "the texts part at token 2", "Straightedge "] {
+        for told in ["Continuation of “A ”", "blocks 1, 2", "the texts diverge at token 2", "Straightedge "] {
             assert!(sheet.svg.contains(told), "{told} in {}", sheet.svg);
         }
         assert_eq!(

@@ -180,7 +180,7 @@ fn title(demo: &Demo) -> String {
 fn about(demo: &Demo) -> String {
     let training = match demo.step {
         0 => "before its first training step".to_owned(),
-        step => format!("after {step} steps of training on made texts"),
+        step => format!("after {step} steps of training on generated texts"),
     };
     let penalty = match demo.cosine_penalty {
         0.0 => "",

@@ -13,8 +13,11 @@ type Recorded<'a> = (&'a Bundled, Report);
 type Which = fn(&Summary) -> &Curve;
 
 /// Controls in the tables, with their display names.
-const CONTROLS: [(&str, &str); 3] =
-    [("reinit_block", "block redrawn"), ("reinit_model", "model redrawn"), ("gaussian", "Gaussian inputs")];
+const CONTROLS: [(&str, &str); 3] = [
+    ("reinit_block", "block re-initialised"),
+    ("reinit_model", "model re-initialised"),
+    ("gaussian", "Gaussian inputs"),
+];
 
 /// The whole document.
 pub(crate) fn document(recorded: &[Recorded<'_>]) -> String {
@@ -58,7 +61,8 @@ fn controls(recorded: &[Recorded<'_>]) -> String {
         let redrawn = summary.controls.get(CONTROLS[0].0).map(known).unwrap_or_default();
         means.push(format!("{} {:.3} and {:.3}", bundled.name, mean(&known(&summary.r2_lin)), mean(&redrawn)));
     }
-    let _ = writeln!(text, "\nMeans over the blocks, as trained and with the block redrawn: {}.", means.join(", "));
+    let _ =
+        writeln!(text, "\nMeans over the blocks, as trained and with the block re-initialised: {}.", means.join(", "));
     text
 }
 
@@ -93,15 +97,15 @@ fn twins(recorded: &[Recorded<'_>]) -> String {
 fn change(title: &str, before: &Curve, after: &Curve) -> String {
     let changes = changes(before, after);
     let lower = changes.iter().filter(|change| **change < 0.0).count();
-    format!("{title} is lower in {lower} of {} places and changes by {:+.4} in the mean", changes.len(), mean(&changes))
+    format!("{title} is lower in {lower} of {} places and changes by {:+.4} on average", changes.len(), mean(&changes))
 }
 
 /// Whether the layers became less linear, as in the paper.
 fn verdict(before: &Curve, after: &Curve) -> &'static str {
     if mean(&changes(before, after)) < 0.0 {
-        "In the mean the layers became less linear, as the paper found."
+        "On average the layers became less linear, as the paper found."
     } else {
-        "In the mean the layers did not become less linear: what the paper found in larger models is not found here."
+        "On average the layers did not become less linear: what the paper found in larger models does not show here."
     }
 }
 
@@ -147,35 +151,36 @@ const HEAD: &str = "\
 
 # Demo models
 
-Small decoders trained by the project on texts that it makes itself (`src/corpus/made/`), so that the page can show its \
-phenomenon offline: three families of the same width, depth and tokenizer, another seed of one, checkpoints of its run, \
-and a twin that was trained with a penalty on layers that turn the residual stream. Their cards say how each was trained.
+Small decoders trained by the project on texts that it generates (`src/corpus/synthetic/`), so that the page can show the \
+phenomenon offline: three families of the same width, depth and tokenizer, a second seed of one of them, checkpoints of \
+its run, and a twin trained with a penalty on layers that turn the residual stream. Their model cards say how each was \
+trained.
 
-Loss is that of the last training batches, in nats per token. Perplexity is held-out, and the columns after it are R²_lin \
-of each block, both on the made text `tales:1`, which shares no long sentence with any training text: 15 000 rows, \
-windows of 128, five folds, on the CPU. The reports are in `web/data/recorded/`.
+Loss is the mean over the last training batches, in nats per token. Perplexity is held-out, and the columns after it are \
+R²_lin of each block, both on the generated text `tales:1`, which shares no long sentence with any training text: 15 000 \
+rows, windows of 128, five folds, on the CPU. The reports are in `web/data/recorded/`.
 
 ";
 
 const CONTROLS_HEAD: &str = "
-## Learned, or there anyway?
+## Was the linearity learned?
 
-The same fit, R²_lin of each block, of the trained model and under controls: with the block's weights drawn anew, with \
-the whole model's, and with Gaussian inputs of the same mean and covariance.
+The same fit, R²_lin of each block, for the trained model and under controls: with the block re-initialised, with the \
+whole model re-initialised, and with Gaussian inputs of the same mean and covariance.
 
 ";
 
 const TWINS_HEAD: &str = "
 ## With and without the cosine regulariser
 
-The regulariser λ·Σ_ℓ (1 − cos(h_ℓ, h_ℓ₋₁)) of arXiv 2405.12250 draws the residual stream of neighbouring layers into one \
-direction, which there lowers the linearity of the layers. Linearity is in-sample, as there, of whole layers with \
-and without the stream that is passed on; beside it R²_lin of the networks inside them.
+The regulariser λ·Σ_ℓ (1 − cos(h_ℓ, h_ℓ₋₁)) of arXiv 2405.12250 pulls the residual streams of neighbouring layers into \
+one direction, which in that paper lowers the linearity of the layers. Linearity here is in-sample, as in the paper, for \
+whole layers with and without the residual stream; the last rows show R²_lin of the networks inside the layers.
 
 ";
 
 const FOOT: &str = "
-`cargo xtask train all` trains them again, `cargo xtask record` measures them again.
+`cargo xtask train all` trains the models again; `cargo xtask record` measures them again.
 ";
 
 #[cfg(test)]
@@ -185,7 +190,7 @@ mod tests {
     #[test]
     fn a_change_is_told_as_it_is() {
         let (before, after) = (vec![Some(0.9), Some(0.5), None], vec![Some(0.8), Some(0.6), Some(0.1)]);
-        assert_eq!(change("x", &before, &after), "x is lower in 1 of 2 places and changes by +0.0000 in the mean");
+        assert_eq!(change("x", &before, &after), "x is lower in 1 of 2 places and changes by +0.0000 on average");
         assert!(verdict(&vec![Some(0.9)], &vec![Some(0.8)]).ends_with("as the paper found."));
         assert!(verdict(&vec![Some(0.8)], &vec![Some(0.9)]).contains("did not become less linear"));
     }

@@ -22,13 +22,13 @@ pub(crate) struct HubArgs {
     /// Port of the second origin, to which file URLs redirect, as on the hub.
     #[arg(long, default_value_t = 8091)]
     cdn_port: u16,
-    /// Address to listen on; 0.0.0.0 serves the whole network.
+    /// Address to listen on: 0.0.0.0 for everyone on this network.
     #[arg(long, default_value = "127.0.0.1")]
     host: IpAddr,
-    /// Most bytes per second and response.
+    /// Most bytes per second for each response.
     #[arg(long, value_name = "BYTES")]
     throttle: Option<u64>,
-    /// Faults to simulate, for tests: KIND, KIND:PATH or KIND:PATH:TIMES.
+    /// Faults to inject, for tests: KIND, KIND:PATH or KIND:PATH:TIMES.
     #[arg(long = "fault", value_name = "FAULT")]
     faults: Vec<Fault>,
 }
@@ -39,7 +39,7 @@ pub(crate) fn hub(args: HubArgs) -> Result<()> {
     let mirror =
         Mirror::start(Options { folder, host, port, cdn_port, throttle, faults }).map_err(|why| anyhow!(why))?;
     println!(
-        "\n    {}\n\nGive it to the page as the address of the hub, or to the command line as HF_ENDPOINT.",
+        "\n    {}\n\nEnter it in the page as the hub mirror, or set HF_ENDPOINT to it for the command line.",
         mirror.url()
     );
     loop {

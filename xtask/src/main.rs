@@ -48,24 +48,24 @@ use crate::test::TestArgs;
 enum Task {
     /// Build the page and its engine into dist/, a static folder for any web server and any path.
     Build(Build),
-    /// Build quickly, serve at a local address, and rebuild whenever a source file changes.
+    /// Build a development version, serve it at a local address, and rebuild whenever a source file changes.
     Serve {
-        /// Port of the local address; if it is in use, the next free one.
+        /// Port of the local address; if it is in use, the next free one is taken.
         #[arg(long, default_value_t = 8080)]
         port: u16,
     },
-    /// Install missing test requirements where possible, and run the tests.
+    /// Run the tests, and install what they need if it is missing and can be installed.
     Test(TestArgs),
     /// Test kernels and page on the GPU drivers and in the browsers of this machine.
     #[command(subcommand)]
     Drivers(Drivers),
-    /// Time the engine's parts on this machine.
+    /// Measure how fast the engine's parts run on this machine.
     Bench(BenchArgs),
     /// Check formatting, lints, documentation, licences and workflows, then run all tests, as CI does.
     Ci,
     /// Check licences, sources, duplicates, advisories and use of all dependencies.
     Policy,
-    /// Write the licence notices of everything that is linked in.
+    /// Write the licence notices of all linked dependencies.
     Licences {
         /// Write nothing: only check that no notice is missing.
         #[arg(long)]
@@ -80,17 +80,17 @@ enum Task {
     Lighthouse,
     /// Serve local models as the Hugging Face hub does: a mirror for a class, and a hub for tests.
     Hub(hub::HubArgs),
-    /// Write a model with random weights for tests; by default in the smallest GPT-2's shape, 548 MB.
+    /// Write a model with random weights for tests; by default in the shape of the smallest GPT-2, 548 MB.
     MadeModel {
         /// Folder to write.
         folder: PathBuf,
         /// Shape as LAYERSxWIDTH, with heads of width 64, a vocabulary of bytes and 128 positions.
         #[arg(long, value_parser = hub::shape)]
         shape: Option<Shape>,
-        /// Write a Llama in BF16 in this model's shape, one file per block.
+        /// Write a Llama in BF16 instead, in the shape of this model, one file per block.
         #[arg(long, conflicts_with = "shape")]
         llama: Option<hub::Llama>,
-        /// Number of blocks of that Llama; by default as many as in the model itself.
+        /// Number of blocks of that Llama; by default as many as the model has.
         #[arg(long, requires = "llama")]
         blocks: Option<usize>,
         /// Seed of the weights.
@@ -99,31 +99,31 @@ enum Task {
     },
     /// Regenerate the calibration model, whose linearity is known by construction.
     Calibration,
-    /// Train demo models, or resume stopped runs, and bundle the finished ones.
+    /// Train demo models, continuing stopped runs, and bundle those that are finished.
     Train {
         /// Names of models, or `all`; without any, only bundle trained models.
         names: Vec<String>,
         /// Folder for models in training and for the saved states of stopped runs.
         #[arg(long, default_value = "target/demo")]
         out: PathBuf,
-        /// Stop every run after this many steps, to resume later.
+        /// Stop every run after this many steps; the same command continues it.
         #[arg(long)]
         steps: Option<usize>,
-        /// Device to train on; by default a GPU if there is one and its build tools are installed.
+        /// Where to train; by default a GPU if there is one and the tools to build for it.
         #[arg(long, value_parser = ["cpu", "gpu"])]
         device: Option<String>,
     },
-    /// Measure every bundled demo model, and write reports, their summary and docs/models.md.
+    /// Measure every bundled demo model, and write the reports, their summary and docs/models.md.
     Record {
-        /// Names of models; all by default.
+        /// Only these models; all by default.
         names: Vec<String>,
-        /// Measure nothing; only write the summary and tables of recorded reports.
+        /// Measure nothing; only write the summary and docs/models.md from the recorded reports.
         #[arg(long, conflicts_with = "names")]
         tables: bool,
     },
-    /// Measure a list of models, which the page then lists.
+    /// Measure a list of models, which the page then lists as measured by this build.
     Atlas(atlas::AtlasArgs),
-    /// Take the documents' pictures, the icons, and the preview picture for links to the page.
+    /// Take the screenshots of the documents, the icons and the link preview.
     Screenshot,
 }
 

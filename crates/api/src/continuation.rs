@@ -41,17 +41,17 @@ impl Continuation {
         let refuse =
             |field: &str, value: String, hint: String| Err(Error::InvalidSetting { field: field.into(), value, hint });
         if self.prompt.is_empty() {
-            return refuse("--prompt", "nothing".into(), "give some words that both models go on with".into());
+            return refuse("--prompt", "nothing".into(), "give some words for both models to continue".into());
         }
         if !(1..=Self::MAX_TOKENS).contains(&self.tokens) {
-            return refuse("--tokens", self.tokens.to_string(), format!("ask for 1 to {} tokens", Self::MAX_TOKENS));
+            return refuse("--tokens", self.tokens.to_string(), format!("choose 1 to {}", Self::MAX_TOKENS));
         }
         if !(0.0..=Self::MAX_TEMPERATURE).contains(&self.temperature) {
-            let hint = format!("give 0, which takes the likeliest token, up to {}", Self::MAX_TEMPERATURE);
+            let hint = format!("choose 0, which takes the most likely token, up to {}", Self::MAX_TEMPERATURE);
             return refuse("--temperature", self.temperature.to_string(), hint);
         }
         if !(1..=Self::MAX_TOP).contains(&self.top) {
-            return refuse("--top", self.top.to_string(), format!("ask for 1 to {}", Self::MAX_TOP));
+            return refuse("--top", self.top.to_string(), format!("choose 1 to {}", Self::MAX_TOP));
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ pub enum Error {
         hint: String,
     },
     /// The operating system or browser refused to read a file.
-    #[error("{file}: cannot be read ({why}); check that it exists and may be read")]
+    #[error("{file}: cannot be read ({why}); check that it exists and is readable")]
     UnreadableFile {
         /// Name of the file.
         file: String,
@@ -28,7 +28,7 @@ pub enum Error {
         why: String,
     },
     /// Writing a result failed: full disk, missing folder, no permission.
-    #[error("{file}: cannot be written ({why}); choose another place or free some space")]
+    #[error("{file}: cannot be written ({why}); choose another location or free some space")]
     UnwritableFile {
         /// Name of the file.
         file: String,
@@ -59,7 +59,7 @@ pub enum Error {
     },
     /// A tensor's shape differs from the configuration.
     #[error(
-        "tensor {tensor}: has shape {found:?} where {expected:?} is needed; config.json and weights do not belong together"
+        "tensor {tensor}: has shape {found:?} instead of {expected:?}; use the config.json and weights of the same model"
     )]
     TensorShape {
         /// Name of the tensor.
@@ -130,7 +130,7 @@ pub enum Error {
         vocab_size: usize,
     },
     /// A text without a single token.
-    #[error("{corpus}: the text is empty; give a text of at least some thousand words")]
+    #[error("{corpus}: the text is empty; use a text of at least a few thousand words")]
     EmptyText {
         /// Identifier of the text.
         corpus: String,
@@ -197,7 +197,7 @@ pub enum Error {
     },
     /// A name that is neither a folder, a bundled model nor a model on the hub.
     #[error(
-        "{name}: no such folder or bundled model, nor one on the hub ({why}); give a folder in Hugging Face layout, OWNER/NAME on the hub, or one of: {known}"
+        "{name}: no such folder or bundled model, and not on the hub ({why}); give a folder in Hugging Face layout, OWNER/NAME on the hub, or one of: {known}"
     )]
     NoModel {
         /// The requested name.
@@ -214,13 +214,13 @@ pub enum Error {
         why: String,
     },
     /// The GPU was lost while working.
-    #[error("GPU: the device was lost ({why}); blocks measured so far are kept, start again or use the CPU")]
+    #[error("GPU: the device was lost ({why}); measure again or use the CPU, finished blocks are kept")]
     DeviceLost {
         /// The driver's message.
         why: String,
     },
     /// A limit of the adapter is below WebGPU's guaranteed minimum.
-    #[error("GPU: {name} is {limit} where {needed} is needed; use another device or browser, or the CPU")]
+    #[error("GPU: {name} is {limit}, but {needed} is needed; use another device or browser, or the CPU")]
     AdapterLimit {
         /// WebGPU's name of the limit.
         name: String,
@@ -230,13 +230,13 @@ pub enum Error {
         limit: u64,
     },
     /// The GPU has no memory left.
-    #[error("GPU: no memory is left ({why}); what was measured is kept, close other programs or use the CPU")]
+    #[error("GPU: out of memory ({why}); close other programs or use the CPU, finished blocks are kept")]
     DeviceMemory {
         /// The driver's message.
         why: String,
     },
     /// The model or batch does not fit the adapter.
-    #[error("GPU: {what} needs {needed} bytes where the adapter allows {limit}; use a smaller model or the CPU")]
+    #[error("GPU: {what} needs {needed} bytes, but the adapter allows {limit}; use a smaller model or the CPU")]
     DeviceLimit {
         /// Buffer or tensor at fault.
         what: String,
@@ -263,7 +263,7 @@ pub enum Error {
     },
     /// NaN or infinity in a block's input or output.
     #[error(
-        "block {block}: {site} holds NaN or infinity at row {row}; the weights are damaged or the model overflows in f32"
+        "block {block}: {site} holds NaN or infinity at row {row} (damaged weights, or overflow in f32); download the weights again or use another model"
     )]
     NonFiniteActivation {
         /// Block index.
@@ -275,7 +275,7 @@ pub enum Error {
     },
     /// NaN or infinity in the next-token logits.
     #[error(
-        "{what}: after {tokens} tokens the next one's logits hold NaN or infinity; make fewer blocks linear, or download the weights again"
+        "{what}: after {tokens} tokens the logits of the next one hold NaN or infinity; make fewer blocks linear, or download the weights again"
     )]
     NonFiniteLogits {
         /// `original model` or `model with linear blocks`.
@@ -284,7 +284,7 @@ pub enum Error {
         tokens: usize,
     },
     /// The eigen-decomposition failed.
-    #[error("block {block}: the least squares could not be solved ({why}); report this with the model's name")]
+    #[error("block {block}: least squares failed ({why}); report this with the model's name")]
     Solve {
         /// Block index.
         block: usize,
@@ -292,7 +292,7 @@ pub enum Error {
         why: String,
     },
     /// The engine crashed, ran out of memory, or cannot be loaded by the browser.
-    #[error("engine: {why}; what was measured so far is kept, reload the page or take fewer rows or a smaller model")]
+    #[error("engine: {why}; reload the page, or use fewer rows or a smaller model, finished blocks are kept")]
     Engine {
         /// The reason, if known.
         why: String,
@@ -306,7 +306,7 @@ pub enum Error {
         why: String,
     },
     /// An invalid list of models to measure.
-    #[error("{file}: not a list of models to measure ({why}); docs/cli.md tells what it may hold")]
+    #[error("{file}: not a list of models to measure ({why}); see docs/cli.md for the format")]
     MalformedList {
         /// Name of the file.
         file: String,
@@ -325,7 +325,7 @@ pub enum Error {
     },
     /// A model, text or maps file other than the report's.
     #[error(
-        "{what}: not what the report was measured on (SHA-256 {found} where the report has {reported}); give the {what} of the report, or measure this one"
+        "{what}: not what the report was measured on (SHA-256 {found}, but the report has {reported}); use the {what} of the report, or measure this one"
     )]
     NotTheReported {
         /// `model`, `text`, `maps` …
@@ -352,7 +352,7 @@ pub enum Error {
         why: String,
     },
     /// The hub knows no such repository, revision or file.
-    #[error("{what}: the hub has none of this name ({why}); {hint}")]
+    #[error("{what}: not found on the hub ({why}); {hint}")]
     HubMissing {
         /// Repository, revision or file.
         what: String,
@@ -373,7 +373,7 @@ pub enum Error {
     },
     /// The hub requests a long wait.
     #[error(
-        "{what}: the server asks to wait {minutes} minutes ({why}); what was downloaded is kept, go on then, or give the address of a mirror"
+        "{what}: the server asks to wait {minutes} minutes ({why}); try again then or use a mirror, the download so far is kept"
     )]
     HubBusy {
         /// File or repository.
@@ -384,7 +384,7 @@ pub enum Error {
         minutes: u64,
     },
     /// No connection, or one that kept breaking.
-    #[error("{what}: the connection fails ({why}); what was downloaded is kept, start again to go on")]
+    #[error("{what}: the connection failed ({why}); start again to continue, the download so far is kept")]
     Network {
         /// File or repository.
         what: String,
@@ -403,7 +403,7 @@ pub enum Error {
     },
     /// A downloaded file with another hash than the hub lists.
     #[error(
-        "{file}: damaged on its way (SHA-256 {found} where the hub lists {expected}); it was thrown away, download it again"
+        "{file}: damaged in transit (SHA-256 {found}, but the hub lists {expected}); it was discarded, download it again"
     )]
     HashMismatch {
         /// Name of the file.
@@ -414,12 +414,12 @@ pub enum Error {
         expected: String,
     },
     /// No storage left for downloads.
-    #[error("storage: no room ({why}); delete what is not needed any more")]
+    #[error("storage: full ({why}); delete what you no longer need")]
     StorageFull {
         /// The reason given.
         why: String,
     },
     /// The job was cancelled by its user.
-    #[error("cancelled: stopped on request; the blocks finished so far are kept")]
+    #[error("cancelled: stopped on request; finished blocks are kept")]
     Cancelled,
 }

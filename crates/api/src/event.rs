@@ -203,14 +203,14 @@ impl Stage {
             Self::Tokenize => "Tokenising",
             Self::Measure => "Measuring rows",
             Self::Swap => "Swapping blocks",
-            Self::Greedy => "Swapping one block after the other",
+            Self::Greedy => "Swapping block after block",
             Self::Layers => "Measuring layers",
             Self::Conjunction => "Silencing inputs",
             Self::Probes => "Training probes",
             Self::Baseline => "Training affine maps",
             Self::Controls => "Measuring controls",
             Self::Heal => "Healing blocks",
-            Self::Continue => "Going on with the prompt",
+            Self::Continue => "Continuing the prompt",
         }
     }
 }

@@ -73,7 +73,9 @@ impl GpuBackend {
         choice.reduction = options.reduction.unwrap_or(choice.reduction);
         let exact = options.exact.or(options.matmul.map(|_| choice.exact));
         if !choice.runs(&engine.device) {
-            return Err(Error::NoAdapter { why: "this one lacks what the kernels that were asked for need".into() });
+            return Err(Error::NoAdapter {
+                why: "this adapter lacks a feature that the requested kernels need".into(),
+            });
         }
         let limit = engine.device.max_bytes();
         Ok(Self {

@@ -104,7 +104,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Order>> {
         let order = plain.order(folder).map_err(refused)?;
         let is_same = |other: &Order| other.entry.slug.eq_ignore_ascii_case(&order.entry.slug);
         if let Some(other) = orders.iter().position(is_same) {
-            return Err(refused(format!("it is model {} again; leave one out", other + 1)));
+            return Err(refused(format!("it repeats model {}; remove one", other + 1)));
         }
         orders.push(order);
     }

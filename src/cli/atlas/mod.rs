@@ -155,9 +155,12 @@ fn line(entry: &Entry) -> String {
         let of = format!("{} on {}", published.model, published.corpus);
         match published.most {
             Some(most) => {
-                format!("; R² scalar of {of} as published: {:.4} off at most, in block {}", most.value, most.block)
+                format!(
+                    "; R² scalar differs from the published {of} by {:.4} at most, in block {}",
+                    most.value, most.block
+                )
             }
-            None => format!("; {of} as published has other blocks"),
+            None => format!("; the published {of} has a different number of blocks"),
         }
     });
     format!("measured  {name}{}{}", commit.unwrap_or_default(), published.unwrap_or_default())

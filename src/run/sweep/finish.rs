@@ -50,7 +50,7 @@ impl<B: Backend> Pass<'_, B> {
         }
         if let Some(expected) = self.expected_rank.filter(|expected| report.rank < *expected) {
             let text = format!(
-                "block {block}: rank {} where {expected} is expected; constant or dependent inputs were cut",
+                "block {block}: rank {} instead of {expected}; constant or linearly dependent inputs were left out",
                 report.rank
             );
             self.out.warn("clipped_rank", Some(block), text);

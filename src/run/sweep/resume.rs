@@ -193,7 +193,7 @@ pub fn standing(from: &mut dyn Read) -> io::Result<(usize, usize)> {
 }
 
 fn malformed(why: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("no saved measurement: {why}"))
+    io::Error::new(io::ErrorKind::InvalidData, format!("not a saved measurement: {why}"))
 }
 
 fn contents(from: &mut dyn Read) -> io::Result<StateHeader> {

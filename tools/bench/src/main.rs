@@ -11,13 +11,13 @@ use straightedge_bench::results::{Host, Peer, Results};
 use straightedge_bench::settings::{Device, Part, Settings, Shape};
 use straightedge_bench::{suite, table};
 
-/// Measures what the engine's parts cost on this machine.
+/// Measures how fast the engine's parts run on this machine.
 #[derive(Parser)]
 struct Args {
     /// Backends to measure.
     #[arg(long, value_delimiter = ',', default_value = "gpu,cpu", value_parser = device)]
     backend: Vec<Device>,
-    /// Only these parts: kernels, gram, solve, whole, growth.
+    /// Measure only these parts: kernels, gram, solve, whole, growth.
     #[arg(long, value_delimiter = ',')]
     parts: Option<Vec<Part>>,
     /// The model as LAYERSxWIDTH; 12x768 unless the processor emulates the GPU.
@@ -32,19 +32,19 @@ struct Args {
     /// Seed of weights and tokens.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Also write all figures as JSON.
+    /// Also write all results as JSON.
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Write all figures there and print no table.
+    /// Write all results to this file and print no table.
     #[arg(long, hide = true)]
     keep: Option<PathBuf>,
     /// Print the settings as JSON, for a browser's worker, and measure nothing.
     #[arg(long, hide = true)]
     print_settings: bool,
-    /// Print the results of another run from this JSON file and measure nothing.
+    /// Print the results of an earlier run from this JSON file and measure nothing.
     #[arg(long, conflicts_with = "print_settings")]
     results: Option<PathBuf>,
-    /// Add the figures of other programs from these JSON files.
+    /// Add the results of other programs from these JSON files.
     #[arg(long, hide = true)]
     peers: Vec<PathBuf>,
 }

@@ -20,13 +20,13 @@ struct Args {
     /// Models to train, or all.
     #[arg(required = true)]
     names: Vec<String>,
-    /// Folder for models and for the states that a stopped run goes on from.
+    /// Folder for models and for the saved states of stopped runs.
     #[arg(long, default_value = "target/demo")]
     out: PathBuf,
-    /// Stop every run after this many steps, to go on later.
+    /// Stop every run after this many steps; the same command continues it.
     #[arg(long)]
     steps: Option<usize>,
-    /// Where to compute; a GPU where there is one if nothing is said.
+    /// Where to compute; by default a GPU if there is one.
     #[arg(long)]
     device: Option<Wanted>,
 }
@@ -56,7 +56,7 @@ fn train(args: &Args) -> Result<End> {
         let end = run.go(&stop, args.steps.unwrap_or(usize::MAX))?;
         if end != End::Done {
             let (name, done) = (&plan.recipe.name, run.record().steps_done());
-            eprintln!("{name}: stopped after step {done}; the same command goes on from there");
+            eprintln!("{name}: stopped after step {done}; the same command continues from there");
         }
         if end == End::Stopped {
             return Ok(End::Stopped);

@@ -41,7 +41,7 @@ impl Batches {
     fn some(&self, made: Made, tokens: usize) -> Result<Vec<u32>> {
         let mut bytes = tokens * BYTES_PER_TOKEN;
         loop {
-            let mut ids = block_on(self.tokenizer.encode("made text", made.text(bytes).as_bytes()))?;
+            let mut ids = block_on(self.tokenizer.encode("generated text", made.text(bytes).as_bytes()))?;
             if ids.len() >= tokens {
                 ids.truncate(tokens);
                 return Ok(ids);

@@ -159,7 +159,7 @@ impl Link {
         alive::watch(name, move || {
             let is_missed = link.0.state.borrow().worker.as_ref() == Some(&worker);
             if is_missed {
-                link.deliver(Reply::Crashed { why: "the browser ended it, perhaps for want of memory".into() });
+                link.deliver(Reply::Crashed { why: "the browser ended it, probably for lack of memory".into() });
             }
         });
     }

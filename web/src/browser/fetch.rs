@@ -29,7 +29,7 @@ pub async fn bytes(file: &str, blob: &Blob, start: u64, end: u64) -> Result<Vec<
     let buffer = JsFuture::from(slice.array_buffer()).await.map_err(|why| unreadable(file, &why))?;
     let bytes = js_sys::Uint8Array::new(&buffer).to_vec();
     if bytes.len() as u64 != end - start {
-        let why = format!("{} bytes came where {} were asked for", bytes.len(), end - start);
+        let why = format!("{} bytes arrived, but {} were requested", bytes.len(), end - start);
         return Err(Error::UnreadableFile { file: file.into(), why });
     }
     Ok(bytes)
@@ -41,7 +41,7 @@ async fn get(path: &str) -> Result<Response> {
     let response: Response = response.unchecked_into();
     let kind = response.headers().get("content-type").ok().flatten().unwrap_or_default();
     if response.status() == 404 || kind.starts_with("text/html") {
-        let hint = "the copy of this site is incomplete, tell whoever hosts it".into();
+        let hint = "this copy of the site is incomplete, tell its host".into();
         return Err(Error::MissingFile { file: path.into(), hint });
     }
     if !response.ok() {

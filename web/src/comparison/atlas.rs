@@ -121,7 +121,7 @@ pub(crate) mod tests {
         if let Some(published) = other.measured.as_mut().and_then(|measured| measured.published.as_mut()) {
             published.most = None;
         }
-        assert_eq!(outcome(&other).unwrap(), "Published values of gpt2 are of another number of blocks.");
+        assert_eq!(outcome(&other).unwrap(), "The published values of gpt2 cover a different number of blocks.");
     }
 
     #[test]

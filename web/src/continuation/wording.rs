@@ -207,17 +207,17 @@ mod tests {
         let said = status(&heard(&all));
         assert_eq!(
             said,
-            "3 tokens; the texts part at token 2. Mean KL 1.00 nats. All 128 positions are taken after 3 tokens."
+            "3 tokens; the texts diverge at token 2. Mean KL 1.00 nats. All 128 positions are taken after 3 tokens."
         );
         let same = status(&heard(&[opened(), step(0, ["a", "a"], 0.0), Event::Finished(Outcome::default())]));
-        assert!(same.starts_with("1 token, the same") && same.contains("Mean KL 0 nats"), "{same}");
+        assert!(same.starts_with("1 token, identical") && same.contains("Mean KL 0 nats"), "{same}");
     }
 
     #[test]
     fn while_it_goes_on_nothing_is_said_anew_with_every_token() {
         let progress = |stage| Event::Progress(Progress { stage, done: 1, total: 3, seconds: 1.0 });
         let measuring = status(&heard(&[progress(Stage::Measure)]));
-        assert_eq!(measuring, "Maps of this model are measured first, once: Measuring rows");
+        assert_eq!(measuring, "The maps of this model are measured first, only once: Measuring rows");
         assert_eq!(status(&heard(&[progress(Stage::Load)])), "Loading weights");
         let said: Vec<String> = (1..4).map(|n| status(&heard(&events()[..n]))).collect();
         assert!(said.iter().all(|line| *line == said[0]), "{said:?}");
@@ -239,7 +239,7 @@ mod tests {
         let steps = &continuation.transcript().steps;
         assert_eq!(label(&steps[0], true), "“a”, token 1: KL 0 nats");
         assert_eq!(label(&steps[1], true), "“ccc”, token 2, where the model has “bb”: KL 2.00 nats");
-        assert!(label(&steps[2], false).starts_with("line end, token 3"));
+        assert!(label(&steps[2], false).starts_with("line break, token 3"));
         let [number, after] = place(&continuation, 2, true);
         assert_eq!((number.as_str(), after.as_str()), ("Token 3", "after “A  a ccc”"));
         assert_eq!(place(&continuation, 2, false)[1], "after “A  a bb”");
@@ -250,7 +250,7 @@ mod tests {
         let continuation = heard(&events());
         let table = numbers(continuation.transcript());
         let told = ordered(&continuation);
-        assert_eq!(told, "“A ” continued. With linear blocks 1, 2; the likeliest token at every step.");
+        assert_eq!(told, "Continuation of “A ”. With linear blocks 1, 2; the most likely token at every step.");
         assert_eq!(table.rows[1], ["2", "␣bb", "␣ccc", "2", "1", "2"].map(String::from));
         let lines = candidates(&continuation.transcript().steps[1], false);
         assert_eq!(
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn headings_speak_of_none_one_and_many() {
-        assert_eq!(heading(&[]), "With no block linear");
+        assert_eq!(heading(&[]), "With no blocks linear");
         assert_eq!(heading(&[3]), "With block 3 linear");
         assert_eq!(heading(&[1, 2]), "With linear blocks 1, 2");
     }

@@ -155,7 +155,7 @@ mod tests {
         let mut report = sample_report();
         assert_eq!(missing(&report, &report.blocks[1]), [Measure::RankSwap]);
         let told = missing_told(&report, &report.blocks[2], true).unwrap();
-        assert!(told.contains("what each block is worth, what each rank loses and the probes for this"), "{told}");
+        assert!(told.contains("swap losses, rank losses and the probes for this block"), "{told}");
         assert_eq!(missing_told(&report, &report.blocks[0], false), None);
         assert!(missing_detail(&report.blocks[0]).unwrap().contains("spectra and predictions"));
         report.model.architecture = "bert".into();

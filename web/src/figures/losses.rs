@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn thirds_of_the_depth_are_told_in_a_sentence_each() {
         let facts = facts(&sample::report());
-        assert_eq!(facts[0], "Perplexity of the untouched model: 20.");
+        assert_eq!(facts[0], "Perplexity of the original model: 20.");
         let lower = "Lower third, mean ΔPPL: removed 8, linear 0.500000, rank 1 3; linear 5.0× as fast.";
         assert_eq!(facts[1], lower);
         assert_eq!(facts.len(), 3, "nothing of the block without values: {facts:?}");

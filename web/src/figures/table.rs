@@ -137,7 +137,7 @@ mod tests {
     fn sentences_of_a_model_made_to_measure_say_what_the_block_is() {
         let title = vec!["exactly affine".to_string()];
         let run = Run::start(1, Some(Expected { r2_lin: vec![Some(1.0), None], title }));
-        assert_eq!(sentence(&run, 0, Metric::Lin), "Block 0: not measured. Made to be: exactly affine.");
+        assert_eq!(sentence(&run, 0, Metric::Lin), "Block 0: not measured. Constructed to be: exactly affine.");
         assert_eq!(sentence(&run, 1, Metric::Lin), "Block 1: not measured.");
     }
 }

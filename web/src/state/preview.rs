@@ -170,7 +170,7 @@ mod tests {
             StorageReport { usage: Some(1_000_000), quota: Some(3_000_000_000), ..StorageReport::default() };
         assert!(super::storage(&report).contains("Nothing") && super::storage(&report).contains("3.0 GB"));
         report.stored.push(StoredItem { name: "a/b@c".into(), bytes: 500_000_000 });
-        assert!(super::storage(&report).contains("500 MB") && super::storage(&report).contains("may clear"));
+        assert!(super::storage(&report).contains("500 MB") && super::storage(&report).contains("may delete"));
         report.why_not = Some("private window".into());
         assert!(super::storage(&report).contains("private window"));
     }

@@ -146,9 +146,7 @@ impl Address {
             charts: given.read("charts", charts, "give a list such as r2_lin,linearity")?.unwrap_or_default(),
         };
         let frame = Frame {
-            is_embedded: given
-                .read("embed", |value| (value == "1").then_some(()), "embed=1 is all there is")?
-                .is_some(),
+            is_embedded: given.read("embed", |value| (value == "1").then_some(()), "the only value is 1")?.is_some(),
             hidden: given.parts("hide")?,
             locked: given.parts("lock")?,
         };

@@ -131,7 +131,9 @@ impl OwnFile {
                 let _ = self.access.truncate_with_f64(at as f64);
                 Err(outcome.map_or_else(
                     |why| refused(&self.name, &why),
-                    |written| Error::StorageFull { why: format!("{written} of {} bytes were taken", bytes.len()) },
+                    |written| Error::StorageFull {
+                        why: format!("only {written} of {} bytes were written", bytes.len()),
+                    },
                 ))
             }
         }

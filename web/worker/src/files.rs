@@ -46,7 +46,7 @@ impl BlobFiles {
         };
         let blob = fetch::blob(&format!("{}/{file}", site.folder)).await?;
         if blob.size() != size as f64 {
-            let why = format!("the site sent {} bytes where {size} were announced", blob.size());
+            let why = format!("the site sent {} bytes instead of {size}", blob.size());
             return Err(Error::UnreadableFile { file: file.into(), why });
         }
         self.blobs.borrow_mut().insert(file.into(), blob.clone());

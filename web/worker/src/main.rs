@@ -71,7 +71,7 @@ fn main() {
         let json = parts.shift().as_string().unwrap_or_default();
         match serde_json::from_str(&json) {
             Ok(request) => desk.obey(request, parts.iter().map(JsCast::unchecked_into).collect()),
-            Err(why) => post(&Reply::Crashed { why: format!("page and engine do not fit together ({why})") }),
+            Err(why) => post(&Reply::Crashed { why: format!("page and engine do not match ({why})") }),
         }
     });
     scope().set_onmessage(Some(listen.into_js_value().unchecked_ref()));

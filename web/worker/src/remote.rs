@@ -53,7 +53,7 @@ fn part(name: &str) -> Result<WikiText2> {
     WikiText2::named(name).ok_or_else(|| Error::InvalidSetting {
         field: "text".into(),
         value: name.into(),
-        hint: format!("known on the hub are {}", WikiText2::ALL.map(|part| part.to_string()).join(", ")),
+        hint: format!("texts on the hub are {}", WikiText2::ALL.map(|part| part.to_string()).join(", ")),
     })
 }
 
@@ -62,7 +62,7 @@ async fn hub(endpoint: Endpoint, listener: &Listener) -> Hub {
     let store: Rc<dyn Store> = match Opfs::open().await {
         Ok(opfs) => Rc::new(Fallback::with(Rc::new(opfs), blobs)),
         Err(error) => {
-            let text = format!("{error}; what is downloaded lasts as long as this page");
+            let text = format!("{error}; downloads last only as long as this page is open");
             listener(Event::Warning(Warning { code: "no_storage".into(), block: None, text }));
             blobs
         }

@@ -44,7 +44,7 @@ pub(super) async fn resume(run: u32, handles: Vec<Blob>, means: WorkerContext) {
         Some((order, resume)) => prepare_measurement(order, handles, &means, Some(resume), &listener(run)).await,
         None => Err(Error::UnreadableFile {
             file: "the unfinished measurement in this browser".into(),
-            why: "it is gone, or another page is at it".into(),
+            why: "it was deleted, or another page is using it".into(),
         }),
     };
     tell(run, events, &means).await;
@@ -106,7 +106,7 @@ async fn prepare_continuation(
         return Err(Error::InvalidSetting {
             field: "model".into(),
             value: "a file of captured rows".into(),
-            hint: "rows cannot go on with a prompt, choose a model".into(),
+            hint: "captured rows cannot continue a prompt, choose a model".into(),
         });
     };
     let (files, handles) = files(model, handles, listener).await?;
@@ -157,7 +157,7 @@ fn made(corpus: &str, rows: usize) -> Result<Vec<u8>> {
     let unknown = || Error::InvalidSetting {
         field: "text".into(),
         value: corpus.into(),
-        hint: "made texts are tales, encyclopedia and puzzles, with a seed as in tales:7".into(),
+        hint: "generated texts are tales, encyclopedia and puzzles, with a seed as in tales:7".into(),
     };
     Ok(Made::for_measurement(corpus).ok_or_else(unknown)??.text_for_rows(rows).into_bytes())
 }

@@ -49,7 +49,7 @@ impl Bundled {
         Self {
             name: NAME,
             title: "Calibration",
-            about: "Made by construction, so that every right answer is known: affine, mixed, interaction, zero, \
+            about: "Constructed so that every correct value is known: affine, mixed, interaction, zero, \
                     rank-1 and outlier blocks.",
             files,
             text: "text.txt",

@@ -82,30 +82,29 @@ impl Preflight {
     /// Adds a problem for every limit exceeded; `row` is the bytes of the longest tensor row, which cannot be split.
     pub fn compare(&mut self, room: &Capacity, row: u64) {
         if let Some(limit) = [room.buffer, room.binding].into_iter().flatten().min().filter(|limit| row > *limit) {
-            let text = format!(
-                "GPU: a row of a weight takes {row} bytes where the adapter allows {limit}; measure on the CPU"
-            );
+            let text =
+                format!("GPU: a row of a weight takes {row} bytes, but the adapter allows {limit}; measure on the CPU");
             self.problem(true, text);
         }
         let device = megabytes(self.device_bytes);
         match room.memory {
             Some(memory) if self.device_bytes > memory => {
                 let text = format!(
-                    "memory: the model takes {device} where {} are there; choose a smaller model",
+                    "memory: the model takes {device}, but {} are available; choose a smaller model",
                     megabytes(memory)
                 );
                 self.problem(true, text);
             }
             None if self.device_bytes > LARGE => {
-                let text = format!("memory: the model takes {device}; on a device with less the measurement will fail");
+                let text = format!("memory: the model takes {device}; the measurement fails on a device with less");
                 self.problem(false, text);
             }
             _ => {}
         }
         if let Some(storage) = room.storage.filter(|storage| self.download_bytes > *storage) {
             let text = format!(
-                "storage: {} are to be downloaded where {} are free; the rest is kept in memory and fetched again next \
-                 time, delete what is not needed any more",
+                "storage: the download needs {}, but {} are free; the rest is kept in memory and fetched again next \
+                 time, delete what you no longer need",
                 megabytes(self.download_bytes),
                 megabytes(storage)
             );

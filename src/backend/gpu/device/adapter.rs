@@ -159,7 +159,7 @@ async fn request() -> Result<(wgpu::Instance, wgpu::Adapter)> {
     }
     // wgpu's own message lists every backend that was not compiled in.
     let hint =
-        if cfg!(windows) { "; a driver with Vulkan is needed, or dxcompiler.dll beside the program" } else { "" };
+        if cfg!(windows) { "; a driver with Vulkan is needed, or dxcompiler.dll next to the program" } else { "" };
     Err(Error::NoAdapter { why: format!("none was found{hint}") })
 }
 

@@ -70,7 +70,7 @@ impl<'a, B: Backend> Controls<'a, B> {
         let feed = feed.map(|(name, feed)| {
             let there = feed.checkpoint.config().num_hidden_layers;
             if let Some(first) = blocks.iter().find(|block| **block >= there) {
-                let text = format!("{name} has {there} blocks, so that block {first} and later ones are not fed by it");
+                let text = format!("{name} has {there} blocks, so block {first} and later ones are not fed from it");
                 pass.out.warn("feed_blocks", None, text);
             }
             let fed = blocks.iter().filter(|block| **block < there).count() as u64;
@@ -279,7 +279,7 @@ fn other_positions<B: Backend>(pass: &Pass<'_, B>, hidden_size: usize) -> Option
     let protocol = Protocol { skip_positions, ..asked.clone() };
     if skip_positions == 0 {
         let text = format!(
-            "the first {} positions are left out already, so that the control {FIRST_POSITION} is with them",
+            "the protocol skips the first {} positions already, so the control {FIRST_POSITION} includes them",
             asked.skip_positions
         );
         pass.out.warn("first_position_with", None, text);
@@ -295,7 +295,7 @@ fn other_positions<B: Backend>(pass: &Pass<'_, B>, hidden_size: usize) -> Option
 }
 
 fn leave_out<B: Backend>(pass: &Pass<'_, B>, control: &str, why: &Error) {
-    pass.out.warn("no_control", None, format!("the control {control} is undefined here: {why}"));
+    pass.out.warn("no_control", None, format!("the control {control} cannot be computed: {why}"));
 }
 
 /// The running fit of one block under one control.

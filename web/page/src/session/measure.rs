@@ -61,8 +61,8 @@ impl Session {
             None => self.handles.with_value(|handles| handles.of_names(&model, &text)),
         };
         if handles.len() != needed {
-            let hint = "the page no longer has them: choose the same files again, then Resume".into();
-            let value = format!("{needed} files of the user's own");
+            let hint = "the page no longer has them: choose the same files again, then press Resume".into();
+            let value = format!("resuming without your own files ({needed})");
             return self.complaint.set(Some(Error::InvalidSetting { field: model, value, hint }));
         }
         let number = self.next_number();
