@@ -1,9 +1,9 @@
-//! `compare`: two reports number by number.
+//! `compare`: two reports number by number, and whether both were measured on the same thing.
 
 use std::fmt::Write;
 
 use straightedge::agreement::Agreement;
-use straightedge::difference::{Compared, Place, compare as differences};
+use straightedge::difference::{Compared, Condition, Place, compare as differences, conditions};
 use straightedge::error::Result;
 use straightedge::report::Report;
 
@@ -13,11 +13,15 @@ use super::status::Status;
 /// Differences that are told of one place.
 const TOLD: usize = 12;
 
-/// Prints the largest difference of every block and layer, and which numbers exceed `tolerance`; different where one
-/// does, or where a block or layer is in one report only.
+/// Prints what was not measured on the same thing, the largest difference of every block and layer, and which numbers
+/// exceed `tolerance`; different where one does, where a block or layer is in one report only, or where weights, text or
+/// protocol differ.
 pub(super) fn compare(a: &Report, b: &Report, tolerance: f64) -> Result<Status> {
     let mut text = format!("a: {} on {}\nb: {} on {}\n", a.model.id, a.corpus.id, b.model.id, b.corpus.id);
-    let mut different = false;
+    let conditions = conditions(a, b);
+    conditions.iter().for_each(|condition| text += condition_told(*condition));
+    // What was measured on another device should be found again.
+    let mut different = conditions.iter().any(|condition| *condition != Condition::Device);
     for (place, found) in differences(a, b) {
         let name = match place {
             Place::Model => "model".into(),
@@ -39,13 +43,22 @@ pub(super) fn compare(a: &Report, b: &Report, tolerance: f64) -> Result<Status> 
     Ok(if different { Status::Different } else { Status::Done })
 }
 
-/// Whether a number differs by more than `tolerance`; writes what there is to say.
+fn condition_told(condition: Condition) -> &'static str {
+    match condition {
+        Condition::Weights => "other weights\n",
+        Condition::Text => "another text\n",
+        Condition::Protocol => "another protocol\n",
+        Condition::Device => "another device\n",
+    }
+}
+
+/// Whether a number differs by more than its field may; writes what there is to say.
 fn tell(text: &mut String, name: &str, found: &Compared, tolerance: f64) -> bool {
     let show = |value: Option<f64>| value.map_or_else(|| "none".into(), |value| format!("{value:.9}"));
     if let Some(largest) = found.largest() {
         let _ = writeln!(text, "{name}: largest difference {:.2e} of {} numbers", largest.amount, found.numbers.len());
     }
-    let mut exceeding: Vec<_> = found.numbers.iter().filter(|number| !(number.amount <= tolerance)).collect();
+    let mut exceeding: Vec<_> = found.numbers.iter().filter(|number| number.exceeds(tolerance)).collect();
     exceeding.sort_by(|a, b| b.amount.total_cmp(&a.amount));
     for number in exceeding.iter().take(TOLD) {
         let _ = writeln!(text, "  {} differs: {} against {}", number.path, show(number.a), show(number.b));

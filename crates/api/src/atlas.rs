@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::fields::Field;
 use crate::published::PublishedModel;
 use crate::report::Report;
-use crate::fields::Field;
 use crate::summary::Summary;
 
 /// The index, in the folder of the reports.

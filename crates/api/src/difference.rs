@@ -324,7 +324,8 @@ pub(crate) mod tests {
             numbers.map(|number| number.path.clone()).collect::<Vec<_>>()
         };
         let times = |value: Option<f64>, factor: f64| value.map(|value| value * factor);
-        let close = BlockReport { condition: times(a.condition, 1.001), r2_lin: times(a.r2_lin, 1.000_001), ..a.clone() };
+        let close =
+            BlockReport { condition: times(a.condition, 1.001), r2_lin: times(a.r2_lin, 1.000_001), ..a.clone() };
         assert_eq!(exceeding(&close), [String::new(); 0]);
         let far = BlockReport { condition: times(a.condition, 1.1), r2_lin: times(a.r2_lin, 1.001), ..a.clone() };
         assert_eq!(exceeding(&far), ["condition", "r2_lin"]);

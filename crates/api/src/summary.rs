@@ -19,7 +19,7 @@ pub struct Summary {
     pub ppl: Option<f64>,
     /// Curves by [`Field::id`].
     #[serde(flatten)]
-    curves: BTreeMap<String, Curve>,
+    pub curves: BTreeMap<String, Curve>,
     /// R² of the same blocks under other conditions, by the control's name in the report.
     pub controls: BTreeMap<String, Curve>,
 }
@@ -70,9 +70,7 @@ fn curve(values: impl Iterator<Item = (usize, Option<f64>)>) -> Curve {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{
-        AppInfo, ControlReport, CorpusInfo, DeviceInfo, Header, LayerReport, ModelInfo, ProtocolInfo,
-    };
+    use crate::report::{AppInfo, ControlReport, CorpusInfo, DeviceInfo, Header, LayerReport, ModelInfo, ProtocolInfo};
 
     fn report(blocks: Vec<BlockReport>, layers: Vec<LayerReport>) -> Report {
         let (model, corpus, device) = (ModelInfo::default(), CorpusInfo::default(), DeviceInfo::default());

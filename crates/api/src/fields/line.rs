@@ -53,8 +53,8 @@ pub enum Digits {
     Decimals(usize),
     /// Three significant ones, for values of any magnitude.
     Three,
-    /// Six significant ones.
-    Six,
+    /// Change significant ones.
+    Change,
     /// A whole number.
     Whole,
     /// How many times as small or as fast.
@@ -115,7 +115,7 @@ impl Line {
         Self {
             path,
             get: Get::Listed,
-            digits: Digits::Six,
+            digits: Digits::Three,
             unit: "",
             label: "",
             meaning,

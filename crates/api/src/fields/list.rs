@@ -1,11 +1,11 @@
 //! The table of report fields, one line each: blocks, layers, and what the whole measurement has beside them.
 
-use super::line::Digits::{Decimals, Six, Three, Times, Whole};
+use super::line::Digits::{Change, Decimals, Three, Times, Whole};
 use super::line::Get::{Block, Layer};
 use super::line::Higher::{LessLinear, MoreLinear};
+use super::line::Line;
 use super::line::Shown::{Nowhere, Table};
 use super::line::Spread::{FromZero, Linear, Share, Wide};
-use super::line::Line;
 use crate::job::Measure::{Fit, Layers, Probes, Swap};
 use crate::report::{Scatter, Spectrum};
 
@@ -50,8 +50,8 @@ fields! {
     OutputParticipation = Line::number("blocks[].output_participation", Block(|b| b.output_participation), Decimals(1), "Directions out", 3, "Participation ratio of the output’s covariance, on held-out rows");
     OutputVarianceRatio = Line::number("blocks[].output_variance_ratio", Block(|b| b.output_variance_ratio), Three, "Largest feature", 3, "Largest variance of an output feature over the median one");
     CompressionLinear = Line::number("blocks[].compression.linear", Block(|b| known(&b.compression, "linear")), Times, "Line smaller by", 4, "Parameters of the network over those of the line");
-    DeltaPplLinear = Line::number("blocks[].delta_ppl.linear", Block(|b| known(&b.delta_ppl, "linear")), Six, "ΔPPL linear", 4, "Change of held-out perplexity with the line in place of the block").higher(LessLinear).chart("delta_ppl_linear", "ΔPPL", Wide, Swap);
-    DeltaPplPoly = Line::number("blocks[].delta_ppl.poly", Block(|b| known(&b.delta_ppl, "poly")), Six, "ΔPPL poly", 4, "Change of held-out perplexity with line and bilinear probe in place of the block").shown(Nowhere).chart("delta_ppl_poly", "ΔPPL", Wide, Probes);
+    DeltaPplLinear = Line::number("blocks[].delta_ppl.linear", Block(|b| known(&b.delta_ppl, "linear")), Change, "ΔPPL linear", 4, "Change of held-out perplexity with the line in place of the block").higher(LessLinear).chart("delta_ppl_linear", "ΔPPL", Wide, Swap);
+    DeltaPplPoly = Line::number("blocks[].delta_ppl.poly", Block(|b| known(&b.delta_ppl, "poly")), Change, "ΔPPL poly", 4, "Change of held-out perplexity with line and bilinear probe in place of the block").shown(Nowhere).chart("delta_ppl_poly", "ΔPPL", Wide, Probes);
     PolyGain = Line::number("blocks[].probes.poly.gain", Block(|b| b.probes.get("poly")?.gain), Decimals(6), "gain of poly", 5, "Held-out R² of line and bilinear probe together less that of the line").shown(Nowhere).higher(LessLinear).chart("poly_gain", "gain", FromZero, Probes);
     Conjunction = Line::number("blocks[].conjunction", Block(|b| b.conjunction), Decimals(4), "Conjunction", 5, "How much of what the network does to one half of its inputs depends on the other half: 0 for a line").higher(LessLinear);
     R2Features = Line::listed("blocks[].r2_features", 2, "R² of every output feature").higher(MoreLinear);
@@ -88,8 +88,8 @@ fields! {
     LinearityHeldout = Line::number("layers[].linearity_heldout", Layer(|l| l.linearity_heldout), Decimals(6), "held out", 7, "The same as linearity, on held-out rows").shown(Table).higher(MoreLinear);
     LinearityNoResidual = Line::number("layers[].linearity_no_residual", Layer(|l| l.linearity_no_residual), Decimals(6), "layer linearity, no residual", 7, "The same as linearity, without the stream that is passed on").shown(Table).higher(MoreLinear).chart("linearity_no_residual", "linearity", Share, Layers);
     UpdateNormRatio = Line::number("layers[].update_norm_ratio", Layer(|l| l.update_norm_ratio), Decimals(6), "update / stream", 7, "Mean length of what the layer adds to the stream, relative to the stream").shown(Table);
-    LayerRemoved = Line::number("layers[].delta_ppl.removed", Layer(|l| known(&l.delta_ppl, "removed")), Six, "ΔPPL removed", 7, "Change of held-out perplexity with the layer skipped").shown(Table);
-    LayerLinear = Line::number("layers[].delta_ppl.linear", Layer(|l| known(&l.delta_ppl, "linear")), Six, "ΔPPL linear", 7, "Change of held-out perplexity with the layer replaced by its affine map").shown(Table).higher(LessLinear);
+    LayerRemoved = Line::number("layers[].delta_ppl.removed", Layer(|l| known(&l.delta_ppl, "removed")), Change, "ΔPPL removed", 7, "Change of held-out perplexity with the layer skipped").shown(Table);
+    LayerLinear = Line::number("layers[].delta_ppl.linear", Layer(|l| known(&l.delta_ppl, "linear")), Change, "ΔPPL linear", 7, "Change of held-out perplexity with the layer replaced by its affine map").shown(Table).higher(LessLinear);
     LayerDeltaPpl = Line::listed("layers[].delta_ppl.NAME", 7, "Change of held-out perplexity with the layer `removed` or `linear`");
 
     Ppl = Line::listed("ppl", 4, "Perplexity of the untouched model").unit("perplexity");
