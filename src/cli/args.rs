@@ -42,7 +42,7 @@ pub(super) enum Command {
         a: PathBuf,
         /// Another report.
         b: PathBuf,
-        /// Largest difference of an R² or a cosine.
+        /// Largest difference of an R²; other numbers by their share of it, see docs/cli.md.
         #[arg(long, default_value_t = 1e-5)]
         tolerance: f64,
     },
