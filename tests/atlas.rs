@@ -7,6 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use straightedge::atlas::{Index, State};
+use straightedge::fields::Field;
 use straightedge::report::{Report, Seconds};
 use straightedge_hub_mirror::synthetic::{self, Shape};
 use straightedge_hub_mirror::{Mirror, Options};
@@ -166,19 +167,22 @@ fn tells_of_reports(index: &Index, folder: &Path) {
         assert_eq!(measured.commit, report.model.revision);
         assert!(measured.commit.as_deref().is_some_and(straightedge::hub::id::is_commit), "{:?}", measured.commit);
         let curve: Vec<_> = report.blocks.iter().map(|block| block.r2_lin).collect();
-        assert_eq!(measured.summary.r2_lin, curve);
+        assert_eq!(measured.summary.curve(Field::R2Lin), curve);
         assert!(measured.ended > 1_700_000_000, "{}", measured.ended);
     }
     let [one, three] = measured[..] else { panic!("{measured:?}") };
-    assert!(three.published.is_none() && !three.summary.delta_ppl_linear.is_empty());
+    assert!(three.published.is_none() && !three.summary.curve(Field::DeltaPplLinear).is_empty());
     let published: serde_json::Value = serde_json::from_str(include_str!("../web/data/published.json")).expect("JSON");
     let published = &published["models"][0]["r2_lin_scalar"]["WikiText-2"];
     let difference = |(block, ours): (usize, &Option<f64>)| {
         (ours.expect("a value") - published[block].as_f64().expect("a number")).abs()
     };
-    let most = one.summary.r2_lin_scalar.iter().enumerate().map(difference).fold(0.0, f64::max);
+    let most = one.summary.curve(Field::R2LinScalar).iter().enumerate().map(difference).fold(0.0, f64::max);
     let told = one.published.as_ref().and_then(|published| published.most).expect("a difference");
-    assert_eq!((told.value, difference((told.block, &one.summary.r2_lin_scalar[told.block]))), (most, most));
+    assert_eq!(
+        (told.value, difference((told.block, &one.summary.curve(Field::R2LinScalar)[told.block]))),
+        (most, most)
+    );
 }
 
 #[cfg(unix)]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use safetensors::SafeTensors;
+use straightedge::fields::Field;
 use straightedge::report::Report;
 
 mod common;
@@ -128,6 +129,39 @@ fn a_report_shows_compares_and_carries_its_maps() {
     assert_eq!(maps.tensor("blocks.5.weight").expect("a weight").shape(), [d, d]);
     assert_eq!(maps.tensor("blocks.5.bias").expect("a bias").shape(), [d]);
     assert!(maps.tensor("blocks.1.weight").is_err());
+}
+
+#[test]
+fn a_report_of_the_version_before_opens_as_it_was_and_equals_itself() {
+    let path = common::fixture("before/report.json");
+    let json = fs::read_to_string(&path).expect("a report");
+    let report = Report::from_json("report", &json).expect("a report");
+    assert_eq!(report.to_json(), json);
+    assert_eq!((report.ppl, report.blocks.len(), report.layers.len()), (Some(1_025.391_582_797_937_6), 6, 6));
+    let of = |field: Field| field.of_block(&report.blocks[3]);
+    assert_eq!((of(Field::R2Lin), of(Field::Rank)), (Some(0.959_379_245_393_607_1), Some(127.0)));
+    assert_eq!(of(Field::DeltaPplLinear), Some(0.176_784_506_574_904_3));
+    assert_eq!(Field::Linearity.of_layer(&report.layers[2]), Some(0.963_204_865_937_763_9));
+
+    let (old, other) = (text(&path), text(&folder("before").join("other.json")));
+    let same = straightedge(&["compare", &old, &old]);
+    let told = String::from_utf8_lossy(&same.stdout).into_owned();
+    assert!(same.status.code() == Some(0) && told.contains("block 3: largest difference 0.00e0 of 1"), "{told}");
+    let compared = |change: &dyn Fn(&mut Report)| {
+        let mut changed = report.clone();
+        change(&mut changed);
+        fs::write(&other, changed.to_json()).expect("a report");
+        let output = straightedge(&["compare", &old, &other, "--tolerance", "1e-5"]);
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).lines().nth(2).unwrap_or_default().to_string())
+    };
+    let told = |status, line: &str| (Some(status), line.to_string());
+    assert_eq!(compared(&|report| report.model.sha256 = Some("0".into())), told(1, "other weights"));
+    assert_eq!(compared(&|report| report.corpus.sha256 = Some("0".into())), told(1, "another text"));
+    assert_eq!(compared(&|report| report.protocol.seed += 1), told(1, "another protocol"));
+    assert_eq!(compared(&|report| report.device.backend = "gpu".into()), told(0, "another device"));
+    assert_eq!(compared(&|report| report.greedy.swap(0, 1)).0, Some(1));
+    let nudged = |by: f64| move |report: &mut Report| report.blocks[3].condition = Some(414.108_922_106_295_2 * by);
+    assert_eq!((compared(&nudged(1.001)).0, compared(&nudged(1.1)).0), (Some(0), Some(1)));
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn fixtures_are_complete_and_as_their_scripts_left_them() {
     let mut all = BTreeSet::new();
     list(&common::fixture(""), "", &mut all);
     let mut known: BTreeSet<String> = wanted.into_iter().map(|(_, file)| file).collect();
-    known.extend(["README.md".into(), "manifest.json".into()]);
+    known.extend(["README.md", "manifest.json", "before/links.txt", "before/report.json"].map(Into::into));
     assert_same(&all, &known, "in tests/fixtures or in the manifest, but not both");
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use straightedge::agreement::Agreement;
-use straightedge::difference::{Compared, Place, compare as differences};
+use straightedge::difference::{Compared, Condition, Place, compare as differences, conditions};
 use straightedge::error::Result;
 use straightedge::report::Report;
 
@@ -14,10 +14,13 @@ use super::status::Status;
 const TOLD: usize = 12;
 
 /// Prints the largest difference of every block and layer, and the numbers that exceed `tolerance`. The status is
-/// `Different` if one does, or if a block or layer is in one report only.
+/// `Different` if one does, if a block or layer is in one report only, or if weights, text or protocol differ.
 pub(super) fn compare(a: &Report, b: &Report, tolerance: f64) -> Result<Status> {
     let mut text = format!("a: {} on {}\nb: {} on {}\n", a.model.id, a.corpus.id, b.model.id, b.corpus.id);
-    let mut different = false;
+    let conditions = conditions(a, b);
+    conditions.iter().for_each(|condition| text += condition_name(*condition));
+    // Another device must give the same numbers.
+    let mut different = conditions.iter().any(|condition| *condition != Condition::Device);
     for (place, found) in differences(a, b) {
         let name = match place {
             Place::Model => "model".into(),
@@ -39,13 +42,22 @@ pub(super) fn compare(a: &Report, b: &Report, tolerance: f64) -> Result<Status> 
     Ok(if different { Status::Different } else { Status::Done })
 }
 
-/// Writes the differences of one place; returns whether a number differs by more than `tolerance`.
+fn condition_name(condition: Condition) -> &'static str {
+    match condition {
+        Condition::Weights => "other weights\n",
+        Condition::Text => "another text\n",
+        Condition::Protocol => "another protocol\n",
+        Condition::Device => "another device\n",
+    }
+}
+
+/// Writes the differences of one place; returns whether a number differs by more than its field allows.
 fn tell(text: &mut String, name: &str, found: &Compared, tolerance: f64) -> bool {
     let show = |value: Option<f64>| value.map_or_else(|| "none".into(), |value| format!("{value:.9}"));
     if let Some(largest) = found.largest() {
         let _ = writeln!(text, "{name}: largest difference {:.2e} of {} numbers", largest.amount, found.numbers.len());
     }
-    let mut exceeding: Vec<_> = found.numbers.iter().filter(|number| !(number.amount <= tolerance)).collect();
+    let mut exceeding: Vec<_> = found.numbers.iter().filter(|number| number.exceeds(tolerance)).collect();
     exceeding.sort_by(|a, b| b.amount.total_cmp(&a.amount));
     for number in exceeding.iter().take(TOLD) {
         let _ = writeln!(text, "  {} differs: {} against {}", number.path, show(number.a), show(number.b));

@@ -1,5 +1,7 @@
 //! Text tables: right-aligned columns with headings, and number formats.
 
+use straightedge::fields::{Digits, Field};
+
 /// Heading and values of a column.
 pub(super) struct Column<R> {
     heading: String,
@@ -29,7 +31,18 @@ fn or_dash(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
     value.map_or_else(|| "–".into(), show)
 }
 
-/// Six decimals.
+/// A value of a field.
+pub(super) fn cell(field: Field, value: Option<f64>) -> String {
+    match field.line().digits {
+        Digits::Decimals(digits) => or_dash(value, |value| format!("{value:.digits$}")),
+        Digits::Three => or_dash(value, |value| format!("{value:.3e}")),
+        Digits::Change => change(value),
+        Digits::Whole => or_dash(value, |value| value.to_string()),
+        Digits::Times => times(value),
+    }
+}
+
+/// Change decimals.
 pub(super) fn fixed(value: Option<f64>) -> String {
     or_dash(value, |value| format!("{value:.6}"))
 }
@@ -37,11 +50,6 @@ pub(super) fn fixed(value: Option<f64>) -> String {
 /// Two decimals.
 pub(super) fn short(value: Option<f64>) -> String {
     or_dash(value, |value| format!("{value:.2}"))
-}
-
-/// Four significant digits.
-pub(super) fn scientific(value: Option<f64>) -> String {
-    or_dash(value, |value| format!("{value:.3e}"))
 }
 
 /// A change, with its sign.

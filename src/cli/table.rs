@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+use straightedge::fields::{Field, Shown};
 use straightedge::report::{BlockReport, LayerReport, Report};
 
-use super::grid::{Column, change, column, fixed, grid, scientific, whole};
+use super::grid::{Column, cell, change, column, fixed, grid, whole};
 use super::swap_table::swaps;
 
 /// The whole report as text.
@@ -20,8 +21,9 @@ pub(super) fn table(report: &Report) -> String {
     if !report.layers.is_empty() {
         text += &format!("\n{}", grid(&layer_columns(), &report.layers));
     }
-    for columns in [probe_columns(blocks), baseline_columns(blocks), control_columns(blocks), heal_columns(blocks)] {
-        // The first two columns are only the block and the R² of its map.
+    // The first two columns are only the block and the R² of its map.
+    let more = [more_columns, probe_columns, baseline_columns, control_columns, heal_columns];
+    for columns in more.map(|columns| columns(blocks)) {
         if columns.len() > 2 {
             text += &format!("\n{}", grid(&columns, blocks));
         }
@@ -32,41 +34,36 @@ pub(super) fn table(report: &Report) -> String {
     text
 }
 
+/// The numbers of the table of all blocks.
 fn block_columns() -> Vec<Column<BlockReport>> {
-    let mut columns = identity();
-    columns.extend([
-        column("± folds", |block: &BlockReport| fixed(block.r2_cv_std)),
-        column("scalar", |block: &BlockReport| fixed(block.r2_lin_scalar)),
-        column("median", |block: &BlockReport| fixed(block.r2_feature_median)),
-        column("rank", |block: &BlockReport| block.rank.to_string()),
-        column("eff. rank", |block: &BlockReport| whole(block.effective_rank)),
-        column("scaled cond.", |block: &BlockReport| scientific(block.scaled_condition)),
-        column("cosine", |block: &BlockReport| fixed(block.cosine)),
-        column("rmse", |block: &BlockReport| scientific(block.rmse)),
-        column("var. ratio", |block: &BlockReport| scientific(block.output_variance_ratio)),
-    ]);
-    columns
+    std::iter::once(number()).chain(Field::table().map(of_block)).collect()
+}
+
+/// What else is known of some block, but for what other tables show by replacement.
+fn more_columns(blocks: &[BlockReport]) -> Vec<Column<BlockReport>> {
+    let is_known = |field: &Field| blocks.iter().any(|block| field.of_block(block).is_some());
+    let is_own = |field: &Field| field.line().shown == Shown::Detail && !field.line().path.ends_with(".linear");
+    let more = Field::detail().filter(is_own).filter(is_known).map(of_block);
+    identity().into_iter().chain(more).collect()
+}
+
+fn number() -> Column<BlockReport> {
+    column("block", |block: &BlockReport| block.block.to_string())
 }
 
 /// The block index, and the R² of its map.
 fn identity() -> Vec<Column<BlockReport>> {
-    vec![
-        column("block", |block: &BlockReport| block.block.to_string()),
-        column("r2_lin", |block: &BlockReport| fixed(block.r2_lin)),
-    ]
+    vec![number(), of_block(Field::R2Lin)]
 }
 
-fn layer_columns() -> [Column<LayerReport>; 7] {
-    let delta = |layer: &LayerReport, name: &str| change(layer.delta_ppl.get(name).copied().flatten());
-    [
-        column("layer", |layer: &LayerReport| layer.layer.to_string()),
-        column("linearity", |layer: &LayerReport| fixed(layer.linearity)),
-        column("held out", |layer: &LayerReport| fixed(layer.linearity_heldout)),
-        column("no residual", |layer: &LayerReport| fixed(layer.linearity_no_residual)),
-        column("update/norm", |layer: &LayerReport| fixed(layer.update_norm_ratio)),
-        column("Δppl removed", move |layer: &LayerReport| delta(layer, "removed")),
-        column("Δppl linear", move |layer: &LayerReport| delta(layer, "linear")),
-    ]
+fn of_block(field: Field) -> Column<BlockReport> {
+    column(field.label(), move |block: &BlockReport| cell(field, field.of_block(block)))
+}
+
+fn layer_columns() -> Vec<Column<LayerReport>> {
+    let number = column("layer", |layer: &LayerReport| layer.layer.to_string());
+    let of = |field: Field| column(field.label(), move |layer: &LayerReport| cell(field, field.of_layer(layer)));
+    std::iter::once(number).chain(Field::layers().map(of)).collect()
 }
 
 /// All names used by any block, sorted.
@@ -86,9 +83,6 @@ fn probe_columns(blocks: &[BlockReport]) -> Vec<Column<BlockReport>> {
         if blocks.iter().any(|block| block.probes.get(&name).is_some_and(|probe| probe.conjunction.is_some())) {
             columns.push(column("conj.", move |block| fixed(probe(block, &name).and_then(|probe| probe.conjunction))));
         }
-    }
-    if blocks.iter().any(|block| block.conjunction.is_some()) {
-        columns.push(column("conjunction", |block: &BlockReport| fixed(block.conjunction)));
     }
     columns
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use straightedge::continuation::Continuation;
+use straightedge::fields::Field;
 use straightedge::job::{BackendChoice, GramMode, Measure, Training};
 use straightedge::report::{
     AppInfo, BlockReport, ControlReport, CorpusInfo, CurvePoint, DeviceInfo, GreedyStep, HealReport, LayerReport,
@@ -159,6 +160,19 @@ fn every_report_field_is_defined_and_every_defined_one_exists() {
     let there = fields_of(&full());
     assert!(there.len() >= 100, "only {} fields", there.len());
     assert_same("report fields", &documented, &there);
+}
+
+#[test]
+fn the_list_of_numbers_follows_from_the_table_of_fields() {
+    let document = read("docs/measures.md");
+    let section = section(&document, "## 10. The report");
+    let is_number = |line: &&str| {
+        ["blocks[].", "layers[].", "greedy[].", "ppl`"].iter().any(|start| line.starts_with(&format!("| `{start}")))
+    };
+    let documented = section.lines().filter(is_number).map(Into::into).collect();
+    let there: BTreeSet<String> = Field::ALL.iter().filter_map(|field| field.documented()).collect();
+    assert!(there.len() >= 50, "only {}", there.len());
+    assert_same("lines of the list", &documented, &there);
 }
 
 #[test]

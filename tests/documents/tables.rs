@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use straightedge::atlas::{Entry, Measured};
+use straightedge::fields::Field;
 use straightedge::job::Measure;
-use straightedge::summary::Quantity;
 
 use crate::markdown::{assert_same, code, files, inline, name_set, read, rows, section, shown};
 
@@ -43,7 +43,7 @@ fn values_of_link_parameters_are_those_that_are_read() {
     assert_same("view", &values("view"), &ids("web/src/state/views.rs"));
     assert_same("compare", &values("compare"), &ids("web/src/comparison/presets.rs"));
     assert_same("metric", &values("metric"), &ids("web/src/comparison/overlay.rs"));
-    assert_same("charts", &values("charts"), &Quantity::ALL.iter().map(|quantity| quantity.id().into()).collect());
+    assert_same("charts", &values("charts"), &Field::charts().map(|quantity| quantity.id().into()).collect());
     let measures = Measure::ALL.iter().filter(|measure| **measure != Measure::Fit);
     assert_same("measures", &values("measures"), &measures.map(ToString::to_string).collect());
     let frame = read("web/src/state/frame.rs");

@@ -1,6 +1,7 @@
 //! A chart to take away: as a picture for paper, as a table, as data. Every form says where its numbers are from.
 
 use serde_json::{Value, json};
+use straightedge_api::fields::Field;
 use straightedge_api::report::{AppInfo, DeviceInfo, Report};
 
 use crate::chart::draw::{self, sample};
@@ -8,7 +9,7 @@ use crate::chart::paper::{Paper, paper};
 use crate::chart::profile::{self, Labels, Profile};
 use crate::comparison::overlay::{Metric, Overlay};
 use crate::continuation::{self, ContinuationState};
-use crate::figures::table::{COLUMNS, cells};
+use crate::figures::table::cells;
 use crate::figures::{Figure, Grid};
 use crate::text::format::{NOTHING, count};
 use crate::text::{fill, t};
@@ -74,7 +75,7 @@ impl Sheet {
 
     /// The profile, with what is laid over it; `report` is there once something is measured, opened or recorded.
     pub fn of_profile(profile: &Profile, metric: Metric, report: Option<&Report>, overlay: Option<&Overlay>) -> Self {
-        let value = if metric == Metric::Lin { t().chart_axis_value } else { t().scalar };
+        let value = metric.field().label();
         let layout = profile::ProfileLayout::new(WIDTH, profile.blocks);
         let labels = Labels { value, block: t().chart_axis_block };
         let notes = [Some(t().chart_caption), overlay.map(|overlay| overlay.note.as_str())];
@@ -143,7 +144,7 @@ fn app(app: &AppInfo) -> String {
 }
 
 fn profile_table(report: Option<&Report>, overlay: Option<&Overlay>) -> Grid {
-    let headings = COLUMNS.iter().map(|column| (column.heading)(t()).to_string());
+    let headings = Field::table().map(|field| field.label().to_string());
     let mut head: Vec<String> = std::iter::once(t().block.to_string()).chain(headings).collect();
     let over =
         |block: usize| overlay.map(|overlay| crate::text::format::share(overlay.values.get(block).copied().flatten()));

@@ -3,14 +3,12 @@
 use std::fmt::Write;
 
 use straightedge_api::bundled::{Bundled, Demo};
+use straightedge_api::fields::Field;
 use straightedge_api::report::Report;
-use straightedge_api::summary::{Curve, Summary};
+use straightedge_api::summary::Summary;
 
 /// A demo model with its recording.
 type Recorded<'a> = (&'a Bundled, Report);
-
-/// Selects a curve of a summary.
-type Which = fn(&Summary) -> &Curve;
 
 /// Controls in the tables, with their display names.
 const CONTROLS: [(&str, &str); 3] = [
@@ -31,12 +29,12 @@ fn profiles(recorded: &[Recorded<'_>]) -> String {
         let Some(Demo { step, steps, loss, .. }) = &bundled.demo else { continue };
         let link = format!("[{0}](../web/models/{0}/README.md)", bundled.name);
         let first = [link, format!("{step} of {steps}"), decimals(*loss, 2), decimals(report.ppl, 2)];
-        row(&mut text, &first, &Summary::new(report).r2_lin);
+        row(&mut text, &first, Summary::new(report).curve(Field::R2Lin));
     }
     let plain = recorded.iter().filter(|(bundled, _)| bundled.demo.as_ref().is_some_and(Demo::is_plain));
     let complete = plain.filter(|(bundled, _)| bundled.demo.as_ref().is_some_and(Demo::is_complete));
     let spans = complete.map(|(bundled, report)| {
-        let curve = known(&Summary::new(report).r2_lin);
+        let curve = known(Summary::new(report).curve(Field::R2Lin));
         let least = curve.iter().copied().fold(f64::INFINITY, f64::min);
         let most = curve.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         format!("{} from {least:.3} to {most:.3}", bundled.name)
@@ -54,12 +52,17 @@ fn controls(recorded: &[Recorded<'_>]) -> String {
         if summary.controls.is_empty() {
             continue;
         }
-        row(&mut text, &[bundled.name.clone(), "as trained".into()], &summary.r2_lin);
+        row(&mut text, &[bundled.name.clone(), "as trained".into()], summary.curve(Field::R2Lin));
         for (name, title) in CONTROLS {
-            row(&mut text, &[String::new(), title.into()], summary.controls.get(name).unwrap_or(&Curve::new()));
+            row(&mut text, &[String::new(), title.into()], summary.controls.get(name).map_or(&[], Vec::as_slice));
         }
-        let redrawn = summary.controls.get(CONTROLS[0].0).map(known).unwrap_or_default();
-        means.push(format!("{} {:.3} and {:.3}", bundled.name, mean(&known(&summary.r2_lin)), mean(&redrawn)));
+        let redrawn = summary.controls.get(CONTROLS[0].0).map(|curve| known(curve)).unwrap_or_default();
+        means.push(format!(
+            "{} {:.3} and {:.3}",
+            bundled.name,
+            mean(&known(summary.curve(Field::R2Lin))),
+            mean(&redrawn)
+        ));
     }
     let _ =
         writeln!(text, "\nMeans over the blocks, as trained and with the block re-initialised: {}.", means.join(", "));
@@ -75,33 +78,38 @@ fn twins(recorded: &[Recorded<'_>]) -> String {
             |(other, _): &&Recorded<'_>| other.demo.as_ref().is_some_and(|demo| demo.is_plain_twin_of(penalised));
         let Some((plain, ours)) = recorded.iter().find(is_twin) else { continue };
         let pair = [(plain, Summary::new(ours)), (regularised, Summary::new(theirs))];
-        let curves: [(&str, Which); 3] = [
-            ("layer linearity", |summary| &summary.linearity),
-            ("without the residual", |summary| &summary.linearity_no_residual),
-            ("R²_lin of the network", |summary| &summary.r2_lin),
+        let curves = [
+            ("layer linearity", Field::Linearity),
+            ("without the residual", Field::LinearityNoResidual),
+            ("R²_lin of the network", Field::R2Lin),
         ];
         text += &heading(&["model", ""], blocks(recorded));
-        for (title, curve) in curves {
+        for (title, field) in curves {
             for (bundled, summary) in &pair {
-                row(&mut text, &[bundled.name.clone(), title.into()], curve(summary));
+                row(&mut text, &[bundled.name.clone(), title.into()], summary.curve(field));
             }
         }
         let _ = write!(text, "\nWith λ = {}: ", penalised.cosine_penalty);
-        let said = curves.map(|(title, curve)| change(title, curve(&pair[0].1), curve(&pair[1].1)));
-        let _ = writeln!(text, "{}. {}", said.join("; "), verdict(&pair[0].1.linearity, &pair[1].1.linearity));
+        let said = curves.map(|(title, field)| change(title, pair[0].1.curve(field), pair[1].1.curve(field)));
+        let _ = writeln!(
+            text,
+            "{}. {}",
+            said.join("; "),
+            verdict(pair[0].1.curve(Field::Linearity), pair[1].1.curve(Field::Linearity))
+        );
     }
     text
 }
 
 /// The change of a curve, in words.
-fn change(title: &str, before: &Curve, after: &Curve) -> String {
+fn change(title: &str, before: &[Option<f64>], after: &[Option<f64>]) -> String {
     let changes = changes(before, after);
     let lower = changes.iter().filter(|change| **change < 0.0).count();
     format!("{title} is lower in {lower} of {} places and changes by {:+.4} on average", changes.len(), mean(&changes))
 }
 
 /// Whether the layers became less linear, as in the paper.
-fn verdict(before: &Curve, after: &Curve) -> &'static str {
+fn verdict(before: &[Option<f64>], after: &[Option<f64>]) -> &'static str {
     if mean(&changes(before, after)) < 0.0 {
         "On average the layers became less linear, as the paper found."
     } else {
@@ -109,7 +117,7 @@ fn verdict(before: &Curve, after: &Curve) -> &'static str {
     }
 }
 
-fn changes(before: &Curve, after: &Curve) -> Vec<f64> {
+fn changes(before: &[Option<f64>], after: &[Option<f64>]) -> Vec<f64> {
     before.iter().zip(after).filter_map(|(a, b)| Some((*b)? - (*a)?)).collect()
 }
 
@@ -132,13 +140,13 @@ fn heading(first: &[&str], blocks: usize) -> String {
 /// Columns of numbers.
 const NUMBERS: [&str; 3] = ["step", "loss", "perplexity"];
 
-fn row(text: &mut String, first: &[String], curve: &Curve) {
+fn row(text: &mut String, first: &[String], curve: &[Option<f64>]) {
     let first: String = first.iter().map(|cell| format!(" {cell} |")).collect();
     let values: String = curve.iter().map(|value| format!(" {} |", decimals(*value, 3))).collect();
     let _ = writeln!(text, "|{first}{values}");
 }
 
-fn known(curve: &Curve) -> Vec<f64> {
+fn known(curve: &[Option<f64>]) -> Vec<f64> {
     curve.iter().copied().flatten().collect()
 }
 
@@ -191,8 +199,8 @@ mod tests {
     fn a_change_is_told_as_it_is() {
         let (before, after) = (vec![Some(0.9), Some(0.5), None], vec![Some(0.8), Some(0.6), Some(0.1)]);
         assert_eq!(change("x", &before, &after), "x is lower in 1 of 2 places and changes by +0.0000 on average");
-        assert!(verdict(&vec![Some(0.9)], &vec![Some(0.8)]).ends_with("as the paper found."));
-        assert!(verdict(&vec![Some(0.8)], &vec![Some(0.9)]).contains("did not become less linear"));
+        assert!(verdict(&[Some(0.9)], &[Some(0.8)]).ends_with("as the paper found."));
+        assert!(verdict(&[Some(0.8)], &[Some(0.9)]).contains("did not become less linear"));
     }
 
     #[test]

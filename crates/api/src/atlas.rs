@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::fields::Field;
 use crate::published::PublishedModel;
 use crate::report::Report;
 use crate::summary::Summary;
@@ -104,7 +105,7 @@ pub struct PublishedDifference {
 impl Replication {
     /// Compares a measurement with the published values of `model` on `corpus`.
     pub fn new(model: &PublishedModel, corpus: &str, measured: &Summary) -> Self {
-        let (ours, theirs) = (&measured.r2_lin_scalar, model.on(corpus));
+        let (ours, theirs) = (measured.curve(Field::R2LinScalar), model.on(corpus));
         let pairs = ours.iter().zip(&theirs).enumerate();
         let differences = pairs.filter_map(|(block, (ours, theirs))| {
             let value = ((*ours)? - (*theirs)?).abs();
@@ -124,16 +125,17 @@ mod tests {
     fn the_largest_difference_is_found_with_its_block_among_the_same_blocks_alone() {
         let published: Published = serde_json::from_str(include_str!("../../../web/data/published.json")).unwrap();
         let model = &published.models[0];
-        let mut summary = Summary { r2_lin_scalar: model.on(SURVEY), ..Summary::default() };
-        let same = Replication::new(model, SURVEY, &summary);
+        let mut values = model.on(SURVEY);
+        let summary = |values: &[_]| Summary::of("gpt2".into(), [(Field::R2LinScalar, values.to_vec())]);
+        let same = Replication::new(model, SURVEY, &summary(&values));
         assert_eq!((same.most.map(|most| most.value), same.model.as_str()), (Some(0.0), "gpt2"));
         for (block, change) in [(2, 0.125), (7, -0.25), (9, 0.0625)] {
-            summary.r2_lin_scalar[block] = summary.r2_lin_scalar[block].map(|value| value + change);
+            values[block] = values[block].map(|value| value + change);
         }
-        summary.r2_lin_scalar[5] = None;
-        let most = Replication::new(model, SURVEY, &summary).most.expect("a difference");
+        values[5] = None;
+        let most = Replication::new(model, SURVEY, &summary(&values)).most.expect("a difference");
         assert!(most.block == 7 && (most.value - 0.25).abs() < 1e-12, "{most:?}");
-        summary.r2_lin_scalar.pop();
-        assert_eq!(Replication::new(model, SURVEY, &summary).most, None);
+        values.pop();
+        assert_eq!(Replication::new(model, SURVEY, &summary(&values)).most, None);
     }
 }

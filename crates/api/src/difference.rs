@@ -1,17 +1,13 @@
-//! Two reports number by number: everything that a block, a layer or the whole measurement has, whatever its field, but
-//! for what depends on how fast a device is. A new field of the report is compared without a line here.
+//! Two reports number by number: everything that a block, a layer or the whole measurement has, but for what is no
+//! result, by the table of [`crate::fields`]; and whether both were measured on the same thing.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::report::{Report, Scatter, Spectrum};
-
-/// Fields that are no results: places, times, and steps until a training stopped.
-const IGNORED: [&str; 4] = ["block", "layer", "row_microseconds", "steps"];
-/// Significant digits that two numbers can agree in: the last one is turned by reading a report.
-const DIGITS: usize = 15;
+use crate::fields::{DIGITS, Field, Line};
+use crate::report::{BlockReport, Report};
 
 /// What numbers belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,6 +18,43 @@ pub enum Place {
     Block(usize),
     /// A layer, by its index.
     Layer(usize),
+}
+
+impl Place {
+    /// What paths of its fields begin with.
+    fn start(self) -> &'static str {
+        match self {
+            Self::Model => "",
+            Self::Block(_) => "blocks[].",
+            Self::Layer(_) => "layers[].",
+        }
+    }
+}
+
+/// What two measurements do not have in common to begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// Other weights.
+    Weights,
+    /// Another text.
+    Text,
+    /// Other rows, folds or second moments.
+    Protocol,
+    /// Another backend or adapter, on which everything should be found again.
+    Device,
+}
+
+/// Everything that was not the same to begin with; weights and texts where both are known.
+pub fn conditions(a: &Report, b: &Report) -> Vec<Condition> {
+    let known = |a: &Option<String>, b: &Option<String>| a.is_some() && b.is_some() && a != b;
+    let device = (&a.device.backend, &a.device.adapter) != (&b.device.backend, &b.device.adapter);
+    let found = [
+        (Condition::Weights, known(&a.model.sha256, &b.model.sha256)),
+        (Condition::Text, known(&a.corpus.sha256, &b.corpus.sha256)),
+        (Condition::Protocol, a.protocol != b.protocol),
+        (Condition::Device, device),
+    ];
+    found.into_iter().filter_map(|(condition, differs)| differs.then_some(condition)).collect()
 }
 
 /// One number in two reports.
@@ -38,6 +71,15 @@ pub struct Difference {
     /// |a − b|, over |a| where that is above 1. 0 where only the last digit that the report keeps is another, infinite
     /// where one of the two is undefined.
     pub amount: f64,
+    /// How many times the tolerance of a comparison the field may differ.
+    pub allowed: f64,
+}
+
+impl Difference {
+    /// Whether it is more than a comparison allows; what is undefined on one side alone always is.
+    pub fn exceeds(&self, tolerance: f64) -> bool {
+        !(self.amount <= tolerance * self.allowed) || self.amount == f64::INFINITY
+    }
 }
 
 /// All numbers of one place.
@@ -52,13 +94,17 @@ pub struct Compared {
 }
 
 impl Compared {
-    /// Compares two blocks, layers or headers.
-    pub fn new(a: &impl Serialize, b: &impl Serialize) -> Self {
-        let (a, b) = (fields(a), fields(b));
+    /// Compares two blocks.
+    pub fn blocks(a: &BlockReport, b: &BlockReport) -> Self {
+        Self::new(Place::Block(a.block), a, b)
+    }
+
+    fn new(place: Place, a: &impl Serialize, b: &impl Serialize) -> Self {
+        let (a, b) = (fields(place, a), fields(place, b));
         let mut found = Self::default();
         for (field, a) in &a {
             match b.get(field) {
-                Some(b) => found.add(field, a, b),
+                Some(b) => found.add(place, field, a, b),
                 None => found.only_a.push(field.clone()),
             }
         }
@@ -71,14 +117,14 @@ impl Compared {
         self.numbers.iter().max_by(|a, b| a.amount.total_cmp(&b.amount))
     }
 
-    fn add(&mut self, field: &str, a: &Numbers, b: &Numbers) {
+    fn add(&mut self, place: Place, field: &str, a: &Numbers, b: &Numbers) {
         for (path, &a) in a {
             // A list of another length has undefined numbers; what has names may have been measured of fewer.
             let Some(b) = b.get(path).copied().or_else(|| path.ends_with(']').then_some(None)) else { continue };
-            self.numbers.push(difference(field, path, a, b));
+            self.numbers.push(difference(place, field, path, a, b));
         }
         for (path, &b) in b.iter().filter(|(path, _)| path.ends_with(']') && !a.contains_key(*path)) {
-            self.numbers.push(difference(field, path, None, b));
+            self.numbers.push(difference(place, field, path, None, b));
         }
     }
 }
@@ -87,7 +133,7 @@ impl Compared {
 pub fn compare(a: &Report, b: &Report) -> BTreeMap<Place, Result<Compared, &'static str>> {
     let mut found = BTreeMap::new();
     let whole = |report: &Report| serde_json::json!({"ppl": report.ppl, "greedy": report.greedy});
-    found.insert(Place::Model, Ok(Compared::new(&whole(a), &whole(b))));
+    found.insert(Place::Model, Ok(Compared::new(Place::Model, &whole(a), &whole(b))));
     pairs(&mut found, &a.blocks, &b.blocks, |block| Place::Block(block.block));
     pairs(&mut found, &a.layers, &b.layers, |layer| Place::Layer(layer.layer));
     found
@@ -101,7 +147,7 @@ fn pairs<T: Serialize>(
 ) {
     for a in a {
         let other = b.iter().find(|b| place(b) == place(a));
-        found.insert(place(a), other.map(|b| Compared::new(a, b)).ok_or("a"));
+        found.insert(place(a), other.map(|b| Compared::new(place(a), a, b)).ok_or("a"));
     }
     for b in b {
         found.entry(place(b)).or_insert(Err("b"));
@@ -111,12 +157,18 @@ fn pairs<T: Serialize>(
 /// Numbers of a field by their path; `None` where undefined.
 type Numbers = BTreeMap<String, Option<f64>>;
 
+/// What the table says of a number; of one that it lacks nothing, so that it is compared like any other.
+fn line(place: Place, path: &str) -> Option<&'static Line> {
+    Field::of(&format!("{}{path}", place.start())).map(Field::line)
+}
+
 /// Fields that have a number, by name. One that has none was not measured, but for R²: it is always.
-fn fields(of: &impl Serialize) -> BTreeMap<String, Numbers> {
+fn fields(place: Place, of: &impl Serialize) -> BTreeMap<String, Numbers> {
     let Ok(Value::Object(fields)) = serde_json::to_value(of) else { return BTreeMap::new() };
-    let numbers = fields.into_iter().filter(|(name, _)| !IGNORED.contains(&name.as_str())).map(|(name, value)| {
+    let numbers = fields.into_iter().map(|(name, value)| {
         let mut numbers = Numbers::new();
         flatten(&name, &value, &mut numbers);
+        numbers.retain(|path, _| line(place, path).is_none_or(|line| line.tolerance.is_finite()));
         (name, numbers)
     });
     numbers.filter(|(name, numbers)| name == "r2_lin" || numbers.values().any(Option::is_some)).collect()
@@ -130,25 +182,20 @@ fn flatten(path: &str, value: &Value, numbers: &mut Numbers) {
             values.iter().enumerate().for_each(|(at, value)| flatten(&format!("{path}[{at}]"), value, numbers));
         }
         Value::Object(values) => {
-            let results = values.iter().filter(|(name, _)| !IGNORED.contains(&name.as_str()));
-            results.for_each(|(name, value)| flatten(&format!("{path}.{name}"), value, numbers));
+            values.iter().for_each(|(name, value)| flatten(&format!("{path}.{name}"), value, numbers));
         }
         Value::Bool(_) | Value::String(_) => {}
     }
 }
 
-fn difference(field: &str, path: &str, a: Option<f64>, b: Option<f64>) -> Difference {
-    let digits = match field {
-        "spectrum" => Spectrum::DIGITS,
-        "scatter" => Scatter::DIGITS,
-        _ => DIGITS,
-    };
+fn difference(place: Place, field: &str, path: &str, a: Option<f64>, b: Option<f64>) -> Difference {
+    let (kept, allowed) = line(place, path).map_or((DIGITS, 1.0), |line| (line.kept, line.tolerance));
     let amount = match (a, b) {
-        (Some(a), Some(b)) => gap(a, b, digits) / a.abs().max(1.0),
+        (Some(a), Some(b)) => gap(a, b, kept) / a.abs().max(1.0),
         (None, None) => 0.0,
         _ => f64::INFINITY,
     };
-    Difference { field: field.into(), path: path.into(), a, b, amount }
+    Difference { field: field.into(), path: path.into(), a, b, amount, allowed }
 }
 
 /// |a − b|; a step of the last digit does not count.
@@ -159,21 +206,28 @@ fn gap(a: f64, b: f64, digits: usize) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
-    use crate::report::{BlockReport, ControlReport, CurvePoint, HealReport, ProbeReport};
+    use crate::report::{ControlReport, CurvePoint, HealReport, ProbeReport, Scatter, Spectrum};
 
     fn largest(a: &BlockReport, b: &BlockReport) -> (f64, String) {
-        let found = Compared::new(a, b);
+        let found = Compared::blocks(a, b);
         found.largest().map(|found| (found.amount, found.path.clone())).unwrap_or_default()
     }
 
-    /// A block with a number in every field.
-    fn full() -> BlockReport {
+    /// A block with a number in every field, no two of its single ones the same.
+    pub(crate) fn full() -> BlockReport {
         let values = |first: f64| vec![Some(first), Some(first / 2.0)];
-        let named = |value: f64| BTreeMap::from([("linear".to_string(), Some(value))]);
+        let named = |value: f64| -> BTreeMap<_, _> {
+            [("linear".to_string(), Some(value)), ("poly".into(), Some(value + 0.25))].into()
+        };
         let probe = ProbeReport { r2: Some(0.5), gain: Some(0.1), steps: 3, parameters: 8, conjunction: Some(0.25) };
-        let control = ControlReport { r2_lin: Some(0.3), effective_rank: Some(2), ..ControlReport::default() };
+        let control = ControlReport {
+            r2_lin: Some(0.3),
+            r2_lin_scalar: Some(0.4),
+            r2_feature_median: Some(0.2),
+            effective_rank: Some(2),
+        };
         let heal = HealReport { delta_ppl: Some(0.5), delta_ppl_before: Some(1.5), steps: 200 };
         let numbers = BlockReport {
             r2_features: values(0.5),
@@ -193,10 +247,20 @@ mod tests {
             ..BlockReport::default()
         };
         let mut json = serde_json::to_value(numbers).expect("a report");
-        for value in json.as_object_mut().expect("fields").values_mut().filter(|value| value.is_null()) {
-            *value = 0.5.into();
-        }
+        let values = json.as_object_mut().expect("fields").values_mut().filter(|value| value.is_null());
+        values.enumerate().for_each(|(at, value)| *value = (0.5 + at as f64 / 64.0).into());
         serde_json::from_value(json).expect("a report")
+    }
+
+    /// Every number of a block or layer by its path in the report.
+    pub(crate) fn numbers(start: &str, of: &impl Serialize) -> BTreeMap<String, Option<f64>> {
+        let mut numbers = Numbers::new();
+        for (name, value) in serde_json::to_value(of).expect("a report").as_object().expect("fields") {
+            let before = numbers.len();
+            flatten(&format!("{start}{name}"), value, &mut numbers);
+            assert!(numbers.len() > before, "{name} has no number in this report");
+        }
+        numbers
     }
 
     /// Another value in every place that holds a number.
@@ -221,7 +285,7 @@ mod tests {
         for name in names {
             let mut now = json.clone();
             nudge(&mut now[name]);
-            let found = Compared::new(&then, &serde_json::from_value::<BlockReport>(now).expect("a report"));
+            let found = Compared::blocks(&then, &serde_json::from_value::<BlockReport>(now).expect("a report"));
             let found = found.largest().expect("numbers");
             match ["block", "row_microseconds"].contains(&name.as_str()) {
                 true => assert_eq!(found.amount, 0.0, "{name}"),
@@ -244,11 +308,31 @@ mod tests {
         assert_eq!(largest(&a, &b), (f64::INFINITY, "r2_folds[1]".into()), "a list of another length");
         assert_eq!(largest(&b, &a).0, f64::INFINITY);
         let b = BlockReport { delta_ppl: BTreeMap::new(), ..a.clone() };
-        assert_eq!((largest(&a, &b).0, Compared::new(&a, &b).only_a), (0.0, vec!["delta_ppl".into()]));
-        assert_eq!(Compared::new(&b, &a).only_b, ["delta_ppl"]);
+        assert_eq!((largest(&a, &b).0, Compared::blocks(&a, &b).only_a), (0.0, vec!["delta_ppl".into()]));
+        assert_eq!(Compared::blocks(&b, &a).only_b, ["delta_ppl"]);
         let mut b = a.clone();
         b.delta_ppl = [("zero".into(), Some(3.0))].into();
         assert_eq!(largest(&a, &b).0, 0.0, "other replacements of the same measure");
+    }
+
+    #[test]
+    fn a_field_may_differ_as_far_as_its_line_allows_and_the_greedy_order_not_at_all() {
+        let a = full();
+        let exceeding = |b: &BlockReport| {
+            let found = Compared::blocks(&a, b);
+            let numbers = found.numbers.iter().filter(|number| number.exceeds(1e-5));
+            numbers.map(|number| number.path.clone()).collect::<Vec<_>>()
+        };
+        let times = |value: Option<f64>, factor: f64| value.map(|value| value * factor);
+        let close =
+            BlockReport { condition: times(a.condition, 1.001), r2_lin: times(a.r2_lin, 1.000_001), ..a.clone() };
+        assert!(exceeding(&close).is_empty());
+        let far = BlockReport { condition: times(a.condition, 1.1), r2_lin: times(a.r2_lin, 1.001), ..a.clone() };
+        assert_eq!(exceeding(&far), ["condition", "r2_lin"]);
+        assert_eq!(exceeding(&BlockReport { cosine: None, r2_lin: None, ..a.clone() }), ["r2_lin"]);
+        let greedy = |block: usize| serde_json::json!({"ppl": 2.0, "greedy": [{"block": block, "ppl": 3.0}]});
+        let found = Compared::new(Place::Model, &greedy(0), &greedy(1));
+        assert_eq!(found.largest().map(|found| (found.path.as_str(), found.amount)), Some(("greedy[0].block", 1.0)));
     }
 
     #[test]

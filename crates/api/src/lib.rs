@@ -12,6 +12,7 @@ pub mod cost;
 pub mod difference;
 pub mod error;
 pub mod event;
+pub mod fields;
 pub mod hub;
 pub mod job;
 pub mod message;

@@ -68,6 +68,7 @@ fn agreement(Replication { model, corpus, most }: &Replication) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use straightedge_api::atlas::PublishedDifference;
+    use straightedge_api::fields::Field;
     use straightedge_api::summary::Summary;
 
     use super::*;
@@ -79,10 +80,8 @@ pub(crate) mod tests {
             report: "made-one-wikitext-2.json".into(),
             commit: Some("0123456789abcdef0123456789abcdef01234567".into()),
             summary: Summary {
-                name: "made/one".into(),
-                r2_lin_scalar: vec![Some(0.5), Some(0.25)],
                 controls: [("gaussian".to_owned(), vec![Some(0.125)])].into(),
-                ..Summary::default()
+                ..Summary::of("made/one".into(), [(Field::R2LinScalar, vec![Some(0.5), Some(0.25)])])
             },
             published: Some(Replication { model: "gpt2".into(), corpus: "WikiText-2".into(), most }),
             ..Measured::default()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use straightedge_api::summary::Quantity;
+use straightedge_api::fields::Field;
 
 use super::key::Key;
 use super::presets::Preset;
@@ -23,7 +23,7 @@ pub struct Entry {
 pub struct Comparison {
     entries: Vec<Entry>,
     front: Option<Key>,
-    quantities: BTreeSet<Quantity>,
+    quantities: BTreeSet<Field>,
     preset: Option<Preset>,
 }
 
@@ -39,8 +39,8 @@ impl Comparison {
     }
 
     /// Quantities with a chart; R² if none is chosen.
-    pub fn quantities(&self) -> Vec<Quantity> {
-        if self.quantities.is_empty() { vec![Quantity::R2Lin] } else { self.quantities.iter().copied().collect() }
+    pub fn quantities(&self) -> Vec<Field> {
+        if self.quantities.is_empty() { vec![Field::R2Lin] } else { self.quantities.iter().copied().collect() }
     }
 
     /// The preset it started from.
@@ -79,7 +79,7 @@ impl Comparison {
     }
 
     /// Adds or removes the chart of a quantity; the last one stays.
-    pub fn toggle_quantity(&mut self, quantity: Quantity) {
+    pub fn toggle_quantity(&mut self, quantity: Field) {
         self.quantities = self.quantities().into_iter().collect();
         if !self.quantities.insert(quantity) && self.quantities.len() > 1 {
             self.quantities.remove(&quantity);
@@ -87,12 +87,12 @@ impl Comparison {
     }
 
     /// Shows charts of exactly these quantities.
-    pub fn show_only(&mut self, quantities: BTreeSet<Quantity>) {
+    pub fn show_only(&mut self, quantities: BTreeSet<Field>) {
         self.quantities = quantities;
     }
 
     /// Ensures that a quantity has a chart.
-    pub fn show_quantity(&mut self, quantity: Quantity) {
+    pub fn show_quantity(&mut self, quantity: Field) {
         if !self.quantities().contains(&quantity) {
             self.toggle_quantity(quantity);
         }
@@ -174,14 +174,14 @@ mod tests {
     #[test]
     fn there_is_always_a_chart() {
         let mut comparison = Comparison::default();
-        assert_eq!(comparison.quantities(), [Quantity::R2Lin]);
-        comparison.toggle_quantity(Quantity::R2Lin);
-        assert_eq!(comparison.quantities(), [Quantity::R2Lin]);
-        comparison.toggle_quantity(Quantity::Linearity);
-        comparison.toggle_quantity(Quantity::R2Lin);
-        comparison.toggle_quantity(Quantity::Linearity);
-        assert_eq!(comparison.quantities(), [Quantity::Linearity], "the last one stays");
-        comparison.show_quantity(Quantity::Linearity);
-        assert_eq!(comparison.quantities(), [Quantity::Linearity]);
+        assert_eq!(comparison.quantities(), [Field::R2Lin]);
+        comparison.toggle_quantity(Field::R2Lin);
+        assert_eq!(comparison.quantities(), [Field::R2Lin]);
+        comparison.toggle_quantity(Field::Linearity);
+        comparison.toggle_quantity(Field::R2Lin);
+        comparison.toggle_quantity(Field::Linearity);
+        assert_eq!(comparison.quantities(), [Field::Linearity], "the last one stays");
+        comparison.show_quantity(Field::Linearity);
+        assert_eq!(comparison.quantities(), [Field::Linearity]);
     }
 }

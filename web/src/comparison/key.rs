@@ -1,7 +1,7 @@
 //! Keys of what can be compared, for options and links.
 
 use straightedge_api::atlas::SLUG_MOST;
-use straightedge_api::summary::Quantity;
+use straightedge_api::fields::Field;
 
 use crate::comparison::published::{CORPORA, MODELS};
 use crate::text::controls::control_name;
@@ -23,8 +23,8 @@ pub enum Key {
 
 impl Key {
     /// The quantity to show first.
-    pub fn main_quantity(&self) -> Quantity {
-        if matches!(self, Self::Published(..)) { Quantity::R2LinScalar } else { Quantity::R2Lin }
+    pub fn main_quantity(&self) -> Field {
+        if matches!(self, Self::Published(..)) { Field::R2LinScalar } else { Field::R2Lin }
     }
 
     /// The bundled model of a recording, which can be measured here.

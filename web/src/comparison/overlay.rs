@@ -1,6 +1,7 @@
 //! What can be laid over the profile: published values and other measurements, and how well they agree.
 
 use straightedge_api::agreement::Agreement;
+use straightedge_api::fields::Field;
 use straightedge_api::job::GramMode;
 use straightedge_api::report::{BlockReport, ProtocolInfo, Report};
 
@@ -29,12 +30,17 @@ impl Metric {
         }
     }
 
+    /// Its field of the report.
+    pub fn field(self) -> Field {
+        match self {
+            Self::Lin => Field::R2Lin,
+            Self::Scalar => Field::R2LinScalar,
+        }
+    }
+
     /// This R² of a block.
     pub fn of(self, block: &BlockReport) -> Option<f64> {
-        match self {
-            Self::Lin => block.r2_lin,
-            Self::Scalar => block.r2_lin_scalar,
-        }
+        self.field().of_block(block)
     }
 
     /// This R² of every block up to the last, by its index.

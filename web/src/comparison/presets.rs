@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use straightedge_api::bundled::{Bundled, Demo};
-use straightedge_api::summary::Quantity;
+use straightedge_api::fields::Field;
 
 use super::key::Key;
 use crate::comparison::published::{CORPORA, MODELS, SURVEY};
@@ -89,15 +89,15 @@ impl Preset {
     }
 
     /// Quantities it charts.
-    pub fn quantities(self) -> BTreeSet<Quantity> {
+    // The penalty applies to layers; its effect on their networks is a separate question.
+    pub fn quantities(self) -> BTreeSet<Field> {
         match self {
-            // The penalty applies to layers; its effect on their networks is a separate question.
-            Self::Regularised => BTreeSet::from([Quantity::R2Lin, Quantity::Linearity]),
-            Self::Survey | Self::Corpora => BTreeSet::from([Quantity::R2LinScalar]),
-            Self::Kinds => BTreeSet::from([Quantity::R2FeatureMedian, Quantity::EffectiveRank]),
-            Self::Swaps => BTreeSet::from([Quantity::DeltaPplLinear, Quantity::DeltaPplPoly]),
-            Self::Curve => BTreeSet::from([Quantity::PolyGain]),
-            _ => BTreeSet::from([Quantity::R2Lin]),
+            Self::Regularised => BTreeSet::from([Field::R2Lin, Field::Linearity]),
+            Self::Survey | Self::Corpora => BTreeSet::from([Field::R2LinScalar]),
+            Self::Kinds => BTreeSet::from([Field::R2FeatureMedian, Field::EffectiveRank]),
+            Self::Swaps => BTreeSet::from([Field::DeltaPplLinear, Field::DeltaPplPoly]),
+            Self::Curve => BTreeSet::from([Field::PolyGain]),
+            _ => BTreeSet::from([Field::R2Lin]),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use straightedge_api::atlas::Entry;
 use straightedge_api::bundled::Bundled;
+use straightedge_api::fields::Field;
 use straightedge_api::report::Report;
 use straightedge_api::summary::Summary;
 
@@ -104,9 +105,9 @@ impl Sources {
             Key::Control(base, control) => {
                 let (name, source, Summary { name: model, controls, .. }) = self.find(base)?;
                 // A running measurement gets its curves block by block.
-                let r2_lin = controls.get(control).cloned().unwrap_or_default();
+                let curve = controls.get(control).cloned().unwrap_or_default();
                 let name = format!("{name}, {}", control_name(control)?);
-                Some((name, source, Summary { name: model, r2_lin, ..Summary::default() }))
+                Some((name, source, Summary::of(model, [(Field::R2Lin, curve)])))
             }
             Key::Measured(origin) => {
                 let measured = self.measured.iter().find(|measured| measured.origin == *origin)?;
@@ -188,16 +189,15 @@ fn published(model: &PublishedModel, corpus: &str) -> Summary {
         values.iter().copied().map(Some).collect()
     };
     let ranks: Vec<f64> = model.effective_rank.iter().map(|rank| *rank as f64).collect();
-    Summary {
-        name: model.hub_id.clone(),
-        r2_lin_scalar: model.on(corpus),
-        delta_ppl_linear: survey(&model.delta_ppl_linear),
-        delta_ppl_poly: survey(&model.delta_ppl_poly),
-        r2_feature_median: survey(&model.r2_feature_median),
-        effective_rank: survey(&ranks),
-        poly_gain: survey(&model.poly_gain),
-        ..Summary::default()
-    }
+    let curves = [
+        (Field::R2LinScalar, model.on(corpus)),
+        (Field::DeltaPplLinear, survey(&model.delta_ppl_linear)),
+        (Field::DeltaPplPoly, survey(&model.delta_ppl_poly)),
+        (Field::R2FeatureMedian, survey(&model.r2_feature_median)),
+        (Field::EffectiveRank, survey(&ranks)),
+        (Field::PolyGain, survey(&model.poly_gain)),
+    ];
+    Summary::of(model.hub_id.clone(), curves)
 }
 
 /// Name of a key with its source.
@@ -207,8 +207,6 @@ pub fn full_name(name: &str, source: Source) -> String {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use straightedge_api::summary::Quantity;
-
     use super::super::presets::{Preset, tests::index};
     use super::*;
     use crate::figures::sample_report;
@@ -232,7 +230,7 @@ pub(crate) mod tests {
                 let (name, source, summary) = known.find(&key).unwrap_or_else(|| panic!("{key:?} of {preset:?}"));
                 assert_eq!(source, Source::Recorded);
                 assert!(name.starts_with("Demo "), "{name}");
-                assert_eq!(summary.curve(Quantity::R2Lin).len(), 6, "{name}");
+                assert_eq!(summary.curve(Field::R2Lin).len(), 6, "{name}");
             }
         }
         let mut regularised = Comparison::default();
@@ -249,14 +247,19 @@ pub(crate) mod tests {
     fn measurements_and_published_values_are_found_and_what_is_not_there_is_not() {
         let known = known();
         let (name, source, summary) = known.find(&Key::Measured(7)).unwrap();
-        assert_eq!((name.as_str(), source, summary.r2_lin[0]), ("m · t", Source::Here, Some(0.9)));
+        assert_eq!((name.as_str(), source, summary.curve(Field::R2Lin)[0]), ("m · t", Source::Here, Some(0.9)));
         let key = Key::Published("gpt2".into(), SURVEY.into());
         let (name, source, summary) = known.find(&key).unwrap();
         assert_eq!((name.as_str(), source), ("gpt2 · WikiText-2", Source::Published));
-        assert_eq!((summary.r2_lin_scalar[10], summary.delta_ppl_linear[1]), (Some(0.671125), Some(1.059755)));
-        assert!(summary.curve(key.main_quantity()).len() == 12 && summary.r2_lin.is_empty());
+        let at = |field, block: usize| summary.curve(field)[block];
+        assert_eq!(at(Field::R2LinScalar, 10), Some(0.671125));
+        assert_eq!(at(Field::DeltaPplLinear, 1), Some(1.059755));
+        assert!(summary.curve(key.main_quantity()).len() == 12 && summary.curve(Field::R2Lin).is_empty());
         for missing in [Key::Measured(8), Key::Recorded("none".into()), Key::Published("gpt2".into(), "none".into())] {
-            assert!(known.find(&missing).is_none_or(|(_, _, summary)| summary.r2_lin_scalar.is_empty()), "{missing:?}");
+            assert!(
+                known.find(&missing).is_none_or(|(_, _, summary)| summary.curve(Field::R2LinScalar).is_empty()),
+                "{missing:?}"
+            );
         }
     }
 
@@ -316,7 +319,7 @@ pub(crate) mod tests {
                     |source| lines.iter().any(|line| line.source == source && !line.summary.curve(quantity).is_empty());
                 assert!(has(Source::Published), "{preset:?} {quantity:?}");
                 // Probes are not recorded, and only the paper has its other corpora.
-                let is_alone = matches!(preset, Preset::Curve | Preset::Corpora) || quantity == Quantity::DeltaPplPoly;
+                let is_alone = matches!(preset, Preset::Curve | Preset::Corpora) || quantity == Field::DeltaPplPoly;
                 assert_eq!(has(Source::Recorded), !is_alone, "{preset:?} {quantity:?}");
             }
         }

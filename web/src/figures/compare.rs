@@ -1,9 +1,9 @@
 //! Several measurements in one chart, with how well each agrees with the first.
 
 use straightedge_api::agreement::Agreement;
-use straightedge_api::summary::Quantity;
+use straightedge_api::fields::{Digits, Field, Spread};
 
-use super::figure::{Figure, at_x, block_name, grid_of, series, share_axis};
+use super::figure::{Figure, at_x, block_name, grid_of, series};
 use crate::chart::plot::{Axis, Mark, Plot, Series};
 use crate::chart::scale::Kind;
 use crate::comparison::Key;
@@ -13,19 +13,19 @@ use crate::text::paper::t as paper;
 use crate::text::{fill, t};
 
 /// The chart of one quantity; `None` where no line has it.
-pub fn compared(lines: &[ChartLine], quantity: Quantity) -> Option<Figure> {
+pub fn compared(lines: &[ChartLine], quantity: Field) -> Option<Figure> {
     let has_it: Vec<&ChartLine> = lines.iter().filter(|line| !line.summary.curve(quantity).is_empty()).collect();
     let all: Vec<Series> = has_it.iter().filter_map(|line| curve(line, quantity)).collect();
     let columns = has_it.iter().map(|line| line.summary.curve(quantity).len()).max()?;
-    let (first, x) =
-        if is_by_layer(quantity) { (t().layer, t().axis_layer) } else { (t().block, t().chart_axis_block) };
-    let mut table = grid_of(first, &all, at_x, if is_share(quantity) { share } else { exact });
+    let first = if quantity.is_by_layer() { t().layer } else { t().block };
+    let is_share = matches!(quantity.line().digits, Digits::Decimals(_));
+    let mut table = grid_of(first, &all, at_x, if is_share { share } else { exact });
     table.rows.extend(agreements(&has_it, quantity));
     Some(Figure {
-        title: title(quantity).into(),
+        title: title(quantity),
         table,
         plot: Plot {
-            x: Axis { name: x, kind: Kind::Index(columns) },
+            x: Axis { name: places(quantity), kind: Kind::Index(columns) },
             y: axis(quantity),
             series: all,
             rules: Vec::new(),
@@ -35,73 +35,47 @@ pub fn compared(lines: &[ChartLine], quantity: Quantity) -> Option<Figure> {
     })
 }
 
-/// What a quantity is called on its button.
-pub fn quantity_name(quantity: Quantity) -> &'static str {
+/// What a quantity is counted by.
+fn places(quantity: Field) -> &'static str {
+    if quantity.is_by_layer() { t().axis_layer } else { t().chart_axis_block }
+}
+
+/// Fields whose charts have a text of their own; any other is told by its line of the table.
+fn title(quantity: Field) -> String {
     match quantity {
-        Quantity::R2Lin => t().r2_lin,
-        Quantity::R2LinScalar => t().scalar,
-        Quantity::DeltaPplLinear => t().compare_losses,
-        Quantity::Linearity => t().compare_layers,
-        Quantity::LinearityNoResidual => t().compare_layers_alone,
-        Quantity::R2FeatureMedian => paper().quantity_median,
-        Quantity::EffectiveRank => paper().quantity_rank,
-        Quantity::PolyGain => paper().quantity_gain,
-        Quantity::DeltaPplPoly => paper().quantity_delta_ppl_poly,
+        Field::R2Lin | Field::R2LinScalar => t().chart_name.into(),
+        Field::DeltaPplLinear => t().compare_losses_figure.into(),
+        Field::Linearity => t().layers_figure.into(),
+        Field::LinearityNoResidual => t().compare_layers_alone_figure.into(),
+        _ => fill(t().compare_figure, &[("name", quantity.label()), ("places", places(quantity))]),
     }
 }
 
-fn title(quantity: Quantity) -> &'static str {
+fn caption(quantity: Field) -> &'static str {
     match quantity {
-        Quantity::R2Lin | Quantity::R2LinScalar => t().chart_name,
-        Quantity::DeltaPplLinear => t().compare_losses_figure,
-        Quantity::Linearity => t().layers_figure,
-        Quantity::LinearityNoResidual => t().compare_layers_alone_figure,
-        Quantity::R2FeatureMedian => paper().figure_median,
-        Quantity::EffectiveRank => paper().figure_rank,
-        Quantity::PolyGain => paper().figure_gain,
-        Quantity::DeltaPplPoly => paper().figure_delta_ppl_poly,
-    }
-}
-
-fn caption(quantity: Quantity) -> &'static str {
-    match quantity {
-        Quantity::R2Lin => t().compare_caption,
-        Quantity::R2LinScalar => t().scalar_meaning,
-        Quantity::DeltaPplLinear | Quantity::DeltaPplPoly => t().losses_caption,
-        Quantity::Linearity => t().compare_layers_caption,
-        Quantity::LinearityNoResidual => t().layers_caption,
-        Quantity::R2FeatureMedian => paper().caption_median,
-        Quantity::EffectiveRank => paper().caption_rank,
-        Quantity::PolyGain => paper().caption_gain,
+        Field::R2Lin => t().compare_caption,
+        Field::DeltaPplLinear | Field::DeltaPplPoly => t().losses_caption,
+        Field::Linearity => t().compare_layers_caption,
+        Field::LinearityNoResidual => t().layers_caption,
+        _ => quantity.line().meaning,
     }
 }
 
 /// Steps of the stream are all but linear, so that their differences need an axis of their own.
-fn axis(quantity: Quantity) -> Axis {
-    match quantity {
-        Quantity::R2Lin => share_axis(t().chart_axis_value),
-        Quantity::R2LinScalar => share_axis(t().scalar),
-        Quantity::DeltaPplLinear | Quantity::DeltaPplPoly => Axis { name: t().axis_delta_ppl, kind: Kind::Wide },
-        Quantity::R2FeatureMedian => share_axis(t().axis_median),
-        Quantity::EffectiveRank => Axis { name: paper().axis_effective_rank, kind: Kind::FromZero },
-        Quantity::PolyGain => Axis { name: t().axis_gain, kind: Kind::FromZero },
-        Quantity::Linearity => Axis { name: t().axis_linearity, kind: Kind::Linear },
-        Quantity::LinearityNoResidual => share_axis(t().axis_linearity),
-    }
+fn axis(quantity: Field) -> Axis {
+    let kind = |spread| match spread {
+        Spread::Share => Kind::Share,
+        Spread::Linear => Kind::Linear,
+        Spread::FromZero => Kind::FromZero,
+        Spread::Wide => Kind::Wide,
+    };
+    quantity.line().chart.map_or_else(Axis::default, |chart| Axis { name: chart.axis, kind: kind(chart.spread) })
 }
 
-fn is_by_layer(quantity: Quantity) -> bool {
-    matches!(quantity, Quantity::Linearity | Quantity::LinearityNoResidual)
-}
-
-fn is_share(quantity: Quantity) -> bool {
-    !matches!(quantity, Quantity::DeltaPplLinear | Quantity::DeltaPplPoly | Quantity::EffectiveRank)
-}
-
-fn curve(line: &ChartLine, quantity: Quantity) -> Option<Series> {
+fn curve(line: &ChartLine, quantity: Field) -> Option<Series> {
     let values = line.summary.curve(quantity).iter().enumerate();
     let mark = |(at, value): (usize, &Option<f64>)| {
-        if is_by_layer(quantity) {
+        if quantity.is_by_layer() {
             return Mark::new(fill(t().layer_n, &[("layer", &at.to_string())]), at as f64, *value);
         }
         Mark::new(block_name(at), at as f64, *value).of_block(at)
@@ -111,7 +85,7 @@ fn curve(line: &ChartLine, quantity: Quantity) -> Option<Series> {
 }
 
 /// How each line agrees with the first, as rows under its values; nothing where there is only one.
-fn agreements(lines: &[&ChartLine], quantity: Quantity) -> Vec<Vec<String>> {
+fn agreements(lines: &[&ChartLine], quantity: Field) -> Vec<Vec<String>> {
     let Some((first, others)) = lines.split_first().filter(|(_, others)| !others.is_empty()) else { return Vec::new() };
     let all: Vec<_> = others.iter().map(|line| agreement(first, line, quantity)).collect();
     let row = |name: &str, cell: &dyn Fn(&Agreement) -> String| {
@@ -124,12 +98,12 @@ fn agreements(lines: &[&ChartLine], quantity: Quantity) -> Vec<Vec<String>> {
     ]
 }
 
-fn agreement(first: &ChartLine, other: &ChartLine, quantity: Quantity) -> Agreement {
+fn agreement(first: &ChartLine, other: &ChartLine, quantity: Field) -> Agreement {
     Agreement::new(first.summary.curve(quantity), other.summary.curve(quantity))
 }
 
 /// How far each measurement is from its recording, and how two lines agree; of more, the one in front with the first.
-fn facts(lines: &[&ChartLine], quantity: Quantity) -> Vec<String> {
+fn facts(lines: &[&ChartLine], quantity: Field) -> Vec<String> {
     let Some((first, others)) = lines.split_first() else { return Vec::new() };
     let front = others.iter().find(|line| !line.is_behind).filter(|_| others.len() == 1 || first.is_behind);
     let agreement = front.and_then(|line| agreement_sentence(first, line, quantity));
@@ -139,7 +113,7 @@ fn facts(lines: &[&ChartLine], quantity: Quantity) -> Vec<String> {
     found_again.chain(agreement).chain(citation).collect()
 }
 
-fn agreement_sentence(first: &ChartLine, other: &ChartLine, quantity: Quantity) -> Option<String> {
+fn agreement_sentence(first: &ChartLine, other: &ChartLine, quantity: Field) -> Option<String> {
     let Agreement { pairs, pearson, spearman, mean_shift } = agreement(first, other, quantity);
     let gaps = [
         ("name", &full_name(&other.name, other.source)),
@@ -153,14 +127,14 @@ fn agreement_sentence(first: &ChartLine, other: &ChartLine, quantity: Quantity) 
 }
 
 /// How far a measurement made here is from the recording of the same model.
-fn found_again(line: &ChartLine, lines: &[&ChartLine], quantity: Quantity) -> Option<String> {
+fn found_again(line: &ChartLine, lines: &[&ChartLine], quantity: Field) -> Option<String> {
     let is_recording = |other: &&&ChartLine| matches!(&other.key, Key::Recorded(name) if *name == line.summary.name);
     let recorded = lines.iter().find(is_recording).filter(|_| line.source == Source::Here)?;
     let pairs = line.summary.curve(quantity).iter().zip(recorded.summary.curve(quantity)).enumerate();
     let differences = pairs.filter_map(|(at, (here, there))| Some((at, ((*here)? - (*there)?).abs())));
     let (at, most) = differences.max_by(|a, b| a.1.total_cmp(&b.1))?;
     let gaps = [("name", recorded.name.as_str()), ("most", &magnitude(Some(most))), ("at", &at.to_string())];
-    Some(fill(if is_by_layer(quantity) { t().compare_again_layer } else { t().compare_again }, &gaps))
+    Some(fill(if quantity.is_by_layer() { t().compare_again_layer } else { t().compare_again }, &gaps))
 }
 
 #[cfg(test)]
@@ -169,6 +143,7 @@ mod tests {
     use crate::comparison::Comparison;
     use crate::comparison::presets::Preset;
     use crate::comparison::sources::tests::known;
+    use straightedge_api::summary::Summary;
 
     #[test]
     fn every_line_has_its_marks_its_column_and_its_agreement() {
@@ -176,26 +151,26 @@ mod tests {
         let mut comparison = Comparison::default();
         comparison.begin(Preset::Families, Preset::Families.keys(&known.index));
         let lines = known.lines(&comparison);
-        let figure = compared(&lines, Quantity::R2Lin).unwrap();
+        let figure = compared(&lines, Field::R2Lin).unwrap();
         assert_eq!(figure.plot.series.iter().map(|series| series.look).collect::<Vec<_>>(), [0, 1, 2]);
         assert_eq!(figure.table.head.len(), 4);
         assert_eq!((figure.table.rows.len(), figure.facts.len()), (6 + 3, 0));
         let value = |name: &str| {
-            let curve = |line: &ChartLine| line.summary.r2_lin.clone();
+            let curve = |line: &ChartLine| line.summary.curve(Field::R2Lin).to_vec();
             let shift = Agreement::new(&curve(&lines[0]), &curve(lines.iter().find(|line| line.name == name).unwrap()));
             fixed(shift.mean_shift, 6)
         };
         assert_eq!((figure.table.rows[2][0].as_str(), figure.table.rows[8][1].as_str()), ("2", NOTHING));
         assert_eq!(figure.table.rows[8][2..], [value("Demo GPT-NeoX"), value("Demo Llama")]);
         comparison.bring_to_front(Some(1));
-        let figure = compared(&known.lines(&comparison), Quantity::R2Lin).unwrap();
+        let figure = compared(&known.lines(&comparison), Field::R2Lin).unwrap();
         assert_eq!(figure.facts.len(), 1, "of the one in front");
         assert!(
             figure.facts[0].starts_with("Demo GPT-NeoX (recorded) against Demo GPT-2 (recorded), over 6"),
             "{:?}",
             figure.facts
         );
-        let layers = compared(&lines, Quantity::Linearity).unwrap();
+        let layers = compared(&lines, Field::Linearity).unwrap();
         assert!(
             layers.plot.tell((1, 5)).starts_with("Layer 5, Demo GPT-NeoX (recorded): linearity 0."),
             "{}",
@@ -212,25 +187,26 @@ mod tests {
         let series = |comparison: &Comparison, quantity| {
             compared(&known.lines(comparison), quantity).map(|figure| figure.plot.series.len())
         };
-        assert_eq!(series(&comparison, Quantity::R2Lin), Some(4), "published values are of the scalar kind");
-        assert_eq!(series(&comparison, Quantity::R2LinScalar), Some(3), "controls are not");
+        assert_eq!(series(&comparison, Field::R2Lin), Some(4), "published values are of the scalar kind");
+        assert_eq!(series(&comparison, Field::R2LinScalar), Some(3), "controls are not");
         comparison.toggle(&Key::Recorded("demo-gpt2".into()));
-        assert_eq!(series(&comparison, Quantity::R2Lin), Some(3));
-        assert_eq!(compared(&[], Quantity::R2Lin), None);
+        assert_eq!(series(&comparison, Field::R2Lin), Some(3));
+        assert_eq!(compared(&[], Field::R2Lin), None);
     }
 
     #[test]
     fn a_measurement_is_held_against_the_recording_of_its_model() {
         let mut known = known();
         let recording = known.recorded.iter().find(|summary| summary.name == "demo-llama").unwrap().clone();
-        known.measured[0].summary = recording;
-        known.measured[0].summary.r2_lin[4] = known.measured[0].summary.r2_lin[4].map(|value| value + 2e-7);
+        let mut measured = recording.curve(Field::R2Lin).to_vec();
+        measured[4] = measured[4].map(|value| value + 2e-7);
+        known.measured[0].summary = Summary::of(recording.name, [(Field::R2Lin, measured)]);
         let mut comparison = Comparison::default();
         [Key::Recorded("demo-llama".into()), Key::Measured(7)].into_iter().for_each(|key| comparison.add(key));
-        let facts = compared(&known.lines(&comparison), Quantity::R2Lin).unwrap().facts;
+        let facts = compared(&known.lines(&comparison), Field::R2Lin).unwrap().facts;
         assert!(facts[0].contains("2.00e−7 at most, in block 4"), "{facts:?}");
         known.measured[0].is_opened = true;
-        let facts = compared(&known.lines(&comparison), Quantity::R2Lin).unwrap().facts;
+        let facts = compared(&known.lines(&comparison), Field::R2Lin).unwrap().facts;
         assert!(facts.len() == 1 && facts[0].contains("Pearson"), "an opened report was not measured here: {facts:?}");
     }
 }

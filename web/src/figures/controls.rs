@@ -1,12 +1,16 @@
 //! The same fit under controls, next to the original: is it learned, is it the weights or the inputs?
 
+use straightedge_api::fields::Field;
 use straightedge_api::report::{BlockReport, ControlReport, Report};
 
-use super::figure::{BLOCK_AXIS, Figure, Grid, blocks_of, by_block, heads, share_axis};
+use super::figure::{BLOCK_AXIS, Figure, Grid, blocks_of, by_block, share_axis};
 use crate::chart::plot::Plot;
 use crate::text::controls::{CONTROLS, Named};
-use crate::text::format::{NOTHING, share};
+use crate::text::format::field_value;
 use crate::text::t;
+
+/// What is tabulated of a control.
+const SHOWN: [Field; 4] = [Field::R2Lin, Field::R2LinScalar, Field::R2FeatureMedian, Field::EffectiveRank];
 
 pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
     let control = |(at, (key, name)): (usize, &Named)| {
@@ -21,7 +25,7 @@ pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
         title: t().controls_figure.into(),
         plot: Plot {
             x: BLOCK_AXIS(blocks_of(report)),
-            y: share_axis(t().chart_axis_value),
+            y: share_axis(Field::R2Lin.label()),
             series: original.into_iter().chain(found).collect(),
             rules: Vec::new(),
         },
@@ -45,15 +49,16 @@ fn table(report: &Report) -> Grid {
         all.map(|(name, control)| row(block, name, &control))
     });
     Grid {
-        head: heads(&[t().block, t().control, t().r2_lin, t().scalar, t().median, t().effective_rank]),
+        head: [t().block, t().control].into_iter().chain(SHOWN.map(Field::label)).map(String::from).collect(),
         rows: rows.collect(),
     }
 }
 
 fn row(block: &BlockReport, name: &str, control: &ControlReport) -> Vec<String> {
-    let rank = control.effective_rank.map_or(NOTHING.into(), |rank| rank.to_string());
-    let [r2, scalar, median] = [control.r2_lin, control.r2_lin_scalar, control.r2_feature_median].map(share);
-    vec![block.block.to_string(), name.into(), r2, scalar, median, rank]
+    let rank = control.effective_rank.map(|rank| rank as f64);
+    let values = [control.r2_lin, control.r2_lin_scalar, control.r2_feature_median, rank];
+    let cells = SHOWN.into_iter().zip(values).map(|(field, value)| field_value(field, value));
+    [block.block.to_string(), name.into()].into_iter().chain(cells).collect()
 }
 
 #[cfg(test)]

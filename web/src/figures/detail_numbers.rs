@@ -1,62 +1,18 @@
 //! The numbers of one block next to its charts, and what was not measured.
 
+use straightedge_api::fields::Field;
 use straightedge_api::job::Measure;
 use straightedge_api::report::{BlockReport, Report};
 
-use crate::figures::table::COLUMNS;
 use crate::state::views::{View, has, name, refusal};
 use crate::text::detail::t as d;
-use crate::text::format::{NOTHING, exact, fixed, magnitude, share};
-use crate::text::{fill, t};
-
-/// A number of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Number {
-    /// Name of the field in the report.
-    pub field: &'static str,
-    /// Display name.
-    pub name: &'static str,
-    /// Definition.
-    pub meaning: &'static str,
-}
+use crate::text::fill;
+use crate::text::format::{field_value, share};
 
 /// All known numbers of a block as text, those of the table first.
-pub fn numbers(block: &BlockReport) -> Vec<(Number, String)> {
-    let columns = COLUMNS.iter().map(|column| {
-        let number = Number { field: column.field, name: (column.heading)(t()), meaning: (column.meaning)(t()) };
-        (number, (column.cell)(block))
-    });
-    let of = |map: &std::collections::BTreeMap<String, Option<f64>>| map.get("linear").copied().flatten();
-    let number = |field, name, meaning, value: String| (Number { field, name, meaning }, value);
-    let more = [
-        number("condition", d().raw_condition, d().raw_condition_meaning, magnitude(block.condition)),
-        number(
-            "input_participation",
-            d().input_participation,
-            d().input_participation_meaning,
-            fixed(block.input_participation, 1),
-        ),
-        number(
-            "output_participation",
-            d().output_participation,
-            d().output_participation_meaning,
-            fixed(block.output_participation, 1),
-        ),
-        number(
-            "output_variance_ratio",
-            d().output_variance_ratio,
-            d().output_variance_ratio_meaning,
-            magnitude(block.output_variance_ratio),
-        ),
-        number("compression", d().compression, d().compression_meaning, times(of(&block.compression))),
-        number("delta_ppl", d().delta_ppl, d().delta_ppl_meaning, exact(of(&block.delta_ppl))),
-        number("conjunction", d().conjunction, d().conjunction_meaning, fixed(block.conjunction, 4)),
-    ];
-    columns.chain(more).filter(|(_, value)| value != NOTHING).collect()
-}
-
-fn times(value: Option<f64>) -> String {
-    value.map_or(NOTHING.into(), |value| format!("{}×", fixed(Some(value), 1)))
+pub fn numbers(block: &BlockReport) -> Vec<(Field, String)> {
+    let known = |field: Field| Some((field, field_value(field, Some(field.of_block(block)?))));
+    Field::detail().filter_map(known).collect()
 }
 
 /// Measures of the block view that this block lacks but could have.
@@ -102,12 +58,13 @@ fn listed(names: &[&str]) -> String {
 mod tests {
     use super::*;
     use crate::figures::sample_report;
+    use crate::text::format::magnitude;
 
     #[test]
     fn numbers_are_those_that_are_known() {
         let report = sample_report();
         let fields = |block: usize| -> Vec<_> {
-            numbers(&report.blocks[block]).into_iter().map(|(number, value)| (number.field, value)).collect()
+            numbers(&report.blocks[block]).into_iter().map(|(number, value)| (number.name(), value)).collect()
         };
         let first = fields(0);
         for known in [("r2_lin", "0.900000"), ("compression", "8.0×"), ("delta_ppl", "0.500000")] {
@@ -136,9 +93,9 @@ mod tests {
             ("conjunction", "0.1250".into()),
         ];
         let all = numbers(&block);
-        let found: Vec<_> = all.iter().map(|(number, value)| (number.field, value.clone())).collect();
+        let found: Vec<_> = all.iter().map(|(number, value)| (number.name(), value.clone())).collect();
         assert_eq!(found[found.len() - more.len()..], more);
-        let names: std::collections::BTreeSet<_> = all.iter().map(|(number, _)| number.name).collect();
+        let names: std::collections::BTreeSet<_> = all.iter().map(|(number, _)| number.label()).collect();
         assert_eq!(names.len(), all.len(), "no two have one name");
     }
 

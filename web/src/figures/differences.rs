@@ -1,6 +1,6 @@
 //! A measurement beside an earlier one of the same thing: block by block, every number that both have.
 
-use straightedge_api::difference::Compared;
+use straightedge_api::difference::{Compared, Condition, conditions};
 use straightedge_api::report::Report;
 
 use crate::figures::Grid;
@@ -28,7 +28,7 @@ pub fn differences(then: &Report, now: &Report) -> Differences {
     let mut most: Option<(f64, String, usize)> = None;
     let mut rows = Vec::new();
     for (then, now) in &pairs {
-        let compared = Compared::new(*then, *now);
+        let compared = Compared::blocks(then, now);
         let Some(largest) = compared.largest() else { continue };
         let (size, field) = (largest.amount, largest.field.clone());
         let lin = compared.numbers.iter().find(|number| number.path == "r2_lin");
@@ -48,7 +48,8 @@ pub fn differences(then: &Report, now: &Report) -> Differences {
         t().differences_most,
         t().differences_field,
     ];
-    let mut sentences = conditions(then, now);
+    let conditions = conditions(then, now).into_iter();
+    let mut sentences: Vec<String> = conditions.map(|condition| condition_told(condition, then, now)).collect();
     sentences.extend(most.as_ref().map(|(size, field, block)| told(*size, field, *block, pairs.len())));
     Differences {
         sentences,
@@ -63,23 +64,14 @@ fn signed(amount: f64, then: Option<f64>, now: Option<f64>) -> f64 {
 }
 
 /// What was not the same to begin with.
-fn conditions(then: &Report, now: &Report) -> Vec<String> {
-    let known = |a: &Option<String>, b: &Option<String>| a.is_some() && b.is_some() && a != b;
-    let told = |differs: bool, text: &str| differs.then(|| text.to_string());
-    let device = (&then.device.backend, &then.device.adapter) != (&now.device.backend, &now.device.adapter);
-    let names = [
-        ("then", then.device.adapter.as_deref().unwrap_or(&then.device.backend)),
-        ("now", now.device.adapter.as_deref().unwrap_or(&now.device.backend)),
-    ];
-    [
-        told(known(&then.model.sha256, &now.model.sha256), t().differences_model),
-        told(known(&then.corpus.sha256, &now.corpus.sha256), t().differences_text),
-        told(then.protocol != now.protocol, t().differences_protocol),
-        device.then(|| fill(t().differences_device, &names)),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+fn condition_told(condition: Condition, then: &Report, now: &Report) -> String {
+    let adapter = |report: &Report| report.device.adapter.clone().unwrap_or_else(|| report.device.backend.clone());
+    match condition {
+        Condition::Weights => t().differences_model.into(),
+        Condition::Text => t().differences_text.into(),
+        Condition::Protocol => t().differences_protocol.into(),
+        Condition::Device => fill(t().differences_device, &[("then", &adapter(then)), ("now", &adapter(now))]),
+    }
 }
 
 fn told(size: f64, field: &str, block: usize, blocks: usize) -> String {

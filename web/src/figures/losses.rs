@@ -1,5 +1,6 @@
 //! The model's losses: ΔPPL of every block against its R², and blocks made linear one after the other.
 
+use straightedge_api::fields::Field;
 use straightedge_api::report::{BlockReport, GreedyStep, Report};
 use straightedge_api::thirds::{Third, Thirds};
 
@@ -22,7 +23,7 @@ fn against_r2(report: &Report) -> Option<Figure> {
     };
     let all: Vec<_> = kinds.into_iter().filter_map(of_kind).collect();
     let plot = Plot {
-        x: share_axis(t().chart_axis_value),
+        x: share_axis(Field::R2Lin.label()),
         y: Axis { name: t().axis_delta_ppl, kind: Kind::Wide },
         series: all,
         rules: Vec::new(),
@@ -71,7 +72,8 @@ fn fill_owned(text: &str, gaps: &[(&str, String)]) -> String {
 
 fn table(report: &Report) -> Grid {
     let timed = report.blocks.iter().any(|block| !block.row_microseconds.is_empty());
-    let mut head = heads(&[t().block, t().r2_lin, t().swap_linear, t().swap_mean, t().swap_zero, t().compression]);
+    let mut head =
+        heads(&[t().block, Field::R2Lin.label(), t().swap_linear, t().swap_mean, t().swap_zero, t().compression]);
     if timed {
         head.extend(heads(&[t().time_original, t().time_linear]));
     }

@@ -23,7 +23,7 @@ mod shown;
 pub mod table;
 
 pub use by_view::figures;
-pub use compare::{compared, quantity_name};
+pub use compare::compared;
 pub use figure::{Figure, Grid};
 #[cfg(test)]
 pub(crate) use sample::report as sample_report;

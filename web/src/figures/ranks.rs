@@ -1,5 +1,6 @@
 //! The best map of every rank of one block: the share of its output it predicts, and the model's loss with it.
 
+use straightedge_api::fields::Field;
 use straightedge_api::report::{BlockReport, Report};
 
 use super::figure::{FEW, Figure, at_x, block_name, grid_of, series};
@@ -28,12 +29,12 @@ pub(super) fn curve(block: &BlockReport) -> Option<Figure> {
         name: fill(t().rank_rule, &[("rank", &rank.to_string())]),
     });
     let full = block.r2_lin.map(|at| Rule { is_x: false, at, name: t().rank_full.into() });
-    let table = grid_of(t().axis_rank, &[Series { name: t().r2_lin.into(), ..line.clone() }], at_x, share);
+    let table = grid_of(t().axis_rank, &[Series { name: Field::R2Lin.label().into(), ..line.clone() }], at_x, share);
     Some(Figure {
         title: titled(t().ranks_figure, block),
         plot: Plot {
             x: Axis { name: t().axis_rank, kind: Kind::Log },
-            y: Axis { name: t().chart_axis_value, kind: Kind::Share },
+            y: Axis { name: Field::R2Lin.label(), kind: Kind::Share },
             series: vec![line],
             rules: rule.into_iter().chain(full).collect(),
         },

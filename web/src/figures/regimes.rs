@@ -1,11 +1,15 @@
 //! Two kinds of linearity: of the whole output, and of its typical feature.
 
+use straightedge_api::fields::Field;
 use straightedge_api::report::{BlockReport, Report};
 
-use super::figure::{Figure, Grid, block_mark, heads, series, share_axis};
+use super::figure::{Figure, Grid, block_mark, series, share_axis};
 use crate::chart::plot::{Mark, Plot, Series};
-use crate::text::format::{NOTHING, share};
+use crate::text::format::field_value;
 use crate::text::{fill, t};
+
+/// What is tabulated of a block.
+const SHOWN: [Field; 3] = [Field::R2Lin, Field::R2FeatureMedian, Field::EffectiveRank];
 
 pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
     let width = report.model.hidden_size.max(1) as f64;
@@ -17,8 +21,8 @@ pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
     };
     let marks = report.blocks.iter().filter_map(mark).filter(|mark| mark.y.is_some()).collect();
     let plot = series("", 0, marks).map(|series| Plot {
-        x: share_axis(t().chart_axis_value),
-        y: share_axis(t().axis_median),
+        x: share_axis(Field::R2Lin.label()),
+        y: share_axis(Field::R2FeatureMedian.label()),
         series: vec![Series { named: true, ..series }],
         rules: Vec::new(),
     });
@@ -33,11 +37,11 @@ pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
 
 fn table(report: &Report) -> Grid {
     let row = |block: &BlockReport| {
-        let rank = block.effective_rank.map_or(NOTHING.into(), |rank| rank.to_string());
-        vec![block.block.to_string(), share(block.r2_lin), share(block.r2_feature_median), rank]
+        let cells = SHOWN.into_iter().map(|field| field_value(field, field.of_block(block)));
+        std::iter::once(block.block.to_string()).chain(cells).collect()
     };
     Grid {
-        head: heads(&[t().block, t().r2_lin, t().median, t().effective_rank]),
+        head: std::iter::once(t().block).chain(SHOWN.map(Field::label)).map(String::from).collect(),
         rows: report.blocks.iter().map(row).collect(),
     }
 }

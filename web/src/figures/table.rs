@@ -1,65 +1,16 @@
-//! The columns of the result table: which numbers of a block are shown, under which name, and what they mean.
+//! The rows of the result table, and a block in a sentence.
 
+use straightedge_api::fields::Field;
 use straightedge_api::report::BlockReport;
 
 use crate::comparison::overlay::{Metric, Overlay};
 use crate::state::run::Run;
-use crate::text::format::{NOTHING, fixed, magnitude, share};
-use crate::text::{Texts, fill, t};
+use crate::text::format::{field_value, fixed, share};
+use crate::text::{fill, t};
 
-/// One column.
-pub struct Column {
-    /// Name of the field in the report.
-    pub field: &'static str,
-    /// Heading.
-    pub heading: fn(&Texts) -> &'static str,
-    /// Definition, for those who point at the heading.
-    pub meaning: fn(&Texts) -> &'static str,
-    /// The cell of a block.
-    pub cell: fn(&BlockReport) -> String,
-}
-
-/// Every column after the block's number, left to right.
-pub const COLUMNS: [Column; 9] = [
-    Column { field: "r2_lin", heading: |t| t.r2_lin, meaning: |t| t.r2_lin_meaning, cell: |b| share(b.r2_lin) },
-    Column {
-        field: "r2_cv_std",
-        heading: |t| t.spread,
-        meaning: |t| t.spread_meaning,
-        cell: |b| fixed(b.r2_cv_std, 4),
-    },
-    Column {
-        field: "r2_lin_scalar",
-        heading: |t| t.scalar,
-        meaning: |t| t.scalar_meaning,
-        cell: |b| share(b.r2_lin_scalar),
-    },
-    Column {
-        field: "r2_feature_median",
-        heading: |t| t.median,
-        meaning: |t| t.median_meaning,
-        cell: |b| share(b.r2_feature_median),
-    },
-    Column { field: "rank", heading: |t| t.rank, meaning: |t| t.rank_meaning, cell: |b| b.rank.to_string() },
-    Column {
-        field: "effective_rank",
-        heading: |t| t.effective_rank,
-        meaning: |t| t.effective_rank_meaning,
-        cell: |b| b.effective_rank.map_or(NOTHING.into(), |rank| rank.to_string()),
-    },
-    Column {
-        field: "scaled_condition",
-        heading: |t| t.condition,
-        meaning: |t| t.condition_meaning,
-        cell: |b| magnitude(b.scaled_condition),
-    },
-    Column { field: "cosine", heading: |t| t.cosine, meaning: |t| t.cosine_meaning, cell: |b| fixed(b.cosine, 4) },
-    Column { field: "rmse", heading: |t| t.rmse, meaning: |t| t.rmse_meaning, cell: |b| magnitude(b.rmse) },
-];
-
-/// The cells of a block, one per column.
+/// The cells of a block, one per column of [`Field::table`].
 pub fn cells(block: &BlockReport) -> Vec<String> {
-    COLUMNS.iter().map(|column| (column.cell)(block)).collect()
+    Field::table().map(|field| field_value(field, field.of_block(block))).collect()
 }
 
 /// A block in one sentence, for the line under the chart and for screen readers.
@@ -114,7 +65,7 @@ mod tests {
         assert_eq!(rows[0][..5], ["1.000000", "0.0000", "–", "–", "8"]);
         assert_eq!(rows[1][..5], ["−0.250000", "0.0100", "–", "–", "8"]);
         assert_eq!(rows[2][..5], ["–", "–", "–", "–", "8"]);
-        assert!(rows.iter().all(|row| row.len() == COLUMNS.len() && row[5..] == nothing));
+        assert!(rows.iter().all(|row| row.len() == Field::table().count() && row[5..] == nothing));
     }
 
     #[test]

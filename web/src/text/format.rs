@@ -1,12 +1,24 @@
 //! Numbers for display: fixed digits, real minus signs, narrow spaces between thousands.
 
 use straightedge_api::event::Progress;
+use straightedge_api::fields::{Digits, Field};
 
 /// Shown where a value is undefined.
 pub const NOTHING: &str = "–";
 
 const MINUS: char = '−';
 const THIN: char = '\u{202f}';
+
+/// A value of a field.
+pub fn field_value(field: Field, value: Option<f64>) -> String {
+    match field.line().digits {
+        Digits::Decimals(digits) => fixed(value, digits),
+        Digits::Three => magnitude(value),
+        Digits::Change => exact(value),
+        Digits::Whole => fixed(value, 0),
+        Digits::Times => value.map_or(NOTHING.into(), |value| format!("{}×", fixed(Some(value), 1))),
+    }
+}
 
 /// A share such as R², with six digits after the point.
 pub fn share(value: Option<f64>) -> String {

@@ -1,6 +1,6 @@
 //! All texts of the page, in one catalogue per subject; a translation adds one of each.
 //!
-//! A placeholder in a text is written `{name}`. Errors and stages use the engine's own words.
+//! Texts with a gap write it as `{name}`. Errors, stages and fields of the report are told in the engine's own words.
 
 /// A catalogue of texts, and its English.
 macro_rules! catalogue {
@@ -194,7 +194,6 @@ catalogue! {
     views_short: "Other views",
 
     chart_name: "Linear recoverability by block",
-    chart_axis_value: "R²_lin",
     chart_axis_block: "block",
     chart_label: "R² of each block, {known} of {blocks} measured. Use the arrow keys to move between blocks.",
     chart_caption: "R²_lin is the share of a block’s output that the best affine map of its input predicts on held-out text: 1 is exactly linear, 0 no better than the mean. Whiskers: ± one standard deviation over the folds.",
@@ -209,24 +208,6 @@ catalogue! {
 
     table_name: "All blocks as a table",
     block: "Block",
-    r2_lin: "R²_lin",
-    r2_lin_meaning: "Held-out R² of the best affine map, with one mean per output feature.",
-    spread: "± folds",
-    spread_meaning: "Standard deviation of R² over the folds, each held out in turn.",
-    scalar: "R² scalar",
-    scalar_meaning: "The same, but with one mean for all features: constant offsets count as explained, so it is never smaller.",
-    median: "R² median",
-    median_meaning: "Median of R² over the output features.",
-    rank: "Rank",
-    rank_meaning: "Input directions that the fit could use. One less than the width is normal after LayerNorm.",
-    effective_rank: "Eff. rank",
-    effective_rank_meaning: "Smallest rank of a map that keeps 90 % of R².",
-    condition: "Condition",
-    condition_meaning: "Ratio of the largest to the smallest eigenvalue of the input’s correlation matrix.",
-    cosine: "Cosine",
-    cosine_meaning: "Mean cosine similarity of predicted and true output over held-out rows.",
-    rmse: "RMSE",
-    rmse_meaning: "Root mean squared error over held-out rows and features, in raw units.",
     expected: "Expected",
     expected_meaning: "Value known from the model’s construction.",
     agrees: "agrees",
@@ -255,7 +236,6 @@ catalogue! {
 
     axis_delta_ppl: "ΔPPL",
     axis_ppl: "perplexity",
-    axis_median: "R² median",
     axis_greedy: "blocks made linear",
     axis_rank: "rank",
     axis_residual: "1 − R²_lin",
@@ -286,10 +266,8 @@ catalogue! {
     preset_regularised: "Regularised",
     preset_regularised_about: "A twin was trained with a penalty on layers that turn the residual stream (arXiv 2405.12250). Layers and the networks inside them have separate charts, because they answer separate questions.",
     compare_quantities: "Show",
-    compare_losses: "ΔPPL linear",
-    compare_layers: "layers",
-    compare_layers_alone: "layers without residual",
-    compare_losses_figure: "Loss with one block replaced by its linear map",
+    compare_figure: "{name} by {places}",
+    compare_losses_figure: "Loss with one block made linear",
     compare_layers_alone_figure: "Linearity of each layer without the residual",
     compare_caption: "Each line is one measurement. Click a name above the chart to hide or show it.",
     compare_layers_caption: "The axis covers only the range of the values: most of each step is the residual stream passed on unchanged, so all values are close to 1.",

@@ -20,17 +20,4 @@ catalogue! {
     corpora: "Three corpora",
     corpora_about: "GPT-2 on three texts, as published: most of a profile comes from the model, not the text. Add the other two models by name.",
     source: "Published values: arXiv 2606.19379, read off its figures 2 to 5.",
-
-    quantity_median: "R² median",
-    quantity_rank: "effective rank",
-    quantity_gain: "gain of poly",
-    quantity_delta_ppl_poly: "ΔPPL poly",
-    figure_median: "R² of the median feature by block",
-    figure_rank: "Effective rank by block",
-    figure_gain: "Gain of the bilinear probe by block",
-    figure_delta_ppl_poly: "Loss with one block replaced by linear map and bilinear probe",
-    caption_median: "Median of held-out R² over the output features of each block.",
-    caption_rank: "Smallest rank of a map that keeps nine tenths of R². Models of different width have different ranks to choose from.",
-    caption_gain: "Held-out R² of map and probe together minus that of the map alone.",
-    axis_effective_rank: "effective rank",
 }

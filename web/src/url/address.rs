@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 
 use straightedge_api::bundled::MADE_TEXTS;
 use straightedge_api::error::{Error, Result};
+use straightedge_api::fields::Field;
 use straightedge_api::hub::id::{Endpoint, HubId};
 use straightedge_api::job::{BackendChoice, Measure, Protocol};
-use straightedge_api::summary::Quantity;
 
 use crate::comparison::Key;
 use crate::comparison::overlay::Metric;
@@ -294,12 +294,11 @@ fn overlay_written(laid: &LinkedOverlay) -> String {
     }
 }
 
-fn charts(list: &str) -> Option<BTreeSet<Quantity>> {
-    let quantity = |id: &str| Quantity::ALL.into_iter().find(|quantity| quantity.id() == id);
-    list.split(',').map(quantity).collect()
+fn charts(list: &str) -> Option<BTreeSet<Field>> {
+    list.split(',').map(Field::charted).collect()
 }
 
-fn charts_written(charts: &BTreeSet<Quantity>) -> Option<String> {
+fn charts_written(charts: &BTreeSet<Field>) -> Option<String> {
     (!charts.is_empty()).then(|| charts.iter().map(|quantity| quantity.id()).collect::<Vec<_>>().join(","))
 }
 
@@ -358,7 +357,7 @@ mod tests {
                 runs: vec![Key::Published("gpt2".into(), "math puzzles".into())],
                 without: vec![Key::Recorded("demo-gpt2".into())],
                 front: Some(Key::Control(Key::Recorded("demo-gpt2".into()).into(), "reinit_model".into())),
-                charts: [Quantity::R2Lin, Quantity::PolyGain].into(),
+                charts: [Field::R2Lin, Field::PolyGain].into(),
             },
             ask: Ask {
                 prompt: "The cook".into(),

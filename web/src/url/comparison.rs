@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use straightedge_api::bundled::Bundled;
 use straightedge_api::error::Result;
-use straightedge_api::summary::Quantity;
+use straightedge_api::fields::Field;
 
 use crate::comparison::presets::Preset;
 use crate::comparison::{Comparison, Key};
@@ -27,7 +27,7 @@ pub struct Linked {
     /// The front key.
     pub front: Option<Key>,
     /// The charts, if they differ from the initial ones.
-    pub charts: BTreeSet<Quantity>,
+    pub charts: BTreeSet<Field>,
 }
 
 impl Linked {
@@ -39,8 +39,7 @@ impl Linked {
         let hidden = entries.filter(|entry| entry.is_hidden).map(|entry| &entry.key);
         let preset = comparison.preset().filter(|preset| preset.keys(index) == runs);
         let charts: BTreeSet<_> = comparison.quantities().into_iter().collect();
-        let usual =
-            comparison.preset().filter(|_| preset.is_some()).map_or([Quantity::R2Lin].into(), Preset::quantities);
+        let usual = comparison.preset().filter(|_| preset.is_some()).map_or([Field::R2Lin].into(), Preset::quantities);
         Self {
             without: hidden.filter(linkable).cloned().collect(),
             front: comparison.front_key().filter(linkable).cloned(),
@@ -117,7 +116,7 @@ mod tests {
         comparison.begin(Preset::Training, Preset::Training.keys(&index()));
         comparison.toggle(&Key::Recorded("demo-gpt2-step0".into()));
         comparison.bring_to_front(Some(2));
-        comparison.toggle_quantity(Quantity::Linearity);
+        comparison.toggle_quantity(Field::Linearity);
         assert_eq!(again(&comparison), comparison);
         comparison.add(Key::Published("gpt2".into(), "math puzzles".into()));
         let listed = again(&comparison);

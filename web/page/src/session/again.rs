@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use leptos::prelude::*;
 use straightedge_api::job::Measure;
 use straightedge_api::report::Report;
-use straightedge_api::summary::Quantity;
 use straightedge_web::comparison::Key;
 use straightedge_web::state::form::{Form, ModelChoice};
 use straightedge_web::state::order_status::Phase;
@@ -67,16 +66,9 @@ impl Session {
     /// Measures needed by the charts shown.
     fn measures_for(self, key: &Key) -> BTreeSet<Measure> {
         let control = matches!(key, Key::Control(..)).then_some(Measure::Controls);
-        let measure = |quantity: &Quantity| match quantity {
-            Quantity::R2Lin | Quantity::R2LinScalar | Quantity::R2FeatureMedian | Quantity::EffectiveRank => {
-                Measure::Fit
-            }
-            Quantity::DeltaPplLinear => Measure::Swap,
-            Quantity::PolyGain | Quantity::DeltaPplPoly => Measure::Probes,
-            Quantity::Linearity | Quantity::LinearityNoResidual => Measure::Layers,
-        };
         let shown = self.comparison.with_untracked(|comparison| comparison.quantities());
-        [Measure::Fit].into_iter().chain(control).chain(shown.iter().map(measure)).collect()
+        let charts = shown.iter().filter_map(|field| field.line().chart);
+        [Measure::Fit].into_iter().chain(control).chain(charts.map(|chart| chart.measure)).collect()
     }
 
     /// Carries out what was clicked before the page was ready.

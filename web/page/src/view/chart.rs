@@ -5,7 +5,6 @@ use leptos::html::Div;
 use leptos::prelude::*;
 use straightedge_api::report::Report;
 use straightedge_web::chart::profile::{Labels, Profile, ProfileLayout, draw, highlight};
-use straightedge_web::comparison::overlay::Metric;
 use straightedge_web::export::Sheet;
 use straightedge_web::figures::table;
 use straightedge_web::state::order_status::Phase;
@@ -27,10 +26,7 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
     let profile = Memo::new(move |_| profile(session));
     let blocks = Memo::new(move |_| profile.with(|profile| profile.blocks));
     let layout = Memo::new(move |_| ProfileLayout::new(width.get(), blocks.get()));
-    let labels = move || {
-        let value = if session.metric.get() == Metric::Lin { t().chart_axis_value } else { t().scalar };
-        Labels { value, block: t().chart_axis_block }
-    };
+    let labels = move || Labels { value: session.metric.get().field().label(), block: t().chart_axis_block };
     let drawing = move || {
         profile.with(|profile| {
             if width.get() > 0.0 { draw(profile, &layout.get(), labels()) } else { unmeasured(profile, labels()) }

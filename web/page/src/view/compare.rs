@@ -1,13 +1,13 @@
 //! The comparison: any number of measurements in one chart, with presets.
 
 use leptos::prelude::*;
-use straightedge_api::summary::Quantity;
+use straightedge_api::fields::Field;
 use straightedge_web::chart::draw::sample;
 use straightedge_web::chart::plot::Series;
 use straightedge_web::comparison::Key;
 use straightedge_web::comparison::presets::Preset;
 use straightedge_web::comparison::sources::{Source, Sources, full_name};
-use straightedge_web::figures::{Figure, compared, quantity_name};
+use straightedge_web::figures::{Figure, compared};
 use straightedge_web::state::frame::Part;
 use straightedge_web::state::run::Run;
 use straightedge_web::state::views::View;
@@ -185,7 +185,7 @@ fn Quantities(session: Session, known: Memo<Sources>) -> impl IntoView {
     let lines = Memo::new(move |_| session.comparison.with(|comparison| known.with(|known| known.lines(comparison))));
     let is_had = move |quantity| lines.with(|lines| lines.iter().any(|line| !line.summary.curve(quantity).is_empty()));
     let chosen = Memo::new(move |_| session.comparison.with(|comparison| comparison.quantities()));
-    let button = move |(at, quantity): (usize, Quantity)| {
+    let button = move |(at, quantity): (usize, Field)| {
         let is_chosen = move || chosen.with(|chosen| chosen.contains(&quantity));
         view! {
             <Show when=move || is_chosen() || is_had(quantity)>
@@ -194,14 +194,14 @@ fn Quantities(session: Session, known: Memo<Sources>) -> impl IntoView {
                     aria-pressed=move || is_chosen().to_string()
                     on:click=move |_| session.comparison.update(|comparison| comparison.toggle_quantity(quantity))
                 >
-                    {typeset(quantity_name(quantity))}
+                    {typeset(quantity.label())}
                 </button>
             </Show>
         }
     };
     view! {
         <div class="chips" role="group" aria-label=t().compare_quantities>
-            {Quantity::ALL.into_iter().enumerate().map(button).collect_view()}
+            {Field::charts().enumerate().map(button).collect_view()}
         </div>
     }
 }
@@ -213,7 +213,7 @@ fn Charts(session: Session, known: Memo<Sources>) -> impl IntoView {
         let quantities = session.comparison.with(|comparison| comparison.quantities());
         quantities.into_iter().enumerate().collect::<Vec<_>>()
     };
-    let chart = move |(at, quantity): (usize, Quantity)| {
+    let chart = move |(at, quantity): (usize, Field)| {
         let found = Memo::new(move |_| lines.with(|lines| compared(lines, quantity)));
         let figure: Memo<Figure> = Memo::new(move |_| found.get().unwrap_or_default());
         let without = Memo::new(move |_| {
@@ -223,7 +223,7 @@ fn Charts(session: Session, known: Memo<Sources>) -> impl IntoView {
             })
         });
         let missing = move || {
-            let gaps = [("quantity", quantity_name(quantity)), ("names", &without.get())];
+            let gaps = [("quantity", quantity.label()), ("names", &without.get())];
             fill(t().compare_unmeasured_some, &gaps).replace("_lin", "")
         };
         view! {

@@ -2,8 +2,9 @@
 
 use leptos::ev::KeyboardEvent;
 use leptos::prelude::*;
+use straightedge_api::fields::Field;
 use straightedge_api::report::{BlockReport, Report};
-use straightedge_web::figures::detail_numbers::{Number, missing, missing_detail, missing_told, numbers, strip_value};
+use straightedge_web::figures::detail_numbers::{missing, missing_detail, missing_told, numbers, strip_value};
 use straightedge_web::figures::{Figure, figures, shown_block};
 use straightedge_web::state::run::Run;
 use straightedge_web::state::views::View;
@@ -146,9 +147,8 @@ fn Formulas(session: Session, block: Memo<Option<BlockReport>>) -> impl IntoView
 #[component]
 fn Numbers(block: Memo<Option<BlockReport>>) -> impl IntoView {
     let all = Memo::new(move |_| block.with(|block| block.as_ref().map(numbers).unwrap_or_default()));
-    let item = |(number, value): (Number, String)| {
-        let Number { field, name, meaning } = number;
-        view! { <div title=meaning><dt>{typeset(name)}</dt><dd data-field=field>{value}</dd></div> }
+    let item = |(field, value): (Field, String)| {
+        view! { <div title=field.hover()><dt>{typeset(field.label())}</dt><dd data-field=field.name()>{value}</dd></div> }
     };
     view! { <dl class="figures-of" data-testid="block-numbers">{move || all.get().into_iter().map(item).collect_view()}</dl> }
 }

@@ -41,15 +41,15 @@ pub(crate) fn OverlayChoice(session: Session) -> impl IntoView {
 
 #[component]
 fn MetricChoice(session: Session) -> impl IntoView {
-    let button = move |metric: Metric, name: &'static str| {
+    let button = move |metric: Metric| {
         let is_on = move || (session.metric.get() == metric).to_string();
         view! {
-            <button type="button" aria-pressed=is_on on:click=move |_| session.metric.set(metric)>{typeset(name)}</button>
+            <button type="button" aria-pressed=is_on on:click=move |_| session.metric.set(metric)>{typeset(metric.field().label())}</button>
         }
     };
     view! {
         <div class="segments" role="group" aria-label=t().overlay_metric data-testid="metric">
-            {button(Metric::Lin, t().r2_lin)} {button(Metric::Scalar, t().scalar)}
+            {Metric::ALL.map(button).into_iter().collect_view()}
         </div>
     }
 }

@@ -1,8 +1,9 @@
 //! The table under the chart: the numbers of every block, growing as blocks finish.
 
 use leptos::prelude::*;
+use straightedge_api::fields::Field;
 use straightedge_api::report::BlockReport;
-use straightedge_web::figures::table::{COLUMNS, cells};
+use straightedge_web::figures::table::cells;
 use straightedge_web::state::bundled::Verdict;
 use straightedge_web::text::format::share;
 use straightedge_web::text::t;
@@ -41,14 +42,15 @@ pub(crate) fn Table(session: Session) -> impl IntoView {
 /// The expected value is right after the measured one.
 #[component]
 fn Headings(has_expected: bool) -> impl IntoView {
-    let heading = |text, meaning| view! { <th scope="col" title=meaning>{typeset(text)}</th> };
-    let [first, rest @ ..] = &COLUMNS;
-    let expected = has_expected.then(|| heading(t().expected, t().expected_meaning));
+    let heading = |text, meaning: String| view! { <th scope="col" title=meaning>{typeset(text)}</th> };
+    let mut fields = Field::table().map(|field| heading(field.label(), field.hover()));
+    let first = fields.next();
+    let expected = has_expected.then(|| heading(t().expected, t().expected_meaning.into()));
     view! {
         <th scope="col">{t().block}</th>
-        {heading((first.heading)(t()), (first.meaning)(t()))}
+        {first}
         {expected}
-        {rest.iter().map(|column| heading((column.heading)(t()), (column.meaning)(t()))).collect_view()}
+        {fields.collect_view()}
     }
 }
 
@@ -56,8 +58,8 @@ fn Headings(has_expected: bool) -> impl IntoView {
 fn TableRow(session: Session, row: Row) -> impl IntoView {
     let Row { block, cells, expected } = row;
     let in_focus = move || session.focus.get() == Some(block);
-    let mut cells = cells.into_iter().zip(&COLUMNS).map(|(cell, column)| {
-        view! { <td data-column=column.field>{cell}</td> }
+    let mut cells = cells.into_iter().zip(Field::table()).map(|(cell, field)| {
+        view! { <td data-column=field.name()>{cell}</td> }
     });
     let first = cells.next();
     view! {

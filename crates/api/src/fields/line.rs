@@ -1,0 +1,178 @@
+//! One line of the table of report fields: how a number is read, shown, explained and compared.
+
+use crate::job::Measure;
+use crate::report::{BlockReport, LayerReport};
+
+/// Significant digits that two numbers can agree in: the last one is turned by reading a report.
+pub const DIGITS: usize = 15;
+
+/// Everything that is known of a field.
+#[derive(Clone, Copy, Debug)]
+pub struct Line {
+    /// Path in the report: `[]` stands for every element of a list of objects, `NAME` for every key of a map.
+    pub path: &'static str,
+    /// How its value is read.
+    pub get: Get,
+    /// Digits that tables show.
+    pub digits: Digits,
+    /// Unit; empty where it is a plain number.
+    pub unit: &'static str,
+    /// Name for people; empty where no table shows it.
+    pub label: &'static str,
+    /// Definition in one sentence, without its full stop.
+    pub meaning: &'static str,
+    /// Section of docs/measures.md that defines it; 0 where the meaning says all.
+    pub section: u8,
+    /// What a high value says.
+    pub higher: Higher,
+    /// Which tables show it.
+    pub shown: Shown,
+    /// How it is drawn over blocks or layers; `None` where comparisons do not offer it.
+    pub chart: Option<Chart>,
+    /// How many times the tolerance of a comparison it may differ; infinite for what is no result.
+    pub tolerance: f64,
+    /// Significant digits that a report keeps.
+    pub kept: usize,
+}
+
+/// How the value of a field is read.
+#[derive(Clone, Copy, Debug)]
+pub enum Get {
+    /// One number of a block.
+    Block(fn(&BlockReport) -> Option<f64>),
+    /// One number of a layer.
+    Layer(fn(&LayerReport) -> Option<f64>),
+    /// It has many values, or no table shows it.
+    Listed,
+}
+
+/// Digits that tables show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Digits {
+    /// So many after the point.
+    Decimals(usize),
+    /// Three significant ones, for values of any magnitude.
+    Three,
+    /// Change significant ones.
+    Change,
+    /// A whole number.
+    Whole,
+    /// How many times as small or as fast.
+    Times,
+}
+
+/// What a high value says of the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Higher {
+    /// It is more linear, or loses less by being made so.
+    MoreLinear,
+    /// It is less linear, or loses more.
+    LessLinear,
+    /// Neither.
+    Neither,
+}
+
+/// Which tables show a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// The table of all blocks or layers, and one block in detail.
+    Table,
+    /// One block in detail.
+    Detail,
+    /// None.
+    Nowhere,
+}
+
+/// How a field is drawn over blocks or layers.
+#[derive(Clone, Copy, Debug)]
+pub struct Chart {
+    /// Name that stays: in links, and of its curve in a summary.
+    pub id: &'static str,
+    /// Name of the axis of values.
+    pub axis: &'static str,
+    /// How that axis spreads them.
+    pub spread: Spread,
+    /// What has to be measured for it.
+    pub measure: Measure,
+}
+
+/// How an axis spreads its values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spread {
+    /// From 0 to 1, and some way below.
+    Share,
+    /// As far as the values go.
+    Linear,
+    /// The same, with zero.
+    FromZero,
+    /// From zero, logarithmic where values are of very different magnitude.
+    Wide,
+}
+
+impl Line {
+    /// A field that is defined and compared, and that no table shows.
+    pub(super) const fn listed(path: &'static str, section: u8, meaning: &'static str) -> Self {
+        Self {
+            path,
+            get: Get::Listed,
+            digits: Digits::Three,
+            unit: "",
+            label: "",
+            meaning,
+            section,
+            higher: Higher::Neither,
+            shown: Shown::Nowhere,
+            chart: None,
+            tolerance: 1.0,
+            kept: DIGITS,
+        }
+    }
+
+    /// A number that a block or layer has one of, shown in detail.
+    pub(super) const fn number(
+        path: &'static str,
+        get: Get,
+        digits: Digits,
+        label: &'static str,
+        section: u8,
+        meaning: &'static str,
+    ) -> Self {
+        Self { get, digits, label, shown: Shown::Detail, ..Self::listed(path, section, meaning) }
+    }
+
+    pub(super) const fn shown(self, shown: Shown) -> Self {
+        Self { shown, ..self }
+    }
+
+    pub(super) const fn unit(self, unit: &'static str) -> Self {
+        Self { unit, ..self }
+    }
+
+    pub(super) const fn higher(self, higher: Higher) -> Self {
+        Self { higher, ..self }
+    }
+
+    pub(super) const fn tolerance(self, tolerance: f64) -> Self {
+        Self { tolerance, ..self }
+    }
+
+    pub(super) const fn kept(self, kept: usize) -> Self {
+        Self { kept, ..self }
+    }
+
+    pub(super) const fn chart(self, id: &'static str, axis: &'static str, spread: Spread, measure: Measure) -> Self {
+        Self { chart: Some(Chart { id, axis, spread, measure }), ..self }
+    }
+
+    /// Whether a path of a report, such as `blocks[].curves.sgd[3].value`, is one of this field.
+    pub fn covers(&self, path: &str) -> bool {
+        let (mut own, mut given) = (segments(self.path), segments(path));
+        own.by_ref().zip(given.by_ref()).all(|(own, given)| own == given || own == "NAME")
+            && self.path.split('.').count() == path.split('.').count()
+    }
+}
+
+/// Names along a path, without the places in lists.
+fn segments(path: &str) -> impl Iterator<Item = &str> {
+    path.split('.').map(|name| name.split('[').next().unwrap_or(name))
+}

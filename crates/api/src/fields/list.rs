@@ -1,0 +1,108 @@
+//! The table of report fields, one line each: blocks, layers, and what the whole measurement has beside them.
+
+use super::line::Digits::{Change, Decimals, Three, Times, Whole};
+use super::line::Get::{Block, Layer};
+use super::line::Higher::{LessLinear, MoreLinear};
+use super::line::Line;
+use super::line::Shown::{Nowhere, Table};
+use super::line::Spread::{FromZero, Linear, Share, Wide};
+use crate::job::Measure::{Fit, Layers, Probes, Swap};
+use crate::report::{Scatter, Spectrum};
+
+/// Tolerance of what is no result: a place, a time, or steps until a training stopped.
+const NO_RESULT: f64 = f64::INFINITY;
+
+/// The names of all fields, and their lines in the same order.
+macro_rules! fields {
+    ($($name:ident = $line:expr;)*) => {
+        /// A field of the report, or one number of a field that has several by name.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Field {
+            $(#[doc = "Its line says what it is."] $name,)*
+        }
+
+        impl Field {
+            /// All of them, in the order of tables.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// Its line of the table.
+            pub fn line(self) -> &'static Line {
+                static LINES: &[Line] = &[$($line,)*];
+                &LINES[self as usize]
+            }
+        }
+    };
+}
+
+fields! {
+    Number = Line::listed("blocks[].block", 0, "Number of the block, from 0").tolerance(NO_RESULT);
+    R2Lin = Line::number("blocks[].r2_lin", Block(|b| b.r2_lin), Decimals(6), "R²_lin", 2, "Held-out R² of the best affine map, one mean per output feature").shown(Table).higher(MoreLinear).chart("r2_lin", "R²_lin", Share, Fit);
+    R2CvStd = Line::number("blocks[].r2_cv_std", Block(|b| b.r2_cv_std), Decimals(4), "± folds", 2, "Standard deviation of R² over the folds, each held out in turn").shown(Table);
+    R2LinScalar = Line::number("blocks[].r2_lin_scalar", Block(|b| b.r2_lin_scalar), Decimals(6), "R² scalar", 2, "The same as R²_lin against one mean for all features: constant offsets count as explained, so it is never smaller").shown(Table).higher(MoreLinear).chart("r2_lin_scalar", "R² scalar", Share, Fit);
+    R2FeatureMedian = Line::number("blocks[].r2_feature_median", Block(|b| b.r2_feature_median), Decimals(6), "R² median", 2, "Median of R² over the output features").shown(Table).higher(MoreLinear).chart("r2_feature_median", "R² median", Share, Fit);
+    Rank = Line::number("blocks[].rank", Block(|b| Some(b.rank as f64)), Whole, "Rank", 2, "Input directions that the fit could use; one less than the width is normal after LayerNorm").shown(Table);
+    EffectiveRank = Line::number("blocks[].effective_rank", Block(|b| whole(b.effective_rank)), Whole, "Eff. rank", 3, "Smallest rank of a map that keeps 90 % of R²").shown(Table).chart("effective_rank", "effective rank", FromZero, Fit);
+    ScaledCondition = Line::number("blocks[].scaled_condition", Block(|b| b.scaled_condition), Three, "Condition", 3, "Largest over smallest eigenvalue of the input’s correlation matrix").shown(Table).tolerance(1e3);
+    Cosine = Line::number("blocks[].cosine", Block(|b| b.cosine), Decimals(4), "Cosine", 2, "Mean cosine of predicted and true output over held-out rows").shown(Table).higher(MoreLinear).tolerance(10.0);
+    Rmse = Line::number("blocks[].rmse", Block(|b| b.rmse), Three, "RMSE", 2, "Root of the mean squared error over held-out rows and features, in raw units").shown(Table).unit("units of y").higher(LessLinear);
+    Condition = Line::number("blocks[].condition", Block(|b| b.condition), Three, "Condition, raw", 3, "Largest over smallest eigenvalue of the input’s covariance, in raw units").tolerance(1e3);
+    InputParticipation = Line::number("blocks[].input_participation", Block(|b| b.input_participation), Decimals(1), "Directions in", 3, "Participation ratio of the input’s covariance: how many directions carry its variance");
+    OutputParticipation = Line::number("blocks[].output_participation", Block(|b| b.output_participation), Decimals(1), "Directions out", 3, "Participation ratio of the output’s covariance, on held-out rows");
+    OutputVarianceRatio = Line::number("blocks[].output_variance_ratio", Block(|b| b.output_variance_ratio), Three, "Largest feature", 3, "Largest variance of an output feature over the median one");
+    CompressionLinear = Line::number("blocks[].compression.linear", Block(|b| known(&b.compression, "linear")), Times, "Line smaller by", 4, "Parameters of the network over those of the line");
+    DeltaPplLinear = Line::number("blocks[].delta_ppl.linear", Block(|b| known(&b.delta_ppl, "linear")), Change, "ΔPPL linear", 4, "Change of held-out perplexity with the line in place of the block").higher(LessLinear).chart("delta_ppl_linear", "ΔPPL", Wide, Swap);
+    DeltaPplPoly = Line::number("blocks[].delta_ppl.poly", Block(|b| known(&b.delta_ppl, "poly")), Change, "ΔPPL poly", 4, "Change of held-out perplexity with line and bilinear probe in place of the block").shown(Nowhere).chart("delta_ppl_poly", "ΔPPL", Wide, Probes);
+    PolyGain = Line::number("blocks[].probes.poly.gain", Block(|b| b.probes.get("poly")?.gain), Decimals(6), "gain of poly", 5, "Held-out R² of line and bilinear probe together less that of the line").shown(Nowhere).higher(LessLinear).chart("poly_gain", "gain", FromZero, Probes);
+    Conjunction = Line::number("blocks[].conjunction", Block(|b| b.conjunction), Decimals(4), "Conjunction", 5, "How much of what the network does to one half of its inputs depends on the other half: 0 for a line").higher(LessLinear);
+    R2Features = Line::listed("blocks[].r2_features", 2, "R² of every output feature").higher(MoreLinear);
+    R2Folds = Line::listed("blocks[].r2_folds", 2, "R² with each fold held out in turn").higher(MoreLinear);
+    R2CvMean = Line::listed("blocks[].r2_cv_mean", 2, "Mean of r2_folds").higher(MoreLinear);
+    SpectrumPlace = Line::listed("blocks[].spectrum.k", 2, "Places k of the spectrum, ascending; optional");
+    SpectrumCovariance = Line::listed("blocks[].spectrum.covariance", 2, "The k-th largest eigenvalue of Cov(x)").unit("squared units of x").kept(Spectrum::DIGITS);
+    SpectrumCorrelation = Line::listed("blocks[].spectrum.correlation", 2, "The k-th largest eigenvalue of C").kept(Spectrum::DIGITS);
+    ScatterActual = Line::listed("blocks[].scatter.actual", 2, "Values of the network; optional").unit("standard deviations").kept(Scatter::DIGITS);
+    ScatterPredicted = Line::listed("blocks[].scatter.predicted", 2, "Values of the map at the same places").unit("standard deviations").kept(Scatter::DIGITS);
+    R2Rank = Line::listed("blocks[].r2_rank", 3, "Held-out R² of the map of rank k, k = 1 … d_out");
+    PredictionParticipation = Line::listed("blocks[].prediction_participation", 3, "Participation ratio of the prediction’s covariance, on held-out rows");
+    InputVarianceRatio = Line::listed("blocks[].input_variance_ratio", 3, "Largest variance of an input over the median one");
+    DeltaPpl = Line::listed("blocks[].delta_ppl.NAME", 4, "Change of held-out perplexity, by replacement").higher(LessLinear);
+    Compression = Line::listed("blocks[].compression.NAME", 4, "Parameters of the network over those of its replacement, by replacement");
+    RowMicroseconds = Line::listed("blocks[].row_microseconds.NAME", 4, "Time per row, of `original` and by replacement").unit("microseconds").tolerance(NO_RESULT);
+    ProbeR2 = Line::listed("blocks[].probes.NAME.r2", 5, "Held-out R² of a probe");
+    ProbeGain = Line::listed("blocks[].probes.NAME.gain", 5, "r2 − r2_lin").higher(LessLinear);
+    ProbeSteps = Line::listed("blocks[].probes.NAME.steps", 5, "Training steps").tolerance(NO_RESULT);
+    ProbeParameters = Line::listed("blocks[].probes.NAME.parameters", 5, "Weights and biases, the frozen map included");
+    ProbeConjunction = Line::listed("blocks[].probes.NAME.conjunction", 5, "Conjunction index of the probe");
+    CurveStep = Line::listed("blocks[].curves.NAME[].step", 5, "Steps of a training taken");
+    CurveValue = Line::listed("blocks[].curves.NAME[].value", 5, "For `poly`, `dense2x`, `poly2x` the R² on the validation rows; for `sgd`, `adamw` the held-out R²; for `heal_linear`, `heal_original` the loss before that step, in nats per token");
+    ControlR2Lin = Line::listed("blocks[].controls.NAME.r2_lin", 6, "The same as r2_lin, of a control");
+    ControlR2LinScalar = Line::listed("blocks[].controls.NAME.r2_lin_scalar", 6, "The same as r2_lin_scalar, of a control");
+    ControlR2FeatureMedian = Line::listed("blocks[].controls.NAME.r2_feature_median", 6, "The same as r2_feature_median, of a control");
+    ControlEffectiveRank = Line::listed("blocks[].controls.NAME.effective_rank", 6, "The same as effective_rank, of a control");
+    HealDeltaPpl = Line::listed("blocks[].heal.NAME.delta_ppl", 4, "Change of held-out perplexity after healing of `linear` or `original`").higher(LessLinear);
+    HealDeltaPplBefore = Line::listed("blocks[].heal.NAME.delta_ppl_before", 4, "The same before healing").higher(LessLinear);
+    HealSteps = Line::listed("blocks[].heal.NAME.steps", 4, "Training steps").tolerance(NO_RESULT);
+
+    LayerNumber = Line::listed("layers[].layer", 0, "Number of the layer, from 0").tolerance(NO_RESULT);
+    Linearity = Line::number("layers[].linearity", Layer(|l| l.linearity), Decimals(6), "layer linearity", 7, "Share of the step from one layer’s residual stream to the next that is affine, in-sample").shown(Table).higher(MoreLinear).chart("linearity", "linearity", Linear, Layers);
+    LinearityHeldout = Line::number("layers[].linearity_heldout", Layer(|l| l.linearity_heldout), Decimals(6), "held out", 7, "The same as linearity, on held-out rows").shown(Table).higher(MoreLinear);
+    LinearityNoResidual = Line::number("layers[].linearity_no_residual", Layer(|l| l.linearity_no_residual), Decimals(6), "layer linearity, no residual", 7, "The same as linearity, without the stream that is passed on").shown(Table).higher(MoreLinear).chart("linearity_no_residual", "linearity", Share, Layers);
+    UpdateNormRatio = Line::number("layers[].update_norm_ratio", Layer(|l| l.update_norm_ratio), Decimals(6), "update / stream", 7, "Mean length of what the layer adds to the stream, relative to the stream").shown(Table);
+    LayerRemoved = Line::number("layers[].delta_ppl.removed", Layer(|l| known(&l.delta_ppl, "removed")), Change, "ΔPPL removed", 7, "Change of held-out perplexity with the layer skipped").shown(Table);
+    LayerLinear = Line::number("layers[].delta_ppl.linear", Layer(|l| known(&l.delta_ppl, "linear")), Change, "ΔPPL linear", 7, "Change of held-out perplexity with the layer replaced by its affine map").shown(Table).higher(LessLinear);
+    LayerDeltaPpl = Line::listed("layers[].delta_ppl.NAME", 7, "Change of held-out perplexity with the layer `removed` or `linear`");
+
+    Ppl = Line::listed("ppl", 4, "Perplexity of the untouched model").unit("perplexity");
+    GreedyBlock = Line::listed("greedy[].block", 4, "Block made linear in this step");
+    GreedyPpl = Line::listed("greedy[].ppl", 4, "Perplexity after this step").unit("perplexity");
+    GreedyDeltaPpl = Line::listed("greedy[].delta_ppl", 4, "The same minus `ppl`").higher(LessLinear);
+    GreedyCompression = Line::listed("greedy[].compression", 4, "Parameters of all networks over those that are left");
+}
+
+fn whole(value: Option<usize>) -> Option<f64> {
+    value.map(|value| value as f64)
+}
+
+fn known(values: &std::collections::BTreeMap<String, Option<f64>>, name: &str) -> Option<f64> {
+    values.get(name).copied().flatten()
+}
