@@ -459,7 +459,6 @@ catalogue! {
     measure_all: "all blocks",
     measure_opened: "This report was opened from a file. Choose its model and text, and measure here to add to it.",
     measure_recorded: "This is a recording. Measure it here, and more can be added to what is measured.",
-    refused_not_built: "This build cannot measure {measure} yet.",
     refused_encoder: "This model is an encoder and predicts no next token, so there is no perplexity to lose: {measure} cannot be measured.",
     refused_rows: "These are rows without their model, and {measure} cannot be measured without it.",
 
