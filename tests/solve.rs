@@ -3,26 +3,12 @@
 mod common;
 
 use common::svd::{Fit, matrix};
+use straightedge::platform::random::Random;
 use straightedge::solve::{BlockScore, score_block};
 use straightedge::stats::moments::{Moments, Scale};
 
 const ROWS: usize = 2000;
 const FOLDS: usize = 5;
-
-/// A small linear congruential generator: the same rows on every platform.
-struct Random(u64);
-
-impl Random {
-    fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// Sum of uniform numbers: mean 0, variance 1.
-    fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
-    }
-}
 
 /// Scores rows made by `row`, which returns x and y.
 fn score(d_in: usize, d_out: usize, row: impl FnMut(&mut Random) -> (Vec<f64>, Vec<f64>)) -> BlockScore {
@@ -32,7 +18,7 @@ fn score(d_in: usize, d_out: usize, row: impl FnMut(&mut Random) -> (Vec<f64>, V
 
 /// All x and all y, one row after the other.
 fn rows(mut row: impl FnMut(&mut Random) -> (Vec<f64>, Vec<f64>)) -> (Vec<f32>, Vec<f32>) {
-    let (mut random, mut all) = (Random(7), (Vec::new(), Vec::new()));
+    let (mut random, mut all) = (Random::new(7), (Vec::new(), Vec::new()));
     for (x, y) in (0..ROWS).map(|_| row(&mut random)) {
         all.0.extend(x.iter().map(|&x| x as f32));
         all.1.extend(y.iter().map(|&y| y as f32));
@@ -51,8 +37,8 @@ fn score_rows(x: &[f32], d_in: usize, y: &[f32], d_out: usize) -> BlockScore {
 }
 
 fn dense_map(d_in: usize, d_out: usize) -> Vec<Vec<f64>> {
-    let mut random = Random(3);
-    (0..d_in).map(|_| (0..d_out).map(|_| random.normal()).collect()).collect()
+    let mut random = Random::new(3);
+    (0..d_in).map(|_| (0..d_out).map(|_| random.nearly_normal()).collect()).collect()
 }
 
 fn apply(weight: &[Vec<f64>], x: &[f64]) -> Vec<f64> {
@@ -66,7 +52,7 @@ fn planted_maps_are_recovered_over_a_ladder_of_condition_numbers() {
         let smallest = 10f64.powi(-exponent).sqrt();
         let (x, y) = rows(|random| {
             // Feature 1 is feature 0 but for a share of `smallest`; columns differ in mean and scale by decades.
-            let mut x: Vec<f64> = (0..d).map(|_| random.normal()).collect();
+            let mut x: Vec<f64> = (0..d).map(|_| random.nearly_normal()).collect();
             x[1] = x[0] + smallest * x[1];
             x.iter_mut().enumerate().for_each(|(j, x)| *x = (*x + 10.0 * j as f64) * 10f64.powi(j as i32 % 4 - 2));
             let x: Vec<f64> = x.iter().map(|&x| f64::from(x as f32)).collect();
@@ -102,12 +88,12 @@ fn planted_maps_are_recovered_over_a_ladder_of_condition_numbers() {
 fn a_null_direction_and_a_constant_column_are_cut() {
     let weight = dense_map(8, 3);
     let found = score(8, 3, |random| {
-        let mut x: Vec<f64> = (0..8).map(|_| random.normal()).collect();
+        let mut x: Vec<f64> = (0..8).map(|_| random.nearly_normal()).collect();
         // As after a LayerNorm: the first seven sum to zero but for rounding. The eighth is constant.
         let mean = x[..7].iter().sum::<f64>() / 7.0;
         x[..7].iter_mut().for_each(|x| *x -= mean);
         x[7] = 5.0;
-        let y = apply(&weight, &x).into_iter().map(|y| y + random.normal()).collect();
+        let y = apply(&weight, &x).into_iter().map(|y| y + random.nearly_normal()).collect();
         (x, y)
     });
     assert_eq!(found.report.rank, 6);
@@ -120,7 +106,7 @@ fn a_null_direction_and_a_constant_column_are_cut() {
 fn the_bias_restores_the_means() {
     let weight = dense_map(4, 2);
     let found = score(4, 2, |random| {
-        let x: Vec<f64> = (0..4).map(|j| random.normal() + 100.0 * j as f64).collect();
+        let x: Vec<f64> = (0..4).map(|j| random.nearly_normal() + 100.0 * j as f64).collect();
         let y = apply(&weight, &x);
         (x, y)
     });
@@ -133,8 +119,8 @@ fn the_bias_restores_the_means() {
 fn a_map_of_rank_three_has_effective_rank_three_at_most() {
     let (into, out) = (dense_map(10, 3), dense_map(3, 6));
     let found = score(10, 6, |random| {
-        let x: Vec<f64> = (0..10).map(|_| random.normal()).collect();
-        let y = apply(&out, &apply(&into, &x)).into_iter().map(|y| y + 0.1 * random.normal()).collect();
+        let x: Vec<f64> = (0..10).map(|_| random.nearly_normal()).collect();
+        let y = apply(&out, &apply(&into, &x)).into_iter().map(|y| y + 0.1 * random.nearly_normal()).collect();
         (x, y)
     });
     let report = found.report;
@@ -147,16 +133,17 @@ fn a_map_of_rank_three_has_effective_rank_three_at_most() {
 
 #[test]
 fn noise_has_an_r2_below_zero_and_no_effective_rank() {
-    let report =
-        score(6, 4, |random| ((0..6).map(|_| random.normal()).collect(), (0..4).map(|_| random.normal()).collect()))
-            .report;
+    let report = score(6, 4, |random| {
+        ((0..6).map(|_| random.nearly_normal()).collect(), (0..4).map(|_| random.nearly_normal()).collect())
+    })
+    .report;
     assert!(report.r2_lin.is_some_and(|r2| r2 < 0.0 && r2 > -0.05), "{:?}", report.r2_lin);
     assert_eq!(report.effective_rank, None);
 }
 
 #[test]
 fn an_output_that_never_varies_has_no_r2() {
-    let report = score(3, 2, |random| ((0..3).map(|_| random.normal()).collect(), vec![0.0, 2.5])).report;
+    let report = score(3, 2, |random| ((0..3).map(|_| random.nearly_normal()).collect(), vec![0.0, 2.5])).report;
     assert_eq!(report.r2_lin, None);
     assert_eq!(report.r2_features, [None, None]);
     assert_eq!(report.r2_feature_median, None);
@@ -168,8 +155,8 @@ fn an_output_that_never_varies_has_no_r2() {
 #[test]
 fn features_without_variance_are_left_out_of_the_median() {
     let report = score(3, 3, |random| {
-        let x: Vec<f64> = (0..3).map(|_| random.normal()).collect();
-        let y = vec![x[0], 1.0, x[1] + random.normal()];
+        let x: Vec<f64> = (0..3).map(|_| random.nearly_normal()).collect();
+        let y = vec![x[0], 1.0, x[1] + random.nearly_normal()];
         (x, y)
     })
     .report;

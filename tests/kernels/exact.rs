@@ -7,9 +7,8 @@ use straightedge::backend::gpu::{GpuBackend, Options};
 use straightedge::backend::{Backend, GramRows, GramShape, Shape};
 use straightedge::error::Error;
 use straightedge::job::GramMode;
+use straightedge::platform::random::Random;
 use straightedge::stats::moments::{Moments, Scale};
-
-use crate::random::Random;
 
 /// Rows with which a Gram must agree bit by bit, by what is special about them, and how the device is to be opened.
 pub(crate) fn cases(base: Options) -> Vec<(String, Options, Case)> {

@@ -10,9 +10,8 @@ use straightedge::backend::{
 };
 use straightedge::error::Result;
 use straightedge::job::GramMode;
+use straightedge::platform::random::Random;
 use straightedge::stats::moments::Scale;
-
-use crate::random::Random;
 
 /// Two windows of 35 positions: no multiple of a workgroup or a tile.
 const SEQ_LEN: usize = 35;
