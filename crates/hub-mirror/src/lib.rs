@@ -4,8 +4,8 @@
 //! In reading order: `repos` finds folders and lists them as the hub does; `answer` writes an answer with its ranges;
 //! `fault` spoils it; `stats` counts what was sent. As on the hub, a file's address redirects to another origin.
 
-mod answer;
-mod ask;
+pub mod answer;
+pub mod ask;
 pub mod fault;
 mod repos;
 pub mod stats;
@@ -98,13 +98,7 @@ impl Mirror {
         let url = format!("http://{}:{}", options.host, port_of(&hub));
         for (server, origin) in [(hub, Origin::Hub), (files, Origin::Files)] {
             let shared = shared.clone();
-            thread::spawn(move || {
-                for stream in server.incoming().flatten() {
-                    let shared = shared.clone();
-                    // A slow visitor keeps nobody else waiting, and one who has left is no reason to stop.
-                    thread::spawn(move || Ask::read(&stream).and_then(|ask| shared.serve(&ask, stream, origin)));
-                }
-            });
+            serve(server, move |ask, stream| shared.serve(ask, stream, origin));
         }
         Ok(Self { url, shared })
     }
@@ -140,7 +134,7 @@ impl Shared {
             _ => Answer::error(405, "BadMethod", "only GET and HEAD"),
         };
         let counter = self.stats.request(path.as_deref().unwrap_or_default(), ask);
-        answer.send(stream, ask.method == "HEAD", self.throttle, &|bytes| counter.add(bytes))
+        answer.to_other_origins().send(stream, ask.method == "HEAD", self.throttle, &|bytes| counter.add(bytes))
     }
 
     /// Statistics and faults, for tests.
@@ -241,6 +235,21 @@ impl Shared {
             None => answer,
         }
     }
+}
+
+/// Has every request to `server` answered in the background, until the program ends.
+pub fn serve<F>(server: TcpListener, answer: F)
+where
+    F: Fn(&Ask, TcpStream) -> io::Result<()> + Send + Sync + 'static,
+{
+    let answer = Arc::new(answer);
+    thread::spawn(move || {
+        for stream in server.incoming().flatten() {
+            let answer = answer.clone();
+            // A slow visitor keeps nobody else waiting, and one who has left is no reason to stop.
+            thread::spawn(move || Ask::read(&stream).and_then(|ask| answer(&ask, stream)));
+        }
+    });
 }
 
 /// `%XX` undone; `None` where that is no text.
