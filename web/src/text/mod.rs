@@ -55,7 +55,6 @@ catalogue! {
     model_chosen: "{name}: {files} files, {size}, read where they lie: nothing leaves your machine.",
     model_loading: "Loading the list of models …",
 
-    looking: "Looking …",
     looking_mirror: "Looking it up at {host} …",
     looking_hub: "Looking it up on the hub …",
     preview_model: "{architecture}: {blocks} blocks of width {width}, stored as {dtype}.",
@@ -72,7 +71,6 @@ catalogue! {
     extent_rows_all: "All {rows} rows will be used.",
     extent_rows_part: "{rows} of {tokens} rows will be used.",
     extent_short: "The {rows} to fit on are fewer than twice the {inputs} inputs, so R² will be pessimistic.",
-    extent_counting: "Counting tokens …",
     extent_progress: "Counting tokens: {done}",
 
     downloads: "Downloads",
@@ -251,7 +249,6 @@ catalogue! {
     figure_label: "{title}. {marks} values. Arrow keys go from value to value.",
     figure_hint: "Point at a mark for its exact values, or use the arrow keys.",
     block_choice: "Block",
-    block_latest: "latest",
 
     axis_delta_ppl: "ΔPPL",
     axis_ppl: "perplexity",
@@ -308,7 +305,6 @@ catalogue! {
     compare_measure_name: "Measure {name} here, and lay it over",
     compare_empty: "Nothing to compare yet: choose one of the comparisons above, or add measurements.",
     compare_waiting: "Loading what is recorded …",
-    compare_unmeasured: "None of these has that measured: {quantity}.",
     compare_unmeasured_some: "Without {quantity}: {names}.",
     compare_front: "In front",
     compare_front_none: "all alike",
