@@ -89,8 +89,7 @@ async fn with_evaluation<B: Backend>(
     let folds = Folds::new("text", &windows, protocol.folds).expect("folds");
     let forward = Forward::new(backend, &model, protocol.seq_len).expect("tables");
     let which = folds.windows(folds.len() - 1);
-    let evaluation =
-        Evaluation::new(backend, &forward, &windows, which, protocol.seq_len).await.expect("an evaluation");
+    let evaluation = Evaluation::new(backend, &forward, &windows, which).await.expect("an evaluation");
     test(&evaluation, &forward, &config).await;
 }
 

@@ -29,14 +29,14 @@ struct WindowBatch<T> {
 }
 
 impl<'a, B: Backend> Evaluation<'a, B> {
-    /// Runs the untouched model over the windows `which`, of `seq_len` tokens each.
+    /// Runs the untouched model over the windows `which`.
     pub async fn new(
         backend: &'a B,
         forward: &'a Forward<'a, B>,
         windows: &TokenWindows,
         which: Range<usize>,
-        seq_len: usize,
     ) -> Result<Self> {
+        let seq_len = windows.seq_len();
         let step = (BATCH_ROWS / seq_len).max(1);
         let mut batches = Vec::new();
         for first in which.clone().step_by(step) {
