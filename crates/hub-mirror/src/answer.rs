@@ -102,7 +102,7 @@ impl Answer {
     }
 
     /// What pages of other origins may read, as on the hub.
-    pub(crate) fn to_other_origins(self) -> Self {
+    pub(crate) fn open_to_others(self) -> Self {
         self.with("Access-Control-Allow-Origin", "*")
             .with("Access-Control-Expose-Headers", EXPOSED)
             .with("Access-Control-Allow-Headers", "Range, Authorization")

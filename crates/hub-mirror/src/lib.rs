@@ -134,7 +134,7 @@ impl Shared {
             _ => Answer::error(405, "BadMethod", "only GET and HEAD"),
         };
         let counter = self.stats.request(path.as_deref().unwrap_or_default(), ask);
-        answer.to_other_origins().send(stream, ask.method == "HEAD", self.throttle, &|bytes| counter.add(bytes))
+        answer.open_to_others().send(stream, ask.method == "HEAD", self.throttle, &|bytes| counter.add(bytes))
     }
 
     /// Statistics and faults, for tests.
