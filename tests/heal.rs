@@ -48,7 +48,7 @@ impl Patient {
 
     /// The input of `block` for the windows `which`.
     fn entering(&self, block: usize, which: std::ops::Range<usize>) -> HealingText {
-        let entering = HealingText::new(&self.backend, &self.model, block, &self.windows, which, SEQ_LEN);
+        let entering = HealingText::new(&self.backend, &self.model, block, &self.windows, which);
         block_on(entering).expect("a text")
     }
 

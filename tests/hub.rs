@@ -113,16 +113,22 @@ fn a_model_from_the_hub_measures_as_its_folder_does() {
     }
 }
 
-#[test]
-fn only_needed_tensors_of_a_gpt2_are_fetched_in_few_requests() {
-    let folder = fresh("gpt2");
+/// A GPT-2 of twelve blocks on a mirror, its files, and a job for it with a text.
+fn twelve_blocks(folder: &Path) -> (Mirror, HubFiles, Job, Vec<u8>) {
     let shape = Shape { width: 64, layers: 12, heads: 4, vocab: 512, positions: 512 };
     synthetic::gpt2(&folder.join("made/gpt2"), shape, 7).expect("a model");
-    let mirror = mirror(&folder);
+    let mirror = mirror(folder);
     let text: Vec<u8> = (0..6000u32).map(|at| (at * at % 89) as u8 + b' ').collect();
     let mut job = Job::new("made/gpt2", "text");
     (job.backend, job.protocol.rows, job.protocol.seq_len) = (BackendChoice::Cpu, 1280, 64);
     let files = open(&mirror, Rc::<MemoryStore>::default(), "made/gpt2").expect("the listing");
+    (mirror, files, job, text)
+}
+
+#[test]
+fn only_needed_tensors_of_a_gpt2_are_fetched_in_few_requests() {
+    let folder = fresh("gpt2");
+    let (mirror, files, job, text) = twelve_blocks(&folder);
     let preflight = block_on(files.preflight(false, 64, &Capacity::default())).expect("an answer");
     assert!(preflight.can_start(), "{:?}", preflight.problems);
     let sent_before = mirror.stats().file("model.safetensors").bytes;
@@ -149,13 +155,7 @@ fn only_needed_tensors_of_a_gpt2_are_fetched_in_few_requests() {
 #[test]
 fn blocks_are_shown_while_the_rest_of_the_weights_is_still_to_come() {
     let folder = fresh("streamed");
-    let shape = Shape { width: 64, layers: 12, heads: 4, vocab: 512, positions: 512 };
-    synthetic::gpt2(&folder.join("made/gpt2"), shape, 7).expect("a model");
-    let mirror = mirror(&folder);
-    let text: Vec<u8> = (0..6000u32).map(|at| (at * at % 89) as u8 + b' ').collect();
-    let mut job = Job::new("made/gpt2", "text");
-    (job.backend, job.protocol.rows, job.protocol.seq_len) = (BackendChoice::Cpu, 1280, 64);
-    let files = open(&mirror, Rc::<MemoryStore>::default(), "made/gpt2").expect("the listing");
+    let (mirror, files, job, text) = twelve_blocks(&folder);
     let sent = || mirror.stats().file("model.safetensors").bytes;
     let mut by_then = Vec::new();
     block_on(run::measure(job, Rc::new(files), Text::Plain(text)).for_each(|event| {

@@ -18,6 +18,7 @@ use straightedge::event::{Event, MapDump, Recorder};
 use straightedge::forward::Forward;
 use straightedge::job::{BackendChoice, Job, Measure, Protocol};
 use straightedge::model::{ModelConfig, load};
+use straightedge::platform::random::Random;
 use straightedge::replacement::device_map::DeviceMap;
 use straightedge::replacement::swap::{Replacement, Replacements};
 use straightedge::report::Report;
@@ -88,8 +89,7 @@ async fn with_evaluation<B: Backend>(
     let folds = Folds::new("text", &windows, protocol.folds).expect("folds");
     let forward = Forward::new(backend, &model, protocol.seq_len).expect("tables");
     let which = folds.windows(folds.len() - 1);
-    let evaluation =
-        Evaluation::new(backend, &forward, &windows, which, protocol.seq_len).await.expect("an evaluation");
+    let evaluation = Evaluation::new(backend, &forward, &windows, which).await.expect("an evaluation");
     test(&evaluation, &forward, &config).await;
 }
 
@@ -224,11 +224,8 @@ fn an_encoder_has_compression_and_times_and_no_change_of_perplexity() {
 
 /// Rows with correlated inputs on very different scales, far from zero.
 fn rows(n: usize, d_in: usize, d_out: usize) -> (Vec<f32>, Vec<f32>) {
-    let mut state = 11u64;
-    let mut random = move || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 40) as f32 / (1u32 << 23) as f32 - 1.0
-    };
+    let mut numbers = Random::new(11);
+    let mut random = move || numbers.symmetric_f32();
     let (mut x, mut y) = (Vec::new(), Vec::new());
     for _ in 0..n {
         let shared = random();

@@ -18,7 +18,7 @@ use super::args::ContinueArgs;
 use super::drive::{DriveOutcome, drive_with_listener};
 use super::grid::{Column, column, fixed, grid};
 use super::maps::MapsFile;
-use super::status::{Status, complain};
+use super::status::Status;
 use super::{measure, output};
 
 /// `continue MODEL`.
@@ -47,13 +47,7 @@ pub(super) fn continuation(args: &ContinueArgs) -> Result<Status> {
             None => output::print(&text(&asked, &transcript))?,
         }
     }
-    Ok(match failure {
-        None => Status::Done,
-        Some(error) => {
-            complain(&error);
-            if error == Error::Cancelled { Status::Interrupted } else { Status::BadInput }
-        }
-    })
+    Ok(failure.map_or(Status::Done, |error| Status::failed(&error)))
 }
 
 /// Reads a maps file and checks that it belongs to the model.

@@ -19,7 +19,7 @@ use straightedge::weights::{Files, NewTensor, Weights, read_whole, write_model};
 use super::args::ExportArgs;
 use super::drive::{DriveOutcome, drive};
 use super::maps::MapsFile;
-use super::status::{Status, complain};
+use super::status::Status;
 use super::{inputs, measure, output};
 
 /// Files copied unchanged if present.
@@ -62,10 +62,7 @@ pub(super) fn export(args: &ExportArgs) -> Result<Status> {
         Some(path) => map_cache(path, &report, &blocks)?,
         None => match measured_maps(args, name, files.clone(), &report)? {
             Ok(maps) => maps,
-            Err(failure) => {
-                complain(&failure);
-                return Ok(if failure == Error::Cancelled { Status::Interrupted } else { Status::BadInput });
-            }
+            Err(failure) => return Ok(Status::failed(&failure)),
         },
     };
     let exported = export::export(&json, &config, &weights, &maps)?;

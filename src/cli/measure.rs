@@ -17,7 +17,7 @@ use straightedge::weights::{Files, FolderFiles};
 
 use super::args::{CommonArgs, FitArgs, MeasureArgs, TextArgs};
 use super::drive::{DriveOutcome, drive};
-use super::status::{Status, complain};
+use super::status::Status;
 use super::{bundled, hub, inputs, maps, output, table};
 
 /// `measure MODEL`.
@@ -204,11 +204,5 @@ fn finish(args: &CommonArgs, trace: Option<&Path>, start: impl FnOnce() -> Event
     if let (Some(path), Some(report), false) = (&args.dump_maps, &report, dumped.is_empty()) {
         output::write(path, &maps::safetensors(&dumped, report)?)?;
     }
-    Ok(match failure {
-        None => Status::Done,
-        Some(error) => {
-            complain(&error);
-            if error == Error::Cancelled { Status::Interrupted } else { Status::BadInput }
-        }
-    })
+    Ok(failure.map_or(Status::Done, |error| Status::failed(&error)))
 }

@@ -11,7 +11,15 @@ pub(super) enum Status {
     Interrupted = 130,
 }
 
-/// Prints one line on standard error: `straightedge: WHAT: WHY; WHAT TO DO`.
+impl Status {
+    /// Of what ended with `error`, which is told.
+    pub(super) fn failed(error: &Error) -> Self {
+        complain(error);
+        if *error == Error::Cancelled { Self::Interrupted } else { Self::BadInput }
+    }
+}
+
+/// One line on standard error: `straightedge: WHAT: WHY; WHAT TO DO`.
 pub(super) fn complain(error: &Error) {
     eprintln!("straightedge: {error}");
 }

@@ -31,6 +31,11 @@ impl TokenWindows {
         Ok(Self { seq_len, ids, tokens, rows })
     }
 
+    /// Tokens of a window.
+    pub fn seq_len(&self) -> usize {
+        self.seq_len
+    }
+
     /// Number of windows.
     pub fn len(&self) -> usize {
         self.ids.len() / self.seq_len

@@ -3,5 +3,6 @@
 
 pub mod digest;
 pub(crate) mod parallel;
-pub mod random;
 pub mod yielding;
+
+pub use straightedge_random as random;

@@ -7,7 +7,7 @@ use crate::corpus::TokenWindows;
 use crate::error::{Error, Result};
 use crate::forward::{Forward, ignore};
 use crate::platform::yielding::yield_now;
-use crate::replacement::swap::{Replacement, Replacements};
+use crate::replacement::swap::Replacements;
 
 /// Most logits computed at once, so that a large vocabulary does not exhaust device memory.
 pub(crate) const MAX_LOGITS: usize = 1 << 24;
@@ -29,14 +29,14 @@ struct WindowBatch<T> {
 }
 
 impl<'a, B: Backend> Evaluation<'a, B> {
-    /// Runs the original model over the windows `which`, of `seq_len` tokens each.
+    /// Runs the untouched model over the windows `which`.
     pub async fn new(
         backend: &'a B,
         forward: &'a Forward<'a, B>,
         windows: &TokenWindows,
         which: Range<usize>,
-        seq_len: usize,
     ) -> Result<Self> {
+        let seq_len = windows.seq_len();
         let step = (BATCH_ROWS / seq_len).max(1);
         let mut batches = Vec::new();
         for first in which.clone().step_by(step) {
@@ -82,20 +82,6 @@ impl<'a, B: Backend> Evaluation<'a, B> {
     /// feed-forward networks of `swaps` replaced.
     pub async fn of_other(&self, other: &Forward<'_, B>, first: usize, swaps: &Replacements<B::Tensor>) -> Result<f64> {
         self.perplexity_of(|batch| other.resume(first, batch.hidden[first].clone(), swaps, &mut ignore)).await
-    }
-
-    /// Perplexity with layer `layer` left out.
-    pub async fn without_layer(&self, layer: usize) -> Result<f64> {
-        self.perplexity_of(|batch| self.after_layer(layer, batch.hidden[layer].clone())).await
-    }
-
-    /// Perplexity with layer `layer` replaced by a map of the residual stream.
-    pub async fn with_linear_layer(&self, layer: usize, map: &Replacement<B::Tensor>) -> Result<f64> {
-        self.perplexity_of(|batch| self.after_layer(layer, map.apply(self.backend, &batch.hidden[layer])?)).await
-    }
-
-    fn after_layer(&self, layer: usize, hidden: B::Tensor) -> Result<B::Tensor> {
-        self.forward.resume(layer + 1, hidden, &Replacements::new(), &mut ignore)
     }
 
     async fn perplexity_of(&self, last: impl Fn(&WindowBatch<B::Tensor>) -> Result<B::Tensor>) -> Result<f64> {

@@ -43,12 +43,11 @@ impl Prepared {
         let backend = CpuBackend::new();
         let weights = Weights::open(self.files.clone()).await?;
         let model = &model::load(&backend, &self.config, &weights, true, &|_, _| ()).await?;
-        let seq_len = self.job.protocol.seq_len;
-        let forward = Forward::new(&backend, model, seq_len)?;
+        let forward = Forward::new(&backend, model, self.windows.seq_len())?;
         let heldout = self.folds.windows(self.folds.len() - 1);
         let training = 0..heldout.start;
         let (windows, which) = self.eval.as_ref().map_or((&self.windows, heldout), |eval| (eval, 0..eval.len()));
-        let evaluation = Evaluation::new(&backend, &forward, windows, which, seq_len).await?;
+        let evaluation = Evaluation::new(&backend, &forward, windows, which).await?;
         let ppl = evaluation.perplexity().await?;
         let clinic = HealingContext { backend: &backend, evaluation, ppl, meter };
 
@@ -56,7 +55,7 @@ impl Prepared {
         for swept in &mut swept {
             let Some(map) = swept.map.take() else { continue };
             let block = swept.report.block;
-            let text = HealingText::new(&backend, model, block, &self.windows, training.clone(), seq_len).await?;
+            let text = HealingText::new(&backend, model, block, &self.windows, training.clone()).await?;
             let schedule = text.schedule(steps, Random::stream(self.job.protocol.seed, &[STREAM, block as u64]));
             for name in ["linear", "original"] {
                 let healing = match name {

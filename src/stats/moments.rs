@@ -298,14 +298,11 @@ fn add_scaled_rows(sums: &mut [f64], factors: &[f64], stride: usize, rows: &[f64
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::platform::random::Random;
 
-    fn noise(n: usize, seed: u32) -> Vec<f32> {
-        let mut state = seed;
-        let mut next = || {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            f64::from(state >> 8) / f64::from(1 << 24) - 0.5
-        };
-        (0..n).map(|_| next() as f32).collect()
+    fn noise(n: usize, seed: u64) -> Vec<f32> {
+        let mut random = Random::new(seed);
+        (0..n).map(|_| random.symmetric_f32() / 2.0).collect()
     }
 
     #[test]

@@ -43,15 +43,15 @@ pub struct HealingText {
 }
 
 impl HealingText {
-    /// Runs the windows `which`, of `seq_len` tokens each, up to `block`.
+    /// Runs the windows `which` up to `block`.
     pub async fn new(
         backend: &CpuBackend,
         model: &CpuModel,
         block: usize,
         windows: &TokenWindows,
         which: Range<usize>,
-        seq_len: usize,
     ) -> Result<Self> {
+        let seq_len = windows.seq_len();
         let forward = Forward::new(backend, model, seq_len)?;
         let (mut hidden, mut targets) = (Vec::new(), Vec::new());
         for window in which {

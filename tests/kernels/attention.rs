@@ -3,10 +3,10 @@
 use straightedge::backend::gpu::Reduction;
 use straightedge::backend::gpu::{GpuBackend, Options};
 use straightedge::backend::{AttentionShape, Backend};
+use straightedge::platform::random::Random;
 
 use crate::compare::{EPS, assert_close};
 use crate::device::{poisoned, upload, with_device};
-use crate::random::Random;
 
 /// Windows, positions, heads, key-value heads, width of a head.
 const SHAPES: [[usize; 5]; 16] = [

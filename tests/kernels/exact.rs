@@ -7,11 +7,10 @@ use straightedge::backend::gpu::{GpuBackend, Options};
 use straightedge::backend::{Backend, GramRows, GramShape, Shape};
 use straightedge::error::Error;
 use straightedge::job::GramMode;
+use straightedge::platform::random::Random;
 use straightedge::stats::moments::{Moments, Scale};
 
-use crate::random::Random;
-
-/// Rows whose Gram must be bit-identical: name, device options, and case.
+/// Rows with which a Gram must agree bit by bit, by what is special about them, and how the device is to be opened.
 pub(crate) fn cases(base: Options) -> Vec<(String, Options, Case)> {
     let mut cases: Vec<(String, Options, Case)> = Vec::new();
     let mut add = |name: String, options: Options, case: Case| cases.push((name, options, case));

@@ -5,11 +5,11 @@ use straightedge::backend::gpu::VARIANTS;
 use straightedge::backend::gpu::{GpuBackend, Options};
 use straightedge::backend::{Activation, Backend, Rotary};
 use straightedge::error::Error;
+use straightedge::platform::random::Random;
 
 use crate::compare::{EPS, assert_close};
 use crate::device::{poisoned, upload, with_device};
 use crate::operations::ACTIVATIONS;
-use crate::random::Random;
 
 fn wide(values: &[f32]) -> Vec<f64> {
     values.iter().map(|value| f64::from(*value)).collect()

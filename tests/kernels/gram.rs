@@ -6,11 +6,11 @@ use straightedge::backend::gpu::Options;
 use straightedge::backend::gpu::kernels::gram::GRAM_FLOATS;
 use straightedge::error::Error;
 use straightedge::job::GramMode;
+use straightedge::platform::random::Random;
 use straightedge::stats::moments::{Moments, Scale};
 
 use crate::device::{poisoned, with_device};
 use crate::exact::{Case, cases};
-use crate::random::Random;
 use crate::rewrite::WAYS;
 
 #[test]

@@ -9,7 +9,6 @@ mod exact;
 mod forward;
 mod gram;
 mod operations;
-mod random;
 mod rewrite;
 mod storage;
 mod training;

@@ -10,11 +10,10 @@ use straightedge::backend::{
 };
 use straightedge::error::Result;
 use straightedge::job::GramMode;
+use straightedge::platform::random::Random;
 use straightedge::stats::moments::Scale;
 
-use crate::random::Random;
-
-/// Two windows of 35 positions: not a multiple of a workgroup or a tile.
+/// Two windows of 35 positions: no multiple of a workgroup or a tile.
 const SEQ_LEN: usize = 35;
 const ROWS: usize = 2 * SEQ_LEN;
 const HEAD_DIM: usize = 8;

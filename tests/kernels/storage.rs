@@ -3,9 +3,9 @@
 use straightedge::backend::gpu::VARIANTS;
 use straightedge::backend::gpu::{GpuBackend, Options, Tensor};
 use straightedge::backend::{Backend, Shape, Storage};
+use straightedge::platform::random::Random;
 
 use crate::device::{poisoned, upload, with_device};
-use crate::random::Random;
 
 const FORMATS: [Storage; 2] = [Storage::F16, Storage::Bf16];
 

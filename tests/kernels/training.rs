@@ -3,10 +3,10 @@
 use straightedge::backend::cpu::CpuBackend;
 use straightedge::backend::gpu::Tensor;
 use straightedge::backend::{Adam, AdamStep, Backend, Shape};
+use straightedge::platform::random::Random;
 
 use crate::compare::{EPS, assert_close};
 use crate::device::{poisoned, upload, with_device};
-use crate::random::Random;
 
 const SHAPES: [(usize, usize); 9] =
     [(1, 1), (1, 7), (3, 64), (63, 1), (65, 2), (31, 65), (256, 16), (16, 768), (700, 129)];

@@ -1,25 +1,22 @@
 //! `cargo xtask serve`: a static server for dist/, and a rebuild after every change.
 
 use std::cell::Cell;
-use std::fs;
-use std::io::{self, Cursor, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
-use std::thread;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
-use tiny_http::{HTTPVersion, Header, Method, Request, Response, Server, StatusCode};
+use anyhow::{Context, Result};
+use straightedge_hub_mirror as hub;
+use straightedge_hub_mirror::answer::Answer;
+use straightedge_hub_mirror::ask::Ask;
 
 use crate::build::Build;
 use crate::command::root;
 use crate::watch::Snapshot;
 
-/// Concurrent requests; one that waits for a file of a running build occupies a thread.
-const THREADS: usize = 16;
-
-/// Builds, serves as soon as the page exists, and rebuilds after every change, until interrupted. A failed build is
-/// printed and leaves the server running.
+/// Builds, serves as soon as there is a page, and builds again after every change, until it is interrupted. A failed build
+/// is printed and leaves the server running.
 pub(crate) fn serve(port: u16) -> Result<()> {
     let site = Site::new(root().join("dist"), "/");
     let building = Arc::clone(&site.building);
@@ -82,46 +79,21 @@ impl Site {
 
     /// Starts serving in the background, on `port` or a free one, and returns the URL.
     pub(crate) fn start(self, port: u16) -> Result<String> {
-        let server = Server::http(("127.0.0.1", port))
-            .or_else(|_| Server::http(("127.0.0.1", 0)))
-            .map_err(|error| anyhow!("no local port can be opened: {error}"))?;
-        let address = server.server_addr();
-        let url = format!("http://{address}{}", self.prefix);
-        let (server, site) = (Arc::new(server), Arc::new(self));
-        for _ in 0..THREADS {
-            let (server, site) = (Arc::clone(&server), Arc::clone(&site));
-            thread::spawn(move || server.incoming_requests().for_each(|request| site.answer(request)));
-        }
+        let open = |port| TcpListener::bind(("127.0.0.1", port));
+        let server = open(port).or_else(|_| open(0)).context("no local port can be opened")?;
+        let url = format!("http://{}{}", server.local_addr()?, self.prefix);
+        hub::serve(server, move |ask, stream| self.answer(ask).send(stream, ask.method == "HEAD", None, &|_| ()));
         Ok(url)
     }
 
-    /// Answers one request; a closed connection is no reason to stop.
-    fn answer(&self, request: Request) {
-        let response = match request.method() {
-            Method::Get | Method::Head => self.page(request.url(), range_header(&request)),
-            _ => plain(405, "only GET and HEAD"),
-        };
-        let _ = send(request, response);
-    }
-
-    fn page(&self, url: &str, range: Option<String>) -> Response<Cursor<Vec<u8>>> {
-        let Some(file) = self.file(url) else { return plain(404, "not found") };
+    fn answer(&self, ask: &Ask) -> Answer {
+        if !["GET", "HEAD"].contains(&&*ask.method) {
+            return Answer::new(405, "text/plain", "only GET and HEAD");
+        }
+        let Some(file) = self.file(&ask.url) else { return Answer::new(404, "text/plain", "not found") };
         self.building.wait_for(&file);
-        let Ok(bytes) = fs::read(&file) else { return plain(404, "not found") };
-        let total = bytes.len();
-        let response = match range.as_deref().map(|range| parse_range(range, total)) {
-            None => Response::from_data(bytes),
-            Some(None) => {
-                return plain(416, "no such range").with_header(header("Content-Range", &format!("bytes */{total}")));
-            }
-            Some(Some((first, last))) => Response::from_data(bytes[first..=last].to_vec())
-                .with_status_code(StatusCode(206))
-                .with_header(header("Content-Range", &format!("bytes {first}-{last}/{total}"))),
-        };
-        response
-            .with_header(header("Content-Type", content_type(&file)))
-            .with_header(header("Accept-Ranges", "bytes"))
-            .with_header(header("Cache-Control", "no-store"))
+        let answer = Answer::file(&file, ask.header("range"));
+        answer.with("Content-Type", content_type(&file)).with("Cache-Control", "no-store")
     }
 
     /// The file that a URL names; `None` outside the folder.
@@ -131,40 +103,6 @@ impl Site {
         let file = self.folder.join(if path.is_empty() { "index.html" } else { path });
         (inside && !path.starts_with('/')).then_some(file)
     }
-}
-
-/// Sends a response and closes the connection. tiny_http reads each open connection in its own thread and can leave a
-/// new one waiting for the next free thread; kept-alive connections could delay that indefinitely.
-fn send(request: Request, response: Response<Cursor<Vec<u8>>>) -> io::Result<()> {
-    let head_only = *request.method() == Method::Head;
-    let mut bytes = Vec::new();
-    response.raw_print(&mut bytes, HTTPVersion(1, 1), request.headers(), head_only, None)?;
-    let status_line = bytes.windows(2).position(|pair| pair == b"\r\n").map_or(0, |end| end + 2);
-    let mut writer = request.into_writer();
-    writer.write_all(&bytes[..status_line])?;
-    writer.write_all(b"Connection: close\r\n")?;
-    writer.write_all(&bytes[status_line..])?;
-    writer.flush()
-}
-
-fn range_header(request: &Request) -> Option<String> {
-    request.headers().iter().find(|header| header.field.equiv("Range")).map(|header| header.value.to_string())
-}
-
-/// First and last byte of `bytes=first-last`, clipped to the file.
-fn parse_range(range: &str, total: usize) -> Option<(usize, usize)> {
-    let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
-    let first: usize = first.parse().ok()?;
-    let last = if last.is_empty() { usize::MAX } else { last.parse().ok()? };
-    (first <= last && first < total).then(|| (first, last.min(total - 1)))
-}
-
-fn plain(status: u16, text: &str) -> Response<Cursor<Vec<u8>>> {
-    Response::from_string(text).with_status_code(StatusCode(status))
-}
-
-fn header(name: &str, value: &str) -> Header {
-    Header::from_bytes(name, value).expect("header names and values here are ASCII")
 }
 
 fn content_type(file: &Path) -> &'static str {
@@ -185,9 +123,10 @@ fn content_type(file: &Path) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
+    use std::io::{Read, Write};
     use std::net::TcpStream;
     use std::sync::mpsc::{self, RecvTimeoutError};
+    use std::thread;
 
     use super::*;
 
@@ -199,16 +138,6 @@ mod tests {
         assert_eq!(file("/a/b/models/index.json?v=1"), Some("/site/models/index.json".into()));
         for outside in ["/", "/a/c", "/a/b/../../secret", "/a/b//etc/passwd", "/a/b/%2e%2e/secret"] {
             assert_eq!(file(outside), None, "{outside}");
-        }
-    }
-
-    #[test]
-    fn ranges_end_with_the_file() {
-        assert_eq!(parse_range("bytes=0-3", 10), Some((0, 3)));
-        assert_eq!(parse_range("bytes=4-", 10), Some((4, 9)));
-        assert_eq!(parse_range("bytes=8-20", 10), Some((8, 9)));
-        for wrong in ["bytes=10-12", "bytes=5-2", "bytes=-3", "lines=0-1", "bytes=a-b"] {
-            assert_eq!(parse_range(wrong, 10), None, "{wrong}");
         }
     }
 

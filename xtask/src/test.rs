@@ -22,12 +22,13 @@ use crate::tally::Tally;
 const PREFIX: &str = "/hosted/below/a/path/";
 
 /// Packages of tools and training, whose tests are quick.
-const TOOLS: [&str; 6] = [
+const TOOLS: [&str; 7] = [
     "xtask",
     "straightedge-api",
     "straightedge-train",
     "straightedge-hub-mirror",
     "straightedge-parquet-text",
+    "straightedge-random",
     "straightedge-bench",
 ];
 

@@ -181,12 +181,6 @@ pub enum Error {
         /// The range.
         hint: String,
     },
-    /// A measure that is not implemented yet.
-    #[error("--measures {measure}: not available yet; choose others, see straightedge measure --help")]
-    NotAvailable {
-        /// Name of the measure.
-        measure: String,
-    },
     /// An unknown bundled model or text.
     #[error("{name}: no such model; give a folder in Hugging Face layout or one of: {known}")]
     UnknownModel {

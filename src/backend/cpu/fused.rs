@@ -192,7 +192,7 @@ mod tests {
         let mut random = crate::platform::random::Random::new(5);
         for (rows, inner, cols) in [(1, 1, 1), (3, 5, 2), (33, 129, 50), (64, 300, 17), (100, 16, 48), (50, 3, 2060)] {
             let mut some = |rows, cols| {
-                let values: Vec<f32> = (0..rows * cols).map(|_| random.symmetric() as f32).collect();
+                let values = random.values(rows * cols);
                 tensor(&values, rows, cols)
             };
             let (x, weight) = (some(rows, inner), some(cols, inner));

@@ -109,11 +109,9 @@ impl GpuGram {
                 rows: 0,
                 x: GpuColumnSums::new(engine, shape.d_in)?,
                 y: GpuColumnSums::new(engine, shape.d_out)?,
-                xx: GramSums::new(engine, "Σxxᵀ", shape.d_in, shape.d_in, true)?,
-                xy: GramSums::new(engine, "Σxyᵀ", shape.d_in, shape.d_out, false)?,
-                yy: (fold + 1 == shape.folds)
-                    .then(|| GramSums::new(engine, "Σyyᵀ", shape.d_out, shape.d_out, true))
-                    .transpose()?,
+                xx: GramSums::symmetric(engine, "Σxxᵀ", shape.d_in)?,
+                xy: GramSums::new(engine, "Σxyᵀ", shape.d_in, shape.d_out)?,
+                yy: (fold + 1 == shape.folds).then(|| GramSums::symmetric(engine, "Σyyᵀ", shape.d_out)).transpose()?,
                 outside: OutlierRows::default(),
             })
         };

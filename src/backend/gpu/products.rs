@@ -54,10 +54,16 @@ pub(super) struct GramSums {
 }
 
 impl GramSums {
-    pub(super) fn new(engine: &Engine, what: &str, a_cols: usize, b_cols: usize, symmetric: bool) -> Result<Self> {
-        let [rows, cols] = [a_cols, b_cols].map(|cols| cols.div_ceil(TILE));
-        let tiles = if symmetric { rows * (rows + 1) / 2 } else { rows * cols };
-        Ok(Self { sums: DeviceSums::new(engine, what, tiles * TILE * TILE)?, a_cols, b_cols, tiles, symmetric })
+    pub(super) fn new(engine: &Engine, what: &str, a_cols: usize, b_cols: usize) -> Result<Self> {
+        let tiles = a_cols.div_ceil(TILE) * b_cols.div_ceil(TILE);
+        Ok(Self { sums: DeviceSums::new(engine, what, tiles * TILE * TILE)?, a_cols, b_cols, tiles, symmetric: false })
+    }
+
+    /// Those of AᵀA: of what lies on both sides of the diagonal, one half.
+    pub(super) fn symmetric(engine: &Engine, what: &str, cols: usize) -> Result<Self> {
+        let tiles = cols.div_ceil(TILE) * (cols.div_ceil(TILE) + 1) / 2;
+        let sums = DeviceSums::new(engine, what, tiles * TILE * TILE)?;
+        Ok(Self { sums, a_cols: cols, b_cols: cols, tiles, symmetric: true })
     }
 
     /// Records the products of a batch, in dispatches of bounded time and memory.

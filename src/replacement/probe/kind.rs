@@ -19,6 +19,14 @@ pub enum Kind {
     Poly2x,
 }
 
+/// What a layer adds to its bias.
+#[derive(Clone, Copy, PartialEq)]
+enum Terms {
+    Linear,
+    Bilinear,
+    Both,
+}
+
 impl Kind {
     /// Every probe.
     pub const ALL: [Self; 3] = [Self::Poly, Self::Dense2x, Self::Poly2x];
@@ -39,19 +47,22 @@ impl Kind {
 
     /// Initial parameters: weights uniform within ±1/√inputs, `C` within ±1/√rank, biases of a purely bilinear layer 0.
     pub fn initial(self, d_in: usize, d_out: usize, random: &mut Random) -> Network<Values> {
-        let mut layer = |outputs: usize, linear: bool, bilinear: bool| Layer {
-            weight: linear.then(|| Values::uniform(outputs, d_in, d_in, random)),
-            bilinear: bilinear.then(|| Bilinear {
+        let mut layer = |outputs: usize, terms: Terms| Layer {
+            weight: (terms != Terms::Bilinear).then(|| Values::uniform(outputs, d_in, d_in, random)),
+            bilinear: (terms != Terms::Linear).then(|| Bilinear {
                 a: Values::uniform(RANK, d_in, d_in, random),
                 b: Values::uniform(RANK, d_in, d_in, random),
                 c: Values::uniform(outputs, RANK, RANK, random),
             }),
-            bias: if linear { Values::uniform(1, outputs, d_in, random) } else { Values::zeros(1, outputs) },
+            bias: match terms {
+                Terms::Bilinear => Values::zeros(1, outputs),
+                Terms::Linear | Terms::Both => Values::uniform(1, outputs, d_in, random),
+            },
         };
         Network(match self {
-            Self::Poly => vec![layer(d_out, false, true)],
-            Self::Dense2x => vec![layer(d_in, true, false), layer(d_out, true, false)],
-            Self::Poly2x => vec![layer(d_in, true, true), layer(d_out, true, true)],
+            Self::Poly => vec![layer(d_out, Terms::Bilinear)],
+            Self::Dense2x => vec![layer(d_in, Terms::Linear), layer(d_out, Terms::Linear)],
+            Self::Poly2x => vec![layer(d_in, Terms::Both), layer(d_out, Terms::Both)],
         })
     }
 

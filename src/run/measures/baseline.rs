@@ -1,6 +1,6 @@
 //! `baseline`: the affine map trained by gradient descent on raw inputs, for comparison with the closed form's R².
 
-use futures::future::{FutureExt, LocalBoxFuture};
+use futures::FutureExt;
 
 use crate::backend::{Backend, Shape};
 use crate::error::Result;
@@ -13,7 +13,7 @@ use crate::replacement::probe::train::{BATCH, Optimiser, Trainer, TrainingRows};
 use crate::report::{CurvePoint, finite};
 use crate::run::events::StageMeter;
 use crate::run::pass::Pass;
-use crate::run::sweep::{BlockMeasure, SolvedBlock, Visit};
+use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Visit};
 use crate::solve;
 use crate::stats::moments::Moments;
 
@@ -43,11 +43,7 @@ impl<B: Backend> BlockMeasure<B> for Baseline<'_, B> {
         true
     }
 
-    fn measure<'a>(
-        &'a mut self,
-        visit: &'a Visit<'_, B>,
-        solved: &'a mut SolvedBlock<B::Tensor>,
-    ) -> LocalBoxFuture<'a, Result<()>> {
+    fn measure<'a>(&'a mut self, visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> Measured<'a> {
         self.train(visit, solved).boxed_local()
     }
 }

@@ -1,6 +1,6 @@
 //! `conjunction`: how far a network's response is from additive in its inputs (docs/measures.md, section 5).
 
-use futures::future::{FutureExt, LocalBoxFuture};
+use futures::FutureExt;
 
 use crate::backend::{Backend, Shape};
 use crate::error::Result;
@@ -10,7 +10,7 @@ use crate::platform::random::Random;
 use crate::report::finite;
 use crate::run::events::StageMeter;
 use crate::run::pass::Pass;
-use crate::run::sweep::{BlockMeasure, SolvedBlock, Visit};
+use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Visit};
 
 use super::captured::Captured;
 
@@ -102,11 +102,7 @@ impl<B: Backend> BlockMeasure<B> for Conjunction<'_, B> {
         true
     }
 
-    fn measure<'a>(
-        &'a mut self,
-        visit: &'a Visit<'_, B>,
-        solved: &'a mut SolvedBlock<B::Tensor>,
-    ) -> LocalBoxFuture<'a, Result<()>> {
+    fn measure<'a>(&'a mut self, visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> Measured<'a> {
         async {
             let Some(block) = &visit.block else { return Ok(()) };
             self.meter.go();

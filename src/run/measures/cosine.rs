@@ -1,7 +1,7 @@
 //! `cosine` and `scatter`: held-out results that moments cannot give, the mean cosine of ŷ and y, and sample pairs of
 //! both.
 
-use futures::future::{FutureExt, LocalBoxFuture};
+use futures::FutureExt;
 
 use crate::backend::{BATCH_ROWS, Backend};
 use crate::error::Result;
@@ -10,7 +10,7 @@ use crate::job::Protocol;
 use crate::replacement::device_map::DeviceMap;
 use crate::report::{Scatter, finite};
 use crate::run::pass::Pass;
-use crate::run::sweep::{BlockMeasure, SolvedBlock, Visit, XyBatch};
+use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Visit, XyBatch};
 use crate::solve::AffineMap;
 
 /// Approximate number of (y, ŷ) pairs in a report, rounded up to equal shares.
@@ -22,11 +22,7 @@ const GOLDEN: f64 = 0.618_033_988_749_895;
 pub(super) struct Cosine<'a, B>(pub(super) &'a Pass<'a, B>);
 
 impl<B: Backend> BlockMeasure<B> for Cosine<'_, B> {
-    fn measure<'a>(
-        &'a mut self,
-        visit: &'a Visit<'_, B>,
-        solved: &'a mut SolvedBlock<B::Tensor>,
-    ) -> LocalBoxFuture<'a, Result<()>> {
+    fn measure<'a>(&'a mut self, visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> Measured<'a> {
         self.look(visit, solved).boxed_local()
     }
 }

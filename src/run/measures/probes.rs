@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use futures::future::{FutureExt, LocalBoxFuture};
+use futures::FutureExt;
 
 use crate::backend::{Backend, Shape};
 use crate::error::Result;
@@ -17,7 +17,7 @@ use crate::replacement::swap::Replacement;
 use crate::report::{CurvePoint, ProbeReport, finite};
 use crate::run::events::StageMeter;
 use crate::run::pass::Pass;
-use crate::run::sweep::{BlockMeasure, SolvedBlock, Visit};
+use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Visit};
 use crate::solve::{self, AffineMap};
 
 use super::captured::Captured;
@@ -72,11 +72,7 @@ impl<B: Backend> BlockMeasure<B> for Probes<'_, B> {
         true
     }
 
-    fn measure<'a>(
-        &'a mut self,
-        visit: &'a Visit<'_, B>,
-        solved: &'a mut SolvedBlock<B::Tensor>,
-    ) -> LocalBoxFuture<'a, Result<()>> {
+    fn measure<'a>(&'a mut self, visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> Measured<'a> {
         self.probes(visit, solved).boxed_local()
     }
 }

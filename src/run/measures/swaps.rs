@@ -1,7 +1,7 @@
 //! `swap` and `rank-swap`: replacements of every block's feed-forward network, and their savings in parameters and time
 //! (docs/measures.md, section 4). The sweep measures their cost in perplexity.
 
-use futures::future::{FutureExt, LocalBoxFuture};
+use futures::FutureExt;
 
 use crate::backend::Backend;
 use crate::error::Result;
@@ -10,7 +10,7 @@ use crate::job::Measure;
 use crate::replacement::swap::Replacement;
 use crate::report::finite;
 use crate::run::pass::Pass;
-use crate::run::sweep::{BlockMeasure, SolvedBlock, Visit, XyBatch};
+use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Visit, XyBatch};
 use crate::solve::{AffineMap, Directions};
 
 use super::timing::row_microseconds;
@@ -65,11 +65,7 @@ impl<B: Backend> BlockMeasure<B> for Swaps<'_, B> {
         true
     }
 
-    fn measure<'a>(
-        &'a mut self,
-        _visit: &'a Visit<'_, B>,
-        solved: &'a mut SolvedBlock<B::Tensor>,
-    ) -> LocalBoxFuture<'a, Result<()>> {
+    fn measure<'a>(&'a mut self, _visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> Measured<'a> {
         async {
             let network = self.pass.ffn_parameters.unwrap_or_default();
             let mut replacements = Vec::new();
@@ -86,11 +82,7 @@ impl<B: Backend> BlockMeasure<B> for Swaps<'_, B> {
         .boxed_local()
     }
 
-    fn time<'a>(
-        &'a mut self,
-        visit: &'a Visit<'_, B>,
-        solved: &'a mut SolvedBlock<B::Tensor>,
-    ) -> LocalBoxFuture<'a, Result<()>> {
+    fn time<'a>(&'a mut self, visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> Measured<'a> {
         self.clock(visit, solved).boxed_local()
     }
 }

@@ -27,4 +27,4 @@ pub use spill::ScratchFile;
 pub(super) use spill::temporary;
 pub(super) use state::{BlockMeasures, MeasuredBlock, Sweep};
 pub(super) use store::{RowStore, StoredRows};
-pub(super) use visit::{BlockMeasure, Rows, SolvedBlock, Visit, XyBatch};
+pub(super) use visit::{BlockMeasure, Measured, Rows, SolvedBlock, Visit, XyBatch};

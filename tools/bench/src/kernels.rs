@@ -93,7 +93,7 @@ impl<B: Backend> KernelBench<'_, B> {
 
     fn tensor(&self, rows: usize, cols: usize) -> Result<B::Tensor> {
         let mut random = Random::stream(1, &[rows as u64, cols as u64]);
-        let values: Vec<f32> = (0..rows * cols).map(|_| random.symmetric() as f32).collect();
+        let values = random.values(rows * cols);
         self.backend.upload("bench", Sizes::new(rows, cols), &values)
     }
 

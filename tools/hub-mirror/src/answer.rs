@@ -1,6 +1,6 @@
 //! A response with ranges and CORS headers, written at a limited rate.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::net::TcpStream;
 use std::ops::Range;
@@ -19,7 +19,7 @@ const EXPOSED: &str = "X-Repo-Commit,X-Request-Id,X-Error-Code,X-Error-Message,X
 
 /// A response: status, headers and body.
 #[derive(Clone, Debug)]
-pub(crate) struct Answer {
+pub struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Content,
@@ -48,7 +48,8 @@ impl Content {
 }
 
 impl Answer {
-    pub(crate) fn new(status: u16, kind: &str, body: impl Into<Vec<u8>>) -> Self {
+    /// A body of a content type.
+    pub fn new(status: u16, kind: &str, body: impl Into<Vec<u8>>) -> Self {
         let headers = vec![("Content-Type".to_owned(), kind.to_owned())];
         Self { status, headers, body: Content::Bytes(body.into()), cut: None, stays_open: false, flipped: None }
     }
@@ -71,9 +72,11 @@ impl Answer {
         Self::new(302, "text/plain; charset=utf-8", "Found").with("Location", to)
     }
 
-    /// A file, or the part requested by a `Range` header.
-    pub(crate) fn file(path: &Path, range: Option<&str>) -> Self {
-        let Ok(found) = path.metadata() else { return Self::error(404, "EntryNotFound", "Entry not found") };
+    /// A file, or the part of it that a `Range` header asks for.
+    pub fn file(path: &Path, range: Option<&str>) -> Self {
+        let Some(found) = path.metadata().ok().filter(Metadata::is_file) else {
+            return Self::error(404, "EntryNotFound", "Entry not found");
+        };
         let kind = match path.extension().and_then(|ending| ending.to_str()) {
             Some("json" | "txt" | "md") => "text/plain; charset=utf-8",
             _ => "binary/octet-stream",
@@ -90,14 +93,27 @@ impl Answer {
         }
     }
 
-    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+    /// With a header, in place of what it said before.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Self {
         self.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
         self.headers.push((name.into(), value.into()));
         self
     }
 
-    /// Writes it to the client, at most `throttle` bytes per second, and closes the connection; `sent` counts bytes.
-    pub(crate) fn send(
+    /// What pages of other origins may read, as on the hub.
+    pub(crate) fn open_to_others(self) -> Self {
+        self.with("Access-Control-Allow-Origin", "*")
+            .with("Access-Control-Expose-Headers", EXPOSED)
+            .with("Access-Control-Allow-Headers", "Range, Authorization")
+            .with("Access-Control-Allow-Methods", "GET, HEAD")
+    }
+
+    /// Writes it to the visitor, at most `throttle` bytes per second, and ends the connection; `sent` hears the bytes.
+    ///
+    /// # Errors
+    /// A visitor who has left, and a file that cannot be read.
+    pub fn send(
         self,
         mut stream: TcpStream,
         head_only: bool,
@@ -108,9 +124,7 @@ impl Answer {
         for (name, value) in &self.headers {
             head += &format!("{name}: {value}\r\n");
         }
-        head += &format!("Content-Length: {}\r\nAccess-Control-Allow-Origin: *\r\n", self.body.len());
-        head += &format!("Access-Control-Expose-Headers: {EXPOSED}\r\n");
-        head += "Access-Control-Allow-Headers: Range, Authorization\r\nAccess-Control-Allow-Methods: GET, HEAD\r\n\r\n";
+        head += &format!("Content-Length: {}\r\n\r\n", self.body.len());
         stream.write_all(head.as_bytes())?;
         if !head_only {
             self.send_body(&mut stream, throttle, sent)?;
@@ -185,5 +199,20 @@ fn reason(status: u16) -> &'static str {
         429 => "Too Many Requests",
         503 => "Service Unavailable",
         _ => "Other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_range;
+
+    #[test]
+    fn ranges_end_with_the_file() {
+        assert_eq!(parse_range("bytes=0-3", 10), Some(0..4));
+        assert_eq!(parse_range("bytes=4-", 10), Some(4..10));
+        assert_eq!(parse_range("bytes=8-20", 10), Some(8..10));
+        for wrong in ["bytes=10-12", "bytes=5-2", "bytes=-3", "lines=0-1", "bytes=a-b"] {
+            assert_eq!(parse_range(wrong, 10), None, "{wrong}");
+        }
     }
 }

@@ -12,10 +12,11 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A request.
 #[derive(Debug)]
-pub(crate) struct Ask {
-    pub(crate) method: String,
+pub struct Ask {
+    /// GET, HEAD or another.
+    pub method: String,
     /// Path and query.
-    pub(crate) url: String,
+    pub url: String,
     headers: Vec<(String, String)>,
 }
 
@@ -46,7 +47,7 @@ impl Ask {
     }
 
     /// A header by its lower-case name.
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+    pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| &**value)
     }
 }

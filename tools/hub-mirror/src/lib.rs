@@ -4,8 +4,8 @@
 //! In reading order: `repos` finds folders and lists them like the hub; `answer` writes a response with its ranges;
 //! `fault` corrupts it; `stats` counts bytes sent. As on the hub, a file's address redirects to another origin.
 
-mod answer;
-mod ask;
+pub mod answer;
+pub mod ask;
 pub mod fault;
 mod repos;
 pub mod stats;
@@ -98,13 +98,7 @@ impl Mirror {
         let url = format!("http://{}:{}", options.host, port_of(&hub));
         for (server, origin) in [(hub, Origin::Hub), (files, Origin::Files)] {
             let shared = shared.clone();
-            thread::spawn(move || {
-                for stream in server.incoming().flatten() {
-                    let shared = shared.clone();
-                    // One thread per connection: a slow client blocks nobody, and one that disconnects stops nothing.
-                    thread::spawn(move || Ask::read(&stream).and_then(|ask| shared.serve(&ask, stream, origin)));
-                }
-            });
+            serve(server, move |ask, stream| shared.serve(ask, stream, origin));
         }
         Ok(Self { url, shared })
     }
@@ -140,7 +134,7 @@ impl Shared {
             _ => Answer::error(405, "BadMethod", "only GET and HEAD"),
         };
         let counter = self.stats.request(path.as_deref().unwrap_or_default(), ask);
-        answer.send(stream, ask.method == "HEAD", self.throttle, &|bytes| counter.add(bytes))
+        answer.open_to_others().send(stream, ask.method == "HEAD", self.throttle, &|bytes| counter.add(bytes))
     }
 
     /// Statistics and faults, for tests.
@@ -243,7 +237,22 @@ impl Shared {
     }
 }
 
-/// Decodes `%XX`; `None` if the result is not UTF-8.
+/// Has every request to `server` answered in the background, until the program ends.
+pub fn serve<F>(server: TcpListener, answer: F)
+where
+    F: Fn(&Ask, TcpStream) -> io::Result<()> + Send + Sync + 'static,
+{
+    let answer = Arc::new(answer);
+    thread::spawn(move || {
+        for stream in server.incoming().flatten() {
+            let answer = answer.clone();
+            // A slow visitor keeps nobody else waiting, and one who has left is no reason to stop.
+            thread::spawn(move || Ask::read(&stream).and_then(|ask| answer(&ask, stream)));
+        }
+    });
+}
+
+/// `%XX` undone; `None` where that is no text.
 fn decoded(text: &str) -> Option<String> {
     let (mut bytes, mut rest) = (Vec::new(), text.bytes());
     while let Some(byte) = rest.next() {

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
+use straightedge_random::Random;
 
 /// Sizes of a model.
 #[derive(Clone, Copy, Debug)]
@@ -111,7 +112,7 @@ pub(crate) fn weights(path: &Path, tensors: &Tensors, width: Width, seed: u64) -
     let mut file = BufWriter::with_capacity(1 << 20, File::create(path)?);
     file.write_all(&(header.len() as u64).to_le_bytes())?;
     file.write_all(header.as_bytes())?;
-    let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut random = Random::new(seed);
     for (_, shape, fill) in tensors {
         let len = shape.iter().product::<usize>();
         if *fill == Fill::Mask {
@@ -126,17 +127,12 @@ pub(crate) fn weights(path: &Path, tensors: &Tensors, width: Width, seed: u64) -
     file.flush()
 }
 
-fn value(fill: Fill, random: &mut u64) -> f32 {
+fn value(fill: Fill, random: &mut Random) -> f32 {
     match fill {
         Fill::Zeros | Fill::Mask => 0.0,
         Fill::Ones => 1.0,
-        Fill::Random(deviation) => {
-            *random ^= *random << 13;
-            *random ^= *random >> 7;
-            *random ^= *random << 17;
-            // Uniform on ±√3 has standard deviation 1.
-            ((*random >> 40) as f32 / (1 << 23) as f32 - 1.0) * 1.732_050_8 * deviation
-        }
+        // Uniform on ±√3 has deviation 1.
+        Fill::Random(deviation) => random.symmetric_f32() * 1.732_050_8 * deviation,
     }
 }
 

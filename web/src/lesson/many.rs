@@ -1,7 +1,8 @@
 //! From one input to many: the best map on its training rows and on held-out rows.
 
+use straightedge_random::Random;
+
 use super::dense::{CUT, Rows};
-use super::sample::Sample;
 
 /// Number of inputs of the synthetic rows.
 pub const INPUTS: usize = 24;
@@ -60,14 +61,14 @@ fn fit(training: &Rows, held_out: &Rows, inputs: usize) -> Scores {
 }
 
 fn made(seed: u64, rows: usize) -> Rows {
-    let mut sample = Sample::new(seed);
+    let mut random = Random::new(seed);
     let mut all = Rows::default();
     for _ in 0..rows {
-        let common = sample.normal() * COMMON.sqrt();
+        let common = random.nearly_normal() * COMMON.sqrt();
         let own = (1.0 - COMMON).sqrt();
-        let x: Vec<_> = sample.normals(INPUTS).into_iter().map(|own_part| common + own * own_part).collect();
+        let x: Vec<_> = (0..INPUTS).map(|_| common + own * random.nearly_normal()).collect();
         let explained: f64 = TRUE_WEIGHTS.iter().zip(&x).map(|(weight, x)| weight * x).sum();
-        all.y.push(explained + NOISE * sample.normal());
+        all.y.push(explained + NOISE * random.nearly_normal());
         all.x.push(x);
     }
     all

@@ -14,7 +14,6 @@ pub mod many;
 pub mod network;
 pub mod pictures;
 pub mod progress;
-mod sample;
 pub mod traps;
 
 use std::collections::BTreeMap;

@@ -9,7 +9,7 @@ pub fn seconds(measure: Measure, report: &Report, block: Option<usize>) -> Optio
     let mut asked = report.clone();
     asked.blocks.retain(|known| block.is_none_or(|block| known.block == block));
     let spent = &report.seconds;
-    let again = spent.load + spent.tokenize + spent.forward + spent.gram + spent.solve;
+    let again = spent.load + spent.tokenize + spent.forward + spent.solve;
     Some(again + cost::estimate(&asked, measure, &Training::default())?.seconds)
 }
 

@@ -42,8 +42,6 @@ pub enum View {
 /// Why a measure is unavailable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// This build does not include it.
-    NotBuilt,
     /// An encoder has no next-token perplexity.
     Encoder,
     /// It needs the model that the rows came from.
@@ -186,9 +184,7 @@ pub fn refusal(measure: Measure, report: &Report) -> Option<Refusal> {
     let is_encoder = report.model.architecture == "bert";
     let is_perplexity = matches!(measure, Measure::Swap | Measure::RankSwap | Measure::Heal);
     let is_rows = report.model.architecture == "rows";
-    if !Measure::AVAILABLE.contains(&measure) {
-        Some(Refusal::NotBuilt)
-    } else if is_rows && !matches!(measure, Measure::Fit | Measure::Probes | Measure::Baseline) {
+    if is_rows && !matches!(measure, Measure::Fit | Measure::Probes | Measure::Baseline) {
         Some(Refusal::Rows)
     } else if is_encoder && is_perplexity {
         Some(Refusal::Encoder)
@@ -200,7 +196,6 @@ pub fn refusal(measure: Measure, report: &Report) -> Option<Refusal> {
 /// The reason in words.
 pub fn refused(measure: Measure, refusal: Refusal) -> String {
     let text = match refusal {
-        Refusal::NotBuilt => t().refused_not_built,
         Refusal::Encoder => t().refused_encoder,
         Refusal::Rows => t().refused_rows,
     };

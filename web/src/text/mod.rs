@@ -55,7 +55,6 @@ catalogue! {
     model_chosen: "{name}: {files} files, {size}, read in place: nothing leaves your machine.",
     model_loading: "Loading the list of models …",
 
-    looking: "Looking up …",
     looking_mirror: "Looking it up on {host} …",
     looking_hub: "Looking it up on the hub …",
     preview_model: "{architecture}: {blocks} blocks of width {width}, stored as {dtype}.",
@@ -72,7 +71,6 @@ catalogue! {
     extent_rows_all: "All {rows} rows will be used.",
     extent_rows_part: "{rows} of {tokens} rows will be used.",
     extent_short: "Only {rows} training rows for {inputs} inputs, fewer than twice as many, so R² will be pessimistic.",
-    extent_counting: "Counting tokens …",
     extent_progress: "Counting tokens: {done}",
 
     downloads: "Downloads",
@@ -232,7 +230,6 @@ catalogue! {
     figure_label: "{title}. {marks} values. Use the arrow keys to move between values.",
     figure_hint: "Point at a mark for its exact values, or use the arrow keys.",
     block_choice: "Block",
-    block_latest: "latest",
 
     axis_delta_ppl: "ΔPPL",
     axis_ppl: "perplexity",
@@ -286,7 +283,6 @@ catalogue! {
     compare_measure_name: "Measure {name} here and overlay it",
     compare_empty: "Nothing to compare yet. Choose one of the comparisons above, or add measurements.",
     compare_waiting: "Loading recordings …",
-    compare_unmeasured: "None of these measurements includes {quantity}.",
     compare_unmeasured_some: "Measurements without {quantity}: {names}.",
     compare_front: "Highlight",
     compare_front_none: "none",
@@ -437,7 +433,6 @@ catalogue! {
     measure_all: "all blocks",
     measure_opened: "This report was opened from a file. To add to it, choose its model and text and measure here.",
     measure_recorded: "This is a recording. To add to it, measure it here first.",
-    refused_not_built: "This build cannot measure {measure} yet.",
     refused_encoder: "This model is an encoder and predicts no next token, so it has no perplexity: {measure} cannot be measured.",
     refused_rows: "These are captured rows without their model, so {measure} cannot be measured.",
 

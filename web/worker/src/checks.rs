@@ -6,9 +6,6 @@
 mod exact;
 #[path = "../../../tests/kernels/operations.rs"]
 mod operations;
-#[allow(dead_code, reason = "the native tests use more of it")]
-#[path = "../../../tests/kernels/random.rs"]
-mod random;
 
 use straightedge::backend::gpu::VARIANTS;
 use straightedge::backend::gpu::{GpuBackend, Options};

@@ -11,6 +11,7 @@ use std::rc::Rc;
 
 use futures::FutureExt;
 use futures::future::LocalBoxFuture;
+use straightedge::hub::plan;
 use straightedge::hub::repo::{FileKey, Repo};
 use straightedge::hub::store::Store;
 use straightedge_api::error::{Error, Result};
@@ -182,7 +183,7 @@ fn close(kept: &Kept) {
 
 impl Store for Opfs {
     fn held<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<Vec<Range<u64>>>> {
-        async move { Ok(joined(self.kept(file).await?.parts.borrow().iter().map(OpfsPart::range).collect())) }
+        async move { Ok(plan::normal(self.kept(file).await?.parts.borrow().iter().map(OpfsPart::range).collect())) }
             .boxed_local()
     }
 
@@ -229,19 +230,6 @@ impl Store for Opfs {
         }
         .boxed_local()
     }
-}
-
-/// Merges ranges that touch or overlap.
-fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
-    ranges.sort_by_key(|range| range.start);
-    let mut joined: Vec<Range<u64>> = Vec::new();
-    for range in ranges {
-        match joined.last_mut() {
-            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-            _ => joined.push(range),
-        }
-    }
-    joined
 }
 
 fn repo_name(key: &FileKey) -> String {

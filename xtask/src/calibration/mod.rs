@@ -8,7 +8,6 @@
 
 mod design;
 mod files;
-mod random;
 mod text;
 mod weights;
 

@@ -1,7 +1,8 @@
 //! The text: windows in which every token appears equally often, in random order, one window per line.
 
+use straightedge_random::Random;
+
 use super::design::TOKENS;
-use super::random::Random;
 
 /// Tokens per window: the default protocol's `seq_len`.
 pub(super) const SEQ_LEN: usize = 128;

@@ -4,8 +4,9 @@
 //! the norm equal for every token: a LayerNorm divides by one known constant. Positions and attention write along (1,
 //! …, 1), which the next LayerNorm removes.
 
+use straightedge_random::Random;
+
 use super::design::{Block, Directions, HIDDEN, Place, TOKENS, Term, blocks, held, sign};
-use super::random::Random;
 use super::text::SEQ_LEN;
 
 /// Width of a feed-forward network: a pair of units for each part that it computes.
@@ -32,7 +33,7 @@ pub(super) fn tensors() -> Vec<Tensor> {
     let mut stream = Stream::embedded();
     let mut tensors = vec![
         tensor("wte.weight", &[TOKENS, HIDDEN], embedding(&directions)),
-        tensor("wpe.weight", &[SEQ_LEN, HIDDEN], (0..SEQ_LEN).flat_map(|_| [random.symmetric(); HIDDEN]).collect()),
+        tensor("wpe.weight", &[SEQ_LEN, HIDDEN], (0..SEQ_LEN).flat_map(|_| [random.symmetric_f32(); HIDDEN]).collect()),
     ];
     for (index, block) in blocks().iter().enumerate() {
         let name = |part: &str| format!("h.{index}.{part}");
@@ -52,7 +53,7 @@ pub(super) fn directions() -> Directions {
     let mut random = Random::new(0);
     let mut basis = vec![vec![(1.0 / HIDDEN as f64).sqrt(); HIDDEN]];
     while basis.len() < HIDDEN {
-        let mut vector: Vec<f64> = (0..HIDDEN).map(|_| f64::from(random.symmetric())).collect();
+        let mut vector: Vec<f64> = (0..HIDDEN).map(|_| f64::from(random.symmetric_f32())).collect();
         for _ in 0..2 {
             for other in &basis {
                 let share = dot(&vector, other);
@@ -116,8 +117,8 @@ impl Norm {
 
     /// Scales from ½ to 1½ and biases from −1 to 1.
     fn random(random: &mut Random) -> Self {
-        let weight = (0..HIDDEN).map(|_| 1.0 + random.symmetric() / 2.0).collect();
-        Self { weight, bias: (0..HIDDEN).map(|_| random.symmetric()).collect() }
+        let weight = (0..HIDDEN).map(|_| 1.0 + random.symmetric_f32() / 2.0).collect();
+        Self { weight, bias: (0..HIDDEN).map(|_| random.symmetric_f32()).collect() }
     }
 
     fn tensors(&self, name: &str) -> [Tensor; 2] {
@@ -132,10 +133,10 @@ impl Norm {
 fn attention(name: &str, random: &mut Random) -> [Tensor; 4] {
     let mut projection = vec![0.0; HIDDEN * 3 * HIDDEN];
     for row in projection.chunks_mut(3 * HIDDEN) {
-        row[..2 * HIDDEN].fill_with(|| random.symmetric() / 2.0);
+        row[..2 * HIDDEN].fill_with(|| random.symmetric_f32() / 2.0);
     }
-    let bias = (0..3 * HIDDEN).map(|_| random.symmetric()).collect();
-    let output = (0..HIDDEN).flat_map(|_| [random.symmetric() / 8.0; HIDDEN]).collect();
+    let bias = (0..3 * HIDDEN).map(|_| random.symmetric_f32()).collect();
+    let output = (0..HIDDEN).flat_map(|_| [random.symmetric_f32() / 8.0; HIDDEN]).collect();
     [
         tensor(&format!("{name}.c_attn.weight"), &[HIDDEN, 3 * HIDDEN], projection),
         tensor(&format!("{name}.c_attn.bias"), &[3 * HIDDEN], bias),

@@ -194,15 +194,6 @@ impl Endpoint {
         if folder.is_empty() { root } else { format!("{root}/{}", path_escaped(folder)) }
     }
 
-    /// The web page of a repository.
-    pub fn page_url(&self, id: &HubId) -> String {
-        let part = match id.kind() {
-            Kind::Model => "",
-            Kind::Dataset => "datasets/",
-        };
-        format!("{}/{part}{}", self.0, id.name())
-    }
-
     fn api(&self, id: &HubId) -> String {
         let part = match id.kind() {
             Kind::Model => "models",

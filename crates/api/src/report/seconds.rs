@@ -9,10 +9,8 @@ pub struct Seconds {
     pub load: f64,
     /// Tokenising.
     pub tokenize: f64,
-    /// Forward passes; on a GPU, where both run asynchronously, with the Gram matrices.
+    /// Forward passes and second moments, which run asynchronously together.
     pub forward: f64,
-    /// Accumulating second moments; 0 if it cannot be separated from `forward`.
-    pub gram: f64,
     /// Solving and scoring.
     pub solve: f64,
     /// Swaps.
@@ -48,7 +46,6 @@ impl Seconds {
             load: self.load.max(more.load),
             tokenize: self.tokenize.max(more.tokenize),
             forward: self.forward.max(more.forward),
-            gram: self.gram.max(more.gram),
             solve: self.solve.max(more.solve),
             swap: self.swap + more.swap,
             layers: self.layers + more.layers,
@@ -59,5 +56,17 @@ impl Seconds {
             heal: self.heal + more.heal,
             total: self.total + more.total,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Seconds;
+
+    #[test]
+    fn reports_that_told_second_moments_apart_are_read() {
+        let seconds = r#"{"load": 1.0, "tokenize": 0, "forward": 2.5, "gram": 0.0, "solve": 0, "swap": 0, "total": 4}"#;
+        let expected = Seconds { load: 1.0, forward: 2.5, total: 4.0, ..Seconds::default() };
+        assert_eq!(serde_json::from_str::<Seconds>(seconds).ok(), Some(expected));
     }
 }

@@ -117,8 +117,7 @@ pub(super) struct SecondMoments<'e> {
 impl<'e> SecondMoments<'e> {
     pub(super) fn new(engine: &'e Engine, choice: &KernelChoice) -> Result<Self> {
         let kernels = Exact::ALL.into_iter().filter(|exact| engine.device.runs(exact.kernel())).collect();
-        let sums =
-            GRAM_COLS.iter().map(|cols| GramSums::new(engine, "Σxxᵀ", *cols, *cols, false)).collect::<Result<_>>()?;
+        let sums = GRAM_COLS.iter().map(|cols| GramSums::new(engine, "Σxxᵀ", *cols, *cols)).collect::<Result<_>>()?;
         Ok(Self { engine, choice: KernelChoice { flops_per_ms: f64::INFINITY, ..*choice }, kernels, sums })
     }
 

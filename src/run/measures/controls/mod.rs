@@ -4,7 +4,7 @@
 mod companion;
 mod sources;
 
-use futures::future::{FutureExt, LocalBoxFuture};
+use futures::FutureExt;
 
 use crate::backend::Backend;
 use crate::corpus::Folds;
@@ -15,7 +15,7 @@ use crate::model::{Draw, Ffn};
 use crate::report::ControlReport;
 use crate::run::events::StageMeter;
 use crate::run::pass::Pass;
-use crate::run::sweep::{BlockMeasure, SolvedBlock, Visit, XyBatch};
+use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Visit, XyBatch};
 use crate::solve::{self, InputColumns};
 use crate::workers::sums::{BlockSums, HalfFold};
 
@@ -263,11 +263,7 @@ impl<B: Backend> BlockMeasure<B> for Controls<'_, B> {
         true
     }
 
-    fn measure<'a>(
-        &'a mut self,
-        visit: &'a Visit<'_, B>,
-        solved: &'a mut SolvedBlock<B::Tensor>,
-    ) -> LocalBoxFuture<'a, Result<()>> {
+    fn measure<'a>(&'a mut self, visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> Measured<'a> {
         self.all(visit, solved).boxed_local()
     }
 }

@@ -75,7 +75,7 @@ fn Measures(session: Session) -> impl IntoView {
             </label>
         }
     };
-    let others = Measure::AVAILABLE.into_iter().filter(|measure| *measure != Measure::Fit);
+    let others = Measure::ALL.into_iter().filter(|measure| *measure != Measure::Fit);
     view! {
         <fieldset class="measures">
             <legend>{t().measures}</legend>

@@ -1,6 +1,6 @@
 //! The same line trained step by step: what training has not reached is no lack of linearity.
 
-use super::super::sample::Sample;
+use straightedge_random::Random;
 
 /// Longest training, in tenths of a power of ten.
 pub(super) const LAST: u32 = 40;
@@ -81,11 +81,11 @@ struct Moments {
 }
 
 fn moments() -> Moments {
-    let mut sample = Sample::new(23);
+    let mut random = Random::new(23);
     let rows: Vec<[f64; 3]> = (0..ROWS)
         .map(|_| {
-            let [x, z] = DEVIATIONS.map(|deviation| deviation * sample.normal());
-            [x, z, x / DEVIATIONS[0] + z / DEVIATIONS[1] + 0.3 * sample.normal()]
+            let [x, z] = DEVIATIONS.map(|deviation| deviation * random.nearly_normal());
+            [x, z, x / DEVIATIONS[0] + z / DEVIATIONS[1] + 0.3 * random.nearly_normal()]
         })
         .collect();
     let mean = |at: usize| rows.iter().map(|row| row[at]).sum::<f64>() / ROWS as f64;

@@ -1,8 +1,9 @@
 //! Inputs behind a LayerNorm: their sum is fixed, so one direction holds only rounding errors, and a fit that keeps it
 //! divides by them.
 
+use straightedge_random::Random;
+
 use super::super::dense::{CUT, Map, Rows};
-use super::super::sample::Sample;
 
 /// Width of the normalised rows.
 const WIDTH: usize = 4;
@@ -34,12 +35,12 @@ impl Null {
 
 /// Synthetic rows, normalised in f32 as in a network.
 fn made() -> Rows {
-    let mut sample = Sample::new(7);
+    let mut random = Random::new(7);
     let mut rows = Rows::default();
     for _ in 0..ROWS {
-        let stream: Vec<f32> = sample.normals(WIDTH).into_iter().map(|value| value as f32 * 3.0 + 1.0).collect();
+        let stream: Vec<f32> = (0..WIDTH).map(|_| random.nearly_normal() as f32 * 3.0 + 1.0).collect();
         let x: Vec<f64> = normalised(&stream).into_iter().map(f64::from).collect();
-        rows.y.push(0.8 * x[0] - 0.5 * x[2] + 0.4 * sample.normal());
+        rows.y.push(0.8 * x[0] - 0.5 * x[2] + 0.4 * random.nearly_normal());
         rows.x.push(x);
     }
     rows

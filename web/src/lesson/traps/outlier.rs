@@ -1,7 +1,8 @@
 //! Outlier rows, one at the start of every window, that alone make R² high.
 
+use straightedge_random::Random;
+
 use super::super::dense::{CUT, Rows};
-use super::super::sample::Sample;
 
 /// Largest outlier size.
 pub(super) const MOST: u32 = 40;
@@ -24,11 +25,11 @@ pub struct Outlier {
 impl Outlier {
     /// All rows; outliers are at multiples of the window.
     pub fn rows(self) -> Rows {
-        let mut sample = Sample::new(5);
+        let mut random = Random::new(5);
         let mut rows = Rows::default();
         for at in 0..WINDOW * WINDOWS {
             let away = if Self::is_first(at) { f64::from(self.size) } else { 0.0 };
-            let (x, y) = (sample.normal(), sample.normal());
+            let (x, y) = (random.nearly_normal(), random.nearly_normal());
             rows.x.push(vec![x + away]);
             rows.y.push(y + away * 0.6);
         }

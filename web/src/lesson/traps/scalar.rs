@@ -1,7 +1,8 @@
 //! Outputs around different constants: a single mean for all of them counts the constants as explained.
 
+use straightedge_random::Random;
+
 use super::super::dense::{CUT, Map, Rows, mean};
-use super::super::sample::Sample;
 
 /// Largest offset.
 pub(super) const MOST: u32 = 30;
@@ -53,12 +54,12 @@ impl Scalar {
 
 /// Synthetic rows of one output; the input explains about a third of it.
 fn made(output: usize, constant: f64) -> Rows {
-    let mut sample = Sample::new(11 + output as u64);
+    let mut random = Random::new(11 + output as u64);
     let mut rows = Rows::default();
     for _ in 0..ROWS {
-        let x = sample.normal();
+        let x = random.nearly_normal();
         rows.x.push(vec![x]);
-        rows.y.push(constant + 0.6 * x + 0.8 * sample.normal());
+        rows.y.push(constant + 0.6 * x + 0.8 * random.nearly_normal());
     }
     rows
 }

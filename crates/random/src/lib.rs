@@ -45,7 +45,17 @@ impl Random {
         2.0 * self.uniform() - 1.0
     }
 
-    /// Uniform over 0 … `bound` − 1, with 1 ≤ `bound` ≪ 2⁶⁴, so that the modulo bias is negligible.
+    /// Uniform in −1 ≤ u < 1, a multiple of 2⁻²³, so exact in f32.
+    pub fn symmetric_f32(&mut self) -> f32 {
+        (self.bits() >> 40) as f32 / (1 << 23) as f32 - 1.0
+    }
+
+    /// `count` numbers uniform between −1 and 1.
+    pub fn values(&mut self, count: usize) -> Vec<f32> {
+        (0..count).map(|_| self.symmetric() as f32).collect()
+    }
+
+    /// Uniform over 0 … `bound` − 1; `bound` is at least 1 and far below 2⁶⁴, so that the bias of the remainder is none.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.bits() % bound as u64) as usize
     }
@@ -62,7 +72,12 @@ impl Random {
         radius * cos
     }
 
-    /// Shuffles `items` (Fisher–Yates).
+    /// Nearly normal, of mean 0 and variance 1, the same on every machine to the last bit: the sum of twelve.
+    pub fn nearly_normal(&mut self) -> f64 {
+        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+    }
+
+    /// Puts `items` in random order (Fisher–Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             let chosen = self.below(last + 1);
@@ -89,6 +104,7 @@ mod tests {
         assert!(numbers.iter().all(|u| (0.0..1.0).contains(u)));
         let mean = numbers.iter().sum::<f64>() / 1e4;
         assert!((mean - 0.5).abs() < 0.015, "five standard errors: {mean}");
+        assert!((0..10_000).all(|_| (-1.0..1.0).contains(&random.symmetric_f32())));
         let mut counts = [0; 7];
         (0..7_000).for_each(|_| counts[random.below(7)] += 1);
         assert!(counts.iter().all(|count| (850..1150).contains(count)), "{counts:?}");
@@ -109,6 +125,15 @@ mod tests {
         // The two numbers of a pair are uncorrelated.
         let products = numbers.chunks_exact(2).map(|pair| pair[0] * pair[1]).sum::<f64>() / f64::from(n / 2);
         assert!(products.abs() < 5.0 * (2.0 / f64::from(n)).sqrt(), "{products}");
+    }
+
+    #[test]
+    fn nearly_normal_numbers_have_mean_0_and_variance_1() {
+        let mut random = Random::new(3);
+        let numbers: Vec<f64> = (0..20_000).map(|_| random.nearly_normal()).collect();
+        let mean = numbers.iter().sum::<f64>() / 2e4;
+        let variance = numbers.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 2e4;
+        assert!(mean.abs() < 0.03 && (variance - 1.0).abs() < 0.03, "{mean} {variance}");
     }
 
     #[test]
