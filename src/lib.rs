@@ -19,6 +19,6 @@ pub mod weights;
 pub mod workers;
 
 pub use straightedge_api::{
-    agreement, atlas, bundled, continuation, cost, difference, error, event, extent, job, published, report, summary,
-    thirds, trace, transcript,
+    agreement, atlas, bundled, continuation, cost, date, difference, error, event, extent, job, published, report,
+    summary, thirds, trace, transcript,
 };

@@ -8,6 +8,7 @@ pub mod atlas;
 pub mod bundled;
 pub mod continuation;
 pub mod cost;
+pub mod date;
 pub mod difference;
 pub mod error;
 pub mod event;

@@ -24,6 +24,11 @@ impl Sides {
         Self { course: Course::start(number), asked: Some(asked), ..Self::default() }
     }
 
+    /// The same, begun at a [`straightedge_api::date`].
+    pub fn dated(self, date: String) -> Self {
+        Self { recorder: self.recorder.dated(date), ..self }
+    }
+
     /// Takes in a reply; those of other orders and those after the end change nothing.
     pub fn hear(&mut self, reply: &Reply) {
         if let Some(event) = self.course.hear(reply) {

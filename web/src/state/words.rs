@@ -1,5 +1,6 @@
 //! The sentences of the page that depend on what is going on.
 
+use straightedge_api::date::day;
 use straightedge_api::error::Result;
 use straightedge_api::event::Progress;
 use straightedge_api::report::{DeviceInfo, Report};
@@ -8,6 +9,7 @@ use crate::state::course::Phase;
 use crate::state::form::Form;
 use crate::state::run::Run;
 use crate::text::format::{amount, count, duration, limit, rate};
+use crate::text::result::t as r;
 use crate::text::sides as texts_sides;
 use crate::text::{fill, t};
 use straightedge_api::message::{Device, Unfinished};
@@ -43,6 +45,17 @@ pub fn status(run: &Run) -> String {
         Phase::Failed(_) => fill(t().status_failed, &[("blocks", &blocks)]),
         Phase::Finished => run.report().map_or(String::new(), |report| finished(report, &blocks)),
     }
+}
+
+/// Whose numbers are shown: model, text, day and device as the report itself has them, whatever is chosen beside it.
+pub fn about(run: &Run) -> Option<String> {
+    let report = run.report()?;
+    let when = if *run.phase() == Phase::Recorded { r().recorded } else { r().measured };
+    let day = report.date.as_deref().and_then(day);
+    let when = day.map_or(when.into(), |day| fill(r().measured_on, &[("when", when), ("day", day)]));
+    let (model, text, device) = (report.model.id.as_str(), report.corpus.id.as_str(), computed_on(&report.device));
+    let sentence = if report.model.architecture == "rows" { r().about_rows } else { r().about };
+    Some(fill(sentence, &[("model", model), ("text", text), ("when", &when), ("device", device)]))
 }
 
 /// What could go on.
@@ -127,7 +140,8 @@ fn recorded(report: &Report) -> String {
     fill(t().status_recorded, &gaps)
 }
 
-fn computed_on(device: &DeviceInfo) -> &str {
+/// What a device is called.
+pub(crate) fn computed_on(device: &DeviceInfo) -> &str {
     if device.backend == "gpu" { adapter(device) } else { t().backend_cpu }
 }
 
@@ -174,6 +188,23 @@ mod tests {
         assert_eq!(lines[..2], ["Starting", "Loading weights"]);
         assert_eq!(lines[3], "Measuring rows");
         assert_eq!(lines.last().unwrap(), "3 blocks measured on 14\u{202f}976 rows in 0.0 s, on the CPU.");
+    }
+
+    #[test]
+    fn a_result_says_whose_it_is() {
+        let mut run = Run::start(1, None).dated("2024-02-29T12:34:56Z".into());
+        assert_eq!(about(&run), None, "nothing is known yet");
+        for event in recording() {
+            run.hear(&Reply::Event { run: 1, event });
+        }
+        assert_eq!(about(&run).unwrap(), "m on t, measured 2024-02-29 on the CPU");
+        let report = run.report().unwrap().clone();
+        let undated = Report { date: Some("<b>".into()), ..report.clone() };
+        assert_eq!(about(&Run::opened(2, undated.clone())).unwrap(), "m on t, measured on the CPU");
+        assert_eq!(about(&Run::recorded(undated)).unwrap(), "m on t, recorded on the CPU");
+        let mut rows = report;
+        rows.model.architecture = "rows".into();
+        assert_eq!(about(&Run::opened(2, rows)).unwrap(), "m, measured 2024-02-29 on the CPU");
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub mod format;
 pub mod formula;
 pub mod lesson;
 pub mod paper;
+pub mod result;
 pub mod sides;
 
 /// The instrument's texts, in the language in use.

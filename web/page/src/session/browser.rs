@@ -1,6 +1,7 @@
 //! What actions ask of the browser itself.
 
 use leptos::prelude::*;
+use straightedge_api::date::written;
 use straightedge_api::message::{ModelSource, Order, Work};
 
 /// Brings the result into sight where it is above or below what is seen, as on a phone.
@@ -13,6 +14,11 @@ pub(super) fn look_at_results() {
             results.scroll_into_view();
         }
     }
+}
+
+/// The present moment, as reports write it.
+pub(super) fn now() -> String {
+    written(js_sys::Date::now() / 1000.0)
 }
 
 /// Asks the browser not to clear downloads by itself; whether it agrees shows with what is stored.

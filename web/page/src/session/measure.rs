@@ -12,7 +12,7 @@ use straightedge_web::state::run::Run;
 use straightedge_web::state::views::job_measures;
 use web_sys::File;
 
-use super::browser::{ask_to_keep, look_at_results};
+use super::browser::{ask_to_keep, look_at_results, now};
 use super::state::Session;
 use crate::link::Link;
 
@@ -66,7 +66,7 @@ impl Session {
             return self.complaint.set(Some(Error::InvalidSetting { field: model, value, hint }));
         }
         let number = self.next_number();
-        self.begin_run(Run::start(number, None), ordered);
+        self.begin_run(Run::start(number, None).dated(now()), ordered);
         self.with_link(|link| link.resume(number, &handles));
     }
 
@@ -85,7 +85,7 @@ impl Session {
     fn send(self, order: Order) {
         let handles = self.handles_of(&order);
         ask_to_keep(&order);
-        let run = Run::start(order.run, self.expected.get_untracked());
+        let run = Run::start(order.run, self.expected.get_untracked()).dated(now());
         self.begin_run(run, Some((order.clone(), handles.clone())));
         self.with_link(|link| link.measure(order, &handles));
     }

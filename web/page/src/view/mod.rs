@@ -21,6 +21,7 @@
 //! | `run`, `cancel` | the two buttons; one of them is there at a time |
 //! | `device` | what measurements run on; `data-state` is `probing`, `gpu`, `software`, `cpu` or `broken` |
 //! | `status` | where the measurement stands; `data-phase` is `idle`, `recorded`, `running`, `finished`, `cancelled` or `failed`, `data-run` is its number, `data-gpu-bytes` and `data-wasm-bytes` what the engine held when order or look `data-ended` was over |
+//! | `about-result` | whose numbers are shown: model, text, day and device of the result itself |
 //! | `progress` | amount, rate and time left, while it runs |
 //! | `error` | the one sentence of what went wrong, if anything did |
 //! | `chart` | the chart, focusable; `readout` is the line with the exact values of the block singled out |
