@@ -17,9 +17,6 @@ use crate::permalink::replace_query;
 impl Session {
     /// Chooses what an address says.
     pub(crate) fn choose_address(self, address: Address) {
-        self.form.update(|form| {
-            form.mirror = address.mirror.as_ref().map(ToString::to_string).unwrap_or_default();
-        });
         match (&address.hub, address.model.as_deref()) {
             (Some(hub), _) => self.choose_hub(&hub.to_string()),
             (None, Some(OWN)) => self.choose_local(),
