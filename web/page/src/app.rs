@@ -13,6 +13,7 @@ use crate::view::{
     Board, Device, Downloads, Drop, Failure, ForClass, Framed, Go, Head, Lesson, ModelChoice, ProtocolChoice,
     TextChoice, Warnings,
 };
+use crate::{awake, keep, leave};
 
 /// The page with its engine.
 #[component]
@@ -24,6 +25,8 @@ pub(crate) fn App(start: Start) -> impl IntoView {
     }
     session.connect();
     awake::keep(session);
+    leave::ask(session);
+    keep::follow(session);
     session.act_on_early_press();
     view! {
         <Page session/>
