@@ -45,9 +45,11 @@ impl Session {
             Ok(()) => {
                 form.measures = measures(&report);
                 self.form.set(form);
+                let replaced = (self.run.get_untracked(), self.kept.with_untracked(Vec::len));
                 self.measure_as(|job| order_again(job, &report));
                 if self.run.with_untracked(Run::is_running) {
                     self.repeated.set(Some(report));
+                    self.replaced.set_value(Some(replaced));
                 }
             }
             Err(error) => self.complaint.set(Some(error)),

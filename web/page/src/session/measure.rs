@@ -79,6 +79,7 @@ impl Session {
     pub(crate) fn cancel(self) {
         let number = self.run.with_untracked(Run::number);
         self.run.update(Run::cancel);
+        self.show_replaced();
         self.with_link(|link| link.cancel(number));
     }
 

@@ -65,6 +65,7 @@ impl Session {
         }
         self.hear_of_look(reply);
         self.run.update(|run| run.hear(reply));
+        self.show_replaced();
         self.sides.update(|sides| sides.hear(reply));
         if matches!(reply, Reply::Event { event: Event::Started(_), .. }) {
             self.look_up();

@@ -83,6 +83,11 @@ pub(crate) struct Session {
     pub(crate) can_extend: RwSignal<bool>,
     /// The lesson.
     pub(crate) guide: Guide,
+    /// Whether what is shown is a step of its own in the browser's history.
+    pub(super) entry: StoredValue<Entry>,
+    /// What a measurement that repeats it has replaced, until it has measured something itself, and how many had been
+    /// kept before.
+    pub(super) replaced: StoredValue<Option<(Run, usize)>, LocalStorage>,
     /// What the measurement shown was ordered with.
     pub(super) ordered: StoredValue<Option<(Order, Vec<File>)>, LocalStorage>,
     /// Number of the latest order or look.
@@ -164,6 +169,8 @@ impl Session {
             introduced: RwSignal::new(None),
             can_extend: RwSignal::new(false),
             guide: Guide::default(),
+            entry: StoredValue::new(Entry::Same),
+            replaced: StoredValue::new_local(None),
             ordered: StoredValue::new_local(None),
             numbers: StoredValue::new(0),
             handles: StoredValue::new_local(Handles::default()),
