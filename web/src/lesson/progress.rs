@@ -27,11 +27,11 @@ pub struct Shown<'a> {
 /// What has been reached so far; nothing of it is lost again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    done: BTreeSet<Step>,
-    traps: BTreeSet<Trap>,
-    presets: HashSet<Preset>,
-    views: HashSet<View>,
-    answered: BTreeSet<Exercise>,
+    pub(super) done: BTreeSet<Step>,
+    pub(super) traps: BTreeSet<Trap>,
+    pub(super) presets: HashSet<Preset>,
+    pub(super) views: HashSet<View>,
+    pub(super) answered: BTreeSet<Exercise>,
 }
 
 /// The comparisons that tell what was learned.

@@ -2,10 +2,10 @@
 
 use leptos::prelude::*;
 use straightedge_api::job::Measure;
-use straightedge_web::lesson::Step;
 use straightedge_web::lesson::activation::Activation;
 use straightedge_web::lesson::many::{INPUTS, Many, ROWS};
 use straightedge_web::lesson::progress::{Progress, Shown};
+use straightedge_web::lesson::{Step, kept};
 use straightedge_web::state::frame::Part;
 use straightedge_web::state::recordings::FIRST;
 use straightedge_web::state::run::Run;
@@ -13,6 +13,9 @@ use straightedge_web::state::views::{View, is_complete, refusal};
 
 use super::browser::look_at_results;
 use super::state::{Guide, Session};
+
+/// Under which the browser keeps what was reached.
+const KEPT: &str = "straightedge lesson";
 
 impl Session {
     /// Opens a step of the lesson.
@@ -23,6 +26,24 @@ impl Session {
     /// Leaves the lesson; what was reached stays.
     pub(crate) fn leave_lesson(self) {
         self.guide.step.set(None);
+    }
+
+    /// From now on what was reached and answered outlasts a reload, as long as the browser keeps the tab.
+    pub(crate) fn keep_lesson(self) {
+        let Guide { bench, progress, .. } = self.guide;
+        // Where nothing may be stored, as in some frames, the lesson begins anew.
+        let Some(storage) = window().session_storage().ok().flatten() else { return };
+        if let Some(text) = storage.get_item(KEPT).ok().flatten() {
+            let (reached, answers) = kept::read(&text);
+            progress.set(reached);
+            bench.update(|bench| bench.answers = answers);
+        }
+        let text =
+            Memo::new(move |_| progress.with(|reached| bench.with(|bench| kept::written(reached, &bench.answers))));
+        Effect::new(move |_| {
+            // A storage that is full keeps what it had.
+            let _ = storage.set_item(KEPT, &text.get());
+        });
     }
 
     /// From now on, as long as the lesson is open, what is set and shown decides what has been reached.

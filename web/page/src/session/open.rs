@@ -50,6 +50,7 @@ impl Session {
         self.link.set_value(Some(Link::open(move |reply| self.hear(&reply))));
         self.keep_looking();
         self.keep_blocks_apart();
+        self.keep_lesson();
         self.keep_address();
     }
 
