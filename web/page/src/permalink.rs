@@ -24,13 +24,26 @@ pub(crate) fn link(address: &Address) -> Result<String, JsValue> {
     Ok(format!("{origin}{path}{}", search_of(&UrlSearchParams::new()?, address)))
 }
 
+/// Whether the browser keeps the address that was there, so that Back leads to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// It is another step.
+    New,
+    /// It is the same one, told anew.
+    Same,
+}
+
 /// Puts an address in the place of the page's own.
-pub(crate) fn replace_query(address: &Address) -> Result<(), JsValue> {
+pub(crate) fn put_query(address: &Address, entry: Entry) -> Result<(), JsValue> {
     let location = window().location();
     let search = search_of(&UrlSearchParams::new_with_str(&location.search()?)?, address);
     if search != location.search()? {
         let target = format!("{}{search}{}", location.pathname()?, location.hash()?);
-        window().history()?.replace_state_with_url(&JsValue::NULL, "", Some(&target))?;
+        let history = window().history()?;
+        match entry {
+            Entry::New => history.push_state_with_url(&JsValue::NULL, "", Some(&target))?,
+            Entry::Same => history.replace_state_with_url(&JsValue::NULL, "", Some(&target))?,
+        }
     }
     Ok(())
 }

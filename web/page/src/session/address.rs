@@ -8,11 +8,12 @@ use straightedge_web::state::form::{Form, ModelChoice};
 use straightedge_web::state::frame::Part;
 use straightedge_web::state::recordings::FIRST;
 use straightedge_web::state::views::View;
-use straightedge_web::url::address::{Address, Laid, OWN, ROWS};
+use straightedge_web::url::address::{Address, Laid, OWN, ROWS, Read};
 use straightedge_web::url::comparison::Linked;
+use wasm_bindgen::prelude::*;
 
 use super::state::Session;
-use crate::permalink::replace_query;
+use crate::permalink::{address, put_query};
 
 impl Session {
     /// Chooses what an address says.
@@ -29,9 +30,7 @@ impl Session {
     /// Everything of an address but the model.
     pub(crate) fn follow(self, address: Address) {
         self.form.update(|form| form.follow(&address));
-        // What a link hides it does not open.
-        let is_hidden = address.view == View::Sides && address.frame.hidden.contains(&Part::Sides);
-        self.view.set(if is_hidden { View::default() } else { address.view });
+        self.view.set(seen(&address));
         self.block.set(address.block);
         match address.overlay {
             Some(Laid::Published(corpus)) => self.overlay.set(Some(Choice::Published(corpus))),
@@ -53,12 +52,20 @@ impl Session {
         self.guide.step.set(address.lesson);
     }
 
-    /// From now on the address says what is chosen and shown.
+    /// From now on the address says what is chosen and shown, and Back leads through what was opened.
     pub(crate) fn keep_address(self) {
         Effect::new(move |_| {
+            let entry = self.step_taken();
             // Where history is out of bounds, as in some frames, there is no address to keep.
-            let _ = replace_query(&self.address());
+            let _ = put_query(&self.address(), entry);
         });
+        let back = Closure::<dyn Fn()>::new(move || {
+            let Read { address, .. } = address();
+            self.view.set(seen(&address));
+            self.block.set(address.block);
+        });
+        // A window takes any listener.
+        let _ = window().add_event_listener_with_callback("popstate", back.into_js_value().unchecked_ref());
     }
 
     /// What a link to here says; the model on the hub by the commit that was found.
@@ -100,6 +107,12 @@ impl Session {
         let typed = HubId::model(typed).ok()?;
         Some(self.found().filter(|found| found.name() == typed.name()).unwrap_or(typed))
     }
+}
+
+/// The view that an address opens: what a link hides it does not open.
+fn seen(address: &Address) -> View {
+    let is_hidden = address.view == View::Sides && address.frame.hidden.contains(&Part::Sides);
+    if is_hidden { View::default() } else { address.view }
 }
 
 fn model_of(form: &Form) -> Option<String> {

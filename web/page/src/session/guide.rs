@@ -81,17 +81,17 @@ impl Session {
             Step::Many => bench.update(|bench| bench.many = Many { inputs: INPUTS, rows: ROWS[0] }),
             Step::Traps => bench.update(|bench| bench.traps.show(progress.next_trap())),
             Step::Measure => {
-                self.view.set(View::Profile);
+                self.open_view(View::Profile);
                 self.measure_in_lesson();
             }
             Step::Swap => self.swap_in_lesson(),
             Step::Learned => {
                 self.compare(progress.next_preset());
-                self.view.set(View::Compare);
+                self.open_view(View::Compare);
                 look_at_results();
             }
             Step::Regimes => {
-                self.view.set(progress.next_view());
+                self.open_view(progress.next_view());
                 look_at_results();
             }
             Step::Exercises => {}
@@ -113,7 +113,7 @@ impl Session {
 
     /// Shows what each block is worth, and measures it where that was not done here yet.
     fn swap_in_lesson(self) {
-        self.view.set(View::Losses);
+        self.open_view(View::Losses);
         let (is_here, is_refused) = self.run.with_untracked(|run| {
             let report = run.report();
             let is_here = report.is_some_and(|report| is_complete(Measure::Swap, report));

@@ -8,6 +8,7 @@ use straightedge_web::state::views::View;
 
 use super::browser::look_at_results;
 use super::state::Session;
+use crate::permalink::Entry;
 
 impl Session {
     /// Shows another measurement, with nothing singled out.
@@ -61,8 +62,8 @@ impl Session {
     pub(crate) fn open_block(self, block: usize) {
         let is_known = self.run.with_untracked(|run| run.blocks().iter().any(|known| known.block == block));
         if is_known && self.frame.with_untracked(|frame| !frame.is_embedded && !frame.hidden.contains(&Part::Views)) {
-            self.block.set(Some(block));
-            self.view.set(View::Block);
+            self.choose_block(Some(block));
+            self.open_view(View::Block);
             look_at_results();
         }
     }

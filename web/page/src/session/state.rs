@@ -25,6 +25,7 @@ use web_sys::File;
 
 use super::handles::Handles;
 use crate::link::Link;
+use crate::permalink::Entry;
 
 /// The state of the page. Copies are handles to the same state.
 #[derive(Clone, Copy)]

@@ -88,7 +88,7 @@ fn Strip(session: Session, shown: Memo<Option<usize>>) -> impl IntoView {
         let height = value.map_or(0.0, |value| (value.clamp(0.0, 1.0) * FULL).max(1.0));
         let is_shown = move || shown.get() == Some(at);
         view! {
-            <span class="bar-of" class:chosen=is_shown data-block=at on:click=move |_| session.block.set(Some(at))>
+            <span class="bar-of" class:chosen=is_shown data-block=at on:click=move |_| session.choose_block(Some(at))>
                 <svg viewBox="0 0 10 40" preserveAspectRatio="none" aria-hidden="true">
                     <rect class="room" x="0" y="0" width="10" height=FULL/>
                     <rect class="share" x="0" y=FULL - height width="10" height=height/>

@@ -53,7 +53,7 @@ fn BlockChoice(session: Session, view: View) -> impl IntoView {
                 {t().block_choice}
                 <select
                     data-testid="block-select"
-                    on:change=move |event| session.block.set(event_target_value(&event).parse().ok())
+                    on:change=move |event| session.choose_block(event_target_value(&event).parse().ok())
                 >
                     {options}
                 </select>
