@@ -1,13 +1,12 @@
 //! The page's own address: read, replaced, and as a whole link.
 
 use leptos::prelude::*;
-use straightedge_api::error::Result;
-use straightedge_web::url::address::{Address, NAMES};
+use straightedge_web::url::address::{Address, NAMES, Read};
 use wasm_bindgen::JsValue;
 use web_sys::UrlSearchParams;
 
 /// What the page's address says.
-pub(crate) fn address() -> Result<Address> {
+pub(crate) fn address() -> Read {
     Address::read(&query())
 }
 

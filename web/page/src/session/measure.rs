@@ -95,6 +95,7 @@ impl Session {
     fn begin_run(self, run: Run, ordered: Option<(Order, Vec<File>)>) {
         self.stop_looking();
         self.complaint.set(None);
+        self.refused.update(Vec::clear);
         self.sides.update(Sides::cancel);
         let known = self.remember_known();
         self.show(run);

@@ -23,19 +23,15 @@ impl Session {
 
     /// Chooses what the address says, or the first model.
     fn begin(self, start: Start) {
-        let Start { address, index, recording, missing } = start;
+        let Start { address, refused, index, recording, missing } = start;
         self.index.set(Some(index));
+        self.refused.set(refused);
         self.complaint.set(missing);
-        match address {
-            Ok(address) if address.is_first() => {
-                self.open_first(recording);
-                self.follow(address);
-            }
-            Ok(address) => self.choose_address(address),
-            Err(error) => {
-                self.open_first(recording);
-                self.complaint.set(Some(error));
-            }
+        if address.is_first() {
+            self.open_first(recording);
+            self.follow(address);
+        } else {
+            self.choose_address(address);
         }
     }
 

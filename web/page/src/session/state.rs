@@ -52,6 +52,8 @@ pub(crate) struct Session {
     pub(crate) form: RwSignal<Form>,
     /// What is wrong with it.
     pub(crate) complaint: RwSignal<Option<Error>>,
+    /// What the link that was followed says and could not be read, until something is measured.
+    pub(crate) refused: RwSignal<Vec<Error>>,
     /// The latest measurement.
     pub(crate) run: RwSignal<Run>,
     /// The block singled out in chart and table.
@@ -154,6 +156,7 @@ impl Session {
             device: RwSignal::new(None),
             form: RwSignal::new(Form::default()),
             complaint: RwSignal::new(None),
+            refused: RwSignal::new(Vec::new()),
             run: RwSignal::new(Run::default()),
             focus: RwSignal::new(None),
             view: RwSignal::new(View::default()),

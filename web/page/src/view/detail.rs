@@ -9,6 +9,7 @@ use straightedge_web::state::run::Run;
 use straightedge_web::state::views::View;
 use straightedge_web::text::detail::t as d;
 use straightedge_web::text::formula::{self, Formula};
+use straightedge_web::text::result::t as r;
 use straightedge_web::text::{fill, t};
 
 use super::chart::step;
@@ -28,7 +29,7 @@ pub(crate) fn Detail(session: Session) -> impl IntoView {
         session.run.with(|run| {
             let report = run.report()?;
             // A block that is not measured yet, or not at all, is none to show another one for.
-            chosen.filter(|block| *block < blocks_of(report)).or_else(|| shown_block(View::Block, report, None))
+            chosen.or_else(|| shown_block(View::Block, report, None))
         })
     });
     let block = Memo::new(move |_| {
@@ -37,7 +38,7 @@ pub(crate) fn Detail(session: Session) -> impl IntoView {
     });
     let has_block = Memo::new(move |_| block.with(Option::is_some));
     let nothing = move || match shown.get() {
-        Some(number) => fill(d().not_measured, &[("block", &number.to_string())]),
+        Some(number) => session.run.with(|run| not_there(run.report(), number)),
         None => d().none_measured.into(),
     };
     view! {
@@ -55,6 +56,18 @@ pub(crate) fn Detail(session: Session) -> impl IntoView {
                 <Missing session block/>
             </section>
         </Show>
+    }
+}
+
+/// Why nothing is shown of a block that is asked for.
+fn not_there(report: Option<&Report>, block: usize) -> String {
+    let number = block.to_string();
+    match report.map(|report| (&report.model.id, blocks_of(report))) {
+        Some((model, blocks)) if block >= blocks && blocks > 0 => {
+            let last = (blocks - 1).to_string();
+            fill(r().no_such_block, &[("model", model), ("block", &number), ("last", &last)])
+        }
+        _ => fill(d().not_measured, &[("block", &number)]),
     }
 }
 
@@ -100,7 +113,7 @@ fn Strip(session: Session, shown: Memo<Option<usize>>) -> impl IntoView {
     view! {
         <div
             class="strip" role="slider" tabindex="0" data-testid="strip" aria-label=d().strip aria-valuemin="0"
-            aria-valuemax=move || count.get().saturating_sub(1) aria-valuenow=move || shown.get().unwrap_or(0)
+            aria-valuemax=move || count.get().saturating_sub(1) aria-valuenow=move || shown.get().unwrap_or(0).min(count.get().saturating_sub(1))
             aria-valuetext=move || told.get().unwrap_or_default() on:keydown=press
         >
             {move || bars.get().into_iter().map(bar).collect_view()}

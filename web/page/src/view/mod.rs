@@ -23,7 +23,7 @@
 //! | `status` | where the measurement stands; `data-phase` is `idle`, `recorded`, `running`, `finished`, `cancelled` or `failed`, `data-run` is its number, `data-gpu-bytes` and `data-wasm-bytes` what the engine held when order or look `data-ended` was over |
 //! | `about-result` | whose numbers are shown: model, text, day and device of the result itself |
 //! | `progress` | amount, rate and time left, while it runs |
-//! | `error` | the one sentence of what went wrong, if anything did |
+//! | `error` | what went wrong, a sentence each: what of a link was refused, and the one failure |
 //! | `chart` | the chart, focusable; `readout` is the line with the exact values of the block singled out |
 //! | `table` | the table; `row-N` is the row of block N; a cell's `data-column` is the report's field name |
 //! | `warnings` | the list of warnings, a fold that is open while they are few |
