@@ -16,4 +16,7 @@ pub use known::Known;
 pub use state::Sides;
 #[cfg(test)]
 pub(crate) use state::tests;
-pub use told::{Line, bar, candidates, heading, label, most, ordered, outcome, percent, place, sampling, status};
+pub use told::{
+    Line, about, bar, candidates, fit_kept, heading, label, most, ordered, outcome, percent, place, sampling, stale,
+    status,
+};

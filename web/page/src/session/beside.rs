@@ -2,11 +2,12 @@
 
 use leptos::prelude::*;
 use straightedge_api::job::{Blocks, Measure};
+use straightedge_web::comparison::overlay::Kept;
 use straightedge_web::continuation::{Known, Linear, Sides};
 use straightedge_web::state::form::ModelChoice;
 use straightedge_web::state::run::Run;
 
-use super::browser::ask_to_keep;
+use super::browser::{ask_to_keep, now};
 use super::state::Session;
 
 impl Session {
@@ -74,8 +75,16 @@ impl Session {
         self.stop_looking();
         ask_to_keep(&order);
         self.complaint.set(None);
-        self.sides.set(Sides::start(number, asked.clone()));
+        self.sides.set(Sides::start(number, asked.clone()).dated(now()));
         self.with_link(|link| link.go_on(order, asked, &handles));
+    }
+
+    /// Keeps the maps that a continuation has measured on its way, so that they can be compared as any measurement.
+    pub(super) fn keep_fit(self, number: u32) {
+        let report = self.sides.with_untracked(|sides| sides.report().filter(|_| sides.number() == number).cloned());
+        if let Some(report) = report.filter(|report| !report.blocks.is_empty()) {
+            self.keep_this(Kept::new(number, false, report));
+        }
     }
 
     /// Stops at once; what both have added stays.

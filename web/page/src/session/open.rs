@@ -64,8 +64,10 @@ impl Session {
         self.run.update(|run| run.hear(reply));
         self.show_replaced();
         self.sides.update(|sides| sides.hear(reply));
-        if matches!(reply, Reply::Event { event: Event::Started(_), .. }) {
-            self.look_up();
+        match reply {
+            Reply::Event { event: Event::Started(_), .. } => self.look_up(),
+            Reply::Event { run, event: Event::Finished(_) } => self.keep_fit(*run),
+            _ => {}
         }
     }
 

@@ -37,7 +37,7 @@ impl Session {
         number
     }
 
-    fn keep_this(self, new: Kept) {
+    pub(super) fn keep_this(self, new: Kept) {
         self.kept.update(|kept| {
             kept.push(new);
             if kept.len() > MOST_KEPT {
