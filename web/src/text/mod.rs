@@ -164,7 +164,7 @@ catalogue! {
     download: "Download report",
     replay: "Replay",
 
-    export: "Save as",
+    export: "Save this chart as",
     export_refused: "This browser refused to make the file. Try another form.",
     export_source: "{app} · {model}, weights {hash} · text {text} · {rows} rows in windows of {seq_len}, {folds} folds · {backend}: {adapter}",
     export_source_plain: "{app} · {model} · {backend}: {adapter}",

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 use straightedge_web::state::course::Phase;
-use straightedge_web::state::words;
+use straightedge_web::state::{warnings, words};
 use straightedge_web::text::t;
 
 use crate::session::Session;
@@ -37,11 +37,10 @@ pub(crate) fn Failure(session: Session) -> impl IntoView {
 /// The warnings of the report, folded away when there are many.
 #[component]
 pub(crate) fn Warnings(session: Session) -> impl IntoView {
-    let warnings = Memo::new(move |_| session.run.with(|run| run.warnings().to_vec()));
+    let warnings = Memo::new(move |_| session.run.with(|run| warnings::told(run.warnings())));
     let count = Memo::new(move |_| warnings.with(Vec::len));
     let items = move || {
-        let lines =
-            warnings.get().into_iter().map(|warning| view! { <li>{stressed(&words::on_page(&warning.text))}</li> });
+        let lines = warnings.get().into_iter().map(|text| view! { <li>{stressed(&text)}</li> });
         lines.collect_view()
     };
     view! {
