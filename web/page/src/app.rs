@@ -5,7 +5,6 @@ use leptos::prelude::*;
 use straightedge_web::state::frame::{Frame, Part};
 use straightedge_web::text::t;
 
-use crate::awake;
 use crate::permalink::link;
 use crate::session::Session;
 use crate::start::Start;
