@@ -24,9 +24,10 @@ pub enum Kind {
 const LOWEST_SHARE: f64 = -0.5;
 /// Nats that an axis of them, or the tallest of bars, stands for at least.
 pub const LEAST_NATS: f64 = 0.5;
-/// A wide axis is needed where the largest value is so many times the middle one: on a linear one, half of all marks would
-/// stand within this part of it.
+/// A wide axis is needed where the largest value is so many times the middle one, or that of the lowest quarter: on a
+/// linear one, so many of all marks would stand within this part of it.
 const WIDE: f64 = 12.0;
+const WIDE_QUARTER: f64 = 60.0;
 
 /// An axis fitted to its values.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -83,10 +84,11 @@ impl Scale {
         let (Some(middle), Some(largest)) = (sizes.get(sizes.len() / 2), sizes.last()) else {
             return Self::rounded(Kind::FromZero, low, high);
         };
-        if largest / middle < WIDE {
+        let quarter = sizes[sizes.len() / 4];
+        if largest / middle < WIDE && largest / quarter < WIDE_QUARTER {
             return Self::rounded(Kind::FromZero, low, high);
         }
-        let unit = 10f64.powf((sizes[sizes.len() / 4]).log10().floor());
+        let unit = 10f64.powf(quarter.log10().floor());
         let mut scale = Self { kind: Kind::Wide, low, high, unit };
         let room = (scale.spread(high) - scale.spread(low)) * 0.04;
         scale.low = scale.gather(scale.spread(low) - if low < 0.0 { room } else { 0.0 });
@@ -242,6 +244,9 @@ mod tests {
         let rest = &places[1..];
         let [low, high] = [f64::min, f64::max].map(|pick| rest.iter().copied().reduce(pick).unwrap());
         assert!(high - low > 0.1 && high > 0.2 && places[0] < 1.0, "{places:?}");
+        // A block made linear, replaced by its mean, and removed.
+        let scale = Scale::over(Kind::Wide, &[0.476, 2740.0, 6150.0]);
+        assert!(scale.place(0.476) > 0.05 && scale.place(6150.0) - scale.place(2740.0) > 0.03);
     }
 
     #[test]

@@ -135,9 +135,7 @@ fn finished(report: &Report, blocks: &str) -> String {
 }
 
 fn recorded(report: &Report) -> String {
-    let rows = count(report.protocol.rows as u64);
-    let gaps = [("rows", rows.as_str()), ("text", &report.corpus.id), ("device", computed_on(&report.device))];
-    fill(t().status_recorded, &gaps)
+    fill(t().status_recorded, &[("rows", &count(report.protocol.rows as u64))])
 }
 
 /// What a device is called.

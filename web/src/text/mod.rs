@@ -144,7 +144,7 @@ catalogue! {
     device_broken: "The engine could not be started.",
 
     status_idle: "Nothing measured yet: press Measure and watch it grow block by block.",
-    status_recorded: "Recorded with this page, not measured on your machine: {rows} rows of the text {text}, on {device}.",
+    status_recorded: "Recorded with this page, not measured on your machine: {rows} rows.",
     status_published: "Published, not measured on your machine.",
     unfinished: "A measurement of {model} on {text} was ended before block {next} of {of}. What it measured so far is kept.",
     resume: "Resume",
