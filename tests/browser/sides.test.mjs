@@ -95,8 +95,9 @@ visit('texts of an earlier choice say so, and what was measured for them can be 
   await app.element('sides-prompt').fill('A day in');
   await app.page.waitForFunction(() => !document.querySelector('[data-testid=sides-stale]'));
   await app.element('sides-block-1').click();
+  await app.told('sides-stale', /the blocks changed/);
   await app.element('model-select').selectOption('demo-neox');
-  await app.told('sides-stale', /the model, the blocks changed/);
+  await app.told('sides-stale', /: the model changed/);
   assert.match(await app.element('sides-fit').innerText(), /demo-gpt2.*Compare/);
   await app.element('tab-compare').click();
   const measured = app.element('add').locator('option', { hasText: 'measured here' });

@@ -89,10 +89,12 @@ pub fn stale(sides: &Sides, ask: &Ask, known: &Known, model: Option<&str>) -> Op
     };
     let now = ask.continuation().ok();
     let is_other = |get: fn(&Continuation) -> (usize, u64, u64)| now.as_ref().is_none_or(|now| get(now) != get(asked));
+    let is_other_model = model.is_some_and(|model| model != opening.model);
+    // Blocks of another model are other blocks anyway.
     let changed = [
-        (model.is_some_and(|model| model != opening.model), t().stale_model),
+        (is_other_model, t().stale_model),
         (ask.prompt != asked.prompt, t().stale_prompt),
-        (!blocks.iter().eq(&opening.blocks), t().stale_blocks),
+        (!is_other_model && !blocks.iter().eq(&opening.blocks), t().stale_blocks),
         (is_other(|asked| (asked.tokens, asked.temperature.to_bits(), asked.seed)), t().stale_sampling),
     ];
     let changed: Vec<_> = changed.into_iter().filter(|(is_changed, _)| *is_changed).map(|(_, what)| what).collect();
