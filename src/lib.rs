@@ -19,6 +19,6 @@ pub mod weights;
 pub mod workers;
 
 pub use straightedge_api::{
-    agreement, atlas, bundled, continuation, corpus_size, cost, difference, error, event, fields, job, published,
+    agreement, atlas, bundled, continuation, corpus_size, cost, date, difference, error, event, fields, job, published,
     report, summary, thirds, trace, transcript,
 };

@@ -100,7 +100,7 @@ fn numbers(folder: &Path, slug: &str) -> Report {
     let json = fs::read_to_string(folder.join(&file)).expect(slug);
     let mut report = Report::from_json(&file, &json).expect("a report");
     assert!(!report.partial && !report.blocks.is_empty(), "{slug}");
-    (report.seconds, report.peak_memory) = (Seconds::default(), None);
+    (report.date, report.seconds, report.peak_memory) = (None, Seconds::default(), None);
     report.blocks.iter_mut().for_each(|block| block.row_microseconds.clear());
     report
 }

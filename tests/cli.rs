@@ -136,8 +136,9 @@ fn a_report_of_the_version_before_opens_as_it_was_and_equals_itself() {
     let path = common::fixture("before/report.json");
     let json = fs::read_to_string(&path).expect("a report");
     let report = Report::from_json("report", &json).expect("a report");
-    // Reading may turn the last digit of a number.
-    assert_eq!(report.to_json().lines().count(), json.lines().count());
+    // Version 0.1.0 wrote the time of second moments, which was always 0.
+    let kept = json.lines().filter(|line| !line.contains("\"gram\": 0"));
+    assert_eq!(report.to_json().lines().count(), kept.count());
     let of = |field: Field| field.of_block(&report.blocks[3]);
     for (name, found, value) in [
         ("ppl", report.ppl, 1_025.391_582_797_937_6),

@@ -246,7 +246,7 @@ fn rows_of_a_file_are_read_by_range() {
     assert_eq!((rows.n, rows.d_in, rows.d_out, rows.dtype()), (3, 2, 1, Some("F32")));
     assert_eq!(block_on(rows.x(1..3)), Ok(vec![3.0, 4.0, 5.0, 6.0]));
     assert_eq!(block_on(rows.y(0..2)), Ok(vec![7.0, 8.0]));
-    assert_eq!(block_on(rows.y(1..3)), Err(Error::NonFiniteTensor { tensor: "y".into(), index: 2 }));
+    assert_eq!(block_on(rows.y(1..3)), Err(Error::NonFiniteRow { tensor: "y".into(), row: 2 }));
     assert!(block_on(rows.x(2..4)).is_err());
     let cases: [&[Made]; 5] = [
         std::slice::from_ref(&x),

@@ -11,6 +11,7 @@ self.addEventListener('install', (event) => event.waitUntil(keepAll()));
 self.addEventListener('activate', (event) => event.waitUntil(takeCharge()));
 self.addEventListener('message', (event) => {
   if (event.data === 'take over') self.skipWaiting();
+  if (Array.isArray(event.data?.keep)) event.waitUntil(keepChosen(event.data.keep));
 });
 self.addEventListener('fetch', (event) => {
   const { request } = event;
@@ -36,7 +37,15 @@ async function keepAll() {
   await Promise.all(Object.keys(FILES).filter((path) => !LATER.includes(path)).map(kept));
 }
 
-/** Controls the page of the first visit as well, so that what it fetches is cached. */
+/** Keeps files that a page has chosen, also before this could hear of their requests. */
+async function keepChosen(paths) {
+  for (const path of paths) {
+    // What cannot be had now is kept once it is used.
+    if (Object.hasOwn(FILES, path)) await kept(path).catch(() => {});
+  }
+}
+
+/** Serves the page of the first visit as well, so that what it measures is kept. */
 async function takeCharge() {
   await forgetOthers();
   await self.clients.claim();

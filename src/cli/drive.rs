@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures::StreamExt;
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::future::{Either, select};
 use straightedge::cost::{announced, estimate};
+use straightedge::date::written;
 use straightedge::error::Error;
 use straightedge::event::{Event, MapDump, ProgressPair, Recorder, Stage};
 use straightedge::job::Training;
@@ -19,7 +21,12 @@ use super::progress::{ProgressLine, duration, waiting};
 use super::status::Status;
 use super::tuning;
 
-/// The end of a measurement, with all finished results.
+/// The present moment, as reports write it; a clock that stands before 1970 says that.
+fn now() -> String {
+    written(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64())
+}
+
+/// How a measurement ended, and all that it finished.
 pub(super) struct DriveOutcome {
     pub(super) report: Option<Report>,
     pub(super) maps: Vec<MapDump>,
@@ -41,7 +48,8 @@ pub(super) fn drive_with_listener(
     tuning::recall();
     let mut woken = catch_interrupts();
     let (mut line, mut begun, mut standing) = (ProgressLine::new(), BTreeSet::new(), ProgressPair::default());
-    let (mut recorder, mut maps, mut spans, mut failure) = (Recorder::default(), Vec::new(), Vec::new(), None);
+    let (mut recorder, mut maps, mut spans, mut failure) =
+        (Recorder::default().dated(now()), Vec::new(), Vec::new(), None);
     loop {
         // Ctrl-C also interrupts a wait for a server.
         let event = match pollster::block_on(select(events.next(), woken.next())) {

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use crate::corpus::{Folds, TokenWindows};
 use crate::corpus_size::CorpusSize;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::job::{Job, Protocol};
 use crate::weights::{Files, RowsFile};
 
@@ -36,7 +36,8 @@ pub async fn rows_extent(job: &Job, files: Rc<dyn Files>, file: &str) -> Result<
     let Protocol { rows: asked, seq_len, folds, .. } = job.protocol;
     let used = rows.n.min(asked);
     let folds = Folds::of_rows(&job.corpus, used, seq_len, folds);
-    Ok(of_folds(job, rows.n, used / seq_len, folds, rows.d_in))
+    let extent = of_folds(job, rows.n, used / seq_len, folds, rows.d_in);
+    Ok(CorpusSize { refusal: extent.refusal.map(Error::of_rows), ..extent })
 }
 
 fn of_folds(job: &Job, tokens: usize, windows: usize, folds: Result<Folds>, d_in: usize) -> CorpusSize {

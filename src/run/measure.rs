@@ -50,7 +50,9 @@ pub fn fit(job: Job, files: Rc<dyn Files>, file: String) -> Events {
         job.check()?;
         check_rows_measures(&job)?;
         let rows_file = RowsFile::open(files, &file).await?;
-        on_device!(job.backend, gpu::Options::default(), &out, backend => fit_rows(&backend, &job, &rows_file, started, &out).await)
+        on_device!(job.backend, gpu::Options::default(), &out, backend => {
+            fit_rows(&backend, &job, &rows_file, started, &out).await.map_err(Error::of_rows)
+        })
     })
 }
 

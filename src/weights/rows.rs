@@ -46,7 +46,10 @@ impl RowsFile {
             let hint = format!("the file has {} rows", self.n);
             return Err(Error::InvalidSetting { field: "rows".into(), value: format!("{rows:?}"), hint });
         }
-        self.tensors.matrix_rows(name, rows, cols).await
+        self.tensors.matrix_rows(name, rows, cols).await.map_err(|error| match error {
+            Error::NonFiniteTensor { tensor, index } => Error::NonFiniteRow { tensor, row: index / cols },
+            other => other,
+        })
     }
 
     /// Storage format of most elements.

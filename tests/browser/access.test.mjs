@@ -18,6 +18,21 @@ visit('axe-core finds nothing serious', { webgpu: false, query: {} }, async (app
   }
 });
 
+visit('names that are heard begin with the words that are seen, under Compare as well', { webgpu: false, query: { view: 'compare' } }, async (app) => {
+  await app.element('runs').locator('[data-testid=measure]').first().waitFor();
+  const named = await findings(app.page, { rules: { 'label-content-name-mismatch': { enabled: true } } });
+  assert.deepEqual(named, []);
+  // One that is heard otherwise is found.
+  await app.element('run').evaluate((button) => button.setAttribute('aria-label', 'Something else'));
+  const spoilt = await findings(app.page, { rules: { 'label-content-name-mismatch': { enabled: true } } });
+  assert.equal(spoilt.length, 1, String(spoilt));
+});
+
+visit('an embedded chart begins with a heading of the first level', { webgpu: false, query: { embed: '1' } }, async (app) => {
+  await app.element('embedded').waitFor();
+  assert.deepEqual(await app.page.locator('h1, h2, h3').evaluateAll((all) => all.filter((heading) => heading.offsetParent).map((heading) => heading.localName)).then((names) => names.slice(0, 1)), ['h1']);
+});
+
 visit('the keyboard alone leads from opening to a saved chart', { webgpu: false }, async (app) => {
   const { keyboard } = app.page;
   await tabTo(app.page, 'run');

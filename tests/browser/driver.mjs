@@ -300,12 +300,12 @@ export async function dragFolder(page, path) {
   }
 }
 
-/** Serious and critical findings, each with its location. */
-export async function findings(page) {
-  // The page's CSP allows no foreign script, so the debugger injects it, which no policy restricts.
+/** Serious and critical findings, each with where it is; `options` are those of axe-core. */
+export async function findings(page, options = {}) {
+  // The page's policy allows no foreign script, so it is put in by the debugger, which no policy binds.
   const session = await page.context().newCDPSession(page);
   await session.send('Runtime.evaluate', { expression: await readFile(AXE, 'utf8') });
-  const { violations } = await page.evaluate(() => axe.run());
+  const { violations } = await page.evaluate((options) => axe.run(options), options);
   const serious = violations.filter(({ impact }) => ['serious', 'critical'].includes(impact));
   return serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target).join(' | ')}`);
 }

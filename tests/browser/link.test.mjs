@@ -89,6 +89,70 @@ visit('what a link cannot mean is refused in a sentence, and the page works', { 
   assert.match(await app.error(), /absent/);
 });
 
+/** Values of which each is refused, with what is said of it. */
+const REFUSED = {
+  rows: [['-1', /0 or more/], ['99999999999999999999', /at most 999999999/], ['1e9', /whole number/]],
+  block: [['-3', /0 or more/], ['18446744073709551616', /at most 999999999/]],
+  linear: [['0-99999999', /below 10000/], ['5-3', /list such as 0,3-5/]],
+  folds: [['1', /at least 2/]],
+};
+
+visit('a wrong value is named and left out, and the rest of the link holds', { webgpu: false, query: {} }, async (app) => {
+  const site = new URL(app.page.url());
+  for (const [name, cases] of Object.entries(REFUSED)) {
+    for (const [value, words] of cases) {
+      site.search = new URLSearchParams({ v: '1', model: 'demo-neox', view: 'losses', seq_len: '64', [name]: value }).toString();
+      await app.page.goto(site.href);
+      await app.started();
+      const told = await app.error();
+      assert.ok(told.includes(name), `${name}=${value}: ${told}`);
+      assert.match(told, words, `${name}=${value}`);
+      assert.equal(await app.element('model-select').inputValue(), 'demo-neox', `${name}=${value}`);
+      assert.equal(await app.element('seq-len').inputValue(), '64', `${name}=${value}`);
+      assert.equal(await app.element('tab-losses').getAttribute('aria-selected'), 'true', `${name}=${value}`);
+    }
+  }
+  site.search = '?v=1&rows=x&backend=tpu&folds=4';
+  await app.page.goto(site.href);
+  await app.started();
+  const told = await app.error();
+  assert.ok(told.includes('rows') && told.includes('backend'), `all that is refused is named: ${told}`);
+  assert.equal(await app.element('folds').inputValue(), '4');
+});
+
+visit('a block that the model does not have is told, and not another one shown', { webgpu: false, query: { view: 'block', block: '99' } }, async (app) => {
+  await app.told('block-none', /no block 99.*0 to 5/);
+  assert.equal(await app.element('block-title').count(), 0);
+});
+
+visit('blocks that the model does not have are told in Side by side', { webgpu: false, query: { view: 'sides', linear: '0-99' } }, async (app) => {
+  await app.told('sides-absent', /6–99|6-99/);
+  assert.equal(await app.element('sides-block-5').getAttribute('aria-pressed'), 'true');
+});
+
+visit('no sentence is wider than the page, however long its words', { webgpu: false, query: {} }, async (app) => {
+  await app.page.setViewportSize({ width: 390, height: 800 });
+  const wide = 'w'.repeat(60);
+  const site = new URL(app.page.url());
+  const overflow = () => app.page.evaluate(() => {
+    const { scrollWidth, clientWidth } = document.documentElement;
+    return scrollWidth - clientWidth;
+  });
+  for (const search of [`?model=${wide}`, `?view=${wide}`, `?v=1&hub=${wide}/${wide}@${wide}&mirror=http://127.0.0.1:1`]) {
+    site.search = search;
+    await app.page.goto(site.href);
+    await app.started();
+    if (search.includes('hub')) await app.element('preflight').and(app.page.locator('[data-state=failed]')).waitFor();
+    assert.equal(await overflow(), 0, search);
+  }
+  await app.page.goto(new URL('?v=1&model=demo-gpt2', site).href);
+  await app.started();
+  await app.element('report-file').setInputFiles({ name: `${wide}${wide}.json`, mimeType: 'application/json', buffer: Buffer.from('{}') });
+  await app.element('error').waitFor();
+  assert.equal(await overflow(), 0, 'a file with a long name');
+  app.faults.length = 0; // Nothing listens at the mirror.
+});
+
 visit('a teacher’s link holds still and hides, and was made on the page', { webgpu: false, query: {} }, async (app) => {
   await app.element('class').evaluate((fold) => { fold.open = true; });
   await app.element('frame-model').selectOption('lock');

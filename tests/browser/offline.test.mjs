@@ -1,20 +1,39 @@
 // The page after its first visit, without a network: it opens and measures, and a new build replaces the old one.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 
 import { open, trial, visit } from './driver.mjs';
 import { relay } from './relay.mjs';
 
-/** Waits until the service worker has cached this build. */
+/** Longest wait for what a service worker does. */
+const LONG = 2 * 60_000;
+
+/** Waits until a promise of the page says so, which waitForFunction does not wait for. */
+async function until(page, says, about) {
+  const end = Date.now() + LONG;
+  while (!await page.evaluate(says, about)) {
+    assert.ok(Date.now() < end, `never: ${says} ${about ?? ''}`);
+    await setTimeout(100);
+  }
+}
+
+/** Waits until the service worker has kept this build. */
 async function kept(page) {
   await page.evaluate(() => navigator.serviceWorker.ready);
-  await page.waitForFunction(async () => {
+  await until(page, async () => {
     const registration = await navigator.serviceWorker.getRegistration();
     return registration?.active?.state === 'activated';
   });
 }
 
-/** A test of the page through a network that can change and fail. */
+/** Waits until a file is kept. */
+const isKept = (page, path) => until(page, async (path) => {
+  const kept = await Promise.all((await caches.keys()).map(async (name) => (await caches.open(name)).keys()));
+  return kept.flat().some(({ url }) => url.includes(`/${path}?sha256=`));
+}, path);
+
+/** A test of the page by way of a network that can change and go away. */
 function byRelay(name, body) {
   trial(name, async () => {
     const network = await relay();
@@ -56,6 +75,7 @@ byRelay('a new build takes the place of the old one at the next visit, for the f
   const next = page.replace('<title>Straightedge', '<title>Next');
   assert.notEqual(next, page);
   network.changes[''] = () => next;
+  await isKept(app.page, 'models/demo-gpt2/model.safetensors');
   network.changes['sw.js'] = (script) => script.replace(hash(page), hash(next));
   network.asked.length = 0;
   await app.page.evaluate(async () => {
@@ -73,6 +93,45 @@ byRelay('a new build takes the place of the old one at the next visit, for the f
     return (await cache.keys()).filter(({ url }) => url.includes('/?sha256=')).map(({ url }) => decodeURIComponent(url.split('=').slice(1).join('=')));
   });
   assert.deepEqual(pages, [hash(next)], 'the old page is forgotten');
+});
+
+byRelay('what the first view shows is measured without a network after a visit that measured nothing', async (app, network) => {
+  await isKept(app.page, 'models/demo-gpt2/model.safetensors');
+  await network.end();
+  await app.page.reload();
+  await app.started();
+  await app.choose({ rows: 1280 });
+  const offline = await app.measure();
+  assert.deepEqual([offline.model.id, offline.blocks.length], ['demo-gpt2', 6]);
+});
+
+trial('what is measured before the service worker is there is kept as well, and so is what is only chosen', async () => {
+  const network = await relay();
+  let letGo;
+  network.waits['sw.js'] = new Promise((gone) => { letGo = gone; });
+  const app = await open({ webgpu: false, query: { model: 'demo-neox', rows: '1280' }, address: network.address });
+  try {
+    await app.started();
+    const online = await app.measure();
+    assert.equal(online.model.id, 'demo-neox');
+    await app.choose({ 'model-select': 'demo-llama' });
+    assert.equal(await app.page.evaluate(async () => (await navigator.serviceWorker.getRegistration())?.active ?? null), null);
+    letGo();
+    await kept(app.page);
+    for (const model of ['demo-neox', 'demo-llama']) await isKept(app.page, `models/${model}/model.safetensors`);
+    await network.end();
+    await app.page.reload();
+    await app.started();
+    for (const model of ['demo-neox', 'demo-llama']) {
+      await app.choose({ 'model-select': model, rows: 1280 });
+      const offline = await app.measure();
+      assert.deepEqual([offline.model.id, offline.blocks.length], [model, 6]);
+    }
+    assert.deepEqual(app.faults, []);
+  } finally {
+    await app.browser.close();
+    await network.end().catch(() => {});
+  }
 });
 
 visit('nothing but files of the site is kept, each under its hash', { webgpu: false }, async (app) => {

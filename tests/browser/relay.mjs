@@ -6,15 +6,19 @@ import { gzipSync } from 'node:zlib';
 /** Headers that static hosts add to every file, unlike the local server: compressed and cacheable. */
 const HOSTED = { 'content-encoding': 'gzip', 'cache-control': 'max-age=600' };
 
-/** Forwards every request to the site under the same path; `changes` maps paths to changes of their texts. */
+/**
+ * Hands every request on to the site, under the same path; `changes` has what becomes of texts, and `waits` what their
+ * answers wait for, by their path.
+ */
 export async function relay({ asHost = false } = {}) {
   const site = new URL(process.env.STRAIGHTEDGE_URL);
-  const network = { asked: [], changes: {} };
+  const network = { asked: [], changes: {}, waits: {} };
   const compressed = new Map();
   const server = createServer(async (request, answer) => {
     const url = new URL(request.url, site);
     const path = url.pathname.slice(site.pathname.length);
     network.asked.push(path);
+    await network.waits[path];
     const reply = await fetch(url);
     const body = Buffer.from(await reply.arrayBuffer());
     const content = network.changes[path]?.(body.toString()) ?? body;

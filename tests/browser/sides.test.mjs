@@ -86,6 +86,25 @@ visit('two linear blocks go their own way, token by token, and no block none', R
   assert.match(await app.element('sides-status').innerText(), /8 tokens, identical in both texts\. Mean KL 0 nats/);
 });
 
+visit('texts of an earlier choice say so, and what was measured for them can be compared', RECORDED, async (app) => {
+  await go(app, 3);
+  assert.equal(await app.element('sides-stale').count(), 0, 'they are of what is chosen');
+  assert.match(await app.element('about-result').innerText(), /demo-gpt2/);
+  await app.element('sides-prompt').fill('Another one');
+  await app.told('sides-stale', /the prompt changed/);
+  await app.element('sides-prompt').fill('A day in');
+  await app.page.waitForFunction(() => !document.querySelector('[data-testid=sides-stale]'));
+  await app.element('sides-block-1').click();
+  await app.told('sides-stale', /the blocks changed/);
+  await app.element('model-select').selectOption('demo-neox');
+  await app.told('sides-stale', /: the model changed/);
+  assert.match(await app.element('sides-fit').innerText(), /demo-gpt2.*Compare/);
+  await app.element('tab-compare').click();
+  const measured = app.element('add').locator('option', { hasText: 'measured here' });
+  await measured.waitFor({ state: 'attached' });
+  assert.match(await measured.innerText(), /demo-gpt2/);
+});
+
 visit('an affine block made linear changes nothing', { webgpu: false, query: { model: 'calibration', view: 'sides' } }, async (app) => {
   await app.element('sides-none').click();
   await go(app, 2);

@@ -21,6 +21,7 @@ fn full() -> Report {
     Report {
         schema: 1,
         partial: false,
+        date: Some("d".into()),
         app: AppInfo { name: "a".into(), version: "0".into(), commit: Some("c".into()) },
         model: model(),
         corpus: CorpusInfo { id: "c".into(), sha256: Some("0".into()), tokens: 1 },

@@ -11,7 +11,7 @@ use straightedge_web::continuation::Linear;
 use straightedge_web::state::form::TextChoice;
 use straightedge_web::state::frame::Part;
 use straightedge_web::state::views::View;
-use straightedge_web::url::address::{Address, LinkedOverlay, NAMES};
+use straightedge_web::url::address::{Address, LinkedOverlay, NAMES, Read};
 
 const LINKS: &str = include_str!("../../tests/fixtures/before/links.txt");
 
@@ -36,7 +36,9 @@ fn decoded(query: &str) -> Vec<(String, String)> {
 }
 
 fn read(query: &str) -> Address {
-    Address::read(&decoded(query)).unwrap_or_else(|refusal| panic!("{query}: {refusal}"))
+    let Read { address, refused } = Address::read(&decoded(query));
+    assert!(refused.is_empty(), "{query}: {refused:?}");
+    address
 }
 
 /// The only link of the file that holds all of `part`.

@@ -171,6 +171,26 @@ pub enum Error {
         /// d + 1.
         needed: usize,
     },
+    /// Fewer captured rows than an affine map, or folds of them, need.
+    #[error("{file}: {rows} rows are too few, where {needed} are needed {what}; capture more rows")]
+    TooFewCaptured {
+        /// Name of the file.
+        file: String,
+        /// Rows that there are.
+        rows: usize,
+        /// The least that is needed.
+        needed: usize,
+        /// What for.
+        what: String,
+    },
+    /// Captured rows hold NaN or infinity.
+    #[error("tensor {tensor}: row {row} of the captured rows holds NaN or infinity; capture the rows without it")]
+    NonFiniteRow {
+        /// `x` or `y`.
+        tensor: String,
+        /// Row within the file.
+        row: usize,
+    },
     /// A setting of the job is out of its range.
     #[error("{field}: {value} is not possible; {hint}")]
     InvalidSetting {
@@ -416,4 +436,49 @@ pub enum Error {
     /// The job was cancelled by its user.
     #[error("cancelled: stopped on request; finished blocks are kept")]
     Cancelled,
+}
+
+impl Error {
+    /// The same where there is no model and no text, but rows that were captured elsewhere.
+    #[must_use]
+    pub fn of_rows(self) -> Self {
+        match self {
+            Self::TooFewWindows { corpus, tokens, seq_len, folds, .. } => Self::TooFewCaptured {
+                file: corpus,
+                rows: tokens,
+                needed: seq_len * folds,
+                what: format!("for {folds} folds of windows of {seq_len}"),
+            },
+            Self::TooFewRows { corpus, train_rows, needed } => Self::TooFewCaptured {
+                file: corpus,
+                rows: train_rows,
+                needed,
+                what: "outside the held-out fold to determine an affine map".into(),
+            },
+            Self::NonFiniteActivation { site, row, .. } => {
+                Self::NonFiniteRow { tensor: if site == "ffn_in" { "x".into() } else { "y".into() }, row }
+            }
+            other => other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_captured_rows_speaks_of_rows() {
+        let few = Error::TooFewWindows { corpus: "r".into(), tokens: 10, windows: 0, seq_len: 32, folds: 5 };
+        let narrow = Error::TooFewRows { corpus: "r".into(), train_rows: 128, needed: 129 };
+        let broken = |site: &str| Error::NonFiniteActivation { block: 0, site: site.into(), row: 7 };
+        let told = [few, narrow, broken("ffn_in"), broken("ffn_out")].map(|error| error.of_rows().to_string());
+        assert!(told[0].starts_with("r: 10 rows are too few, where 160 are needed for 5 folds"), "{}", told[0]);
+        assert!(told[1].contains("128 rows") && told[1].contains("129"), "{}", told[1]);
+        assert!(told[2].starts_with("tensor x: row 7") && told[3].starts_with("tensor y: row 7"), "{told:?}");
+        for text in told {
+            assert!(!text.contains("text") && !text.contains("weights"), "{text}");
+        }
+        assert_eq!(Error::Cancelled.of_rows(), Error::Cancelled);
+    }
 }

@@ -221,6 +221,8 @@ impl Stage {
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
     report: Option<Report>,
+    /// When the measurement began.
+    date: Option<String>,
     early_warnings: Vec<Warning>,
     /// Times of earlier measurements, and of the current one so far.
     seconds: (Seconds, Seconds),
@@ -232,7 +234,12 @@ impl Recorder {
         Self { report: Some(report), ..Self::default() }
     }
 
-    /// Adds one event; from progress events the report keeps the stage's time so far.
+    /// The same for a measurement that begins at a [`crate::date`]: the engine has no calendar.
+    pub fn dated(self, date: String) -> Self {
+        Self { date: Some(date), ..self }
+    }
+
+    /// Takes in one event; of progress the report keeps the time that a stage has taken so far.
     pub fn record(&mut self, event: &Event) {
         match (event, &mut self.report) {
             (Event::Started(header), _) => self.start(header),
@@ -272,7 +279,7 @@ impl Recorder {
                 let ordered = known.ordered.as_ref().map(|ordered| ordered.and(&header.ordered));
                 Report { partial: true, device: header.device.clone(), ordered, ..known }
             }
-            _ => Report::from(header.clone()),
+            _ => Report { date: self.date.clone(), ..Report::from(header.clone()) },
         };
         self.seconds = (report.seconds, Seconds::default());
         self.early_warnings.drain(..).for_each(|warning| insert_warning(&mut report.warnings, &warning));

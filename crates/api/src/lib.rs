@@ -9,6 +9,7 @@ pub mod bundled;
 pub mod continuation;
 pub mod corpus_size;
 pub mod cost;
+pub mod date;
 pub mod difference;
 pub mod error;
 pub mod event;

@@ -36,6 +36,9 @@ pub struct Report {
     pub schema: u32,
     /// Whether the measurement stopped before its end.
     pub partial: bool,
+    /// When it began, in UTC, as `2026-11-25T02:34:05Z`; `None` in reports of earlier versions.
+    #[serde(default)]
+    pub date: Option<String>,
     /// Program that measured.
     pub app: AppInfo,
     /// Model measured.
@@ -453,6 +456,7 @@ impl From<Header> for Report {
         Self {
             schema: SCHEMA,
             partial: true,
+            date: None,
             app,
             model,
             corpus,

@@ -5,7 +5,6 @@ use leptos::prelude::*;
 use straightedge_web::state::frame::{Frame, Part};
 use straightedge_web::text::t;
 
-use crate::awake;
 use crate::permalink::link;
 use crate::session::Session;
 use crate::start::Start;
@@ -13,6 +12,7 @@ use crate::view::{
     Board, Device, Downloads, Drop, Failure, ForClass, Framed, Go, Head, Lesson, ModelChoice, ProtocolChoice,
     TextChoice, Warnings,
 };
+use crate::{awake, keep, leave};
 
 /// The page with its engine.
 #[component]
@@ -24,6 +24,8 @@ pub(crate) fn App(start: Start) -> impl IntoView {
     }
     session.connect();
     awake::keep(session);
+    leave::ask(session);
+    keep::follow(session);
     session.act_on_early_press();
     view! {
         <Page session/>

@@ -7,6 +7,8 @@
 
 mod app;
 mod awake;
+mod keep;
+mod leave;
 mod link;
 mod permalink;
 mod picked;

@@ -1,13 +1,12 @@
 //! The page's own address: reading, replacing, and building a full link.
 
 use leptos::prelude::*;
-use straightedge_api::error::Result;
-use straightedge_web::url::address::{Address, NAMES};
+use straightedge_web::url::address::{Address, NAMES, Read};
 use wasm_bindgen::JsValue;
 use web_sys::UrlSearchParams;
 
-/// The configuration in the page's address.
-pub(crate) fn address() -> Result<Address> {
+/// What the page's address says.
+pub(crate) fn address() -> Read {
     Address::read(&query())
 }
 
@@ -24,13 +23,26 @@ pub(crate) fn link(address: &Address) -> Result<String, JsValue> {
     Ok(format!("{origin}{path}{}", search_of(&UrlSearchParams::new()?, address)))
 }
 
-/// Replaces the page's address.
-pub(crate) fn replace_query(address: &Address) -> Result<(), JsValue> {
+/// Whether the browser keeps the address that was there, so that Back leads to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// It is another step.
+    New,
+    /// It is the same one, told anew.
+    Same,
+}
+
+/// Puts an address in the place of the page's own.
+pub(crate) fn put_query(address: &Address, entry: Entry) -> Result<(), JsValue> {
     let location = window().location();
     let search = search_of(&UrlSearchParams::new_with_str(&location.search()?)?, address);
     if search != location.search()? {
         let target = format!("{}{search}{}", location.pathname()?, location.hash()?);
-        window().history()?.replace_state_with_url(&JsValue::NULL, "", Some(&target))?;
+        let history = window().history()?;
+        match entry {
+            Entry::New => history.push_state_with_url(&JsValue::NULL, "", Some(&target))?,
+            Entry::Same => history.replace_state_with_url(&JsValue::NULL, "", Some(&target))?,
+        }
     }
     Ok(())
 }

@@ -8,8 +8,10 @@ use straightedge_web::url::address::Address;
 
 /// Everything the first view shows.
 pub(crate) struct Start {
-    /// The page's address.
-    pub(crate) address: Result<Address>,
+    /// What the page's address asks for.
+    pub(crate) address: Address,
+    /// What it says that could not be read.
+    pub(crate) refused: Vec<Error>,
     /// Bundled models.
     pub(crate) index: Vec<Bundled>,
     /// The recorded report of the initial model.
@@ -26,7 +28,8 @@ pub(crate) fn written() -> Result<Start> {
     let index = serde_json::from_str(include_str!("../../models/index.json"));
     let recording = Report::from_json("demo-gpt2.json", include_str!("../../data/recorded/demo-gpt2.json"))?;
     Ok(Start {
-        address: Ok(Address::default()),
+        address: Address::default(),
+        refused: Vec::new(),
         index: index.map_err(|why| malformed(straightedge_web::state::bundled::INDEX, why))?,
         recording: Some(recording),
         missing: None,
@@ -39,19 +42,19 @@ pub(crate) async fn fetched() -> Start {
     use straightedge_web::browser::fetch;
     use straightedge_web::state::bundled::INDEX;
     use straightedge_web::state::recordings::{FIRST, recording};
+    use straightedge_web::url::address::Read;
 
-    let address = crate::permalink::address();
+    let Read { address, refused } = crate::permalink::address();
     let index: Result<Vec<Bundled>> = fetch::json(INDEX).await;
     let (index, missing) = match index {
         Ok(index) => (index, None),
         Err(error) => (Vec::new(), Some(error)),
     };
     let first = index.iter().find(|bundled| bundled.name == FIRST).and_then(recording);
-    let opens_on_it = address.as_ref().map_or(true, |address| address.is_first());
-    let recording = match first.filter(|_| opens_on_it) {
-        // The page works without a recording, too.
+    let recording = match first.filter(|_| address.is_first()) {
+        // The chart without a recording is a page that still works.
         Some(path) => fetch::json(&path).await.ok(),
         None => None,
     };
-    Start { address, index, recording, missing }
+    Start { address, refused, index, recording, missing }
 }

@@ -366,6 +366,23 @@ mod tests {
     }
 
     #[test]
+    fn the_outermost_columns_stand_within_their_axes() {
+        let mut plot = plot(Kind::Linear, false);
+        plot.series.truncate(1);
+        plot.series[0].columns = true;
+        for shift in [0.5, 3.0, 10.0] {
+            plot.series[0].marks.iter_mut().enumerate().for_each(|(at, mark)| mark.x = shift + at as f64);
+            let layout = Layout::new(&plot, 600.0);
+            let svg = draw(&plot, &layout);
+            let bars = svg.split("<rect class=\"bar look0\" x=\"").skip(1);
+            let lefts: Vec<f64> = bars.map(|bar| bar.split('"').next().unwrap().parse().unwrap()).collect();
+            let apart = (lefts[1] - lefts[0]) * 0.9;
+            assert!(lefts.len() == 4 && lefts[0] >= layout.left, "{lefts:?} right of {}", layout.left);
+            assert!(lefts[3] + apart <= layout.width - RIGHT + 0.1, "{lefts:?}");
+        }
+    }
+
+    #[test]
     fn a_mark_singled_out_is_ringed_and_nothing_else_is() {
         let plot = plot(Kind::Linear, false);
         let layout = Layout::new(&plot, 600.0);

@@ -91,7 +91,8 @@ impl Plot {
     pub(super) fn scales(&self) -> (Scale, Scale) {
         let marks = || self.series.iter().flat_map(|series| &series.marks).filter(|mark| mark.y.is_some());
         let rules = |is_x| self.rules.iter().filter(move |rule| rule.is_x == is_x).map(|rule| rule.at);
-        let xs: Vec<f64> = marks().map(|mark| mark.x).chain(rules(true)).collect();
+        let columns = self.series.iter().filter(|series| series.columns).flat_map(edges);
+        let xs: Vec<f64> = marks().map(|mark| mark.x).chain(rules(true)).chain(columns).collect();
         let ys: Vec<f64> = marks().filter_map(|mark| mark.y).chain(rules(false)).collect();
         (Scale::over(self.x.kind, &xs), Scale::over(self.y.kind, &ys))
     }
@@ -167,6 +168,13 @@ impl Mark {
         self.block = Some(block);
         self
     }
+}
+
+/// Where the outermost columns of a series end: each is as wide as two are apart.
+fn edges(series: &Series) -> Vec<f64> {
+    let [first, second, ..] = series.marks.as_slice() else { return Vec::new() };
+    let half = (second.x - first.x).abs() / 2.0;
+    series.marks.iter().flat_map(|mark| [mark.x - half, mark.x + half]).collect()
 }
 
 fn written(kind: Kind, value: Option<f64>) -> String {

@@ -125,8 +125,8 @@ pub fn draw(profile: &Profile, layout: &ProfileLayout, labels: Labels) -> String
     overlay(&mut svg, layout, &profile.overlay);
     svg.path("line", &line(&profile.points, layout));
     for point in &profile.points {
-        whisker(&mut svg, layout, point);
         mark(&mut svg, layout, point);
+        whisker(&mut svg, layout, point);
     }
     svg.into_svg(layout.width, layout.height)
 }
@@ -200,7 +200,8 @@ fn line(points: &[Point], layout: &ProfileLayout) -> String {
 
 fn whisker(svg: &mut Fragment, layout: &ProfileLayout, point: &Point) {
     let (Some(value), Some(spread)) = (point.value.filter(|value| *value >= LOWEST), point.spread) else { return };
-    let (x, cap) = (layout.x(point.block), layout.radius());
+    // Wider than the dot, so that one that is shorter than it is seen as well.
+    let (x, cap) = (layout.x(point.block), layout.radius() + 3.0);
     let (low, high) = (layout.y(value - spread), layout.y(value + spread));
     let (left, right) = (number(x - cap), number(x + cap));
     let (x, low, high) = (number(x), number(low), number(high));
@@ -286,6 +287,17 @@ mod tests {
         assert!(svg.contains(&format!("{low}V{high}M")), "{svg}");
         let bar = svg.split("class=\"expected\" d=\"").nth(1).unwrap();
         assert!(bar.split('"').next().unwrap().contains(&format!(" {}H", number(layout.y(0.25)))), "{svg}");
+    }
+
+    #[test]
+    fn a_whisker_that_is_shorter_than_its_dot_is_seen_beside_and_before_it() {
+        let layout = ProfileLayout::new(600.0, 6);
+        let points = vec![Point { block: 0, value: Some(0.5), spread: Some(0.0001) }];
+        let svg = draw(&Profile { blocks: 6, points, ..Profile::default() }, &layout, LABELS);
+        assert!(svg.find("class=\"dot\"").unwrap() < svg.find("class=\"whisker\"").unwrap(), "{svg}");
+        let cap = svg.split("class=\"whisker\" d=\"").nth(1).unwrap().split('M').nth(2).unwrap();
+        let left: f64 = cap.split(' ').next().unwrap().parse().unwrap();
+        assert!(left < layout.x(0) - layout.radius() - 2.0, "{cap}");
     }
 
     #[test]

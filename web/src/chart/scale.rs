@@ -24,8 +24,10 @@ pub enum Kind {
 const LOWEST_SHARE: f64 = -0.5;
 /// Minimum range of a nats axis, and of the tallest bar.
 pub const LEAST_NATS: f64 = 0.5;
-/// A wide axis is used where the largest value is at least this multiple of the middle one.
-const WIDE: f64 = 40.0;
+/// A wide axis is needed where the largest value is so many times the middle one, or that of the lowest quarter: on a
+/// linear one, so many of all marks would stand within this part of it.
+const WIDE: f64 = 12.0;
+const WIDE_QUARTER: f64 = 60.0;
 
 /// An axis fitted to its values.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,10 +84,11 @@ impl Scale {
         let (Some(middle), Some(largest)) = (sizes.get(sizes.len() / 2), sizes.last()) else {
             return Self::rounded(Kind::FromZero, low, high);
         };
-        if largest / middle < WIDE {
+        let quarter = sizes[sizes.len() / 4];
+        if largest / middle < WIDE && largest / quarter < WIDE_QUARTER {
             return Self::rounded(Kind::FromZero, low, high);
         }
-        let unit = 10f64.powf((sizes[sizes.len() / 4]).log10().floor());
+        let unit = 10f64.powf(quarter.log10().floor());
         let mut scale = Self { kind: Kind::Wide, low, high, unit };
         let room = (scale.spread(high) - scale.spread(low)) * 0.04;
         scale.low = scale.gather(scale.spread(low) - if low < 0.0 { room } else { 0.0 });
@@ -119,13 +122,15 @@ impl Scale {
             }
             Kind::Log => self.log_ticks(room),
             Kind::Wide => self.wide_ticks(room),
-            Kind::Linear | Kind::FromZero | Kind::Nats => {
-                let step = step(self.high - self.low, room);
-                let first = (self.low / step - 1e-9).ceil() as i64;
-                let last = (self.high / step + 1e-9).floor() as i64;
-                (first..=last).map(|at| at as f64 * step).collect()
-            }
+            Kind::Linear | Kind::FromZero | Kind::Nats => self.even_ticks(room),
         }
+    }
+
+    fn even_ticks(&self, room: f64) -> Vec<f64> {
+        let step = step(self.high - self.low, room);
+        let first = (self.low / step - 1e-9).ceil() as i64;
+        let last = (self.high / step + 1e-9).floor() as i64;
+        (first..=last).map(|at| at as f64 * step).collect()
     }
 
     fn log_ticks(&self, room: f64) -> Vec<f64> {
@@ -135,7 +140,9 @@ impl Scale {
         if decades * 3.0 <= room {
             let first = low.floor() as i32;
             let fine = (first..=high.ceil() as i32).flat_map(|p| [1.0, 2.0, 5.0].map(|m| m * 10f64.powi(p)));
-            return fine.filter(within).collect();
+            let fine: Vec<f64> = fine.filter(within).collect();
+            // A short axis may have none or one of these on it.
+            return if fine.len() < 2 { self.even_ticks(room) } else { fine };
         }
         let every = (decades / room).ceil().max(1.0) as usize;
         let tens = (low.ceil() as i32..=high.floor() as i32).step_by(every);
@@ -218,6 +225,28 @@ mod tests {
         assert!((b - a - (c - b)).abs() < 1e-12);
         assert_eq!(scale.ticks(5.0), [1.0, 10.0, 100.0, 1000.0].to_vec());
         assert_eq!(Scale::over(Kind::Log, &[1.0, 64.0]).ticks(8.0), [1.0, 2.0, 5.0, 10.0, 20.0, 50.0].to_vec());
+    }
+
+    #[test]
+    fn a_short_logarithmic_axis_has_ticks_as_well() {
+        for values in [[21.0, 45.0], [100.5, 101.5], [0.3, 0.4]] {
+            let ticks = Scale::over(Kind::Log, &values).ticks(5.0);
+            assert!((2..=8).contains(&ticks.len()), "{values:?}: {ticks:?}");
+        }
+    }
+
+    #[test]
+    fn one_outlier_does_not_hide_the_rest_of_a_wide_axis() {
+        // Perplexities lost by the blocks of a model whose first one it cannot do without.
+        let losses = [37.6, 0.9, 0.7, 1.1, 1.4, 2.0];
+        let scale = Scale::over(Kind::Wide, &losses);
+        let places = losses.map(|value| scale.place(value));
+        let rest = &places[1..];
+        let [low, high] = [f64::min, f64::max].map(|pick| rest.iter().copied().reduce(pick).unwrap());
+        assert!(high - low > 0.1 && high > 0.2 && places[0] < 1.0, "{places:?}");
+        // A block made linear, replaced by its mean, and removed.
+        let scale = Scale::over(Kind::Wide, &[0.476, 2740.0, 6150.0]);
+        assert!(scale.place(0.476) > 0.05 && scale.place(6150.0) - scale.place(2740.0) > 0.03);
     }
 
     #[test]

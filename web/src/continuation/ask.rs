@@ -49,12 +49,23 @@ impl Ask {
     /// The blocks to make linear, of those known.
     pub fn linear(&self, known: &BlockList) -> Linear {
         match &self.blocks {
-            Some(blocks) => blocks.clone(),
+            Some(Linear::Some(blocks)) => {
+                Linear::Some(blocks.iter().copied().filter(|block| known.may_have(*block)).collect())
+            }
+            Some(Linear::All) => Linear::All,
             None => known.most_linear().map_or(Linear::All, |block| Linear::Some(BTreeSet::from([block]))),
         }
     }
 
-    /// Adds or removes a block.
+    /// Blocks that were asked for, as by a link, and that the model does not have.
+    pub fn absent(&self, known: &BlockList) -> BTreeSet<usize> {
+        match &self.blocks {
+            Some(Linear::Some(blocks)) => blocks.iter().copied().filter(|block| !known.may_have(*block)).collect(),
+            _ => BTreeSet::new(),
+        }
+    }
+
+    /// Puts a block in or takes it out.
     pub fn toggle(&mut self, block: usize, known: &BlockList) {
         let mut blocks = match self.linear(known) {
             Linear::All => known.blocks.iter().map(|(block, _)| *block).collect(),
@@ -126,6 +137,14 @@ mod tests {
         ask.blocks = Some(Linear::All);
         ask.toggle(1, &known());
         assert_eq!(ask.linear(&known()), some(&[0, 2, 3]));
+    }
+
+    #[test]
+    fn blocks_that_the_model_does_not_have_are_left_out_and_named() {
+        let ask = Ask { blocks: Some(some(&[1, 3, 4, 9])), ..Ask::default() };
+        assert_eq!((ask.linear(&known()), ask.absent(&known())), (some(&[1, 3]), [4, 9].into()));
+        assert_eq!(ask.linear(&BlockList::default()), some(&[1, 3, 4, 9]), "nobody knows yet");
+        assert!(ask.absent(&BlockList::default()).is_empty() && Ask::default().absent(&known()).is_empty());
     }
 
     #[test]

@@ -26,6 +26,11 @@ impl BlockList {
         known
     }
 
+    /// Whether the model has this block, as far as that is known.
+    pub fn may_have(&self, block: usize) -> bool {
+        self.blocks.is_empty() || self.blocks.iter().any(|(known, _)| *known == block)
+    }
+
     /// The block with the highest R².
     pub fn most_linear(&self) -> Option<usize> {
         let measured = self.blocks.iter().filter_map(|(block, r2)| Some((*block, (*r2)?)));

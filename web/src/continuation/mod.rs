@@ -16,5 +16,6 @@ pub use state::ContinuationState;
 #[cfg(test)]
 pub(crate) use state::tests;
 pub use wording::{
-    CandidateRow, bar, candidates, heading, label, most, ordered, outcome, percent, place, sampling, status,
+    CandidateRow, about, bar, candidates, fit_kept, heading, label, most, ordered, outcome, percent, place, sampling,
+    stale, status,
 };

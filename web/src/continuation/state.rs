@@ -24,7 +24,12 @@ impl ContinuationState {
         Self { status: OrderStatus::start(number), asked: Some(asked), ..Self::default() }
     }
 
-    /// Handles a reply; replies of other orders and after the end are ignored.
+    /// The same, begun at a [`straightedge_api::date`].
+    pub fn dated(self, date: String) -> Self {
+        Self { recorder: self.recorder.dated(date), ..self }
+    }
+
+    /// Takes in a reply; those of other orders and those after the end change nothing.
     pub fn receive(&mut self, reply: &Reply) {
         if let Some(event) = self.status.receive(reply) {
             self.transcript.record(event);

@@ -1,15 +1,21 @@
 //! Texts and numbers of a continuation: above the texts, at their tokens and in the table.
 
-use straightedge_api::continuation::{Both, Candidate, Step};
+use std::collections::BTreeSet;
+
+use straightedge_api::continuation::{Both, Candidate, Continuation, Step};
 use straightedge_api::event::Stage;
 use straightedge_api::transcript::Transcript;
 
+use super::ask::{Ask, Linear};
+use super::block_list::BlockList;
 use super::state::ContinuationState;
 use crate::chart::scale::LEAST_NATS;
 use crate::figures::Grid;
 use crate::state::order_status::Phase;
+use crate::state::words::computed_on;
 use crate::text::continuation::t;
 use crate::text::format::{duration, exact, fixed, magnitude};
+use crate::text::result::t as about_result;
 use crate::text::{fill, t as page};
 
 /// Characters of the preceding text repeated in a token's heading.
@@ -67,7 +73,43 @@ pub fn outcome(transcript: &Transcript) -> String {
     sentences.join(" ")
 }
 
-/// The request, in sentences.
+/// Whose texts they are.
+pub fn about(continuation: &ContinuationState) -> Option<String> {
+    let opening = continuation.transcript().opening.as_ref()?;
+    Some(fill(
+        about_result().about_continuation,
+        &[("model", &opening.model), ("device", computed_on(&opening.device))],
+    ))
+}
+
+/// What has been chosen otherwise since these texts were ordered; `None` where nothing has.
+pub fn stale(continuation: &ContinuationState, ask: &Ask, known: &BlockList, model: Option<&str>) -> Option<String> {
+    let (asked, opening) = (continuation.asked()?, continuation.transcript().opening.as_ref()?);
+    let blocks: BTreeSet<usize> = match ask.linear(known) {
+        Linear::All => (0..opening.num_hidden_layers).collect(),
+        Linear::Some(blocks) => blocks,
+    };
+    let now = ask.continuation().ok();
+    let is_other = |get: fn(&Continuation) -> (usize, u64, u64)| now.as_ref().is_none_or(|now| get(now) != get(asked));
+    let is_other_model = model.is_some_and(|model| model != opening.model);
+    // Blocks of another model are other blocks anyway.
+    let changed = [
+        (is_other_model, t().stale_model),
+        (ask.prompt != asked.prompt, t().stale_prompt),
+        (!is_other_model && !blocks.iter().eq(&opening.blocks), t().stale_blocks),
+        (is_other(|asked| (asked.tokens, asked.temperature.to_bits(), asked.seed)), t().stale_sampling),
+    ];
+    let changed: Vec<_> = changed.into_iter().filter(|(is_changed, _)| *is_changed).map(|(_, what)| what).collect();
+    (!changed.is_empty()).then(|| fill(t().stale, &[("what", &changed.join(", "))]))
+}
+
+/// That maps were measured on the way, and where they are.
+pub fn fit_kept(continuation: &ContinuationState) -> Option<String> {
+    let report = continuation.report().filter(|report| !report.partial && !report.blocks.is_empty())?;
+    Some(fill(t().fit_kept, &[("model", &report.model.id)]))
+}
+
+/// What was asked for, in sentences.
 pub fn ordered(continuation: &ContinuationState) -> String {
     let Some(asked) = continuation.asked() else { return String::new() };
     let blocks = continuation.transcript().opening.as_ref().map_or(String::new(), |opening| heading(&opening.blocks));
@@ -269,6 +311,21 @@ mod tests {
             (percent(0.123_45), percent(0.0001), percent(0.0)),
             ("12.3 %".into(), "<0.1 %".into(), "0.0 %".into())
         );
+    }
+
+    #[test]
+    fn texts_say_what_has_changed_since_they_were_ordered() {
+        let sides = heard(&events());
+        let known = BlockList::of_number(4);
+        let blocks = Some(Linear::Some([1, 2].into()));
+        let same = Ask { prompt: "A ".into(), blocks, ..Ask::default() };
+        assert_eq!(stale(&sides, &same, &known, Some("m")), None);
+        assert_eq!(stale(&ContinuationState::default(), &Ask::default(), &known, None), None, "there are none");
+        let told = |ask: Ask, model| stale(&sides, &ask, &known, Some(model)).unwrap();
+        assert!(told(same.clone(), "other").contains("the model changed"));
+        assert!(told(Ask { prompt: "B".into(), ..same.clone() }, "m").contains("the prompt changed"));
+        assert!(told(Ask { blocks: Some(Linear::All), ..same.clone() }, "m").contains("the blocks changed"));
+        assert!(told(Ask { seed: "x".into(), ..same }, "m").contains("tokens or sampling changed"));
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod dense;
 pub mod exercises;
 pub mod formulas;
 pub mod hand;
+pub mod kept;
 pub mod line;
 pub mod many;
 pub mod network;

@@ -27,11 +27,11 @@ pub struct Shown<'a> {
 /// Progress so far; it never goes back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    done: BTreeSet<Step>,
-    traps: BTreeSet<Trap>,
-    presets: HashSet<Preset>,
-    views: HashSet<View>,
-    answered: BTreeSet<Exercise>,
+    pub(super) done: BTreeSet<Step>,
+    pub(super) traps: BTreeSet<Trap>,
+    pub(super) presets: HashSet<Preset>,
+    pub(super) views: HashSet<View>,
+    pub(super) answered: BTreeSet<Exercise>,
 }
 
 /// Comparisons that show what was learned.

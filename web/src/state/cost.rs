@@ -1,10 +1,18 @@
-//! Cost of adding a measure to a report here: the measure itself, and another run of the fit it builds on.
+//! What adding a measure to a report costs here: the measure itself, and the fit that it builds on once more. And what a
+//! measurement of many rows would take, before it is ordered.
 
 use straightedge_api::cost;
-use straightedge_api::job::{Measure, Training};
+use straightedge_api::job::{Measure, Protocol, Training};
 use straightedge_api::report::Report;
 
-/// Seconds to add a measure, for one block or all; `None` if the report does not give the duration of the fit.
+use crate::text::fill;
+use crate::text::format::{count, duration};
+use crate::text::result::t;
+
+/// More rows than so many times the usual number are many.
+const MANY: usize = 10;
+
+/// Seconds that adding a measure takes, for one block or all; `None` where the report does not say what the fit took.
 pub fn seconds(measure: Measure, report: &Report, block: Option<usize>) -> Option<f64> {
     let mut asked = report.clone();
     asked.blocks.retain(|known| block.is_none_or(|block| known.block == block));
@@ -13,10 +21,45 @@ pub fn seconds(measure: Measure, report: &Report, block: Option<usize>) -> Optio
     Some(again + cost::estimate(&asked, measure, &Training::default())?.seconds)
 }
 
+/// What a fit of so many rows takes, where they are many: going by a report of the same model that was measured here or
+/// recorded elsewhere, else by the usual number of rows.
+pub fn of_many(rows: usize, known: Option<(&Report, bool)>) -> Option<String> {
+    let usual = Protocol::default().rows;
+    if rows < MANY * usual {
+        return None;
+    }
+    let time = known.and_then(|(report, is_here)| Some((duration(fit(report, rows)?), is_here)));
+    Some(match time {
+        Some((time, true)) => fill(t().cost_here, &[("time", &time)]),
+        Some((time, false)) => fill(t().cost_recorded, &[("time", &time)]),
+        None => fill(t().cost_many, &[("times", &count((rows / usual) as u64)), ("usual", &count(usual as u64))]),
+    })
+}
+
+/// Seconds of a fit of so many rows; `None` where the report does not say what its own took.
+fn fit(report: &Report, rows: usize) -> Option<f64> {
+    let spent = &report.seconds;
+    let by_row = (spent.tokenize + spent.forward) / report.protocol.rows.max(1) as f64;
+    (by_row > 0.0).then_some(spent.load + spent.solve + by_row * rows as f64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::figures::sample_report;
+
+    #[test]
+    fn many_rows_are_told_with_the_time_that_they_take() {
+        let mut report = sample_report();
+        report.protocol.rows = 1000;
+        assert_eq!(of_many(149_999, Some((&report, true))), None);
+        assert!(of_many(99_999_999, Some((&report, true))).unwrap().contains("6666 times the usual 15\u{202f}000"));
+        report.seconds.forward = 2.0;
+        report.seconds.load = 1.0;
+        assert!(of_many(1_800_000, Some((&report, true))).unwrap().contains("1 h 00 min"));
+        assert!(of_many(1_800_000, Some((&report, false))).unwrap().contains("machine of the recording"));
+        assert!(of_many(1_800_000, None).unwrap().contains("120 times"));
+    }
 
     #[test]
     fn the_fit_counts_once_more_and_one_block_costs_less_than_all() {

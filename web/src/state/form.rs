@@ -265,10 +265,16 @@ pub fn find<'a>(index: &'a [Bundled], name: &str) -> Result<&'a Bundled> {
 
 fn number(field: &str, typed: &str) -> Result<usize> {
     let digits: String = typed.chars().filter(|c| !c.is_whitespace()).collect();
+    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+    let hint = match digits.strip_prefix('-') {
+        Some(digits) if is_number(digits) => "give a whole number, 0 or more",
+        None if is_number(&digits) => "give a smaller number",
+        _ => "give a whole number",
+    };
     digits.parse().map_err(|_| Error::InvalidSetting {
         field: field.into(),
-        value: if digits.is_empty() { "nothing".into() } else { typed.into() },
-        hint: "give a whole number".into(),
+        value: if digits.is_empty() { "nothing".into() } else { typed.chars().take(60).collect() },
+        hint: hint.into(),
     })
 }
 
@@ -377,6 +383,10 @@ mod tests {
         form.pasted = "words".into();
         form.folds = "1".into();
         assert!(matches!(form.order(1, &index()), Err(Error::InvalidSetting { field, .. }) if field == "--folds"));
+        for (typed, words) in [("-3", "0 or more"), ("18446744073709551616", "smaller"), ("", "a whole number")] {
+            form.folds = typed.into();
+            assert!(form.order(1, &index()).unwrap_err().to_string().contains(words), "{typed}");
+        }
         form.folds = "many".into();
         assert!(matches!(form.order(1, &index()), Err(Error::InvalidSetting { value, .. }) if value == "many"));
     }

@@ -10,4 +10,5 @@ pub mod preview;
 pub mod recordings;
 pub mod run;
 pub mod views;
+pub mod warnings;
 pub mod words;

@@ -35,6 +35,11 @@ impl Run {
         Self { status: OrderStatus::start(number), origin, recorder, expected, ..Self::default() }
     }
 
+    /// The same, begun at a [`straightedge_api::date`].
+    pub fn dated(self, date: String) -> Self {
+        Self { recorder: self.recorder.dated(date), ..self }
+    }
+
     /// A report from a file, as if it had just been measured.
     pub fn opened(number: u32, report: Report) -> Self {
         let phase = if report.partial { Phase::Cancelled } else { Phase::Finished };

@@ -1,5 +1,6 @@
 //! Sentences of the page that depend on its state.
 
+use straightedge_api::date::day;
 use straightedge_api::error::Result;
 use straightedge_api::event::Progress;
 use straightedge_api::report::{DeviceInfo, Report};
@@ -7,8 +8,9 @@ use straightedge_api::report::{DeviceInfo, Report};
 use crate::state::form::Form;
 use crate::state::order_status::Phase;
 use crate::state::run::Run;
-use crate::text::continuation as texts_sides;
+use crate::text::continuation as texts_continuation;
 use crate::text::format::{amount, count, duration, limit, rate};
+use crate::text::result::t as r;
 use crate::text::{fill, t};
 use straightedge_api::message::{Device, Unfinished};
 
@@ -45,7 +47,18 @@ pub fn status(run: &Run) -> String {
     }
 }
 
-/// The measurement that can be resumed.
+/// Whose numbers are shown: model, text, day and device as the report itself has them, whatever is chosen beside it.
+pub fn about(run: &Run) -> Option<String> {
+    let report = run.report()?;
+    let when = if *run.phase() == Phase::Recorded { r().recorded } else { r().measured };
+    let day = report.date.as_deref().and_then(day);
+    let when = day.map_or(when.into(), |day| fill(r().measured_on, &[("when", when), ("day", day)]));
+    let (model, text, device) = (report.model.id.as_str(), report.corpus.id.as_str(), computed_on(&report.device));
+    let sentence = if report.model.architecture == "rows" { r().about_rows } else { r().about };
+    Some(fill(sentence, &[("model", model), ("text", text), ("when", &when), ("device", device)]))
+}
+
+/// What could go on.
 pub fn unfinished(found: &Unfinished) -> String {
     let Unfinished { model, text, next, of, .. } = found;
     let (next, of) = (next.to_string(), of.to_string());
@@ -69,7 +82,7 @@ pub fn beside(progress: &Progress) -> String {
 
 /// A sentence of the engine, with command line options replaced by their names on the page.
 pub fn on_page(sentence: &str) -> String {
-    let continuation = texts_sides::t();
+    let continuation = texts_continuation::t();
     let options = [
         ("--rows", t().rows),
         ("--seq-len", t().seq_len),
@@ -122,12 +135,11 @@ fn finished(report: &Report, blocks: &str) -> String {
 }
 
 fn recorded(report: &Report) -> String {
-    let rows = count(report.protocol.rows as u64);
-    let gaps = [("rows", rows.as_str()), ("text", &report.corpus.id), ("device", computed_on(&report.device))];
-    fill(t().status_recorded, &gaps)
+    fill(t().status_recorded, &[("rows", &count(report.protocol.rows as u64))])
 }
 
-fn computed_on(device: &DeviceInfo) -> &str {
+/// What a device is called.
+pub(crate) fn computed_on(device: &DeviceInfo) -> &str {
     if device.backend == "gpu" { adapter(device) } else { t().backend_cpu }
 }
 
@@ -174,6 +186,23 @@ mod tests {
         assert_eq!(lines[..2], ["Starting", "Loading weights"]);
         assert_eq!(lines[3], "Measuring rows");
         assert_eq!(lines.last().unwrap(), "3 blocks measured on 14\u{202f}976 rows in 0.0 s, on the CPU.");
+    }
+
+    #[test]
+    fn a_result_says_whose_it_is() {
+        let mut run = Run::start(1, None).dated("2024-02-29T12:34:56Z".into());
+        assert_eq!(about(&run), None, "nothing is known yet");
+        for event in recording() {
+            run.receive(&Reply::Event { run: 1, event });
+        }
+        assert_eq!(about(&run).unwrap(), "m on t, measured 2024-02-29 on the CPU");
+        let report = run.report().unwrap().clone();
+        let undated = Report { date: Some("<b>".into()), ..report.clone() };
+        assert_eq!(about(&Run::opened(2, undated.clone())).unwrap(), "m on t, measured on the CPU");
+        assert_eq!(about(&Run::recorded(undated)).unwrap(), "m on t, recorded on the CPU");
+        let mut rows = report;
+        rows.model.architecture = "rows".into();
+        assert_eq!(about(&Run::opened(2, rows)).unwrap(), "m, measured 2024-02-29 on the CPU");
     }
 
     #[test]

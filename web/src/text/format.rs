@@ -1,5 +1,7 @@
 //! Numbers for display: fixed digits, real minus signs, narrow spaces between thousands.
 
+use std::collections::BTreeSet;
+
 use straightedge_api::event::Progress;
 use straightedge_api::fields::{Digits, Field};
 
@@ -130,6 +132,19 @@ pub fn rate(progress: &Progress) -> Option<String> {
         unit if rate >= 10.0 => format!("{} {unit}/s", count(rate.round() as u64)),
         unit => format!("{} {unit}/s", trimmed(rate)),
     })
+}
+
+/// Numbers in a row as their first and last: `0,3-5`.
+pub fn spans(blocks: &BTreeSet<usize>) -> String {
+    let mut spans: Vec<(usize, usize)> = Vec::new();
+    for &block in blocks {
+        match spans.last_mut() {
+            Some((_, last)) if *last + 1 == block => *last = block,
+            _ => spans.push((block, block)),
+        }
+    }
+    let span = |(first, last)| if first == last { format!("{first}") } else { format!("{first}-{last}") };
+    spans.into_iter().map(span).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ pub mod format;
 pub mod formula;
 pub mod lesson;
 pub mod paper;
+pub mod result;
 
 /// The instrument's texts, in the language in use.
 pub fn t() -> &'static Texts {
@@ -141,7 +142,7 @@ catalogue! {
     device_broken: "The engine did not start.",
 
     status_idle: "Nothing measured yet. Press Measure and watch the profile grow block by block.",
-    status_recorded: "Recorded with this page, not measured on your machine: {rows} rows of the text {text}, on {device}.",
+    status_recorded: "Recorded with this page, not measured on your machine: {rows} rows.",
     status_published: "Published, not measured on your machine.",
     unfinished: "A measurement of {model} on {text} was ended before block {next} of {of}. Its results so far are kept.",
     resume: "Resume",
@@ -161,7 +162,7 @@ catalogue! {
     download: "Download report",
     replay: "Replay",
 
-    export: "Save as",
+    export: "Save this chart as",
     export_refused: "The browser could not create the file. Try another format.",
     export_source: "{app} · {model}, weights {hash} · text {text} · {rows} rows in windows of {seq_len}, {folds} folds · {backend}: {adapter}",
     export_source_plain: "{app} · {model} · {backend}: {adapter}",
@@ -280,7 +281,7 @@ catalogue! {
     compare_add_choose: "a measurement …",
     compare_remove: "Remove {name}",
     compare_measure: "Measure here",
-    compare_measure_name: "Measure {name} here and overlay it",
+    compare_measure_name: "Measure here and overlay: {name}",
     compare_empty: "Nothing to compare yet. Choose one of the comparisons above, or add measurements.",
     compare_waiting: "Loading recordings …",
     compare_unmeasured_some: "Measurements without {quantity}: {names}.",
@@ -309,9 +310,9 @@ catalogue! {
     atlas_failed: "Not measured: {why}",
     atlas_pending: "Not measured yet.",
     atlas_add: "Compare",
-    atlas_add_name: "Add {name} to the comparison",
+    atlas_add_name: "Compare {name}",
     atlas_open: "Open report",
-    atlas_open_name: "Open the report of {name}",
+    atlas_open_name: "Open report of {name}",
     atlas_absent: "this build has measured no such model; choose one listed under Compare",
 
     losses_tab: "Losses",

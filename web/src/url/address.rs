@@ -1,13 +1,13 @@
 //! The page's configuration as query parameters, so that a link repeats a measurement:
 //! `?v=1&model=demo-neox&rows=5120&measures=swap&view=losses`.
 //!
-//! Defaults are omitted; `v` is the version of the defaults. Addresses are untrusted: every value is checked, and the
-//! first invalid one rejects the whole address.
+//! What is as it is at first is left out. `v` says which defaults those are; an address comes from anybody, so every
+//! value is checked, and what is not what its name says is named and left out.
 
 use std::collections::BTreeSet;
 
 use straightedge_api::bundled::MADE_TEXTS;
-use straightedge_api::error::{Error, Result};
+use straightedge_api::error::Error;
 use straightedge_api::fields::Field;
 use straightedge_api::hub::id::{Endpoint, HubId};
 use straightedge_api::job::{BackendChoice, Measure, Protocol};
@@ -22,7 +22,7 @@ use crate::state::frame::Frame;
 use crate::state::recordings::FIRST;
 use crate::state::views::View;
 use crate::url::comparison::{self, Linked};
-use crate::url::continuation;
+use crate::url::given::{Given, SHOWN};
 
 /// The version this page writes, the only one so far.
 const VERSION: &str = "1";
@@ -71,8 +71,6 @@ const PUBLISHED: &str = "published:";
 const RECORDED: &str = "recorded:";
 /// Format of the keys of a comparison.
 const KEYS: &str = "give a list such as recorded:demo-gpt2,published:gpt2:WikiText-2";
-/// Most characters of a value that an error repeats.
-const SHOWN: usize = 60;
 
 /// A configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -118,55 +116,61 @@ pub enum LinkedOverlay {
     Recorded(String),
 }
 
+/// What was read of an address, and every value that is not what its name says: those are left out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Read {
+    /// What holds.
+    pub address: Address,
+    /// What was refused, in the order of reading.
+    pub refused: Vec<Error>,
+}
+
 impl Address {
-    /// Reads decoded names and values of a query; unknown names are ignored.
-    ///
-    /// # Errors
-    /// The first invalid value.
-    pub fn read(pairs: &[(String, String)]) -> Result<Self> {
-        let given = Given(pairs);
-        given.read("v", |version| (version == VERSION).then_some(()), "this page reads links of version 1")?;
-        let usual = Protocol::default();
-        let protocol = Protocol {
-            rows: given.count("rows")?.unwrap_or(usual.rows),
-            seq_len: given.count("seq_len")?.unwrap_or(usual.seq_len),
-            folds: given.count("folds")?.unwrap_or(usual.folds),
-            skip_positions: given.count("skip_positions")?.unwrap_or(usual.skip_positions),
-            gram: given.read("gram", |mode| mode.parse().ok(), "choose exact or fast")?.unwrap_or_default(),
-            ..usual
-        };
-        protocol.check()?;
+    /// Reads decoded names and values of a query; those of other names are left alone.
+    pub fn read(pairs: &[(String, String)]) -> Read {
+        let given = Given::new(pairs);
+        let is_ours = |version: &str| (version == VERSION).then_some(());
+        // In another version every name may mean something else.
+        let is_readable =
+            given.value("v").is_none() || given.read("v", is_ours, "this page reads links of version 1").is_some();
+        let address = if is_readable { Self::given(&given) } else { Self::default() };
+        Read { address, refused: given.refused() }
+    }
+
+    fn given(given: &Given<'_>) -> Self {
         let metric = |name: &str| Metric::ALL.into_iter().find(|metric| metric.id() == name);
         let view = |id: &str| View::ALL.into_iter().find(|view| view.id() == id);
+        let protocol = given.protocol();
         let comparison = Linked {
-            preset: given.read("compare", Preset::by_id, "give one of the page’s comparisons")?,
-            runs: given.read("runs", comparison::keys, KEYS)?.unwrap_or_default(),
-            without: given.read("without", comparison::keys, KEYS)?.unwrap_or_default(),
-            front: given.read("front", Key::parse, KEYS)?,
-            charts: given.read("charts", charts, "give a list such as r2_lin,linearity")?.unwrap_or_default(),
+            preset: given.read("compare", Preset::by_id, "give one of the page’s comparisons"),
+            runs: given.read("runs", comparison::keys, KEYS).unwrap_or_default(),
+            without: given.read("without", comparison::keys, KEYS).unwrap_or_default(),
+            front: given.read("front", Key::parse, KEYS),
+            charts: given.read("charts", charts, "give a list such as r2_lin,linearity").unwrap_or_default(),
         };
+        let is_one = |value: &str| (value == "1").then_some(());
         let frame = Frame {
-            is_embedded: given.read("embed", |value| (value == "1").then_some(()), "the only value is 1")?.is_some(),
-            hidden: given.parts("hide")?,
-            locked: given.parts("lock")?,
+            is_embedded: given.read("embed", is_one, "embed=1 is all there is").is_some(),
+            hidden: given.parts("hide"),
+            locked: given.parts("lock"),
         };
-        Ok(Self {
-            model: given.read("model", |name| is_plain(name).then(|| name.into()), "give the name of a model")?,
-            hub: given.value("hub").map(HubId::model).transpose()?,
-            mirror: given.value("mirror").map(str::parse).transpose()?,
-            text: given.read("text", text, "give a text that the page offers")?,
+        Self {
+            model: given.read("model", |name| is_plain(name).then(|| name.into()), "give the name of a model"),
+            hub: given.parsed("hub", HubId::model),
+            mirror: given.parsed("mirror", str::parse),
+            text: given.read("text", text, "give a text that the page offers"),
             protocol,
-            backend: given.read("backend", |name| name.parse().ok(), "choose auto, gpu or cpu")?.unwrap_or_default(),
-            measures: given.measures()?,
-            view: given.read("view", view, "give one of the page’s views")?.unwrap_or_default(),
-            block: given.count("block")?,
-            metric: given.read("metric", metric, "choose lin or scalar")?.unwrap_or_default(),
-            overlay: given.read("overlay", laid, "give published: and a corpus, or recorded: and a model")?,
+            backend: given.read("backend", |name| name.parse().ok(), "choose auto, gpu or cpu").unwrap_or_default(),
+            measures: given.measures(),
+            view: given.read("view", view, "give one of the page’s views").unwrap_or_default(),
+            block: given.count("block"),
+            metric: given.read("metric", metric, "choose lin or scalar").unwrap_or_default(),
+            overlay: given.read("overlay", laid, "give published: and a corpus, or recorded: and a model"),
             comparison,
-            ask: given.ask()?,
+            ask: given.ask(),
             frame,
-            lesson: given.read("lesson", |step| step.parse().ok(), "give the number of a step, 1 to 9")?,
-        })
+            lesson: given.read("lesson", |step| step.parse().ok(), "give the number of a step, 1 to 9"),
+        }
     }
 
     /// Whether the page opens with its recording, because no other model is requested.
@@ -215,55 +219,7 @@ impl Address {
     }
 }
 
-/// Names and values as given.
-struct Given<'a>(&'a [(String, String)]);
-
-impl Given<'_> {
-    fn value(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
-    }
-
-    fn read<T>(&self, name: &str, parse: impl Fn(&str) -> Option<T>, hint: &str) -> Result<Option<T>> {
-        let Some(value) = self.value(name) else { return Ok(None) };
-        parse(value).map(Some).ok_or_else(|| refused(name, value, hint))
-    }
-
-    fn count(&self, name: &str) -> Result<Option<usize>> {
-        // No count here needs more digits, and sums must not overflow.
-        let digits = |value: &str| value.parse().ok().filter(|_| value.len() <= 9);
-        self.read(name, digits, "give a whole number")
-    }
-
-    fn measures(&self) -> Result<BTreeSet<Measure>> {
-        let Some(list) = self.value("measures") else { return Ok(BTreeSet::new()) };
-        let refused = || refused("measures", list, "give a list such as swap,layers");
-        let mut measures = Measure::parse_list(list).map_err(|_| refused())?;
-        measures.remove(&Measure::Fit);
-        Ok(measures)
-    }
-
-    fn ask(&self) -> Result<Ask> {
-        let mut given = continuation::NAMES.into_iter().filter_map(|name| Some((name, self.value(name)?)));
-        given.try_fold(Ask::default(), |ask, (name, value)| {
-            ask.with(name, value).map_err(|hint| refused(name, value, hint))
-        })
-    }
-
-    fn parts<T: std::str::FromStr + Ord>(&self, name: &str) -> Result<BTreeSet<T>> {
-        let list = |value: &str| value.split(',').map(|part| part.parse().ok()).collect();
-        Ok(self.read(name, list, "name parts of the page, such as model,text")?.unwrap_or_default())
-    }
-}
-
-fn refused(name: &str, value: &str, hint: &str) -> Error {
-    let mut shown: String = value.chars().take(SHOWN).collect();
-    if shown.len() < value.len() {
-        shown.push('…');
-    }
-    Error::InvalidSetting { field: format!("{name} in this link"), value: format!("“{shown}”"), hint: hint.into() }
-}
-
-/// Whether a value is a plain name that cannot be a path.
+/// Whether a value can be a name: nothing that could mean a place.
 fn is_plain(name: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || " -_.:".contains(c);
     !name.is_empty() && name.len() <= SHOWN && name.chars().all(plain) && !name.contains("..")
@@ -325,6 +281,13 @@ mod tests {
         list.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
     }
 
+    /// What holds where nothing is refused.
+    fn read(pairs: &[(String, String)]) -> Address {
+        let Read { address, refused } = Address::read(pairs);
+        assert_eq!(refused, []);
+        address
+    }
+
     fn said(address: &Address) -> Vec<(String, String)> {
         let said = address.pairs().into_iter().filter_map(|(name, value)| Some((name.to_string(), value?)));
         said.collect()
@@ -381,21 +344,21 @@ mod tests {
         let names: Vec<_> = said(&all).into_iter().map(|(name, _)| name).collect();
         let left_out: Vec<_> = NAMES.iter().filter(|name| !names.contains(&name.to_string())).collect();
         assert_eq!(left_out, [&"hub"], "a bundled model was chosen");
-        assert_eq!(Address::read(&said(&all)).unwrap(), all);
+        assert_eq!(read(&said(&all)), all);
         let laid = Address { overlay: Some(LinkedOverlay::Recorded("demo-neox".into())), ..all.clone() };
-        assert_eq!(Address::read(&said(&laid)).unwrap(), laid);
+        assert_eq!(read(&said(&laid)), laid);
         let hub = Address { model: None, hub: Some(HubId::model("a/b@step0").unwrap()), ..all };
-        assert_eq!(Address::read(&said(&hub)).unwrap(), hub);
+        assert_eq!(read(&said(&hub)), hub);
         for text in [TextChoice::Pasted, TextChoice::File, TextChoice::Hub(WIKITEXT[1].into())] {
             let address = Address { text: Some(text), model: Some(OWN.into()), ..Address::default() };
-            assert_eq!(Address::read(&said(&address)).unwrap(), address);
+            assert_eq!(read(&said(&address)), address);
         }
     }
 
     #[test]
     fn what_is_as_at_first_is_not_said_and_other_names_are_left_alone() {
         assert_eq!(said(&Address::default()), []);
-        assert_eq!(Address::read(&pairs(&[("x", "1")])).unwrap(), Address::default());
+        assert_eq!(read(&pairs(&[("x", "1")])), Address::default());
         let one = Address { view: View::Ranks, ..Address::default() };
         assert_eq!(said(&one), pairs(&[("v", "1"), ("view", "ranks")]));
         assert!(one.is_first() && !full().is_first());
@@ -455,8 +418,39 @@ mod tests {
             ("text", &long),
         ];
         for (name, value) in hostile {
-            let refusal = Address::read(&pairs(&[(name, value)])).expect_err(&format!("{name}={value:.20}"));
+            // What stands beside it holds, but for a link of another version.
+            let beside = if name == "lesson" { ("view", "ranks") } else { ("lesson", "4") };
+            let Read { address, refused } = Address::read(&pairs(&[(name, value), beside]));
+            let [refusal] = refused.as_slice() else { panic!("{name}={value:.20}: {refused:?}") };
             assert!(refusal.to_string().len() < 400, "{refusal}");
+            let expected = if name == "v" { Address::default() } else { read(&pairs(&[beside])) };
+            assert_eq!(address, expected, "{name}={value:.20}");
         }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_number_is_told_as_it_is() {
+        let cases = [
+            ("rows", "-1", "0 or more"),
+            ("rows", "18446744073709551616", "at most 999999999"),
+            ("rows", "1e9", "a whole number"),
+            ("rows", "+5", "a whole number"),
+            ("block", "-", "a whole number"),
+            ("folds", "1", "folds in this link"),
+        ];
+        for (name, value, words) in cases {
+            let refused = Address::read(&pairs(&[(name, value)])).refused;
+            assert!(refused.len() == 1 && refused[0].to_string().contains(words), "{name}={value}: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn settings_that_do_not_go_together_are_as_usual_and_the_others_stay() {
+        let Read { address, refused } =
+            Address::read(&pairs(&[("skip_positions", "64"), ("seq_len", "64"), ("folds", "4")]));
+        assert_eq!((address.protocol.folds, refused.len()), (4, 1), "{refused:?}");
+        assert!(address.protocol.check().is_ok());
+        let hopeless = pairs(&[("rows", "7"), ("seq_len", "0"), ("folds", "0"), ("skip_positions", "999999999")]);
+        assert!(Address::read(&hopeless).address.protocol.check().is_ok());
     }
 }

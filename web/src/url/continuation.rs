@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use straightedge_api::job::Blocks;
 
 use crate::continuation::{Ask, Linear};
+use crate::text::format::spans;
 
 /// Longest prompt that a link carries: even fully escaped, mail and chats accept the link.
 pub const MOST_CHARACTERS: usize = 500;
@@ -43,7 +44,9 @@ impl Ask {
         match name {
             "prompt" if is_carried(value) => ask.prompt = value.into(),
             "prompt" => return Err("give some words, at most 500 characters of them"),
-            "linear" => ask.blocks = Some(linear(value).ok_or("give all, none, or a list such as 0,3-5")?),
+            "linear" => {
+                ask.blocks = Some(linear(value).ok_or("give all, none, or a list such as 0,3-5 of blocks below 10000")?)
+            }
             "tokens" => ask.tokens = number::<usize>(value).ok_or("give a whole number")?,
             "temperature" => ask.temperature = number::<f64>(value).ok_or("give a number such as 0.8")?,
             _ => ask.seed = number::<u64>(value).ok_or("give a whole number")?,
@@ -90,19 +93,6 @@ fn written(linear: &Linear) -> String {
         Linear::Some(blocks) if blocks.is_empty() => NONE.into(),
         Linear::Some(blocks) => spans(blocks),
     }
-}
-
-/// Numbers as a list of ranges: `0,3-5`.
-fn spans(blocks: &BTreeSet<usize>) -> String {
-    let mut spans: Vec<(usize, usize)> = Vec::new();
-    for &block in blocks {
-        match spans.last_mut() {
-            Some((_, last)) if *last + 1 == block => *last = block,
-            _ => spans.push((block, block)),
-        }
-    }
-    let span = |(first, last)| if first == last { format!("{first}") } else { format!("{first}-{last}") };
-    spans.into_iter().map(span).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]

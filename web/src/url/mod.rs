@@ -3,4 +3,5 @@
 pub mod address;
 pub mod comparison;
 pub mod continuation;
+mod given;
 pub mod repeat;

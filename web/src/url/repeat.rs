@@ -43,6 +43,7 @@ impl Form {
         if self.model != ModelChoice::Rows || address.protocol != Protocol::default() {
             self.set_protocol(&address.protocol);
         }
+        self.mirror = address.mirror.as_ref().map(ToString::to_string).unwrap_or_default();
         self.backend = address.backend;
         self.measures = address.measures.clone();
     }

@@ -8,18 +8,16 @@ use straightedge_web::state::form::{Form, ModelChoice};
 use straightedge_web::state::frame::Part;
 use straightedge_web::state::recordings::FIRST;
 use straightedge_web::state::views::View;
-use straightedge_web::url::address::{Address, LinkedOverlay, OWN, ROWS};
+use straightedge_web::url::address::{Address, LinkedOverlay, OWN, ROWS, Read};
 use straightedge_web::url::comparison::Linked;
+use wasm_bindgen::prelude::*;
 
 use super::state::Session;
-use crate::permalink::replace_query;
+use crate::permalink::{address, put_query};
 
 impl Session {
     /// Applies an address.
     pub(crate) fn choose_address(self, address: Address) {
-        self.form.update(|form| {
-            form.mirror = address.mirror.as_ref().map(ToString::to_string).unwrap_or_default();
-        });
         match (&address.hub, address.model.as_deref()) {
             (Some(hub), _) => self.choose_hub(&hub.to_string()),
             (None, Some(OWN)) => self.choose_local(),
@@ -32,9 +30,7 @@ impl Session {
     /// Applies an address except for the model.
     pub(crate) fn follow(self, address: Address) {
         self.form.update(|form| form.follow(&address));
-        // A link does not open a view it hides.
-        let is_hidden = address.view == View::Continuation && address.frame.hidden.contains(&Part::Continuation);
-        self.view.set(if is_hidden { View::default() } else { address.view });
+        self.view.set(seen(&address));
         self.block.set(address.block);
         match address.overlay {
             Some(LinkedOverlay::Published(corpus)) => self.overlay.set(Some(Choice::Published(corpus))),
@@ -56,12 +52,20 @@ impl Session {
         self.guide.step.set(address.lesson);
     }
 
-    /// Keeps the address up to date from now on.
+    /// From now on the address says what is chosen and shown, and Back leads through what was opened.
     pub(crate) fn keep_address(self) {
         Effect::new(move |_| {
-            // Where history is unavailable, as in some frames, the address is not kept.
-            let _ = replace_query(&self.address());
+            let entry = self.step_taken();
+            // Where history is out of bounds, as in some frames, there is no address to keep.
+            let _ = put_query(&self.address(), entry);
         });
+        let back = Closure::<dyn Fn()>::new(move || {
+            let Read { address, .. } = address();
+            self.view.set(seen(&address));
+            self.block.set(address.block);
+        });
+        // A window takes any listener.
+        let _ = window().add_event_listener_with_callback("popstate", back.into_js_value().unchecked_ref());
     }
 
     /// The address of the present state; a hub model with the commit that was found.
@@ -103,6 +107,12 @@ impl Session {
         let typed = HubId::model(typed).ok()?;
         Some(self.found().filter(|found| found.name() == typed.name()).unwrap_or(typed))
     }
+}
+
+/// The view that an address opens: what a link hides it does not open.
+fn seen(address: &Address) -> View {
+    let is_hidden = address.view == View::Continuation && address.frame.hidden.contains(&Part::Continuation);
+    if is_hidden { View::default() } else { address.view }
 }
 
 fn model_of(form: &Form) -> Option<String> {

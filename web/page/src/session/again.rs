@@ -10,17 +10,21 @@ use straightedge_web::state::form::{Form, ModelChoice};
 use straightedge_web::state::order_status::Phase;
 use straightedge_web::state::run::Run;
 use straightedge_web::url::repeat::{measures_of, order_again};
+use web_sys::Event;
 
 use super::state::Session;
 
 impl Session {
-    /// Measures the model shown: a recorded one at once, a published one after a lookup on the hub.
+    /// Measures what is known: a recorded model again, a published one from the hub, chosen with it.
     pub(crate) fn measure_here(self) {
         match self.introduced.get_untracked() {
             Some(id) => {
                 let is_chosen =
                     self.form.with_untracked(|form| matches!(&form.model, ModelChoice::Hub(own) if *own == id));
-                if is_chosen { self.measure() } else { self.choose_hub(&id) }
+                if !is_chosen {
+                    self.choose_hub(&id);
+                }
+                self.measure();
             }
             None => self.repeat(|_| BTreeSet::new()),
         }
@@ -40,9 +44,11 @@ impl Session {
             Ok(()) => {
                 form.measures = measures(&report);
                 self.form.set(form);
+                let replaced = (self.run.get_untracked(), self.kept.with_untracked(Vec::len));
                 self.measure_as(|job| order_again(job, &report));
                 if self.run.with_untracked(Run::is_running) {
                     self.repeated.set(Some(report));
+                    self.replaced.set_value(Some(replaced));
                 }
             }
             Err(error) => self.complaint.set(Some(error)),
@@ -76,6 +82,10 @@ impl Session {
         let root = document().document_element();
         if root.is_some_and(|root| root.get_attribute("data-pressed").is_some()) {
             self.measure_here();
+        }
+        // From now on every press is answered at once, so that none is to be remembered.
+        if let Ok(ready) = Event::new("page ready") {
+            let _ = window().dispatch_event(&ready);
         }
     }
 }

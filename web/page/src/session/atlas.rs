@@ -59,7 +59,7 @@ impl Session {
                     self.complaint.set(None);
                     self.introduced.set(None);
                     self.show_opened(report);
-                    self.view.set(View::Profile);
+                    self.open_view(View::Profile);
                     look_at_results();
                 }
                 Err(error) => self.complaint.set(Some(error)),

@@ -1,6 +1,7 @@
 //! Calls to the browser that several actions need.
 
 use leptos::prelude::*;
+use straightedge_api::date::written;
 use straightedge_api::message::{ModelSource, Order, Work};
 
 /// Scrolls to the result if it is out of sight, as on a phone.
@@ -15,7 +16,12 @@ pub(super) fn look_at_results() {
     }
 }
 
-/// Asks the browser to keep downloads; the storage report shows whether it does.
+/// The present moment, as reports write it.
+pub(super) fn now() -> String {
+    written(js_sys::Date::now() / 1000.0)
+}
+
+/// Asks the browser not to clear downloads by itself; whether it agrees shows with what is stored.
 pub(super) fn ask_to_keep(order: &Order) {
     if matches!(order.work, Work::Model { model: ModelSource::Hub { .. }, .. }) {
         // The browser decides or asks its user; outside a secure context there is no storage.

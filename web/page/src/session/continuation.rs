@@ -2,11 +2,12 @@
 
 use leptos::prelude::*;
 use straightedge_api::job::{Blocks, Measure};
+use straightedge_web::comparison::overlay::KeptMeasurement;
 use straightedge_web::continuation::{BlockList, ContinuationState, Linear};
 use straightedge_web::state::form::ModelChoice;
 use straightedge_web::state::run::Run;
 
-use super::browser::ask_to_keep;
+use super::browser::{ask_to_keep, now};
 use super::state::Session;
 
 impl Session {
@@ -74,11 +75,21 @@ impl Session {
         self.stop_looking();
         ask_to_keep(&order);
         self.complaint.set(None);
-        self.continuation.set(ContinuationState::start(number, asked.clone()));
+        self.continuation.set(ContinuationState::start(number, asked.clone()).dated(now()));
         self.with_link(|link| link.go_on(order, asked, &handles));
     }
 
-    /// Cancels at once; the tokens so far stay.
+    /// Keeps the maps that a continuation has measured on its way, so that they can be compared as any measurement.
+    pub(super) fn keep_fit(self, number: u32) {
+        let report = self
+            .continuation
+            .with_untracked(|continuation| continuation.report().filter(|_| continuation.number() == number).cloned());
+        if let Some(report) = report.filter(|report| !report.blocks.is_empty()) {
+            self.keep_this(KeptMeasurement::new(number, false, report));
+        }
+    }
+
+    /// Stops at once; what both have added stays.
     pub(crate) fn stop_going_on(self) {
         let number = self.continuation.with_untracked(ContinuationState::number);
         self.continuation.update(ContinuationState::cancel);

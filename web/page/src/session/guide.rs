@@ -2,10 +2,10 @@
 
 use leptos::prelude::*;
 use straightedge_api::job::Measure;
-use straightedge_web::lesson::Step;
 use straightedge_web::lesson::activation::Activation;
 use straightedge_web::lesson::many::{INPUTS, Many, ROWS};
 use straightedge_web::lesson::progress::{Progress, Shown};
+use straightedge_web::lesson::{Step, kept};
 use straightedge_web::state::frame::Part;
 use straightedge_web::state::recordings::FIRST;
 use straightedge_web::state::run::Run;
@@ -13,6 +13,9 @@ use straightedge_web::state::views::{View, is_complete, refusal};
 
 use super::browser::look_at_results;
 use super::state::{Guide, Session};
+
+/// Under which the browser keeps what was reached.
+const KEPT: &str = "straightedge lesson";
 
 impl Session {
     /// Opens a step of the lesson.
@@ -25,7 +28,25 @@ impl Session {
         self.guide.step.set(None);
     }
 
-    /// Updates the progress from the page's state from now on, while the lesson is open.
+    /// From now on what was reached and answered outlasts a reload, as long as the browser keeps the tab.
+    pub(crate) fn keep_lesson(self) {
+        let Guide { bench, progress, .. } = self.guide;
+        // Where nothing may be stored, as in some frames, the lesson begins anew.
+        let Some(storage) = window().session_storage().ok().flatten() else { return };
+        if let Some(text) = storage.get_item(KEPT).ok().flatten() {
+            let (reached, answers) = kept::read(&text);
+            progress.set(reached);
+            bench.update(|bench| bench.answers = answers);
+        }
+        let text =
+            Memo::new(move |_| progress.with(|reached| bench.with(|bench| kept::written(reached, &bench.answers))));
+        Effect::new(move |_| {
+            // A storage that is full keeps what it had.
+            let _ = storage.set_item(KEPT, &text.get());
+        });
+    }
+
+    /// From now on, as long as the lesson is open, what is set and shown decides what has been reached.
     pub(crate) fn follow_lesson(self) {
         let Guide { bench, progress, .. } = self.guide;
         let note = move |preview: &dyn Fn(&mut Progress)| {
@@ -60,17 +81,17 @@ impl Session {
             Step::Many => bench.update(|bench| bench.many = Many { inputs: INPUTS, rows: ROWS[0] }),
             Step::Traps => bench.update(|bench| bench.traps.show(progress.next_trap())),
             Step::Measure => {
-                self.view.set(View::Profile);
+                self.open_view(View::Profile);
                 self.measure_in_lesson();
             }
             Step::Swap => self.swap_in_lesson(),
             Step::Learned => {
                 self.compare(progress.next_preset());
-                self.view.set(View::Compare);
+                self.open_view(View::Compare);
                 look_at_results();
             }
             Step::Regimes => {
-                self.view.set(progress.next_view());
+                self.open_view(progress.next_view());
                 look_at_results();
             }
             Step::Exercises => {}
@@ -92,7 +113,7 @@ impl Session {
 
     /// Shows the loss of each block, and measures it if that was not done here yet.
     fn swap_in_lesson(self) {
-        self.view.set(View::Losses);
+        self.open_view(View::Losses);
         let (is_here, is_refused) = self.run.with_untracked(|run| {
             let report = run.report();
             let is_here = report.is_some_and(|report| is_complete(Measure::Swap, report));

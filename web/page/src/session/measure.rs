@@ -12,7 +12,7 @@ use straightedge_web::state::run::Run;
 use straightedge_web::state::views::job_measures;
 use web_sys::File;
 
-use super::browser::{ask_to_keep, look_at_results};
+use super::browser::{ask_to_keep, look_at_results, now};
 use super::state::Session;
 use crate::link::Link;
 
@@ -66,7 +66,7 @@ impl Session {
             return self.complaint.set(Some(Error::InvalidSetting { field: model, value, hint }));
         }
         let number = self.next_number();
-        self.begin_run(Run::start(number, None), ordered);
+        self.begin_run(Run::start(number, None).dated(now()), ordered);
         self.with_link(|link| link.resume(number, &handles));
     }
 
@@ -79,13 +79,14 @@ impl Session {
     pub(crate) fn cancel(self) {
         let number = self.run.with_untracked(Run::number);
         self.run.update(Run::cancel);
+        self.show_replaced();
         self.with_link(|link| link.cancel(number));
     }
 
     fn send(self, order: Order) {
         let handles = self.handles_of(&order);
         ask_to_keep(&order);
-        let run = Run::start(order.run, self.expected.get_untracked());
+        let run = Run::start(order.run, self.expected.get_untracked()).dated(now());
         self.begin_run(run, Some((order.clone(), handles.clone())));
         self.with_link(|link| link.measure(order, &handles));
     }
@@ -94,6 +95,7 @@ impl Session {
     fn begin_run(self, run: Run, ordered: Option<(Order, Vec<File>)>) {
         self.stop_looking();
         self.complaint.set(None);
+        self.refused.update(Vec::clear);
         self.continuation.update(ContinuationState::cancel);
         let known = self.remember_known();
         self.show(run);

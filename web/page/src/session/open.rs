@@ -23,19 +23,15 @@ impl Session {
 
     /// Applies the address, or chooses the first model.
     fn begin(self, start: Start) {
-        let Start { address, index, recording, missing } = start;
+        let Start { address, refused, index, recording, missing } = start;
         self.index.set(Some(index));
+        self.refused.set(refused);
         self.complaint.set(missing);
-        match address {
-            Ok(address) if address.is_first() => {
-                self.open_first(recording);
-                self.follow(address);
-            }
-            Ok(address) => self.choose_address(address),
-            Err(error) => {
-                self.open_first(recording);
-                self.complaint.set(Some(error));
-            }
+        if address.is_first() {
+            self.open_first(recording);
+            self.follow(address);
+        } else {
+            self.choose_address(address);
         }
     }
 
@@ -50,6 +46,7 @@ impl Session {
         self.link.set_value(Some(Link::open(move |reply| self.receive(&reply))));
         self.follow_choice();
         self.keep_blocks_apart();
+        self.keep_lesson();
         self.keep_address();
     }
 
@@ -65,9 +62,12 @@ impl Session {
         }
         self.receive_preview(reply);
         self.run.update(|run| run.receive(reply));
+        self.show_replaced();
         self.continuation.update(|continuation| continuation.receive(reply));
-        if matches!(reply, Reply::Event { event: Event::Started(_), .. }) {
-            self.look_up();
+        match reply {
+            Reply::Event { event: Event::Started(_), .. } => self.look_up(),
+            Reply::Event { run, event: Event::Finished(_) } => self.keep_fit(*run),
+            _ => {}
         }
     }
 

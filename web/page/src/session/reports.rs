@@ -37,7 +37,7 @@ impl Session {
         number
     }
 
-    fn keep_this(self, new: KeptMeasurement) {
+    pub(super) fn keep_this(self, new: KeptMeasurement) {
         self.kept.update(|kept| {
             kept.push(new);
             if kept.len() > MOST_KEPT {

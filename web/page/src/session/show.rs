@@ -2,11 +2,13 @@
 
 use leptos::prelude::*;
 use straightedge_web::state::frame::Part;
+use straightedge_web::state::order_status::Phase;
 use straightedge_web::state::run::Run;
 use straightedge_web::state::views::View;
 
 use super::browser::look_at_results;
 use super::state::Session;
+use crate::permalink::Entry;
 
 impl Session {
     /// Shows another measurement, with nothing highlighted.
@@ -15,15 +17,53 @@ impl Session {
         self.block.set(None);
         self.overlay.set(None);
         self.repeated.set(None);
+        self.replaced.set_value(None);
         self.run.set(run);
     }
 
-    /// Shows one block in detail, if it was measured and the views are not hidden.
+    /// Shows again what a measurement has replaced that ended before it had anything to show in its place.
+    pub(super) fn show_replaced(self) {
+        let has_nothing = self.run.with_untracked(|run| !run.is_running() && run.blocks().is_empty());
+        if !has_nothing {
+            return;
+        }
+        let Some((run, kept)) = self.replaced.try_update_value(Option::take).flatten() else { return };
+        if let Phase::Failed(error) = self.run.with_untracked(|run| run.phase().clone()) {
+            self.complaint.set(Some(error));
+        }
+        self.show(run);
+        self.kept.update(|all| all.truncate(kept));
+        self.ordered.set_value(None);
+        self.can_extend.set(false);
+    }
+
+    /// Opens a view, as one step that Back undoes.
+    pub(crate) fn open_view(self, view: View) {
+        if self.view.get_untracked() != view {
+            self.entry.set_value(Entry::New);
+            self.view.set(view);
+        }
+    }
+
+    /// Chooses the block that views of one block show, as one step that Back undoes.
+    pub(crate) fn choose_block(self, block: Option<usize>) {
+        if self.block.get_untracked() != block {
+            self.entry.set_value(Entry::New);
+            self.block.set(block);
+        }
+    }
+
+    /// Whether what is shown now was opened since this was asked last.
+    pub(super) fn step_taken(self) -> Entry {
+        self.entry.try_update_value(|entry| std::mem::replace(entry, Entry::Same)).unwrap_or(Entry::Same)
+    }
+
+    /// Shows one block in detail, where something of it is measured and the views are not hidden.
     pub(crate) fn open_block(self, block: usize) {
         let is_known = self.run.with_untracked(|run| run.blocks().iter().any(|known| known.block == block));
         if is_known && self.frame.with_untracked(|frame| !frame.is_embedded && !frame.hidden.contains(&Part::Views)) {
-            self.block.set(Some(block));
-            self.view.set(View::Block);
+            self.choose_block(Some(block));
+            self.open_view(View::Block);
             look_at_results();
         }
     }

@@ -25,6 +25,7 @@ use web_sys::File;
 
 use super::handles::Handles;
 use crate::link::Link;
+use crate::permalink::Entry;
 
 /// The state of the page. Copies are handles to the same state.
 #[derive(Clone, Copy)]
@@ -51,6 +52,8 @@ pub(crate) struct Session {
     pub(crate) form: RwSignal<Form>,
     /// Error in the form.
     pub(crate) complaint: RwSignal<Option<Error>>,
+    /// What the link that was followed says and could not be read, until something is measured.
+    pub(crate) refused: RwSignal<Vec<Error>>,
     /// The latest measurement.
     pub(crate) run: RwSignal<Run>,
     /// The block highlighted in chart and table.
@@ -83,7 +86,12 @@ pub(crate) struct Session {
     pub(crate) can_extend: RwSignal<bool>,
     /// The lesson.
     pub(crate) guide: Guide,
-    /// Order and handles of the measurement shown.
+    /// Whether what is shown is a step of its own in the browser's history.
+    pub(super) entry: StoredValue<Entry>,
+    /// What a measurement that repeats it has replaced, until it has measured something itself, and how many had been
+    /// kept before.
+    pub(super) replaced: StoredValue<Option<(Run, usize)>, LocalStorage>,
+    /// What the measurement shown was ordered with.
     pub(super) ordered: StoredValue<Option<(Order, Vec<File>)>, LocalStorage>,
     /// Number of the latest order or preview.
     pub(super) numbers: StoredValue<u32>,
@@ -148,6 +156,7 @@ impl Session {
             device: RwSignal::new(None),
             form: RwSignal::new(Form::default()),
             complaint: RwSignal::new(None),
+            refused: RwSignal::new(Vec::new()),
             run: RwSignal::new(Run::default()),
             focus: RwSignal::new(None),
             view: RwSignal::new(View::default()),
@@ -164,6 +173,8 @@ impl Session {
             introduced: RwSignal::new(None),
             can_extend: RwSignal::new(false),
             guide: Guide::default(),
+            entry: StoredValue::new(Entry::Same),
+            replaced: StoredValue::new_local(None),
             ordered: StoredValue::new_local(None),
             numbers: StoredValue::new(0),
             handles: StoredValue::new_local(Handles::default()),

@@ -8,6 +8,7 @@ use straightedge_web::chart::profile::{Labels, Profile, ProfileLayout, draw, hig
 use straightedge_web::export::Sheet;
 use straightedge_web::figures::table;
 use straightedge_web::state::order_status::Phase;
+use straightedge_web::text::result::t as r;
 use straightedge_web::text::{fill, t};
 use wasm_bindgen::prelude::*;
 use web_sys::ResizeObserver;
@@ -58,6 +59,7 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
         let known = profile.with(|profile| profile.points.len()).to_string();
         fill(t().chart_label, &[("known", &known), ("blocks", &blocks.get().to_string())])
     };
+    let is_published = Memo::new(move |_| session.introduced.with(Option::is_some));
     let shows_expected = move || profile.with(|profile| !profile.expected.is_empty());
     let shows_undefined = move || profile.with(|profile| profile.points.iter().any(|point| point.value.is_none()));
     let sheet = Callback::new(move |()| {
@@ -83,7 +85,7 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
             <p class="readout" data-testid="readout">{readout}</p>
             <OverlayNote session/>
             <figcaption class="note">
-                {typeset(t().chart_caption)}
+                {move || typeset(if is_published.get() { r().chart_published } else { t().chart_caption })}
                 <Show when=shows_expected>" "{t().chart_expected}</Show>
                 <Show when=shows_undefined>" "{t().chart_undefined}</Show>
             </figcaption>
@@ -120,6 +122,7 @@ fn readout(session: Session) -> String {
             table::sentence(run, number, session.metric.get()) + &table::beside(number, overlay.as_ref())
         }
         None if run.blocks().is_empty() && session.introduced.with(Option::is_none) => String::new(),
+        None if session.introduced.with(Option::is_some) => r().chart_hint_published.into(),
         None => t().chart_hint.into(),
     })
 }

@@ -135,7 +135,7 @@ fn RunItem(session: Session, known: Memo<Sources>, key: Key) -> impl IntoView {
                 aria-label=label(t().compare_remove) title=label(t().compare_remove)
                 on:click=move |_| session.comparison.update(|comparison| comparison.remove(&of()))
             >
-                "×"
+                <span aria-hidden="true">"×"</span>
             </button>
         </li>
     }

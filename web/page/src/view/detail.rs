@@ -10,6 +10,7 @@ use straightedge_web::state::run::Run;
 use straightedge_web::state::views::View;
 use straightedge_web::text::detail::t as d;
 use straightedge_web::text::formula::{self, Formula};
+use straightedge_web::text::result::t as r;
 use straightedge_web::text::{fill, t};
 
 use super::chart::step;
@@ -28,8 +29,8 @@ pub(crate) fn Detail(session: Session) -> impl IntoView {
         let chosen = session.block.get();
         session.run.with(|run| {
             let report = run.report()?;
-            // A chosen block that is not measured is not replaced by another one.
-            chosen.filter(|block| *block < blocks_of(report)).or_else(|| shown_block(View::Block, report, None))
+            // A block that is not measured yet, or not at all, is none to show another one for.
+            chosen.or_else(|| shown_block(View::Block, report, None))
         })
     });
     let block = Memo::new(move |_| {
@@ -38,7 +39,7 @@ pub(crate) fn Detail(session: Session) -> impl IntoView {
     });
     let has_block = Memo::new(move |_| block.with(Option::is_some));
     let nothing = move || match shown.get() {
-        Some(number) => fill(d().not_measured, &[("block", &number.to_string())]),
+        Some(number) => session.run.with(|run| not_there(run.report(), number)),
         None => d().none_measured.into(),
     };
     view! {
@@ -56,6 +57,18 @@ pub(crate) fn Detail(session: Session) -> impl IntoView {
                 <Missing session block/>
             </section>
         </Show>
+    }
+}
+
+/// Why nothing is shown of a block that is asked for.
+fn not_there(report: Option<&Report>, block: usize) -> String {
+    let number = block.to_string();
+    match report.map(|report| (&report.model.id, blocks_of(report))) {
+        Some((model, blocks)) if block >= blocks && blocks > 0 => {
+            let last = (blocks - 1).to_string();
+            fill(r().no_such_block, &[("model", model), ("block", &number), ("last", &last)])
+        }
+        _ => fill(d().not_measured, &[("block", &number)]),
     }
 }
 
@@ -89,7 +102,7 @@ fn Strip(session: Session, shown: Memo<Option<usize>>) -> impl IntoView {
         let height = value.map_or(0.0, |value| (value.clamp(0.0, 1.0) * FULL).max(1.0));
         let is_shown = move || shown.get() == Some(at);
         view! {
-            <span class="bar-of" class:chosen=is_shown data-block=at on:click=move |_| session.block.set(Some(at))>
+            <span class="bar-of" class:chosen=is_shown data-block=at on:click=move |_| session.choose_block(Some(at))>
                 <svg viewBox="0 0 10 40" preserveAspectRatio="none" aria-hidden="true">
                     <rect class="room" x="0" y="0" width="10" height=FULL/>
                     <rect class="share" x="0" y=FULL - height width="10" height=height/>
@@ -101,7 +114,7 @@ fn Strip(session: Session, shown: Memo<Option<usize>>) -> impl IntoView {
     view! {
         <div
             class="strip" role="slider" tabindex="0" data-testid="strip" aria-label=d().strip aria-valuemin="0"
-            aria-valuemax=move || count.get().saturating_sub(1) aria-valuenow=move || shown.get().unwrap_or(0)
+            aria-valuemax=move || count.get().saturating_sub(1) aria-valuenow=move || shown.get().unwrap_or(0).min(count.get().saturating_sub(1))
             aria-valuetext=move || told.get().unwrap_or_default() on:keydown=press
         >
             {move || bars.get().into_iter().map(bar).collect_view()}

@@ -62,7 +62,7 @@ pub(crate) fn FigureView(
     let choose = move || {
         let block = plot.with_untracked(|plot| plot.mark(spot.get_untracked()?)?.block);
         if block.is_some() {
-            session.block.set(block);
+            session.choose_block(block);
         }
     };
     let press = move |event: KeyboardEvent| {

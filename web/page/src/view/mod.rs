@@ -18,12 +18,13 @@
 //! | `text-input` | input for a pasted text |
 //! | `text-file` | file input for a text |
 //! | `protocol` | the fold with `rows`, `seq-len`, `folds`, `skip-positions`, `gram` and `backend` |
-//! | `run`, `cancel` | the two buttons, one of them present at a time |
-//! | `device` | the device that measurements run on; `data-state` is `probing`, `gpu`, `software`, `cpu` or `broken` |
-//! | `status` | status of the measurement; `data-phase` is `idle`, `recorded`, `running`, `finished`, `cancelled` or `failed`, `data-run` is its number, `data-gpu-bytes` and `data-wasm-bytes` what the engine held when order or preview `data-ended` ended |
+//! | `run`, `cancel` | the two buttons; one of them is there at a time |
+//! | `device` | what measurements run on; `data-state` is `probing`, `gpu`, `software`, `cpu` or `broken` |
+//! | `status` | where the measurement stands; `data-phase` is `idle`, `recorded`, `running`, `finished`, `cancelled` or `failed`, `data-run` is its number, `data-gpu-bytes` and `data-wasm-bytes` what the engine held when order or look `data-ended` was over |
+//! | `about-result` | whose numbers are shown: model, text, day and device of the result itself |
 //! | `progress` | amount, rate and time left, while it runs |
-//! | `error` | the error in one sentence, if there is one |
-//! | `chart` | the chart, focusable; `readout` is the line with the exact values of the highlighted block |
+//! | `error` | what went wrong, a sentence each: what of a link was refused, and the one failure |
+//! | `chart` | the chart, focusable; `readout` is the line with the exact values of the block singled out |
 //! | `table` | the table; `row-N` is the row of block N; a cell's `data-column` is the report's field name |
 //! | `warnings` | the list of warnings, a fold that is open if they are few |
 //! | `download`, `trace` | download the report, and the trace of what ran when |

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 use straightedge_web::state::order_status::Phase;
-use straightedge_web::state::words;
+use straightedge_web::state::{warnings, words};
 use straightedge_web::text::t;
 
 use crate::session::Session;
@@ -10,21 +10,26 @@ use crate::session::Session;
 /// More warnings than this are folded.
 const MANY: usize = 3;
 
-/// The sentence of an error; results so far stay below it.
+/// What of a link was refused, and the sentence of a failure, in place; results so far stay below it.
 #[component]
 pub(crate) fn Failure(session: Session) -> impl IntoView {
-    let error = Memo::new(move |_| {
+    let errors = Memo::new(move |_| {
         let of_run = || {
             session.run.with(|run| match run.phase() {
                 Phase::Failed(error) => Some(error.clone()),
                 _ => None,
             })
         };
-        session.complaint.get().or_else(of_run).map(|error| words::on_page(&error.to_string()))
+        let refused = session.refused.get();
+        let all = refused.into_iter().chain(session.complaint.get().or_else(of_run));
+        all.map(|error| words::on_page(&error.to_string())).collect::<Vec<_>>()
     });
+    let lines = move || errors.get().iter().map(|text| view! { <p>{stressed(text)}</p> }).collect_view();
     view! {
         <div role="alert">
-            {move || error.get().map(|text| view! { <p class="error" data-testid="error">{stressed(&text)}</p> })}
+            <Show when=move || errors.with(|errors| !errors.is_empty())>
+                <div class="error" data-testid="error">{lines}</div>
+            </Show>
         </div>
     }
 }
@@ -32,11 +37,10 @@ pub(crate) fn Failure(session: Session) -> impl IntoView {
 /// The warnings of the report, folded if there are many.
 #[component]
 pub(crate) fn Warnings(session: Session) -> impl IntoView {
-    let warnings = Memo::new(move |_| session.run.with(|run| run.warnings().to_vec()));
+    let warnings = Memo::new(move |_| session.run.with(|run| warnings::told(run.warnings())));
     let count = Memo::new(move |_| warnings.with(Vec::len));
     let items = move || {
-        let lines =
-            warnings.get().into_iter().map(|warning| view! { <li>{stressed(&words::on_page(&warning.text))}</li> });
+        let lines = warnings.get().into_iter().map(|text| view! { <li>{stressed(&text)}</li> });
         lines.collect_view()
     };
     view! {

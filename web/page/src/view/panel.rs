@@ -7,6 +7,7 @@ use straightedge_web::state::cost;
 use straightedge_web::state::run::Run;
 use straightedge_web::state::views::{View, is_complete, name, refusal, refused};
 use straightedge_web::text::format::duration;
+use straightedge_web::text::result::t as r;
 use straightedge_web::text::{fill, t};
 
 use super::figure::FigureView;
@@ -53,7 +54,7 @@ fn BlockChoice(session: Session, view: View) -> impl IntoView {
                 {t().block_choice}
                 <select
                     data-testid="block-select"
-                    on:change=move |event| session.block.set(event_target_value(&event).parse().ok())
+                    on:change=move |event| session.choose_block(event_target_value(&event).parse().ok())
                 >
                     {options}
                 </select>
@@ -84,7 +85,11 @@ fn Missing(session: Session, view: View, measure: Measure) -> impl IntoView {
 
 /// Why the report shown cannot be extended.
 fn unextended(session: Session) -> &'static str {
-    if session.run.with(Run::is_untouched) { t().measure_recorded } else { t().measure_opened }
+    session.run.with(|run| match run.report() {
+        None => r().nothing_to_add_to,
+        Some(_) if run.is_untouched() => t().measure_recorded,
+        Some(_) => t().measure_opened,
+    })
 }
 
 /// A button that adds a measure for all blocks or one, with its cost.

@@ -1,9 +1,12 @@
 //! Status of the measurement, and the report once there is one.
 
 use leptos::prelude::*;
+use straightedge_web::continuation;
 use straightedge_web::state::run::Run;
+use straightedge_web::state::views::View;
 use straightedge_web::state::words;
-use straightedge_web::text::t;
+use straightedge_web::text::result::t as r;
+use straightedge_web::text::{fill, t};
 
 use super::sources::MeasureHere;
 use crate::save;
@@ -27,9 +30,23 @@ pub(crate) fn Status(session: Session) -> impl IntoView {
     let can_resume = Memo::new(move |_| session.unfinished.with(Option::is_some) && !is_running.get());
     let unfinished = move || session.unfinished.with(|found| found.as_ref().map(words::unfinished));
     let can_replay = Memo::new(move |_| has_report.get() && !is_running.get() && !session.can_extend.get());
+    let about = Memo::new(move |_| match (session.view.get(), session.introduced.get()) {
+        // Many measurements stand in one chart, each with its name.
+        (View::Compare, _) => None,
+        (View::Continuation, _) => session.continuation.with(continuation::about),
+        (_, Some(id)) => Some(fill(r().about_published, &[("model", &id)])),
+        (_, None) => session.run.with(words::about),
+    });
+    let name = move || session.view.get().texts()[1];
+    // In somebody else's page it is the first heading.
+    let heading = move || match session.frame.with(|frame| frame.is_embedded) {
+        true => view! { <h1>{name}</h1> }.into_any(),
+        false => view! { <h2>{name}</h2> }.into_any(),
+    };
     view! {
         <div class="standing">
-            <h2>{move || session.view.get().texts()[1]}</h2>
+            {heading}
+            {move || about.get().map(|about| view! { <p class="about-result" data-testid="about-result">{about}</p> })}
             <p class="note">
                 <span role="status" data-testid="status" data-phase=move || session.run.with(|run| run.phase().id())
                     data-run=move || session.run.with(Run::number)

@@ -25,7 +25,7 @@ pub(crate) fn Tabs(session: Session) -> impl IntoView {
     let press = move |event: KeyboardEvent| {
         if let Some(view) = step(&event.key(), session.view.get_untracked(), &shown.get_untracked()) {
             event.prevent_default();
-            session.view.set(view);
+            session.open_view(view);
             focus(view);
         }
     };
@@ -35,7 +35,7 @@ pub(crate) fn Tabs(session: Session) -> impl IntoView {
             <button
                 type="button" role="tab" id=tab_id(view) data-testid=tab_id(view) aria-controls="panel"
                 aria-selected=move || is_open().to_string() tabindex=move || if is_open() { "0" } else { "-1" }
-                on:click=move |_| session.view.set(view)
+                on:click=move |_| session.open_view(view)
             >
                 {view.texts()[0]}
             </button>

@@ -8,7 +8,8 @@ use straightedge_web::continuation::{self, Ask, BlockList, ContinuationState, Li
 use straightedge_web::state::order_status::Phase;
 use straightedge_web::state::run::Run;
 use straightedge_web::text::continuation::t;
-use straightedge_web::text::format::{NOTHING, fixed};
+use straightedge_web::text::fill;
+use straightedge_web::text::format::{NOTHING, fixed, spans};
 
 use crate::session::Session;
 
@@ -70,6 +71,10 @@ fn BlockChoice(session: Session) -> impl IntoView {
     let known = Memo::new(move |_| session.known_blocks());
     let linear = Memo::new(move |_| known.with(|known| session.ask.with(|ask| ask.linear(known))));
     let count = Memo::new(move |_| known.with(|known| known.blocks.len()));
+    let absent = Memo::new(move |_| {
+        let absent = known.with(|known| session.ask.with(|ask| ask.absent(known)));
+        (!absent.is_empty()).then(|| fill(t().blocks_absent, &[("blocks", &spans(&absent))]))
+    });
     let chip = move |block: usize| view! { <Chip session known linear block/> };
     let choose = move |blocks: Linear| session.ask.update(|ask| ask.blocks = Some(blocks));
     let best = Memo::new(move |_| known.with(BlockList::most_linear));
@@ -87,6 +92,7 @@ fn BlockChoice(session: Session) -> impl IntoView {
             >
                 <div class="chips"><For each=move || 0..count.get() key=|block| *block children=chip/></div>
             </Show>
+            {move || absent.get().map(|text| view! { <p class="note bad" data-testid="sides-absent">{text}</p> })}
             <div class="shortcuts">
                 <button
                     type="button" class="small" data-testid="sides-best" on:click=choose_best

@@ -29,12 +29,31 @@ pub(crate) fn ContinuationState(session: Session) -> impl IntoView {
         <ProgressPair session/>
         <Texts session spot/>
         <Show when=move || has_steps.get()>
+            <Kept session/>
             <Detail session spot/>
             <p class="note">{move || session.continuation.with(caption)}</p>
             <Apart session spot/>
         </Show>
     }
     .into_any()
+}
+
+/// That the texts are of another choice than the present one, and what was measured for them.
+#[component]
+fn Kept(session: Session) -> impl IntoView {
+    let stale = Memo::new(move |_| {
+        let (known, model) = (session.known_blocks(), session.model_name());
+        let stale = |continuation: &State| {
+            let is_over = !continuation.is_running();
+            session.ask.with(|ask| continuation::stale(continuation, ask, &known, model.as_deref()).filter(|_| is_over))
+        };
+        session.continuation.with(stale)
+    });
+    let fit = Memo::new(move |_| session.continuation.with(continuation::fit_kept));
+    view! {
+        {move || stale.get().map(|text| view! { <p class="stale" role="status" data-testid="sides-stale">{text}</p> })}
+        {move || fit.get().map(|text| view! { <p class="note" data-testid="sides-fit">{text}</p> })}
+    }
 }
 
 fn caption(continuation: &State) -> String {

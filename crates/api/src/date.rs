@@ -1,0 +1,62 @@
+//! Points in time as reports write them: `2026-11-25T02:34:05Z`.
+
+/// Seconds of a day.
+const DAY: i64 = 86_400;
+
+/// A point in time, given in seconds since 1970, in UTC; leap seconds are not told.
+pub fn written(seconds: f64) -> String {
+    let seconds = seconds.floor() as i64;
+    let (days, time) = (seconds.div_euclid(DAY), seconds.rem_euclid(DAY));
+    let (year, month, day) = civil(days);
+    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", time / 3600, time / 60 % 60, time % 60)
+}
+
+/// The day of a date that somebody else may have written; `None` where it is none.
+pub fn day(date: &str) -> Option<&str> {
+    let day = date.get(..10)?;
+    let has_form = day.bytes().enumerate().all(|(at, byte)| match at {
+        4 | 7 => byte == b'-',
+        _ => byte.is_ascii_digit(),
+    });
+    has_form.then_some(day)
+}
+
+/// Year, month and day of the calendar, so many days after 1 January 1970. Years begin with March, so that the day that
+/// some of them have more is their last.
+fn civil(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let march = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * march + 2) / 5 + 1;
+    let month = if march < 10 { march + 3 } else { march - 9 };
+    (year + era * 400 + i64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        let cases = [
+            (0.0, "1970-01-01T00:00:00Z"),
+            (951_782_400.0, "2000-02-29T00:00:00Z"),
+            (1_709_210_096.9, "2024-02-29T12:34:56Z"),
+            (4_107_542_400.0, "2100-03-01T00:00:00Z"),
+            (-1.0, "1969-12-31T23:59:59Z"),
+        ];
+        for (seconds, date) in cases {
+            assert_eq!(written(seconds), date);
+        }
+    }
+
+    #[test]
+    fn only_what_has_the_form_of_a_day_is_one() {
+        assert_eq!(day("2024-02-29T12:34:56Z"), Some("2024-02-29"));
+        for other in ["", "now", "2024/02/29", "<b>2024-02", "2024-02-2", "２０２４-02"] {
+            assert_eq!(day(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+// Back and forward: a view or a block that was opened is one step, so that Back leads to what was seen before and not
+// out of the page; what is only set is none.
+import assert from 'node:assert/strict';
+
+import { visit } from './driver.mjs';
+
+const isOpen = (app, view) => app.element(`tab-${view}`).and(app.page.locator('[aria-selected=true]')).waitFor();
+
+const block = (app, words) => app.element('block-title').filter({ hasText: words }).waitFor();
+
+visit('Back leads through views and blocks, and forward again', { webgpu: false, query: {} }, async (app) => {
+  const entries = () => app.page.evaluate(() => history.length);
+  const before = await entries();
+  await app.element('tab-losses').click();
+  await isOpen(app, 'losses');
+  await app.element('tab-block').click();
+  await app.element('strip').locator('[data-block="2"]').click();
+  await block(app, 'Block 2');
+  await app.element('strip').locator('[data-block="4"]').click();
+  await block(app, 'Block 4');
+  assert.equal(await entries(), before + 4);
+  await app.choose({ rows: 1280 });
+  await app.page.waitForFunction(() => location.search.includes('rows=1280'));
+  assert.equal(await entries(), before + 4, 'a number that is typed is no step');
+
+  await app.page.goBack();
+  await block(app, 'Block 2');
+  await app.page.goBack();
+  await app.page.goBack();
+  await isOpen(app, 'losses');
+  await app.page.goBack();
+  await isOpen(app, 'profile');
+  assert.match(app.page.url(), /rows=1280/, 'what was set meanwhile stays set');
+  assert.equal(await app.element('rows').inputValue(), '1280');
+  await app.page.goForward();
+  await isOpen(app, 'losses');
+});
+
+visit('a click on a block in the profile is undone by Back', { webgpu: false, query: {} }, async (app) => {
+  await app.element('row-3').click();
+  await block(app, 'Block 3');
+  await app.page.goBack();
+  await isOpen(app, 'profile');
+  assert.equal(await app.element('row-3').count(), 1);
+});

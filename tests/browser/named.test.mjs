@@ -1,0 +1,59 @@
+// Every result names its own model, text, date and device above its chart, whatever is chosen beside it.
+import assert from 'node:assert/strict';
+
+import { visit } from './driver.mjs';
+
+/** Opens a report from a file. */
+const openReport = (app, report) => app.element('report-file').setInputFiles({
+  name: 'report.json', mimeType: 'application/json', buffer: Buffer.from(JSON.stringify(report)),
+});
+
+const today = () => new Date().toISOString().slice(0, 10);
+
+/** Waits until what is said of the result shown has all of these words. */
+async function says(app, ...words) {
+  const told = await app.element('about-result').innerText();
+  for (const word of words) assert.ok(told.includes(word), `${word} in: ${told}`);
+  return told;
+}
+
+visit('a recording and a measurement name their own model, text, day and device', { webgpu: false, query: { rows: '1280' } }, async (app) => {
+  await says(app, 'demo-gpt2', 'tales:1', 'recorded');
+  const before = today();
+  await app.run();
+  await app.element('model-select').selectOption('demo-neox');
+  assert.equal(await app.ended(), 'finished');
+  assert.equal(await app.element('model-select').inputValue(), 'demo-neox', 'another model is chosen');
+  const report = await app.report();
+  assert.ok(report.date >= before && report.date.slice(0, 10) <= today(), report.date);
+  const told = await says(app, 'demo-gpt2', 'tales:1', report.date.slice(0, 10), 'CPU');
+  assert.doesNotMatch(told, /neox/);
+  for (const view of ['losses', 'block', 'ranks']) {
+    await app.element(`tab-${view}`).click();
+    await says(app, 'demo-gpt2', 'tales:1');
+  }
+});
+
+visit('so does an opened report, and what is published, and an embedded chart', { webgpu: false, query: { rows: '1280' } }, async (app) => {
+  const report = await app.measure();
+  await app.page.reload();
+  await app.started();
+  await openReport(app, { ...report, date: '2024-02-29T12:00:00Z', model: { ...report.model, id: 'someone/else' } });
+  await app.element('replay').waitFor();
+  await says(app, 'someone/else', 'tales:1', '2024-02-29');
+  // A report that does not follow the form of a day says nothing of it.
+  await app.page.reload();
+  await app.started();
+  await openReport(app, { ...report, date: '<b>now</b>' });
+  await app.element('replay').waitFor();
+  assert.doesNotMatch(await says(app, 'demo-gpt2'), /<b>|now/);
+
+  await app.page.reload();
+  await app.started();
+  await app.element('known-openai-community/gpt2').click();
+  await says(app, 'openai-community/gpt2', 'published');
+  const site = new URL(app.page.url());
+  site.search = '?v=1&embed=1&model=demo-llama';
+  await app.page.goto(site.href);
+  await app.page.locator('[data-testid=about-result]', { hasText: 'demo-llama' }).waitFor();
+});

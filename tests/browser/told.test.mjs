@@ -1,0 +1,80 @@
+// Sentences that must be true: of what nothing is recorded, what many rows take, what is wrong with captured rows,
+// warnings of many blocks, and what each file is that can be saved.
+import assert from 'node:assert/strict';
+
+import { visit } from './driver.mjs';
+
+visit('where nothing is recorded or measured, nothing is called a recording', {
+  webgpu: false, query: { model: 'calibration', view: 'healing' },
+}, async (app) => {
+  const told = await app.element('refused-heal').innerText();
+  assert.match(told, /Nothing is measured yet/);
+  assert.doesNotMatch(told, /recording/);
+  await app.element('model-select').selectOption('demo-gpt2');
+  await app.told('refused-heal', /This is a recording/);
+});
+
+visit('many rows are told with what they take, by what is known of the model', { webgpu: false, query: {} }, async (app) => {
+  assert.equal(await app.element('cost').count(), 0, 'the usual number needs no warning');
+  await app.choose({ rows: 99999999 });
+  await app.told('cost', /machine of the recording.* \d+ (s|min|h)/);
+  await app.choose({ 'model-select': 'calibration' });
+  await app.told('cost', /6666 times the usual 15\s000 rows/);
+  await app.choose({ rows: 1280 });
+  await app.measure();
+  await app.choose({ rows: 99999999 });
+  await app.told('cost', /last measurement here/);
+});
+
+/** A file of rows with tensors x and y in F32. */
+function rowsFile(rows, inputs, spoil = () => {}) {
+  const tensors = ['x', 'y'].map(() => Float32Array.from({ length: rows * inputs }, (_, at) => Math.sin(at * 1.7 + at * at)));
+  spoil(...tensors);
+  const bytes = rows * inputs * 4;
+  const entry = (at) => ({ dtype: 'F32', shape: [rows, inputs], data_offsets: [at * bytes, (at + 1) * bytes] });
+  const header = Buffer.from(JSON.stringify({ x: entry(0), y: entry(1) }));
+  const size = Buffer.alloc(8);
+  size.writeBigUInt64LE(BigInt(header.length));
+  return Buffer.concat([size, header, ...tensors.map(({ buffer }) => Buffer.from(buffer))]);
+}
+
+async function chooseRows(app, buffer) {
+  await app.choose({ 'model-select': ':rows', backend: 'cpu' });
+  await app.element('rows-file').setInputFiles({ name: 'rows.safetensors', mimeType: 'application/octet-stream', buffer });
+}
+
+visit('what is wrong with captured rows is told of rows, not of a text or of weights', { webgpu: false }, async (app) => {
+  await chooseRows(app, rowsFile(10, 4));
+  const few = await app.told('extent', /10 rows are too few, where 160 are needed/);
+  assert.doesNotMatch(few, /text|token/);
+  await app.run();
+  assert.equal(await app.ended(), 'failed');
+  assert.match(await app.error(), /10 rows are too few/);
+
+  await chooseRows(app, rowsFile(640, 4, (x) => { x[37 * 4 + 1] = NaN; }));
+  await app.run();
+  assert.equal(await app.ended(), 'failed');
+  const broken = await app.error();
+  assert.match(broken, /tensor x: row 37 of the captured rows holds NaN/);
+  assert.doesNotMatch(broken, /weights|download/);
+});
+
+visit('what is warned of many blocks is warned of once, and no option of the command line is named', {
+  webgpu: false, query: { model: 'demo-gpt2', backend: 'cpu', rows: '256' },
+}, async (app) => {
+  await app.choose({ 'seq-len': 32 });
+  const report = await app.measure();
+  const few = report.warnings.filter(({ code }) => code === 'few_rows');
+  assert.equal(few.length, 6, 'every block has it');
+  const shown = await app.element('warnings').locator('li').allTextContents();
+  const alike = shown.filter((text) => text.includes('fewer than twice'));
+  assert.equal(alike.length, 1, shown.join(' | '));
+  assert.match(alike[0], /^blocks 0-5: /);
+  assert.ok(shown.every((text) => !/--[a-z]/.test(text)), shown.join(' | '));
+});
+
+visit('a chart that is saved is told from the report', { webgpu: false, query: { rows: '1280' } }, async (app) => {
+  await app.measure();
+  assert.match(await app.element('exports-profile').innerText(), /^Save this chart as/);
+  assert.equal(await app.element('download').innerText(), 'Download report');
+});

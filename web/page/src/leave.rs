@@ -1,0 +1,29 @@
+//! Asks before the page is left while the engine computes: what was not saved yet would be lost.
+
+use std::rc::Rc;
+
+use leptos::prelude::*;
+use straightedge_web::continuation::ContinuationState;
+use straightedge_web::state::run::Run;
+use wasm_bindgen::prelude::*;
+use web_sys::Event;
+
+use crate::session::Session;
+
+const LEAVING: &str = "beforeunload";
+
+/// Has the browser ask as long as something goes on, and not longer: a page that always might ask is slow to come back to.
+pub(crate) fn ask(session: Session) {
+    let is_busy = Memo::new(move |_| {
+        session.run.with(Run::is_running) || session.continuation.with(ContinuationState::is_running)
+    });
+    let asking = Rc::new(Closure::<dyn Fn(Event)>::new(|event: Event| event.prevent_default()));
+    Effect::new(move |_| {
+        let listener = (*asking).as_ref().unchecked_ref();
+        // A window takes and drops any listener.
+        let _ = match is_busy.get() {
+            true => window().add_event_listener_with_callback(LEAVING, listener),
+            false => window().remove_event_listener_with_callback(LEAVING, listener),
+        };
+    });
+}

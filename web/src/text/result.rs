@@ -1,0 +1,28 @@
+//! Texts about a result as a whole: whose it is, what it would cost, what is not there.
+
+/// In the language in use.
+pub fn t() -> &'static Texts {
+    &ENGLISH
+}
+
+catalogue! {
+    Texts,
+
+    about: "{model} on {text}, {when} on {device}",
+    about_rows: "{model}, {when} on {device}",
+    about_published: "{model}, published in arXiv 2606.19379",
+    about_continuation: "{model} on {device}",
+    recorded: "recorded",
+    measured: "measured",
+    measured_on: "{when} {day}",
+
+    cost_here: "About {time} for the fit, going by the last measurement here.",
+    cost_recorded: "On the machine of the recording, the fit would take about {time}.",
+    cost_many: "That is {times} times the usual {usual} rows, and takes about so many times as long.",
+
+    nothing_to_add_to: "Nothing is measured yet: press Measure, and more can be added to it.",
+    no_such_block: "{model} has no block {block}: its blocks are 0 to {last}.",
+    chart_published: "R² scalar is the share of a block’s output that the best affine map of its input predicts, against one mean for all features: constant offsets count as explained, so it is never smaller than R²_lin. The values are those that were published.",
+    chart_hint_published: "Point at a block for its exact value, or use the arrow keys.",
+    blocks: "blocks {blocks}: {text}",
+}

@@ -1,0 +1,135 @@
+//! Names and values of a link as somebody gave them, read one by one: what is not what its name says is refused in a
+//! sentence and left out.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use straightedge_api::error::{Error, Result};
+use straightedge_api::job::{Measure, Protocol};
+
+use super::continuation;
+use crate::continuation::Ask;
+
+/// As much of a value as an answer repeats.
+pub(super) const SHOWN: usize = 60;
+
+/// Names and values as they were given, and what was refused of them so far.
+pub(super) struct Given<'a> {
+    pairs: &'a [(String, String)],
+    refused: RefCell<Vec<Error>>,
+}
+
+impl<'a> Given<'a> {
+    /// Of decoded names and values.
+    pub(super) fn new(pairs: &'a [(String, String)]) -> Self {
+        Self { pairs, refused: RefCell::default() }
+    }
+
+    /// What was refused, in the order of reading.
+    pub(super) fn refused(self) -> Vec<Error> {
+        self.refused.into_inner()
+    }
+
+    pub(super) fn value(&self, name: &str) -> Option<&str> {
+        self.pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    fn refuse(&self, error: Error) {
+        self.refused.borrow_mut().push(error);
+    }
+
+    pub(super) fn read<T>(&self, name: &str, parse: impl Fn(&str) -> Option<T>, hint: &str) -> Option<T> {
+        let value = self.value(name)?;
+        let parsed = parse(value);
+        if parsed.is_none() {
+            self.refuse(refused(name, value, hint));
+        }
+        parsed
+    }
+
+    /// What has its own word on a value that is none.
+    pub(super) fn parsed<T>(&self, name: &str, parse: impl Fn(&str) -> Result<T>) -> Option<T> {
+        parse(self.value(name)?).map_err(|error| self.refuse(error)).ok()
+    }
+
+    /// Nothing that is counted here needs more digits, and none of it may overflow in sums.
+    pub(super) fn count(&self, name: &str) -> Option<usize> {
+        let value = self.value(name)?;
+        let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+        let hint = match value.strip_prefix('-') {
+            Some(digits) if is_number(digits) => "give a whole number, 0 or more",
+            None if is_number(value) => "give at most 999999999",
+            _ => "give a whole number",
+        };
+        self.read(name, |value| value.parse().ok().filter(|_| is_number(value) && value.len() <= 9), hint)
+    }
+
+    /// The protocol; what is out of its range is as usual.
+    pub(super) fn protocol(&self) -> Protocol {
+        let usual = Protocol::default();
+        let mut protocol = Protocol {
+            rows: self.count("rows").unwrap_or(usual.rows),
+            seq_len: self.count("seq_len").unwrap_or(usual.seq_len),
+            folds: self.count("folds").unwrap_or(usual.folds),
+            skip_positions: self.count("skip_positions").unwrap_or(usual.skip_positions),
+            gram: self.read("gram", |mode| mode.parse().ok(), "choose exact or fast").unwrap_or_default(),
+            ..usual.clone()
+        };
+        while let Err(error) = protocol.check() {
+            match &error {
+                Error::InvalidSetting { field, .. } if field == "--folds" => protocol.folds = usual.folds,
+                Error::InvalidSetting { field, .. } if field == "--seq-len" => protocol.seq_len = usual.seq_len,
+                Error::InvalidSetting { field, .. } if field == "--skip-positions" => {
+                    protocol.skip_positions = usual.skip_positions;
+                }
+                Error::InvalidSetting { field, .. } if field == "--rows" && protocol.rows != usual.rows => {
+                    protocol.rows = usual.rows;
+                }
+                _ => protocol = usual.clone(),
+            }
+            self.refuse(in_link(error));
+        }
+        protocol
+    }
+
+    pub(super) fn measures(&self) -> BTreeSet<Measure> {
+        let list = |list: &str| Measure::parse_list(list).ok();
+        let mut measures = self.read("measures", list, "give a list such as swap,layers").unwrap_or_default();
+        measures.remove(&Measure::Fit);
+        measures
+    }
+
+    pub(super) fn ask(&self) -> Ask {
+        let given = continuation::NAMES.into_iter().filter_map(|name| Some((name, self.value(name)?)));
+        given.fold(Ask::default(), |ask, (name, value)| {
+            ask.with(name, value).unwrap_or_else(|hint| {
+                self.refuse(refused(name, value, hint));
+                ask
+            })
+        })
+    }
+
+    pub(super) fn parts<T: std::str::FromStr + Ord>(&self, name: &str) -> BTreeSet<T> {
+        let list = |value: &str| value.split(',').map(|part| part.parse().ok()).collect();
+        self.read(name, list, "name parts of the page, such as model,text").unwrap_or_default()
+    }
+}
+
+/// A setting out of its range, by its name in links.
+fn in_link(error: Error) -> Error {
+    match error {
+        Error::InvalidSetting { field, value, hint } => {
+            let name = field.trim_start_matches('-').replace('-', "_");
+            Error::InvalidSetting { field: format!("{name} in this link"), value, hint }
+        }
+        other => other,
+    }
+}
+
+fn refused(name: &str, value: &str, hint: &str) -> Error {
+    let mut shown: String = value.chars().take(SHOWN).collect();
+    if shown.len() < value.len() {
+        shown.push('…');
+    }
+    Error::InvalidSetting { field: format!("{name} in this link"), value: format!("“{shown}”"), hint: hint.into() }
+}
