@@ -13,7 +13,7 @@ use crate::weights::{Weights, read_whole};
 const ACTIVATIONS: u64 = 6;
 
 impl HubFiles {
-    /// The preview before a download. Anything that rules out the model becomes a [`Problem`].
+    /// The preview before a download. Anything that rules out the model becomes a [`Problem`](super::preflight::Problem).
     ///
     /// `need_head`: whether a measure needs perplexity; `seq_len`: tokens per window; `room`: free storage and memory.
     ///
