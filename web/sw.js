@@ -37,15 +37,15 @@ async function keepAll() {
   await Promise.all(Object.keys(FILES).filter((path) => !LATER.includes(path)).map(kept));
 }
 
-/** Keeps files that a page has chosen, also before this could hear of their requests. */
+/** Caches files that a page has chosen, even if their requests preceded this worker. */
 async function keepChosen(paths) {
   for (const path of paths) {
-    // What cannot be had now is kept once it is used.
+    // A file that cannot be fetched now is cached when it is used.
     if (Object.hasOwn(FILES, path)) await kept(path).catch(() => {});
   }
 }
 
-/** Serves the page of the first visit as well, so that what it measures is kept. */
+/** Takes control of the page of the first visit too, so that the files it uses are cached. */
 async function takeCharge() {
   await forgetOthers();
   await self.clients.claim();

@@ -21,12 +21,12 @@ use super::progress::{ProgressLine, duration, waiting};
 use super::status::Status;
 use super::tuning;
 
-/// The present moment, as reports write it; a clock that stands before 1970 says that.
+/// The current time as reports write it; 1970 if the clock is set earlier.
 fn now() -> String {
     written(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64())
 }
 
-/// How a measurement ended, and all that it finished.
+/// The results of a measurement, complete or not, and the error that ended it, if any.
 pub(super) struct DriveOutcome {
     pub(super) report: Option<Report>,
     pub(super) maps: Vec<MapDump>,

@@ -42,7 +42,7 @@ pub(super) fn cell(field: Field, value: Option<f64>) -> String {
     }
 }
 
-/// Change decimals.
+/// Six decimals.
 pub(super) fn fixed(value: Option<f64>) -> String {
     or_dash(value, |value| format!("{value:.6}"))
 }

@@ -12,7 +12,7 @@ pub(super) enum Status {
 }
 
 impl Status {
-    /// Of what ended with `error`, which is told.
+    /// Prints `error` and returns its status.
     pub(super) fn failed(error: &Error) -> Self {
         complain(error);
         if *error == Error::Cancelled { Self::Interrupted } else { Self::BadInput }

@@ -39,7 +39,7 @@ fn block_columns() -> Vec<Column<BlockReport>> {
     std::iter::once(number()).chain(Field::table().map(of_block)).collect()
 }
 
-/// What else is known of some block, but for what other tables show by replacement.
+/// Further numbers known of some block, except those that other tables show by replacement.
 fn more_columns(blocks: &[BlockReport]) -> Vec<Column<BlockReport>> {
     let is_known = |field: &Field| blocks.iter().any(|block| field.of_block(block).is_some());
     let is_own = |field: &Field| field.line().shown == Shown::Detail && !field.line().path.ends_with(".linear");

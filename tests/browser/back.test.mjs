@@ -1,5 +1,5 @@
-// Back and forward: a view or a block that was opened is one step, so that Back leads to what was seen before and not
-// out of the page; what is only set is none.
+// Back and forward: opening a view or a block adds a history entry, so that Back leads to the earlier view and not out
+// of the page; changing a setting adds none.
 import assert from 'node:assert/strict';
 
 import { visit } from './driver.mjs';

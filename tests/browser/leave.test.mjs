@@ -1,10 +1,10 @@
-// What is lost by mistake: a page left while it measures asks first, ticks of the lesson outlast a reload, and a replay
-// that fails leaves the report it began with.
+// No accidental loss: the page asks before it is left during a measurement, progress of the lesson survives a reload,
+// and a failed replay keeps the original report.
 import assert from 'node:assert/strict';
 
 import { visit } from './driver.mjs';
 
-/** Tries to leave the page for `url`, and says whether the browser asks first; the answer is to stay. */
+/** Tries to leave the page for `url`, and returns whether the browser asks first; the answer is to stay. */
 async function asks(app, url) {
   const asked = Promise.race([
     app.page.waitForEvent('dialog').then(async (dialog) => {
@@ -75,5 +75,5 @@ visit('a replay that fails leaves the report that it began with', { webgpu: fals
   await app.order(app.element('replay'));
   assert.equal(await app.ended(), 'finished');
   assert.equal(await app.element('differences').getAttribute('data-most'), '0');
-  app.faults.length = 0; // The browser tells of the file that was not there.
+  app.faults.length = 0; // The browser reports the missing file.
 });

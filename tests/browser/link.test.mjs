@@ -89,7 +89,7 @@ visit('what a link cannot mean is refused in a sentence, and the page works', { 
   assert.match(await app.error(), /absent/);
 });
 
-/** Values of which each is refused, with what is said of it. */
+/** Invalid values, each with its error. */
 const REFUSED = {
   rows: [['-1', /0 or more/], ['99999999999999999999', /at most 999999999/], ['1e9', /whole number/]],
   block: [['-3', /0 or more/], ['18446744073709551616', /at most 999999999/]],

@@ -1,4 +1,4 @@
-// Every result names its own model, text, date and device above its chart, whatever is chosen beside it.
+// Every result names its own model, text, date and device above its chart, independent of the form.
 import assert from 'node:assert/strict';
 
 import { visit } from './driver.mjs';
@@ -10,7 +10,7 @@ const openReport = (app, report) => app.element('report-file').setInputFiles({
 
 const today = () => new Date().toISOString().slice(0, 10);
 
-/** Waits until what is said of the result shown has all of these words. */
+/** Waits until the description of the result contains all of these words. */
 async function says(app, ...words) {
   const told = await app.element('about-result').innerText();
   for (const word of words) assert.ok(told.includes(word), `${word} in: ${told}`);
@@ -41,7 +41,7 @@ visit('so does an opened report, and what is published, and an embedded chart', 
   await openReport(app, { ...report, date: '2024-02-29T12:00:00Z', model: { ...report.model, id: 'someone/else' } });
   await app.element('replay').waitFor();
   await says(app, 'someone/else', 'tales:1', '2024-02-29');
-  // A report that does not follow the form of a day says nothing of it.
+  // A malformed date is not shown.
   await app.page.reload();
   await app.started();
   await openReport(app, { ...report, date: '<b>now</b>' });

@@ -9,7 +9,7 @@ import { relay } from './relay.mjs';
 /** Longest wait for what a service worker does. */
 const LONG = 2 * 60_000;
 
-/** Waits until a promise of the page says so, which waitForFunction does not wait for. */
+/** Waits until a promise of the page resolves to true; waitForFunction does not await promises. */
 async function until(page, says, about) {
   const end = Date.now() + LONG;
   while (!await page.evaluate(says, about)) {
@@ -18,7 +18,7 @@ async function until(page, says, about) {
   }
 }
 
-/** Waits until the service worker has kept this build. */
+/** Waits until the service worker has cached this build. */
 async function kept(page) {
   await page.evaluate(() => navigator.serviceWorker.ready);
   await until(page, async () => {
@@ -27,13 +27,13 @@ async function kept(page) {
   });
 }
 
-/** Waits until a file is kept. */
+/** Waits until a file is cached. */
 const isKept = (page, path) => until(page, async (path) => {
   const kept = await Promise.all((await caches.keys()).map(async (name) => (await caches.open(name)).keys()));
   return kept.flat().some(({ url }) => url.includes(`/${path}?sha256=`));
 }, path);
 
-/** A test of the page by way of a network that can change and go away. */
+/** A test of the page through a network that can change and fail. */
 function byRelay(name, body) {
   trial(name, async () => {
     const network = await relay();

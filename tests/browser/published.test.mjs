@@ -1,5 +1,5 @@
-// Published models: one press looks a model up and measures it, from the mirror that a link names; what is published is
-// told as what it is.
+// Published models: one press looks a model up and measures it, from the mirror that a link names; published
+// values are labelled as such.
 import assert from 'node:assert/strict';
 import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -7,8 +7,8 @@ import { gzipSync } from 'node:zlib';
 const HOSTED = { 'content-encoding': 'gzip', 'cache-control': 'max-age=600' };
 
 /**
- * Hands every request on to the site, under the same path; `changes` has what becomes of texts, and `waits` what their
- * answers wait for, by their path.
+ * Forwards every request to the site, under the same path. By path, `changes` modifies texts, and `waits` delays their
+ * responses.
  */
 export async function relay({ asHost = false } = {}) {
   const site = new URL(process.env.STRAIGHTEDGE_URL);

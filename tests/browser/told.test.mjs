@@ -1,5 +1,5 @@
-// Sentences that must be true: of what nothing is recorded, what many rows take, what is wrong with captured rows,
-// warnings of many blocks, and what each file is that can be saved.
+// Sentences that must be true: on missing recordings, the duration of many rows, faults of captured rows, warnings of
+// many blocks, and each file that can be saved.
 import assert from 'node:assert/strict';
 
 import { visit } from './driver.mjs';

@@ -1,5 +1,5 @@
-// Starts the page; says so in words where the browser cannot. Once it runs, a service worker keeps it for visits
-// without a network; where there can be none, it works as well.
+// Starts the page, or shows an error if the browser cannot. A service worker then caches it for offline visits; the
+// page also works without one.
 import init from './page.js';
 
 const keepForLater = () => navigator.serviceWorker?.register(new URL('./sw.js', import.meta.url)).catch(() => {});

@@ -1,5 +1,5 @@
-// What cannot wait for the page's module: a link to anything but the first view hides it until the page is there, and a
-// press on its button is remembered and acted on.
+// Runs before the page's module: hides the pre-rendered view if the link opens another one, and remembers a press on
+// its button until the page can act on it.
 const root = document.documentElement;
 const asked = new URLSearchParams(location.search);
 if (['model', 'hub', 'embed', 'view', 'hide', 'lesson'].some((name) => asked.has(name))) root.dataset.linked = '';

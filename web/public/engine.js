@@ -1,4 +1,4 @@
-// Starts the engine in its worker. What Rust cannot tell any more (a trap, no memory, no WebAssembly) is told here.
+// Starts the engine in its worker. Reports what Rust cannot report itself: a trap, no memory, no WebAssembly.
 import init from './worker.js';
 
 const crashed = (why) => postMessage(JSON.stringify({ crashed: { why: String(why?.message ?? why) } }));

@@ -1,4 +1,4 @@
-//! A chart to take away: as a picture for paper, as a table, as data. Every form says where its numbers are from.
+//! Saves a chart as a picture for print, as a table or as data. Every format names the source of its numbers.
 
 use serde_json::{Value, json};
 use straightedge_api::fields::Field;
@@ -17,21 +17,21 @@ use crate::text::{fill, t};
 /// Width of pictures.
 const WIDTH: f64 = 760.0;
 
-/// What is taken away.
+/// A chart ready to save.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sheet {
     /// Name of the file without its ending.
     pub name: String,
     /// The picture.
     pub svg: String,
-    /// The numbers as they stand beside the chart.
+    /// The table next to the chart.
     pub table: Grid,
-    /// What the chart shows, in full digits.
+    /// The chart's data in full digits.
     pub data: Value,
 }
 
 impl Sheet {
-    /// A figure of a view; without a report it is of several measurements, whose names say where each is from.
+    /// A figure of a view; without a report it compares several measurements, whose names give the sources.
     pub fn of_figure(figure: &Figure, report: Option<&Report>) -> Self {
         let source = report.map_or_else(|| t().export_many.into(), source);
         Self::new(figure, &figure.facts, source, report)
@@ -73,7 +73,7 @@ impl Sheet {
         }
     }
 
-    /// The profile, with what is laid over it; `report` is there once something is measured, opened or recorded.
+    /// The profile with its overlay; `report` is present once something is measured, opened or recorded.
     pub fn of_profile(profile: &Profile, metric: Metric, report: Option<&Report>, overlay: Option<&Overlay>) -> Self {
         let value = metric.field().label();
         let layout = profile::ProfileLayout::new(WIDTH, profile.blocks);
@@ -100,20 +100,20 @@ impl Sheet {
         }
     }
 
-    /// The table for other programs: points as decimal marks, plain minus signs, nothing for what is undefined.
+    /// The table as CSV: decimal points, ASCII minus signs, empty cells for undefined values.
     pub fn csv(&self) -> String {
         let cell = |text: &String| quoted(&plain(text));
         let line = |cells: &Vec<String>| cells.iter().map(cell).collect::<Vec<_>>().join(",") + "\r\n";
         std::iter::once(&self.table.head).chain(&self.table.rows).map(line).collect()
     }
 
-    /// What the chart shows, as JSON.
+    /// The chart's data as JSON.
     pub fn json(&self) -> String {
         format!("{:#}\n", self.data)
     }
 }
 
-/// Where the numbers of a report are from, in one line.
+/// The source of a report's numbers, in one line.
 pub fn source(report: &Report) -> String {
     let hash = report.model.sha256.as_deref().and_then(|hash| hash.get(..12));
     let revision = report.model.revision.as_ref().map(|revision| format!("@{revision}"));
@@ -131,7 +131,7 @@ pub fn source(report: &Report) -> String {
     fill(t().export_source, &gaps.each_ref().map(|(name, value)| (*name, value.as_str())))
 }
 
-/// The same of a model that ran without being measured.
+/// The same for a model that ran without being measured.
 fn plain_source(model: &str, device: &DeviceInfo) -> String {
     let (app, adapter) = (app(&AppInfo::this()), device.adapter.as_deref().unwrap_or_default());
     let gaps = [("app", app.as_str()), ("model", model), ("backend", &device.backend), ("adapter", adapter)];
@@ -162,7 +162,7 @@ fn profile_table(report: Option<&Report>, overlay: Option<&Overlay>) -> Grid {
     Grid { head, rows }
 }
 
-/// The chart's numbers with all that a report says of how it was made.
+/// The chart's data with the provenance from the report.
 fn data(around: &Paper, chart: Value, report: Option<&Report>) -> Value {
     let made = report.map(|report| {
         json!({
@@ -188,7 +188,7 @@ fn plain(cell: &str) -> String {
     if cell == NOTHING { String::new() } else { cell.replace('−', "-").replace('\u{202f}', "") }
 }
 
-/// A cell that begins like a formula is one to spreadsheets, unless it is a number.
+/// A CSV cell, with an apostrophe if spreadsheets would take it for a formula.
 fn quoted(cell: &str) -> String {
     let is_formula = cell.starts_with(['=', '+', '-', '@']) && cell.parse::<f64>().is_err();
     let cell = if is_formula { format!("'{cell}") } else { cell.to_string() };

@@ -1,4 +1,4 @@
-//! Links of the version before still mean what they meant: every one is read, and says the same of itself again.
+//! Links of the previous version keep their meaning: each is read, and written again with the same values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,7 +41,7 @@ fn read(query: &str) -> Address {
     address
 }
 
-/// The only link of the file that holds all of `part`.
+/// The only link of the file that contains `part`.
 fn with(part: &str) -> Address {
     let found: Vec<&str> = LINKS.lines().filter(|link| link.contains(part)).collect();
     assert_eq!(found.len(), 1, "{part}: {found:?}");

@@ -3,7 +3,7 @@
 /// Seconds of a day.
 const DAY: i64 = 86_400;
 
-/// A point in time, given in seconds since 1970, in UTC; leap seconds are not told.
+/// A point in time, given in seconds since 1970, in UTC; leap seconds are ignored.
 pub fn written(seconds: f64) -> String {
     let seconds = seconds.floor() as i64;
     let (days, time) = (seconds.div_euclid(DAY), seconds.rem_euclid(DAY));
@@ -11,7 +11,7 @@ pub fn written(seconds: f64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", time / 3600, time / 60 % 60, time % 60)
 }
 
-/// The day of a date that somebody else may have written; `None` where it is none.
+/// The day of an untrusted date; `None` if it is malformed.
 pub fn day(date: &str) -> Option<&str> {
     let day = date.get(..10)?;
     let has_form = day.bytes().enumerate().all(|(at, byte)| match at {
@@ -21,8 +21,8 @@ pub fn day(date: &str) -> Option<&str> {
     has_form.then_some(day)
 }
 
-/// Year, month and day of the calendar, so many days after 1 January 1970. Years begin with March, so that the day that
-/// some of them have more is their last.
+/// Year, month and day of the calendar, `days` days after 1 January 1970. Years begin with March here, so that the leap
+/// day is the last of its year.
 fn civil(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::fields::{DIGITS, Field, Line};
 use crate::report::{BlockReport, Report};
 
-/// What numbers belong to.
+/// The part of a report that numbers belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// The measurement as a whole.
@@ -21,7 +21,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// What paths of its fields begin with.
+    /// Prefix of the paths of its fields.
     fn start(self) -> &'static str {
         match self {
             Self::Model => "",
@@ -31,7 +31,7 @@ impl Place {
     }
 }
 
-/// What two measurements do not have in common to begin with.
+/// A difference in the conditions of two measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// Other weights.
@@ -40,11 +40,11 @@ pub enum Condition {
     Text,
     /// Other rows, folds or second moments.
     Protocol,
-    /// Another backend or adapter, on which everything should be found again.
+    /// Another backend or adapter, which should give the same results.
     Device,
 }
 
-/// Everything that was not the same to begin with; weights and texts where both are known.
+/// All differences in conditions; weights and texts are compared only if both are known.
 pub fn conditions(a: &Report, b: &Report) -> Vec<Condition> {
     let known = |a: &Option<String>, b: &Option<String>| a.is_some() && b.is_some() && a != b;
     let device = (&a.device.backend, &a.device.adapter) != (&b.device.backend, &b.device.adapter);
@@ -62,7 +62,7 @@ pub fn conditions(a: &Report, b: &Report) -> Vec<Condition> {
 pub struct Difference {
     /// Field of the report.
     pub field: String,
-    /// Where in it, such as `r2_folds[3]` or `delta_ppl.linear`.
+    /// Path in the block, layer or report, such as `r2_folds[3]` or `delta_ppl.linear`.
     pub path: String,
     /// In the first report.
     pub a: Option<f64>,
@@ -71,7 +71,7 @@ pub struct Difference {
     /// |a − b|, over |a| where that is above 1. 0 where only the last digit that the report keeps is another, infinite
     /// where one of the two is undefined.
     pub amount: f64,
-    /// How many times the tolerance of a comparison the field may differ.
+    /// Factor on the tolerance of a comparison for this field.
     pub allowed: f64,
 }
 
@@ -119,7 +119,7 @@ impl Compared {
 
     fn add(&mut self, place: Place, field: &str, a: &Numbers, b: &Numbers) {
         for (path, &a) in a {
-            // A list of another length has undefined numbers; what has names may have been measured of fewer.
+            // An element missing from a list is undefined; a name missing from a map was not measured.
             let Some(b) = b.get(path).copied().or_else(|| path.ends_with(']').then_some(None)) else { continue };
             self.numbers.push(difference(place, field, path, a, b));
         }
@@ -129,7 +129,7 @@ impl Compared {
     }
 }
 
-/// Every place that both reports have, and those that only one of them has.
+/// Compares every place; `Err` names the only report that has it, `a` or `b`.
 pub fn compare(a: &Report, b: &Report) -> BTreeMap<Place, Result<Compared, &'static str>> {
     let mut found = BTreeMap::new();
     let whole = |report: &Report| serde_json::json!({"ppl": report.ppl, "greedy": report.greedy});
@@ -157,12 +157,12 @@ fn pairs<T: Serialize>(
 /// Numbers of a field by their path; `None` where undefined.
 type Numbers = BTreeMap<String, Option<f64>>;
 
-/// What the table says of a number; of one that it lacks nothing, so that it is compared like any other.
+/// The table's line for a number; `None` if it has none, and then the number is compared like any other.
 fn line(place: Place, path: &str) -> Option<&'static Line> {
     Field::of(&format!("{}{path}", place.start())).map(Field::line)
 }
 
-/// Fields that have a number, by name. One that has none was not measured, but for R²: it is always.
+/// Fields with a number, by name. A field without any was not measured, except `r2_lin`, which is always included.
 fn fields(place: Place, of: &impl Serialize) -> BTreeMap<String, Numbers> {
     let Ok(Value::Object(fields)) = serde_json::to_value(of) else { return BTreeMap::new() };
     let numbers = fields.into_iter().map(|(name, value)| {

@@ -1,6 +1,6 @@
 //! The report: what the command line writes, the page exports and opens, and `compare` reads (schema 1).
 //!
-//! Field names and formulas are those of docs/measures.md. Unknown values are `None`, with a warning that says why;
+//! Field names and formulas are those of docs/measures.md. Unknown values are `None`, with a warning that explains it;
 //! NaN and infinities never appear ([`finite`]).
 
 mod detail;
@@ -47,9 +47,9 @@ pub struct Report {
     pub corpus: CorpusInfo,
     /// Rows, folds and cut.
     pub protocol: ProtocolInfo,
-    /// Where it was computed.
+    /// Device that computed it.
     pub device: DeviceInfo,
-    /// What was ordered, all orders together; `None` in reports of earlier versions.
+    /// Requested settings, the union of all orders; `None` in reports of earlier versions.
     #[serde(default)]
     pub ordered: Option<Ordered>,
     /// Perplexity of the untouched model on the held-out windows.
@@ -64,11 +64,11 @@ pub struct Report {
     pub greedy: Vec<GreedyStep>,
     /// Wall time by stage.
     pub seconds: Seconds,
-    /// Most bytes that the process held at once, in a browser those of the linear memory of engine and helper; `None` where the
-    /// platform does not tell.
+    /// Peak bytes of the process, in a browser of the linear memory of engine and helper; `None` where the platform does
+    /// not report it.
     #[serde(default)]
     pub peak_memory: Option<u64>,
-    /// What the reader must know beside the numbers.
+    /// Caveats that belong with the numbers.
     pub warnings: Vec<Warning>,
 }
 
@@ -129,7 +129,7 @@ pub struct ModelInfo {
     pub id: String,
     /// Hub revision: the commit.
     pub revision: Option<String>,
-    /// Checkpoint along training that was asked for: a name of the revision such as `step3000`, or the step of a
+    /// Requested training checkpoint: a name of the revision such as `step3000`, or the step of a
     /// bundled model; `None` where it is the model as it is.
     #[serde(default)]
     pub checkpoint: Option<String>,
@@ -152,7 +152,7 @@ pub struct ModelInfo {
     /// Rank of the inputs that the norm before them implies: d − 1 under LayerNorm, d under RMSNorm.
     #[serde(default)]
     pub expected_rank: Option<usize>,
-    /// Tokens that the model tells apart.
+    /// Vocabulary size.
     #[serde(default)]
     pub vocab_size: Option<usize>,
 }
@@ -212,7 +212,7 @@ impl ProtocolInfo {
     }
 }
 
-/// Where it was computed.
+/// Device that computed it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceInfo {
     /// `gpu` or `cpu`.
@@ -259,7 +259,7 @@ pub struct BlockReport {
     /// Eigenvalues of both; `None` in reports of earlier versions.
     #[serde(default)]
     pub spectrum: Option<Spectrum>,
-    /// Predicted beside actual values.
+    /// Sample predictions next to the actual values.
     #[serde(default)]
     pub scatter: Option<Scatter>,
     /// Smallest k with r2_rank\[k\] ≥ 0.9 · r2_lin.
@@ -296,7 +296,7 @@ pub struct BlockReport {
     /// Trained probes by name: `poly`, `dense2x`, `poly2x`.
     #[serde(default)]
     pub probes: BTreeMap<String, ProbeReport>,
-    /// What training came to, step by step: validation R² of probes by their names, held-out R² of `sgd` and `adamw`,
+    /// Training curves: validation R² of probes by their names, held-out R² of `sgd` and `adamw`,
     /// mean negative log-likelihood on the training text of `heal_linear` and `heal_original`.
     #[serde(default)]
     pub curves: BTreeMap<String, Vec<CurvePoint>>,
@@ -304,7 +304,7 @@ pub struct BlockReport {
     /// `cross_feed`, `cross_feed_matched`.
     #[serde(default)]
     pub controls: BTreeMap<String, ControlReport>,
-    /// What fine-tuning wins back: `linear` and `original` (section 4).
+    /// Recovery by fine-tuning: `linear` and `original` (section 4).
     #[serde(default)]
     pub heal: BTreeMap<String, HealReport>,
 }
@@ -335,11 +335,11 @@ impl BlockReport {
 pub struct CurvePoint {
     /// Steps taken.
     pub step: usize,
-    /// What they came to; null where it left the range of numbers.
+    /// Value after these steps; null if it is not finite.
     pub value: Option<f64>,
 }
 
-/// One more block made linear, with those before it.
+/// One more block replaced, in addition to those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GreedyStep {
     /// The block.
@@ -411,7 +411,7 @@ pub struct LayerReport {
     pub delta_ppl: BTreeMap<String, Option<f64>>,
 }
 
-/// Something the reader must know beside a number.
+/// A caveat of a number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
     /// Stable identifier.
@@ -437,7 +437,7 @@ pub struct Header {
     pub protocol: ProtocolInfo,
     /// Device.
     pub device: DeviceInfo,
-    /// What was ordered.
+    /// Requested settings.
     #[serde(default)]
     pub ordered: Ordered,
 }

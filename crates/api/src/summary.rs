@@ -1,4 +1,4 @@
-//! What of a measurement is compared with other measurements: curves over blocks and layers, as plain data.
+//! The part of a measurement that is compared with other measurements: curves over blocks and layers, as plain data.
 
 use std::collections::BTreeMap;
 

@@ -102,10 +102,10 @@ impl<T> SolvedBlock<T> {
     }
 }
 
-/// What a measure is waited for with.
+/// The future of one measure.
 pub(in crate::run) type Measured<'a> = LocalBoxFuture<'a, Result<()>>;
 
-/// One measure of a block: looks at a visit, and fills in its fields of the block's report.
+/// One measure of a block: reads a visit and fills in its fields of the block's report.
 pub(in crate::run) trait BlockMeasure<B: Backend> {
     /// Whether it needs the training rows too, which are not kept otherwise.
     fn needs_all_rows(&self) -> bool {
@@ -120,7 +120,7 @@ pub(in crate::run) trait BlockMeasure<B: Backend> {
     /// Measures the block while the rows of the next one run.
     fn measure<'a>(&'a mut self, visit: &'a Visit<'_, B>, solved: &'a mut SolvedBlock<B::Tensor>) -> Measured<'a>;
 
-    /// Measures what takes a device that does nothing else: times.
+    /// Measures times, which need an otherwise idle device.
     fn time<'a>(&'a mut self, _visit: &'a Visit<'_, B>, _solved: &'a mut SolvedBlock<B::Tensor>) -> Measured<'a> {
         async { Ok(()) }.boxed_local()
     }

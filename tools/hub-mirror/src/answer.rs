@@ -72,7 +72,7 @@ impl Answer {
         Self::new(302, "text/plain; charset=utf-8", "Found").with("Location", to)
     }
 
-    /// A file, or the part of it that a `Range` header asks for.
+    /// A file, or the part of it that a `Range` header requests.
     pub fn file(path: &Path, range: Option<&str>) -> Self {
         let Some(found) = path.metadata().ok().filter(Metadata::is_file) else {
             return Self::error(404, "EntryNotFound", "Entry not found");
@@ -93,7 +93,7 @@ impl Answer {
         }
     }
 
-    /// With a header, in place of what it said before.
+    /// With a header, which replaces an earlier value.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
@@ -101,7 +101,7 @@ impl Answer {
         self
     }
 
-    /// What pages of other origins may read, as on the hub.
+    /// With CORS headers, as on the hub.
     pub(crate) fn open_to_others(self) -> Self {
         self.with("Access-Control-Allow-Origin", "*")
             .with("Access-Control-Expose-Headers", EXPOSED)
@@ -109,10 +109,10 @@ impl Answer {
             .with("Access-Control-Allow-Methods", "GET, HEAD")
     }
 
-    /// Writes it to the visitor, at most `throttle` bytes per second, and ends the connection; `sent` hears the bytes.
+    /// Writes it to a client, at most `throttle` bytes per second, and closes the connection; `sent` counts the bytes.
     ///
     /// # Errors
-    /// A visitor who has left, and a file that cannot be read.
+    /// The client has disconnected, or a file cannot be read.
     pub fn send(
         self,
         mut stream: TcpStream,

@@ -41,7 +41,7 @@ pub enum Kind {
     Json,
     /// A `Content-Range` of other bytes.
     ContentRange,
-    /// A file shorter than the listing says.
+    /// A file shorter than in the listing.
     Truncated,
     /// One bit of the body is flipped.
     Flipped,

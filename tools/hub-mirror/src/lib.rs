@@ -237,7 +237,7 @@ impl Shared {
     }
 }
 
-/// Has every request to `server` answered in the background, until the program ends.
+/// Answers every request to `server` in the background, until the program ends.
 pub fn serve<F>(server: TcpListener, answer: F)
 where
     F: Fn(&Ask, TcpStream) -> io::Result<()> + Send + Sync + 'static,
@@ -246,13 +246,13 @@ where
     thread::spawn(move || {
         for stream in server.incoming().flatten() {
             let answer = answer.clone();
-            // A slow visitor keeps nobody else waiting, and one who has left is no reason to stop.
+            // A slow client must not block others, and a disconnected one must not end the server.
             thread::spawn(move || Ask::read(&stream).and_then(|ask| answer(&ask, stream)));
         }
     });
 }
 
-/// `%XX` undone; `None` where that is no text.
+/// Decodes `%XX`; `None` if the result is not UTF-8.
 fn decoded(text: &str) -> Option<String> {
     let (mut bytes, mut rest) = (Vec::new(), text.bytes());
     while let Some(byte) = rest.next() {

@@ -1,7 +1,7 @@
-//! Keeps the bundled models that were chosen, the first one among them, for visits without a network.
+//! Caches the chosen bundled models, including the initial one, for offline visits.
 //!
-//! The service worker does it, as soon as there is one: it is not yet there when a first visit begins, and would keep
-//! nothing of what was fetched before it came.
+//! The page sends their paths to the service worker once that is active: on a first visit it starts too late to see the
+//! requests themselves.
 
 use js_sys::{Array, Function, Object, Promise, Reflect};
 use leptos::prelude::*;
@@ -13,7 +13,7 @@ use wasm_bindgen_futures::JsFuture;
 
 use crate::session::Session;
 
-/// Follows the choice of a model.
+/// Caches every bundled model once it is chosen.
 pub(crate) fn follow(session: Session) {
     let files = Memo::new(move |_| {
         let name = session.form.with(|form| match &form.model {
@@ -27,13 +27,13 @@ pub(crate) fn follow(session: Session) {
     });
     Effect::new(move |_| {
         if let Some(files) = files.get() {
-            // Where there is no service worker, nothing can be kept.
+            // Without a service worker nothing can be cached.
             spawn_local(async move { keep(&files).await.unwrap_or_default() });
         }
     });
 }
 
-/// Tells the service worker which files to keep; `None` where there will be none.
+/// Sends the service worker the paths of files to cache; `None` if the page has no service worker.
 async fn keep(files: &[String]) -> Option<()> {
     let get = |object: &JsValue, name: &str| Reflect::get(object, &name.into()).ok().filter(JsValue::is_object);
     let workers = get(&window().navigator(), "serviceWorker")?;

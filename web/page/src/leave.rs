@@ -1,4 +1,4 @@
-//! Asks before the page is left while the engine computes: what was not saved yet would be lost.
+//! Asks before the page is left while the engine computes: unsaved results would be lost.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use crate::session::Session;
 
 const LEAVING: &str = "beforeunload";
 
-/// Has the browser ask as long as something goes on, and not longer: a page that always might ask is slow to come back to.
+/// Registers the `beforeunload` listener only while the engine is busy: a permanent one slows down Back and Forward.
 pub(crate) fn ask(session: Session) {
     let is_busy = Memo::new(move |_| {
         session.run.with(Run::is_running) || session.continuation.with(ContinuationState::is_running)

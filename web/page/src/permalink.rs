@@ -5,7 +5,7 @@ use straightedge_web::url::address::{Address, NAMES, Read};
 use wasm_bindgen::JsValue;
 use web_sys::UrlSearchParams;
 
-/// What the page's address says.
+/// Reads the page's address.
 pub(crate) fn address() -> Read {
     Address::read(&query())
 }
@@ -23,16 +23,16 @@ pub(crate) fn link(address: &Address) -> Result<String, JsValue> {
     Ok(format!("{origin}{path}{}", search_of(&UrlSearchParams::new()?, address)))
 }
 
-/// Whether the browser keeps the address that was there, so that Back leads to it.
+/// The history entry of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// It is another step.
+    /// A new entry, from which Back leads to the earlier address.
     New,
-    /// It is the same one, told anew.
+    /// Replaces the current entry.
     Same,
 }
 
-/// Puts an address in the place of the page's own.
+/// Replaces the page's address.
 pub(crate) fn put_query(address: &Address, entry: Entry) -> Result<(), JsValue> {
     let location = window().location();
     let search = search_of(&UrlSearchParams::new_with_str(&location.search()?)?, address);

@@ -8,9 +8,9 @@ use straightedge_web::url::address::Address;
 
 /// Everything the first view shows.
 pub(crate) struct Start {
-    /// What the page's address asks for.
+    /// The configuration in the page's address.
     pub(crate) address: Address,
-    /// What it says that could not be read.
+    /// Its values that could not be read.
     pub(crate) refused: Vec<Error>,
     /// Bundled models.
     pub(crate) index: Vec<Bundled>,

@@ -34,7 +34,7 @@ pub struct Paper {
     pub title: String,
     /// Legend entries: the sample as drawn for the page, and its name.
     pub legend: Vec<(String, String)>,
-    /// How to read it.
+    /// Explanation below the chart.
     pub caption: String,
     /// Source of the numbers.
     pub source: String,

@@ -51,7 +51,7 @@ pub struct Series {
 /// One value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Mark {
-    /// What it belongs to, such as `Block 3`.
+    /// Name of the block or place, such as `Block 3`.
     pub name: String,
     /// Its block, if it belongs to one.
     pub block: Option<usize>,
@@ -170,7 +170,7 @@ impl Mark {
     }
 }
 
-/// Where the outermost columns of a series end: each is as wide as two are apart.
+/// Left and right edges of a series' columns, each as wide as the distance between two marks.
 fn edges(series: &Series) -> Vec<f64> {
     let [first, second, ..] = series.marks.as_slice() else { return Vec::new() };
     let half = (second.x - first.x).abs() / 2.0;

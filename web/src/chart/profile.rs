@@ -200,7 +200,7 @@ fn line(points: &[Point], layout: &ProfileLayout) -> String {
 
 fn whisker(svg: &mut Fragment, layout: &ProfileLayout, point: &Point) {
     let (Some(value), Some(spread)) = (point.value.filter(|value| *value >= LOWEST), point.spread) else { return };
-    // Wider than the dot, so that one that is shorter than it is seen as well.
+    // Wider than the dot, so that a whisker shorter than the dot is visible too.
     let (x, cap) = (layout.x(point.block), layout.radius() + 3.0);
     let (low, high) = (layout.y(value - spread), layout.y(value + spread));
     let (left, right) = (number(x - cap), number(x + cap));

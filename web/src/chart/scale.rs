@@ -24,8 +24,8 @@ pub enum Kind {
 const LOWEST_SHARE: f64 = -0.5;
 /// Minimum range of a nats axis, and of the tallest bar.
 pub const LEAST_NATS: f64 = 0.5;
-/// A wide axis is needed where the largest value is so many times the middle one, or that of the lowest quarter: on a
-/// linear one, so many of all marks would stand within this part of it.
+/// A wide axis is logarithmic if the largest value is at least this many times the median, or [`WIDE_QUARTER`] times
+/// the lower quartile: a linear axis would squeeze half, or a quarter, of the marks into 1/12, or 1/60, of it.
 const WIDE: f64 = 12.0;
 const WIDE_QUARTER: f64 = 60.0;
 
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn one_outlier_does_not_hide_the_rest_of_a_wide_axis() {
-        // Perplexities lost by the blocks of a model whose first one it cannot do without.
+        // ΔPPL by block of a model that depends on its first one.
         let losses = [37.6, 0.9, 0.7, 1.1, 1.4, 2.0];
         let scale = Scale::over(Kind::Wide, &losses);
         let places = losses.map(|value| scale.place(value));

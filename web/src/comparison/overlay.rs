@@ -1,4 +1,4 @@
-//! What can be laid over the profile: published values and other measurements, and how well they agree.
+//! Overlays of the profile: published values and other measurements, and their agreement.
 
 use straightedge_api::agreement::Agreement;
 use straightedge_api::fields::Field;
@@ -22,7 +22,7 @@ impl Metric {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Lin, Self::Scalar];
 
-    /// Short name that stays, for addresses.
+    /// Stable short name, for addresses.
     pub fn id(self) -> &'static str {
         match self {
             Self::Lin => "lin",
@@ -53,7 +53,7 @@ impl Metric {
     }
 }
 
-/// What is chosen to be laid over.
+/// The chosen overlay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// Published values on this corpus.
@@ -62,14 +62,14 @@ pub enum Choice {
     Kept(usize),
 }
 
-/// Something laid over the profile.
+/// An overlay of the profile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Overlay {
     /// Its short name.
     pub name: String,
     /// Its values by block.
     pub values: Vec<Option<f64>>,
-    /// What it is, in a sentence.
+    /// Its description, in a sentence.
     pub note: String,
 }
 
@@ -110,7 +110,7 @@ fn name_of(report: &Report) -> String {
     format!("{} · {}", report.model.id, report.corpus.id)
 }
 
-/// What exact and fast moments make of the same rows; `None` where two reports differ in anything else.
+/// Differences between exact and fast moments of the same rows; `None` unless two reports differ in exactly this.
 pub fn sums(ours: &Report, theirs: &Report) -> Option<String> {
     let same_but_gram = ProtocolInfo { gram: theirs.protocol.gram, ..ours.protocol.clone() } == theirs.protocol;
     let same_rows = ours.model.sha256 == theirs.model.sha256 && ours.corpus.sha256 == theirs.corpus.sha256;
@@ -133,7 +133,7 @@ pub fn sums(ours: &Report, theirs: &Report) -> Option<String> {
     Some(fill(t().overlay_sums, &gaps.each_ref().map(|(name, value)| (*name, value.as_str()))))
 }
 
-/// How well two profiles agree over the blocks that both have; `None` where fewer than two.
+/// Agreement of two profiles over the blocks that both have; `None` if these are fewer than two.
 pub fn agreement(ours: &[Option<f64>], theirs: &[Option<f64>]) -> Option<String> {
     let Agreement { pairs, pearson, spearman, mean_shift } = Agreement::new(ours, theirs);
     let gaps = [

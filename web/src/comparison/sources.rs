@@ -182,7 +182,7 @@ fn with_controls(key: Key, summary: &Summary) -> Vec<Key> {
     std::iter::once(key.clone()).chain(controls).collect()
 }
 
-/// The paper counts constant offsets as explained, and gives everything but R² on its survey corpus only.
+/// Published curves. The paper counts constant offsets as explained, and has all but R² on its survey corpus only.
 fn published(model: &PublishedModel, corpus: &str) -> Summary {
     let survey = |values: &[f64]| {
         let values = if corpus == SURVEY { values } else { &[] };

@@ -57,7 +57,7 @@ impl Ask {
         }
     }
 
-    /// Blocks that were asked for, as by a link, and that the model does not have.
+    /// Requested blocks, as by a link, that the model does not have.
     pub fn absent(&self, known: &BlockList) -> BTreeSet<usize> {
         match &self.blocks {
             Some(Linear::Some(blocks)) => blocks.iter().copied().filter(|block| !known.may_have(*block)).collect(),

@@ -14,7 +14,7 @@ pub struct ContinuationState {
     status: OrderStatus,
     asked: Option<Continuation>,
     transcript: Transcript,
-    /// The measurement made for it.
+    /// The measurement that provides its maps.
     recorder: Recorder,
 }
 
@@ -62,7 +62,7 @@ impl ContinuationState {
         self.status.progress()
     }
 
-    /// What it waits for, if anything.
+    /// Its current wait, if any.
     pub fn waiting(&self) -> Option<&Wait> {
         self.status.waiting()
     }
@@ -82,7 +82,7 @@ impl ContinuationState {
         &self.transcript
     }
 
-    /// The measurement made for it, if any.
+    /// The report of the measurement that provides its maps, if any.
     pub fn report(&self) -> Option<&Report> {
         self.recorder.report()
     }

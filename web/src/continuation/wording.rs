@@ -73,7 +73,7 @@ pub fn outcome(transcript: &Transcript) -> String {
     sentences.join(" ")
 }
 
-/// Whose texts they are.
+/// Model and device of the texts.
 pub fn about(continuation: &ContinuationState) -> Option<String> {
     let opening = continuation.transcript().opening.as_ref()?;
     Some(fill(
@@ -82,7 +82,7 @@ pub fn about(continuation: &ContinuationState) -> Option<String> {
     ))
 }
 
-/// What has been chosen otherwise since these texts were ordered; `None` where nothing has.
+/// The choices that have changed since these texts were ordered; `None` if none has.
 pub fn stale(continuation: &ContinuationState, ask: &Ask, known: &BlockList, model: Option<&str>) -> Option<String> {
     let (asked, opening) = (continuation.asked()?, continuation.transcript().opening.as_ref()?);
     let blocks: BTreeSet<usize> = match ask.linear(known) {
@@ -92,7 +92,7 @@ pub fn stale(continuation: &ContinuationState, ask: &Ask, known: &BlockList, mod
     let now = ask.continuation().ok();
     let is_other = |get: fn(&Continuation) -> (usize, u64, u64)| now.as_ref().is_none_or(|now| get(now) != get(asked));
     let is_other_model = model.is_some_and(|model| model != opening.model);
-    // Blocks of another model are other blocks anyway.
+    // For another model the blocks differ anyway.
     let changed = [
         (is_other_model, t().stale_model),
         (ask.prompt != asked.prompt, t().stale_prompt),
@@ -103,13 +103,13 @@ pub fn stale(continuation: &ContinuationState, ask: &Ask, known: &BlockList, mod
     (!changed.is_empty()).then(|| fill(t().stale, &[("what", &changed.join(", "))]))
 }
 
-/// That maps were measured on the way, and where they are.
+/// Notes that the maps measured for the texts are kept, and where.
 pub fn fit_kept(continuation: &ContinuationState) -> Option<String> {
     let report = continuation.report().filter(|report| !report.partial && !report.blocks.is_empty())?;
     Some(fill(t().fit_kept, &[("model", &report.model.id)]))
 }
 
-/// What was asked for, in sentences.
+/// The request, in sentences.
 pub fn ordered(continuation: &ContinuationState) -> String {
     let Some(asked) = continuation.asked() else { return String::new() };
     let blocks = continuation.transcript().opening.as_ref().map_or(String::new(), |opening| heading(&opening.blocks));
@@ -117,7 +117,7 @@ pub fn ordered(continuation: &ContinuationState) -> String {
     fill(t().asked, &[("prompt", &asked.prompt), ("blocks", &blocks), ("sampling", &sampling)])
 }
 
-/// How tokens are sampled.
+/// Sampling settings in words.
 pub fn sampling(temperature: &str, seed: &str) -> String {
     match temperature {
         "0" => t().sampling_greedy.into(),

@@ -1,4 +1,4 @@
-//! Several measurements in one chart, with how well each agrees with the first.
+//! Several measurements in one chart, with the agreement of each with the first.
 
 use straightedge_api::agreement::Agreement;
 use straightedge_api::fields::{Digits, Field, Spread};
@@ -35,12 +35,12 @@ pub fn compared(lines: &[ChartLine], quantity: Field) -> Option<Figure> {
     })
 }
 
-/// What a quantity is counted by.
+/// Name of the places that a quantity has values for: blocks or layers.
 fn places(quantity: Field) -> &'static str {
     if quantity.is_by_layer() { t().axis_layer } else { t().chart_axis_block }
 }
 
-/// Fields whose charts have a text of their own; any other is told by its line of the table.
+/// Title of a quantity's chart: its own text, or one from its line of the table.
 fn title(quantity: Field) -> String {
     match quantity {
         Field::R2Lin | Field::R2LinScalar => t().chart_name.into(),
@@ -61,7 +61,7 @@ fn caption(quantity: Field) -> &'static str {
     }
 }
 
-/// Steps of the stream are all but linear, so that their differences need an axis of their own.
+/// The value axis of a quantity, from its line of the table.
 fn axis(quantity: Field) -> Axis {
     let kind = |spread| match spread {
         Spread::Share => Kind::Share,
@@ -84,7 +84,7 @@ fn curve(line: &ChartLine, quantity: Field) -> Option<Series> {
     Some(Series { joined: true, marked: true, is_behind: line.is_behind, ..series })
 }
 
-/// How each line agrees with the first, as rows under its values; nothing where there is only one.
+/// Agreement of each line with the first, as table rows; empty if there is only one line.
 fn agreements(lines: &[&ChartLine], quantity: Field) -> Vec<Vec<String>> {
     let Some((first, others)) = lines.split_first().filter(|(_, others)| !others.is_empty()) else { return Vec::new() };
     let all: Vec<_> = others.iter().map(|line| agreement(first, line, quantity)).collect();
@@ -102,7 +102,7 @@ fn agreement(first: &ChartLine, other: &ChartLine, quantity: Field) -> Agreement
     Agreement::new(first.summary.curve(quantity), other.summary.curve(quantity))
 }
 
-/// How far each measurement is from its recording, and how two lines agree; of more, the one in front with the first.
+/// Deviation of each measurement from its recording, and agreement of two lines; of more, the front and first line.
 fn facts(lines: &[&ChartLine], quantity: Field) -> Vec<String> {
     let Some((first, others)) = lines.split_first() else { return Vec::new() };
     let front = others.iter().find(|line| !line.is_behind).filter(|_| others.len() == 1 || first.is_behind);
@@ -126,7 +126,7 @@ fn agreement_sentence(first: &ChartLine, other: &ChartLine, quantity: Field) -> 
     (pairs >= 2).then(|| fill(t().compare_agreement, &gaps.map(|(name, value)| (name, value.as_str()))))
 }
 
-/// How far a measurement made here is from the recording of the same model.
+/// Deviation of a measurement on this machine from the recording of the same model.
 fn found_again(line: &ChartLine, lines: &[&ChartLine], quantity: Field) -> Option<String> {
     let is_recording = |other: &&&ChartLine| matches!(&other.key, Key::Recorded(name) if *name == line.summary.name);
     let recorded = lines.iter().find(is_recording).filter(|_| line.source == Source::Here)?;

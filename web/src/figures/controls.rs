@@ -9,7 +9,7 @@ use crate::text::controls::{CONTROLS, Named};
 use crate::text::format::field_value;
 use crate::text::t;
 
-/// What is tabulated of a control.
+/// Fields in the table of controls.
 const SHOWN: [Field; 4] = [Field::R2Lin, Field::R2LinScalar, Field::R2FeatureMedian, Field::EffectiveRank];
 
 pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {

@@ -1,4 +1,4 @@
-//! A measurement beside an earlier one of the same thing: block by block, every number that both have.
+//! A measurement compared with an earlier one of the same model: block by block, every number that both have.
 
 use straightedge_api::difference::{Compared, Condition, conditions};
 use straightedge_api::report::Report;
@@ -7,10 +7,10 @@ use crate::figures::Grid;
 use crate::text::format::{NOTHING, magnitude, share};
 use crate::text::{fill, t};
 
-/// What an earlier report and a measurement differ in.
+/// Differences between an earlier report and a measurement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Differences {
-    /// What was compared and what came of it, in sentences.
+    /// What was compared, and the outcome, in sentences.
     pub sentences: Vec<String>,
     /// One row per block that both have.
     pub table: Grid,
@@ -63,7 +63,7 @@ fn signed(amount: f64, then: Option<f64>, now: Option<f64>) -> f64 {
     if now < then { -amount } else { amount }
 }
 
-/// What was not the same to begin with.
+/// A sentence on a difference in conditions.
 fn condition_told(condition: Condition, then: &Report, now: &Report) -> String {
     let adapter = |report: &Report| report.device.adapter.clone().unwrap_or_else(|| report.device.backend.clone());
     match condition {

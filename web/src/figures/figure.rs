@@ -19,7 +19,7 @@ pub struct Figure {
     pub plot: Plot,
     /// Conclusions from the numbers, one sentence each.
     pub facts: Vec<String>,
-    /// How to read it.
+    /// Explanation below the chart.
     pub caption: &'static str,
     /// The same in numbers.
     pub table: Grid,

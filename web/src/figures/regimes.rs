@@ -8,7 +8,7 @@ use crate::chart::plot::{Mark, Plot, Series};
 use crate::text::format::field_value;
 use crate::text::{fill, t};
 
-/// What is tabulated of a block.
+/// Fields in the table of blocks.
 const SHOWN: [Field; 3] = [Field::R2Lin, Field::R2FeatureMedian, Field::EffectiveRank];
 
 pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {

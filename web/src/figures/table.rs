@@ -25,7 +25,7 @@ pub fn sentence(run: &Run, number: usize, metric: Metric) -> String {
     [Some(values), title].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// What is laid over the chart has to say of a block, if anything.
+/// The overlay's value at a block, as a sentence; empty if there is none.
 pub fn beside(number: usize, overlay: Option<&Overlay>) -> String {
     let found = overlay.and_then(|overlay| Some((overlay, overlay.values.get(number).copied()??)));
     found.map_or(String::new(), |(overlay, value)| {
@@ -34,7 +34,7 @@ pub fn beside(number: usize, overlay: Option<&Overlay>) -> String {
     })
 }
 
-/// `None` is a block still to come.
+/// `None` is a block not measured yet.
 fn values(number: usize, block: Option<&BlockReport>) -> String {
     let number = number.to_string();
     let Some(block) = block else { return fill(t().block_missing, &[("block", &number)]) };

@@ -87,7 +87,7 @@ impl Map {
         dot(&self.weights, x) + self.bias
     }
 
-    /// The largest weight, whatever its sign.
+    /// The largest absolute weight.
     pub fn largest_weight(&self) -> f64 {
         self.weights.iter().fold(0.0, |most, weight| weight.abs().max(most))
     }

@@ -76,7 +76,7 @@ impl Exercise {
     }
 }
 
-/// The block with the smallest value, among those that have one.
+/// The block with the smallest defined value.
 fn least(report: &Report, value: impl Fn(&BlockReport) -> Option<f64>) -> Option<usize> {
     let values = report.blocks.iter().filter_map(|block| Some((block.block, value(block)?)));
     values.min_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(block, _)| block)

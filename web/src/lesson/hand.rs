@@ -18,13 +18,13 @@ const HIGH: f64 = 0.99;
 /// A drag handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handle {
-    /// Where the interval begins.
+    /// Lower end of the interval.
     Low,
-    /// Where it ends.
+    /// Upper end of the interval.
     High,
-    /// Height of the visitor's line where the interval begins.
+    /// Height of the visitor's line at the lower end.
     OwnLow,
-    /// Height of the visitor's line where the interval ends.
+    /// Height of the visitor's line at the upper end.
     OwnHigh,
 }
 
@@ -61,7 +61,7 @@ impl Handle {
         matches!(self, Self::OwnLow | Self::OwnHigh)
     }
 
-    /// Where a key moves it to; `None` for keys without effect.
+    /// The position a key moves it to; `None` for keys without effect.
     pub fn step(self, key: &str, from: f64) -> Option<f64> {
         let ends = if self.is_upright() { VALUES } else { INPUTS };
         Some(match key {

@@ -1,6 +1,6 @@
-//! What was reached in the lesson and answered, as text that outlasts a reload of the page.
+//! Progress and answers of the lesson as text, to survive a reload of the page.
 //!
-//! Whoever uses the browser can change that text, so names that mean nothing here are passed over.
+//! The stored text is untrusted: unknown names are ignored.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ struct Stored {
     answers: BTreeMap<String, String>,
 }
 
-/// The text to be kept.
+/// Serialises progress and answers.
 pub fn written(progress: &Progress, answers: &Answers) -> String {
     let stored = Stored {
         done: names(&progress.done, |step| step.to_string()),
@@ -42,7 +42,7 @@ pub fn written(progress: &Progress, answers: &Answers) -> String {
     serde_json::to_string(&stored).unwrap_or_default()
 }
 
-/// What such a text says; nothing where it is none.
+/// Parses such a text; the result is empty if it is invalid.
 pub fn read(text: &str) -> (Progress, Answers) {
     let stored: Stored = serde_json::from_str(text).unwrap_or_default();
     let progress = Progress {
@@ -63,7 +63,7 @@ fn names<'a, T: 'a>(all: impl IntoIterator<Item = &'a T>, name: impl Fn(&T) -> S
     all.into_iter().map(name).collect()
 }
 
-/// Those of `all` that are among `names`.
+/// The elements of `all` whose names are in `names`.
 fn known<T: Copy, C: FromIterator<T>>(all: &[T], names: &[String], name: impl Fn(T) -> String) -> C {
     all.iter().copied().filter(|one| names.contains(&name(*one))).collect()
 }

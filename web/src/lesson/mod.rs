@@ -33,14 +33,14 @@ use traps::Traps;
 /// One step, in their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
-    /// What a feed-forward network does.
+    /// The function of a feed-forward network.
     #[default]
     Network,
     /// A line fitted to a curve by hand.
     Line,
     /// From one input to many.
     Many,
-    /// What R² counts, and four traps.
+    /// The meaning of R², and four traps.
     Traps,
     /// Measuring a block.
     Measure,
@@ -152,7 +152,7 @@ impl Step {
         formula.map(formulas::worded)
     }
 
-    /// Why it is impossible under a link that hides or locks what it needs.
+    /// The reason why it is impossible, if a link hides or locks a part it needs.
     pub fn hindered(self, frame: &Frame) -> Option<&'static str> {
         let needs_views = matches!(self, Self::Swap | Self::Learned | Self::Regimes);
         (needs_views && frame.hidden.contains(&Part::Views)).then_some(l().hindered_views)

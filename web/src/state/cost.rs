@@ -1,5 +1,5 @@
-//! What adding a measure to a report costs here: the measure itself, and the fit that it builds on once more. And what a
-//! measurement of many rows would take, before it is ordered.
+//! Estimated durations: of adding a measure to a report, including the repeated fit, and of a measurement of many rows
+//! before it is ordered.
 
 use straightedge_api::cost;
 use straightedge_api::job::{Measure, Protocol, Training};
@@ -9,10 +9,10 @@ use crate::text::fill;
 use crate::text::format::{count, duration};
 use crate::text::result::t;
 
-/// More rows than so many times the usual number are many.
+/// Rows count as many from this multiple of the default on.
 const MANY: usize = 10;
 
-/// Seconds that adding a measure takes, for one block or all; `None` where the report does not say what the fit took.
+/// Seconds to add a measure, for one block or all; `None` if the report lacks the duration of its fit.
 pub fn seconds(measure: Measure, report: &Report, block: Option<usize>) -> Option<f64> {
     let mut asked = report.clone();
     asked.blocks.retain(|known| block.is_none_or(|block| known.block == block));
@@ -21,8 +21,8 @@ pub fn seconds(measure: Measure, report: &Report, block: Option<usize>) -> Optio
     Some(again + cost::estimate(&asked, measure, &Training::default())?.seconds)
 }
 
-/// What a fit of so many rows takes, where they are many: going by a report of the same model that was measured here or
-/// recorded elsewhere, else by the usual number of rows.
+/// The estimated duration of a fit of many rows, from a report of the same model and whether it was measured here, else
+/// the multiple of the default rows; `None` if `rows` are not many.
 pub fn of_many(rows: usize, known: Option<(&Report, bool)>) -> Option<String> {
     let usual = Protocol::default().rows;
     if rows < MANY * usual {
@@ -36,7 +36,7 @@ pub fn of_many(rows: usize, known: Option<(&Report, bool)>) -> Option<String> {
     })
 }
 
-/// Seconds of a fit of so many rows; `None` where the report does not say what its own took.
+/// Seconds of a fit of `rows` rows; `None` if the report lacks the duration of its own.
 fn fit(report: &Report, rows: usize) -> Option<f64> {
     let spent = &report.seconds;
     let by_row = (spent.tokenize + spent.forward) / report.protocol.rows.max(1) as f64;

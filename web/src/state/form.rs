@@ -17,7 +17,7 @@ pub const PUBLISHED: [(&str, &str); 3] = [
     ("JackFram/llama-160m", "Llama 160M"),
 ];
 
-/// Texts on the hub: the splits of WikiText-2, first the one that perplexities are published for.
+/// Texts on the hub: the splits of WikiText-2, the one with published perplexities first.
 pub const WIKITEXT: [&str; 3] = ["wikitext-2-test", "wikitext-2-validation", "wikitext-2-train"];
 
 /// Name of a pasted text in reports.
@@ -48,7 +48,7 @@ pub struct Form {
     pub folds: String,
     /// `skip_positions` as typed.
     pub skip_positions: String,
-    /// How second moments are accumulated on a GPU.
+    /// Precision of second moments on a GPU.
     pub gram: GramMode,
     /// Backend.
     pub backend: BackendChoice,

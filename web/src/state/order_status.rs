@@ -52,7 +52,7 @@ impl OrderStatus {
         Self::at(number, Phase::Running)
     }
 
-    /// Status of what is not being measured: recorded, or from a file.
+    /// Status of a result that is not being measured: recorded, or from a file.
     pub fn at(number: u32, phase: Phase) -> Self {
         Self { number, phase, ..Self::default() }
     }
@@ -123,7 +123,7 @@ impl OrderStatus {
         self.standing.beside.filter(|_| self.is_running())
     }
 
-    /// What it waits for, if anything.
+    /// Its current wait, if any.
     pub fn waiting(&self) -> Option<&Wait> {
         self.waiting.as_ref().filter(|_| self.is_running())
     }

@@ -1,4 +1,4 @@
-//! The warnings of a report as the page tells them: what is said of many blocks alike is said once.
+//! The warnings of a report as the page shows them: the same warning of several blocks is one sentence.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use crate::text::fill;
 use crate::text::format::spans;
 use crate::text::result::t;
 
-/// What the command line can do about a warning and the page cannot.
+/// Advice in warnings that only the command line can follow.
 const NOT_HERE: &str = ", allow more --probe-steps";
 
-/// One sentence for each thing that is warned of.
+/// One sentence per distinct warning.
 pub fn told(warnings: &[Warning]) -> Vec<String> {
     let mut groups: Vec<(&str, &str, BTreeSet<usize>)> = Vec::new();
     for warning in warnings {
@@ -25,7 +25,7 @@ pub fn told(warnings: &[Warning]) -> Vec<String> {
     groups.into_iter().map(|(_, text, blocks)| sentence(text, &blocks)).collect()
 }
 
-/// The block that a warning begins with, and what is said of it.
+/// The block that a warning's text begins with, and the rest of the text.
 fn parts(warning: &Warning) -> (Option<usize>, &str) {
     let said = warning.block.and_then(|block| warning.text.strip_prefix(&format!("block {block}: ")));
     (warning.block.filter(|_| said.is_some()), said.unwrap_or(&warning.text))

@@ -47,7 +47,7 @@ pub fn status(run: &Run) -> String {
     }
 }
 
-/// Whose numbers are shown: model, text, day and device as the report itself has them, whatever is chosen beside it.
+/// Model, text, day and device of the result shown, from its report and not from the form.
 pub fn about(run: &Run) -> Option<String> {
     let report = run.report()?;
     let when = if *run.phase() == Phase::Recorded { r().recorded } else { r().measured };
@@ -58,7 +58,7 @@ pub fn about(run: &Run) -> Option<String> {
     Some(fill(sentence, &[("model", model), ("text", text), ("when", &when), ("device", device)]))
 }
 
-/// What could go on.
+/// Describes the unfinished measurement that can be resumed.
 pub fn unfinished(found: &Unfinished) -> String {
     let Unfinished { model, text, next, of, .. } = found;
     let (next, of) = (next.to_string(), of.to_string());
@@ -138,7 +138,7 @@ fn recorded(report: &Report) -> String {
     fill(t().status_recorded, &[("rows", &count(report.protocol.rows as u64))])
 }
 
-/// What a device is called.
+/// Display name of a device.
 pub(crate) fn computed_on(device: &DeviceInfo) -> &str {
     if device.backend == "gpu" { adapter(device) } else { t().backend_cpu }
 }

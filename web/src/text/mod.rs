@@ -1,6 +1,6 @@
 //! All texts of the page, in one catalogue per subject; a translation adds one of each.
 //!
-//! Texts with a gap write it as `{name}`. Errors, stages and fields of the report are told in the engine's own words.
+//! `{name}` is a placeholder. Errors, stages and fields of the report use the engine's own wording.
 
 /// A catalogue of texts, and its English.
 macro_rules! catalogue {

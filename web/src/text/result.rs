@@ -1,4 +1,4 @@
-//! Texts about a result as a whole: whose it is, what it would cost, what is not there.
+//! Texts about a result as a whole: its source, its cost, and what is missing.
 
 /// In the language in use.
 pub fn t() -> &'static Texts {

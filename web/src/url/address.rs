@@ -1,8 +1,8 @@
 //! The page's configuration as query parameters, so that a link repeats a measurement:
 //! `?v=1&model=demo-neox&rows=5120&measures=swap&view=losses`.
 //!
-//! What is as it is at first is left out. `v` says which defaults those are; an address comes from anybody, so every
-//! value is checked, and what is not what its name says is named and left out.
+//! Defaults are omitted; `v` is their version. Addresses are untrusted: every value is checked, and an invalid one is
+//! reported and ignored.
 
 use std::collections::BTreeSet;
 
@@ -116,17 +116,17 @@ pub enum LinkedOverlay {
     Recorded(String),
 }
 
-/// What was read of an address, and every value that is not what its name says: those are left out.
+/// The valid part of an address, and an error for every invalid value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Read {
-    /// What holds.
+    /// The valid part.
     pub address: Address,
-    /// What was refused, in the order of reading.
+    /// The errors, in reading order.
     pub refused: Vec<Error>,
 }
 
 impl Address {
-    /// Reads decoded names and values of a query; those of other names are left alone.
+    /// Reads decoded names and values of a query; other names are ignored.
     pub fn read(pairs: &[(String, String)]) -> Read {
         let given = Given::new(pairs);
         let is_ours = |version: &str| (version == VERSION).then_some(());
@@ -219,7 +219,7 @@ impl Address {
     }
 }
 
-/// Whether a value can be a name: nothing that could mean a place.
+/// Whether a value can be a name: it cannot form a path or URL.
 fn is_plain(name: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || " -_.:".contains(c);
     !name.is_empty() && name.len() <= SHOWN && name.chars().all(plain) && !name.contains("..")
@@ -281,7 +281,7 @@ mod tests {
         list.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
     }
 
-    /// What holds where nothing is refused.
+    /// The address of a query in which nothing is refused.
     fn read(pairs: &[(String, String)]) -> Address {
         let Read { address, refused } = Address::read(pairs);
         assert_eq!(refused, []);
@@ -418,7 +418,7 @@ mod tests {
             ("text", &long),
         ];
         for (name, value) in hostile {
-            // What stands beside it holds, but for a link of another version.
+            // The other values still apply, except in a link of another version.
             let beside = if name == "lesson" { ("view", "ranks") } else { ("lesson", "4") };
             let Read { address, refused } = Address::read(&pairs(&[(name, value), beside]));
             let [refusal] = refused.as_slice() else { panic!("{name}={value:.20}: {refused:?}") };

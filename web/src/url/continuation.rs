@@ -38,7 +38,7 @@ impl Ask {
     /// A copy with the value of one of [`NAMES`] from a link.
     ///
     /// # Errors
-    /// What to give instead of an invalid value.
+    /// A hint for an invalid value.
     pub fn with(&self, name: &str, value: &str) -> Result<Self, &'static str> {
         let mut ask = self.clone();
         match name {

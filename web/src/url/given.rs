@@ -1,5 +1,4 @@
-//! Names and values of a link as somebody gave them, read one by one: what is not what its name says is refused in a
-//! sentence and left out.
+//! Reads the untrusted names and values of a link one by one: an invalid value is refused in a sentence and ignored.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -10,22 +9,22 @@ use straightedge_api::job::{Measure, Protocol};
 use super::continuation;
 use crate::continuation::Ask;
 
-/// As much of a value as an answer repeats.
+/// Most characters of a value that an error repeats.
 pub(super) const SHOWN: usize = 60;
 
-/// Names and values as they were given, and what was refused of them so far.
+/// Names and values of a link, and the errors so far.
 pub(super) struct Given<'a> {
     pairs: &'a [(String, String)],
     refused: RefCell<Vec<Error>>,
 }
 
 impl<'a> Given<'a> {
-    /// Of decoded names and values.
+    /// Takes decoded names and values.
     pub(super) fn new(pairs: &'a [(String, String)]) -> Self {
         Self { pairs, refused: RefCell::default() }
     }
 
-    /// What was refused, in the order of reading.
+    /// The errors, in reading order.
     pub(super) fn refused(self) -> Vec<Error> {
         self.refused.into_inner()
     }
@@ -47,12 +46,12 @@ impl<'a> Given<'a> {
         parsed
     }
 
-    /// What has its own word on a value that is none.
+    /// Reads a value with a parser that has its own errors.
     pub(super) fn parsed<T>(&self, name: &str, parse: impl Fn(&str) -> Result<T>) -> Option<T> {
         parse(self.value(name)?).map_err(|error| self.refuse(error)).ok()
     }
 
-    /// Nothing that is counted here needs more digits, and none of it may overflow in sums.
+    /// A whole number of at most nine digits: no setting needs more, and sums cannot overflow.
     pub(super) fn count(&self, name: &str) -> Option<usize> {
         let value = self.value(name)?;
         let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
@@ -64,7 +63,7 @@ impl<'a> Given<'a> {
         self.read(name, |value| value.parse().ok().filter(|_| is_number(value) && value.len() <= 9), hint)
     }
 
-    /// The protocol; what is out of its range is as usual.
+    /// The protocol; settings out of range get their defaults.
     pub(super) fn protocol(&self) -> Protocol {
         let usual = Protocol::default();
         let mut protocol = Protocol {
@@ -115,7 +114,7 @@ impl<'a> Given<'a> {
     }
 }
 
-/// A setting out of its range, by its name in links.
+/// Renames the setting in an error to its name in links.
 fn in_link(error: Error) -> Error {
     match error {
         Error::InvalidSetting { field, value, hint } => {

@@ -51,7 +51,7 @@ impl Term {
     }
 }
 
-/// Where an output is written.
+/// Destination of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// The direction of a held product: spread over all features.
@@ -70,7 +70,7 @@ pub(super) struct Write {
 
 /// One block of the model.
 pub(super) struct Block {
-    /// What the block demonstrates, for display.
+    /// Purpose of the block, for display.
     pub(super) title: &'static str,
     /// All its outputs.
     pub(super) writes: Vec<Write>,
@@ -101,7 +101,7 @@ fn turn(a: Mask, b: Mask, amplitude: f64, part: impl Fn(Mask) -> Term) -> [Write
     ]
 }
 
-/// Product `k` of the first four signs, times the last but one; times the last sign too it leaves the stream.
+/// Product `k` of the first four signs, times the last but one; multiplied by the last sign too, it is not held.
 fn edge(k: usize) -> Mask {
     LAST_BUT_ONE | k
 }

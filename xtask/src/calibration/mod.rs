@@ -2,7 +2,7 @@
 //!
 //! A token carries six signs, and every window of the text holds every token equally often, so over any set of windows
 //! the products of signs are exactly uncorrelated. The residual stream holds most of these products. A feed-forward
-//! output made of them is exactly linear, one made of the others cannot be predicted by any affine map, and a mixture
+//! output composed of them is exactly linear, one of the others cannot be predicted by any affine map, and a mixture
 //! has the R² of its linear share ([`design`]). What a block writes keeps the norm equal for every token, so that each
 //! LayerNorm remains a division by one constant ([`weights`]).
 

@@ -11,7 +11,7 @@ pub const DIGITS: usize = 15;
 pub struct Line {
     /// Path in the report: `[]` stands for every element of a list of objects, `NAME` for every key of a map.
     pub path: &'static str,
-    /// How its value is read.
+    /// Accessor of its value.
     pub get: Get,
     /// Digits that tables show.
     pub digits: Digits,
@@ -21,21 +21,21 @@ pub struct Line {
     pub label: &'static str,
     /// Definition in one sentence, without its full stop.
     pub meaning: &'static str,
-    /// Section of docs/measures.md that defines it; 0 where the meaning says all.
+    /// Section of docs/measures.md that defines it; 0 if `meaning` is the whole definition.
     pub section: u8,
-    /// What a high value says.
+    /// Interpretation of a high value.
     pub higher: Higher,
     /// Which tables show it.
     pub shown: Shown,
-    /// How it is drawn over blocks or layers; `None` where comparisons do not offer it.
+    /// Chart over blocks or layers; `None` if comparisons do not offer one.
     pub chart: Option<Chart>,
-    /// How many times the tolerance of a comparison it may differ; infinite for what is no result.
+    /// Factor on the tolerance of a comparison; infinite for fields that are not results.
     pub tolerance: f64,
     /// Significant digits that a report keeps.
     pub kept: usize,
 }
 
-/// How the value of a field is read.
+/// Accessor of a field's value.
 #[derive(Clone, Copy, Debug)]
 pub enum Get {
     /// One number of a block.
@@ -49,24 +49,24 @@ pub enum Get {
 /// Digits that tables show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Digits {
-    /// So many after the point.
+    /// This many after the point.
     Decimals(usize),
     /// Three significant ones, for values of any magnitude.
     Three,
-    /// Change significant ones.
+    /// A change, such as of the perplexity.
     Change,
     /// A whole number.
     Whole,
-    /// How many times as small or as fast.
+    /// A factor: times as small or as fast.
     Times,
 }
 
-/// What a high value says of the network.
+/// Interpretation of a high value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Higher {
-    /// It is more linear, or loses less by being made so.
+    /// More linear, or less loss by replacement.
     MoreLinear,
-    /// It is less linear, or loses more.
+    /// Less linear, or more loss.
     LessLinear,
     /// Neither.
     Neither,
@@ -83,27 +83,27 @@ pub enum Shown {
     Nowhere,
 }
 
-/// How a field is drawn over blocks or layers.
+/// Chart of a field over blocks or layers.
 #[derive(Clone, Copy, Debug)]
 pub struct Chart {
-    /// Name that stays: in links, and of its curve in a summary.
+    /// Stable name, in links and of its curve in a summary.
     pub id: &'static str,
     /// Name of the axis of values.
     pub axis: &'static str,
-    /// How that axis spreads them.
+    /// Scale of that axis.
     pub spread: Spread,
-    /// What has to be measured for it.
+    /// The measure that provides the values.
     pub measure: Measure,
 }
 
-/// How an axis spreads its values.
+/// Scale of a chart axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spread {
-    /// From 0 to 1, and some way below.
+    /// From 0 to 1, with a strip below.
     Share,
-    /// As far as the values go.
+    /// Over the range of the values.
     Linear,
-    /// The same, with zero.
+    /// The same, including zero.
     FromZero,
     /// From zero, logarithmic where values are of very different magnitude.
     Wide,

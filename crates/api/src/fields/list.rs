@@ -1,4 +1,4 @@
-//! The table of report fields, one line each: blocks, layers, and what the whole measurement has beside them.
+//! The table of report fields, one line each: those of blocks, of layers, and of the whole measurement.
 
 use super::line::Digits::{Change, Decimals, Three, Times, Whole};
 use super::line::Get::{Block, Layer};
@@ -9,7 +9,7 @@ use super::line::Spread::{FromZero, Linear, Share, Wide};
 use crate::job::Measure::{Fit, Layers, Probes, Swap};
 use crate::report::{Scatter, Spectrum};
 
-/// Tolerance of what is no result: a place, a time, or steps until a training stopped.
+/// Tolerance of fields that are not results: a place, a time, or steps until a training stopped.
 const NO_RESULT: f64 = f64::INFINITY;
 
 /// The names of all fields, and their lines in the same order.

@@ -45,7 +45,7 @@ impl Field {
         Self::ALL.iter().copied().filter(is_block).filter(move |field| field.line().shown == shown)
     }
 
-    /// Name that stays: in links, and of its curve in a summary; empty where it has none.
+    /// Stable name, in links and of its curve in a summary; empty where it has none.
     pub fn id(self) -> &'static str {
         self.line().chart.map_or("", |chart| chart.id)
     }

@@ -52,11 +52,11 @@ impl Session {
         self.guide.step.set(address.lesson);
     }
 
-    /// From now on the address says what is chosen and shown, and Back leads through what was opened.
+    /// Updates the address with every change of state from now on, and follows Back and Forward.
     pub(crate) fn keep_address(self) {
         Effect::new(move |_| {
             let entry = self.step_taken();
-            // Where history is out of bounds, as in some frames, there is no address to keep.
+            // Some frames deny access to the history; the address then stays as it is.
             let _ = put_query(&self.address(), entry);
         });
         let back = Closure::<dyn Fn()>::new(move || {
@@ -109,7 +109,7 @@ impl Session {
     }
 }
 
-/// The view that an address opens: what a link hides it does not open.
+/// The view that an address opens: the default one if the link hides it.
 fn seen(address: &Address) -> View {
     let is_hidden = address.view == View::Continuation && address.frame.hidden.contains(&Part::Continuation);
     if is_hidden { View::default() } else { address.view }

@@ -15,7 +15,7 @@ use web_sys::Event;
 use super::state::Session;
 
 impl Session {
-    /// Measures what is known: a recorded model again, a published one from the hub, chosen with it.
+    /// Repeats known results: a recorded measurement, or that of a published hub model, which is chosen if necessary.
     pub(crate) fn measure_here(self) {
         match self.introduced.get_untracked() {
             Some(id) => {
@@ -83,7 +83,7 @@ impl Session {
         if root.is_some_and(|root| root.get_attribute("data-pressed").is_some()) {
             self.measure_here();
         }
-        // From now on every press is answered at once, so that none is to be remembered.
+        // From now on presses take effect at once, so early.js stops remembering them.
         if let Ok(ready) = Event::new("page ready") {
             let _ = window().dispatch_event(&ready);
         }

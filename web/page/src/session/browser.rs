@@ -16,12 +16,12 @@ pub(super) fn look_at_results() {
     }
 }
 
-/// The present moment, as reports write it.
+/// The current time as reports write it.
 pub(super) fn now() -> String {
     written(js_sys::Date::now() / 1000.0)
 }
 
-/// Asks the browser not to clear downloads by itself; whether it agrees shows with what is stored.
+/// Requests persistent storage, so that the browser does not evict downloads; the storage report shows the outcome.
 pub(super) fn ask_to_keep(order: &Order) {
     if matches!(order.work, Work::Model { model: ModelSource::Hub { .. }, .. }) {
         // The browser decides or asks its user; outside a secure context there is no storage.

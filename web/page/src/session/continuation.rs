@@ -79,7 +79,7 @@ impl Session {
         self.with_link(|link| link.go_on(order, asked, &handles));
     }
 
-    /// Keeps the maps that a continuation has measured on its way, so that they can be compared as any measurement.
+    /// Keeps the report of the fit that a continuation ran, so that it can be compared like any measurement.
     pub(super) fn keep_fit(self, number: u32) {
         let report = self
             .continuation
@@ -89,7 +89,7 @@ impl Session {
         }
     }
 
-    /// Stops at once; what both have added stays.
+    /// Cancels at once; the tokens added so far stay.
     pub(crate) fn stop_going_on(self) {
         let number = self.continuation.with_untracked(ContinuationState::number);
         self.continuation.update(ContinuationState::cancel);

@@ -14,7 +14,7 @@ use straightedge_web::state::views::{View, is_complete, refusal};
 use super::browser::look_at_results;
 use super::state::{Guide, Session};
 
-/// Under which the browser keeps what was reached.
+/// Key of the progress in the session storage.
 const KEPT: &str = "straightedge lesson";
 
 impl Session {
@@ -28,10 +28,10 @@ impl Session {
         self.guide.step.set(None);
     }
 
-    /// From now on what was reached and answered outlasts a reload, as long as the browser keeps the tab.
+    /// Restores progress and answers from the tab's session storage, and saves them there from now on.
     pub(crate) fn keep_lesson(self) {
         let Guide { bench, progress, .. } = self.guide;
-        // Where nothing may be stored, as in some frames, the lesson begins anew.
+        // Some frames deny storage; the lesson then starts anew.
         let Some(storage) = window().session_storage().ok().flatten() else { return };
         if let Some(text) = storage.get_item(KEPT).ok().flatten() {
             let (reached, answers) = kept::read(&text);
@@ -41,12 +41,12 @@ impl Session {
         let text =
             Memo::new(move |_| progress.with(|reached| bench.with(|bench| kept::written(reached, &bench.answers))));
         Effect::new(move |_| {
-            // A storage that is full keeps what it had.
+            // If the storage is full, the earlier state stays.
             let _ = storage.set_item(KEPT, &text.get());
         });
     }
 
-    /// From now on, as long as the lesson is open, what is set and shown decides what has been reached.
+    /// Updates the progress from the state of the examples and the page from now on.
     pub(crate) fn follow_lesson(self) {
         let Guide { bench, progress, .. } = self.guide;
         let note = move |preview: &dyn Fn(&mut Progress)| {
@@ -98,7 +98,7 @@ impl Session {
         }
     }
 
-    /// Whether a link leaves a part to the visitor.
+    /// Whether a link neither hides nor locks a part.
     fn is_free(self, part: Part) -> bool {
         self.frame.with_untracked(|frame| !frame.locked.contains(&part) && !frame.hidden.contains(&part))
     }
@@ -120,7 +120,7 @@ impl Session {
             (is_here, report.and_then(|report| refusal(Measure::Swap, report)).is_some())
         });
         match self.can_extend.get_untracked() {
-            // The view shows it, or says why it is missing.
+            // The view shows it, or the reason why it is missing.
             true if is_here || is_refused => look_at_results(),
             true => self.extend(Measure::Swap, None),
             false => {

@@ -21,7 +21,7 @@ impl Session {
         self.run.set(run);
     }
 
-    /// Shows again what a measurement has replaced that ended before it had anything to show in its place.
+    /// Shows the replaced result again if the measurement has ended without any block.
     pub(super) fn show_replaced(self) {
         let has_nothing = self.run.with_untracked(|run| !run.is_running() && run.blocks().is_empty());
         if !has_nothing {
@@ -53,12 +53,12 @@ impl Session {
         }
     }
 
-    /// Whether what is shown now was opened since this was asked last.
+    /// The history entry of the current state: new if a view or block was opened since the last call.
     pub(super) fn step_taken(self) -> Entry {
         self.entry.try_update_value(|entry| std::mem::replace(entry, Entry::Same)).unwrap_or(Entry::Same)
     }
 
-    /// Shows one block in detail, where something of it is measured and the views are not hidden.
+    /// Shows one block in detail, if it is measured and the views are not hidden.
     pub(crate) fn open_block(self, block: usize) {
         let is_known = self.run.with_untracked(|run| run.blocks().iter().any(|known| known.block == block));
         if is_known && self.frame.with_untracked(|frame| !frame.is_embedded && !frame.hidden.contains(&Part::Views)) {

@@ -52,7 +52,7 @@ pub(crate) struct Session {
     pub(crate) form: RwSignal<Form>,
     /// Error in the form.
     pub(crate) complaint: RwSignal<Option<Error>>,
-    /// What the link that was followed says and could not be read, until something is measured.
+    /// Errors of the link that was followed, until something is measured.
     pub(crate) refused: RwSignal<Vec<Error>>,
     /// The latest measurement.
     pub(crate) run: RwSignal<Run>,
@@ -86,12 +86,12 @@ pub(crate) struct Session {
     pub(crate) can_extend: RwSignal<bool>,
     /// The lesson.
     pub(crate) guide: Guide,
-    /// Whether what is shown is a step of its own in the browser's history.
+    /// The kind of history entry for the current state.
     pub(super) entry: StoredValue<Entry>,
-    /// What a measurement that repeats it has replaced, until it has measured something itself, and how many had been
-    /// kept before.
+    /// The result that a repeated measurement has replaced, until that has results of its own, and the number of
+    /// measurements kept before.
     pub(super) replaced: StoredValue<Option<(Run, usize)>, LocalStorage>,
-    /// What the measurement shown was ordered with.
+    /// Order and file handles of the measurement shown.
     pub(super) ordered: StoredValue<Option<(Order, Vec<File>)>, LocalStorage>,
     /// Number of the latest order or preview.
     pub(super) numbers: StoredValue<u32>,

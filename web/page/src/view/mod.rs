@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `model-select` | choice of the model; option values are bundled names, `:hub:ID`, `:hub`, `:own` and `:rows` |
 //! | `model-folder`, `model-files`, `rows-file` | file inputs for the user's own model, and for captured rows |
-//! | `hub-id`, `hub-look` | `ID` or `ID@REVISION`, and the button that looks it up |
+//! | `hub-id`, `hub-look` | `ID` or `ID@REVISION`, and the button that requests its preview |
 //! | `preflight` | the preview of a model on the hub; `data-state` is `unknown`, `looking`, `known`, `refused` or `failed` |
 //! | `downloads` | the fold with `mirror`, `shelf-sum`, the list `shelf` and `shelf-clear` |
 //! | `model-note` | description of the chosen model, or the files that were taken |
@@ -20,10 +20,10 @@
 //! | `protocol` | the fold with `rows`, `seq-len`, `folds`, `skip-positions`, `gram` and `backend` |
 //! | `run`, `cancel` | the two buttons; one of them is there at a time |
 //! | `device` | what measurements run on; `data-state` is `probing`, `gpu`, `software`, `cpu` or `broken` |
-//! | `status` | where the measurement stands; `data-phase` is `idle`, `recorded`, `running`, `finished`, `cancelled` or `failed`, `data-run` is its number, `data-gpu-bytes` and `data-wasm-bytes` what the engine held when order or look `data-ended` was over |
-//! | `about-result` | whose numbers are shown: model, text, day and device of the result itself |
+//! | `status` | status of the measurement; `data-phase` is `idle`, `recorded`, `running`, `finished`, `cancelled` or `failed`, `data-run` is its number, `data-gpu-bytes` and `data-wasm-bytes` the engine's memory when order or preview `data-ended` ended |
+//! | `about-result` | model, text, day and device of the result shown |
 //! | `progress` | amount, rate and time left, while it runs |
-//! | `error` | what went wrong, a sentence each: what of a link was refused, and the one failure |
+//! | `error` | one sentence per refused value of a link, and the failure |
 //! | `chart` | the chart, focusable; `readout` is the line with the exact values of the block singled out |
 //! | `table` | the table; `row-N` is the row of block N; a cell's `data-column` is the report's field name |
 //! | `warnings` | the list of warnings, a fold that is open if they are few |
@@ -51,7 +51,7 @@
 //! | `atlas`, `atlas-SLUG` | models measured with this build; in each `atlas-add` and `atlas-open` |
 //! | `lesson-open`, `lesson`, `lesson-leave` | the link to the lesson, the lesson, and the button that leaves it |
 //! | `step-N`, `lesson-next`, `lesson-back`, `step-title-N` | steps in the list (`data-done`), forwards and back, the open step’s heading |
-//! | `do-N`, `done-N` | does the task of step N, and says that it is done |
+//! | `do-N`, `done-N` | does the task of step N, and shows that it is done |
 //! | `activation-NAME`, `handle-NAME`, `line-best`, `line-own`, `reading-N` | examples of the first steps; `reading-N` shows their numbers |
 //! | `many-inputs`, `many-rows-N`, `trap-NAME`, `trap-slider`, `trap-switch`, `trap-reading` | examples of steps 3 and 4 |
 //! | `answer-NAME`, `verdict-NAME` | an exercise’s answer, and whether it is correct |

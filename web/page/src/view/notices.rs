@@ -10,7 +10,7 @@ use crate::session::Session;
 /// More warnings than this are folded.
 const MANY: usize = 3;
 
-/// What of a link was refused, and the sentence of a failure, in place; results so far stay below it.
+/// The errors of a link, and the failure of a measurement; results so far stay below.
 #[component]
 pub(crate) fn Failure(session: Session) -> impl IntoView {
     let errors = Memo::new(move |_| {

@@ -31,14 +31,14 @@ pub(crate) fn Status(session: Session) -> impl IntoView {
     let unfinished = move || session.unfinished.with(|found| found.as_ref().map(words::unfinished));
     let can_replay = Memo::new(move |_| has_report.get() && !is_running.get() && !session.can_extend.get());
     let about = Memo::new(move |_| match (session.view.get(), session.introduced.get()) {
-        // Many measurements stand in one chart, each with its name.
+        // A comparison names each of its measurements in the chart.
         (View::Compare, _) => None,
         (View::Continuation, _) => session.continuation.with(continuation::about),
         (_, Some(id)) => Some(fill(r().about_published, &[("model", &id)])),
         (_, None) => session.run.with(words::about),
     });
     let name = move || session.view.get().texts()[1];
-    // In somebody else's page it is the first heading.
+    // When embedded in another page, it is the first heading.
     let heading = move || match session.frame.with(|frame| frame.is_embedded) {
         true => view! { <h1>{name}</h1> }.into_any(),
         false => view! { <h2>{name}</h2> }.into_any(),

@@ -38,7 +38,7 @@ pub(crate) fn ContinuationState(session: Session) -> impl IntoView {
     .into_any()
 }
 
-/// That the texts are of another choice than the present one, and what was measured for them.
+/// Notes that the choices have changed since these texts, and that the maps measured for them are kept.
 #[component]
 fn Kept(session: Session) -> impl IntoView {
     let stale = Memo::new(move |_| {
