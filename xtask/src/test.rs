@@ -129,7 +129,7 @@ fn add_tests(steps: &mut Steps, TestArgs { parts, without_gpu }: &TestArgs) {
     }
     if wanted(TestPart::Page) {
         steps.tests("page tests", |tally| {
-            cargo_test(cargo().args(["test", "--package", "straightedge-web", "--lib"]), tally)
+            cargo_test(cargo().args(["test", "--package", "straightedge-web"]), tally)
         });
     }
     if wanted(TestPart::Tools) {

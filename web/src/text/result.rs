@@ -18,7 +18,7 @@ catalogue! {
 
     cost_here: "About {time} for the fit, going by the last measurement here.",
     cost_recorded: "On the machine of the recording, the fit would take about {time}.",
-    cost_many: "That is {times} times the usual {usual} rows, and takes about so many times as long.",
+    cost_many: "That is {times} times the usual {usual} rows, and takes about {times} times as long.",
 
     nothing_to_add_to: "Nothing is measured yet: press Measure, and more can be added to it.",
     no_such_block: "{model} has no block {block}: its blocks are 0 to {last}.",

@@ -18,7 +18,7 @@ macro_rules! fields {
         /// A field of the report, or one number of a field that has several by name.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Field {
-            $(#[doc = "Its line says what it is."] $name,)*
+            $(#[doc = "See its line in the table."] $name,)*
         }
 
         impl Field {
@@ -46,14 +46,14 @@ fields! {
     Cosine = Line::number("blocks[].cosine", Block(|b| b.cosine), Decimals(4), "Cosine", 2, "Mean cosine of predicted and true output over held-out rows").shown(Table).higher(MoreLinear).tolerance(10.0);
     Rmse = Line::number("blocks[].rmse", Block(|b| b.rmse), Three, "RMSE", 2, "Root of the mean squared error over held-out rows and features, in raw units").shown(Table).unit("units of y").higher(LessLinear);
     Condition = Line::number("blocks[].condition", Block(|b| b.condition), Three, "Condition, raw", 3, "Largest over smallest eigenvalue of the input’s covariance, in raw units").tolerance(1e3);
-    InputParticipation = Line::number("blocks[].input_participation", Block(|b| b.input_participation), Decimals(1), "Directions in", 3, "Participation ratio of the input’s covariance: how many directions carry its variance");
-    OutputParticipation = Line::number("blocks[].output_participation", Block(|b| b.output_participation), Decimals(1), "Directions out", 3, "Participation ratio of the output’s covariance, on held-out rows");
+    InputParticipation = Line::number("blocks[].input_participation", Block(|b| b.input_participation), Decimals(1), "Input directions", 3, "Participation ratio of the input’s covariance: how many directions carry its variance");
+    OutputParticipation = Line::number("blocks[].output_participation", Block(|b| b.output_participation), Decimals(1), "Output directions", 3, "Participation ratio of the output’s covariance, on held-out rows");
     OutputVarianceRatio = Line::number("blocks[].output_variance_ratio", Block(|b| b.output_variance_ratio), Three, "Largest feature", 3, "Largest variance of an output feature over the median one");
-    CompressionLinear = Line::number("blocks[].compression.linear", Block(|b| known(&b.compression, "linear")), Times, "Line smaller by", 4, "Parameters of the network over those of the line");
-    DeltaPplLinear = Line::number("blocks[].delta_ppl.linear", Block(|b| known(&b.delta_ppl, "linear")), Change, "ΔPPL linear", 4, "Change of held-out perplexity with the line in place of the block").higher(LessLinear).chart("delta_ppl_linear", "ΔPPL", Wide, Swap);
-    DeltaPplPoly = Line::number("blocks[].delta_ppl.poly", Block(|b| known(&b.delta_ppl, "poly")), Change, "ΔPPL poly", 4, "Change of held-out perplexity with line and bilinear probe in place of the block").shown(Nowhere).chart("delta_ppl_poly", "ΔPPL", Wide, Probes);
-    PolyGain = Line::number("blocks[].probes.poly.gain", Block(|b| b.probes.get("poly")?.gain), Decimals(6), "gain of poly", 5, "Held-out R² of line and bilinear probe together less that of the line").shown(Nowhere).higher(LessLinear).chart("poly_gain", "gain", FromZero, Probes);
-    Conjunction = Line::number("blocks[].conjunction", Block(|b| b.conjunction), Decimals(4), "Conjunction", 5, "How much of what the network does to one half of its inputs depends on the other half: 0 for a line").higher(LessLinear);
+    CompressionLinear = Line::number("blocks[].compression.linear", Block(|b| known(&b.compression, "linear")), Times, "Compression", 4, "Parameters of the network divided by those of the linear map");
+    DeltaPplLinear = Line::number("blocks[].delta_ppl.linear", Block(|b| known(&b.delta_ppl, "linear")), Change, "ΔPPL linear", 4, "Change of held-out perplexity with the linear map in place of the block").higher(LessLinear).chart("delta_ppl_linear", "ΔPPL", Wide, Swap);
+    DeltaPplPoly = Line::number("blocks[].delta_ppl.poly", Block(|b| known(&b.delta_ppl, "poly")), Change, "ΔPPL poly", 4, "Change of held-out perplexity with linear map and bilinear probe in place of the block").shown(Nowhere).chart("delta_ppl_poly", "ΔPPL", Wide, Probes);
+    PolyGain = Line::number("blocks[].probes.poly.gain", Block(|b| b.probes.get("poly")?.gain), Decimals(6), "gain of poly", 5, "Held-out R² of linear map and bilinear probe together minus that of the linear map").shown(Nowhere).higher(LessLinear).chart("poly_gain", "gain", FromZero, Probes);
+    Conjunction = Line::number("blocks[].conjunction", Block(|b| b.conjunction), Decimals(4), "Conjunction", 5, "How much the effect of one half of the inputs depends on the other half: 0 for an affine map").higher(LessLinear);
     R2Features = Line::listed("blocks[].r2_features", 2, "R² of every output feature").higher(MoreLinear);
     R2Folds = Line::listed("blocks[].r2_folds", 2, "R² with each fold held out in turn").higher(MoreLinear);
     R2CvMean = Line::listed("blocks[].r2_cv_mean", 2, "Mean of r2_folds").higher(MoreLinear);
@@ -66,7 +66,7 @@ fields! {
     PredictionParticipation = Line::listed("blocks[].prediction_participation", 3, "Participation ratio of the prediction’s covariance, on held-out rows");
     InputVarianceRatio = Line::listed("blocks[].input_variance_ratio", 3, "Largest variance of an input over the median one");
     DeltaPpl = Line::listed("blocks[].delta_ppl.NAME", 4, "Change of held-out perplexity, by replacement").higher(LessLinear);
-    Compression = Line::listed("blocks[].compression.NAME", 4, "Parameters of the network over those of its replacement, by replacement");
+    Compression = Line::listed("blocks[].compression.NAME", 4, "Parameters of the network divided by those of its replacement, by replacement");
     RowMicroseconds = Line::listed("blocks[].row_microseconds.NAME", 4, "Time per row, of `original` and by replacement").unit("microseconds").tolerance(NO_RESULT);
     ProbeR2 = Line::listed("blocks[].probes.NAME.r2", 5, "Held-out R² of a probe");
     ProbeGain = Line::listed("blocks[].probes.NAME.gain", 5, "r2 − r2_lin").higher(LessLinear);
@@ -96,7 +96,7 @@ fields! {
     GreedyBlock = Line::listed("greedy[].block", 4, "Block made linear in this step");
     GreedyPpl = Line::listed("greedy[].ppl", 4, "Perplexity after this step").unit("perplexity");
     GreedyDeltaPpl = Line::listed("greedy[].delta_ppl", 4, "The same minus `ppl`").higher(LessLinear);
-    GreedyCompression = Line::listed("greedy[].compression", 4, "Parameters of all networks over those that are left");
+    GreedyCompression = Line::listed("greedy[].compression", 4, "Parameters of all networks divided by those that are left");
 }
 
 fn whole(value: Option<usize>) -> Option<f64> {
