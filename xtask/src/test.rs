@@ -128,9 +128,7 @@ fn add_tests(steps: &mut Steps, TestArgs { parts, without_gpu }: &TestArgs) {
         steps.tests("engine tests", |tally| engine(*without_gpu, tally));
     }
     if wanted(TestPart::Page) {
-        steps.tests("page tests", |tally| {
-            cargo_test(cargo().args(["test", "--package", "straightedge-web"]), tally)
-        });
+        steps.tests("page tests", |tally| cargo_test(cargo().args(["test", "--package", "straightedge-web"]), tally));
     }
     if wanted(TestPart::Tools) {
         let packages = TOOLS.iter().flat_map(|name| ["--package", name]);
