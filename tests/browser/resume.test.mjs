@@ -7,7 +7,7 @@ const CHOICE = { model: 'demo-gpt2', backend: 'cpu', rows: 20000 };
 
 const numbers = ({ blocks, ppl }) => ({ ppl, blocks: blocks.map(({ row_microseconds, ...block }) => block) });
 
-/** Waits until a block is shown. The first blocks may go unsaved: a state is saved when that takes a tenth of the time. */
+/** Waits until a block is shown. The state after the first block is always saved, a later one where that is quick. */
 const shown = (app, block) => app.page.waitForFunction((block) => document.querySelector(`[data-testid=row-${block}]`), block);
 
 async function undisturbed() {

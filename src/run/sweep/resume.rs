@@ -55,14 +55,17 @@ const AT_ONCE: usize = 8;
 const MAX_CONTENTS: u64 = 1 << 28;
 
 impl<'a, B: Backend> Sweep<'a, B> {
-    /// Saves the state before the block `next`, which the rows `entering` enter.
+    /// Saves the state before the block `next`, which the rows `entering` enter. Before the first block there is
+    /// nothing to save.
     pub(super) async fn save(
         &self,
         next: usize,
         entering: &Stream<B::Tensor>,
         Measuring { forks, swept, layers, .. }: &Measuring<'_, 'a, B>,
     ) -> Result<()> {
-        let Some(resume) = self.pass.resume.filter(|resume| resume.is_due()) else { return Ok(()) };
+        let Some(resume) = self.pass.resume.filter(|resume| next > 0 && resume.is_due()) else {
+            return Ok(());
+        };
         let shape = |kept: &StoredRows<_>| (kept.rows(), kept.cols());
         let sizes = |map: &AffineMap| MapSizes { d_in: map.mean_x.len(), d_out: map.mean_y.len(), rank: map.rank };
         let contents = StateHeader {

@@ -77,7 +77,6 @@ fn main() {
     scope().set_onmessage(Some(listen.into_js_value().unchecked_ref()));
     spawn_local(async {
         alive::hold().await;
-        // Before the first order, which opens the same files itself.
         tell_unfinished().await;
         post(&Reply::Ready);
     });

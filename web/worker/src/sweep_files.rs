@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::io::{self, Read, Write};
 use std::rc::Rc;
 
+use futures::lock::Mutex;
 use straightedge::run::{Resume, Save, ScratchFile, standing};
 use straightedge_api::error::Result;
 use straightedge_api::message::{Order, Unfinished};
@@ -28,6 +29,9 @@ const NUMBER: u64 = 8;
 const PIECE: usize = 1 << 20;
 /// A state is saved when measuring since the last one took this many times as long as saving.
 const WORTH: f64 = 10.0;
+
+/// Held while states are opened: whoever finds them open in this worker would take them for those of another page.
+static OPENING: Mutex<()> = Mutex::new(());
 
 async fn folder(name: &str) -> Result<Folder> {
     Folder::root().await?.make(HOME).await?.make(name).await
@@ -94,6 +98,7 @@ pub(super) struct States {
 impl States {
     /// States of a new order; `None` if this browser stores no files, or another page of this site is measuring.
     pub(super) async fn begin(order: &Order) -> Option<Rc<dyn Resume>> {
+        let _opening = OPENING.lock().await;
         let folder = folder(SWEEP).await.ok()?;
         let states = Self::of(&folder).await?;
         states.forget();
@@ -104,6 +109,7 @@ impl States {
 
     /// States of the unfinished measurement, with its order.
     pub(super) async fn take_up() -> Option<(Order, Rc<dyn Resume>)> {
+        let _opening = OPENING.lock().await;
         let folder = folder(SWEEP).await.ok()?;
         let states = Self::of(&folder).await?;
         let order = serde_json::from_slice(&folder.read(ORDER).await?).ok()?;
@@ -129,6 +135,7 @@ impl States {
 
 /// The resumable measurement, if there is one.
 pub(super) async fn unfinished() -> Option<Unfinished> {
+    let _opening = OPENING.lock().await;
     let folder = folder(SWEEP).await.ok()?;
     let states = States::of(&folder).await?;
     let (next, of) = standing(&mut *states.open().ok()??).ok()?;
@@ -139,6 +146,7 @@ pub(super) async fn unfinished() -> Option<Unfinished> {
 
 /// Deletes the resumable measurement.
 pub(super) async fn forget() {
+    let _opening = OPENING.lock().await;
     if let Ok(folder) = folder(SWEEP).await
         && let Some(states) = States::of(&folder).await
     {
