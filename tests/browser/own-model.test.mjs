@@ -1,6 +1,6 @@
 // A visitor's own model: a folder from disk, measured against independent references; damaged files reported in words.
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -25,10 +25,30 @@ async function scratch(t) {
   return folder;
 }
 
-visit('a folder from the disk gives the values of an independent implementation', { webgpu: false }, async (app) => {
+/** Copies the model with a tensor that nothing uses before all others, so that these lie beyond 4 GiB of a sparse file. */
+async function beyond4GiB(folder) {
+  for (const name of ['config.json', 'tokenizer.json']) await cp(join(MODEL, name), join(folder, name));
+  const weights = await readFile(join(MODEL, 'model.safetensors'));
+  const start = 8 + Number(weights.readBigUInt64LE());
+  const tensors = JSON.parse(weights.subarray(8, start).toString());
+  const shape = [1025, 1 << 20];
+  const before = 4 * shape[0] * shape[1];
+  for (const { data_offsets: offsets = [] } of Object.values(tensors)) offsets.forEach((at, i) => { offsets[i] = at + before; });
+  const header = Buffer.from(JSON.stringify({ ...tensors, unused: { dtype: 'F32', shape, data_offsets: [0, before] } }));
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(header.length));
+  const file = await open(join(folder, 'model.safetensors'), 'w');
+  try {
+    await file.write(Buffer.concat([length, header]), 0, null, 0);
+    await file.write(weights.subarray(start), 0, null, 8 + header.length + before);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Fails unless a report has the values of the independent implementation. */
+async function assertReference(report) {
   const expected = JSON.parse(await readFile(join(MODEL, 'expected.json'), 'utf8'));
-  await own(app, MODEL);
-  const report = await app.measure();
   assert.equal(report.model.id, 'tiny-llama');
   assert.equal(report.blocks.length, expected.blocks.length);
   for (const [at, block] of report.blocks.entries()) {
@@ -42,6 +62,19 @@ visit('a folder from the disk gives the values of an independent implementation'
     }
     assert.equal(block.rank, reference.rank, `block ${at} rank`);
   }
+}
+
+visit('a folder from the disk gives the values of an independent implementation', { webgpu: false }, async (app) => {
+  await own(app, MODEL);
+  await assertReference(await app.measure());
+});
+
+visit('weights beyond the first 4 GiB of a file are read from their place', { webgpu: false }, async (app, t) => {
+  const folder = join(await scratch(t), 'tiny-llama');
+  await mkdir(folder);
+  await beyond4GiB(folder);
+  await own(app, folder);
+  await assertReference(await app.measure());
 });
 
 visit('GPU and CPU agree on a small part of the text', { webgpu: true }, async (app) => {
