@@ -2,6 +2,7 @@
 //! refusals into readable errors.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
@@ -10,6 +11,7 @@ use futures::future::{Either, select};
 
 use super::http::{Body, Failure, Http, HttpRequest, Response};
 use super::id::Endpoint;
+use super::repo::FileKey;
 use super::store::Store;
 use crate::error::{Error, Result};
 use crate::event::{Event, Wait};
@@ -19,6 +21,8 @@ use crate::weights::Listener;
 const STALL: f64 = 60.0;
 /// Longest wait granted to a server; a longer one becomes an error.
 const LONGEST_WAIT: f64 = 300.0;
+/// Seconds between two tries to reserve a file.
+const LOCK_WAIT: f64 = 1.0;
 /// Retries in a row after the server asked to wait.
 const REFUSALS: u32 = 6;
 /// Most bytes read of an error response.
@@ -33,12 +37,14 @@ struct HubInner {
     store: Rc<dyn Store>,
     endpoint: Endpoint,
     listener: RefCell<Option<Listener>>,
+    /// Files whose hash was compared in this run.
+    verified: RefCell<BTreeSet<FileKey>>,
 }
 
 impl Hub {
     /// The hub at `endpoint`.
     pub fn new(http: Rc<dyn Http>, store: Rc<dyn Store>, endpoint: Endpoint) -> Self {
-        Self(Rc::new(HubInner { http, store, endpoint, listener: RefCell::default() }))
+        Self(Rc::new(HubInner { http, store, endpoint, listener: RefCell::default(), verified: RefCell::default() }))
     }
 
     /// Registers the callback for progress, waits and warnings.
@@ -66,6 +72,29 @@ impl Hub {
     async fn wait(&self, seconds: f64, why: String) {
         self.tell(Event::Waiting(Wait { seconds, why }));
         self.0.http.sleep(seconds).await;
+    }
+
+    /// Whether a stored file was compared with its listed hash, in this run or an earlier one.
+    pub(super) fn is_verified(&self, key: &FileKey) -> bool {
+        self.0.verified.borrow().contains(key) || self.store().is_verified(key)
+    }
+
+    pub(super) fn set_verified(&self, key: &FileKey) {
+        self.0.verified.borrow_mut().insert(key.clone());
+    }
+
+    /// Deletes all that is stored of a damaged file.
+    pub(super) async fn forget(&self, key: &FileKey) -> Result<()> {
+        self.0.verified.borrow_mut().remove(key);
+        self.store().forget(key).await
+    }
+
+    /// Reserves a file in the store, once no other program writes it.
+    pub(super) async fn lock<'a>(&'a self, key: &'a FileKey) -> Result<FileLock<'a>> {
+        while !self.store().lock(key).await? {
+            self.wait(LOCK_WAIT, format!("another program is downloading {}", key.path)).await;
+        }
+        Ok(FileLock { store: self.store(), key })
     }
 
     /// Sends a request until it succeeds, within `patience`; `what` names the target in errors.
@@ -122,6 +151,18 @@ impl Hub {
                 }
             }
         }
+    }
+}
+
+/// A file reserved for writing until this is dropped.
+pub(super) struct FileLock<'a> {
+    store: &'a dyn Store,
+    key: &'a FileKey,
+}
+
+impl Drop for FileLock<'_> {
+    fn drop(&mut self) {
+        self.store.unlock(self.key);
     }
 }
 

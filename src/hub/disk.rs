@@ -5,10 +5,11 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use futures::future::LocalBoxFuture;
 
@@ -19,17 +20,14 @@ use super::repo::{Repo, RepoFile};
 use super::store::Store;
 use crate::error::{Error, Result};
 
-/// Lock file against a second process that writes the same file.
-const LOCK: &str = "lock";
-
 /// A store on disk.
 pub struct DiskStore {
     /// `…/huggingface/hub`.
     cache: PathBuf,
     /// `…/huggingface/straightedge`.
     own: PathBuf,
-    /// Files being written, locked.
-    open: RefCell<BTreeMap<FileKey, File>>,
+    /// Files reserved for writing: their lock files, and by how many downloads of this program.
+    locks: RefCell<BTreeMap<FileKey, (File, usize)>>,
     /// Commits resolved in this run; written to the cache's refs once a file is complete.
     resolved: RefCell<BTreeMap<HubId, String>>,
 }
@@ -49,7 +47,7 @@ impl DiskStore {
     /// A store over the cache folder `cache`, which need not exist yet.
     pub fn new(cache: PathBuf) -> Self {
         let own = cache.with_file_name("straightedge");
-        Self { cache, own, open: RefCell::default(), resolved: RefCell::default() }
+        Self { cache, own, locks: RefCell::default(), resolved: RefCell::default() }
     }
 
     /// Our own folder next to the cache; it need not exist yet.
@@ -74,6 +72,11 @@ impl DiskStore {
     /// Folder of a file's parts.
     fn parts(&self, file: &FileKey) -> PathBuf {
         self.own_folder(&file.repo).join(&file.commit).join(format!("{}.parts", file.path))
+    }
+
+    /// A file next to a file's parts, for its lock or the note that it is verified.
+    fn beside(&self, file: &FileKey, ending: &str) -> PathBuf {
+        self.parts(file).with_extension(ending)
     }
 
     fn is_whole(&self, file: &FileKey) -> bool {
@@ -118,50 +121,121 @@ impl DiskStore {
         Err(unreadable(format!("bytes {range:?} were not downloaded")))
     }
 
+    /// Writes into the part that holds the byte before `at`, or into a new one.
     fn write_now(&self, file: &FileKey, at: u64, bytes: &[u8]) -> Result<()> {
         let folder = self.parts(file);
         let failed = |error: std::io::Error| unwritable(&folder, &error);
-        let mut open = self.open.borrow_mut();
-        if !open.contains_key(file) {
-            fs::create_dir_all(&folder).map_err(failed)?;
-            let lock = OpenOptions::new().create(true).truncate(false).write(true).open(folder.join(LOCK));
-            let lock = lock.map_err(failed)?;
-            lock.try_lock().map_err(|_| Error::UnwritableFile {
-                file: folder.display().to_string(),
-                why: "another download of it is under way".into(),
-            })?;
-            open.insert(file.clone(), lock);
-        }
-        let before = self.part_files(file).into_iter().find(|(range, _)| range.end == at);
-        let path = before.map_or_else(|| folder.join(at.to_string()), |(_, path)| path);
-        let mut part = OpenOptions::new().create(true).append(true).open(path).map_err(failed)?;
-        part.write_all(bytes).map_err(failed)
+        fs::create_dir_all(&folder).map_err(failed)?;
+        let part = self.part_files(file).into_iter().find(|(range, _)| (range.start..=range.end).contains(&at));
+        let (start, path) = part.map_or_else(|| (at, folder.join(at.to_string())), |(range, path)| (range.start, path));
+        // A file of this name that is no part of the file is damaged.
+        let mut part = OpenOptions::new().create(true).truncate(start == at).write(true).open(path).map_err(failed)?;
+        part.seek(SeekFrom::Start(at - start)).and_then(|_| part.write_all(bytes)).map_err(failed)
     }
 
-    /// Moves a complete file into the cache.
+    fn lock_now(&self, file: &FileKey) -> Result<bool> {
+        let mut locks = self.locks.borrow_mut();
+        if let Some((_, downloads)) = locks.get_mut(file) {
+            *downloads += 1;
+            return Ok(true);
+        }
+        // A whole file is only read, also where nothing can be written.
+        if self.is_whole(file) {
+            return Ok(true);
+        }
+        let path = self.beside(file, "lock");
+        let failed = |error: std::io::Error| unwritable(&path, &error);
+        fs::create_dir_all(path.parent().unwrap_or(&self.own)).map_err(failed)?;
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => {
+                locks.insert(file.clone(), (lock, 1));
+                Ok(true)
+            }
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(failed(error)),
+        }
+    }
+
+    fn unlock_now(&self, file: &FileKey) {
+        let mut locks = self.locks.borrow_mut();
+        if let Some((_, downloads)) = locks.get_mut(file) {
+            *downloads -= 1;
+            if *downloads == 0 {
+                locks.remove(file);
+            }
+        }
+    }
+
+    /// Remembers a verified file, and moves it into the cache.
     fn complete_now(&self, file: &FileKey) -> Result<()> {
+        if !self.is_whole(file) && file.blob.is_some() {
+            self.move_to_cache(file)?;
+        }
+        // Without the note it is verified again in the next run.
+        if let Some(stamp) = self.stamp(file) {
+            let note = self.beside(file, "verified");
+            let _ = fs::create_dir_all(note.parent().unwrap_or(&self.own)).and_then(|()| fs::write(note, stamp));
+        }
+        Ok(())
+    }
+
+    fn move_to_cache(&self, file: &FileKey) -> Result<()> {
         let (Some(blob), parts) = (&file.blob, self.part_files(file)) else { return Ok(()) };
-        let Some(((_, first), others)) = parts.split_first() else { return Ok(()) };
         let (repo, snapshot) = (self.folder(&file.repo), self.snapshot(file));
         let failed = |error: std::io::Error| unwritable(&snapshot, &error);
-        let mut whole = OpenOptions::new().append(true).open(first).map_err(failed)?;
-        for (_, part) in others {
-            let mut part = File::open(part).map_err(failed)?;
-            std::io::copy(&mut part, &mut whole).map_err(failed)?;
+        let incomplete = |len: u64| {
+            let why = format!("only its first {len} of {} bytes are stored", file.size);
+            Error::UnreadableFile { file: file.path.clone(), why }
+        };
+        let Some(((first, joined), others)) = parts.split_first().filter(|((first, _), _)| first.start == 0) else {
+            return Err(incomplete(0));
+        };
+        let (mut into, mut len) = (OpenOptions::new().append(true).open(joined).map_err(failed)?, first.end);
+        for (range, part) in others {
+            // Parts overlap where bytes came twice.
+            if (range.start..range.end).contains(&len) {
+                let mut part = File::open(part).map_err(failed)?;
+                part.seek(SeekFrom::Start(len - range.start)).map_err(failed)?;
+                len += std::io::copy(&mut part, &mut into).map_err(failed)?;
+            }
         }
-        whole.sync_all().map_err(failed)?;
-        drop(whole);
+        into.sync_all().map_err(failed)?;
+        if len != file.size || into.metadata().map_err(failed)?.len() != len {
+            return Err(incomplete(len));
+        }
+        drop(into);
         fs::create_dir_all(repo.join("blobs")).map_err(failed)?;
         fs::create_dir_all(snapshot.parent().unwrap_or(&repo)).map_err(failed)?;
         let kept = repo.join("blobs").join(blob);
-        fs::rename(first, &kept).map_err(failed)?;
+        fs::rename(joined, &kept).map_err(failed)?;
         if fs::symlink_metadata(&snapshot).is_ok() {
             fs::remove_file(&snapshot).map_err(failed)?;
         }
         link(&kept, &snapshot, 2 + file.path.matches('/').count()).map_err(failed)?;
-        self.open.borrow_mut().remove(file);
         fs::remove_dir_all(self.parts(file)).map_err(failed)?;
         self.name_commit(file).map_err(failed)
+    }
+
+    /// Size and time of change of a whole file in the cache, which tell whether it is still the one verified.
+    fn stamp(&self, file: &FileKey) -> Option<String> {
+        let found = fs::metadata(self.snapshot(file)).ok().filter(|_| self.is_whole(file))?;
+        let changed = found.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        Some(format!("{} {}", found.len(), changed.as_nanos()))
+    }
+
+    /// Deletes a damaged file, also where other tools put it into the cache.
+    fn forget_now(&self, file: &FileKey) -> Result<()> {
+        let (parts, snapshot) = (self.parts(file), self.snapshot(file));
+        let gone = |path: &Path, outcome: std::io::Result<()>| match outcome {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(unwritable(path, &error)),
+            _ => Ok(()),
+        };
+        gone(&parts, fs::remove_dir_all(&parts))?;
+        if let Ok(blob) = fs::canonicalize(&snapshot) {
+            gone(&blob, fs::remove_file(&blob))?;
+        }
+        gone(&snapshot, fs::remove_file(&snapshot))
     }
 
     /// Writes the commit of a branch to the cache's refs, now that a file of it is complete.
@@ -314,19 +388,25 @@ impl Store for DiskStore {
         Box::pin(async { Ok(()) })
     }
 
+    fn lock<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<bool>> {
+        Box::pin(async move { self.lock_now(file) })
+    }
+
+    fn unlock(&self, file: &FileKey) {
+        self.unlock_now(file);
+    }
+
     fn complete<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {
         Box::pin(async move { self.complete_now(file) })
     }
 
+    fn is_verified(&self, file: &FileKey) -> bool {
+        let note = fs::read_to_string(self.beside(file, "verified")).ok();
+        note.is_some() && note == self.stamp(file)
+    }
+
     fn forget<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            self.open.borrow_mut().remove(file);
-            let parts = self.parts(file);
-            match fs::remove_dir_all(&parts) {
-                Err(error) if error.kind() != ErrorKind::NotFound => Err(unwritable(&parts, &error)),
-                _ => Ok(()),
-            }
-        })
+        Box::pin(async move { self.forget_now(file) })
     }
 
     fn recall<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {

@@ -11,7 +11,7 @@ use super::plan::{self, Ranges};
 use super::repo::FileKey;
 use crate::error::{Error, Result};
 use crate::event::{Event, Progress, Stage};
-use crate::platform::digest::Digest;
+use crate::platform::digest::BlobDigest;
 use crate::platform::yielding::yield_now;
 
 /// Bytes between two flushes: the most a closed tab can lose.
@@ -165,7 +165,7 @@ impl FileDownload<'_> {
     ) -> Result<Option<String>> {
         let mut body = response.body;
         let mut position = extent.start;
-        let mut digest = (extent == (0..self.key.size)).then(Digest::default);
+        let mut digest = (extent == (0..self.key.size)).then(|| self.key.digest()).flatten();
         while position < extent.end {
             let chunk = match self.hub.chunk(&mut *body).await {
                 Ok(Some(chunk)) => chunk,
@@ -226,9 +226,8 @@ fn check_beginning(path: &str, bytes: &[u8]) -> Result<()> {
 impl Hub {
     /// Compares a complete file with the hash in the listing.
     pub(super) async fn verify(&self, key: &FileKey) -> Result<()> {
-        if key.sha256.is_some() {
+        if let Some(mut digest) = key.digest() {
             let mut meter = DownloadMeter::new(self, Stage::Hash, key.size);
-            let mut digest = Digest::default();
             for start in (0..key.size).step_by(PIECE as usize) {
                 let bytes = self.store().read(key, start..key.size.min(start + PIECE)).await?;
                 digest.update(&bytes);
@@ -236,15 +235,17 @@ impl Hub {
             }
             self.check_hash(key, digest).await?;
         }
-        self.store().complete(key).await
+        self.store().complete(key).await?;
+        self.set_verified(key);
+        Ok(())
     }
 
-    async fn check_hash(&self, key: &FileKey, digest: Digest) -> Result<()> {
-        let (Some(expected), found) = (&key.sha256, digest.hex()) else { return Ok(()) };
+    async fn check_hash(&self, key: &FileKey, digest: BlobDigest) -> Result<()> {
+        let (Some(expected), found) = (&key.blob, digest.hex()) else { return Ok(()) };
         if *expected == found {
             return Ok(());
         }
-        self.store().forget(key).await?;
+        self.forget(key).await?;
         Err(Error::HashMismatch { file: key.path.clone(), found, expected: expected.clone() })
     }
 }

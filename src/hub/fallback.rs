@@ -127,6 +127,29 @@ impl Store for Fallback {
         })
     }
 
+    fn is_verified(&self, file: &FileKey) -> bool {
+        self.first.is_verified(file)
+    }
+
+    fn lock<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<bool>> {
+        Box::pin(async move {
+            if self.full.get() {
+                return Ok(true);
+            }
+            match self.first.lock(file).await {
+                Err(Error::StorageFull { why }) => {
+                    self.fill(&why);
+                    Ok(true)
+                }
+                locked => locked,
+            }
+        })
+    }
+
+    fn unlock(&self, file: &FileKey) {
+        self.first.unlock(file);
+    }
+
     fn forget<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {
         Box::pin(async move {
             self.memory.forget(file).await?;
@@ -189,14 +212,8 @@ mod tests {
             assert!(matches!(&event, Event::Warning(warning) if warning.code == "storage_full"), "{event:?}");
             heard.set(heard.get() + 1);
         }));
-        let key = FileKey {
-            repo: HubId::model("a/b").unwrap(),
-            commit: "c".into(),
-            path: "w".into(),
-            size: 12,
-            sha256: None,
-            blob: None,
-        };
+        let key =
+            FileKey { repo: HubId::model("a/b").unwrap(), commit: "c".into(), path: "w".into(), size: 12, blob: None };
         block_on(async {
             for (at, bytes) in [(0, b"abc"), (3, b"def"), (6, b"ghi"), (9, b"jkl")] {
                 store.write(&key, at, bytes).await.unwrap();

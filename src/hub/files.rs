@@ -73,6 +73,9 @@ impl HubFiles {
                 return Err(Error::UnreadableFile { file, why });
             }
             let ranges = plan::missing(&ranges, &plan.planned(&key));
+            if ranges.is_empty() {
+                continue;
+            }
             let missing = plan::missing(&ranges, &self.hub.store().held(&key).await?);
             plan.needed += plan::len(&ranges);
             plan.held += plan::len(&ranges) - plan::len(&missing);
@@ -85,15 +88,44 @@ impl HubFiles {
     /// Fetches the missing ranges of a plan. Files complete by then are verified by their hash.
     pub(super) async fn carry_out(&self, plan: Plan) -> Result<()> {
         let mut meter = DownloadMeter::of_announced(&self.hub, &self.announced, plan.bytes());
-        for (key, missing) in plan.missing.into_iter().filter(|(_, missing)| !missing.is_empty()) {
-            let url = self.hub.endpoint().file_url(&self.repo.id, &self.repo.commit, &key.path);
-            download::fetch(&self.hub, &url, &key, missing, &mut meter).await?;
-            if self.hub.store().held(&key).await? == [0..key.size] {
-                self.hub.verify(&key).await?;
+        for (key, ranges) in plan.ranges {
+            // A damaged copy has been deleted, so the next try fetches it again.
+            if let Brought::Damaged = self.bring(&key, &ranges, &mut meter).await? {
+                self.bring(&key, &ranges, &mut meter).await?;
             }
         }
         Ok(())
     }
+
+    /// Fetches what is missing of `ranges`, and verifies the file if it is complete and was not verified before.
+    async fn bring(&self, key: &FileKey, ranges: &Ranges, meter: &mut DownloadMeter<'_>) -> Result<Brought> {
+        let store = self.hub.store();
+        let held = store.held(key).await?;
+        let is_unknown = |held: &Ranges| *held == [0..key.size] && !self.hub.is_verified(key);
+        if plan::missing(ranges, &held).is_empty() && !is_unknown(&held) {
+            return Ok(Brought::Held);
+        }
+        let _lock = self.hub.lock(key).await?;
+        // Another program may have fetched some of it in the meantime.
+        let missing = plan::missing(ranges, &store.held(key).await?);
+        let is_stored = missing.is_empty();
+        let url = self.hub.endpoint().file_url(&self.repo.id, &self.repo.commit, &key.path);
+        download::fetch(&self.hub, &url, key, missing, meter).await?;
+        if is_unknown(&store.held(key).await?) {
+            match self.hub.verify(key).await {
+                Err(Error::HashMismatch { .. }) if is_stored => return Ok(Brought::Damaged),
+                verified => verified?,
+            }
+        }
+        Ok(Brought::Held)
+    }
+}
+
+/// The outcome of bringing ranges of a file into the store.
+enum Brought {
+    Held,
+    /// The stored file had another hash and was deleted.
+    Damaged,
 }
 
 /// A planned download.
@@ -163,7 +195,7 @@ impl Files for HubFiles {
     }
 
     fn doubt<'a>(&'a self, file: &'a str) -> LocalBoxFuture<'a, Result<()>> {
-        Box::pin(async move { self.hub.store().forget(&self.key(file)?).await })
+        Box::pin(async move { self.hub.forget(&self.key(file)?).await })
     }
 
     fn listen(&self, listener: Listener) {
@@ -176,5 +208,9 @@ impl Files for HubFiles {
 
     fn sha256(&self, file: &str) -> Option<String> {
         self.repo.files.get(file)?.sha256.clone()
+    }
+
+    fn is_verified(&self, file: &str) -> bool {
+        self.repo.key(file).is_some_and(|key| self.hub.is_verified(&key))
     }
 }

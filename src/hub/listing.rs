@@ -52,9 +52,12 @@ impl Hub {
         {
             repo.files.entry(path).or_insert(entry);
         }
-        self.store().remember(id, &repo).await?;
-        if repo.id != *id {
-            self.store().remember(&repo.id, &repo).await?;
+        for id in [id, &repo.id] {
+            match self.store().remember(id, &repo).await {
+                // A cache that can only be read still serves what it holds.
+                Err(Error::UnwritableFile { .. }) => (),
+                remembered => remembered?,
+            }
         }
         Ok(HubFiles::new(self.clone(), repo))
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::id::HubId;
+use crate::platform::digest::BlobDigest;
 
 /// A repository at a commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +38,6 @@ impl Repo {
             commit: self.commit.clone(),
             path: path.into(),
             size: entry.size,
-            sha256: entry.sha256.clone(),
             blob: entry.sha256.clone().or_else(|| entry.oid.clone()),
         })
     }
@@ -54,8 +54,13 @@ pub struct FileKey {
     pub path: String,
     /// Bytes of the whole file.
     pub size: u64,
-    /// Its SHA-256, if the hub gives it.
-    pub sha256: Option<String>,
-    /// The hub's blob id: the SHA-256 of a large file, git's hash of a small one.
+    /// The hub's hash: the SHA-256 of a large file, git's hash of a small one.
     pub blob: Option<String>,
+}
+
+impl FileKey {
+    /// An empty hash of the kind that the hub gives for this file; `None` if it gives none.
+    pub(super) fn digest(&self) -> Option<BlobDigest> {
+        BlobDigest::like(self.blob.as_deref()?, self.size)
+    }
 }

@@ -25,6 +25,15 @@ pub trait Store {
     /// includes them; it never, not even after a crash, includes bytes that are not there.
     fn write<'a>(&'a self, file: &'a FileKey, at: u64, bytes: &'a [u8]) -> LocalBoxFuture<'a, Result<()>>;
 
+    /// Reserves a file for writing by this program; false while another program writes it. What it held before may have
+    /// changed.
+    fn lock<'a>(&'a self, _file: &'a FileKey) -> LocalBoxFuture<'a, Result<bool>> {
+        Box::pin(async { Ok(true) })
+    }
+
+    /// Ends the reservation of [`Store::lock`].
+    fn unlock(&self, _file: &FileKey) {}
+
     /// Makes written bytes durable: after every part, and when a file is complete.
     fn flush<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>>;
 
@@ -33,10 +42,15 @@ pub trait Store {
         Box::pin(async { Ok(()) })
     }
 
+    /// Whether an earlier run called [`Store::complete`] for the file as it is stored. Ask after [`Store::held`].
+    fn is_verified(&self, _file: &FileKey) -> bool {
+        false
+    }
+
     /// Registers the callback for the store's own events, such as warnings.
     fn listen(&self, _listener: Listener) {}
 
-    /// Deletes the stored parts of a damaged file.
+    /// Deletes all that is stored of a damaged file.
     fn forget<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>>;
 
     /// The last value of [`Store::remember`] for an id, for use without a network; `None` if there is none.
@@ -133,7 +147,7 @@ mod tests {
 
     fn key() -> FileKey {
         let repo = HubId::model("a/b").unwrap();
-        FileKey { repo, commit: "c".into(), path: "model.safetensors".into(), size: 100, sha256: None, blob: None }
+        FileKey { repo, commit: "c".into(), path: "model.safetensors".into(), size: 100, blob: None }
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! Streaming SHA-256. \[sha2\]
+//! Streaming SHA-256, and the hashes by which git and the hub name files. \[sha1, sha2\]
 
+use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
 /// An incremental hash.
@@ -14,8 +15,48 @@ impl Digest {
 
     /// The hash of all bytes so far, as 64 lower-case hexadecimal digits.
     pub fn hex(self) -> String {
-        self.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&self.0.finalize())
     }
+}
+
+/// The hash by which a file is listed.
+#[derive(Clone)]
+pub enum BlobDigest {
+    /// SHA-256 of the content: large files on the hub.
+    Sha256(Digest),
+    /// SHA-1 of a header and the content: git's object id.
+    Git(Sha1),
+}
+
+impl BlobDigest {
+    /// An empty hash of the kind of `hash`, for a file of `size` bytes; `None` if it is neither.
+    pub fn like(hash: &str, size: u64) -> Option<Self> {
+        match hash.len() {
+            64 => Some(Self::Sha256(Digest::default())),
+            40 => Some(Self::Git(Sha1::new_with_prefix(format!("blob {size}\0")))),
+            _ => None,
+        }
+    }
+
+    /// Hashes the next bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        match self {
+            Self::Sha256(digest) => digest.update(bytes),
+            Self::Git(digest) => digest.update(bytes),
+        }
+    }
+
+    /// The hash of all bytes so far, in lower-case hexadecimal digits.
+    pub fn hex(self) -> String {
+        match self {
+            Self::Sha256(digest) => digest.hex(),
+            Self::Git(digest) => hex(&digest.finalize()),
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// SHA-256 of `bytes`, as 64 lower-case hexadecimal digits.
@@ -37,5 +78,16 @@ mod tests {
         digest.update(b"a");
         digest.update(b"bc");
         assert_eq!(digest.hex(), expected);
+    }
+
+    #[test]
+    fn a_file_has_the_object_id_that_git_gives_it() {
+        // Printed by `git hash-object` for a file with these bytes.
+        let id = "bd9dbf5aae1a3862dd1526723246b20206e5fc37";
+        let mut digest = BlobDigest::like(id, 16).expect("git's hash");
+        digest.update(b"what is up, ");
+        digest.update(b"doc?");
+        assert_eq!(digest.hex(), id);
+        assert!(BlobDigest::like("abc", 3).is_none());
     }
 }

@@ -92,6 +92,7 @@ pub(super) async fn model_info(
         checkpoint: job.checkpoint.clone(),
         architecture: config.architecture.name().into(),
         sha256: Some(weights.sha256(&|done, total| meter.tell(done, total)).await?),
+        sha256_claimed: !weights.is_verified(),
         dtype: weights.dtype().map(Into::into),
         hidden_size: config.hidden_size,
         intermediate_size: Some(config.intermediate_size),

@@ -55,6 +55,11 @@ pub trait Files {
     fn sha256(&self, _file: &str) -> Option<String> {
         None
     }
+
+    /// Whether [`Files::sha256`] was compared with the whole file; otherwise it is only stated by the source.
+    fn is_verified(&self, _file: &str) -> bool {
+        true
+    }
 }
 
 /// Reads a whole required file; `hint` is shown if it is missing.

@@ -256,6 +256,11 @@ impl Weights {
         }
     }
 
+    /// Whether [`Self::sha256`] was computed from the bytes of all files.
+    pub fn is_verified(&self) -> bool {
+        self.sizes.keys().all(|file| self.files.is_verified(file))
+    }
+
     async fn file_sha256(&self, file: &str, size: u64, on_bytes: &dyn Fn(u64)) -> Result<String> {
         let mut digest = Digest::default();
         for start in (0..size).step_by(PIECE) {

@@ -137,6 +137,9 @@ pub struct ModelInfo {
     pub architecture: String,
     /// Hash over the weight files in order of their names.
     pub sha256: Option<String>,
+    /// Whether `sha256` is the hub's statement, not yet compared with whole files.
+    #[serde(default)]
+    pub sha256_claimed: bool,
     /// Storage format of the weights.
     pub dtype: Option<String>,
     /// Width of the residual stream; d_in for `fit`.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
+use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
 use crate::answer::Answer;
@@ -19,7 +20,7 @@ const ALWAYS_LARGE: [&str; 3] = ["safetensors", "parquet", "bin"];
 pub(crate) struct Repos {
     root: PathBuf,
     /// Cached hashes of unchanged files.
-    hashes: Mutex<BTreeMap<PathBuf, (u64, SystemTime, String)>>,
+    hashes: Mutex<BTreeMap<PathBuf, (u64, SystemTime, Hashes)>>,
 }
 
 /// A repository at a revision.
@@ -35,14 +36,21 @@ pub(crate) struct Repo {
 #[derive(Clone)]
 pub(crate) struct Entry {
     pub(crate) size: u64,
-    sha256: String,
+    hashes: Hashes,
     large: bool,
 }
 
+/// SHA-256 of a file, and its object id in git.
+#[derive(Clone)]
+struct Hashes {
+    sha256: String,
+    oid: String,
+}
+
 impl Entry {
-    /// The ETag: the SHA-256 of a large file; for a small one its first 40 digits, the length of a git hash.
+    /// The ETag: the SHA-256 of a large file, git's object id of a small one.
     pub(crate) fn etag(&self) -> &str {
-        if self.large { &self.sha256 } else { &self.sha256[..40] }
+        if self.large { &self.hashes.sha256 } else { &self.hashes.oid }
     }
 }
 
@@ -89,7 +97,7 @@ impl Repos {
         self.collect(folder, "", &mut files);
         let mut hash = Sha256::new();
         for (path, entry) in &files {
-            hash.update(format!("{path} {} {}\n", entry.size, entry.sha256));
+            hash.update(format!("{path} {} {}\n", entry.size, entry.hashes.sha256));
         }
         let commit = hex(&hash.finalize())[..40].to_owned();
         Repo { name: name.into(), folder: folder.into(), files, commit }
@@ -101,16 +109,16 @@ impl Repos {
             let path = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
             if entry.path().is_dir() {
                 self.collect(&entry.path(), &path, files);
-            } else if let Some((size, sha256)) = self.hash(&entry.path()) {
+            } else if let Some((size, hashes)) = self.hash(&entry.path()) {
                 let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
                 let large = size >= LARGE || ALWAYS_LARGE.contains(&ending);
-                files.insert(path, Entry { size, sha256, large });
+                files.insert(path, Entry { size, hashes, large });
             }
         }
     }
 
-    /// Size and SHA-256 of a file.
-    fn hash(&self, path: &Path) -> Option<(u64, String)> {
+    /// Size and hashes of a file.
+    fn hash(&self, path: &Path) -> Option<(u64, Hashes)> {
         let found = fs::metadata(path).ok()?;
         let changed = found.modified().ok()?;
         let lock = || self.hashes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -119,18 +127,22 @@ impl Repos {
         {
             return Some((*size, hash.clone()));
         }
-        let mut hash = Sha256::new();
+        let mut sha256 = Sha256::new();
+        let mut oid = Sha1::new_with_prefix(format!("blob {}\0", found.len()));
         let mut file = fs::File::open(path).ok()?;
         let mut buffer = vec![0; 1 << 20];
         loop {
             match std::io::Read::read(&mut file, &mut buffer).ok()? {
                 0 => break,
-                read => hash.update(&buffer[..read]),
+                read => {
+                    sha256.update(&buffer[..read]);
+                    oid.update(&buffer[..read]);
+                }
             }
         }
-        let hash = hex(&hash.finalize());
-        lock().insert(path.into(), (found.len(), changed, hash.clone()));
-        Some((found.len(), hash))
+        let hashes = Hashes { sha256: hex(&sha256.finalize()), oid: hex(&oid.finalize()) };
+        lock().insert(path.into(), (found.len(), changed, hashes.clone()));
+        Some((found.len(), hashes))
     }
 
     /// The repository and file of an address on the files' origin.
@@ -174,9 +186,9 @@ impl Repo {
             |path: &&String| folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
         let line = |path: &String| {
             let entry = &self.files[path];
-            let mut line = json!({"type": "file", "oid": &entry.sha256[..40], "size": entry.size, "path": path});
+            let mut line = json!({"type": "file", "oid": entry.hashes.oid, "size": entry.size, "path": path});
             if entry.large {
-                line["lfs"] = json!({"oid": entry.sha256, "size": entry.size, "pointerSize": 134});
+                line["lfs"] = json!({"oid": entry.hashes.sha256, "size": entry.size, "pointerSize": 134});
             }
             line
         };

@@ -4,7 +4,7 @@
 //! first byte and the tab that wrote it. Names and sizes alone say what is stored, and two tabs never write the same
 //! file. `straightedge/ids` holds what the hub last said every id stands for.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
@@ -24,6 +24,8 @@ use super::disk::{Entry, Folder, OwnFile, blob};
 const HOME: &str = "straightedge";
 const FILES: &str = "files";
 const IDS: &str = "ids";
+/// An empty file next to the parts of a file whose hash was compared.
+const VERIFIED: &str = "verified";
 
 /// A store on disk.
 pub(super) struct Opfs {
@@ -38,6 +40,7 @@ pub(super) struct Opfs {
 struct Kept {
     folder: Folder,
     parts: RefCell<Vec<OpfsPart>>,
+    verified: Cell<bool>,
 }
 
 /// A range of a file's bytes, stored as a file of its own.
@@ -116,8 +119,9 @@ impl Opfs {
             return Ok(Rc::clone(kept));
         }
         let folder = self.files.make(&repo_name(key)).await?.make(&escaped(&key.path)).await?;
-        let mut parts = Vec::new();
+        let (mut parts, mut verified) = (Vec::new(), false);
         for entry in folder.entries().await {
+            verified |= matches!(&entry, Entry::File(name, _) if name == VERIFIED);
             if let Entry::File(name, file) = entry
                 && let Some(start) = name.split('.').next().and_then(|start| start.parse::<u64>().ok())
                 && let Some(blob) = blob(&file).await
@@ -128,7 +132,7 @@ impl Opfs {
                 parts.push(OpfsPart { start, len, file, writer: None });
             }
         }
-        let kept = Rc::new(Kept { folder, parts: RefCell::new(parts) });
+        let kept = Rc::new(Kept { folder, parts: RefCell::new(parts), verified: Cell::new(verified) });
         self.open.borrow_mut().insert(key.clone(), Rc::clone(&kept));
         Ok(kept)
     }
@@ -201,6 +205,21 @@ impl Store for Opfs {
             Ok(())
         }
         .boxed_local()
+    }
+
+    fn complete<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {
+        async move {
+            let kept = self.kept(file).await?;
+            kept.verified.set(true);
+            // Without the note it is verified again in the next visit.
+            drop(kept.folder.create(VERIFIED).await);
+            Ok(())
+        }
+        .boxed_local()
+    }
+
+    fn is_verified(&self, file: &FileKey) -> bool {
+        self.open.borrow().get(file).is_some_and(|kept| kept.verified.get())
     }
 
     fn forget<'a>(&'a self, file: &'a FileKey) -> LocalBoxFuture<'a, Result<()>> {

@@ -1,0 +1,259 @@
+//! The cache on disk with two programs, after kills, and with damaged files: what is read is what the hub lists.
+
+use std::cell::RefCell;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use futures::executor::block_on;
+use futures::future::{Either, select};
+use futures::{FutureExt, StreamExt};
+use straightedge::error::Result;
+use straightedge::event::{Event, Stage};
+use straightedge::hub::client::Hub;
+use straightedge::hub::disk::DiskStore;
+use straightedge::hub::files::HubFiles;
+use straightedge::hub::id::{Endpoint, HubId};
+use straightedge::hub::repo::FileKey;
+use straightedge::hub::store::Store;
+use straightedge::hub::transport::Transport;
+use straightedge::weights::Files;
+use straightedge_hub_mirror::{Mirror, Options};
+
+const SIZE: u64 = 3_000_000;
+const WEIGHTS: &str = "model.safetensors";
+const CONFIG: &str = "config.json";
+const CONFIG_TEXT: &[u8] = b"{\"model_type\": \"gpt2\"}";
+
+/// A mirror of the model `a/b`, and an empty cache.
+struct Scene {
+    folder: PathBuf,
+    mirror: Mirror,
+    bytes: Vec<u8>,
+}
+
+/// One program's view of the model.
+struct Program {
+    files: HubFiles,
+    store: Rc<DiskStore>,
+    heard: Rc<RefCell<Vec<Event>>>,
+}
+
+impl Scene {
+    fn new(test: &str, throttle: Option<u64>) -> Self {
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cache").join(test);
+        let _ = fs::remove_dir_all(&folder);
+        let mut bytes: Vec<u8> = (0..SIZE).map(|at| (at * at % 251) as u8).collect();
+        bytes[..8].copy_from_slice(&[9, 0, 0, 0, 0, 0, 0, 0]);
+        let model = folder.join("mirror/a/b");
+        fs::create_dir_all(&model).expect("a folder");
+        fs::write(model.join(WEIGHTS), &bytes).expect("a file");
+        fs::write(model.join(CONFIG), CONFIG_TEXT).expect("a file");
+        let mirror = Mirror::start(Options { throttle, ..Options::new(folder.join("mirror")) }).expect("a free port");
+        Self { folder, mirror, bytes }
+    }
+
+    fn program(&self) -> Program {
+        let store = Rc::new(DiskStore::new(self.folder.join("hub")));
+        let endpoint: Endpoint = self.mirror.url().parse().expect("an address");
+        let hub = Hub::new(Rc::new(Transport::new(endpoint.clone(), None, false)), store.clone(), endpoint);
+        let files = block_on(hub.open(&HubId::model("a/b").expect("an id"))).expect("a listing");
+        let heard = Rc::<RefCell<Vec<Event>>>::default();
+        let hearing = heard.clone();
+        files.listen(Rc::new(move |event| hearing.borrow_mut().push(event)));
+        Program { files, store, heard }
+    }
+
+    /// Requests and bytes of a file that the mirror has sent.
+    fn sent(&self, file: &str) -> (u64, u64) {
+        let sent = self.mirror.stats().file(file);
+        (sent.requests as u64, sent.bytes)
+    }
+
+    /// The weights as the cache has them.
+    fn snapshot(&self, program: &Program) -> PathBuf {
+        let commit = program.files.revision().expect("a commit");
+        self.folder.join("hub/models--a--b/snapshots").join(commit).join(WEIGHTS)
+    }
+
+    /// Fails unless a program reads every byte as the hub has it.
+    fn assert_read(&self, program: &Program) {
+        assert!(block_on(program.files.read(WEIGHTS, 0..SIZE)).expect("the weights") == self.bytes);
+        assert_eq!(block_on(program.files.read(CONFIG, 0..4)).expect("the configuration"), CONFIG_TEXT[..4]);
+    }
+}
+
+impl Program {
+    async fn fetch(&self) -> Result<()> {
+        self.files.prepare(&[(WEIGHTS.into(), 0..SIZE)]).await
+    }
+
+    fn key(&self, file: &str) -> FileKey {
+        self.files.repo().key(file).expect("a file")
+    }
+
+    /// Stores bytes as a program does that is killed before it verifies them.
+    fn leave(&self, file: &str, bytes: &[u8]) {
+        block_on(self.store.write(&self.key(file), 0, bytes)).expect("a write");
+    }
+
+    fn has_hashed(&self) -> bool {
+        let hashes = |event: &Event| matches!(event, Event::Progress(progress) if progress.stage == Stage::Hash);
+        self.heard.borrow().iter().any(hashes)
+    }
+
+    fn has_waited(&self) -> bool {
+        let waits = |event: &Event| matches!(event, Event::Waiting(wait) if wait.why.contains("another program"));
+        self.heard.borrow().iter().any(waits)
+    }
+}
+
+fn damaged(bytes: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    let at = bytes.len() / 2;
+    bytes[at] ^= 1;
+    bytes
+}
+
+/// The folder of a file's parts.
+fn parts(scene: &Scene, program: &Program, file: &str) -> PathBuf {
+    let commit = program.files.revision().expect("a commit");
+    scene.folder.join("straightedge/models--a--b").join(commit).join(format!("{file}.parts"))
+}
+
+fn whole(path: &Path) -> Vec<u8> {
+    fs::read(path).expect("a file")
+}
+
+#[test]
+fn a_second_program_waits_for_the_first_and_fetches_only_the_rest() {
+    let scene = Scene::new("second", Some(2_000_000));
+    let (first, second) = (scene.program(), scene.program());
+    let (begun, mut progress) = futures::channel::mpsc::unbounded();
+    first.files.listen(Rc::new(move |event| drop(begun.unbounded_send(event))));
+    let downloading = first.fetch().boxed_local();
+    let Either::Right((_, downloading)) = block_on(select(downloading, progress.next())) else {
+        panic!("the first one ended at once");
+    };
+    let (waiting, mut waits) = futures::channel::mpsc::unbounded();
+    second.files.listen(Rc::new(move |event| drop(waiting.unbounded_send(event))));
+    let fetching = second.fetch().boxed_local();
+    let Either::Right((Some(Event::Waiting(wait)), fetching)) = block_on(select(fetching, waits.next())) else {
+        panic!("the second one did not wait");
+    };
+    assert!(wait.why.contains("another program is downloading model.safetensors"), "{}", wait.why);
+    // The first one is cancelled in the middle.
+    drop(downloading);
+    let held: u64 = block_on(first.store.held(&first.key(WEIGHTS))).expect("parts").iter().map(|part| part.end).sum();
+    assert!((1..SIZE).contains(&held), "{held}");
+    scene.mirror.stats().reset();
+    block_on(fetching).expect("the rest");
+    scene.assert_read(&second);
+    assert!(scene.sent(WEIGHTS).1 >= SIZE - held);
+    assert!(whole(&scene.snapshot(&second)) == scene.bytes);
+}
+
+#[test]
+fn two_programs_at_once_leave_one_true_file() {
+    let scene = Scene::new("at-once", Some(4_000_000));
+    let (first, second) = (scene.program(), scene.program());
+    let (one, other) = block_on(futures::future::join(first.fetch(), second.fetch()));
+    one.and(other).expect("both");
+    assert!(first.has_waited() || second.has_waited());
+    for program in [&first, &second] {
+        scene.assert_read(program);
+    }
+    assert_eq!(scene.sent(WEIGHTS), (1, SIZE), "fetched once");
+    assert!(whole(&scene.snapshot(&first)) == scene.bytes);
+}
+
+#[test]
+fn what_was_stored_and_not_verified_is_verified_later() {
+    for is_damaged in [false, true] {
+        let scene = Scene::new(if is_damaged { "unverified-damaged" } else { "unverified" }, None);
+        let program = scene.program();
+        let bytes = if is_damaged { damaged(&scene.bytes) } else { scene.bytes.clone() };
+        program.leave(WEIGHTS, &bytes);
+        program.leave(CONFIG, CONFIG_TEXT);
+        let later = scene.program();
+        block_on(later.fetch()).expect("the weights");
+        assert!(later.has_hashed());
+        scene.assert_read(&later);
+        assert_eq!(scene.sent(WEIGHTS).0, u64::from(is_damaged), "fetched again only if damaged");
+        assert!(whole(&scene.snapshot(&later)) == scene.bytes);
+    }
+}
+
+#[test]
+fn a_damaged_file_of_the_cache_is_noticed_and_a_verified_one_is_hashed_once() {
+    let scene = Scene::new("cached", None);
+    let program = scene.program();
+    block_on(program.fetch()).expect("the weights");
+    let again = scene.program();
+    block_on(again.fetch()).expect("all is here");
+    assert!(!again.has_hashed() && again.files.is_verified(WEIGHTS), "verified by the program before");
+    let blob = fs::canonicalize(scene.snapshot(&program)).expect("a blob");
+    fs::write(&blob, damaged(&scene.bytes)).expect("damage of the same size");
+    scene.mirror.stats().reset();
+    let later = scene.program();
+    assert!(!later.files.is_verified(WEIGHTS), "another time of change");
+    block_on(later.fetch()).expect("fetched again");
+    scene.assert_read(&later);
+    assert_eq!(scene.sent(WEIGHTS), (1, SIZE));
+    assert!(whole(&scene.snapshot(&later)) == scene.bytes);
+}
+
+#[test]
+fn a_damaged_small_file_is_fetched_again() {
+    let scene = Scene::new("small", None);
+    let program = scene.program();
+    program.leave(CONFIG, &damaged(CONFIG_TEXT));
+    let later = scene.program();
+    assert_eq!(block_on(later.files.read(CONFIG, 0..CONFIG_TEXT.len() as u64)).expect("the text"), CONFIG_TEXT);
+    assert_eq!(scene.sent(CONFIG).0, 1);
+}
+
+#[test]
+fn a_part_longer_than_its_file_is_replaced() {
+    let scene = Scene::new("longer", None);
+    let program = scene.program();
+    let folder = parts(&scene, &program, WEIGHTS);
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::write(folder.join("0"), vec![7; SIZE as usize + 1]).expect("a part");
+    block_on(program.fetch()).expect("the weights");
+    scene.assert_read(&program);
+}
+
+#[test]
+fn an_incomplete_file_never_gets_into_the_cache() {
+    let scene = Scene::new("incomplete", None);
+    let program = scene.program();
+    program.leave(WEIGHTS, &scene.bytes[..1_000_000]);
+    let key = program.key(WEIGHTS);
+    let error = block_on(program.store.complete(&key)).expect_err("a third of it");
+    assert!(error.to_string().contains("only its first 1000000 of 3000000 bytes are stored"), "{error}");
+    block_on(program.store.write(&key, 2_000_000, &scene.bytes[2_000_000..])).expect("a write");
+    block_on(program.store.complete(&key)).expect_err("a gap");
+    assert!(!scene.snapshot(&program).exists());
+    // Overlapping parts make up the file.
+    block_on(program.store.write(&key, 900_000, &scene.bytes[900_000..2_100_000])).expect("a write");
+    block_on(program.store.complete(&key)).expect("all of it");
+    assert!(whole(&scene.snapshot(&program)) == scene.bytes);
+}
+
+#[test]
+fn where_nothing_can_be_written_the_cache_still_serves_what_it_has() {
+    let scene = Scene::new("read-only", None);
+    let program = scene.program();
+    block_on(program.fetch()).expect("the weights");
+    scene.assert_read(&program);
+    let own = scene.folder.join("straightedge");
+    fs::remove_dir_all(&own).expect("our own folder");
+    // A file in its place refuses every folder, also to an administrator.
+    fs::write(&own, "").expect("a file");
+    scene.mirror.stats().reset();
+    let later = scene.program();
+    block_on(later.fetch()).expect("all is here");
+    scene.assert_read(&later);
+    assert_eq!(scene.sent(WEIGHTS).0, 0);
+}
