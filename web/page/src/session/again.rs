@@ -6,28 +6,72 @@ use leptos::prelude::*;
 use straightedge_api::job::Measure;
 use straightedge_api::report::Report;
 use straightedge_web::comparison::Key;
+use straightedge_web::continuation::Linear;
 use straightedge_web::state::form::{Form, ModelChoice};
+use straightedge_web::state::frame::Part;
 use straightedge_web::state::order_status::Phase;
 use straightedge_web::state::run::Run;
+use straightedge_web::state::views::View;
 use straightedge_web::url::repeat::{measures_of, order_again};
 use web_sys::Event;
 
 use super::state::Session;
 
 impl Session {
-    /// Repeats known results: a recorded measurement, or that of a published hub model, which is chosen if necessary.
-    pub(crate) fn measure_here(self) {
+    /// Measures what is chosen; with published values shown, their model, and with a recording of what is chosen, in
+    /// comparison with that.
+    pub(crate) fn measure_shown(self) {
+        // Texts show nothing of a measurement.
+        if self.view.get_untracked() == View::Continuation {
+            self.open_view(View::Profile);
+        }
         match self.introduced.get_untracked() {
             Some(id) => {
                 let is_chosen =
                     self.form.with_untracked(|form| matches!(&form.model, ModelChoice::Hub(own) if *own == id));
                 if !is_chosen {
+                    let measures = self.form.with_untracked(|form| form.measures.clone());
                     self.choose_hub(&id);
+                    self.form.update(|form| form.measures = measures);
                 }
                 self.measure();
             }
-            None => self.repeat(|_| BTreeSet::new()),
+            None if self.stands_for_recording() => {
+                let measures = self.form.with_untracked(|form| form.measures.clone());
+                self.repeat(|_| measures);
+            }
+            None => self.measure(),
         }
+    }
+
+    /// The same with one more measure.
+    pub(crate) fn measure_with(self, measure: Measure) {
+        if measure != Measure::Fit {
+            self.form.update(|form| {
+                form.measures.insert(measure);
+            });
+        }
+        self.measure_shown();
+    }
+
+    /// Whether views can order more measures of what is shown, because nothing of it was measured or opened yet and the
+    /// protocol is free.
+    pub(crate) fn can_order_more(self) -> bool {
+        self.frame.with(|frame| !frame.is_embedded && !frame.locked.contains(&Part::Protocol))
+            && self.run.with(Run::is_untouched)
+    }
+
+    /// Whether a recording is shown and the form repeats it.
+    fn stands_for_recording(self) -> bool {
+        let recorded = self.run.with_untracked(|run| run.report().filter(|_| run.is_untouched()).cloned());
+        let Some(report) = recorded else { return false };
+        let index = self.index.get_untracked().unwrap_or_default();
+        self.form.with_untracked(|form| {
+            let mut repeated = form.clone();
+            let is_known = repeated.repeat(&report, &index).is_ok();
+            let Form { measures, backend, .. } = form.clone();
+            is_known && *form == Form { measures, backend, ..repeated }
+        })
     }
 
     /// Repeats all measures of an opened report.
@@ -36,7 +80,7 @@ impl Session {
     }
 
     /// Repeats the measurement of the shown report, with that report as overlay.
-    fn repeat(self, measures: fn(&Report) -> BTreeSet<Measure>) {
+    fn repeat(self, measures: impl FnOnce(&Report) -> BTreeSet<Measure>) {
         let Some(report) = self.run.with_untracked(|run| run.report().cloned()) else { return };
         let index = self.index.get_untracked().unwrap_or_default();
         let mut form = self.form.get_untracked();
@@ -79,9 +123,13 @@ impl Session {
 
     /// Carries out what was clicked before the page was ready.
     pub(crate) fn act_on_early_press(self) {
-        let root = document().document_element();
-        if root.is_some_and(|root| root.get_attribute("data-pressed").is_some()) {
-            self.measure_here();
+        let Some(root) = document().document_element() else { return };
+        if let Some(blocks) = root.get_attribute("data-linear") {
+            let blocks = blocks.split(',').filter_map(|block| block.parse().ok()).collect();
+            self.ask.update(|ask| ask.blocks = Some(Linear::Some(blocks)));
+        }
+        if root.get_attribute("data-pressed").is_some() {
+            self.measure_shown();
         }
         // From now on presses take effect at once, so early.js stops remembering them.
         if let Ok(ready) = Event::new("page ready") {

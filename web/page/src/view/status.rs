@@ -8,7 +8,6 @@ use straightedge_web::state::words;
 use straightedge_web::text::result::t as r;
 use straightedge_web::text::{fill, t};
 
-use super::sources::MeasureHere;
 use crate::save;
 use crate::session::Session;
 
@@ -77,7 +76,6 @@ pub(crate) fn Status(session: Session) -> impl IntoView {
                         {t().download}
                     </button>
                 </Show>
-                <MeasureHere session/>
                 <Show when=move || can_replay.get()>
                     <button
                         type="button" class="main" class:second=move || session.calls_elsewhere() data-testid="replay"
