@@ -137,9 +137,10 @@ visit('tabs stay in place whatever is measured, and fit a phone', { webgpu: fals
   await app.page.setViewportSize({ width: 390, height: 800 });
   for (const view of ['sides', 'healing', 'layers', 'compare']) {
     await app.view(view);
-    const beyond = await app.page.evaluate(() => [...document.querySelectorAll('[role=tab]')].filter((tab) => tab.getBoundingClientRect().right > innerWidth).length
-      + document.documentElement.scrollWidth - document.documentElement.clientWidth);
-    assert.equal(beyond, 0, view);
+    // A chart takes its new width from an observer.
+    await app.page.waitForFunction(() => document.documentElement.scrollWidth === document.documentElement.clientWidth);
+    const lines = await app.page.locator('[role=tab]').evaluateAll((all) => new Set(all.map((tab) => tab.offsetTop)).size);
+    assert.ok(lines <= 2, `${lines} lines of tabs, ${view}`);
   }
 });
 

@@ -10,7 +10,7 @@ catalogue! {
 
     tab: "Side by side",
     name: "The model with and without linear blocks",
-    about: "See what R² and ΔPPL mean in practice: the model continues your prompt, side by side with the same model with some of its blocks replaced by linear maps.",
+    about: "Replace blocks by their linear maps, and see what the model writes then.",
 
     prompt: "Prompt",
     prompt_first: "A day in",

@@ -36,11 +36,10 @@ impl Session {
                 }
                 self.measure();
             }
-            None if self.stands_for_recording() => {
-                let measures = self.form.with_untracked(|form| form.measures.clone());
-                self.repeat(|_| measures);
-            }
-            None => self.measure(),
+            None => match self.repeated_recording() {
+                Some(report) => self.order_like(report),
+                None => self.measure(),
+            },
         }
     }
 
@@ -61,41 +60,36 @@ impl Session {
             && self.run.with(Run::is_untouched)
     }
 
-    /// Whether a recording is shown and the form repeats it.
-    fn stands_for_recording(self) -> bool {
-        let recorded = self.run.with_untracked(|run| run.report().filter(|_| run.is_untouched()).cloned());
-        let Some(report) = recorded else { return false };
+    /// The recording shown, if the form repeats it.
+    fn repeated_recording(self) -> Option<Report> {
+        let report = self.run.with_untracked(|run| run.report().filter(|_| run.is_untouched()).cloned())?;
         let index = self.index.get_untracked().unwrap_or_default();
-        self.form.with_untracked(|form| {
-            let mut repeated = form.clone();
-            let is_known = repeated.repeat(&report, &index).is_ok();
-            let Form { measures, backend, .. } = form.clone();
-            is_known && *form == Form { measures, backend, ..repeated }
-        })
+        let is_repeated = self.form.with_untracked(|form| form.repeats(&report, &index));
+        is_repeated.then_some(report)
     }
 
-    /// Repeats all measures of an opened report.
+    /// Repeats the measurement of an opened report with all its measures.
     pub(crate) fn replay(self) {
-        self.repeat(measures_of);
-    }
-
-    /// Repeats the measurement of the shown report, with that report as overlay.
-    fn repeat(self, measures: impl FnOnce(&Report) -> BTreeSet<Measure>) {
         let Some(report) = self.run.with_untracked(|run| run.report().cloned()) else { return };
         let index = self.index.get_untracked().unwrap_or_default();
         let mut form = self.form.get_untracked();
         match form.repeat(&report, &index) {
             Ok(()) => {
-                form.measures = measures(&report);
+                form.measures = measures_of(&report);
                 self.form.set(form);
-                let replaced = (self.run.get_untracked(), self.kept.with_untracked(Vec::len));
-                self.measure_as(|job| order_again(job, &report));
-                if self.run.with_untracked(Run::is_running) {
-                    self.repeated.set(Some(report));
-                    self.replaced.set_value(Some(replaced));
-                }
+                self.order_like(report);
             }
             Err(error) => self.complaint.set(Some(error)),
+        }
+    }
+
+    /// Orders the form's measurement as a repetition of a report, with that report as overlay.
+    fn order_like(self, report: Report) {
+        let replaced = (self.run.get_untracked(), self.kept.with_untracked(Vec::len));
+        self.measure_as(|job| order_again(job, &report));
+        if self.run.with_untracked(Run::is_running) {
+            self.repeated.set(Some(report));
+            self.replaced.set_value(Some(replaced));
         }
     }
 

@@ -108,7 +108,7 @@ pub(super) fn Offer(session: Session, view: View, measure: Measure) -> impl Into
     let cost = Memo::new(move |_| {
         let is_here = session.can_extend.get();
         let seconds = session.run.with(|run| cost::seconds(measure, run.report()?, scope.get()));
-        match seconds.map(|seconds| duration(seconds)) {
+        match seconds.map(duration) {
             Some(time) => fill(if is_here { g().cost_add } else { g().cost_with }, &[("time", &time)]),
             None => g().cost_unknown.into(),
         }

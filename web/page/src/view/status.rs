@@ -32,7 +32,10 @@ pub(crate) fn Status(session: Session) -> impl IntoView {
     let about = Memo::new(move |_| match (session.view.get(), session.introduced.get()) {
         // A comparison names each of its measurements in the chart.
         (View::Compare, _) => None,
-        (View::Continuation, _) => session.continuation.with(continuation::about),
+        (View::Continuation, _) => {
+            let recorded = || session.recorded_pair().and_then(|_| session.run.with(words::about));
+            session.continuation.with(continuation::about).or_else(recorded)
+        }
         (_, Some(id)) => Some(fill(r().about_published, &[("model", &id)])),
         (_, None) => session.run.with(words::about),
     });

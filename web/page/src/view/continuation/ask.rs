@@ -79,7 +79,9 @@ pub(super) fn BlockChoice(session: Session) -> impl IntoView {
     let choose = move |blocks: Linear| session.ask.update(|ask| ask.blocks = Some(blocks));
     let best = Memo::new(move |_| known.with(BlockList::most_linear));
     let extent = Memo::new(move |_| known.with(|known| linear.with(|linear| continuation::extent(linear, known))));
-    let every = move || known.with(|known| spans(&known.blocks.iter().map(|(block, _)| *block).collect()));
+    let every = move || {
+        known.with(|known| known.blocks.iter().map(|(block, _)| block.to_string()).collect::<Vec<_>>().join(","))
+    };
     let choose_best = move |_| {
         if let Some(best) = best.get_untracked() {
             choose(Linear::Some(BTreeSet::from([best])));

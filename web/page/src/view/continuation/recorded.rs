@@ -10,6 +10,7 @@ use straightedge_web::text::continuation::t;
 use straightedge_web::text::{fill, t as page};
 
 use super::super::chart::finding;
+use super::super::typeset::typeset;
 use crate::session::Session;
 
 /// Width of the profile next to the texts, in SVG units.
@@ -86,7 +87,7 @@ pub(super) fn SmallProfile(session: Session) -> impl IntoView {
                     class="chart" role="img" inner_html=drawing(&profile)
                     aria-label=finding(session, &profile).unwrap_or_else(|| page().chart_name.into())
                 ></div>
-                <figcaption class="note">{finding(session, &profile)}" "{t().profile_caption}</figcaption>
+                <figcaption class="note">{finding(session, &profile)}" "{typeset(t().profile_caption)}</figcaption>
             </figure>
         })}
     }
