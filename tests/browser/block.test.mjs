@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { assertClose, visit } from './driver.mjs';
 import { leaves } from './files.mjs';
 
-const FIRST = { webgpu: false, query: { view: 'profile' } };
+const FIRST = { webgpu: false, query: { v: '1', view: 'profile' } };
 
 const recorded = async (name = 'demo-gpt2') => (await fetch(new URL(`data/recorded/${name}.json`, process.env.STRAIGHTEDGE_URL))).json();
 const plain = (text) => Number(text.replace('−', '-').replace('×', ''));
