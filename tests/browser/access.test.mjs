@@ -11,7 +11,7 @@ visit('axe-core finds nothing serious', { webgpu: false, query: {} }, async (app
       await app.page.setViewportSize({ width, height: 900 });
       await app.page.evaluate(() => document.querySelectorAll('details').forEach((fold) => { fold.open = true; }));
       for (const view of ['profile', 'losses', 'ranks']) {
-        await app.element(`tab-${view}`).click();
+        await app.view(view);
         assert.deepEqual(await findings(app.page), [], `${colorScheme}, ${width} wide, ${view}`);
       }
     }

@@ -107,7 +107,7 @@ trial('models measured by the build are listed, compared with published values, 
     const asked = [];
     app.page.on('request', (request) => asked.push(new URL(request.url()).pathname));
     assert.equal(await app.element('atlas').count(), 0);
-    await app.element('tab-compare').click();
+    await app.view('compare');
     await app.element('atlas').locator('li').nth(2).waitFor();
     assert.equal(asked.filter((path) => path.endsWith('data/atlas/index.json')).length, 1, 'only once Compare is open');
 
@@ -153,7 +153,7 @@ trial('models measured by the build are listed, compared with published values, 
 visit('a build without an atlas lists none, and says nothing of it', { webgpu: false, query: {} }, async (app) => {
   const [response] = await Promise.all([
     app.page.waitForResponse((response) => response.url().endsWith('data/atlas/index.json')),
-    app.element('tab-compare').click(),
+    app.view('compare'),
   ]);
   assert.deepEqual([response.status(), await response.json()], [200, { models: [] }]);
   await app.element('runs').locator('li').nth(2).waitFor();

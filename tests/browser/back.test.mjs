@@ -8,23 +8,24 @@ const isOpen = (app, view) => app.element(`tab-${view}`).and(app.page.locator('[
 
 const block = (app, words) => app.element('block-title').filter({ hasText: words }).waitFor();
 
-visit('Back leads through views and blocks, and forward again', { webgpu: false, query: {} }, async (app) => {
+visit('Back leads through views and blocks, and forward again', { webgpu: false, query: { view: 'profile' } }, async (app) => {
   const entries = () => app.page.evaluate(() => history.length);
   const before = await entries();
-  await app.element('tab-losses').click();
+  await app.view('losses');
   await isOpen(app, 'losses');
-  await app.element('tab-block').click();
+  await app.view('block');
   await app.element('strip').locator('[data-block="2"]').click();
   await block(app, 'Block 2');
   await app.element('strip').locator('[data-block="4"]').click();
   await block(app, 'Block 4');
-  assert.equal(await entries(), before + 4);
+  assert.equal(await entries(), before + 5, 'a group opens on one of its views');
   await app.choose({ rows: 1280 });
   await app.page.waitForFunction(() => location.search.includes('rows=1280'));
-  assert.equal(await entries(), before + 4, 'a number that is typed is no step');
+  assert.equal(await entries(), before + 5, 'a number that is typed is no step');
 
   await app.page.goBack();
   await block(app, 'Block 2');
+  await app.page.goBack();
   await app.page.goBack();
   await app.page.goBack();
   await isOpen(app, 'losses');
@@ -36,7 +37,7 @@ visit('Back leads through views and blocks, and forward again', { webgpu: false,
   await isOpen(app, 'losses');
 });
 
-visit('a click on a block in the profile is undone by Back', { webgpu: false, query: {} }, async (app) => {
+visit('a click on a block in the profile is undone by Back', { webgpu: false, query: { view: 'profile' } }, async (app) => {
   await app.element('row-3').click();
   await block(app, 'Block 3');
   await app.page.goBack();

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { assertClose, visit } from './driver.mjs';
 import { leaves } from './files.mjs';
 
-const FIRST = { webgpu: false, query: {} };
+const FIRST = { webgpu: false, query: { v: '1', view: 'profile' } };
 
 const recorded = async (name = 'demo-gpt2') => (await fetch(new URL(`data/recorded/${name}.json`, process.env.STRAIGHTEDGE_URL))).json();
 const plain = (text) => Number(text.replace('−', '-').replace('×', ''));
@@ -95,7 +95,7 @@ visit('a report of an earlier version is opened, and it is told what to do about
   }
   await open(app, report);
   await app.element('replay').waitFor();
-  await app.element('tab-block').click();
+  await app.view('block');
   assert.match(await app.element('block-older').innerText(), /a version that did not keep spectra and predictions\. Measure again/);
   assert.match(await app.element('block-missing').innerText(), /report lacks swap losses, rank losses and the probes for this block/);
   assert.match(await app.element('formulas').innerText(), /SiLU/);

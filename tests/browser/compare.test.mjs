@@ -23,7 +23,7 @@ async function steps() {
 
 /** Opens the comparison and, if given, a preset. */
 async function compare(app, preset) {
-  await app.element('tab-compare').click();
+  await app.view('compare');
   if (preset) await app.element(`preset-${preset}`).click();
   await app.element('runs').locator('li').first().waitFor();
 }

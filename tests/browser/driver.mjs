@@ -56,6 +56,13 @@ async function opened(t, { webgpu, mirror: folder, throttle, query, shim, before
   }
 }
 
+/** The groups of views that have several. */
+const GROUPS = {
+  explore: ['profile', 'block', 'sides'],
+  swap: ['losses', 'ranks', 'healing'],
+  why: ['regimes', 'probes', 'baseline', 'controls', 'layers'],
+};
+
 /** The model most tests measure: known by construction, and quick. */
 const CALIBRATION = { model: 'calibration' };
 
@@ -147,6 +154,13 @@ export class App {
 
   element(name) {
     return this.page.getByTestId(name);
+  }
+
+  /** Opens a view, in its group. */
+  async view(name) {
+    const group = Object.keys(GROUPS).find((group) => GROUPS[group].includes(name));
+    if (group) await this.element(`group-${group}`).click();
+    await this.element(`tab-${name}`).click();
   }
 
   /** Waits until the engine has probed its device. */

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { assertClose, visit } from './driver.mjs';
 import { drawn, leaves, parsed, seen, shown } from './files.mjs';
 
-const TABLE = { webgpu: false, query: {} };
+const TABLE = { webgpu: false, query: { view: 'profile' } };
 
 visit('the profile leaves as pictures, table and data', TABLE, async (app) => {
   const svg = await app.saved('svg-profile');
@@ -36,7 +36,7 @@ visit('the profile leaves as pictures, table and data', TABLE, async (app) => {
 
 visit('figures of other views leave as well', TABLE, async (app) => {
   for (const view of ['losses', 'regimes', 'ranks', 'controls', 'layers']) {
-    await app.element(`tab-${view}`).click();
+    await app.view(view);
     await app.element('figure-0').waitFor();
     const count = await app.page.locator('.plot').count();
     for (let at = 0; at < count; at += 1) {
@@ -44,7 +44,7 @@ visit('figures of other views leave as well', TABLE, async (app) => {
       assert.ok(data.source.includes('Straightedge') && data.made.model.id === 'demo-gpt2', view);
     }
   }
-  await app.element('tab-losses').click();
+  await app.view('losses');
   const marks = () => app.element('chart-0').locator('path.mark').count();
   const all = await marks();
   await app.element('figure-0').getByRole('button', { name: 'mean', exact: true }).click();
@@ -54,7 +54,7 @@ visit('figures of other views leave as well', TABLE, async (app) => {
 });
 
 visit('figures of several measurements leave with where each line is from', TABLE, async (app) => {
-  await app.element('tab-compare').click();
+  await app.view('compare');
   for (const preset of ['families', 'learned', 'training', 'seeds', 'regularised']) {
     await app.element(`preset-${preset}`).click();
     await app.element('chart-0').locator('path.mark').first().waitFor();

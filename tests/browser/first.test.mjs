@@ -1,5 +1,5 @@
-// The first second: a recorded result shows before any module has loaded, nothing moves when the live page replaces the
-// pre-rendered one, and one button measures the same here, pressed early or late.
+// The first second: recorded texts show before any module has loaded and answer a click on a block, nothing moves when
+// the live page replaces the pre-rendered one, and one button measures the same here, pressed early or late.
 import assert from 'node:assert/strict';
 import { gzipSync } from 'node:zlib';
 
@@ -8,7 +8,7 @@ import { assertClose, open, trial, visit } from './driver.mjs';
 const SITE = process.env.STRAIGHTEDGE_URL;
 /** Largest imperceptible layout shift. */
 const STILL = 0.01;
-/** Bytes allowed before the first view shows. */
+/** Bytes allowed before the first view shows and answers. */
 const FIRST = 120_000;
 
 const recorded = async () => (await fetch(new URL('data/recorded/demo-gpt2.json', SITE))).json();
@@ -20,21 +20,45 @@ function held() {
   return { letGo, before: (page) => page.route('**/*.wasm', async (route) => { await gone; await route.continue(); }) };
 }
 
+/** Heading, text, KL and place of divergence of the recorded text shown, with its switches. */
+const recordedText = (page) => page.evaluate(() => {
+  const part = (name) => document.querySelector(`[data-testid=recorded-${name}]`);
+  const switches = [...document.querySelectorAll('.chip.of-block')].map((block) => block.getAttribute('aria-pressed') === 'true');
+  return {
+    on: switches.flatMap((on, at) => (on ? [at] : [])),
+    heading: part('heading').textContent,
+    text: part('linear').innerText,
+    bars: [...part('original').querySelectorAll('.token')].map((token) => token.dataset.kl).join(''),
+    others: part('linear').querySelectorAll('.other').length,
+    kl: part('kl').textContent,
+    parting: part('parting').textContent,
+  };
+});
+
+/** Waits until the recorded text is that of the blocks `on`, and holds it against the recording. */
+async function showsText(page, texts, on) {
+  const { tokens, mean_kl: mean } = texts.linear[on.reduce((sum, block) => sum + 2 ** block, 0)];
+  const text = texts.prompt + tokens.join('');
+  await page.waitForFunction((text) => document.querySelector('[data-testid=recorded-linear]').textContent === text, text);
+  const shown = await recordedText(page);
+  assert.deepEqual(shown.on, on);
+  assertClose('mean KL', Number(shown.kl), mean, 0.006 * mean);
+  assert.equal(shown.others, tokens.filter((token, at) => token !== texts.original[at]).length);
+  return shown;
+}
+
 trial('the first view needs no module, and what is pressed on it is done once there is one', async () => {
   const report = await recorded();
   const { letGo, before } = held();
   const app = await open({ webgpu: false, query: {}, before, waitUntil: 'commit' });
   try {
-    await app.element('measure-here').waitFor();
-    const dots = app.element('chart').locator('svg:visible circle.dot');
+    await app.element('run').waitFor();
+    assert.equal(await app.element('tab-sides').getAttribute('aria-selected'), 'true');
+    const dots = app.page.locator('.small-profile circle.dot');
     assert.equal(await dots.count(), report.blocks.length);
     assert.match(await app.element('status').innerText(), /Recorded with this page, not measured on your machine/);
-    for (const [at, block] of report.blocks.entries()) {
-      const shown = await app.element(`row-${at}`).locator('[data-column=r2_lin]').innerText();
-      assertClose(`block ${at}`, Number(shown.replace('−', '-')), block.r2_lin, 6e-7);
-    }
-    await app.element('measure-here').click();
-    assert.equal(await app.element('measure-here').getAttribute('aria-busy'), 'true');
+    await app.element('run').click();
+    assert.equal(await app.element('run').getAttribute('aria-busy'), 'true');
     letGo();
     assert.equal(await app.ended(), 'finished', await app.element('error').allInnerTexts().then(String));
     const measured = await app.report();
@@ -48,13 +72,91 @@ trial('the first view needs no module, and what is pressed on it is done once th
   }
 });
 
+/** A line of 1.6 Mbit/s, with the delay of a phone. */
+const SLOW = { offline: false, latency: 150, downloadThroughput: 1.6e6 / 8, uploadThroughput: 0.75e6 / 8 };
+
+trial('on a slow line a switch changes text and KL before any module has arrived, and the page takes it over', async () => {
+  const texts = await (await fetch(new URL('data/continuations/demo-gpt2.json', SITE))).json();
+  const arrived = [];
+  const before = async (page) => {
+    const session = await page.context().newCDPSession(page);
+    await session.send('Network.enable');
+    await session.send('Network.emulateNetworkConditions', SLOW);
+    page.on('requestfinished', (request) => { if (/\.wasm/.test(request.url())) arrived.push(request.url()); });
+  };
+  const app = await open({ webgpu: false, query: {}, before, waitUntil: 'commit' });
+  try {
+    await app.element('sides-block-5').waitFor();
+    const first = await recordedText(app.page);
+    assert.equal(first.on.length, 1, 'the most linear block');
+    const [own] = first.on;
+    const other = own === 2 ? 3 : 2;
+    await app.element(`sides-block-${other}`).click();
+    const both = await showsText(app.page, texts, [own, other].sort());
+    assert.notEqual(both.text, first.text);
+    assert.notEqual(both.kl, first.kl);
+    await app.element('sides-all').click();
+    await showsText(app.page, texts, [0, 1, 2, 3, 4, 5]);
+    await app.element('sides-none').click();
+    const none = await showsText(app.page, texts, []);
+    assert.equal(none.kl, '0');
+    assert.match(none.parting, /identical/);
+    for (const block of [1, 4]) await app.element(`sides-block-${block}`).click();
+    const last = await showsText(app.page, texts, [1, 4]);
+    assert.deepEqual(arrived, [], 'no module was needed');
+
+    await app.started();
+    assert.deepEqual(await recordedText(app.page), last, 'the page shows the same');
+    await app.element('sides-block-4').click();
+    await showsText(app.page, texts, [1]);
+    assert.match(app.page.url(), /linear=1/);
+    assert.deepEqual(app.faults, []);
+  } finally {
+    await app.browser.close();
+  }
+});
+
+visit('recorded texts are those that the engine adds here', { webgpu: false, query: {} }, async (app) => {
+  const spaced = (text) => text.replace(/\s+/g, ' ').trim();
+  for (const on of [[1, 4], [0, 1, 2, 3, 4, 5]]) {
+    await app.page.reload();
+    await app.started();
+    await app.element('sides-none').click();
+    for (const block of on) await app.element(`sides-block-${block}`).click();
+    await app.element('recorded-heading').filter({ hasText: on.join(', ') }).waitFor();
+    const shown = await recordedText(app.page);
+    await app.element('sides-go').click();
+    await app.element('sides-status').and(app.page.locator('[data-phase=finished]')).waitFor();
+    const [original, linear] = await app.page.locator('.flow').allInnerTexts();
+    assert.equal(spaced(linear), spaced(shown.text), on.join());
+    assert.notEqual(spaced(original), spaced(linear));
+    const mean = (await app.element('sides-status').innerText()).match(/Mean KL ([\d.]+) nats/)[1];
+    assertClose('mean KL', Number(mean), Number(shown.kl), 0.006 * Number(mean));
+    assert.equal(await app.element('recorded-texts').count(), 0, 'what was measured here takes its place');
+  }
+});
+
+visit('a link that names anything opens the profile as before, and an address that names nothing stays bare', { webgpu: false, query: { model: 'demo-gpt2' } }, async (app) => {
+  assert.equal(await app.element('tab-profile').getAttribute('aria-selected'), 'true');
+  await app.page.waitForFunction(() => location.search === '?v=1&view=profile' || location.search === '?view=profile&v=1');
+  await app.page.reload();
+  await app.started();
+  assert.equal(await app.element('tab-profile').getAttribute('aria-selected'), 'true');
+  await app.view('sides');
+  await app.page.waitForFunction(() => location.search.includes('view=sides'));
+  await app.page.goto(new URL('.', SITE).href);
+  await app.started();
+  assert.equal(await app.element('tab-sides').getAttribute('aria-selected'), 'true');
+  assert.equal(new URL(app.page.url()).search, '');
+});
+
 trial('nothing moves when the page takes over, at any width', async () => {
   for (const width of [390, 800, 1280]) {
     const { letGo, before } = held();
     const narrow = async (page) => { await page.setViewportSize({ width, height: 900 }); await before(page); };
     const app = await open({ webgpu: false, query: {}, before: narrow, waitUntil: 'commit' });
     try {
-      await app.element('measure-here').waitFor();
+      await app.element('run').waitFor();
       await app.page.evaluate(() => {
         window.moved = 0;
         new PerformanceObserver((list) => list.getEntries().forEach((entry) => { window.moved += entry.value; }))
@@ -78,6 +180,7 @@ trial('nothing moves when the page takes over, at any width', async () => {
 async function needed(page) {
   const head = page.slice(0, page.indexOf('</head>'));
   const linked = [...head.matchAll(/(?:stylesheet" href|script src)="([^"]+)"/g)].map(([, path]) => new URL(path, SITE));
+  linked.push(new URL('data/continuations/demo-gpt2.json', SITE));
   assert.ok(linked.length >= 5, String(linked));
   const load = async (url) => Buffer.from(await (await fetch(url)).arrayBuffer());
   const files = [Buffer.from(page), ...await Promise.all(linked.map(load))];
@@ -95,7 +198,7 @@ trial('what is needed for the first view is small', async () => {
   for (const heavy of [waiting, swollen]) assert.ok(await needed(heavy) >= FIRST);
 });
 
-visit('published profiles are shown with their source, and nobody else is asked', { webgpu: false, query: {} }, async (app) => {
+visit('published profiles are shown with their source, and nobody else is asked', { webgpu: false, query: { view: 'profile' } }, async (app) => {
   await app.element('known-openai-community/gpt2').click();
   await app.element('chart').locator('path.overlay:not(.line)').nth(11).waitFor();
   assert.match(await app.element('overlay-note').innerText(), /published in arXiv 2606\.19379.*not measured here/);

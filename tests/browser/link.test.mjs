@@ -16,7 +16,7 @@ visit('every setting comes back from the address', { webgpu: false, query: {} },
   await app.choose(FIELDS);
   await app.element('measures-swap').check();
   await app.element('measures-rank-swap').check();
-  await app.element('tab-ranks').click();
+  await app.view('ranks');
   await app.element('block-select').selectOption('3');
   await said(app, 'block=3');
   const address = app.page.url();
@@ -164,7 +164,7 @@ visit('a teacher’s link holds still and hides, and was made on the page', { we
   await app.started();
   assert.equal(await app.element('model-select').isDisabled(), true);
   assert.equal(await app.element('text-select').isDisabled(), false);
-  for (const gone of ['protocol', 'tab-losses', 'class']) assert.equal(await app.element(gone).count(), 0, gone);
+  for (const gone of ['protocol', 'group-swap', 'class']) assert.equal(await app.element(gone).count(), 0, gone);
   assert.equal(await app.element('run').isEnabled(), true);
 });
 
@@ -175,7 +175,7 @@ visit('an embedded chart stands alone, asks for no engine, and leads back', { we
   await app.page.reload();
   await app.element('embedded').waitFor();
   await app.element('chart-0').locator('path.mark').first().waitFor();
-  for (const gone of ['model-select', 'run', 'tab-losses', 'measure-here']) assert.equal(await app.element(gone).count(), 0, gone);
+  for (const gone of ['model-select', 'run', 'group-swap']) assert.equal(await app.element(gone).count(), 0, gone);
   const back = await app.element('link-back').getAttribute('href');
   assert.ok(back.includes('view=losses') && !back.includes('embed'), back);
   assert.deepEqual(asked.filter((url) => url.includes('worker') || url.includes('engine')), []);

@@ -24,7 +24,7 @@ visit('captured rows are fitted from a file, and say what cannot be had without 
   assert.equal(report.blocks.length, 1);
   assertClose('r2_lin', report.blocks[0].r2_lin, reference.r2_lin, 1e-6);
   assert.equal(report.blocks[0].rank, reference.rank);
-  await app.element('tab-losses').click();
+  await app.view('losses');
   assert.match(await app.element('refused-swap').innerText(), /without their model/);
 });
 

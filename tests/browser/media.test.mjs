@@ -10,12 +10,12 @@ const moving = (page) => page.evaluate(() => [...document.querySelectorAll('*')]
   return lasts(transitionDuration) || (animationName !== 'none' && lasts(animationDuration)) || scrollBehavior === 'smooth';
 }).map((element) => element.tagName));
 
-visit('nothing moves where less motion is wanted', { webgpu: false, query: {} }, async (app) => {
+visit('nothing moves where less motion is wanted', { webgpu: false, query: { view: 'profile' } }, async (app) => {
   await app.page.emulateMedia({ reducedMotion: 'no-preference' });
   assert.ok((await moving(app.page)).includes('BUTTON'), 'otherwise colours fade');
   await app.page.emulateMedia({ reducedMotion: 'reduce' });
   for (const view of ['profile', 'block', 'compare']) {
-    await app.element(`tab-${view}`).click();
+    await app.view(view);
     assert.deepEqual(await moving(app.page), [], view);
   }
   // The check detects a style that moves anyway.
@@ -26,8 +26,8 @@ visit('nothing moves where less motion is wanted', { webgpu: false, query: {} },
 /** Which of the elements are visible. */
 const seen = (app, names) => Promise.all(names.map(async (name) => [name, await app.element(name).first().isVisible()]));
 
-visit('paper carries the result without what it was ordered with', { webgpu: false, query: {} }, async (app) => {
-  const parts = ['chart', 'table', 'run', 'model-select', 'tab-profile', 'measure-here', 'svg-profile', 'readout'];
+visit('paper carries the result without what it was ordered with', { webgpu: false, query: { view: 'profile' } }, async (app) => {
+  const parts = ['chart', 'table', 'run', 'model-select', 'tab-profile', 'svg-profile', 'readout'];
   assert.deepEqual(await seen(app, parts), parts.map((name) => [name, true]));
   await app.page.emulateMedia({ media: 'print', colorScheme: 'dark' });
   const printed = ['chart', 'table'];
@@ -42,7 +42,7 @@ visit('paper carries the result without what it was ordered with', { webgpu: fal
   assert.ok(wide <= 0, `${wide} pixels beyond the paper`);
 
   await app.page.emulateMedia({ media: 'screen' });
-  await app.element('tab-block').click();
+  await app.view('block');
   await app.element('detail').waitFor();
   await app.page.emulateMedia({ media: 'print' });
   assert.deepEqual(await seen(app, ['detail', 'block-numbers', 'chart-0', 'strip', 'block-missing', 'svg-0']),

@@ -29,7 +29,7 @@ visit('a recording and a measurement name their own model, text, day and device'
   const told = await says(app, 'demo-gpt2', 'tales:1', report.date.slice(0, 10), 'CPU');
   assert.doesNotMatch(told, /neox/);
   for (const view of ['losses', 'block', 'ranks']) {
-    await app.element(`tab-${view}`).click();
+    await app.view(view);
     await says(app, 'demo-gpt2', 'tales:1');
   }
 });

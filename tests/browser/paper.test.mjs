@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { assertClose, visit } from './driver.mjs';
 import { leaves } from './files.mjs';
 
-const FIRST = { webgpu: false, query: {} };
+const FIRST = { webgpu: false, query: { view: 'profile' } };
 const WEB = new URL('../../web/', import.meta.url);
 const json = async (path) => JSON.parse(await readFile(new URL(path, WEB), 'utf8'));
 
@@ -26,7 +26,7 @@ async function series(app, at) {
 visit('every figure of the paper shows what was published beside what is recorded', FIRST, async (app) => {
   const { models } = await json('data/published.json');
   const recordings = await json('data/recorded/index.json');
-  await app.element('tab-compare').click();
+  await app.view('compare');
   for (const [preset, charts] of Object.entries(PRESETS)) {
     await app.element(`preset-${preset}`).click();
     for (const [at, [quantity, values]] of charts.entries()) {

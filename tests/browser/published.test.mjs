@@ -22,10 +22,11 @@ async function mirror(t) {
 
 const SMALL = { 'text-select': 'puzzles:1', rows: 640, 'seq-len': 32, backend: 'cpu' };
 
-visit('one press on a published model measures it', { webgpu: false, query: {}, mirror }, async (app) => {
+visit('one press on a published model measures it', { webgpu: false, query: { view: 'profile' }, mirror }, async (app) => {
   await app.choose(SMALL);
   await app.element(`known-${ID}`).click();
-  await app.order(app.element('measure-here'));
+  assert.equal(await app.element('run').innerText(), 'Measure GPT-2', 'the one button names what is shown');
+  await app.run();
   assert.equal(await app.ended(), 'finished', await app.element('error').allInnerTexts().then(String));
   const report = await app.report();
   assert.equal(report.model.id, ID);
@@ -44,7 +45,7 @@ visit('a link keeps its mirror whatever model it opens on, and models of the hub
   assert.ok(asked.length > 0, 'the mirror was asked');
 });
 
-visit('what is published invites to no click and is captioned as what it is', { webgpu: false, query: {} }, async (app) => {
+visit('what is published invites to no click and is captioned as what it is', { webgpu: false, query: { view: 'profile' } }, async (app) => {
   await app.element('chart').hover();
   await app.page.mouse.move(0, 0);
   assert.match(await app.element('readout').innerText(), /[Cc]lick/, 'a recording has blocks to open');

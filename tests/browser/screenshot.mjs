@@ -24,17 +24,18 @@ async function picture(name, { webgpu = false, query = {}, width = 1280, height,
   await app.browser.close();
 }
 
-await picture('page', {}, async (app) => {
-  await app.element('measure-here').click();
+await picture('page', { query: { view: 'profile' } }, async (app) => {
+  await app.element('run').click();
   await app.ended();
 });
-await picture('block', {}, async (app) => {
-  await app.element('measure-here').click();
+await picture('block', { query: { view: 'profile' } }, async (app) => {
+  await app.element('run').click();
   await app.ended();
-  await app.element('tab-block').click();
+  await app.view('block');
   await app.element('strip').locator('[data-block="2"]').click();
 });
 await picture('compare', { query: { view: 'compare', compare: 'survey' } }, (app) => app.element('chart-0').locator('path.mark').nth(50).waitFor());
+await picture('sides', {});
 await picture('phone', { width: 390 });
 await picture('dark', { query: { view: 'losses' }, colorScheme: 'dark' });
 await picture('lesson', { query: { lesson: '2' }, height: 1580 }, async (app) => {
@@ -51,7 +52,7 @@ async function preview() {
     await page.setViewportSize({ width: 1200, height: 630 });
     await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' });
   };
-  const app = await open({ webgpu: false, query: {}, before });
+  const app = await open({ webgpu: false, query: { view: 'profile' }, before });
   await app.started();
   await app.element('extent').waitFor();
   await app.page.evaluate((beside) => {

@@ -99,7 +99,7 @@ visit('texts of an earlier choice say so, and what was measured for them can be 
   await app.element('model-select').selectOption('demo-neox');
   await app.told('sides-stale', /: the model changed/);
   assert.match(await app.element('sides-fit').innerText(), /demo-gpt2.*Compare/);
-  await app.element('tab-compare').click();
+  await app.view('compare');
   const measured = app.element('add').locator('option', { hasText: 'measured here' });
   await measured.waitFor({ state: 'attached' });
   assert.match(await measured.innerText(), /demo-gpt2/);

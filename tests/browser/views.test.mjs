@@ -18,7 +18,7 @@ async function own(app, folder = MODEL) {
 
 /** Opens a view, presses its button, and returns the resulting report. */
 async function add(app, view, measure) {
-  await app.element(`tab-${view}`).click();
+  await app.view(view);
   await app.order(app.element(`measure-${measure}`));
   assert.equal(await app.ended(), 'finished');
   return app.report();
@@ -33,7 +33,7 @@ visit('swaps and layers measured from their buttons give the values of an indepe
   const expected = JSON.parse(await readFile(join(MODEL, 'expected.json'), 'utf8'));
   await own(app);
   await app.measure();
-  await app.element('tab-losses').click();
+  await app.view('losses');
   assert.match(await app.element('cost-swap').innerText(), /^About .* s/);
 
   const swapped = await add(app, 'losses', 'swap');
@@ -60,7 +60,7 @@ visit('swaps and layers measured from their buttons give the values of an indepe
 
 visit('the rank curve is shown for the block chosen and told value by value', { webgpu: false }, async (app) => {
   const report = await app.measure();
-  await app.element('tab-ranks').click();
+  await app.view('ranks');
   await app.element('block-select').selectOption('1');
   assert.match(await app.element('figure-0').locator('h3').innerText(), /^Block 1/);
   await app.element('chart-0').focus();
@@ -76,7 +76,7 @@ visit('a long measure that is cancelled leaves everything that was measured', { 
   await app.choose({ rows: 6400, 'seq-len': 64 });
   await app.measure();
   const before = await add(app, 'losses', 'swap');
-  await app.element('tab-ranks').click();
+  await app.view('ranks');
   const cancelled = app.page.evaluate(() => new Promise((pressed) => {
     const watcher = new MutationObserver(() => {
       if (!/Measuring rows|Swapping/.test(document.querySelector('[data-testid=status]')?.textContent ?? '')) return;
@@ -99,26 +99,78 @@ visit('a long measure that is cancelled leaves everything that was measured', { 
   assert.equal(await app.element('measure-rank-swap').isVisible(), true, 'it can be asked for again');
 });
 
-visit('tabs are gone through by keyboard', { webgpu: false }, async (app) => {
-  assert.equal(await app.element('tab-losses').count(), 0, 'no tabs before there is anything to see');
-  await app.measure();
+/** Identifiers and places of the tabs of both levels. */
+const tabs = (app) => app.page.locator('[role=tab]').evaluateAll((all) => all.map((tab) => {
+  const { x, y, width } = tab.getBoundingClientRect();
+  return [tab.id, x, y + scrollY, width].join(' ');
+}));
+
+visit('four groups hold the views, by keyboard as well', { webgpu: false }, async (app) => {
   await app.element('tab-profile').focus();
   const open = () => app.page.evaluate(() => [document.activeElement.dataset.testid, document.activeElement.ariaSelected]);
-  const keys = [['ArrowRight', 'tab-block'], ['ArrowRight', 'tab-compare'], ['End', 'tab-healing'],
-    ['ArrowRight', 'tab-profile'], ['ArrowLeft', 'tab-healing'], ['Home', 'tab-profile']];
-  for (const [key, tab] of keys) {
-    await app.page.keyboard.press(key);
-    assert.deepEqual(await open(), [tab, 'true'], key);
-    assert.equal(await app.element('panel').getAttribute('aria-labelledby'), tab);
+  const keys = async (presses) => {
+    for (const [key, tab, view] of presses) {
+      await app.page.keyboard.press(key);
+      assert.deepEqual(await open(), [tab, 'true'], key);
+      assert.equal(await app.element('panel').getAttribute('aria-labelledby'), view);
+    }
+  };
+  await keys([['ArrowRight', 'tab-block', 'tab-block'], ['End', 'tab-sides', 'tab-sides'], ['ArrowRight', 'tab-profile', 'tab-profile'],
+    ['ArrowLeft', 'tab-sides', 'tab-sides'], ['Home', 'tab-profile', 'tab-profile']]);
+  await app.element('group-explore').focus();
+  await keys([['ArrowRight', 'group-swap', 'tab-losses'], ['ArrowRight', 'group-why', 'tab-regimes'], ['End', 'tab-compare', 'tab-compare'],
+    ['ArrowRight', 'group-explore', 'tab-profile'], ['ArrowLeft', 'tab-compare', 'tab-compare']]);
+  await app.view('ranks');
+  await app.view('profile');
+  await app.element('group-swap').click();
+  assert.equal(await app.element('tab-ranks').getAttribute('aria-selected'), 'true', 'a group opens on its last view');
+  assert.equal(await app.page.locator('[role=tab][tabindex="0"]').count(), 2, 'one stop for the Tab key in either level');
+});
+
+visit('tabs stay in place whatever is measured, and fit a phone', { webgpu: false }, async (app) => {
+  const before = await tabs(app);
+  assert.equal(before.length, 7, 'four groups and three views');
+  await app.run();
+  assert.deepEqual(await tabs(app), before, 'while it is measured');
+  assert.equal(await app.ended(), 'finished');
+  assert.deepEqual(await tabs(app), before, 'afterwards');
+  await app.page.setViewportSize({ width: 390, height: 800 });
+  for (const view of ['sides', 'healing', 'layers', 'compare']) {
+    await app.view(view);
+    // A chart takes its new width from an observer.
+    await app.page.waitForFunction(() => document.documentElement.scrollWidth === document.documentElement.clientWidth);
+    const lines = await app.page.locator('[role=tab]').evaluateAll((all) => new Set(all.map((tab) => tab.offsetTop)).size);
+    assert.ok(lines <= 2, `${lines} lines of tabs, ${view}`);
   }
-  assert.equal(await app.page.locator('[role=tab][tabindex="0"]').count(), 1, 'one stop for the Tab key');
+});
+
+visit('each measure says what it answers and how long it takes, and is ordered where it is missing', { webgpu: false, query: { view: 'layers' } }, async (app) => {
+  assert.equal(await app.element('measure-layers').count(), 0, 'the recording has it');
+  await app.view('probes');
+  for (const measure of ['probes', 'conjunction']) {
+    assert.match(await app.element(`asks-${measure}`).innerText(), /\?$/);
+    assert.match(await app.element(`cost-${measure}`).innerText(), /machine of the recording.* (s|min|h)/);
+  }
+  assert.match(await app.element('plan').innerText(), /\? .*takes about .* s/);
+  assert.equal(await app.page.locator('button.main:not(.second):visible').count(), 1, 'one button measures');
+  await app.choose({ 'model-select': 'calibration', rows: 1280 });
+  await app.view('regimes');
+  await app.told('asks-fit', /linear map/);
+  await app.order(app.element('measure-fit'));
+  assert.equal(await app.ended(), 'finished');
+  await app.element('figure-0').waitFor();
+  await app.view('layers');
+  assert.match(await app.element('cost-layers').innerText(), /^About .* here/);
+  await app.order(app.element('measure-layers'));
+  assert.equal(await app.ended(), 'finished');
+  assert.equal((await app.report()).layers.length, 6);
 });
 
 visit('an encoder is told why it has no losses', { webgpu: false }, async (app) => {
   await own(app, join(FIXTURES, 'tiny-bert'));
   await app.choose({ rows: 640, 'seq-len': 32 });
   await app.measure();
-  await app.element('tab-losses').click();
+  await app.view('losses');
   assert.match(await app.element('refused-swap').innerText(), /encoder/);
   assert.equal(await app.element('measure-swap').count(), 0);
 });
@@ -147,9 +199,9 @@ visit('a report opened from the disk shows its views, and published values where
   await app.element('report-file').setInputFiles({
     name: 'gpt2.json', mimeType: 'application/json', buffer: Buffer.from(JSON.stringify(report)),
   });
-  await app.element('tab-losses').click();
+  await app.view('losses');
   assert.match(await app.element('refused-swap').innerText(), /opened from a file/);
-  await app.element('tab-profile').click();
+  await app.view('profile');
   await app.element('overlay-select').locator('option', { hasText: 'WikiText-2' }).waitFor({ state: 'attached' });
   await app.element('overlay-select').selectOption('published:WikiText-2');
   assert.match(await app.element('overlay-note').innerText(), /published in arXiv 2606\.19379.*not measured here/);

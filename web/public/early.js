@@ -1,15 +1,66 @@
-// Runs before the page's module: hides the pre-rendered view if the link opens another one, and remembers a press on
-// its button until the page can act on it.
+// Runs before the page's module: hides the pre-rendered view if the link opens another one, answers clicks on the
+// switches of the blocks with the recorded texts, and remembers them, and a press on Measure, for the page.
 const root = document.documentElement;
 const asked = new URLSearchParams(location.search);
-if (['model', 'hub', 'embed', 'view', 'hide', 'lesson'].some((name) => asked.has(name))) root.dataset.linked = '';
+const isFirst = ([name, value]) => name === 'v' || (name === 'view' && value === 'sides');
+if (![...asked].every(isFirst)) root.dataset.linked = '';
 if (asked.has('embed')) root.dataset.embed = '';
 
-const remember = (event) => {
-  const button = event.target.closest?.('[data-testid=measure-here]');
+const texts = 'linked' in root.dataset
+  ? Promise.reject(new Error('another view is opened'))
+  : fetch('./data/continuations/demo-gpt2.json', { priority: 'high' }).then((answer) => answer.json());
+texts.catch(() => {});
+let isReady = false;
+const part = (name) => document.querySelector(`[data-testid=recorded-${name}]`);
+
+/** Shows the recorded text of the linear blocks `on`, exactly as the page itself writes it. */
+function show({ original, linear }, on) {
+  const { tokens, kl, mean_kl: mean } = linear[on.reduce((sum, block) => sum + 2 ** block, 0)];
+  const most = Math.max(Number(part('texts').dataset.least), ...kl);
+  part('original').querySelectorAll('.token').forEach((token, at) => {
+    token.dataset.kl = Math.round(9 * Math.min(kl[at] / most, 1));
+  });
+  part('linear').querySelectorAll('.token').forEach((token, at) => {
+    token.textContent = tokens[at];
+    token.classList.toggle('other', tokens[at] !== original[at]);
+  });
+  const { none, one, many } = part('heading').dataset;
+  part('heading').textContent = [none, one][on.length]?.replace('{blocks}', on) ?? many.replace('{blocks}', on.join(', '));
+  part('kl').textContent = mean === 0 ? '0' : mean.toPrecision(3);
+  const parting = tokens.findIndex((token, at) => token !== original[at]);
+  const { same, parted } = part('parting').dataset;
+  part('parting').textContent = parting < 0 ? same : parted.replace('{at}', parting + 1);
+}
+
+/** The blocks that are linear after a press on a switch, or on a button that names blocks. */
+function chosen(button, switches) {
+  const is = (block) => block.getAttribute('aria-pressed') === 'true';
+  if (!switches.includes(button)) return (button.dataset.blocks || '').split(',').filter(Boolean).map(Number);
+  return switches.flatMap((block, at) => (is(block) !== (block === button) ? [at] : []));
+}
+
+const press = (event) => {
+  const measure = event.target.closest?.('[data-testid=run]');
+  if (measure) {
+    root.dataset.pressed = '';
+    measure.setAttribute('aria-busy', 'true');
+  }
+  const button = event.target.closest?.('.ask-blocks button');
   if (!button) return;
-  root.dataset.pressed = '';
-  button.setAttribute('aria-busy', 'true');
+  const switches = [...document.querySelectorAll('.chip.of-block')];
+  const on = chosen(button, switches);
+  root.dataset.linear = on.join();
+  switches.forEach((block, at) => block.setAttribute('aria-pressed', String(on.includes(at))));
+  document.querySelector('[data-testid=sides-all]').setAttribute('aria-pressed', String(on.length === switches.length));
+  document.querySelector('[data-testid=sides-none]').setAttribute('aria-pressed', String(on.length === 0));
+  texts.then((known) => { if (!isReady && root.dataset.linear === on.join()) show(known, on); }, () => {});
 };
-addEventListener('click', remember);
-addEventListener('page ready', () => removeEventListener('click', remember), { once: true });
+// The pre-rendered form has no action yet.
+const submit = (event) => event.preventDefault();
+addEventListener('click', press);
+addEventListener('submit', submit);
+addEventListener('page ready', () => {
+  isReady = true;
+  removeEventListener('click', press);
+  removeEventListener('submit', submit);
+}, { once: true });

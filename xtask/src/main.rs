@@ -8,6 +8,7 @@ mod calibration;
 mod command;
 mod commit;
 mod compile;
+mod continuations;
 mod demo;
 mod document;
 mod drivers;

@@ -10,6 +10,7 @@ use straightedge_api::summary::Summary;
 
 use crate::command::{cargo, root, run};
 use crate::commit::{commit, name_commit};
+use crate::continuations;
 use crate::demo;
 use crate::document::document;
 
@@ -31,6 +32,9 @@ pub(crate) fn record(names: &[String], only_tables: bool) -> Result<()> {
     let commit = commit();
     for bundled in index.iter().filter(wanted) {
         measure(bundled, commit.as_deref())?;
+        if bundled.name == continuations::MODEL {
+            continuations::record()?;
+        }
     }
     let mut recorded = Vec::new();
     for bundled in &index {

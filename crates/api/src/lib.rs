@@ -18,6 +18,7 @@ pub mod hub;
 pub mod job;
 pub mod message;
 pub mod published;
+pub mod recorded_texts;
 pub mod report;
 pub mod summary;
 pub mod thirds;

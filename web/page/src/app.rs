@@ -39,7 +39,7 @@ pub(crate) fn App(start: Start) -> impl IntoView {
 pub(crate) fn Page(session: Session) -> impl IntoView {
     let submit = move |event: SubmitEvent| {
         event.prevent_default();
-        session.measure();
+        session.measure_shown();
     };
     // The pre-rendered page cannot be used yet.
     let inert = cfg!(not(target_arch = "wasm32"));
@@ -47,12 +47,14 @@ pub(crate) fn Page(session: Session) -> impl IntoView {
         <Head session/>
         <main class="bench">
             <Lesson session/>
-            <form class="controls" aria-label=t().controls on:submit=submit inert=inert novalidate>
-                <Framed session part=Part::Model><ModelChoice session/></Framed>
-                <Framed session part=Part::Text><TextChoice session/></Framed>
-                <Framed session part=Part::Protocol><ProtocolChoice session/></Framed>
-                <Framed session part=Part::Downloads><Downloads session/></Framed>
-                <ForClass session/>
+            <form class="controls" aria-label=t().controls on:submit=submit novalidate>
+                <div class="choices" inert=inert>
+                    <Framed session part=Part::Model><ModelChoice session/></Framed>
+                    <Framed session part=Part::Text><TextChoice session/></Framed>
+                    <Framed session part=Part::Protocol><ProtocolChoice session/></Framed>
+                    <Framed session part=Part::Downloads><Downloads session/></Framed>
+                    <ForClass session/>
+                </div>
                 <Go session/>
                 <Device session/>
             </form>

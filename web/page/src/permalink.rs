@@ -35,6 +35,9 @@ pub(crate) enum Entry {
 /// Replaces the page's address.
 pub(crate) fn put_query(address: &Address, entry: Entry) -> Result<(), JsValue> {
     let location = window().location();
+    if address.is_opening() && query().is_empty() {
+        return Ok(());
+    }
     let search = search_of(&UrlSearchParams::new_with_str(&location.search()?)?, address);
     if search != location.search()? {
         let target = format!("{}{search}{}", location.pathname()?, location.hash()?);

@@ -3,6 +3,7 @@
 
 use straightedge_api::bundled::Bundled;
 use straightedge_api::error::{Error, Result};
+use straightedge_api::recorded_texts::RecordedTexts;
 use straightedge_api::report::Report;
 use straightedge_web::url::address::Address;
 
@@ -16,6 +17,8 @@ pub(crate) struct Start {
     pub(crate) index: Vec<Bundled>,
     /// The recorded report of the initial model.
     pub(crate) recording: Option<Report>,
+    /// Its recorded continuations, if the page opens on them.
+    pub(crate) texts: Option<RecordedTexts>,
     /// Error of what could not be loaded.
     pub(crate) missing: Option<Error>,
 }
@@ -26,12 +29,14 @@ pub(crate) fn written() -> Result<Start> {
     let malformed =
         |file: &str, why: serde_json::Error| Error::MalformedJson { file: file.into(), why: why.to_string() };
     let index = serde_json::from_str(include_str!("../../models/index.json"));
+    let texts = serde_json::from_str(include_str!("../../data/continuations/demo-gpt2.json"));
     let recording = Report::from_json("demo-gpt2.json", include_str!("../../data/recorded/demo-gpt2.json"))?;
     Ok(Start {
-        address: Address::default(),
+        address: Address::opening(),
         refused: Vec::new(),
         index: index.map_err(|why| malformed(straightedge_web::state::bundled::INDEX, why))?,
         recording: Some(recording),
+        texts: Some(texts.map_err(|why| malformed("demo-gpt2.json", why))?),
         missing: None,
     })
 }
@@ -40,8 +45,10 @@ pub(crate) fn written() -> Result<Start> {
 #[cfg(target_arch = "wasm32")]
 pub(crate) async fn fetched() -> Start {
     use straightedge_web::browser::fetch;
+    use straightedge_web::continuation::recorded_path;
     use straightedge_web::state::bundled::INDEX;
     use straightedge_web::state::recordings::{FIRST, recording};
+    use straightedge_web::state::views::View;
     use straightedge_web::url::address::Read;
 
     let Read { address, refused } = crate::permalink::address();
@@ -56,5 +63,10 @@ pub(crate) async fn fetched() -> Start {
         Some(path) => fetch::json(&path).await.ok(),
         None => None,
     };
-    Start { address, refused, index, recording, missing }
+    // The view works without recorded texts.
+    let texts = match address.is_first() && address.view == View::Continuation {
+        true => fetch::json(&recorded_path(FIRST)).await.ok(),
+        false => None,
+    };
+    Start { address, refused, index, recording, texts, missing }
 }

@@ -35,6 +35,8 @@ pub struct Profile {
     pub expected: Vec<Option<f64>>,
     /// Values of another measurement, by block.
     pub overlay: Vec<Option<f64>>,
+    /// The block that is measured now.
+    pub next: Option<usize>,
 }
 
 impl Profile {
@@ -119,6 +121,11 @@ impl ProfileLayout {
 pub fn draw(profile: &Profile, layout: &ProfileLayout, labels: Labels) -> String {
     let mut svg = Fragment::default();
     axes(&mut svg, layout, labels, profile.blocks);
+    if let Some(next) = profile.next {
+        let (left, top) = (layout.x(next) - layout.step() / 2.0, layout.y(1.0));
+        let column = [("x", left), ("y", top), ("width", layout.step()), ("height", layout.y(0.0) - top)];
+        svg.element("rect", "next", &column);
+    }
     for (block, value) in profile.expected.iter().enumerate() {
         expected(&mut svg, layout, block, *value);
     }

@@ -1,7 +1,7 @@
 //! From a report to charts: the figures of each view as numbers, with the same numbers as a table.
 //!
 //! Every function accepts a partial report and omits what is missing. Reading order: `figure.rs` defines a figure, then
-//! one file per view, and `by_view.rs` lists them; `compare.rs` covers several measurements at once.
+//! one file per view, and `by_view.rs` lists them; `compare.rs` covers several measurements at once, and `verdict.rs` says what a profile shows.
 
 mod baseline;
 mod by_view;
@@ -21,6 +21,7 @@ mod regimes;
 mod sample;
 mod shown;
 pub mod table;
+mod verdict;
 
 pub use by_view::figures;
 pub use compare::compared;
@@ -28,3 +29,4 @@ pub use figure::{Figure, Grid};
 #[cfg(test)]
 pub(crate) use sample::report as sample_report;
 pub use shown::shown_block;
+pub use verdict::verdict;

@@ -1,5 +1,7 @@
-//! Estimated durations: of adding a measure to a report, including the repeated fit, and of a measurement of many rows
+//! Estimated durations: of adding a measure to a report, including the repeated fit, and of a whole measurement
 //! before it is ordered.
+
+use std::collections::BTreeSet;
 
 use straightedge_api::cost;
 use straightedge_api::job::{Measure, Protocol, Training};
@@ -21,19 +23,24 @@ pub fn seconds(measure: Measure, report: &Report, block: Option<usize>) -> Optio
     Some(again + cost::estimate(&asked, measure, &Training::default())?.seconds)
 }
 
-/// The estimated duration of a fit of many rows, from a report of the same model and whether it was measured here, else
-/// the multiple of the default rows; `None` if `rows` are not many.
-pub fn of_many(rows: usize, known: Option<(&Report, bool)>) -> Option<String> {
+/// The estimated duration of a measurement, from a report of the same model and whether it was measured here; without
+/// one, the multiple of the default rows if they are many.
+pub fn of_order(rows: usize, measures: &BTreeSet<Measure>, known: Option<(&Report, bool)>) -> Option<String> {
     let usual = Protocol::default().rows;
-    if rows < MANY * usual {
-        return None;
+    match known.and_then(|(report, is_here)| Some((duration(all(report, rows, measures)?), is_here))) {
+        Some((time, true)) => Some(fill(t().cost_here, &[("time", &time)])),
+        Some((time, false)) => Some(fill(t().cost_recorded, &[("time", &time)])),
+        None if rows < MANY * usual => None,
+        None => Some(fill(t().cost_many, &[("times", &count((rows / usual) as u64)), ("usual", &count(usual as u64))])),
     }
-    let time = known.and_then(|(report, is_here)| Some((duration(fit(report, rows)?), is_here)));
-    Some(match time {
-        Some((time, true)) => fill(t().cost_here, &[("time", &time)]),
-        Some((time, false)) => fill(t().cost_recorded, &[("time", &time)]),
-        None => fill(t().cost_many, &[("times", &count((rows / usual) as u64)), ("usual", &count(usual as u64))]),
-    })
+}
+
+/// Seconds of a fit of `rows` rows and of further measures, which also grow with the rows.
+fn all(report: &Report, rows: usize, measures: &BTreeSet<Measure>) -> Option<f64> {
+    let times = rows as f64 / report.protocol.rows.max(1) as f64;
+    let more = measures.iter().filter(|measure| **measure != Measure::Fit);
+    let more = more.filter_map(|measure| cost::estimate(report, *measure, &Training::default()));
+    Some(fit(report, rows)? + times * more.map(|estimate| estimate.seconds).sum::<f64>())
 }
 
 /// Seconds of a fit of `rows` rows; `None` if the report lacks the duration of its own.
@@ -49,16 +56,23 @@ mod tests {
     use crate::figures::sample_report;
 
     #[test]
-    fn many_rows_are_told_with_the_time_that_they_take() {
+    fn a_measurement_is_estimated_from_one_of_the_same_model_and_many_rows_also_without() {
         let mut report = sample_report();
         report.protocol.rows = 1000;
-        assert_eq!(of_many(149_999, Some((&report, true))), None);
-        assert!(of_many(99_999_999, Some((&report, true))).unwrap().contains("6666 times the usual 15\u{202f}000"));
+        let none = BTreeSet::new();
+        fn of(rows: usize, known: Option<(&Report, bool)>) -> Option<String> {
+            of_order(rows, &BTreeSet::new(), known)
+        }
+        assert_eq!(of(149_999, None), None);
+        assert!(of(99_999_999, Some((&report, true))).unwrap().contains("6666 times the usual 15\u{202f}000"));
         report.seconds.forward = 2.0;
         report.seconds.load = 1.0;
-        assert!(of_many(1_800_000, Some((&report, true))).unwrap().contains("1 h 00 min"));
-        assert!(of_many(1_800_000, Some((&report, false))).unwrap().contains("machine of the recording"));
-        assert!(of_many(1_800_000, None).unwrap().contains("120 times"));
+        assert!(of(1_800_000, Some((&report, true))).unwrap().contains("1 h 00 min"));
+        assert!(of(1_800_000, Some((&report, false))).unwrap().contains("machine of the recording"));
+        assert!(of(1_800_000, None).unwrap().contains("120 times"));
+        assert!(of(1000, Some((&report, true))).unwrap().contains("3.0 s"), "few rows are estimated as well");
+        let seconds = |measures| all(&report, 1000, measures).unwrap();
+        assert!(seconds(&BTreeSet::from([Measure::Swap])) > seconds(&none), "further measures add their time");
     }
 
     #[test]

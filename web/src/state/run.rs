@@ -142,8 +142,15 @@ impl Run {
             points: self.blocks().iter().map(point).collect(),
             expected: expected.map(|expected| expected.r2_lin.clone()).unwrap_or_default(),
             overlay: Vec::new(),
+            next: self.next_block(),
         }
         .covering()
+    }
+
+    /// The block that is measured now: the first one without a result, while it runs.
+    fn next_block(&self) -> Option<usize> {
+        let all = self.report().filter(|_| self.is_running())?.model.num_hidden_layers;
+        (0..all).find(|number| self.blocks().iter().all(|block| block.block != *number))
     }
 
     /// Warnings so far.
@@ -207,6 +214,10 @@ pub(crate) mod tests {
         assert_eq!(found, [(0, Some(1.0)), (1, Some(-0.25)), (2, None)]);
         assert_eq!(run.warnings().len(), 1);
         assert_eq!(run.phase(), &Phase::Finished);
+        assert_eq!(run.profile(Metric::Lin).next, None, "nothing is measured any more");
+        let mut started = Run::start(2, None);
+        replay(&mut started, &recording()[..4]);
+        assert_eq!((started.profile(Metric::Lin).next, started.blocks().len()), (Some(0), 1));
         assert!(run.report().is_some_and(|report| !report.partial));
         assert_eq!(run.progress(), None);
     }

@@ -7,9 +7,9 @@ use straightedge_api::report::{BlockReport, Report};
 
 use crate::text::continuation as texts_sides;
 use crate::text::detail::t as d;
-use crate::text::{Texts, fill, t};
+use crate::text::{Texts, fill, groups, t};
 
-/// A view, in tab order.
+/// A view, in the order of the page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum View {
     /// R² by block.
@@ -17,16 +17,16 @@ pub enum View {
     Profile,
     /// One block in detail.
     Block,
-    /// Several measurements in one chart.
-    Compare,
     /// A prompt continued by the model and by the model with linear blocks.
     Continuation,
     /// What the model loses.
     Losses,
-    /// Which kind of linearity.
-    Regimes,
     /// Maps of every rank.
     Ranks,
+    /// Healing.
+    Healing,
+    /// Which kind of linearity.
+    Regimes,
     /// Probes of the residual.
     Probes,
     /// The under-trained baseline.
@@ -35,8 +35,8 @@ pub enum View {
     Controls,
     /// Whole layers.
     Layers,
-    /// Healing.
-    Healing,
+    /// Several measurements in one chart.
+    Compare,
 }
 
 /// Why a measure is unavailable.
@@ -53,16 +53,16 @@ impl View {
     pub const ALL: [Self; 12] = [
         Self::Profile,
         Self::Block,
-        Self::Compare,
         Self::Continuation,
         Self::Losses,
-        Self::Regimes,
         Self::Ranks,
+        Self::Healing,
+        Self::Regimes,
         Self::Probes,
         Self::Baseline,
         Self::Controls,
         Self::Layers,
-        Self::Healing,
+        Self::Compare,
     ];
 
     /// Stable short name, for addresses and tests.
@@ -102,10 +102,12 @@ impl View {
         }
     }
 
-    /// Measures it shows, beyond the fit.
+    /// Measures without which it has nothing to show; empty for views that explain themselves before anything is
+    /// measured.
     pub fn measures(self) -> &'static [Measure] {
         match self {
-            Self::Profile | Self::Compare | Self::Continuation | Self::Regimes => &[],
+            Self::Profile | Self::Compare | Self::Continuation => &[],
+            Self::Regimes => &[Measure::Fit],
             Self::Block => &[Measure::Swap, Measure::RankSwap, Measure::Probes],
             Self::Losses => &[Measure::Swap],
             Self::Ranks => &[Measure::RankSwap],
@@ -117,18 +119,29 @@ impl View {
         }
     }
 
-    /// Whether it shows something before anything is measured.
-    pub fn is_always_there(self) -> bool {
-        matches!(self, Self::Profile | Self::Compare | Self::Continuation)
-    }
-
     /// Whether it shows one block at a time.
     pub fn is_by_block(self) -> bool {
         matches!(self, Self::Block | Self::Ranks | Self::Probes | Self::Baseline | Self::Healing)
     }
 }
 
-/// Button name of a measure.
+/// The question that a measure answers.
+pub fn question(measure: Measure) -> &'static str {
+    let t = groups::t();
+    match measure {
+        Measure::Fit => t.asks_fit,
+        Measure::Swap => t.asks_swap,
+        Measure::RankSwap => t.asks_rank_swap,
+        Measure::Layers => t.asks_layers,
+        Measure::Probes => t.asks_probes,
+        Measure::Baseline => t.asks_baseline,
+        Measure::Conjunction => t.asks_conjunction,
+        Measure::Controls => t.asks_controls,
+        Measure::Heal => t.asks_heal,
+    }
+}
+
+/// Name of a measure on buttons.
 pub fn name(measure: Measure) -> &'static str {
     match measure {
         Measure::Fit => t().measure_fit,
@@ -259,5 +272,12 @@ mod tests {
             assert!(!tab.is_empty() && !name.is_empty());
             assert!(view == View::Profile || about.ends_with('.'), "{view:?}");
         }
+    }
+
+    #[test]
+    fn every_measure_answers_a_question_of_its_own() {
+        let questions: BTreeSet<_> = Measure::ALL.into_iter().map(question).collect();
+        assert_eq!(questions.len(), Measure::ALL.len());
+        assert!(questions.iter().all(|question| question.ends_with('?')));
     }
 }

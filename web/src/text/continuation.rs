@@ -10,7 +10,7 @@ catalogue! {
 
     tab: "Side by side",
     name: "The model with and without linear blocks",
-    about: "See what R² and ΔPPL mean in practice: the model continues your prompt, side by side with the same model with some of its blocks replaced by linear maps.",
+    about: "Replace blocks by their linear maps, and see what the model writes then.",
 
     prompt: "Prompt",
     prompt_first: "A day in",
@@ -46,7 +46,7 @@ catalogue! {
     embedded: "This needs the engine, which an embedded chart does not load.",
     first_fit: "The maps of this model are measured first, only once: {stage}",
 
-    status_idle: "Choose blocks and press Continue.",
+    status_idle: "Press Continue to run both models on your machine.",
     status_starting: "Starting",
     status_going: "Continuing the prompt …",
     status_stopped: "Stopped after {tokens}.",
@@ -68,6 +68,14 @@ catalogue! {
     token_label_parted: "{token}, token {step}, where the model has {other}: KL {kl} nats",
     newline: "line break",
     caption: "The bar below a token is the Kullback–Leibler divergence KL(model ‖ linear) between the two next-token distributions after the model’s own text; the tallest bar is {most} nats. Dotted underline: the token differs from the model’s at the same position.",
+
+    recorded_kl: "Mean KL ",
+    recorded_nats: " nats. ",
+    recorded_same: "Both texts are identical.",
+    recorded_parted: "The texts diverge at token {at}.",
+    recorded_caption: "Recorded with this page for every choice of blocks. The bar below a token is the Kullback–Leibler divergence between the two next-token distributions, relative to the largest. Dotted underline: the token differs from the model’s at the same position.",
+    profile_caption: "R²_lin of each block: how much of its output the linear map predicts.",
+    own: "Your own prompt",
 
     detail: "Token {step}",
     detail_after: "after “{text}”",

@@ -24,7 +24,7 @@ catalogue! {
     formula_map: "{inputs} inputs, {outputs} outputs; {parameters} weights and biases, solved in closed form.",
     formula_unknown: "Captured rows do not say which network produced them.",
 
-    missing_recorded: "This recording lacks {measures} for this block. Measure it here first, and you can add them.",
+    missing_recorded: "This recording lacks {measures} for this block. Press Measure first, and you can add them.",
     missing_opened: "This report lacks {measures} for this block. Choose its model and text, select them under Protocol, and measure here.",
     missing_detail: "This report is from a version that did not keep {figures}. Measure again to get them.",
     missing_spectrum: "spectra",

@@ -20,9 +20,11 @@ pub mod controls;
 pub mod detail;
 pub mod format;
 pub mod formula;
+pub mod groups;
 pub mod lesson;
 pub mod paper;
 pub mod result;
+pub mod verdict;
 
 /// The instrument's texts, in the language in use.
 pub fn t() -> &'static Texts {
@@ -128,7 +130,6 @@ catalogue! {
     known: "Known in advance",
     known_recorded: "Recorded",
     known_published: "Published",
-    measure_here: "Measure it here",
     measure: "Measure",
     measure_again: "Measure again",
     cancel: "Cancel",
@@ -214,7 +215,6 @@ catalogue! {
 
     setting: "“{name}”",
 
-    views: "Views of this measurement",
     block_n: "Block {block}",
     layer_n: "Layer {layer}",
     layer: "Layer",
@@ -428,12 +428,9 @@ catalogue! {
     measure_conjunction: "the conjunction index",
     measure_controls: "the controls",
     measure_heal: "healing",
-    measure_more: "Measure {measure}",
-    measure_cost: "About {time} here",
-    measure_keeps: "Existing results are kept, even if you cancel.",
     measure_all: "all blocks",
     measure_opened: "This report was opened from a file. To add to it, choose its model and text and measure here.",
-    measure_recorded: "This is a recording. To add to it, measure it here first.",
+    measure_recorded: "This is a recording, and the link you followed locks what is measured.",
     refused_encoder: "This model is an encoder and predicts no next token, so it has no perplexity: {measure} cannot be measured.",
     refused_rows: "These are captured rows without their model, so {measure} cannot be measured.",
 

@@ -133,8 +133,17 @@ impl Address {
         // In another version every name may mean something else.
         let is_readable =
             given.value("v").is_none() || given.read("v", is_ours, "this page reads links of version 1").is_some();
-        let address = if is_readable { Self::given(&given) } else { Self::default() };
+        let address = match is_readable {
+            true if !pairs.iter().any(|(name, _)| name != "v" && NAMES.contains(&name.as_str())) => Self::opening(),
+            true => Self::given(&given),
+            false => Self::default(),
+        };
         Read { address, refused: given.refused() }
+    }
+
+    /// The page as it opens under an address that names nothing.
+    pub fn opening() -> Self {
+        Self { view: View::Continuation, ..Self::default() }
     }
 
     fn given(given: &Given<'_>) -> Self {
@@ -180,6 +189,22 @@ impl Address {
 
     /// Every name with its current value; `None` removes it from an address.
     pub fn pairs(&self) -> Vec<(&'static str, Option<String>)> {
+        let mut pairs = self.all_pairs();
+        // An address that names nothing opens another view than the default of links.
+        let names_nothing = pairs.iter().all(|(_, value)| value.is_none());
+        if let Some((_, view)) = pairs.iter_mut().find(|(name, _)| *name == "view" && names_nothing) {
+            *view = Some(self.view.id().into());
+        }
+        pairs.insert(0, ("v", Some(VERSION.into())));
+        pairs
+    }
+
+    /// Whether it is that of the page as it opens.
+    pub fn is_opening(&self) -> bool {
+        *self == Self { model: self.model.clone(), ..Self::opening() } && self.is_first()
+    }
+
+    fn all_pairs(&self) -> Vec<(&'static str, Option<String>)> {
         let usual = Protocol::default();
         let Protocol { rows, seq_len, folds, skip_positions, gram, .. } = self.protocol;
         let count = |value: usize, usual: usize| (value != usual).then(|| value.to_string());
@@ -213,8 +238,6 @@ impl Address {
             ("lock", listed(&self.frame.locked)),
             ("lesson", self.lesson.map(|step| step.to_string())),
         ]);
-        let says_anything = pairs.iter().any(|(_, value)| value.is_some());
-        pairs.insert(0, ("v", says_anything.then(|| VERSION.into())));
         pairs
     }
 }
@@ -357,11 +380,26 @@ mod tests {
 
     #[test]
     fn what_is_as_at_first_is_not_said_and_other_names_are_left_alone() {
-        assert_eq!(said(&Address::default()), []);
-        assert_eq!(read(&pairs(&[("x", "1")])), Address::default());
+        assert_eq!(said(&Address::opening()), pairs(&[("v", "1"), ("view", "sides")]));
+        assert!(Address { model: Some(FIRST.into()), ..Address::opening() }.is_opening());
+        assert!(!Address::default().is_opening() && !full().is_opening());
+        assert_eq!(read(&pairs(&[("x", "1"), ("v", "1")])), Address::opening());
         let one = Address { view: View::Ranks, ..Address::default() };
         assert_eq!(said(&one), pairs(&[("v", "1"), ("view", "ranks")]));
         assert!(one.is_first() && !full().is_first());
+    }
+
+    #[test]
+    fn an_address_that_names_anything_opens_the_profile_unless_it_names_a_view() {
+        assert_eq!(read(&[]).view, View::Continuation);
+        assert_eq!(read(&pairs(&[("v", "1"), ("model", FIRST)])).view, View::Profile);
+        assert_eq!(read(&pairs(&[("rows", "5120")])).view, View::Profile);
+        let profile = said(&Address::default());
+        assert_eq!(profile, pairs(&[("v", "1"), ("view", "profile")]), "which would open another view unsaid");
+        assert_eq!(read(&profile), Address::default());
+        let blocks = Ask { blocks: Some(Linear::Some([1].into())), ..Ask::default() };
+        let sides = Address { ask: blocks, ..Address::opening() };
+        assert_eq!(read(&said(&sides)), sides);
     }
 
     #[test]

@@ -79,6 +79,17 @@ impl Form {
         Ok(())
     }
 
+    /// Whether it measures what a report was measured on, with any measures, on any device.
+    pub fn repeats(&self, report: &Report, index: &[Bundled]) -> bool {
+        let mut repeated = self.clone();
+        // Reports have the rows of whole windows.
+        let whole = self.protocol().map(|protocol| protocol.rows - protocol.rows % protocol.seq_len.max(1));
+        repeated.repeat(report, index).is_ok()
+            && whole.is_ok_and(|rows| rows == report.protocol.rows)
+            && *self
+                == Self { rows: self.rows.clone(), backend: self.backend, measures: self.measures.clone(), ..repeated }
+    }
+
     fn repeat_model(&mut self, report: &Report, index: &[Bundled]) -> Result<()> {
         let id = &report.model.id;
         if let Ok(bundled) = find(index, id) {
@@ -185,6 +196,24 @@ mod tests {
         order_again(&mut job, &then);
         assert_eq!((Ordered::of(&job), job.protocol.seed), (then.ordered.clone().unwrap(), 9));
         assert_eq!(job.checkpoint, then.model.checkpoint);
+    }
+
+    #[test]
+    fn a_form_repeats_a_report_of_the_same_model_text_and_whole_windows() {
+        let then = report("calibration", "gpt2", "calibration/text.txt");
+        let mut form = Form::default();
+        form.repeat(&then, &index()).unwrap();
+        let is = |change: &dyn Fn(&mut Form)| {
+            let mut form = form.clone();
+            change(&mut form);
+            form.repeats(&then, &index())
+        };
+        assert!(is(&|_| ()) && is(&|form| form.measures = [Measure::Swap].into()));
+        let window = then.protocol.seq_len;
+        assert!(is(&|form| form.rows = (then.protocol.rows + window - 1).to_string()), "no further window");
+        assert!(!is(&|form| form.rows = (then.protocol.rows + window).to_string()));
+        assert!(!is(&|form| form.folds = "4".into()) && !is(&|form| form.text = TextChoice::Made("tales:1".into())));
+        assert!(!is(&|form| form.rows = "many".into()));
     }
 
     #[test]

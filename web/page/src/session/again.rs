@@ -6,52 +6,90 @@ use leptos::prelude::*;
 use straightedge_api::job::Measure;
 use straightedge_api::report::Report;
 use straightedge_web::comparison::Key;
+use straightedge_web::continuation::Linear;
 use straightedge_web::state::form::{Form, ModelChoice};
+use straightedge_web::state::frame::Part;
 use straightedge_web::state::order_status::Phase;
 use straightedge_web::state::run::Run;
+use straightedge_web::state::views::View;
 use straightedge_web::url::repeat::{measures_of, order_again};
 use web_sys::Event;
 
 use super::state::Session;
 
 impl Session {
-    /// Repeats known results: a recorded measurement, or that of a published hub model, which is chosen if necessary.
-    pub(crate) fn measure_here(self) {
+    /// Measures what is chosen; with published values shown, their model, and with a recording of what is chosen, in
+    /// comparison with that.
+    pub(crate) fn measure_shown(self) {
+        // Texts show nothing of a measurement.
+        if self.view.get_untracked() == View::Continuation {
+            self.open_view(View::Profile);
+        }
         match self.introduced.get_untracked() {
             Some(id) => {
                 let is_chosen =
                     self.form.with_untracked(|form| matches!(&form.model, ModelChoice::Hub(own) if *own == id));
                 if !is_chosen {
+                    let measures = self.form.with_untracked(|form| form.measures.clone());
                     self.choose_hub(&id);
+                    self.form.update(|form| form.measures = measures);
                 }
                 self.measure();
             }
-            None => self.repeat(|_| BTreeSet::new()),
+            None => match self.repeated_recording() {
+                Some(report) => self.order_like(report),
+                None => self.measure(),
+            },
         }
     }
 
-    /// Repeats all measures of an opened report.
-    pub(crate) fn replay(self) {
-        self.repeat(measures_of);
+    /// The same with one more measure.
+    pub(crate) fn measure_with(self, measure: Measure) {
+        if measure != Measure::Fit {
+            self.form.update(|form| {
+                form.measures.insert(measure);
+            });
+        }
+        self.measure_shown();
     }
 
-    /// Repeats the measurement of the shown report, with that report as overlay.
-    fn repeat(self, measures: fn(&Report) -> BTreeSet<Measure>) {
+    /// Whether views can order more measures of what is shown, because nothing of it was measured or opened yet and the
+    /// protocol is free.
+    pub(crate) fn can_order_more(self) -> bool {
+        self.frame.with(|frame| !frame.is_embedded && !frame.locked.contains(&Part::Protocol))
+            && self.run.with(Run::is_untouched)
+    }
+
+    /// The recording shown, if the form repeats it.
+    fn repeated_recording(self) -> Option<Report> {
+        let report = self.run.with_untracked(|run| run.report().filter(|_| run.is_untouched()).cloned())?;
+        let index = self.index.get_untracked().unwrap_or_default();
+        let is_repeated = self.form.with_untracked(|form| form.repeats(&report, &index));
+        is_repeated.then_some(report)
+    }
+
+    /// Repeats the measurement of an opened report with all its measures.
+    pub(crate) fn replay(self) {
         let Some(report) = self.run.with_untracked(|run| run.report().cloned()) else { return };
         let index = self.index.get_untracked().unwrap_or_default();
         let mut form = self.form.get_untracked();
         match form.repeat(&report, &index) {
             Ok(()) => {
-                form.measures = measures(&report);
+                form.measures = measures_of(&report);
                 self.form.set(form);
-                let replaced = (self.run.get_untracked(), self.kept.with_untracked(Vec::len));
-                self.measure_as(|job| order_again(job, &report));
-                if self.run.with_untracked(Run::is_running) {
-                    self.repeated.set(Some(report));
-                    self.replaced.set_value(Some(replaced));
-                }
+                self.order_like(report);
             }
             Err(error) => self.complaint.set(Some(error)),
+        }
+    }
+
+    /// Orders the form's measurement as a repetition of a report, with that report as overlay.
+    fn order_like(self, report: Report) {
+        let replaced = (self.run.get_untracked(), self.kept.with_untracked(Vec::len));
+        self.measure_as(|job| order_again(job, &report));
+        if self.run.with_untracked(Run::is_running) {
+            self.repeated.set(Some(report));
+            self.replaced.set_value(Some(replaced));
         }
     }
 
@@ -79,9 +117,13 @@ impl Session {
 
     /// Carries out what was clicked before the page was ready.
     pub(crate) fn act_on_early_press(self) {
-        let root = document().document_element();
-        if root.is_some_and(|root| root.get_attribute("data-pressed").is_some()) {
-            self.measure_here();
+        let Some(root) = document().document_element() else { return };
+        if let Some(blocks) = root.get_attribute("data-linear") {
+            let blocks = blocks.split(',').filter_map(|block| block.parse().ok()).collect();
+            self.ask.update(|ask| ask.blocks = Some(Linear::Some(blocks)));
+        }
+        if root.get_attribute("data-pressed").is_some() {
+            self.measure_shown();
         }
         // From now on presses take effect at once, so early.js stops remembering them.
         if let Ok(ready) = Event::new("page ready") {

@@ -1,11 +1,18 @@
 //! Continuing a prompt with the chosen model and with some blocks linear: known blocks, ordering, cancelling.
 
 use leptos::prelude::*;
+use leptos::task::spawn_local;
 use straightedge_api::job::{Blocks, Measure};
+use straightedge_web::browser::fetch;
 use straightedge_web::comparison::overlay::KeptMeasurement;
-use straightedge_web::continuation::{BlockList, ContinuationState, Linear};
+use straightedge_web::continuation::{
+    Ask, BlockList, ContinuationState, Linear, RecordedPair, recorded, recorded_path,
+};
 use straightedge_web::state::form::ModelChoice;
+use straightedge_web::state::order_status::Phase;
+use straightedge_web::state::recordings::FIRST;
 use straightedge_web::state::run::Run;
+use straightedge_web::state::views::View;
 
 use super::browser::{ask_to_keep, now};
 use super::state::Session;
@@ -27,6 +34,34 @@ impl Session {
             })
         });
         known.unwrap_or_default()
+    }
+
+    /// The recorded texts of the chosen blocks, until the engine has continued a prompt, and where that is what is asked.
+    pub(crate) fn recorded_pair(self) -> Option<RecordedPair> {
+        let is_idle = self.continuation.with(|continuation| *continuation.phase() == Phase::Idle);
+        let (known, model) = (self.known_blocks(), self.model_name());
+        let has_own_text = self
+            .index
+            .with(|index| self.form.with(|form| form.foreign_text(index.as_deref().unwrap_or_default()).is_none()));
+        let find = |ask: &Ask| self.texts.with(|texts| recorded(texts.as_ref()?, ask, &known, model.as_deref()));
+        (is_idle && has_own_text).then(|| self.ask.with(find))?
+    }
+
+    /// Loads the recorded texts once the view that shows them is open with their model.
+    pub(super) fn follow_texts(self) {
+        Effect::new(move |_| {
+            let is_first = self.form.with(|form| form.model == ModelChoice::Bundled(FIRST.into()));
+            let is_wanted = is_first && self.view.get() == View::Continuation;
+            if !is_wanted || self.texts.with_untracked(Option::is_some) {
+                return;
+            }
+            spawn_local(async move {
+                // The view works without.
+                if let Ok(texts) = fetch::json(&recorded_path(FIRST)).await {
+                    self.texts.set(Some(texts));
+                }
+            });
+        });
     }
 
     /// Blocks of one model mean nothing in another: changing the model resets their choice.

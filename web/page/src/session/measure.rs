@@ -7,6 +7,7 @@ use straightedge_api::message::{Order, Unfinished};
 use straightedge_web::comparison::overlay::{Choice, KeptMeasurement};
 use straightedge_web::comparison::published::SURVEY;
 use straightedge_web::continuation::ContinuationState;
+use straightedge_web::state::cost;
 use straightedge_web::state::form::ModelChoice;
 use straightedge_web::state::run::Run;
 use straightedge_web::state::views::job_measures;
@@ -33,6 +34,17 @@ impl Session {
             }
             Err(error) => self.complaint.set(Some(error)),
         }
+    }
+
+    /// The estimated duration of the form's measurement.
+    pub(crate) fn cost(self) -> Option<String> {
+        let (protocol, measures) = self.form.with(|form| (form.protocol(), form.measures.clone()));
+        let rows = protocol.ok().filter(|protocol| protocol.check().is_ok())?.rows;
+        let name = self.model_name();
+        self.run.with(|run| {
+            let known = run.report().filter(|report| name.as_ref() == Some(&report.model.id));
+            cost::of_order(rows, &measures, known.map(|report| (report, !run.is_untouched() && !run.is_opened())))
+        })
     }
 
     /// Adds a measure to the measurement shown, for one block or all: same model, same text, same protocol.

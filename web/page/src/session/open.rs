@@ -23,7 +23,8 @@ impl Session {
 
     /// Applies the address, or chooses the first model.
     fn begin(self, start: Start) {
-        let Start { address, refused, index, recording, missing } = start;
+        let Start { address, refused, index, recording, texts, missing } = start;
+        self.texts.set(texts);
         self.index.set(Some(index));
         self.refused.set(refused);
         self.complaint.set(missing);
@@ -46,6 +47,7 @@ impl Session {
         self.link.set_value(Some(Link::open(move |reply| self.receive(&reply))));
         self.follow_choice();
         self.keep_blocks_apart();
+        self.follow_texts();
         self.keep_lesson();
         self.keep_address();
     }

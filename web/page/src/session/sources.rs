@@ -25,12 +25,6 @@ impl Session {
         })
     }
 
-    /// Whether the results shown were not measured here.
-    pub(crate) fn knows(self) -> bool {
-        let is_published = self.introduced.with(Option::is_some);
-        self.run.with(|run| run.is_untouched() && (run.report().is_some() || is_published))
-    }
-
     /// Removes the known results of another model; measurements stay.
     pub(crate) fn know_nothing(self) {
         if self.introduced.get_untracked().is_some() {

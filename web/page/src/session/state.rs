@@ -8,6 +8,7 @@ use straightedge_api::error::{Error, Result};
 use straightedge_api::event::Progress;
 use straightedge_api::hub::preflight::Preflight;
 use straightedge_api::message::{Device, Memory, Order, StorageReport, Unfinished};
+use straightedge_api::recorded_texts::RecordedTexts;
 use straightedge_api::report::Report;
 use straightedge_api::summary::Summary;
 use straightedge_web::comparison::Comparison;
@@ -46,6 +47,8 @@ pub(crate) struct Session {
     pub(crate) ask: RwSignal<Ask>,
     /// The latest continuation.
     pub(crate) continuation: RwSignal<ContinuationState>,
+    /// Recorded continuations of the first model, once loaded.
+    pub(crate) texts: RwSignal<Option<RecordedTexts>>,
     /// The device that measurements run on, or why the engine did not start; `None` until known.
     pub(crate) device: RwSignal<Option<Result<Device>>>,
     /// The form's choices.
@@ -153,6 +156,7 @@ impl Session {
             ended: RwSignal::new((0, Memory::default())),
             ask: RwSignal::new(Ask::default()),
             continuation: RwSignal::new(ContinuationState::default()),
+            texts: RwSignal::new(None),
             device: RwSignal::new(None),
             form: RwSignal::new(Form::default()),
             complaint: RwSignal::new(None),

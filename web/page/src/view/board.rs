@@ -1,4 +1,4 @@
-//! The result: status of the measurement, the views as tabs, and the open view.
+//! The result: the views as tabs, status of the measurement, and the open view.
 
 use leptos::prelude::*;
 use straightedge_web::state::frame::Part;
@@ -34,8 +34,9 @@ pub(crate) fn Board(session: Session) -> impl IntoView {
     let label = move || has_tabs.get().then(|| tab_id(session.view.get()));
     view! {
         <div class="figure">
-            <Status session/>
+            // The tabs come first, so that no sentence about a result moves them.
             <Show when=move || has_tabs.get()><Tabs session/></Show>
+            <Status session/>
             <div id="panel" class="panel" data-testid="panel" role=role aria-labelledby=label>{panel}</div>
         </div>
         <Differences session/>

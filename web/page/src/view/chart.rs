@@ -6,8 +6,9 @@ use leptos::prelude::*;
 use straightedge_api::report::Report;
 use straightedge_web::chart::profile::{Labels, Profile, ProfileLayout, draw, highlight};
 use straightedge_web::export::Sheet;
-use straightedge_web::figures::table;
+use straightedge_web::figures::{table, verdict};
 use straightedge_web::state::order_status::Phase;
+use straightedge_web::state::run::Run;
 use straightedge_web::text::result::t as r;
 use straightedge_web::text::{fill, t};
 use wasm_bindgen::prelude::*;
@@ -55,22 +56,25 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
             session.focus.set(focus);
         }
     };
+    let finding = Memo::new(move |_| finding(session, &profile.read()));
     let label = move || {
         let known = profile.with(|profile| profile.points.len()).to_string();
-        fill(t().chart_label, &[("known", &known), ("blocks", &blocks.get().to_string())])
+        let label = fill(t().chart_label, &[("known", &known), ("blocks", &blocks.get().to_string())]);
+        finding.get().into_iter().chain([label]).collect::<Vec<_>>().join(" ")
     };
     let is_published = Memo::new(move |_| session.introduced.with(Option::is_some));
     let shows_expected = move || profile.with(|profile| !profile.expected.is_empty());
     let shows_undefined = move || profile.with(|profile| profile.points.iter().any(|point| point.value.is_none()));
     let sheet = Callback::new(move |()| {
         let (metric, overlay) = (session.metric.get_untracked(), untrack(|| session.overlay_shown()));
-        let profile = profile.get_untracked();
+        let profile = Profile { next: None, ..profile.get_untracked() };
         let sheet = |report: Option<&Report>| Sheet::of_profile(&profile, metric, report, overlay.as_ref());
         Some(session.run.with_untracked(|run| sheet(run.report())))
     });
     view! {
         <Sources session/>
         <OverlayChoice session/>
+        <Finding session finding/>
         <figure>
             <div
                 class="chart of-blocks" data-testid="chart" node_ref=frame tabindex="0" role="slider" aria-label=label
@@ -91,6 +95,22 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
             </figcaption>
             <Exports sheet at="profile".to_string()/>
         </figure>
+    }
+}
+
+/// What the profile shows, in plain words; `None` before its first value.
+pub(super) fn finding(session: Session, profile: &Profile) -> Option<String> {
+    verdict(profile, session.run.with(Run::is_running))
+}
+
+/// The finding above the chart, marked as provisional while it is measured.
+#[component]
+fn Finding(session: Session, finding: Memo<Option<String>>) -> impl IntoView {
+    let is_running = Memo::new(move |_| session.run.with(Run::is_running));
+    view! {
+        <Show when=move || finding.with(Option::is_some)>
+            <p class="finding" class:so-far=move || is_running.get() data-testid="finding">{finding}</p>
+        </Show>
     }
 }
 

@@ -1,27 +1,36 @@
 //! The start and cancel buttons, and the device that measurements run on.
 
+use std::collections::BTreeSet;
+
 use leptos::prelude::*;
+use straightedge_api::job::Measure;
 use straightedge_api::message::Device as Found;
-use straightedge_web::state::order_status::Phase;
+use straightedge_web::state::form::PUBLISHED;
 use straightedge_web::state::run::Run;
+use straightedge_web::state::views::question;
 use straightedge_web::state::words;
-use straightedge_web::text::t;
+use straightedge_web::text::groups::t as g;
+use straightedge_web::text::{fill, t};
 
 use crate::session::Session;
 
-/// Measure, or Cancel while it runs.
+/// What a measurement would answer and how long it takes, and the one button that orders it: Measure, or Cancel while
+/// it runs.
 #[component]
 pub(crate) fn Go(session: Session) -> impl IntoView {
-    let phase = Memo::new(move |_| session.run.with(|run| run.phase().clone()));
-    let is_running = move || phase.with(|phase| *phase == Phase::Running);
+    let is_running = Memo::new(move |_| session.run.with(Run::is_running));
     let is_untouched = Memo::new(move |_| session.run.with(Run::is_untouched));
-    let name = move || if is_untouched.get() { t().measure } else { t().measure_again };
-    // Only one button is emphasised: with known results shown, it is the one that measures that model.
-    let is_second = move || session.knows() || session.calls_elsewhere();
+    let name = move || match session.introduced.get() {
+        Some(id) => fill(g().measure_published, &[("model", &published_name(&id))]),
+        None if is_untouched.get() => t().measure.into(),
+        None => t().measure_again.into(),
+    };
+    let is_second = move || session.calls_elsewhere();
     view! {
+        <Plan session/>
         <div class="go">
             <Show
-                when=is_running
+                when=move || is_running.get()
                 fallback=move || view! {
                     <button type="submit" class="main" class:second=is_second data-testid="run">{name}</button>
                 }
@@ -32,6 +41,29 @@ pub(crate) fn Go(session: Session) -> impl IntoView {
             </Show>
         </div>
     }
+}
+
+/// The questions that the chosen measures answer, and the time they take.
+#[component]
+fn Plan(session: Session) -> impl IntoView {
+    let questions = Memo::new(move |_| {
+        let more = session.form.with(|form| form.measures.clone());
+        let all =
+            BTreeSet::from([Measure::Fit]).into_iter().chain(more.into_iter().filter(|more| *more != Measure::Fit));
+        all.map(question).collect::<Vec<_>>().join(" ")
+    });
+    let cost = Memo::new(move |_| session.cost());
+    view! {
+        <p class="note plan" data-testid="plan">
+            {questions}
+            {move || cost.get().map(|text| view! { " "<span data-testid="cost">{text}</span> })}
+        </p>
+    }
+}
+
+/// Display name of a model with published values.
+fn published_name(id: &str) -> String {
+    PUBLISHED.iter().find(|(known, _)| *known == id).map_or(id, |(_, name)| name).into()
 }
 
 /// Adapter and limits, or that there is none.

@@ -19,6 +19,8 @@
 //! | `text-file` | file input for a text |
 //! | `protocol` | the fold with `rows`, `seq-len`, `folds`, `skip-positions`, `gram` and `backend` |
 //! | `run`, `cancel` | the two buttons; one of them is there at a time |
+//! | `plan`, `cost` | the questions that the chosen measures answer, and the time they take |
+//! | `finding` | what the profile shows, in plain words |
 //! | `device` | what measurements run on; `data-state` is `probing`, `gpu`, `software`, `cpu` or `broken` |
 //! | `status` | status of the measurement; `data-phase` is `idle`, `recorded`, `running`, `finished`, `cancelled` or `failed`, `data-run` is its number, `data-gpu-bytes` and `data-wasm-bytes` the engine's memory when order or preview `data-ended` ended |
 //! | `about-result` | model, text, day and device of the result shown |
@@ -30,16 +32,15 @@
 //! | `download`, `trace` | download the report, and the trace of what ran when |
 //! | `unfinished`, `resume`, `forget` | an unfinished measurement, and the buttons that resume or delete it |
 //! | `known`, `known-recorded`, `known-ID` | results known before anything is measured: the recording, published figures |
-//! | `measure-here` | measures the model whose known results are shown, and overlays them |
 //! | `replay`, `differences` | repeats the measurement of an opened report, and shows the differences; `data-most` is the largest |
 //! | `svg-AT`, `png-AT`, `csv-AT`, `json-AT` | save a chart: `AT` is `profile` or the number of the figure |
 //! | `class`, `frame-PART`, `link-embed`, `link`, `link-copy` | the fold that builds links, the parts they hide or lock, and the link |
 //! | `part-PART` | a part that a link can hide or lock; an embedded page has only `embedded` and `link-back` |
 //! | `measures-MEASURE` | measures beyond the fit, in the fold `protocol` |
 //! | `drop` | shown while files hover over the page |
-//! | `tab-VIEW`, `panel` | the tabs (`profile`, `losses` …) and the open view |
+//! | `group-GROUP`, `tab-VIEW`, `panel` | the tabs of the groups (`explore`, `swap`, `why`), of the views in the open one (`profile`, `losses` …) and of `compare`, and the open view |
 //! | `chart-N`, `readout-N`, `facts-N`, `numbers-N` | the N-th figure of a view, its line of exact values, its conclusions, and its folded table |
-//! | `measure-MEASURE`, `cost-MEASURE`, `scope-MEASURE` | adds a measure to the report, its cost, and its blocks |
+//! | `asks-MEASURE`, `measure-MEASURE`, `cost-MEASURE`, `scope-MEASURE` | the question a measure answers, the button that adds it to the report, its cost, and its blocks |
 //! | `refused-MEASURE` | why that button is missing |
 //! | `block-select` | the block that a view of one block shows |
 //! | `strip`, `detail`, `block-title`, `formulas`, `block-numbers` | the blocks as bars, and details of the one shown; a number's `data-field` is the report's field name |
@@ -58,6 +59,7 @@
 //! | `continuation-prompt`, `continuation-block-N`, `continuation-best`, `continuation-all`, `continuation-none` | the prompt, and the blocks to make linear |
 //! | `continuation-tokens`, `continuation-sampling`, `continuation-temperature`, `continuation-seed` | number of tokens, and the fold with the sampling settings |
 //! | `continuation-go`, `continuation-stop`, `continuation-status`, `continuation-error` | the buttons, and the status; `data-phase` and `data-run` as in `status` |
+//! | `recorded-texts` | recorded texts of the chosen blocks: `recorded-original`, `recorded-linear`, `recorded-heading`, `recorded-kl`, `recorded-parting`; `web/public/early.js` changes them too |
 //! | `original-N`, `linear-N`, `continuation-detail`, `continuation-long` | the N-th token of either text, its distributions, and the note that the prompt is too long for a link |
 //! | `metric`, `overlay-select`, `report-file`, `agreement`, `overlay-note` | choice of R² and overlay of the profile, and how well they agree |
 

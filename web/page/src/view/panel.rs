@@ -5,8 +5,9 @@ use straightedge_api::job::Measure;
 use straightedge_web::figures::{Figure, figures, shown_block};
 use straightedge_web::state::cost;
 use straightedge_web::state::run::Run;
-use straightedge_web::state::views::{View, is_complete, name, refusal, refused};
+use straightedge_web::state::views::{View, is_complete, name, question, refusal, refused};
 use straightedge_web::text::format::duration;
+use straightedge_web::text::groups::t as g;
 use straightedge_web::text::result::t as r;
 use straightedge_web::text::{fill, t};
 
@@ -63,7 +64,7 @@ fn BlockChoice(session: Session, view: View) -> impl IntoView {
     }
 }
 
-/// An incomplete measure: a button with its cost, or why it is unavailable.
+/// An incomplete measure: its question and a button with its cost, or why it is unavailable.
 #[component]
 fn Missing(session: Session, view: View, measure: Measure) -> impl IntoView {
     let is_missing = Memo::new(move |_| session.run.with(|run| !run.report().is_some_and(|r| is_complete(measure, r))));
@@ -71,7 +72,7 @@ fn Missing(session: Session, view: View, measure: Measure) -> impl IntoView {
     let why_not = Memo::new(move |_| {
         let refusal = session.run.with(|run| refusal(measure, run.report()?));
         let refused = refusal.map(|refusal| refused(measure, refusal));
-        refused.or_else(|| (!session.can_extend.get()).then(|| unextended(session).into()))
+        refused.or_else(|| (!session.can_extend.get() && !session.can_order_more()).then(|| unextended(session).into()))
     });
     view! {
         <Show when=move || is_missing.get() && !is_running.get()>
@@ -86,24 +87,31 @@ fn Missing(session: Session, view: View, measure: Measure) -> impl IntoView {
 /// Why the report shown cannot be extended.
 fn unextended(session: Session) -> &'static str {
     session.run.with(|run| match run.report() {
+        Some(_) if run.is_opened() => t().measure_opened,
+        Some(_) => t().measure_recorded,
         None => r().nothing_to_add_to,
-        Some(_) if run.is_untouched() => t().measure_recorded,
-        Some(_) => t().measure_opened,
     })
 }
 
-/// A button that adds a measure for all blocks or one, with its cost.
+/// The question a measure answers, and a button that adds it to the measurement shown, for all blocks or one, or that
+/// measures with it what is not measured here yet.
 #[component]
 pub(super) fn Offer(session: Session, view: View, measure: Measure) -> impl IntoView {
     let scope = RwSignal::new(None::<usize>);
-    let can_scope = view.is_by_block() && measure != Measure::RankSwap;
-    let label = fill(t().measure_more, &[("measure", name(measure))]);
+    let is_by_block = view.is_by_block() && measure != Measure::RankSwap;
+    let can_scope = Memo::new(move |_| is_by_block && session.can_extend.get());
+    let label = move || match (session.can_extend.get(), measure) {
+        (true, _) => fill(g().add, &[("measure", name(measure))]),
+        (false, Measure::Fit) => t().measure.into(),
+        (false, _) => fill(g().with, &[("measure", name(measure))]),
+    };
     let cost = Memo::new(move |_| {
-        session.run.with(|run| {
-            let report = run.report()?;
-            let seconds = cost::seconds(measure, report, scope.get())?;
-            Some(fill(t().measure_cost, &[("time", &duration(seconds))]))
-        })
+        let is_here = session.can_extend.get();
+        let seconds = session.run.with(|run| cost::seconds(measure, run.report()?, scope.get()));
+        match seconds.map(duration) {
+            Some(time) => fill(if is_here { g().cost_add } else { g().cost_with }, &[("time", &time)]),
+            None => g().cost_unknown.into(),
+        }
     });
     let blocks = Memo::new(move |_| session.run.with(|run| run.blocks().iter().map(|block| block.block).collect()));
     let options = move || {
@@ -115,6 +123,9 @@ pub(super) fn Offer(session: Session, view: View, measure: Measure) -> impl Into
         blocks.into_iter().map(option).collect_view()
     };
     let start = move |_| {
+        if !session.can_extend.get_untracked() {
+            return session.measure_with(measure);
+        }
         session.extend(measure, scope.get_untracked());
         if let Some(block) = scope.get_untracked() {
             session.block.set(Some(block));
@@ -122,8 +133,9 @@ pub(super) fn Offer(session: Session, view: View, measure: Measure) -> impl Into
     };
     view! {
         <div class="offer">
+            <p class="question" data-testid=format!("asks-{measure}")>{question(measure)}</p>
             <button type="button" class="more" data-testid=format!("measure-{measure}") on:click=start>{label}</button>
-            <Show when=move || can_scope>
+            <Show when=move || can_scope.get()>
                 <select
                     aria-label=t().block_choice data-testid=format!("scope-{measure}")
                     on:change=move |event| scope.set(event_target_value(&event).parse().ok())
@@ -132,7 +144,7 @@ pub(super) fn Offer(session: Session, view: View, measure: Measure) -> impl Into
                     {options}
                 </select>
             </Show>
-            <p class="note" data-testid=format!("cost-{measure}")>{cost}". "{t().measure_keeps}</p>
+            <p class="note" data-testid=format!("cost-{measure}")>{cost}</p>
         </div>
     }
 }

@@ -68,11 +68,16 @@ fn Measures(session: Session) -> impl IntoView {
             });
         };
         let is_wanted = move || session.form.with(|form| form.measures.contains(&measure));
+        let note = format!("measures-{measure}-note");
         view! {
             <label>
-                <input type="checkbox" data-testid=format!("measures-{measure}") prop:checked=is_wanted on:change=change/>
+                <input
+                    type="checkbox" data-testid=format!("measures-{measure}") prop:checked=is_wanted on:change=change
+                    aria-describedby=note.clone()
+                />
                 {views::name(measure)}
             </label>
+            <p class="note" id=note>{views::question(measure)}</p>
         }
     };
     let others = Measure::ALL.into_iter().filter(|measure| *measure != Measure::Fit);

@@ -61,19 +61,3 @@ fn Published(session: Session, id: &'static str, name: &'static str) -> impl Int
         </button>
     }
 }
-
-/// Measures the model whose known results are shown.
-#[component]
-pub(crate) fn MeasureHere(session: Session) -> impl IntoView {
-    let is_known = Memo::new(move |_| session.knows() && session.frame.with(|frame| !frame.is_embedded));
-    view! {
-        <Show when=move || is_known.get()>
-            <button
-                type="button" class="main" class:second=move || session.calls_elsewhere() data-testid="measure-here"
-                on:click=move |_| session.measure_here()
-            >
-                {t().measure_here}
-            </button>
-        </Show>
-    }
-}

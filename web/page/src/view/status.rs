@@ -8,7 +8,6 @@ use straightedge_web::state::words;
 use straightedge_web::text::result::t as r;
 use straightedge_web::text::{fill, t};
 
-use super::sources::MeasureHere;
 use crate::save;
 use crate::session::Session;
 
@@ -33,7 +32,10 @@ pub(crate) fn Status(session: Session) -> impl IntoView {
     let about = Memo::new(move |_| match (session.view.get(), session.introduced.get()) {
         // A comparison names each of its measurements in the chart.
         (View::Compare, _) => None,
-        (View::Continuation, _) => session.continuation.with(continuation::about),
+        (View::Continuation, _) => {
+            let recorded = || session.recorded_pair().and_then(|_| session.run.with(words::about));
+            session.continuation.with(continuation::about).or_else(recorded)
+        }
         (_, Some(id)) => Some(fill(r().about_published, &[("model", &id)])),
         (_, None) => session.run.with(words::about),
     });
@@ -77,7 +79,6 @@ pub(crate) fn Status(session: Session) -> impl IntoView {
                         {t().download}
                     </button>
                 </Show>
-                <MeasureHere session/>
                 <Show when=move || can_replay.get()>
                     <button
                         type="button" class="main" class:second=move || session.calls_elsewhere() data-testid="replay"

@@ -1,32 +1,74 @@
-//! The views as tabs: one open at a time, arrow keys move between tabs.
+//! The views in two levels of tabs: four groups, and the views of the open one. Arrow keys move within a level.
 
 use leptos::ev::KeyboardEvent;
-use leptos::html::Div;
 use leptos::prelude::*;
 use straightedge_web::state::frame::Part;
+use straightedge_web::state::groups::Group;
 use straightedge_web::state::views::View;
-use straightedge_web::text::t;
+use straightedge_web::text::fill;
+use straightedge_web::text::groups::t;
 use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
 use crate::session::Session;
 
-/// The list of tabs, which labels the panel below. Before anything is measured there are only the tabs of views that
-/// still show something.
+/// Both lists of tabs, which label the panel below. They are the same whatever is measured.
 #[component]
 pub(crate) fn Tabs(session: Session) -> impl IntoView {
-    let has_blocks = Memo::new(move |_| session.run.with(|run| !run.blocks().is_empty()));
+    let group = Memo::new(move |_| Group::of(session.view.get()));
+    // A group opens on the view that was open in it last.
+    let last = StoredValue::new(Group::ALL.map(|group| group.views()[0]));
+    Effect::new(move |_| {
+        let view = session.view.get();
+        last.update_value(|last| last[place(Group::of(view))] = view);
+    });
+    let open = move |group: Group| {
+        if Group::of(session.view.get_untracked()) != group {
+            session.open_view(last.with_value(|last| last[place(group)]));
+        }
+    };
+    let press = move |event: KeyboardEvent| {
+        if let Some(group) = step(&event.key(), Group::of(session.view.get_untracked()), &Group::ALL) {
+            event.prevent_default();
+            open(group);
+            focus(&group_id(group));
+        }
+    };
+    let tab = move |group_of_tab: Group| {
+        let is_open = move || group.get() == group_of_tab;
+        let id = group_id(group_of_tab);
+        view! {
+            <button
+                type="button" role="tab" id=id.clone() data-testid=id aria-controls="panel"
+                aria-selected=move || is_open().to_string() tabindex=move || if is_open() { "0" } else { "-1" }
+                on:click=move |_| open(group_of_tab)
+            >
+                {group_of_tab.name()}
+            </button>
+        }
+    };
+    let has_several = Memo::new(move |_| group.get().views().len() > 1);
+    view! {
+        <div class="tabs groups" role="tablist" aria-label=t().groups on:keydown=press>
+            {Group::ALL.map(tab)}
+        </div>
+        <Show when=move || has_several.get()><Views session group/></Show>
+    }
+}
+
+/// The views of the open group.
+#[component]
+fn Views(session: Session, group: Memo<Group>) -> impl IntoView {
     let shown = Memo::new(move |_| {
-        let is_all = has_blocks.get() || !session.view.get().is_always_there();
         let is_hidden = session.frame.with(|frame| frame.hidden.contains(&Part::Continuation));
-        let is_shown = |view: &View| (is_all || view.is_always_there()) && !(is_hidden && *view == View::Continuation);
-        View::ALL.into_iter().filter(is_shown).collect::<Vec<_>>()
+        let is_shown = |view: &View| !(is_hidden && *view == View::Continuation);
+        group.get().views().iter().copied().filter(is_shown).collect::<Vec<_>>()
     });
     let press = move |event: KeyboardEvent| {
         if let Some(view) = step(&event.key(), session.view.get_untracked(), &shown.get_untracked()) {
             event.prevent_default();
             session.open_view(view);
-            focus(view);
+            focus(&tab_id(view));
         }
     };
     let tab = move |view: View| {
@@ -41,17 +83,11 @@ pub(crate) fn Tabs(session: Session) -> impl IntoView {
             </button>
         }
     };
-    let list = NodeRef::<Div>::new();
-    // A link may open a tab that is out of sight.
-    Effect::new(move |_| {
-        shown.track();
-        let view = session.view.get();
-        if let Some(list) = list.get() {
-            request_animation_frame(move || reveal(&list, view));
-        }
-    });
     view! {
-        <div class="tabs" role="tablist" aria-label=t().views node_ref=list on:keydown=press>
+        <div
+            class="tabs" role="tablist" aria-label=move || fill(t().views, &[("group", group.get().name())])
+            on:keydown=press
+        >
             <For each=move || shown.get() key=|view| *view children=tab/>
         </div>
     }
@@ -62,29 +98,30 @@ pub(crate) fn tab_id(view: View) -> String {
     format!("tab-{}", view.id())
 }
 
-fn tab(view: View) -> Option<HtmlElement> {
-    document().get_element_by_id(&tab_id(view))?.dyn_into().ok()
-}
-
-/// Scrolls a tab to the middle of its list if they do not all fit.
-fn reveal(list: &HtmlElement, view: View) {
-    if let Some(tab) = tab(view) {
-        let place = tab.offset_left() - list.offset_left();
-        list.set_scroll_left(place - (list.client_width() - tab.offset_width()) / 2);
+/// Identifier of a group's tab, which is that of its view if it has only one.
+fn group_id(group: Group) -> String {
+    match group.views() {
+        [view] => tab_id(*view),
+        _ => format!("group-{}", group.id()),
     }
 }
 
+fn place(group: Group) -> usize {
+    Group::ALL.iter().position(|other| *other == group).unwrap_or(0)
+}
+
 /// Moves the focus.
-fn focus(view: View) {
-    if let Some(tab) = tab(view) {
+fn focus(id: &str) {
+    let tab = document().get_element_by_id(id).and_then(|tab| tab.dyn_into::<HtmlElement>().ok());
+    if let Some(tab) = tab {
         // Elements on the page can be focused.
         let _ = tab.focus();
     }
 }
 
-/// The view a key moves to within `all`.
-fn step(key: &str, from: View, all: &[View]) -> Option<View> {
-    let at = all.iter().position(|view| *view == from)?;
+/// The tab a key moves to within `all`.
+fn step<T: Copy + PartialEq>(key: &str, from: T, all: &[T]) -> Option<T> {
+    let at = all.iter().position(|tab| *tab == from)?;
     let to = match key {
         "ArrowRight" => (at + 1) % all.len(),
         "ArrowLeft" => (at + all.len() - 1) % all.len(),
@@ -100,12 +137,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_go_round_the_tabs() {
-        let all = &View::ALL;
-        assert_eq!(step("ArrowRight", View::Profile, all), Some(View::Block));
-        assert_eq!(step("ArrowLeft", View::Profile, all), Some(View::Healing));
-        assert_eq!(step("ArrowRight", View::Block, &all[..2]), Some(View::Profile));
-        assert_eq!(step("End", View::Losses, all), Some(View::Healing));
-        assert_eq!(step("Enter", View::Losses, all), None);
+    fn keys_go_round_the_tabs_of_a_level() {
+        let explore = Group::Explore.views();
+        assert_eq!(step("ArrowRight", View::Profile, explore), Some(View::Block));
+        assert_eq!(step("ArrowLeft", View::Profile, explore), Some(View::Continuation));
+        assert_eq!(step("ArrowRight", View::Block, &explore[..2]), Some(View::Profile));
+        assert_eq!(step("End", Group::Swap, &Group::ALL), Some(Group::Compare));
+        assert_eq!(step("Enter", Group::Swap, &Group::ALL), None);
+        assert_eq!(step("Home", View::Losses, explore), None, "a view of another group");
     }
 }

@@ -4,8 +4,8 @@ use leptos::prelude::*;
 use straightedge_api::bundled::{DefaultText, MADE_TEXTS};
 use straightedge_api::error::Error;
 use straightedge_web::state::form::{ModelChoice, TextChoice as Choice, WIKITEXT};
+use straightedge_web::state::preview;
 use straightedge_web::state::words::on_page;
-use straightedge_web::state::{cost, preview};
 use straightedge_web::text::format::amount;
 use straightedge_web::text::{fill, t};
 
@@ -141,14 +141,6 @@ fn CorpusSize(session: Session) -> impl IntoView {
             }
         })
     });
-    let cost = Memo::new(move |_| {
-        let rows = session.form.with(|form| form.protocol().ok().filter(|protocol| protocol.check().is_ok()))?.rows;
-        let name = session.model_name();
-        session.run.with(|run| {
-            let known = run.report().filter(|report| name.as_ref() == Some(&report.model.id));
-            cost::of_many(rows, known.map(|report| (report, !run.is_untouched() && !run.is_opened())))
-        })
-    });
     let is_fatal = move || line.with(|line| line.as_ref().is_some_and(|line| line.is_fatal));
     view! {
         <Show when=move || line.with(Option::is_some)>
@@ -156,6 +148,5 @@ fn CorpusSize(session: Session) -> impl IntoView {
                 {move || line.get().map(|line| line.text)}
             </p>
         </Show>
-        {move || cost.get().map(|text| view! { <p class="note extent" data-testid="cost">{text}</p> })}
     }
 }

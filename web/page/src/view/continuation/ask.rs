@@ -13,7 +13,7 @@ use straightedge_web::text::format::{NOTHING, fixed, spans};
 
 use crate::session::Session;
 
-/// The form of the view.
+/// The form of the view, apart from the blocks.
 #[component]
 pub(super) fn Asked(session: Session) -> impl IntoView {
     let submit = move |event: SubmitEvent| {
@@ -27,7 +27,7 @@ pub(super) fn Asked(session: Session) -> impl IntoView {
         false => t().again,
     };
     view! {
-        <form class="ask" aria-label=t().name on:submit=submit novalidate>
+        <form class="ask" aria-label=t().own on:submit=submit inert=cfg!(not(target_arch = "wasm32")) novalidate>
             <label class="title" for="sides-prompt">{t().prompt}</label>
             <textarea
                 id="sides-prompt" data-testid="sides-prompt" rows="2" spellcheck="false" aria-describedby="sides-hint"
@@ -38,7 +38,6 @@ pub(super) fn Asked(session: Session) -> impl IntoView {
             <Show when=move || session.ask.with(Ask::is_too_long_for_a_link)>
                 <p class="note" data-testid="sides-long">{t().prompt_long}</p>
             </Show>
-            <BlockChoice session/>
             <div class="ask-bar">
                 <Typed
                     session id="sides-tokens" name=t().tokens decimal=false field=|ask| &mut ask.tokens
@@ -65,9 +64,10 @@ pub(super) fn Asked(session: Session) -> impl IntoView {
     }
 }
 
-/// One chip per block with its R², and the three usual choices.
+/// One switch per block with its R², and the three usual choices. Before the page is ready, `web/public/early.js`
+/// answers their clicks.
 #[component]
-fn BlockChoice(session: Session) -> impl IntoView {
+pub(super) fn BlockChoice(session: Session) -> impl IntoView {
     let known = Memo::new(move |_| session.known_blocks());
     let linear = Memo::new(move |_| known.with(|known| session.ask.with(|ask| ask.linear(known))));
     let count = Memo::new(move |_| known.with(|known| known.blocks.len()));
@@ -78,6 +78,10 @@ fn BlockChoice(session: Session) -> impl IntoView {
     let chip = move |block: usize| view! { <Chip session known linear block/> };
     let choose = move |blocks: Linear| session.ask.update(|ask| ask.blocks = Some(blocks));
     let best = Memo::new(move |_| known.with(BlockList::most_linear));
+    let extent = Memo::new(move |_| known.with(|known| linear.with(|linear| continuation::extent(linear, known))));
+    let every = move || {
+        known.with(|known| known.blocks.iter().map(|(block, _)| block.to_string()).collect::<Vec<_>>().join(","))
+    };
     let choose_best = move |_| {
         if let Some(best) = best.get_untracked() {
             choose(Linear::Some(BTreeSet::from([best])));
@@ -96,16 +100,16 @@ fn BlockChoice(session: Session) -> impl IntoView {
             <div class="shortcuts">
                 <button
                     type="button" class="small" data-testid="sides-best" on:click=choose_best
-                    disabled=move || best.get().is_none()
+                    disabled=move || best.get().is_none() data-blocks=move || best.get().map(|best| best.to_string())
                 >{t().blocks_best}</button>
                 <button
                     type="button" class="small" data-testid="sides-all"
-                    aria-pressed=move || linear.with(|linear| *linear == Linear::All).to_string()
+                    aria-pressed=move || extent.get()[0].to_string() data-blocks=every
                     on:click=move |_| choose(Linear::All)
                 >{t().blocks_all}</button>
                 <button
                     type="button" class="small" data-testid="sides-none"
-                    aria-pressed=move || linear.with(|linear| *linear == Linear::Some(BTreeSet::new())).to_string()
+                    aria-pressed=move || extent.get()[1].to_string() data-blocks=""
                     on:click=move |_| choose(Linear::Some(BTreeSet::new()))
                 >{t().blocks_none}</button>
             </div>

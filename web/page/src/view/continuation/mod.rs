@@ -4,6 +4,7 @@
 mod ask;
 mod detail;
 mod flow;
+mod recorded;
 mod spot;
 mod view;
 

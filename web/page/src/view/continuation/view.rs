@@ -1,4 +1,5 @@
-//! The whole view: the request, its status, both texts, and the chart of their divergence.
+//! The whole view: the blocks, both texts next to the profile, the request, its status, and the chart of the texts'
+//! divergence.
 
 use leptos::prelude::*;
 use straightedge_web::continuation::{self, ContinuationState as State};
@@ -8,28 +9,45 @@ use straightedge_web::state::words;
 use straightedge_web::text::continuation::t;
 
 use super::super::figure::{FigureView, Place};
-use super::ask::Asked;
+use super::ask::{Asked, BlockChoice};
 use super::detail::Detail;
 use super::flow::Texts;
+use super::recorded::{RecordedTexts, SmallProfile};
 use super::spot::Spot;
 use crate::session::Session;
 
 /// The whole view.
 #[component]
 pub(crate) fn ContinuationState(session: Session) -> impl IntoView {
+    let pair = Memo::new(move |_| session.recorded_pair());
+    let is_recorded = Memo::new(move |_| pair.with(Option::is_some));
     if session.frame.with_untracked(|frame| frame.is_embedded) {
-        return view! { <p class="note">{t().embedded}</p> }.into_any();
+        return view! {
+            <Show when=move || is_recorded.get() fallback=|| view! { <p class="note">{t().embedded}</p> }>
+                <BlockChoice session/>
+                <RecordedTexts pair/>
+            </Show>
+        }
+        .into_any();
     }
     let spot = RwSignal::new(None::<Spot>);
     let has_steps =
         Memo::new(move |_| session.continuation.with(|continuation| !continuation.transcript().steps.is_empty()));
     view! {
         <p class="about">{View::Continuation.texts()[2]}</p>
+        <div class="stage">
+            <div class="stage-texts">
+                <BlockChoice session/>
+                <Show when=move || has_steps.get()><Kept session/></Show>
+                <Show when=move || is_recorded.get() fallback=move || view! { <Texts session spot/> }>
+                    <RecordedTexts pair/>
+                </Show>
+            </div>
+            <SmallProfile session/>
+        </div>
         <Asked session/>
         <ProgressPair session/>
-        <Texts session spot/>
         <Show when=move || has_steps.get()>
-            <Kept session/>
             <Detail session spot/>
             <p class="note">{move || session.continuation.with(caption)}</p>
             <Apart session spot/>
