@@ -49,6 +49,8 @@ struct Places {
     /// The scale: both ends and its height.
     scale: [f64; 2],
     floor: f64,
+    /// Its name, below the paths that lead to it.
+    label: f64,
     /// Whether paths lead from y and ŷ to the scale.
     is_led: bool,
 }
@@ -65,6 +67,7 @@ const WIDE: Places = Places {
     out: 476.0,
     scale: [540.0, 744.0],
     floor: 172.0,
+    label: 62.0,
     is_led: true,
 };
 const NARROW: Places = Places {
@@ -79,6 +82,7 @@ const NARROW: Places = Places {
     out: 330.0,
     scale: [30.0, 330.0],
     floor: 258.0,
+    label: 26.0,
     is_led: false,
 };
 const PILL: f64 = 92.0;
@@ -188,7 +192,7 @@ fn scale(svg: &mut Fragment, passing: Passing, p: Places) {
     let (actual, predicted) = (x(passing.actual), x(passing.predicted));
     svg.path("axis", &format!("M{left} {}H{right}M{middle} {}v10", p.floor, p.floor - 5.0));
     svg.path("residual", &format!("M{} {}H{}", number(actual), p.floor, number(predicted)));
-    svg.text("size", middle, p.floor + 22.0, d().mechanism_scale);
+    svg.text("size", middle, p.floor + p.label, d().mechanism_scale);
     if p.is_led {
         svg.path("lead", &format!("M{} {}L{} {}", p.out + 26.0, p.network, number(actual), number(p.floor - 8.0)));
         svg.path("lead map", &format!("M{} {}L{} {}", p.out + 26.0, p.map, number(predicted), number(p.floor + 8.0)));

@@ -85,7 +85,7 @@ catalogue! {
 
     line_title: "Fit a line to GELU by hand",
     line_text: "GPT-2 and Pythia use the activation GELU. Far to the right it is x, far to the left it is 0, and it curves only in between. So how linear it is depends on the inputs that reach it.\nAll inputs between the two handles are equally likely. The line is the least-squares fit, and R² is the share of the curve’s variance that it predicts: 1 is all of it, 0 is no better than the mean.",
-    line_task: "Drag the two handles, or move them with the arrow keys, until the interval is at least 2 wide and the best line has an R² of 0.99 or more.",
+    line_task: "Drag the two handles, or move them with the arrow keys, until the interval is at least 2 wide and R² is at least 0.99.",
     line_look: "To the right of the bend the curve is almost straight; across the bend it is not: from −3 to 3, R² is 0.767. It is lowest to the left, 0.051 from −2 to 0, because there the curve hardly changes and turns back. Then try a line of your own: none beats the best one.",
     line_chart: "The activation curve, the marked interval and the fitted line",
     line_low: "Start of the interval",

@@ -55,6 +55,16 @@ impl Trap {
         }
     }
 
+    /// Its explanation.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Scalar => l().trap_scalar_about,
+            Self::Outlier => l().trap_outlier_about,
+            Self::Null => l().trap_null_about,
+            Self::Baseline => l().trap_baseline_about,
+        }
+    }
+
     /// Its name on the page.
     pub fn name(self) -> &'static str {
         match self {

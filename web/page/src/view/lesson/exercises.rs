@@ -22,7 +22,7 @@ fn Question(session: Session, exercise: Exercise, is_checked: bool) -> impl Into
         <li>
             <p>{question}</p>
             {is_checked.then(|| view! { <Field session exercise/> })}
-            {(!is_checked).then(|| view! { <Lines/> })}
+            {(!is_checked).then(|| view! { <Lines name=l().exercise_answer/> })}
             <details class="answer" open=move || session.guide.paper.get() == Paper::Key>
                 <summary>{l().exercise_show}</summary>
                 <p>{answer}</p>

@@ -46,12 +46,12 @@ fn drawing(Code { size, path }: Code) -> impl IntoView {
     }
 }
 
-/// Lines for observations.
+/// Lines to write on, below the name of what belongs there.
 #[component]
-pub(super) fn Lines() -> impl IntoView {
+pub(super) fn Lines(name: &'static str) -> impl IntoView {
     view! {
         <div class="lines">
-            <p class="note">{l().handout_saw}</p>
+            <p class="note">{name}</p>
             <i></i><i></i><i></i>
         </div>
     }

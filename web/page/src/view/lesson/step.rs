@@ -41,11 +41,12 @@ pub(super) fn OneStep(session: Session, step: Step) -> impl IntoView {
                 {paragraphs}
                 {step.formula().map(|formula| view! { <div class="formula" inner_html=formula></div> })}
                 {step.closed_form().map(closed_form)}
+                {(step == Step::Traps).then(|| view! { <traps::About session/> })}
             </div>
             <div class="stage">
                 <Task session step/>
                 {experiment(session, step)}
-                {(step != Step::Exercises).then(|| view! { <Lines/> })}
+                {(!matches!(step, Step::Traps | Step::Exercises)).then(|| view! { <Lines name=l().handout_saw/> })}
             </div>
             <Look session step/>
         </article>

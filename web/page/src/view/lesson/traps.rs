@@ -8,6 +8,7 @@ use straightedge_web::text::fill;
 use straightedge_web::text::format::{count, fixed, magnitude};
 use straightedge_web::text::lesson::l;
 
+use super::handout::Lines;
 use super::parts::{Picture, Slider};
 use crate::session::Session;
 
@@ -33,12 +34,14 @@ pub(super) fn Example(session: Session) -> impl IntoView {
         view! {
             <div class="trap" hidden=move || !is_open.get()>
                 <p class="paper-title">{trap.name()}</p>
+                <p class="trap-about">{trap.about()}</p>
                 {match trap {
                     Trap::Scalar => view! { <Scalar bench traps/> }.into_any(),
                     Trap::Outlier => view! { <Outlier bench traps/> }.into_any(),
                     Trap::Null => view! { <Null bench traps/> }.into_any(),
                     Trap::Baseline => view! { <Trained bench traps/> }.into_any(),
                 }}
+                <Lines name=l().handout_saw/>
             </div>
         }
     };
@@ -48,6 +51,13 @@ pub(super) fn Example(session: Session) -> impl IntoView {
             {Trap::ALL.map(section).collect_view()}
         </div>
     }
+}
+
+/// The explanation of the open trap, which stands with the step’s text where that has a column of its own.
+#[component]
+pub(super) fn About(session: Session) -> impl IntoView {
+    let open = Memo::new(move |_| session.guide.bench.with(|bench| bench.traps.open));
+    view! { <p class="trap-about"><strong>{move || open.get().name()}"."</strong>" "{move || open.get().about()}</p> }
 }
 
 #[component]
@@ -62,7 +72,6 @@ fn Scalar(bench: RwSignal<Bench>, traps: Memo<Traps>) -> impl IntoView {
     let said = Signal::derive(move || fixed(Some(f64::from(value.get()) / 10.0), 1));
     let set = Callback::new(move |offset| bench.update(|bench| bench.traps.scalar.offset = offset));
     view! {
-        <p>{l().trap_scalar_about}</p>
         <Slider name=l().trap_scalar_slider id="trap-slider-scalar".into() min=0 max=30 value said set/>
         <Reading id="trap-reading-scalar" said=Signal::derive(reading)/>
         <Picture plot label=l().trap_scalar_chart/>
@@ -80,7 +89,6 @@ fn Outlier(bench: RwSignal<Bench>, traps: Memo<Traps>) -> impl IntoView {
     let is_on = Signal::derive(move || outlier.get().is_left_out);
     let switch = Callback::new(move |is_on| bench.update(|bench| bench.traps.outlier.is_left_out = is_on));
     view! {
-        <p>{l().trap_outlier_about}</p>
         <Slider name=l().trap_outlier_slider id="trap-slider-outlier".into() min=0 max=40 value said set/>
         <Switch id="trap-switch-outlier" name=l().trap_outlier_skip is_on switch/>
         <Reading id="trap-reading-outlier" said=Signal::derive(reading)/>
@@ -108,7 +116,6 @@ fn Null(bench: RwSignal<Bench>, traps: Memo<Traps>) -> impl IntoView {
     };
     let note = fill(l().trap_null_note, &[("change", &fixed(Some(NullTrap::change()), 4))]);
     view! {
-        <p>{l().trap_null_about}</p>
         <Switch id="trap-switch-null" name=l().trap_null_keep is_on switch/>
         <table class="facts-table" data-testid="trap-reading-null"><tbody>{numbers}</tbody></table>
         <p class="note">{note}</p>
@@ -129,7 +136,6 @@ fn Trained(bench: RwSignal<Bench>, traps: Memo<Traps>) -> impl IntoView {
     let value = Signal::derive(move || chosen.get().tenths);
     let set = Callback::new(move |tenths| bench.update(|bench| bench.traps.baseline.tenths = tenths));
     view! {
-        <p>{l().trap_baseline_about}</p>
         <Slider name=l().trap_baseline_slider id="trap-slider-baseline".into() min=0 max=40 value said=Signal::derive(steps) set/>
         <Reading id="trap-reading-baseline" said=Signal::derive(reading)/>
         <Picture plot label=l().trap_baseline_chart/>
