@@ -72,7 +72,7 @@ visit('the keyboard alone leads through all steps and out again', { webgpu: fals
 visit('the interval is dragged and moved by keys, and R² is what it is there', { webgpu: false, query: { lesson: '2' } }, async (app) => {
   assertClose('R² from −3 to 3', await lastNumber(app, 'reading-2'), r2OfGelu(-3, 3), 2e-6);
   const handle = app.element('handle-low');
-  await handle.scrollIntoViewIfNeeded();
+  await handle.evaluate((element) => element.scrollIntoView({ block: 'center' }));
   const box = await handle.locator('circle').boundingBox();
   const picture = await app.page.locator('.hand svg').boundingBox();
   const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
