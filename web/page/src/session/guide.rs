@@ -83,11 +83,8 @@ impl Session {
                 answers.with(|answers| note(&|progress| progress.look_at_page(Shown { run, view, preset }, answers)));
             });
         });
-        Effect::new(move |_| {
-            if self.guide.step.get() == Some(Step::Regimes) {
-                self.load_published();
-            }
-        });
+        // Not only for the step that shows them: the handout has all charts, whichever step is open.
+        self.load_published();
     }
 
     /// Does the task of a step.
