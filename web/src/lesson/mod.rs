@@ -58,7 +58,7 @@ pub enum Step {
 
 /// What the lesson prints as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Paper {
+pub enum Print {
     /// For the class: with lines to write on, without outcomes.
     #[default]
     Handout,
@@ -66,7 +66,7 @@ pub enum Paper {
     Key,
 }
 
-impl Paper {
+impl Print {
     /// Stable short name, for the style sheet.
     pub fn id(self) -> &'static str {
         match self {

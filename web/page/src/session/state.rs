@@ -15,7 +15,7 @@ use straightedge_web::comparison::overlay::{Choice, KeptMeasurement, Metric};
 use straightedge_web::comparison::published::Published;
 use straightedge_web::continuation::{Ask, ContinuationState};
 use straightedge_web::lesson::progress::Progress as Reached;
-use straightedge_web::lesson::{Bench, Paper, Step};
+use straightedge_web::lesson::{Bench, Print, Step};
 use straightedge_web::state::bundled::Expected;
 use straightedge_web::state::form::Form;
 use straightedge_web::state::frame::Frame;
@@ -138,7 +138,7 @@ pub(crate) struct Guide {
     /// Whether it is shown in large type, for a projector.
     pub(crate) is_projected: RwSignal<bool>,
     /// What it prints as.
-    pub(crate) paper: RwSignal<Paper>,
+    pub(crate) paper: RwSignal<Print>,
 }
 
 impl Guide {
@@ -156,7 +156,7 @@ impl Default for Guide {
             progress: RwSignal::new(Reached::default()),
             is_at_end: RwSignal::new(false),
             is_projected: RwSignal::new(false),
-            paper: RwSignal::new(Paper::default()),
+            paper: RwSignal::new(Print::default()),
         }
     }
 }

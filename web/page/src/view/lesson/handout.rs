@@ -1,7 +1,7 @@
 //! What only the printed lesson has: a front with name, link and QR code, and lines to write on.
 
 use leptos::prelude::*;
-use straightedge_web::lesson::Paper;
+use straightedge_web::lesson::Print;
 use straightedge_web::lesson::qr::{Code, code};
 use straightedge_web::text::lesson::l;
 
@@ -12,7 +12,7 @@ use crate::session::Session;
 #[component]
 pub(super) fn Front(session: Session) -> impl IntoView {
     let address = Memo::new(move |_| link(&session.lesson_address()).unwrap_or_default());
-    let is_key = Memo::new(move |_| session.guide.paper.get() == Paper::Key);
+    let is_key = Memo::new(move |_| session.guide.paper.get() == Print::Key);
     let drawn = move || address.with(|address| code(address)).map(drawing);
     view! {
         <div class="front" data-testid="handout">

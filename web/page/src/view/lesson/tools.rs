@@ -1,7 +1,7 @@
 //! Tools for a class: large type for a projector, the handout and its answer key on paper, and starting over.
 
 use leptos::prelude::*;
-use straightedge_web::lesson::Paper;
+use straightedge_web::lesson::Print;
 use straightedge_web::text::lesson::l;
 
 use crate::session::Session;
@@ -10,9 +10,9 @@ use crate::session::Session;
 #[component]
 pub(super) fn Tools(session: Session) -> impl IntoView {
     let guide = session.guide;
-    let printed = window_event_listener_untyped("afterprint", move |_| guide.paper.set(Paper::default()));
+    let printed = window_event_listener_untyped("afterprint", move |_| guide.paper.set(Print::default()));
     on_cleanup(move || printed.remove());
-    let print = move |paper: Paper| {
+    let print = move |paper: Print| {
         guide.paper.set(paper);
         // The page shows the chosen paper before it is printed.
         request_animation_frame(|| {
@@ -30,10 +30,10 @@ pub(super) fn Tools(session: Session) -> impl IntoView {
             >
                 {l().projector}
             </button>
-            <button type="button" class="chip" data-testid="print-handout" on:click=move |_| print(Paper::Handout)>
+            <button type="button" class="chip" data-testid="print-handout" on:click=move |_| print(Print::Handout)>
                 {l().print_handout}
             </button>
-            <button type="button" class="chip" data-testid="print-key" on:click=move |_| print(Paper::Key)>
+            <button type="button" class="chip" data-testid="print-key" on:click=move |_| print(Print::Key)>
                 {l().print_key}
             </button>
             <StartOver session/>
