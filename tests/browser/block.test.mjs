@@ -140,3 +140,36 @@ visit('a link that hides the views keeps to the profile', { webgpu: false, query
   await app.element('chart').click();
   assert.equal(await app.element('detail').count(), 0);
 });
+
+visit('a held-out row passes through the drawing of a block, and is found in the scatter', { webgpu: false, query: { view: 'block', block: '1' } }, async (app) => {
+  const { blocks: [, block] } = await recorded();
+  const two = (value) => value.toFixed(2).replace(/^-0.00$/, '0.00').replace('-', '−');
+  const says = (row) => {
+    const [actual, predicted] = [block.scatter.actual[row], block.scatter.predicted[row]];
+    const feature = Math.floor((0.618033988749895 * row % 1) * block.r2_features.length);
+    return `Row ${row + 1} of 192 in block 1: feature ${feature} of y is ${two(actual)} σ, the linear map gives ${two(predicted)} σ, and ${two(actual - predicted)} σ is left.`;
+  };
+  assert.equal(await app.element('mechanism-told').innerText(), says(0));
+  await app.element('mechanism-previous').click();
+  await app.told('mechanism-told', says(191));
+  for (let row = 0; row < 3; row += 1) await app.element('mechanism-next').click();
+  await app.told('mechanism-told', says(2));
+  const drawing = app.element('mechanism-drawing');
+  assert.match(await drawing.locator('svg:visible').textContent(), /row 3.*residual stream.*norm.*x128 numbers.*512 units.*y.*ŷ = Wᵀx \+ b/s);
+  for (const go of [() => app.element('mechanism-scatter').click(), () => drawing.click()]) {
+    await go();
+    const figure = titled(app, 'Predicted against actual');
+    await figure.locator('.chart:focus').waitFor();
+    const said = await figure.locator('.readout').innerText();
+    const [predicted, actual] = said.match(/[−\d.e]+(?=,|$)/g).map(plain);
+    assertClose(said, actual, block.scatter.actual[2], 1e-9);
+    assertClose(said, predicted, block.scatter.predicted[2], 1e-9);
+    const box = await figure.locator('.chart').boundingBox();
+    assert.ok(box.y >= -1 && box.y < 900, `in view: ${JSON.stringify(box)}`);
+    await app.page.evaluate(() => { document.activeElement.blur(); scrollTo(0, 0); });
+  }
+
+  await app.element('lesson-open').click();
+  await app.element('step-title-1').waitFor();
+  assert.match(await app.page.locator('.step:visible').getByTestId('mechanism-told').innerText(), /^Row 3 of 192 in block 1/);
+});

@@ -50,7 +50,7 @@ visit('ticks and answers of the lesson outlast a reload', { webgpu: false, query
 
 visit('what is stored of the lesson and is none is passed over', {
   webgpu: false, query: { lesson: '1' },
-  before: (page) => page.addInitScript(() => sessionStorage.setItem('straightedge lesson', '{"done":[1,99,"x"],"answers":7}')),
+  before: (page) => page.addInitScript(() => localStorage.setItem('straightedge lesson', '{"done":[1,99,"x"],"answers":7}')),
 }, async (app) => {
   assert.equal(await app.element('step-1').getAttribute('data-done'), 'false');
   await app.element('do-1').click();

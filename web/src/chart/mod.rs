@@ -4,6 +4,7 @@
 //! [`profile`] is the page's first chart; all others are a [`plot::Plot`] drawn by [`draw`].
 
 pub mod draw;
+pub mod mechanism;
 pub mod paper;
 pub mod plot;
 pub mod profile;

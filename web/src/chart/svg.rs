@@ -18,6 +18,14 @@ impl Fragment {
         let _ = write!(self.0, r#"<path class="{class}" d="{d}"/>"#);
     }
 
+    /// A point that moves along a path once; the style sheet hides it where motion is not wanted.
+    pub(super) fn moving(&mut self, class: &str, path: &str) {
+        let motion = format!(
+            r#"<animateMotion dur="1.6s" path="{path}"/><set attributeName="visibility" to="hidden" begin="1.6s"/>"#
+        );
+        let _ = write!(self.0, r#"<circle class="{class}" r="5">{motion}</circle>"#);
+    }
+
     /// A text; the index of a name such as `R²_lin` is a subscript.
     pub(super) fn text(&mut self, class: &str, x: f64, y: f64, text: &str) {
         self.open("text", class, &[("x", x), ("y", y)]);

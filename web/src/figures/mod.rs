@@ -14,6 +14,7 @@ mod figure;
 mod healing;
 mod layers;
 mod losses;
+pub mod mechanism;
 mod probes;
 mod ranks;
 mod regimes;

@@ -70,10 +70,25 @@ impl Exercise {
 
     /// Whether an answer is correct; `None` if it is empty or the solution is unknown.
     pub fn is_right(self, answer: &str, report: Option<&Report>) -> Option<bool> {
-        let digits: String = answer.chars().filter(|c| !c.is_whitespace()).collect();
         let solution = self.solution(report)?;
-        (!digits.is_empty()).then(|| digits.parse() == Ok(solution))
+        let answer = answer.trim();
+        (!answer.is_empty()).then(|| whole(answer) == Some(solution))
     }
+}
+
+/// A whole number, also with thousands separated by spaces, commas, points or apostrophes: "16512", "16,512".
+fn whole(text: &str) -> Option<usize> {
+    let is_separator = |c: char| c.is_whitespace() || matches!(c, ',' | '.' | '\'' | '’');
+    let Some(separator) = text.chars().find(|c| is_separator(*c)) else { return plain(text) };
+    let groups: Vec<&str> = text.split(separator).collect();
+    // Anything but groups of three would be a decimal point or a slip of the finger.
+    let is_grouped = (1..=3).contains(&groups[0].len()) && groups[1..].iter().all(|group| group.len() == 3);
+    if is_grouped { plain(&groups.concat()) } else { None }
+}
+
+/// Digits alone; `parse` would also take a sign.
+fn plain(digits: &str) -> Option<usize> {
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
 }
 
 /// The block with the smallest defined value.
@@ -111,8 +126,24 @@ mod tests {
     fn answers_are_right_wrong_or_none() {
         let report = recorded();
         let is_right = |answer| Exercise::Parameters.is_right(answer, Some(&report));
-        assert_eq!([is_right("16 512"), is_right("16512 ")], [Some(true); 2]);
-        for wrong in ["16384", "x", "-1", "1e9", "99999999999999999999999"] {
+        for right in ["16512 ", "16 512", "16\u{202f}512", "16\u{a0}512", "16,512", "16.512", "16'512", "16’512"] {
+            assert_eq!(is_right(right), Some(true), "{right}");
+        }
+        let wrong = [
+            "16384",
+            "x",
+            "-1",
+            "+16512",
+            "1e9",
+            "99999999999999999999999",
+            "16,51,2",
+            "1651.2",
+            "16512.0",
+            "16,,512",
+            ",512",
+            "16,512.000",
+        ];
+        for wrong in wrong {
             assert_eq!(is_right(wrong), Some(false), "{wrong}");
         }
         assert_eq!([is_right(""), is_right("  ")], [None; 2]);

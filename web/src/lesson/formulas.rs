@@ -3,23 +3,28 @@
 use crate::text::fill;
 use crate::text::lesson::l;
 
-/// A feed-forward network.
-pub const NETWORK: &str = "<math display=\"block\"><mi>y</mi><mo>=</mo>\
+/// A feed-forward network, and the affine map closest to it.
+pub const NETWORK: &str = "<math display=\"block\"><mtable displaystyle=\"true\" columnalign=\"left\">\
+<mtr><mtd><mi>y</mi><mo>=</mo><mi>f</mi><mo stretchy=\"false\">(</mo><mi>x</mi><mo stretchy=\"false\">)</mo><mo>=</mo>\
 <msubsup><mi>W</mi><mn>2</mn><mo>⊤</mo></msubsup><mspace width=\"0.17em\"/><mi>φ</mi>\
 <mrow><mo>(</mo><msubsup><mi>W</mi><mn>1</mn><mo>⊤</mo></msubsup><mi>x</mi><mo>+</mo><msub><mi>b</mi><mn>1</mn></msub><mo>)</mo></mrow>\
-<mo>+</mo><msub><mi>b</mi><mn>2</mn></msub></math>";
+<mo>+</mo><msub><mi>b</mi><mn>2</mn></msub></mtd></mtr>\
+<mtr><mtd><mover accent=\"true\"><mi>y</mi><mo stretchy=\"false\">^</mo></mover><mo>=</mo><msup><mi>W</mi><mo>⊤</mo></msup><mi>x</mi><mo>+</mo><mi>b</mi></mtd></mtr>\
+</mtable></math>";
 
 /// R² of a line on an interval.
 pub const LINE: &str = "<math display=\"block\"><msup><mi>R</mi><mn>2</mn></msup><mo>=</mo><mn>1</mn><mo>−</mo>\
 <mfrac>\
-<mrow><msubsup><mo>∫</mo><mi>a</mi><mi>b</mi></msubsup><msup><mrow><mo>(</mo><mi>f</mi><mo stretchy=\"false\">(</mo><mi>x</mi><mo stretchy=\"false\">)</mo><mo>−</mo><mi>w</mi><mi>x</mi><mo>−</mo><mi>c</mi><mo>)</mo></mrow><mn>2</mn></msup><mspace width=\"0.17em\"/><mi>d</mi><mi>x</mi></mrow>\
+<mrow><msubsup><mo>∫</mo><mi>a</mi><mi>b</mi></msubsup><msup><mrow><mo>(</mo><mi>f</mi><mo stretchy=\"false\">(</mo><mi>x</mi><mo stretchy=\"false\">)</mo><mo>−</mo><mover accent=\"true\"><mi>y</mi><mo stretchy=\"false\">^</mo></mover><mo stretchy=\"false\">(</mo><mi>x</mi><mo stretchy=\"false\">)</mo><mo>)</mo></mrow><mn>2</mn></msup><mspace width=\"0.17em\"/><mi>d</mi><mi>x</mi></mrow>\
 <mrow><msubsup><mo>∫</mo><mi>a</mi><mi>b</mi></msubsup><msup><mrow><mo>(</mo><mi>f</mi><mo stretchy=\"false\">(</mo><mi>x</mi><mo stretchy=\"false\">)</mo><mo>−</mo><mover accent=\"true\"><mi>f</mi><mo stretchy=\"false\">¯</mo></mover><mo>)</mo></mrow><mn>2</mn></msup><mspace width=\"0.17em\"/><mi>d</mi><mi>x</mi></mrow>\
 </mfrac></math>";
 
-/// The map of least squares in closed form.
-pub const MANY: &str = "<math display=\"block\"><mtable displaystyle=\"true\" columnalign=\"left\">\
-<mtr><mtd><munder><mo>min</mo><mrow><mi>W</mi><mo>,</mo><mi>b</mi></mrow></munder><mspace width=\"0.17em\"/><munder><mo>∑</mo><mtext>{rows}</mtext></munder>\
-<msup><mrow><mo>‖</mo><mi>y</mi><mo>−</mo><msup><mi>W</mi><mo>⊤</mo></msup><mi>x</mi><mo>−</mo><mi>b</mi><mo>‖</mo></mrow><mn>2</mn></msup></mtd></mtr>\
+/// The map of least squares.
+pub const MANY: &str = "<math display=\"block\"><munder><mo>min</mo><mrow><mi>W</mi><mo>,</mo><mi>b</mi></mrow></munder><mspace width=\"0.17em\"/><munder><mo>∑</mo><mtext>{rows}</mtext></munder>\
+<msup><mrow><mo>‖</mo><mi>y</mi><mo>−</mo><msup><mi>W</mi><mo>⊤</mo></msup><mi>x</mi><mo>−</mo><mi>b</mi><mo>‖</mo></mrow><mn>2</mn></msup></math>";
+
+/// The same in closed form.
+pub const CLOSED: &str = "<math display=\"block\"><mtable displaystyle=\"true\" columnalign=\"left\">\
 <mtr><mtd><msup><mi>W</mi><mo>*</mo></msup><mo>=</mo><mi>D</mi><mspace width=\"0.1em\"/><msub><mi>Q</mi><mi>r</mi></msub><msubsup><mi>Λ</mi><mi>r</mi><mrow><mo>−</mo><mn>1</mn></mrow></msubsup><msubsup><mi>Q</mi><mi>r</mi><mo>⊤</mo></msubsup><mspace width=\"0.1em\"/><mi>D</mi><mspace width=\"0.17em\"/><mi>Cov</mi><mrow><mo>(</mo><mi>x</mi><mo>,</mo><mi>y</mi><mo>)</mo></mrow></mtd></mtr>\
 <mtr><mtd><msup><mi>b</mi><mo>*</mo></msup><mo>=</mo><mover accent=\"true\"><mi>y</mi><mo stretchy=\"false\">¯</mo></mover><mo>−</mo><msup><mi>W</mi><mrow><mo>*</mo><mo>⊤</mo></mrow></msup><mover accent=\"true\"><mi>x</mi><mo stretchy=\"false\">¯</mo></mover></mtd></mtr>\
 </mtable></math>";
@@ -57,7 +62,7 @@ mod tests {
 
     #[test]
     fn every_formula_is_one_element_whose_tags_all_close() {
-        for formula in [NETWORK, LINE, MANY, TRAPS, SWAP, REGIMES] {
+        for formula in [NETWORK, LINE, MANY, CLOSED, TRAPS, SWAP, REGIMES] {
             let mut open = Vec::new();
             for tag in formula.split('<').skip(1) {
                 let (tag, _) = tag.split_once('>').expect("a tag ends");

@@ -1,4 +1,4 @@
-//! Progress and answers of the lesson as text, to survive a reload of the page.
+//! Progress, values found and answers of the lesson as text, which the browser keeps until the lesson starts over.
 //!
 //! The stored text is untrusted: unknown names are ignored.
 
@@ -16,6 +16,8 @@ pub type Answers = BTreeMap<Exercise, String>;
 
 /// Letters of an answer; longer ones were not given on the page.
 const LONGEST: usize = 12;
+/// Values of a step; no model has more blocks.
+const MOST: usize = 512;
 
 /// Everything by its short name.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -27,6 +29,7 @@ struct Stored {
     views: Vec<String>,
     answered: Vec<String>,
     answers: BTreeMap<String, String>,
+    found: BTreeMap<String, Vec<f64>>,
 }
 
 /// Serialises progress and answers.
@@ -38,6 +41,7 @@ pub fn written(progress: &Progress, answers: &Answers) -> String {
         views: names(&progress.views, |view| view.id().into()),
         answered: names(&progress.answered, |exercise| exercise.id().into()),
         answers: answers.iter().map(|(exercise, answer)| (exercise.id().into(), answer.clone())).collect(),
+        found: progress.found.iter().map(|(step, values)| (step.to_string(), values.clone())).collect(),
     };
     serde_json::to_string(&stored).unwrap_or_default()
 }
@@ -45,12 +49,17 @@ pub fn written(progress: &Progress, answers: &Answers) -> String {
 /// Parses such a text; the result is empty if it is invalid.
 pub fn read(text: &str) -> (Progress, Answers) {
     let stored: Stored = serde_json::from_str(text).unwrap_or_default();
+    let found = |step: Step| {
+        let values = stored.found.get(&step.to_string()).filter(|values| values.len() <= MOST)?;
+        Some((step, values.clone()))
+    };
     let progress = Progress {
         done: known(&Step::ALL, &stored.done, |step| step.to_string()),
         traps: known(&Trap::ALL, &stored.traps, |trap| trap.id().into()),
         presets: known(&PRESETS, &stored.presets, |preset| preset.id().into()),
         views: known(&VIEWS, &stored.views, |view| view.id().into()),
         answered: known(&Exercise::CHECKED, &stored.answered, |exercise| exercise.id().into()),
+        found: Step::ALL.into_iter().filter_map(found).collect(),
     };
     let answer = |exercise: Exercise| {
         let answer = stored.answers.get(exercise.id()).filter(|answer| answer.chars().count() <= LONGEST)?;
@@ -85,6 +94,7 @@ mod tests {
         progress.presets.insert(PRESETS[0]);
         progress.views.insert(VIEWS[1]);
         progress.answered.insert(Exercise::Gap);
+        assert_eq!(progress.found[&Step::Line].len(), 3, "the interval and its R²");
         let answers = Answers::from([(Exercise::Gap, "3".into()), (Exercise::Rank, "x".into())]);
         assert_eq!(progress.count(), 2);
         assert_eq!(read(&written(&progress, &answers)), (progress, answers));
@@ -92,7 +102,9 @@ mod tests {
 
     #[test]
     fn what_means_nothing_is_passed_over() {
-        for text in ["", "null", "7", r#"{"done":[1]}"#, r#"{"answers":7}"#, r#"{"done":"1"}"#] {
+        for text in
+            ["", "null", "7", r#"{"done":[1]}"#, r#"{"answers":7}"#, r#"{"done":"1"}"#, r#"{"found":{"2":[1e999]}}"#]
+        {
             assert_eq!(read(text), (Progress::default(), Answers::new()), "{text}");
         }
         let long = "x".repeat(LONGEST + 1);

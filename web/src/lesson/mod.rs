@@ -15,6 +15,8 @@ pub mod many;
 pub mod network;
 pub mod pictures;
 pub mod progress;
+pub mod qr;
+pub mod summary;
 pub mod traps;
 
 use std::collections::BTreeMap;
@@ -52,6 +54,26 @@ pub enum Step {
     Regimes,
     /// Exercises.
     Exercises,
+}
+
+/// What the lesson prints as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Print {
+    /// For the class: with lines to write on, without outcomes.
+    #[default]
+    Handout,
+    /// For the teacher: with outcomes and answers.
+    Key,
+}
+
+impl Print {
+    /// Stable short name, for the style sheet.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Handout => "handout",
+            Self::Key => "key",
+        }
+    }
 }
 
 /// The settings of the examples, and the answers given.
@@ -150,6 +172,17 @@ impl Step {
             Self::Measure | Self::Learned | Self::Exercises => None,
         };
         formula.map(formulas::worded)
+    }
+
+    /// What a reader may skip: a heading, an explanation, and its formula as MathML.
+    pub fn closed_form(self) -> Option<[String; 3]> {
+        let l = l();
+        (self == Self::Many).then(|| [l.closed_form.into(), l.many_closed.into(), formulas::worded(formulas::CLOSED)])
+    }
+
+    /// Whether it has an experiment of its own, which then takes the large panel; other steps use the instrument there.
+    pub fn is_staged(self) -> bool {
+        matches!(self, Self::Network | Self::Line | Self::Many | Self::Traps)
     }
 
     /// The reason why it is impossible, if a link hides or locks a part it needs.

@@ -25,13 +25,15 @@ pub struct Shown<'a> {
 }
 
 /// Progress so far; it never goes back.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Progress {
     pub(super) done: BTreeSet<Step>,
     pub(super) traps: BTreeSet<Trap>,
     pub(super) presets: HashSet<Preset>,
     pub(super) views: HashSet<View>,
     pub(super) answered: BTreeSet<Exercise>,
+    /// The values with which steps were done; see [`super::summary`].
+    pub(super) found: BTreeMap<Step, Vec<f64>>,
 }
 
 /// Comparisons that show what was learned.
@@ -54,7 +56,7 @@ impl Progress {
             _ => false,
         };
         let reached: Vec<_> = self.missing().filter(is_reached).collect();
-        self.done.extend(reached);
+        self.finish(reached, |step| found_in_example(step, bench));
     }
 
     /// Updates from the instrument, and from the answers about it.
@@ -77,7 +79,14 @@ impl Progress {
             _ => false,
         };
         let reached: Vec<_> = self.missing().filter(is_reached).collect();
-        self.done.extend(reached);
+        self.finish(reached, |step| found_in_run(step, run));
+    }
+
+    /// Marks steps as done, with the values found there.
+    fn finish(&mut self, steps: Vec<Step>, found: impl Fn(Step) -> Vec<f64>) {
+        let values = |step: &Step| Some((*step, found(*step))).filter(|(_, values)| !values.is_empty());
+        self.found.extend(steps.iter().filter_map(values));
+        self.done.extend(steps);
     }
 
     fn missing(&self) -> impl Iterator<Item = Step> {
@@ -112,6 +121,28 @@ impl Progress {
     /// The first view not yet opened, or the last.
     pub fn next_view(&self) -> View {
         VIEWS.into_iter().find(|view| !self.views.contains(view)).unwrap_or(View::Ranks)
+    }
+}
+
+/// The values that an example shows.
+fn found_in_example(step: Step, bench: &Bench) -> Vec<f64> {
+    match step {
+        Step::Line => bench.hand.interval.into_iter().chain(bench.hand.best().1).collect(),
+        Step::Many => {
+            let (many, scores) = (bench.many, bench.many.scores());
+            vec![many.inputs as f64, many.rows as f64, scores.training, scores.held_out]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// R² of every block, or the perplexity that each one's linear map costs, in the order of the report.
+fn found_in_run(step: Step, run: &Run) -> Vec<f64> {
+    let blocks = run.blocks().iter();
+    match step {
+        Step::Measure => blocks.filter_map(|block| block.r2_lin).collect(),
+        Step::Swap => blocks.filter_map(|block| block.delta_ppl.get("linear").copied().flatten()).collect(),
+        _ => Vec::new(),
     }
 }
 

@@ -28,18 +28,19 @@ pub fn network(model: &ModelInfo) -> Option<Formula> {
     let act = activation(model.hidden_act.as_deref().unwrap_or("act"));
     let is_gated = GATED.contains(&model.architecture.as_str());
     let biased = has_biases(model, inner, is_gated);
-    let bias = |at: &str| if biased { format!("<mo>+</mo>{}", letter("b", at)) } else { String::new() };
+    let bias =
+        |at: &str| if biased { format!("<mo>+</mo><msub><mi>b</mi>{}</msub>", index(at)) } else { String::new() };
     let said = |at: &str| if biased { format!(" + b{at}") } else { String::new() };
     let (right, plain) = if is_gated {
         let gate = format!("{}{OPEN}{}{}{CLOSE}", act.mathml, times("g"), bias("g"));
         let up = format!("{OPEN}{}{}{CLOSE}", times("u"), bias("u"));
-        let right = format!("{}{OPEN}{gate}<mo>⊙</mo>{up}{CLOSE}{}", letter("W", "d"), bias("d"));
-        let gated = format!("{}(Wg x{}) ⊙ (Wu x{})", act.plain, said("g"), said("u"));
-        (right, format!("y = Wd ({gated}){}", said("d")))
+        let right = format!("{}{OPEN}{gate}<mo>⊙</mo>{up}{CLOSE}{}", matrix("d"), bias("d"));
+        let gated = format!("{}(Wgᵀ x{}) ⊙ (Wuᵀ x{})", act.plain, said("g"), said("u"));
+        (right, format!("y = Wdᵀ ({gated}){}", said("d")))
     } else {
         let inside = format!("{}{OPEN}{}{}{CLOSE}", act.mathml, times("1"), bias("1"));
-        let plain = format!("y = W2 {}(W1 x{}){}", act.plain, said("1"), said("2"));
-        (format!("{}{inside}{}", letter("W", "2"), bias("2")), plain)
+        let plain = format!("y = W2ᵀ {}(W1ᵀ x{}){}", act.plain, said("1"), said("2"));
+        (format!("{}{inside}{}", matrix("2"), bias("2")), plain)
     };
     let gaps = [
         ("inputs", model.hidden_size.to_string()),
@@ -56,7 +57,7 @@ pub fn network(model: &ModelInfo) -> Option<Formula> {
 /// The best affine map of a model's block; `outputs` is its number of output features.
 pub fn map(model: &ModelInfo, outputs: usize) -> Formula {
     let hat = "<mover accent=\"true\"><mi>y</mi><mo>ˆ</mo></mover>";
-    let transposed = "<msup><mi mathvariant=\"normal\">W</mi><mo>⊤</mo></msup>";
+    let transposed = "<msup><mi>W</mi><mo>⊤</mo></msup>";
     let body = format!("{hat}<mo>=</mo>{transposed}<mi>x</mi><mo>+</mo><mi>b</mi>");
     let gaps = [
         ("inputs", model.hidden_size.to_string()),
@@ -73,14 +74,17 @@ fn math(body: &str) -> String {
     format!(r#"<math display="block"><mrow>{body}</mrow></math>"#)
 }
 
-/// A letter with its index.
-fn letter(letter: &str, at: &str) -> String {
-    let index = if at.parse::<u8>().is_ok() { format!("<mn>{at}</mn>") } else { format!("<mi>{at}</mi>") };
-    format!("<msub><mi mathvariant=\"normal\">{letter}</mi>{index}</msub>")
+fn index(at: &str) -> String {
+    if at.parse::<u8>().is_ok() { format!("<mn>{at}</mn>") } else { format!("<mi>{at}</mi>") }
+}
+
+/// A transposed matrix: W has one row per input and one column per output, as in the lesson and in `docs/measures.md`.
+fn matrix(at: &str) -> String {
+    format!("<msubsup><mi>W</mi>{}<mo>⊤</mo></msubsup>", index(at))
 }
 
 fn times(at: &str) -> String {
-    format!("{}<mi>x</mi>", letter("W", at))
+    format!("{}<mi>x</mi>", matrix(at))
 }
 
 /// Whether the network has biases, derived from its number of parameters.
@@ -141,10 +145,10 @@ mod tests {
     #[test]
     fn every_family_has_its_own_network() {
         let plain = |model: ModelInfo| network(&model).unwrap().plain;
-        assert_eq!(plain(model("gpt2", "gelu_new", 4_722_432)), "y = W2 GELU(W1 x + b1) + b2");
-        assert_eq!(plain(model("bert", "relu", 2 * 768 * 3072)), "y = W2 ReLU(W1 x)");
-        assert_eq!(plain(model("llama", "silu", 7_077_888)), "y = Wd (SiLU(Wg x) ⊙ (Wu x))");
-        assert_eq!(plain(model("llama", "silu", 7_077_888 + 6_912)), "y = Wd (SiLU(Wg x + bg) ⊙ (Wu x + bu)) + bd");
+        assert_eq!(plain(model("gpt2", "gelu_new", 4_722_432)), "y = W2ᵀ GELU(W1ᵀ x + b1) + b2");
+        assert_eq!(plain(model("bert", "relu", 2 * 768 * 3072)), "y = W2ᵀ ReLU(W1ᵀ x)");
+        assert_eq!(plain(model("llama", "silu", 7_077_888)), "y = Wdᵀ (SiLU(Wgᵀ x) ⊙ (Wuᵀ x))");
+        assert_eq!(plain(model("llama", "silu", 7_077_888 + 6_912)), "y = Wdᵀ (SiLU(Wgᵀ x + bg) ⊙ (Wuᵀ x + bu)) + bd");
         assert_eq!(network(&model("rows", "gelu", 1)), None);
         let gelu = network(&model("gpt2", "gelu_new", 4_722_432)).unwrap();
         assert!(
@@ -152,6 +156,7 @@ mod tests {
             "{gelu:?}"
         );
         assert!(map(&model("gpt2", "gelu", 1), 768).about.contains("590\u{202f}592"));
+        assert_eq!(map(&model("gpt2", "gelu", 1), 768).plain, "ŷ = Wᵀ x + b");
     }
 
     #[test]

@@ -27,7 +27,7 @@ use crate::url::given::{Given, SHOWN};
 /// The version this page writes, the only one so far.
 const VERSION: &str = "1";
 /// All known parameter names.
-pub const NAMES: [&str; 30] = [
+pub const NAMES: [&str; 31] = [
     "v",
     "model",
     "hub",
@@ -58,6 +58,7 @@ pub const NAMES: [&str; 30] = [
     "hide",
     "lock",
     "lesson",
+    "projector",
 ];
 /// The user's own files. A link cannot carry them, only that there are some.
 pub const OWN: &str = ":own";
@@ -105,6 +106,8 @@ pub struct Address {
     pub frame: Frame,
     /// The step of the lesson that is open.
     pub lesson: Option<Step>,
+    /// Whether the lesson is shown in large type, for a projector.
+    pub is_projected: bool,
 }
 
 /// An overlay that a link can carry.
@@ -179,6 +182,7 @@ impl Address {
             ask: given.ask(),
             frame,
             lesson: given.read("lesson", |step| step.parse().ok(), "give the number of a step, 1 to 9"),
+            is_projected: given.read("projector", is_one, "projector=1 is all there is").is_some(),
         }
     }
 
@@ -237,6 +241,7 @@ impl Address {
             ("hide", listed(&self.frame.hidden)),
             ("lock", listed(&self.frame.locked)),
             ("lesson", self.lesson.map(|step| step.to_string())),
+            ("projector", (self.is_projected && self.lesson.is_some()).then(|| "1".into())),
         ]);
         pairs
     }
@@ -358,6 +363,7 @@ mod tests {
                 locked: BTreeSet::from([Part::Model, Part::Protocol]),
             },
             lesson: Some(Step::Traps),
+            is_projected: true,
         }
     }
 

@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use straightedge_api::hub::id::HubId;
 use straightedge_web::comparison::overlay::Choice;
 use straightedge_web::continuation::Ask;
+use straightedge_web::lesson::Step;
 use straightedge_web::state::form::{Form, ModelChoice};
 use straightedge_web::state::frame::Part;
 use straightedge_web::state::recordings::FIRST;
@@ -50,6 +51,7 @@ impl Session {
         self.ask.set(address.ask);
         self.frame.set(address.frame);
         self.guide.step.set(address.lesson);
+        self.guide.is_projected.set(address.is_projected);
     }
 
     /// Updates the address with every change of state from now on, and follows Back and Forward.
@@ -99,7 +101,24 @@ impl Session {
             ask,
             frame: self.frame.get(),
             lesson: self.guide.step.get(),
+            is_projected: self.guide.is_projected.get(),
         })
+    }
+
+    /// The link to the lesson: its first step, with the model, text and protocol chosen, and with a teacher's locks.
+    pub(crate) fn lesson_address(self) -> Address {
+        let Address { model, hub, mirror, text, protocol, backend, frame, .. } = self.address();
+        Address {
+            model,
+            hub,
+            mirror,
+            text,
+            protocol,
+            backend,
+            frame,
+            lesson: Some(Step::default()),
+            ..Address::default()
+        }
     }
 
     fn hub_of(self, form: &Form) -> Option<HubId> {

@@ -5,7 +5,7 @@ use straightedge_api::job::Measure;
 use straightedge_web::lesson::activation::Activation;
 use straightedge_web::lesson::many::{INPUTS, Many, ROWS};
 use straightedge_web::lesson::progress::{Progress, Shown};
-use straightedge_web::lesson::{Step, kept};
+use straightedge_web::lesson::{Bench, Step, kept};
 use straightedge_web::state::frame::Part;
 use straightedge_web::state::recordings::FIRST;
 use straightedge_web::state::run::Run;
@@ -14,25 +14,44 @@ use straightedge_web::state::views::{View, is_complete, refusal};
 use super::browser::look_at_results;
 use super::state::{Guide, Session};
 
-/// Key of the progress in the session storage.
+/// Key of the progress in the browser’s storage.
 const KEPT: &str = "straightedge lesson";
 
 impl Session {
     /// Opens a step of the lesson.
     pub(crate) fn go_to(self, step: Step) {
+        self.guide.is_at_end.set(false);
         self.guide.step.set(Some(step));
+    }
+
+    /// Opens the next step, after the last one the summary, and then leaves the lesson.
+    pub(crate) fn next_in_lesson(self) {
+        let Guide { step, is_at_end, .. } = self.guide;
+        match step.get_untracked().unwrap_or_default().next() {
+            Some(next) => self.go_to(next),
+            None if is_at_end.get_untracked() => self.leave_lesson(),
+            None => is_at_end.set(true),
+        }
     }
 
     /// Leaves the lesson; the progress stays.
     pub(crate) fn leave_lesson(self) {
+        self.guide.is_at_end.set(false);
         self.guide.step.set(None);
     }
 
-    /// Restores progress and answers from the tab's session storage, and saves them there from now on.
+    /// Deletes progress and answers, also from the browser's storage, and opens the first step.
+    pub(crate) fn start_lesson_over(self) {
+        self.guide.bench.set(Bench::default());
+        self.guide.progress.set(Progress::default());
+        self.go_to(Step::default());
+    }
+
+    /// Restores progress and answers from the browser's storage, and saves them there from now on.
     pub(crate) fn keep_lesson(self) {
         let Guide { bench, progress, .. } = self.guide;
         // Some frames deny storage; the lesson then starts anew.
-        let Some(storage) = window().session_storage().ok().flatten() else { return };
+        let Some(storage) = window().local_storage().ok().flatten() else { return };
         if let Some(text) = storage.get_item(KEPT).ok().flatten() {
             let (reached, answers) = kept::read(&text);
             progress.set(reached);
@@ -64,11 +83,8 @@ impl Session {
                 answers.with(|answers| note(&|progress| progress.look_at_page(Shown { run, view, preset }, answers)));
             });
         });
-        Effect::new(move |_| {
-            if self.guide.step.get() == Some(Step::Regimes) {
-                self.load_published();
-            }
-        });
+        // Not only for the step that shows them: the handout has all charts, whichever step is open.
+        self.load_published();
     }
 
     /// Does the task of a step.

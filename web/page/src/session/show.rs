@@ -58,6 +58,14 @@ impl Session {
         self.entry.try_update_value(|entry| std::mem::replace(entry, Entry::Same)).unwrap_or(Entry::Same)
     }
 
+    /// Shows the row that passes through the drawing of a block in the scatter of all rows.
+    pub(crate) fn point_at_row(self) {
+        if self.frame.with_untracked(|frame| !frame.is_embedded && !frame.hidden.contains(&Part::Views)) {
+            self.open_view(View::Block);
+            self.pointed.set(Some(self.row.get_untracked()));
+        }
+    }
+
     /// Shows one block in detail, if it is measured and the views are not hidden.
     pub(crate) fn open_block(self, block: usize) {
         let is_known = self.run.with_untracked(|run| run.blocks().iter().any(|known| known.block == block));

@@ -16,7 +16,7 @@ use straightedge_web::comparison::overlay::{Choice, KeptMeasurement, Metric};
 use straightedge_web::comparison::published::Published;
 use straightedge_web::continuation::{Ask, ContinuationState};
 use straightedge_web::lesson::progress::Progress as Reached;
-use straightedge_web::lesson::{Bench, Step};
+use straightedge_web::lesson::{Bench, Print, Step};
 use straightedge_web::state::bundled::Expected;
 use straightedge_web::state::form::Form;
 use straightedge_web::state::frame::Frame;
@@ -65,6 +65,10 @@ pub(crate) struct Session {
     pub(crate) view: RwSignal<View>,
     /// The block that views of one block show; `None` follows the latest.
     pub(crate) block: RwSignal<Option<usize>>,
+    /// The sampled row that passes through the drawing of a block.
+    pub(crate) row: RwSignal<usize>,
+    /// The sampled row to highlight in the scatter, until the scatter shows it.
+    pub(crate) pointed: RwSignal<Option<usize>>,
     /// The parts of the page that are shown.
     pub(crate) frame: RwSignal<Frame>,
     /// Which R² the profile shows.
@@ -132,6 +136,19 @@ pub(crate) struct Guide {
     pub(crate) bench: RwSignal<Bench>,
     /// Progress.
     pub(crate) progress: RwSignal<Reached>,
+    /// Whether the summary behind the last step is open.
+    pub(crate) is_at_end: RwSignal<bool>,
+    /// Whether it is shown in large type, for a projector.
+    pub(crate) is_projected: RwSignal<bool>,
+    /// What it prints as.
+    pub(crate) paper: RwSignal<Print>,
+}
+
+impl Guide {
+    /// Whether a step is the one that is shown.
+    pub(crate) fn is_open(self, step: Step) -> bool {
+        self.step.get() == Some(step) && !self.is_at_end.get()
+    }
 }
 
 impl Default for Guide {
@@ -140,6 +157,9 @@ impl Default for Guide {
             step: RwSignal::new(None),
             bench: RwSignal::new(Bench::default()),
             progress: RwSignal::new(Reached::default()),
+            is_at_end: RwSignal::new(false),
+            is_projected: RwSignal::new(false),
+            paper: RwSignal::new(Print::default()),
         }
     }
 }
@@ -165,6 +185,8 @@ impl Session {
             focus: RwSignal::new(None),
             view: RwSignal::new(View::default()),
             block: RwSignal::new(None),
+            row: RwSignal::new(0),
+            pointed: RwSignal::new(None),
             frame: RwSignal::new(Frame::default()),
             metric: RwSignal::new(Metric::default()),
             overlay: RwSignal::new(None),

@@ -15,6 +15,7 @@ use straightedge_web::text::{fill, t};
 
 use super::chart::step;
 use super::figure::{FigureView, Place};
+use super::mechanism::Mechanism;
 use super::panel::Offer;
 use super::typeset::typeset;
 use crate::session::Session;
@@ -51,6 +52,7 @@ pub(crate) fn Detail(session: Session) -> impl IntoView {
         >
             <section class="detail" aria-labelledby="block-title" data-testid="detail">
                 <h3 id="block-title" data-testid="block-title">{move || title(shown.get())}</h3>
+                <Mechanism session/>
                 <Formulas session block/>
                 <Numbers block/>
                 <Figures session shown/>
@@ -175,7 +177,11 @@ fn Figures(session: Session, shown: Memo<Option<usize>>) -> impl IntoView {
     let count = Memo::new(move |_| found.with(Vec::len));
     let figure = move |at: usize| {
         let figure: Memo<Figure> = Memo::new(move |_| found.with(|found| found.get(at).cloned().unwrap_or_default()));
-        view! { <FigureView session figure at place=Place::Block/> }
+        let is_scatter = move || figure.with(|figure| figure.title.ends_with(d().scatter_figure));
+        let marked = Memo::new(move |_| session.pointed.get().filter(|_| is_scatter()));
+        // Shown once; the visitor may then point elsewhere.
+        let shown = Callback::new(move |()| session.pointed.set(None));
+        view! { <FigureView session figure at place=Place::Block marked=(marked, shown)/> }
     };
     view! {
         <p class="note">{t().figure_hint}</p>

@@ -30,7 +30,8 @@ pub(crate) enum Place {
     Continuation,
 }
 
-/// One figure; `at` is its number within the view. `point` receives the highlighted mark.
+/// One figure; `at` is its number within the view. `point` receives the highlighted mark. `marked` is a
+/// mark of the first series to highlight and bring into view, and its call says that this was done.
 #[component]
 pub(crate) fn FigureView(
     session: Session,
@@ -38,6 +39,7 @@ pub(crate) fn FigureView(
     at: usize,
     #[prop(optional)] place: Place,
     #[prop(optional)] point: Option<Callback<usize>>,
+    #[prop(optional)] marked: Option<(Memo<Option<usize>>, Callback<()>)>,
 ) -> impl IntoView {
     let frame = NodeRef::<Div>::new();
     let width = observed_width(frame);
@@ -90,6 +92,17 @@ pub(crate) fn FigureView(
     });
     if let Some(point) = point {
         Effect::new(move |_| spot.get().map(|(_, mark)| point.run(mark)));
+    }
+    if let Some((marked, shown)) = marked {
+        Effect::new(move |_| {
+            if let (Some(mark), Some(frame)) = (marked.get(), frame.get()) {
+                frame.scroll_into_view();
+                // Elements on the page can be focused.
+                let _ = frame.focus();
+                spot.set(Some((0, mark)));
+                shown.run(());
+            }
+        });
     }
     view! {
         <figure class="plot" data-testid=format!("figure-{at}")>

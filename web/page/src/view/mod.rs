@@ -44,6 +44,7 @@
 //! | `refused-MEASURE` | why that button is missing |
 //! | `block-select` | the block that a view of one block shows |
 //! | `strip`, `detail`, `block-title`, `formulas`, `block-numbers` | the blocks as bars, and details of the one shown; a number's `data-field` is the report's field name |
+//! | `mechanism`, `mechanism-drawing`, `mechanism-told`, `mechanism-previous`, `mechanism-next`, `mechanism-scatter` | the drawing of a block, the row that passes, and the buttons to another row and to the scatter |
 //! | `block-none`, `block-missing`, `block-older` | sentences on what is missing, and what to order |
 //! | `preset-NAME`, `quantity-NUMBER` | the presets, and the charts that are available |
 //! | `runs` | the compared items; in each `show`, `measure` and `remove` |
@@ -52,9 +53,12 @@
 //! | `atlas`, `atlas-SLUG` | models measured with this build; in each `atlas-add` and `atlas-open` |
 //! | `lesson-open`, `lesson`, `lesson-leave` | the link to the lesson, the lesson, and the button that leaves it |
 //! | `step-N`, `lesson-next`, `lesson-back`, `step-title-N` | steps in the list (`data-done`), forwards and back, the open step’s heading |
-//! | `do-N`, `done-N` | does the task of step N, and shows that it is done |
+//! | `task-N`, `do-N`, `done-N`, `look-N` | the task of step N, the button that does it, that it is done, and what to observe then |
+//! | `lesson-summary`, `summary-N` | the summary behind the last step |
+//! | `lesson-projector`, `print-handout`, `print-key`, `start-over`, `start-over-now` | the tools for a class |
+//! | `handout`, `handout-address`, `handout-code` | the front of the printed lesson |
 //! | `activation-NAME`, `handle-NAME`, `line-best`, `line-own`, `reading-N` | examples of the first steps; `reading-N` shows their numbers |
-//! | `many-inputs`, `many-rows-N`, `trap-NAME`, `trap-slider`, `trap-switch`, `trap-reading` | examples of steps 3 and 4 |
+//! | `many-inputs`, `many-rows-N`, `trap-NAME`, `trap-slider-NAME`, `trap-switch-NAME`, `trap-reading-NAME` | examples of steps 3 and 4 |
 //! | `answer-NAME`, `verdict-NAME` | an exercise’s answer, and whether it is correct |
 //! | `continuation-prompt`, `continuation-block-N`, `continuation-best`, `continuation-all`, `continuation-none` | the prompt, and the blocks to make linear |
 //! | `continuation-tokens`, `continuation-sampling`, `continuation-temperature`, `continuation-seed` | number of tokens, and the fold with the sampling settings |
@@ -78,6 +82,7 @@ mod figure;
 mod head;
 mod hub;
 mod lesson;
+mod mechanism;
 mod model;
 mod notices;
 mod overlay;

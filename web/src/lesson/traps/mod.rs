@@ -10,6 +10,8 @@ pub use null::Null;
 pub use outlier::Outlier;
 pub use scalar::Scalar;
 
+use crate::text::lesson::l;
+
 /// One trap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trap {
@@ -50,6 +52,26 @@ impl Trap {
             Self::Outlier => "outlier",
             Self::Null => "null",
             Self::Baseline => "baseline",
+        }
+    }
+
+    /// Its explanation.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Scalar => l().trap_scalar_about,
+            Self::Outlier => l().trap_outlier_about,
+            Self::Null => l().trap_null_about,
+            Self::Baseline => l().trap_baseline_about,
+        }
+    }
+
+    /// Its name on the page.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Scalar => l().trap_scalar,
+            Self::Outlier => l().trap_outlier,
+            Self::Null => l().trap_null,
+            Self::Baseline => l().trap_baseline,
         }
     }
 }

@@ -9,6 +9,7 @@ use super::super::dense::{CUT, Map, Rows};
 const WIDTH: usize = 4;
 const ROWS: usize = 800;
 const HELD_OUT: usize = 160;
+const SEED: u64 = 7;
 /// The norm's scale per feature.
 const GAMMA: [f32; WIDTH] = [0.7, 1.3, 0.9, 1.6];
 
@@ -22,10 +23,24 @@ pub struct Null {
 impl Null {
     /// The least-squares map, and its held-out R².
     pub fn fit(self) -> (Map, f64) {
-        let rows = made();
+        self.fit_to(&made(SEED))
+    }
+
+    fn fit_to(self, rows: &Rows) -> (Map, f64) {
         let map = rows.only(|at| at < ROWS - HELD_OUT).fit(if self.keeps_all { 0.0 } else { CUT });
         let r2 = rows.only(|at| at >= ROWS - HELD_OUT).r2(&map);
         (map, r2)
+    }
+
+    /// The change of held-out R² when every direction is kept.
+    pub fn change() -> f64 {
+        Self::change_for(SEED)
+    }
+
+    fn change_for(seed: u64) -> f64 {
+        let rows = made(seed);
+        let [cut, kept] = [false, true].map(|keeps_all| Self { keeps_all }.fit_to(&rows).1);
+        kept - cut
     }
 
     pub(super) fn shows(self) -> bool {
@@ -34,8 +49,8 @@ impl Null {
 }
 
 /// Synthetic rows, normalised in f32 as in a network.
-fn made() -> Rows {
-    let mut random = Random::new(7);
+fn made(seed: u64) -> Rows {
+    let mut random = Random::new(seed);
     let mut rows = Rows::default();
     for _ in 0..ROWS {
         let stream: Vec<f32> = (0..WIDTH).map(|_| random.nearly_normal() as f32 * 3.0 + 1.0).collect();
@@ -69,5 +84,14 @@ mod tests {
         assert!(kept.condition() > 1e12, "{kept:?}");
         assert!(kept.largest_weight() > 1000.0 * cut.largest_weight(), "{kept:?}");
         assert!(r2 > 0.6 && (r2 - kept_r2).abs() < 0.02, "{r2} {kept_r2}");
+    }
+
+    #[test]
+    fn the_change_of_r2_is_as_small_as_the_lesson_says_and_goes_either_way() {
+        assert_eq!(format!("{:.4}", Null::change()), "0.0005");
+        let changes: Vec<f64> = (1..30).map(Null::change_for).collect();
+        assert!(changes.iter().all(|change| change.abs() < 0.005), "{changes:?}");
+        let up = changes.iter().filter(|change| **change > 0.0).count();
+        assert!(up > 5 && changes.len() - up > 5, "{changes:?}");
     }
 }

@@ -1,9 +1,11 @@
 //! Step 9: exercises; answers are folded, and some are checked against the page's report.
 
 use leptos::prelude::*;
+use straightedge_web::lesson::Print;
 use straightedge_web::lesson::exercises::Exercise;
 use straightedge_web::text::lesson::l;
 
+use super::handout::Lines;
 use crate::session::Session;
 
 #[component]
@@ -20,7 +22,8 @@ fn Question(session: Session, exercise: Exercise, is_checked: bool) -> impl Into
         <li>
             <p>{question}</p>
             {is_checked.then(|| view! { <Field session exercise/> })}
-            <details class="answer">
+            {(!is_checked).then(|| view! { <Lines name=l().exercise_answer/> })}
+            <details class="answer" open=move || session.guide.paper.get() == Print::Key>
                 <summary>{l().exercise_show}</summary>
                 <p>{answer}</p>
             </details>

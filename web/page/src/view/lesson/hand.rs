@@ -39,9 +39,9 @@ pub(super) fn Example(session: Session) -> impl IntoView {
     view! {
         <div class="example">
             <div class="chips" role="group" aria-label=l().activation>{Activation::BENT.map(choice).collect_view()}</div>
+            <p class="reading"><output data-testid="reading-2">{move || reading(&hand.get())}</output></p>
             <Drawing session hand/>
             <div class="chips" role="group" aria-label=l().line_which>{lines.map(line).collect_view()}</div>
-            <p class="reading"><output data-testid="reading-2">{move || reading(&hand.get())}</output></p>
         </div>
     }
 }

@@ -42,14 +42,14 @@ pub(super) fn Example(session: Session) -> impl IntoView {
     view! {
         <div class="example">
             <Slider
-                name=l().many_inputs id="many-inputs" min=1 max=INPUTS as u32 value=inputs
+                name=l().many_inputs id="many-inputs".into() min=1 max=INPUTS as u32 value=inputs
                 said=Signal::derive(move || inputs.get().to_string()) set
             />
             <div class="chips" role="group" aria-label=l().many_rows>
                 <span>{l().many_rows}</span>{ROWS.map(choice).collect_view()}
             </div>
-            <Picture plot label=l().many_chart/>
             <p class="reading"><output data-testid="reading-3">{reading}</output></p>
+            <Picture plot label=l().many_chart/>
         </div>
     }
 }

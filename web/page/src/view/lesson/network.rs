@@ -9,6 +9,7 @@ use straightedge_web::text::lesson::l;
 
 use super::parts::{Choice, Picture};
 use crate::session::Session;
+use crate::view::mechanism::Mechanism;
 
 /// The available activations.
 const CHOICES: [Activation; 3] = [Activation::Gelu, Activation::Relu, Activation::Identity];
@@ -27,8 +28,9 @@ pub(super) fn Example(session: Session) -> impl IntoView {
     view! {
         <div class="example">
             <div class="chips" role="group" aria-label=l().activation>{CHOICES.map(choice).collect_view()}</div>
-            <Picture plot label=l().network_chart/>
             <p class="reading"><output data-testid="reading-1">{reading}</output></p>
+            <Picture plot label=l().network_chart/>
+            <Mechanism session/>
         </div>
     }
 }

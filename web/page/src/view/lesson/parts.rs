@@ -4,13 +4,17 @@ use leptos::prelude::*;
 use straightedge_web::chart::draw::{Layout, draw, sample};
 use straightedge_web::chart::plot::Plot;
 
-/// Width that pictures are drawn for; they are scaled to the available space.
-const WIDTH: f64 = 340.0;
+/// Widths that pictures are drawn for, on a phone or on paper and on a large panel; they are scaled to the space there
+/// is, and the style sheet chooses.
+const WIDTHS: [(&str, f64); 2] = [("small", 340.0), ("large", 580.0)];
 
 /// A plot as a picture, described by `label` and by the reading next to it.
 #[component]
 pub(super) fn Picture(plot: Memo<Plot>, label: &'static str) -> impl IntoView {
-    let drawing = move || plot.with(|plot| draw(plot, &Layout::new(plot, WIDTH)));
+    let drawing = |(class, width): (&'static str, f64)| {
+        let drawn = move || plot.with(|plot| draw(plot, &Layout::new(plot, width)));
+        view! { <div class=format!("drawing {class}") inner_html=drawn></div> }
+    };
     let legend = Memo::new(move |_| {
         plot.with(|plot| plot.series.iter().map(|series| (sample(series), series.name.clone())).collect::<Vec<_>>())
     });
@@ -19,7 +23,7 @@ pub(super) fn Picture(plot: Memo<Plot>, label: &'static str) -> impl IntoView {
         entries.map(|(sample, name)| view! { <li><span inner_html=sample></span>{name}</li> }).collect_view()
     };
     view! {
-        <div class="chart picture" role="img" aria-label=label><div class="drawing" inner_html=drawing></div></div>
+        <div class="chart picture" role="img" aria-label=label>{WIDTHS.map(drawing).collect_view()}</div>
         <ul class="legend plain">{entries}</ul>
     }
 }
@@ -28,7 +32,7 @@ pub(super) fn Picture(plot: Memo<Plot>, label: &'static str) -> impl IntoView {
 #[component]
 pub(super) fn Slider(
     name: &'static str,
-    id: &'static str,
+    id: String,
     min: u32,
     max: u32,
     #[prop(into)] value: Signal<u32>,

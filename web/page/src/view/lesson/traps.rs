@@ -1,13 +1,14 @@
-//! Step 4: four ways to misread R², one open at a time.
+//! Step 4: four ways to misread R², one open at a time; on paper all of them.
 
 use leptos::prelude::*;
 use straightedge_web::lesson::Bench;
 use straightedge_web::lesson::pictures;
-use straightedge_web::lesson::traps::{Baseline, Trap, Traps};
+use straightedge_web::lesson::traps::{Baseline, Null as NullTrap, Trap, Traps};
 use straightedge_web::text::fill;
 use straightedge_web::text::format::{count, fixed, magnitude};
 use straightedge_web::text::lesson::l;
 
+use super::handout::Lines;
 use super::parts::{Picture, Slider};
 use crate::session::Session;
 
@@ -24,31 +25,39 @@ pub(super) fn Example(session: Session) -> impl IntoView {
                 aria-pressed=move || is_open.get().to_string() data-done=move || has_shown.get().to_string()
                 on:click=move |_| bench.update(|bench| bench.traps.open = trap)
             >
-                {name(trap)}{move || has_shown.get().then_some(" ✓")}
+                {trap.name()}{move || has_shown.get().then_some(" ✓")}
             </button>
         }
     };
-    let open = Memo::new(move |_| traps.get().open);
+    let section = move |trap: Trap| {
+        let is_open = Memo::new(move |_| traps.get().open == trap);
+        view! {
+            <div class="trap" hidden=move || !is_open.get()>
+                <p class="paper-title">{trap.name()}</p>
+                <p class="trap-about">{trap.about()}</p>
+                {match trap {
+                    Trap::Scalar => view! { <Scalar bench traps/> }.into_any(),
+                    Trap::Outlier => view! { <Outlier bench traps/> }.into_any(),
+                    Trap::Null => view! { <Null bench traps/> }.into_any(),
+                    Trap::Baseline => view! { <Trained bench traps/> }.into_any(),
+                }}
+                <Lines name=l().handout_saw/>
+            </div>
+        }
+    };
     view! {
         <div class="example">
             <div class="chips" role="group" aria-label=l().traps_choice>{Trap::ALL.map(chip).collect_view()}</div>
-            {move || match open.get() {
-                Trap::Scalar => view! { <Scalar bench traps/> }.into_any(),
-                Trap::Outlier => view! { <Outlier bench traps/> }.into_any(),
-                Trap::Null => view! { <Null bench traps/> }.into_any(),
-                Trap::Baseline => view! { <Trained bench traps/> }.into_any(),
-            }}
+            {Trap::ALL.map(section).collect_view()}
         </div>
     }
 }
 
-fn name(trap: Trap) -> &'static str {
-    match trap {
-        Trap::Scalar => l().trap_scalar,
-        Trap::Outlier => l().trap_outlier,
-        Trap::Null => l().trap_null,
-        Trap::Baseline => l().trap_baseline,
-    }
+/// The explanation of the open trap, which stands with the step’s text where that has a column of its own.
+#[component]
+pub(super) fn About(session: Session) -> impl IntoView {
+    let open = Memo::new(move |_| session.guide.bench.with(|bench| bench.traps.open));
+    view! { <p class="trap-about"><strong>{move || open.get().name()}"."</strong>" "{move || open.get().about()}</p> }
 }
 
 #[component]
@@ -63,10 +72,9 @@ fn Scalar(bench: RwSignal<Bench>, traps: Memo<Traps>) -> impl IntoView {
     let said = Signal::derive(move || fixed(Some(f64::from(value.get()) / 10.0), 1));
     let set = Callback::new(move |offset| bench.update(|bench| bench.traps.scalar.offset = offset));
     view! {
-        <p>{l().trap_scalar_about}</p>
-        <Slider name=l().trap_scalar_slider id="trap-slider" min=0 max=30 value said set/>
+        <Slider name=l().trap_scalar_slider id="trap-slider-scalar".into() min=0 max=30 value said set/>
+        <Reading id="trap-reading-scalar" said=Signal::derive(reading)/>
         <Picture plot label=l().trap_scalar_chart/>
-        <Reading said=Signal::derive(reading)/>
     }
 }
 
@@ -81,11 +89,10 @@ fn Outlier(bench: RwSignal<Bench>, traps: Memo<Traps>) -> impl IntoView {
     let is_on = Signal::derive(move || outlier.get().is_left_out);
     let switch = Callback::new(move |is_on| bench.update(|bench| bench.traps.outlier.is_left_out = is_on));
     view! {
-        <p>{l().trap_outlier_about}</p>
-        <Slider name=l().trap_outlier_slider id="trap-slider" min=0 max=40 value said set/>
-        <Switch name=l().trap_outlier_skip is_on switch/>
+        <Slider name=l().trap_outlier_slider id="trap-slider-outlier".into() min=0 max=40 value said set/>
+        <Switch id="trap-switch-outlier" name=l().trap_outlier_skip is_on switch/>
+        <Reading id="trap-reading-outlier" said=Signal::derive(reading)/>
         <Picture plot label=l().trap_outlier_chart/>
-        <Reading said=Signal::derive(reading)/>
     }
 }
 
@@ -107,11 +114,11 @@ fn Null(bench: RwSignal<Bench>, traps: Memo<Traps>) -> impl IntoView {
         let row = |(name, value)| view! { <tr><th scope="row">{name}</th><td>{value}</td></tr> };
         rows.map(row).collect_view()
     };
+    let note = fill(l().trap_null_note, &[("change", &fixed(Some(NullTrap::change()), 4))]);
     view! {
-        <p>{l().trap_null_about}</p>
-        <Switch name=l().trap_null_keep is_on switch/>
-        <table class="facts-table" data-testid="trap-reading"><tbody>{numbers}</tbody></table>
-        <p class="note">{l().trap_null_note}</p>
+        <Switch id="trap-switch-null" name=l().trap_null_keep is_on switch/>
+        <table class="facts-table" data-testid="trap-reading-null"><tbody>{numbers}</tbody></table>
+        <p class="note">{note}</p>
     }
 }
 
@@ -129,25 +136,24 @@ fn Trained(bench: RwSignal<Bench>, traps: Memo<Traps>) -> impl IntoView {
     let value = Signal::derive(move || chosen.get().tenths);
     let set = Callback::new(move |tenths| bench.update(|bench| bench.traps.baseline.tenths = tenths));
     view! {
-        <p>{l().trap_baseline_about}</p>
-        <Slider name=l().trap_baseline_slider id="trap-slider" min=0 max=40 value said=Signal::derive(steps) set/>
+        <Slider name=l().trap_baseline_slider id="trap-slider-baseline".into() min=0 max=40 value said=Signal::derive(steps) set/>
+        <Reading id="trap-reading-baseline" said=Signal::derive(reading)/>
         <Picture plot label=l().trap_baseline_chart/>
-        <Reading said=Signal::derive(reading)/>
         <p class="note">{l().trap_baseline_hint}</p>
     }
 }
 
 #[component]
-fn Reading(said: Signal<String>) -> impl IntoView {
-    view! { <p class="reading"><output data-testid="trap-reading">{said}</output></p> }
+fn Reading(id: &'static str, said: Signal<String>) -> impl IntoView {
+    view! { <p class="reading"><output data-testid=id>{said}</output></p> }
 }
 
 #[component]
-fn Switch(name: &'static str, is_on: Signal<bool>, switch: Callback<bool>) -> impl IntoView {
+fn Switch(id: &'static str, name: &'static str, is_on: Signal<bool>, switch: Callback<bool>) -> impl IntoView {
     view! {
         <label class="switch">
             <input
-                type="checkbox" data-testid="trap-switch" prop:checked=is_on
+                type="checkbox" data-testid=id prop:checked=is_on
                 on:change=move |event| switch.run(event_target_checked(&event))
             />
             {name}
