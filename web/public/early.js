@@ -2,7 +2,7 @@
 // its button until the page can act on it.
 const root = document.documentElement;
 const asked = new URLSearchParams(location.search);
-if (['model', 'hub', 'embed', 'view', 'hide', 'lesson'].some((name) => asked.has(name))) root.dataset.linked = '';
+if (['model', 'hub', 'embed', 'view', 'hide', 'lesson', 'report'].some((name) => asked.has(name)) || location.hash.startsWith('#r=')) root.dataset.linked = '';
 if (asked.has('embed')) root.dataset.embed = '';
 
 const remember = (event) => {

@@ -6,6 +6,7 @@
 
 pub mod browser;
 pub mod chart;
+pub mod citation;
 pub mod comparison;
 pub mod continuation;
 pub mod export;

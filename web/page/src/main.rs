@@ -15,6 +15,7 @@ mod picked;
 mod save;
 mod session;
 mod start;
+mod title;
 mod view;
 
 /// Replaces the pre-rendered page in one step and keeps the focus.

@@ -6,12 +6,16 @@ use straightedge_api::error::{Error, Result};
 use straightedge_api::report::Report;
 use straightedge_web::url::address::Address;
 
+use crate::session::Shared;
+
 /// Everything the first view shows.
 pub(crate) struct Start {
     /// The configuration in the page's address.
     pub(crate) address: Address,
     /// Its values that could not be read.
     pub(crate) refused: Vec<Error>,
+    /// The result that the link shares.
+    pub(crate) shared: Option<Shared>,
     /// Bundled models.
     pub(crate) index: Vec<Bundled>,
     /// The recorded report of the initial model.
@@ -30,6 +34,7 @@ pub(crate) fn written() -> Result<Start> {
     Ok(Start {
         address: Address::default(),
         refused: Vec::new(),
+        shared: None,
         index: index.map_err(|why| malformed(straightedge_web::state::bundled::INDEX, why))?,
         recording: Some(recording),
         missing: None,
@@ -43,8 +48,11 @@ pub(crate) async fn fetched() -> Start {
     use straightedge_web::state::bundled::INDEX;
     use straightedge_web::state::recordings::{FIRST, recording};
     use straightedge_web::url::address::Read;
+    use straightedge_web::url::finding;
 
     let Read { address, refused } = crate::permalink::address();
+    let fragment = Some(crate::permalink::fragment()).filter(|fragment| finding::is_finding(fragment));
+    let shared = fragment.map(Shared::Fragment).or_else(|| address.report.clone().map(Shared::Report));
     let index: Result<Vec<Bundled>> = fetch::json(INDEX).await;
     let (index, missing) = match index {
         Ok(index) => (index, None),
@@ -56,5 +64,5 @@ pub(crate) async fn fetched() -> Start {
         Some(path) => fetch::json(&path).await.ok(),
         None => None,
     };
-    Start { address, refused, index, recording, missing }
+    Start { address, refused, shared, index, recording, missing }
 }

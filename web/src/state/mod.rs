@@ -5,6 +5,7 @@ pub mod cost;
 pub mod folder;
 pub mod form;
 pub mod frame;
+pub mod headline;
 pub mod order_status;
 pub mod preview;
 pub mod recordings;

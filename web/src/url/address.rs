@@ -27,7 +27,7 @@ use crate::url::given::{Given, SHOWN};
 /// The version this page writes, the only one so far.
 const VERSION: &str = "1";
 /// All known parameter names.
-pub const NAMES: [&str; 30] = [
+pub const NAMES: [&str; 31] = [
     "v",
     "model",
     "hub",
@@ -58,6 +58,7 @@ pub const NAMES: [&str; 30] = [
     "hide",
     "lock",
     "lesson",
+    "report",
 ];
 /// The user's own files. A link cannot carry them, only that there are some.
 pub const OWN: &str = ":own";
@@ -69,6 +70,8 @@ const FILE: &str = ":file";
 const PUBLISHED: &str = "published:";
 /// Prefix of a bundled model whose recording is the overlay.
 const RECORDED: &str = "recorded:";
+/// Most characters of the address of a report.
+const LONGEST_ADDRESS: usize = 500;
 /// Format of the keys of a comparison.
 const KEYS: &str = "give a list such as recorded:demo-gpt2,published:gpt2:WikiText-2";
 
@@ -105,6 +108,8 @@ pub struct Address {
     pub frame: Frame,
     /// The step of the lesson that is open.
     pub lesson: Option<Step>,
+    /// The address of a report to show.
+    pub report: Option<String>,
 }
 
 /// An overlay that a link can carry.
@@ -170,6 +175,7 @@ impl Address {
             ask: given.ask(),
             frame,
             lesson: given.read("lesson", |step| step.parse().ok(), "give the number of a step, 1 to 9"),
+            report: given.read("report", report, "give an address that begins with https://, or a path of this site"),
         }
     }
 
@@ -212,6 +218,7 @@ impl Address {
             ("hide", listed(&self.frame.hidden)),
             ("lock", listed(&self.frame.locked)),
             ("lesson", self.lesson.map(|step| step.to_string())),
+            ("report", self.report.clone()),
         ]);
         let says_anything = pairs.iter().any(|(_, value)| value.is_some());
         pairs.insert(0, ("v", says_anything.then(|| VERSION.into())));
@@ -233,6 +240,15 @@ fn text(value: &str) -> Option<TextChoice> {
         hub if WIKITEXT.contains(&hub) => TextChoice::Hub(hub.into()),
         bundled => TextChoice::Bundled(Some(bundled).filter(|name| is_plain(name) && !name.contains(':'))?.into()),
     })
+}
+
+/// The address of a report: of any https host, of this machine, or a path of this site. The page allows http only for
+/// its own origin.
+fn report(address: &str) -> Option<String> {
+    let has_host = ["https://", "http://"].iter().any(|scheme| address.starts_with(scheme));
+    let is_path = address.starts_with("./") && !address.contains("..");
+    let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '<' | '>' | '\\' | '`');
+    ((has_host || is_path) && address.len() <= LONGEST_ADDRESS && address.chars().all(plain)).then(|| address.into())
 }
 
 fn laid(value: &str) -> Option<LinkedOverlay> {
@@ -335,6 +351,7 @@ mod tests {
                 locked: BTreeSet::from([Part::Model, Part::Protocol]),
             },
             lesson: Some(Step::Traps),
+            report: Some("https://host.example/a/report.json?raw=1".into()),
         }
     }
 
@@ -374,6 +391,10 @@ mod tests {
             ("mirror", "javascript:alert(1)"),
             ("mirror", ""),
             ("model", "../../secret"),
+            ("report", "javascript:alert(1)"),
+            ("report", "//host.example/report.json"),
+            ("report", "./../secret"),
+            ("report", "https://host.example/\u{202e}"),
             ("model", "<img src=x>"),
             ("model", ""),
             ("text", "tales:99"),

@@ -3,7 +3,7 @@
 //! `state.rs` holds all signals and `handles.rs` the user's files. Every other file is a group of actions on them.
 //! Reading order, in which each uses only those before it: `browser.rs`, `show.rs`, `preview.rs`, `sources.rs`,
 //! `reports.rs`, `atlas.rs`, `compare.rs`, `choose.rs`, `measure.rs`, `again.rs`, `continuation.rs`, `guide.rs`,
-//! `address.rs`, `open.rs`.
+//! `address.rs`, `shared.rs`, `open.rs`.
 
 mod address;
 mod again;
@@ -18,9 +18,10 @@ mod measure;
 mod open;
 mod preview;
 mod reports;
+mod shared;
 mod show;
 mod sources;
 mod state;
 
 pub(crate) use compare::has_profile;
-pub(crate) use state::Session;
+pub(crate) use state::{Session, Shared};

@@ -23,7 +23,7 @@ impl Session {
 
     /// Applies the address, or chooses the first model.
     fn begin(self, start: Start) {
-        let Start { address, refused, index, recording, missing } = start;
+        let Start { address, refused, shared, index, recording, missing } = start;
         self.index.set(Some(index));
         self.refused.set(refused);
         self.complaint.set(missing);
@@ -33,6 +33,7 @@ impl Session {
         } else {
             self.choose_address(address);
         }
+        self.open_shared(shared);
     }
 
     fn open_first(self, recording: Option<Report>) {
@@ -48,6 +49,7 @@ impl Session {
         self.keep_blocks_apart();
         self.keep_lesson();
         self.keep_address();
+        self.follow_fragments();
     }
 
     fn receive(self, reply: &Reply) {

@@ -68,6 +68,10 @@ pub(crate) struct Session {
     pub(crate) metric: RwSignal<Metric>,
     /// The overlay of the profile.
     pub(crate) overlay: RwSignal<Option<Choice>>,
+    /// The result that a link shares, while it is shown or fetched.
+    pub(crate) shared: RwSignal<Option<Shared>>,
+    /// The address that a report is fetched from.
+    pub(crate) fetching: RwSignal<Option<String>>,
     /// The report that the measurement shown repeats.
     pub(crate) repeated: RwSignal<Option<Report>>,
     /// Earlier measurements and opened reports.
@@ -97,6 +101,15 @@ pub(crate) struct Session {
     pub(super) numbers: StoredValue<u32>,
     pub(super) handles: StoredValue<Handles, LocalStorage>,
     pub(super) link: StoredValue<Option<Link>, LocalStorage>,
+}
+
+/// A result shared by a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Shared {
+    /// In the link's own fragment.
+    Fragment(String),
+    /// A report at an address.
+    Report(String),
 }
 
 /// The preview of the choice.
@@ -164,6 +177,8 @@ impl Session {
             frame: RwSignal::new(Frame::default()),
             metric: RwSignal::new(Metric::default()),
             overlay: RwSignal::new(None),
+            shared: RwSignal::new(None),
+            fetching: RwSignal::new(None),
             repeated: RwSignal::new(None),
             kept: RwSignal::new(Vec::new()),
             comparison: RwSignal::new(Comparison::default()),

@@ -31,6 +31,9 @@
 //! | `unfinished`, `resume`, `forget` | an unfinished measurement, and the buttons that resume or delete it |
 //! | `known`, `known-recorded`, `known-ID` | results known before anything is measured: the recording, published figures |
 //! | `measure-here` | measures the model whose known results are shown, and overlays them |
+//! | `fetching`, `claim-short` | the address that a report is fetched from, and what a result in a link lacks |
+//! | `share-copy` | copies the link that holds the result |
+//! | `share`, `share-link`, `share-embed`, `share-cite`, `share-KIND-copy` | the fold with link, frame and citation, each with its copy button |
 //! | `replay`, `differences` | repeats the measurement of an opened report, and shows the differences; `data-most` is the largest |
 //! | `svg-AT`, `png-AT`, `csv-AT`, `json-AT` | save a chart: `AT` is `profile` or the number of the figure |
 //! | `class`, `frame-PART`, `link-embed`, `link`, `link-copy` | the fold that builds links, the parts they hide or lock, and the link |
@@ -81,6 +84,7 @@ mod notices;
 mod overlay;
 mod panel;
 mod protocol;
+mod share;
 mod sources;
 mod status;
 mod stepper;
