@@ -4,12 +4,13 @@ use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 use straightedge_web::state::frame::{Frame, Part};
 use straightedge_web::text::t;
+use straightedge_web::url::finding::Shared;
 
 use crate::permalink::link;
-use crate::session::{Session, Shared};
+use crate::session::Session;
 use crate::start::Start;
 use crate::view::{
-    Board, Device, Downloads, Drop, Failure, ForClass, Framed, Go, Head, Lesson, ModelChoice, ProtocolChoice,
+    Board, Device, Downloads, Drop, Failure, ForClass, Framed, Go, Head, History, Lesson, ModelChoice, ProtocolChoice,
     TextChoice, Warnings,
 };
 use crate::{awake, keep, leave, title};
@@ -53,6 +54,7 @@ pub(crate) fn Page(session: Session) -> impl IntoView {
                 <Framed session part=Part::Text><TextChoice session/></Framed>
                 <Framed session part=Part::Protocol><ProtocolChoice session/></Framed>
                 <Framed session part=Part::Downloads><Downloads session/></Framed>
+                <Framed session part=Part::Downloads><History session/></Framed>
                 <ForClass session/>
                 <Go session/>
                 <Device session/>

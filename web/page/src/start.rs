@@ -5,8 +5,7 @@ use straightedge_api::bundled::Bundled;
 use straightedge_api::error::{Error, Result};
 use straightedge_api::report::Report;
 use straightedge_web::url::address::Address;
-
-use crate::session::Shared;
+use straightedge_web::url::finding::Shared;
 
 /// Everything the first view shows.
 pub(crate) struct Start {

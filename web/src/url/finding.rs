@@ -28,6 +28,15 @@ const LOSSES: [&str; 3] = ["linear", "mean", "zero"];
 const BACKENDS: [BackendChoice; 3] = [BackendChoice::Auto, BackendChoice::Gpu, BackendChoice::Cpu];
 const GRAMS: [GramMode; 2] = [GramMode::Exact, GramMode::Fast];
 
+/// A result shared by a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shared {
+    /// In the link's own fragment.
+    Fragment(String),
+    /// A report at an address.
+    Report(String),
+}
+
 /// Whether a fragment holds a result.
 pub fn is_finding(fragment: &str) -> bool {
     fragment.starts_with(NAME)

@@ -10,9 +10,10 @@ use straightedge_web::state::recordings::FIRST;
 use straightedge_web::state::views::View;
 use straightedge_web::url::address::{Address, LinkedOverlay, OWN, ROWS, Read};
 use straightedge_web::url::comparison::Linked;
+use straightedge_web::url::finding::Shared;
 use wasm_bindgen::prelude::*;
 
-use super::state::{Session, Shared};
+use super::state::Session;
 use crate::permalink::{address, put_query};
 
 impl Session {

@@ -10,11 +10,11 @@ use straightedge_web::state::frame::Frame;
 use straightedge_web::state::run::{Provenance, Run};
 use straightedge_web::text::result::t as r;
 use straightedge_web::url::address::Address;
-use straightedge_web::url::finding;
+use straightedge_web::url::finding::{self, Shared};
 use wasm_bindgen::prelude::*;
 
 use super::browser::now;
-use super::state::{Session, Shared};
+use super::state::Session;
 use crate::permalink;
 
 /// Most bytes of a report from another host; a report of 100 blocks with everything has a tenth.

@@ -21,9 +21,11 @@ use straightedge_web::state::form::Form;
 use straightedge_web::state::frame::Frame;
 use straightedge_web::state::run::Run;
 use straightedge_web::state::views::View;
+use straightedge_web::url::finding::Shared;
 use web_sys::File;
 
 use super::handles::Handles;
+use super::history_state::History;
 use crate::link::Link;
 use crate::permalink::Entry;
 
@@ -68,6 +70,8 @@ pub(crate) struct Session {
     pub(crate) metric: RwSignal<Metric>,
     /// The overlay of the profile.
     pub(crate) overlay: RwSignal<Option<Choice>>,
+    /// The results kept in the browser.
+    pub(crate) history: History,
     /// The result that a link shares, while it is shown or fetched.
     pub(crate) shared: RwSignal<Option<Shared>>,
     /// The address that a report is fetched from.
@@ -101,15 +105,6 @@ pub(crate) struct Session {
     pub(super) numbers: StoredValue<u32>,
     pub(super) handles: StoredValue<Handles, LocalStorage>,
     pub(super) link: StoredValue<Option<Link>, LocalStorage>,
-}
-
-/// A result shared by a link.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Shared {
-    /// In the link's own fragment.
-    Fragment(String),
-    /// A report at an address.
-    Report(String),
 }
 
 /// The preview of the choice.
@@ -177,6 +172,7 @@ impl Session {
             frame: RwSignal::new(Frame::default()),
             metric: RwSignal::new(Metric::default()),
             overlay: RwSignal::new(None),
+            history: History::default(),
             shared: RwSignal::new(None),
             fetching: RwSignal::new(None),
             repeated: RwSignal::new(None),
