@@ -6,8 +6,9 @@ use leptos::task::spawn_local;
 use straightedge_web::citation::bibtex;
 use straightedge_web::text::fill;
 use straightedge_web::text::result::t as r;
-use wasm_bindgen::JsValue;
+use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
+use web_sys::{Element, Event};
 
 use crate::permalink::site;
 use crate::session::Session;
@@ -31,11 +32,17 @@ pub(crate) fn Share(session: Session) -> impl IntoView {
         let is_plain = session.frame.with(|frame| !frame.is_embedded && frame.hidden.is_empty());
         is_plain && session.run.with(|run| !run.is_running() && !run.blocks().is_empty())
     });
+    // Links and citation are written only while the fold is open.
+    let is_open = RwSignal::new(false);
+    let toggle = move |event: Event| {
+        let fold = event.target().and_then(|fold| fold.dyn_into::<Element>().ok());
+        is_open.set(fold.is_some_and(|fold| fold.has_attribute("open")));
+    };
     view! {
         <Show when=move || is_there.get()>
-            <details class="fold share" data-testid="share">
+            <details class="fold share" data-testid="share" on:toggle=toggle>
                 <summary><span class="title">{r().share}</span><span class="note">{r().share_about}</span></summary>
-                <Ways session/>
+                <Show when=move || is_open.get()><Ways session/></Show>
             </details>
         </Show>
     }
