@@ -150,14 +150,7 @@ impl Remainder {
 fn cross_validate(others: Vec<Option<f64>>, report: &mut BlockReport) {
     report.r2_folds = others;
     report.r2_folds.push(report.r2_lin);
-    let folds = report.r2_folds.len();
-    let known: Vec<f64> = report.r2_folds.iter().flatten().copied().collect();
-    if known.len() == folds {
-        let mean = known.iter().sum::<f64>() / known.len() as f64;
-        let squares: f64 = known.iter().map(|r2| (r2 - mean).powi(2)).sum();
-        report.r2_cv_mean = finite(mean);
-        report.r2_cv_std = finite((squares / (known.len() - 1) as f64).sqrt());
-    }
+    report.summarise_folds();
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ byRelay('below the root of its host the page opens and measures, and then it doe
 byRelay('a new build takes the place of the old one at the next visit, for the files that changed', async (app, network) => {
   const hash = (text) => createHash('sha256').update(text).digest('base64');
   const page = await (await fetch(network.address)).text();
-  const next = page.replace('<title>Straightedge', '<title>Next');
+  const next = page.replace('<html lang="en">', '<html lang="en" data-build="next">');
   assert.notEqual(next, page);
   network.changes[''] = () => next;
   await isKept(app.page, 'models/demo-gpt2/model.safetensors');
@@ -84,9 +84,9 @@ byRelay('a new build takes the place of the old one at the next visit, for the f
     await new Promise((waits) => { installing.onstatechange = waits; });
   });
   assert.deepEqual(network.asked, ['sw.js', '']);
-  assert.equal(await app.page.title(), 'Straightedge');
+  assert.equal(await app.page.locator('html[data-build]').count(), 0);
   await app.page.reload();
-  await app.page.waitForFunction(() => document.title === 'Next');
+  await app.page.locator('html[data-build=next]').waitFor();
   await app.started();
   const pages = await app.page.evaluate(async () => {
     const cache = await caches.open((await caches.keys())[0]);

@@ -3,7 +3,7 @@
 const root = document.documentElement;
 const asked = new URLSearchParams(location.search);
 const isFirst = ([name, value]) => name === 'v' || (name === 'view' && value === 'sides');
-if (![...asked].every(isFirst)) root.dataset.linked = '';
+if (![...asked].every(isFirst) || location.hash.startsWith('#r=')) root.dataset.linked = '';
 if (asked.has('embed')) root.dataset.embed = '';
 
 const texts = 'linked' in root.dataset

@@ -24,6 +24,17 @@ pub const SCHEMA: u32 = 1;
 /// More blocks than any model has.
 const MOST_BLOCKS: usize = 10_000;
 
+/// Most characters that an error repeats of what is wrong with a file.
+const LONGEST_REASON: usize = 200;
+
+/// A reason that may quote the file, of bounded length.
+fn shortened(why: String) -> String {
+    match why.char_indices().nth(LONGEST_REASON) {
+        Some((end, _)) => format!("{}…", &why[..end]),
+        None => why,
+    }
+}
+
 /// `None` in place of NaN and infinities, which JSON cannot hold.
 pub fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
@@ -75,21 +86,27 @@ pub struct Report {
 impl Report {
     /// Reads an untrusted report; `file` names it in errors.
     pub fn from_json(file: &str, json: &str) -> Result<Self> {
-        let malformed = |why: String| Error::MalformedReport { file: file.into(), why };
+        let malformed = |why: String| Error::MalformedReport { file: file.into(), why: shortened(why) };
         let report: Self = serde_json::from_str(json).map_err(|error| malformed(error.to_string()))?;
-        if report.schema != SCHEMA {
-            return Err(malformed(format!("schema is {}", report.schema)));
+        report.check().map_err(malformed)?;
+        Ok(report)
+    }
+
+    /// Checks what the types of an untrusted report leave open, and says what is wrong.
+    pub fn check(&self) -> std::result::Result<(), String> {
+        if self.schema != SCHEMA {
+            return Err(format!("schema is {}", self.schema));
         }
-        if report.blocks.windows(2).any(|pair| pair[0].block >= pair[1].block) {
-            return Err(malformed("blocks are not in ascending order".into()));
+        if self.blocks.windows(2).any(|pair| pair[0].block >= pair[1].block) {
+            return Err("blocks are not in ascending order".into());
         }
         // Curves have a place for every block up to the last.
-        let blocks = report.blocks.iter().map(|block| block.block);
-        let layers = report.layers.iter().map(|layer| layer.layer);
-        if blocks.chain(layers).chain([report.model.num_hidden_layers]).any(|number| number > MOST_BLOCKS) {
-            return Err(malformed(format!("no model has more than {MOST_BLOCKS} blocks")));
+        let blocks = self.blocks.iter().map(|block| block.block);
+        let layers = self.layers.iter().map(|layer| layer.layer);
+        if blocks.chain(layers).chain([self.model.num_hidden_layers]).any(|number| number > MOST_BLOCKS) {
+            return Err(format!("no model has more than {MOST_BLOCKS} blocks"));
         }
-        Ok(report)
+        Ok(())
     }
 
     /// The report as indented JSON.
@@ -313,6 +330,17 @@ pub struct BlockReport {
 }
 
 impl BlockReport {
+    /// Sets mean and sample standard deviation of R² over the folds; both are undefined if R² of any fold is.
+    pub fn summarise_folds(&mut self) {
+        let known: Vec<f64> = self.r2_folds.iter().flatten().copied().collect();
+        let is_complete = known.len() == self.r2_folds.len();
+        let mean = known.iter().sum::<f64>() / known.len() as f64;
+        let squares: f64 = known.iter().map(|r2| (r2 - mean).powi(2)).sum();
+        let deviation = (squares / (known.len() as f64 - 1.0)).sqrt();
+        self.r2_cv_mean = finite(mean).filter(|_| is_complete);
+        self.r2_cv_std = finite(deviation).filter(|_| is_complete);
+    }
+
     /// Adds what `earlier`, an earlier measurement of the same block, knows and this one does not.
     pub fn complete_from(&mut self, earlier: &Self) {
         fn fill<T: Clone>(map: &mut BTreeMap<String, T>, earlier: &BTreeMap<String, T>) {

@@ -4,21 +4,23 @@ use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 use straightedge_web::state::frame::{Frame, Part};
 use straightedge_web::text::t;
+use straightedge_web::url::finding::Shared;
 
 use crate::permalink::link;
 use crate::session::Session;
 use crate::start::Start;
 use crate::view::{
-    Board, Device, Downloads, Drop, Failure, ForClass, Framed, Go, Head, Lesson, ModelChoice, ProtocolChoice,
+    Board, Device, Downloads, Drop, Failure, ForClass, Framed, Go, Head, History, Lesson, ModelChoice, ProtocolChoice,
     TextChoice, Warnings,
 };
-use crate::{awake, keep, leave};
+use crate::{awake, keep, leave, title};
 
 /// The page with its engine.
 #[component]
 pub(crate) fn App(start: Start) -> impl IntoView {
     let session = Session::new(start);
     let is_embedded = session.frame.with_untracked(|frame| frame.is_embedded);
+    title::follow(session);
     if is_embedded {
         return view! { <Embedded session/> }.into_any();
     }
@@ -53,6 +55,7 @@ pub(crate) fn Page(session: Session) -> impl IntoView {
                     <Framed session part=Part::Text><TextChoice session/></Framed>
                     <Framed session part=Part::Protocol><ProtocolChoice session/></Framed>
                     <Framed session part=Part::Downloads><Downloads session/></Framed>
+                    <Framed session part=Part::Downloads><History session/></Framed>
                     <ForClass session/>
                 </div>
                 <Go session/>
@@ -73,7 +76,11 @@ fn Embedded(session: Session) -> impl IntoView {
     let target = move || {
         let mut address = session.address();
         address.frame = Frame::default();
-        link(&address).unwrap_or_default()
+        let fragment = session.shared.with(|shared| match shared {
+            Some(Shared::Fragment(fragment)) => fragment.clone(),
+            _ => String::new(),
+        });
+        link(&address).unwrap_or_default() + &fragment
     };
     view! {
         <main class="embedded" data-testid="embedded">

@@ -15,6 +15,8 @@ mod picked;
 mod save;
 mod session;
 mod start;
+mod store;
+mod title;
 mod view;
 
 /// Replaces the pre-rendered page in one step and keeps the focus.

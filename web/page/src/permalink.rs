@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 use straightedge_web::url::address::{Address, NAMES, Read};
+use straightedge_web::url::finding::is_finding;
 use wasm_bindgen::JsValue;
 use web_sys::UrlSearchParams;
 
@@ -16,11 +17,25 @@ fn query() -> Vec<(String, String)> {
     NAMES.into_iter().filter_map(|name| params.get(name).map(|value| (name.to_string(), value))).collect()
 }
 
+/// The fragment of the page's address, `#` included.
+pub(crate) fn fragment() -> String {
+    window().location().hash().unwrap_or_default()
+}
+
+/// Whether an address is of the page's own origin.
+pub(crate) fn is_own(address: &str) -> bool {
+    window().location().origin().is_ok_and(|origin| address.starts_with(&format!("{origin}/")))
+}
+
+/// The address of the page without query and fragment.
+pub(crate) fn site() -> String {
+    let location = window().location();
+    format!("{}{}", location.origin().unwrap_or_default(), location.pathname().unwrap_or_default())
+}
+
 /// The full link to an address of this page.
 pub(crate) fn link(address: &Address) -> Result<String, JsValue> {
-    let location = window().location();
-    let (origin, path) = (location.origin()?, location.pathname()?);
-    Ok(format!("{origin}{path}{}", search_of(&UrlSearchParams::new()?, address)))
+    Ok(format!("{}{}", site(), search_of(&UrlSearchParams::new()?, address)))
 }
 
 /// The history entry of an address.
@@ -32,15 +47,17 @@ pub(crate) enum Entry {
     Same,
 }
 
-/// Replaces the page's address.
-pub(crate) fn put_query(address: &Address, entry: Entry) -> Result<(), JsValue> {
+/// Replaces the page's address. A result in its fragment stays only while it is shown.
+pub(crate) fn put_query(address: &Address, shows_fragment: bool, entry: Entry) -> Result<(), JsValue> {
     let location = window().location();
     if address.is_opening() && query().is_empty() {
         return Ok(());
     }
     let search = search_of(&UrlSearchParams::new_with_str(&location.search()?)?, address);
-    if search != location.search()? {
-        let target = format!("{}{search}{}", location.pathname()?, location.hash()?);
+    let known = location.hash()?;
+    let hash = if shows_fragment || !is_finding(&known) { known.clone() } else { String::new() };
+    if search != location.search()? || hash != known {
+        let target = format!("{}{search}{hash}", location.pathname()?);
         let history = window().history()?;
         match entry {
             Entry::New => history.push_state_with_url(&JsValue::NULL, "", Some(&target))?,

@@ -6,6 +6,7 @@ use straightedge_api::error::{Error, Result};
 use straightedge_api::recorded_texts::RecordedTexts;
 use straightedge_api::report::Report;
 use straightedge_web::url::address::Address;
+use straightedge_web::url::finding::Shared;
 
 /// Everything the first view shows.
 pub(crate) struct Start {
@@ -13,6 +14,8 @@ pub(crate) struct Start {
     pub(crate) address: Address,
     /// Its values that could not be read.
     pub(crate) refused: Vec<Error>,
+    /// The result that the link shares.
+    pub(crate) shared: Option<Shared>,
     /// Bundled models.
     pub(crate) index: Vec<Bundled>,
     /// The recorded report of the initial model.
@@ -34,6 +37,7 @@ pub(crate) fn written() -> Result<Start> {
     Ok(Start {
         address: Address::opening(),
         refused: Vec::new(),
+        shared: None,
         index: index.map_err(|why| malformed(straightedge_web::state::bundled::INDEX, why))?,
         recording: Some(recording),
         texts: Some(texts.map_err(|why| malformed("demo-gpt2.json", why))?),
@@ -50,8 +54,12 @@ pub(crate) async fn fetched() -> Start {
     use straightedge_web::state::recordings::{FIRST, recording};
     use straightedge_web::state::views::View;
     use straightedge_web::url::address::Read;
+    use straightedge_web::url::finding;
 
     let Read { address, refused } = crate::permalink::address();
+    let fragment = Some(crate::permalink::fragment()).filter(|fragment| finding::is_finding(fragment));
+    let shared = fragment.map(Shared::Fragment).or_else(|| address.report.clone().map(Shared::Report));
+    let address = if shared.is_some() && address.is_opening() { Address::default() } else { address };
     let index: Result<Vec<Bundled>> = fetch::json(INDEX).await;
     let (index, missing) = match index {
         Ok(index) => (index, None),
@@ -68,5 +76,5 @@ pub(crate) async fn fetched() -> Start {
         true => fetch::json(&recorded_path(FIRST)).await.ok(),
         false => None,
     };
-    Start { address, refused, index, recording, texts, missing }
+    Start { address, refused, shared, index, recording, texts, missing }
 }

@@ -2,3 +2,4 @@
 
 pub mod alive;
 pub mod fetch;
+pub mod foreign;

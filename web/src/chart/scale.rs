@@ -22,6 +22,9 @@ pub enum Kind {
 
 /// Lowest share on an axis; lower ones are drawn at the edge.
 const LOWEST_SHARE: f64 = -0.5;
+/// Sizes that an axis tells apart from infinity and from zero: beyond them its arithmetic would overflow.
+const LARGEST: f64 = 1e100;
+const SMALLEST: f64 = 1e-100;
 /// Minimum range of a nats axis, and of the tallest bar.
 pub const LEAST_NATS: f64 = 0.5;
 /// A wide axis is logarithmic if the largest value is at least this many times the median, or [`WIDE_QUARTER`] times
@@ -42,6 +45,7 @@ pub struct Scale {
 impl Scale {
     /// The scale of `kind` that covers `values`.
     pub fn over(kind: Kind, values: &[f64]) -> Self {
+        let values: Vec<f64> = values.iter().copied().map(drawable).collect();
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let (least, most) = if least <= most { (least, most) } else { (0.0, 1.0) };
@@ -55,7 +59,7 @@ impl Scale {
             Kind::Linear => Self::rounded(kind, least, most),
             Kind::FromZero => Self::rounded(kind, least.min(0.0), most.max(0.0)),
             Kind::Nats => Self::rounded(Kind::FromZero, 0.0, most.max(LEAST_NATS)),
-            Kind::Wide => Self::wide(values, least.min(0.0), most.max(0.0)),
+            Kind::Wide => Self::wide(&values, least.min(0.0), most.max(0.0)),
         }
     }
 
@@ -72,7 +76,7 @@ impl Scale {
     }
 
     fn logarithmic(least: f64, most: f64) -> Self {
-        let least = least.max(f64::MIN_POSITIVE);
+        let least = least.max(SMALLEST);
         let most = most.max(least * 2.0);
         let room = (most / least).powf(0.03);
         Self::plain(Kind::Log, least / room, most * room)
@@ -99,7 +103,7 @@ impl Scale {
     /// Position of a value: 0 at the low end, 1 at the high end; values beyond are clamped.
     pub fn place(&self, value: f64) -> f64 {
         let (low, high) = (self.spread(self.low), self.spread(self.high));
-        ((self.spread(value) - low) / (high - low)).clamp(0.0, 1.0)
+        ((self.spread(drawable(value)) - low) / (high - low)).clamp(0.0, 1.0)
     }
 
     /// Whether a value lies below the low end.
@@ -164,7 +168,7 @@ impl Scale {
 
     fn spread(&self, value: f64) -> f64 {
         match self.kind {
-            Kind::Log => value.max(f64::MIN_POSITIVE).log10(),
+            Kind::Log => value.max(SMALLEST).log10(),
             Kind::Wide => value.signum() * (1.0 + value.abs() / self.unit).log10(),
             _ => value,
         }
@@ -174,6 +178,11 @@ impl Scale {
     fn gather(&self, place: f64) -> f64 {
         place.signum() * self.unit * (10f64.powf(place.abs()) - 1.0)
     }
+}
+
+/// A value within the sizes of an axis.
+fn drawable(value: f64) -> f64 {
+    if value.abs() < SMALLEST { 0.0 } else { value.clamp(-LARGEST, LARGEST) }
 }
 
 /// The round step that divides `room` into about `parts`.
@@ -187,6 +196,18 @@ fn step(room: f64, parts: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn extreme_values_have_a_place_and_few_grid_lines() {
+        let extreme = [f64::MAX, f64::MIN, 5e-324, 0.0, 1.0, 1.0 + f64::EPSILON];
+        for kind in [Kind::Share, Kind::Linear, Kind::FromZero, Kind::Nats, Kind::Log, Kind::Wide] {
+            for values in [&extreme[..], &extreme[..1], &extreme[2..3], &extreme[4..]] {
+                let scale = Scale::over(kind, values);
+                assert!(values.iter().all(|value| (0.0..=1.0).contains(&scale.place(*value))), "{kind:?} {values:?}");
+                assert!(scale.ticks(8.0).len() < 100, "{kind:?} {values:?}");
+            }
+        }
+    }
 
     #[test]
     fn shares_always_show_zero_and_one_and_go_below_as_far_as_it_makes_sense() {

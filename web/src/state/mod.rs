@@ -6,6 +6,7 @@ pub mod folder;
 pub mod form;
 pub mod frame;
 pub mod groups;
+pub mod headline;
 pub mod order_status;
 pub mod preview;
 pub mod recordings;

@@ -10,12 +10,33 @@ use crate::state::bundled::Expected;
 use crate::state::order_status::{OrderStatus, Phase};
 use straightedge_api::message::Reply;
 
+/// Where a result comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Provenance {
+    /// It is measured in this browser.
+    #[default]
+    Here,
+    /// A report from a file, or one of this copy of the page.
+    File,
+    /// The fragment of a link.
+    Link,
+    /// A report at an address that a link names.
+    Address(String),
+}
+
+impl Provenance {
+    /// Whether it is a stranger's claim, which only measuring again verifies.
+    pub fn is_claim(&self) -> bool {
+        matches!(self, Self::Link | Self::Address(_))
+    }
+}
+
 /// A measurement from start to end.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
     status: OrderStatus,
     origin: Option<u32>,
-    is_opened: bool,
+    provenance: Provenance,
     recorder: Recorder,
     expected: Option<Expected>,
     /// Spans of what ran when.
@@ -42,15 +63,14 @@ impl Run {
 
     /// A report from a file, as if it had just been measured.
     pub fn opened(number: u32, report: Report) -> Self {
+        Self::received(number, report, Provenance::File)
+    }
+
+    /// The same with where it comes from.
+    pub fn received(number: u32, report: Report, provenance: Provenance) -> Self {
         let phase = if report.partial { Phase::Cancelled } else { Phase::Finished };
         let recorder = Recorder::resume(report);
-        Self {
-            status: OrderStatus::at(number, phase),
-            origin: Some(number),
-            is_opened: true,
-            recorder,
-            ..Self::default()
-        }
+        Self { status: OrderStatus::at(number, phase), origin: Some(number), provenance, recorder, ..Self::default() }
     }
 
     /// A report that was recorded with the page, shown until something is measured.
@@ -92,9 +112,14 @@ impl Run {
         self.origin
     }
 
-    /// Whether it comes from a file.
+    /// Where it comes from.
+    pub fn provenance(&self) -> &Provenance {
+        &self.provenance
+    }
+
+    /// Whether it was not measured in this browser.
     pub fn is_opened(&self) -> bool {
-        self.is_opened
+        self.provenance != Provenance::Here
     }
 
     /// Its phase.

@@ -7,7 +7,7 @@ use straightedge_api::report::{DeviceInfo, Report};
 
 use crate::state::form::Form;
 use crate::state::order_status::Phase;
-use crate::state::run::Run;
+use crate::state::run::{Provenance, Run};
 use crate::text::continuation as texts_continuation;
 use crate::text::format::{amount, count, duration, limit, rate};
 use crate::text::result::t as r;
@@ -35,6 +35,9 @@ pub fn status(run: &Run) -> String {
     if let Some(wait) = run.waiting() {
         return fill(t().status_waiting, &[("time", &duration(wait.seconds)), ("why", &wait.why)]);
     }
+    if let (true, Some(report)) = (run.provenance().is_claim(), run.report()) {
+        return claimed(report, run.provenance(), &blocks);
+    }
     match run.phase() {
         Phase::Idle => t().status_idle.into(),
         Phase::Recorded => run.report().map_or(String::new(), recorded),
@@ -45,6 +48,16 @@ pub fn status(run: &Run) -> String {
         Phase::Failed(_) => fill(t().status_failed, &[("blocks", &blocks)]),
         Phase::Finished => run.report().map_or(String::new(), |report| finished(report, &blocks)),
     }
+}
+
+/// Where a claim comes from, and that nothing here has verified it.
+fn claimed(report: &Report, from: &Provenance, blocks: &str) -> String {
+    let rows = count(report.protocol.rows as u64);
+    let from = match from {
+        Provenance::Address(address) => fill(r().claim_of_address, &[("address", address)]),
+        _ => r().claim_of_link.into(),
+    };
+    fill(r().claim, &[("from", &from), ("blocks", blocks), ("rows", &rows)])
 }
 
 /// Model, text, day and device of the result shown, from its report and not from the form.

@@ -27,7 +27,7 @@ use crate::url::given::{Given, SHOWN};
 /// The version this page writes, the only one so far.
 const VERSION: &str = "1";
 /// All known parameter names.
-pub const NAMES: [&str; 31] = [
+pub const NAMES: [&str; 32] = [
     "v",
     "model",
     "hub",
@@ -59,6 +59,7 @@ pub const NAMES: [&str; 31] = [
     "lock",
     "lesson",
     "projector",
+    "report",
 ];
 /// The user's own files. A link cannot carry them, only that there are some.
 pub const OWN: &str = ":own";
@@ -70,6 +71,8 @@ const FILE: &str = ":file";
 const PUBLISHED: &str = "published:";
 /// Prefix of a bundled model whose recording is the overlay.
 const RECORDED: &str = "recorded:";
+/// Most characters of the address of a report.
+const LONGEST_ADDRESS: usize = 500;
 /// Format of the keys of a comparison.
 const KEYS: &str = "give a list such as recorded:demo-gpt2,published:gpt2:WikiText-2";
 
@@ -108,6 +111,8 @@ pub struct Address {
     pub lesson: Option<Step>,
     /// Whether the lesson is shown in large type, for a projector.
     pub is_projected: bool,
+    /// The address of a report to show.
+    pub report: Option<String>,
 }
 
 /// An overlay that a link can carry.
@@ -183,6 +188,7 @@ impl Address {
             frame,
             lesson: given.read("lesson", |step| step.parse().ok(), "give the number of a step, 1 to 9"),
             is_projected: given.read("projector", is_one, "projector=1 is all there is").is_some(),
+            report: given.read("report", report, "give an address that begins with https://, or a path of this site"),
         }
     }
 
@@ -242,6 +248,7 @@ impl Address {
             ("lock", listed(&self.frame.locked)),
             ("lesson", self.lesson.map(|step| step.to_string())),
             ("projector", (self.is_projected && self.lesson.is_some()).then(|| "1".into())),
+            ("report", self.report.clone()),
         ]);
         pairs
     }
@@ -261,6 +268,15 @@ fn text(value: &str) -> Option<TextChoice> {
         hub if WIKITEXT.contains(&hub) => TextChoice::Hub(hub.into()),
         bundled => TextChoice::Bundled(Some(bundled).filter(|name| is_plain(name) && !name.contains(':'))?.into()),
     })
+}
+
+/// The address of a report: of any https host, of this machine, or a path of this site. The page allows http only for
+/// its own origin.
+fn report(address: &str) -> Option<String> {
+    let has_host = ["https://", "http://"].iter().any(|scheme| address.starts_with(scheme));
+    let is_path = address.starts_with("./") && !address.contains("..");
+    let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '<' | '>' | '\\' | '`');
+    ((has_host || is_path) && address.len() <= LONGEST_ADDRESS && address.chars().all(plain)).then(|| address.into())
 }
 
 fn laid(value: &str) -> Option<LinkedOverlay> {
@@ -364,6 +380,7 @@ mod tests {
             },
             lesson: Some(Step::Traps),
             is_projected: true,
+            report: Some("https://host.example/a/report.json?raw=1".into()),
         }
     }
 
@@ -418,6 +435,10 @@ mod tests {
             ("mirror", "javascript:alert(1)"),
             ("mirror", ""),
             ("model", "../../secret"),
+            ("report", "javascript:alert(1)"),
+            ("report", "//host.example/report.json"),
+            ("report", "./../secret"),
+            ("report", "https://host.example/\u{202e}"),
             ("model", "<img src=x>"),
             ("model", ""),
             ("text", "tales:99"),

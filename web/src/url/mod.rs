@@ -1,7 +1,9 @@
-//! The page's address: form, view, comparison and continuation in a link, and repeating the measurement of a report.
+//! The page's state as a link, and a result as part of it.
 
 pub mod address;
 pub mod comparison;
 pub mod continuation;
+pub mod finding;
 mod given;
 pub mod repeat;
+mod wire;

@@ -11,6 +11,7 @@ use straightedge_web::state::recordings::FIRST;
 use straightedge_web::state::views::View;
 use straightedge_web::url::address::{Address, LinkedOverlay, OWN, ROWS, Read};
 use straightedge_web::url::comparison::Linked;
+use straightedge_web::url::finding::Shared;
 use wasm_bindgen::prelude::*;
 
 use super::state::Session;
@@ -59,7 +60,8 @@ impl Session {
         Effect::new(move |_| {
             let entry = self.step_taken();
             // Some frames deny access to the history; the address then stays as it is.
-            let _ = put_query(&self.address(), entry);
+            let shows_fragment = self.shared.with(|shared| matches!(shared, Some(Shared::Fragment(_))));
+            let _ = put_query(&self.address(), shows_fragment, entry);
         });
         let back = Closure::<dyn Fn()>::new(move || {
             let Read { address, .. } = address();
@@ -72,6 +74,11 @@ impl Session {
 
     /// The address of the present state; a hub model with the commit that was found.
     pub(crate) fn address(self) -> Address {
+        self.form.with(|form| self.address_of(form))
+    }
+
+    /// The same with another form.
+    pub(super) fn address_of(self, form: &Form) -> Address {
         let overlay = self.overlay.get().and_then(|choice| match choice {
             Choice::Published(corpus) => Some(LinkedOverlay::Published(corpus)),
             Choice::Kept(at) => self.overlaid_recording(at).map(LinkedOverlay::Recorded),
@@ -85,7 +92,7 @@ impl Session {
         let ask = if self.view.get() == View::Continuation { self.ask.with(Ask::linkable) } else { Ask::default() };
         // The published figures shown before measuring are implied by their model.
         let is_introduced = self.introduced.with(Option::is_some);
-        self.form.with(|form| Address {
+        Address {
             model: model_of(form),
             hub: self.hub_of(form),
             mirror: form.endpoint().ok().filter(|endpoint| !endpoint.is_hub()),
@@ -102,7 +109,11 @@ impl Session {
             frame: self.frame.get(),
             lesson: self.guide.step.get(),
             is_projected: self.guide.is_projected.get(),
-        })
+            report: self.shared.with(|shared| match shared {
+                Some(Shared::Report(address)) => Some(address.clone()),
+                _ => None,
+            }),
+        }
     }
 
     /// The link to the lesson: its first step, with the model, text and protocol chosen, and with a teacher's locks.

@@ -23,7 +23,7 @@ impl Session {
 
     /// Applies the address, or chooses the first model.
     fn begin(self, start: Start) {
-        let Start { address, refused, index, recording, texts, missing } = start;
+        let Start { address, refused, shared, index, recording, texts, missing } = start;
         self.texts.set(texts);
         self.index.set(Some(index));
         self.refused.set(refused);
@@ -34,6 +34,7 @@ impl Session {
         } else {
             self.choose_address(address);
         }
+        self.open_shared(shared);
     }
 
     fn open_first(self, recording: Option<Report>) {
@@ -50,6 +51,8 @@ impl Session {
         self.follow_texts();
         self.keep_lesson();
         self.keep_address();
+        self.follow_fragments();
+        self.keep_results();
     }
 
     fn receive(self, reply: &Reply) {

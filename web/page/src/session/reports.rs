@@ -8,7 +8,7 @@ use straightedge_web::browser::fetch;
 use straightedge_web::comparison::Key;
 use straightedge_web::comparison::overlay::{Choice, KeptMeasurement};
 use straightedge_web::comparison::published::may_have;
-use straightedge_web::state::run::Run;
+use straightedge_web::state::run::{Provenance, Run};
 use straightedge_web::state::views::View;
 use web_sys::File;
 
@@ -72,9 +72,14 @@ impl Session {
         }
     }
 
-    /// Shows a report that was not measured here and so cannot be extended.
+    /// Shows a report from a file.
     pub(crate) fn show_opened(self, report: Report) {
-        self.show(Run::opened(self.next_number(), report));
+        self.show_received(report, Provenance::File);
+    }
+
+    /// Shows a report that was not measured here and so cannot be extended.
+    pub(super) fn show_received(self, report: Report, provenance: Provenance) {
+        self.show(Run::received(self.next_number(), report, provenance));
         self.ordered.set_value(None);
         self.can_extend.set(false);
         self.look_up();

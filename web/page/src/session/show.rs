@@ -17,6 +17,7 @@ impl Session {
         self.block.set(None);
         self.overlay.set(None);
         self.repeated.set(None);
+        self.shared.set(None);
         self.replaced.set_value(None);
         self.run.set(run);
     }

@@ -22,9 +22,11 @@ use straightedge_web::state::form::Form;
 use straightedge_web::state::frame::Frame;
 use straightedge_web::state::run::Run;
 use straightedge_web::state::views::View;
+use straightedge_web::url::finding::Shared;
 use web_sys::File;
 
 use super::handles::Handles;
+use super::history_state::History;
 use crate::link::Link;
 use crate::permalink::Entry;
 
@@ -75,6 +77,12 @@ pub(crate) struct Session {
     pub(crate) metric: RwSignal<Metric>,
     /// The overlay of the profile.
     pub(crate) overlay: RwSignal<Option<Choice>>,
+    /// The results kept in the browser.
+    pub(crate) history: History,
+    /// The result that a link shares, while it is shown or fetched.
+    pub(crate) shared: RwSignal<Option<Shared>>,
+    /// The address that a report is fetched from.
+    pub(crate) fetching: RwSignal<Option<String>>,
     /// The report that the measurement shown repeats.
     pub(crate) repeated: RwSignal<Option<Report>>,
     /// Earlier measurements and opened reports.
@@ -190,6 +198,9 @@ impl Session {
             frame: RwSignal::new(Frame::default()),
             metric: RwSignal::new(Metric::default()),
             overlay: RwSignal::new(None),
+            history: History::default(),
+            shared: RwSignal::new(None),
+            fetching: RwSignal::new(None),
             repeated: RwSignal::new(None),
             kept: RwSignal::new(Vec::new()),
             comparison: RwSignal::new(Comparison::default()),

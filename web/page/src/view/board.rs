@@ -10,6 +10,7 @@ use super::continuation::ContinuationState;
 use super::detail::Detail;
 use super::differences::Differences;
 use super::panel::Panel;
+use super::share::Share;
 use super::status::Status;
 use super::table::Table;
 use super::tabs::{Tabs, tab_id};
@@ -38,6 +39,7 @@ pub(crate) fn Board(session: Session) -> impl IntoView {
             <Show when=move || has_tabs.get()><Tabs session/></Show>
             <Status session/>
             <div id="panel" class="panel" data-testid="panel" role=role aria-labelledby=label>{panel}</div>
+            <Share session/>
         </div>
         <Differences session/>
         <Show when=move || is_profile.get() && !is_embedded.get()><Table session/></Show>

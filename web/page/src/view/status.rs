@@ -2,12 +2,13 @@
 
 use leptos::prelude::*;
 use straightedge_web::continuation;
-use straightedge_web::state::run::Run;
+use straightedge_web::state::run::{Provenance, Run};
 use straightedge_web::state::views::View;
 use straightedge_web::state::words;
 use straightedge_web::text::result::t as r;
 use straightedge_web::text::{fill, t};
 
+use super::share::CopyLink;
 use crate::save;
 use crate::session::Session;
 
@@ -18,6 +19,12 @@ pub(crate) fn Status(session: Session) -> impl IntoView {
         Some(_) => t().status_published.into(),
         None => session.run.with(words::status),
     });
+    let fetching = move || {
+        let address = session.fetching.get()?;
+        Some(view! { <p class="note" data-testid="fetching">{fill(r().fetching, &[("address", &address)])}</p> })
+    };
+    let is_claim = Memo::new(move |_| session.run.with(|run| run.provenance().is_claim()));
+    let is_short = move || session.run.with(|run| *run.provenance() == Provenance::Link);
     let progress = move || session.run.with(|run| run.progress());
     let is_running = Memo::new(move |_| session.run.with(Run::is_running));
     let share = move || progress().map(|progress| progress.fraction().to_string());
@@ -28,7 +35,9 @@ pub(crate) fn Status(session: Session) -> impl IntoView {
     let has_trace = Memo::new(move |_| session.run.with(|run| !run.spans().is_empty()));
     let can_resume = Memo::new(move |_| session.unfinished.with(Option::is_some) && !is_running.get());
     let unfinished = move || session.unfinished.with(|found| found.as_ref().map(words::unfinished));
-    let can_replay = Memo::new(move |_| has_report.get() && !is_running.get() && !session.can_extend.get());
+    let is_embedded = Memo::new(move |_| session.frame.with(|frame| frame.is_embedded));
+    let can_replay =
+        Memo::new(move |_| has_report.get() && !is_running.get() && !session.can_extend.get() && !is_embedded.get());
     let about = Memo::new(move |_| match (session.view.get(), session.introduced.get()) {
         // A comparison names each of its measurements in the chart.
         (View::Compare, _) => None,
@@ -64,6 +73,8 @@ pub(crate) fn Status(session: Session) -> impl IntoView {
                     >{t().trace}</button>
                 </Show>
             </p>
+            {fetching}
+            <Show when=is_short><p class="note" data-testid="claim-short">{r().claim_short}</p></Show>
             <Show when=move || can_resume.get()>
                 <p class="note" data-testid="unfinished">
                     {unfinished}" "
@@ -74,7 +85,8 @@ pub(crate) fn Status(session: Session) -> impl IntoView {
                 </p>
             </Show>
             <div class="actions">
-                <Show when=move || has_report.get() && !is_running.get()>
+                <Show when=move || has_report.get() && !is_running.get() && !is_embedded.get()>
+                    <CopyLink session/>
                     <button type="button" class="button" data-testid="download" on:click=move |_| download(session)>
                         {t().download}
                     </button>
@@ -83,7 +95,7 @@ pub(crate) fn Status(session: Session) -> impl IntoView {
                     <button
                         type="button" class="main" class:second=move || session.calls_elsewhere() data-testid="replay"
                         on:click=move |_| session.replay()
-                    >{t().replay}</button>
+                    >{move || if is_claim.get() { r().claim_replay } else { t().replay }}</button>
                 </Show>
                 <Show when=move || can_resume.get()>
                     <button type="button" data-testid="resume" on:click=move |_| session.resume()>{t().resume}</button>

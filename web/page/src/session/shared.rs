@@ -1,0 +1,134 @@
+//! A result that a link shares: in its fragment, or in a report at an address that it names. Shown at once, as a claim
+//! that measuring again verifies.
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use straightedge_api::error::{Error, Result};
+use straightedge_api::report::Report;
+use straightedge_web::browser::foreign;
+use straightedge_web::state::frame::Frame;
+use straightedge_web::state::run::{Provenance, Run};
+use straightedge_web::text::result::t as r;
+use straightedge_web::url::address::Address;
+use straightedge_web::url::finding::{self, Shared};
+use wasm_bindgen::prelude::*;
+
+use super::browser::now;
+use super::state::Session;
+use crate::permalink;
+
+/// Most bytes of a report from another host; a report of 100 blocks with everything has a tenth.
+const MOST_BYTES: usize = 32_000_000;
+
+impl Session {
+    /// Shows the result of the link that was followed, if it has one.
+    pub(super) fn open_shared(self, shared: Option<Shared>) {
+        match shared {
+            Some(Shared::Fragment(fragment)) => self.open_fragment(&fragment),
+            Some(Shared::Report(address)) => self.fetch_report(address),
+            None => {}
+        }
+    }
+
+    /// Follows a link with a result that is opened in this tab.
+    pub(crate) fn follow_fragments(self) {
+        let follow = Closure::<dyn Fn()>::new(move || {
+            let fragment = permalink::fragment();
+            if !finding::is_finding(&fragment) {
+                return;
+            }
+            if self.run.with_untracked(Run::is_running) {
+                self.complaint.set(Some(Error::MalformedLink { why: r().busy_link.into() }));
+            } else {
+                self.keep();
+                self.open_fragment(&fragment);
+            }
+        });
+        // A window takes any listener.
+        let _ = window().add_event_listener_with_callback("hashchange", follow.into_js_value().unchecked_ref());
+    }
+
+    fn open_fragment(self, fragment: &str) {
+        match finding::read(fragment) {
+            Ok(report) => self.show_claim(report, Provenance::Link, Shared::Fragment(fragment.into())),
+            Err(error) => self.refused.update(|refused| {
+                refused.retain(|known| !matches!(known, Error::MalformedLink { .. }));
+                refused.push(error);
+            }),
+        }
+    }
+
+    fn fetch_report(self, address: String) {
+        self.shared.set(Some(Shared::Report(address.clone())));
+        self.fetching.set(Some(address.clone()));
+        spawn_local(async move {
+            let found = fetched(&address).await;
+            self.fetching.set(None);
+            // Something else was measured or opened meanwhile.
+            if !self.run.with_untracked(Run::is_untouched) {
+                return;
+            }
+            match found {
+                Ok(report) => self.show_claim(report, Provenance::Address(address.clone()), Shared::Report(address)),
+                Err(error) => self.complaint.set(Some(error)),
+            }
+        });
+    }
+
+    /// The link to the result shown, which holds it unless it comes with the page or from an address; to its chart
+    /// alone if `is_embedded`.
+    ///
+    /// # Errors
+    /// It is too large for a link.
+    pub(crate) fn shared_link(self, is_embedded: bool) -> Result<String> {
+        let report =
+            self.run.with(|run| run.report().filter(|_| !run.is_untouched() && !run.blocks().is_empty()).cloned());
+        let is_named = self.shared.with(|shared| matches!(shared, Some(Shared::Report(_))));
+        let mut form = self.form.get();
+        if let Some(report) = &report {
+            let index = self.index.get().unwrap_or_default();
+            // A result of the sender's own files has no other settings than those of the form.
+            let _ = form.repeat(report, &index);
+        }
+        let address = Address {
+            frame: Frame { is_embedded, ..Frame::default() },
+            lesson: None,
+            overlay: None,
+            ..self.address_of(&form)
+        };
+        let fragment = report.filter(|_| !is_named).map(|report| finding::written(&report)).transpose()?;
+        Ok(permalink::link(&address).unwrap_or_default() + &fragment.unwrap_or_default())
+    }
+
+    /// The current time as reports write it.
+    pub(crate) fn now(self) -> String {
+        now()
+    }
+
+    /// Title of a bundled model; any other model's id.
+    pub(crate) fn title_of(self, id: &str) -> String {
+        self.index.with(|index| {
+            let bundled = index.iter().flatten().find(|bundled| bundled.name == id);
+            bundled.map_or_else(|| id.into(), |bundled| bundled.title.clone())
+        })
+    }
+
+    /// Keeps the view and block that the link opens.
+    fn show_claim(self, report: Report, provenance: Provenance, shared: Shared) {
+        let block = self.block.get_untracked();
+        self.complaint.set(None);
+        self.introduced.set(None);
+        self.show_received(report, provenance);
+        self.block.set(block);
+        self.shared.set(Some(shared));
+    }
+}
+
+async fn fetched(address: &str) -> Result<Report> {
+    let refuse = |why: String| Error::ReportNotFetched { address: address.into(), why };
+    if address.starts_with("http://") && !permalink::is_own(address) {
+        return Err(refuse("only https is allowed for other hosts".into()));
+    }
+    let json = foreign::text(address, MOST_BYTES).await.map_err(refuse)?;
+    Report::from_json(address, &json)
+}
