@@ -58,7 +58,7 @@ const STEPS = {
     assert.equal(await app.ended(), 'finished');
   },
   6: async (app) => {
-    await app.element('tab-losses').click();
+    await app.view('losses');
     await app.order(app.element('measure-swap'));
   },
   7: async (app) => {
@@ -66,7 +66,7 @@ const STEPS = {
     for (const preset of ['learned', 'training', 'seeds']) await app.element(`preset-${preset}`).click();
   },
   8: async (app) => {
-    for (const view of ['regimes', 'ranks']) await app.element(`tab-${view}`).click();
+    for (const view of ['regimes', 'ranks']) await app.view(view);
   },
   9: async (app) => {
     const { model, blocks } = await app.report();
@@ -153,7 +153,7 @@ visit('notation is the same in the first step and under Block, and that of the c
   await fold.locator('summary').click();
   assert.match(await fold.innerText(), /eigenvectors/);
   await app.element('lesson-leave').click();
-  await app.element('tab-block').click();
+  await app.view('block');
   const [network, map] = await maths('[data-testid=formulas] math');
   assert.match(network, /^y=W2⊤GELU\w*\(W1⊤x\+b1\)\+b2$/);
   assert.match(map, /^y.=W⊤x\+b$/);
