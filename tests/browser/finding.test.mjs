@@ -147,8 +147,8 @@ trial('report= opens a report of another host, which is named, and refuses what 
     assert.doesNotMatch(app.page.url(), /report=/);
   });
   const refusals = {
-    '/none.json': /not a Straightedge report/, '/page.json': /not a Straightedge report/, '/absent.json': /did not arrive.*404/,
-    '/closed.json': /did not arrive.*CORS/, '/large.json': /did not arrive.*larger than 32 MB/,
+    '/none.json': /not a Straightedge report/, '/page.json': /not a Straightedge report/, '/absent.json': /cannot be read.*404/,
+    '/closed.json': /cannot be read.*CORS/, '/large.json': /cannot be read.*larger than 32 MB/,
   };
   for (const [path, words] of Object.entries(refusals)) {
     await open_(path, async (app) => {
