@@ -20,7 +20,7 @@ const LONGEST_NAME: usize = 80;
 
 /// What is known of a kept result without its report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct KeptResult {
     /// Key in the store.
     pub id: String,
     /// The name that its owner gave it.
@@ -48,7 +48,7 @@ pub struct Entry {
     pub order: Option<Order>,
 }
 
-impl Entry {
+impl KeptResult {
     /// The entry of a report, written at `saved` with `bytes` bytes; what the owner of `earlier` chose stays.
     pub fn new(
         id: &str,
@@ -100,13 +100,13 @@ impl Entry {
 }
 
 /// The list in its order: the latest first.
-pub fn sorted(mut entries: Vec<Entry>) -> Vec<Entry> {
+pub fn sorted(mut entries: Vec<KeptResult>) -> Vec<KeptResult> {
     entries.sort_by(|a, b| b.saved.cmp(&a.saved).then_with(|| a.id.cmp(&b.id)));
     entries
 }
 
 /// The entries to delete, the oldest first, so that `new` fits in; pinned ones stay. `None` if it does not fit at all.
-pub fn surplus(entries: &[Entry], new: &Entry, most: u64) -> Option<Vec<String>> {
+pub fn surplus(entries: &[KeptResult], new: &KeptResult, most: u64) -> Option<Vec<String>> {
     let others = sorted(entries.iter().filter(|entry| entry.id != new.id).cloned().collect());
     let mut held: u64 = new.bytes + others.iter().map(|entry| entry.bytes).sum::<u64>();
     let mut ids = Vec::new();
@@ -121,8 +121,8 @@ pub fn surplus(entries: &[Entry], new: &Entry, most: u64) -> Option<Vec<String>>
 }
 
 /// One file with all results; reports that cannot be read are left out.
-pub fn exported(results: &[(Entry, String)]) -> String {
-    let result = |(entry, report): &(Entry, String)| {
+pub fn exported(results: &[(KeptResult, String)]) -> String {
+    let result = |(entry, report): &(KeptResult, String)| {
         let report: Value = serde_json::from_str(report).ok()?;
         Some(json!({"name": entry.shown(), "saved": entry.saved, "report": report}))
     };
@@ -135,8 +135,8 @@ mod tests {
     use super::*;
     use crate::figures::sample_report;
 
-    fn entry(id: &str, saved: &str, bytes: u64, is_pinned: bool) -> Entry {
-        Entry { id: id.into(), saved: saved.into(), bytes, is_pinned, ..Entry::default() }
+    fn entry(id: &str, saved: &str, bytes: u64, is_pinned: bool) -> KeptResult {
+        KeptResult { id: id.into(), saved: saved.into(), bytes, is_pinned, ..KeptResult::default() }
     }
 
     #[test]
@@ -155,19 +155,19 @@ mod tests {
     fn an_entry_names_model_text_day_and_finding_and_keeps_its_name() {
         let mut report = sample_report();
         report.date = Some("2026-11-25T02:34:05Z".into());
-        let mut first = Entry::new("1", &report, "2026-11-26T00:00:00Z".into(), 9, None, None);
+        let mut first = KeptResult::new("1", &report, "2026-11-26T00:00:00Z".into(), 9, None, None);
         assert_eq!(
             (first.shown(), first.about.as_str()),
             ("m · t", "2026-11-25 · the CPU · 1 of 2 blocks more than half linear")
         );
         first.rename("  mine\u{7} ");
         first.is_pinned = true;
-        let again = Entry::new("1", &report, "2026-11-27T00:00:00Z".into(), 10, None, Some(&first));
+        let again = KeptResult::new("1", &report, "2026-11-27T00:00:00Z".into(), 10, None, Some(&first));
         assert_eq!((again.shown(), again.is_pinned), ("mine", true));
         first.rename(" ");
         assert_eq!(first.shown(), "m · t");
         report.partial = true;
-        let part = Entry::new("2", &report, String::new(), 1, None, None);
+        let part = KeptResult::new("2", &report, String::new(), 1, None, None);
         let unfinished = Unfinished { model: "m".into(), text: "t".into(), next: 1, of: 3, handles: 0 };
         assert!(part.is_of(&unfinished) && !again.is_of(&unfinished) && part.described().contains("not finished"));
     }

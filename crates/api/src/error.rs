@@ -327,24 +327,6 @@ pub enum Error {
         /// What is wrong.
         why: String,
     },
-    /// A result that no link can hold.
-    #[error(
-        "this result: it does not fit into a link ({why}); download its report, publish the file, and share a link with report= and its address"
-    )]
-    ResultBeyondLink {
-        /// What is too large.
-        why: String,
-    },
-    /// A report that another site did not deliver.
-    #[error(
-        "{address}: the report did not arrive ({why}); check the address, and that its host lets other sites read it (CORS)"
-    )]
-    ReportNotFetched {
-        /// Address of the report.
-        address: String,
-        /// The reason.
-        why: String,
-    },
     /// An invalid list of models to measure.
     #[error("{file}: not a list of models to measure ({why}); see docs/cli.md for the format")]
     MalformedList {

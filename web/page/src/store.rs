@@ -4,7 +4,7 @@
 use js_sys::{Array, Promise};
 use leptos::prelude::window;
 use straightedge_web::browser::fetch::reason;
-use straightedge_web::history::Entry;
+use straightedge_web::history::KeptResult;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{IdbDatabase, IdbRequest, IdbTransaction, IdbTransactionMode};
@@ -39,7 +39,7 @@ impl Store {
     }
 
     /// All entries, in no order; those that cannot be read are left out.
-    pub(crate) async fn entries(&self) -> Stored<Vec<Entry>> {
+    pub(crate) async fn entries(&self) -> Stored<Vec<KeptResult>> {
         let store = self.begin(IdbTransactionMode::Readonly)?.object_store(ENTRIES).map_err(|why| reason(&why))?;
         let found: Array = settled(&store.get_all().map_err(|why| reason(&why))?).await?.unchecked_into();
         Ok(found.iter().filter_map(|entry| serde_json::from_str(&entry.as_string()?).ok()).collect())
@@ -53,7 +53,7 @@ impl Store {
     }
 
     /// Writes an entry, with its report if that is new, and deletes others.
-    pub(crate) async fn put(&self, entry: &Entry, report: Option<&str>, deleted: &[String]) -> Stored<()> {
+    pub(crate) async fn put(&self, entry: &KeptResult, report: Option<&str>, deleted: &[String]) -> Stored<()> {
         let json = serde_json::to_string(entry).map_err(|why| why.to_string())?;
         self.change(|transaction| {
             let key = JsValue::from(&entry.id);

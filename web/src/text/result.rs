@@ -22,6 +22,7 @@ catalogue! {
     claim_replay: "Measure it again",
     claim_short: "The link holds R² with its folds, ranks and losses, not the details of each block; the sender’s report has them.",
     fetching: "Fetching a report from {address}.",
+    unfetched: "{why}; its host must let other sites read it by CORS",
     busy_link: "Something is being measured here, so the result of the link is not shown. Open the link in another tab.",
 
     title: "{model}: {finding} – Straightedge",

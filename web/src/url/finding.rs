@@ -47,7 +47,11 @@ pub fn is_finding(fragment: &str) -> bool {
 /// # Errors
 /// It has too many blocks or too long names.
 pub fn written(report: &Report) -> Result<String> {
-    let beyond = |why: &str| Error::ResultBeyondLink { why: why.into() };
+    let beyond = |why: &str| Error::InvalidSetting {
+        field: "a link with this result".into(),
+        value: why.into(),
+        hint: "download its report, publish the file, and share a link with report= and its address".into(),
+    };
     let mut wire = Wire::Out(Vec::new());
     whole(&mut wire, &mut report.clone()).map_err(beyond)?;
     let Wire::Out(bytes) = wire else { return Err(beyond("nothing was written")) };

@@ -11,11 +11,11 @@ use straightedge_web::state::recordings::FIRST;
 use straightedge_web::state::views::View;
 use straightedge_web::url::address::{Address, LinkedOverlay, OWN, ROWS, Read};
 use straightedge_web::url::comparison::Linked;
-use straightedge_web::url::finding::Shared;
+use straightedge_web::url::finding::{Shared, is_finding};
 use wasm_bindgen::prelude::*;
 
 use super::state::Session;
-use crate::permalink::{address, put_query};
+use crate::permalink::{address, fragment, put_query};
 
 impl Session {
     /// Applies an address.
@@ -64,6 +64,11 @@ impl Session {
             let _ = put_query(&self.address(), shows_fragment, entry);
         });
         let back = Closure::<dyn Fn()>::new(move || {
+            let fragment = fragment();
+            // A link with another result was opened in this tab: its fragment is read next, and must stay until then.
+            if is_finding(&fragment) && self.shared.get_untracked() != Some(Shared::Fragment(fragment)) {
+                return;
+            }
             let Read { address, .. } = address();
             self.view.set(seen(&address));
             self.block.set(address.block);

@@ -5,7 +5,7 @@ use leptos::task::spawn_local;
 use straightedge_api::report::Report;
 use straightedge_web::comparison::Key;
 use straightedge_web::comparison::overlay::KeptMeasurement;
-use straightedge_web::history::{Entry, MOST_BYTES, exported, sorted, surplus};
+use straightedge_web::history::{KeptResult, MOST_BYTES, exported, sorted, surplus};
 use straightedge_web::state::run::{Provenance, Run};
 use straightedge_web::state::views::View;
 use straightedge_web::text::history::t as h;
@@ -119,7 +119,7 @@ impl Session {
         let entries = self.history.entries.get_untracked().unwrap_or_default();
         let earlier = entries.iter().find(|entry| entry.id == id);
         let order = self.ordered.get_value().map(|(order, _)| order);
-        let entry = Entry::new(&id, &report, now(), json.len() as u64, order, earlier);
+        let entry = KeptResult::new(&id, &report, now(), json.len() as u64, order, earlier);
         let Some(deleted) = surplus(&entries, &entry, MOST_BYTES) else {
             return self.history.refused.set(Some(h().full.into()));
         };
@@ -189,7 +189,7 @@ impl Session {
         });
     }
 
-    fn with_kept(self, id: String, action: impl FnOnce(Entry, Report) + 'static) {
+    fn with_kept(self, id: String, action: impl FnOnce(KeptResult, Report) + 'static) {
         let entries = self.history.entries.get_untracked().unwrap_or_default();
         let (Some(store), Some(entry)) =
             (self.history.store.get_value(), entries.into_iter().find(|entry| entry.id == id))
@@ -209,7 +209,7 @@ impl Session {
     }
 
     /// Changes name or pin of a kept result.
-    pub(crate) fn change_kept(self, id: &str, change: impl FnOnce(&mut Entry)) {
+    pub(crate) fn change_kept(self, id: &str, change: impl FnOnce(&mut KeptResult)) {
         let entries = self.history.entries.get_untracked().unwrap_or_default();
         let Some(mut entry) = entries.into_iter().find(|entry| entry.id == id) else { return };
         change(&mut entry);

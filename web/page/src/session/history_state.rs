@@ -1,7 +1,7 @@
 //! State of the results kept in the browser.
 
 use leptos::prelude::*;
-use straightedge_web::history::Entry;
+use straightedge_web::history::KeptResult;
 use web_sys::BroadcastChannel;
 
 use crate::store::Store;
@@ -10,7 +10,7 @@ use crate::store::Store;
 #[derive(Clone, Copy)]
 pub(crate) struct History {
     /// The list, the latest first; `None` until it is read.
-    pub(crate) entries: RwSignal<Option<Vec<Entry>>>,
+    pub(crate) entries: RwSignal<Option<Vec<KeptResult>>>,
     /// Why nothing can be kept.
     pub(crate) refused: RwSignal<Option<String>>,
     pub(super) store: StoredValue<Option<Store>, LocalStorage>,

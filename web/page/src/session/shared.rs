@@ -8,6 +8,7 @@ use straightedge_api::report::Report;
 use straightedge_web::browser::foreign;
 use straightedge_web::state::frame::Frame;
 use straightedge_web::state::run::{Provenance, Run};
+use straightedge_web::text::fill;
 use straightedge_web::text::result::t as r;
 use straightedge_web::url::address::Address;
 use straightedge_web::url::finding::{self, Shared};
@@ -125,10 +126,10 @@ impl Session {
 }
 
 async fn fetched(address: &str) -> Result<Report> {
-    let refuse = |why: String| Error::ReportNotFetched { address: address.into(), why };
+    let refuse = |why: String| Error::UnreadableFile { file: address.into(), why };
     if address.starts_with("http://") && !permalink::is_own(address) {
         return Err(refuse("only https is allowed for other hosts".into()));
     }
-    let json = foreign::text(address, MOST_BYTES).await.map_err(refuse)?;
+    let json = foreign::text(address, MOST_BYTES).await.map_err(|why| refuse(fill(r().unfetched, &[("why", &why)])))?;
     Report::from_json(address, &json)
 }

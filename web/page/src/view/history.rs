@@ -3,7 +3,7 @@
 use leptos::ev::KeyboardEvent;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use straightedge_web::history::{Entry, MOST_BYTES};
+use straightedge_web::history::{KeptResult, MOST_BYTES};
 use straightedge_web::state::run::Run;
 use straightedge_web::text::fill;
 use straightedge_web::text::format::bytes;
@@ -48,7 +48,7 @@ pub(crate) fn History(session: Session) -> impl IntoView {
 }
 
 #[component]
-fn Item(session: Session, entry: Entry) -> impl IntoView {
+fn Item(session: Session, entry: KeptResult) -> impl IntoView {
     let is_running = Memo::new(move |_| session.run.with(Run::is_running));
     let about = entry.described();
     let name = entry.shown().to_string();
