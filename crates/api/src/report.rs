@@ -3,6 +3,7 @@
 //! Field names and formulas are those of docs/measures.md. Unknown values are `None`, with a warning that explains it;
 //! NaN and infinities never appear ([`finite`]).
 
+mod check;
 mod detail;
 mod ordered;
 mod seconds;
@@ -14,26 +15,12 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::job::{GramMode, Protocol};
 
-pub use detail::{Scatter, Spectrum};
+pub use detail::{CurvePoint, GreedyStep, Scatter, Spectrum};
 pub use ordered::Ordered;
 pub use seconds::Seconds;
 
 /// Schema number written by this version.
 pub const SCHEMA: u32 = 1;
-
-/// More blocks than any model has.
-const MOST_BLOCKS: usize = 10_000;
-
-/// Most characters that an error repeats of what is wrong with a file.
-const LONGEST_REASON: usize = 200;
-
-/// A reason that may quote the file, of bounded length.
-fn shortened(why: String) -> String {
-    match why.char_indices().nth(LONGEST_REASON) {
-        Some((end, _)) => format!("{}…", &why[..end]),
-        None => why,
-    }
-}
 
 /// `None` in place of NaN and infinities, which JSON cannot hold.
 pub fn finite(value: f64) -> Option<f64> {
@@ -86,7 +73,7 @@ pub struct Report {
 impl Report {
     /// Reads an untrusted report; `file` names it in errors.
     pub fn from_json(file: &str, json: &str) -> Result<Self> {
-        let malformed = |why: String| Error::MalformedReport { file: file.into(), why: shortened(why) };
+        let malformed = |why: String| Error::MalformedReport { file: file.into(), why: check::shortened(why) };
         let report: Self = serde_json::from_str(json).map_err(|error| malformed(error.to_string()))?;
         report.check().map_err(malformed)?;
         Ok(report)
@@ -97,16 +84,9 @@ impl Report {
         if self.schema != SCHEMA {
             return Err(format!("schema is {}", self.schema));
         }
-        if self.blocks.windows(2).any(|pair| pair[0].block >= pair[1].block) {
-            return Err("blocks are not in ascending order".into());
-        }
-        // Curves have a place for every block up to the last.
-        let blocks = self.blocks.iter().map(|block| block.block);
-        let layers = self.layers.iter().map(|layer| layer.layer);
-        if blocks.chain(layers).chain([self.model.num_hidden_layers]).any(|number| number > MOST_BLOCKS) {
-            return Err(format!("no model has more than {MOST_BLOCKS} blocks"));
-        }
-        Ok(())
+        let blocks: Vec<usize> = self.blocks.iter().map(|block| block.block).collect();
+        let layers: Vec<usize> = self.layers.iter().map(|layer| layer.layer).collect();
+        check::numbers(&blocks, &layers, self.model.num_hidden_layers)
     }
 
     /// The report as indented JSON.
@@ -356,28 +336,6 @@ impl BlockReport {
         fill(&mut self.controls, &earlier.controls);
         fill(&mut self.heal, &earlier.heal);
     }
-}
-
-/// One point of a training curve.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CurvePoint {
-    /// Steps taken.
-    pub step: usize,
-    /// Value after these steps; null if it is not finite.
-    pub value: Option<f64>,
-}
-
-/// One more block replaced, in addition to those before it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct GreedyStep {
-    /// The block.
-    pub block: usize,
-    /// Perplexity with all blocks up to this step replaced by their maps.
-    pub ppl: Option<f64>,
-    /// The same less that of the untouched model.
-    pub delta_ppl: Option<f64>,
-    /// Parameters of all feed-forward networks over those that are left.
-    pub compression: Option<f64>,
 }
 
 /// The fit of a block under other conditions (docs/measures.md, section 6).

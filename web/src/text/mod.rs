@@ -20,7 +20,6 @@ pub mod controls;
 pub mod detail;
 pub mod format;
 pub mod formula;
-pub mod history;
 pub mod lesson;
 pub mod paper;
 pub mod result;

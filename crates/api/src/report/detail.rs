@@ -66,6 +66,28 @@ fn rounded(value: f64, digits: usize) -> f64 {
     format!("{value:.*e}", digits - 1).parse().unwrap_or(value)
 }
 
+/// One point of a training curve.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CurvePoint {
+    /// Steps taken.
+    pub step: usize,
+    /// Value after these steps; null if it is not finite.
+    pub value: Option<f64>,
+}
+
+/// One more block replaced, in addition to those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GreedyStep {
+    /// The block.
+    pub block: usize,
+    /// Perplexity with all blocks up to this step replaced by their maps.
+    pub ppl: Option<f64>,
+    /// The same less that of the untouched model.
+    pub delta_ppl: Option<f64>,
+    /// Parameters of all feed-forward networks over those that are left.
+    pub compression: Option<f64>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
