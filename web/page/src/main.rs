@@ -15,7 +15,6 @@ mod picked;
 mod save;
 mod session;
 mod start;
-mod store;
 mod title;
 mod view;
 
