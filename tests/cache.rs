@@ -67,7 +67,7 @@ impl Scene {
     /// Requests and bytes of a file that the mirror has sent.
     fn sent(&self, file: &str) -> (u64, u64) {
         let sent = self.mirror.stats().file(file);
-        (sent.requests as u64, sent.bytes)
+        (sent.requests, sent.bytes)
     }
 
     /// The weights as the cache has them.

@@ -75,6 +75,7 @@ fn model() -> ModelInfo {
         checkpoint: Some("c".into()),
         architecture: "gpt2".into(),
         sha256: Some("0".into()),
+        sha256_claimed: true,
         dtype: Some("F32".into()),
         hidden_size: 1,
         intermediate_size: Some(1),

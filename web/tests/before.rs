@@ -11,7 +11,8 @@ use straightedge_web::continuation::Linear;
 use straightedge_web::state::form::TextChoice;
 use straightedge_web::state::frame::Part;
 use straightedge_web::state::views::View;
-use straightedge_web::url::address::{Address, LinkedOverlay, NAMES, Read};
+use straightedge_web::url::address::{Address, NAMES, Read};
+use straightedge_web::url::overlay::LinkedOverlay;
 
 const LINKS: &str = include_str!("../../tests/fixtures/before/links.txt");
 

@@ -26,7 +26,7 @@ mod tests {
     #[test]
     fn a_code_has_its_three_finder_patterns() {
         let code = code("https://host.example/straightedge/?v=1&lesson=1").unwrap();
-        assert!(code.size >= 21 && (code.size - 17) % 4 == 0, "{}", code.size);
+        assert!(code.size >= 21 && (code.size - 17).is_multiple_of(4), "{}", code.size);
         let is_dark = |x: usize, y: usize| code.path.contains(&format!("M{x} {y}h"));
         for (left, top) in [(0, 0), (code.size - 7, 0), (0, code.size - 7)] {
             // A ring of dark modules around a light one, around a dark square.

@@ -22,7 +22,8 @@ use crate::state::frame::Frame;
 use crate::state::recordings::FIRST;
 use crate::state::views::View;
 use crate::url::comparison::{self, Linked};
-use crate::url::given::{Given, SHOWN};
+use crate::url::given::{Given, is_plain};
+use crate::url::overlay::LinkedOverlay;
 
 /// The version this page writes, the only one so far.
 const VERSION: &str = "1";
@@ -67,10 +68,6 @@ pub const OWN: &str = ":own";
 pub const ROWS: &str = ":rows";
 const PASTED: &str = ":pasted";
 const FILE: &str = ":file";
-/// Prefix of a corpus of published values.
-const PUBLISHED: &str = "published:";
-/// Prefix of a bundled model whose recording is the overlay.
-const RECORDED: &str = "recorded:";
 /// Most characters of the address of a report.
 const LONGEST_ADDRESS: usize = 500;
 /// Format of the keys of a comparison.
@@ -113,15 +110,6 @@ pub struct Address {
     pub is_projected: bool,
     /// The address of a report to show.
     pub report: Option<String>,
-}
-
-/// An overlay that a link can carry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LinkedOverlay {
-    /// Values of the model published on this corpus.
-    Published(String),
-    /// The recording of a bundled model.
-    Recorded(String),
 }
 
 /// The valid part of an address, and an error for every invalid value.
@@ -182,7 +170,11 @@ impl Address {
             view: given.read("view", view, "give one of the page’s views").unwrap_or_default(),
             block: given.count("block"),
             metric: given.read("metric", metric, "choose lin or scalar").unwrap_or_default(),
-            overlay: given.read("overlay", laid, "give published: and a corpus, or recorded: and a model"),
+            overlay: given.read(
+                "overlay",
+                LinkedOverlay::parse,
+                "give published: and a corpus, or recorded: and a model",
+            ),
             comparison,
             ask: given.ask(),
             frame,
@@ -234,7 +226,7 @@ impl Address {
             ("view", (self.view != View::default()).then(|| self.view.id().into())),
             ("block", self.block.map(|block| block.to_string())),
             ("metric", (self.metric != Metric::default()).then(|| self.metric.id().into())),
-            ("overlay", self.overlay.as_ref().map(overlay_written)),
+            ("overlay", self.overlay.as_ref().map(ToString::to_string)),
             ("compare", compared.preset.map(|preset| preset.id().into())),
             ("runs", comparison::listed(&compared.runs)),
             ("without", comparison::listed(&compared.without)),
@@ -254,12 +246,6 @@ impl Address {
     }
 }
 
-/// Whether a value can be a name: it cannot form a path or URL.
-fn is_plain(name: &str) -> bool {
-    let plain = |c: char| c.is_alphanumeric() || " -_.:".contains(c);
-    !name.is_empty() && name.len() <= SHOWN && name.chars().all(plain) && !name.contains("..")
-}
-
 fn text(value: &str) -> Option<TextChoice> {
     Some(match value {
         PASTED => TextChoice::Pasted,
@@ -277,21 +263,6 @@ fn report(address: &str) -> Option<String> {
     let is_path = address.starts_with("./") && !address.contains("..");
     let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '<' | '>' | '\\' | '`');
     ((has_host || is_path) && address.len() <= LONGEST_ADDRESS && address.chars().all(plain)).then(|| address.into())
-}
-
-fn laid(value: &str) -> Option<LinkedOverlay> {
-    let plain = |name: &str| is_plain(name).then(|| name.to_string());
-    match value.strip_prefix(PUBLISHED) {
-        Some(corpus) => plain(corpus).map(LinkedOverlay::Published),
-        None => plain(value.strip_prefix(RECORDED)?).map(LinkedOverlay::Recorded),
-    }
-}
-
-fn overlay_written(laid: &LinkedOverlay) -> String {
-    match laid {
-        LinkedOverlay::Published(corpus) => format!("{PUBLISHED}{corpus}"),
-        LinkedOverlay::Recorded(model) => format!("{RECORDED}{model}"),
-    }
 }
 
 fn charts(list: &str) -> Option<BTreeSet<Field>> {

@@ -132,3 +132,9 @@ fn refused(name: &str, value: &str, hint: &str) -> Error {
     }
     Error::InvalidSetting { field: format!("{name} in this link"), value: format!("“{shown}”"), hint: hint.into() }
 }
+
+/// Whether a value can be a name: it cannot form a path or URL.
+pub(super) fn is_plain(name: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || " -_.:".contains(c);
+    !name.is_empty() && name.len() <= SHOWN && name.chars().all(plain) && !name.contains("..")
+}

@@ -5,5 +5,6 @@ pub mod comparison;
 pub mod continuation;
 pub mod finding;
 mod given;
+pub mod overlay;
 pub mod repeat;
 mod wire;

@@ -9,9 +9,10 @@ use straightedge_web::state::form::{Form, ModelChoice};
 use straightedge_web::state::frame::Part;
 use straightedge_web::state::recordings::FIRST;
 use straightedge_web::state::views::View;
-use straightedge_web::url::address::{Address, LinkedOverlay, OWN, ROWS, Read};
+use straightedge_web::url::address::{Address, OWN, ROWS, Read};
 use straightedge_web::url::comparison::Linked;
 use straightedge_web::url::finding::{Shared, is_finding};
+use straightedge_web::url::overlay::LinkedOverlay;
 use wasm_bindgen::prelude::*;
 
 use super::state::Session;
