@@ -36,7 +36,7 @@ await picture('block', { query: { view: 'profile' } }, async (app) => {
 });
 await picture('compare', { query: { view: 'compare', compare: 'survey' } }, (app) => app.element('chart-0').locator('path.mark').nth(50).waitFor());
 await picture('sides', {});
-await picture('phone', { width: 390 });
+await picture('phone', { width: 390, height: 844 });
 await picture('dark', { query: { view: 'losses' }, colorScheme: 'dark' });
 await picture('lesson', { query: { lesson: '2' }, height: 1580 }, async (app) => {
   await app.element('handle-low').focus();
