@@ -9,6 +9,7 @@ mod ordered;
 mod seconds;
 
 use std::collections::BTreeMap;
+use std::ops::Not;
 
 use serde::{Deserialize, Serialize};
 
@@ -135,7 +136,7 @@ pub struct ModelInfo {
     /// Hash over the weight files in order of their names.
     pub sha256: Option<String>,
     /// Whether `sha256` is the hub's statement, not yet compared with whole files.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Not::not")]
     pub sha256_claimed: bool,
     /// Storage format of the weights.
     pub dtype: Option<String>,
