@@ -240,7 +240,7 @@ visit('axe-core finds nothing serious in the lesson, and a phone shows it withou
 });
 
 visit('formulas are set by the browser, and on paper all steps stand without the instrument', { webgpu: false, query: { lesson: '3' } }, async (app) => {
-  const formula = await app.page.locator('.step:visible math').evaluate((math) => {
+  const formula = await app.page.locator('.step:visible math').first().evaluate((math) => {
     const box = math.getBoundingClientRect();
     return { namespace: math.namespaceURI, height: box.height, fractions: document.querySelectorAll('math mfrac').length };
   });
