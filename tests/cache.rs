@@ -235,6 +235,9 @@ fn an_incomplete_file_never_gets_into_the_cache() {
     block_on(program.store.write(&key, 2_000_000, &scene.bytes[2_000_000..])).expect("a write");
     block_on(program.store.complete(&key)).expect_err("a gap");
     assert!(!scene.snapshot(&program).exists());
+    // Bytes that come again leave what is stored after them.
+    block_on(program.store.write(&key, 0, &scene.bytes[..1000])).expect("a write");
+    assert_eq!(block_on(program.store.held(&key)).expect("parts"), [0..1_000_000, 2_000_000..SIZE]);
     // Overlapping parts make up the file.
     block_on(program.store.write(&key, 900_000, &scene.bytes[900_000..2_100_000])).expect("a write");
     block_on(program.store.complete(&key)).expect("all of it");

@@ -127,9 +127,10 @@ impl DiskStore {
         let failed = |error: std::io::Error| unwritable(&folder, &error);
         fs::create_dir_all(&folder).map_err(failed)?;
         let part = self.part_files(file).into_iter().find(|(range, _)| (range.start..=range.end).contains(&at));
+        let is_new = part.is_none();
         let (start, path) = part.map_or_else(|| (at, folder.join(at.to_string())), |(range, path)| (range.start, path));
         // A file of this name that is no part of the file is damaged.
-        let mut part = OpenOptions::new().create(true).truncate(start == at).write(true).open(path).map_err(failed)?;
+        let mut part = OpenOptions::new().create(true).truncate(is_new).write(true).open(path).map_err(failed)?;
         part.seek(SeekFrom::Start(at - start)).and_then(|_| part.write_all(bytes)).map_err(failed)
     }
 
