@@ -1,7 +1,6 @@
 // out = f(gate), or f(gate) * up for a gated network, element by element; and the gradient through GELU.
 //
-// erf and tanh are written out: WGSL has no erf, and its tanh may overflow to NaN and has device-dependent precision.
-// The polynomials are Chebyshev fits with absolute errors below 2e-7.
+// WGSL has no erf. The polynomials are Chebyshev fits with absolute errors below 2e-7.
 
 struct Params {
     len: u32,
@@ -38,17 +37,6 @@ fn erf(x: f32) -> f32 {
     let tail = 0.00060640875 + t * (0.27361816 + t * (0.33084068 + t * (0.10126825 + t * (0.40383837
         + t * (-0.057338737 + t * -0.053540617)))));
     return sign(x) * (1.0 - exp(-size * size) * tail);
-}
-
-fn tanh_bounded(x: f32) -> f32 {
-    let size = abs(x);
-    if size < 0.6 {
-        let u = x * x;
-        return x * (1.0 + u * (-0.33332324 + u * (0.13310358 + u * (-0.052109625 + u * 0.01548669))));
-    }
-    // e^-2|x| cannot overflow.
-    let t = exp(-2.0 * size);
-    return sign(x) * (1.0 - t) / (1.0 + t);
 }
 
 fn sigmoid(x: f32) -> f32 {

@@ -11,6 +11,8 @@ struct SoftmaxParams {
     rows: u32,
     seq_len: u32,
     causal: u32,
+    // Largest distance to a position that is attended to.
+    reach: u32,
 }
 
 struct RowsParams {
@@ -73,22 +75,24 @@ fn rms_norm(row: u32, place: Place) {
 
 fn attention_softmax(row: u32, place: Place) {
     let first = row * softmax.seq_len;
-    let seen = select(softmax.seq_len, row % softmax.seq_len + 1u, softmax.causal == 1u);
+    let position = row % softmax.seq_len;
+    let begin = position - min(position, softmax.reach);
+    let end = select(min(position + softmax.reach + 1u, softmax.seq_len), position + 1u, softmax.causal == 1u);
 
     var largest = LOWEST;
-    for (var j = place.lane; j < seen; j += LANES) {
+    for (var j = begin + place.lane; j < end; j += LANES) {
         largest = max(largest, scores[first + j]);
     }
     largest = largest_of(place, largest);
     var sum = 0.0;
-    for (var j = place.lane; j < seen; j += LANES) {
+    for (var j = begin + place.lane; j < end; j += LANES) {
         let weight = exp(scores[first + j] - largest);
         scores[first + j] = weight;
         sum += weight;
     }
     let scale = 1.0 / total(place, sum);
     for (var j = place.lane; j < softmax.seq_len; j += LANES) {
-        if j < seen {
+        if j >= begin && j < end {
             scores[first + j] *= scale;
         } else {
             scores[first + j] = 0.0;

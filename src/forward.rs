@@ -4,9 +4,9 @@
 //! the weights of one block at a time; [`Forward`] runs a whole model on the device and passes each block's input, the
 //! input of its feed-forward network and the network's output to an observer.
 
-use crate::backend::{AttentionShape, Backend, Rotary, Shape};
+use crate::backend::{Activation, AttentionShape, Backend, Rotary, Shape};
 use crate::error::{Error, Result};
-use crate::model::{Attention, Block, Embedding, Ffn, Linear, Model, ModelConfig, Norm, Residual, Rope};
+use crate::model::{Attention, Block, Embedding, Ffn, Head, Linear, Model, ModelConfig, Norm, Residual, Rope};
 use crate::replacement::swap::Replacements;
 
 /// A block's activations, one row per token.
@@ -63,19 +63,26 @@ pub struct Layers<'a, B: Backend> {
     backend: &'a B,
     config: &'a ModelConfig,
     seq_len: usize,
-    rotary: Option<Rotary<B::Tensor>>,
+    /// The tables of every rotary embedding of the model.
+    rotary: Vec<(Rope, Rotary<B::Tensor>)>,
 }
 
 impl<'a, B: Backend> Layers<'a, B> {
     /// Prepares the rotary tables for windows of `seq_len` tokens.
     pub fn new(backend: &'a B, config: &'a ModelConfig, seq_len: usize) -> Result<Self> {
-        let rotary = config.rope.map(|rope| rotary_tables(backend, rope, config.head_dim, seq_len)).transpose()?;
-        Ok(Self { backend, config, seq_len, rotary })
+        let tables = |rope| Ok((rope, rotary_tables(backend, rope, config.head_dim, seq_len)?));
+        Ok(Self { backend, config, seq_len, rotary: config.ropes().map(tables).collect::<Result<_>>()? })
     }
 
     /// The residual stream entering the first block, `(ids, hidden_size)`, for the token `ids` of whole windows.
     pub fn embed(&self, embedding: &Embedding<B::Tensor>, ids: &[u32]) -> Result<B::Tensor> {
         let mut hidden = self.backend.gather(&embedding.tokens, ids)?;
+        if self.config.embedding_scale != 1.0 {
+            hidden = self.scaled(&hidden, self.config.embedding_scale.into())?;
+        }
+        if let Some(projection) = &embedding.projection {
+            hidden = self.linear(&hidden, projection)?;
+        }
         if let Some(table) = &embedding.positions {
             let positions: Vec<u32> = (0..ids.len()).map(|row| (row % self.seq_len) as u32).collect();
             hidden = self.backend.add(&hidden, &self.backend.gather(table, &positions)?)?;
@@ -92,7 +99,7 @@ impl<'a, B: Backend> Layers<'a, B> {
         Ok(match self.config.residual {
             Residual::PreNorm => {
                 let attended = self.attention(&self.norm(hidden, &block.attention_norm)?, &block.attention)?;
-                let middle = add(hidden, &attended)?;
+                let middle = add(hidden, &self.optional_norm(attended, block.attention_out_norm.as_ref())?)?;
                 FfnInput { ffn_in: self.norm(&middle, &block.ffn_norm)?, rest: ResidualTerms::Sequential(middle) }
             }
             Residual::Parallel => {
@@ -125,6 +132,7 @@ impl<'a, B: Backend> Layers<'a, B> {
         rest: &ResidualTerms<B::Tensor>,
         ffn_out: &B::Tensor,
     ) -> Result<B::Tensor> {
+        let ffn_out = &self.optional_norm(ffn_out.clone(), block.ffn_out_norm.as_ref())?;
         match (rest, self.config.residual) {
             (ResidualTerms::Parallel(attended, hidden), _) => {
                 self.backend.add(&self.backend.add(ffn_out, attended)?, hidden)
@@ -145,15 +153,18 @@ impl<'a, B: Backend> Layers<'a, B> {
     }
 
     /// Next-token logits `(rows, vocab_size)` from the residual stream after the last block.
-    pub fn logits(
-        &self,
-        final_norm: Option<&Norm<B::Tensor>>,
-        head: &Linear<B::Tensor>,
-        hidden: &B::Tensor,
-    ) -> Result<B::Tensor> {
-        match final_norm {
-            Some(norm) => self.linear(&self.norm(hidden, norm)?, head),
-            None => self.linear(hidden, head),
+    pub fn logits(&self, head: &Head<B::Tensor>, hidden: &B::Tensor) -> Result<B::Tensor> {
+        let mut last = self.optional_norm(hidden.clone(), head.norm.as_ref())?;
+        if let Some(projection) = &head.projection {
+            last = self.linear(&last, projection)?;
+        }
+        let logits = self.linear(&last, &head.linear)?;
+        match self.config.logit_softcap.map(f64::from) {
+            Some(cap) => {
+                let inner = self.backend.activation(&self.scaled(&logits, cap.recip())?, Activation::Tanh)?;
+                self.scaled(&inner, cap)
+            }
+            None => Ok(logits),
         }
     }
 
@@ -164,17 +175,36 @@ impl<'a, B: Backend> Layers<'a, B> {
             head_dim: self.config.head_dim,
             seq_len: self.seq_len,
             causal: self.config.causal,
+            reach: attention.pattern.reach,
+            scale: attention.pattern.scale,
+            softcap: self.config.attention_softcap,
+            alibi: self.config.alibi,
         };
-        let (q, k) = (self.rotate(self.linear(x, &attention.q)?)?, self.rotate(self.linear(x, &attention.k)?)?);
+        let rope = attention.pattern.rope;
+        let heads =
+            |linear, norm: &Option<_>| self.rotate(self.head_norm(self.linear(x, linear)?, norm.as_ref())?, rope);
+        let (q, k) = (heads(&attention.q, &attention.q_norm)?, heads(&attention.k, &attention.k_norm)?);
         let mixed = self.backend.attention(&q, &k, &self.linear(x, &attention.v)?, shape)?;
         self.linear(&mixed, &attention.o)
     }
 
-    fn rotate(&self, x: B::Tensor) -> Result<B::Tensor> {
-        match &self.rotary {
-            Some(rotary) => self.backend.rotate(&x, rotary),
+    /// The norm of every head of `x`, `(rows, heads·head_dim)`.
+    fn head_norm(&self, x: B::Tensor, norm: Option<&Norm<B::Tensor>>) -> Result<B::Tensor> {
+        let Some(norm) = norm else { return Ok(x) };
+        let (shape, width) = (self.backend.shape(&x), self.config.head_dim);
+        let heads = self.backend.reshape(&x, Shape::new(shape.len() / width, width))?;
+        self.backend.reshape(&self.norm(&heads, norm)?, shape)
+    }
+
+    fn rotate(&self, x: B::Tensor, rope: Option<Rope>) -> Result<B::Tensor> {
+        match self.rotary.iter().find(|(known, _)| Some(*known) == rope) {
+            Some((_, rotary)) => self.backend.rotate(&x, rotary),
             None => Ok(x),
         }
+    }
+
+    fn scaled(&self, x: &B::Tensor, factor: f64) -> Result<B::Tensor> {
+        self.backend.combine(x, factor, x, 0.0)
     }
 
     fn linear(&self, x: &B::Tensor, linear: &Linear<B::Tensor>) -> Result<B::Tensor> {
@@ -185,7 +215,12 @@ impl<'a, B: Backend> Layers<'a, B> {
         match norm {
             Norm::Layer { weight, bias, eps } => self.backend.layer_norm(x, weight, bias, *eps),
             Norm::Rms { weight, eps } => self.backend.rms_norm(x, weight, *eps),
+            Norm::Identity => Ok(x.clone()),
         }
+    }
+
+    fn optional_norm(&self, x: B::Tensor, norm: Option<&Norm<B::Tensor>>) -> Result<B::Tensor> {
+        norm.map_or_else(|| Ok(x.clone()), |norm| self.norm(&x, norm))
     }
 }
 
@@ -193,12 +228,13 @@ impl<'a, B: Backend> Layers<'a, B> {
 pub struct Forward<'a, B: Backend> {
     layers: Layers<'a, B>,
     model: &'a Model<B::Tensor>,
+    head: Option<Head<B::Tensor>>,
 }
 
 impl<'a, B: Backend> Forward<'a, B> {
     /// Prepares the rotary tables for windows of `seq_len` tokens.
     pub fn new(backend: &'a B, model: &'a Model<B::Tensor>, seq_len: usize) -> Result<Self> {
-        Ok(Self { layers: Layers::new(backend, &model.config, seq_len)?, model })
+        Ok(Self { layers: Layers::new(backend, &model.config, seq_len)?, model, head: model.output_head() })
     }
 
     /// The residual stream after the last block, before the final norm, `(ids, hidden_size)`.
@@ -241,8 +277,8 @@ impl<'a, B: Backend> Forward<'a, B> {
 
     /// Next-token logits `(rows, vocab_size)` from the last residual stream; the model must be loaded with its head.
     pub fn logits(&self, hidden: &B::Tensor) -> Result<B::Tensor> {
-        let head = self.model.head.as_ref().ok_or_else(|| Error::MissingTensor { tensor: "output head".into() })?;
-        self.layers.logits(self.model.final_norm.as_ref(), head, hidden)
+        let head = self.head.as_ref().ok_or_else(|| Error::MissingTensor { tensor: "output head".into() })?;
+        self.layers.logits(head, hidden)
     }
 
     /// y: the output of the feed-forward network of `block` for any rows x, both `(rows, hidden_size)`. A block index
@@ -262,12 +298,12 @@ impl<'a, B: Backend> Forward<'a, B> {
     }
 }
 
-/// cos and sin of position · θ^(−2i/rotary_dim). Frequencies and angles are rounded to f32, as in training.
+/// cos and sin of position · frequency. Angles are rounded to f32, as in training.
 fn rotary_tables<B: Backend>(backend: &B, rope: Rope, head_dim: usize, seq_len: usize) -> Result<Rotary<B::Tensor>> {
     let half = rope.rotary_dim / 2;
-    let frequency = |i: usize| rope.theta.powf(-2.0 * i as f64 / rope.rotary_dim as f64) as f32;
-    let angles: Vec<f64> =
-        (0..seq_len).flat_map(|position| (0..half).map(move |i| f64::from(position as f32 * frequency(i)))).collect();
+    let angles: Vec<f64> = (0..seq_len)
+        .flat_map(|position| (0..half).map(move |i| f64::from(position as f32 * rope.frequency(i))))
+        .collect();
     let table = |name: &str, f: fn(f64) -> f64| {
         let values: Vec<f32> = angles.iter().map(|&angle| f(angle) as f32).collect();
         backend.upload(name, Shape::new(seq_len, half), &values)

@@ -120,7 +120,7 @@ fn gpt2_as_published() {
 #[test]
 fn pythia_as_published_and_in_the_new_spelling() {
     let config = accept(&pythia());
-    assert_eq!(config.rope, Some(Rope { theta: 10_000.0, rotary_dim: 16 }));
+    assert_eq!(config.rope, Some(plain_rope(10_000.0, 16)));
     assert_eq!((config.residual, config.activation), (Residual::Parallel, Activation::Gelu));
     assert_eq!((config.attention_bias, config.tie_word_embeddings), (AttentionBias::All, false));
     assert_eq!(config.ffn_parameters(), 4_722_432);
@@ -135,14 +135,14 @@ fn pythia_as_published_and_in_the_new_spelling() {
         "rotary_pct": 1.0, "rotary_emb_base": 20000}),
     ));
     assert_eq!((other.residual, other.attention_bias), (Residual::PreNorm, AttentionBias::None));
-    assert_eq!(other.rope, Some(Rope { theta: 20_000.0, rotary_dim: 64 }));
+    assert_eq!(other.rope, Some(plain_rope(20_000.0, 64)));
 }
 
 #[test]
 fn llama_and_its_relatives_as_published() {
     let llama = accept(&llama_160m());
     assert_eq!((llama.num_key_value_heads, llama.head_dim, llama.gated_ffn, llama.ffn_bias), (12, 64, true, false));
-    assert_eq!((llama.rope, llama.attention_bias), (Some(Rope { theta: 1e4, rotary_dim: 64 }), AttentionBias::None));
+    assert_eq!((llama.rope, llama.attention_bias), (Some(plain_rope(1e4, 64)), AttentionBias::None));
     assert_eq!((llama.sliding_window, llama.norm_eps), (None, 1e-6));
     assert_eq!(llama.ffn_parameters(), 7_077_888);
     let biased = accept(&with(llama_160m, json!({"attention_bias": true, "mlp_bias": true, "head_dim": 32})));
@@ -161,7 +161,7 @@ fn llama_and_its_relatives_as_published() {
 
     let qwen2 = accept(&qwen2());
     assert_eq!((qwen2.attention_bias, qwen2.sliding_window), (AttentionBias::Inputs, None));
-    assert_eq!((qwen2.rope, qwen2.tie_word_embeddings), (Some(Rope { theta: 1e6, rotary_dim: 64 }), true));
+    assert_eq!((qwen2.rope, qwen2.tie_word_embeddings), (Some(plain_rope(1e6, 64)), true));
     let sliding = with(
         self::qwen2,
         json!({"use_sliding_window": true,

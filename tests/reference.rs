@@ -11,11 +11,9 @@ use serde_json::Value;
 use straightedge::corpus::synthetic::{Domain, FIRST_TRAINING_SEED, Made};
 use straightedge::platform::digest::sha256;
 
-/// Files of every model, by the script that generates them.
-const MADE: [(&str, &[&str]); 2] = [
-    ("make_models.py", &["config.json", "model.safetensors", "tokenizer.json"]),
-    ("make_references.py", &["expected.json", "golden.safetensors"]),
-];
+/// Files of every model, and of every reference.
+const MODEL: [&str; 3] = ["config.json", "model.safetensors", "tokenizer.json"];
+const REFERENCE: [&str; 2] = ["expected.json", "golden.safetensors"];
 
 /// Planted rows.
 const PLANTED: [&str; 5] = ["k2", "k4", "k6", "k8", "null"];
@@ -57,11 +55,12 @@ fn fixtures_are_complete_and_as_their_scripts_left_them() {
         .chain(["expected.json".into()])
         .map(|file| ("make_planted.py", format!("planted/{file}")))
         .collect();
-    for (model, text) in common::OWN {
-        wanted.insert(("make_models.py", format!("texts/{text}.txt")));
-        wanted.extend(
-            MADE.iter().flat_map(|(script, files)| files.iter().map(move |file| (*script, format!("{model}/{file}")))),
-        );
+    wanted.extend(common::OWN.map(|(_, text)| ("make_models.py", format!("texts/{text}.txt"))));
+    let own = common::OWN.map(|(model, _)| ("make_models.py", model));
+    let families = common::FAMILIES.map(|model| ("make_families.py", model));
+    for (script, model) in own.into_iter().chain(families) {
+        wanted.extend(MODEL.map(|file| (script, format!("{model}/{file}"))));
+        wanted.extend(REFERENCE.map(|file| ("make_references.py", format!("{model}/{file}"))));
     }
     let manifest = manifest();
     let scripts = manifest.as_object().expect("scripts");

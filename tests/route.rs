@@ -36,6 +36,8 @@ fn fit_reproduces_the_planted_rows_on_the_gpu() {
 
 fn measure_all(backend: &str) {
     for common::Reference { name, folder, text } in common::references() {
+        let expected = json(&folder.join("expected.json"));
+        let rows = expected["rows"].as_u64().expect("rows").to_string();
         let report = straightedge(&[
             "measure".as_ref(),
             &folder,
@@ -45,8 +47,9 @@ fn measure_all(backend: &str) {
             backend.as_ref(),
             "--measures".as_ref(),
             "fit,swap,layers".as_ref(),
+            "--rows".as_ref(),
+            rows.as_ref(),
         ]);
-        let expected = json(&folder.join("expected.json"));
         assert!(!report.partial);
         assert_eq!(report.device.backend, backend);
         assert_eq!(report.protocol.train_rows as u64, expected["train_rows"].as_u64().expect("train_rows"));

@@ -4,6 +4,7 @@
 //! two-dimensional, row-major `(rows, cols)`, one row per token. On an asynchronous device, operations record work and
 //! return at once; only the `async` ones wait.
 
+mod attention;
 pub mod cpu;
 pub mod gpu;
 
@@ -13,6 +14,8 @@ use crate::error::Result;
 use crate::job::GramMode;
 use crate::report::DeviceInfo;
 use crate::stats::moments::{Moments, Scale};
+
+pub use attention::AttentionShape;
 
 /// Default rows per batch: enough to keep most devices busy, few enough to stop soon after a cancel.
 pub const BATCH_ROWS: usize = 1024;
@@ -76,22 +79,6 @@ pub enum Activation {
     Sigmoid,
     /// x.
     Identity,
-}
-
-/// Layout of attention inputs: `q` is `(rows, heads·head_dim)`, `k` and `v` are `(rows, kv_heads·head_dim)`;
-/// rows are whole windows of `seq_len` positions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AttentionShape {
-    /// Query heads.
-    pub heads: usize,
-    /// Key and value heads; divides `heads`.
-    pub kv_heads: usize,
-    /// Width of a head.
-    pub head_dim: usize,
-    /// Positions per window; attention never crosses windows.
-    pub seq_len: usize,
-    /// Whether a position attends only to itself and earlier positions.
-    pub causal: bool,
 }
 
 /// Rotary tables for one window: `cos` and `sin` are `(seq_len, rotary_dim / 2)`.
@@ -244,6 +231,9 @@ pub trait Backend {
     /// Rows `ids` of `table`; every id must be below its row count.
     fn gather(&self, table: &Self::Tensor, ids: &[u32]) -> Result<Self::Tensor>;
 
+    /// The same elements in other rows; `shape` has as many elements.
+    fn reshape(&self, x: &Self::Tensor, shape: Shape) -> Result<Self::Tensor>;
+
     /// a + b, equal shapes.
     fn add(&self, a: &Self::Tensor, b: &Self::Tensor) -> Result<Self::Tensor> {
         self.combine(a, 1.0, b, 1.0)
@@ -267,7 +257,7 @@ pub trait Backend {
     /// Rotary position embedding of every head of x.
     fn rotate(&self, x: &Self::Tensor, rotary: &Rotary<Self::Tensor>) -> Result<Self::Tensor>;
 
-    /// softmax(q·kᵀ/√head_dim)·v per window and head, `(rows, heads·head_dim)`.
+    /// Attention per window and head, `(rows, heads·head_dim)`.
     fn attention(
         &self,
         q: &Self::Tensor,

@@ -75,9 +75,7 @@ impl<'a> Checkpoint<'a> {
     /// # Errors
     /// As [`Checkpoint::embedding`].
     pub async fn head<B: Backend>(&self, backend: &B, heard: &dyn Fn(u64)) -> Result<Option<Head<B::Tensor>>> {
-        let Model { final_norm, head, .. } = &self.model;
-        let head = head.clone().map(|linear| Head { norm: final_norm.clone(), linear });
-        self.part(backend, head, heard).await
+        self.part(backend, self.model.output_head(), heard).await
     }
 
     /// Shapes of the embedding.

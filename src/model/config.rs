@@ -1,10 +1,10 @@
 //! `config.json` in common terms for all families. Every value that would change the arithmetic is checked.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
+use super::architecture::Architecture;
 use super::fields::{Fields, MAX_HEADS, MAX_LAYERS, MAX_ROWS, MAX_WIDTH, unsupported};
+use super::rope::Rope;
 use crate::backend::Activation;
 use crate::error::{Error, Result};
 
@@ -15,6 +15,10 @@ pub struct ModelConfig {
     pub architecture: Architecture,
     /// Width of the residual stream.
     pub hidden_size: usize,
+    /// Width of the rows of the embedding; projected to `hidden_size` where it differs (OPT-350m).
+    pub embedding_size: usize,
+    /// Factor of the rows of the embedding (Gemma).
+    pub embedding_scale: f32,
     /// Inner width of the feed-forward network.
     pub intermediate_size: usize,
     /// Number of blocks.
@@ -29,8 +33,8 @@ pub struct ModelConfig {
     pub vocab_size: usize,
     /// Maximum positions per window.
     pub max_position_embeddings: usize,
-    /// Positions that a position attends to, itself included, if the model limits them.
-    pub sliding_window: Option<usize>,
+    /// Rows of the position table before that of position 0 (OPT, RoBERTa).
+    pub position_offset: usize,
     /// Rows of the token type embedding (BERT), else 0.
     pub type_vocab_size: usize,
     /// Name of the activation in the configuration.
@@ -43,6 +47,18 @@ pub struct ModelConfig {
     pub ffn_bias: bool,
     /// Which projections of the attention have biases.
     pub attention_bias: AttentionBias,
+    /// Factor of the attention scores, usually 1/√head_dim.
+    pub attention_scale: f64,
+    /// Whether layer l also divides its scores by l + 1 (GPT-2).
+    pub scale_by_layer: bool,
+    /// Layers with local attention, if there are any.
+    pub local: Option<LocalAttention>,
+    /// Whether scores fall with the distance of positions (BLOOM, arXiv 2108.12409).
+    pub alibi: bool,
+    /// c, if attention scores s are capped to c·tanh(s/c) (Gemma 2).
+    pub attention_softcap: Option<f32>,
+    /// The same for logits.
+    pub logit_softcap: Option<f32>,
     /// Epsilon of every norm.
     pub norm_eps: f32,
     /// Rotary position embedding, where the family has it.
@@ -51,27 +67,12 @@ pub struct ModelConfig {
     pub residual: Residual,
     /// Whether attention is causal; also whether there is a next-token head.
     pub causal: bool,
+    /// Whether the output head has a bias (Phi).
+    pub head_bias: bool,
     /// Whether the output head shares the embedding's weights.
     pub tie_word_embeddings: bool,
     /// Standard deviation of initial weights.
     pub initializer_range: f32,
-}
-
-/// Supported values of `model_type`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Architecture {
-    /// `gpt2`.
-    Gpt2,
-    /// `gpt_neox`.
-    GptNeox,
-    /// `llama`.
-    Llama,
-    /// `mistral`.
-    Mistral,
-    /// `qwen2`.
-    Qwen2,
-    /// `bert`.
-    Bert,
 }
 
 /// Which projections of the attention have biases.
@@ -81,17 +82,32 @@ pub enum AttentionBias {
     None,
     /// Queries, keys and values.
     Inputs,
+    /// Output.
+    Output,
     /// Queries, keys, values and output.
     All,
 }
 
-/// Rotary position embedding.
+/// Layers that attend only to near positions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LocalAttention {
+    /// Largest distance to a position that is attended to.
+    pub reach: usize,
+    /// Whether each layer is local.
+    pub layers: Vec<bool>,
+    /// Rotary position embedding of local layers.
+    pub rope: Option<Rope>,
+}
+
+/// What may differ between the attentions of two layers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Rope {
-    /// Base of the frequencies.
-    pub theta: f64,
-    /// Leading features of every head that are rotated; even.
-    pub rotary_dim: usize,
+pub struct AttentionPattern {
+    /// Factor of the scores.
+    pub scale: f64,
+    /// Largest distance to a position that is attended to, if limited.
+    pub reach: Option<usize>,
+    /// Rotary position embedding.
+    pub rope: Option<Rope>,
 }
 
 /// How attention and feed-forward network add to the residual stream h.
@@ -106,20 +122,31 @@ pub enum Residual {
 }
 
 impl ModelConfig {
-    /// Refuses windows longer than the model's positions or its sliding window.
+    /// Refuses windows longer than the model's positions.
     pub fn check_window(&self, seq_len: usize) -> Result<()> {
-        if seq_len > self.max_position_embeddings {
-            let hint = format!("the model takes windows of at most {} positions", self.max_position_embeddings);
-            return Err(Error::InvalidSetting { field: "--seq-len".into(), value: seq_len.to_string(), hint });
+        if seq_len <= self.max_position_embeddings {
+            return Ok(());
         }
-        match self.sliding_window {
-            Some(window) if seq_len > window => {
-                let hint =
-                    format!("it is shorter than windows of {seq_len} positions, choose --seq-len {window} or less");
-                Err(unsupported("sliding_window", window, hint))
+        let hint = format!("the model takes windows of at most {} positions", self.max_position_embeddings);
+        Err(Error::InvalidSetting { field: "--seq-len".into(), value: seq_len.to_string(), hint })
+    }
+
+    /// How the attention of `layer` works.
+    pub fn pattern(&self, layer: usize) -> AttentionPattern {
+        let divisor = if self.scale_by_layer { layer + 1 } else { 1 };
+        let scale = self.attention_scale / divisor as f64;
+        match &self.local {
+            Some(local) if local.layers.get(layer) == Some(&true) => {
+                AttentionPattern { scale, reach: Some(local.reach), rope: local.rope }
             }
-            _ => Ok(()),
+            _ => AttentionPattern { scale, reach: None, rope: self.rope },
         }
+    }
+
+    /// Every rotary embedding that a layer has.
+    pub fn ropes(&self) -> impl Iterator<Item = Rope> {
+        let local = self.local.as_ref().and_then(|local| local.rope);
+        self.rope.into_iter().chain(local.filter(|local| self.rope != Some(*local)))
     }
 
     /// Columns of the widest activation within a block.
@@ -142,30 +169,43 @@ impl ModelConfig {
         let inner = inner.or_else(|| spelling.default_expansion.map(|expansion| expansion * hidden_size));
         let heads = fields.needed_size(spelling.num_attention_heads, MAX_HEADS)?;
         let hidden_act = fields.text(spelling.hidden_act.0)?.unwrap_or(spelling.hidden_act.1);
+        let head_dim = spelling.head_dim(fields, hidden_size, heads)?;
+        let positions = match spelling.default_positions {
+            Some(default) => fields.size(spelling.max_position_embeddings, MAX_ROWS)?.unwrap_or(default),
+            None => fields.needed_size(spelling.max_position_embeddings, MAX_ROWS)?,
+        };
         Ok(Self {
             architecture,
             hidden_size,
+            embedding_size: hidden_size,
+            embedding_scale: 1.0,
             intermediate_size: inner.ok_or_else(|| fields.missing(spelling.intermediate_size))?,
             num_hidden_layers: fields.needed_size(spelling.num_hidden_layers, MAX_LAYERS)?,
             num_attention_heads: heads,
             num_key_value_heads: heads,
-            head_dim: spelling.head_dim(fields, hidden_size, heads)?,
+            head_dim,
             vocab_size: fields.needed_size("vocab_size", MAX_ROWS)?,
-            max_position_embeddings: fields.needed_size(spelling.max_position_embeddings, MAX_ROWS)?,
-            sliding_window: None,
+            max_position_embeddings: positions,
+            position_offset: 0,
             type_vocab_size: 0,
             hidden_act: hidden_act.into(),
             activation: activation(spelling.hidden_act.0, hidden_act)?,
             gated_ffn: false,
             ffn_bias: true,
             attention_bias: AttentionBias::All,
+            attention_scale: (head_dim as f64).sqrt().recip(),
+            scale_by_layer: false,
+            local: None,
+            alibi: false,
+            attention_softcap: None,
+            logit_softcap: None,
             norm_eps: fields.epsilon(spelling.norm_eps.0, spelling.norm_eps.1)?,
             rope: None,
             residual: Residual::PreNorm,
             causal: true,
+            head_bias: false,
             tie_word_embeddings: fields.flag("tie_word_embeddings", spelling.tied_by_default)?,
-            // The default in every family.
-            initializer_range: fields.positive("initializer_range")?.unwrap_or(0.02) as f32,
+            initializer_range: fields.initializer_range("initializer_range")?,
         })
     }
 
@@ -189,61 +229,6 @@ impl ModelConfig {
     }
 }
 
-impl Architecture {
-    /// The family from `model_type`, or from `architectures` in old configurations without `model_type`.
-    pub(super) fn of(fields: &Fields) -> Result<Self> {
-        match fields.text("model_type")? {
-            Some(name) => Self::ALL
-                .into_iter()
-                .find(|known| known.name() == name)
-                .ok_or_else(|| Error::UnknownArchitecture { found: name.into() }),
-            None => Self::from_class(fields),
-        }
-    }
-
-    fn from_class(fields: &Fields) -> Result<Self> {
-        let class = fields.first_text("architectures")?.ok_or(Error::MissingField { field: "model_type".into() })?;
-        Self::ALL
-            .into_iter()
-            .find(|known| class.strip_prefix(known.class_prefix()).is_some_and(|rest| CLASS_ENDINGS.contains(&rest)))
-            .ok_or_else(|| Error::UnknownArchitecture { found: class.into() })
-    }
-
-    const ALL: [Self; 6] = [Self::Gpt2, Self::GptNeox, Self::Llama, Self::Mistral, Self::Qwen2, Self::Bert];
-
-    /// The value of `model_type`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Gpt2 => "gpt2",
-            Self::GptNeox => "gpt_neox",
-            Self::Llama => "llama",
-            Self::Mistral => "mistral",
-            Self::Qwen2 => "qwen2",
-            Self::Bert => "bert",
-        }
-    }
-
-    const fn class_prefix(self) -> &'static str {
-        match self {
-            Self::Gpt2 => "GPT2",
-            Self::GptNeox => "GPTNeoX",
-            Self::Llama => "Llama",
-            Self::Mistral => "Mistral",
-            Self::Qwen2 => "Qwen2",
-            Self::Bert => "Bert",
-        }
-    }
-}
-
-impl fmt::Display for Architecture {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// Suffixes that may follow a family's prefix in `architectures`; `Qwen2MoeForCausalLM` is another family.
-const CLASS_ENDINGS: [&str; 5] = ["Model", "LMHeadModel", "ForCausalLM", "ForMaskedLM", "ForPreTraining"];
-
 /// A family's names of the common fields, and their defaults.
 pub(super) struct Spelling {
     pub(super) hidden_size: &'static str,
@@ -253,6 +238,8 @@ pub(super) struct Spelling {
     pub(super) num_hidden_layers: &'static str,
     pub(super) num_attention_heads: &'static str,
     pub(super) max_position_embeddings: &'static str,
+    /// Default of `max_position_embeddings`, if the family has one.
+    pub(super) default_positions: Option<usize>,
     pub(super) hidden_act: (&'static str, &'static str),
     pub(super) norm_eps: (&'static str, f64),
     pub(super) tied_by_default: bool,
@@ -269,6 +256,7 @@ impl Spelling {
         num_hidden_layers: "num_hidden_layers",
         num_attention_heads: "num_attention_heads",
         max_position_embeddings: "max_position_embeddings",
+        default_positions: None,
         hidden_act: ("hidden_act", "gelu"),
         norm_eps: ("layer_norm_eps", 1e-5),
         tied_by_default: false,

@@ -81,6 +81,14 @@ impl Fields {
         self.size(field, limit)?.ok_or_else(|| self.missing(field))
     }
 
+    /// A whole number from 0 to `limit`, if present.
+    pub(super) fn count(&self, field: &str, limit: usize) -> Result<Option<usize>> {
+        match self.get(field).and_then(Value::as_u64) {
+            Some(0) => Ok(Some(0)),
+            _ => self.size(field, limit),
+        }
+    }
+
     /// A Boolean.
     pub(super) fn flag(&self, field: &str, default: bool) -> Result<bool> {
         match self.get(field) {
@@ -98,6 +106,14 @@ impl Fields {
         } else {
             Err(unsupported(&self.name(field), number, "it must be above 0"))
         }
+    }
+
+    /// Standard deviation of initial weights. Its default is the same in every family, and stands for 0 as well, since
+    /// a network whose weights are all 0 is no control.
+    pub(super) fn initializer_range(&self, field: &str) -> Result<f32> {
+        let is_zero = self.get(field).and_then(Value::as_f64) == Some(0.0);
+        let given = if is_zero { None } else { self.positive(field)? };
+        Ok(given.unwrap_or(0.02) as f32)
     }
 
     /// Epsilon of a norm: positive in f32 and below 1.
@@ -125,6 +141,23 @@ impl Fields {
             .ok_or_else(|| self.wrong(field, "a list of strings", found))
     }
 
+    /// The strings of a list of pairs `[strings, times]`, each list of strings repeated so many times; at most one more
+    /// than `limit`. Empty if absent.
+    pub(super) fn repeated_texts(&self, field: &str, limit: usize) -> Result<Vec<&str>> {
+        let Some(found) = self.get(field) else { return Ok(Vec::new()) };
+        let wrong = || self.wrong(field, "a list of patterns and how often each is repeated", found);
+        let mut texts = Vec::new();
+        for pair in found.as_array().ok_or_else(wrong)? {
+            let (pattern, times) = (pair.get(0).and_then(Value::as_array), pair.get(1).and_then(Value::as_u64));
+            let (Some(pattern), Some(times)) = (pattern, times) else { return Err(wrong()) };
+            let pattern: Vec<&str> = pattern.iter().map(Value::as_str).collect::<Option<_>>().ok_or_else(wrong)?;
+            let times = (times as usize).min(limit + 1);
+            texts.extend(pattern.iter().cycle().take((pattern.len() * times).min(limit + 1)));
+        }
+        texts.truncate(limit + 1);
+        Ok(texts)
+    }
+
     /// The first string of a list.
     pub(super) fn first_text(&self, field: &str) -> Result<Option<&str>> {
         Ok(self.texts(field)?.into_iter().next())
@@ -141,9 +174,10 @@ impl Fields {
         }
     }
 
-    /// Refuses fields by which derived classes and later models of any family change the arithmetic.
-    pub(super) fn refuse_foreign_arithmetic(&self) -> Result<()> {
-        for (field, hint) in SWITCHES {
+    /// Refuses fields by which derived classes and later models of any family change the arithmetic; `known` are those
+    /// that the family reads itself.
+    pub(super) fn refuse_foreign_arithmetic(&self, known: &[&str]) -> Result<()> {
+        for (field, hint) in SWITCHES.iter().filter(|(field, _)| !known.contains(field)) {
             match self.get(field) {
                 Some(found) if !is_off(found) => return Err(unsupported(field, plain(found), *hint)),
                 _ => {}

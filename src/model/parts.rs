@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::config::ModelConfig;
+use super::config::{AttentionPattern, ModelConfig};
 
 /// The weights of a model on a backend with tensors `T`.
 #[derive(Clone, Debug)]
@@ -15,18 +15,22 @@ pub struct Model<T> {
     pub blocks: Vec<Block<T>>,
     /// Norm before the output head.
     pub final_norm: Option<Norm<T>>,
-    /// `(vocab_size, hidden_size)`; the embedding if tied, `None` for an encoder.
+    /// Projects the residual stream to the width of the embedding before the output head (OPT-350m).
+    pub projection: Option<Linear<T>>,
+    /// `(vocab_size, embedding_size)`; the embedding if tied, `None` for an encoder.
     pub head: Option<Linear<T>>,
 }
 
 /// The embedding layers that produce the first residual stream.
 #[derive(Clone, Debug)]
 pub struct Embedding<T> {
-    /// `(vocab_size, hidden_size)`.
+    /// `(vocab_size, embedding_size)`.
     pub tokens: T,
+    /// Projects rows of `tokens` to the width of the residual stream, if they differ.
+    pub projection: Option<Linear<T>>,
     /// `(max_position_embeddings, hidden_size)`; includes BERT's constant token type embedding.
     pub positions: Option<T>,
-    /// Norm of the sum (BERT).
+    /// Norm of the sum (BERT, BLOOM).
     pub norm: Option<Norm<T>>,
 }
 
@@ -37,10 +41,14 @@ pub struct Block<T> {
     pub attention_norm: Norm<T>,
     /// Queries, keys, values and output.
     pub attention: Attention<T>,
+    /// Norm of the attention's output before it is added (Gemma 2).
+    pub attention_out_norm: Option<Norm<T>>,
     /// norm₂ of [`super::Residual`].
     pub ffn_norm: Norm<T>,
     /// The feed-forward network.
     pub ffn: Ffn<T>,
+    /// Norm of the network's output before it is added (Gemma 2).
+    pub ffn_out_norm: Option<Norm<T>>,
 }
 
 /// Projections of an attention layer.
@@ -54,6 +62,26 @@ pub struct Attention<T> {
     pub v: Linear<T>,
     /// `(hidden_size, heads·head_dim)`.
     pub o: Linear<T>,
+    /// Norm of every head of the queries before rotation (Qwen3, Gemma 3), with weights `(1, head_dim)`.
+    pub q_norm: Option<Norm<T>>,
+    /// The same for keys.
+    pub k_norm: Option<Norm<T>>,
+    /// How this layer's attention works.
+    pub pattern: AttentionPattern,
+}
+
+impl<T> Attention<T> {
+    /// The projections q, k, v and o without norms.
+    pub fn plain([q, k, v, o]: [Linear<T>; 4], pattern: AttentionPattern) -> Self {
+        Self { q, k, v, o, q_norm: None, k_norm: None, pattern }
+    }
+}
+
+impl<T> Block<T> {
+    /// A block without norms of outputs.
+    pub fn plain([attention_norm, ffn_norm]: [Norm<T>; 2], attention: Attention<T>, ffn: Ffn<T>) -> Self {
+        Self { attention_norm, attention, attention_out_norm: None, ffn_norm, ffn, ffn_out_norm: None }
+    }
 }
 
 /// A feed-forward network: down(act(up(x))), or down(act(gate(x)) ⊙ up(x)).
@@ -76,7 +104,7 @@ pub struct Linear<T> {
     pub bias: Option<T>,
 }
 
-/// A normalisation; weight and bias are `(1, hidden_size)`.
+/// A normalisation; weight and bias are as wide as its rows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Norm<T> {
     /// LayerNorm.
@@ -95,15 +123,27 @@ pub enum Norm<T> {
         /// Epsilon.
         eps: f32,
     },
+    /// None: rows stay as they are (the first norm of ModernBERT).
+    Identity,
 }
 
 /// The output head: maps the last residual stream to logits.
 #[derive(Clone, Debug)]
 pub struct Head<T> {
-    /// Norm before the projection.
+    /// Norm of the residual stream.
     pub norm: Option<Norm<T>>,
-    /// `(vocab_size, hidden_size)`.
+    /// Projection to the width of the embedding, if it differs.
+    pub projection: Option<Linear<T>>,
+    /// `(vocab_size, embedding_size)`.
     pub linear: Linear<T>,
+}
+
+impl<T: Clone> Model<T> {
+    /// Everything after the last block; `None` for an encoder, or if the head was not loaded.
+    pub fn output_head(&self) -> Option<Head<T>> {
+        let linear = self.head.clone()?;
+        Some(Head { norm: self.final_norm.clone(), projection: self.projection.clone(), linear })
+    }
 }
 
 /// A part of a model with any tensor type: device tensors, checkpoint tensors, or only shapes.
@@ -133,8 +173,9 @@ impl<T> ModelPart<T> for Model<T> {
         let embedding = self.embedding.map(make)?;
         let blocks = self.blocks.into_iter().map(|block| block.map(make)).collect::<Result<_, E>>()?;
         let final_norm = ModelPart::map(self.final_norm, make)?;
+        let projection = ModelPart::map(self.projection, make)?;
         let head = ModelPart::map(self.head, make)?;
-        Ok(Model { config: self.config, embedding, blocks, final_norm, head })
+        Ok(Model { config: self.config, embedding, blocks, final_norm, projection, head })
     }
 }
 
@@ -144,6 +185,7 @@ impl<T> ModelPart<T> for Embedding<T> {
     fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Embedding<U>, E> {
         Ok(Embedding {
             tokens: make(self.tokens)?,
+            projection: ModelPart::map(self.projection, make)?,
             positions: self.positions.map(&mut *make).transpose()?,
             norm: ModelPart::map(self.norm, make)?,
         })
@@ -154,12 +196,29 @@ impl<T> ModelPart<T> for Block<T> {
     type Of<U> = Block<U>;
 
     fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Block<U>, E> {
-        let Attention { q, k, v, o } = self.attention;
         Ok(Block {
             attention_norm: self.attention_norm.map(make)?,
-            attention: Attention { q: q.map(make)?, k: k.map(make)?, v: v.map(make)?, o: o.map(make)? },
+            attention: self.attention.map(make)?,
+            attention_out_norm: ModelPart::map(self.attention_out_norm, make)?,
             ffn_norm: self.ffn_norm.map(make)?,
             ffn: self.ffn.map(make)?,
+            ffn_out_norm: ModelPart::map(self.ffn_out_norm, make)?,
+        })
+    }
+}
+
+impl<T> ModelPart<T> for Attention<T> {
+    type Of<U> = Attention<U>;
+
+    fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Attention<U>, E> {
+        Ok(Attention {
+            q: self.q.map(make)?,
+            k: self.k.map(make)?,
+            v: self.v.map(make)?,
+            o: self.o.map(make)?,
+            q_norm: ModelPart::map(self.q_norm, make)?,
+            k_norm: ModelPart::map(self.k_norm, make)?,
+            pattern: self.pattern,
         })
     }
 }
@@ -176,7 +235,11 @@ impl<T> ModelPart<T> for Head<T> {
     type Of<U> = Head<U>;
 
     fn map<U, E>(self, make: &mut dyn FnMut(T) -> Result<U, E>) -> Result<Head<U>, E> {
-        Ok(Head { norm: ModelPart::map(self.norm, make)?, linear: self.linear.map(make)? })
+        Ok(Head {
+            norm: ModelPart::map(self.norm, make)?,
+            projection: ModelPart::map(self.projection, make)?,
+            linear: self.linear.map(make)?,
+        })
     }
 }
 
@@ -195,6 +258,7 @@ impl<T> ModelPart<T> for Norm<T> {
         Ok(match self {
             Self::Layer { weight, bias, eps } => Norm::Layer { weight: make(weight)?, bias: make(bias)?, eps },
             Self::Rms { weight, eps } => Norm::Rms { weight: make(weight)?, eps },
+            Self::Identity => Norm::Identity,
         })
     }
 }

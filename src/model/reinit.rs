@@ -25,8 +25,8 @@ impl Model<Shape> {
         for block in &self.blocks {
             blocks.push(draw.block(block).await?);
         }
-        let final_norm = self.final_norm.as_ref().map(|norm| draw.norm(norm)).transpose()?;
-        Ok(Model { config: self.config.clone(), embedding, blocks, final_norm, head: None })
+        let final_norm = draw.optional_norm(&self.final_norm)?;
+        Ok(Model { config: self.config.clone(), embedding, blocks, final_norm, projection: None, head: None })
     }
 }
 
@@ -79,17 +79,21 @@ impl<'a, B: Backend> Draw<'a, B> {
         let shape = Shape::new(tokens.len() / cols, cols);
         Ok(Embedding {
             tokens: self.backend.upload("redrawn embedding", shape, &tokens)?,
+            projection: match &shapes.projection {
+                Some(projection) => Some(self.linear(projection).await?),
+                None => None,
+            },
             positions: match shapes.positions {
                 Some(table) => Some(self.positions(table).await?),
                 None => None,
             },
-            norm: shapes.norm.as_ref().map(|norm| self.norm(norm)).transpose()?,
+            norm: self.optional_norm(&shapes.norm)?,
         })
     }
 
     /// Draws the next block.
     pub async fn block(&mut self, shapes: &Block<Shape>) -> Result<Block<B::Tensor>> {
-        let Attention { q, k, v, o } = &shapes.attention;
+        let Attention { q, k, v, o, q_norm, k_norm, pattern } = &shapes.attention;
         Ok(Block {
             attention_norm: self.norm(&shapes.attention_norm)?,
             attention: Attention {
@@ -97,9 +101,14 @@ impl<'a, B: Backend> Draw<'a, B> {
                 k: self.linear(k).await?,
                 v: self.linear(v).await?,
                 o: self.linear(o).await?,
+                q_norm: self.optional_norm(q_norm)?,
+                k_norm: self.optional_norm(k_norm)?,
+                pattern: *pattern,
             },
+            attention_out_norm: self.optional_norm(&shapes.attention_out_norm)?,
             ffn_norm: self.norm(&shapes.ffn_norm)?,
             ffn: self.ffn(&shapes.ffn).await?,
+            ffn_out_norm: self.optional_norm(&shapes.ffn_out_norm)?,
         })
     }
 
@@ -146,7 +155,12 @@ impl<'a, B: Backend> Draw<'a, B> {
                 Norm::Layer { weight: self.constant(weight, 1.0)?, bias: self.constant(bias, 0.0)?, eps }
             }
             Norm::Rms { weight, eps } => Norm::Rms { weight: self.constant(weight, 1.0)?, eps },
+            Norm::Identity => Norm::Identity,
         })
+    }
+
+    fn optional_norm(&self, shapes: &Option<Norm<Shape>>) -> Result<Option<Norm<B::Tensor>>> {
+        shapes.as_ref().map(|norm| self.norm(norm)).transpose()
     }
 
     async fn ffn(&mut self, shapes: &Ffn<Shape>) -> Result<Ffn<B::Tensor>> {

@@ -1,31 +1,34 @@
-//! Weight shapes implied by a configuration, for models without files.
+//! Weight shapes implied by a configuration, for models without files: GPT-2, GPT-NeoX, Llama, Mistral and Qwen2.
 
-use super::{Architecture, Attention, AttentionBias, Block, Embedding, Ffn, Linear, Model, ModelConfig, Norm};
+use super::{Attention, AttentionBias, Block, Embedding, Ffn, Linear, Model, ModelConfig, Norm};
 use crate::backend::Shape;
 
 impl ModelConfig {
-    /// The shapes of a decoder's weights, without the output head.
+    /// The shapes of the weights of a decoder of the families above, without the output head.
     pub fn shapes(&self) -> Model<Shape> {
         let width = self.hidden_size;
         Model {
             config: self.clone(),
             embedding: Embedding {
                 tokens: Shape::new(self.vocab_size, width),
+                projection: None,
                 positions: self.rope.is_none().then(|| Shape::new(self.max_position_embeddings, width)),
                 norm: None,
             },
-            blocks: (0..self.num_hidden_layers).map(|_| self.block()).collect(),
+            blocks: (0..self.num_hidden_layers).map(|layer| self.block(layer)).collect(),
             final_norm: Some(self.norm()),
+            projection: None,
             head: None,
         }
     }
 
-    fn block(&self) -> Block<Shape> {
+    fn block(&self, layer: usize) -> Block<Shape> {
         let (width, inner, biased) = (self.hidden_size, self.intermediate_size, self.ffn_bias);
         let (queries, keys) = (self.num_attention_heads * self.head_dim, self.num_key_value_heads * self.head_dim);
         let (inputs, output) = match self.attention_bias {
             AttentionBias::None => (false, false),
             AttentionBias::Inputs => (true, false),
+            AttentionBias::Output => (false, true),
             AttentionBias::All => (true, true),
         };
         Block {
@@ -35,23 +38,26 @@ impl ModelConfig {
                 k: linear(keys, width, inputs),
                 v: linear(keys, width, inputs),
                 o: linear(width, queries, output),
+                q_norm: None,
+                k_norm: None,
+                pattern: self.pattern(layer),
             },
+            attention_out_norm: None,
             ffn_norm: self.norm(),
             ffn: Ffn {
                 gate: self.gated_ffn.then(|| linear(inner, width, biased)),
                 up: linear(inner, width, biased),
                 down: linear(width, inner, biased),
             },
+            ffn_out_norm: None,
         }
     }
 
     fn norm(&self) -> Norm<Shape> {
         let (row, eps) = (Shape::new(1, self.hidden_size), self.norm_eps);
-        match self.architecture {
-            Architecture::Gpt2 | Architecture::GptNeox | Architecture::Bert => {
-                Norm::Layer { weight: row, bias: row, eps }
-            }
-            Architecture::Llama | Architecture::Mistral | Architecture::Qwen2 => Norm::Rms { weight: row, eps },
+        match self.architecture.has_rms_norm() {
+            true => Norm::Rms { weight: row, eps },
+            false => Norm::Layer { weight: row, bias: row, eps },
         }
     }
 }

@@ -57,6 +57,7 @@ impl<B: Backend> CheckpointWriter<'_, B> {
                 self.vector(format!("{path}.bias"), bias).await
             }
             Norm::Rms { weight, .. } => self.vector(format!("{path}.weight"), weight).await,
+            Norm::Identity => Ok(()),
         }
     }
 

@@ -32,8 +32,14 @@ pub(super) enum Arrangement {
     Columns(Range<usize>),
     /// One of three parts that are interleaved by head.
     HeadPart { part: usize, head_dim: usize, width: usize },
-    /// The first row of another tensor, which has `rows` rows, is added to each row.
-    PlusFirstRow { name: String, rows: usize },
+    /// The given rows, or elements of a vector.
+    RowRange(Range<usize>),
+    /// The rows from `first` on, with the first row of another tensor, which has `rows` rows, added to each.
+    PlusFirstRow { first: usize, name: String, rows: usize },
+    /// 1 is added to each element.
+    PlusOne,
+    /// Zeros of the same shape.
+    Zeros,
     /// Only the rows of the wanted tokens; the checkpoint tensor has `of` rows.
     Rows { wanted: Rc<TokenRows>, of: usize },
 }
@@ -91,11 +97,17 @@ impl CheckpointTensor {
             Arrangement::HeadPart { part, head_dim, width } => {
                 Some(interleaved_part(values, 3, *part, *head_dim, *width))
             }
-            Arrangement::PlusFirstRow { name, rows } => {
+            Arrangement::RowRange(rows) => {
+                let width = values.len() / self.shape[0];
+                Some(values[rows.start * width..rows.end * width].to_vec())
+            }
+            Arrangement::PlusFirstRow { first, name, rows } => {
                 let width = self.cols();
                 let others = weights.tensor(name, &[*rows, width]).await?;
-                Some(plus_row(values, &others[..width]))
+                Some(plus_row(&values[first * width..], &others[..width]))
             }
+            Arrangement::PlusOne => Some(values.iter().map(|value| 1.0 + value).collect()),
+            Arrangement::Zeros => Some(vec![0.0; values.len()]),
             Arrangement::Rows { wanted, of } => Some(self.some_rows(weights, wanted, *of).await?),
         };
         Ok((self.device_shape(), arranged))
@@ -137,7 +149,11 @@ impl Model<CheckpointTensor> {
         if let Some(last) = groups.last_mut() {
             last.extend(names(&self.final_norm));
         }
-        groups.extend(self.head.iter().map(names));
+        groups.extend(self.head.iter().map(|head| {
+            let mut group = names(head);
+            group.extend(names(&self.projection));
+            group
+        }));
         groups
     }
 
@@ -200,7 +216,9 @@ impl CheckpointTensor {
     fn len(&self) -> u64 {
         let all: u64 = self.shape.iter().map(|&size| size as u64).product();
         match &self.arrangement {
-            Arrangement::Same | Arrangement::PlusFirstRow { .. } => all,
+            Arrangement::Same | Arrangement::PlusOne | Arrangement::Zeros => all,
+            Arrangement::RowRange(rows) => all / self.shape[0] as u64 * rows.len() as u64,
+            Arrangement::PlusFirstRow { first, .. } => all - (first * self.cols()) as u64,
             Arrangement::Columns(columns) => all / self.cols() as u64 * columns.len() as u64,
             Arrangement::HeadPart { .. } => all / 3,
             Arrangement::Rows { wanted, of } => all / *of as u64 * wanted.len() as u64,

@@ -55,16 +55,20 @@ impl<'a> Vars<'a> {
         self.stored(name, &[len], 1, Arrangement::Same)
     }
 
-    /// A tensor `(rows, cols)` with the first row of another tensor `(other_rows, cols)` added to each row.
-    pub(super) fn plus_first_row(
-        &self,
-        (name, rows): (&str, usize),
-        (other, other_rows): (&str, usize),
-        cols: usize,
-    ) -> Result<CheckpointTensor> {
-        self.weights.check(&self.name(other), &[other_rows, cols])?;
-        let arrangement = Arrangement::PlusFirstRow { name: self.name(other), rows: other_rows };
-        self.stored(name, &[rows, cols], rows, arrangement)
+    /// The position table `name`, without the rows before that of position 0.
+    pub(super) fn positions(&self, name: &str, config: &ModelConfig) -> Result<CheckpointTensor> {
+        let (positions, width, first) = (config.max_position_embeddings, config.hidden_size, config.position_offset);
+        let rows = first + positions;
+        let arrangement = if first == 0 { Arrangement::Same } else { Arrangement::RowRange(first..rows) };
+        self.stored(name, &[rows, width], positions, arrangement)
+    }
+
+    /// The same with the embedding `types` of token type 0 added to each row, which every token of a window has.
+    pub(super) fn typed_positions(&self, name: &str, types: &str, config: &ModelConfig) -> Result<CheckpointTensor> {
+        let (positions, width, first) = (config.max_position_embeddings, config.hidden_size, config.position_offset);
+        self.weights.check(&self.name(types), &[config.type_vocab_size, width])?;
+        let arrangement = Arrangement::PlusFirstRow { first, name: self.name(types), rows: config.type_vocab_size };
+        self.stored(name, &[first + positions, width], positions, arrangement)
     }
 
     /// `weight` (outputs, inputs), and `bias` if there is one.
@@ -86,6 +90,23 @@ impl<'a> Vars<'a> {
             weight: self.stored("weight", &[inputs, outputs], rows, Arrangement::Columns(columns))?,
             bias: Some(self.stored("bias", &[outputs], 1, of_bias)?),
         })
+    }
+
+    /// The outputs `rows` of a layer with weight `(outputs, inputs)`.
+    pub(super) fn linear_rows(
+        &self,
+        outputs: usize,
+        inputs: usize,
+        rows: Range<usize>,
+        has_bias: bool,
+    ) -> Result<Linear<CheckpointTensor>> {
+        let bias = if has_bias {
+            Some(self.stored("bias", &[outputs], 1, Arrangement::RowRange(rows.clone()))?)
+        } else {
+            None
+        };
+        let count = rows.len();
+        Ok(Linear { weight: self.stored("weight", &[outputs, inputs], count, Arrangement::RowRange(rows))?, bias })
     }
 
     /// One of three parts of a layer whose outputs are ordered `(heads, 3, head_dim)`; each part is `width` wide.
@@ -112,7 +133,7 @@ impl<'a> Vars<'a> {
         match (need_head, config.tie_word_embeddings) {
             (false, _) => Ok(None),
             (true, true) => Ok(Some(Linear { weight: embedding.clone(), bias: None })),
-            (true, false) => self.at(name).linear(config.vocab_size, config.hidden_size, false).map(Some),
+            (true, false) => self.at(name).linear(config.vocab_size, config.embedding_size, config.head_bias).map(Some),
         }
     }
 
@@ -123,8 +144,19 @@ impl<'a> Vars<'a> {
         Ok(Norm::Layer { weight: self.vector(weight, width)?, bias: self.vector(bias, width)?, eps })
     }
 
+    /// LayerNorm without a bias.
+    pub(super) fn unbiased_layer_norm(&self, width: usize, eps: f32) -> Result<Norm<CheckpointTensor>> {
+        let bias = self.stored("weight", &[width], 1, Arrangement::Zeros)?;
+        Ok(Norm::Layer { weight: self.vector("weight", width)?, bias, eps })
+    }
+
     /// RMSNorm.
     pub(super) fn rms_norm(&self, width: usize, eps: f32) -> Result<Norm<CheckpointTensor>> {
         Ok(Norm::Rms { weight: self.vector("weight", width)?, eps })
+    }
+
+    /// RMSNorm whose scale is stored less 1 (Gemma).
+    pub(super) fn rms_norm_plus_one(&self, width: usize, eps: f32) -> Result<Norm<CheckpointTensor>> {
+        Ok(Norm::Rms { weight: self.stored("weight", &[width], 1, Arrangement::PlusOne)?, eps })
     }
 }

@@ -49,7 +49,14 @@ pub fn check(config: &ModelConfig) -> Result<()> {
         let why = format!("{needed} units are needed to carry {width} inputs");
         return refuse(format!("intermediate_size {units}"), why, "measure the swap without exporting it");
     }
-    if becomes_llama(config) && config.sliding_window.is_some_and(|window| window < config.max_position_embeddings) {
+    if config.gated_ffn && !becomes_llama(config) && config.architecture != Architecture::Llama {
+        let why = "its configuration has no biases for the network, and no configuration that has them describes it";
+        let hint = "measure the swap without exporting it";
+        return refuse(format!("a network of {}", config.architecture), why.into(), hint);
+    }
+    if becomes_llama(config)
+        && config.local.as_ref().is_some_and(|local| local.reach + 1 < config.max_position_embeddings)
+    {
         let why = "only Llama's configuration has biases for the network, and it has no sliding window";
         let hint = "use a model whose sliding_window is null or covers max_position_embeddings";
         return refuse(format!("{} with a sliding window", config.architecture), why.into(), hint);

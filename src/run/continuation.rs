@@ -92,7 +92,7 @@ fn context_of(config: &ModelConfig) -> Result<usize> {
             hint: "an encoder predicts no next token, choose a decoder such as GPT-2".into(),
         });
     }
-    Ok(config.max_position_embeddings.min(config.sliding_window.unwrap_or(MAX_CONTEXT)).min(MAX_CONTEXT))
+    Ok(config.max_position_embeddings.min(MAX_CONTEXT))
 }
 
 /// The prompt's token ids: at least 1, at most `context`, no unknown token.

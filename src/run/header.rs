@@ -4,7 +4,7 @@ use crate::backend::Backend;
 use crate::corpus::{Folds, TokenWindows, Tokenizer, check_ids};
 use crate::error::Result;
 use crate::job::{Job, Protocol};
-use crate::model::{Architecture, ModelConfig};
+use crate::model::ModelConfig;
 use crate::report::{AppInfo, CorpusInfo, Header, ModelInfo, Ordered, ProtocolInfo};
 use crate::solve::TAU;
 use crate::weights::{Files, RowsFile, Weights, read_whole};
@@ -119,8 +119,5 @@ pub(super) async fn rows_info(job: &Job, file: &RowsFile, meter: &StageMeter) ->
 
 /// d − 1 under LayerNorm, whose output has an exact affine dependency, d under RMSNorm (docs/measures.md, section 2).
 pub(super) fn expected_rank(config: &ModelConfig) -> Option<usize> {
-    Some(match config.architecture {
-        Architecture::Gpt2 | Architecture::GptNeox | Architecture::Bert => config.hidden_size - 1,
-        Architecture::Llama | Architecture::Mistral | Architecture::Qwen2 => config.hidden_size,
-    })
+    Some(if config.architecture.has_rms_norm() { config.hidden_size } else { config.hidden_size - 1 })
 }

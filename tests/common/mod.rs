@@ -29,6 +29,25 @@ pub(crate) const OWN: [(&str, &str); 5] = [
     ("char-llama", "tales"),
 ];
 
+/// The project's own models of further families, with drawn weights, measured on the text `encyclopedia`.
+pub(crate) const FAMILIES: [&str; 15] = [
+    "tiny-gpt2-scaled",
+    "tiny-gpt_neo",
+    "tiny-opt",
+    "tiny-opt-350m",
+    "tiny-bloom",
+    "tiny-mistral",
+    "tiny-qwen3",
+    "tiny-llama3",
+    "tiny-phi",
+    "tiny-gemma",
+    "tiny-gemma2",
+    "tiny-gemma3",
+    "tiny-roberta",
+    "tiny-distilbert",
+    "tiny-modernbert",
+];
+
 /// Models of another collection of the same format, which may be next to the repository.
 const ADDITIONAL: [(&str, &str); 5] = [
     ("tiny-gpt2", "wiki"),
@@ -53,16 +72,17 @@ pub(crate) fn additional() -> Option<PathBuf> {
 
 /// Every reference: the project's own, then additional ones.
 pub(crate) fn references() -> Vec<Reference> {
-    let below = |folder: PathBuf, what: &str, models: [(&str, &str); 5]| {
-        models.map(|(name, text)| Reference {
+    let below = |folder: PathBuf, what: &'static str, models: Vec<(&'static str, &'static str)>| {
+        models.into_iter().map(move |(name, text)| Reference {
             name: format!("{what}{name}"),
             folder: folder.join(name),
             text: folder.join(format!("texts/{text}.txt")),
         })
     };
-    let additional = additional().map(|folder| below(folder, "additional ", ADDITIONAL)).into_iter().flatten();
-    let present = additional.filter(|reference| reference.folder.join("model.safetensors").is_file());
-    below(fixture(""), "", OWN).into_iter().chain(present).collect()
+    let additional = additional().map(|folder| below(folder, "additional ", ADDITIONAL.to_vec()));
+    let present = additional.into_iter().flatten().filter(|one| one.folder.join("model.safetensors").is_file());
+    let families = FAMILIES.map(|name| (name, "encyclopedia"));
+    below(fixture(""), "", [&OWN[..], &families].concat()).chain(present).collect()
 }
 
 /// The project's own text for models of subword tokens.

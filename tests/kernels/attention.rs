@@ -37,8 +37,8 @@ fn attention_attends_within_windows() {
         with_device(options, async |gpu| {
             for causal in [true, false] {
                 for [windows, seq_len, heads, kv_heads, head_dim] in SHAPES {
-                    let shape = AttentionShape { heads, kv_heads, head_dim, seq_len, causal };
-                    check_attention(gpu, windows, shape, 5.0).await;
+                    let full = AttentionShape::full(heads, head_dim, seq_len);
+                    check_attention(gpu, windows, AttentionShape { kv_heads, causal, ..full }, 5.0).await;
                 }
             }
         });
@@ -50,8 +50,30 @@ fn attention_takes_scores_that_an_exponential_does_not() {
     for &reduction in Reduction::ALL {
         with_device(Options { reduction: Some(reduction), ..poisoned() }, async |gpu| {
             for causal in [true, false] {
-                let shape = AttentionShape { heads: 2, kv_heads: 1, head_dim: 8, seq_len: 70, causal };
+                let shape = AttentionShape { kv_heads: 1, causal, ..AttentionShape::full(2, 8, 70) };
                 check_attention(gpu, 2, shape, 200.0).await;
+            }
+        });
+    }
+}
+
+#[test]
+fn attention_is_local_capped_scaled_and_biased() {
+    for &reduction in Reduction::ALL {
+        with_device(Options { reduction: Some(reduction), ..poisoned() }, async |gpu| {
+            for causal in [true, false] {
+                for [windows, seq_len, heads, kv_heads, head_dim] in SHAPES {
+                    let plain = AttentionShape { kv_heads, causal, ..AttentionShape::full(heads, head_dim, seq_len) };
+                    for reach in [0, 1, 7, 64, seq_len] {
+                        check_attention(gpu, windows, AttentionShape { reach: Some(reach), ..plain }, 5.0).await;
+                    }
+                    let biased = AttentionShape { alibi: true, ..plain };
+                    let capped = AttentionShape { softcap: Some(2.0), ..plain };
+                    let all = AttentionShape { reach: Some(5), scale: 1.0, softcap: Some(3.0), ..biased };
+                    for shape in [biased, capped, all] {
+                        check_attention(gpu, windows, shape, 5.0).await;
+                    }
+                }
             }
         });
     }
@@ -59,7 +81,7 @@ fn attention_takes_scores_that_an_exponential_does_not() {
 
 /// `size` is the largest magnitude of a query's features; those of keys are below 1.
 async fn check_attention(gpu: &GpuBackend, windows: usize, shape: AttentionShape, size: f32) {
-    let AttentionShape { heads, kv_heads, head_dim, seq_len, causal } = shape;
+    let AttentionShape { heads, kv_heads, head_dim, seq_len, causal, .. } = shape;
     let (rows, cols, kv_cols) = (windows * seq_len, heads * head_dim, kv_heads * head_dim);
     let mut random = Random::new(10);
     let q: Vec<f32> = random.values(rows * cols).iter().map(|value| size * value).collect();
@@ -68,12 +90,18 @@ async fn check_attention(gpu: &GpuBackend, windows: usize, shape: AttentionShape
     for (row, head) in (0..rows).flat_map(|row| (0..heads).map(move |head| (row, head))) {
         let first = row / seq_len * seq_len;
         let kv_head = head / (heads / kv_heads);
-        let seen = if causal { first..row + 1 } else { first..first + seq_len };
+        let reach = shape.reach.unwrap_or(seq_len);
+        let end = if causal { row + 1 } else { (first + seq_len).min(row + reach + 1) };
+        let seen = first.max(row.saturating_sub(reach))..end;
+        // 2^(−8k/n) for a power of two n; other numbers of heads are checked where the slopes are computed.
+        let slope = if shape.alibi { f64::from(shape.slopes()[head]) } else { 0.0 };
         let query = &q[row * cols + head * head_dim..][..head_dim];
         let score = |j: usize| -> f64 {
             let key = &k[j * kv_cols + kv_head * head_dim..][..head_dim];
             let sum: f64 = query.iter().zip(key).map(|(q, k)| f64::from(*q) * f64::from(*k)).sum();
-            sum / (head_dim as f64).sqrt()
+            let score = sum * shape.scale;
+            let capped = shape.softcap.map_or(score, |cap| f64::from(cap) * (score / f64::from(cap)).tanh());
+            capped + slope * (j as f64 - row as f64)
         };
         let weights: Vec<f64> = seen.clone().map(|j| score(j).exp()).collect();
         let total: f64 = weights.iter().sum();
@@ -92,7 +120,7 @@ async fn check_attention(gpu: &GpuBackend, windows: usize, shape: AttentionShape
             shape,
         )
         .unwrap();
-    // The exponential receives scores of up to size·√head_dim.
-    let tolerance = EPS * (8.0 + f64::from(size) * (head_dim as f64).sqrt() * 4.0 + seq_len as f64);
+    // The exponential receives scores of up to size·head_dim·scale.
+    let tolerance = EPS * (8.0 + f64::from(size) * head_dim as f64 * shape.scale * 4.0 + seq_len as f64);
     assert_close(&format!("{shape:?}"), &gpu.read(&found).await.unwrap(), &expected, |_| tolerance);
 }

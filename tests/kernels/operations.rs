@@ -74,7 +74,8 @@ async fn results<B: Backend>(on: &B) -> Result<Vec<(String, Vec<f32>)>> {
     let halves: Vec<f32> = (0..COLS * COLS).map(|i| (i % 61) as f32 / 64.0 - 0.5).collect();
     let stored = on.upload_stored("test", Shape::new(COLS, COLS), &halves, Storage::F16)?;
     let ids: Vec<u32> = (0..ROWS as u32).map(|i| i * 7 % COLS as u32).collect();
-    let shape = |causal| AttentionShape { heads: HEADS, kv_heads: HEADS, head_dim: HEAD_DIM, seq_len: SEQ_LEN, causal };
+    let shape = |causal| AttentionShape { causal, ..AttentionShape::full(HEADS, HEAD_DIM, SEQ_LEN) };
+    let local = AttentionShape { reach: Some(2), softcap: Some(0.7), alibi: true, ..shape(true) };
     let rotary = Rotary { cos, sin, rotary_dim: HEAD_DIM, head_dim: HEAD_DIM, seq_len: SEQ_LEN };
     let step = AdamStep { step: 3, learning_rate: 0.1, weight_decay: 0.01 };
     let state = Adam { parameter: a.clone(), first: b.clone(), second: on.activation(&b, Activation::ReluSquared)? };
@@ -91,6 +92,7 @@ async fn results<B: Backend>(on: &B) -> Result<Vec<(String, Vec<f32>)>> {
         ("rotate", on.rotate(&a, &rotary)?),
         ("attention", on.attention(&a, &b, &a, shape(false))?),
         ("causal attention", on.attention(&a, &b, &a, shape(true))?),
+        ("local attention with terms", on.attention(&a, &b, &a, local)?),
         ("gated", on.gated(&a, &b, Activation::Silu)?),
         ("standardise", on.standardise(&a, &row, &scale)?),
         ("row_cosines", on.row_cosines(&a, &b)?),

@@ -13,6 +13,23 @@ import transformers
 
 AT_ONCE = 8
 
+# By `model_type`: the blocks, the norm before the head, and within a block the modules at which its network begins and ends.
+LAYOUTS = {
+    "gpt2": ("transformer.h", "transformer.ln_f", ("mlp", "mlp")),
+    "gpt_neo": ("transformer.h", "transformer.ln_f", ("mlp", "mlp")),
+    "gpt_neox": ("gpt_neox.layers", "gpt_neox.final_layer_norm", ("mlp", "mlp")),
+    "opt": ("model.decoder.layers", "model.decoder.final_layer_norm", ("fc1", "fc2")),
+    "bloom": ("transformer.h", "transformer.ln_f", ("mlp.dense_h_to_4h", "mlp.dense_4h_to_h")),
+    "llama": ("model.layers", "model.norm", ("mlp", "mlp")),
+    "phi": ("model.layers", "model.final_layernorm", ("mlp", "mlp")),
+    "bert": ("encoder.layer", None, ("intermediate.dense", "output.dense")),
+    "roberta": ("encoder.layer", None, ("intermediate.dense", "output.dense")),
+    "distilbert": ("transformer.layer", None, ("ffn.lin1", "ffn.lin2")),
+    "modernbert": ("layers", "final_norm", ("mlp", "mlp")),
+}
+LIKE_LLAMA = ["mistral", "qwen3", "gemma", "gemma2", "gemma3_text"]
+ENCODERS = ["bert", "roberta", "distilbert", "modernbert"]
+
 
 class Model:
     """A folder in Hugging Face layout."""
@@ -20,22 +37,20 @@ class Model:
     def __init__(self, folder: Path):
         self.config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         family = self.config["model_type"]
-        self.causal = family != "bert"
+        self.causal = family not in ENCODERS
         loader = transformers.AutoModelForCausalLM if self.causal else transformers.AutoModel
-        extra = {} if self.causal else {"add_pooling_layer": False}
+        extra = {"add_pooling_layer": False} if family in ["bert", "roberta"] else {}
         self.network, loading = loader.from_pretrained(
             folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True, **extra
         )
         unfit = [*loading["missing_keys"], *loading["unexpected_keys"]]
         assert not unfit, f"{folder}: tensors missing or unexpected: {unfit}"
         self.network.eval()
-        network = self.network
-        self.blocks, self.last = {
-            "gpt2": lambda: (network.transformer.h, network.transformer.ln_f),
-            "gpt_neox": lambda: (network.gpt_neox.layers, network.gpt_neox.final_layer_norm),
-            "llama": lambda: (network.model.layers, network.model.norm),
-            "bert": lambda: (network.encoder.layer, None),
-        }[family]()
+        part = self.network.get_submodule
+        blocks, last, self.names = {**LAYOUTS, **dict.fromkeys(LIKE_LLAMA, LAYOUTS["llama"])}[family]
+        self.blocks = part(blocks)
+        # OPT-350m has none.
+        self.last = part(last) if last and getattr(part(last.rpartition(".")[0]), last.rpartition(".")[2]) is not None else None
         self.tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
 
     def ids(self, text: bytes) -> torch.Tensor:
@@ -45,16 +60,18 @@ class Model:
 
     def entry(self, block: int) -> torch.nn.Module:
         """The module whose input the block's feed-forward network reads."""
-        return self.blocks[block].mlp if self.causal else self.blocks[block].intermediate.dense
+        return self.blocks[block].get_submodule(self.names[0])
 
     def exit(self, block: int) -> torch.nn.Module:
         """The module whose output it returns."""
-        return self.blocks[block].mlp if self.causal else self.blocks[block].output.dense
+        return self.blocks[block].get_submodule(self.names[1])
 
     def capture(self, windows: torch.Tensor) -> dict[str, np.ndarray]:
         """`hidden.L` before block L and after the last, `ffn_in.L`, `ffn_out.L`, and `logits` of a decoder."""
         found: dict[str, list] = {}
-        keep = lambda name, value: found.setdefault(name, []).append(value.detach().numpy().copy())
+        # OPT's networks take rows without windows.
+        shape = lambda value: value.reshape(-1, windows.shape[1], value.shape[-1])
+        keep = lambda name, value: found.setdefault(name, []).append(shape(value).detach().numpy().copy())
         hooks = []
         for block, module in enumerate(self.blocks):
             hooks += [
@@ -76,13 +93,18 @@ class Model:
     @contextmanager
     def replaced(self, block: int, by: Callable[[np.ndarray], np.ndarray]):
         """The block's feed-forward network gives `by(its input)`, computed in float64."""
-        hook = self.blocks[block].mlp.register_forward_hook(
-            lambda _, inputs, output: torch.tensor(by(inputs[0].double().numpy())).to(output.dtype)
-        )
+        seen = []
+        hooks = [
+            before(self.entry(block), lambda value: seen.append(value)),
+            self.exit(block).register_forward_hook(
+                lambda _, inputs, output: torch.tensor(by(seen.pop().double().numpy())).to(output.dtype)
+            ),
+        ]
         try:
             yield
         finally:
-            hook.remove()
+            for hook in hooks:
+                hook.remove()
 
     def perplexity(self, windows: torch.Tensor) -> float:
         """Of all tokens but the first of every window, given those before."""

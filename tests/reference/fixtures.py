@@ -19,14 +19,36 @@ import transformers
 FOLDER = Path(__file__).resolve().parent.parent / "fixtures"
 MANIFEST = FOLDER / "manifest.json"
 
-# Every model of the project's own fixtures and its text.
-TEXTS = {
+# The models that `make_models.py` makes and their texts.
+MODELS = {
     "tiny-gpt2": "encyclopedia",
     "tiny-gpt_neox": "encyclopedia",
     "tiny-llama": "encyclopedia",
     "tiny-bert": "encyclopedia",
     "char-llama": "tales",
 }
+
+# Those that `make_families.py` makes.
+FAMILIES = [
+    "tiny-gpt2-scaled",
+    "tiny-gpt_neo",
+    "tiny-opt",
+    "tiny-opt-350m",
+    "tiny-bloom",
+    "tiny-mistral",
+    "tiny-qwen3",
+    "tiny-llama3",
+    "tiny-phi",
+    "tiny-gemma",
+    "tiny-gemma2",
+    "tiny-gemma3",
+    "tiny-roberta",
+    "tiny-distilbert",
+    "tiny-modernbert",
+]
+
+# Every model of the project's own fixtures and its text.
+TEXTS = {**MODELS, **dict.fromkeys(FAMILIES, "encyclopedia")}
 
 
 def prepare() -> None:

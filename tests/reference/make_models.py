@@ -34,12 +34,12 @@ FAINT = 2e-3
 
 def main() -> None:
     fixtures.prepare()
-    folder, names = Path(sys.argv[1]), sys.argv[2:] or list(fixtures.TEXTS)
+    folder, names = Path(sys.argv[1]), sys.argv[2:] or list(fixtures.MODELS)
     texts = {name: (folder / f"{name}.txt").read_text(encoding="utf-8") for name in ["encyclopedia", "tales"]}
     for name in names:
         out = fixtures.FOLDER / name
         out.mkdir(exist_ok=True)
-        text = texts[fixtures.TEXTS[name]]
+        text = texts[fixtures.MODELS[name]]
         tokenizer = {"tiny-bert": word_pieces, "char-llama": characters}.get(name, byte_pairs)(text)
         tokenizer.save(str(out / "tokenizer.json"), pretty=True)
         torch.manual_seed(SEED)
@@ -51,7 +51,7 @@ def main() -> None:
         (out / "generation_config.json").unlink(missing_ok=True)
         if name == "char-llama":
             fixtures.write_json(out / "config.json", CHAR_LLAMA)
-    made = [fixtures.FOLDER / name / file for name in fixtures.TEXTS for file in ["config.json", "model.safetensors", "tokenizer.json"]]
+    made = [fixtures.FOLDER / name / file for name in fixtures.MODELS for file in ["config.json", "model.safetensors", "tokenizer.json"]]
     made += [fixtures.FOLDER / f"texts/{text}.txt" for text in texts]
     training = {f"{text}.txt": fixtures.sha256(folder / f"{text}.txt") for text in texts}
     fixtures.record("make_models.py", made, seed=SEED, training_texts=training)

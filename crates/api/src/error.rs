@@ -103,7 +103,8 @@ pub enum Error {
     },
     /// `model_type` names an architecture that is not implemented.
     #[error(
-        "config.json: architecture {found} is not supported; supported are gpt2, gpt_neox, llama, mistral, qwen2 and bert"
+        "config.json: architecture {found} is not supported; supported are gpt2, gpt_neo, gpt_neox, opt, bloom, llama, \
+         mistral, qwen2, qwen3, phi, gemma, gemma2, gemma3_text, bert, roberta, distilbert and modernbert"
     )]
     UnknownArchitecture {
         /// The `model_type` found.

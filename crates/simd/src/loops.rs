@@ -1,5 +1,7 @@
 //! The operations between the products of a forward pass, over slices of rows.
 
+use std::ops::Range;
+
 use crate::lanes::for_widest_vectors;
 
 /// An activation that is compute-bound rather than memory-bound.
@@ -90,15 +92,17 @@ for_widest_vectors! {
 }
 
 for_widest_vectors! {
-    /// Softmax of scale·score over the first `seen(row)` of `cols` scores in every row; the rest become 0.
-    pub fn softmax(scores: &mut [f32], cols: usize, scale: f32, seen: &dyn Fn(usize) -> usize) -> () {
+    /// Softmax of scale·score over `seen(row)` of `cols` scores in every row; the rest become 0.
+    pub fn softmax(scores: &mut [f32], cols: usize, scale: f32, seen: &dyn Fn(usize) -> Range<usize>) -> () {
         for (index, row) in scores.chunks_exact_mut(cols).enumerate() {
-            let (seen, hidden) = row.split_at_mut(seen(index));
+            let Range { start, end } = seen(index);
+            row[..start].fill(0.0);
+            row[end..].fill(0.0);
+            let seen = &mut row[start..end];
             let largest = seen.iter().copied().fold(f32::NEG_INFINITY, f32::max);
             seen.iter_mut().for_each(|score| *score = exp((*score - largest) * scale));
             let scale = sum(seen, |weight| weight).recip();
             seen.iter_mut().for_each(|weight| *weight *= scale);
-            hidden.fill(0.0);
         }
     }
 }

@@ -81,19 +81,38 @@ fn split_heads(x: &Tensor, heads: usize, shape: AttentionShape) -> Result<Tensor
     ))
 }
 
-/// softmax(scores/√head_dim).
+/// Weights from raw scores q·k.
 pub(super) fn attention_weights(scores: Tensor, shape: AttentionShape) -> Result<Tensor> {
-    let scores = (scores / (shape.head_dim as f64).sqrt())?;
-    let scores = if shape.causal { scores.broadcast_add(&causal_mask(&scores, shape.seq_len)?)? } else { scores };
+    let mut scores = scores.affine(shape.scale, 0.0)?;
+    if let Some(cap) = shape.softcap.map(f64::from) {
+        scores = scores.affine(cap.recip(), 0.0)?.tanh()?.affine(cap, 0.0)?;
+    }
+    if shape.alibi {
+        scores = scores.broadcast_add(&alibi(&scores, shape)?)?;
+    }
+    if shape.causal || shape.reach.is_some() {
+        scores = scores.broadcast_add(&mask(&scores, shape)?)?;
+    }
     // Softmax does not depend on the subtracted maximum, so no gradient flows through it.
     let weights = scores.broadcast_sub(&scores.max_keepdim(D::Minus1)?.detach())?.exp()?;
     weights.broadcast_div(&weights.sum_keepdim(D::Minus1)?)
 }
 
-fn causal_mask(like: &Tensor, seq_len: usize) -> Result<Tensor> {
-    let hidden = |i: usize, j: usize| if j > i { f32::NEG_INFINITY } else { 0.0 };
-    let mask: Vec<f32> = (0..seq_len).flat_map(|i| (0..seq_len).map(move |j| hidden(i, j))).collect();
-    Tensor::from_vec(mask, (1, 1, seq_len, seq_len), like.device())?.to_dtype(like.dtype())
+/// 0 for the positions that a position attends to, −∞ for all others.
+fn mask(like: &Tensor, shape: AttentionShape) -> Result<Tensor> {
+    let len = shape.seq_len;
+    let hidden = |i: usize, j: usize| if shape.attended(i).contains(&j) { 0.0 } else { f32::NEG_INFINITY };
+    let mask: Vec<f32> = (0..len * len).map(|at| hidden(at / len, at % len)).collect();
+    Tensor::from_vec(mask, (1, 1, len, len), like.device())?.to_dtype(like.dtype())
+}
+
+/// slope·(j − i) of every head.
+fn alibi(like: &Tensor, shape: AttentionShape) -> Result<Tensor> {
+    let len = shape.seq_len;
+    let slopes = Tensor::from_vec(shape.slopes(), (1, shape.heads, 1, 1), like.device())?;
+    let distances: Vec<f32> = (0..len * len).map(|at| (at % len) as f32 - (at / len) as f32).collect();
+    let distances = Tensor::from_vec(distances, (1, 1, len, len), like.device())?;
+    slopes.to_dtype(like.dtype())?.broadcast_mul(&distances.to_dtype(like.dtype())?)
 }
 
 /// The activation of every element.

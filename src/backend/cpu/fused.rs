@@ -3,6 +3,8 @@
 //! candle-core runs a norm or a softmax as six to nine passes on one core, which takes as long as the products. The
 //! functions here are for f32 tensors without gradients; `composed` handles all others.
 
+use std::ops::Range;
+
 use candle_core::{CpuStorage, DType, Device, InplaceOp1, Layout, Result, Storage, Tensor};
 
 use straightedge_simd::{self as loops, Curve, PANEL, across};
@@ -37,13 +39,12 @@ pub(super) fn add_bias(y: Tensor, bias: &Tensor) -> Result<Tensor> {
     in_place(y, |rows, _| loops::add_bias(rows, &bias))
 }
 
-/// Softmax of scale·scores along the last dimension, in place: no other reference to the tensor may exist. If `causal`,
-/// row i of every square attends to columns 0 … i.
-pub(super) fn softmax(scores: Tensor, scale: f32, causal: bool) -> Result<Tensor> {
+/// Softmax of scale·scores along the last dimension, in place: no other reference to the tensor may exist. Row i of
+/// every square attends to the columns `attended(i)`.
+pub(super) fn softmax(scores: Tensor, scale: f32, attended: &(dyn Fn(usize) -> Range<usize> + Sync)) -> Result<Tensor> {
     let [.., positions, cols] = *scores.dims() else { return Err(not_here()) };
     in_place(scores, |rows, first| {
-        let seen = |index: usize| if causal { (first + index) % positions + 1 } else { cols };
-        loops::softmax(rows, cols, scale, &seen);
+        loops::softmax(rows, cols, scale, &|index| attended((first + index) % positions));
     })
 }
 

@@ -88,6 +88,10 @@ impl Backend for CpuBackend {
         run("gather", || composed::gather(table, ids))
     }
 
+    fn reshape(&self, x: &Tensor, shape: Shape) -> Result<Tensor> {
+        run("reshape", || x.reshape((shape.rows, shape.cols)))
+    }
+
     fn add(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         run("add", || a + b)
     }
@@ -131,7 +135,7 @@ impl Backend for CpuBackend {
 
     fn attention(&self, q: &Tensor, k: &Tensor, v: &Tensor, shape: AttentionShape) -> Result<Tensor> {
         run("attention", || {
-            if !fused::fits(&[q, k, v]) {
+            if !fused::fits(&[q, k, v]) || !shape.is_plain() {
                 return composed::attention(q, k, v, shape);
             }
             let windows: Vec<usize> = (0..q.dim(0)? / shape.seq_len).collect();
@@ -234,7 +238,7 @@ fn run<T>(what: &str, body: impl FnOnce() -> candle_core::Result<T>) -> Result<T
 
 /// Attention within one window. Heads are read in place unless several share a key.
 fn attend(q: &Tensor, k: &Tensor, v: &Tensor, shape: AttentionShape) -> candle_core::Result<Tensor> {
-    let softmax = |scores| fused::softmax(scores, (shape.head_dim as f64).sqrt().recip() as f32, shape.causal);
+    let softmax = |scores| fused::softmax(scores, shape.scale as f32, &|position| shape.attended(position));
     if shape.kv_heads != shape.heads {
         return composed::attention_by(q, k, v, shape, softmax);
     }

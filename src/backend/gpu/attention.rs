@@ -1,4 +1,5 @@
-//! Attention in three kernels: scores, softmax, weighted values.
+//! Attention in three kernels: scores, softmax, weighted values; a fourth caps scores and adds ALiBi where a model has
+//! them.
 //!
 //! Windows and heads are processed in groups whose scores fit a bounded buffer.
 
@@ -6,7 +7,7 @@ use super::choice::KernelChoice;
 use super::device::{Buffer, Engine};
 use super::kernels::products::TILE;
 use super::kernels::rows::{ATTENTION_SOFTMAX, SoftmaxParams};
-use super::kernels::{ATTENTION_SCORES, ATTENTION_VALUES, ScoresParams, ValuesParams};
+use super::kernels::{ATTENTION_SCORES, ATTENTION_TERMS, ATTENTION_VALUES, ScoresParams, TermsParams, ValuesParams};
 use crate::backend::AttentionShape;
 use crate::error::{Error, Result};
 
@@ -60,13 +61,22 @@ fn record_entries(
     let [tiles, feature_tiles] = [shape.seq_len, shape.head_dim].map(|side| side.div_ceil(TILE) as u32);
     let (q_heads, kv_heads, first, count) = (shape.heads as u32, shape.kv_heads as u32, first as u32, count as u32);
 
-    let scale = 1.0 / (head_dim as f32).sqrt();
+    let scale = shape.scale as f32;
     let params = ScoresParams { seq_len, heads: q_heads, kv_heads, head_dim, first, causal, scale };
     let groups = [tiles * tiles, count, 1];
     engine.dispatch(&ATTENTION_SCORES, &params, &[heads.q, heads.k, scores], groups, ms);
 
     let rows = count * seq_len;
-    let params = SoftmaxParams { rows, seq_len, causal };
+    if !shape.is_plain() {
+        let softcap = shape.softcap.unwrap_or(0.0);
+        let params = TermsParams { len: rows * seq_len, seq_len, heads: q_heads, first, softcap };
+        let slopes = engine.input(bytemuck::cast_slice(&shape.slopes()));
+        let groups = engine.grid(&ATTENTION_TERMS, params.len as usize);
+        engine.dispatch(&ATTENTION_TERMS, &params, &[&slopes, scores], groups, ms);
+    }
+
+    let reach = shape.reach.unwrap_or(shape.seq_len).min(shape.seq_len) as u32;
+    let params = SoftmaxParams { rows, seq_len, causal, reach };
     let kernel = choice.reduction.of(&ATTENTION_SOFTMAX);
     engine.dispatch(kernel, &params, &[scores], engine.group_grid(rows as usize), ms);
 

@@ -1,9 +1,11 @@
 //! The operations of [`crate::backend::Backend`], each as one or a few dispatches.
 
+use std::rc::Rc;
+
 use super::attention::{self, Heads};
 use super::autotune;
 use super::backend::GpuBackend;
-use super::device::{Span, Tensor};
+use super::device::{Part, Span, Tensor};
 use super::dispatch::{check, equal};
 use super::gram::{self, GpuGram};
 use super::kernels::rows::{LAYER_NORM, NEXT_TOKEN_NLL, NormParams, RMS_NORM};
@@ -115,6 +117,13 @@ impl Backend for GpuBackend {
             Storage::F32 => Ok(words),
             storage => self.widened(&Tensor { shape: Shape::new(ids.len(), table.shape.cols), storage, ..words }),
         }
+    }
+
+    fn reshape(&self, x: &Tensor, shape: Shape) -> Result<Tensor> {
+        x.buffer()?;
+        check(x.shape.len() == shape.len(), "reshape", || format!("{:?} does not become {shape:?}", x.shape))?;
+        let part = Part { first_row: 0, rows: shape.rows, buffer: x.parts[0].buffer.clone() };
+        Ok(Tensor { shape, storage: x.storage, parts: Rc::new([part]) })
     }
 
     fn layer_norm(&self, x: &Tensor, weight: &Tensor, bias: &Tensor, eps: f32) -> Result<Tensor> {

@@ -63,7 +63,7 @@ impl<B: Backend> KernelBench<'_, B> {
 
     async fn attention(&mut self) -> Result<()> {
         let (d, heads) = (self.shape.width, self.shape.heads());
-        let shape = AttentionShape { heads, kv_heads: heads, head_dim: d / heads, seq_len: self.seq_len, causal: true };
+        let shape = AttentionShape { causal: true, ..AttentionShape::full(heads, d / heads, self.seq_len) };
         let (q, k, v) = (self.tensor(self.rows, d)?, self.tensor(self.rows, d)?, self.tensor(self.rows, d)?);
         let ms = shortest(self.backend, || self.backend.attention(&q, &k, &v, shape).map(drop)).await?;
         // Two products per pair of positions, of which causal attention needs half.

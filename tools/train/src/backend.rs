@@ -100,7 +100,8 @@ impl Backend for TrainingBackend {
 
     fn attention(&self, q: &Tensor, k: &Tensor, v: &Tensor, shape: AttentionShape) -> Result<Tensor> {
         run("attention", || {
-            if !self.fused || !shape.causal || shape.kv_heads != shape.heads {
+            let is_plain = shape.is_plain() && shape.causal && shape.reach.is_none();
+            if !self.fused || !is_plain || shape.kv_heads != shape.heads {
                 return composed::attention(q, k, v, shape);
             }
             let (rows, width) = q.dims2()?;
@@ -110,7 +111,7 @@ impl Backend for TrainingBackend {
                 heads.transpose(1, 2)?.contiguous()
             };
             let scores = heads(q)?.matmul(&heads(k)?.t()?)?;
-            let scale = (shape.head_dim as f32).sqrt().recip();
+            let scale = shape.scale as f32;
             let weights = apply_1(CausalSoftmax { seq_len: shape.seq_len, scale }, &scores)?;
             weights.matmul(&heads(v)?)?.transpose(1, 2)?.reshape((rows, width))
         })

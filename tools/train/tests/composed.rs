@@ -99,7 +99,7 @@ fn rotary_positions_of_a_whole_head_and_of_a_part() {
 fn causal_attention() {
     let random = &mut Random::new(4);
     for (windows, seq_len, heads, head_dim) in [(1, 2, 1, 1), (2, 5, 3, 6), (3, 19, 2, 7)] {
-        let shape = AttentionShape { heads, kv_heads: heads, head_dim, seq_len, causal: true };
+        let shape = AttentionShape { causal: true, ..AttentionShape::full(heads, head_dim, seq_len) };
         let qkv = [0, 1, 2].map(|_| drawn(random, windows * seq_len, heads * head_dim, 0.0, 1.5));
         let what = format!("{windows} windows of {seq_len}, {heads} heads of {head_dim}");
         assert_same(&what, &qkv, &|backend, inputs| backend.attention(&inputs[0], &inputs[1], &inputs[2], shape));

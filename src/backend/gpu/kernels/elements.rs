@@ -28,6 +28,10 @@ params!(
     }
 );
 params!(
+    /// Parameters of [`ATTENTION_TERMS`].
+    TermsParams { len: u32, seq_len: u32, heads: u32, first: u32, softcap: f32 }
+);
+params!(
     /// Parameters of [`ATTENTION_VALUES`].
     ValuesParams { seq_len: u32, heads: u32, kv_heads: u32, head_dim: u32, first: u32, causal: u32 }
 );
@@ -80,6 +84,12 @@ kernel!(
     workgroup TILES, overrides &[]
 );
 kernel!(
+    /// Capped scores, and the bias of ALiBi.
+    ATTENTION_TERMS = "attention_terms.wgsl" after ["shared/tanh.wgsl"] "attention_terms" (TermsParams)
+    bindings [read(1, "slopes"), read_write(2, "scores")]
+    workgroup ELEMENTS, overrides ELEMENTS_OVERRIDE
+);
+kernel!(
     /// Weighted sums of values.
     ATTENTION_VALUES = "attention_values.wgsl" after ["shared/tiles.wgsl"] "attention_values" (ValuesParams)
     bindings [read(1, "weights"), read(2, "v"), read_write(3, "out")]
@@ -102,8 +112,11 @@ const fn activation(overrides: &'static [(&'static str, f64)]) -> Kernel {
     Kernel {
         name: "activation",
         file: "activation.wgsl",
-        shared: &[],
-        source: shader_text!(include_str!("../../../../shaders/activation.wgsl")),
+        shared: &["shared/tanh.wgsl"],
+        source: shader_text!(
+            include_str!("../../../../shaders/shared/tanh.wgsl"),
+            include_str!("../../../../shaders/activation.wgsl")
+        ),
         params: ActivationParams::MEMBERS,
         bindings: const { &[read(1, "gate"), read(2, "up"), read_write(3, "out")] },
         workgroup: ELEMENTS,
@@ -144,7 +157,7 @@ kernel!(
 );
 kernel!(
     /// The gradient through GELU.
-    GELU_GRADIENT = "activation.wgsl" "gelu_gradient" (ActivationParams)
+    GELU_GRADIENT = "activation.wgsl" after ["shared/tanh.wgsl"] "gelu_gradient" (ActivationParams)
     bindings [read(1, "gate"), read(2, "up"), read_write(3, "out")]
     workgroup ELEMENTS, overrides &[("WORKGROUP", 64.0), ("KIND", 0.0)]
 );
@@ -169,6 +182,7 @@ pub(super) static KERNELS: &[&Kernel] = &[
     &UNPACK,
     &ROTATE,
     &ATTENTION_SCORES,
+    &ATTENTION_TERMS,
     &ATTENTION_VALUES,
     &ACTIVATIONS[0],
     &ACTIVATIONS[1],

@@ -10,7 +10,7 @@ params!(
 );
 params!(
     /// Parameters of [`ATTENTION_SOFTMAX`].
-    SoftmaxParams { rows: u32, seq_len: u32, causal: u32 }
+    SoftmaxParams { rows: u32, seq_len: u32, causal: u32, reach: u32 }
 );
 
 /// How a workgroup reduces a row.

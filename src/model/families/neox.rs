@@ -1,20 +1,25 @@
 //! GPT-NeoX (Pythia): partial rotary embedding, parallel residual; queries, keys and values interleaved by head.
 
-use super::config::{Architecture, AttentionBias, ModelConfig, Residual, Spelling};
-use super::fields::Fields;
-use super::layout::interleaved;
-use super::rope::{RopeNames, rope};
-use super::store::CheckpointWriter;
-use super::stored::CheckpointTensor;
-use super::vars::Vars;
-use super::{Attention, Block, Embedding, Ffn, Model};
 use crate::backend::Backend;
 use crate::error::Result;
+use crate::model::architecture::Architecture;
+use crate::model::config::{AttentionBias, AttentionPattern, ModelConfig, Residual, Spelling};
+use crate::model::fields::Fields;
+use crate::model::layout::interleaved;
+use crate::model::rope::{RopeNames, rope};
+use crate::model::store::CheckpointWriter;
+use crate::model::stored::CheckpointTensor;
+use crate::model::vars::Vars;
+use crate::model::{Attention, Block, Embedding, Ffn, Model};
 
-const ROPE: RopeNames = RopeNames { theta: &["rotary_emb_base"], partial: &["rotary_pct"], default_partial: 0.25 };
+const ROPE: RopeNames = RopeNames {
+    theta: &["rotary_emb_base", "rope_theta"],
+    partial: &["rotary_pct", "partial_rotary_factor"],
+    default_partial: 0.25,
+    ..RopeNames::COMMON
+};
 
 pub(super) fn config(fields: &Fields) -> Result<ModelConfig> {
-    fields.only("is_decoder", false)?;
     let common = ModelConfig::common(fields, Architecture::GptNeox, &Spelling::COMMON)?;
     let parallel = fields.flag("use_parallel_residual", true)?;
     let biased = fields.flag("attention_bias", true)?;
@@ -30,42 +35,44 @@ pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> R
     let (width, vocab) = (config.hidden_size, config.vocab_size);
     let gpt_neox = vars.at_if_there("gpt_neox", "embed_in.weight");
     let tokens = gpt_neox.at("embed_in").matrix("weight", vocab, width)?;
-    let mut blocks = Vec::with_capacity(config.num_hidden_layers);
-    for layer in 0..config.num_hidden_layers {
-        blocks.push(block(&gpt_neox.at("layers").at(layer), config)?);
-    }
+    let block = |layer| block(&gpt_neox.at("layers").at(layer), config, config.pattern(layer));
+    let blocks = (0..config.num_hidden_layers).map(block).collect::<Result<_>>()?;
     let final_norm = gpt_neox.at("final_layer_norm").layer_norm(width, config.norm_eps)?;
     let head = vars.head("embed_out", &tokens, config, need_head)?;
     Ok(Model {
         config: config.clone(),
-        embedding: Embedding { tokens, positions: None, norm: None },
+        embedding: Embedding { tokens, projection: None, positions: None, norm: None },
         blocks,
         final_norm: Some(final_norm),
+        projection: None,
         head,
     })
 }
 
-fn block(vars: &Vars<'_>, config: &ModelConfig) -> Result<Block<CheckpointTensor>> {
+fn block(vars: &Vars<'_>, config: &ModelConfig, pattern: AttentionPattern) -> Result<Block<CheckpointTensor>> {
     let (width, inner, eps) = (config.hidden_size, config.intermediate_size, config.norm_eps);
     let mlp = vars.at("mlp");
-    Ok(Block {
-        attention_norm: vars.at("input_layernorm").layer_norm(width, eps)?,
-        attention: attention(&vars.at("attention"), config)?,
-        ffn_norm: vars.at("post_attention_layernorm").layer_norm(width, eps)?,
-        ffn: Ffn {
-            gate: None,
-            up: mlp.at("dense_h_to_4h").linear(inner, width, true)?,
-            down: mlp.at("dense_4h_to_h").linear(width, inner, true)?,
-        },
-    })
+    let ffn = Ffn {
+        gate: None,
+        up: mlp.at("dense_h_to_4h").linear(inner, width, true)?,
+        down: mlp.at("dense_4h_to_h").linear(width, inner, true)?,
+    };
+    let norm = |name| vars.at(name).layer_norm(width, eps);
+    let norms = [norm("input_layernorm")?, norm("post_attention_layernorm")?];
+    Ok(Block::plain(norms, fused_attention(&vars.at("attention"), config, pattern)?, ffn))
 }
 
-fn attention(vars: &Vars<'_>, config: &ModelConfig) -> Result<Attention<CheckpointTensor>> {
+/// Queries, keys and values in one layer, interleaved by head.
+pub(super) fn fused_attention(
+    vars: &Vars<'_>,
+    config: &ModelConfig,
+    pattern: AttentionPattern,
+) -> Result<Attention<CheckpointTensor>> {
     let (width, head_dim) = (config.hidden_size, config.head_dim);
     let has_bias = config.attention_bias == AttentionBias::All;
     let part = |index: usize| vars.at("query_key_value").head_part(index, head_dim, width, has_bias);
-    let o = vars.at("dense").linear(width, width, has_bias)?;
-    Ok(Attention { q: part(0)?, k: part(1)?, v: part(2)?, o })
+    let output = vars.at("dense").linear(width, width, has_bias)?;
+    Ok(Attention::plain([part(0)?, part(1)?, part(2)?, output], pattern))
 }
 
 pub(super) async fn store<B: Backend>(store: &mut CheckpointWriter<'_, B>, model: &Model<B::Tensor>) -> Result<()> {

@@ -1,14 +1,15 @@
 //! GPT-2: `Conv1D` weights are stored `(in, out)`, with queries, keys and values concatenated.
 
-use super::config::{Architecture, ModelConfig, Spelling};
-use super::fields::Fields;
-use super::layout::transposed_columns;
-use super::store::CheckpointWriter;
-use super::stored::CheckpointTensor;
-use super::vars::Vars;
-use super::{Attention, Block, Embedding, Ffn, Linear, Model};
 use crate::backend::Backend;
 use crate::error::Result;
+use crate::model::architecture::Architecture;
+use crate::model::config::{AttentionPattern, ModelConfig, Spelling};
+use crate::model::fields::Fields;
+use crate::model::layout::transposed_columns;
+use crate::model::store::CheckpointWriter;
+use crate::model::stored::CheckpointTensor;
+use crate::model::vars::Vars;
+use crate::model::{Attention, Block, Embedding, Ffn, Linear, Model};
 
 const SPELLING: Spelling = Spelling {
     hidden_size: "n_embd",
@@ -17,6 +18,7 @@ const SPELLING: Spelling = Spelling {
     num_hidden_layers: "n_layer",
     num_attention_heads: "n_head",
     max_position_embeddings: "n_positions",
+    default_positions: None,
     hidden_act: ("activation_function", "gelu_new"),
     norm_eps: ("layer_norm_epsilon", 1e-5),
     tied_by_default: true,
@@ -24,50 +26,50 @@ const SPELLING: Spelling = Spelling {
 };
 
 pub(super) fn config(fields: &Fields) -> Result<ModelConfig> {
-    fields.only("scale_attn_weights", true)?;
-    fields.only("scale_attn_by_inverse_layer_idx", false)?;
-    fields.only("reorder_and_upcast_attn", false)?;
-    ModelConfig::common(fields, Architecture::Gpt2, &SPELLING)
+    // `reorder_and_upcast_attn` only changes the order of the same operations.
+    let common = ModelConfig::common(fields, Architecture::Gpt2, &SPELLING)?;
+    Ok(ModelConfig {
+        attention_scale: if fields.flag("scale_attn_weights", true)? { common.attention_scale } else { 1.0 },
+        scale_by_layer: fields.flag("scale_attn_by_inverse_layer_idx", false)?,
+        ..common
+    })
 }
 
 pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> Result<Model<CheckpointTensor>> {
     let (width, vocab) = (config.hidden_size, config.vocab_size);
     let transformer = vars.at_if_there("transformer", "wte.weight");
     let tokens = transformer.at("wte").matrix("weight", vocab, width)?;
-    let positions = transformer.at("wpe").matrix("weight", config.max_position_embeddings, width)?;
-    let mut blocks = Vec::with_capacity(config.num_hidden_layers);
-    for layer in 0..config.num_hidden_layers {
-        blocks.push(block(&transformer.at("h").at(layer), config)?);
-    }
+    let positions = transformer.at("wpe").positions("weight", config)?;
+    let block = |layer| block(&transformer.at("h").at(layer), config, config.pattern(layer));
+    let blocks = (0..config.num_hidden_layers).map(block).collect::<Result<_>>()?;
     let final_norm = transformer.at("ln_f").layer_norm(width, config.norm_eps)?;
     let head = vars.head("lm_head", &tokens, config, need_head)?;
     Ok(Model {
         config: config.clone(),
-        embedding: Embedding { tokens, positions: Some(positions), norm: None },
+        embedding: Embedding { tokens, projection: None, positions: Some(positions), norm: None },
         blocks,
         final_norm: Some(final_norm),
+        projection: None,
         head,
     })
 }
 
-fn block(vars: &Vars<'_>, config: &ModelConfig) -> Result<Block<CheckpointTensor>> {
+fn block(vars: &Vars<'_>, config: &ModelConfig, pattern: AttentionPattern) -> Result<Block<CheckpointTensor>> {
     let (width, inner, eps) = (config.hidden_size, config.intermediate_size, config.norm_eps);
     let mlp = vars.at("mlp");
-    Ok(Block {
-        attention_norm: vars.at("ln_1").layer_norm(width, eps)?,
-        attention: attention(&vars.at("attn"), width)?,
-        ffn_norm: vars.at("ln_2").layer_norm(width, eps)?,
-        ffn: Ffn {
-            gate: None,
-            up: mlp.at("c_fc").conv1d(width, inner, 0..inner)?,
-            down: mlp.at("c_proj").conv1d(inner, width, 0..width)?,
-        },
-    })
+    let ffn = Ffn {
+        gate: None,
+        up: mlp.at("c_fc").conv1d(width, inner, 0..inner)?,
+        down: mlp.at("c_proj").conv1d(inner, width, 0..width)?,
+    };
+    let norms = [vars.at("ln_1").layer_norm(width, eps)?, vars.at("ln_2").layer_norm(width, eps)?];
+    Ok(Block::plain(norms, attention(&vars.at("attn"), width, pattern)?, ffn))
 }
 
-fn attention(vars: &Vars<'_>, width: usize) -> Result<Attention<CheckpointTensor>> {
+fn attention(vars: &Vars<'_>, width: usize, pattern: AttentionPattern) -> Result<Attention<CheckpointTensor>> {
     let part = |index: usize| vars.at("c_attn").conv1d(width, 3 * width, index * width..(index + 1) * width);
-    Ok(Attention { q: part(0)?, k: part(1)?, v: part(2)?, o: vars.at("c_proj").conv1d(width, width, 0..width)? })
+    let output = vars.at("c_proj").conv1d(width, width, 0..width)?;
+    Ok(Attention::plain([part(0)?, part(1)?, part(2)?, output], pattern))
 }
 
 pub(super) async fn store<B: Backend>(store: &mut CheckpointWriter<'_, B>, model: &Model<B::Tensor>) -> Result<()> {
@@ -78,7 +80,7 @@ pub(super) async fn store<B: Backend>(store: &mut CheckpointWriter<'_, B>, model
     for (layer, block) in model.blocks.iter().enumerate() {
         let at = format!("transformer.h.{layer}");
         store.norm(format!("{at}.ln_1"), &block.attention_norm).await?;
-        let Attention { q, k, v, o } = &block.attention;
+        let Attention { q, k, v, o, .. } = &block.attention;
         store_conv1d(store, format!("{at}.attn.c_attn"), &[q, k, v]).await?;
         store_conv1d(store, format!("{at}.attn.c_proj"), &[o]).await?;
         store.norm(format!("{at}.ln_2"), &block.ffn_norm).await?;
