@@ -121,11 +121,18 @@ fn check_folder(what: &str, case: &Case, report: &Report, block: usize, backend:
     again
 }
 
-const NETWORKS: [(&str, usize, &str); 4] = [
+const NETWORKS: [(&str, usize, &str); 11] = [
     ("tiny-gpt2", 1, "h.1.mlp."),
     ("tiny-gpt_neox", 2, "layers.2.mlp."),
     ("tiny-llama", 3, "layers.3.mlp."),
     ("tiny-bert", 0, "layer.0.intermediate.|layer.0.output.dense."),
+    ("tiny-gpt_neo", 1, "h.1.mlp."),
+    ("tiny-opt", 1, "layers.1.fc1.|layers.1.fc2."),
+    ("tiny-opt-350m", 2, "layers.2.fc1.|layers.2.fc2."),
+    ("tiny-bloom", 1, "h.1.mlp."),
+    ("tiny-phi", 2, "layers.2.mlp."),
+    ("tiny-roberta", 1, "layer.1.intermediate.|layer.1.output.dense."),
+    ("tiny-distilbert", 2, "layer.2.ffn."),
 ];
 
 #[test]
@@ -196,6 +203,12 @@ fn what_does_not_belong_together_or_cannot_be_held_is_refused() {
     case.refuses("1", &["--text", path(&case.text)], &["model: ", "SHA-256"]);
     case.model = "calibration".into();
     case.refuses("1", &[], &["intermediate_size 64", "96 units"]);
+
+    // Gated networks without biases that no configuration of Llama describes.
+    for model in ["tiny-qwen3", "tiny-gemma", "tiny-gemma2", "tiny-gemma3", "tiny-modernbert"] {
+        case.model = fixture(model);
+        case.refuses("1", &["--text", path(&case.text)], &["a network of", "no biases"]);
+    }
 
     for (model, field, value, words) in [
         ("tiny-gpt2", "activation_function", json!("relu2"), ["relu2", "act(z) − act(−z)"]),

@@ -69,6 +69,7 @@ impl Patient {
         let norm = |norm: &Norm<_>| match norm {
             Norm::Layer { weight, bias, .. } => [read(weight), read(bias)].concat(),
             Norm::Rms { weight, .. } => read(weight),
+            Norm::Identity => Vec::new(),
         };
         for block in &model.blocks {
             let (attention, ffn) = (&block.attention, &block.ffn);

@@ -61,6 +61,7 @@ fn values(model: &CpuModel) -> Vec<f32> {
         match norm {
             Norm::Layer { weight, bias, .. } => [read(weight), read(bias)].concat(),
             Norm::Rms { weight, .. } => read(weight),
+            Norm::Identity => Vec::new(),
         }
     }
     let mut values = read(&model.embedding.tokens);

@@ -5,7 +5,7 @@ mod common;
 use serde_json::{Value, json};
 use straightedge::backend::Activation;
 use straightedge::error::Error;
-use straightedge::model::{Architecture, AttentionBias, ModelConfig, Residual, Rope};
+use straightedge::model::{Architecture, AttentionBias, ModelConfig, Residual, Rope, RopeScaling};
 
 fn gpt2() -> Value {
     json!({
@@ -118,6 +118,20 @@ fn gpt2_as_published() {
 }
 
 #[test]
+fn gpt2_scales_its_scores_as_the_file_says() {
+    let scales = |more| {
+        let config = accept(&with(gpt2, more));
+        [0, 3].map(|layer| config.pattern(layer).scale)
+    };
+    assert_eq!(scales(json!({})), [0.125, 0.125]);
+    assert_eq!(scales(json!({"scale_attn_weights": false})), [1.0, 1.0]);
+    let as_trained_by_stanford = json!({"scale_attn_by_inverse_layer_idx": true, "reorder_and_upcast_attn": true});
+    assert_eq!(scales(as_trained_by_stanford), [0.125, 0.03125]);
+    // A model whose initial weights are 0 is still redrawn from a distribution.
+    assert_eq!(accept(&with(gpt2, json!({"initializer_range": 0.0}))).initializer_range, 0.02);
+}
+
+#[test]
 fn pythia_as_published_and_in_the_new_spelling() {
     let config = accept(&pythia());
     assert_eq!(config.rope, Some(plain_rope(10_000.0, 16)));
@@ -143,7 +157,7 @@ fn llama_and_its_relatives_as_published() {
     let llama = accept(&llama_160m());
     assert_eq!((llama.num_key_value_heads, llama.head_dim, llama.gated_ffn, llama.ffn_bias), (12, 64, true, false));
     assert_eq!((llama.rope, llama.attention_bias), (Some(plain_rope(1e4, 64)), AttentionBias::None));
-    assert_eq!((llama.sliding_window, llama.norm_eps), (None, 1e-6));
+    assert_eq!((&llama.local, llama.norm_eps), (&None, 1e-6));
     assert_eq!(llama.ffn_parameters(), 7_077_888);
     let biased = accept(&with(llama_160m, json!({"attention_bias": true, "mlp_bias": true, "head_dim": 32})));
     assert_eq!((biased.attention_bias, biased.head_dim), (AttentionBias::All, 32));
@@ -151,23 +165,37 @@ fn llama_and_its_relatives_as_published() {
 
     let mistral = accept(&mistral());
     assert_eq!((mistral.architecture, mistral.num_key_value_heads), (Architecture::Mistral, 8));
-    assert_eq!((mistral.sliding_window, mistral.head_dim), (Some(4096), 128));
+    assert_eq!((reach(&mistral), mistral.head_dim), (Some(4095), 128));
     // Mistral-Nemo: the heads do not add up to the width, and there is no window.
     let mut nemo = with(self::mistral, json!({"hidden_size": 5120, "head_dim": 128}));
     nemo["sliding_window"] = Value::Null;
-    assert_eq!((accept(&nemo).head_dim, accept(&nemo).sliding_window), (128, None));
+    assert_eq!((accept(&nemo).head_dim, accept(&nemo).local), (128, None));
     // If missing, the reference assumes a window of 4096; null means none.
-    assert_eq!(accept(&with(self::mistral, json!({"sliding_window": null}))).sliding_window, Some(4096));
+    assert_eq!(reach(&accept(&with(self::mistral, json!({"sliding_window": null})))), Some(4095));
 
     let qwen2 = accept(&qwen2());
-    assert_eq!((qwen2.attention_bias, qwen2.sliding_window), (AttentionBias::Inputs, None));
+    assert_eq!((qwen2.attention_bias, &qwen2.local), (AttentionBias::Inputs, &None));
     assert_eq!((qwen2.rope, qwen2.tie_word_embeddings), (Some(plain_rope(1e6, 64)), true));
-    let sliding = with(
-        self::qwen2,
-        json!({"use_sliding_window": true,
-        "layer_types": ["full_attention", "sliding_attention"]}),
-    );
-    assert_eq!(accept(&sliding).sliding_window, Some(32768));
+    // 24 layers, of which those from `max_window_layers` on are local, unless `layer_types` says otherwise.
+    let sliding = |more: Value| {
+        let mut config = with(self::qwen2, json!({"use_sliding_window": true, "max_window_layers": 20}));
+        config.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        accept(&config).local.map(|local| (local.reach, local.layers.iter().filter(|local| **local).count()))
+    };
+    assert_eq!(sliding(json!({})), Some((32767, 4)));
+    assert_eq!(sliding(json!({"max_window_layers": 0})), Some((32767, 24)));
+    let mut types = vec!["full_attention"; 24];
+    types[7] = "sliding_attention";
+    assert_eq!(sliding(json!({"layer_types": types})), Some((32767, 1)));
+}
+
+/// How far every layer sees.
+fn reach(config: &ModelConfig) -> Option<usize> {
+    config.local.as_ref().filter(|local| local.layers == vec![true; config.num_hidden_layers]).map(|local| local.reach)
+}
+
+fn plain_rope(theta: f64, rotary_dim: usize) -> Rope {
+    Rope { theta, rotary_dim, scaling: RopeScaling::None }
 }
 
 #[test]
@@ -244,9 +272,6 @@ fn every_spelling_of_an_activation_is_known_and_no_other() {
 
 #[test]
 fn what_would_change_the_arithmetic_is_refused_by_name() {
-    refuse(gpt2, json!({"scale_attn_weights": false}), "scale_attn_weights");
-    refuse(gpt2, json!({"scale_attn_by_inverse_layer_idx": true}), "scale_attn_by_inverse_layer_idx");
-    refuse(gpt2, json!({"reorder_and_upcast_attn": true}), "reorder_and_upcast_attn");
     refuse(gpt2, json!({"n_head": 10}), "n_head");
     refuse(gpt2, json!({"head_dim": 32}), "head_dim");
     refuse(pythia, json!({"num_attention_heads": 7}), "num_attention_heads");
@@ -254,7 +279,6 @@ fn what_would_change_the_arithmetic_is_refused_by_name() {
     refuse(pythia, json!({"rotary_pct": 1.5}), "partial_rotary_factor");
     refuse(pythia, json!({"rotary_pct": 0.01}), "partial_rotary_factor");
     refuse(pythia, json!({"rotary_pct": 0}), "rotary_pct");
-    refuse(pythia, json!({"is_decoder": true}), "is_decoder");
     refuse(llama_160m, json!({"num_key_value_heads": 5}), "num_key_value_heads");
     refuse(llama_160m, json!({"num_attention_heads": 7}), "num_attention_heads");
     refuse(llama_160m, json!({"partial_rotary_factor": 0.5}), "partial_rotary_factor");
@@ -282,8 +306,15 @@ fn what_would_change_the_arithmetic_is_refused_by_name() {
 #[test]
 fn scaled_and_contradicting_rotary_embeddings_are_refused() {
     let scaled = [
-        (json!({"type": "linear", "factor": 2.0}), "type"),
-        (json!({"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 8192}), "rope_type"),
+        (json!({"type": "yarn", "factor": 2.0}), "rope_type"),
+        (json!({"rope_type": "longrope", "short_factor": [1.0]}), "rope_type"),
+        (json!({"type": "linear", "factor": 2.0, "beta_fast": 32}), "beta_fast"),
+        (json!({"type": "linear", "factor": -2.0}), "factor"),
+        (
+            json!({"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 4.0, "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 8192}),
+            "low_freq_factor",
+        ),
         (json!({"rope_type": "default", "factor": 2.0}), "factor"),
     ];
     for family in [pythia, llama_160m, mistral, qwen2] {
@@ -300,15 +331,38 @@ fn scaled_and_contradicting_rotary_embeddings_are_refused() {
 }
 
 #[test]
-fn windows_must_fit_positions_and_sliding_window() {
+fn scaled_rotary_embeddings_are_those_of_the_reference() {
+    let scaling = |scaling: Value| accept(&with(llama_160m, json!({"rope_scaling": scaling}))).rope.expect("a rope");
+    let linear = scaling(json!({"type": "linear", "factor": 2.0}));
+    assert_eq!(linear.scaling, RopeScaling::Linear(2.0));
+    assert_eq!(linear.frequency(0), 0.5);
+    // Llama 3.2 1B: torch gives these frequencies for θ = 500 000 and heads of 64.
+    let published = json!({"factor": 32.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0,
+        "original_max_position_embeddings": 8192, "rope_type": "llama3"});
+    let llama3 = accept(&with(llama_160m, json!({"rope_theta": 500_000.0, "rope_scaling": published}))).rope;
+    let llama3 = llama3.expect("a rope");
+    for (i, expected) in LLAMA3_FREQUENCIES {
+        let found = f64::from(llama3.frequency(i));
+        assert!((found / expected - 1.0).abs() < 1e-6, "{i}: {found} where {expected} is expected");
+    }
+    let incomplete = read(&with(llama_160m, json!({"rope_scaling": {"rope_type": "llama3", "factor": 8.0}})));
+    assert_eq!(incomplete, Err(Error::MissingField { field: "rope_scaling.low_freq_factor".into() }));
+}
+
+#[test]
+fn windows_must_fit_positions() {
     let gpt2 = accept(&gpt2());
     assert_eq!(gpt2.check_window(1024), Ok(()));
     assert!(matches!(gpt2.check_window(1025), Err(Error::InvalidSetting { field, .. }) if field == "--seq-len"));
-    let mistral = accept(&mistral());
-    assert_eq!(mistral.check_window(4096), Ok(()));
-    let Err(Error::UnsupportedConfig { field, value, .. }) = mistral.check_window(4097) else { panic!("too long") };
-    assert_eq!((field.as_str(), value.as_str()), ("sliding_window", "4096"));
+    // Windows may be longer than what a local layer sees.
+    assert_eq!(accept(&mistral()).check_window(4097), Ok(()));
     assert_eq!(accept(&qwen2()).check_window(65_536), Ok(()));
+    // Dynamic scaling changes nothing up to the windows of training.
+    let dynamic = json!({"rope_type": "dynamic", "factor": 2.0, "original_max_position_embeddings": 512});
+    let dynamic = accept(&with(llama_160m, json!({"rope_scaling": dynamic})));
+    assert_eq!(dynamic.rope, Some(plain_rope(1e4, 64)));
+    assert_eq!(dynamic.check_window(512), Ok(()));
+    assert!(dynamic.check_window(513).is_err());
 }
 
 #[test]
@@ -389,3 +443,15 @@ fn text_that_is_no_json_object_is_malformed() {
         assert!(matches!(&found, Err(Error::MalformedJson { file, .. }) if file == "config.json"), "{found:?}");
     }
 }
+
+/// Frequencies of Llama 3.2 1B as `transformers` 5.23 computes them.
+const LLAMA3_FREQUENCIES: [(usize, f64); 8] = [
+    (0, 1.0),
+    (5, 0.128_687_381_744_384_77),
+    (14, 0.003_211_446_106_433_868_4),
+    (16, 0.000_429_556_705_057_621),
+    (17, 9.708_286_233_944_818e-5),
+    (18, 1.946_163_865_795_824_7e-5),
+    (20, 8.570_255_886_297_673e-6),
+    (31, 9.418_306_490_260_875e-8),
+];

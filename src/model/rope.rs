@@ -180,7 +180,7 @@ fn needed(object: &Fields, field: &str) -> Result<f64> {
 const COMMON: [&str; 4] = ["rope_type", "type", "rope_theta", "partial_rotary_factor"];
 
 const KINDS: &str = "supported are rotary embeddings of type default, linear, llama3 and, within the original windows, \
-                     dynamic, with their own fields; use a model with one of these";
+                     dynamic, each with its own fields only";
 
 /// Leading features of a head that are rotated: the given share of its width, rounded down; must be even.
 fn rotary_dim(partial: f64, head_dim: usize) -> Result<usize> {

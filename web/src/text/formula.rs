@@ -20,7 +20,7 @@ pub struct Formula {
 }
 
 /// Families whose networks have a gate.
-const GATED: [&str; 3] = ["llama", "mistral", "qwen2"];
+const GATED: [&str; 8] = ["llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "modernbert"];
 
 /// The computation of a model's network; `None` for captured rows, whose network is unknown.
 pub fn network(model: &ModelInfo) -> Option<Formula> {
