@@ -167,6 +167,15 @@ fn prefixes_and_old_names_make_no_difference() {
         ("tiny-gpt_neox", "gpt_neox."),
         ("tiny-llama", "model."),
         ("tiny-bert", "bert."),
+        ("tiny-gpt_neo", "transformer."),
+        ("tiny-opt", "model."),
+        ("tiny-bloom", "transformer."),
+        ("tiny-qwen3", "model."),
+        ("tiny-phi", "model."),
+        ("tiny-gemma2", "model."),
+        ("tiny-roberta", "roberta."),
+        ("tiny-distilbert", "distilbert."),
+        ("tiny-modernbert", "model."),
     ];
     for (model, prefix) in prefixes {
         let (config, whole) = (config(model), tensors(model));
