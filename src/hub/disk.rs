@@ -19,6 +19,7 @@ use super::repo::FileKey;
 use super::repo::{Repo, RepoFile};
 use super::store::Store;
 use crate::error::{Error, Result};
+use crate::weights::{has_weights, is_weight_file};
 
 /// A store on disk.
 pub struct DiskStore {
@@ -283,8 +284,7 @@ impl DiskStore {
             files.insert(name, RepoFile { size, sha256, oid: blob.filter(|blob| blob.len() == 40) });
         }
         let has = |name: &str| files.contains_key(name);
-        let weights = has("model.safetensors") || has("model.safetensors.index.json");
-        (weights && has("config.json") && has("tokenizer.json")).then_some(Repo { id: pinned, commit, files })
+        (has_weights(has) && has("config.json") && has("tokenizer.json")).then_some(Repo { id: pinned, commit, files })
     }
 
     /// The models that can be measured without a network, by name and revision.
@@ -306,7 +306,7 @@ impl DiskStore {
 
     /// Whether its weights are stored, at least in part.
     fn is_measurable(&self, repo: &Repo) -> bool {
-        let keys = repo.files.keys().filter(|path| path.ends_with(".safetensors")).filter_map(|path| repo.key(path));
+        let keys = repo.files.keys().filter(|path| is_weight_file(path)).filter_map(|path| repo.key(path));
         keys.map(|key| self.bytes(&key)).any(|bytes| bytes > 1 << 10)
     }
 

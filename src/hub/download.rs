@@ -214,8 +214,8 @@ fn check_beginning(path: &str, bytes: &[u8]) -> Result<()> {
     let text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
     let first = bytes.trim_ascii_start().first();
     let why = match path.rsplit('.').next() {
-        // The 8-byte length of a header ends in zero bytes.
-        Some("safetensors") if bytes.len() >= 8 && bytes[..8].iter().all(text) => "a text came",
+        // The 8-byte length of a header ends in zero bytes, and a zip archive begins with PK and two control codes.
+        Some("safetensors" | "bin") if bytes.len() >= 8 && bytes[..8].iter().all(text) => "a text came",
         Some("parquet") if bytes.len() >= 4 && !bytes.starts_with(b"PAR1") => "no Parquet file came",
         _ if first == Some(&b'<') => "a web page came",
         _ => return Ok(()),

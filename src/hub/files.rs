@@ -13,7 +13,7 @@ use super::plan::{self, Ranges};
 use super::repo::FileKey;
 use super::repo::Repo;
 use crate::error::{Error, Result};
-use crate::weights::{FilePart, Files, Listener};
+use crate::weights::{FilePart, Files, Listener, is_weight_file};
 
 /// The files of a repository at a commit.
 #[derive(Clone)]
@@ -159,11 +159,6 @@ impl Plan {
     }
 }
 
-/// Whether a file may be fetched in parts. All others are small, and can be verified when whole.
-fn is_weights(file: &str) -> bool {
-    file.ends_with(".safetensors")
-}
-
 impl Files for HubFiles {
     fn size<'a>(&'a self, file: &'a str) -> LocalBoxFuture<'a, Result<Option<u64>>> {
         Box::pin(async move { Ok(self.repo.files.get(file).map(|entry| entry.size)) })
@@ -172,7 +167,8 @@ impl Files for HubFiles {
     fn read<'a>(&'a self, file: &'a str, range: Range<u64>) -> LocalBoxFuture<'a, Result<Vec<u8>>> {
         Box::pin(async move {
             let key = self.key(file)?;
-            let wanted = if is_weights(file) { range.clone() } else { 0..key.size };
+            // All but weights is small, and can be verified when whole.
+            let wanted = if is_weight_file(file) { range.clone() } else { 0..key.size };
             self.carry_out(self.plan(&[(file.into(), wanted)]).await?).await?;
             self.hub.store().read(&key, range).await
         })
