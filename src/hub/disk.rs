@@ -256,7 +256,7 @@ impl DiskStore {
     /// Our own saved listing of an id.
     fn noted(&self, id: &HubId) -> Option<Repo> {
         let json = fs::read(self.note(id)).ok()?;
-        serde_json::from_slice(&json).ok()
+        serde_json::from_slice(&json).ok().filter(|repo: &Repo| is_commit(&repo.commit))
     }
 
     fn note(&self, id: &HubId) -> PathBuf {
@@ -270,6 +270,9 @@ impl DiskStore {
             true => revision.to_owned(),
             false => fs::read_to_string(self.folder(id).join("refs").join(revision)).ok()?.trim().to_owned(),
         };
+        if !is_commit(&commit) {
+            return None;
+        }
         let pinned = id.at(&commit).ok()?;
         let mut files = BTreeMap::new();
         for entry in fs::read_dir(self.folder(id).join("snapshots").join(&commit)).ok()?.flatten() {
@@ -284,7 +287,13 @@ impl DiskStore {
         }
         let has = |name: &str| files.contains_key(name);
         let weights = has("model.safetensors") || has("model.safetensors.index.json");
-        (weights && has("config.json") && has("tokenizer.json")).then_some(Repo { id: pinned, commit, files })
+        (weights && has("config.json") && has("tokenizer.json")).then_some(Repo {
+            id: pinned,
+            commit,
+            files,
+            gated: false,
+            remark: None,
+        })
     }
 
     /// The models that can be measured without a network, by name and revision.
@@ -412,6 +421,13 @@ impl Store for DiskStore {
 
     fn recall<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
         Box::pin(async move { Ok(self.noted(id).or_else(|| self.cached(id))) })
+    }
+
+    fn revisions<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Vec<(String, Repo)>> {
+        Box::pin(async move {
+            let known = self.references().into_iter().filter(|known| known.is_sibling(id));
+            known.filter_map(|known| Some((known.revision_or_main().to_owned(), self.noted(&known)?))).collect()
+        })
     }
 
     fn remember<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {

@@ -16,6 +16,12 @@ pub struct Repo {
     pub commit: String,
     /// Its listed files by path.
     pub files: BTreeMap<String, RepoFile>,
+    /// Whether its owner must grant access before files can be downloaded, as far as the hub was asked.
+    #[serde(default)]
+    pub gated: bool,
+    /// A sentence if its weights are not those that its revision promises.
+    #[serde(default)]
+    pub remark: Option<String>,
 }
 
 /// A file as the hub lists it.

@@ -21,6 +21,7 @@ impl HubFiles {
     /// Only network errors.
     pub async fn preflight(&self, need_head: bool, seq_len: usize, room: &Capacity) -> Result<Preflight> {
         let mut found = Preflight::unknown(self.id().clone());
+        self.repo().remark.iter().for_each(|remark| found.problem(false, remark.clone()));
         match self.survey(&mut found, need_head, seq_len, room).await {
             Err(error) if is_about_the_network(&error) => return Err(error),
             Err(error) => found.problem(true, error.to_string()),

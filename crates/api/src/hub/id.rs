@@ -1,6 +1,7 @@
 //! Names on the hub, `ID` or `ID@REVISION`, and base addresses of the hub or a mirror. All input is untrusted.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -85,6 +86,11 @@ impl HubId {
     /// The revision if it is a training checkpoint or another branch: neither the main one nor a commit.
     pub fn checkpoint(&self) -> Option<&str> {
         self.revision().filter(|revision| *revision != "main" && !is_commit(revision))
+    }
+
+    /// Whether it is a branch or tag of the same repository as `other`.
+    pub fn is_sibling(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.name == other.name && !is_commit(self.revision_or_main())
     }
 
     /// The requested revision, or the main branch.
@@ -205,6 +211,18 @@ impl Endpoint {
     /// The address as text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Whether nobody on the way can read what is sent: https, or this machine.
+    pub fn is_private(&self) -> bool {
+        let Some(rest) = self.0.strip_prefix("http://") else { return true };
+        let host = rest.split('/').next().unwrap_or_default();
+        let host = match host.strip_prefix('[') {
+            Some(rest) => rest.split(']').next().unwrap_or_default(),
+            None => host.split(':').next().unwrap_or_default(),
+        };
+        let is_loopback = host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+        is_loopback || host == "localhost" || host.ends_with(".localhost")
     }
 
     /// Whether this is the hub itself, not a mirror.
