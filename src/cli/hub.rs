@@ -31,7 +31,7 @@ thread_local! {
 
 /// The hub configured by `HF_ENDPOINT`, `HF_HUB_OFFLINE`, `HF_TOKEN`, `HF_HUB_CACHE` and `HF_HOME`.
 pub(super) fn hub() -> Result<Hub> {
-    let endpoint = variable("HF_ENDPOINT").map_or_else(|| Ok(Endpoint::default()), |address| address.parse())?;
+    let endpoint = endpoint()?;
     let offline = variable("HF_HUB_OFFLINE").is_some_and(|value| is_true(&value));
     let client = Transport::new(endpoint.clone(), token(), offline);
     let listener = progress::listener();
@@ -43,6 +43,11 @@ pub(super) fn hub() -> Result<Hub> {
     let hub = Hub::within(visit, Rc::new(client), Rc::new(Fallback::new(Rc::new(store()))), endpoint);
     hub.listen(listener);
     Ok(hub)
+}
+
+/// The address of the hub or its mirror.
+pub(super) fn endpoint() -> Result<Endpoint> {
+    variable("HF_ENDPOINT").map_or_else(|| Ok(Endpoint::default()), |address| address.parse())
 }
 
 /// The cache of Hugging Face's own tools.

@@ -132,7 +132,9 @@ impl HubFiles {
         let url = self.hub.endpoint().file_url(&self.repo.id, &self.repo.commit, &key.path);
         match download::fetch(&self.hub, &url, key, missing, meter).await {
             // A browser shows a refusal as a broken connection if it may not read it.
-            Err(Error::Network { .. }) if !self.hub.has_token() && self.hub.is_gated(&self.repo.id).await => Err(gated()),
+            Err(Error::Network { .. }) if !self.hub.has_token() && self.hub.is_gated(&self.repo.id).await => {
+                Err(gated())
+            }
             fetched => fetched,
         }
     }

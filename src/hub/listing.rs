@@ -246,7 +246,9 @@ mod tests {
             assert!(matches!(parse::<Vec<Listed>>("a/b", json.as_bytes()), Err(Error::NotTheFile { .. })), "{json}");
         }
         assert_eq!(next_page(r#"<https://h/x?limit=1&cursor=a%3D>; rel="next""#), Some("limit=1&cursor=a%3D"));
-        for other in [r#"<https://h/x?a>; rel="prev""#, r#"<https://h/x>; rel="next""#, r#"<https://h/?a b>; rel="next""#] {
+        for other in
+            [r#"<https://h/x?a>; rel="prev""#, r#"<https://h/x>; rel="next""#, r#"<https://h/?a b>; rel="next""#]
+        {
             assert_eq!(next_page(other), None, "{other}");
         }
     }

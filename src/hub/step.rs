@@ -28,9 +28,9 @@ pub(super) fn remark<'a>(
             _ if other == "main" && revision.contains("step") => {
                 Some(format!("{revision} has the same weights as main; it is not an intermediate step"))
             }
-            _ if revision.contains("step") => {
-                Some(format!("{revision} has the same weights as {other}; one of them is not the step it is named after"))
-            }
+            _ if revision.contains("step") => Some(format!(
+                "{revision} has the same weights as {other}; one of them is not the step it is named after"
+            )),
             _ => Some(format!("{revision} has the same weights as {other}")),
         }
     })

@@ -117,7 +117,10 @@ mod tests {
     #[test]
     fn a_body_that_drips_ends_and_one_that_stops_ends_sooner() {
         let (count, failure) = received(50.0, 0);
-        assert!(count == 2 && matches!(&failure, Failure::Slow(why) if why.contains("120 seconds")), "{count} {failure}");
+        assert!(
+            count == 2 && matches!(&failure, Failure::Slow(why) if why.contains("120 seconds")),
+            "{count} {failure}"
+        );
         let (count, failure) = received(50.0, 2_000_000);
         assert!(count == 22 && matches!(&failure, Failure::Slow(why) if why.contains("1120 seconds")), "{count}");
         let (count, failure) = received(70.0, 2_000_000);

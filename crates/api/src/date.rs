@@ -84,7 +84,8 @@ mod tests {
             let (year, month, day) = civil(date);
             assert_eq!(days(year, month, day), date);
         }
-        for other in ["", "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49 GMT"] {
+        for other in ["", "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49 GMT"]
+        {
             assert_eq!(of_http(other), None, "{other}");
         }
     }

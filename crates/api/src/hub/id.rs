@@ -63,6 +63,9 @@ impl HubId {
             None => (text.trim(), None),
         };
         let refused = |why: &str| Error::HubId { id: excerpt(text), why: why.into() };
+        if text.contains("://") {
+            return Err(refused("it is an address of another host than the hub"));
+        }
         check_name(name).map_err(refused)?;
         revision.map_or(Ok(()), check_revision).map_err(refused)?;
         Ok(Self { kind, name: name.into(), revision: revision.map(Into::into) })
