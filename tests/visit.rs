@@ -226,7 +226,6 @@ fn a_page_waits_out_the_window_in_visible_steps() {
     for passing in ["timeout:config.json:3", "unavailable:config.json:3"] {
         mirror.faults().add(passing.parse().expect("a fault"));
         read(&opened(&mirror, "a/b"), CONFIG).expect(passing);
-        assert_eq!(waits.take(), []);
     }
 }
 
