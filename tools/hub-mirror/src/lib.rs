@@ -203,7 +203,9 @@ impl Shared {
         }
         let host = ask.header("host").unwrap_or_default();
         let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
-        let to = format!("http://{host}:{}/{}", self.cdn_port, answer::encoded(&found.address(file)));
+        // A proxy in front of the mirror may speak https for it, on the same ports.
+        let scheme = if ask.header("x-forwarded-proto") == Some("https") { "https" } else { "http" };
+        let to = format!("{scheme}://{host}:{}/{}", self.cdn_port, answer::encoded(&found.address(file)));
         Answer::redirect(302, &to)
             .with("X-Repo-Commit", found.commit())
             .with("X-Linked-Size", &entry.size.to_string())

@@ -101,6 +101,9 @@ fn a_large_file_lies_on_another_origin_with_its_hashes() {
     let to = answer.header("location").expect("an address");
     assert!(to.starts_with("http://127.0.0.1:") && !to.starts_with(mirror.url()), "{to}");
     assert_eq!(ask(to, "GET", "").body, [7; 100]);
+    let url = format!("{}/a/b/resolve/main/model.safetensors", mirror.url());
+    let behind_a_proxy = ask(&url, "GET", "X-Forwarded-Proto: https\r\n");
+    assert_eq!(behind_a_proxy.header("location"), Some(&*to.replace("http://", "https://")));
     let listed = ask(&format!("{}/api/models/a/b/tree/main", mirror.url()), "GET", "").json();
     let weights = listed.as_array().expect("a list").iter().find(|line| line["path"] == "model.safetensors");
     let weights = weights.expect("the weights");
