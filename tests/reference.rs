@@ -18,6 +18,18 @@ const REFERENCE: [&str; 2] = ["expected.json", "golden.safetensors"];
 /// Planted rows.
 const PLANTED: [&str; 5] = ["k2", "k4", "k6", "k8", "null"];
 
+/// PyTorch files and the same tensors as safetensors.
+const TORCH: [&str; 8] = [
+    "legacy.bin",
+    "namespace.bin",
+    "nested.bin",
+    "plain.bin",
+    "sharded/pytorch_model-00001-of-00002.bin",
+    "sharded/pytorch_model-00002-of-00002.bin",
+    "sharded/pytorch_model.bin.index.json",
+    "values.safetensors",
+];
+
 /// Number of values that `check.py` must compare in each group.
 const OWN_VALUES: [(&str, u64); 4] = [("golden", 448_960), ("reports", 2_509), ("planted", 40), ("files", 33)];
 
@@ -54,6 +66,7 @@ fn fixtures_are_complete_and_as_their_scripts_left_them() {
         .map(|name| format!("{name}.safetensors"))
         .chain(["expected.json".into()])
         .map(|file| ("make_planted.py", format!("planted/{file}")))
+        .chain(TORCH.map(|file| ("make_torch.py", format!("torch/{file}"))))
         .collect();
     wanted.extend(common::OWN.map(|(_, text)| ("make_models.py", format!("texts/{text}.txt"))));
     let own = common::OWN.map(|(model, _)| ("make_models.py", model));

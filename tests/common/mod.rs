@@ -5,6 +5,7 @@ pub(crate) mod python;
 mod skip;
 pub(crate) mod svd;
 pub(crate) mod synthetic;
+pub(crate) mod torch;
 
 use std::path::{Path, PathBuf};
 

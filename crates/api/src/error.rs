@@ -51,6 +51,34 @@ pub enum Error {
         /// The contradiction.
         why: String,
     },
+    /// A PyTorch file that is truncated or contradicts itself.
+    #[error("{file}: not an intact PyTorch file ({why}); download it again")]
+    MalformedTorch {
+        /// Name of the file.
+        file: String,
+        /// The contradiction.
+        why: String,
+    },
+    /// An intact PyTorch file that holds more than plain tensors, or holds them in another way.
+    #[error(
+        "{file}: not read as weights because {why}; convert it to safetensors, as save_pretrained of transformers does, or choose a revision that has them"
+    )]
+    UnsupportedTorch {
+        /// Name of the file.
+        file: String,
+        /// What is not read, as a clause.
+        why: String,
+    },
+    /// A tensor whose elements do not lie in row-major order.
+    #[error(
+        "tensor {tensor}: stored transposed or with gaps (strides {strides:?}); make it contiguous before saving, or convert the weights to safetensors"
+    )]
+    TensorStrides {
+        /// Name of the tensor.
+        tensor: String,
+        /// Elements between neighbours, per dimension.
+        strides: Vec<u64>,
+    },
     /// A tensor required by the architecture is in none of the weight files.
     #[error("tensor {tensor}: missing from the weights; check that config.json and weights belong to the same model")]
     MissingTensor {
