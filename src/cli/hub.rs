@@ -4,11 +4,11 @@ use std::env;
 use std::fs;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Once;
 
 use futures::future::LocalBoxFuture;
 use pollster::block_on;
 use straightedge::error::Result;
-use straightedge::event::Event;
 use straightedge::hub::client::Hub;
 use straightedge::hub::disk::DiskStore;
 use straightedge::hub::fallback::Fallback;
@@ -19,10 +19,12 @@ use straightedge::hub::text::{Table, WikiText2};
 use straightedge::hub::transport::Transport;
 use straightedge::hub::visit::Visit;
 use straightedge::job::Job;
-use straightedge::report::Warning;
 use straightedge::run::Text;
 
 use super::progress;
+
+/// Whether it was told that the token is withheld.
+static TOLD: Once = Once::new();
 
 thread_local! {
     /// What the hub answered to this command.
@@ -34,14 +36,16 @@ pub(super) fn hub() -> Result<Hub> {
     let endpoint = endpoint()?;
     let offline = variable("HF_HUB_OFFLINE").is_some_and(|value| is_true(&value));
     let client = Transport::new(endpoint.clone(), token(), offline);
-    let listener = progress::listener();
     if client.withholds_token() {
-        let text = format!("the token is not sent to {endpoint}, where anybody on the way could read it; use https");
-        listener(Event::Warning(Warning { code: "open_connection".into(), block: None, text }));
+        TOLD.call_once(|| {
+            let text =
+                format!("the token is not sent to {endpoint}, where anybody on the way could read it; use https");
+            progress::ProgressLine::new().interject(&format!("warning: {text}"));
+        });
     }
     let visit = VISIT.with(Rc::clone);
     let hub = Hub::within(visit, Rc::new(client), Rc::new(Fallback::new(Rc::new(store()))), endpoint);
-    hub.listen(listener);
+    hub.listen(progress::listener());
     Ok(hub)
 }
 

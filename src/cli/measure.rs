@@ -57,7 +57,8 @@ pub(super) fn fit(args: &FitArgs) -> Result<Status> {
 enum ModelArgument {
     Folder(PathBuf),
     Bundled(&'static Bundled),
-    Hub(Box<HubFiles>),
+    /// Its files, and the id that was asked for: that of the files is pinned to a commit.
+    Hub(HubId, Box<HubFiles>),
 }
 
 impl ModelArgument {
@@ -74,7 +75,7 @@ impl ModelArgument {
         match hub::open(&id) {
             // A name without owner is more often a missing folder than one of the hub's oldest models.
             Err(error) if !id.name().contains('/') => Err(unknown(model, &error)),
-            files => Ok(Self::Hub(Box::new(files?))),
+            files => Ok(Self::Hub(id, Box::new(files?))),
         }
     }
 
@@ -83,7 +84,7 @@ impl ModelArgument {
         match self {
             Self::Folder(folder) => inputs::name(folder),
             Self::Bundled(bundled) => bundled.name.clone(),
-            Self::Hub(files) => files.id().name().to_owned(),
+            Self::Hub(id, _) => id.name().to_owned(),
         }
     }
 
@@ -92,7 +93,7 @@ impl ModelArgument {
         match self {
             Self::Folder(_) => None,
             Self::Bundled(bundled) => bundled.demo.as_ref().and_then(Demo::checkpoint),
-            Self::Hub(files) => files.id().checkpoint().map(Into::into),
+            Self::Hub(id, _) => id.checkpoint().map(Into::into),
         }
     }
 
@@ -101,7 +102,7 @@ impl ModelArgument {
         Ok(match self {
             Self::Folder(folder) => Rc::new(FolderFiles::new(folder)),
             Self::Bundled(bundled) => Rc::new(bundled::files(bundled)),
-            Self::Hub(files) => {
+            Self::Hub(_, files) => {
                 job.map_or(Ok(()), |job| hub::tell(files, job))?;
                 Rc::new(HubFiles::clone(files))
             }

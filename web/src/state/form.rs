@@ -133,7 +133,7 @@ impl Form {
             self.text = TextChoice::Hub(WIKITEXT[0].into());
         }
         // A text that names no model stays as typed, and is refused in the order.
-        let found = self.endpoint().and_then(|mirror| HubId::pasted(id, &mirror));
+        let found = HubId::pasted(id, &self.endpoint().unwrap_or_default());
         self.choose(ModelChoice::Hub(found.map_or_else(|_| id.into(), |id| id.to_string())));
     }
 
