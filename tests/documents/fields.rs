@@ -6,6 +6,7 @@ use serde_json::Value;
 use straightedge::continuation::Continuation;
 use straightedge::fields::Field;
 use straightedge::job::{BackendChoice, GramMode, Measure, Training};
+use straightedge::learning::LearningPoint;
 use straightedge::report::{
     AppInfo, BlockReport, ControlReport, CorpusInfo, CurvePoint, DeviceInfo, GreedyStep, HealReport, LayerReport,
     ModelInfo, Ordered, ProbeReport, ProtocolInfo, Report, Scatter, Seconds, Spectrum, Warning,
@@ -98,6 +99,11 @@ fn block() -> BlockReport {
         r2_folds: vec![one],
         r2_cv_mean: one,
         r2_cv_std: one,
+        rows_per_input: one,
+        learning_curve: vec![LearningPoint { rows: 1.0, r2: vec![one] }],
+        r2_limit: one,
+        r2_limit_error: one,
+        rows_needed: one,
         rank: 1,
         condition: one,
         scaled_condition: one,

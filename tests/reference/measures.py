@@ -95,6 +95,36 @@ def score(x: np.ndarray, y: np.ndarray, count: int) -> dict:
         "r2_folds": by_fold,
         "r2_cv_mean": float(np.mean(by_fold)),
         "r2_cv_std": float(np.std(by_fold, ddof=1)),
+        **learning([rows(x, fold) for fold in cut], [rows(y, fold) for fold in cut], fitted.rank),
+    }
+
+
+def learning(x: list[np.ndarray], y: list[np.ndarray], rank: int) -> dict:
+    """R² on the last fold of fits on runs of the others, and where it tends with many rows."""
+    training, curve = len(x) - 1, []
+    for size in [training // 4, training // 2, training]:
+        runs = [slice(at, at + size) for at in range(0, training - size + 1, size)][:4] if size else []
+        lengths = [sum(map(len, x[run])) for run in runs]
+        if runs and min(lengths) >= 1.5 * x[0].shape[1]:
+            fits = [fit(np.concatenate(x[run]), np.concatenate(y[run])) for run in runs]
+            curve.append({"rows": float(np.mean(lengths)), "r2": [r2(each.predict(x[-1]), y[-1]) for each in fits]})
+    limit, needed, error = None, None, None
+    if len(curve) == 3:
+        excess = [rank / (point["rows"] - rank - 1) for point in curve]
+        mean = [float(np.mean(point["r2"])) for point in curve]
+        slope = [(mean[at + 1] - mean[at]) / (excess[at] - excess[at + 1]) for at in range(2)]
+        limit, earlier = [mean[at + 1] + slope[at] * excess[at + 1] for at in range(2)][::-1]
+        reach = excess[2] / (excess[1] - excess[2])
+        spread = float(np.std(curve[0]["r2"], ddof=1)) / len(curve[0]["r2"]) ** 0.5 * float(np.hypot(reach, 1 + reach))
+        error = float(np.hypot(spread, limit - earlier))
+        limit = min(limit, 1.0)
+        needed = float(np.ceil(1 + rank * (1 + slope[1] / 0.005))) if slope[1] > 0 else None
+    return {
+        "rows_per_input": sum(map(len, x[:-1])) / x[0].shape[1],
+        "learning_curve": curve,
+        "r2_limit": limit,
+        "r2_limit_error": error,
+        "rows_needed": needed,
     }
 
 

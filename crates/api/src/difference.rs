@@ -208,6 +208,7 @@ fn gap(a: f64, b: f64, digits: usize) -> f64 {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::learning::LearningPoint;
     use crate::report::{ControlReport, CurvePoint, HealReport, ProbeReport, Scatter, Spectrum};
 
     fn largest(a: &BlockReport, b: &BlockReport) -> (f64, String) {
@@ -233,6 +234,11 @@ pub(crate) mod tests {
             r2_features: values(0.5),
             r2_folds: values(0.6),
             r2_rank: values(0.7),
+            rows_per_input: Some(15.5),
+            learning_curve: vec![LearningPoint { rows: 500.0, r2: values(0.4) }],
+            r2_limit: Some(0.65),
+            r2_limit_error: Some(0.01),
+            rows_needed: Some(90_000.0),
             rank: 7,
             effective_rank: Some(3),
             spectrum: Some(Spectrum { k: vec![1, 2], covariance: values(2.0), correlation: values(3.0) }),
@@ -287,7 +293,7 @@ pub(crate) mod tests {
             nudge(&mut now[name]);
             let found = Compared::blocks(&then, &serde_json::from_value::<BlockReport>(now).expect("a report"));
             let found = found.largest().expect("numbers");
-            match ["block", "row_microseconds"].contains(&name.as_str()) {
+            match ["block", "rows_needed", "row_microseconds"].contains(&name.as_str()) {
                 true => assert_eq!(found.amount, 0.0, "{name}"),
                 false => assert!(found.amount > 0.01 && found.field == *name, "{name}: {found:?}"),
             }

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::job::{GramMode, Protocol};
+use crate::learning::{LearningLaw, LearningPoint};
 
 pub use detail::{CurvePoint, GreedyStep, Scatter, Spectrum};
 pub use ordered::Ordered;
@@ -251,6 +252,21 @@ pub struct BlockReport {
     pub r2_cv_mean: Option<f64>,
     /// Sample standard deviation of `r2_folds`.
     pub r2_cv_std: Option<f64>,
+    /// Training rows divided by inputs; `None` in reports of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows_per_input: Option<f64>,
+    /// Held-out R² of fits on parts of the training rows, ascending in their number, the whole last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub learning_curve: Vec<LearningPoint>,
+    /// R² that the learning curve approaches with many rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub r2_limit: Option<f64>,
+    /// Standard error of `r2_limit`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub r2_limit_error: Option<f64>,
+    /// Training rows from which R² is within 0.005 of `r2_limit`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows_needed: Option<f64>,
     /// Eigenvalues kept.
     pub rank: usize,
     /// λ_max / λ_min⁺ of the training Cov(x).
@@ -320,6 +336,15 @@ impl BlockReport {
         let deviation = (squares / (known.len() as f64 - 1.0)).sqrt();
         self.r2_cv_mean = finite(mean).filter(|_| is_complete);
         self.r2_cv_std = finite(deviation).filter(|_| is_complete);
+    }
+
+    /// Sets the learning curve and its limit.
+    pub fn learn(&mut self, curve: Vec<LearningPoint>) {
+        let law = LearningLaw::new(&curve, self.rank);
+        self.learning_curve = curve;
+        self.r2_limit = law.map(|law| law.limit);
+        self.r2_limit_error = law.map(|law| law.error);
+        self.rows_needed = law.and_then(|law| law.rows_needed());
     }
 
     /// Adds what `earlier`, an earlier measurement of the same block, knows and this one does not.

@@ -62,10 +62,10 @@ mod tests {
         let rows: Vec<_> = run.blocks().iter().map(cells).collect();
         let nothing = ["–"; 4];
         assert_eq!(rows.len(), 3);
-        assert_eq!(rows[0][..5], ["1.000000", "0.0000", "–", "–", "8"]);
-        assert_eq!(rows[1][..5], ["−0.250000", "0.0100", "–", "–", "8"]);
-        assert_eq!(rows[2][..5], ["–", "–", "–", "–", "8"]);
-        assert!(rows.iter().all(|row| row.len() == Field::table().count() && row[5..] == nothing));
+        assert_eq!(rows[0][..7], ["1.000000", "0.0000", "–", "–", "–", "–", "8"]);
+        assert_eq!(rows[1][..7], ["−0.250000", "0.0100", "–", "–", "–", "–", "8"]);
+        assert_eq!(rows[2][..7], ["–", "–", "–", "–", "–", "–", "8"]);
+        assert!(rows.iter().all(|row| row.len() == Field::table().count() && row[7..] == nothing));
     }
 
     #[test]
