@@ -58,3 +58,54 @@ impl Groups {
         Some(LearningPoint { rows: mean, r2: parallel::map(&self.0, r2) })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_disjoint_and_as_long_as_their_share_allows() {
+        let lengths = |folds: usize, share| {
+            let runs = Groups::of(folds, share).0;
+            assert!(runs.windows(2).all(|pair| pair[0].end == pair[1].start), "{runs:?}");
+            assert!(runs.last().is_none_or(|last| last.end <= folds), "{runs:?}");
+            (runs.len(), runs.first().map_or(0, Range::len))
+        };
+        assert_eq!(
+            [1, 2, 3, 4, 5, 9, 19].map(|folds| lengths(folds, 2)),
+            [(0, 0), (2, 1), (3, 1), (2, 2), (2, 2), (2, 4), (2, 9)]
+        );
+        assert_eq!(
+            [1, 3, 4, 5, 9, 19].map(|folds| lengths(folds, 4)),
+            [(0, 0), (0, 0), (4, 1), (4, 1), (4, 2), (4, 4)]
+        );
+    }
+    #[test]
+    fn scratch_time() {
+        use crate::platform::random::Random;
+        use crate::stats::moments::Scale;
+        let d = 768;
+        let n = 1200;
+        let mut random = Random::new(4);
+        let scale = Scale { shift: vec![0.0; d], exponent: vec![3; d] };
+        let folds: Vec<Moments> = (0..5)
+            .map(|f| {
+                let x: Vec<f32> = (0..n * d).map(|_| random.symmetric_f32()).collect();
+                let y: Vec<f32> = x.iter().map(|x| x * x + x).collect();
+                let mut m = Moments::empty(&scale, &scale, f == 4);
+                m.add_rows(&x, &y);
+                m
+            })
+            .collect();
+        for _ in 0..3 {
+            let t = std::time::Instant::now();
+            let score = super::super::score_block(0, &folds).unwrap();
+            let whole = t.elapsed().as_secs_f64();
+            let cut = Mat::zeros(d, 0);
+            let t = std::time::Instant::now();
+            let a = Groups::halves(&folds).score(&folds, &cut);
+            let b = Groups::quarters(&folds).score(&folds, &cut);
+            println!("whole {whole} curve {} {:?} {:?} {:?}", t.elapsed().as_secs_f64(), score.report.r2_lin, a, b);
+        }
+    }
+}

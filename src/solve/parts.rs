@@ -67,9 +67,10 @@ impl HeadlineFit {
             r2_rank: headline.r2_rank.clone(),
             ..BlockReport::default()
         };
-        let heldout_variation = totals.vector;
+        let (heldout_variation, heldout_mean) = (totals.vector, totals.means.clone());
         let (map, deviation_y) = (fit.map(&train), deviations(&train));
-        let score = BlockScore { report, heldout_variation, map, deviation_y, directions: headline.directions };
+        let score =
+            BlockScore { report, heldout_variation, heldout_mean, map, deviation_y, directions: headline.directions };
         let places = Spectrum::places(fit.eigenvalues.count(), fit.rank());
         let halves = Groups::halves(folds).score(folds, &fit.kept.cut);
         Ok(HeadlineScore { score, correlation: fit.eigenvalues.largest(&places), places, halves, rows: train.n })

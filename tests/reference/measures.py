@@ -128,6 +128,50 @@ def learning(x: list[np.ndarray], y: list[np.ndarray], rank: int) -> dict:
     }
 
 
+class Random:
+    """SplitMix64 and what the measures draw from it."""
+
+    BITS = 2**64 - 1
+
+    def __init__(self, state: int):
+        self.state = state
+
+    @classmethod
+    def stream(cls, seed: int, *path: int) -> "Random":
+        state = cls(seed).bits()
+        for part in path:
+            state = cls(state ^ part).bits()
+        return cls(state)
+
+    def bits(self) -> int:
+        self.state = (self.state + 0x9E3779B97F4A7C15) & self.BITS
+        bits = self.state
+        bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9 & self.BITS
+        bits = (bits ^ bits >> 27) * 0x94D049BB133111EB & self.BITS
+        return bits ^ bits >> 31
+
+    def permutation(self, length: int) -> np.ndarray:
+        """Fisher and Yates, from the end."""
+        order = list(range(length))
+        for last in range(length - 1, 0, -1):
+            chosen = self.bits() % (last + 1)
+            order[last], order[chosen] = order[chosen], order[last]
+        return np.array(order)
+
+
+def control(x: np.ndarray, y: np.ndarray, count: int) -> dict:
+    """What a control's report says about rows x → y, both [windows, rows of a window, features]."""
+    cut = folds(len(x), count)
+    flat = lambda array, windows: array[windows].reshape(-1, array.shape[-1]).astype(np.float64)
+    train, held = np.concatenate(cut[:-1]), flat(y, cut[-1])
+    predicted = fit(flat(x, train), flat(y, train)).predict(flat(x, cut[-1]))
+    return {
+        "r2_lin": r2(predicted, held),
+        "r2_lin_scalar": 1 - squares(held - predicted) / squares(held - held.mean()),
+        "r2_feature_median": float(np.median(r2_features(predicted, held))),
+    }
+
+
 def squares(array: np.ndarray) -> float:
     return float(np.sum(array * array))
 

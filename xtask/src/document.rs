@@ -11,7 +11,8 @@ use straightedge_api::summary::Summary;
 type Recorded<'a> = (&'a Bundled, Report);
 
 /// Controls in the tables, with their display names.
-const CONTROLS: [(&str, &str); 3] = [
+const CONTROLS: [(&str, &str); 4] = [
+    ("shuffled", "weights shuffled"),
     ("reinit_block", "block re-initialised"),
     ("reinit_model", "model re-initialised"),
     ("gaussian", "Gaussian inputs"),

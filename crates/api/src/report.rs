@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::job::{GramMode, Protocol};
 use crate::learning::{LearningLaw, LearningPoint};
 
-pub use detail::{CurvePoint, GreedyStep, Scatter, Spectrum};
+pub use detail::{ControlReport, CurvePoint, GreedyStep, HealReport, Interval, ProbeReport, Scatter, Spectrum};
 pub use ordered::Ordered;
 pub use seconds::Seconds;
 
@@ -252,6 +252,10 @@ pub struct BlockReport {
     pub r2_cv_mean: Option<f64>,
     /// Sample standard deviation of `r2_folds`.
     pub r2_cv_std: Option<f64>,
+    /// 95 % intervals by resampling the held-out windows: `r2_lin`, `r2_lin_scalar`, `cosine`, and `delta_ppl_` with the
+    /// name of a replacement.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub intervals: BTreeMap<String, Interval>,
     /// Training rows divided by inputs; `None` in reports of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows_per_input: Option<f64>,
@@ -317,7 +321,7 @@ pub struct BlockReport {
     /// mean negative log-likelihood on the training text of `heal_linear` and `heal_original`.
     #[serde(default)]
     pub curves: BTreeMap<String, Vec<CurvePoint>>,
-    /// The same fit under other conditions (section 6): `first_position`, `reinit_block`, `reinit_model`, `gaussian`,
+    /// The same fit under other conditions (section 6): `first_position`, `shuffled`, `reinit_block`, `reinit_model`, `gaussian`,
     /// `cross_feed`, `cross_feed_matched`.
     #[serde(default)]
     pub controls: BTreeMap<String, ControlReport>,
@@ -357,6 +361,7 @@ impl BlockReport {
         self.cosine = self.cosine.or(earlier.cosine);
         self.scatter = self.scatter.take().or_else(|| earlier.scatter.clone());
         self.conjunction = self.conjunction.or(earlier.conjunction);
+        fill(&mut self.intervals, &earlier.intervals);
         fill(&mut self.delta_ppl, &earlier.delta_ppl);
         fill(&mut self.compression, &earlier.compression);
         fill(&mut self.row_microseconds, &earlier.row_microseconds);
@@ -365,47 +370,6 @@ impl BlockReport {
         fill(&mut self.controls, &earlier.controls);
         fill(&mut self.heal, &earlier.heal);
     }
-}
-
-/// The fit of a block under other conditions (docs/measures.md, section 6).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ControlReport {
-    /// Variance-weighted held-out R².
-    pub r2_lin: Option<f64>,
-    /// The same against one scalar mean.
-    pub r2_lin_scalar: Option<f64>,
-    /// Median over the output features.
-    pub r2_feature_median: Option<f64>,
-    /// Smallest k with r2_rank\[k\] ≥ 0.9 · r2_lin.
-    pub effective_rank: Option<usize>,
-}
-
-/// A fine-tuned block (docs/measures.md, section 4).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct HealReport {
-    /// Perplexity change against the untouched model, after healing.
-    pub delta_ppl: Option<f64>,
-    /// The same before.
-    pub delta_ppl_before: Option<f64>,
-    /// Steps taken.
-    pub steps: usize,
-}
-
-/// A trained probe of the residual (docs/measures.md, section 5).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ProbeReport {
-    /// Held-out R².
-    pub r2: Option<f64>,
-    /// r2 − r2_lin.
-    pub gain: Option<f64>,
-    /// Training steps taken.
-    pub steps: usize,
-    /// Weights and biases.
-    #[serde(default)]
-    pub parameters: usize,
-    /// Conjunction index of the probe.
-    #[serde(default)]
-    pub conjunction: Option<f64>,
 }
 
 /// One layer's residual stream (docs/measures.md, section 7).

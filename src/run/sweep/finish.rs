@@ -10,6 +10,7 @@ use crate::learning::SMALL_BIAS;
 use crate::report::BlockReport;
 use crate::run::pass::Pass;
 use crate::solve::{BlockScore, InputDistribution};
+use crate::stats::bootstrap::FEWEST_WINDOWS;
 use crate::workers::sums::BlockSums;
 
 impl<B: Backend> Pass<'_, B> {
@@ -34,10 +35,10 @@ impl<B: Backend> Pass<'_, B> {
         let folds = sums.moments().await?;
         let asks = self.asks(Measure::Controls);
         let inputs = asks.then(|| InputDistribution::new(block, &folds)).transpose()?;
-        let BlockScore { report, heldout_variation, map, deviation_y, directions } =
+        let BlockScore { report, heldout_variation, heldout_mean, map, deviation_y, directions } =
             self.workers.score(block, folds).await?;
         let replacements = Vec::new();
-        Ok(SolvedBlock { report, heldout_variation, map, deviation_y, directions, inputs, replacements })
+        Ok(SolvedBlock { report, heldout_variation, heldout_mean, map, deviation_y, directions, inputs, replacements })
     }
 
     fn warn(&self, report: &BlockReport, d_in: usize) {
@@ -55,6 +56,13 @@ impl<B: Backend> Pass<'_, B> {
                 report.rank
             );
             self.out.warn("clipped_rank", Some(block), text);
+        }
+        let heldout = self.folds.windows(self.folds.len() - 1).len();
+        if heldout < FEWEST_WINDOWS {
+            let text = format!(
+                "block {block}: {heldout} held-out windows are fewer than {FEWEST_WINDOWS}; their R² has no interval"
+            );
+            self.out.warn("few_windows", Some(block), text);
         }
         if let Some(text) = self.bias(report, train_rows) {
             self.out.warn("more_rows", Some(block), text);

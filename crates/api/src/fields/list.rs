@@ -7,7 +7,7 @@ use super::line::Line;
 use super::line::Shown::{Nowhere, Table};
 use super::line::Spread::{FromZero, Linear, Share, Wide};
 use crate::job::Measure::{Fit, Layers, Probes, Swap};
-use crate::report::{Scatter, Spectrum};
+use crate::report::{BlockReport, Scatter, Spectrum};
 
 /// Tolerance of fields that are not results: a place, a time, or steps until a training stopped.
 const NO_RESULT: f64 = f64::INFINITY;
@@ -58,6 +58,16 @@ fields! {
     DeltaPplPoly = Line::number("blocks[].delta_ppl.poly", Block(|b| known(&b.delta_ppl, "poly")), Change, "ΔPPL poly", 4, "Change of held-out perplexity with linear map and bilinear probe in place of the block").shown(Nowhere).chart("delta_ppl_poly", "ΔPPL", Wide, Probes);
     PolyGain = Line::number("blocks[].probes.poly.gain", Block(|b| b.probes.get("poly")?.gain), Decimals(6), "gain of poly", 5, "Held-out R² of linear map and bilinear probe together minus that of the linear map").shown(Nowhere).higher(LessLinear).chart("poly_gain", "gain", FromZero, Probes);
     Conjunction = Line::number("blocks[].conjunction", Block(|b| b.conjunction), Decimals(4), "Conjunction", 5, "How much the effect of one half of the inputs depends on the other half: 0 for an affine map").higher(LessLinear);
+    R2LinLow = Line::number("blocks[].intervals.r2_lin.low", Block(|b| end(b, "r2_lin", Ends::Low)), Decimals(4), "R²_lin from", 2, "Lower end of the 95 % interval of R²_lin");
+    R2LinHigh = Line::number("blocks[].intervals.r2_lin.high", Block(|b| end(b, "r2_lin", Ends::High)), Decimals(4), "R²_lin to", 2, "Upper end of the 95 % interval of R²_lin");
+    R2ScalarLow = Line::number("blocks[].intervals.r2_lin_scalar.low", Block(|b| end(b, "r2_lin_scalar", Ends::Low)), Decimals(4), "R² scalar from", 2, "Lower end of the 95 % interval of R² scalar");
+    R2ScalarHigh = Line::number("blocks[].intervals.r2_lin_scalar.high", Block(|b| end(b, "r2_lin_scalar", Ends::High)), Decimals(4), "R² scalar to", 2, "Upper end of the 95 % interval of R² scalar");
+    CosineLow = Line::number("blocks[].intervals.cosine.low", Block(|b| end(b, "cosine", Ends::Low)), Decimals(4), "Cosine from", 2, "Lower end of the 95 % interval of the cosine");
+    CosineHigh = Line::number("blocks[].intervals.cosine.high", Block(|b| end(b, "cosine", Ends::High)), Decimals(4), "Cosine to", 2, "Upper end of the 95 % interval of the cosine");
+    DeltaPplLow = Line::number("blocks[].intervals.delta_ppl_linear.low", Block(|b| end(b, "delta_ppl_linear", Ends::Low)), Change, "ΔPPL from", 4, "Lower end of the 95 % interval of ΔPPL of the linear map");
+    DeltaPplHigh = Line::number("blocks[].intervals.delta_ppl_linear.high", Block(|b| end(b, "delta_ppl_linear", Ends::High)), Change, "ΔPPL to", 4, "Upper end of the 95 % interval of ΔPPL of the linear map");
+    IntervalLow = Line::listed("blocks[].intervals.NAME.low", 2, "Lower end of a 95 % interval, of `r2_lin`, `r2_lin_scalar`, `cosine`, or `delta_ppl_` with the name of a replacement; optional");
+    IntervalHigh = Line::listed("blocks[].intervals.NAME.high", 2, "Upper end of it");
     R2Features = Line::listed("blocks[].r2_features", 2, "R² of every output feature").higher(MoreLinear);
     R2Folds = Line::listed("blocks[].r2_folds", 2, "R² with each fold held out in turn").higher(MoreLinear);
     LearningRows = Line::listed("blocks[].learning_curve[].rows", 2, "Training rows of the fits of one size, on average; optional");
@@ -103,6 +113,20 @@ fields! {
     GreedyPpl = Line::listed("greedy[].ppl", 4, "Perplexity after this step").unit("perplexity");
     GreedyDeltaPpl = Line::listed("greedy[].delta_ppl", 4, "The same minus `ppl`").higher(LessLinear);
     GreedyCompression = Line::listed("greedy[].compression", 4, "Parameters of all networks divided by those that are left");
+}
+
+/// The two ends of an interval.
+enum Ends {
+    Low,
+    High,
+}
+
+fn end(block: &BlockReport, name: &str, end: Ends) -> Option<f64> {
+    let interval = block.intervals.get(name)?;
+    Some(match end {
+        Ends::Low => interval.low,
+        Ends::High => interval.high,
+    })
 }
 
 fn whole(value: Option<usize>) -> Option<f64> {
