@@ -99,7 +99,7 @@ fn the_curve_holds_the_fits_on_parts_of_the_training_folds() {
     let planted = Planted { shared: 0.0, square: 0.5, noise: 0.5 };
     let (report, _) = draw(planted, 90, 1);
     let sizes: Vec<_> = report.learning_curve.iter().map(|point| (point.rows, point.r2.len())).collect();
-    assert_eq!(sizes, [(144.0, 4), (288.0, 2), (576.0, 1)]);
+    assert_eq!(sizes, [(144.0, 2), (288.0, 1), (576.0, 1)]);
     assert_eq!(report.learning_curve[2].r2, [report.r2_lin]);
     assert_eq!(report.rows_per_input, Some(24.0));
     let means: Vec<f64> = report.learning_curve.iter().filter_map(LearningPoint::mean).collect();

@@ -10,6 +10,12 @@ use straightedge::report::{BlockReport, LayerReport, Report};
 use super::grid::{Column, cell, change, column, fixed, grid, whole};
 use super::swap_table::swaps;
 
+/// What the controls of a network's weights tell.
+const CONTROLS_NOTE: &str = "\
+reinit_block: weights as before training, small and random. shuffled: the trained weights in random order, of the same \
+scale. What sets R²_lin apart from shuffled is their order, which was learned.
+";
+
 /// The whole report as text.
 pub(super) fn table(report: &Report) -> String {
     let blocks = &report.blocks;
@@ -28,6 +34,9 @@ pub(super) fn table(report: &Report) -> String {
         if columns.len() > 2 {
             text += &format!("\n{}", grid(&columns, blocks));
         }
+    }
+    if blocks.iter().any(|block| block.controls.contains_key("shuffled")) {
+        text += CONTROLS_NOTE;
     }
     for warning in &report.warnings {
         let _ = writeln!(text, "{}: {}", warning.code, warning.text);
@@ -174,7 +183,7 @@ mod tests {
         for absent in [" rows\n", "Δppl", "linearity", "gain", "sgd", "gaussian", "healed"] {
             assert!(!plain.contains(absent), "{absent} in\n{plain}");
         }
-        let block = &mut report.blocks[0];
+        let (block, none) = (&mut report.blocks[0], ControlReport::default());
         block.delta_ppl =
             [("rank_10".into(), Some(0.25)), ("rank_2".into(), None), ("linear".into(), Some(1.5))].into();
         block.row_microseconds = [("original".into(), Some(3.0)), ("linear".into(), Some(1.5))].into();
@@ -182,8 +191,9 @@ mod tests {
         block.probes = [("poly".into(), ProbeReport { gain: Some(0.125), ..ProbeReport::default() })].into();
         block.curves = [("sgd".into(), vec![CurvePoint { step: 77, value: Some(0.75) }])].into();
         block.controls =
-            [("gaussian".into(), ControlReport { r2_lin: Some(0.625), ..ControlReport::default() })].into();
+            ["gaussian", "shuffled"].map(|name| (name.into(), ControlReport { r2_lin: Some(0.625), ..none })).into();
         block.heal = [("linear".into(), HealReport { delta_ppl: Some(-0.5), ..HealReport::default() })].into();
+        assert!(!plain.contains(CONTROLS_NOTE));
         report.greedy = vec![GreedyStep { block: 0, ppl: Some(99.25), delta_ppl: Some(1.5), compression: Some(4.0) }];
         let learned = [60.0, 120.0].map(|rows| LearningPoint { rows, r2: vec![Some(0.25), Some(0.5)] });
         report.blocks[0].learn(learned.to_vec());
@@ -194,7 +204,13 @@ mod tests {
             assert!(full.contains(cell), "{cell} is not in\n{full}");
         }
         assert!(full.contains("60 rows") && full.contains("0.375000") && !full.contains("120 rows"), "{full}");
-        assert!(full.contains("-0.5000") && full.contains("gaussian") && full.contains("healed"), "{full}");
+        assert!(
+            full.contains("-0.5000")
+                && full.contains("gaussian")
+                && full.contains(CONTROLS_NOTE)
+                && full.contains("healed"),
+            "{full}"
+        );
         assert!(full.find("rank_2").zip(full.find("rank_10")).is_some_and(|(two, ten)| two < ten), "{full}");
     }
 }

@@ -15,28 +15,27 @@ use crate::learning::LearningPoint;
 use crate::platform::parallel;
 use crate::stats::moments::Moments;
 
-/// Most parts of one size.
-const PARTS: usize = 4;
 /// Fewest training rows of a part, in units of the inputs: with fewer, the error is far from its law.
 const ROWS_PER_INPUT: f64 = 1.5;
 
-/// Disjoint runs of as many training folds.
+/// Runs of neighbouring training folds, of one length each.
 pub(super) struct Groups(Vec<Range<usize>>);
 
 impl Groups {
-    /// Runs of half of the training folds, rounded down.
+    /// The first half of the training folds, rounded down.
     pub(super) fn halves(folds: &[Moments]) -> Self {
         Self::of(folds.len() - 1, 2)
     }
 
-    /// Runs of a quarter of the training folds, rounded down.
+    /// The first two quarters of the training folds, rounded down.
     pub(super) fn quarters(folds: &[Moments]) -> Self {
         Self::of(folds.len() - 1, 4)
     }
 
     fn of(training_folds: usize, share: usize) -> Self {
         let size = training_folds / share;
-        let count = training_folds.checked_div(size).unwrap_or(0).min(PARTS);
+        // They make up the first half: more runs would add too much to the time of a solve.
+        let count = if size == 0 { 0 } else { share / 2 };
         Self((0..count).map(|at| at * size..(at + 1) * size).collect())
     }
 
@@ -71,41 +70,8 @@ mod tests {
             assert!(runs.last().is_none_or(|last| last.end <= folds), "{runs:?}");
             (runs.len(), runs.first().map_or(0, Range::len))
         };
-        assert_eq!(
-            [1, 2, 3, 4, 5, 9, 19].map(|folds| lengths(folds, 2)),
-            [(0, 0), (2, 1), (3, 1), (2, 2), (2, 2), (2, 4), (2, 9)]
-        );
-        assert_eq!(
-            [1, 3, 4, 5, 9, 19].map(|folds| lengths(folds, 4)),
-            [(0, 0), (0, 0), (4, 1), (4, 1), (4, 2), (4, 4)]
-        );
-    }
-    #[test]
-    fn scratch_time() {
-        use crate::platform::random::Random;
-        use crate::stats::moments::Scale;
-        let d = 768;
-        let n = 1200;
-        let mut random = Random::new(4);
-        let scale = Scale { shift: vec![0.0; d], exponent: vec![3; d] };
-        let folds: Vec<Moments> = (0..5)
-            .map(|f| {
-                let x: Vec<f32> = (0..n * d).map(|_| random.symmetric_f32()).collect();
-                let y: Vec<f32> = x.iter().map(|x| x * x + x).collect();
-                let mut m = Moments::empty(&scale, &scale, f == 4);
-                m.add_rows(&x, &y);
-                m
-            })
-            .collect();
-        for _ in 0..3 {
-            let t = std::time::Instant::now();
-            let score = super::super::score_block(0, &folds).unwrap();
-            let whole = t.elapsed().as_secs_f64();
-            let cut = Mat::zeros(d, 0);
-            let t = std::time::Instant::now();
-            let a = Groups::halves(&folds).score(&folds, &cut);
-            let b = Groups::quarters(&folds).score(&folds, &cut);
-            println!("whole {whole} curve {} {:?} {:?} {:?}", t.elapsed().as_secs_f64(), score.report.r2_lin, a, b);
-        }
+        let [halves, quarters] = [2, 4].map(|share| [1, 2, 3, 4, 5, 9, 19].map(|folds| lengths(folds, share)));
+        assert_eq!(halves, [(0, 0), (1, 1), (1, 1), (1, 2), (1, 2), (1, 4), (1, 9)]);
+        assert_eq!(quarters, [(0, 0), (0, 0), (0, 0), (2, 1), (2, 1), (2, 2), (2, 4)]);
     }
 }

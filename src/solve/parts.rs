@@ -89,7 +89,7 @@ pub struct HeadlineScore {
     places: Vec<usize>,
     /// Eigenvalues of the correlations at these places.
     correlation: Vec<f64>,
-    /// R² of fits on half of the training folds.
+    /// R² of the fit on half of the training folds.
     halves: Option<LearningPoint>,
     /// Training rows.
     rows: f64,
@@ -126,7 +126,7 @@ pub struct RemainderScore {
     pub(super) covariance: Vec<f64>,
     /// R² of every fold but the last, each held out in turn.
     pub(super) r2_folds: Vec<Option<f64>>,
-    /// R² of fits on a quarter of the training folds.
+    /// R² of the fits on two quarters of the training folds.
     pub(super) quarters: Option<LearningPoint>,
 }
 

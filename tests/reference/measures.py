@@ -100,10 +100,10 @@ def score(x: np.ndarray, y: np.ndarray, count: int) -> dict:
 
 
 def learning(x: list[np.ndarray], y: list[np.ndarray], rank: int) -> dict:
-    """R² on the last fold of fits on runs of the others, and where it tends with many rows."""
+    """R² on the last fold of fits on the first of the others, and where it tends with many rows."""
     training, curve = len(x) - 1, []
-    for size in [training // 4, training // 2, training]:
-        runs = [slice(at, at + size) for at in range(0, training - size + 1, size)][:4] if size else []
+    for size, count in [(training // 4, 2), (training // 2, 1), (training, 1)]:
+        runs = [slice(at * size, (at + 1) * size) for at in range(count)] if size else []
         lengths = [sum(map(len, x[run])) for run in runs]
         if runs and min(lengths) >= 1.5 * x[0].shape[1]:
             fits = [fit(np.concatenate(x[run]), np.concatenate(y[run])) for run in runs]

@@ -18,7 +18,8 @@ const BEYOND: f64 = 16.0;
 /// Every fit, the law through them, and its limit; `None` in reports without a curve of two sizes.
 pub(super) fn curve(block: &BlockReport) -> Option<Figure> {
     let points = &block.learning_curve;
-    let last = points.last().filter(|_| points.len() > 1)?;
+    // An opened report may hold anything.
+    let last = points.last().filter(|_| points.len() > 1 && points.iter().all(|point| point.rows >= 1.0))?;
     let law = LearningLaw::new(points, block.rank);
     let mark = |point: &LearningPoint, r2: &Option<f64>| {
         let name = fill(d().learning_rows, &[("rows", &count(point.rows.round() as u64))]);
@@ -115,6 +116,9 @@ mod tests {
         block.learn(block.learning_curve[1..].to_vec());
         assert_eq!(curve(&block), None);
         assert_eq!(curve(&BlockReport::default()), None);
+        let mut hostile = learned(0.3);
+        hostile.learning_curve[0].rows = -1.0;
+        assert_eq!(curve(&hostile), None);
         assert_eq!(curve(&learned(-0.1)).unwrap().facts.len(), 1, "more rows would not raise it");
     }
 }

@@ -66,7 +66,7 @@ catalogue! {
     axis_predicted: "predicted / σ",
 
     learning_figure: "R² by the number of training rows",
-    learning_caption: "Fits on a quarter, half and all of the training folds, scored on the same held-out rows. A map fitted on few rows fits part of their noise, which lowers its R² elsewhere: by about c·rank/(rows − rank − 1). The line is this law through the two largest sizes.",
+    learning_caption: "Fits on two quarters, half and all of the training folds, scored on the same held-out rows. A map fitted on few rows fits part of their noise, which lowers its R² elsewhere: by about c·rank/(rows − rank − 1). The line is this law through the two largest sizes.",
     learning_fits: "fits",
     learning_law: "law",
     learning_rows: "{rows} training rows",
