@@ -8,6 +8,8 @@ use crate::error::{Error, Result};
 use crate::forward::{Forward, ignore};
 use crate::platform::yielding::yield_now;
 use crate::replacement::swap::Replacements;
+use crate::report::Interval;
+use crate::stats::bootstrap::Resamples;
 
 /// Most logits computed at once, so that a large vocabulary does not exhaust device memory.
 pub(crate) const MAX_LOGITS: usize = 1 << 24;
@@ -113,9 +115,11 @@ pub fn next_tokens(ids: &[u32]) -> Vec<u32> {
 }
 
 /// Negative log-likelihood of tokens 1 … T−1 of every window so far.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Loss {
     sum: f64,
+    /// Of every window.
+    windows: Vec<f64>,
     predicted: usize,
 }
 
@@ -137,12 +141,26 @@ impl Loss {
             let ids: Vec<u32> = rows.clone().map(|row| row as u32).collect();
             let nll = backend.next_token_nll(&logits(&backend.gather(hidden, &ids)?)?, &targets[rows])?;
             for window in backend.read(&nll).await?.chunks_exact(seq_len) {
-                self.sum += window[..seq_len - 1].iter().map(|&nll| f64::from(nll)).sum::<f64>();
+                let of_window = window[..seq_len - 1].iter().map(|&nll| f64::from(nll)).sum::<f64>();
+                self.sum += of_window;
+                self.windows.push(of_window);
                 self.predicted += seq_len - 1;
             }
             yield_now().await;
         }
         Ok(())
+    }
+
+    /// Windows so far.
+    pub fn windows(&self) -> usize {
+        self.windows.len()
+    }
+
+    /// The interval of this perplexity minus that of `base`, over the same windows.
+    pub fn change(&self, base: &Self, resamples: &Resamples) -> Option<Interval> {
+        let counts = vec![(self.predicted / self.windows.len().max(1)) as f64; self.windows.len()];
+        let change = |[own, base, count]: [f64; 3]| (own / count).exp() - (base / count).exp();
+        resamples.interval([&self.windows, &base.windows, &counts], change)
     }
 
     /// exp of the mean.

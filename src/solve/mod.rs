@@ -12,6 +12,7 @@ mod fit;
 mod folds;
 mod inputs;
 mod layer;
+mod learning;
 mod matrices;
 mod parts;
 mod project;

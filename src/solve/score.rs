@@ -25,6 +25,8 @@ pub struct BlockScore {
     pub report: BlockReport,
     /// Held-out Σ‖y − ȳ_h‖²: the denominator of R².
     pub heldout_variation: f64,
+    /// ȳ_h, one mean per output.
+    pub heldout_mean: Vec<f64>,
     /// W* and b* of the headline fit.
     pub map: AffineMap,
     /// Training standard deviation of every output.
@@ -110,6 +112,8 @@ impl<'a> Headline<'a> {
 
 /// Held-out sums of squares about the held-out means: the denominators of R².
 pub(super) struct Totals {
+    /// ȳ_h.
+    pub(super) means: Vec<f64>,
     /// Per feature; `None` if the feature has no held-out variance.
     features: Vec<Option<f64>>,
     /// About one mean per feature.
@@ -129,7 +133,7 @@ impl Totals {
             variances.iter().zip(&means).map(|(&v, &m)| varies(v, m).then_some(n * v)).collect();
         let vector = features.iter().flatten().sum();
         let scalar = vector + means.iter().map(|mean| n * (mean - grand).powi(2)).sum::<f64>();
-        Self { features, vector, scalar }
+        Self { means, features, vector, scalar }
     }
 
     /// 1 − error/total; `None` if nothing varies.

@@ -16,6 +16,7 @@ pub mod event;
 pub mod fields;
 pub mod hub;
 pub mod job;
+pub mod learning;
 pub mod message;
 pub mod published;
 pub mod recorded_texts;

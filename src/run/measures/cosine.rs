@@ -1,17 +1,20 @@
-//! `cosine` and `scatter`: held-out results that moments cannot give, the mean cosine of ŷ and y, and sample pairs of
-//! both.
+//! `cosine`, `scatter` and intervals: held-out results that moments cannot give, the mean cosine of ŷ and y, sample
+//! pairs of both, and what resampling the windows gives.
+
+use std::collections::BTreeMap;
 
 use futures::FutureExt;
 
-use crate::backend::{BATCH_ROWS, Backend};
+use crate::backend::{Activation, BATCH_ROWS, Backend, Shape};
 use crate::error::Result;
 use crate::event::{Event, MapDump};
 use crate::job::Protocol;
 use crate::replacement::device_map::DeviceMap;
-use crate::report::{Scatter, finite};
+use crate::report::{Interval, Scatter, finite};
 use crate::run::pass::Pass;
 use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Visit, XyBatch};
 use crate::solve::AffineMap;
+use crate::stats::bootstrap::Resamples;
 
 /// Approximate number of (y, ŷ) pairs in a report, rounded up to equal shares.
 const SHOWN: usize = 192;
@@ -36,7 +39,8 @@ impl<B: Backend> Cosine<'_, B> {
         let groups = Groups::of(protocol);
         let heldout = visit.rows.iter().filter(|rows| rows.batch.fold() == Some(visit.folds - 1));
         let share = SHOWN.div_ceil(heldout.map(|rows| groups.count(rows.batch.windows.len())).sum());
-        // Per batch: cosines, sampled rows of y, sampled rows of ŷ. All are read at once.
+        let squares = RowSquares::new(backend, &solved.heldout_mean)?;
+        // Per batch: cosines, sampled rows of y and of ŷ, squares. All are read at once.
         let (mut tensors, mut numbers, mut first) = (Vec::new(), Vec::new(), 0);
         for pair in visit.heldout() {
             let XyBatch { windows, x, y, .. } = pair?;
@@ -47,27 +51,102 @@ impl<B: Backend> Cosine<'_, B> {
             let predicted = map.apply(backend, &x)?;
             tensors.push(backend.row_cosines(&predicted, &y)?);
             tensors.extend([backend.gather(&y, &shown)?, backend.gather(&predicted, &shown)?]);
+            tensors.extend(squares.of(backend, &y, &predicted)?);
         }
         let values = backend.read_all(&tensors.iter().collect::<Vec<_>>()).await?;
         let (mut cosine, mut counted, mut scatter) = (0.0, 0, Scatter::default());
-        for (of_batch, numbers) in values.chunks_exact(3).zip(numbers) {
-            let [cosines, actual, predicted] = of_batch else { continue };
+        let mut sums = WindowSums::default();
+        for (of_batch, numbers) in values.chunks_exact(6).zip(numbers) {
+            let [cosines, actual, predicted, of_rows @ ..] = of_batch else { continue };
             for window in cosines.chunks_exact(protocol.seq_len) {
                 let counting = &window[protocol.skip_positions..];
-                cosine += counting.iter().map(|&cosine| f64::from(cosine)).sum::<f64>();
+                let of_window = counting.iter().map(|&cosine| f64::from(cosine)).sum::<f64>();
+                cosine += of_window;
                 counted += counting.len();
+                sums.cosines.push(of_window);
             }
+            let of_rows = sums.squares.iter_mut().zip(of_rows);
+            of_rows.for_each(|(sums, rows)| sums.extend(by_window(rows, protocol)));
             scaled.pair(numbers, actual, predicted, &mut scatter);
         }
         // Rows of zeros have no direction.
         let report = &mut solved.report;
         report.cosine = finite(cosine / counted as f64).filter(|_| report.r2_lin.is_some());
         report.scatter = Some(scatter);
+        if report.r2_lin.is_some() {
+            report.intervals = sums.intervals(protocol);
+        }
         out.send(Event::Block(Box::new(report.clone())));
         if job.dump_maps {
             out.send(Event::Map(Box::new(dump(report.block, &solved.map))));
         }
         Ok(())
+    }
+}
+
+/// Sums over the rows of every held-out window.
+#[derive(Default)]
+struct WindowSums {
+    cosines: Vec<f64>,
+    /// In the order of [`RowSquares::of`].
+    squares: [Vec<f64>; 3],
+}
+
+impl WindowSums {
+    /// The intervals of what these sums give, by field.
+    fn intervals(&self, protocol: &Protocol) -> BTreeMap<String, Interval> {
+        let Self { cosines, squares: [errors, totals, scalar_totals] } = self;
+        let resamples = Resamples::new(cosines.len(), protocol.seed);
+        let r2 = |totals: &[f64]| resamples.interval([errors, totals], |[errors, totals]| 1.0 - errors / totals);
+        let counts = vec![(protocol.seq_len - protocol.skip_positions) as f64; cosines.len()];
+        let found = [
+            ("r2_lin", r2(totals)),
+            ("r2_lin_scalar", r2(scalar_totals)),
+            ("cosine", resamples.interval([cosines, &counts], |[cosines, count]| cosines / count)),
+        ];
+        found.into_iter().filter_map(|(name, interval)| Some((name.into(), interval?))).collect()
+    }
+}
+
+/// Sums over the counted rows of every window.
+fn by_window(rows: &[f32], protocol: &Protocol) -> impl Iterator<Item = f64> {
+    let skip = protocol.skip_positions;
+    rows.chunks_exact(protocol.seq_len).map(move |window| window[skip..].iter().map(|&value| f64::from(value)).sum())
+}
+
+/// Squares of rows, summed over their features on the device.
+struct RowSquares<T> {
+    /// Held-out means.
+    means: T,
+    /// Their mean, for every feature.
+    grand: T,
+    ones: T,
+}
+
+impl<T: Clone> RowSquares<T> {
+    fn new<B: Backend<Tensor = T>>(backend: &B, means: &[f64]) -> Result<Self> {
+        let shape = Shape::new(1, means.len());
+        let grand = means.iter().sum::<f64>() / means.len() as f64;
+        let row = |values: Vec<f32>| backend.upload("held-out means", shape, &values);
+        Ok(Self {
+            means: row(means.iter().map(|&mean| mean as f32).collect())?,
+            grand: row(vec![grand as f32; means.len()])?,
+            ones: row(vec![1.0; means.len()])?,
+        })
+    }
+
+    /// Of y − ŷ, of y about the held-out means, and of y about one mean for all features.
+    fn of<B: Backend<Tensor = T>>(&self, backend: &B, y: &T, predicted: &T) -> Result<[T; 3]> {
+        let about = |mean: &T| backend.standardise(y, mean, &self.ones);
+        let rests = [backend.combine(y, 1.0, predicted, -1.0)?, about(&self.means)?, about(&self.grand)?];
+        let [errors, totals, scalar_totals] = rests.map(|rest| {
+            // Squares are those of the positive part and of the negative part.
+            let negative = backend.combine(&rest, -0.5, &rest, -0.5)?;
+            let parts = [&rest, &negative].map(|part| backend.activation(part, Activation::ReluSquared));
+            let [up, down] = parts;
+            backend.linear(&backend.add(&up?, &down?)?, &self.ones, None)
+        });
+        Ok([errors?, totals?, scalar_totals?])
     }
 }
 

@@ -6,9 +6,11 @@ use super::{BlockMeasures, SolvedBlock, Visit};
 use crate::backend::Backend;
 use crate::error::Result;
 use crate::job::Measure;
+use crate::learning::SMALL_BIAS;
 use crate::report::BlockReport;
 use crate::run::pass::Pass;
 use crate::solve::{BlockScore, InputDistribution};
+use crate::stats::bootstrap::FEWEST_WINDOWS;
 use crate::workers::sums::BlockSums;
 
 impl<B: Backend> Pass<'_, B> {
@@ -33,10 +35,10 @@ impl<B: Backend> Pass<'_, B> {
         let folds = sums.moments().await?;
         let asks = self.asks(Measure::Controls);
         let inputs = asks.then(|| InputDistribution::new(block, &folds)).transpose()?;
-        let BlockScore { report, heldout_variation, map, deviation_y, directions } =
+        let BlockScore { report, heldout_variation, heldout_mean, map, deviation_y, directions } =
             self.workers.score(block, folds).await?;
         let replacements = Vec::new();
-        Ok(SolvedBlock { report, heldout_variation, map, deviation_y, directions, inputs, replacements })
+        Ok(SolvedBlock { report, heldout_variation, heldout_mean, map, deviation_y, directions, inputs, replacements })
     }
 
     fn warn(&self, report: &BlockReport, d_in: usize) {
@@ -55,9 +57,41 @@ impl<B: Backend> Pass<'_, B> {
             );
             self.out.warn("clipped_rank", Some(block), text);
         }
+        let heldout = self.folds.windows(self.folds.len() - 1).len();
+        if heldout < FEWEST_WINDOWS {
+            let text = format!(
+                "block {block}: {heldout} held-out windows are fewer than {FEWEST_WINDOWS}; their R² has no interval"
+            );
+            self.out.warn("few_windows", Some(block), text);
+        }
+        if let Some(text) = self.bias(report, train_rows) {
+            self.out.warn("more_rows", Some(block), text);
+        }
         if report.r2_lin.is_none() {
             let text = format!("block {block}: the output does not vary on the held-out rows; R² is undefined");
             self.out.warn("no_variance", Some(block), text);
         }
     }
+
+    /// A sentence about R² that more rows would raise; `None` if they would not, or if that is uncertain.
+    fn bias(&self, report: &BlockReport, train_rows: usize) -> Option<String> {
+        let (limit, error) = (report.r2_limit?, report.r2_limit_error?);
+        let bias = limit - report.r2_lin?;
+        if !(bias > SMALL_BIAS && bias > 2.0 * error) {
+            return None;
+        }
+        let rows = self.folds.all().len() * self.job.protocol.seq_len;
+        let needed = rounded_up(report.rows_needed? / train_rows as f64 * rows as f64);
+        Some(format!(
+            "block {}: R² is about {bias:.3} ± {error:.3} below its limit for many rows, at {:.1} training rows per \
+             input; with {needed:.0} rows it would be within {SMALL_BIAS}",
+            report.block, report.rows_per_input?
+        ))
+    }
+}
+
+/// The next number of two significant digits.
+fn rounded_up(value: f64) -> f64 {
+    let step = 10f64.powf(value.log10().floor() - 1.0);
+    (value / step).ceil() * step
 }
