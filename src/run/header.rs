@@ -66,7 +66,7 @@ pub(super) async fn token_ids(
 ) -> Result<Vec<u32>> {
     let ids = match text {
         Text::Tokens(ids) => ids.clone(),
-        Text::Plain(bytes) => tokenizer(files).await?.encode_with_listener(name, bytes, on_bytes).await?,
+        Text::Plain(bytes) => tokenizer(files).await?.encode_start(name, bytes, usize::MAX, on_bytes).await?.ids,
     };
     check_ids(name, &ids, config.vocab_size)?;
     Ok(ids)

@@ -135,6 +135,18 @@ pub enum Error {
         /// Identifier of the text.
         corpus: String,
     },
+    /// A text that a tokenizer takes as one word, too long for its memory.
+    #[error(
+        "{corpus}: {megabytes} MB without a place where this tokenizer lets a text be cut, and it takes at most {most} MB at once; put spaces or line breaks into the text, shorten it, or give token ids"
+    )]
+    UncutText {
+        /// Identifier of the text.
+        corpus: String,
+        /// Its size from there on.
+        megabytes: usize,
+        /// The most that is encoded at once.
+        most: usize,
+    },
     /// A text that is not UTF-8.
     #[error("{corpus}: not UTF-8 (byte {byte}); save the text as UTF-8")]
     NotUtf8 {
