@@ -9,5 +9,5 @@ mod tokens;
 mod windows;
 
 pub use pieces::Pieces;
-pub use tokens::{Encoded, Tokenizer, check_ids, parse_token_ids};
+pub use tokens::{Tokenizer, check_ids, parse_token_ids};
 pub use windows::{Folds, TokenWindows};

@@ -31,15 +31,6 @@ pub struct Tokenizer {
     unknown: Option<u32>,
 }
 
-/// The tokens of a text, or of its beginning.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Encoded {
-    /// Token ids.
-    pub ids: Vec<u32>,
-    /// Bytes of the text that they stand for.
-    pub bytes: usize,
-}
-
 impl Tokenizer {
     /// Reads an untrusted `tokenizer.json`. Truncation and padding are switched off: the text is one stream.
     pub fn from_json(json: &[u8]) -> Result<Self> {
@@ -98,7 +89,7 @@ impl Tokenizer {
 
     /// Encodes UTF-8 bytes; `corpus` names the text in errors. Every line end is read as a line feed.
     pub async fn encode(&self, corpus: &str, bytes: &[u8]) -> Result<Vec<u32>> {
-        Ok(self.encode_start(corpus, bytes, usize::MAX, &|_, _| {}).await?.ids)
+        self.encode_start(corpus, bytes, usize::MAX, &|_, _| {}).await
     }
 
     /// Encodes the beginning of a text: until there are `enough` tokens, or to its end. `on_bytes` receives the bytes
@@ -109,7 +100,7 @@ impl Tokenizer {
         bytes: &[u8],
         enough: usize,
         on_bytes: &dyn Fn(u64, u64),
-    ) -> Result<Encoded> {
+    ) -> Result<Vec<u32>> {
         self.encode_in_pieces(corpus, bytes, CHUNK, enough, on_bytes).await
     }
 
@@ -120,7 +111,7 @@ impl Tokenizer {
         size: usize,
         enough: usize,
         on_bytes: &dyn Fn(u64, u64),
-    ) -> Result<Encoded> {
+    ) -> Result<Vec<u32>> {
         let text = std::str::from_utf8(bytes)
             .map_err(|error| Error::NotUtf8 { corpus: corpus.into(), byte: error.valid_up_to() })?;
         let (mut ids, mut done) = (Vec::new(), 0);
@@ -133,7 +124,7 @@ impl Tokenizer {
             on_bytes(done as u64, bytes.len() as u64);
             yield_now().await;
         }
-        Ok(Encoded { ids, bytes: done })
+        Ok(ids)
     }
 
     /// The tokens of a piece of text that follows the character `before`.
@@ -209,7 +200,7 @@ impl Tokenizer {
         let pieces = std::cell::Cell::new(0);
         let count = |_, _| pieces.set(pieces.get() + 1);
         let encoded = self.encode_in_pieces("text", text.as_bytes(), size, usize::MAX, &count);
-        (futures::executor::block_on(encoded).expect("an encoding").ids, pieces.get())
+        (futures::executor::block_on(encoded).expect("an encoding"), pieces.get())
     }
 }
 

@@ -11,7 +11,7 @@ pub struct TokenWindows {
     seq_len: usize,
     /// Token ids of whole windows.
     ids: Vec<u32>,
-    /// Tokens in the whole text.
+    /// Tokens of the text, of a long one those that were read.
     tokens: usize,
     /// Requested rows.
     rows: usize,

@@ -19,7 +19,7 @@ use super::inputs::Text;
 pub async fn extent(job: &Job, files: &dyn Files, text: &Text, on_bytes: &dyn Fn(u64, u64)) -> Result<CorpusSize> {
     job.check()?;
     let config = read_config(files, job).await?;
-    let ids = header::token_ids(files, &job.corpus, &config, text, on_bytes).await?;
+    let ids = header::token_ids(files, &job.corpus, &job.protocol, &config, text, on_bytes).await?;
     let tokens = ids.len();
     let windows = TokenWindows::new(&job.corpus, ids, &job.protocol)?;
     let folds = Folds::new(&job.corpus, &windows, job.protocol.folds);

@@ -12,6 +12,9 @@ use crate::weights::{Files, RowsFile, Weights, read_whole};
 use super::events::StageMeter;
 use super::inputs::Text;
 
+/// Bytes up to which a text is read to its end, so that the report tells how many tokens it has.
+const READ_WHOLE: usize = 1 << 22;
+
 /// Reads a model's configuration, and refuses settings that do not fit it.
 pub(super) async fn read_config(files: &dyn Files, job: &Job) -> Result<ModelConfig> {
     let hint = "give a folder in Hugging Face layout";
@@ -50,23 +53,29 @@ pub(super) async fn read_text(
     text: &Text,
     meter: &StageMeter,
 ) -> Result<(CorpusInfo, TokenWindows)> {
-    let ids = token_ids(files, name, config, text, &|done, total| meter.tell(done, total)).await?;
+    let ids = token_ids(files, name, protocol, config, text, &|done, total| meter.tell(done, total)).await?;
     let corpus = CorpusInfo { id: name.into(), sha256: Some(text.sha256()), tokens: ids.len() };
     let windows = TokenWindows::new(name, ids, protocol)?;
     Ok((corpus, windows))
 }
 
-/// The token ids of a text, checked against the vocabulary.
+/// The token ids of a text, checked against the vocabulary. A long text is read only as far as its rows need.
 pub(super) async fn token_ids(
     files: &dyn Files,
     name: &str,
+    protocol: &Protocol,
     config: &ModelConfig,
     text: &Text,
     on_bytes: &dyn Fn(u64, u64),
 ) -> Result<Vec<u32>> {
     let ids = match text {
         Text::Tokens(ids) => ids.clone(),
-        Text::Plain(bytes) => tokenizer(files).await?.encode_start(name, bytes, usize::MAX, on_bytes).await?.ids,
+        Text::Plain(bytes) => {
+            // With a window for each fold, the cause of too few windows can be named.
+            let needed = protocol.rows.max(protocol.folds.saturating_mul(protocol.seq_len));
+            let enough = if bytes.len() > READ_WHOLE { needed } else { usize::MAX };
+            tokenizer(files).await?.encode_start(name, bytes, enough, on_bytes).await?
+        }
     };
     check_ids(name, &ids, config.vocab_size)?;
     Ok(ids)

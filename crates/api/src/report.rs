@@ -165,7 +165,7 @@ pub struct CorpusInfo {
     pub id: String,
     /// Hash of the text's bytes.
     pub sha256: Option<String>,
-    /// Tokens in the whole text.
+    /// Tokens of the text, of a long one those that were read.
     pub tokens: usize,
 }
 
