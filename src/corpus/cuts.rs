@@ -7,6 +7,8 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use super::sentencepiece::{EDGES, RUNS};
+
 /// Where a tokenizer allows cuts.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Cuts {
@@ -92,8 +94,15 @@ fn leaves_words(normalizer: &Value) -> bool {
     match normalizer["type"].as_str() {
         None => normalizer.is_null(),
         Some("Sequence") => normalizer["normalizers"].as_array().is_some_and(|all| all.iter().all(leaves_words)),
-        Some(name) => matches!(name, "NFC" | "BertNormalizer" | "Lowercase"),
+        Some("Replace") => is_about_runs(normalizer),
+        Some(name) => matches!(name, "NFC" | "BertNormalizer" | "Lowercase" | "Prepend"),
     }
+}
+
+/// Whether a normaliser drops spaces at the ends of a text or within runs of them, which lie on one side of a cut.
+fn is_about_runs(normalizer: &Value) -> bool {
+    let pattern = normalizer["pattern"]["Regex"].as_str();
+    matches!((pattern, normalizer["content"].as_str()), (Some(EDGES), Some("")) | (Some(RUNS), Some(" ")))
 }
 
 /// The boundaries between words that a pre-tokenizer always makes, without looking beyond the first character after them.
@@ -211,6 +220,7 @@ fn replacements(normalizer: &Value) -> Option<Vec<(char, String)>> {
     match normalizer["type"].as_str() {
         None => normalizer.is_null().then(Vec::new),
         Some("Prepend") => Some(Vec::new()),
+        Some("Replace") if is_about_runs(normalizer) => Some(Vec::new()),
         Some("Replace") => {
             let mut pattern = normalizer["pattern"]["String"].as_str()?.chars();
             let (Some(from), None) = (pattern.next(), pattern.next()) else { return None };
@@ -371,6 +381,12 @@ mod tests {
         }
     }
 
+    fn single_spaces() -> Value {
+        let drop = |pattern: &str, content: &str| json!({"type": "Replace", "pattern": {"Regex": pattern}, "content": content});
+        let prepend = json!({"type": "Prepend", "prepend": "▁"});
+        json!({"type": "Sequence", "normalizers": [drop(EDGES, ""), drop(RUNS, " "), prepend]})
+    }
+
     fn cuttable() -> Vec<Value> {
         let bytes = |prefix: bool| json!({"type": "ByteLevel", "add_prefix_space": prefix, "trim_offsets": true});
         let digits = json!({"type": "Sequence", "pretokenizers": [
@@ -386,6 +402,8 @@ mod tests {
         trees.extend([
             without_words(marked(true), Value::Null),
             without_words(marked(false), Value::Null),
+            without_words(single_spaces(), Value::Null),
+            without_words(single_spaces(), metaspace("always", true)),
             without_words(marked(false), at_spaces),
             without_words(Value::Null, metaspace("first", false)),
             without_words(Value::Null, metaspace("always", false)),

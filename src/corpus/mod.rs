@@ -3,11 +3,15 @@
 mod charsmap;
 mod cuts;
 mod pieces;
+mod sentencepiece;
 pub mod synthetic;
 mod tokenizer_check;
+mod tokenizer_files;
 mod tokens;
+mod vocabularies;
 mod windows;
 
 pub use pieces::Pieces;
+pub use tokenizer_files::{TOKENIZER_KINDS, check_tokenizer_size, tokenizer_files};
 pub use tokens::{Tokenizer, check_ids, parse_token_ids};
 pub use windows::{Folds, TokenWindows};

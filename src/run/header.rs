@@ -1,7 +1,11 @@
 //! Everything known before the first row: the text as windows, and the model and corpus for the report.
 
+use std::collections::BTreeMap;
+
 use crate::backend::Backend;
-use crate::corpus::{Folds, TokenWindows, Tokenizer, check_ids};
+use crate::corpus::{
+    Folds, TOKENIZER_KINDS, TokenWindows, Tokenizer, check_ids, check_tokenizer_size, tokenizer_files,
+};
 use crate::error::Result;
 use crate::job::{Job, Protocol};
 use crate::model::{Architecture, ModelConfig};
@@ -83,9 +87,21 @@ pub(super) async fn token_ids(
 
 /// The model's own tokenizer.
 pub(super) async fn tokenizer(files: &dyn Files) -> Result<Tokenizer> {
-    Tokenizer::from_json(
-        &read_whole(files, "tokenizer.json", "put the model's tokenizer.json beside config.json").await?,
-    )
+    let mut sizes = BTreeMap::new();
+    for kind in TOKENIZER_KINDS {
+        for file in kind {
+            sizes.extend(files.size(file).await?.map(|size| (*file, size)));
+        }
+        if let Some(names) = tokenizer_files(|file| sizes.contains_key(file)) {
+            let mut found = Vec::new();
+            for file in names {
+                check_tokenizer_size(file, sizes[file])?;
+                found.push((file, files.read(file, 0..sizes[file]).await?));
+            }
+            return Tokenizer::from_files(&found);
+        }
+    }
+    Tokenizer::from_files(&[])
 }
 
 /// The model's section of the report.

@@ -115,6 +115,14 @@ pub enum Error {
         /// The tokenizer's own message.
         why: String,
     },
+    /// A file of a tokenizer without `tokenizer.json` cannot be used.
+    #[error("{file}: {why}; use the {file} that belongs to the model, or a tokenizer.json")]
+    Vocabulary {
+        /// Name of the file.
+        file: String,
+        /// What is wrong.
+        why: String,
+    },
     /// A token id beyond the embedding.
     #[error(
         "{corpus}: token {position} is {id}, but the vocabulary ends at {vocab_size}; use the model's own tokenizer"
