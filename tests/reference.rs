@@ -20,6 +20,9 @@ const MADE: [(&str, &[&str]); 2] = [
 /// Planted rows.
 const PLANTED: [&str; 5] = ["k2", "k4", "k6", "k8", "null"];
 
+/// Tokenizers without `tokenizer.json`, and what they make of some texts.
+const TOKENIZERS: [&str; 5] = ["bare.model", "bpe.model", "expected.json", "llama.model", "unigram.model"];
+
 /// Number of values that `check.py` must compare in each group.
 const OWN_VALUES: [(&str, u64); 4] = [("golden", 448_960), ("reports", 2_509), ("planted", 40), ("files", 33)];
 
@@ -57,6 +60,7 @@ fn fixtures_are_complete_and_as_their_scripts_left_them() {
         .chain(["expected.json".into()])
         .map(|file| ("make_planted.py", format!("planted/{file}")))
         .collect();
+    wanted.extend(TOKENIZERS.iter().map(|file| ("make_tokenizers.py", format!("tokenizers/{file}"))));
     for (model, text) in common::OWN {
         wanted.insert(("make_models.py", format!("texts/{text}.txt")));
         wanted.extend(

@@ -18,6 +18,7 @@ use super::plan::{self, Ranges};
 use super::repo::FileKey;
 use super::repo::{Repo, RepoFile};
 use super::store::Store;
+use crate::corpus::tokenizer_files;
 use crate::error::{Error, Result};
 
 /// A store on disk.
@@ -284,7 +285,7 @@ impl DiskStore {
         }
         let has = |name: &str| files.contains_key(name);
         let weights = has("model.safetensors") || has("model.safetensors.index.json");
-        (weights && has("config.json") && has("tokenizer.json")).then_some(Repo { id: pinned, commit, files })
+        (weights && has("config.json") && tokenizer_files(has).is_some()).then_some(Repo { id: pinned, commit, files })
     }
 
     /// The models that can be measured without a network, by name and revision.
