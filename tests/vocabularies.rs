@@ -110,7 +110,7 @@ fn the_files_of_a_tokenizer_are_found_in_order_of_preference() {
     );
     assert!(check_tokenizer_size("vocab.json", 1 << 20).is_ok());
     let refused = check_tokenizer_size("vocab.json", 10_000_000_000);
-    assert!(matches!(refused, Err(Error::Vocabulary { file, .. }) if file == "vocab.json"));
+    assert!(matches!(refused, Err(Error::NotTheFile { what, .. }) if what == "vocab.json"));
 }
 
 #[track_caller]

@@ -14,4 +14,5 @@ mod windows;
 pub use pieces::Pieces;
 pub use tokenizer_files::{TOKENIZER_KINDS, check_tokenizer_size, tokenizer_files};
 pub use tokens::{Tokenizer, check_ids, parse_token_ids};
+pub use vocabularies::special_token;
 pub use windows::{Folds, TokenWindows};

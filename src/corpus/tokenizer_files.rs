@@ -55,7 +55,8 @@ impl Tokenizer {
 }
 
 fn refused(file: &str, why: &str) -> Error {
-    Error::Vocabulary { file: file.into(), why: why.into() }
+    let hint = format!("use the {file} that belongs to the model, or a tokenizer.json");
+    Error::NotTheFile { what: file.into(), why: why.into(), hint }
 }
 
 fn json(file: &str, bytes: &[u8]) -> Result<Value> {

@@ -58,6 +58,11 @@ impl Tokenizer {
         self.unknown
     }
 
+    /// The id of a token by its content.
+    pub fn id(&self, token: &str) -> Option<u32> {
+        self.inner.token_to_id(token)
+    }
+
     /// Decodes token ids, special tokens included; invalid bytes become U+FFFD.
     pub fn decode(&self, ids: &[u32]) -> Result<String> {
         // The crate fails on nothing to decode.
@@ -112,7 +117,10 @@ impl Tokenizer {
         let (mut ids, mut done) = (Vec::new(), 0);
         while done < text.len() && ids.len() < enough {
             let end = self.cuts.end(&text[done..], size.min(self.largest), self.largest);
-            let end = end.ok_or_else(|| self.uncut(corpus, text.len() - done))?;
+            let end = end.ok_or_else(|| Error::UncutText {
+                corpus: corpus.into(),
+                megabytes: (text.len() - done).div_ceil(1 << 20),
+            })?;
             let before = text[..done].chars().next_back();
             ids.extend(self.piece(before, &text[done..done + end])?);
             done += end;
@@ -133,11 +141,6 @@ impl Tokenizer {
 
     fn whole(&self, text: &str) -> Result<Vec<u32>> {
         guarded(|| Ok(self.inner.encode_fast(with_line_feeds(text), false)?.get_ids().to_vec()))
-    }
-
-    fn uncut(&self, corpus: &str, bytes: usize) -> Error {
-        let [bytes, most] = [bytes, self.largest].map(|bytes| bytes.div_ceil(1 << 20));
-        Error::UncutText { corpus: corpus.into(), megabytes: bytes, most }
     }
 }
 

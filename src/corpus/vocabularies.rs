@@ -47,7 +47,7 @@ pub(super) fn word_pieces(vocab: &str, config: &Value) -> Read<Value> {
     let vocab = vocab.replace("\r\n", "\n");
     let lines = vocab.strip_suffix('\n').unwrap_or(&vocab).split('\n').enumerate();
     let vocab: Map<_, _> = lines.map(|(id, token)| (token.to_owned(), json!(id))).collect();
-    let unknown = content(&config["unk_token"]).unwrap_or("[UNK]");
+    let unknown = special_token(&config["unk_token"]).unwrap_or("[UNK]");
     if !vocab.contains_key(unknown) {
         return Err(format!("it lacks the unknown token {unknown}"));
     }
@@ -75,7 +75,7 @@ pub(super) fn word_pieces(vocab: &str, config: &Value) -> Read<Value> {
 }
 
 /// A token of `tokenizer_config.json`, which is a text or an object.
-pub(super) fn content(token: &Value) -> Option<&str> {
+pub fn special_token(token: &Value) -> Option<&str> {
     token.as_str().or_else(|| token["content"].as_str())
 }
 
@@ -88,7 +88,7 @@ fn added(config: &Value, vocab: &Map<String, Value>) -> Vec<Value> {
     let mut tokens: Vec<(u64, Value)> = match config["added_tokens_decoder"].as_object() {
         Some(listed) => listed.iter().filter_map(|(id, token)| Some((id.parse().ok()?, token.clone()))).collect(),
         None => {
-            let named = SPECIAL.into_iter().filter_map(|name| content(&config[name])).chain(USUAL);
+            let named = SPECIAL.into_iter().filter_map(|name| special_token(&config[name])).chain(USUAL);
             named.filter_map(|token| Some((vocab.get(token)?.as_u64()?, flags(token)))).collect()
         }
     };

@@ -13,6 +13,7 @@ use crate::report::{AppInfo, CorpusInfo, Header, ModelInfo, Ordered, ProtocolInf
 use crate::solve::TAU;
 use crate::weights::{Files, RowsFile, Weights, read_whole};
 
+use super::bos;
 use super::events::StageMeter;
 use super::inputs::Text;
 
@@ -59,8 +60,19 @@ pub(super) async fn read_text(
 ) -> Result<(CorpusInfo, TokenWindows)> {
     let ids = token_ids(files, name, protocol, config, text, &|done, total| meter.tell(done, total)).await?;
     let corpus = CorpusInfo { id: name.into(), sha256: Some(text.sha256()), tokens: ids.len() };
-    let windows = TokenWindows::new(name, ids, protocol)?;
-    Ok((corpus, windows))
+    Ok((corpus, windows(files, name, protocol, config, ids).await?))
+}
+
+/// The windows of a text, which begin with the model's beginning-of-sequence token if the protocol says so.
+pub(super) async fn windows(
+    files: &dyn Files,
+    name: &str,
+    protocol: &Protocol,
+    config: &ModelConfig,
+    ids: Vec<u32>,
+) -> Result<TokenWindows> {
+    let bos = if protocol.bos { Some(bos::token(files, config.vocab_size).await?) } else { None };
+    TokenWindows::after(name, ids, protocol, bos)
 }
 
 /// The token ids of a text, checked against the vocabulary. A long text is read only as far as its rows need.

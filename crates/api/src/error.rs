@@ -115,14 +115,6 @@ pub enum Error {
         /// The tokenizer's own message.
         why: String,
     },
-    /// A file of a tokenizer without `tokenizer.json` cannot be used.
-    #[error("{file}: {why}; use the {file} that belongs to the model, or a tokenizer.json")]
-    Vocabulary {
-        /// Name of the file.
-        file: String,
-        /// What is wrong.
-        why: String,
-    },
     /// A token id beyond the embedding.
     #[error(
         "{corpus}: token {position} is {id}, but the vocabulary ends at {vocab_size}; use the model's own tokenizer"
@@ -144,16 +136,12 @@ pub enum Error {
         corpus: String,
     },
     /// A text that a tokenizer takes as one word, too long for its memory.
-    #[error(
-        "{corpus}: {megabytes} MB without a place where this tokenizer lets a text be cut, and it takes at most {most} MB at once; put spaces or line breaks into the text, shorten it, or give token ids"
-    )]
+    #[error("{corpus}: {megabytes} MB without a place to cut; add spaces or line breaks, or give token ids")]
     UncutText {
         /// Identifier of the text.
         corpus: String,
         /// Its size from there on.
         megabytes: usize,
-        /// The most that is encoded at once.
-        most: usize,
     },
     /// A text that is not UTF-8.
     #[error("{corpus}: not UTF-8 (byte {byte}); save the text as UTF-8")]

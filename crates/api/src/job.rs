@@ -87,6 +87,9 @@ pub struct Protocol {
     pub folds: usize,
     /// Leading positions of every window left out of all fits and scores.
     pub skip_positions: usize,
+    /// Whether every window begins with the model's beginning-of-sequence token.
+    #[serde(default)]
+    pub bos: bool,
     /// How second moments are accumulated.
     pub gram: GramMode,
     /// Seed of all random numbers.
@@ -95,7 +98,7 @@ pub struct Protocol {
 
 impl Default for Protocol {
     fn default() -> Self {
-        Self { rows: 15_000, seq_len: 128, folds: 5, skip_positions: 0, gram: GramMode::Exact, seed: 0 }
+        Self { rows: 15_000, seq_len: 128, folds: 5, skip_positions: 0, bos: false, gram: GramMode::Exact, seed: 0 }
     }
 }
 
@@ -107,6 +110,9 @@ impl Protocol {
         };
         if self.seq_len == 0 {
             return invalid("--seq-len", self.seq_len, "give at least 1 token per window");
+        }
+        if self.bos && self.seq_len < 2 {
+            return invalid("--seq-len", self.seq_len, "with --bos, give at least 2 tokens per window");
         }
         if self.folds < 2 {
             return invalid("--folds", self.folds, "give at least 2 folds, one of them is held out");
