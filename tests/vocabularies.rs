@@ -110,7 +110,7 @@ fn the_files_of_a_tokenizer_are_found_in_order_of_preference() {
     );
     assert!(check_tokenizer_size("vocab.json", 1 << 20).is_ok());
     let refused = check_tokenizer_size("vocab.json", 10_000_000_000);
-    assert!(matches!(refused, Err(Error::NotTheFile { what, .. }) if what == "vocab.json"));
+    assert!(matches!(refused, Err(Error::Tokenizer { why }) if why.starts_with("vocab.json: ")));
 }
 
 #[track_caller]
@@ -139,7 +139,7 @@ fn files_that_do_not_fit_are_refused_by_name() {
 }
 
 #[test]
-fn a_damaged_model_of_sentencepiece_neither_panics_nor_takes_long() {
+fn a_damaged_model_of_sentencepiece_does_not_panic() {
     let mut accepted = 0;
     for name in ["llama", "bpe", "unigram", "bare"] {
         let intact = fixture(&format!("tokenizers/{name}.model"));

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::tokens::Tokenizer;
+use super::tokens::{Tokenizer, failed};
 use super::{sentencepiece, vocabularies};
 use crate::error::{Error, Result};
 
@@ -22,7 +22,7 @@ pub fn tokenizer_files(has: impl Fn(&str) -> bool) -> Option<Vec<&'static str>> 
 
 /// Refuses a file of a tokenizer that is too large to be one.
 pub fn check_tokenizer_size(file: &str, size: u64) -> Result<()> {
-    if size > LARGEST { Err(refused(file, "it is larger than 128 MB")) } else { Ok(()) }
+    if size > LARGEST { Err(failed(file, &"it is larger than 128 MB")) } else { Ok(()) }
 }
 
 impl Tokenizer {
@@ -35,7 +35,7 @@ impl Tokenizer {
             Some(("vocab.json", bytes)) => {
                 let merges = text("merges.txt", find("merges.txt").unwrap_or_default())?;
                 let Value::Object(vocab) = json("vocab.json", bytes)? else {
-                    return Err(refused("vocab.json", "it is no list of tokens with their ids"));
+                    return Err(failed("vocab.json", &"it is no list of tokens with their ids"));
                 };
                 ("vocab.json", vocabularies::byte_pairs(vocab, merges, &config))
             }
@@ -46,17 +46,8 @@ impl Tokenizer {
                 return Err(Error::MissingFile { file: "tokenizer.json".into(), hint: hint.into() });
             }
         };
-        let tree = tree.map_err(|why| refused(file, &why))?;
-        Self::from_tree(tree).map_err(|error| match error {
-            Error::Tokenizer { why } => refused(file, &why),
-            error => error,
-        })
+        Self::from_tree(file, tree.map_err(|why| failed(file, &why))?)
     }
-}
-
-fn refused(file: &str, why: &str) -> Error {
-    let hint = format!("use the {file} that belongs to the model, or a tokenizer.json");
-    Error::NotTheFile { what: file.into(), why: why.into(), hint }
 }
 
 fn json(file: &str, bytes: &[u8]) -> Result<Value> {
@@ -64,5 +55,5 @@ fn json(file: &str, bytes: &[u8]) -> Result<Value> {
 }
 
 fn text<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str> {
-    std::str::from_utf8(bytes).map_err(|_| refused(file, "it is not UTF-8"))
+    std::str::from_utf8(bytes).map_err(|_| failed(file, &"it is not UTF-8"))
 }

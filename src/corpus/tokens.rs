@@ -19,6 +19,8 @@ const LARGEST_NORMALIZED: u64 = 1 << 26;
 
 /// A model's tokenizer.
 pub struct Tokenizer {
+    /// The file that it is told by in errors.
+    file: &'static str,
     inner: tokenizers::Tokenizer,
     cuts: Cuts,
     /// Most bytes of text to encode at once.
@@ -32,25 +34,26 @@ pub struct Tokenizer {
 impl Tokenizer {
     /// Reads an untrusted `tokenizer.json`. Truncation and padding are switched off: the text is one stream.
     pub fn from_json(json: &[u8]) -> Result<Self> {
-        Self::from_tree(serde_json::from_slice(json).map_err(|error| failed(&error))?)
+        const FILE: &str = "tokenizer.json";
+        Self::from_tree(FILE, serde_json::from_slice(json).map_err(|error| failed(FILE, &error))?)
     }
 
-    /// A tokenizer from the content of a `tokenizer.json`.
-    pub(super) fn from_tree(mut tree: Value) -> Result<Self> {
+    /// A tokenizer from the content of a `tokenizer.json`, which was made from `file`.
+    pub(super) fn from_tree(file: &'static str, mut tree: Value) -> Result<Self> {
         if !tree.is_object() {
-            return Err(failed(&"it is not a JSON object"));
+            return Err(failed(file, &"it is not a JSON object"));
         }
         // Special tokens are never added, which is all that the last step does.
         for unused in ["truncation", "padding", "post_processor"] {
             tree[unused] = Value::Null;
         }
-        let growth = check(&tree).map_err(|why| failed(&why))?;
+        let growth = check(&tree).map_err(|why| failed(file, &why))?;
         // Written anew, no field is there twice, of which only the last was checked.
         let json = tree.to_string();
-        let inner = guarded(|| tokenizers::Tokenizer::from_bytes(json.as_bytes()))?;
+        let inner = guarded(file, || tokenizers::Tokenizer::from_bytes(json.as_bytes()))?;
         let unknown = tree["model"]["unk_token"].as_str().and_then(|token| inner.token_to_id(token));
         let largest = LARGEST_PIECE.min((LARGEST_NORMALIZED / growth) as usize);
-        Ok(Self { inner, cuts: Cuts::of(&tree), largest, spells_bytes: spells_bytes(&tree["decoder"]), unknown })
+        Ok(Self { file, inner, cuts: Cuts::of(&tree), largest, spells_bytes: spells_bytes(&tree["decoder"]), unknown })
     }
 
     /// The id of the unknown token, if the vocabulary has one.
@@ -69,7 +72,7 @@ impl Tokenizer {
         if ids.iter().all(|id| self.inner.id_to_token(*id).is_none()) {
             return Ok(String::new());
         }
-        guarded(|| self.inner.decode(ids, false))
+        guarded(self.file, || self.inner.decode(ids, false))
     }
 
     /// A token for display: its characters, its bytes if they are not valid UTF-8, or `#id` if there is no such token.
@@ -140,19 +143,20 @@ impl Tokenizer {
     }
 
     fn whole(&self, text: &str) -> Result<Vec<u32>> {
-        guarded(|| Ok(self.inner.encode_fast(with_line_feeds(text), false)?.get_ids().to_vec()))
+        guarded(self.file, || Ok(self.inner.encode_fast(with_line_feeds(text), false)?.get_ids().to_vec()))
     }
 }
 
-fn failed(why: &dyn ToString) -> Error {
-    Error::Tokenizer { why: why.to_string() }
+/// An error of a file of a tokenizer.
+pub(super) fn failed(file: &str, why: &dyn ToString) -> Error {
+    Error::Tokenizer { why: format!("{file}: {}", why.to_string()) }
 }
 
 /// Runs the crate's code. Where a panic can be caught, one that the check of the file did not foresee is an error too.
-fn guarded<T>(run: impl FnOnce() -> tokenizers::Result<T>) -> Result<T> {
+fn guarded<T>(file: &str, run: impl FnOnce() -> tokenizers::Result<T>) -> Result<T> {
     match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(outcome) => outcome.map_err(|error| failed(&error)),
-        Err(_) => Err(failed(&"the crate tokenizers fails on it")),
+        Ok(outcome) => outcome.map_err(|error| failed(file, &error)),
+        Err(_) => Err(failed(file, &"the crate tokenizers fails on it")),
     }
 }
 

@@ -109,10 +109,10 @@ pub enum Error {
         /// The `model_type` found.
         found: String,
     },
-    /// `tokenizer.json` cannot be used, or fails on this text.
-    #[error("tokenizer.json: {why}; use the tokenizer.json that belongs to the model")]
+    /// A file of the tokenizer cannot be used, or fails on this text.
+    #[error("{why}; use the tokenizer that belongs to the model")]
     Tokenizer {
-        /// The tokenizer's own message.
+        /// The file, and the tokenizer's own message.
         why: String,
     },
     /// A token id beyond the embedding.
