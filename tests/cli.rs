@@ -79,6 +79,10 @@ fn bad_input_is_one_sentence_and_status_2() {
     assert_complains(&["measure", "calibration", "--blocks", "3-1"], &["--blocks"]);
     assert_complains(&["measure", "calibration", "--folds", "1"], &["--folds"]);
     assert_complains(&["measure", "calibration", "--skip-positions", "128"], &["--skip-positions"]);
+    for field in ["--heal-steps", "--probe-steps", "--baseline-steps"] {
+        let endless = ["measure", "calibration", "--measures", "all", field, "18446744073709551615"];
+        assert_complains(&endless, &[field, "at most"]);
+    }
     assert_complains(
         &["measure", "calibration", "--rows", "640", "--seq-len", "4", "--folds", "161"],
         &["--rows", "161"],

@@ -2,13 +2,16 @@
 
 mod common;
 
+use std::cell::Cell;
 use std::fs;
 use std::path::Path;
 
 use futures::executor::block_on;
 use straightedge::corpus::{Folds, TokenWindows, Tokenizer, check_ids, parse_token_ids};
 use straightedge::error::Error;
-use straightedge::job::Protocol;
+use straightedge::job::{Job, Protocol};
+use straightedge::run::{Text, extent};
+use straightedge::weights::FolderFiles;
 
 fn read(path: impl AsRef<Path>) -> Vec<u8> {
     fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.as_ref().display()))
@@ -53,13 +56,58 @@ fn a_long_text_gives_the_same_tokens_in_pieces_and_at_once() {
         let pieces = Tokenizer::from_json(tree.to_string().as_bytes()).expect(model);
         // The same normaliser inside a wrapper that is not known to be safe to split.
         let known = tree["normalizer"].take();
-        let inner = if known.is_null() { vec![] } else { vec![known] };
+        let unknown = serde_json::json!({"type": "Nmt"});
+        let inner = if known.is_null() { vec![unknown] } else { vec![known, unknown] };
         tree["normalizer"] = serde_json::json!({"type": "Sequence", "normalizers": inner});
         let whole = Tokenizer::from_json(tree.to_string().as_bytes()).expect(model);
         let [pieces, whole] = [pieces, whole].map(|tokenizer| block_on(tokenizer.encode("text", &text)).expect(model));
         assert!(whole.len() > 100_000, "{model}");
         assert!(pieces == whole, "{model}: {} tokens in pieces, {} at once", pieces.len(), whole.len());
     }
+}
+
+#[test]
+fn a_long_text_is_read_only_as_far_as_its_rows_need() {
+    let text = read(common::encyclopedia()).repeat(16);
+    assert!(text.len() > 5 << 20);
+    let files = FolderFiles::new(common::fixture("tiny-gpt2"));
+    let found = |text: &[u8], protocol: Protocol| {
+        let job = Job { protocol, ..Job::new("tiny", "text") };
+        let last = Cell::new((0, 0));
+        let text = Text::Plain(text.to_vec());
+        let size = block_on(extent(&job, &files, &text, &|done, total| last.set((done, total)))).expect("a size");
+        (size, last.get())
+    };
+    let (size, (done, total)) = found(&text, protocol(20_000, 128));
+    assert_eq!(size.rows, 19_968);
+    assert!((20_000..60_000).contains(&size.tokens), "{}", size.tokens);
+    assert!(done < total / 10 && total == text.len() as u64, "{done} of {total} bytes");
+    // The whole of a shorter text, whatever its rows.
+    let short = &text[..4 << 20];
+    assert!(found(short, protocol(20_000, 128)).0.tokens > 1_000_000);
+    // The rows are at fault, not the text.
+    let (size, _) = found(&text, Protocol { folds: 200, ..protocol(1000, 128) });
+    assert!(matches!(size.refusal, Some(Error::InvalidSetting { field, .. }) if field == "--rows"));
+
+    let tokenizer = Tokenizer::from_json(&read(common::fixture("tiny-gpt2/tokenizer.json"))).expect("tokenizer");
+    let start = block_on(tokenizer.encode_start("text", &text, 20_000, &|_, _| {})).expect("tokens");
+    let whole = block_on(tokenizer.encode("text", &text[..1 << 20])).expect("tokens");
+    assert!(start.len() >= 20_000);
+    assert_eq!(start, whole[..start.len()]);
+}
+
+#[test]
+fn a_text_that_cannot_be_cut_is_refused_before_it_takes_memory() {
+    let tokenizer = Tokenizer::from_json(&read(common::fixture("tiny-gpt2/tokenizer.json"))).expect("tokenizer");
+    let word = "word".repeat(5 << 20);
+    let found = block_on(tokenizer.encode("text", word.as_bytes()));
+    assert_eq!(found, Err(Error::UncutText { corpus: "text".into(), megabytes: 20 }));
+    let after = format!("Some words first. {word}");
+    assert!(matches!(block_on(tokenizer.encode("text", after.as_bytes())), Err(Error::UncutText { .. })));
+    let start = block_on(tokenizer.encode_start("text", after.as_bytes(), 3, &|_, _| {}));
+    assert!(matches!(start, Err(Error::UncutText { .. })), "the first piece has 64 kB");
+    let long = "word".repeat(1 << 18);
+    assert!(block_on(tokenizer.encode("text", long.as_bytes())).expect("tokens").len() > 1 << 18);
 }
 
 #[test]

@@ -30,6 +30,9 @@ const TORCH: [&str; 8] = [
     "values.safetensors",
 ];
 
+/// Tokenizers without `tokenizer.json`, and what they make of some texts.
+const TOKENIZERS: [&str; 5] = ["bare.model", "bpe.model", "expected.json", "llama.model", "unigram.model"];
+
 /// Number of values that `check.py` must compare in each group.
 const OWN_VALUES: [(&str, u64); 4] = [("golden", 448_960), ("reports", 2_803), ("planted", 40), ("files", 33)];
 
@@ -68,6 +71,7 @@ fn fixtures_are_complete_and_as_their_scripts_left_them() {
         .map(|file| ("make_planted.py", format!("planted/{file}")))
         .chain(TORCH.map(|file| ("make_torch.py", format!("torch/{file}"))))
         .collect();
+    wanted.extend(TOKENIZERS.map(|file| ("make_tokenizers.py", format!("tokenizers/{file}"))));
     wanted.extend(common::OWN.map(|(_, text)| ("make_models.py", format!("texts/{text}.txt"))));
     let own = common::OWN.map(|(model, _)| ("make_models.py", model));
     let families = common::FAMILIES.map(|model| ("make_families.py", model));

@@ -69,6 +69,9 @@ pub(super) struct MeasureArgs {
     /// Leading positions of every window to leave out of fits and scores.
     #[arg(long, default_value_t = 0)]
     pub(super) skip_positions: usize,
+    /// Begin every window with the model's beginning-of-sequence token.
+    #[arg(long)]
+    pub(super) bos: bool,
     /// Blocks to measure, such as 0,3-5; all by default.
     #[arg(long)]
     pub(super) blocks: Option<Blocks>,
@@ -299,7 +302,7 @@ impl MeasureArgs {
     /// The job that these arguments ask for, but for the names of model and text.
     pub(super) fn job(&self) -> Result<Job> {
         Ok(Job {
-            protocol: self.common.protocol(self.seq_len, self.skip_positions),
+            protocol: Protocol { bos: self.bos, ..self.common.protocol(self.seq_len, self.skip_positions) },
             measures: Measure::parse_list(&self.common.measures)?,
             blocks: self.blocks.clone(),
             ranks: self.ranks.clone(),
@@ -329,7 +332,8 @@ impl FitArgs {
 
 impl CommonArgs {
     fn protocol(&self, seq_len: usize, skip_positions: usize) -> Protocol {
-        Protocol { rows: self.rows, seq_len, folds: self.folds, skip_positions, gram: self.gram, seed: self.seed }
+        let Self { rows, folds, gram, seed, .. } = *self;
+        Protocol { rows, seq_len, folds, skip_positions, gram, seed, ..Protocol::default() }
     }
 
     /// How long what is trained is trained.

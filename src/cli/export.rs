@@ -103,6 +103,7 @@ fn measured_maps(
         seq_len: found.seq_len,
         folds: found.folds,
         skip_positions: found.skip_positions,
+        bos: found.bos,
         gram: found.gram,
         seed: found.seed,
     };

@@ -154,6 +154,9 @@ fn heading(report: &Report) -> String {
     if protocol.skip_positions > 0 {
         let _ = write!(text, ", first {} positions left out", protocol.skip_positions);
     }
+    if protocol.bos {
+        text += ", each beginning with BOS";
+    }
     let adapter = device.adapter.as_deref().unwrap_or("unknown adapter");
     let _ = writeln!(text, "\n{} ({adapter}), {:.1} s", device.backend, report.seconds.total);
     if report.partial {

@@ -18,6 +18,7 @@ use super::plan::{self, Ranges};
 use super::repo::FileKey;
 use super::repo::{Repo, RepoFile};
 use super::store::Store;
+use crate::corpus::tokenizer_files;
 use crate::error::{Error, Result};
 use crate::weights::{has_weights, is_weight_file};
 
@@ -287,7 +288,7 @@ impl DiskStore {
             files.insert(name, RepoFile { size, sha256, oid: blob.filter(|blob| blob.len() == 40) });
         }
         let has = |name: &str| files.contains_key(name);
-        (has_weights(has) && has("config.json") && has("tokenizer.json")).then_some(Repo {
+        (has_weights(has) && has("config.json") && tokenizer_files(has).is_some()).then_some(Repo {
             id: pinned,
             commit,
             files,

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::files::{HubFiles, Plan};
 use super::preflight::{Capacity, Preflight};
+use crate::corpus::tokenizer_files;
 use crate::error::{Error, Result};
 use crate::model::{self, ModelConfig};
 use crate::weights::{Weights, read_whole};
@@ -36,8 +37,8 @@ impl HubFiles {
         let config = ModelConfig::from_json(&String::from_utf8_lossy(&json))?;
         found.architecture = Some(config.architecture.name().into());
         (found.num_hidden_layers, found.hidden_size) = (config.num_hidden_layers, config.hidden_size);
-        if !self.repo().files.contains_key("tokenizer.json") {
-            let text = "tokenizer.json: not found; choose a model or revision that has one, or give token ids";
+        if self.tokenizer().is_none() {
+            let text = "tokenizer.json: not found, nor older files of a tokenizer; choose a model or revision that has one, or give token ids";
             found.problem(true, text.into());
         }
         if let Err(error) = config.check_window(seq_len) {
@@ -55,12 +56,17 @@ impl HubFiles {
         Ok(())
     }
 
+    /// The files of the tokenizer.
+    fn tokenizer(&self) -> Option<Vec<&'static str>> {
+        tokenizer_files(|file| self.repo().files.contains_key(file))
+    }
+
     /// Counts the bytes of the planned weights and the tokenizer.
     async fn count(&self, found: &mut Preflight, weights: &Plan) -> Result<()> {
-        let tokenizer = match self.repo().files.get("tokenizer.json") {
-            Some(entry) => self.plan(&[("tokenizer.json".into(), 0..entry.size)]).await?,
-            None => Plan::default(),
-        };
+        let files = self.tokenizer().unwrap_or_default();
+        let sizes = files.into_iter().filter_map(|file| Some((file, self.repo().files.get(file)?.size)));
+        let tokenizer: Vec<_> = sizes.map(|(file, size)| (file.to_owned(), 0..size)).collect();
+        let tokenizer = self.plan(&tokenizer).await?;
         for plan in [weights, &tokenizer] {
             found.needed_bytes += plan.needed;
             found.held_bytes += plan.held;

@@ -32,6 +32,7 @@ fn full() -> Report {
             seq_len: 1,
             folds: 2,
             skip_positions: 0,
+            bos: true,
             train_rows: 1,
             heldout_rows: 1,
             tau: 1e-10,

@@ -138,10 +138,10 @@ pub enum Error {
         /// The `model_type` found.
         found: String,
     },
-    /// `tokenizer.json` cannot be used, or fails on this text.
-    #[error("tokenizer.json: {why}; use the tokenizer.json that belongs to the model")]
+    /// A file of the tokenizer cannot be used, or fails on this text.
+    #[error("{why}; use the tokenizer that belongs to the model")]
     Tokenizer {
-        /// The tokenizer's own message.
+        /// The file, and the tokenizer's own message.
         why: String,
     },
     /// A token id beyond the embedding.
@@ -163,6 +163,14 @@ pub enum Error {
     EmptyText {
         /// Identifier of the text.
         corpus: String,
+    },
+    /// A text that a tokenizer takes as one word, too long for its memory.
+    #[error("{corpus}: {megabytes} MB without a place to cut; add spaces or line breaks, or give token ids")]
+    UncutText {
+        /// Identifier of the text.
+        corpus: String,
+        /// Its size from there on.
+        megabytes: usize,
     },
     /// A text that is not UTF-8.
     #[error("{corpus}: not UTF-8 (byte {byte}); save the text as UTF-8")]

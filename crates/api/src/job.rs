@@ -68,7 +68,8 @@ impl Job {
 
     /// Refuses settings out of range.
     pub fn check(&self) -> Result<()> {
-        self.protocol.check()
+        self.protocol.check()?;
+        self.training.check()
     }
 }
 
@@ -86,6 +87,9 @@ pub struct Protocol {
     pub folds: usize,
     /// Leading positions of every window left out of all fits and scores.
     pub skip_positions: usize,
+    /// Whether every window begins with the model's beginning-of-sequence token.
+    #[serde(default)]
+    pub bos: bool,
     /// How second moments are accumulated.
     pub gram: GramMode,
     /// Seed of all random numbers.
@@ -94,7 +98,7 @@ pub struct Protocol {
 
 impl Default for Protocol {
     fn default() -> Self {
-        Self { rows: 15_000, seq_len: 128, folds: 5, skip_positions: 0, gram: GramMode::Exact, seed: 0 }
+        Self { rows: 15_000, seq_len: 128, folds: 5, skip_positions: 0, bos: false, gram: GramMode::Exact, seed: 0 }
     }
 }
 
@@ -106,6 +110,9 @@ impl Protocol {
         };
         if self.seq_len == 0 {
             return invalid("--seq-len", self.seq_len, "give at least 1 token per window");
+        }
+        if self.bos && self.seq_len < 2 {
+            return invalid("--seq-len", self.seq_len, "with --bos, give at least 2 tokens per window");
         }
         if self.folds < 2 {
             return invalid("--folds", self.folds, "give at least 2 folds, one of them is held out");
@@ -129,6 +136,25 @@ pub struct Training {
     pub baseline_steps: usize,
     /// Steps of healing.
     pub heal_steps: usize,
+}
+
+impl Training {
+    /// Far more than any training needs, and few enough to be listed in memory.
+    const MOST_STEPS: usize = 1_000_000;
+
+    /// Refuses more steps than can be planned.
+    pub fn check(&self) -> Result<()> {
+        let Self { probe_steps, baseline_steps, heal_steps } = *self;
+        let all = [("--probe-steps", probe_steps), ("--baseline-steps", baseline_steps), ("--heal-steps", heal_steps)];
+        match all.into_iter().find(|(_, steps)| *steps > Self::MOST_STEPS) {
+            Some((field, steps)) => Err(Error::InvalidSetting {
+                field: field.into(),
+                value: steps.to_string(),
+                hint: format!("give at most {} steps", Self::MOST_STEPS),
+            }),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Default for Training {

@@ -166,7 +166,7 @@ pub struct CorpusInfo {
     pub id: String,
     /// Hash of the text's bytes.
     pub sha256: Option<String>,
-    /// Tokens in the whole text.
+    /// Tokens of the text, of a long one those that were read.
     pub tokens: usize,
 }
 
@@ -183,6 +183,9 @@ pub struct ProtocolInfo {
     pub folds: usize,
     /// Positions left out at the start of every window.
     pub skip_positions: usize,
+    /// Whether every window begins with the model's beginning-of-sequence token.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub bos: bool,
     /// Rows of the fit, skipped positions excluded.
     pub train_rows: usize,
     /// Rows of the score, skipped positions excluded.
@@ -205,6 +208,7 @@ impl ProtocolInfo {
             seq_len: protocol.seq_len,
             folds: protocol.folds,
             skip_positions: protocol.skip_positions,
+            bos: protocol.bos,
             train_rows: (windows - heldout_windows) * kept,
             heldout_rows: heldout_windows * kept,
             tau,

@@ -48,6 +48,8 @@ pub struct Form {
     pub folds: String,
     /// `skip_positions` as typed.
     pub skip_positions: String,
+    /// Whether windows begin with a beginning-of-sequence token.
+    pub bos: bool,
     /// Precision of second moments on a GPU.
     pub gram: GramMode,
     /// Backend.
@@ -110,6 +112,7 @@ impl Default for Form {
             seq_len: protocol.seq_len.to_string(),
             folds: protocol.folds.to_string(),
             skip_positions: protocol.skip_positions.to_string(),
+            bos: protocol.bos,
             gram: protocol.gram,
             backend: BackendChoice::default(),
             measures: BTreeSet::new(),
@@ -203,6 +206,7 @@ impl Form {
             seq_len: number("--seq-len", &self.seq_len)?,
             folds: number("--folds", &self.folds)?,
             skip_positions: number("--skip-positions", &self.skip_positions)?,
+            bos: self.bos,
             gram: self.gram,
             ..Protocol::default()
         })

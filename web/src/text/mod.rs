@@ -118,6 +118,8 @@ catalogue! {
     folds_meaning: "Contiguous parts of the text; the last one is held out for scoring.",
     skip_positions: "Positions skipped",
     skip_positions_meaning: "Leading tokens of every window to leave out of fits and scores.",
+    bos: "Begin every window with BOS",
+    bos_meaning: "The model's own beginning-of-sequence token is the first of every window. Some models, such as Gemma, predict nothing sensible without it.",
     measures: "Also measure",
     gram: "Second moments",
     gram_exact: "exact",
