@@ -20,5 +20,5 @@ pub mod workers;
 
 pub use straightedge_api::{
     agreement, atlas, bundled, continuation, corpus_size, cost, date, difference, error, event, fields, job, published,
-    report, summary, thirds, trace, transcript,
+    report, summary, thirds, trace, transcript, visible,
 };

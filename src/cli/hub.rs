@@ -19,7 +19,7 @@ use straightedge::hub::transport::Transport;
 use straightedge::job::Job;
 use straightedge::run::Text;
 
-use super::progress;
+use super::{progress, status};
 
 /// The hub configured by `HF_ENDPOINT`, `HF_HUB_OFFLINE`, `HF_TOKEN`, `HF_HUB_CACHE` and `HF_HOME`.
 pub(super) fn hub() -> Result<Hub> {
@@ -46,7 +46,7 @@ pub(super) fn open(id: &HubId) -> Result<HubFiles> {
 pub(super) fn tell(files: &HubFiles, job: &Job) -> Result<()> {
     let need_head = job.measures.iter().any(|measure| measure.needs_perplexity());
     let found = block_on(files.preflight(need_head, job.protocol.seq_len, &Capacity::default()))?;
-    eprint!("{}", describe(&found));
+    describe(&found).lines().for_each(status::tell);
     Ok(())
 }
 

@@ -95,16 +95,19 @@ impl<'a, B: Backend> Evaluation<'a, B> {
     }
 }
 
-/// Refuses a perplexity over zero tokens.
-pub fn check_predicted(tokens: usize) -> Result<()> {
-    if tokens == 0 {
-        return Err(Error::InvalidSetting {
-            field: "perplexity".into(),
-            value: "no predicted token".into(),
-            hint: "give at least one whole window of 2 or more tokens to evaluate on".into(),
-        });
+/// Refuses a perplexity over no predicted token: `windows` windows of `seq_len` tokens.
+///
+/// # Errors
+/// [`Error::InvalidSetting`].
+pub fn check_predicted(windows: usize, seq_len: usize) -> Result<()> {
+    if windows > 0 && seq_len > 1 {
+        return Ok(());
     }
-    Ok(())
+    Err(Error::InvalidSetting {
+        field: "perplexity".into(),
+        value: format!("an evaluation on {windows} windows of {seq_len} tokens"),
+        hint: "use a text of at least one whole window, and windows of 2 or more tokens (--seq-len)".into(),
+    })
 }
 
 /// The next token of every token; unused at the end of a window.
@@ -117,6 +120,7 @@ pub fn next_tokens(ids: &[u32]) -> Vec<u32> {
 pub struct Loss {
     sum: f64,
     predicted: usize,
+    seq_len: usize,
 }
 
 impl Loss {
@@ -139,6 +143,7 @@ impl Loss {
             for window in backend.read(&nll).await?.chunks_exact(seq_len) {
                 self.sum += window[..seq_len - 1].iter().map(|&nll| f64::from(nll)).sum::<f64>();
                 self.predicted += seq_len - 1;
+                self.seq_len = seq_len;
             }
             yield_now().await;
         }
@@ -150,7 +155,7 @@ impl Loss {
     /// # Errors
     /// If no token is predicted.
     pub fn perplexity(&self) -> Result<f64> {
-        check_predicted(self.predicted)?;
+        check_predicted(self.predicted, self.seq_len)?;
         Ok((self.sum / self.predicted as f64).exp())
     }
 }

@@ -85,6 +85,15 @@ impl<B: Backend> Pass<'_, B> {
         self.seconds.set(seconds);
     }
 
+    /// Warns if a perplexity that the model has is not finite.
+    pub(super) fn explain_undefined(&self, ppl: Option<f64>) {
+        if ppl.is_some_and(|ppl| !ppl.is_finite()) {
+            let text = "the logits of the untouched model leave the range of numbers, so perplexity and its changes are \
+                        undefined; check that config.json and weights belong together";
+            self.out.warn("undefined_perplexity", None, text.into());
+        }
+    }
+
     /// Warns that an encoder predicts no next token, which is why the values are null.
     pub(super) fn explain_missing_perplexity(&self) {
         let text = "an encoder predicts no next token, so perplexity and its changes are undefined";

@@ -14,6 +14,7 @@ mod inputs;
 mod layer;
 mod matrices;
 mod parts;
+mod precision;
 mod project;
 mod rank;
 mod readout;

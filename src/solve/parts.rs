@@ -8,6 +8,7 @@ use super::eigenvalues::Eigenvalues;
 use super::fit::{LinearFit, RetainedSpace, VaryingColumns};
 use super::folds;
 use super::matrices::{one_thread_per_matrix, participation};
+use super::precision::{MapRounding, R2Rounding};
 use super::project::Predicted;
 use super::score::{BlockScore, Headline, Totals, output_participation, split, variance_ratio};
 use super::training::Training;
@@ -66,9 +67,12 @@ impl HeadlineFit {
         };
         let heldout_variation = totals.vector;
         let (map, deviation_y) = (fit.map(&train), deviations(&train));
-        let score = BlockScore { report, heldout_variation, map, deviation_y, directions: headline.directions };
+        let rounding = MapRounding::new(fit, &train);
+        let roundings = folds.iter().map(|rows| rounding.of(rows)).collect();
+        let directions = headline.directions;
+        let score = BlockScore { report, heldout_variation, map, deviation_y, directions, r2_rounding: 0.0 };
         let places = Spectrum::places(fit.eigenvalues.count(), fit.rank());
-        Ok(HeadlineScore { score, correlation: fit.eigenvalues.largest(&places), places })
+        Ok(HeadlineScore { score, correlation: fit.eigenvalues.largest(&places), places, roundings })
     }
 }
 
@@ -84,12 +88,14 @@ pub struct HeadlineScore {
     places: Vec<usize>,
     /// Eigenvalues of the correlations at these places.
     correlation: Vec<f64>,
+    /// Of R² over every fold.
+    roundings: Vec<R2Rounding>,
 }
 
 impl HeadlineScore {
     /// Adds the remainder of the same block to the score.
     pub fn complete(self, rest: RemainderScore) -> BlockScore {
-        let Self { mut score, places, correlation } = self;
+        let Self { mut score, places, correlation, roundings } = self;
         let report = &mut score.report;
         let last = places.iter().position(|k| *k == report.rank);
         let condition = |values: &[f64]| finite(values.first()? / values.get(last?)?).filter(|value| *value > 0.0);
@@ -97,6 +103,8 @@ impl HeadlineScore {
         report.scaled_condition = condition(&correlation);
         report.spectrum = Some(Spectrum::new(places, &rest.covariance, &correlation));
         cross_validate(rest.r2_folds, report);
+        let known = report.r2_folds.iter().zip(&roundings).filter_map(|(r2, rounding)| Some(rounding.of((*r2)?)));
+        score.r2_rounding = known.fold(0.0, |largest, next| if next <= largest { largest } else { next });
         score
     }
 }

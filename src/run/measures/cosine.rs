@@ -18,6 +18,10 @@ const SHOWN: usize = 192;
 /// Step between sampled features as a fraction of d_out: the golden ratio spreads them evenly and repeats late.
 const GOLDEN: f64 = 0.618_033_988_749_895;
 
+/// Lengths of a typical row whose cosines are computed: the square of a row a hundred times as long or as short is
+/// still a normal number in f32.
+const LENGTHS: std::ops::Range<f64> = 1e-17..1e17;
+
 /// The first measure of every block; it sends the block's first event.
 pub(super) struct Cosine<'a, B>(pub(super) &'a Pass<'a, B>);
 
@@ -61,7 +65,14 @@ impl<B: Backend> Cosine<'_, B> {
         }
         // Rows of zeros have no direction.
         let report = &mut solved.report;
-        report.cosine = finite(cosine / counted as f64).filter(|_| report.r2_lin.is_some());
+        // Each cosine is rounded to f32, so that their mean could be just above 1.
+        let mean = finite((cosine / counted as f64).clamp(-1.0, 1.0));
+        report.cosine = mean.filter(|_| report.r2_lin.is_some() && scaled.squares_fit());
+        if report.cosine.is_none() && report.r2_lin.is_some() {
+            let text = "its outputs are so large or so small that their squares leave the range of f32";
+            let text = format!("block {}: {text}, so the cosine is undefined", report.block);
+            out.warn("no_cosine", Some(report.block), text);
+        }
         report.scatter = Some(scatter);
         out.send(Event::Block(Box::new(report.clone())));
         if job.dump_maps {
@@ -120,6 +131,12 @@ struct ScaledMap<'a> {
 }
 
 impl ScaledMap<'_> {
+    /// Whether the squared length of a typical output is well within the range of f32.
+    fn squares_fit(&self) -> bool {
+        let squares = self.map.mean_y.iter().chain(self.deviation_y).map(|value| value * value);
+        LENGTHS.contains(&squares.sum::<f64>().sqrt())
+    }
+
     /// Samples one feature per row in units of its training deviation; `numbers` count on across batches.
     fn pair(&self, numbers: Vec<usize>, actual: &[f32], predicted: &[f32], scatter: &mut Scatter) {
         let features = self.deviation_y.len();

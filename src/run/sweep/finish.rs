@@ -6,10 +6,12 @@ use super::{BlockMeasures, SolvedBlock, Visit};
 use crate::backend::Backend;
 use crate::error::Result;
 use crate::job::Measure;
-use crate::report::BlockReport;
 use crate::run::pass::Pass;
 use crate::solve::{BlockScore, InputDistribution};
 use crate::workers::sums::BlockSums;
+
+/// How far rounding may move R² without a warning.
+const R2_DIGITS: f64 = 1e-6;
 
 impl<B: Backend> Pass<'_, B> {
     /// Solves a block and takes all measures of it.
@@ -22,7 +24,7 @@ impl<B: Backend> Pass<'_, B> {
         let started = Instant::now();
         let mut solved = self.solve(visit.index, sums).await?;
         self.spend(|seconds| &mut seconds.solve, started.elapsed().as_secs_f64());
-        self.warn(&solved.report, solved.map.mean_x.len());
+        self.warn(&solved);
         for measure in measures {
             measure.measure(visit, &mut solved).await?;
         }
@@ -33,14 +35,14 @@ impl<B: Backend> Pass<'_, B> {
         let folds = sums.moments().await?;
         let asks = self.asks(Measure::Controls);
         let inputs = asks.then(|| InputDistribution::new(block, &folds)).transpose()?;
-        let BlockScore { report, heldout_variation, map, deviation_y, directions } =
+        let BlockScore { report, heldout_variation, map, deviation_y, directions, r2_rounding } =
             self.workers.score(block, folds).await?;
         let replacements = Vec::new();
-        Ok(SolvedBlock { report, heldout_variation, map, deviation_y, directions, inputs, replacements })
+        Ok(SolvedBlock { report, heldout_variation, map, deviation_y, directions, r2_rounding, inputs, replacements })
     }
 
-    fn warn(&self, report: &BlockReport, d_in: usize) {
-        let block = report.block;
+    fn warn(&self, SolvedBlock { report, map, r2_rounding, .. }: &SolvedBlock<B::Tensor>) {
+        let (block, d_in) = (report.block, map.mean_x.len());
         let train_rows = self.folds.train_rows(&self.job.protocol);
         if train_rows < 2 * d_in {
             let text = format!(
@@ -49,11 +51,20 @@ impl<B: Backend> Pass<'_, B> {
             self.out.warn("few_rows", Some(block), text);
         }
         if let Some(expected) = self.expected_rank.filter(|expected| report.rank < *expected) {
+            let which =
+                if self.ffn_parameters.is_some() { "" } else { ", and directions tiny beside the largest rows," };
             let text = format!(
-                "block {block}: rank {} instead of {expected}; constant or linearly dependent inputs were left out",
+                "block {block}: rank {} instead of {expected}; constant or linearly dependent inputs{which} were left out",
                 report.rank
             );
             self.out.warn("clipped_rank", Some(block), text);
+        }
+        if !(*r2_rounding <= R2_DIGITS) {
+            let text = format!(
+                "block {block}: R² and rmse may be off by {r2_rounding:.0e} of the variance, because some rows or columns \
+                 are too far from the others for f64; leave out the largest rows, or subtract the columns' means"
+            );
+            self.out.warn("lost_digits", Some(block), text);
         }
         if report.r2_lin.is_none() {
             let text = format!("block {block}: the output does not vary on the held-out rows; R² is undefined");
