@@ -158,9 +158,54 @@ fn cost(report: &Report, stage: Stage, training: &Training) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use straightedge::report::*;
+    use std::ops::Range;
+    use std::rc::Rc;
 
+    use futures::future::LocalBoxFuture;
+    use straightedge::error::Result;
+    use straightedge::job::{BackendChoice, Job};
+    use straightedge::report::*;
+    use straightedge::run::{self, Text};
+    use straightedge::weights::{Files, MemoryFiles};
+
+    use super::super::bundled;
     use super::*;
+
+    /// A model whose weights panic where they are read beyond half of the file.
+    struct Faulty(MemoryFiles);
+
+    impl Files for Faulty {
+        fn size<'a>(&'a self, file: &'a str) -> LocalBoxFuture<'a, Result<Option<u64>>> {
+            self.0.size(file)
+        }
+
+        fn read<'a>(&'a self, file: &'a str, range: Range<u64>) -> LocalBoxFuture<'a, Result<Vec<u8>>> {
+            Box::pin(async move {
+                let size = self.0.size(file).await?.unwrap_or(0);
+                assert!(file != "model.safetensors" || range.start < size / 2, "a planted\nfailure");
+                self.0.read(file, range).await
+            })
+        }
+
+        fn sha256(&self, _file: &str) -> Option<String> {
+            Some("0".repeat(64))
+        }
+    }
+
+    #[test]
+    fn a_panic_is_an_error_that_keeps_the_finished_blocks() {
+        let calibration = bundled::find("calibration").expect("a bundled model");
+        let (_, text) = bundled::text(calibration, 1280);
+        let mut job = Job::new("m", "t");
+        (job.backend, job.protocol.rows, job.protocol.folds) = (BackendChoice::Cpu, 1280, 2);
+        let text: Text = text;
+        let files = Rc::new(Faulty(bundled::files(calibration)));
+        let outcome = drive(run::measure(job, files, text), &Training::default());
+        let report = outcome.report.expect("a report");
+        assert!(report.partial && !report.blocks.is_empty() && report.blocks.len() < 6, "{}", report.blocks.len());
+        let told = outcome.failure.expect("a failure").sentence();
+        assert!(told.contains("a planted failure") && told.contains("finished blocks are kept"), "{told}");
+    }
 
     #[test]
     fn what_takes_long_is_announced_with_its_cost() {

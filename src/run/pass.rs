@@ -50,6 +50,11 @@ impl<B: Backend> Pass<'_, B> {
         self.job.measures.contains(&measure)
     }
 
+    /// Whether rows are measured that were captured elsewhere, without their model.
+    pub(super) fn is_of_rows(&self) -> bool {
+        self.ffn_parameters.is_none()
+    }
+
     /// Number of rows in `folds`.
     pub(super) fn rows(&self, folds: &Folds) -> u64 {
         (folds.all().len() * self.job.protocol.seq_len) as u64

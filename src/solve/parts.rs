@@ -8,7 +8,7 @@ use super::eigenvalues::Eigenvalues;
 use super::fit::{LinearFit, RetainedSpace, VaryingColumns};
 use super::folds;
 use super::matrices::{one_thread_per_matrix, participation};
-use super::precision::{MapRounding, R2Rounding};
+use super::precision::{R2Rounding, roundings};
 use super::project::Predicted;
 use super::score::{BlockScore, Headline, Totals, output_participation, split, variance_ratio};
 use super::training::Training;
@@ -67,8 +67,7 @@ impl HeadlineFit {
         };
         let heldout_variation = totals.vector;
         let (map, deviation_y) = (fit.map(&train), deviations(&train));
-        let rounding = MapRounding::new(fit, &train);
-        let roundings = folds.iter().map(|rows| rounding.of(rows)).collect();
+        let roundings = roundings(fit, &train, folds);
         let directions = headline.directions;
         let score = BlockScore { report, heldout_variation, map, deviation_y, directions, r2_rounding: 0.0 };
         let places = Spectrum::places(fit.eigenvalues.count(), fit.rank());
@@ -104,7 +103,7 @@ impl HeadlineScore {
         report.spectrum = Some(Spectrum::new(places, &rest.covariance, &correlation));
         cross_validate(rest.r2_folds, report);
         let known = report.r2_folds.iter().zip(&roundings).filter_map(|(r2, rounding)| Some(rounding.of((*r2)?)));
-        score.r2_rounding = known.fold(0.0, |largest, next| if next <= largest { largest } else { next });
+        score.r2_rounding = known.fold(0.0, f64::max);
         score
     }
 }

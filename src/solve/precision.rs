@@ -2,16 +2,16 @@
 //!
 //! Sums of products in f64 are exact to about ε of the values that were added, but R² depends on differences of such
 //! sums. Where a few rows are many deviations away, or a column is far from its shift, the difference is small beside
-//! the sums, and digits are lost. The bound follows the rounding of the sums through the fit (first-order change of W)
-//! and through the held-out error.
+//! the sums, and digits are lost. The estimate follows the rounding of the sums through the map (first-order change of
+//! W) and through the held-out error. All columns count as much as the worst one.
 
 use super::fit::LinearFit;
 use super::score::Totals;
 use super::training::Training;
 use crate::stats::moments::Moments;
 
-/// Relative rounding of a sum of products in f64.
-const ROUNDING: f64 = f64::EPSILON;
+/// Rounding of a sum of n products in f64, relative to the sum of their magnitudes and to √n.
+const ROUNDING: f64 = 2.0 * f64::EPSILON;
 
 /// The rounding of R² over one held-out fold, as a function of that R².
 #[derive(Clone, Copy, Debug)]
@@ -25,65 +25,60 @@ pub(super) struct R2Rounding {
 }
 
 impl R2Rounding {
-    /// How far `r2` may be off, relative to its magnitude if that is above 1.
+    /// How far `r2` may be off, relative to its magnitude if that is above 1; infinite if nothing is known.
     pub(super) fn of(&self, r2: f64) -> f64 {
         let missing = (1.0 - r2).max(0.0);
-        (self.constant + self.root * missing.sqrt() + self.linear * missing) / r2.abs().max(1.0)
+        let off = (self.constant + self.root * missing.sqrt() + self.linear * missing) / r2.abs().max(1.0);
+        if off.is_nan() { f64::INFINITY } else { off }
     }
 }
 
-/// What the rounding of training sums does to the map of a fit.
-pub(super) struct MapRounding<'a> {
-    fit: &'a LinearFit,
-    train: &'a Training<'a>,
-    /// Σ of the squared change of ŷ over all outputs, per row of the training set.
-    change: f64,
+/// The rounding of R² over every fold, the others used for training; `fit` is that with the last one held out.
+pub(super) fn roundings(fit: &LinearFit, train: &Training<'_>, folds: &[Moments]) -> Vec<R2Rounding> {
+    let smallest = fit.eigenvalues.largest(&[fit.rank()][..fit.rank().min(1)]).first().copied().unwrap_or(1.0);
+    let (stretch, weights) = (fit.rank() as f64 / smallest, weights(fit, train));
+    let of = |fold: usize| of_fold(&Training::all_but(folds, fold), &folds[fold], stretch, &weights);
+    (0..folds.len()).map(of).collect()
 }
 
-impl<'a> MapRounding<'a> {
-    /// For the fit on `train`.
-    pub(super) fn new(fit: &'a LinearFit, train: &'a Training<'a>) -> Self {
-        let squares_x = about_shift(&train.variance_x, &train.mean_x);
-        let squares_y = about_shift(&train.variance_y, &train.mean_y);
-        let reach: f64 = reaches(fit, &squares_x, &squares_y).iter().map(|reach| reach * reach).sum();
-        let smallest = fit.eigenvalues.largest(&[fit.rank()][..fit.rank().min(1)]).first().copied().unwrap_or(1.0);
-        let varying = train.inverse_deviations();
-        let spread = squares_x.iter().zip(&varying).map(|(square, inverse)| square * inverse * inverse);
-        let change = ROUNDING * ROUNDING * spread.fold(1.0, f64::max) * fit.rank() as f64 / smallest * reach;
-        Self { fit, train, change }
+/// Per output: Σ W²σ² over the variance of y; at least 1, since other folds have other maps.
+fn weights(fit: &LinearFit, train: &Training<'_>) -> Vec<f64> {
+    let of = |(f, variance): (usize, &f64)| {
+        let squares =
+            fit.weight.col(f).iter().zip(&train.variance_x).map(|(weight, variance)| weight * weight * variance);
+        (squares.sum::<f64>() / variance).max(1.0)
+    };
+    train.variance_y.iter().enumerate().map(of).collect()
+}
+
+/// `stretch` bounds the trace of C⁻¹.
+fn of_fold(train: &Training<'_>, rows: &Moments, stretch: f64, weights: &[f64]) -> R2Rounding {
+    let (n, d_in) = (rows.n as f64, rows.d_in());
+    let (own_x, own_y, inverse) = (rows.mean_x(), rows.mean_y(), train.inverse_deviations());
+    let rounding = ROUNDING * (train.n + n).sqrt();
+    // Mean squares in units of σ², of the worst column: about the shift in training, about the training mean in the
+    // held-out sums before and after the shift is taken out.
+    let worst = |square: &dyn Fn(usize) -> f64| (0..d_in).map(|i| square(i) * inverse[i].powi(2)).fold(1.0, f64::max);
+    let off = |i: usize| (own_x[i] - train.mean_x[i]).powi(2);
+    let trained = worst(&|i| train.variance_x[i] + train.mean_x[i].powi(2));
+    let added = worst(&|i| rows.xx[i * (d_in + 1)] / n + off(i));
+    let variance = rows.variance_x();
+    let farther = worst(&|i| variance[i] + off(i));
+
+    // Per output: the root of the mean square of y plus that of the terms of ŷ, as far as roundings do not cancel.
+    let reach = |square_y: f64, f: usize, square_x: f64| {
+        (square_y.sqrt() + (weights[f] * train.variance_y[f] * square_x).sqrt()).powi(2)
+    };
+    let d_out = rows.d_out();
+    let square_y = |f: usize| rows.yy_diagonal[f] / n + (own_y[f] - train.mean_y[f]).powi(2);
+    let in_training: f64 = (0..d_out).map(|f| reach(train.variance_y[f] + train.mean_y[f].powi(2), f, trained)).sum();
+    let held_out: f64 = (0..d_out).map(|f| reach(square_y(f), f, added)).sum();
+
+    let change = rounding * rounding * trained * stretch * in_training * farther;
+    let variation = Totals::new(rows).vector / n;
+    R2Rounding {
+        constant: (rounding * held_out + change) / variation,
+        root: 2.0 * (change / variation).sqrt(),
+        linear: rounding * (0..d_out).map(square_y).sum::<f64>() / variation,
     }
-
-    /// The rounding of R² over `rows`.
-    pub(super) fn of(&self, rows: &Moments) -> R2Rounding {
-        let (n, d_in) = (rows.n as f64, rows.d_in());
-        let (train, own_x, own_y) = (self.train, rows.mean_x(), rows.mean_y());
-        let added = |sum: f64, own: f64, mean: f64| sum / n + (own - mean).powi(2);
-        let squares_x: Vec<f64> =
-            (0..d_in).map(|i| added(rows.xx[i * (d_in + 1)], own_x[i], train.mean_x[i])).collect();
-        let squares_y: Vec<f64> =
-            (0..rows.d_out()).map(|f| added(rows.yy_diagonal[f], own_y[f], train.mean_y[f])).collect();
-        let evaluated: f64 = reaches(self.fit, &squares_x, &squares_y).iter().map(|reach| reach * reach).sum();
-        // How much farther the held-out rows reach than those that the map was fitted on.
-        let centred = rows.variance_x().into_iter().zip(own_x.iter().zip(&train.mean_x));
-        let centred = centred.map(|(variance, (own, mean))| variance + (own - mean).powi(2));
-        let farther = centred.zip(train.inverse_deviations()).map(|(square, inverse)| square * inverse * inverse);
-        let change = self.change * farther.fold(1.0, f64::max);
-        let variation = Totals::new(rows).vector / n;
-        R2Rounding {
-            constant: (ROUNDING * evaluated + change) / variation,
-            root: 2.0 * (change / variation).sqrt(),
-            linear: ROUNDING * squares_y.iter().sum::<f64>() / variation,
-        }
-    }
-}
-
-/// Mean squares of values about their shift.
-fn about_shift(variance: &[f64], mean: &[f64]) -> Vec<f64> {
-    variance.iter().zip(mean).map(|(variance, mean)| variance + mean * mean).collect()
-}
-
-/// Per output: the root of the mean square of y plus that of the terms of ŷ, as far as roundings do not cancel.
-fn reaches(fit: &LinearFit, squares_x: &[f64], squares_y: &[f64]) -> Vec<f64> {
-    let terms = |f: usize| fit.weight.col(f).iter().zip(squares_x).map(|(weight, square)| weight * weight * square);
-    squares_y.iter().enumerate().map(|(f, square)| square.sqrt() + terms(f).sum::<f64>().sqrt()).collect()
 }

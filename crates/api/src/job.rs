@@ -79,7 +79,7 @@ pub const ROWS_WINDOW: usize = 32;
 /// Most folds. Every one is fitted, and its sums are kept until the block is measured.
 pub const MAX_FOLDS: usize = 1000;
 /// Most steps of any training.
-pub const MAX_STEPS: usize = 10_000_000;
+pub const MAX_STEPS: usize = 1_000_000;
 
 /// How the corpus becomes rows and folds (docs/measures.md, section 1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

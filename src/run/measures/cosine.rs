@@ -41,7 +41,7 @@ impl<B: Backend> Cosine<'_, B> {
         let heldout = visit.rows.iter().filter(|rows| rows.batch.fold() == Some(visit.folds - 1));
         let share = SHOWN.div_ceil(heldout.map(|rows| groups.count(rows.batch.windows.len())).sum());
         // Per batch: cosines, sampled rows of y, sampled rows of ŷ. All are read at once.
-        let (mut tensors, mut numbers, mut first) = (Vec::new(), Vec::new(), 0);
+        let (mut tensors, mut numbers, mut exact, mut first) = (Vec::new(), Vec::new(), Vec::new(), 0);
         for pair in visit.heldout() {
             let XyBatch { windows, x, y, .. } = pair?;
             let shown = groups.rows_to_show(windows.len(), share);
@@ -49,16 +49,20 @@ impl<B: Backend> Cosine<'_, B> {
             first += groups.count(windows.len());
             let shown: Vec<u32> = shown.into_iter().map(|(_, row)| row).collect();
             let predicted = map.apply(backend, &x)?;
+            if self.0.is_of_rows() {
+                exact.push(solved.map.cosines(&backend.read(&x).await?, &backend.read(&y).await?));
+            }
             tensors.push(backend.row_cosines(&predicted, &y)?);
             tensors.extend([backend.gather(&y, &shown)?, backend.gather(&predicted, &shown)?]);
         }
         let values = backend.read_all(&tensors.iter().collect::<Vec<_>>()).await?;
         let (mut cosine, mut counted, mut scatter) = (0.0, 0, Scatter::default());
-        for (of_batch, numbers) in values.chunks_exact(3).zip(numbers) {
+        for (batch, (of_batch, numbers)) in values.chunks_exact(3).zip(numbers).enumerate() {
             let [cosines, actual, predicted] = of_batch else { continue };
-            for window in cosines.chunks_exact(protocol.seq_len) {
+            let cosines: Vec<f64> = cosines.iter().copied().map(f64::from).collect();
+            for window in exact.get(batch).unwrap_or(&cosines).chunks_exact(protocol.seq_len) {
                 let counting = &window[protocol.skip_positions..];
-                cosine += counting.iter().map(|&cosine| f64::from(cosine)).sum::<f64>();
+                cosine += counting.iter().sum::<f64>();
                 counted += counting.len();
             }
             scaled.pair(numbers, actual, predicted, &mut scatter);
@@ -67,7 +71,8 @@ impl<B: Backend> Cosine<'_, B> {
         let report = &mut solved.report;
         // Each cosine is rounded to f32, so that their mean could be just above 1.
         let mean = finite((cosine / counted as f64).clamp(-1.0, 1.0));
-        report.cosine = mean.filter(|_| report.r2_lin.is_some() && scaled.squares_fit());
+        let is_known = report.r2_lin.is_some() && (self.0.is_of_rows() || scaled.squares_fit());
+        report.cosine = mean.filter(|_| is_known);
         if report.cosine.is_none() && report.r2_lin.is_some() {
             let text = "its outputs are so large or so small that their squares leave the range of f32";
             let text = format!("block {}: {text}, so the cosine is undefined", report.block);
