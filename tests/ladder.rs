@@ -141,22 +141,16 @@ struct Map {
 impl Map {
     fn new(x: &[Vec<Double>], y: &[Vec<Double>]) -> Self {
         let (mean_x, mean_y, n) = (means(x), means(y), Double::from(x.len() as f64));
-        let product = |a: &dyn Fn(&(&Vec<Double>, &Vec<Double>)) -> Double| {
-            x.iter().zip(y).map(|row| a(&row)).sum::<Double>() / n
-        };
-        let deviation: Vec<Double> =
-            (0..D).map(|j| product(&|(x, _)| (x[j] - mean_x[j]) * (x[j] - mean_x[j])).sqrt()).collect();
+        let mean = |term: &dyn Fn(usize) -> Double| (0..x.len()).map(term).sum::<Double>() / n;
+        let off = |row: usize, j: usize| x[row][j] - mean_x[j];
+        let deviation: Vec<Double> = (0..D).map(|j| mean(&|row| off(row, j) * off(row, j)).sqrt()).collect();
         let largest = |j: usize| x.iter().map(|row| row[j].abs().value()).fold(0.0, f64::max);
         let active: Vec<usize> = (0..D).filter(|&j| deviation[j].value() > CONSTANT * largest(j)).collect();
-        let scaled = |row: &Vec<Double>, j: usize| (row[j] - mean_x[j]) / deviation[j];
-        let correlation: Matrix = active
-            .iter()
-            .map(|&i| active.iter().map(|&j| product(&|(x, _)| scaled(x, i) * scaled(x, j))).collect())
-            .collect();
-        let cross: Matrix = active
-            .iter()
-            .map(|&i| (0..OUT).map(|f| product(&|(x, y)| scaled(x, i) * (y[f] - mean_y[f]))).collect())
-            .collect();
+        let scaled = |row: usize, j: usize| off(row, j) / deviation[j];
+        let correlation = |&i: &usize| active.iter().map(|&j| mean(&|row| scaled(row, i) * scaled(row, j))).collect();
+        let correlation: Matrix = active.iter().map(correlation).collect();
+        let cross = |&i: &usize| (0..OUT).map(|f| mean(&|row| scaled(row, i) * (y[row][f] - mean_y[f]))).collect();
+        let cross: Matrix = active.iter().map(cross).collect();
         let (eigenvalues, vectors) = jacobi(correlation);
         let top = eigenvalues.iter().map(|value| value.value()).fold(0.0, f64::max);
         let kept: Vec<usize> = (0..active.len()).filter(|&k| eigenvalues[k].value() > TAU * top).collect();
@@ -193,12 +187,11 @@ fn jacobi(mut a: Matrix) -> (Vec<Double>, Matrix) {
                 let t = sign / (theta.abs() + (theta * theta + Double::ONE).sqrt());
                 let c = Double::ONE / (t * t + Double::ONE).sqrt();
                 let s = t * c;
-                for k in 0..d {
-                    (a[k][p], a[k][q]) = (c * a[k][p] - s * a[k][q], s * a[k][p] + c * a[k][q]);
+                for row in a.iter_mut().chain(&mut v) {
+                    (row[p], row[q]) = (c * row[p] - s * row[q], s * row[p] + c * row[q]);
                 }
                 for k in 0..d {
                     (a[p][k], a[q][k]) = (c * a[p][k] - s * a[q][k], s * a[p][k] + c * a[q][k]);
-                    (v[k][p], v[k][q]) = (c * v[k][p] - s * v[k][q], s * v[k][p] + c * v[k][q]);
                 }
             }
         }
@@ -300,9 +293,6 @@ fn climb(rungs: impl IntoIterator<Item = (String, Rows)>, calm: impl Fn(&str) ->
     let mut all = Vec::new();
     for (name, rows) in rungs {
         let (faults, codes) = faults(&rows);
-        if std::env::var_os("SHOWN").is_some() {
-            println!("{name}: {codes:?}");
-        }
         all.extend(faults.into_iter().map(|fault| format!("{name}: {fault} ({codes:?})")));
         if calm(&name) && !codes.is_empty() {
             all.push(format!("{name}: warnings {codes:?} for rows without a difficulty"));
@@ -358,7 +348,8 @@ fn columns_of_different_scale() {
 
 #[test]
 fn a_fifth_of_the_rows_far_away() {
-    let groups: [(&str, fn(usize) -> bool); 4] = [
+    type Group = (&'static str, fn(usize) -> bool);
+    let groups: [Group; 4] = [
         ("every fifth", |row| row % 5 == 0),
         ("the first", |row| row < ROWS / 5),
         ("the last", |row| row >= ROWS / 5 * 4),

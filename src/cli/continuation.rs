@@ -18,7 +18,7 @@ use super::args::ContinueArgs;
 use super::drive::{DriveOutcome, drive_with_listener};
 use super::grid::{Column, column, fixed, grid};
 use super::maps::MapsFile;
-use super::results::Place;
+use super::results::Destination;
 use super::status::Status;
 use super::{measure, results};
 
@@ -26,7 +26,7 @@ use super::{measure, results};
 pub(super) fn continuation(args: &ContinueArgs) -> Result<Status> {
     let asked = args.asked();
     asked.check()?;
-    let place = args.out.as_deref().map(Place::of).transpose()?;
+    let place = args.out.as_deref().map(Destination::of).transpose()?;
     let (name, files) = measure::model_files(&args.model)?;
     let (job, maps) = match &args.maps {
         Some(path) => (args.job(name, "given maps".into()), MapSource::Given(map_cache(args, path, &files)?)),

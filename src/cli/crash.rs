@@ -19,7 +19,7 @@ pub(super) fn catch<R>(work: impl FnOnce() -> R) -> Result<R> {
         let said = said.or_else(|| payload.downcast_ref::<String>().cloned());
         // A panic of another thread arrives here as its payload alone.
         let why = LAST.take().or(said).unwrap_or_else(|| "no reason is known".into());
-        Error::Crashed { why }
+        Error::Crashed { why: why.replace('\n', " ") }
     })
 }
 
@@ -28,7 +28,7 @@ fn hold_back_messages() {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         if std::env::var_os("RUST_BACKTRACE").is_none() {
-            panic::set_hook(Box::new(|panic| LAST.set(Some(panic.to_string().replace('\n', " ")))));
+            panic::set_hook(Box::new(|panic| LAST.set(Some(panic.to_string()))));
         }
     });
 }

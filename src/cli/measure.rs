@@ -20,7 +20,7 @@ use straightedge::weights::{Files, FolderFiles};
 use super::args::{CommonArgs, FitArgs, MeasureArgs, TextArgs};
 use super::drive::{DriveOutcome, drive_with_listener};
 use super::report_file::ReportFile;
-use super::results::Place;
+use super::results::Destination;
 use super::status::{Status, complain};
 use super::{bundled, hub, inputs, maps, results, table};
 
@@ -206,16 +206,17 @@ fn unknown_corpus(name: &str) -> Error {
 /// Runs a measurement and writes its results, complete or not.
 fn finish(args: &CommonArgs, others: &Others<'_>, start: impl FnOnce() -> Events) -> Result<Status> {
     let mut out = args.out.as_deref().map(ReportFile::of).transpose()?;
-    let place = |path: Option<&Path>| path.map(Place::of).transpose();
+    let place = |path: Option<&Path>| path.map(Destination::of).transpose();
     let (maps, trace, resume) = (place(args.dump_maps.as_deref())?, place(others.trace)?, place(others.resume)?);
     let named = [
-        ("the file of the rows", others.rows.map(Place::named)),
+        ("the file of the rows", others.rows.map(Destination::named)),
         ("--out", out.as_ref().map(|out| out.place().clone())),
         ("--dump-maps", maps.clone()),
         ("--trace", trace.clone()),
         ("--resume", resume),
     ];
-    let named: Vec<(&str, &Place)> = named.iter().filter_map(|(name, place)| Some((*name, place.as_ref()?))).collect();
+    let named: Vec<(&str, &Destination)> =
+        named.iter().filter_map(|(name, place)| Some((*name, place.as_ref()?))).collect();
     results::check_distinct(&named)?;
 
     let mut receive = |event: &Event, report: Option<&Report>| {

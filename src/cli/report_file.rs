@@ -8,7 +8,7 @@ use straightedge::error::{Error, Result};
 use straightedge::event::Event;
 use straightedge::report::Report;
 
-use super::results::Place;
+use super::results::Destination;
 use super::status::tell;
 
 /// Time between two writes while the measurement runs.
@@ -16,7 +16,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Where a measurement's report goes.
 pub(super) struct ReportFile {
-    place: Place,
+    place: Destination,
     /// Results in the file that was there before; `None` if it was absent, empty, or has been replaced.
     held: Option<usize>,
     /// A partial report that does not yet hold more than the earlier one.
@@ -31,15 +31,15 @@ impl ReportFile {
     /// # Errors
     /// If nothing can be written there.
     pub(super) fn of(path: &Path) -> Result<Self> {
-        let place = Place::of(path)?;
+        let place = Destination::of(path)?;
         let held = match &place {
-            Place::File(path) => held(path),
-            Place::Standard | Place::Stream(_) => None,
+            Destination::File(path) => held(path),
+            Destination::Standard | Destination::Stream(_) => None,
         };
         Ok(Self { place, held, beside: None, written: None, has_failed: false })
     }
 
-    pub(super) fn place(&self) -> &Place {
+    pub(super) fn place(&self) -> &Destination {
         &self.place
     }
 
@@ -47,7 +47,7 @@ impl ReportFile {
     pub(super) fn receive(&mut self, event: &Event, report: Option<&Report>) {
         let adds = matches!(event, Event::Block(_) | Event::Layer(_) | Event::Greedy(_));
         let is_due = self.written.is_none_or(|written| written.elapsed() >= INTERVAL);
-        let (Some(report), Place::File(_), true) = (report, &self.place, adds && is_due) else { return };
+        let (Some(report), Destination::File(_), true) = (report, &self.place, adds && is_due) else { return };
         let json = report.to_json();
         let written = if self.may_replace(report) {
             self.place.write(json.as_bytes()).map(|()| self.held = None)
@@ -75,7 +75,7 @@ impl ReportFile {
             self.beside.take().map(fs::remove_file);
             return kept;
         }
-        let Place::File(path) = &self.place else { return Ok(()) };
+        let Destination::File(path) = &self.place else { return Ok(()) };
         let file = path.display().to_string();
         if results_in(report) == 0 {
             tell(&format!("straightedge: {file}: left as it was, since this measurement ended without a result"));
@@ -93,7 +93,7 @@ impl ReportFile {
             None => self.place.reserve()?,
         };
         self.beside = Some(beside.clone());
-        Place::File(beside.clone()).write(json)?;
+        Destination::File(beside.clone()).write(json)?;
         Ok(beside)
     }
 

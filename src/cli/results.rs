@@ -17,7 +17,7 @@ const MAX_NAMES: usize = 100;
 
 /// Where a result goes.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Place {
+pub(super) enum Destination {
     Standard,
     /// A file, or a name for one, without symbolic links.
     File(PathBuf),
@@ -25,7 +25,7 @@ pub(super) enum Place {
     Stream(PathBuf),
 }
 
-impl Place {
+impl Destination {
     /// The place that an argument names, `-` being standard output.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl Place {
         created.map(|(path, _)| path).map_err(|error| unwritable(path, &error))
     }
 
-    /// [`Place::write`], or else to the temporary folder or standard output; the error then says where.
+    /// [`Destination::write`], or else to the temporary folder or standard output; the error then says where.
     pub(super) fn keep(&self, bytes: &[u8]) -> Result<()> {
         self.write(bytes).map_err(|error| match error {
             Error::UnwritableFile { file, why } => {
@@ -95,14 +95,14 @@ impl Place {
 }
 
 /// Refuses two options that name one file.
-pub(super) fn check_distinct(places: &[(&str, &Place)]) -> Result<()> {
+pub(super) fn check_distinct(places: &[(&str, &Destination)]) -> Result<()> {
     for (at, (option, place)) in places.iter().enumerate() {
         if let Some((other, _)) =
-            places[..at].iter().find(|(_, known)| known == place && !matches!(place, Place::Stream(_)))
+            places[..at].iter().find(|(_, known)| known == place && !matches!(place, Destination::Stream(_)))
         {
             let value = match place {
-                Place::File(path) | Place::Stream(path) => path.display().to_string(),
-                Place::Standard => "-".into(),
+                Destination::File(path) | Destination::Stream(path) => path.display().to_string(),
+                Destination::Standard => "-".into(),
             };
             let hint = format!("{other} names the same place; give each its own");
             return Err(Error::InvalidSetting { field: (*option).into(), value, hint });
@@ -113,7 +113,7 @@ pub(super) fn check_distinct(places: &[(&str, &Place)]) -> Result<()> {
 
 /// Writes a file, which is replaced as a whole.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    Place::of(path)?.write(bytes)
+    Destination::of(path)?.write(bytes)
 }
 
 /// Writes a new file in `folder` with a name like `name` and returns its path; never touches a file that exists.

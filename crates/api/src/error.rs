@@ -170,9 +170,7 @@ pub enum Error {
         vocab_size: usize,
     },
     /// A text without a single token.
-    #[error(
-        "{corpus}: the text is empty, or the tokenizer finds nothing in it; use a text of at least a few thousand words"
-    )]
+    #[error("{corpus}: the text is empty, or gives no token; use a text of at least a few thousand words")]
     EmptyText {
         /// Identifier of the text.
         corpus: String,

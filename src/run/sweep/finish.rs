@@ -51,7 +51,7 @@ impl<B: Backend> Pass<'_, B> {
             self.out.warn("few_rows", Some(block), text);
         }
         if let Some(expected) = self.expected_rank.filter(|expected| report.rank < *expected) {
-            let which = if !self.is_of_rows() { "" } else { ", and directions tiny beside the largest rows," };
+            let which = if self.is_of_rows() { ", and directions tiny beside the largest rows," } else { "" };
             let text = format!(
                 "block {block}: rank {} instead of {expected}; constant or linearly dependent inputs{which} were left out",
                 report.rank
