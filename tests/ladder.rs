@@ -190,9 +190,9 @@ fn jacobi(mut a: Matrix) -> (Vec<Double>, Matrix) {
                 for row in a.iter_mut().chain(&mut v) {
                     (row[p], row[q]) = (c * row[p] - s * row[q], s * row[p] + c * row[q]);
                 }
-                for k in 0..d {
-                    (a[p][k], a[q][k]) = (c * a[p][k] - s * a[q][k], s * a[p][k] + c * a[q][k]);
-                }
+                let (first, second) = (a[p].clone(), a[q].clone());
+                let turned = |c: Double, s: Double| first.iter().zip(&second).map(|(x, y)| c * *x + s * *y).collect();
+                (a[p], a[q]) = (turned(c, -s), turned(s, c));
             }
         }
     }

@@ -158,6 +158,7 @@ fn cost(report: &Report, stage: Stage, training: &Training) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::ops::Range;
     use std::rc::Rc;
 
@@ -166,13 +167,13 @@ mod tests {
     use straightedge::job::{BackendChoice, Job};
     use straightedge::report::*;
     use straightedge::run::{self, Text};
-    use straightedge::weights::{Files, MemoryFiles};
+    use straightedge::weights::{FilePart, Files, MemoryFiles};
 
     use super::super::bundled;
     use super::*;
 
-    /// A model whose weights panic where they are read near the end of the file.
-    struct Faulty(MemoryFiles);
+    /// A model that panics when its fifth part is needed, after the embedding and three blocks.
+    struct Faulty(MemoryFiles, Cell<usize>);
 
     impl Files for Faulty {
         fn size<'a>(&'a self, file: &'a str) -> LocalBoxFuture<'a, Result<Option<u64>>> {
@@ -180,11 +181,13 @@ mod tests {
         }
 
         fn read<'a>(&'a self, file: &'a str, range: Range<u64>) -> LocalBoxFuture<'a, Result<Vec<u8>>> {
-            Box::pin(async move {
-                let size = self.0.size(file).await?.unwrap_or(0);
-                assert!(file != "model.safetensors" || range.start < size / 10 * 9, "a planted\nfailure");
-                self.0.read(file, range).await
-            })
+            self.0.read(file, range)
+        }
+
+        fn prepare<'a>(&'a self, _parts: &'a [FilePart]) -> LocalBoxFuture<'a, Result<()>> {
+            self.1.set(self.1.get() + 1);
+            assert!(self.1.get() < 5, "a planted\nfailure");
+            Box::pin(async { Ok(()) })
         }
 
         fn sha256(&self, _file: &str) -> Option<String> {
@@ -199,7 +202,7 @@ mod tests {
         let mut job = Job::new("m", "t");
         (job.backend, job.protocol.rows, job.protocol.folds) = (BackendChoice::Cpu, 1280, 2);
         let text: Text = text;
-        let files = Rc::new(Faulty(bundled::files(calibration)));
+        let files = Rc::new(Faulty(bundled::files(calibration), Cell::default()));
         let outcome = drive(run::measure(job, files, text), &Training::default());
         let report = outcome.report.expect("a report");
         assert!(report.partial && !report.blocks.is_empty() && report.blocks.len() < 6, "{}", report.blocks.len());
