@@ -43,7 +43,7 @@ pub(super) enum Command {
         /// The second report.
         b: PathBuf,
         /// Largest difference allowed: absolute up to 1, relative above.
-        #[arg(long, default_value_t = 1e-5)]
+        #[arg(long, default_value_t = 1e-5, value_parser = tolerance)]
         tolerance: f64,
     },
     /// Measure a list of models one after the other; finished reports are kept between runs.
@@ -54,6 +54,12 @@ pub(super) enum Command {
     Export(ExportArgs),
     /// Continue a prompt with the model and with some of its blocks replaced by their affine maps, side by side.
     Continue(Box<ContinueArgs>),
+}
+
+/// A difference that numbers may have.
+fn tolerance(value: &str) -> std::result::Result<f64, String> {
+    let found: Option<f64> = value.parse().ok();
+    found.filter(|found| found.is_finite() && *found >= 0.0).ok_or_else(|| "give a number of 0 or more".into())
 }
 
 /// `measure MODEL`.
@@ -309,7 +315,7 @@ impl MeasureArgs {
             training: self.common.training(),
             backend: self.common.backend,
             dump_maps: self.common.dump_maps.is_some(),
-            row_memory: self.common.row_memory.map(|megabytes| megabytes << 20),
+            row_memory: self.common.row_memory.map(|megabytes| megabytes.saturating_mul(1 << 20)),
             ..Job::new("", "")
         })
     }
@@ -324,7 +330,7 @@ impl FitArgs {
             training: self.common.training(),
             backend: self.common.backend,
             dump_maps: self.common.dump_maps.is_some(),
-            row_memory: self.common.row_memory.map(|megabytes| megabytes << 20),
+            row_memory: self.common.row_memory.map(|megabytes| megabytes.saturating_mul(1 << 20)),
             ..Job::new(name.clone(), name)
         })
     }

@@ -21,7 +21,7 @@ use straightedge::hub::visit::Visit;
 use straightedge::job::Job;
 use straightedge::run::Text;
 
-use super::progress;
+use super::{progress, status};
 
 /// Whether it was told that the token is withheld.
 static TOLD: Once = Once::new();
@@ -69,7 +69,7 @@ pub(super) fn open(id: &HubId) -> Result<HubFiles> {
 pub(super) fn tell(files: &HubFiles, job: &Job) -> Result<()> {
     let need_head = job.measures.iter().any(|measure| measure.needs_perplexity());
     let found = block_on(files.preflight(need_head, job.protocol.seq_len, &Capacity::default()))?;
-    eprint!("{}", describe(&found));
+    describe(&found).lines().for_each(status::tell);
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use straightedge::fields::{Field, Shown};
 use straightedge::learning::LearningPoint;
 use straightedge::report::{BlockReport, LayerReport, Report};
+use straightedge::visible::{shown, visible};
 
 use super::grid::{Column, cell, change, column, fixed, grid, whole};
 use super::swap_table::swaps;
@@ -39,7 +40,7 @@ pub(super) fn table(report: &Report) -> String {
         text += CONTROLS_NOTE;
     }
     for warning in &report.warnings {
-        let _ = writeln!(text, "{}: {}", warning.code, warning.text);
+        let _ = writeln!(text, "{}", visible(&format!("{}: {}", warning.code, warning.text)));
     }
     text
 }
@@ -148,7 +149,8 @@ fn heal_columns(blocks: &[BlockReport]) -> Vec<Column<BlockReport>> {
 
 fn heading(report: &Report) -> String {
     let (model, protocol, device) = (&report.model, &report.protocol, &report.device);
-    let mut text = format!("{} ({}, d {}) on {}", model.id, model.architecture, model.hidden_size, report.corpus.id);
+    let [id, architecture, corpus] = [&model.id, &model.architecture, &report.corpus.id].map(|text| shown(text));
+    let mut text = format!("{id} ({architecture}, d {}) on {corpus}", model.hidden_size);
     let _ = write!(text, "\n{} training rows, {} held out", protocol.train_rows, protocol.heldout_rows);
     let _ = write!(text, "; windows of {}, {} folds", protocol.seq_len, protocol.folds);
     if protocol.skip_positions > 0 {
@@ -157,8 +159,8 @@ fn heading(report: &Report) -> String {
     if protocol.bos {
         text += ", each beginning with BOS";
     }
-    let adapter = device.adapter.as_deref().unwrap_or("unknown adapter");
-    let _ = writeln!(text, "\n{} ({adapter}), {:.1} s", device.backend, report.seconds.total);
+    let [backend, adapter] = [&*device.backend, device.adapter.as_deref().unwrap_or("unknown adapter")].map(shown);
+    let _ = writeln!(text, "\n{backend} ({adapter}), {:.1} s", report.seconds.total);
     if report.partial {
         text += "PARTIAL: the measurement stopped before its end\n";
     }

@@ -97,16 +97,19 @@ impl<'a, B: Backend> Evaluation<'a, B> {
     }
 }
 
-/// Refuses a perplexity over zero tokens.
-pub fn check_predicted(tokens: usize) -> Result<()> {
-    if tokens == 0 {
-        return Err(Error::InvalidSetting {
-            field: "perplexity".into(),
-            value: "no predicted token".into(),
-            hint: "give at least one whole window of 2 or more tokens to evaluate on".into(),
-        });
+/// Refuses a perplexity over no predicted token: `windows` windows of `seq_len` tokens.
+///
+/// # Errors
+/// [`Error::InvalidSetting`].
+pub fn check_predicted(windows: usize, seq_len: usize) -> Result<()> {
+    if windows > 0 && seq_len > 1 {
+        return Ok(());
     }
-    Ok(())
+    Err(Error::InvalidSetting {
+        field: "perplexity".into(),
+        value: format!("an evaluation on {windows} windows of {seq_len} tokens"),
+        hint: "use a text of at least one whole window, and windows of 2 or more tokens (--seq-len)".into(),
+    })
 }
 
 /// The next token of every token; unused at the end of a window.
@@ -121,6 +124,7 @@ pub struct Loss {
     /// Of every window.
     windows: Vec<f64>,
     predicted: usize,
+    seq_len: usize,
 }
 
 impl Loss {
@@ -145,6 +149,7 @@ impl Loss {
                 self.sum += of_window;
                 self.windows.push(of_window);
                 self.predicted += seq_len - 1;
+                self.seq_len = seq_len;
             }
             yield_now().await;
         }
@@ -168,7 +173,7 @@ impl Loss {
     /// # Errors
     /// If no token is predicted.
     pub fn perplexity(&self) -> Result<f64> {
-        check_predicted(self.predicted)?;
+        check_predicted(self.predicted, self.seq_len)?;
         Ok((self.sum / self.predicted as f64).exp())
     }
 }

@@ -9,6 +9,7 @@ use super::device::on_device;
 use super::events::{Emitter, Events};
 use super::header::{self, header, read_config};
 use super::inputs::{Inputs, Text};
+use super::memory;
 use super::pass::Pass;
 use super::prepared::Prepared;
 use super::sweep::{self, RowStore, temporary};
@@ -46,9 +47,14 @@ pub fn measure_inputs(job: Job, inputs: Inputs) -> Events {
 pub fn fit(job: Job, files: Rc<dyn Files>, file: String) -> Events {
     Events::new(move |out| async move {
         let started = Instant::now();
-        job.check()?;
+        job.check().map_err(Error::of_rows)?;
         check_rows_measures(&job)?;
-        let rows_file = RowsFile::open(files, &file).await?;
+        let rows_file = RowsFile::open(files, &file).await.map_err(Error::of_rows)?;
+        let (d_in, d_out) = (rows_file.d_in as u64, rows_file.d_out as u64);
+        memory::check(
+            "a block of captured rows",
+            memory::Sums { d_in, d_out, folds: job.protocol.folds as u64, blocks: 1 },
+        )?;
         on_device!(job.backend, gpu::Options::default(), &out, backend => {
             fit_rows(&backend, &job, &rows_file, started, &out).await.map_err(Error::of_rows)
         })
@@ -82,7 +88,7 @@ async fn fit_rows<B: Backend>(backend: &B, job: &Job, file: &RowsFile, started: 
         folds: &folds,
         out,
         workers: Workers::default(),
-        expected_rank: None,
+        expected_rank: Some(file.d_in),
         ffn_parameters: None,
         has_perplexity: false,
         keeps_maps: false,

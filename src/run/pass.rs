@@ -50,6 +50,11 @@ impl<B: Backend> Pass<'_, B> {
         self.job.measures.contains(&measure)
     }
 
+    /// Whether rows are measured that were captured elsewhere, without their model.
+    pub(super) fn is_of_rows(&self) -> bool {
+        self.ffn_parameters.is_none()
+    }
+
     /// Number of rows in `folds`.
     pub(super) fn rows(&self, folds: &Folds) -> u64 {
         (folds.all().len() * self.job.protocol.seq_len) as u64
@@ -83,6 +88,15 @@ impl<B: Backend> Pass<'_, B> {
         let mut seconds = self.seconds.get();
         *of(&mut seconds) = meter.seconds();
         self.seconds.set(seconds);
+    }
+
+    /// Warns if a perplexity that the model has is not finite.
+    pub(super) fn explain_undefined(&self, ppl: Option<f64>) {
+        if ppl.is_some_and(|ppl| !ppl.is_finite()) {
+            let text = "the logits of the untouched model leave the range of numbers, so perplexity and its changes are \
+                        undefined; check that config.json and weights belong together";
+            self.out.warn("undefined_perplexity", None, text.into());
+        }
     }
 
     /// Warns that an encoder predicts no next token, which is why the values are null.

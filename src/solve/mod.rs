@@ -15,6 +15,7 @@ mod layer;
 mod learning;
 mod matrices;
 mod parts;
+mod precision;
 mod project;
 mod rank;
 mod readout;

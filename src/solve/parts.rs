@@ -9,6 +9,7 @@ use super::fit::{LinearFit, RetainedSpace, VaryingColumns};
 use super::folds;
 use super::learning::Groups;
 use super::matrices::{one_thread_per_matrix, participation};
+use super::precision::{R2Rounding, roundings};
 use super::project::Predicted;
 use super::score::{BlockScore, Headline, Totals, output_participation, split, variance_ratio};
 use super::training::Training;
@@ -69,11 +70,14 @@ impl HeadlineFit {
         };
         let (heldout_variation, heldout_mean) = (totals.vector, totals.means.clone());
         let (map, deviation_y) = (fit.map(&train), deviations(&train));
+        let roundings = roundings(fit, &train, folds);
+        let directions = headline.directions;
         let score =
-            BlockScore { report, heldout_variation, heldout_mean, map, deviation_y, directions: headline.directions };
+            BlockScore { report, heldout_variation, heldout_mean, map, deviation_y, directions, r2_rounding: 0.0 };
         let places = Spectrum::places(fit.eigenvalues.count(), fit.rank());
         let halves = Groups::halves(folds).score(folds, &fit.kept.cut);
-        Ok(HeadlineScore { score, correlation: fit.eigenvalues.largest(&places), places, halves, rows: train.n })
+        let correlation = fit.eigenvalues.largest(&places);
+        Ok(HeadlineScore { score, correlation, places, halves, rows: train.n, roundings })
     }
 }
 
@@ -93,12 +97,14 @@ pub struct HeadlineScore {
     halves: Option<LearningPoint>,
     /// Training rows.
     rows: f64,
+    /// Of R² over every fold.
+    roundings: Vec<R2Rounding>,
 }
 
 impl HeadlineScore {
     /// Adds the remainder of the same block to the score.
     pub fn complete(self, rest: RemainderScore) -> BlockScore {
-        let Self { mut score, places, correlation, halves, rows } = self;
+        let Self { mut score, places, correlation, halves, rows, roundings } = self;
         let report = &mut score.report;
         let last = places.iter().position(|k| *k == report.rank);
         let condition = |values: &[f64]| finite(values.first()? / values.get(last?)?).filter(|value| *value > 0.0);
@@ -108,6 +114,8 @@ impl HeadlineScore {
         cross_validate(rest.r2_folds, report);
         let whole = LearningPoint { rows, r2: vec![report.r2_lin] };
         report.learn([rest.quarters, halves, Some(whole)].into_iter().flatten().collect());
+        let known = report.r2_folds.iter().zip(&roundings).filter_map(|(r2, rounding)| Some(rounding.of((*r2)?)));
+        score.r2_rounding = known.fold(0.0, f64::max);
         score
     }
 }

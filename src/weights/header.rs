@@ -8,7 +8,7 @@ use safetensors::tensor::Dtype;
 use serde::Deserialize;
 
 use super::place::{Places, TensorPlace};
-use super::source::Files;
+use super::source::{Files, refuse_pointer};
 use crate::error::{Error, Result};
 
 /// The format's own limit; the largest real headers take a few megabytes.
@@ -82,6 +82,7 @@ async fn header_length(files: &dyn Files, file: &str, size: u64) -> Result<u64> 
         return Err(malformed(file, format!("{size} bytes are too few for a header")));
     }
     let bytes = files.read(file, 0..LENGTH).await?;
+    refuse_pointer(file, &bytes)?;
     let bytes = bytes.try_into().map_err(|_| malformed(file, "its first 8 bytes cannot be read".into()))?;
     let length = u64::from_le_bytes(bytes);
     if length > MAX_HEADER {

@@ -68,10 +68,22 @@ pub trait Files {
     }
 }
 
+/// The first bytes of what Git leaves in place of a large file that was not fetched.
+const POINTER: &[u8] = b"version ";
+
+/// Refuses a file that begins like a Git LFS pointer, as no JSON and no header does.
+pub(super) fn refuse_pointer(file: &str, bytes: &[u8]) -> Result<()> {
+    if bytes.starts_with(POINTER) { Err(Error::LfsPointer { file: file.into() }) } else { Ok(()) }
+}
+
 /// Reads a whole required file; `hint` is shown if it is missing.
 pub async fn read_whole(files: &dyn Files, file: &str, hint: &str) -> Result<Vec<u8>> {
     match files.size(file).await? {
-        Some(size) => files.read(file, 0..size).await,
+        Some(size) => {
+            let bytes = files.read(file, 0..size).await?;
+            refuse_pointer(file, &bytes)?;
+            Ok(bytes)
+        }
         None => Err(Error::MissingFile { file: file.into(), hint: hint.into() }),
     }
 }

@@ -232,12 +232,14 @@ impl Weights {
     /// Reads a tensor, row-major, after checking its shape; fails if an element is not finite.
     pub async fn tensor(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
         self.check(name, shape)?;
-        self.elements(name, self.stored(name)?, 0..shape.iter().product()).await
+        self.elements(name, self.stored(name)?, 0..shape.iter().map(|&side| side as u64).product()).await
     }
 
     /// Reads the rows `rows` of a matrix with `cols` columns, row-major and finite. The caller has checked the shape.
     pub(crate) async fn matrix_rows(&self, name: &str, rows: Range<usize>, cols: usize) -> Result<Vec<f32>> {
-        self.elements(name, self.stored(name)?, rows.start * cols..rows.end * cols).await
+        // On 32 bits a file may have more elements than addresses.
+        let [start, end] = [rows.start, rows.end].map(|row| row as u64 * cols as u64);
+        self.elements(name, self.stored(name)?, start..end).await
     }
 
     fn stored(&self, name: &str) -> Result<&StoredTensor> {
@@ -248,17 +250,20 @@ impl Weights {
         }
     }
 
-    async fn elements(&self, name: &str, stored: &StoredTensor, range: Range<usize>) -> Result<Vec<f32>> {
+    async fn elements(&self, name: &str, stored: &StoredTensor, range: Range<u64>) -> Result<Vec<f32>> {
         let format = stored.format(name)?;
-        let at = |element: usize| stored.place.bytes.start + element as u64 * format.size() as u64;
-        let mut values = Vec::with_capacity(range.len());
-        for start in range.clone().step_by(PIECE / format.size()) {
-            let end = range.end.min(start + PIECE / format.size());
+        let at = |element: u64| stored.place.bytes.start + element * format.size() as u64;
+        let mut values = room(name, range.end - range.start)?;
+        let piece = (PIECE / format.size()) as u64;
+        for start in range.clone().step_by(piece as usize) {
+            let end = range.end.min(start + piece);
             let bytes = self.files.read(&stored.file, at(start)..at(end)).await?;
             format.decode(&bytes, &mut values);
         }
         match values.iter().position(|value| !value.is_finite()) {
-            Some(position) => Err(Error::NonFiniteTensor { tensor: name.into(), index: range.start + position }),
+            Some(position) => {
+                Err(Error::NonFiniteTensor { tensor: name.into(), index: range.start as usize + position })
+            }
             None => Ok(values),
         }
     }
@@ -317,6 +322,14 @@ fn malformed(file: &str, why: String) -> Error {
         true => Error::MalformedTorch { file: file.into(), why },
         false => header::malformed(file, why),
     }
+}
+
+/// Room for the elements of a tensor, or an error if this machine cannot address or allocate it.
+fn room(tensor: &str, elements: u64) -> Result<Vec<f32>> {
+    let mut values = Vec::new();
+    let reserved = usize::try_from(elements).is_ok_and(|elements| values.try_reserve_exact(elements).is_ok());
+    let why = || format!("its {elements} values do not fit into memory");
+    if reserved { Ok(values) } else { Err(Error::UnreadableFile { file: format!("tensor {tensor}"), why: why() }) }
 }
 
 /// Inverts the index: each shard with its tensors.

@@ -2,6 +2,8 @@
 //!
 //! The type is plain data, so that an error crosses from the worker to the page unchanged.
 
+mod rows;
+
 use serde::{Deserialize, Serialize};
 
 /// A result with the error type of this crate by default.
@@ -35,6 +37,22 @@ pub enum Error {
         /// The reason given.
         why: String,
     },
+    /// A result that could not be written to its place, and where it is instead.
+    #[error("{file}: not written ({why}); the result is in {place}")]
+    ResultElsewhere {
+        /// Name of the file.
+        file: String,
+        /// The reason given.
+        why: String,
+        /// Where the result is.
+        place: String,
+    },
+    /// The program reached a state that its authors thought impossible.
+    #[error("straightedge itself: it failed ({why}); report this, finished blocks are kept")]
+    Crashed {
+        /// What was found, and where in the code.
+        why: String,
+    },
     /// A JSON file does not parse or lacks its structure.
     #[error("{file}: malformed JSON ({why}); replace it with an intact copy")]
     MalformedJson {
@@ -54,6 +72,28 @@ pub enum Error {
     /// A PyTorch file that is truncated or contradicts itself.
     #[error("{file}: not an intact PyTorch file ({why}); download it again")]
     MalformedTorch {
+        /// Name of the file.
+        file: String,
+        /// The contradiction.
+        why: String,
+    },
+    /// A Git LFS pointer in place of a file.
+    #[error("{file}: a Git LFS pointer, not the file itself; run git lfs pull in its folder, or download the file")]
+    LfsPointer {
+        /// Name of the file.
+        file: String,
+    },
+    /// A file of captured rows that is damaged or lacks x or y.
+    #[error("{file}: not captured rows ({why}); write them again as safetensors with x (n, d_in) and y (n, d_out)")]
+    MalformedRows {
+        /// Name of the file.
+        file: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// A maps file that is damaged or contradicts itself.
+    #[error("{file}: not an intact maps file ({why}); write it again with --dump-maps")]
+    MalformedMaps {
         /// Name of the file.
         file: String,
         /// The contradiction.
@@ -159,7 +199,7 @@ pub enum Error {
         vocab_size: usize,
     },
     /// A text without a single token.
-    #[error("{corpus}: the text is empty; use a text of at least a few thousand words")]
+    #[error("{corpus}: the text is empty, or gives no token; use a text of at least a few thousand words")]
     EmptyText {
         /// Identifier of the text.
         corpus: String,
@@ -209,7 +249,9 @@ pub enum Error {
         needed: usize,
     },
     /// Fewer captured rows than an affine map, or folds of them, need.
-    #[error("{file}: {rows} rows are too few, where {needed} are needed {what}; capture more rows")]
+    #[error(
+        "{file}: {rows} rows are too few, where {needed} are needed {what}; capture more rows, or use a smaller --window or fewer --folds"
+    )]
     TooFewCaptured {
         /// Name of the file.
         file: String,
@@ -294,6 +336,16 @@ pub enum Error {
         /// Bytes needed.
         needed: u64,
         /// Bytes allowed.
+        limit: u64,
+    },
+    /// More memory than there is, known before any is taken.
+    #[error("memory: {what} needs about {needed} MB, but {limit} MB are left; use fewer --folds or a narrower network")]
+    NeedsMemory {
+        /// What needs it.
+        what: String,
+        /// Megabytes needed.
+        needed: u64,
+        /// Megabytes available.
         limit: u64,
     },
     /// The GPU refused an operation.
@@ -481,49 +533,4 @@ pub enum Error {
     /// The job was cancelled by its user.
     #[error("cancelled: stopped on request; finished blocks are kept")]
     Cancelled,
-}
-
-impl Error {
-    /// The same where there is no model and no text, but rows that were captured elsewhere.
-    #[must_use]
-    pub fn of_rows(self) -> Self {
-        match self {
-            Self::TooFewWindows { corpus, tokens, seq_len, folds, .. } => Self::TooFewCaptured {
-                file: corpus,
-                rows: tokens,
-                needed: seq_len * folds,
-                what: format!("for {folds} folds of windows of {seq_len}"),
-            },
-            Self::TooFewRows { corpus, train_rows, needed } => Self::TooFewCaptured {
-                file: corpus,
-                rows: train_rows,
-                needed,
-                what: "outside the held-out fold to determine an affine map".into(),
-            },
-            Self::NonFiniteActivation { site, row, .. } => {
-                Self::NonFiniteRow { tensor: if site == "ffn_in" { "x".into() } else { "y".into() }, row }
-            }
-            other => other,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_wrong_with_captured_rows_speaks_of_rows() {
-        let few = Error::TooFewWindows { corpus: "r".into(), tokens: 10, windows: 0, seq_len: 32, folds: 5 };
-        let narrow = Error::TooFewRows { corpus: "r".into(), train_rows: 128, needed: 129 };
-        let broken = |site: &str| Error::NonFiniteActivation { block: 0, site: site.into(), row: 7 };
-        let told = [few, narrow, broken("ffn_in"), broken("ffn_out")].map(|error| error.of_rows().to_string());
-        assert!(told[0].starts_with("r: 10 rows are too few, where 160 are needed for 5 folds"), "{}", told[0]);
-        assert!(told[1].contains("128 rows") && told[1].contains("129"), "{}", told[1]);
-        assert!(told[2].starts_with("tensor x: row 7") && told[3].starts_with("tensor y: row 7"), "{told:?}");
-        for text in told {
-            assert!(!text.contains("text") && !text.contains("weights"), "{text}");
-        }
-        assert_eq!(Error::Cancelled.of_rows(), Error::Cancelled);
-    }
 }

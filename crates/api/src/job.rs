@@ -76,6 +76,11 @@ impl Job {
 /// Default window of captured rows: large enough to keep correlated neighbours together.
 pub const ROWS_WINDOW: usize = 32;
 
+/// Most folds. Every one is fitted, and its sums are kept until the block is measured.
+pub const MAX_FOLDS: usize = 1000;
+/// Most steps of any training.
+pub const MAX_STEPS: usize = 1_000_000;
+
 /// How the corpus becomes rows and folds (docs/measures.md, section 1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Protocol {
@@ -116,6 +121,9 @@ impl Protocol {
         }
         if self.folds < 2 {
             return invalid("--folds", self.folds, "give at least 2 folds, one of them is held out");
+        }
+        if self.folds > MAX_FOLDS {
+            return invalid("--folds", self.folds, &format!("give at most {MAX_FOLDS} folds"));
         }
         if self.skip_positions >= self.seq_len {
             return invalid("--skip-positions", self.skip_positions, "it must be below --seq-len");
@@ -160,6 +168,22 @@ impl Training {
 impl Default for Training {
     fn default() -> Self {
         Self { probe_steps: 4000, baseline_steps: 3000, heal_steps: 200 }
+    }
+}
+
+impl Training {
+    /// Refuses more steps than could ever end.
+    pub fn check(&self) -> Result<()> {
+        let Self { probe_steps, baseline_steps, heal_steps } = *self;
+        let all = [("--probe-steps", probe_steps), ("--baseline-steps", baseline_steps), ("--heal-steps", heal_steps)];
+        match all.into_iter().find(|(_, steps)| *steps > MAX_STEPS) {
+            Some((field, steps)) => Err(Error::InvalidSetting {
+                field: field.into(),
+                value: steps.to_string(),
+                hint: format!("give at most {MAX_STEPS} steps"),
+            }),
+            None => Ok(()),
+        }
     }
 }
 

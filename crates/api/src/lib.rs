@@ -25,3 +25,4 @@ pub mod summary;
 pub mod thirds;
 pub mod trace;
 pub mod transcript;
+pub mod visible;

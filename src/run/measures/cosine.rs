@@ -21,6 +21,10 @@ const SHOWN: usize = 192;
 /// Step between sampled features as a fraction of d_out: the golden ratio spreads them evenly and repeats late.
 const GOLDEN: f64 = 0.618_033_988_749_895;
 
+/// Lengths of a typical row whose cosines are computed: the square of a row a hundred times as long or as short is
+/// still a normal number in f32.
+const LENGTHS: std::ops::Range<f64> = 1e-17..1e17;
+
 /// The first measure of every block; it sends the block's first event.
 pub(super) struct Cosine<'a, B>(pub(super) &'a Pass<'a, B>);
 
@@ -41,7 +45,7 @@ impl<B: Backend> Cosine<'_, B> {
         let share = SHOWN.div_ceil(heldout.map(|rows| groups.count(rows.batch.windows.len())).sum());
         let squares = RowSquares::new(backend, &solved.heldout_mean)?;
         // Per batch: cosines, sampled rows of y and of ŷ, squares. All are read at once.
-        let (mut tensors, mut numbers, mut first) = (Vec::new(), Vec::new(), 0);
+        let (mut tensors, mut numbers, mut exact, mut first) = (Vec::new(), Vec::new(), Vec::new(), 0);
         for pair in visit.heldout() {
             let XyBatch { windows, x, y, .. } = pair?;
             let shown = groups.rows_to_show(windows.len(), share);
@@ -49,6 +53,9 @@ impl<B: Backend> Cosine<'_, B> {
             first += groups.count(windows.len());
             let shown: Vec<u32> = shown.into_iter().map(|(_, row)| row).collect();
             let predicted = map.apply(backend, &x)?;
+            if self.0.is_of_rows() {
+                exact.push(solved.map.cosines(&backend.read(&x).await?, &backend.read(&y).await?));
+            }
             tensors.push(backend.row_cosines(&predicted, &y)?);
             tensors.extend([backend.gather(&y, &shown)?, backend.gather(&predicted, &shown)?]);
             tensors.extend(squares.of(backend, &y, &predicted)?);
@@ -56,11 +63,12 @@ impl<B: Backend> Cosine<'_, B> {
         let values = backend.read_all(&tensors.iter().collect::<Vec<_>>()).await?;
         let (mut cosine, mut counted, mut scatter) = (0.0, 0, Scatter::default());
         let mut sums = WindowSums::default();
-        for (of_batch, numbers) in values.chunks_exact(6).zip(numbers) {
+        for (batch, (of_batch, numbers)) in values.chunks_exact(6).zip(numbers).enumerate() {
             let [cosines, actual, predicted, of_rows @ ..] = of_batch else { continue };
-            for window in cosines.chunks_exact(protocol.seq_len) {
+            let cosines: Vec<f64> = cosines.iter().copied().map(f64::from).collect();
+            for window in exact.get(batch).unwrap_or(&cosines).chunks_exact(protocol.seq_len) {
                 let counting = &window[protocol.skip_positions..];
-                let of_window = counting.iter().map(|&cosine| f64::from(cosine)).sum::<f64>();
+                let of_window = counting.iter().sum::<f64>();
                 cosine += of_window;
                 counted += counting.len();
                 sums.cosines.push(of_window);
@@ -71,7 +79,15 @@ impl<B: Backend> Cosine<'_, B> {
         }
         // Rows of zeros have no direction.
         let report = &mut solved.report;
-        report.cosine = finite(cosine / counted as f64).filter(|_| report.r2_lin.is_some());
+        // Each cosine is rounded to f32, so that their mean could be just above 1.
+        let mean = finite((cosine / counted as f64).clamp(-1.0, 1.0));
+        let is_known = report.r2_lin.is_some() && (self.0.is_of_rows() || scaled.squares_fit());
+        report.cosine = mean.filter(|_| is_known);
+        if report.cosine.is_none() && report.r2_lin.is_some() {
+            let text = "its outputs are so large or so small that their squares leave the range of f32";
+            let text = format!("block {}: {text}, so the cosine is undefined", report.block);
+            out.warn("no_cosine", Some(report.block), text);
+        }
         report.scatter = Some(scatter);
         if report.r2_lin.is_some() {
             report.intervals = sums.intervals(protocol);
@@ -199,6 +215,12 @@ struct ScaledMap<'a> {
 }
 
 impl ScaledMap<'_> {
+    /// Whether the squared length of a typical output is well within the range of f32.
+    fn squares_fit(&self) -> bool {
+        let squares = self.map.mean_y.iter().chain(self.deviation_y).map(|value| value * value);
+        LENGTHS.contains(&squares.sum::<f64>().sqrt())
+    }
+
     /// Samples one feature per row in units of its training deviation; `numbers` count on across batches.
     fn pair(&self, numbers: Vec<usize>, actual: &[f32], predicted: &[f32], scatter: &mut Scatter) {
         let features = self.deviation_y.len();

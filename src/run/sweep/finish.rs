@@ -13,6 +13,9 @@ use crate::solve::{BlockScore, InputDistribution};
 use crate::stats::bootstrap::FEWEST_WINDOWS;
 use crate::workers::sums::BlockSums;
 
+/// How far rounding may move R² without a warning.
+const R2_DIGITS: f64 = 1e-6;
+
 impl<B: Backend> Pass<'_, B> {
     /// Solves a block and takes all measures of it.
     pub(super) async fn measure_block(
@@ -24,7 +27,7 @@ impl<B: Backend> Pass<'_, B> {
         let started = Instant::now();
         let mut solved = self.solve(visit.index, sums).await?;
         self.spend(|seconds| &mut seconds.solve, started.elapsed().as_secs_f64());
-        self.warn(&solved.report, solved.map.mean_x.len());
+        self.warn(&solved);
         for measure in measures {
             measure.measure(visit, &mut solved).await?;
         }
@@ -35,14 +38,23 @@ impl<B: Backend> Pass<'_, B> {
         let folds = sums.moments().await?;
         let asks = self.asks(Measure::Controls);
         let inputs = asks.then(|| InputDistribution::new(block, &folds)).transpose()?;
-        let BlockScore { report, heldout_variation, heldout_mean, map, deviation_y, directions } =
+        let BlockScore { report, heldout_variation, heldout_mean, map, deviation_y, directions, r2_rounding } =
             self.workers.score(block, folds).await?;
-        let replacements = Vec::new();
-        Ok(SolvedBlock { report, heldout_variation, heldout_mean, map, deviation_y, directions, inputs, replacements })
+        Ok(SolvedBlock {
+            report,
+            heldout_variation,
+            heldout_mean,
+            map,
+            deviation_y,
+            directions,
+            r2_rounding,
+            inputs,
+            replacements: Vec::new(),
+        })
     }
 
-    fn warn(&self, report: &BlockReport, d_in: usize) {
-        let block = report.block;
+    fn warn(&self, SolvedBlock { report, map, r2_rounding, .. }: &SolvedBlock<B::Tensor>) {
+        let (block, d_in) = (report.block, map.mean_x.len());
         let train_rows = self.folds.train_rows(&self.job.protocol);
         if train_rows < 2 * d_in {
             let text = format!(
@@ -51,8 +63,9 @@ impl<B: Backend> Pass<'_, B> {
             self.out.warn("few_rows", Some(block), text);
         }
         if let Some(expected) = self.expected_rank.filter(|expected| report.rank < *expected) {
+            let which = if self.is_of_rows() { ", and directions tiny beside the largest rows," } else { "" };
             let text = format!(
-                "block {block}: rank {} instead of {expected}; constant or linearly dependent inputs were left out",
+                "block {block}: rank {} instead of {expected}; constant or linearly dependent inputs{which} were left out",
                 report.rank
             );
             self.out.warn("clipped_rank", Some(block), text);
@@ -66,6 +79,12 @@ impl<B: Backend> Pass<'_, B> {
         }
         if let Some(text) = self.bias(report, train_rows) {
             self.out.warn("more_rows", Some(block), text);
+        if !(*r2_rounding <= R2_DIGITS) {
+            let text = format!(
+                "block {block}: R² and rmse may be off by {r2_rounding:.0e} of the variance, because some rows or columns \
+                 are too far from the others for f64; leave out the largest rows, or subtract the columns' means"
+            );
+            self.out.warn("lost_digits", Some(block), text);
         }
         if report.r2_lin.is_none() {
             let text = format!("block {block}: the output does not vary on the held-out rows; R² is undefined");

@@ -185,6 +185,7 @@ impl<'s, 'a, B: Backend> Forks<'s, 'a, B> {
                 meter.say(rows * self.done, rows * total).await;
             }
             pass.spend(|seconds| &mut seconds.swap, meter.seconds());
+            pass.explain_undefined(head.is_some().then_some(ppl));
             base = Some(ppl);
         }
         for report in layers {

@@ -83,6 +83,8 @@ pub(in crate::run) struct SolvedBlock<T> {
     /// Training standard deviation of every output.
     pub(in crate::run) deviation_y: Vec<f64>,
     pub(in crate::run) directions: Directions,
+    /// As in [`crate::solve::BlockScore`].
+    pub(in crate::run) r2_rounding: f64,
     /// Only if controls are requested.
     pub(in crate::run) inputs: Option<InputDistribution>,
     /// Replacements of the network, by their name in `delta_ppl`.

@@ -64,7 +64,7 @@ pub(super) fn Ahead(session: Session) -> impl IntoView {
     let lines = move || {
         let lines = session.preview.with(|preview| match &preview.preflight {
             Some(Ok(found)) => preview::preflight(found, preview.rate),
-            Some(Err(error)) => vec![preview::Sentence { text: on_page(&error.to_string()), is_fatal: true }],
+            Some(Err(error)) => vec![preview::Sentence { text: on_page(&error.sentence()), is_fatal: true }],
             None if preview.is_busy => vec![preview::Sentence { text: looking(host.get()), is_fatal: false }],
             None => Vec::new(),
         });
