@@ -116,7 +116,7 @@ impl Store for Blobs {
     fn revisions<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Vec<(String, Repo)>> {
         let repos = self.repos.borrow();
         let same = repos.iter().filter(|(known, _)| known.is_sibling(id));
-        let found = same.map(|(known, repo)| (known.revision_or_main().to_owned(), repo.clone())).collect();
+        let found: Vec<_> = same.map(|(known, repo)| (known.revision_or_main().to_owned(), repo.clone())).collect();
         async { found }.boxed_local()
     }
 
