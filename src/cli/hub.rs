@@ -8,6 +8,7 @@ use std::rc::Rc;
 use futures::future::LocalBoxFuture;
 use pollster::block_on;
 use straightedge::error::Result;
+use straightedge::event::Event;
 use straightedge::hub::client::Hub;
 use straightedge::hub::disk::DiskStore;
 use straightedge::hub::fallback::Fallback;
@@ -16,19 +17,37 @@ use straightedge::hub::id::{Endpoint, HubId};
 use straightedge::hub::preflight::{Capacity, Preflight};
 use straightedge::hub::text::{Table, WikiText2};
 use straightedge::hub::transport::Transport;
+use straightedge::hub::visit::Visit;
 use straightedge::job::Job;
+use straightedge::report::Warning;
 use straightedge::run::Text;
 
 use super::progress;
 
+thread_local! {
+    /// What the hub answered to this command.
+    static VISIT: Rc<Visit> = Rc::default();
+}
+
 /// The hub configured by `HF_ENDPOINT`, `HF_HUB_OFFLINE`, `HF_TOKEN`, `HF_HUB_CACHE` and `HF_HOME`.
 pub(super) fn hub() -> Result<Hub> {
-    let endpoint = variable("HF_ENDPOINT").map_or_else(|| Ok(Endpoint::default()), |address| address.parse())?;
+    let endpoint = endpoint()?;
     let offline = variable("HF_HUB_OFFLINE").is_some_and(|value| is_true(&value));
     let client = Transport::new(endpoint.clone(), token(), offline);
-    let hub = Hub::new(Rc::new(client), Rc::new(Fallback::new(Rc::new(store()))), endpoint);
-    hub.listen(progress::listener());
+    let listener = progress::listener();
+    if client.withholds_token() {
+        let text = format!("the token is not sent to {endpoint}, where anybody on the way could read it; use https");
+        listener(Event::Warning(Warning { code: "open_connection".into(), block: None, text }));
+    }
+    let visit = VISIT.with(Rc::clone);
+    let hub = Hub::within(visit, Rc::new(client), Rc::new(Fallback::new(Rc::new(store()))), endpoint);
+    hub.listen(listener);
     Ok(hub)
+}
+
+/// The address of the hub or its mirror.
+pub(super) fn endpoint() -> Result<Endpoint> {
+    variable("HF_ENDPOINT").map_or_else(|| Ok(Endpoint::default()), |address| address.parse())
 }
 
 /// The cache of Hugging Face's own tools.

@@ -70,7 +70,7 @@ impl ModelArgument {
         if let Some(bundled) = bundled::find(model) {
             return Ok(Self::Bundled(bundled));
         }
-        let id = HubId::model(model).map_err(|error| unknown(model, &error))?;
+        let id = HubId::pasted(model, &hub::endpoint()?).map_err(|error| unknown(model, &error))?;
         match hub::open(&id) {
             // A name without owner is more often a missing folder than one of the hub's oldest models.
             Err(error) if !id.name().contains('/') => Err(unknown(model, &error)),

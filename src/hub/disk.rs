@@ -257,7 +257,7 @@ impl DiskStore {
     /// Our own saved listing of an id.
     fn noted(&self, id: &HubId) -> Option<Repo> {
         let json = fs::read(self.note(id)).ok()?;
-        serde_json::from_slice(&json).ok()
+        serde_json::from_slice(&json).ok().filter(|repo: &Repo| is_commit(&repo.commit))
     }
 
     fn note(&self, id: &HubId) -> PathBuf {
@@ -271,6 +271,9 @@ impl DiskStore {
             true => revision.to_owned(),
             false => fs::read_to_string(self.folder(id).join("refs").join(revision)).ok()?.trim().to_owned(),
         };
+        if !is_commit(&commit) {
+            return None;
+        }
         let pinned = id.at(&commit).ok()?;
         let mut files = BTreeMap::new();
         for entry in fs::read_dir(self.folder(id).join("snapshots").join(&commit)).ok()?.flatten() {
@@ -284,14 +287,24 @@ impl DiskStore {
             files.insert(name, RepoFile { size, sha256, oid: blob.filter(|blob| blob.len() == 40) });
         }
         let has = |name: &str| files.contains_key(name);
-        (has_weights(has) && has("config.json") && has("tokenizer.json")).then_some(Repo { id: pinned, commit, files })
+        (has_weights(has) && has("config.json") && has("tokenizer.json")).then_some(Repo {
+            id: pinned,
+            commit,
+            files,
+            gated: false,
+            remark: None,
+            conversion: None,
+        })
     }
 
     /// The models that can be measured without a network, by name and revision.
     pub fn list(&self) -> Vec<Cached> {
         let mut found = BTreeMap::new();
         for id in self.references() {
-            let known = self.cached(&id).into_iter().chain(self.noted(&id)).find(|repo| self.is_measurable(repo));
+            let noted = self.noted(&id);
+            let converted = noted.as_ref().and_then(|main| self.noted(&id.at(main.conversion.as_ref()?).ok()?));
+            let known =
+                self.cached(&id).into_iter().chain(noted).chain(converted).find(|repo| self.is_measurable(repo));
             if let Some(repo) = known {
                 let bytes = repo.files.keys().filter_map(|path| repo.key(path)).map(|key| self.bytes(&key)).sum();
                 let revision = id.revision_or_main().to_owned();
@@ -412,6 +425,13 @@ impl Store for DiskStore {
 
     fn recall<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
         Box::pin(async move { Ok(self.noted(id).or_else(|| self.cached(id))) })
+    }
+
+    fn revisions<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Vec<(String, Repo)>> {
+        Box::pin(async move {
+            let known = self.references().into_iter().filter(|known| known.is_sibling(id));
+            known.filter_map(|known| Some((known.revision_or_main().to_owned(), self.noted(&known)?))).collect()
+        })
     }
 
     fn remember<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {

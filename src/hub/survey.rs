@@ -21,6 +21,7 @@ impl HubFiles {
     /// Only network errors.
     pub async fn preflight(&self, need_head: bool, seq_len: usize, room: &Capacity) -> Result<Preflight> {
         let mut found = Preflight::unknown(self.id().clone());
+        self.repo().remark.iter().for_each(|remark| found.problem(false, remark.clone()));
         match self.survey(&mut found, need_head, seq_len, room).await {
             Err(error) if is_about_the_network(&error) => return Err(error),
             Err(error) => found.problem(true, error.to_string()),
@@ -42,7 +43,7 @@ impl HubFiles {
         if let Err(error) = config.check_window(seq_len) {
             found.problem(true, error.to_string());
         }
-        let weights = Weights::open(Rc::new(self.clone())).await.map_err(|error| self.without_safetensors(error))?;
+        let weights = Weights::open(Rc::new(self.clone())).await.map_err(|error| self.without_weights(error))?;
         found.dtype = weights.dtype().map(Into::into);
         let model = model::stored(&config, &weights, need_head && config.causal)?;
         let widest = if need_head { config.vocab_size } else { config.intermediate_size };
@@ -69,13 +70,14 @@ impl HubFiles {
         Ok(())
     }
 
-    /// Names the other weight formats in the error about missing safetensors.
-    fn without_safetensors(&self, error: Error) -> Error {
-        let other = self.repo().files.keys().find(|file| file.ends_with(".bin") || file.ends_with(".h5"));
-        match (error, other) {
+    /// Names the weights of another format in the error about missing ones.
+    fn without_weights(&self, error: Error) -> Error {
+        let is_other =
+            |file: &&String| [".h5", ".msgpack", ".ot", ".gguf", ".onnx"].iter().any(|end| file.ends_with(end));
+        match (error, self.repo().files.keys().find(is_other)) {
             (Error::MissingFile { file, .. }, Some(other)) => {
                 let hint = format!(
-                    "this revision has its weights only as {other}, look for a revision with safetensors on its page, often refs/pr/1"
+                    "this revision has its weights only as {other}, look for a revision with safetensors on its page"
                 );
                 Error::MissingFile { file, hint }
             }

@@ -68,10 +68,7 @@ pub fn continuation(job: Job, asked: Continuation, files: Rc<dyn Files>, maps: M
         let started = Instant::now();
         job.check()?;
         asked.check()?;
-        files.listen(Rc::new({
-            let out = out.clone();
-            move |event| out.send(event)
-        }));
+        out.listen_to(&*files);
         let config = read_config(&*files, &job).await?;
         let context = context_of(&config)?;
         let tokenizer = header::tokenizer(&*files).await?;

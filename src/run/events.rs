@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::event::{Event, Progress, Stage};
 use crate::platform::yielding::yield_now;
 use crate::report::Warning;
+use crate::weights::Files;
 
 /// The events of a running measurement. Ends after `Finished` or `Failed`.
 pub struct Events {
@@ -83,6 +84,15 @@ impl Emitter {
         let warning = Warning { code: code.into(), block, text };
         self.warnings.borrow_mut().push(warning.clone());
         self.send(Event::Warning(warning));
+    }
+
+    /// Passes on the events of a source of files, and its warnings.
+    pub(super) fn listen_to(&self, files: &dyn Files) {
+        let out = self.clone();
+        files.listen(Rc::new(move |event| out.send(event)));
+        for Warning { code, block, text } in files.warnings() {
+            self.warn(&code, block, text);
+        }
     }
 
     /// All warnings so far.

@@ -33,8 +33,7 @@ pub fn measure_inputs(job: Job, inputs: Inputs) -> Events {
         let started = Instant::now();
         job.check()?;
         for files in [&inputs.files].into_iter().chain(inputs.feed.as_ref().map(|(_, files)| files)) {
-            let out = out.clone();
-            files.listen(Rc::new(move |event| out.send(event)));
+            out.listen_to(&**files);
         }
         let config = read_config(&*inputs.files, &job).await?;
         let options = inputs.gpu;

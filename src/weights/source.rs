@@ -13,6 +13,7 @@ use futures::future::LocalBoxFuture;
 
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::report::Warning;
 
 /// A part of a file.
 pub type FilePart = (String, Range<u64>);
@@ -45,6 +46,11 @@ pub trait Files {
 
     /// Sets the listener for events of this source; a local source has none.
     fn listen(&self, _listener: Listener) {}
+
+    /// What a reader of the results must know about these files.
+    fn warnings(&self) -> Vec<Warning> {
+        Vec::new()
+    }
 
     /// The revision of the model, if the source knows it.
     fn revision(&self) -> Option<String> {

@@ -124,7 +124,6 @@ const FAULTS = [
   ['truncated', 'model.safetensors', /the server sent something else|the connection failed/],
   ['flipped', 'model.safetensors', /damaged in transit/],
   ['redirects', 'config.json', /the connection failed|redirect/],
-  ['busy-for-long', 'config.json', /asks to wait/],
 ];
 
 visit('each fault is told in its sentence, gives no result, and a later try works', {

@@ -1,11 +1,18 @@
 //! Synthetic PyTorch files: a pickle composed of its parts, and a zip archive around it, possibly with a hole of many
 //! gigabytes.
 
+use std::fs;
 use std::ops::Range;
 use std::rc::Rc;
 
+use futures::StreamExt;
+use futures::executor::block_on;
 use futures::future::LocalBoxFuture;
 use straightedge::error::Error;
+use straightedge::event::{Event, Recorder};
+use straightedge::job::{BackendChoice, Job};
+use straightedge::report::{BlockReport, Report};
+use straightedge::run::{self, Text};
 use straightedge::weights::Files;
 
 use super::synthetic::Made;
@@ -227,4 +234,47 @@ pub(crate) fn torch(layout: Layout, tensors: &[Made]) -> Vec<u8> {
 
 pub(crate) fn bin(bytes: Vec<u8>) -> Rc<dyn Files> {
     Rc::new(straightedge::weights::MemoryFiles::default().with(FILE, bytes))
+}
+
+/// The tensors of a model among the fixtures.
+pub(crate) fn tensors(model: &str) -> Vec<Made> {
+    let bytes = fs::read(super::fixture(model).join("model.safetensors")).expect(model);
+    let file = safetensors::SafeTensors::deserialize(&bytes).expect(model);
+    let made = |(name, view): (String, safetensors::tensor::TensorView<'_>)| Made {
+        name,
+        dtype: "F32",
+        shape: view.shape().to_vec(),
+        bytes: view.data().to_vec(),
+    };
+    let mut tensors: Vec<Made> = file.tensors().into_iter().map(made).collect();
+    tensors.sort_by(|one, other| one.name.cmp(&other.name));
+    tensors
+}
+
+/// A report about a model of the fixtures, from any source of its files.
+pub(crate) fn measured(files: Rc<dyn Files>) -> Report {
+    let text = fs::read(super::fixture("texts/encyclopedia.txt")).expect("a text");
+    let mut job = Job::new("model", "text");
+    (job.backend, job.protocol.rows, job.protocol.seq_len) = (BackendChoice::Cpu, 1280, 64);
+    let (mut recorder, mut failure) = (Recorder::default(), None);
+    block_on(async {
+        let mut events = run::measure(job, files, Text::Plain(text));
+        while let Some(event) = events.next().await {
+            recorder.record(&event);
+            if let Event::Failed(error) = event {
+                failure = Some(error);
+            }
+        }
+    });
+    assert_eq!(failure, None);
+    recorder.into_report().expect("a report")
+}
+
+/// What two reports about the same weights share, whatever the format of the files.
+pub(crate) fn numbers(report: &Report) -> (Vec<BlockReport>, Option<String>, Option<String>) {
+    let mut blocks = report.blocks.clone();
+    // Times vary between runs.
+    blocks.iter_mut().for_each(|block| block.row_microseconds.clear());
+    assert!(!blocks.is_empty());
+    (blocks, report.model.dtype.clone(), report.corpus.sha256.clone())
 }

@@ -23,6 +23,9 @@ use zip::Archive;
 /// Most bytes of a description; that of a model of a thousand tensors takes 200 kB.
 const MAX_PICKLE: u64 = 16 << 20;
 
+/// The byte order that is read.
+const LITTLE: &[u8] = b"little";
+
 /// The tensors of a file that exists and has `size` bytes.
 pub(super) async fn read(files: &dyn Files, file: &str, size: u64) -> Result<Places> {
     tensors(files, file, size).await.map_err(|fault| fault.of(file))
@@ -61,10 +64,10 @@ async fn description(archive: &Archive<'_>, root: &str) -> Result<Vec<u8>, Fault
         return Err(unsupported(format!("its data.pkl of {len} bytes is over the limit of {MAX_PICKLE}")));
     }
     let order = format!("{root}/byteorder");
-    if archive.size(&order).is_some_and(|size| size <= 16) {
+    if let Some(size) = archive.size(&order) {
         let order = archive.data(&order).await?;
         archive.prepare(vec![pickle.clone(), order.clone()]).await?;
-        if archive.read(order).await? != b"little" {
+        if size != LITTLE.len() as u64 || archive.read(order).await? != LITTLE {
             return Err(unsupported("it was written on a machine of another byte order"));
         }
     }

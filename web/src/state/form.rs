@@ -127,12 +127,14 @@ impl Form {
         };
     }
 
-    /// Chooses a hub model, and a hub text in place of one bundled with another model.
+    /// Chooses a hub model by its name or the address of its page, and a hub text in place of one bundled with another model.
     pub fn choose_hub(&mut self, id: &str, index: &[Bundled]) {
         if matches!(self.text, TextChoice::Bundled(_)) || self.foreign_text(index).is_none() {
             self.text = TextChoice::Hub(WIKITEXT[0].into());
         }
-        self.choose(ModelChoice::Hub(id.into()));
+        // A text that names no model stays as typed, and is refused in the order.
+        let found = self.endpoint().and_then(|mirror| HubId::pasted(id, &mirror));
+        self.choose(ModelChoice::Hub(found.map_or_else(|_| id.into(), |id| id.to_string())));
     }
 
     /// Chooses a model, or rows, whose default windows are shorter.
@@ -309,6 +311,10 @@ mod tests {
         form.text = TextChoice::Made("tales:3".into());
         form.choose_hub("a/c", &index());
         assert_eq!(form.text, TextChoice::Made("tales:3".into()));
+        form.choose_hub("https://huggingface.co/a/b/tree/step7", &index());
+        assert_eq!(form.model, ModelChoice::Hub("a/b@step7".into()));
+        form.choose_hub("http://127.0.0.1:8081/a/c/", &index());
+        assert_eq!(form.model, ModelChoice::Hub("a/c".into()));
         form.choose_hub("not a name", &index());
         assert!(matches!(form.order(1, &[]), Err(Error::HubId { .. })));
         form.choose_hub("a/b", &[]);

@@ -54,7 +54,7 @@ catalogue! {
     model_group_local: "From your machine",
     model_folder: "Choose folder",
     model_files: "Choose files",
-    model_hint: "A folder in Hugging Face layout: config.json, tokenizer.json and model.safetensors. You can also drop it anywhere on this page. It stays on your machine.",
+    model_hint: "A folder in Hugging Face layout: config.json, tokenizer.json and model.safetensors or pytorch_model.bin. You can also drop it anywhere on this page. It stays on your machine.",
     model_chosen: "{name}: {files} files, {size}, read in place: nothing leaves your machine.",
     model_loading: "Loading the list of models …",
 

@@ -13,7 +13,7 @@ use straightedge_web::text::{fill, t};
 
 use crate::session::Session;
 
-/// `ID` or `ID@REVISION`; looked up when it is complete, not at every letter.
+/// `ID`, `ID@REVISION` or the address of a page on the hub; looked up when it is complete, not at every letter.
 #[component]
 pub(super) fn HubId(session: Session) -> impl IntoView {
     let input = NodeRef::<Input>::new();
@@ -24,6 +24,10 @@ pub(super) fn HubId(session: Session) -> impl IntoView {
     let preview = move || {
         if let Some(input) = input.get_untracked() {
             session.choose_hub(input.value().trim());
+            // The address of a page has become a name.
+            if let ModelChoice::Hub(name) = session.form.with_untracked(|form| form.model.clone()) {
+                input.set_value(&name);
+            }
         }
     };
     let on_enter = move |event: KeyboardEvent| {
