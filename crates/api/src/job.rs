@@ -146,25 +146,6 @@ pub struct Training {
     pub heal_steps: usize,
 }
 
-impl Training {
-    /// Far more than any training needs, and few enough to be listed in memory.
-    const MOST_STEPS: usize = 1_000_000;
-
-    /// Refuses more steps than can be planned.
-    pub fn check(&self) -> Result<()> {
-        let Self { probe_steps, baseline_steps, heal_steps } = *self;
-        let all = [("--probe-steps", probe_steps), ("--baseline-steps", baseline_steps), ("--heal-steps", heal_steps)];
-        match all.into_iter().find(|(_, steps)| *steps > Self::MOST_STEPS) {
-            Some((field, steps)) => Err(Error::InvalidSetting {
-                field: field.into(),
-                value: steps.to_string(),
-                hint: format!("give at most {} steps", Self::MOST_STEPS),
-            }),
-            None => Ok(()),
-        }
-    }
-}
-
 impl Default for Training {
     fn default() -> Self {
         Self { probe_steps: 4000, baseline_steps: 3000, heal_steps: 200 }

@@ -52,7 +52,7 @@ impl<'a> Archive<'a> {
         };
         let mut directory = Directory::of_end_record(&tail, end, tail_start)?;
         if let Some(record) = zip64_record(&tail, end)? {
-            let range = record..record.checked_add(ZIP64_RECORD).unwrap_or(u64::MAX);
+            let range = record..record.saturating_add(ZIP64_RECORD);
             if range.end > tail_start + end as u64 {
                 return Err(damaged("its end record points outside the file"));
             }
@@ -116,7 +116,7 @@ fn start_by_layout(entry: &Entry, header: u64) -> Option<u64> {
     let descriptors = if entry.has_descriptor && entry.size > 0 { &DESCRIPTORS[..] } else { &[0] };
     let starts = descriptors.iter().map(|descriptor| entry.end.checked_sub(descriptor + entry.size));
     let plain = |start: u64| start == header;
-    let aligned = |start: u64| start % ALIGNMENT == 0 && (header + 4..header + MAX_PADDING).contains(&start);
+    let aligned = |start: u64| start.is_multiple_of(ALIGNMENT) && (header + 4..header + MAX_PADDING).contains(&start);
     starts.flatten().find(|&start| plain(start) || aligned(start))
 }
 
