@@ -7,7 +7,7 @@
 use super::eigenvalues::Eigenvalues;
 use super::fit::{LinearFit, RetainedSpace, VaryingColumns};
 use super::folds;
-use super::learning::Groups;
+use super::learning::FoldRuns;
 use super::matrices::{one_thread_per_matrix, participation};
 use super::project::Predicted;
 use super::score::{BlockScore, Headline, Totals, output_participation, split, variance_ratio};
@@ -72,7 +72,7 @@ impl HeadlineFit {
         let score =
             BlockScore { report, heldout_variation, heldout_mean, map, deviation_y, directions: headline.directions };
         let places = Spectrum::places(fit.eigenvalues.count(), fit.rank());
-        let halves = Groups::halves(folds).score(folds, &fit.kept.cut);
+        let halves = FoldRuns::halves(folds).score(folds, &fit.kept.cut);
         Ok(HeadlineScore { score, correlation: fit.eigenvalues.largest(&places), places, halves, rows: train.n })
     }
 }
@@ -155,7 +155,7 @@ impl Remainder {
             Ok(Totals::new(&folds[fold]).r2(error))
         };
         let r2_folds = parallel::map(&others, r2).into_iter().collect::<Result<_>>()?;
-        let quarters = Groups::quarters(folds).score(folds, &kept.cut);
+        let quarters = FoldRuns::quarters(folds).score(folds, &kept.cut);
         Ok(RemainderScore { covariance, r2_folds, quarters })
     }
 }
