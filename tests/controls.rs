@@ -107,7 +107,7 @@ fn shuffled_weights_fit_as_the_reference_does() {
     for (name, text_name) in common::OWN {
         let folder_of = common::fixture(name);
         let rows = Protocol { rows: 15_000, seq_len: 128, ..ROWS };
-        let file = common::fixture(&format!("texts/{text_name}.txt"));
+        let file = common::fixture(format!("texts/{text_name}.txt"));
         let found = report(&events(&folder_of, text(&file), &rows, CPU, None));
         let expected = std::fs::read_to_string(folder_of.join("expected.json")).expect("expected values");
         let expected: serde_json::Value = serde_json::from_str(&expected).expect("JSON");
