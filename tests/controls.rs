@@ -107,8 +107,8 @@ fn weights_drawn_anew_change_the_profile_and_follow_the_seed() {
 fn shuffled_weights_fit_as_the_reference_does() {
     for (name, text_name) in common::OWN {
         let folder_of = common::fixture(name);
-        let rows = Protocol { rows: 15_000, ..ROWS };
-        let file = common::fixture(&format!("texts/{text_name}.txt"));
+        let rows = Protocol { rows: 15_000, seq_len: 128, ..ROWS };
+        let file = common::fixture(format!("texts/{text_name}.txt"));
         let found = report(&events(&folder_of, text(&file), &rows, CPU, None));
         let expected = std::fs::read_to_string(folder_of.join("expected.json")).expect("expected values");
         let expected: serde_json::Value = serde_json::from_str(&expected).expect("JSON");
@@ -321,8 +321,8 @@ fn progress_counts_rows_over_all_controls(events: &[Event]) {
     };
     let progress: Vec<(u64, u64)> = events.iter().filter_map(of_controls).collect();
     assert!(progress.is_sorted(), "{progress:?}");
-    // Four controls of four blocks.
-    let all = 4 * 4 * 2560;
+    // Five controls of four blocks.
+    let all = 5 * 4 * 2560;
     assert_eq!((progress[0], progress[progress.len() - 1]), ((0, all), (all, all)));
 }
 

@@ -111,6 +111,7 @@ fn check_block(what: &str, found: &BlockReport, expected: &Value) {
     close("r2_cv_mean", found.r2_cv_mean, TOLERANCE);
     close("r2_cv_std", found.r2_cv_std, TOLERANCE);
     check_learning(what, found, expected);
+    check_intervals(what, found);
     close("cosine", found.cosine, 1e-4);
     // Where the residual is small, the same difference of R² is a larger share of it.
     relative("rmse", found.rmse, 1e-4 + 2e-7 / (1.0 - number("r2_lin")));
@@ -148,6 +149,24 @@ fn check_block(what: &str, found: &BlockReport, expected: &Value) {
         );
     }
     check_effective_rank(what, found, expected["effective_rank"].as_u64().expect("effective_rank") as usize);
+}
+
+/// Every interval lies about its value, near its middle: the sums over windows are those of the value.
+fn check_intervals(what: &str, found: &BlockReport) {
+    let change = found.delta_ppl["linear"];
+    let values = [
+        ("r2_lin", found.r2_lin),
+        ("r2_lin_scalar", found.r2_lin_scalar),
+        ("cosine", found.cosine),
+        ("delta_ppl_linear", change),
+    ];
+    for (name, value) in values.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+        let interval = found.intervals.get(name).unwrap_or_else(|| panic!("{what}: no interval of {name}"));
+        let off = (value - f64::midpoint(interval.low, interval.high)).abs();
+        let width = interval.high - interval.low;
+        assert!(width > 0.0 && off <= 0.25 * width, "{what}, {name}: {value} in {interval:?}");
+    }
+    assert_eq!(found.intervals.contains_key("delta_ppl_linear"), change.is_some(), "{what}");
 }
 
 /// The learning curve and its limit; references that are not the project's own have none.

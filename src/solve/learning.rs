@@ -19,9 +19,9 @@ use crate::stats::moments::Moments;
 const ROWS_PER_INPUT: f64 = 1.5;
 
 /// Runs of neighbouring training folds, of one length each.
-pub(super) struct Groups(Vec<Range<usize>>);
+pub(super) struct FoldRuns(Vec<Range<usize>>);
 
-impl Groups {
+impl FoldRuns {
     /// The first half of the training folds, rounded down.
     pub(super) fn halves(folds: &[Moments]) -> Self {
         Self::of(folds.len() - 1, 2)
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn runs_are_disjoint_and_as_long_as_their_share_allows() {
         let lengths = |folds: usize, share| {
-            let runs = Groups::of(folds, share).0;
+            let runs = FoldRuns::of(folds, share).0;
             assert!(runs.windows(2).all(|pair| pair[0].end == pair[1].start), "{runs:?}");
             assert!(runs.last().is_none_or(|last| last.end <= folds), "{runs:?}");
             (runs.len(), runs.first().map_or(0, Range::len))

@@ -7,7 +7,7 @@
 use super::eigenvalues::Eigenvalues;
 use super::fit::{LinearFit, RetainedSpace, VaryingColumns};
 use super::folds;
-use super::learning::Groups;
+use super::learning::FoldRuns;
 use super::matrices::{one_thread_per_matrix, participation};
 use super::precision::{R2Rounding, roundings};
 use super::project::Predicted;
@@ -75,7 +75,7 @@ impl HeadlineFit {
         let score =
             BlockScore { report, heldout_variation, heldout_mean, map, deviation_y, directions, r2_rounding: 0.0 };
         let places = Spectrum::places(fit.eigenvalues.count(), fit.rank());
-        let halves = Groups::halves(folds).score(folds, &fit.kept.cut);
+        let halves = FoldRuns::halves(folds).score(folds, &fit.kept.cut);
         let correlation = fit.eigenvalues.largest(&places);
         Ok(HeadlineScore { score, correlation, places, halves, rows: train.n, roundings })
     }
@@ -163,7 +163,7 @@ impl Remainder {
             Ok(Totals::new(&folds[fold]).r2(error))
         };
         let r2_folds = parallel::map(&others, r2).into_iter().collect::<Result<_>>()?;
-        let quarters = Groups::quarters(folds).score(folds, &kept.cut);
+        let quarters = FoldRuns::quarters(folds).score(folds, &kept.cut);
         Ok(RemainderScore { covariance, r2_folds, quarters })
     }
 }
