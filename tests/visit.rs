@@ -21,7 +21,7 @@ use straightedge::hub::id::{Endpoint, HubId};
 use straightedge::hub::preflight::Capacity;
 use straightedge::hub::store::{MemoryStore, Store};
 use straightedge::hub::transport::Transport;
-use straightedge::hub::visit::Visit;
+use straightedge::hub::visit::HubVisit;
 use straightedge::report::Report;
 use straightedge::weights::Files;
 use straightedge_hub_mirror::{Mirror, Options};
@@ -87,7 +87,7 @@ impl Http for Page {
 }
 
 /// A hub as a page has it.
-fn page(mirror: &Mirror, visit: &Rc<Visit>, store: Rc<dyn Store>) -> Hub {
+fn page(mirror: &Mirror, visit: &Rc<HubVisit>, store: Rc<dyn Store>) -> Hub {
     let http = Page(Transport::new(endpoint(mirror), None, false));
     Hub::within(visit.clone(), Rc::new(http), store, endpoint(mirror))
 }
@@ -163,7 +163,7 @@ fn a_class_behind_one_address_asks_little() {
     let commit = opened(&mirror, "made/tiny").id().clone();
     mirror.stats().reset();
     for _ in 0..30 {
-        let (visit, store) = (Rc::<Visit>::default(), Rc::<MemoryStore>::default());
+        let (visit, store) = (Rc::<HubVisit>::default(), Rc::<MemoryStore>::default());
         for _ in 0..4 {
             let files = block_on(page(&mirror, &visit, store.clone()).open(&commit)).expect("a listing");
             block_on(files.preflight(false, 64, &Capacity::default())).expect("a preview");
@@ -171,7 +171,7 @@ fn a_class_behind_one_address_asks_little() {
     }
     assert_eq!(mirror.stats().calls(), 30, "a link holds the commit: every pupil asks for the files alone");
     mirror.stats().reset();
-    let (visit, store) = (Rc::<Visit>::default(), Rc::<MemoryStore>::default());
+    let (visit, store) = (Rc::<HubVisit>::default(), Rc::<MemoryStore>::default());
     // Every change of the form opens the model four times.
     for _ in 0..12 {
         for revision in ["made/tiny", "made/tiny@main", "made/tiny@step7", "made/tiny@step9"] {

@@ -17,7 +17,7 @@ use straightedge::hub::id::{Endpoint, HubId};
 use straightedge::hub::preflight::{Capacity, Preflight};
 use straightedge::hub::text::{Table, WikiText2};
 use straightedge::hub::transport::Transport;
-use straightedge::hub::visit::Visit;
+use straightedge::hub::visit::HubVisit;
 use straightedge::job::Job;
 use straightedge::run::Text;
 
@@ -28,7 +28,7 @@ static TOLD: Once = Once::new();
 
 thread_local! {
     /// What the hub answered to this command.
-    static VISIT: Rc<Visit> = Rc::default();
+    static VISIT: Rc<HubVisit> = Rc::default();
 }
 
 /// The hub configured by `HF_ENDPOINT`, `HF_HUB_OFFLINE`, `HF_TOKEN`, `HF_HUB_CACHE` and `HF_HOME`.

@@ -11,7 +11,7 @@ use super::repo::FileKey;
 use super::retry::{RetryPolicy, is_passing};
 use super::store::Store;
 use super::timer::RequestTimer;
-use super::visit::Visit;
+use super::visit::HubVisit;
 use crate::error::{Error, Result};
 use crate::event::{Event, Wait};
 use crate::weights::Listener;
@@ -31,7 +31,7 @@ struct HubInner {
     http: Rc<dyn Http>,
     store: Rc<dyn Store>,
     endpoint: Endpoint,
-    visit: Rc<Visit>,
+    visit: Rc<HubVisit>,
     listener: RefCell<Option<Listener>>,
     /// Files whose hash was compared in this run.
     verified: RefCell<BTreeSet<FileKey>>,
@@ -44,7 +44,7 @@ impl Hub {
     }
 
     /// The hub within a visit, whose answers are not requested again.
-    pub fn within(visit: Rc<Visit>, http: Rc<dyn Http>, store: Rc<dyn Store>, endpoint: Endpoint) -> Self {
+    pub fn within(visit: Rc<HubVisit>, http: Rc<dyn Http>, store: Rc<dyn Store>, endpoint: Endpoint) -> Self {
         let (listener, verified) = (RefCell::default(), RefCell::default());
         Self(Rc::new(HubInner { http, store, endpoint, visit, listener, verified }))
     }
@@ -65,7 +65,7 @@ impl Hub {
         self.0.http.has_token()
     }
 
-    pub(super) fn visit(&self) -> &Visit {
+    pub(super) fn visit(&self) -> &HubVisit {
         &self.0.visit
     }
 

@@ -7,13 +7,13 @@ use super::repo::{Repo, RepoFile};
 
 /// The answers of a visit, by address.
 #[derive(Default)]
-pub struct Visit {
+pub struct HubVisit {
     repos: RefCell<BTreeMap<String, Repo>>,
     listings: RefCell<BTreeMap<String, Option<BTreeMap<String, RepoFile>>>>,
     conversions: RefCell<BTreeMap<String, Option<String>>>,
 }
 
-impl Visit {
+impl HubVisit {
     /// The repository last found at an address.
     pub(super) fn repo(&self, url: &str) -> Option<Repo> {
         self.repos.borrow().get(url).cloned()

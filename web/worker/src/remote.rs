@@ -7,7 +7,7 @@ use straightedge::hub::fallback::Fallback;
 use straightedge::hub::files::HubFiles;
 use straightedge::hub::store::Store;
 use straightedge::hub::text::WikiText2;
-use straightedge::hub::visit::Visit;
+use straightedge::hub::visit::HubVisit;
 use straightedge::weights::Listener;
 use straightedge_api::error::{Error, Result};
 use straightedge_api::event::Event;
@@ -26,7 +26,7 @@ thread_local! {
     /// Downloads that did not fit on disk last as long as the worker.
     static BLOBS: Rc<Blobs> = Rc::default();
     /// What the hub has answered since the page was opened.
-    static VISIT: Rc<Visit> = Rc::default();
+    static VISIT: Rc<HubVisit> = Rc::default();
 }
 
 /// The files of a model.

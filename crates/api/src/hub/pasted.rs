@@ -102,7 +102,7 @@ mod tests {
             ("https://huggingface.co/datasets/Salesforce/wikitext", "not of a model"),
             ("https://huggingface.co/spaces/a/b", "not of a model"),
             ("https://huggingface.co/", "empty"),
-            ("https://huggingface.co/a/b/tree/%2e%2e%2f", "empty"),
+            ("https://huggingface.co/a/b/tree/%2e%2e%2f", "two dots"),
             ("https://huggingface.co/a/b/tree/%ff", "UTF-8"),
             ("https://huggingface.co.example/a/b", "another host"),
             ("https://mirror.example/a/b", "another host"),
