@@ -64,7 +64,7 @@ impl Global {
 
 /// A storage: an entry of the archive with elements of one format.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Storage<'a> {
+pub(super) struct ElementStore<'a> {
     /// Name of its entry below `data/`.
     pub(super) key: &'a str,
     pub(super) dtype: Dtype,
@@ -72,7 +72,7 @@ pub(super) struct Storage<'a> {
     pub(super) len: u64,
 }
 
-impl<'a> Storage<'a> {
+impl<'a> ElementStore<'a> {
     /// The storage of a persistent id: `storage`, type, key, device, number of elements.
     pub(super) fn of_id(id: &[Item<'a>]) -> Result<Self, Fault> {
         match id {
@@ -92,7 +92,7 @@ impl<'a> Storage<'a> {
 /// A tensor: a view of a storage.
 #[derive(Clone, Debug)]
 pub(super) struct TensorView<'a> {
-    pub(super) storage: Storage<'a>,
+    pub(super) storage: ElementStore<'a>,
     /// Its first element.
     pub(super) offset: u64,
     pub(super) shape: Vec<usize>,
@@ -104,7 +104,7 @@ pub(super) struct TensorView<'a> {
 impl<'a> TensorView<'a> {
     /// Checks that the view lies within its storage.
     pub(super) fn new(
-        storage: Storage<'a>,
+        storage: ElementStore<'a>,
         offset: Item<'_>,
         shape: &[Item<'_>],
         strides: &[Item<'_>],

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use super::fault::{Fault, damaged, excerpt, unsupported};
-use super::objects::{Global, Item, Storage, TensorView};
+use super::objects::{ElementStore, Global, Item, TensorView};
 
 /// Most opcodes: about fifty thousand tensors.
 const MAX_STEPS: usize = 2 << 20;
@@ -25,7 +25,7 @@ pub(super) struct Pickle<'a> {
     /// Elements of all tuples.
     elements: Vec<Item<'a>>,
     dicts: Vec<Vec<(Item<'a>, Item<'a>)>>,
-    storages: Vec<Storage<'a>>,
+    storages: Vec<ElementStore<'a>>,
     tensors: Vec<TensorView<'a>>,
 }
 
@@ -216,7 +216,7 @@ impl<'a> Pickle<'a> {
 
     fn storage(&mut self) -> Result<(), Fault> {
         let id = self.pop()?;
-        let storage = Storage::of_id(self.elements_of(id)?)?;
+        let storage = ElementStore::of_id(self.elements_of(id)?)?;
         self.storages.push(storage);
         self.push(Item::Storage(self.storages.len() - 1));
         Ok(())

@@ -26,12 +26,12 @@ const DESCRIPTORS: [u64; 2] = [16, 24];
 pub(super) struct Archive<'a> {
     files: &'a dyn Files,
     file: &'a str,
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, ZipEntry>,
 }
 
 /// An entry of the directory.
 #[derive(Clone, Debug)]
-struct Entry {
+struct ZipEntry {
     /// Offset of its local header.
     start: u64,
     /// Offset of what follows it: the next local header, or the directory.
@@ -86,7 +86,7 @@ impl<'a> Archive<'a> {
         Ok(start..start + entry.size)
     }
 
-    async fn start_by_header(&self, entry: &Entry, name: &str) -> Result<u64, Fault> {
+    async fn start_by_header(&self, entry: &ZipEntry, name: &str) -> Result<u64, Fault> {
         let wrong = || damaged(format!("the header of {} contradicts the directory", excerpt(name)));
         let bytes = self.files.read(self.file, entry.start..entry.start + LOCAL).await?;
         let signature = number::<4>(&bytes, 0).ok_or_else(wrong)?;
@@ -111,7 +111,7 @@ impl<'a> Archive<'a> {
 }
 
 /// The data's start if what follows it ends the entry exactly and what precedes it is no more than its alignment.
-fn start_by_layout(entry: &Entry, header: u64) -> Option<u64> {
+fn start_by_layout(entry: &ZipEntry, header: u64) -> Option<u64> {
     // An empty entry of PyTorch has none although it says so.
     let descriptors = if entry.has_descriptor && entry.size > 0 { &DESCRIPTORS[..] } else { &[0] };
     let starts = descriptors.iter().map(|descriptor| entry.end.checked_sub(descriptor + entry.size));
@@ -183,7 +183,7 @@ impl Directory {
 }
 
 /// Parses the directory and checks that its entries do not overlap.
-fn entries(bytes: &[u8], directory: &Directory) -> Result<BTreeMap<String, Entry>, Fault> {
+fn entries(bytes: &[u8], directory: &Directory) -> Result<BTreeMap<String, ZipEntry>, Fault> {
     let (mut found, mut at) = (BTreeMap::new(), 0);
     while at < bytes.len() {
         let (name, entry, len) = entry(&bytes[at..])?;
@@ -209,7 +209,7 @@ fn entries(bytes: &[u8], directory: &Directory) -> Result<BTreeMap<String, Entry
 }
 
 /// The first entry: name, place, and bytes of its record.
-fn entry(bytes: &[u8]) -> Result<(String, Entry, usize), Fault> {
+fn entry(bytes: &[u8]) -> Result<(String, ZipEntry, usize), Fault> {
     let cut = || damaged("its directory is cut off");
     let short = |at| number::<2>(bytes, at).ok_or_else(cut);
     let long = |at| number::<4>(bytes, at).ok_or_else(cut);
@@ -230,7 +230,7 @@ fn entry(bytes: &[u8]) -> Result<(String, Entry, usize), Fault> {
     }
     Ok((
         name,
-        Entry { start, end: start, size, has_descriptor: flags & 8 != 0 },
+        ZipEntry { start, end: start, size, has_descriptor: flags & 8 != 0 },
         46 + name_len + extra_len + comment_len,
     ))
 }
