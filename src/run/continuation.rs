@@ -35,6 +35,7 @@ use super::map_cache::MapCache;
 use super::memory;
 use super::pass::Pass;
 use super::prepared::{Prepared, load};
+use super::tokenizer::tokenizer;
 
 /// Most positions of a text: attention grows with their square, and a cancel must take effect soon.
 const MAX_CONTEXT: usize = 1024;
@@ -74,7 +75,7 @@ pub fn continuation(job: Job, asked: Continuation, files: Rc<dyn Files>, maps: M
         }));
         let config = read_config(&*files, &job).await?;
         let context = context_of(&config)?;
-        let tokenizer = header::tokenizer(&*files).await?;
+        let tokenizer = tokenizer(&*files).await?;
         let prompt = read_prompt(&tokenizer, &asked.prompt, &config, context).await?;
         let blocks = job.chosen_blocks(config.num_hidden_layers)?;
         let maps = BlockMaps::prepare(&job, &files, maps, &blocks, &config, &out).await?;
