@@ -29,7 +29,7 @@ use crate::workers::Workers;
 use super::device::on_device;
 use super::events::Emitter;
 use super::events::Events;
-use super::header::{self, read_config};
+use super::header::read_config;
 use super::inputs::{Inputs, Text};
 use super::map_cache::MapCache;
 use super::memory;
