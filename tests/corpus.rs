@@ -11,7 +11,7 @@ use straightedge::corpus::{Folds, TokenWindows, Tokenizer, check_ids, parse_toke
 use straightedge::error::Error;
 use straightedge::job::{Job, Protocol};
 use straightedge::run::{Text, extent};
-use straightedge::weights::FolderFiles;
+use straightedge::weights::{FolderFiles, MemoryFiles};
 
 fn read(path: impl AsRef<Path>) -> Vec<u8> {
     fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.as_ref().display()))
@@ -56,7 +56,7 @@ fn a_long_text_gives_the_same_tokens_in_pieces_and_at_once() {
         let pieces = Tokenizer::from_json(tree.to_string().as_bytes()).expect(model);
         // The same normaliser inside a wrapper that is not known to be safe to split.
         let known = tree["normalizer"].take();
-        let unknown = serde_json::json!({"type": "Nmt"});
+        let unknown = serde_json::json!({"type": "Strip", "strip_left": false, "strip_right": false});
         let inner = if known.is_null() { vec![unknown] } else { vec![known, unknown] };
         tree["normalizer"] = serde_json::json!({"type": "Sequence", "normalizers": inner});
         let whole = Tokenizer::from_json(tree.to_string().as_bytes()).expect(model);
@@ -118,6 +118,61 @@ fn windows_are_whole_and_no_more_than_asked_for() {
     assert_eq!(windows(23, 11).len(), 2);
     assert_eq!(windows(23, 1000).ids(1..3), [4, 5, 6, 7, 8, 9, 10, 11]);
     assert!(windows(3, 1000).is_empty());
+}
+
+#[test]
+fn windows_may_begin_with_a_token_of_their_own() {
+    let with = |tokens: u32, rows| {
+        let protocol = Protocol { bos: true, ..protocol(rows, 4) };
+        TokenWindows::after("text", (0..tokens).collect(), &protocol, Some(99)).expect("windows")
+    };
+    assert_eq!(with(11, 1000).len(), 3);
+    assert_eq!(with(11, 1000).ids(1..3), [99, 3, 4, 5, 99, 6, 7, 8]);
+    assert_eq!(with(11, 11).len(), 2, "rows count all positions");
+    let alone = TokenWindows::after("text", vec![1, 2], &protocol(2, 1), Some(99));
+    assert!(matches!(alone, Err(Error::InvalidSetting { field, .. }) if field == "--seq-len"));
+}
+
+/// A model of its own files: a configuration, and a tokenizer with two tokens.
+fn model_with(config: &[(&str, serde_json::Value)]) -> MemoryFiles {
+    let mut tree: serde_json::Value =
+        serde_json::from_slice(&read(common::fixture("tiny-gpt2/config.json"))).expect("JSON");
+    tree.as_object_mut().expect("an object").remove("bos_token_id");
+    let mut files = MemoryFiles::default().with("tokenizer.json", read(common::fixture("tiny-gpt2/tokenizer.json")));
+    for (file, value) in config {
+        match *file {
+            "config.json" => tree["bos_token_id"] = value.clone(),
+            file => files = files.with(file, value.to_string().into_bytes()),
+        }
+    }
+    files.with("config.json", tree.to_string().into_bytes())
+}
+
+#[test]
+fn the_first_token_of_windows_is_the_one_that_the_model_names() {
+    let json = |value: &str| serde_json::from_str::<serde_json::Value>(value).expect("JSON");
+    let cases = [
+        (vec![("config.json", json("7"))], Ok(())),
+        (vec![("config.json", json("[7, 8]"))], Ok(())),
+        (vec![("generation_config.json", json(r#"{"bos_token_id": 7}"#))], Ok(())),
+        (vec![("tokenizer_config.json", json(r#"{"bos_token": {"content": "a"}}"#))], Ok(())),
+        (vec![], Err("name no beginning-of-sequence token")),
+        (
+            vec![("config.json", json("null")), ("tokenizer_config.json", json(r#"{"bos_token": null}"#))],
+            Err("name no"),
+        ),
+        (vec![("config.json", json("512"))], Err("token 512")),
+    ];
+    let text = Text::Tokens((0..500).collect());
+    for (config, wanted) in cases {
+        let job = Job { protocol: Protocol { bos: true, ..protocol(400, 4) }, ..Job::new("tiny", "text") };
+        let found = block_on(extent(&job, &model_with(&config), &text, &|_, _| {}));
+        match (found, wanted) {
+            (Ok(size), Ok(())) => assert_eq!((size.tokens, size.rows), (500, 400), "{config:?}"),
+            (Err(error), Err(why)) => assert!(error.to_string().contains(why), "{error}"),
+            (found, _) => panic!("{config:?}: {found:?}"),
+        }
+    }
 }
 
 #[test]

@@ -19,12 +19,13 @@ const MARK: &str = "▁";
 pub(super) const EDGES: &str = "^ +| +$";
 pub(super) const RUNS: &str = " {2,}";
 
-type Read<T> = Result<T, &'static str>;
+type ReadResult<T> = Result<T, &'static str>;
 
 /// The content of a `tokenizer.json` for a `tokenizer.model`.
-pub(super) fn tree(file: &[u8]) -> Read<Value> {
-    let model = Model::read(file)?;
-    let unknown = model.pieces.iter().position(|piece| piece.kind == Kind::Unknown).ok_or("it has no unknown piece")?;
+pub(super) fn tree(file: &[u8]) -> ReadResult<Value> {
+    let model = PieceModel::read(file)?;
+    let unknown =
+        model.pieces.iter().position(|piece| piece.kind == PieceKind::Unknown).ok_or("it has no unknown piece")?;
     let (inner, splits) = match model.algorithm {
         1 => (model.unigram(unknown), model.keeps_words()),
         2 => (model.byte_pairs(unknown)?, false),
@@ -64,7 +65,7 @@ pub(super) fn tree(file: &[u8]) -> Read<Value> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum PieceKind {
     Normal,
     Unknown,
     Control,
@@ -73,14 +74,14 @@ enum Kind {
     Byte,
 }
 
-struct Piece {
+struct ScoredPiece {
     text: String,
     score: f32,
-    kind: Kind,
+    kind: PieceKind,
 }
 
-struct Model<'a> {
-    pieces: Vec<Piece>,
+struct PieceModel<'a> {
+    pieces: Vec<ScoredPiece>,
     /// 1 is Unigram, 2 is BPE.
     algorithm: u64,
     byte_fallback: bool,
@@ -89,8 +90,8 @@ struct Model<'a> {
     drops_blanks: bool,
 }
 
-impl<'a> Model<'a> {
-    fn read(file: &'a [u8]) -> Read<Self> {
+impl<'a> PieceModel<'a> {
+    fn read(file: &'a [u8]) -> ReadResult<Self> {
         let mut model = Self {
             pieces: Vec::new(),
             algorithm: 1,
@@ -99,9 +100,9 @@ impl<'a> Model<'a> {
             adds_prefix: true,
             drops_blanks: true,
         };
-        for field in Fields(file) {
+        for field in WireFields(file) {
             match field? {
-                (1, Wire::Bytes(piece)) => model.pieces.push(Piece::read(piece)?),
+                (1, Wire::Bytes(piece)) => model.pieces.push(ScoredPiece::read(piece)?),
                 (2, Wire::Bytes(trainer)) => model.read_trainer(trainer)?,
                 (3, Wire::Bytes(normalizer)) => model.read_normalizer(normalizer)?,
                 _ => {}
@@ -113,8 +114,8 @@ impl<'a> Model<'a> {
         Ok(model)
     }
 
-    fn read_trainer(&mut self, trainer: &[u8]) -> Read<()> {
-        for field in Fields(trainer) {
+    fn read_trainer(&mut self, trainer: &[u8]) -> ReadResult<()> {
+        for field in WireFields(trainer) {
             match field? {
                 (3, Wire::Number(algorithm)) => self.algorithm = algorithm,
                 (24, Wire::Number(1)) => return Err("it puts blanks at the end of words, which is not supported"),
@@ -125,8 +126,8 @@ impl<'a> Model<'a> {
         Ok(())
     }
 
-    fn read_normalizer(&mut self, normalizer: &'a [u8]) -> Read<()> {
-        for field in Fields(normalizer) {
+    fn read_normalizer(&mut self, normalizer: &'a [u8]) -> ReadResult<()> {
+        for field in WireFields(normalizer) {
             match field? {
                 (2, Wire::Bytes(table)) => self.charsmap = table,
                 (3, Wire::Number(prefix)) => self.adds_prefix = prefix != 0,
@@ -148,7 +149,7 @@ impl<'a> Model<'a> {
         json!({"type": "Unigram", "unk_id": unknown, "vocab": vocab, "byte_fallback": self.byte_fallback})
     }
 
-    fn byte_pairs(&self, unknown: usize) -> Read<Value> {
+    fn byte_pairs(&self, unknown: usize) -> ReadResult<Value> {
         let vocab: serde_json::Map<_, _> =
             self.pieces.iter().enumerate().map(|(id, piece)| (piece.text.clone(), json!(id))).collect();
         if vocab.len() != self.pieces.len() {
@@ -165,11 +166,11 @@ impl<'a> Model<'a> {
     }
 
     /// The pairs of pieces that together are a piece: those of the best score first, and longer ones first among equals.
-    fn merges(&self) -> Read<Vec<[&str; 2]>> {
+    fn merges(&self) -> ReadResult<Vec<[&str; 2]>> {
         if self.pieces.iter().map(|piece| piece.text.len().pow(2)).sum::<usize>() > MOST_WORK {
             return Err("its pieces are too long");
         }
-        let merged = |piece: &&Piece| matches!(piece.kind, Kind::Normal | Kind::UserDefined);
+        let merged = |piece: &&ScoredPiece| matches!(piece.kind, PieceKind::Normal | PieceKind::UserDefined);
         let ids: HashMap<&str, usize> = self
             .pieces
             .iter()
@@ -193,9 +194,11 @@ impl<'a> Model<'a> {
     /// The pieces that are found in a text before anything else.
     fn added(&self) -> Vec<Value> {
         let pieces = self.pieces.iter().enumerate();
-        let added = pieces.filter(|(_, piece)| matches!(piece.kind, Kind::Unknown | Kind::Control | Kind::UserDefined));
-        let token = |(id, piece): (usize, &Piece)| {
-            let is_special = piece.kind != Kind::UserDefined;
+        let added = pieces.filter(|(_, piece)| {
+            matches!(piece.kind, PieceKind::Unknown | PieceKind::Control | PieceKind::UserDefined)
+        });
+        let token = |(id, piece): (usize, &ScoredPiece)| {
+            let is_special = piece.kind != PieceKind::UserDefined;
             json!({"id": id, "content": piece.text, "single_word": false, "lstrip": false, "rstrip": false,
                 "normalized": false, "special": is_special})
         };
@@ -203,10 +206,10 @@ impl<'a> Model<'a> {
     }
 }
 
-impl Piece {
-    fn read(bytes: &[u8]) -> Read<Self> {
-        let mut piece = Self { text: String::new(), score: 0.0, kind: Kind::Normal };
-        for field in Fields(bytes) {
+impl ScoredPiece {
+    fn read(bytes: &[u8]) -> ReadResult<Self> {
+        let mut piece = Self { text: String::new(), score: 0.0, kind: PieceKind::Normal };
+        for field in WireFields(bytes) {
             match field? {
                 (1, Wire::Bytes(text)) => {
                     piece.text = String::from_utf8(text.to_vec()).map_err(|_| "one of its pieces is not UTF-8")?;
@@ -214,12 +217,12 @@ impl Piece {
                 (2, Wire::Four(bits)) => piece.score = f32::from_le_bytes(bits),
                 (3, Wire::Number(kind)) => {
                     piece.kind = match kind {
-                        1 => Kind::Normal,
-                        2 => Kind::Unknown,
-                        3 => Kind::Control,
-                        4 => Kind::UserDefined,
-                        5 => Kind::Unused,
-                        6 => Kind::Byte,
+                        1 => PieceKind::Normal,
+                        2 => PieceKind::Unknown,
+                        3 => PieceKind::Control,
+                        4 => PieceKind::UserDefined,
+                        5 => PieceKind::Unused,
+                        6 => PieceKind::Byte,
                         _ => return Err("one of its pieces is of an unknown type"),
                     }
                 }
@@ -231,7 +234,7 @@ impl Piece {
 }
 
 /// The fields of a protocol buffer's message.
-struct Fields<'a>(&'a [u8]);
+struct WireFields<'a>(&'a [u8]);
 
 /// The content of a field.
 enum Wire<'a> {
@@ -243,8 +246,8 @@ enum Wire<'a> {
 
 const CUT: &str = "it is damaged or cut short";
 
-impl<'a> Fields<'a> {
-    fn number(&mut self) -> Read<u64> {
+impl<'a> WireFields<'a> {
+    fn number(&mut self) -> ReadResult<u64> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
             let (byte, rest) = self.0.split_first().ok_or(CUT)?;
@@ -257,13 +260,13 @@ impl<'a> Fields<'a> {
         Err(CUT)
     }
 
-    fn take(&mut self, len: u64) -> Read<&'a [u8]> {
+    fn take(&mut self, len: u64) -> ReadResult<&'a [u8]> {
         let (bytes, rest) = usize::try_from(len).ok().and_then(|len| self.0.split_at_checked(len)).ok_or(CUT)?;
         self.0 = rest;
         Ok(bytes)
     }
 
-    fn field(&mut self) -> Read<(u64, Wire<'a>)> {
+    fn field(&mut self) -> ReadResult<(u64, Wire<'a>)> {
         let tag = self.number()?;
         let content = match tag & 7 {
             0 => Wire::Number(self.number()?),
@@ -279,8 +282,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-impl<'a> Iterator for Fields<'a> {
-    type Item = Read<(u64, Wire<'a>)>;
+impl<'a> Iterator for WireFields<'a> {
+    type Item = ReadResult<(u64, Wire<'a>)>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let field = (!self.0.is_empty()).then(|| self.field());

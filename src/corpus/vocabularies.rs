@@ -11,10 +11,8 @@ const SPECIAL: [&str; 7] = ["bos_token", "eos_token", "unk_token", "pad_token", 
 const USUAL: [&str; 11] =
     ["<|endoftext|>", "<s>", "</s>", "<unk>", "<pad>", "<mask>", "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
 
-type Read<T> = Result<T, String>;
-
 /// Byte-level BPE, as of GPT-2, OPT, GPT-Neo, RoBERTa and Qwen2.
-pub(super) fn byte_pairs(vocab: Map<String, Value>, merges: &str, config: &Value) -> Read<Value> {
+pub(super) fn byte_pairs(vocab: Map<String, Value>, merges: &str, config: &Value) -> Result<Value, String> {
     let missing = byte_alphabet().filter(|letter| !vocab.contains_key(&letter.to_string())).count();
     if missing > 0 {
         return Err(format!("it is no byte-level vocabulary, {missing} of 256 bytes are missing"));
@@ -43,7 +41,7 @@ pub(super) fn byte_pairs(vocab: Map<String, Value>, merges: &str, config: &Value
 }
 
 /// WordPiece, as of BERT: a token per line.
-pub(super) fn word_pieces(vocab: &str, config: &Value) -> Read<Value> {
+pub(super) fn word_pieces(vocab: &str, config: &Value) -> Result<Value, String> {
     let vocab = vocab.replace("\r\n", "\n");
     let lines = vocab.strip_suffix('\n').unwrap_or(&vocab).split('\n').enumerate();
     let vocab: Map<_, _> = lines.map(|(id, token)| (token.to_owned(), json!(id))).collect();

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::header;
+use super::tokenizer::tokenizer;
 use crate::corpus::special_token;
 use crate::error::{Error, Result};
 use crate::weights::{Files, read_whole};
@@ -19,7 +19,7 @@ pub(super) async fn token(files: &dyn Files, vocab_size: usize) -> Result<u32> {
     if found.is_none()
         && let Some(name) = special_token(&json(files, "tokenizer_config.json").await?["bos_token"])
     {
-        found = header::tokenizer(files).await?.id(name);
+        found = tokenizer(files).await?.id(name);
     }
     let refused = |value: String, hint: &str| Error::InvalidSetting { field: "--bos".into(), value, hint: hint.into() };
     match found {

@@ -1,11 +1,7 @@
 //! Everything known before the first row: the text as windows, and the model and corpus for the report.
 
-use std::collections::BTreeMap;
-
 use crate::backend::Backend;
-use crate::corpus::{
-    Folds, TOKENIZER_KINDS, TokenWindows, Tokenizer, check_ids, check_tokenizer_size, tokenizer_files,
-};
+use crate::corpus::{Folds, TokenWindows, check_ids};
 use crate::error::Result;
 use crate::job::{Job, Protocol};
 use crate::model::ModelConfig;
@@ -16,6 +12,7 @@ use crate::weights::{Files, RowsFile, Weights, read_whole};
 use super::bos;
 use super::events::StageMeter;
 use super::inputs::Text;
+use super::tokenizer::tokenizer;
 
 /// Bytes up to which a text is read to its end, so that the report tells how many tokens it has.
 const READ_WHOLE: usize = 1 << 22;
@@ -95,25 +92,6 @@ pub(super) async fn token_ids(
     };
     check_ids(name, &ids, config.vocab_size)?;
     Ok(ids)
-}
-
-/// The model's own tokenizer.
-pub(super) async fn tokenizer(files: &dyn Files) -> Result<Tokenizer> {
-    let mut sizes = BTreeMap::new();
-    for kind in TOKENIZER_KINDS {
-        for file in kind {
-            sizes.extend(files.size(file).await?.map(|size| (*file, size)));
-        }
-        if let Some(names) = tokenizer_files(|file| sizes.contains_key(file)) {
-            let mut found = Vec::new();
-            for file in names {
-                check_tokenizer_size(file, sizes[file])?;
-                found.push((file, files.read(file, 0..sizes[file]).await?));
-            }
-            return Tokenizer::from_files(&found);
-        }
-    }
-    Tokenizer::from_files(&[])
 }
 
 /// The model's section of the report.

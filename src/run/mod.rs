@@ -22,6 +22,7 @@ mod pass;
 mod prepared;
 mod resume_file;
 mod sweep;
+mod tokenizer;
 
 pub use continuation::{MapSource, continuation};
 pub use corpus_size::{extent, rows_extent};
