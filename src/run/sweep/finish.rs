@@ -79,6 +79,7 @@ impl<B: Backend> Pass<'_, B> {
         }
         if let Some(text) = self.bias(report, train_rows) {
             self.out.warn("more_rows", Some(block), text);
+        }
         if !(*r2_rounding <= R2_DIGITS) {
             let text = format!(
                 "block {block}: R² and rmse may be off by {r2_rounding:.0e} of the variance, because some rows or columns \
