@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 /// Bytes in a megabyte.
 const MEGABYTE: u64 = 1_000_000;
 /// Matrices of d_in × d_in and of d_out × d_out that a solve holds at least, in addition to the sums.
-const SOLVE_MATRICES: u128 = 3;
+const SOLVE_MATRICES: f64 = 3.0;
 
 /// The sums of second moments that exist at once.
 #[derive(Clone, Copy, Debug)]
@@ -20,10 +20,11 @@ pub(super) struct Sums {
 impl Sums {
     /// Bytes of the sums and of a solve, at least.
     fn bytes(self) -> u64 {
-        let [d_in, d_out, folds, blocks] = [self.d_in, self.d_out, self.folds, self.blocks].map(u128::from);
+        let [d_in, d_out, folds, blocks] = [self.d_in, self.d_out, self.folds, self.blocks].map(|count| count as f64);
         let sums = folds * (d_in * d_in + d_in * d_out) + d_out * d_out;
         let solve = SOLVE_MATRICES * (d_in * d_in + d_out * d_out);
-        u64::try_from(8 * (blocks * sums + solve)).unwrap_or(u64::MAX)
+        // The conversion saturates.
+        (8.0 * (blocks * sums + solve)) as u64
     }
 }
 
