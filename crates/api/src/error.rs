@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 /// A result with the error type of this crate by default.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A failure that names the file, tensor, field or row at fault and what to do about it.
+/// A failure that names the file, tensor, field or row at fault and what to do about it. `file` and `tensor` are names,
+/// `why` is the reason in words, and `hint` says what to do.
+#[allow(missing_docs, reason = "these four fields")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum Error {
@@ -18,31 +20,24 @@ pub enum Error {
     MissingFile {
         /// Name of the file as requested.
         file: String,
-        /// What to do.
         hint: String,
     },
     /// The operating system or browser refused to read a file.
     #[error("{file}: cannot be read ({why}); check that it exists and is readable")]
     UnreadableFile {
-        /// Name of the file.
         file: String,
-        /// The reason given.
         why: String,
     },
     /// Writing a result failed: full disk, missing folder, no permission.
     #[error("{file}: cannot be written ({why}); choose another location or free some space")]
     UnwritableFile {
-        /// Name of the file.
         file: String,
-        /// The reason given.
         why: String,
     },
     /// A result that could not be written to its place, and where it is instead.
     #[error("{file}: not written ({why}); the result is in {place}")]
     ResultElsewhere {
-        /// Name of the file.
         file: String,
-        /// The reason given.
         why: String,
         /// Where the result is.
         place: String,
@@ -50,53 +45,41 @@ pub enum Error {
     /// The program reached a state that its authors thought impossible.
     #[error("straightedge itself: it failed ({why}); report this, finished blocks are kept")]
     Crashed {
-        /// What was found, and where in the code.
         why: String,
     },
     /// A JSON file does not parse or lacks its structure.
     #[error("{file}: malformed JSON ({why}); replace it with an intact copy")]
     MalformedJson {
-        /// Name of the file.
         file: String,
-        /// Parser message with line and column.
         why: String,
     },
     /// A safetensors file whose header is truncated, oversized or contradicts the file.
     #[error("{file}: not an intact safetensors file ({why}); download it again")]
     MalformedWeights {
-        /// Name of the file.
         file: String,
-        /// The contradiction.
         why: String,
     },
     /// A PyTorch file that is truncated or contradicts itself.
     #[error("{file}: not an intact PyTorch file ({why}); download it again")]
     MalformedTorch {
-        /// Name of the file.
         file: String,
-        /// The contradiction.
         why: String,
     },
     /// A Git LFS pointer in place of a file.
     #[error("{file}: a Git LFS pointer, not the file itself; run git lfs pull in its folder, or download the file")]
     LfsPointer {
-        /// Name of the file.
         file: String,
     },
     /// A file of captured rows that is damaged or lacks x or y.
     #[error("{file}: not captured rows ({why}); write them again as safetensors with x (n, d_in) and y (n, d_out)")]
     MalformedRows {
-        /// Name of the file.
         file: String,
-        /// What is wrong.
         why: String,
     },
     /// A maps file that is damaged or contradicts itself.
     #[error("{file}: not an intact maps file ({why}); write it again with --dump-maps")]
     MalformedMaps {
-        /// Name of the file.
         file: String,
-        /// The contradiction.
         why: String,
     },
     /// An intact PyTorch file that holds more than plain tensors, or holds them in another way.
@@ -104,9 +87,7 @@ pub enum Error {
         "{file}: not read as weights because {why}; convert it to safetensors, as save_pretrained of transformers does, or choose a revision that has them"
     )]
     UnsupportedTorch {
-        /// Name of the file.
         file: String,
-        /// What is not read, as a clause.
         why: String,
     },
     /// A tensor whose elements do not lie in row-major order.
@@ -114,7 +95,6 @@ pub enum Error {
         "tensor {tensor}: stored transposed or with gaps (strides {strides:?}); make it contiguous before saving, or convert the weights to safetensors"
     )]
     TensorStrides {
-        /// Name of the tensor.
         tensor: String,
         /// Elements between neighbours, per dimension.
         strides: Vec<u64>,
@@ -122,7 +102,6 @@ pub enum Error {
     /// A tensor required by the architecture is in none of the weight files.
     #[error("tensor {tensor}: missing from the weights; check that config.json and weights belong to the same model")]
     MissingTensor {
-        /// Checkpoint name of the tensor.
         tensor: String,
     },
     /// A tensor's shape differs from the configuration.
@@ -130,7 +109,6 @@ pub enum Error {
         "tensor {tensor}: has shape {found:?} instead of {expected:?}; use the config.json and weights of the same model"
     )]
     TensorShape {
-        /// Name of the tensor.
         tensor: String,
         /// Shape in the file.
         found: Vec<usize>,
@@ -140,7 +118,6 @@ pub enum Error {
     /// A tensor is stored in a format other than F32, F16 or BF16.
     #[error("tensor {tensor}: stored as {dtype}; convert the weights to F32, F16 or BF16")]
     TensorDtype {
-        /// Name of the tensor.
         tensor: String,
         /// Format in the file.
         dtype: String,
@@ -148,7 +125,6 @@ pub enum Error {
     /// A tensor holds NaN or infinity.
     #[error("tensor {tensor}: element {index} is not finite; the weights are damaged, download them again")]
     NonFiniteTensor {
-        /// Name of the tensor.
         tensor: String,
         /// Flat index of the first such element.
         index: usize,
@@ -181,7 +157,6 @@ pub enum Error {
     /// A file of the tokenizer cannot be used, or fails on this text.
     #[error("{why}; use the tokenizer that belongs to the model")]
     Tokenizer {
-        /// The file, and the tokenizer's own message.
         why: String,
     },
     /// A token id beyond the embedding.
@@ -253,7 +228,6 @@ pub enum Error {
         "{file}: {rows} rows are too few, where {needed} are needed {what}; capture more rows, or use a smaller --window or fewer --folds"
     )]
     TooFewCaptured {
-        /// Name of the file.
         file: String,
         /// Rows that there are.
         rows: usize,
@@ -265,7 +239,6 @@ pub enum Error {
     /// Captured rows hold NaN or infinity.
     #[error("tensor {tensor}: row {row} of the captured rows holds NaN or infinity; capture the rows without it")]
     NonFiniteRow {
-        /// `x` or `y`.
         tensor: String,
         /// Row within the file.
         row: usize,
@@ -295,7 +268,6 @@ pub enum Error {
     NoModel {
         /// The requested name.
         name: String,
-        /// Why it is not on the hub.
         why: String,
         /// Comma list of the bundled models.
         known: String,
@@ -303,13 +275,11 @@ pub enum Error {
     /// No usable GPU adapter.
     #[error("GPU: no adapter ({why}); use --backend cpu")]
     NoAdapter {
-        /// The attempts made.
         why: String,
     },
     /// The GPU was lost while working.
     #[error("GPU: the device was lost ({why}); measure again or use the CPU, finished blocks are kept")]
     DeviceLost {
-        /// The driver's message.
         why: String,
     },
     /// A limit of the adapter is below WebGPU's guaranteed minimum.
@@ -325,7 +295,6 @@ pub enum Error {
     /// The GPU has no memory left.
     #[error("GPU: out of memory ({why}); close other programs or use the CPU, finished blocks are kept")]
     DeviceMemory {
-        /// The driver's message.
         why: String,
     },
     /// The model or batch does not fit the adapter.
@@ -353,7 +322,6 @@ pub enum Error {
     Gpu {
         /// Operation.
         what: String,
-        /// Message.
         why: String,
     },
     /// The CPU backend refused an operation.
@@ -361,7 +329,6 @@ pub enum Error {
     Cpu {
         /// Operation.
         what: String,
-        /// Message.
         why: String,
     },
     /// NaN or infinity in a block's input or output.
@@ -391,21 +358,17 @@ pub enum Error {
     Solve {
         /// Block index.
         block: usize,
-        /// Solver message.
         why: String,
     },
     /// The engine crashed, ran out of memory, or cannot be loaded by the browser.
     #[error("engine: {why}; reload the page, or use fewer rows or a smaller model, finished blocks are kept")]
     Engine {
-        /// The reason, if known.
         why: String,
     },
     /// A report that violates the schema.
     #[error("{file}: not a Straightedge report of schema 1 ({why}); export it again")]
     MalformedReport {
-        /// Name of the file.
         file: String,
-        /// What is wrong.
         why: String,
     },
     /// A result in a link that cannot be read.
@@ -413,15 +376,12 @@ pub enum Error {
         "the result in this link: it cannot be read ({why}); copy the whole link again, or ask its sender for a new one"
     )]
     MalformedLink {
-        /// What is wrong.
         why: String,
     },
     /// An invalid list of models to measure.
     #[error("{file}: not a list of models to measure ({why}); see docs/cli.md for the format")]
     MalformedList {
-        /// Name of the file.
         file: String,
-        /// The model and key at fault, and the fault.
         why: String,
     },
     /// An affine map that the model's layout cannot hold.
@@ -429,9 +389,7 @@ pub enum Error {
     NotLinearisable {
         /// Model, block or configuration value at fault.
         what: String,
-        /// The obstacle.
         why: String,
-        /// What to do.
         hint: String,
     },
     /// A model, text or maps file other than the report's.
@@ -451,7 +409,6 @@ pub enum Error {
     HubId {
         /// The given text, shortened.
         id: String,
-        /// The fault.
         why: String,
     },
     /// An invalid base address of a hub.
@@ -459,7 +416,6 @@ pub enum Error {
     HubEndpoint {
         /// The given text, shortened.
         address: String,
-        /// The fault.
         why: String,
     },
     /// The hub knows no such repository, revision or file.
@@ -467,9 +423,7 @@ pub enum Error {
     HubMissing {
         /// Repository, revision or file.
         what: String,
-        /// The hub's response.
         why: String,
-        /// What to do.
         hint: String,
     },
     /// A gated or private repository.
@@ -477,9 +431,7 @@ pub enum Error {
     HubGated {
         /// Repository.
         what: String,
-        /// The hub's response.
         why: String,
-        /// What to do.
         hint: String,
     },
     /// The hub requests a long wait.
@@ -489,7 +441,6 @@ pub enum Error {
     HubBusy {
         /// File or repository.
         what: String,
-        /// The server's response.
         why: String,
         /// Minutes to wait, rounded up.
         minutes: u64,
@@ -499,7 +450,6 @@ pub enum Error {
     Network {
         /// File or repository.
         what: String,
-        /// The last reason given.
         why: String,
     },
     /// The response is not the file: an error page, another range, another size.
@@ -507,9 +457,7 @@ pub enum Error {
     NotTheFile {
         /// File or repository.
         what: String,
-        /// The actual content.
         why: String,
-        /// What to do.
         hint: String,
     },
     /// A downloaded file with another hash than the hub lists.
@@ -517,7 +465,6 @@ pub enum Error {
         "{file}: damaged in transit (SHA-256 {found}, but the hub lists {expected}); it was discarded, download it again"
     )]
     HashMismatch {
-        /// Name of the file.
         file: String,
         /// Hash of the download.
         found: String,
@@ -527,7 +474,6 @@ pub enum Error {
     /// No storage left for downloads.
     #[error("storage: full ({why}); delete what you no longer need")]
     StorageFull {
-        /// The reason given.
         why: String,
     },
     /// The job was cancelled by its user.
