@@ -259,7 +259,7 @@ impl<B: Backend> Sweep<'_, B> {
         let mut loss = Loss::default();
         let batches = self.source.reading.batches.iter().filter(|batch| batch.evaluated);
         for (batch, kept) in batches.zip(hidden) {
-            let logits = |rows: &B::Tensor| self.source.layers.logits(&head, rows);
+            let logits = |rows: &B::Tensor| self.source.layers.logits(head, rows);
             let sizes = (self.source.checkpoint.config().vocab_size, self.pass.job.protocol.seq_len);
             let targets = next_tokens(self.source.reading.ids(batch));
             loss.add(self.pass.backend, &self.source.store.tensor(kept)?, &targets, sizes, &logits).await?;
