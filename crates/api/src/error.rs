@@ -24,16 +24,10 @@ pub enum Error {
     },
     /// The operating system or browser refused to read a file.
     #[error("{file}: cannot be read ({why}); check that it exists and is readable")]
-    UnreadableFile {
-        file: String,
-        why: String,
-    },
+    UnreadableFile { file: String, why: String },
     /// Writing a result failed: full disk, missing folder, no permission.
     #[error("{file}: cannot be written ({why}); choose another location or free some space")]
-    UnwritableFile {
-        file: String,
-        why: String,
-    },
+    UnwritableFile { file: String, why: String },
     /// A result that could not be written to its place, and where it is instead.
     #[error("{file}: not written ({why}); the result is in {place}")]
     ResultElsewhere {
@@ -44,52 +38,30 @@ pub enum Error {
     },
     /// The program reached a state that its authors thought impossible.
     #[error("straightedge itself: it failed ({why}); report this, finished blocks are kept")]
-    Crashed {
-        why: String,
-    },
+    Crashed { why: String },
     /// A JSON file does not parse or lacks its structure.
     #[error("{file}: malformed JSON ({why}); replace it with an intact copy")]
-    MalformedJson {
-        file: String,
-        why: String,
-    },
+    MalformedJson { file: String, why: String },
     /// A safetensors file whose header is truncated, oversized or contradicts the file.
     #[error("{file}: not an intact safetensors file ({why}); download it again")]
-    MalformedWeights {
-        file: String,
-        why: String,
-    },
+    MalformedWeights { file: String, why: String },
     /// A PyTorch file that is truncated or contradicts itself.
     #[error("{file}: not an intact PyTorch file ({why}); download it again")]
-    MalformedTorch {
-        file: String,
-        why: String,
-    },
+    MalformedTorch { file: String, why: String },
     /// A Git LFS pointer in place of a file.
     #[error("{file}: a Git LFS pointer, not the file itself; run git lfs pull in its folder, or download the file")]
-    LfsPointer {
-        file: String,
-    },
+    LfsPointer { file: String },
     /// A file of captured rows that is damaged or lacks x or y.
     #[error("{file}: not captured rows ({why}); write them again as safetensors with x (n, d_in) and y (n, d_out)")]
-    MalformedRows {
-        file: String,
-        why: String,
-    },
+    MalformedRows { file: String, why: String },
     /// A maps file that is damaged or contradicts itself.
     #[error("{file}: not an intact maps file ({why}); write it again with --dump-maps")]
-    MalformedMaps {
-        file: String,
-        why: String,
-    },
+    MalformedMaps { file: String, why: String },
     /// An intact PyTorch file that holds more than plain tensors, or holds them in another way.
     #[error(
         "{file}: not read as weights because {why}; convert it to safetensors, as save_pretrained of transformers does, or choose a revision that has them"
     )]
-    UnsupportedTorch {
-        file: String,
-        why: String,
-    },
+    UnsupportedTorch { file: String, why: String },
     /// A tensor whose elements do not lie in row-major order.
     #[error(
         "tensor {tensor}: stored transposed or with gaps (strides {strides:?}); make it contiguous before saving, or convert the weights to safetensors"
@@ -101,9 +73,7 @@ pub enum Error {
     },
     /// A tensor required by the architecture is in none of the weight files.
     #[error("tensor {tensor}: missing from the weights; check that config.json and weights belong to the same model")]
-    MissingTensor {
-        tensor: String,
-    },
+    MissingTensor { tensor: String },
     /// A tensor's shape differs from the configuration.
     #[error(
         "tensor {tensor}: has shape {found:?} instead of {expected:?}; use the config.json and weights of the same model"
@@ -156,9 +126,7 @@ pub enum Error {
     },
     /// A file of the tokenizer cannot be used, or fails on this text.
     #[error("{why}; use the tokenizer that belongs to the model")]
-    Tokenizer {
-        why: String,
-    },
+    Tokenizer { why: String },
     /// A token id beyond the embedding.
     #[error(
         "{corpus}: token {position} is {id}, but the vocabulary ends at {vocab_size}; use the model's own tokenizer"
@@ -274,14 +242,10 @@ pub enum Error {
     },
     /// No usable GPU adapter.
     #[error("GPU: no adapter ({why}); use --backend cpu")]
-    NoAdapter {
-        why: String,
-    },
+    NoAdapter { why: String },
     /// The GPU was lost while working.
     #[error("GPU: the device was lost ({why}); measure again or use the CPU, finished blocks are kept")]
-    DeviceLost {
-        why: String,
-    },
+    DeviceLost { why: String },
     /// A limit of the adapter is below WebGPU's guaranteed minimum.
     #[error("GPU: {name} is {limit}, but {needed} is needed; use another device or browser, or the CPU")]
     AdapterLimit {
@@ -294,9 +258,7 @@ pub enum Error {
     },
     /// The GPU has no memory left.
     #[error("GPU: out of memory ({why}); close other programs or use the CPU, finished blocks are kept")]
-    DeviceMemory {
-        why: String,
-    },
+    DeviceMemory { why: String },
     /// The model or batch does not fit the adapter.
     #[error("GPU: {what} needs {needed} bytes, but the adapter allows {limit}; use a smaller model or the CPU")]
     DeviceLimit {
@@ -362,28 +324,18 @@ pub enum Error {
     },
     /// The engine crashed, ran out of memory, or cannot be loaded by the browser.
     #[error("engine: {why}; reload the page, or use fewer rows or a smaller model, finished blocks are kept")]
-    Engine {
-        why: String,
-    },
+    Engine { why: String },
     /// A report that violates the schema.
     #[error("{file}: not a Straightedge report of schema 1 ({why}); export it again")]
-    MalformedReport {
-        file: String,
-        why: String,
-    },
+    MalformedReport { file: String, why: String },
     /// A result in a link that cannot be read.
     #[error(
         "the result in this link: it cannot be read ({why}); copy the whole link again, or ask its sender for a new one"
     )]
-    MalformedLink {
-        why: String,
-    },
+    MalformedLink { why: String },
     /// An invalid list of models to measure.
     #[error("{file}: not a list of models to measure ({why}); see docs/cli.md for the format")]
-    MalformedList {
-        file: String,
-        why: String,
-    },
+    MalformedList { file: String, why: String },
     /// An affine map that the model's layout cannot hold.
     #[error("export: {what} cannot hold an affine map ({why}); {hint}")]
     NotLinearisable {
@@ -473,9 +425,7 @@ pub enum Error {
     },
     /// No storage left for downloads.
     #[error("storage: full ({why}); delete what you no longer need")]
-    StorageFull {
-        why: String,
-    },
+    StorageFull { why: String },
     /// The job was cancelled by its user.
     #[error("cancelled: stopped on request; finished blocks are kept")]
     Cancelled,
