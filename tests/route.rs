@@ -57,7 +57,14 @@ fn measure_all(backend: &str) {
         let blocks = expected["blocks"].as_array().expect("blocks");
         assert!(!blocks.is_empty() && report.blocks.len() == blocks.len(), "{name}: {} blocks", report.blocks.len());
         for (found, expected) in report.blocks.iter().zip(blocks) {
-            check_block(&format!("{name} on {backend}, block {}", found.block), found, expected);
+            let what = format!("{name} on {backend}, block {}", found.block);
+            check_block(&what, found, expected);
+            // Fewer windows have none, which a warning says.
+            if report.protocol.heldout_rows >= 10 * report.protocol.seq_len {
+                check_intervals(&what, found);
+            } else {
+                assert!(found.intervals.is_empty(), "{what}");
+            }
         }
         check_perplexities(&format!("{name} on {backend}"), &report, &expected);
         check_layers(&format!("{name} on {backend}"), &report, &expected);
@@ -111,7 +118,6 @@ fn check_block(what: &str, found: &BlockReport, expected: &Value) {
     close("r2_cv_mean", found.r2_cv_mean, TOLERANCE);
     close("r2_cv_std", found.r2_cv_std, TOLERANCE);
     check_learning(what, found, expected);
-    check_intervals(what, found);
     close("cosine", found.cosine, 1e-4);
     // Where the residual is small, the same difference of R² is a larger share of it.
     relative("rmse", found.rmse, 1e-4 + 2e-7 / (1.0 - number("r2_lin")));
