@@ -45,8 +45,17 @@ def train(name: str, **options) -> Path:
         sentence_iterator=iter(sentences), model_writer=model, num_threads=1, minloglevel=2, **options
     )
     path = OUT / f"{name}.model"
-    path.write_bytes(model.getvalue())
+    path.write_bytes(without_rules_path(model.getvalue()))
     return path
+
+
+def without_rules_path(model: bytes) -> bytes:
+    """The model without the name of the temporary file of its rules, which the normalizer's description repeats."""
+    from sentencepiece import sentencepiece_model_pb2
+
+    described = sentencepiece_model_pb2.ModelProto.FromString(model)
+    described.normalizer_spec.ClearField("normalization_rule_tsv")
+    return described.SerializeToString()
 
 
 def rules(folder: str) -> str:
