@@ -50,7 +50,7 @@ impl Rows {
             }
             x.extend(row.into_iter().map(|x| x as f32));
         }
-        Self { x, y, window: 8, folds: 5 }
+        Self { x, y, window: 4, folds: 5 }
     }
 
     fn map(mut self, side: Side, change: impl Fn(usize, usize, f64) -> f64) -> Self {

@@ -61,7 +61,10 @@ impl Hub {
             repo.files.entry(path).or_insert(entry);
         }
         for id in [id, &repo.id] {
-            self.visit().keep_repo(self.listed_at(id, folder), &repo);
+            // A restricted one is asked for again: its owner may have opened it in the meantime.
+            if !repo.gated {
+                self.visit().keep_repo(self.listed_at(id, folder), &repo);
+            }
             self.remember(id, &repo).await?;
         }
         Ok(HubFiles::new(self.clone(), repo))

@@ -79,9 +79,12 @@ impl Emitter {
         yield_now().await;
     }
 
-    /// Queues a warning.
+    /// Queues a warning, unless it was given already: a resumed sweep finds those of its beginning again.
     pub(super) fn warn(&self, code: &str, block: Option<usize>, text: String) {
         let warning = Warning { code: code.into(), block, text };
+        if self.warnings.borrow().contains(&warning) {
+            return;
+        }
         self.warnings.borrow_mut().push(warning.clone());
         self.send(Event::Warning(warning));
     }

@@ -97,6 +97,7 @@ async fn fit_rows<B: Backend>(backend: &B, job: &Job, file: &RowsFile, started: 
         seconds: Cell::new(Seconds { load: load.seconds(), ..Seconds::default() }),
         started,
     };
+    pass.explain_missing_intervals();
     if pass.asks(Measure::Conjunction) {
         let text = "captured rows come without their network, so its conjunction index is undefined";
         out.warn("no_network", None, text.into());
@@ -112,6 +113,7 @@ impl Prepared {
         let header = self.header(backend, &weights, out).await?;
         let pass = Pass { key: self.key(&header), ..self.pass(backend, out) };
         out.emit(Event::Started(Box::new(header))).await;
+        pass.explain_missing_intervals();
         let (swept, ppl) = self.sweep(&pass, &weights).await?;
         if pass.asks(Measure::Heal) {
             self.heal(&pass, swept).await?;

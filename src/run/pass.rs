@@ -13,6 +13,7 @@ use crate::corpus::Folds;
 use crate::event::{Event, Outcome};
 use crate::job::{Job, Measure};
 use crate::report::{Seconds, finite};
+use crate::stats::bootstrap::FEWEST_WINDOWS;
 use crate::trace::{Lane, Span};
 use crate::workers::Workers;
 
@@ -96,6 +97,15 @@ impl<B: Backend> Pass<'_, B> {
             let text = "the logits of the untouched model leave the range of numbers, so perplexity and its changes are \
                         undefined; check that config.json and weights belong together";
             self.out.warn("undefined_perplexity", None, text.into());
+        }
+    }
+
+    /// Warns if there are too few held-out windows for intervals.
+    pub(super) fn explain_missing_intervals(&self) {
+        let heldout = self.folds.windows(self.folds.len() - 1).len();
+        if heldout < FEWEST_WINDOWS {
+            let text = format!("{heldout} held-out windows are fewer than {FEWEST_WINDOWS}; R² and the other numbers have no interval");
+            self.out.warn("few_windows", None, text);
         }
     }
 

@@ -10,7 +10,6 @@ use crate::learning::SMALL_BIAS;
 use crate::report::BlockReport;
 use crate::run::pass::Pass;
 use crate::solve::{BlockScore, InputDistribution};
-use crate::stats::bootstrap::FEWEST_WINDOWS;
 use crate::workers::sums::BlockSums;
 
 /// How far rounding may move R² without a warning.
@@ -69,13 +68,6 @@ impl<B: Backend> Pass<'_, B> {
                 report.rank
             );
             self.out.warn("clipped_rank", Some(block), text);
-        }
-        let heldout = self.folds.windows(self.folds.len() - 1).len();
-        if heldout < FEWEST_WINDOWS {
-            let text = format!(
-                "block {block}: {heldout} held-out windows are fewer than {FEWEST_WINDOWS}; their R² has no interval"
-            );
-            self.out.warn("few_windows", Some(block), text);
         }
         if let Some(text) = self.bias(report, train_rows) {
             self.out.warn("more_rows", Some(block), text);
