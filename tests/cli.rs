@@ -1,7 +1,7 @@
 //! The command line as scripts use it: exit statuses, one-line errors, partial results.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use safetensors::SafeTensors;
@@ -223,6 +223,36 @@ fn what_weights_and_logits_hide_is_told() {
     fs::write(model.join("config.json"), config.to_string()).expect("a configuration");
     let (codes, report) = measure("fit");
     assert!(report.blocks.len() == 2 && codes.contains(&"unread_blocks".to_owned()), "{codes:?}");
+}
+
+#[test]
+fn a_model_without_a_tokenizer_borrows_one() {
+    let folder = folder("borrowed");
+    let (model, out) = (folder.join("model"), text(&folder.join("report.json")));
+    fs::create_dir_all(&model).expect("a folder");
+    let original = common::fixture("tiny-gpt2");
+    for file in ["config.json", "model.safetensors"] {
+        fs::copy(original.join(file), model.join(file)).expect("a copy");
+    }
+    let measure = |model: &Path, more: &[&str]| {
+        let (model, encyclopedia) = (text(model), text(&common::encyclopedia()));
+        let args = ["measure", &model, "--text", &encyclopedia, "--rows", "1280", "--backend", "cpu", "--out", &out];
+        straightedge(&[&args, more].concat())
+    };
+    let refused = measure(&model, &[]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && said.contains("--tokenizer"), "{said}");
+    let report = || Report::from_json("report", &fs::read_to_string(&out).expect("a report")).expect("a report");
+    let r2 = |report: Report| report.blocks.iter().map(|block| block.r2_lin).collect::<Vec<_>>();
+    assert!(measure(&original, &[]).status.success());
+    let own = report();
+    assert_eq!(own.model.tokenizer, None);
+    assert!(measure(&model, &["--tokenizer", &text(&original)]).status.success());
+    let borrowed = report();
+    assert_eq!(borrowed.model.tokenizer.as_deref(), Some("tiny-gpt2"));
+    let shown = String::from_utf8_lossy(&straightedge(&["show", &out]).stdout).into_owned();
+    assert!(shown.contains("tokenizer of tiny-gpt2"), "{shown}");
+    assert!(!own.blocks.is_empty() && r2(borrowed) == r2(own));
 }
 
 #[test]

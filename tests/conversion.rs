@@ -70,7 +70,7 @@ fn pytorch_weights_measure_as_safetensors_do_and_only_needed_bytes_come() {
     block_on(Weights::open(Rc::new(files.clone()))).expect("weights");
     let described = mirror.stats().file(FILE);
     assert_eq!(described.requests, 2, "the end, and the description");
-    let preflight = block_on(files.preflight(false, 64, &Capacity::default())).expect("an answer");
+    let preflight = block_on(files.preflight(&common::small_job(), &Capacity::default())).expect("an answer");
     assert!(preflight.can_start() && preflight.dtype.as_deref() == Some("F32"), "{:?}", preflight.problems);
     let report = measured(Rc::new(files.clone()));
     let here = measured(Rc::new(FolderFiles::new(fixture(MODEL))));

@@ -129,7 +129,7 @@ fn twelve_blocks(folder: &Path) -> (Mirror, HubFiles, Job, Vec<u8>) {
 fn only_needed_tensors_of_a_gpt2_are_fetched_in_few_requests() {
     let folder = fresh("gpt2");
     let (mirror, files, job, text) = twelve_blocks(&folder);
-    let preflight = block_on(files.preflight(false, 64, &Capacity::default())).expect("an answer");
+    let preflight = block_on(files.preflight(&common::small_job(), &Capacity::default())).expect("an answer");
     assert!(preflight.can_start(), "{:?}", preflight.problems);
     let sent_before = mirror.stats().file("model.safetensors").bytes;
     let report = measured(&job, Rc::new(files), &text).expect("a report");

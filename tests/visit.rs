@@ -166,7 +166,7 @@ fn a_class_behind_one_address_asks_little() {
         let (visit, store) = (Rc::<HubVisit>::default(), Rc::<MemoryStore>::default());
         for _ in 0..4 {
             let files = block_on(page(&mirror, &visit, store.clone()).open(&commit)).expect("a listing");
-            block_on(files.preflight(false, 64, &Capacity::default())).expect("a preview");
+            block_on(files.preflight(&common::small_job(), &Capacity::default())).expect("a preview");
         }
     }
     assert_eq!(mirror.stats().calls(), 30, "a link holds the commit: every pupil asks for the files alone");
@@ -187,7 +187,8 @@ fn a_gated_model_is_told_before_anything_is_downloaded() {
     let pinned = opened(&mirror, "a/b").id().to_string();
     mirror.faults().add("gated:a/b:1000".parse().expect("a fault"));
     mirror.stats().reset();
-    let error = block_on(opened(&mirror, "a/b").preflight(false, 64, &Capacity::default())).expect_err("gated");
+    let error =
+        block_on(opened(&mirror, "a/b").preflight(&common::small_job(), &Capacity::default())).expect_err("gated");
     assert!(matches!(&error, Error::HubGated { what, .. } if what == "a/b"), "{error}");
     assert_eq!(mirror.stats().requests("/resolve/"), 0);
     // Of a commit it is not known beforehand, and a page cannot read why its files are refused.

@@ -69,6 +69,9 @@ pub(super) struct MeasureArgs {
     pub(super) model: String,
     #[command(flatten)]
     pub(super) text: TextArgs,
+    /// Use the tokenizer of another model, named as models are, for instance where this one has none.
+    #[arg(long, value_name = "MODEL")]
+    pub(super) tokenizer: Option<String>,
     /// Tokens per window.
     #[arg(long, default_value_t = Protocol::default().seq_len)]
     pub(super) seq_len: usize,
@@ -132,6 +135,9 @@ pub(super) struct ExportArgs {
 pub(super) struct ContinueArgs {
     /// A folder in Hugging Face layout, the name of a bundled model, or a model on the hub as OWNER/NAME[@REVISION].
     pub(super) model: String,
+    /// Use the tokenizer of another model, named as models are, for instance where this one has none.
+    #[arg(long, value_name = "MODEL")]
+    pub(super) tokenizer: Option<String>,
     /// The prompt that both models continue.
     #[arg(long)]
     pub(super) prompt: String,
@@ -305,7 +311,7 @@ pub(super) struct CommonArgs {
 }
 
 impl MeasureArgs {
-    /// The job that these arguments ask for, but for the names of model and text.
+    /// The job that these arguments ask for, but for the names of model and text; the tokenizer is named as given.
     pub(super) fn job(&self) -> Result<Job> {
         Ok(Job {
             protocol: Protocol { bos: self.bos, ..self.common.protocol(self.seq_len, self.skip_positions) },
@@ -314,6 +320,7 @@ impl MeasureArgs {
             ranks: self.ranks.clone(),
             training: self.common.training(),
             backend: self.common.backend,
+            tokenizer: self.tokenizer.clone(),
             dump_maps: self.common.dump_maps.is_some(),
             row_memory: self.common.row_memory.map(|megabytes| megabytes.saturating_mul(1 << 20)),
             ..Job::new("", "")

@@ -27,7 +27,7 @@ pub(super) fn continuation(args: &ContinueArgs) -> Result<Status> {
     let asked = args.asked();
     asked.check()?;
     let place = args.out.as_deref().map(Destination::of).transpose()?;
-    let (name, files) = measure::model_files(&args.model)?;
+    let (name, files) = measure::model_files_with(&args.model, args.tokenizer.as_deref())?;
     let (job, maps) = match &args.maps {
         Some(path) => (args.job(name, "given maps".into()), MapSource::Given(map_cache(args, path, &files)?)),
         // Without linear blocks no maps are needed.

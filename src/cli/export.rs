@@ -46,7 +46,7 @@ const COMPANIONS: [&str; 17] = [
 /// `export MODEL`.
 pub(super) fn export(args: &ExportArgs) -> Result<Status> {
     let report = inputs::report(&args.report)?;
-    let (name, files) = measure::model_files(&args.model)?;
+    let (name, files) = measure::model_files_with(&args.model, report.model.tokenizer.as_deref())?;
     let json = block_on(read_whole(&*files, "config.json", "give a folder in Hugging Face layout"))?;
     let json = String::from_utf8(json)
         .map_err(|error| Error::MalformedJson { file: "config.json".into(), why: error.to_string() })?;

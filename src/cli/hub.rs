@@ -67,8 +67,7 @@ pub(super) fn open(id: &HubId) -> Result<HubFiles> {
 
 /// Prints on standard error what `job` needs of a model.
 pub(super) fn tell(files: &HubFiles, job: &Job) -> Result<()> {
-    let need_head = job.measures.iter().any(|measure| measure.needs_perplexity());
-    let found = block_on(files.preflight(need_head, job.protocol.seq_len, &Capacity::default()))?;
+    let found = block_on(files.preflight(job, &Capacity::default()))?;
     describe(&found).lines().for_each(status::tell);
     Ok(())
 }

@@ -13,7 +13,7 @@ use straightedge::hub::id::HubId;
 use straightedge::hub::text::WikiText2;
 use straightedge::job::Job;
 use straightedge::report::Report;
-use straightedge::run::{self, Events, Inputs, Resume, ResumeFile, Text};
+use straightedge::run::{self, BorrowedTokenizer, Events, Inputs, Resume, ResumeFile, Text};
 use straightedge::trace::to_json;
 use straightedge::weights::{Files, FolderFiles};
 
@@ -35,15 +35,17 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<Status> {
     finish(&args.common, &others, start)
 }
 
-/// Resolves model and text of a measurement; the returned job names both.
+/// Resolves model, tokenizer and text of a measurement; the returned job names all of them.
 pub(super) fn prepare(job: Job, model: &str, args: &TextArgs) -> Result<(Job, Inputs)> {
     job.check()?;
     let found = ModelArgument::find(model)?;
     // Whole windows only, as in the report, so that a synthetic text can be generated again from it.
     let rows = job.protocol.rows - job.protocol.rows % job.protocol.seq_len.max(1);
     let (corpus, text) = text(args, model, rows)?;
-    let job = Job { model: found.name(), corpus, checkpoint: found.checkpoint(), ..job };
-    let files = found.files(Some(&job))?;
+    let tokenizer = job.tokenizer.as_deref().map(model_files).transpose()?;
+    let (model, checkpoint) = (found.name(), found.checkpoint());
+    let job = Job { model, corpus, checkpoint, tokenizer: tokenizer.as_ref().map(pinned), ..job };
+    let files = with_tokenizer(found.files(Some(&job))?, tokenizer);
     Ok((job, Inputs::new(files, text)))
 }
 
@@ -139,6 +141,24 @@ fn unknown(model: &str, why: &Error) -> Error {
 pub(super) fn model_files(model: &str) -> Result<(String, Rc<dyn Files>)> {
     let model = ModelArgument::find(model)?;
     Ok((model.name(), model.files(None)?))
+}
+
+/// A model with its name for reports; a model of the hub has its commit.
+fn pinned((name, files): &(String, Rc<dyn Files>)) -> String {
+    files.revision().map_or_else(|| name.clone(), |revision| format!("{name}@{revision}"))
+}
+
+fn with_tokenizer(model: Rc<dyn Files>, tokenizer: Option<(String, Rc<dyn Files>)>) -> Rc<dyn Files> {
+    match tokenizer {
+        Some((_, tokenizer)) => Rc::new(BorrowedTokenizer::new(model, tokenizer)),
+        None => model,
+    }
+}
+
+/// [`model_files`] with the tokenizer of another model, if one is named.
+pub(super) fn model_files_with(model: &str, tokenizer: Option<&str>) -> Result<(String, Rc<dyn Files>)> {
+    let (name, files) = model_files(model)?;
+    Ok((name, with_tokenizer(files, tokenizer.map(model_files).transpose()?)))
 }
 
 /// The text for perplexity, if it is not the held-out windows.

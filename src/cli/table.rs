@@ -156,6 +156,9 @@ fn heading(report: &Report) -> String {
     if protocol.skip_positions > 0 {
         let _ = write!(text, ", first {} positions left out", protocol.skip_positions);
     }
+    if let Some(tokenizer) = &model.tokenizer {
+        let _ = write!(text, "; tokenizer of {}", shown(tokenizer));
+    }
     if protocol.bos {
         text += ", each beginning with BOS";
     }

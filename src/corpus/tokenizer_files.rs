@@ -42,7 +42,7 @@ impl Tokenizer {
             Some(("tokenizer.model", bytes)) => ("tokenizer.model", sentencepiece::tree(bytes).map_err(String::from)),
             Some(("vocab.txt", bytes)) => ("vocab.txt", vocabularies::word_pieces(text("vocab.txt", bytes)?, &config)),
             _ => {
-                let hint = "put the model's tokenizer.json beside config.json, or vocab.json with merges.txt, tokenizer.model or vocab.txt";
+                let hint = "put the model's tokenizer.json beside config.json, or vocab.json with merges.txt, tokenizer.model or vocab.txt, or name another model with --tokenizer";
                 return Err(Error::MissingFile { file: "tokenizer.json".into(), hint: hint.into() });
             }
         };

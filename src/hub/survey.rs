@@ -7,6 +7,7 @@ use super::files::{HubFiles, Plan};
 use super::preflight::{Capacity, Preflight};
 use crate::corpus::tokenizer_files;
 use crate::error::{Error, Result};
+use crate::job::Job;
 use crate::model::{self, ModelConfig};
 use crate::weights::{Weights, read_whole};
 
@@ -16,14 +17,14 @@ const ACTIVATIONS: u64 = 6;
 impl HubFiles {
     /// The preview before a download. Anything that rules out the model becomes a [`Problem`](super::preflight::Problem).
     ///
-    /// `need_head`: whether a measure needs perplexity; `seq_len`: tokens per window; `room`: free storage and memory.
+    /// `job`: the measurement; `room`: free storage and memory.
     ///
     /// # Errors
     /// Only network errors.
-    pub async fn preflight(&self, need_head: bool, seq_len: usize, room: &Capacity) -> Result<Preflight> {
+    pub async fn preflight(&self, job: &Job, room: &Capacity) -> Result<Preflight> {
         let mut found = Preflight::unknown(self.id().clone());
         self.repo().remark.iter().for_each(|remark| found.problem(false, remark.clone()));
-        match self.survey(&mut found, need_head, seq_len, room).await {
+        match self.survey(&mut found, job, room).await {
             Err(error) if is_about_the_network(&error) => return Err(error),
             Err(error) => found.problem(true, error.to_string()),
             Ok(()) => {}
@@ -32,13 +33,15 @@ impl HubFiles {
         Ok(found)
     }
 
-    async fn survey(&self, found: &mut Preflight, need_head: bool, seq_len: usize, room: &Capacity) -> Result<()> {
+    async fn survey(&self, found: &mut Preflight, job: &Job, room: &Capacity) -> Result<()> {
+        let need_head = job.measures.iter().any(|measure| measure.needs_perplexity());
+        let seq_len = job.protocol.seq_len;
         let json = read_whole(self, "config.json", "choose a model in Hugging Face layout").await?;
         let config = ModelConfig::from_json(&String::from_utf8_lossy(&json))?;
         found.architecture = Some(config.architecture.name().into());
         (found.num_hidden_layers, found.hidden_size) = (config.num_hidden_layers, config.hidden_size);
-        if self.tokenizer().is_none() {
-            let text = "tokenizer.json: not found, nor older files of a tokenizer; choose a model or revision that has one, or give token ids";
+        if self.tokenizer().is_none() && job.tokenizer.is_none() {
+            let text = "tokenizer.json: not found, nor older files of a tokenizer; choose a model or revision that has one, name another model with --tokenizer, or give token ids";
             found.problem(true, text.into());
         }
         if let Err(error) = config.check_window(seq_len) {

@@ -126,6 +126,11 @@ impl Architecture {
         use Architecture::{Gemma, Gemma2, Gemma3, Llama, Mistral, Qwen2, Qwen3};
         matches!(self, Llama | Mistral | Qwen2 | Qwen3 | Gemma | Gemma2 | Gemma3)
     }
+
+    /// Whether its models predict nothing sensible unless the text begins with the beginning-of-sequence token.
+    pub const fn needs_bos(self) -> bool {
+        matches!(self, Self::Gemma | Self::Gemma2 | Self::Gemma3)
+    }
 }
 
 impl fmt::Display for Architecture {

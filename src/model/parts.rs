@@ -21,6 +21,13 @@ pub struct Model<T> {
     pub head: Option<Linear<T>>,
 }
 
+impl<T> Model<T> {
+    /// A model without a final norm and a head.
+    pub(super) fn headless(config: &ModelConfig, embedding: Embedding<T>, blocks: Vec<Block<T>>) -> Self {
+        Self { config: config.clone(), embedding, blocks, final_norm: None, projection: None, head: None }
+    }
+}
+
 /// The embedding layers that produce the first residual stream.
 #[derive(Clone, Debug)]
 pub struct Embedding<T> {
@@ -32,6 +39,13 @@ pub struct Embedding<T> {
     pub positions: Option<T>,
     /// Norm of the sum (BERT, BLOOM).
     pub norm: Option<Norm<T>>,
+}
+
+impl<T> Embedding<T> {
+    /// The tokens' rows alone.
+    pub(super) fn plain(tokens: T) -> Self {
+        Self { tokens, projection: None, positions: None, norm: None }
+    }
 }
 
 /// One transformer layer.

@@ -3,8 +3,9 @@
 use std::fmt::Display;
 use std::ops::Range;
 
+use super::config::AttentionPattern;
 use super::stored::{Arrangement, CheckpointTensor};
-use super::{Linear, ModelConfig, Norm};
+use super::{Block, Linear, ModelConfig, Norm};
 use crate::error::Result;
 use crate::weights::Weights;
 
@@ -48,6 +49,20 @@ impl<'a> Vars<'a> {
     /// A tensor `(rows, cols)`.
     pub(super) fn matrix(&self, name: &str, rows: usize, cols: usize) -> Result<CheckpointTensor> {
         self.stored(name, &[rows, cols], rows, Arrangement::Same)
+    }
+
+    /// The token embedding `weight` (vocab_size, embedding_size).
+    pub(super) fn embedding(&self, config: &ModelConfig) -> Result<CheckpointTensor> {
+        self.matrix("weight", config.vocab_size, config.embedding_size)
+    }
+
+    /// The blocks below this path, which are numbered from 0, each read by `block`.
+    pub(super) fn blocks(
+        &self,
+        config: &ModelConfig,
+        block: impl Fn(&Self, &ModelConfig, AttentionPattern) -> Result<Block<CheckpointTensor>>,
+    ) -> Result<Vec<Block<CheckpointTensor>>> {
+        (0..config.num_hidden_layers).map(|layer| block(&self.at(layer), config, config.pattern(layer))).collect()
     }
 
     /// A vector, as `(1, len)`.

@@ -105,6 +105,7 @@ pub(super) async fn model_info(
         id: job.model.clone(),
         revision: weights.revision(),
         checkpoint: job.checkpoint.clone(),
+        tokenizer: job.tokenizer.clone(),
         architecture: config.architecture.name().into(),
         sha256: Some(weights.sha256(&|done, total| meter.tell(done, total)).await?),
         sha256_claimed: !weights.is_verified(),

@@ -114,6 +114,11 @@ impl Prepared {
         let pass = Pass { key: self.key(&header), ..self.pass(backend, out) };
         out.emit(Event::Started(Box::new(header))).await;
         pass.explain_missing_intervals();
+        if self.config.architecture.needs_bos() && !self.job.protocol.bos {
+            let text =
+                "this family predicts nothing sensible without its beginning-of-sequence token; measure with --bos";
+            out.warn("no_bos", None, text.into());
+        }
         let (swept, ppl) = self.sweep(&pass, &weights).await?;
         if pass.asks(Measure::Heal) {
             self.heal(&pass, swept).await?;

@@ -1,9 +1,10 @@
 //! Runs a job and reports events; this module connects all others.
 //!
-//! In reading order: `inputs` holds a job's inputs; `measure` starts it; `prepared` is everything known before a device
+//! In reading order: `inputs` holds a job's inputs, `borrowed_tokenizer` joins two models' files; `measure` starts it; `prepared` is everything known before a device
 //! is chosen; `pass` is one measurement on a device; `sweep` takes all rows through block after block, where `measures`
 //! evaluate them; `heal` and `continuation` need the whole model.
 
+mod borrowed_tokenizer;
 mod bos;
 mod continuation;
 mod corpus_size;
@@ -24,6 +25,7 @@ mod resume_file;
 mod sweep;
 mod tokenizer;
 
+pub use borrowed_tokenizer::BorrowedTokenizer;
 pub use continuation::{MapSource, continuation};
 pub use corpus_size::{extent, rows_extent};
 pub use events::Events;

@@ -26,7 +26,7 @@ for (const webgpu of [false, true]) {
       await app.element('model-folder').setInputFiles(join(FIXTURES, name));
       await app.choose({ 'text-select': ':file' });
       await app.element('text-file').setInputFiles(join(FIXTURES, 'texts', 'encyclopedia.txt'));
-      await app.choose({ rows: expected.rows });
+      await app.choose({ rows: expected.rows, backend: webgpu ? 'gpu' : 'cpu' });
       const report = await app.measure();
       assert.equal(report.model.id, name);
       assert.equal(report.device.backend, webgpu ? 'gpu' : 'cpu');

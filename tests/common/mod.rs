@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use straightedge::backend::gpu::GpuBackend;
 use straightedge::error::Error;
-use straightedge::job::BackendChoice;
+use straightedge::job::{BackendChoice, Job, Protocol};
 
 /// A folder with a model and its reference values, and the text it is measured on.
 pub(crate) struct Reference {
@@ -58,6 +58,12 @@ const ADDITIONAL: [(&str, &str); 5] = [
     ("tiny-bert", "wiki"),
     ("babyllama-105", "stories"),
 ];
+
+/// A job with windows of 64 tokens.
+pub(crate) fn small_job() -> Job {
+    let protocol = Protocol { seq_len: 64, ..Protocol::default() };
+    Job { protocol, ..Job::new("model", "text") }
+}
 
 /// A file or folder of the project's own references.
 pub(crate) fn fixture(path: impl AsRef<Path>) -> PathBuf {

@@ -74,6 +74,7 @@ fn model() -> ModelInfo {
     ModelInfo {
         id: "m".into(),
         revision: Some("r".into()),
+        tokenizer: Some("c/d@0123456789abcdef0123456789abcdef01234567".into()),
         checkpoint: Some("c".into()),
         architecture: "gpt2".into(),
         sha256: Some("0".into()),

@@ -18,6 +18,9 @@ pub struct Job {
     /// Training checkpoint of the model, for the report.
     #[serde(default)]
     pub checkpoint: Option<String>,
+    /// The model whose tokenizer is used, for the report; `None` is the model's own.
+    #[serde(default)]
+    pub tokenizer: Option<String>,
     /// Corpus identifier for the report: file name or bundled name.
     pub corpus: String,
     /// How rows are cut and folded.
@@ -49,6 +52,7 @@ impl Job {
         Self {
             model: model.into(),
             checkpoint: None,
+            tokenizer: None,
             corpus: corpus.into(),
             protocol: Protocol::default(),
             measures: BTreeSet::from([Measure::Fit]),

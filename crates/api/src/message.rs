@@ -110,7 +110,7 @@ impl Order {
     pub fn handles(&self) -> usize {
         match &self.work {
             Work::Rows => 1,
-            Work::Model { model, text } => {
+            Work::Model { model, text, .. } => {
                 let model = if let ModelSource::Handles { names } = model { names.len() } else { 0 };
                 model + usize::from(*text == TextSource::Handle)
             }
@@ -141,6 +141,9 @@ pub enum Work {
     Model {
         /// Source of the model's files.
         model: ModelSource,
+        /// The model on the hub whose tokenizer is used in place of its own.
+        #[serde(default)]
+        tokenizer: Option<Box<(HubId, Endpoint)>>,
         /// Source of the text.
         text: TextSource,
     },
@@ -303,6 +306,7 @@ mod tests {
                     folder: "models/calibration".into(),
                     files: BTreeMap::from([("model.safetensors".into(), u64::from(u32::MAX) + 7)]),
                 },
+                tokenizer: None,
                 text: TextSource::Pasted { content: "two\nlines \"quoted\"".into() },
             },
         };

@@ -132,6 +132,9 @@ pub struct ModelInfo {
     /// bundled model; `None` where it is the model as it is.
     #[serde(default)]
     pub checkpoint: Option<String>,
+    /// The model whose tokenizer was used in place of its own; a hub id is pinned to a commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokenizer: Option<String>,
     /// `model_type` of config.json; `rows` for `fit`.
     pub architecture: String,
     /// Hash over the weight files in order of their names.

@@ -40,14 +40,13 @@ pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig) -> Result<Model<Check
     let embeddings = bert.at("embeddings");
     let (width, types) = (config.hidden_size, "token_type_embeddings.weight");
     let embedding = Embedding {
-        tokens: embeddings.at("word_embeddings").matrix("weight", config.vocab_size, width)?,
+        tokens: embeddings.at("word_embeddings").embedding(config)?,
         projection: None,
         positions: Some(embeddings.typed_positions("position_embeddings.weight", types, config)?),
         norm: Some(embeddings.at("LayerNorm").layer_norm(width, config.norm_eps)?),
     };
-    let block = |layer| block(&bert.at("encoder.layer").at(layer), config, config.pattern(layer));
-    let blocks = (0..config.num_hidden_layers).map(block).collect::<Result<_>>()?;
-    Ok(Model { config: config.clone(), embedding, blocks, final_norm: None, projection: None, head: None })
+    let blocks = bert.at("encoder.layer").blocks(config, block)?;
+    Ok(Model::headless(config, embedding, blocks))
 }
 
 fn block(vars: &Vars<'_>, config: &ModelConfig, pattern: AttentionPattern) -> Result<Block<CheckpointTensor>> {

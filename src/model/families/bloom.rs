@@ -35,22 +35,15 @@ pub(super) fn config(fields: &Fields) -> Result<ModelConfig> {
 }
 
 pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> Result<Model<CheckpointTensor>> {
-    let (width, vocab, eps) = (config.hidden_size, config.vocab_size, config.norm_eps);
+    let (width, eps) = (config.hidden_size, config.norm_eps);
     let transformer = vars.at_if_there("transformer", "word_embeddings.weight");
-    let tokens = transformer.at("word_embeddings").matrix("weight", vocab, width)?;
+    let tokens = transformer.at("word_embeddings").embedding(config)?;
     let norm = transformer.at("word_embeddings_layernorm").layer_norm(width, eps)?;
-    let block = |layer| block(&transformer.at("h").at(layer), config, config.pattern(layer));
-    let blocks = (0..config.num_hidden_layers).map(block).collect::<Result<_>>()?;
+    let blocks = transformer.at("h").blocks(config, block)?;
     let final_norm = transformer.at("ln_f").layer_norm(width, eps)?;
     let head = vars.head("lm_head", &tokens, config, need_head)?;
-    Ok(Model {
-        config: config.clone(),
-        embedding: Embedding { tokens, projection: None, positions: None, norm: Some(norm) },
-        blocks,
-        final_norm: Some(final_norm),
-        projection: None,
-        head,
-    })
+    let embedding = Embedding { norm: Some(norm), ..Embedding::plain(tokens) };
+    Ok(Model { final_norm: Some(final_norm), head, ..Model::headless(config, embedding, blocks) })
 }
 
 fn block(vars: &Vars<'_>, config: &ModelConfig, pattern: AttentionPattern) -> Result<Block<CheckpointTensor>> {

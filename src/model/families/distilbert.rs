@@ -32,14 +32,13 @@ pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig) -> Result<Model<Check
     let model = vars.at_if_there("distilbert", "embeddings.word_embeddings.weight");
     let embeddings = model.at("embeddings");
     let embedding = Embedding {
-        tokens: embeddings.at("word_embeddings").matrix("weight", config.vocab_size, config.hidden_size)?,
+        tokens: embeddings.at("word_embeddings").embedding(config)?,
         projection: None,
         positions: Some(embeddings.positions("position_embeddings.weight", config)?),
         norm: Some(embeddings.at("LayerNorm").layer_norm(config.hidden_size, config.norm_eps)?),
     };
-    let block = |layer| block(&model.at("transformer.layer").at(layer), config, config.pattern(layer));
-    let blocks = (0..config.num_hidden_layers).map(block).collect::<Result<_>>()?;
-    Ok(Model { config: config.clone(), embedding, blocks, final_norm: None, projection: None, head: None })
+    let blocks = model.at("transformer.layer").blocks(config, block)?;
+    Ok(Model::headless(config, embedding, blocks))
 }
 
 fn block(vars: &Vars<'_>, config: &ModelConfig, pattern: AttentionPattern) -> Result<Block<CheckpointTensor>> {

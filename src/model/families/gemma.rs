@@ -107,21 +107,12 @@ fn softcap(fields: &Fields, architecture: Architecture, (field, default): (&str,
 }
 
 pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> Result<Model<CheckpointTensor>> {
-    let (width, vocab) = (config.hidden_size, config.vocab_size);
     let model = vars.at_if_there("model", "embed_tokens.weight");
-    let tokens = model.at("embed_tokens").matrix("weight", vocab, width)?;
-    let block = |layer| block(&model.at("layers").at(layer), config, config.pattern(layer));
-    let blocks = (0..config.num_hidden_layers).map(block).collect::<Result<_>>()?;
-    let final_norm = model.at("norm").rms_norm_plus_one(width, config.norm_eps)?;
+    let tokens = model.at("embed_tokens").embedding(config)?;
+    let blocks = model.at("layers").blocks(config, block)?;
+    let final_norm = model.at("norm").rms_norm_plus_one(config.hidden_size, config.norm_eps)?;
     let head = vars.head("lm_head", &tokens, config, need_head)?;
-    Ok(Model {
-        config: config.clone(),
-        embedding: Embedding { tokens, projection: None, positions: None, norm: None },
-        blocks,
-        final_norm: Some(final_norm),
-        projection: None,
-        head,
-    })
+    Ok(Model { final_norm: Some(final_norm), head, ..Model::headless(config, Embedding::plain(tokens), blocks) })
 }
 
 fn block(vars: &Vars<'_>, config: &ModelConfig, pattern: AttentionPattern) -> Result<Block<CheckpointTensor>> {

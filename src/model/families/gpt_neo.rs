@@ -52,22 +52,14 @@ fn local_layers(fields: &Fields, layers: usize) -> Result<Vec<bool>> {
 }
 
 pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> Result<Model<CheckpointTensor>> {
-    let (width, vocab) = (config.hidden_size, config.vocab_size);
     let transformer = vars.at_if_there("transformer", "wte.weight");
-    let tokens = transformer.at("wte").matrix("weight", vocab, width)?;
+    let tokens = transformer.at("wte").embedding(config)?;
     let positions = transformer.at("wpe").positions("weight", config)?;
-    let block = |layer| block(&transformer.at("h").at(layer), config, config.pattern(layer));
-    let blocks = (0..config.num_hidden_layers).map(block).collect::<Result<_>>()?;
-    let final_norm = transformer.at("ln_f").layer_norm(width, config.norm_eps)?;
+    let blocks = transformer.at("h").blocks(config, block)?;
+    let final_norm = transformer.at("ln_f").layer_norm(config.hidden_size, config.norm_eps)?;
     let head = vars.head("lm_head", &tokens, config, need_head)?;
-    Ok(Model {
-        config: config.clone(),
-        embedding: Embedding { tokens, projection: None, positions: Some(positions), norm: None },
-        blocks,
-        final_norm: Some(final_norm),
-        projection: None,
-        head,
-    })
+    let embedding = Embedding { positions: Some(positions), ..Embedding::plain(tokens) };
+    Ok(Model { final_norm: Some(final_norm), head, ..Model::headless(config, embedding, blocks) })
 }
 
 fn block(vars: &Vars<'_>, config: &ModelConfig, pattern: AttentionPattern) -> Result<Block<CheckpointTensor>> {

@@ -53,16 +53,12 @@ pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig) -> Result<Model<Check
     let (width, eps) = (config.hidden_size, config.norm_eps);
     let model = vars.at_if_there("model", "embeddings.tok_embeddings.weight");
     let embeddings = model.at("embeddings");
-    let embedding = Embedding {
-        tokens: embeddings.at("tok_embeddings").matrix("weight", config.vocab_size, width)?,
-        projection: None,
-        positions: None,
-        norm: Some(embeddings.at("norm").unbiased_layer_norm(width, eps)?),
-    };
+    let norm = Some(embeddings.at("norm").unbiased_layer_norm(width, eps)?);
+    let embedding = Embedding { norm, ..Embedding::plain(embeddings.at("tok_embeddings").embedding(config)?) };
     let block = |layer| block(&model.at("layers").at(layer), config, (layer, config.pattern(layer)));
     let blocks = (0..config.num_hidden_layers).map(block).collect::<Result<_>>()?;
     let final_norm = Some(model.at("final_norm").unbiased_layer_norm(width, eps)?);
-    Ok(Model { config: config.clone(), embedding, blocks, final_norm, projection: None, head: None })
+    Ok(Model { final_norm, ..Model::headless(config, embedding, blocks) })
 }
 
 fn block(

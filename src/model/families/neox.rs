@@ -32,21 +32,12 @@ pub(super) fn config(fields: &Fields) -> Result<ModelConfig> {
 }
 
 pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> Result<Model<CheckpointTensor>> {
-    let (width, vocab) = (config.hidden_size, config.vocab_size);
     let gpt_neox = vars.at_if_there("gpt_neox", "embed_in.weight");
-    let tokens = gpt_neox.at("embed_in").matrix("weight", vocab, width)?;
-    let block = |layer| block(&gpt_neox.at("layers").at(layer), config, config.pattern(layer));
-    let blocks = (0..config.num_hidden_layers).map(block).collect::<Result<_>>()?;
-    let final_norm = gpt_neox.at("final_layer_norm").layer_norm(width, config.norm_eps)?;
+    let tokens = gpt_neox.at("embed_in").embedding(config)?;
+    let blocks = gpt_neox.at("layers").blocks(config, block)?;
+    let final_norm = gpt_neox.at("final_layer_norm").layer_norm(config.hidden_size, config.norm_eps)?;
     let head = vars.head("embed_out", &tokens, config, need_head)?;
-    Ok(Model {
-        config: config.clone(),
-        embedding: Embedding { tokens, projection: None, positions: None, norm: None },
-        blocks,
-        final_norm: Some(final_norm),
-        projection: None,
-        head,
-    })
+    Ok(Model { final_norm: Some(final_norm), head, ..Model::headless(config, Embedding::plain(tokens), blocks) })
 }
 
 fn block(vars: &Vars<'_>, config: &ModelConfig, pattern: AttentionPattern) -> Result<Block<CheckpointTensor>> {

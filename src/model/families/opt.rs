@@ -36,28 +36,22 @@ pub(super) fn config(fields: &Fields) -> Result<ModelConfig> {
 pub(super) fn model(vars: &Vars<'_>, config: &ModelConfig, need_head: bool) -> Result<Model<CheckpointTensor>> {
     let (width, narrow) = (config.hidden_size, config.embedding_size);
     let decoder = vars.at_if_there("model", "decoder.embed_tokens.weight").at("decoder");
-    let tokens = decoder.at("embed_tokens").matrix("weight", config.vocab_size, narrow)?;
+    let tokens = decoder.at("embed_tokens").embedding(config)?;
     let positions = decoder.at("embed_positions").positions("weight", config)?;
     let projection = |name, outputs, inputs| match narrow == width {
         true => Ok(None),
         false => decoder.at(name).linear(outputs, inputs, false).map(Some),
     };
-    let block = |layer| block(&decoder.at("layers").at(layer), config, config.pattern(layer));
-    let blocks = (0..config.num_hidden_layers).map(block).collect::<Result<_>>()?;
+    let blocks = decoder.at("layers").blocks(config, block)?;
     let final_norm = match config.residual {
         Residual::PostNorm => None,
         _ => Some(decoder.at("final_layer_norm").layer_norm(width, config.norm_eps)?),
     };
     let head = vars.head("lm_head", &tokens, config, need_head)?;
     let projection_in = projection("project_in", width, narrow)?;
-    Ok(Model {
-        config: config.clone(),
-        embedding: Embedding { tokens, projection: projection_in, positions: Some(positions), norm: None },
-        blocks,
-        final_norm,
-        projection: projection("project_out", narrow, width)?.filter(|_| need_head),
-        head,
-    })
+    let embedding = Embedding { tokens, projection: projection_in, positions: Some(positions), norm: None };
+    let projection = projection("project_out", narrow, width)?.filter(|_| need_head);
+    Ok(Model { final_norm, projection, head, ..Model::headless(config, embedding, blocks) })
 }
 
 fn block(vars: &Vars<'_>, config: &ModelConfig, pattern: AttentionPattern) -> Result<Block<CheckpointTensor>> {

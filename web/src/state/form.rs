@@ -30,6 +30,8 @@ pub struct Form {
     pub model: ModelChoice,
     /// The local model, once files are chosen.
     pub local_model: Option<LocalModel>,
+    /// The model on the hub whose tokenizer is used in place of the model's own, as typed; empty is the model's own.
+    pub tokenizer: String,
     /// The text.
     pub text: TextChoice,
     /// The pasted text.
@@ -103,6 +105,7 @@ impl Default for Form {
         Self {
             model: ModelChoice::Local,
             local_model: None,
+            tokenizer: String::new(),
             text: TextChoice::Pasted,
             pasted: String::new(),
             local_text: None,
@@ -149,6 +152,9 @@ impl Form {
         if self.seq_len == window(&self.model) {
             self.seq_len = window(&model);
         }
+        if self.model != model {
+            self.tokenizer.clear();
+        }
         self.model = model;
     }
 
@@ -161,7 +167,8 @@ impl Form {
         }
         let (model_id, model) = self.model_source(index)?;
         let (corpus_id, text) = self.text_source(index)?;
-        let mut order = self.order_of(run, model_id, corpus_id, Work::Model { model, text })?;
+        let tokenizer = self.tokenizer_source()?;
+        let mut order = self.order_of(run, model_id, corpus_id, Work::Model { model, tokenizer, text })?;
         order.job.checkpoint = self.checkpoint(index);
         Ok(order)
     }
@@ -181,14 +188,29 @@ impl Form {
             return Some(order);
         }
         let (model_id, model) = self.model_source(index).ok()?;
-        self.order_of(run, model_id, "text".into(), Work::Model { model, text: TextSource::Missing }).ok()
+        let (tokenizer, text) = (self.tokenizer_source().ok()?, TextSource::Missing);
+        self.order_of(run, model_id, "text".into(), Work::Model { model, tokenizer, text }).ok()
     }
 
     fn order_of(&self, run: u32, model: String, corpus: String, work: Work) -> Result<Order> {
         let mut job = Job { protocol: self.protocol()?, backend: self.backend, ..Job::new(model, corpus) };
+        if let Work::Model { tokenizer: Some(source), .. } = &work {
+            job.tokenizer = Some(source.0.to_string());
+        }
         job.measures.extend(&self.measures);
         job.check()?;
         Ok(Order { run, job, work })
+    }
+
+    /// Where the tokenizer comes from, if it is not the model's own. A bundled model has its own.
+    pub fn tokenizer_source(&self) -> Result<Option<Box<(HubId, Endpoint)>>> {
+        match (&self.model, self.tokenizer.trim()) {
+            (ModelChoice::Bundled(_) | ModelChoice::Rows, _) | (_, "") => Ok(None),
+            (_, typed) => {
+                let endpoint = self.endpoint()?;
+                Ok(Some(Box::new((HubId::pasted(typed, &endpoint)?, endpoint))))
+            }
+        }
     }
 
     /// Base URL of the hub or its mirror.
@@ -306,14 +328,18 @@ mod tests {
         form.choose_bundled(&index()[0]);
         form.choose_hub("a/b@step0", &index());
         form.mirror = "http://127.0.0.1:8081".into();
+        form.tokenizer = "https://huggingface.co/c/d".into();
         let order = form.order(1, &[]).unwrap();
         let endpoint: Endpoint = "http://127.0.0.1:8081".parse().unwrap();
         let model = ModelSource::Hub { id: HubId::model("a/b@step0").unwrap(), endpoint: endpoint.clone() };
-        let text = TextSource::Hub { name: WIKITEXT[0].into(), endpoint };
+        let text = TextSource::Hub { name: WIKITEXT[0].into(), endpoint: endpoint.clone() };
+        let tokenizer = Some(Box::new((HubId::model("c/d").unwrap(), endpoint)));
+        assert_eq!(order.job.tokenizer.as_deref(), Some("c/d"));
         assert_eq!(order.job.checkpoint.as_deref(), Some("step0"));
-        assert_eq!((order.job.model.as_str(), order.work), ("a/b", Work::Model { model, text }));
+        assert_eq!((order.job.model.as_str(), order.work), ("a/b", Work::Model { model, tokenizer, text }));
         form.text = TextChoice::Made("tales:3".into());
         form.choose_hub("a/c", &index());
+        assert_eq!(form.tokenizer, "", "another model has another one");
         assert_eq!(form.text, TextChoice::Made("tales:3".into()));
         form.choose_hub("https://huggingface.co/a/b/tree/step7", &index());
         assert_eq!(form.model, ModelChoice::Hub("a/b@step7".into()));
@@ -376,7 +402,7 @@ mod tests {
         };
         let order = form.order(1, &[]).unwrap();
         let text = TextSource::Pasted { content: "some words".into() };
-        assert_eq!(order.work, Work::Model { model: ModelSource::Handles { names: files }, text });
+        assert_eq!(order.work, Work::Model { model: ModelSource::Handles { names: files }, tokenizer: None, text });
         assert_eq!((order.job.protocol.rows, order.job.backend), (1500, BackendChoice::Cpu));
     }
 

@@ -103,6 +103,7 @@ pub fn on_page(sentence: &str) -> String {
         ("--folds", t().folds),
         ("--skip-positions", t().skip_positions),
         ("--gram", t().gram),
+        ("--bos", t().bos),
         ("--backend", t().backend),
         ("--blocks", continuation.blocks),
         ("--prompt", continuation.prompt),

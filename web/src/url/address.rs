@@ -28,11 +28,12 @@ use crate::url::overlay::LinkedOverlay;
 /// The version this page writes, the only one so far.
 const VERSION: &str = "1";
 /// All known parameter names.
-pub const NAMES: [&str; 33] = [
+pub const NAMES: [&str; 34] = [
     "v",
     "model",
     "hub",
     "mirror",
+    "tokenizer",
     "text",
     "rows",
     "seq_len",
@@ -83,6 +84,8 @@ pub struct Address {
     pub hub: Option<HubId>,
     /// The mirror to fetch from; `None` is the hub itself.
     pub mirror: Option<Endpoint>,
+    /// The model on the hub whose tokenizer is used in place of the model's own.
+    pub tokenizer: Option<HubId>,
     /// The text, if it is not the model's own.
     pub text: Option<TextChoice>,
     /// The protocol.
@@ -160,10 +163,13 @@ impl Address {
             hidden: given.parts("hide"),
             locked: given.parts("lock"),
         };
+        let mirror: Option<Endpoint> = given.parsed("mirror", str::parse);
+        let on_hub = |text: &str| HubId::pasted(text, &mirror.clone().unwrap_or_default());
         Self {
             model: given.read("model", |name| is_plain(name).then(|| name.into()), "give the name of a model"),
-            hub: given.parsed("hub", HubId::model),
-            mirror: given.parsed("mirror", str::parse),
+            hub: given.parsed("hub", on_hub),
+            tokenizer: given.parsed("tokenizer", on_hub),
+            mirror: mirror.clone(),
             text: given.read("text", text, "give a text that the page offers"),
             protocol,
             backend: given.read("backend", |name| name.parse().ok(), "choose auto, gpu or cpu").unwrap_or_default(),
@@ -216,6 +222,7 @@ impl Address {
             ("model", self.model.clone().filter(|model| self.hub.is_none() && model != FIRST)),
             ("hub", self.hub.as_ref().map(ToString::to_string)),
             ("mirror", self.mirror.as_ref().map(ToString::to_string)),
+            ("tokenizer", self.tokenizer.as_ref().map(ToString::to_string)),
             ("text", self.text.as_ref().map(written)),
             ("rows", count(rows, usual.rows)),
             ("seq_len", count(seq_len, usual.seq_len)),
@@ -325,6 +332,7 @@ mod tests {
             model: Some("demo-neox".into()),
             hub: None,
             mirror: Some("http://127.0.0.1:8081".parse().unwrap()),
+            tokenizer: Some(HubId::model("a/b").unwrap()),
             text: Some(TextChoice::Made("puzzles:1".into())),
             protocol,
             backend: BackendChoice::Cpu,
@@ -400,12 +408,22 @@ mod tests {
     }
 
     #[test]
+    fn the_address_of_a_page_of_the_hub_or_a_mirror_names_its_model() {
+        let named = |given: &[(&str, &str)]| read(&pairs(given)).hub.map(|id| id.to_string());
+        let page = "https://huggingface.co/a/b/tree/step7";
+        assert_eq!(named(&[("v", "1"), ("hub", page)]).as_deref(), Some("a/b@step7"));
+        let on_mirror = [("v", "1"), ("hub", "http://127.0.0.1:8081/a/b"), ("mirror", "http://127.0.0.1:8081")];
+        assert_eq!(named(&on_mirror).as_deref(), Some("a/b"));
+    }
+
+    #[test]
     fn hostile_values_are_refused_in_a_sentence_of_bounded_length() {
         let long = "x".repeat(100_000);
         let hostile = [
             ("v", "2"),
             ("hub", "../x"),
             ("hub", "a/b@x y"),
+            ("tokenizer", "../x"),
             ("mirror", "javascript:alert(1)"),
             ("mirror", ""),
             ("model", "../../secret"),

@@ -44,6 +44,7 @@ impl Form {
             self.set_protocol(&address.protocol);
         }
         self.mirror = address.mirror.as_ref().map(ToString::to_string).unwrap_or_default();
+        self.tokenizer = address.tokenizer.as_ref().map(ToString::to_string).unwrap_or_default();
         self.backend = address.backend;
         self.measures = address.measures.clone();
     }
@@ -70,6 +71,7 @@ impl Form {
         if self.model != ModelChoice::Rows {
             self.repeat_text(&report.corpus.id, index)?;
         }
+        self.tokenizer = report.model.tokenizer.clone().unwrap_or_default();
         let ProtocolInfo { rows, seq_len, folds, skip_positions, bos, gram, seed, .. } = report.protocol;
         self.set_protocol(&Protocol { rows, seq_len, folds, skip_positions, bos, gram, seed });
         // The CPU is always available; the report's GPU may not be here.

@@ -31,14 +31,14 @@ pub(super) async fn carry_out(order: Order, handles: Vec<Blob>) {
 
 /// `None` if there is no text yet, or if it would have to be fetched first.
 async fn look_at_text(order: Order, handles: Vec<Blob>, listener: &Listener) -> Option<Result<CorpusSize>> {
-    let Order { job, work, .. } = order;
+    let Order { mut job, work, .. } = order;
     match work {
         Work::Rows => {
             let (files, file) = work::rows(&job, handles);
             Some(rows_extent(&job, files, &file).await)
         }
         Work::Model { text: TextSource::Missing, .. } => None,
-        Work::Model { model, text } => {
+        Work::Model { model, tokenizer, text } => {
             if let TextSource::Hub { name, endpoint } = &text
                 && !remote::holds_text(name, endpoint.clone(), listener).await.unwrap_or(false)
             {
@@ -46,6 +46,7 @@ async fn look_at_text(order: Order, handles: Vec<Blob>, listener: &Listener) -> 
             }
             let preview = async {
                 let (files, handles) = work::files(model, handles, listener).await?;
+                let files = work::with_tokenizer(files, tokenizer, &mut job, listener).await?;
                 let text = work::text_of(&job, text, handles, listener).await?;
                 let seconds = 0.0;
                 let on_bytes = |done, total| {

@@ -36,9 +36,7 @@ pub(super) async fn open(id: &HubId, endpoint: Endpoint, listener: &Listener) ->
 
 /// The cost of a model.
 pub(super) async fn preflight(id: &HubId, endpoint: Endpoint, job: &Job, listener: &Listener) -> Result<Preflight> {
-    let files = open(id, endpoint, listener).await?;
-    let need_head = job.measures.iter().any(|measure| measure.needs_perplexity());
-    files.preflight(need_head, job.protocol.seq_len, &room(job).await).await
+    open(id, endpoint, listener).await?.preflight(job, &room(job).await).await
 }
 
 /// A text by its name in reports.

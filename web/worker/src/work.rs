@@ -5,11 +5,14 @@ use std::rc::Rc;
 
 use futures::{Stream, StreamExt};
 use straightedge::corpus::synthetic::Made;
-use straightedge::run::{self, Events, Inputs, MapCache, MapSource, Resume, Text, fit, measure_inputs};
+use straightedge::run::{
+    self, BorrowedTokenizer, Events, Inputs, MapCache, MapSource, Resume, Text, fit, measure_inputs,
+};
 use straightedge::weights::{Files, Listener};
 use straightedge_api::continuation::Continuation;
 use straightedge_api::error::{Error, Result};
 use straightedge_api::event::Event;
+use straightedge_api::hub::id::{Endpoint, HubId};
 use straightedge_api::job::Job;
 use straightedge_api::message::{ModelSource, Order, Reply, TextSource, Work};
 use straightedge_web::browser::fetch;
@@ -84,8 +87,9 @@ async fn prepare_measurement(
             let (files, file) = rows(&job, handles);
             Ok(fit(job, files, file))
         }
-        Work::Model { model, text } => {
+        Work::Model { model, tokenizer, text } => {
             let (files, handles) = files(model, handles, listener).await?;
+            let files = with_tokenizer(files, tokenizer, &mut job, listener).await?;
             let text = text_of(&job, text, handles, listener).await?;
             job.dump_maps = true;
             let (workers, scratch) = (workers(means.cores), RowFile::open().await);
@@ -101,8 +105,8 @@ async fn prepare_continuation(
     means: &WorkerContext,
     listener: &Listener,
 ) -> Result<Events> {
-    let Order { job, work, .. } = order;
-    let Work::Model { model, text } = work else {
+    let Order { mut job, work, .. } = order;
+    let Work::Model { model, tokenizer, text } = work else {
         return Err(Error::InvalidSetting {
             field: "model".into(),
             value: "a file of captured rows".into(),
@@ -110,6 +114,7 @@ async fn prepare_continuation(
         });
     };
     let (files, handles) = files(model, handles, listener).await?;
+    let files = with_tokenizer(files, tokenizer, &mut job, listener).await?;
     let text = text_of(&job, text, handles, listener).await?;
     let maps = MapSource::Measured { text, workers: workers(means.cores), kept: Some(means.kept.clone()) };
     Ok(run::continuation(job, asked, files, maps))
@@ -119,6 +124,20 @@ async fn prepare_continuation(
 pub(super) fn rows(job: &Job, handles: Vec<Blob>) -> (Rc<dyn Files>, String) {
     let names = vec![job.model.clone()];
     (Rc::new(BlobFiles::of_handles(names, handles)), job.model.clone())
+}
+
+/// The model's files with the tokenizer of another model, if one is named; the job then names it with its commit.
+pub(super) async fn with_tokenizer(
+    files: Rc<dyn Files>,
+    tokenizer: Option<Box<(HubId, Endpoint)>>,
+    job: &mut Job,
+    listener: &Listener,
+) -> Result<Rc<dyn Files>> {
+    let Some(source) = tokenizer else { return Ok(files) };
+    let (id, endpoint) = *source;
+    let tokenizer = remote::open(&id, endpoint, listener).await?;
+    job.tokenizer = Some(tokenizer.id().to_string());
+    Ok(Rc::new(BorrowedTokenizer::new(files, Rc::new(tokenizer))))
 }
 
 /// The files of a model, and the handles that are not part of it.

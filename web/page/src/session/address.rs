@@ -102,6 +102,7 @@ impl Session {
             model: model_of(form),
             hub: self.hub_of(form),
             mirror: form.endpoint().ok().filter(|endpoint| !endpoint.is_hub()),
+            tokenizer: form.tokenizer_source().ok().flatten().map(|source| source.0),
             text: self.index.with(|index| form.foreign_text(index.as_deref().unwrap_or_default())),
             protocol: form.protocol().ok().filter(|protocol| protocol.check().is_ok()).unwrap_or_default(),
             backend: form.backend,

@@ -22,7 +22,7 @@ impl Handles {
 
     /// The handles an order needs, in its order.
     pub(super) fn of(&self, order: &Order) -> Vec<File> {
-        let Work::Model { model, text } = &order.work else { return self.rows.iter().cloned().collect() };
+        let Work::Model { model, text, .. } = &order.work else { return self.rows.iter().cloned().collect() };
         let model = if matches!(model, ModelSource::Handles { .. }) { self.model.as_slice() } else { &[] };
         let text = self.text.as_ref().filter(|_| *text == TextSource::Handle);
         model.iter().chain(text).cloned().collect()

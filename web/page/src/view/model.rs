@@ -68,6 +68,7 @@ pub(crate) fn ModelChoice(session: Session) -> impl IntoView {
                     <FilePicker session folder=false/>
                 </div>
             </Show>
+            <Show when=move || is_other() || is_own()><Tokenizer session/></Show>
             <Show when=is_rows><RowsPicker session/></Show>
             <p class="note" id="model-note" data-testid="model-note">{move || note(session)}</p>
             <Show when=is_hub><Ahead session/></Show>
@@ -90,6 +91,24 @@ fn FilePicker(session: Session, folder: bool) -> impl IntoView {
             <input type="file" class="unseen" data-testid=id multiple on:change=on_pick(take) {..whole_folder}/>
             {name}
         </label>
+    }
+}
+
+/// The model on the hub whose tokenizer is used in place of the model's own.
+#[component]
+fn Tokenizer(session: Session) -> impl IntoView {
+    let typed = move || session.form.with(|form| form.tokenizer.clone());
+    let change = move |event| {
+        let name = event_target_value(&event).trim().to_owned();
+        session.form.update(|form| form.tokenizer = name);
+    };
+    view! {
+        <label for="tokenizer">{t().tokenizer}</label>
+        <input
+            id="tokenizer" type="text" data-testid="tokenizer" autocomplete="off" autocapitalize="off" spellcheck="false"
+            placeholder=t().tokenizer_own aria-describedby="tokenizer-note" prop:value=typed on:change=change
+        />
+        <p class="note" id="tokenizer-note">{t().tokenizer_hint}</p>
     }
 }
 
