@@ -71,6 +71,7 @@ fn fixtures_are_complete_and_as_their_scripts_left_them() {
         .map(|file| ("make_planted.py", format!("planted/{file}")))
         .chain(TORCH.map(|file| ("make_torch.py", format!("torch/{file}"))))
         .collect();
+    wanted.insert(("make_pieces.py", "pieces.json".into()));
     wanted.extend(TOKENIZERS.map(|file| ("make_tokenizers.py", format!("tokenizers/{file}"))));
     wanted.extend(common::OWN.map(|(_, text)| ("make_models.py", format!("texts/{text}.txt"))));
     let own = common::OWN.map(|(model, _)| ("make_models.py", model));

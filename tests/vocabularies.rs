@@ -8,6 +8,7 @@ use futures::executor::block_on;
 use serde_json::{Value, json};
 use straightedge::corpus::{TOKENIZER_KINDS, Tokenizer, check_tokenizer_size, tokenizer_files};
 use straightedge::error::Error;
+use straightedge::job::Protocol;
 use straightedge_random::Random;
 
 type Named = Vec<(&'static str, Vec<u8>)>;
@@ -166,4 +167,28 @@ fn a_damaged_model_of_sentencepiece_does_not_panic() {
         }
     }
     assert!(accepted > 200, "only {accepted} were tried on the text");
+}
+
+#[test]
+fn pieces_of_a_text_are_tokenised_each_by_itself_with_special_tokens() {
+    let expected = read("pieces.json");
+    let mut tree = read("tiny-bert/tokenizer.json");
+    tree["post_processor"] = expected["post_processor"].clone();
+    let tokenizer = Tokenizer::from_files(&[("tokenizer.json", tree.to_string().into_bytes())]).expect("a tokenizer");
+    let number = |name: &str| usize::try_from(expected[name].as_u64().expect(name)).expect(name);
+    let (seq_len, windows) = (number("seq_len"), number("windows"));
+    assert!(windows < number("pieces"), "some are too short");
+    let protocol = |rows| Protocol { rows, seq_len, piece_chars: number("piece_chars"), ..Protocol::default() };
+    let encoded = |rows| {
+        let text = fixture("texts/encyclopedia.txt");
+        block_on(tokenizer.encode_pieces("text", &text, &protocol(rows), &|_, _| ())).expect("tokens")
+    };
+    let window = |ids: &[u32], at: usize| json!(ids[at * seq_len..(at + 1) * seq_len]);
+    let all = encoded(usize::MAX >> 1);
+    assert_eq!(all.len(), windows * seq_len);
+    for (at, first) in expected["first"].as_array().expect("windows").iter().enumerate() {
+        assert_eq!(window(&all, at), *first, "window {at}");
+    }
+    assert_eq!(window(&all, windows - 1), expected["last"]);
+    assert_eq!(encoded(3 * seq_len + 1), all[..3 * seq_len], "no more than the rows need");
 }

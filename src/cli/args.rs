@@ -81,6 +81,10 @@ pub(super) struct MeasureArgs {
     /// Begin every window with the model's beginning-of-sequence token.
     #[arg(long)]
     pub(super) bos: bool,
+    /// Cut the text into pieces of so many characters and tokenise each by itself, with the tokenizer's own special
+    /// tokens; a window is the beginning of a piece.
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "bos")]
+    pub(super) piece_chars: usize,
     /// Blocks to measure, such as 0,3-5; all by default.
     #[arg(long)]
     pub(super) blocks: Option<Blocks>,
@@ -314,7 +318,11 @@ impl MeasureArgs {
     /// The job that these arguments ask for, but for the names of model and text; the tokenizer is named as given.
     pub(super) fn job(&self) -> Result<Job> {
         Ok(Job {
-            protocol: Protocol { bos: self.bos, ..self.common.protocol(self.seq_len, self.skip_positions) },
+            protocol: Protocol {
+                bos: self.bos,
+                piece_chars: self.piece_chars,
+                ..self.common.protocol(self.seq_len, self.skip_positions)
+            },
             measures: Measure::parse_list(&self.common.measures)?,
             blocks: self.blocks.clone(),
             ranks: self.ranks.clone(),

@@ -104,6 +104,7 @@ fn measured_maps(
         folds: found.folds,
         skip_positions: found.skip_positions,
         bos: found.bos,
+        piece_chars: found.piece_chars,
         gram: found.gram,
         seed: found.seed,
     };

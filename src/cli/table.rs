@@ -162,6 +162,9 @@ fn heading(report: &Report) -> String {
     if protocol.bos {
         text += ", each beginning with BOS";
     }
+    if protocol.piece_chars > 0 {
+        let _ = write!(text, ", each the beginning of a piece of {} characters", protocol.piece_chars);
+    }
     let [backend, adapter] = [&*device.backend, device.adapter.as_deref().unwrap_or("unknown adapter")].map(shown);
     let _ = writeln!(text, "\n{backend} ({adapter}), {:.1} s", report.seconds.total);
     if report.partial {

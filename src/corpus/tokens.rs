@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::cuts::Cuts;
 use super::tokenizer_check::check;
 use crate::error::{Error, Result};
+use crate::job::Protocol;
 use crate::platform::yielding::yield_now;
 
 /// Bytes of text between two possible pauses of encoding.
@@ -107,6 +108,29 @@ impl Tokenizer {
         self.encode_in_pieces(corpus, bytes, CHUNK, enough, on_bytes).await
     }
 
+    /// Cuts a text into pieces of `piece_chars` characters and encodes each by itself, with the tokenizer's own special
+    /// tokens. Returns the first `seq_len` tokens of every piece that has as many, for at most `rows` tokens.
+    pub async fn encode_pieces(
+        &self,
+        corpus: &str,
+        bytes: &[u8],
+        protocol: &Protocol,
+        on_bytes: &dyn Fn(u64, u64),
+    ) -> Result<Vec<u32>> {
+        let text = utf8(corpus, bytes)?;
+        let (text, mut ids, mut done) = (with_line_feeds(text), Vec::new(), 0);
+        while done < text.len() && ids.len() + protocol.seq_len <= protocol.rows {
+            let rest = &text[done..];
+            let end = rest.char_indices().nth(protocol.piece_chars).map_or(rest.len(), |(at, _)| at);
+            let piece = guarded(self.file, || Ok(self.inner.encode_fast(&rest[..end], true)?.get_ids().to_vec()))?;
+            ids.extend(piece.get(..protocol.seq_len).unwrap_or_default());
+            done += end;
+            on_bytes(done as u64, text.len() as u64);
+            yield_now().await;
+        }
+        Ok(ids)
+    }
+
     async fn encode_in_pieces(
         &self,
         corpus: &str,
@@ -115,8 +139,7 @@ impl Tokenizer {
         enough: usize,
         on_bytes: &dyn Fn(u64, u64),
     ) -> Result<Vec<u32>> {
-        let text = std::str::from_utf8(bytes)
-            .map_err(|error| Error::NotUtf8 { corpus: corpus.into(), byte: error.valid_up_to() })?;
+        let text = utf8(corpus, bytes)?;
         let (mut ids, mut done) = (Vec::new(), 0);
         while done < text.len() && ids.len() < enough {
             let end = self.cuts.end(&text[done..], size.min(self.largest), self.largest);
@@ -145,6 +168,10 @@ impl Tokenizer {
     fn whole(&self, text: &str) -> Result<Vec<u32>> {
         guarded(self.file, || Ok(self.inner.encode_fast(with_line_feeds(text), false)?.get_ids().to_vec()))
     }
+}
+
+fn utf8<'a>(corpus: &str, bytes: &'a [u8]) -> Result<&'a str> {
+    std::str::from_utf8(bytes).map_err(|error| Error::NotUtf8 { corpus: corpus.into(), byte: error.valid_up_to() })
 }
 
 /// An error of a file of a tokenizer.

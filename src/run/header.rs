@@ -2,7 +2,7 @@
 
 use crate::backend::Backend;
 use crate::corpus::{Folds, TokenWindows, check_ids};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::job::{Job, Protocol};
 use crate::model::ModelConfig;
 use crate::report::{AppInfo, CorpusInfo, Header, ModelInfo, Ordered, ProtocolInfo};
@@ -82,10 +82,23 @@ pub(super) async fn token_ids(
     on_bytes: &dyn Fn(u64, u64),
 ) -> Result<Vec<u32>> {
     let ids = match text {
+        Text::Tokens(_) if protocol.piece_chars > 0 => {
+            let (field, value) = ("--piece-chars".into(), protocol.piece_chars.to_string());
+            return Err(Error::InvalidSetting {
+                field,
+                value,
+                hint: "token ids have no characters, give a text".into(),
+            });
+        }
         Text::Tokens(ids) => ids.clone(),
         Text::Plain(bytes) => {
             // With a window for each fold, the cause of too few windows can be named.
             let needed = protocol.rows.max(protocol.folds.saturating_mul(protocol.seq_len));
+            if protocol.piece_chars > 0 {
+                let ids = tokenizer(files).await?.encode_pieces(name, bytes, protocol, on_bytes).await?;
+                check_ids(name, &ids, config.vocab_size)?;
+                return Ok(ids);
+            }
             let enough = if bytes.len() > READ_WHOLE { needed } else { usize::MAX };
             tokenizer(files).await?.encode_start(name, bytes, enough, on_bytes).await?
         }

@@ -266,3 +266,24 @@ visit('cancelled while weights go to the GPU, all of its memory is given back', 
   const report = await app.measure();
   assert.equal(report.device.backend, 'gpu');
 });
+
+/** Two models of which one has no tokenizer. */
+async function bare(t) {
+  const folder = await models({ bare: 'tiny-gpt2', other: 'tiny-gpt2' })(t);
+  await rm(join(folder, 'test', 'bare', 'tokenizer.json'));
+  return folder;
+}
+
+visit('a model without a tokenizer takes that of another model, in the link and in the report too', { webgpu: false, mirror: bare }, async (app) => {
+  assert.equal(await app.hub('test/other'), 'known');
+  await app.choose(SMALL);
+  const own = await app.measure();
+  assert.equal(await app.hub('test/bare'), 'refused');
+  await app.choose({ tokenizer: `${app.mirror.url}/test/other/tree/main` });
+  await app.element('tokenizer').blur();
+  await app.element('preflight').and(app.page.locator('[data-state=known]')).waitFor();
+  const report = await app.measure();
+  assert.equal(report.model.tokenizer, `test/other@${own.model.revision}`);
+  assert.deepEqual(report.blocks.map(({ r2_lin }) => r2_lin), own.blocks.map(({ r2_lin }) => r2_lin));
+  assert.match(app.page.url(), /tokenizer=test\/other/);
+});

@@ -209,3 +209,14 @@ visit('a report opened from the disk shows its views, and published values where
   await app.page.keyboard.press('End');
   assert.match(await app.element('readout').innerText(), /R² scalar 0\.916667.*0\.712851/);
 });
+
+visit('the windows of the second paper’s notebook are one button, in the report and in the link', { webgpu: false, query: { model: 'demo-gpt2' } }, async (app) => {
+  await app.element('protocol').evaluate((fold) => { fold.open = true; });
+  await app.element('of-notebook').click();
+  assert.ok(await app.element('measures-layers').isChecked());
+  await app.choose({ rows: 3840 });
+  const report = await app.measure();
+  assert.deepEqual([report.protocol.piece_chars, report.protocol.seq_len, report.protocol.rows], [512, 96, 3840]);
+  assert.equal(report.layers.length, 6);
+  assert.match(app.page.url(), /piece_chars=512/);
+});

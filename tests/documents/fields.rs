@@ -33,6 +33,7 @@ fn full() -> Report {
             folds: 2,
             skip_positions: 0,
             bos: true,
+            piece_chars: 512,
             train_rows: 1,
             heldout_rows: 1,
             tau: 1e-10,

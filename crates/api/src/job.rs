@@ -82,6 +82,8 @@ pub const ROWS_WINDOW: usize = 32;
 
 /// Most folds. Every one is fitted, and its sums are kept until the block is measured.
 pub const MAX_FOLDS: usize = 1000;
+/// Most characters of a piece of text that is tokenised by itself, and which the tokenizer takes as a whole.
+pub const MAX_PIECE_CHARS: usize = 1 << 16;
 /// Most steps of any training.
 pub const MAX_STEPS: usize = 1_000_000;
 
@@ -99,6 +101,10 @@ pub struct Protocol {
     /// Whether every window begins with the model's beginning-of-sequence token.
     #[serde(default)]
     pub bos: bool,
+    /// Characters of the pieces that the text is cut into, each tokenised by itself with the tokenizer's own special
+    /// tokens; 0 takes the text as a whole.
+    #[serde(default)]
+    pub piece_chars: usize,
     /// How second moments are accumulated.
     pub gram: GramMode,
     /// Seed of all random numbers.
@@ -107,11 +113,26 @@ pub struct Protocol {
 
 impl Default for Protocol {
     fn default() -> Self {
-        Self { rows: 15_000, seq_len: 128, folds: 5, skip_positions: 0, bos: false, gram: GramMode::Exact, seed: 0 }
+        Self {
+            rows: 15_000,
+            seq_len: 128,
+            folds: 5,
+            skip_positions: 0,
+            bos: false,
+            piece_chars: 0,
+            gram: GramMode::Exact,
+            seed: 0,
+        }
     }
 }
 
 impl Protocol {
+    /// The windows of the notebook of arXiv 2405.12250: pieces of 512 characters, each tokenised by itself. It keeps
+    /// pieces of different lengths; here a window is the first 96 tokens of a piece.
+    pub fn of_notebook() -> Self {
+        Self { piece_chars: 512, seq_len: 96, ..Self::default() }
+    }
+
     /// Refuses values that allow no split into folds.
     pub fn check(&self) -> Result<()> {
         let invalid = |field: &str, value: usize, hint: &str| {
@@ -122,6 +143,13 @@ impl Protocol {
         }
         if self.bos && self.seq_len < 2 {
             return invalid("--seq-len", self.seq_len, "with --bos, give at least 2 tokens per window");
+        }
+        if self.piece_chars > MAX_PIECE_CHARS {
+            return invalid("--piece-chars", self.piece_chars, &format!("give at most {MAX_PIECE_CHARS} characters"));
+        }
+        if self.bos && self.piece_chars > 0 {
+            let hint = "pieces have the tokenizer's own special tokens, give only one of --piece-chars and --bos";
+            return invalid("--piece-chars", self.piece_chars, hint);
         }
         if self.folds < 2 {
             return invalid("--folds", self.folds, "give at least 2 folds, one of them is held out");

@@ -173,6 +173,11 @@ pub struct CorpusInfo {
     pub tokens: usize,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
 /// The protocol as it was carried out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProtocolInfo {
@@ -189,6 +194,9 @@ pub struct ProtocolInfo {
     /// Whether every window begins with the model's beginning-of-sequence token.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bos: bool,
+    /// Characters of the pieces that are tokenised each by itself; 0 takes the text as a whole.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub piece_chars: usize,
     /// Rows of the fit, skipped positions excluded.
     pub train_rows: usize,
     /// Rows of the score, skipped positions excluded.
@@ -212,6 +220,7 @@ impl ProtocolInfo {
             folds: protocol.folds,
             skip_positions: protocol.skip_positions,
             bos: protocol.bos,
+            piece_chars: protocol.piece_chars,
             train_rows: (windows - heldout_windows) * kept,
             heldout_rows: heldout_windows * kept,
             tau,

@@ -67,6 +67,7 @@ struct PlainModel {
     folds: Option<usize>,
     skip_positions: Option<usize>,
     bos: Option<bool>,
+    piece_chars: Option<usize>,
     gram: Option<GramMode>,
     seed: Option<u64>,
     backend: Option<BackendChoice>,
@@ -151,6 +152,7 @@ impl PlainModel {
             folds: self.folds.unwrap_or(usual.folds),
             skip_positions: self.skip_positions.unwrap_or(usual.skip_positions),
             bos: self.bos.unwrap_or(usual.bos),
+            piece_chars: self.piece_chars.unwrap_or(usual.piece_chars),
             gram: self.gram.unwrap_or(usual.gram),
             seed: self.seed.unwrap_or(usual.seed),
         };

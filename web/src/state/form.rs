@@ -52,6 +52,8 @@ pub struct Form {
     pub skip_positions: String,
     /// Whether windows begin with a beginning-of-sequence token.
     pub bos: bool,
+    /// `piece_chars` as typed.
+    pub piece_chars: String,
     /// Precision of second moments on a GPU.
     pub gram: GramMode,
     /// Backend.
@@ -116,6 +118,7 @@ impl Default for Form {
             folds: protocol.folds.to_string(),
             skip_positions: protocol.skip_positions.to_string(),
             bos: protocol.bos,
+            piece_chars: protocol.piece_chars.to_string(),
             gram: protocol.gram,
             backend: BackendChoice::default(),
             measures: BTreeSet::new(),
@@ -229,6 +232,7 @@ impl Form {
             folds: number("--folds", &self.folds)?,
             skip_positions: number("--skip-positions", &self.skip_positions)?,
             bos: self.bos,
+            piece_chars: number("--piece-chars", &self.piece_chars)?,
             gram: self.gram,
             ..Protocol::default()
         })

@@ -104,6 +104,7 @@ pub fn on_page(sentence: &str) -> String {
         ("--skip-positions", t().skip_positions),
         ("--gram", t().gram),
         ("--bos", t().bos),
+        ("--piece-chars", t().piece_chars),
         ("--backend", t().backend),
         ("--blocks", continuation.blocks),
         ("--prompt", continuation.prompt),

@@ -28,7 +28,7 @@ use crate::url::overlay::LinkedOverlay;
 /// The version this page writes, the only one so far.
 const VERSION: &str = "1";
 /// All known parameter names.
-pub const NAMES: [&str; 34] = [
+pub const NAMES: [&str; 35] = [
     "v",
     "model",
     "hub",
@@ -40,6 +40,7 @@ pub const NAMES: [&str; 34] = [
     "folds",
     "skip_positions",
     "bos",
+    "piece_chars",
     "gram",
     "backend",
     "measures",
@@ -215,7 +216,7 @@ impl Address {
 
     fn all_pairs(&self) -> Vec<(&'static str, Option<String>)> {
         let usual = Protocol::default();
-        let Protocol { rows, seq_len, folds, skip_positions, bos, gram, .. } = self.protocol;
+        let Protocol { rows, seq_len, folds, skip_positions, bos, piece_chars, gram, .. } = self.protocol;
         let count = |value: usize, usual: usize| (value != usual).then(|| value.to_string());
         let compared = &self.comparison;
         let mut pairs = vec![
@@ -229,6 +230,7 @@ impl Address {
             ("folds", count(folds, usual.folds)),
             ("skip_positions", count(skip_positions, usual.skip_positions)),
             ("bos", bos.then(|| "1".into())),
+            ("piece_chars", count(piece_chars, usual.piece_chars)),
             ("gram", (gram != usual.gram).then(|| gram.to_string())),
             ("backend", (self.backend != BackendChoice::default()).then(|| self.backend.to_string())),
             ("measures", listed(&self.measures)),
@@ -371,7 +373,10 @@ mod tests {
         let all = full();
         let names: Vec<_> = said(&all).into_iter().map(|(name, _)| name).collect();
         let left_out: Vec<_> = NAMES.iter().filter(|name| !names.contains(&name.to_string())).collect();
-        assert_eq!(left_out, [&"hub"], "a bundled model was chosen");
+        assert_eq!(left_out, [&"hub", &"piece_chars"], "a bundled model and BOS were chosen");
+        let protocol = Protocol { bos: false, piece_chars: 512, ..all.protocol.clone() };
+        let pieces = Address { protocol, ..all.clone() };
+        assert_eq!(read(&said(&pieces)), pieces);
         assert_eq!(read(&said(&all)), all);
         let laid = Address { overlay: Some(LinkedOverlay::Recorded("demo-neox".into())), ..all.clone() };
         assert_eq!(read(&said(&laid)), laid);

@@ -119,7 +119,7 @@ fn whole(wire: &mut Wire<'_>, report: &mut Report) -> Passed {
     wire.text(&mut report.corpus.id)?;
     wire.hash(&mut report.corpus.sha256)?;
     wire.number(&mut report.corpus.tokens)?;
-    protocol(wire, &mut report.protocol)?;
+    protocol(wire, &mut report.protocol, &mut report.model.tokenizer)?;
     wire.text(&mut report.device.backend)?;
     wire.maybe_text(&mut report.device.adapter)?;
     let ordered = report.ordered.get_or_insert_default();
@@ -147,7 +147,7 @@ fn model(wire: &mut Wire<'_>, model: &mut ModelInfo) -> Passed {
     wire.maybe_number(&mut model.vocab_size)
 }
 
-fn protocol(wire: &mut Wire<'_>, protocol: &mut ProtocolInfo) -> Passed {
+fn protocol(wire: &mut Wire<'_>, protocol: &mut ProtocolInfo, tokenizer: &mut Option<String>) -> Passed {
     let counts = [
         &mut protocol.rows,
         &mut protocol.windows,
@@ -161,12 +161,21 @@ fn protocol(wire: &mut Wire<'_>, protocol: &mut ProtocolInfo) -> Passed {
     wire.number_exact(&mut protocol.tau)?;
     // Links of earlier versions have the first two choices.
     let gram = GRAMS.iter().position(|gram| *gram == protocol.gram).unwrap_or_default();
-    let mut choice = gram + GRAMS.len() * usize::from(protocol.bos);
-    wire.choice(&mut choice, 2 * GRAMS.len())?;
-    (protocol.gram, protocol.bos) = (GRAMS[choice % GRAMS.len()], choice >= GRAMS.len());
+    let switches = [protocol.bos, protocol.piece_chars > 0, tokenizer.is_some()];
+    let bits = switches.iter().rev().fold(0, |bits, switch| 2 * bits + usize::from(*switch));
+    let mut choice = gram + GRAMS.len() * bits;
+    wire.choice(&mut choice, GRAMS.len() << switches.len())?;
+    let is_on = |switch: usize| (choice / GRAMS.len()) >> switch & 1 == 1;
+    (protocol.gram, protocol.bos) = (GRAMS[choice % GRAMS.len()], is_on(0));
     let mut seed = usize::try_from(protocol.seed).map_err(|_| "the seed is too large")?;
     wire.number(&mut seed)?;
     protocol.seed = seed as u64;
+    if is_on(1) {
+        wire.number(&mut protocol.piece_chars)?;
+    }
+    if is_on(2) {
+        wire.maybe_text(tokenizer)?;
+    }
     Ok(())
 }
 

@@ -72,6 +72,7 @@ impl<'a> Given<'a> {
             folds: self.count("folds").unwrap_or(usual.folds),
             skip_positions: self.count("skip_positions").unwrap_or(usual.skip_positions),
             bos: self.read("bos", |value| (value == "1").then_some(()), "bos=1 is all there is").is_some(),
+            piece_chars: self.count("piece_chars").unwrap_or(usual.piece_chars),
             gram: self.read("gram", |mode| mode.parse().ok(), "choose exact or fast").unwrap_or_default(),
             ..usual.clone()
         };

@@ -72,8 +72,8 @@ impl Form {
             self.repeat_text(&report.corpus.id, index)?;
         }
         self.tokenizer = report.model.tokenizer.clone().unwrap_or_default();
-        let ProtocolInfo { rows, seq_len, folds, skip_positions, bos, gram, seed, .. } = report.protocol;
-        self.set_protocol(&Protocol { rows, seq_len, folds, skip_positions, bos, gram, seed });
+        let ProtocolInfo { rows, seq_len, folds, skip_positions, bos, piece_chars, gram, seed, .. } = report.protocol;
+        self.set_protocol(&Protocol { rows, seq_len, folds, skip_positions, bos, piece_chars, gram, seed });
         // The CPU is always available; the report's GPU may not be here.
         if report.ordered.as_ref().is_some_and(|ordered| ordered.backend == BackendChoice::Cpu) {
             self.backend = BackendChoice::Cpu;
@@ -135,13 +135,15 @@ impl Form {
         Ok(())
     }
 
-    fn set_protocol(&mut self, protocol: &Protocol) {
-        let Protocol { rows, seq_len, folds, skip_positions, bos, gram, .. } = protocol;
+    /// Fills in a protocol.
+    pub fn set_protocol(&mut self, protocol: &Protocol) {
+        let Protocol { rows, seq_len, folds, skip_positions, bos, piece_chars, gram, .. } = protocol;
         self.rows = rows.to_string();
         self.seq_len = seq_len.to_string();
         self.folds = folds.to_string();
         self.skip_positions = skip_positions.to_string();
         self.bos = *bos;
+        self.piece_chars = piece_chars.to_string();
         self.gram = *gram;
     }
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use leptos::prelude::*;
-use straightedge_api::job::Measure;
+use straightedge_api::job::{Measure, Protocol};
 use straightedge_api::report::Report;
 use straightedge_web::comparison::Key;
 use straightedge_web::continuation::Linear;
-use straightedge_web::state::form::{Form, ModelChoice};
+use straightedge_web::state::form::ModelChoice;
 use straightedge_web::state::frame::Part;
 use straightedge_web::state::order_status::Phase;
 use straightedge_web::state::run::Run;
@@ -97,9 +97,12 @@ impl Session {
     pub(crate) fn measure_recorded(self, key: &Key) {
         let Some(name) = key.bundled() else { return };
         self.choose_bundled(name);
-        let Form { rows, seq_len, folds, skip_positions, bos, .. } = Form::default();
+        let usual = Protocol::default();
         let measures = self.measures_for(key);
-        self.form.update(|form| *form = Form { rows, seq_len, folds, skip_positions, bos, measures, ..form.clone() });
+        self.form.update(|form| {
+            form.set_protocol(&Protocol { gram: form.gram, ..usual.clone() });
+            form.measures = measures;
+        });
         self.measure();
         let number = self.run.with_untracked(|run| run.origin().filter(|_| *run.phase() == Phase::Running));
         if let Some(number) = number {

@@ -1,7 +1,7 @@
 //! The protocol, folded, because its defaults suit most users.
 
 use leptos::prelude::*;
-use straightedge_api::job::{BackendChoice, GramMode, Measure};
+use straightedge_api::job::{BackendChoice, GramMode, Measure, Protocol};
 use straightedge_web::state::form::Form;
 use straightedge_web::state::{views, words};
 use straightedge_web::text::t;
@@ -24,6 +24,11 @@ pub(crate) fn ProtocolChoice(session: Session) -> impl IntoView {
                     field=|form| &mut form.skip_positions
                 />
                 <Bos session/>
+                <Number
+                    session id="piece-chars" name=t().piece_chars meaning=t().piece_chars_meaning
+                    field=|form| &mut form.piece_chars
+                />
+                <Notebook session/>
                 <Measures session/>
                 <Gram session/>
                 <Backend session/>
@@ -51,6 +56,24 @@ fn Number(
             prop:value=value on:input=change
         />
         <p class="note" id=note>{meaning}</p>
+    }
+}
+
+/// Fills in the windows of the second paper's notebook, and asks for the measure that it took.
+#[component]
+fn Notebook(session: Session) -> impl IntoView {
+    let fill_in = move |_| {
+        session.form.update(|form| {
+            let gram = form.gram;
+            form.set_protocol(&Protocol { gram, ..Protocol::of_notebook() });
+            form.measures.insert(Measure::Layers);
+        });
+    };
+    view! {
+        <button type="button" data-testid="of-notebook" aria-describedby="of-notebook-note" on:click=fill_in>
+            {t().of_notebook}
+        </button>
+        <p class="note" id="of-notebook-note">{t().of_notebook_meaning}</p>
     }
 }
 
