@@ -10,6 +10,8 @@ use straightedge::report::Report;
 
 mod common;
 
+use common::synthetic::{f32s, safetensors};
+
 fn straightedge(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_straightedge"));
     // Names without a folder would be looked up on the hub, which is offline here.
@@ -79,6 +81,10 @@ fn bad_input_is_one_sentence_and_status_2() {
     assert_complains(&["measure", "calibration", "--blocks", "3-1"], &["--blocks"]);
     assert_complains(&["measure", "calibration", "--folds", "1"], &["--folds"]);
     assert_complains(&["measure", "calibration", "--skip-positions", "128"], &["--skip-positions"]);
+    for field in ["--heal-steps", "--probe-steps", "--baseline-steps"] {
+        let endless = ["measure", "calibration", "--measures", "all", field, "18446744073709551615"];
+        assert_complains(&endless, &[field, "at most"]);
+    }
     assert_complains(
         &["measure", "calibration", "--rows", "640", "--seq-len", "4", "--folds", "161"],
         &["--rows", "161"],
@@ -91,9 +97,132 @@ fn bad_input_is_one_sentence_and_status_2() {
     assert_complains(&["measure", &text(&folder), "--text", &short], &["config.json", "not found"]);
     assert_complains(&["fit", &absent], &["absent"]);
     assert_complains(&["fit", &binary], &["binary.txt", "safetensors"]);
+    let swap = ["measure", "calibration", "--backend", "cpu", "--measures", "swap"];
+    assert_complains(&[&swap[..], &["--seq-len", "1"]].concat(), &["perplexity", "windows of 1 tokens", "--seq-len"]);
+    assert_complains(&["measure", "calibration", "--folds", "4096"], &["--folds", "4096", "1000"]);
+    for steps in ["--probe-steps", "--baseline-steps", "--heal-steps"] {
+        assert_complains(&["measure", "calibration", steps, "1000000000000"], &[steps, "1000000"]);
+    }
+    for tolerance in ["nan", "inf", "-1", "x"] {
+        assert_complains(&["compare", &report, &report, &format!("--tolerance={tolerance}")], &["--tolerance"]);
+    }
     assert_complains(&["show", &absent], &["absent"]);
     assert_complains(&["show", &report], &["report.json", "schema"]);
     assert_complains(&["compare", &report, &report], &["report.json"]);
+}
+
+#[test]
+fn captured_rows_are_told_of_as_rows() {
+    let folder = folder("rows-told");
+    let rows = |name: &str, n: usize, d_out: usize, y: f32| {
+        let (x, y): (Vec<f32>, Vec<f32>) = ((0..n * 2).map(|i| (i * i % 7) as f32).collect(), vec![y; n * d_out]);
+        let path = folder.join(name);
+        fs::write(&path, safetensors(&[f32s("x", &[n, 2], &x), f32s("y", &[n, d_out], &y)])).expect("a file");
+        text(&path)
+    };
+    let (good, nan) = (rows("good.safetensors", 320, 2, 1.0), rows("nan.safetensors", 320, 2, f32::NAN));
+    let wide = rows("wide.safetensors", 4, 400_000, 1.0);
+    let pointer = text(&folder.join("pointer.safetensors"));
+    fs::write(&pointer, "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n").expect("a file");
+    let damaged = text(&folder.join("damaged.safetensors"));
+    fs::write(&damaged, "{}{}{}{}{}{}").expect("a file");
+    let absent = text(&folder.join("absent.safetensors"));
+    let told = [
+        (vec!["fit", &*good, "--window", "0"], &["--window", "row per window"][..]),
+        (vec!["fit", &*good, "--window", "100"], &["--window", "capture more rows"]),
+        (vec!["fit", &*nan], &["tensor y", "row 0"]),
+        (vec!["fit", &*damaged], &["damaged.safetensors", "x (n, d_in)"]),
+        (vec!["fit", &*pointer], &["pointer.safetensors", "Git LFS", "git lfs pull"]),
+        (vec!["fit", &*absent], &["absent.safetensors", "not found"]),
+        (vec!["fit", "."], &[".: ", "folder"]),
+        (vec!["fit", &*wide, "--window", "1", "--folds", "2", "--backend", "cpu"], &["400000 outputs", "MB", "folds"]),
+    ];
+    for (args, words) in told {
+        assert_complains(&args, words);
+        let said = String::from_utf8_lossy(&straightedge(&args).stderr).into_owned();
+        for foreign in ["--seq-len", "longer text", "the model", "download it", "weights"] {
+            assert!(!said.contains(foreign), "{args:?} says {foreign}: {said}");
+        }
+    }
+}
+
+#[test]
+fn nothing_foreign_controls_the_terminal() {
+    let folder = folder("foreign");
+    let evil = "m\u{1b}[31m\n\u{202e}fake: line\u{7}";
+    let output = straightedge(&["measure", "calibration", "--backend", "cpu", "--blocks", "0", "--out", "-"]);
+    let json = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut report = Report::from_json("report", &json).expect("a report");
+    (report.model.id, report.corpus.id, report.device.adapter) = (evil.into(), evil.into(), Some(evil.into()));
+    report.warnings.push(straightedge::report::Warning { code: evil.into(), block: None, text: evil.into() });
+    report.blocks[0].delta_ppl.insert(evil.into(), Some(1.0));
+    let path = folder.join("report.json");
+    fs::write(&path, report.to_json()).expect("a report");
+    let other = folder.join("other.json");
+    report.blocks[0].delta_ppl.insert(evil.into(), Some(2.0));
+    fs::write(&other, report.to_json()).expect("a report");
+    let model = folder.join("model");
+    fs::create_dir_all(&model).expect("a folder");
+    let config = serde_json::json!({ "model_type": evil }).to_string();
+    fs::write(model.join("config.json"), config).expect("a file");
+    let (path, other, model) = (text(&path), text(&other), text(&model));
+    for args in [
+        &["show", &path][..],
+        &["compare", &path, &other],
+        &["show", "a\u{1b}[2J\nb.json"],
+        &["measure", &model, "--tokens", &path],
+        &["measure", "a\u{9b}b"],
+    ] {
+        let output = straightedge(args);
+        for said in [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()) {
+            let foreign = |c: char| c.is_control() && c != '\n' || ('\u{202a}'..='\u{202e}').contains(&c);
+            assert!(!said.contains(foreign), "{args:?}: {said:?}");
+            assert!(!said.lines().any(|line| line.starts_with("fake") || line.starts_with("b.json")), "{said:?}");
+        }
+    }
+    let shown = String::from_utf8_lossy(&straightedge(&["show", &path]).stdout).into_owned();
+    assert!(shown.contains(r"m\u{1b}[31m\n\u{202e}fake"), "{shown}");
+}
+
+#[test]
+fn what_weights_and_logits_hide_is_told() {
+    let folder = folder("hidden");
+    let (model, out) = (folder.join("model"), folder.join("report.json"));
+    fs::create_dir_all(&model).expect("a folder");
+    let original = common::fixture("tiny-gpt2");
+    for file in ["config.json", "tokenizer.json", "model.safetensors"] {
+        fs::copy(original.join(file), model.join(file)).expect("a copy");
+    }
+    let measure = |measures: &str| {
+        let encyclopedia = text(&common::encyclopedia());
+        let (model, out) = (text(&model), text(&out));
+        let args =
+            ["measure", &model, "--text", &encyclopedia, "--measures", measures, "--backend", "cpu", "--out", &out];
+        let output = straightedge(&args);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let report = Report::from_json("report", &fs::read_to_string(&out).expect("a report")).expect("a report");
+        (report.warnings.iter().map(|warning| warning.code.clone()).collect::<Vec<_>>(), report)
+    };
+    assert!(measure("fit").0.is_empty(), "nothing is wrong");
+
+    // A final norm so large that logits overflow.
+    let mut weights = fs::read(model.join("model.safetensors")).expect("weights");
+    let tensors = SafeTensors::deserialize(&weights).expect("weights");
+    let norm = tensors.names().into_iter().find(|name| name.ends_with("ln_f.weight")).expect("a final norm").to_owned();
+    let place = tensors.tensor(&norm).expect("a norm").data().as_ptr_range();
+    let start = place.start as usize - weights.as_ptr() as usize;
+    let end = place.end as usize - weights.as_ptr() as usize;
+    weights[start..end].as_chunks_mut().0.iter_mut().for_each(|value| *value = 3e38f32.to_le_bytes());
+    fs::write(model.join("model.safetensors"), weights).expect("weights");
+    let (codes, report) = measure("swap");
+    assert!(report.ppl.is_none() && codes.contains(&"undefined_perplexity".to_owned()), "{codes:?}");
+
+    let config = fs::read_to_string(model.join("config.json")).expect("a configuration");
+    let mut config: serde_json::Value = serde_json::from_str(&config).expect("a configuration");
+    config["n_layer"] = 2.into();
+    fs::write(model.join("config.json"), config.to_string()).expect("a configuration");
+    let (codes, report) = measure("fit");
+    assert!(report.blocks.len() == 2 && codes.contains(&"unread_blocks".to_owned()), "{codes:?}");
 }
 
 #[test]

@@ -17,7 +17,8 @@ use straightedge::run::{self, Inputs, Text};
 use straightedge::weights::{Files, FolderFiles, MemoryFiles};
 
 /// Small enough for a software GPU: 40 windows, 2048 training rows.
-const ROWS: Protocol = Protocol { rows: 2560, seq_len: 64, folds: 5, skip_positions: 0, gram: EXACT, seed: 0 };
+const ROWS: Protocol =
+    Protocol { rows: 2560, seq_len: 64, folds: 5, skip_positions: 0, bos: false, gram: EXACT, seed: 0 };
 const EXACT: straightedge::job::GramMode = straightedge::job::GramMode::Exact;
 const CPU: BackendChoice = BackendChoice::Cpu;
 
@@ -84,7 +85,7 @@ fn weights_drawn_anew_change_the_profile_and_follow_the_seed() {
     let first = measure("tiny-gpt2", &ROWS, CPU, None);
     let again = measure("tiny-gpt2", &ROWS, CPU, None);
     let other = measure("tiny-gpt2", &Protocol { seed: 1, ..ROWS }, CPU, None);
-    for control in ["reinit_block", "reinit_model", "gaussian"] {
+    for control in ["shuffled", "reinit_block", "reinit_model", "gaussian"] {
         assert_eq!(profile(&first, control), profile(&again, control), "{control} is reproducible");
         for (block, (a, b)) in profile(&first, control).into_iter().zip(profile(&other, control)).enumerate() {
             assert!((a - b).abs() > 1e-6, "{control}, block {block}: {a} for one seed, {b} for another");
@@ -101,6 +102,27 @@ fn weights_drawn_anew_change_the_profile_and_follow_the_seed() {
     assert_eq!(first.blocks[0].r2_lin, other.blocks[0].r2_lin, "the seed leaves the fit itself alone");
 }
 
+/// Against the reference's own random numbers, permutation and network.
+#[test]
+fn shuffled_weights_fit_as_the_reference_does() {
+    for (name, text_name) in common::OWN {
+        let folder_of = common::fixture(name);
+        let rows = Protocol { rows: 15_000, seq_len: 128, ..ROWS };
+        let file = common::fixture(format!("texts/{text_name}.txt"));
+        let found = report(&events(&folder_of, text(&file), &rows, CPU, None));
+        let expected = std::fs::read_to_string(folder_of.join("expected.json")).expect("expected values");
+        let expected: serde_json::Value = serde_json::from_str(&expected).expect("JSON");
+        for (block, expected) in found.blocks.iter().zip(expected["blocks"].as_array().expect("blocks")) {
+            let control = block.controls["shuffled"];
+            let number = |field: &str| expected["shuffled"][field].as_f64().expect("a number");
+            let what = format!("{name}, block {}", block.block);
+            common::assert_close(&what, control.r2_lin, number("r2_lin"), 1e-5);
+            common::assert_close(&what, control.r2_lin_scalar, number("r2_lin_scalar"), 1e-5);
+            common::assert_close(&what, control.r2_feature_median, number("r2_feature_median"), 1e-5);
+        }
+    }
+}
+
 #[test]
 fn both_backends_draw_the_same() {
     if common::gpu().is_none() {
@@ -114,7 +136,15 @@ fn both_backends_draw_the_same() {
         let names: Vec<_> = cpu.blocks[0].controls.keys().cloned().collect();
         assert_eq!(
             names,
-            ["cross_feed", "cross_feed_matched", "first_position", "gaussian", "reinit_block", "reinit_model"]
+            [
+                "cross_feed",
+                "cross_feed_matched",
+                "first_position",
+                "gaussian",
+                "reinit_block",
+                "reinit_model",
+                "shuffled"
+            ]
         );
         for control in names {
             for (cpu, gpu) in cpu.blocks.iter().zip(&gpu.blocks) {
@@ -149,7 +179,7 @@ fn the_table_shows_controls() {
     let heading = table.lines().position(|line| line.contains("gaussian")).expect("a table of controls");
     let cells = |line: usize| table.lines().nth(line).expect("a line").split_whitespace().collect::<Vec<_>>();
     let (names, affine) = (cells(heading), cells(heading + 1));
-    assert_eq!((names.len(), affine.len()), (6, 6), "{table}");
+    assert_eq!((names.len(), affine.len()), (7, 7), "{table}");
     for (name, value) in names.iter().zip(&affine).filter(|(name, _)| ["gaussian", "first_position"].contains(name)) {
         assert_eq!(*value, "1.000000", "{name} on the affine block\n{table}");
     }
@@ -276,8 +306,8 @@ fn a_cancelled_measurement_keeps_the_controls_it_finished() {
     for block in &report.blocks {
         let names: Vec<&str> = block.controls.keys().map(String::as_str).collect();
         let expected: &[&str] = match block.block {
-            3 => &["first_position", "reinit_block"],
-            _ => &["first_position", "gaussian", "reinit_block", "reinit_model"],
+            3 => &["first_position", "reinit_block", "shuffled"],
+            _ => &["first_position", "gaussian", "reinit_block", "reinit_model", "shuffled"],
         };
         assert_eq!(names, expected, "block {}", block.block);
     }
@@ -291,8 +321,8 @@ fn progress_counts_rows_over_all_controls(events: &[Event]) {
     };
     let progress: Vec<(u64, u64)> = events.iter().filter_map(of_controls).collect();
     assert!(progress.is_sorted(), "{progress:?}");
-    // Four controls of four blocks.
-    let all = 4 * 4 * 2560;
+    // Five controls of four blocks.
+    let all = 5 * 4 * 2560;
     assert_eq!((progress[0], progress[progress.len() - 1]), ((0, all), (all, all)));
 }
 

@@ -2,13 +2,16 @@
 
 mod common;
 
+use std::cell::Cell;
 use std::fs;
 use std::path::Path;
 
 use futures::executor::block_on;
 use straightedge::corpus::{Folds, TokenWindows, Tokenizer, check_ids, parse_token_ids};
 use straightedge::error::Error;
-use straightedge::job::Protocol;
+use straightedge::job::{Job, Protocol};
+use straightedge::run::{Text, extent};
+use straightedge::weights::{FolderFiles, MemoryFiles};
 
 fn read(path: impl AsRef<Path>) -> Vec<u8> {
     fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.as_ref().display()))
@@ -38,8 +41,14 @@ fn texts_are_encoded_as_the_reference_encodes_them() {
         let tokenizer = Tokenizer::from_json(&read(folder.join("tokenizer.json"))).expect(&name);
         let ids = block_on(tokenizer.encode("text", &read(text))).expect(&name);
         assert_eq!(ids[..64], golden_ids(&folder), "{name}");
-        let windows = TokenWindows::new("text", ids, &Protocol::default()).expect(&name);
         let expected: serde_json::Value = serde_json::from_slice(&read(folder.join("expected.json"))).expect(&name);
+        let protocol = match expected["rows"].as_u64() {
+            Some(rows) if folder.starts_with(common::fixture("")) => {
+                Protocol { rows: rows as usize, ..Protocol::default() }
+            }
+            _ => Protocol::default(),
+        };
+        let windows = TokenWindows::new("text", ids, &protocol).expect(&name);
         assert_eq!(expected["windows"], windows.len(), "{name}: windows that the reference measured");
     }
 }
@@ -53,13 +62,58 @@ fn a_long_text_gives_the_same_tokens_in_pieces_and_at_once() {
         let pieces = Tokenizer::from_json(tree.to_string().as_bytes()).expect(model);
         // The same normaliser inside a wrapper that is not known to be safe to split.
         let known = tree["normalizer"].take();
-        let inner = if known.is_null() { vec![] } else { vec![known] };
+        let unknown = serde_json::json!({"type": "Strip", "strip_left": false, "strip_right": false});
+        let inner = if known.is_null() { vec![unknown] } else { vec![known, unknown] };
         tree["normalizer"] = serde_json::json!({"type": "Sequence", "normalizers": inner});
         let whole = Tokenizer::from_json(tree.to_string().as_bytes()).expect(model);
         let [pieces, whole] = [pieces, whole].map(|tokenizer| block_on(tokenizer.encode("text", &text)).expect(model));
         assert!(whole.len() > 100_000, "{model}");
         assert!(pieces == whole, "{model}: {} tokens in pieces, {} at once", pieces.len(), whole.len());
     }
+}
+
+#[test]
+fn a_long_text_is_read_only_as_far_as_its_rows_need() {
+    let text = read(common::encyclopedia()).repeat(16);
+    assert!(text.len() > 5 << 20);
+    let files = FolderFiles::new(common::fixture("tiny-gpt2"));
+    let found = |text: &[u8], protocol: Protocol| {
+        let job = Job { protocol, ..Job::new("tiny", "text") };
+        let last = Cell::new((0, 0));
+        let text = Text::Plain(text.to_vec());
+        let size = block_on(extent(&job, &files, &text, &|done, total| last.set((done, total)))).expect("a size");
+        (size, last.get())
+    };
+    let (size, (done, total)) = found(&text, protocol(20_000, 128));
+    assert_eq!(size.rows, 19_968);
+    assert!((20_000..60_000).contains(&size.tokens), "{}", size.tokens);
+    assert!(done < total / 10 && total == text.len() as u64, "{done} of {total} bytes");
+    // The whole of a shorter text, whatever its rows.
+    let short = &text[..4 << 20];
+    assert!(found(short, protocol(20_000, 128)).0.tokens > 1_000_000);
+    // The rows are at fault, not the text.
+    let (size, _) = found(&text, Protocol { folds: 200, ..protocol(1000, 128) });
+    assert!(matches!(size.refusal, Some(Error::InvalidSetting { field, .. }) if field == "--rows"));
+
+    let tokenizer = Tokenizer::from_json(&read(common::fixture("tiny-gpt2/tokenizer.json"))).expect("tokenizer");
+    let start = block_on(tokenizer.encode_start("text", &text, 20_000, &|_, _| {})).expect("tokens");
+    let whole = block_on(tokenizer.encode("text", &text[..1 << 20])).expect("tokens");
+    assert!(start.len() >= 20_000);
+    assert_eq!(start, whole[..start.len()]);
+}
+
+#[test]
+fn a_text_that_cannot_be_cut_is_refused_before_it_takes_memory() {
+    let tokenizer = Tokenizer::from_json(&read(common::fixture("tiny-gpt2/tokenizer.json"))).expect("tokenizer");
+    let word = "word".repeat(5 << 20);
+    let found = block_on(tokenizer.encode("text", word.as_bytes()));
+    assert_eq!(found, Err(Error::UncutText { corpus: "text".into(), megabytes: 20 }));
+    let after = format!("Some words first. {word}");
+    assert!(matches!(block_on(tokenizer.encode("text", after.as_bytes())), Err(Error::UncutText { .. })));
+    let start = block_on(tokenizer.encode_start("text", after.as_bytes(), 3, &|_, _| {}));
+    assert!(matches!(start, Err(Error::UncutText { .. })), "the first piece has 64 kB");
+    let long = "word".repeat(1 << 18);
+    assert!(block_on(tokenizer.encode("text", long.as_bytes())).expect("tokens").len() > 1 << 18);
 }
 
 #[test]
@@ -70,6 +124,61 @@ fn windows_are_whole_and_no_more_than_asked_for() {
     assert_eq!(windows(23, 11).len(), 2);
     assert_eq!(windows(23, 1000).ids(1..3), [4, 5, 6, 7, 8, 9, 10, 11]);
     assert!(windows(3, 1000).is_empty());
+}
+
+#[test]
+fn windows_may_begin_with_a_token_of_their_own() {
+    let with = |tokens: u32, rows| {
+        let protocol = Protocol { bos: true, ..protocol(rows, 4) };
+        TokenWindows::after("text", (0..tokens).collect(), &protocol, Some(99)).expect("windows")
+    };
+    assert_eq!(with(11, 1000).len(), 3);
+    assert_eq!(with(11, 1000).ids(1..3), [99, 3, 4, 5, 99, 6, 7, 8]);
+    assert_eq!(with(11, 11).len(), 2, "rows count all positions");
+    let alone = TokenWindows::after("text", vec![1, 2], &protocol(2, 1), Some(99));
+    assert!(matches!(alone, Err(Error::InvalidSetting { field, .. }) if field == "--seq-len"));
+}
+
+/// A model of its own files: a configuration, and a tokenizer with two tokens.
+fn model_with(config: &[(&str, serde_json::Value)]) -> MemoryFiles {
+    let mut tree: serde_json::Value =
+        serde_json::from_slice(&read(common::fixture("tiny-gpt2/config.json"))).expect("JSON");
+    tree.as_object_mut().expect("an object").remove("bos_token_id");
+    let mut files = MemoryFiles::default().with("tokenizer.json", read(common::fixture("tiny-gpt2/tokenizer.json")));
+    for (file, value) in config {
+        match *file {
+            "config.json" => tree["bos_token_id"] = value.clone(),
+            file => files = files.with(file, value.to_string().into_bytes()),
+        }
+    }
+    files.with("config.json", tree.to_string().into_bytes())
+}
+
+#[test]
+fn the_first_token_of_windows_is_the_one_that_the_model_names() {
+    let json = |value: &str| serde_json::from_str::<serde_json::Value>(value).expect("JSON");
+    let cases = [
+        (vec![("config.json", json("7"))], Ok(())),
+        (vec![("config.json", json("[7, 8]"))], Ok(())),
+        (vec![("generation_config.json", json(r#"{"bos_token_id": 7}"#))], Ok(())),
+        (vec![("tokenizer_config.json", json(r#"{"bos_token": {"content": "a"}}"#))], Ok(())),
+        (vec![], Err("name no beginning-of-sequence token")),
+        (
+            vec![("config.json", json("null")), ("tokenizer_config.json", json(r#"{"bos_token": null}"#))],
+            Err("name no"),
+        ),
+        (vec![("config.json", json("512"))], Err("token 512")),
+    ];
+    let text = Text::Tokens((0..500).collect());
+    for (config, wanted) in cases {
+        let job = Job { protocol: Protocol { bos: true, ..protocol(400, 4) }, ..Job::new("tiny", "text") };
+        let found = block_on(extent(&job, &model_with(&config), &text, &|_, _| {}));
+        match (found, wanted) {
+            (Ok(size), Ok(())) => assert_eq!((size.tokens, size.rows), (500, 400), "{config:?}"),
+            (Err(error), Err(why)) => assert!(error.to_string().contains(why), "{error}"),
+            (found, _) => panic!("{config:?}: {found:?}"),
+        }
+    }
 }
 
 #[test]

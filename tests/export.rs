@@ -179,6 +179,32 @@ fn maps_from_a_file_give_the_same_folder() {
     }
     case.refuses("1,7", &["--maps", path(&maps)], &["--blocks", "7"]);
 
+    // The same bytes every time, and nothing that contradicts itself.
+    let bytes = fs::read(&maps).expect("maps");
+    let again = case.at("again.safetensors");
+    let few =
+        [&measure[..], &["--rows", "1280", "--folds", "2", "--blocks", "0", "--dump-maps", path(&again)]].concat();
+    let written = || {
+        assert!(run(&few).status.success());
+        fs::read(&again).expect("maps")
+    };
+    let first = written();
+    assert!((0..4).all(|_| written() == first), "another order");
+    let changed = case.at("changed.safetensors");
+    let tensors = SafeTensors::deserialize(&bytes).expect("maps");
+    let bias = tensors.tensor("blocks.2.bias").expect("a bias").data().as_ptr() as usize - bytes.as_ptr() as usize;
+    let mut other = bytes.clone();
+    other[bias..bias + 8].copy_from_slice(&1e3f64.to_le_bytes());
+    fs::write(&changed, &other).expect("maps");
+    case.refuses("0,2", &["--maps", path(&changed)], &["changed.safetensors", "blocks.2.bias", "mean_y"]);
+    let header = u64::from_le_bytes(bytes[..8].try_into().expect("a length")) as usize;
+    let json = String::from_utf8(bytes[8..8 + header].to_vec()).expect("a header");
+    let shape = tensors.tensor("blocks.2.weight").expect("a weight").shape().to_vec();
+    let flat = json.replacen(&format!("[{},{}]", shape[0], shape[1]), &format!("[{},{}]", shape[0] * shape[1], 1), 3);
+    let flat = [&(flat.len() as u64).to_le_bytes()[..], flat.as_bytes(), &bytes[8 + header..]].concat();
+    fs::write(&changed, flat).expect("maps");
+    case.refuses("0", &["--maps", path(&changed)], &["blocks.0.weight", "shape"]);
+
     // Maps of another text.
     let other = case.at("other.safetensors");
     let text = tales();

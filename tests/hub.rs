@@ -358,8 +358,10 @@ fn a_header_damaged_on_its_way_is_not_kept() {
 fn a_token_opens_what_is_restricted_and_is_shown_to_the_hub_alone() {
     let (mirror, _) = with_bytes("token");
     mirror.faults().add("gated::1000".parse().expect("a fault"));
-    let error = open(&mirror, Rc::<MemoryStore>::default(), "a/b").map(|_| ()).expect_err("no token");
+    let files = open(&mirror, Rc::<MemoryStore>::default(), "a/b").expect("its files are listed");
+    let error = block_on(files.read("config.json", 0..2)).expect_err("no token");
     assert!(matches!(error, Error::HubGated { .. }), "{error}");
+    assert_eq!(mirror.stats().requests("/resolve/"), 0, "told before anything is downloaded");
     mirror.stats().reset();
     let endpoint: Endpoint = mirror.url().parse().expect("an address");
     let client = Transport::new(endpoint.clone(), Some("secret".into()), false);

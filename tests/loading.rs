@@ -167,13 +167,24 @@ fn prefixes_and_old_names_make_no_difference() {
         ("tiny-gpt_neox", "gpt_neox."),
         ("tiny-llama", "model."),
         ("tiny-bert", "bert."),
+        ("tiny-gpt_neo", "transformer."),
+        ("tiny-opt", "model."),
+        ("tiny-bloom", "transformer."),
+        ("tiny-qwen3", "model."),
+        ("tiny-phi", "model."),
+        ("tiny-gemma2", "model."),
+        ("tiny-roberta", "roberta."),
+        ("tiny-distilbert", "distilbert."),
+        ("tiny-modernbert", "model."),
     ];
     for (model, prefix) in prefixes {
         let (config, whole) = (config(model), tensors(model));
+        // Encoders are stored without their prefix.
+        let has_prefix = whole.iter().any(|tensor| tensor.name.starts_with(prefix));
         let renamed = |tensor: &Made| {
             let name = match tensor.name.strip_prefix(prefix) {
                 Some(rest) => rest.into(),
-                None if model == "tiny-bert" => format!("{prefix}{}", tensor.name),
+                None if !has_prefix => format!("{prefix}{}", tensor.name),
                 None => tensor.name.clone(),
             };
             let old = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta");

@@ -18,8 +18,23 @@ const REFERENCE: [&str; 2] = ["expected.json", "golden.safetensors"];
 /// Planted rows.
 const PLANTED: [&str; 5] = ["k2", "k4", "k6", "k8", "null"];
 
+/// PyTorch files and the same tensors as safetensors.
+const TORCH: [&str; 8] = [
+    "legacy.bin",
+    "namespace.bin",
+    "nested.bin",
+    "plain.bin",
+    "sharded/pytorch_model-00001-of-00002.bin",
+    "sharded/pytorch_model-00002-of-00002.bin",
+    "sharded/pytorch_model.bin.index.json",
+    "values.safetensors",
+];
+
+/// Tokenizers without `tokenizer.json`, and what they make of some texts.
+const TOKENIZERS: [&str; 5] = ["bare.model", "bpe.model", "expected.json", "llama.model", "unigram.model"];
+
 /// Number of values that `check.py` must compare in each group.
-const OWN_VALUES: [(&str, u64); 4] = [("golden", 448_960), ("reports", 2_509), ("planted", 40), ("files", 33)];
+const OWN_VALUES: [(&str, u64); 4] = [("golden", 448_960), ("reports", 2_803), ("planted", 40), ("files", 33)];
 
 /// The same for additional references, of which some may be missing.
 const ADDITIONAL_VALUES: [(&str, u64); 2] = [("golden", 1), ("reports", 1)];
@@ -54,7 +69,9 @@ fn fixtures_are_complete_and_as_their_scripts_left_them() {
         .map(|name| format!("{name}.safetensors"))
         .chain(["expected.json".into()])
         .map(|file| ("make_planted.py", format!("planted/{file}")))
+        .chain(TORCH.map(|file| ("make_torch.py", format!("torch/{file}"))))
         .collect();
+    wanted.extend(TOKENIZERS.map(|file| ("make_tokenizers.py", format!("tokenizers/{file}"))));
     wanted.extend(common::OWN.map(|(_, text)| ("make_models.py", format!("texts/{text}.txt"))));
     let own = common::OWN.map(|(model, _)| ("make_models.py", model));
     let families = common::FAMILIES.map(|model| ("make_families.py", model));

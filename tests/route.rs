@@ -57,7 +57,14 @@ fn measure_all(backend: &str) {
         let blocks = expected["blocks"].as_array().expect("blocks");
         assert!(!blocks.is_empty() && report.blocks.len() == blocks.len(), "{name}: {} blocks", report.blocks.len());
         for (found, expected) in report.blocks.iter().zip(blocks) {
-            check_block(&format!("{name} on {backend}, block {}", found.block), found, expected);
+            let what = format!("{name} on {backend}, block {}", found.block);
+            check_block(&what, found, expected);
+            // Fewer windows have none, which a warning says.
+            if report.protocol.heldout_rows >= 10 * report.protocol.seq_len {
+                check_intervals(&what, found);
+            } else {
+                assert!(found.intervals.is_empty(), "{what}");
+            }
         }
         check_perplexities(&format!("{name} on {backend}"), &report, &expected);
         check_layers(&format!("{name} on {backend}"), &report, &expected);
@@ -110,6 +117,7 @@ fn check_block(what: &str, found: &BlockReport, expected: &Value) {
     close("r2_feature_median", found.r2_feature_median, TOLERANCE);
     close("r2_cv_mean", found.r2_cv_mean, TOLERANCE);
     close("r2_cv_std", found.r2_cv_std, TOLERANCE);
+    check_learning(what, found, expected);
     close("cosine", found.cosine, 1e-4);
     // Where the residual is small, the same difference of R² is a larger share of it.
     relative("rmse", found.rmse, 1e-4 + 2e-7 / (1.0 - number("r2_lin")));
@@ -147,6 +155,44 @@ fn check_block(what: &str, found: &BlockReport, expected: &Value) {
         );
     }
     check_effective_rank(what, found, expected["effective_rank"].as_u64().expect("effective_rank") as usize);
+}
+
+/// Every interval lies about its value, near its middle: the sums over windows are those of the value.
+fn check_intervals(what: &str, found: &BlockReport) {
+    let change = found.delta_ppl["linear"];
+    let values = [
+        ("r2_lin", found.r2_lin),
+        ("r2_lin_scalar", found.r2_lin_scalar),
+        ("cosine", found.cosine),
+        ("delta_ppl_linear", change),
+    ];
+    for (name, value) in values.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+        let interval = found.intervals.get(name).unwrap_or_else(|| panic!("{what}: no interval of {name}"));
+        let off = (value - f64::midpoint(interval.low, interval.high)).abs();
+        let width = interval.high - interval.low;
+        assert!(width > 0.0 && off <= 0.25 * width, "{what}, {name}: {value} in {interval:?}");
+    }
+    assert_eq!(found.intervals.contains_key("delta_ppl_linear"), change.is_some(), "{what}");
+}
+
+/// The learning curve and its limit; references that are not the project's own have none.
+fn check_learning(what: &str, found: &BlockReport, expected: &Value) {
+    let Some(curve) = expected["learning_curve"].as_array() else { return };
+    assert_eq!(found.learning_curve.len(), curve.len(), "{what}, learning_curve");
+    for (found, expected) in found.learning_curve.iter().zip(curve) {
+        assert_eq!(Some(found.rows), expected["rows"].as_f64(), "{what}, learning_curve, rows");
+        check_list(&format!("{what}, learning_curve of {} rows", found.rows), &found.r2, &expected["r2"]);
+    }
+    let number = |field: &str| expected[field].as_f64().unwrap_or_else(|| panic!("expected.json: {field}"));
+    let close = |field: &str, value, tolerance| {
+        common::assert_close(&format!("{what}, {field}"), value, number(field), tolerance);
+    };
+    close("rows_per_input", found.rows_per_input, 1e-12);
+    // Both add up a few R² with factors of about one.
+    close("r2_limit", found.r2_limit, 4.0 * TOLERANCE);
+    close("r2_limit_error", found.r2_limit_error, 4.0 * TOLERANCE);
+    // The slope is a difference of R² in units of a difference of q.
+    close("rows_needed", found.rows_needed, 1e-2 * number("rows_needed"));
 }
 
 /// Exactly as expected, or off by one where the curve is within 1e-4 of the threshold.

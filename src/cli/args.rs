@@ -43,7 +43,7 @@ pub(super) enum Command {
         /// The second report.
         b: PathBuf,
         /// Largest difference allowed: absolute up to 1, relative above.
-        #[arg(long, default_value_t = 1e-5)]
+        #[arg(long, default_value_t = 1e-5, value_parser = tolerance)]
         tolerance: f64,
     },
     /// Measure a list of models one after the other; finished reports are kept between runs.
@@ -54,6 +54,12 @@ pub(super) enum Command {
     Export(ExportArgs),
     /// Continue a prompt with the model and with some of its blocks replaced by their affine maps, side by side.
     Continue(Box<ContinueArgs>),
+}
+
+/// A difference that numbers may have.
+fn tolerance(value: &str) -> std::result::Result<f64, String> {
+    let found: Option<f64> = value.parse().ok();
+    found.filter(|found| found.is_finite() && *found >= 0.0).ok_or_else(|| "give a number of 0 or more".into())
 }
 
 /// `measure MODEL`.
@@ -69,6 +75,9 @@ pub(super) struct MeasureArgs {
     /// Leading positions of every window to leave out of fits and scores.
     #[arg(long, default_value_t = 0)]
     pub(super) skip_positions: usize,
+    /// Begin every window with the model's beginning-of-sequence token.
+    #[arg(long)]
+    pub(super) bos: bool,
     /// Blocks to measure, such as 0,3-5; all by default.
     #[arg(long)]
     pub(super) blocks: Option<Blocks>,
@@ -299,14 +308,14 @@ impl MeasureArgs {
     /// The job that these arguments ask for, but for the names of model and text.
     pub(super) fn job(&self) -> Result<Job> {
         Ok(Job {
-            protocol: self.common.protocol(self.seq_len, self.skip_positions),
+            protocol: Protocol { bos: self.bos, ..self.common.protocol(self.seq_len, self.skip_positions) },
             measures: Measure::parse_list(&self.common.measures)?,
             blocks: self.blocks.clone(),
             ranks: self.ranks.clone(),
             training: self.common.training(),
             backend: self.common.backend,
             dump_maps: self.common.dump_maps.is_some(),
-            row_memory: self.common.row_memory.map(|megabytes| megabytes << 20),
+            row_memory: self.common.row_memory.map(|megabytes| megabytes.saturating_mul(1 << 20)),
             ..Job::new("", "")
         })
     }
@@ -321,7 +330,7 @@ impl FitArgs {
             training: self.common.training(),
             backend: self.common.backend,
             dump_maps: self.common.dump_maps.is_some(),
-            row_memory: self.common.row_memory.map(|megabytes| megabytes << 20),
+            row_memory: self.common.row_memory.map(|megabytes| megabytes.saturating_mul(1 << 20)),
             ..Job::new(name.clone(), name)
         })
     }
@@ -329,7 +338,8 @@ impl FitArgs {
 
 impl CommonArgs {
     fn protocol(&self, seq_len: usize, skip_positions: usize) -> Protocol {
-        Protocol { rows: self.rows, seq_len, folds: self.folds, skip_positions, gram: self.gram, seed: self.seed }
+        let Self { rows, folds, gram, seed, .. } = *self;
+        Protocol { rows, seq_len, folds, skip_positions, gram, seed, ..Protocol::default() }
     }
 
     /// How long what is trained is trained.

@@ -6,8 +6,9 @@ use straightedge::agreement::Agreement;
 use straightedge::difference::{Compared, Condition, Place, compare as differences, conditions};
 use straightedge::error::Result;
 use straightedge::report::Report;
+use straightedge::visible::{shown, visible};
 
-use super::output;
+use super::results;
 use super::status::Status;
 
 /// Most differences printed per block or layer.
@@ -16,7 +17,8 @@ const TOLD: usize = 12;
 /// Prints the largest difference of every block and layer, and the numbers that exceed `tolerance`. The status is
 /// `Different` if one does, if a block or layer is in one report only, or if weights, text or protocol differ.
 pub(super) fn compare(a: &Report, b: &Report, tolerance: f64) -> Result<Status> {
-    let mut text = format!("a: {} on {}\nb: {} on {}\n", a.model.id, a.corpus.id, b.model.id, b.corpus.id);
+    let of = |report: &Report| format!("{} on {}", shown(&report.model.id), shown(&report.corpus.id));
+    let mut text = format!("a: {}\nb: {}\n", of(a), of(b));
     let conditions = conditions(a, b);
     conditions.iter().for_each(|condition| text += condition_name(*condition));
     // Another device must give the same numbers.
@@ -38,7 +40,7 @@ pub(super) fn compare(a: &Report, b: &Report, tolerance: f64) -> Result<Status> 
         }
     }
     text += &agreement(&Agreement::of_profiles(a, b));
-    output::print(&text)?;
+    results::print(&text)?;
     Ok(if different { Status::Different } else { Status::Done })
 }
 
@@ -60,14 +62,14 @@ fn tell(text: &mut String, name: &str, found: &Compared, tolerance: f64) -> bool
     let mut exceeding: Vec<_> = found.numbers.iter().filter(|number| number.exceeds(tolerance)).collect();
     exceeding.sort_by(|a, b| b.amount.total_cmp(&a.amount));
     for number in exceeding.iter().take(TOLD) {
-        let _ = writeln!(text, "  {} differs: {} against {}", number.path, show(number.a), show(number.b));
+        let _ = writeln!(text, "  {} differs: {} against {}", visible(&number.path), show(number.a), show(number.b));
     }
     if exceeding.len() > TOLD {
         let _ = writeln!(text, "  and {} more", exceeding.len() - TOLD);
     }
     for (side, fields) in [("a", &found.only_a), ("b", &found.only_b)] {
         if !fields.is_empty() {
-            let _ = writeln!(text, "  only in {side}: {}", fields.join(", "));
+            let _ = writeln!(text, "  only in {side}: {}", visible(&fields.join(", ")));
         }
     }
     !exceeding.is_empty()

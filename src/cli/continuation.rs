@@ -18,14 +18,15 @@ use super::args::ContinueArgs;
 use super::drive::{DriveOutcome, drive_with_listener};
 use super::grid::{Column, column, fixed, grid};
 use super::maps::MapsFile;
+use super::results::Destination;
 use super::status::Status;
-use super::{measure, output};
+use super::{measure, results};
 
 /// `continue MODEL`.
 pub(super) fn continuation(args: &ContinueArgs) -> Result<Status> {
     let asked = args.asked();
     asked.check()?;
-    args.out.as_deref().map_or(Ok(()), output::check_writable)?;
+    let place = args.out.as_deref().map(Destination::of).transpose()?;
     let (name, files) = measure::model_files(&args.model)?;
     let (job, maps) = match &args.maps {
         Some(path) => (args.job(name, "given maps".into()), MapSource::Given(map_cache(args, path, &files)?)),
@@ -40,11 +41,11 @@ pub(super) fn continuation(args: &ContinueArgs) -> Result<Status> {
     job.check()?;
     let (training, mut transcript) = (job.training, Transcript::default());
     let events = run::continuation(job.clone(), asked.clone(), files, maps);
-    let DriveOutcome { failure, .. } = drive_with_listener(events, &training, &mut |event| transcript.record(event));
+    let DriveOutcome { failure, .. } = drive_with_listener(events, &training, &mut |event, _| transcript.record(event));
     if transcript.opening.is_some() {
-        match &args.out {
-            Some(path) => output::write(path, json(&job, &asked, &transcript).as_bytes())?,
-            None => output::print(&text(&asked, &transcript))?,
+        match &place {
+            Some(place) => place.keep(json(&job, &asked, &transcript).as_bytes())?,
+            None => results::print(&text(&asked, &transcript))?,
         }
     }
     Ok(failure.map_or(Status::Done, |error| Status::failed(&error)))

@@ -1,4 +1,4 @@
-//! Polls a measurement to its end: shows progress, handles Ctrl-C, keeps finished results.
+//! Polls a measurement to its end: shows progress, handles signals and panics, keeps finished results.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +17,7 @@ use straightedge::report::Report;
 use straightedge::run::Events;
 use straightedge::trace::Span;
 
+use super::crash;
 use super::progress::{ProgressLine, duration, waiting};
 use super::status::Status;
 use super::tuning;
@@ -34,16 +35,16 @@ pub(super) struct DriveOutcome {
     pub(super) failure: Option<Error>,
 }
 
-/// Runs `events` to the end, or until Ctrl-C, which gives [`Error::Cancelled`]. `training` is the job's.
+/// Runs `events` to the end, or until a signal, which gives [`Error::Cancelled`]. `training` is the job's.
 pub(super) fn drive(events: Events, training: &Training) -> DriveOutcome {
-    drive_with_listener(events, training, &mut |_| ())
+    drive_with_listener(events, training, &mut |_, _| ())
 }
 
-/// [`drive`] with a callback for every event.
+/// [`drive`] with a callback for every event and the report so far.
 pub(super) fn drive_with_listener(
     mut events: Events,
     training: &Training,
-    receive: &mut dyn FnMut(&Event),
+    receive: &mut dyn FnMut(&Event, Option<&Report>),
 ) -> DriveOutcome {
     tuning::recall();
     let mut woken = catch_interrupts();
@@ -52,16 +53,26 @@ pub(super) fn drive_with_listener(
         (Recorder::default().dated(now()), Vec::new(), Vec::new(), None);
     loop {
         // Ctrl-C also interrupts a wait for a server.
-        let event = match pollster::block_on(select(events.next(), woken.next())) {
-            Either::Left((Some(event), _)) => event,
-            Either::Left((None, _)) => break,
-            Either::Right(_) => {
-                failure = Some(Error::Cancelled);
+        let next = crash::catch(|| match pollster::block_on(select(events.next(), woken.next())) {
+            Either::Left((event, _)) => Ok(event),
+            Either::Right(_) => Err(Error::Cancelled),
+        });
+        let event = match next {
+            Ok(Ok(Some(event))) => event,
+            Ok(Ok(None)) => break,
+            Ok(Err(cancelled)) => {
+                failure = Some(cancelled);
+                break;
+            }
+            Err(crashed) => {
+                failure = Some(crashed);
+                // Its parts may be in any state, also for being dropped.
+                std::mem::forget(events);
                 break;
             }
         };
         recorder.record(&event);
-        receive(&event);
+        receive(&event, recorder.report());
         match event {
             Event::Progress(progress) => {
                 if begun.insert(progress.stage)
@@ -96,12 +107,13 @@ pub(super) fn drive_with_listener(
     DriveOutcome { report: recorder.into_report(), maps, spans, failure }
 }
 
-/// Set by the first Ctrl-C, which cancels the measurement; the second one ends the program.
+/// Set by the first signal (interrupt, termination, hangup), which cancels the measurement; the second one ends the
+/// program.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 /// Wakes the measurement's poll loop.
 static WAKE: Mutex<Option<UnboundedSender<()>>> = Mutex::new(None);
 
-/// Returns a stream of Ctrl-C events, until it is called again.
+/// Returns a stream of these signals, until it is called again.
 pub(super) fn catch_interrupts() -> UnboundedReceiver<()> {
     static HANDLER: Once = Once::new();
     let (wake, woken) = unbounded();
@@ -115,13 +127,21 @@ pub(super) fn catch_interrupts() -> UnboundedReceiver<()> {
                 let _ = wake.unbounded_send(());
             }
         };
-        // Without a handler Ctrl-C just ends the program and loses the partial report.
-        let _ = ctrlc::set_handler(handler);
+        // Without a handler a signal just ends the program. That is also how one started by nohup keeps ignoring hangups.
+        let _ = if ignores_hangups() { Ok(()) } else { ctrlc::set_handler(handler) };
     });
     woken
 }
 
-/// Whether Ctrl-C was pressed.
+/// Whether whoever started the program has it ignore hangups, as nohup does. Known on Linux only.
+fn ignores_hangups() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    // Hangup is signal 1, the lowest bit.
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
+}
+
+/// Whether a signal has asked the program to end.
 pub(super) fn is_interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
@@ -138,9 +158,57 @@ fn cost(report: &Report, stage: Stage, training: &Training) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use straightedge::report::*;
+    use std::cell::Cell;
+    use std::ops::Range;
+    use std::rc::Rc;
 
+    use futures::future::LocalBoxFuture;
+    use straightedge::error::Result;
+    use straightedge::job::{BackendChoice, Job};
+    use straightedge::report::*;
+    use straightedge::run::{self, Text};
+    use straightedge::weights::{FilePart, Files, MemoryFiles};
+
+    use super::super::bundled;
     use super::*;
+
+    /// A model that panics when its fifth part is needed, after the embedding and three blocks.
+    struct Faulty(MemoryFiles, Cell<usize>);
+
+    impl Files for Faulty {
+        fn size<'a>(&'a self, file: &'a str) -> LocalBoxFuture<'a, Result<Option<u64>>> {
+            self.0.size(file)
+        }
+
+        fn read<'a>(&'a self, file: &'a str, range: Range<u64>) -> LocalBoxFuture<'a, Result<Vec<u8>>> {
+            self.0.read(file, range)
+        }
+
+        fn prepare<'a>(&'a self, _parts: &'a [FilePart]) -> LocalBoxFuture<'a, Result<()>> {
+            self.1.set(self.1.get() + 1);
+            assert!(self.1.get() < 5, "a planted\nfailure");
+            Box::pin(async { Ok(()) })
+        }
+
+        fn sha256(&self, _file: &str) -> Option<String> {
+            Some("0".repeat(64))
+        }
+    }
+
+    #[test]
+    fn a_panic_is_an_error_that_keeps_the_finished_blocks() {
+        let calibration = bundled::find("calibration").expect("a bundled model");
+        let (_, text) = bundled::text(calibration, 1280);
+        let mut job = Job::new("m", "t");
+        (job.backend, job.protocol.rows, job.protocol.folds) = (BackendChoice::Cpu, 1280, 2);
+        let text: Text = text;
+        let files = Rc::new(Faulty(bundled::files(calibration), Cell::default()));
+        let outcome = drive(run::measure(job, files, text), &Training::default());
+        let report = outcome.report.expect("a report");
+        assert!(report.partial && !report.blocks.is_empty() && report.blocks.len() < 6, "{}", report.blocks.len());
+        let told = outcome.failure.expect("a failure").sentence();
+        assert!(told.contains("a planted failure") && told.contains("finished blocks are kept"), "{told}");
+    }
 
     #[test]
     fn what_takes_long_is_announced_with_its_cost() {

@@ -20,7 +20,7 @@ use super::args::ExportArgs;
 use super::drive::{DriveOutcome, drive};
 use super::maps::MapsFile;
 use super::status::Status;
-use super::{inputs, measure, output};
+use super::{inputs, measure, results};
 
 /// Files copied unchanged if present.
 const COMPANIONS: [&str; 17] = [
@@ -76,7 +76,7 @@ pub(super) fn export(args: &ExportArgs) -> Result<Status> {
     }
     folder.write_weights(&weights, &exported.tensors)?;
     folder.finish()?;
-    output::print(&summary(args, &report, &blocks, &exported))?;
+    results::print(&summary(args, &report, &blocks, &exported))?;
     Ok(Status::Done)
 }
 
@@ -103,6 +103,7 @@ fn measured_maps(
         seq_len: found.seq_len,
         folds: found.folds,
         skip_positions: found.skip_positions,
+        bos: found.bos,
         gram: found.gram,
         seed: found.seed,
     };

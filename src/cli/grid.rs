@@ -1,6 +1,7 @@
 //! Text tables: right-aligned columns with headings, and number formats.
 
 use straightedge::fields::{Digits, Field};
+use straightedge::visible::visible;
 
 /// Heading and values of a column.
 pub(super) struct Column<R> {
@@ -15,8 +16,8 @@ pub(super) fn column<R>(heading: impl Into<String>, of: impl Fn(&R) -> String + 
 
 /// Right-aligned columns under their headings.
 pub(super) fn grid<R>(columns: &[Column<R>], rows: &[R]) -> String {
-    let heading: Vec<String> = columns.iter().map(|column| column.heading.clone()).collect();
-    let rows = rows.iter().map(|row| columns.iter().map(|column| (column.of)(row)).collect::<Vec<String>>());
+    let heading: Vec<String> = columns.iter().map(|column| visible(&column.heading)).collect();
+    let rows = rows.iter().map(|row| columns.iter().map(|column| visible(&(column.of)(row))).collect::<Vec<String>>());
     let lines: Vec<Vec<String>> = std::iter::once(heading).chain(rows).collect();
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns.len()).map(width).collect();

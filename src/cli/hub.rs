@@ -4,6 +4,7 @@ use std::env;
 use std::fs;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Once;
 
 use futures::future::LocalBoxFuture;
 use pollster::block_on;
@@ -16,19 +17,41 @@ use straightedge::hub::id::{Endpoint, HubId};
 use straightedge::hub::preflight::{Capacity, Preflight};
 use straightedge::hub::text::{Table, WikiText2};
 use straightedge::hub::transport::Transport;
+use straightedge::hub::visit::HubVisit;
 use straightedge::job::Job;
 use straightedge::run::Text;
 
-use super::progress;
+use super::{progress, status};
+
+/// Whether it was told that the token is withheld.
+static TOLD: Once = Once::new();
+
+thread_local! {
+    /// What the hub answered to this command.
+    static VISIT: Rc<HubVisit> = Rc::default();
+}
 
 /// The hub configured by `HF_ENDPOINT`, `HF_HUB_OFFLINE`, `HF_TOKEN`, `HF_HUB_CACHE` and `HF_HOME`.
 pub(super) fn hub() -> Result<Hub> {
-    let endpoint = variable("HF_ENDPOINT").map_or_else(|| Ok(Endpoint::default()), |address| address.parse())?;
+    let endpoint = endpoint()?;
     let offline = variable("HF_HUB_OFFLINE").is_some_and(|value| is_true(&value));
     let client = Transport::new(endpoint.clone(), token(), offline);
-    let hub = Hub::new(Rc::new(client), Rc::new(Fallback::new(Rc::new(store()))), endpoint);
+    if client.withholds_token() {
+        TOLD.call_once(|| {
+            let text =
+                format!("the token is not sent to {endpoint}, where anybody on the way could read it; use https");
+            progress::ProgressLine::new().interject(&format!("warning: {text}"));
+        });
+    }
+    let visit = VISIT.with(Rc::clone);
+    let hub = Hub::within(visit, Rc::new(client), Rc::new(Fallback::new(Rc::new(store()))), endpoint);
     hub.listen(progress::listener());
     Ok(hub)
+}
+
+/// The address of the hub or its mirror.
+pub(super) fn endpoint() -> Result<Endpoint> {
+    variable("HF_ENDPOINT").map_or_else(|| Ok(Endpoint::default()), |address| address.parse())
 }
 
 /// The cache of Hugging Face's own tools.
@@ -46,7 +69,7 @@ pub(super) fn open(id: &HubId) -> Result<HubFiles> {
 pub(super) fn tell(files: &HubFiles, job: &Job) -> Result<()> {
     let need_head = job.measures.iter().any(|measure| measure.needs_perplexity());
     let found = block_on(files.preflight(need_head, job.protocol.seq_len, &Capacity::default()))?;
-    eprint!("{}", describe(&found));
+    describe(&found).lines().for_each(status::tell);
     Ok(())
 }
 

@@ -1,11 +1,12 @@
 //! `--dump-maps` and `--maps`: W (d_in, d_out) and b of every block as f64 safetensors, with x̄, σ, ȳ for the form that
 //! is safe in f32.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors, serialize};
+use serde_json::json;
 use straightedge::error::{Error, Result};
 use straightedge::event::MapDump;
 use straightedge::report::Report;
@@ -42,11 +43,25 @@ pub(super) fn safetensors(maps: &[MapDump], report: &Report) -> Result<Vec<u8>> 
     let views = data.iter().map(|(name, shape, bytes)| Ok((name, TensorView::new(Dtype::F64, shape.clone(), bytes)?)));
     let views = views.collect::<std::result::Result<Vec<_>, _>>().map_err(damaged)?;
     let hashes = [(MODEL, &report.model.sha256), (CORPUS, &report.corpus.sha256)];
-    let hashes = hashes.into_iter().filter_map(|(key, hash)| Some((key.to_owned(), hash.clone()?)));
-    serialize(views, Some(hashes.collect::<HashMap<_, _>>())).map_err(damaged)
+    let hashes = hashes.into_iter().filter_map(|(key, hash)| Some((key, hash.as_deref()?)));
+    Ok(with_metadata(&serialize(views, None).map_err(damaged)?, hashes.collect()))
+}
+
+/// Adds metadata to a file whose header has none. The library would write it in an order that differs from run to run.
+fn with_metadata(file: &[u8], metadata: BTreeMap<&str, &str>) -> Vec<u8> {
+    let (length, rest) = file.split_at(8);
+    let length = u64::from_le_bytes(length.try_into().expect("eight bytes")) as usize;
+    let (header, data) = rest.split_at(length);
+    let mut header: BTreeMap<String, serde_json::Value> = serde_json::from_slice(header).expect("a header of our own");
+    header.insert("__metadata__".into(), json!(metadata));
+    let mut header = serde_json::to_vec(&header).expect("plain data");
+    header.resize(header.len().next_multiple_of(8), b' ');
+    [&(header.len() as u64).to_le_bytes()[..], &header, data].concat()
 }
 
 const MODEL: &str = "model_sha256";
+/// How far a bias may be from the means, relative to the terms that are added up.
+const BIAS_TOLERANCE: f64 = 1e-9;
 const CORPUS: &str = "corpus_sha256";
 
 impl MapsFile {
@@ -56,7 +71,7 @@ impl MapsFile {
         let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|error| malformed(&file, error))?;
         let hash = |key: &str| {
             let found = header.metadata().as_ref().and_then(|metadata| metadata.get(key)).cloned();
-            found.ok_or_else(|| malformed(&file, format!("{key} is missing, write it with --dump-maps")))
+            found.ok_or_else(|| malformed(&file, format!("{key} is missing")))
         };
         let (model, corpus) = (hash(MODEL)?, hash(CORPUS)?);
         Ok(Self { file, bytes, model, corpus })
@@ -65,25 +80,51 @@ impl MapsFile {
     /// The map of a block.
     pub(super) fn block(&self, block: usize) -> Result<MapDump> {
         let tensors = SafeTensors::deserialize(&self.bytes).map_err(|error| malformed(&self.file, error))?;
-        let values = |part: &str| {
-            let view = tensors.tensor(&name(block, part)).map_err(|error| malformed(&self.file, error))?;
+        let values = |part: &str, shape: Option<&[usize]>| {
+            let tensor = name(block, part);
+            let view = tensors.tensor(&tensor).map_err(|error| malformed(&self.file, error))?;
             if view.dtype() != Dtype::F64 {
-                return Err(Error::TensorDtype { tensor: name(block, part), dtype: view.dtype().to_string() });
+                let why = format!("{tensor} is stored as {} instead of F64", view.dtype());
+                return Err(malformed(&self.file, why));
+            }
+            if shape.is_some_and(|shape| view.shape() != shape) || view.shape().len() != 1 && shape.is_none() {
+                let expected = shape.map_or("one dimension".into(), |shape| format!("{shape:?}"));
+                let why = format!("{tensor} has shape {:?} instead of {expected}", view.shape());
+                return Err(malformed(&self.file, why));
             }
             let numbers: Vec<f64> = view.data().as_chunks().0.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
             match numbers.iter().position(|number| !number.is_finite()) {
-                Some(index) => Err(Error::NonFiniteTensor { tensor: name(block, part), index }),
+                Some(index) => Err(malformed(&self.file, format!("element {index} of {tensor} is not finite"))),
                 None => Ok(numbers),
             }
         };
-        Ok(MapDump {
+        let (mean_x, mean_y) = (values("mean_x", None)?, values("mean_y", None)?);
+        let (d_in, d_out) = (mean_x.len(), mean_y.len());
+        let map = MapDump {
             block,
-            weight: values("weight")?,
-            bias: values("bias")?,
-            mean_x: values("mean_x")?,
-            deviation_x: values("deviation_x")?,
-            mean_y: values("mean_y")?,
-        })
+            weight: values("weight", Some(&[d_in, d_out]))?,
+            bias: values("bias", Some(&[d_out]))?,
+            deviation_x: values("deviation_x", Some(&[d_in]))?,
+            mean_x,
+            mean_y,
+        };
+        self.check_bias(&map)?;
+        Ok(map)
+    }
+
+    /// Refuses a bias that contradicts the means: maps are applied through their means, so it would go unused.
+    fn check_bias(&self, map: &MapDump) -> Result<()> {
+        for (j, (bias, mean)) in map.bias.iter().zip(&map.mean_y).enumerate() {
+            let terms = map.weight.iter().skip(j).step_by(map.mean_y.len()).zip(&map.mean_x);
+            let terms: Vec<f64> = terms.map(|(weight, mean)| weight * mean).collect();
+            let reach = mean.abs() + terms.iter().map(|term| term.abs()).sum::<f64>();
+            if !((mean - terms.iter().sum::<f64>() - bias).abs() <= BIAS_TOLERANCE * reach) {
+                let tensor = name(map.block, "bias");
+                let why = format!("element {j} of {tensor} is not mean_y − Wᵀ·mean_x");
+                return Err(malformed(&self.file, why));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -92,5 +133,5 @@ fn name(block: usize, part: &str) -> String {
 }
 
 fn malformed(file: &str, why: impl ToString) -> Error {
-    Error::MalformedWeights { file: file.into(), why: why.to_string() }
+    Error::MalformedMaps { file: file.into(), why: why.to_string() }
 }

@@ -7,18 +7,22 @@ use straightedge::bundled::{Bundled, Demo};
 use straightedge::corpus::parse_token_ids;
 use straightedge::corpus::synthetic::{Domain, Made};
 use straightedge::error::{Error, Result};
+use straightedge::event::Event;
 use straightedge::hub::files::HubFiles;
 use straightedge::hub::id::HubId;
 use straightedge::hub::text::WikiText2;
 use straightedge::job::Job;
+use straightedge::report::Report;
 use straightedge::run::{self, Events, Inputs, Resume, ResumeFile, Text};
 use straightedge::trace::to_json;
 use straightedge::weights::{Files, FolderFiles};
 
 use super::args::{CommonArgs, FitArgs, MeasureArgs, TextArgs};
-use super::drive::{DriveOutcome, drive};
-use super::status::Status;
-use super::{bundled, hub, inputs, maps, output, table};
+use super::drive::{DriveOutcome, drive_with_listener};
+use super::report_file::ReportFile;
+use super::results::Destination;
+use super::status::{Status, complain};
+use super::{bundled, hub, inputs, maps, results, table};
 
 /// `measure MODEL`.
 pub(super) fn measure(args: &MeasureArgs) -> Result<Status> {
@@ -27,7 +31,8 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<Status> {
     let feed = args.feed.as_deref().map(model_files).transpose()?;
     let resume = args.resume.as_ref().map(|path| Rc::new(ResumeFile(path.clone())) as Rc<dyn Resume>);
     let start = || run::measure_inputs(job, Inputs { eval, feed, resume, ..inputs });
-    finish(&args.common, args.trace.as_deref(), start)
+    let others = Others { trace: args.trace.as_deref(), resume: args.resume.as_deref(), ..Others::default() };
+    finish(&args.common, &others, start)
 }
 
 /// Resolves model and text of a measurement; the returned job names both.
@@ -48,16 +53,30 @@ pub(super) fn fit(args: &FitArgs) -> Result<Status> {
     let folder = args.rows_file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let file = args.rows_file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let files: Rc<dyn Files> = Rc::new(FolderFiles::new(folder));
+    if args.rows_file.is_dir() {
+        let (file, why) = (args.rows_file.display().to_string(), "it is a folder".into());
+        return Err(Error::MalformedRows { file, why });
+    }
     let job = args.job(name)?;
-    job.check()?;
-    finish(&args.common, None, || run::fit(job, files, file))
+    job.check().map_err(Error::of_rows)?;
+    let others = Others { rows: Some(&args.rows_file), ..Others::default() };
+    finish(&args.common, &others, || run::fit(job, files, file))
+}
+
+/// Files of a measurement beside its report and maps, which no result may overwrite.
+#[derive(Default)]
+struct Others<'a> {
+    rows: Option<&'a Path>,
+    trace: Option<&'a Path>,
+    resume: Option<&'a Path>,
 }
 
 /// The model named by an argument.
 enum ModelArgument {
     Folder(PathBuf),
     Bundled(&'static Bundled),
-    Hub(Box<HubFiles>),
+    /// Its files, and the id that was asked for: that of the files is pinned to a commit.
+    Hub(HubId, Box<HubFiles>),
 }
 
 impl ModelArgument {
@@ -70,11 +89,11 @@ impl ModelArgument {
         if let Some(bundled) = bundled::find(model) {
             return Ok(Self::Bundled(bundled));
         }
-        let id = HubId::model(model).map_err(|error| unknown(model, &error))?;
+        let id = HubId::pasted(model, &hub::endpoint()?).map_err(|error| unknown(model, &error))?;
         match hub::open(&id) {
             // A name without owner is more often a missing folder than one of the hub's oldest models.
             Err(error) if !id.name().contains('/') => Err(unknown(model, &error)),
-            files => Ok(Self::Hub(Box::new(files?))),
+            files => Ok(Self::Hub(id, Box::new(files?))),
         }
     }
 
@@ -83,7 +102,7 @@ impl ModelArgument {
         match self {
             Self::Folder(folder) => inputs::name(folder),
             Self::Bundled(bundled) => bundled.name.clone(),
-            Self::Hub(files) => files.id().name().to_owned(),
+            Self::Hub(id, _) => id.name().to_owned(),
         }
     }
 
@@ -92,7 +111,7 @@ impl ModelArgument {
         match self {
             Self::Folder(_) => None,
             Self::Bundled(bundled) => bundled.demo.as_ref().and_then(Demo::checkpoint),
-            Self::Hub(files) => files.id().checkpoint().map(Into::into),
+            Self::Hub(id, _) => id.checkpoint().map(Into::into),
         }
     }
 
@@ -101,7 +120,7 @@ impl ModelArgument {
         Ok(match self {
             Self::Folder(folder) => Rc::new(FolderFiles::new(folder)),
             Self::Bundled(bundled) => Rc::new(bundled::files(bundled)),
-            Self::Hub(files) => {
+            Self::Hub(_, files) => {
                 job.map_or(Ok(()), |job| hub::tell(files, job))?;
                 Rc::new(HubFiles::clone(files))
             }
@@ -186,23 +205,44 @@ fn unknown_corpus(name: &str) -> Error {
 }
 
 /// Runs a measurement and writes its results, complete or not.
-fn finish(args: &CommonArgs, trace: Option<&Path>, start: impl FnOnce() -> Events) -> Result<Status> {
-    for path in args.out.iter().chain(&args.dump_maps).map(PathBuf::as_path).chain(trace) {
-        output::check_writable(path)?;
-    }
-    let DriveOutcome { report, maps: dumped, spans, failure } = drive(start(), &args.training());
-    if let Some(path) = trace {
-        output::write(path, to_json(&spans).as_bytes())?;
-    }
+fn finish(args: &CommonArgs, others: &Others<'_>, start: impl FnOnce() -> Events) -> Result<Status> {
+    let mut out = args.out.as_deref().map(ReportFile::of).transpose()?;
+    let place = |path: Option<&Path>| path.map(Destination::of).transpose();
+    let (maps, trace, resume) = (place(args.dump_maps.as_deref())?, place(others.trace)?, place(others.resume)?);
+    let named = [
+        ("the file of the rows", others.rows.map(Destination::named)),
+        ("--out", out.as_ref().map(|out| out.place().clone())),
+        ("--dump-maps", maps.clone()),
+        ("--trace", trace.clone()),
+        ("--resume", resume),
+    ];
+    let named: Vec<(&str, &Destination)> =
+        named.iter().filter_map(|(name, place)| Some((*name, place.as_ref()?))).collect();
+    results::check_distinct(&named)?;
+
+    let mut receive = |event: &Event, report: Option<&Report>| {
+        if let Some(out) = &mut out {
+            out.receive(event, report);
+        }
+    };
+    let DriveOutcome { report, maps: dumped, spans, failure } =
+        drive_with_listener(start(), &args.training(), &mut receive);
+    let mut written = Vec::new();
     if let Some(report) = &report {
-        match &args.out {
-            Some(path) => output::write(path, report.to_json().as_bytes())?,
-            None if !report.blocks.is_empty() => output::print(&table::table(report))?,
+        match out {
+            Some(out) => written.push(out.finish(report)),
+            None if !report.blocks.is_empty() => written.push(results::print(&table::table(report))),
             None => {}
         }
     }
-    if let (Some(path), Some(report), false) = (&args.dump_maps, &report, dumped.is_empty()) {
-        output::write(path, &maps::safetensors(&dumped, report)?)?;
+    if let (Some(place), Some(report), false) = (&maps, &report, dumped.is_empty()) {
+        written.push(maps::safetensors(&dumped, report).and_then(|bytes| place.keep(&bytes)));
     }
-    Ok(failure.map_or(Status::Done, |error| Status::failed(&error)))
+    if let (Some(place), false) = (&trace, spans.is_empty()) {
+        written.push(place.keep(to_json(&spans).as_bytes()));
+    }
+    let failures: Vec<Error> = written.into_iter().filter_map(Result::err).collect();
+    failures.iter().for_each(complain);
+    let status = if failures.is_empty() { Status::Done } else { Status::BadInput };
+    Ok(failure.map_or(status, |error| Status::failed(&error)))
 }

@@ -5,6 +5,7 @@ mod atlas;
 mod bundled;
 mod compare;
 mod continuation;
+mod crash;
 mod drive;
 mod export;
 mod grid;
@@ -12,8 +13,9 @@ mod hub;
 mod inputs;
 mod maps;
 mod measure;
-mod output;
 mod progress;
+mod report_file;
+mod results;
 mod status;
 mod swap_table;
 mod table;
@@ -25,7 +27,7 @@ use clap::Parser;
 use straightedge::error::Result;
 
 use args::{Args, Command};
-use status::{Status, complain};
+use status::{Status, complain, tell};
 
 /// Parses the arguments, runs the command and prints an error as one line.
 pub(crate) fn main() -> ExitCode {
@@ -33,7 +35,8 @@ pub(crate) fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return usage(&error),
     };
-    let status = run(args.command).unwrap_or_else(|error| {
+    let ended = crash::catch(|| run(args.command)).and_then(|ended| ended);
+    let status = ended.unwrap_or_else(|error| {
         complain(&error);
         Status::BadInput
     });
@@ -45,13 +48,13 @@ fn run(command: Command) -> Result<Status> {
         Command::Measure(args) => measure::measure(&args),
         Command::Fit(args) => measure::fit(&args),
         Command::Show { report } => {
-            output::print(&table::table(&inputs::report(&report)?))?;
+            results::print(&table::table(&inputs::report(&report)?))?;
             Ok(Status::Done)
         }
         Command::Compare { a, b, tolerance } => compare::compare(&inputs::report(&a)?, &inputs::report(&b)?, tolerance),
         Command::Atlas(args) => atlas::atlas(&args),
         Command::Models => {
-            output::print(&(bundled::list() + &hub::list()))?;
+            results::print(&(bundled::list() + &hub::list()))?;
             Ok(Status::Done)
         }
         Command::Export(args) => export::export(&args),
@@ -74,6 +77,6 @@ fn usage(error: &clap::Error) -> ExitCode {
     } else {
         why.to_owned()
     };
-    eprintln!("straightedge: arguments: {why}; see straightedge --help");
+    tell(&format!("straightedge: arguments: {why}; see straightedge --help"));
     ExitCode::from(Status::BadInput as u8)
 }

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use straightedge::event::{Event, Progress, ProgressPair, Wait};
 use straightedge::weights::Listener;
 
+use super::status::tell;
+
 /// A callback that shows a file source's events before a measurement begins.
 pub(super) fn listener() -> Listener {
     let line = RefCell::new(ProgressLine::new());
@@ -63,7 +65,7 @@ impl ProgressLine {
     /// Prints a permanent line.
     pub(super) fn tell(&mut self, text: &str) {
         self.clear();
-        eprintln!("{text}");
+        tell(text);
     }
 
     pub(super) fn clear(&mut self) {

@@ -1,6 +1,9 @@
 //! Exit statuses and error output.
 
+use std::io::{Write, stderr};
+
 use straightedge::error::Error;
+use straightedge::visible::visible;
 
 /// The result of a command as an exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,5 +24,10 @@ impl Status {
 
 /// One line on standard error: `straightedge: WHAT: WHY; WHAT TO DO`.
 pub(super) fn complain(error: &Error) {
-    eprintln!("straightedge: {error}");
+    tell(&format!("straightedge: {}", error.sentence()));
+}
+
+/// One line on standard error, of which nothing can control the terminal. A terminal that is gone is no error.
+pub(super) fn tell(line: &str) {
+    let _ = writeln!(stderr(), "{}", visible(line));
 }

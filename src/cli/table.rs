@@ -4,10 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use straightedge::fields::{Field, Shown};
+use straightedge::learning::LearningPoint;
 use straightedge::report::{BlockReport, LayerReport, Report};
+use straightedge::visible::{shown, visible};
 
 use super::grid::{Column, cell, change, column, fixed, grid, whole};
 use super::swap_table::swaps;
+
+/// What the controls of a network's weights tell.
+const CONTROLS_NOTE: &str = "\
+reinit_block: weights as before training, small and random. shuffled: the trained weights in random order, of the same \
+scale. What sets R²_lin apart from shuffled is their order, which was learned.
+";
 
 /// The whole report as text.
 pub(super) fn table(report: &Report) -> String {
@@ -22,14 +30,17 @@ pub(super) fn table(report: &Report) -> String {
         text += &format!("\n{}", grid(&layer_columns(), &report.layers));
     }
     // The first two columns are only the block and the R² of its map.
-    let more = [more_columns, probe_columns, baseline_columns, control_columns, heal_columns];
+    let more = [more_columns, learning_columns, probe_columns, baseline_columns, control_columns, heal_columns];
     for columns in more.map(|columns| columns(blocks)) {
         if columns.len() > 2 {
             text += &format!("\n{}", grid(&columns, blocks));
         }
     }
+    if blocks.iter().any(|block| block.controls.contains_key("shuffled")) {
+        text += CONTROLS_NOTE;
+    }
     for warning in &report.warnings {
-        let _ = writeln!(text, "{}: {}", warning.code, warning.text);
+        let _ = writeln!(text, "{}", visible(&format!("{}: {}", warning.code, warning.text)));
     }
     text
 }
@@ -70,6 +81,21 @@ fn layer_columns() -> Vec<Column<LayerReport>> {
 fn names<'a, V: 'a>(blocks: &'a [BlockReport], of: impl Fn(&'a BlockReport) -> &'a BTreeMap<String, V>) -> Vec<String> {
     let names: BTreeSet<&String> = blocks.iter().flat_map(|block| of(block).keys()).collect();
     names.into_iter().cloned().collect()
+}
+
+/// R² by the number of training rows, with the limit for many.
+fn learning_columns(blocks: &[BlockReport]) -> Vec<Column<BlockReport>> {
+    let mut columns = identity();
+    let sizes = blocks.iter().map(|block| &block.learning_curve).max_by_key(|curve| curve.len());
+    // The last size is the whole, whose R² is in front.
+    let sizes = sizes.and_then(|sizes| sizes.split_last()).map_or(&[][..], |(_, fewer)| fewer);
+    for rows in sizes.iter().map(|size| size.rows) {
+        let of = move |block: &BlockReport| {
+            block.learning_curve.iter().find(|point| point.rows == rows).and_then(LearningPoint::mean)
+        };
+        columns.push(column(format!("{rows:.0} rows"), move |block| fixed(of(block))));
+    }
+    columns
 }
 
 fn probe_columns(blocks: &[BlockReport]) -> Vec<Column<BlockReport>> {
@@ -123,14 +149,18 @@ fn heal_columns(blocks: &[BlockReport]) -> Vec<Column<BlockReport>> {
 
 fn heading(report: &Report) -> String {
     let (model, protocol, device) = (&report.model, &report.protocol, &report.device);
-    let mut text = format!("{} ({}, d {}) on {}", model.id, model.architecture, model.hidden_size, report.corpus.id);
+    let [id, architecture, corpus] = [&model.id, &model.architecture, &report.corpus.id].map(|text| shown(text));
+    let mut text = format!("{id} ({architecture}, d {}) on {corpus}", model.hidden_size);
     let _ = write!(text, "\n{} training rows, {} held out", protocol.train_rows, protocol.heldout_rows);
     let _ = write!(text, "; windows of {}, {} folds", protocol.seq_len, protocol.folds);
     if protocol.skip_positions > 0 {
         let _ = write!(text, ", first {} positions left out", protocol.skip_positions);
     }
-    let adapter = device.adapter.as_deref().unwrap_or("unknown adapter");
-    let _ = writeln!(text, "\n{} ({adapter}), {:.1} s", device.backend, report.seconds.total);
+    if protocol.bos {
+        text += ", each beginning with BOS";
+    }
+    let [backend, adapter] = [&*device.backend, device.adapter.as_deref().unwrap_or("unknown adapter")].map(shown);
+    let _ = writeln!(text, "\n{backend} ({adapter}), {:.1} s", report.seconds.total);
     if report.partial {
         text += "PARTIAL: the measurement stopped before its end\n";
     }
@@ -155,10 +185,10 @@ mod tests {
         };
         let mut report = Report { blocks: vec![BlockReport::default()], ..Report::from(header) };
         let plain = table(&report);
-        for absent in ["Δppl", "linearity", "gain", "sgd", "gaussian", "healed"] {
+        for absent in [" rows\n", "Δppl", "linearity", "gain", "sgd", "gaussian", "healed"] {
             assert!(!plain.contains(absent), "{absent} in\n{plain}");
         }
-        let block = &mut report.blocks[0];
+        let (block, none) = (&mut report.blocks[0], ControlReport::default());
         block.delta_ppl =
             [("rank_10".into(), Some(0.25)), ("rank_2".into(), None), ("linear".into(), Some(1.5))].into();
         block.row_microseconds = [("original".into(), Some(3.0)), ("linear".into(), Some(1.5))].into();
@@ -166,16 +196,26 @@ mod tests {
         block.probes = [("poly".into(), ProbeReport { gain: Some(0.125), ..ProbeReport::default() })].into();
         block.curves = [("sgd".into(), vec![CurvePoint { step: 77, value: Some(0.75) }])].into();
         block.controls =
-            [("gaussian".into(), ControlReport { r2_lin: Some(0.625), ..ControlReport::default() })].into();
+            ["gaussian", "shuffled"].map(|name| (name.into(), ControlReport { r2_lin: Some(0.625), ..none })).into();
         block.heal = [("linear".into(), HealReport { delta_ppl: Some(-0.5), ..HealReport::default() })].into();
+        assert!(!plain.contains(CONTROLS_NOTE));
         report.greedy = vec![GreedyStep { block: 0, ppl: Some(99.25), delta_ppl: Some(1.5), compression: Some(4.0) }];
+        let learned = [60.0, 120.0].map(|rows| LearningPoint { rows, r2: vec![Some(0.25), Some(0.5)] });
+        report.blocks[0].learn(learned.to_vec());
         report.layers = vec![LayerReport { linearity: Some(0.875), ..LayerReport::default() }];
         let full = table(&report);
         for cell in ["+0.2500", "+1.5000", "×8.00", "×2.00", "99.25", "lower", "0.875", "0.125", "0.75", "77", "0.625"]
         {
             assert!(full.contains(cell), "{cell} is not in\n{full}");
         }
-        assert!(full.contains("-0.5000") && full.contains("gaussian") && full.contains("healed"), "{full}");
+        assert!(full.contains("60 rows") && full.contains("0.375000") && !full.contains("120 rows"), "{full}");
+        assert!(
+            full.contains("-0.5000")
+                && full.contains("gaussian")
+                && full.contains(CONTROLS_NOTE)
+                && full.contains("healed"),
+            "{full}"
+        );
         assert!(full.find("rank_2").zip(full.find("rank_10")).is_some_and(|(two, ten)| two < ten), "{full}");
     }
 }

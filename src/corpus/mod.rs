@@ -1,10 +1,18 @@
 //! The text of a measurement: synthetic or given, as tokens, windows and folds (docs/measures.md, section 1).
 
+mod charsmap;
+mod cuts;
 mod pieces;
+mod sentencepiece;
 pub mod synthetic;
+mod tokenizer_check;
+mod tokenizer_files;
 mod tokens;
+mod vocabularies;
 mod windows;
 
 pub use pieces::Pieces;
+pub use tokenizer_files::{TOKENIZER_KINDS, check_tokenizer_size, tokenizer_files};
 pub use tokens::{Tokenizer, check_ids, parse_token_ids};
+pub use vocabularies::special_token;
 pub use windows::{Folds, TokenWindows};

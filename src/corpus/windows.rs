@@ -11,24 +11,35 @@ pub struct TokenWindows {
     seq_len: usize,
     /// Token ids of whole windows.
     ids: Vec<u32>,
-    /// Tokens in the whole text.
+    /// Tokens of the text, of a long one those that were read.
     tokens: usize,
     /// Requested rows.
     rows: usize,
+    /// Tokens of the text in a window.
+    text_len: usize,
 }
 
 impl TokenWindows {
     /// The first ⌊rows / seq_len⌋ whole windows of a text, or as many as it has.
-    pub fn new(corpus: &str, mut ids: Vec<u32>, protocol: &Protocol) -> Result<Self> {
-        protocol.check()?;
+    pub fn new(corpus: &str, ids: Vec<u32>, protocol: &Protocol) -> Result<Self> {
+        Self::after(corpus, ids, protocol, None)
+    }
+
+    /// [`TokenWindows::new`] with windows that begin with a token `bos`, which is one of their `seq_len`.
+    pub fn after(corpus: &str, mut ids: Vec<u32>, protocol: &Protocol, bos: Option<u32>) -> Result<Self> {
+        Protocol { bos: bos.is_some(), ..protocol.clone() }.check()?;
         let (seq_len, rows, tokens) = (protocol.seq_len, protocol.rows, ids.len());
         if tokens == 0 {
             return Err(Error::EmptyText { corpus: corpus.into() });
         }
-        let windows = tokens.min(rows) / seq_len;
-        ids.truncate(windows * seq_len);
+        let text_len = if bos.is_some() { seq_len - 1 } else { seq_len };
+        let windows = (tokens / text_len).min(rows / seq_len);
+        ids.truncate(windows * text_len);
+        if let Some(bos) = bos {
+            ids = ids.chunks(text_len).flat_map(|text| [&[bos], text].concat()).collect();
+        }
         ids.shrink_to_fit();
-        Ok(Self { seq_len, ids, tokens, rows })
+        Ok(Self { seq_len, ids, tokens, rows, text_len })
     }
 
     /// Tokens of a window.
@@ -65,7 +76,7 @@ impl Folds {
     /// Cuts the windows of a text.
     pub fn new(corpus: &str, windows: &TokenWindows, folds: usize) -> Result<Self> {
         let seq_len = windows.seq_len;
-        if windows.len() < folds && windows.tokens / seq_len >= folds {
+        if windows.len() < folds && windows.tokens / windows.text_len >= folds {
             let hint = format!("{folds} folds of windows of {seq_len} need at least {} rows", folds * seq_len);
             return Err(Error::InvalidSetting { field: "--rows".into(), value: windows.rows.to_string(), hint });
         }

@@ -18,7 +18,9 @@ use super::plan::{self, Ranges};
 use super::repo::FileKey;
 use super::repo::{Repo, RepoFile};
 use super::store::Store;
+use crate::corpus::tokenizer_files;
 use crate::error::{Error, Result};
+use crate::weights::{has_weights, is_weight_file};
 
 /// A store on disk.
 pub struct DiskStore {
@@ -256,7 +258,7 @@ impl DiskStore {
     /// Our own saved listing of an id.
     fn noted(&self, id: &HubId) -> Option<Repo> {
         let json = fs::read(self.note(id)).ok()?;
-        serde_json::from_slice(&json).ok()
+        serde_json::from_slice(&json).ok().filter(|repo: &Repo| is_commit(&repo.commit))
     }
 
     fn note(&self, id: &HubId) -> PathBuf {
@@ -270,6 +272,9 @@ impl DiskStore {
             true => revision.to_owned(),
             false => fs::read_to_string(self.folder(id).join("refs").join(revision)).ok()?.trim().to_owned(),
         };
+        if !is_commit(&commit) {
+            return None;
+        }
         let pinned = id.at(&commit).ok()?;
         let mut files = BTreeMap::new();
         for entry in fs::read_dir(self.folder(id).join("snapshots").join(&commit)).ok()?.flatten() {
@@ -283,15 +288,24 @@ impl DiskStore {
             files.insert(name, RepoFile { size, sha256, oid: blob.filter(|blob| blob.len() == 40) });
         }
         let has = |name: &str| files.contains_key(name);
-        let weights = has("model.safetensors") || has("model.safetensors.index.json");
-        (weights && has("config.json") && has("tokenizer.json")).then_some(Repo { id: pinned, commit, files })
+        (has_weights(has) && has("config.json") && tokenizer_files(has).is_some()).then_some(Repo {
+            id: pinned,
+            commit,
+            files,
+            gated: false,
+            remark: None,
+            conversion: None,
+        })
     }
 
     /// The models that can be measured without a network, by name and revision.
     pub fn list(&self) -> Vec<Cached> {
         let mut found = BTreeMap::new();
         for id in self.references() {
-            let known = self.cached(&id).into_iter().chain(self.noted(&id)).find(|repo| self.is_measurable(repo));
+            let noted = self.noted(&id);
+            let converted = noted.as_ref().and_then(|main| self.noted(&id.at(main.conversion.as_ref()?).ok()?));
+            let known =
+                self.cached(&id).into_iter().chain(noted).chain(converted).find(|repo| self.is_measurable(repo));
             if let Some(repo) = known {
                 let bytes = repo.files.keys().filter_map(|path| repo.key(path)).map(|key| self.bytes(&key)).sum();
                 let revision = id.revision_or_main().to_owned();
@@ -306,7 +320,7 @@ impl DiskStore {
 
     /// Whether its weights are stored, at least in part.
     fn is_measurable(&self, repo: &Repo) -> bool {
-        let keys = repo.files.keys().filter(|path| path.ends_with(".safetensors")).filter_map(|path| repo.key(path));
+        let keys = repo.files.keys().filter(|path| is_weight_file(path)).filter_map(|path| repo.key(path));
         keys.map(|key| self.bytes(&key)).any(|bytes| bytes > 1 << 10)
     }
 
@@ -412,6 +426,13 @@ impl Store for DiskStore {
 
     fn recall<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
         Box::pin(async move { Ok(self.noted(id).or_else(|| self.cached(id))) })
+    }
+
+    fn revisions<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Vec<(String, Repo)>> {
+        Box::pin(async move {
+            let known = self.references().into_iter().filter(|known| known.is_sibling(id));
+            known.filter_map(|known| Some((known.revision_or_main().to_owned(), self.noted(&known)?))).collect()
+        })
     }
 
     fn remember<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {

@@ -5,10 +5,11 @@ use std::ops::Range;
 
 use web_time::Instant;
 
-use super::client::{Hub, RetryPolicy, not_the_file};
+use super::client::{Hub, not_the_file};
 use super::http::{Failure, HttpRequest, Response};
 use super::plan::{self, Ranges};
 use super::repo::FileKey;
+use super::retry::RetryPolicy;
 use crate::error::{Error, Result};
 use crate::event::{Event, Progress, Stage};
 use crate::platform::digest::BlobDigest;
@@ -103,16 +104,17 @@ pub(super) async fn fetch(
     while let Some(next) = part.missing.first().cloned() {
         let range = (next != (0..key.size)).then(|| next.clone());
         let request = HttpRequest { url: id_url.into(), range };
-        let response = hub.ask(&key.path, &request, &mut patience).await?;
+        let response = hub.ask(&key.path, &request, next.end - next.start, &mut patience).await?;
         let (start, end) = extent(key, &request, &response)?;
         let left = plan::len(&part.missing);
         let outcome = part.stream(response, start..end, meter).await?;
         hub.store().flush(key).await?;
-        if plan::len(&part.missing) < left {
+        // A connection that is too slow gets no better for the little it brings.
+        if plan::len(&part.missing) < left && !matches!(outcome, Some(Failure::Slow(_))) {
             patience.restore();
         }
-        if let Some(why) = outcome {
-            patience.broken(hub, &key.path, why).await?;
+        if let Some(failure) = outcome {
+            hub.wait(patience.broken(&key.path, failure.to_string())?).await;
         }
     }
     Ok(())
@@ -132,19 +134,18 @@ fn extent(key: &FileKey, request: &HttpRequest, response: &Response) -> Result<(
         return refused("a part came instead of the whole file".into());
     }
     let (Some(asked), 206) = (&request.range, response.status) else {
-        let length = response.header("content-length").and_then(|value| value.parse::<u64>().ok());
-        // A compressed body has another length than the file.
-        let plain = response.header("content-encoding").is_none_or(|encoding| encoding == "identity");
-        return match length.filter(|length| plain && *length != key.size) {
-            Some(length) => refused(format!("{length} bytes, but the hub lists {}", key.size)),
-            None => Ok((0, key.size)),
-        };
+        // A length in a header may be that of a compressed body; the bytes are counted as they come.
+        return Ok((0, key.size));
     };
     let expected = format!("bytes {}-{}/{}", asked.start, asked.end - 1, key.size);
     match response.header("content-range") {
         Some(found) if found.trim() != expected => refused(format!("{found} instead of {expected}")),
         _ => Ok((asked.start, asked.end)),
     }
+}
+
+fn ended(position: u64, end: u64) -> Failure {
+    Failure::Network(format!("it ended after {position} of {end} bytes"))
 }
 
 /// A file being fetched.
@@ -156,21 +157,25 @@ struct FileDownload<'a> {
 }
 
 impl FileDownload<'_> {
-    /// Receives the bytes `extent` of the file; returns the reason if they ended early.
+    /// Receives the bytes `extent` of the file; returns the failure if the connection broke.
     async fn stream(
         &mut self,
         response: Response,
         extent: Range<u64>,
         meter: &mut DownloadMeter<'_>,
-    ) -> Result<Option<String>> {
+    ) -> Result<Option<Failure>> {
         let mut body = response.body;
         let mut position = extent.start;
         let mut digest = (extent == (0..self.key.size)).then(|| self.key.digest()).flatten();
         while position < extent.end {
-            let chunk = match self.hub.chunk(&mut *body).await {
+            let chunk = match body.chunk().await {
                 Ok(Some(chunk)) => chunk,
-                Ok(None) => return Ok(Some(format!("it ended after {position} of {} bytes", extent.end))),
-                Err(Failure::Network(why)) => return Ok(Some(why)),
+                Ok(None) if extent == (0..self.key.size) => {
+                    let why = format!("{position} bytes, but the hub lists {}", self.key.size);
+                    return Err(not_the_file(&self.key.path, why));
+                }
+                Ok(None) => return Ok(Some(ended(position, extent.end))),
+                Err(failure @ (Failure::Network(_) | Failure::Slow(_))) => return Ok(Some(failure)),
                 Err(failure) => return Err(not_the_file(&self.key.path, failure.to_string())),
             };
             if position + chunk.len() as u64 > extent.end {
@@ -214,8 +219,8 @@ fn check_beginning(path: &str, bytes: &[u8]) -> Result<()> {
     let text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
     let first = bytes.trim_ascii_start().first();
     let why = match path.rsplit('.').next() {
-        // The 8-byte length of a header ends in zero bytes.
-        Some("safetensors") if bytes.len() >= 8 && bytes[..8].iter().all(text) => "a text came",
+        // The 8-byte length of a header ends in zero bytes, and a zip archive begins with PK and two control codes.
+        Some("safetensors" | "bin") if bytes.len() >= 8 && bytes[..8].iter().all(text) => "a text came",
         Some("parquet") if bytes.len() >= 4 && !bytes.starts_with(b"PAR1") => "no Parquet file came",
         _ if first == Some(&b'<') => "a web page came",
         _ => return Ok(()),

@@ -161,6 +161,10 @@ impl Store for Fallback {
         self.first.recall(id)
     }
 
+    fn revisions<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Vec<(String, Repo)>> {
+        self.first.revisions(id)
+    }
+
     fn remember<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {
         Box::pin(async move { self.unless_full(self.first.remember(id, repo).await) })
     }

@@ -6,14 +6,18 @@ use std::rc::Rc;
 
 use futures::future::LocalBoxFuture;
 
-use super::client::Hub;
+use super::client::{Hub, not_the_file, restricted};
 use super::download::{self, DownloadMeter, GroupProgress};
 use super::id::HubId;
 use super::plan::{self, Ranges};
 use super::repo::FileKey;
 use super::repo::Repo;
 use crate::error::{Error, Result};
-use crate::weights::{FilePart, Files, Listener};
+use crate::report::Warning;
+use crate::weights::{FilePart, Files, Listener, is_weight_file};
+
+/// Most bytes of a file that is read whole: all but the weights.
+const LARGEST_WHOLE: u64 = 100 << 20;
 
 /// The files of a repository at a commit.
 #[derive(Clone)]
@@ -109,8 +113,7 @@ impl HubFiles {
         // Another program may have fetched some of it in the meantime.
         let missing = plan::missing(ranges, &store.held(key).await?);
         let is_stored = missing.is_empty();
-        let url = self.hub.endpoint().file_url(&self.repo.id, &self.repo.commit, &key.path);
-        download::fetch(&self.hub, &url, key, missing, meter).await?;
+        self.fetch(key, missing, meter).await?;
         if is_unknown(&store.held(key).await?) {
             match self.hub.verify(key).await {
                 Err(Error::HashMismatch { .. }) if is_stored => return Ok(Brought::Damaged),
@@ -118,6 +121,22 @@ impl HubFiles {
             }
         }
         Ok(Brought::Held)
+    }
+
+    /// Fetches ranges from the hub.
+    async fn fetch(&self, key: &FileKey, missing: Ranges, meter: &mut DownloadMeter<'_>) -> Result<()> {
+        let gated = || restricted(self.repo.id.name().into(), "its owner grants it".into());
+        if !missing.is_empty() && self.repo.gated && !self.hub.has_token() {
+            return Err(gated());
+        }
+        let url = self.hub.endpoint().file_url(&self.repo.id, &self.repo.commit, &key.path);
+        match download::fetch(&self.hub, &url, key, missing, meter).await {
+            // A browser shows a refusal as a broken connection if it may not read it.
+            Err(Error::Network { .. }) if !self.hub.has_token() && self.hub.is_gated(&self.repo.id).await => {
+                Err(gated())
+            }
+            fetched => fetched,
+        }
     }
 }
 
@@ -159,11 +178,6 @@ impl Plan {
     }
 }
 
-/// Whether a file may be fetched in parts. All others are small, and can be verified when whole.
-fn is_weights(file: &str) -> bool {
-    file.ends_with(".safetensors")
-}
-
 impl Files for HubFiles {
     fn size<'a>(&'a self, file: &'a str) -> LocalBoxFuture<'a, Result<Option<u64>>> {
         Box::pin(async move { Ok(self.repo.files.get(file).map(|entry| entry.size)) })
@@ -172,7 +186,12 @@ impl Files for HubFiles {
     fn read<'a>(&'a self, file: &'a str, range: Range<u64>) -> LocalBoxFuture<'a, Result<Vec<u8>>> {
         Box::pin(async move {
             let key = self.key(file)?;
-            let wanted = if is_weights(file) { range.clone() } else { 0..key.size };
+            let is_whole = !is_weight_file(file);
+            if is_whole && key.size > LARGEST_WHOLE {
+                let why = format!("a size of {} bytes, where {LARGEST_WHOLE} are the most", key.size);
+                return Err(not_the_file(file, why));
+            }
+            let wanted = if is_whole { 0..key.size } else { range.clone() };
             self.carry_out(self.plan(&[(file.into(), wanted)]).await?).await?;
             self.hub.store().read(&key, range).await
         })
@@ -200,6 +219,11 @@ impl Files for HubFiles {
 
     fn listen(&self, listener: Listener) {
         self.hub.listen(listener);
+    }
+
+    fn warnings(&self) -> Vec<Warning> {
+        let warning = |text: &String| Warning { code: "same_weights".into(), block: None, text: text.clone() };
+        self.repo.remark.iter().map(warning).collect()
     }
 
     fn revision(&self) -> Option<String> {

@@ -13,6 +13,11 @@ pub trait Http {
 
     /// Waits for some seconds.
     fn sleep(&self, seconds: f64) -> LocalBoxFuture<'static, ()>;
+
+    /// Whether requests to the hub carry the user's token.
+    fn has_token(&self) -> bool {
+        false
+    }
 }
 
 /// A GET.
@@ -59,15 +64,17 @@ pub trait Body {
 pub enum Failure {
     /// No connection, or a broken one: a retry may help.
     Network(String),
-    /// Endless redirects.
-    Redirects,
+    /// More time than any usable connection takes.
+    Slow(String),
+    /// A redirect that leads nowhere; the text says why.
+    Redirect(&'static str),
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Network(why) => f.write_str(why),
-            Self::Redirects => f.write_str("it redirects without end"),
+            Self::Network(why) | Self::Slow(why) => f.write_str(why),
+            Self::Redirect(why) => f.write_str(why),
         }
     }
 }

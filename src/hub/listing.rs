@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::client::{Hub, not_the_file};
 use super::files::HubFiles;
 use super::id::{HubId, is_commit};
 use super::repo::{Repo, RepoFile};
+use super::step;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::report::Warning;
@@ -21,29 +23,35 @@ const MAX_PAGES: usize = 10;
 impl Hub {
     /// A model's files at the commit of its revision.
     ///
-    /// A commit never changes, so a known one is not requested again. Without a network, the last known state of a
-    /// branch is used, with a warning.
+    /// A commit never changes, so a known one is not requested again, and a branch once in a visit. Without a network,
+    /// the last known state of a branch is used, with a warning. A main branch with PyTorch's weights alone is replaced by
+    /// the hub's conversion to safetensors, if there is one.
     ///
     /// # Errors
     /// A missing or restricted repository, and network errors.
     pub async fn open(&self, id: &HubId) -> Result<HubFiles> {
-        self.open_folder(id, "").await
+        Ok(self.converted(id, self.open_folder(id, "").await?).await)
     }
 
     /// [`Hub::open`] with only the files directly in `folder` of the repository, by their full paths.
     pub(super) async fn open_folder(&self, id: &HubId, folder: &str) -> Result<HubFiles> {
         let known = self.store().recall(id).await?;
-        let listed = |repo: &&Repo| repo.files.keys().any(|path| folder_of(path) == folder);
-        let pinned = |repo: &&Repo| is_commit(&repo.commit) && id.revision() == Some(&repo.commit);
-        if let Some(repo) = known.as_ref().filter(listed).filter(pinned) {
-            return Ok(HubFiles::new(self.clone(), repo.clone()));
+        let listed = |repo: &Repo| repo.files.keys().any(|path| folder_of(path) == folder);
+        let pinned = |repo: &Repo| is_commit(&repo.commit) && id.revision() == Some(&repo.commit);
+        let stored = known.clone().filter(&listed);
+        if let Some(repo) = stored.clone().filter(pinned) {
+            return Ok(HubFiles::new(self.clone(), repo));
         }
-        let mut repo = match (self.list(id, folder).await, known.as_ref().filter(listed)) {
+        if let Some(repo) = self.visit().repo(&self.listed_at(id, folder)) {
+            self.remember(id, &repo).await?;
+            return Ok(HubFiles::new(self.clone(), repo));
+        }
+        let mut repo = match (self.list(id, folder).await, stored) {
             (Err(Error::Network { why, .. }), Some(known)) => {
                 let commit = &known.commit;
                 let text = format!("the hub cannot be reached ({why}); using the last known state, commit {commit}");
                 self.tell(Event::Warning(Warning { code: "offline".into(), block: None, text }));
-                known.clone()
+                return Ok(HubFiles::new(self.clone(), known));
             }
             (listed, _) => listed?,
         };
@@ -53,30 +61,85 @@ impl Hub {
             repo.files.entry(path).or_insert(entry);
         }
         for id in [id, &repo.id] {
-            match self.store().remember(id, &repo).await {
-                // A cache that can only be read still serves what it holds.
-                Err(Error::UnwritableFile { .. }) => (),
-                remembered => remembered?,
+            // A restricted one is asked for again: its owner may have opened it in the meantime.
+            if !repo.gated {
+                self.visit().keep_repo(self.listed_at(id, folder), &repo);
             }
+            self.remember(id, &repo).await?;
         }
         Ok(HubFiles::new(self.clone(), repo))
     }
 
+    async fn remember(&self, id: &HubId, repo: &Repo) -> Result<()> {
+        match self.store().remember(id, repo).await {
+            // A cache that can only be read still serves what it holds.
+            Err(Error::UnwritableFile { .. }) => Ok(()),
+            remembered => remembered,
+        }
+    }
+
+    /// The address that stands for a listing among the answers of a visit.
+    pub(super) fn listed_at(&self, id: &HubId, folder: &str) -> String {
+        self.endpoint().tree_url(id, id.revision_or_main(), folder)
+    }
+
+    /// Asks for the commit of a branch, and for its files.
     async fn list(&self, id: &HubId, folder: &str) -> Result<Repo> {
         let what = id.to_string();
+        let Revision { sha: commit, gated } = match id.revision().filter(|revision| is_commit(revision)) {
+            Some(commit) => Revision { sha: commit.into(), gated: Value::Null },
+            None => self.revision(id).await?,
+        };
+        let pinned = id.at(&commit).ok().filter(|_| is_commit(&commit));
+        let pinned = pinned.ok_or_else(|| not_the_file(&what, "its commit is not one of 40 digits".into()))?;
+        let files = self.tree(id, &commit, folder).await?;
+        let remark = if folder.is_empty() { self.remark(id, &files).await } else { None };
+        Ok(Repo { id: pinned, commit, files, gated: is_gated(&gated), remark, conversion: None })
+    }
+
+    async fn revision(&self, id: &HubId) -> Result<Revision> {
+        let what = id.to_string();
         let (json, _) = self.document(&what, self.endpoint().revision_url(id), MAX_ANSWER).await?;
-        let Revision { sha: commit } = parse(&what, &json)?;
-        let pinned = id.at(&commit).map_err(|_| not_the_file(&what, "its commit is no name of one".into()))?;
-        let mut files = BTreeMap::new();
-        let mut next = Some(self.endpoint().tree_url(id, &commit, folder));
+        parse(&what, &json)
+    }
+
+    /// Whether the owner must grant access, asked now; false if the hub does not answer.
+    pub(super) async fn is_gated(&self, id: &HubId) -> bool {
+        self.revision(id).await.is_ok_and(|revision| is_gated(&revision.gated))
+    }
+
+    /// The files directly in `folder`, over all pages of the listing.
+    async fn tree(&self, id: &HubId, revision: &str, folder: &str) -> Result<BTreeMap<String, RepoFile>> {
+        let (what, first) = (id.to_string(), self.endpoint().tree_url(id, revision, folder));
+        let (mut files, mut next) = (BTreeMap::new(), Some(first.clone()));
         for _ in 0..MAX_PAGES {
             let Some(url) = next else { break };
             let (json, link) = self.document(&what, url, MAX_ANSWER).await?;
             let entries: Vec<Listed> = parse(&what, &json)?;
             files.extend(entries.into_iter().filter_map(|listed| listed.entry(folder)));
-            next = link.as_deref().and_then(next_page).filter(|url| url.starts_with(self.endpoint().as_str()));
+            // The page is named by its query; a mirror that passes the hub's answers on names the hub as its host.
+            next = link.as_deref().and_then(next_page).map(|query| format!("{first}?{query}"));
         }
-        Ok(Repo { id: pinned, commit, files })
+        Ok(files)
+    }
+
+    /// A sentence if a checkpoint has the weights of the main branch, listed once in a visit, or of a known revision.
+    async fn remark(&self, id: &HubId, files: &BTreeMap<String, RepoFile>) -> Option<String> {
+        let revision = id.checkpoint()?;
+        let main = id.at("main").ok()?;
+        let url = self.listed_at(&main, "");
+        if self.visit().listing(&url).is_none() {
+            let listed = match self.visit().repo(&url) {
+                Some(repo) => Some(repo.files),
+                None => self.tree(&main, "main", "").await.ok(),
+            };
+            self.visit().keep_listing(url.clone(), listed.as_ref());
+        }
+        let main = self.visit().listing(&url).flatten();
+        let known = self.store().revisions(id).await;
+        let known = known.iter().filter(|(name, _)| *name != revision && (name != "main" || main.is_none()));
+        let others = main.iter().map(|files| ("main", files));
+        step::remark(revision, files, others.chain(known.map(|(name, repo)| (&**name, &repo.files))))
     }
 }
 
@@ -88,6 +151,13 @@ fn folder_of(path: &str) -> &str {
 #[derive(Deserialize)]
 struct Revision {
     sha: String,
+    #[serde(default)]
+    gated: Value,
+}
+
+/// Reads `gated: false | "auto" | "manual"`.
+fn is_gated(gated: &Value) -> bool {
+    !matches!(gated, Value::Null | Value::Bool(false))
 }
 
 /// An entry of a listing.
@@ -134,10 +204,11 @@ fn parse<'a, T: Deserialize<'a>>(what: &str, json: &'a [u8]) -> Result<T> {
     serde_json::from_slice(json).map_err(|error| not_the_file(what, format!("not a list of files: {error}")))
 }
 
-/// The address in `<URL>; rel="next"`.
-fn next_page(link: &str) -> Option<String> {
+/// The query of the address in `<URL>; rel="next"`.
+fn next_page(link: &str) -> Option<&str> {
     let next = link.split(',').find(|part| part.contains("rel=\"next\""))?;
-    Some(next.trim().strip_prefix('<')?.split_once('>')?.0.to_owned())
+    let (_, query) = next.trim().strip_prefix('<')?.split_once('>')?.0.split_once('?')?;
+    query.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#').then_some(query)
 }
 
 #[cfg(test)]
@@ -178,7 +249,21 @@ mod tests {
         for json in ["", "{}", "<html>", r#"[{"path":1}]"#, r#"[{"type":"file","path":"a","size":-1}]"#, twice] {
             assert!(matches!(parse::<Vec<Listed>>("a/b", json.as_bytes()), Err(Error::NotTheFile { .. })), "{json}");
         }
-        assert_eq!(next_page(r#"<https://h/x?cursor=1>; rel="next""#).as_deref(), Some("https://h/x?cursor=1"));
-        assert_eq!(next_page(r#"<https://h/x>; rel="prev""#), None);
+        assert_eq!(next_page(r#"<https://h/x?limit=1&cursor=a%3D>; rel="next""#), Some("limit=1&cursor=a%3D"));
+        for other in
+            [r#"<https://h/x?a>; rel="prev""#, r#"<https://h/x>; rel="next""#, r#"<https://h/?a b>; rel="next""#]
+        {
+            assert_eq!(next_page(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn access_is_restricted_unless_the_hub_says_it_is_not() {
+        for (json, gated) in [(r#""auto""#, true), (r#""manual""#, true), ("false", false), ("null", false)] {
+            let revision: Revision = parse("a/b", format!(r#"{{"sha":"x","gated":{json}}}"#).as_bytes()).unwrap();
+            assert_eq!(is_gated(&revision.gated), gated, "{json}");
+        }
+        let revision: Revision = parse("a/b", br#"{"sha":"x"}"#).unwrap();
+        assert!(!is_gated(&revision.gated), "a mirror may not say");
     }
 }

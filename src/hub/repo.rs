@@ -16,6 +16,15 @@ pub struct Repo {
     pub commit: String,
     /// Its listed files by path.
     pub files: BTreeMap<String, RepoFile>,
+    /// Whether its owner must grant access before files can be downloaded, as far as the hub was asked.
+    #[serde(default)]
+    pub gated: bool,
+    /// A sentence if its weights are not those that its revision promises.
+    #[serde(default)]
+    pub remark: Option<String>,
+    /// The revision of the hub's own conversion to safetensors, if it was asked for and there is one.
+    #[serde(default)]
+    pub conversion: Option<String>,
 }
 
 /// A file as the hub lists it.

@@ -56,6 +56,11 @@ pub trait Store {
     /// The last value of [`Store::remember`] for an id, for use without a network; `None` if there is none.
     fn recall<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>>;
 
+    /// The repositories remembered for the branches and tags of the same name as `id`, by revision.
+    fn revisions<'a>(&'a self, _id: &'a HubId) -> LocalBoxFuture<'a, Vec<(String, Repo)>> {
+        Box::pin(async { Vec::new() })
+    }
+
     /// Saves the resolved repository of an id, after every response of the hub.
     fn remember<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>>;
 }
@@ -129,6 +134,13 @@ impl Store for MemoryStore {
 
     fn recall<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Result<Option<Repo>>> {
         Box::pin(async move { Ok(self.repos.borrow().get(id).cloned()) })
+    }
+
+    fn revisions<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Vec<(String, Repo)>> {
+        let repos = self.repos.borrow();
+        let same = repos.iter().filter(|(known, _)| known.is_sibling(id));
+        let found = same.map(|(known, repo)| (known.revision_or_main().to_owned(), repo.clone())).collect();
+        Box::pin(async { found })
     }
 
     fn remember<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::files::{HubFiles, Plan};
 use super::preflight::{Capacity, Preflight};
+use crate::corpus::tokenizer_files;
 use crate::error::{Error, Result};
 use crate::model::{self, ModelConfig};
 use crate::weights::{Weights, read_whole};
@@ -21,6 +22,7 @@ impl HubFiles {
     /// Only network errors.
     pub async fn preflight(&self, need_head: bool, seq_len: usize, room: &Capacity) -> Result<Preflight> {
         let mut found = Preflight::unknown(self.id().clone());
+        self.repo().remark.iter().for_each(|remark| found.problem(false, remark.clone()));
         match self.survey(&mut found, need_head, seq_len, room).await {
             Err(error) if is_about_the_network(&error) => return Err(error),
             Err(error) => found.problem(true, error.to_string()),
@@ -35,31 +37,36 @@ impl HubFiles {
         let config = ModelConfig::from_json(&String::from_utf8_lossy(&json))?;
         found.architecture = Some(config.architecture.name().into());
         (found.num_hidden_layers, found.hidden_size) = (config.num_hidden_layers, config.hidden_size);
-        if !self.repo().files.contains_key("tokenizer.json") {
-            let text = "tokenizer.json: not found; choose a model or revision that has one, or give token ids";
+        if self.tokenizer().is_none() {
+            let text = "tokenizer.json: not found, nor older files of a tokenizer; choose a model or revision that has one, or give token ids";
             found.problem(true, text.into());
         }
         if let Err(error) = config.check_window(seq_len) {
             found.problem(true, error.to_string());
         }
-        let weights = Weights::open(Rc::new(self.clone())).await.map_err(|error| self.without_safetensors(error))?;
+        let weights = Weights::open(Rc::new(self.clone())).await.map_err(|error| self.without_weights(error))?;
         found.dtype = weights.dtype().map(Into::into);
         let model = model::stored(&config, &weights, need_head && config.causal)?;
         let widest = if need_head { config.vocab_size } else { config.intermediate_size };
         let on_gpu = room.buffer.is_some();
-        found.device_bytes = model.device_bytes(&weights, on_gpu) + ACTIVATIONS * 4 * (seq_len * widest) as u64;
+        found.device_bytes = model.device_bytes(&weights, on_gpu) + ACTIVATIONS * 4 * seq_len as u64 * widest as u64;
         let groups: Vec<_> = model.groups().iter().map(|names| weights.parts(names)).collect();
         self.count(found, &self.plan_groups(&groups).await?).await?;
         found.compare(room, 4 * config.hidden_size.max(config.intermediate_size) as u64);
         Ok(())
     }
 
+    /// The files of the tokenizer.
+    fn tokenizer(&self) -> Option<Vec<&'static str>> {
+        tokenizer_files(|file| self.repo().files.contains_key(file))
+    }
+
     /// Counts the bytes of the planned weights and the tokenizer.
     async fn count(&self, found: &mut Preflight, weights: &Plan) -> Result<()> {
-        let tokenizer = match self.repo().files.get("tokenizer.json") {
-            Some(entry) => self.plan(&[("tokenizer.json".into(), 0..entry.size)]).await?,
-            None => Plan::default(),
-        };
+        let files = self.tokenizer().unwrap_or_default();
+        let sizes = files.into_iter().filter_map(|file| Some((file, self.repo().files.get(file)?.size)));
+        let tokenizer: Vec<_> = sizes.map(|(file, size)| (file.to_owned(), 0..size)).collect();
+        let tokenizer = self.plan(&tokenizer).await?;
         for plan in [weights, &tokenizer] {
             found.needed_bytes += plan.needed;
             found.held_bytes += plan.held;
@@ -69,13 +76,14 @@ impl HubFiles {
         Ok(())
     }
 
-    /// Names the other weight formats in the error about missing safetensors.
-    fn without_safetensors(&self, error: Error) -> Error {
-        let other = self.repo().files.keys().find(|file| file.ends_with(".bin") || file.ends_with(".h5"));
-        match (error, other) {
+    /// Names the weights of another format in the error about missing ones.
+    fn without_weights(&self, error: Error) -> Error {
+        let is_other =
+            |file: &&String| [".h5", ".msgpack", ".ot", ".gguf", ".onnx"].iter().any(|end| file.ends_with(end));
+        match (error, self.repo().files.keys().find(is_other)) {
             (Error::MissingFile { file, .. }, Some(other)) => {
                 let hint = format!(
-                    "this revision has its weights only as {other}, look for a revision with safetensors on its page, often refs/pr/1"
+                    "this revision has its weights only as {other}, look for a revision with safetensors on its page"
                 );
                 Error::MissingFile { file, hint }
             }

@@ -32,12 +32,16 @@ pub struct Transport {
     agent: ureq::Agent,
     endpoint: Endpoint,
     token: Option<String>,
+    withholds: bool,
     offline: bool,
 }
 
 impl Transport {
-    /// A client for the hub at `endpoint`, with the user's token if any; `offline` refuses every request.
+    /// A client for the hub at `endpoint`, with the user's token if any; `offline` refuses every request. The token is
+    /// not sent where anybody on the way could read it.
     pub fn new(endpoint: Endpoint, token: Option<String>, offline: bool) -> Self {
+        let withholds = token.is_some() && !endpoint.is_private();
+        let token = token.filter(|_| !withholds);
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
             // Redirects are followed by hand, so that the token goes only to the hub.
@@ -49,7 +53,12 @@ impl Transport {
             .timeout_per_read(Some(PATIENCE))
             .tls_config(TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build())
             .build();
-        Self { agent: config.into(), endpoint, token, offline }
+        Self { agent: config.into(), endpoint, token, withholds, offline }
+    }
+
+    /// Whether there is a token that is not sent, because the connection to the hub is open to readers.
+    pub fn withholds_token(&self) -> bool {
+        self.withholds
     }
 
     /// Sends a request and follows redirects.
@@ -61,9 +70,12 @@ impl Transport {
             let Some(elsewhere) = elsewhere.and_then(|location| url.join(location.to_str().ok()?).ok()) else {
                 return Ok(response);
             };
+            if !matches!(elsewhere.scheme(), "https" | "http") {
+                return Err(Failure::Redirect("it redirects to an address that is not of the web"));
+            }
             url = elsewhere;
         }
-        Err(Failure::Redirects)
+        Err(Failure::Redirect("it redirects without end"))
     }
 
     fn builder(&self, url: &Url, request: &HttpRequest) -> ureq::RequestBuilder<ureq::typestate::WithoutBody> {
@@ -105,6 +117,10 @@ impl Http for Transport {
         })
     }
 
+    fn has_token(&self) -> bool {
+        self.token.is_some()
+    }
+
     fn sleep(&self, seconds: f64) -> LocalBoxFuture<'static, ()> {
         Box::pin(Delay::new(Duration::from_secs_f64(seconds.clamp(0.0, 1e6))))
     }
@@ -138,5 +154,28 @@ struct Chunks(mpsc::Receiver<Result<Vec<u8>, Failure>>);
 impl Body for Chunks {
     fn chunk(&mut self) -> LocalBoxFuture<'_, Result<Option<Vec<u8>>, Failure>> {
         Box::pin(async move { self.0.next().await.transpose() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_goes_only_to_the_hub_and_never_in_the_open() {
+        let sent = |endpoint: &str, to: &str| {
+            let client = Transport::new(endpoint.parse().unwrap(), Some("secret".into()), false);
+            let request = HttpRequest { url: to.into(), range: None };
+            let builder = client.builder(&Url::parse(to).unwrap(), &request);
+            assert_eq!(client.has_token(), !client.withholds_token());
+            builder.headers_ref().is_some_and(|headers| headers.contains_key("authorization"))
+        };
+        for endpoint in ["https://huggingface.co", "http://localhost:1", "http://127.0.0.1:1", "http://[::1]:1"] {
+            assert!(sent(endpoint, &format!("{endpoint}/api/x")), "{endpoint}");
+            assert!(!sent(endpoint, "https://cdn.example/x"), "{endpoint}");
+        }
+        for endpoint in ["http://192.168.1.5:8090", "http://mirror.example", "http://127.0.0.1.example"] {
+            assert!(!sent(endpoint, &format!("{endpoint}/api/x")), "{endpoint}");
+        }
     }
 }

@@ -31,6 +31,17 @@ impl<'a> Checkpoint<'a> {
         &self.model.config
     }
 
+    /// Whether the weights hold a block after the last one of the configuration.
+    pub fn has_more_blocks(&self) -> bool {
+        let Some(last) = self.model.blocks.last() else { return false };
+        let (number, next) = ((self.model.blocks.len() - 1).to_string(), self.model.blocks.len().to_string());
+        let following = |name: &String| {
+            let parts: Vec<&str> = name.split('.').map(|part| if part == number { &*next } else { part }).collect();
+            self.weights.has(&parts.join("."))
+        };
+        names(last).iter().any(following)
+    }
+
     /// Stored bytes of all tensors; a tied head counts once.
     pub fn bytes(&self) -> u64 {
         self.model.stored_bytes(self.weights)

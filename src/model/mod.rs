@@ -15,6 +15,7 @@ mod parts;
 mod reinit;
 mod rope;
 mod shapes;
+mod shuffled;
 mod store;
 mod stored;
 mod token_rows;

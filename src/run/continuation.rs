@@ -29,12 +29,13 @@ use crate::workers::Workers;
 use super::device::on_device;
 use super::events::Emitter;
 use super::events::Events;
-use super::header::{self, read_config};
+use super::header::read_config;
 use super::inputs::{Inputs, Text};
 use super::map_cache::MapCache;
 use super::memory;
 use super::pass::Pass;
 use super::prepared::{Prepared, load};
+use super::tokenizer::tokenizer;
 
 /// Most positions of a text: attention grows with their square, and a cancel must take effect soon.
 const MAX_CONTEXT: usize = 1024;
@@ -68,13 +69,10 @@ pub fn continuation(job: Job, asked: Continuation, files: Rc<dyn Files>, maps: M
         let started = Instant::now();
         job.check()?;
         asked.check()?;
-        files.listen(Rc::new({
-            let out = out.clone();
-            move |event| out.send(event)
-        }));
+        out.listen_to(&*files);
         let config = read_config(&*files, &job).await?;
         let context = context_of(&config)?;
-        let tokenizer = header::tokenizer(&*files).await?;
+        let tokenizer = tokenizer(&*files).await?;
         let prompt = read_prompt(&tokenizer, &asked.prompt, &config, context).await?;
         let blocks = job.chosen_blocks(config.num_hidden_layers)?;
         let maps = BlockMaps::prepare(&job, &files, maps, &blocks, &config, &out).await?;

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::corpus::{Folds, TokenWindows};
+use crate::corpus::Folds;
 use crate::corpus_size::CorpusSize;
 use crate::error::{Error, Result};
 use crate::job::{Job, Protocol};
@@ -19,9 +19,9 @@ use super::inputs::Text;
 pub async fn extent(job: &Job, files: &dyn Files, text: &Text, on_bytes: &dyn Fn(u64, u64)) -> Result<CorpusSize> {
     job.check()?;
     let config = read_config(files, job).await?;
-    let ids = header::token_ids(files, &job.corpus, &config, text, on_bytes).await?;
+    let ids = header::token_ids(files, &job.corpus, &job.protocol, &config, text, on_bytes).await?;
     let tokens = ids.len();
-    let windows = TokenWindows::new(&job.corpus, ids, &job.protocol)?;
+    let windows = header::windows(files, &job.corpus, &job.protocol, &config, ids).await?;
     let folds = Folds::new(&job.corpus, &windows, job.protocol.folds);
     Ok(of_folds(job, tokens, windows.len(), folds, config.hidden_size))
 }

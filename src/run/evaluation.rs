@@ -8,6 +8,8 @@ use crate::error::{Error, Result};
 use crate::forward::{Forward, ignore};
 use crate::platform::yielding::yield_now;
 use crate::replacement::swap::Replacements;
+use crate::report::Interval;
+use crate::stats::bootstrap::Resamples;
 
 /// Most logits computed at once, so that a large vocabulary does not exhaust device memory.
 pub(crate) const MAX_LOGITS: usize = 1 << 24;
@@ -95,16 +97,19 @@ impl<'a, B: Backend> Evaluation<'a, B> {
     }
 }
 
-/// Refuses a perplexity over zero tokens.
-pub fn check_predicted(tokens: usize) -> Result<()> {
-    if tokens == 0 {
-        return Err(Error::InvalidSetting {
-            field: "perplexity".into(),
-            value: "no predicted token".into(),
-            hint: "give at least one whole window of 2 or more tokens to evaluate on".into(),
-        });
+/// Refuses a perplexity over no predicted token: `windows` windows of `seq_len` tokens.
+///
+/// # Errors
+/// [`Error::InvalidSetting`].
+pub fn check_predicted(windows: usize, seq_len: usize) -> Result<()> {
+    if windows > 0 && seq_len > 1 {
+        return Ok(());
     }
-    Ok(())
+    Err(Error::InvalidSetting {
+        field: "perplexity".into(),
+        value: format!("an evaluation on {windows} windows of {seq_len} tokens"),
+        hint: "use a text of at least one whole window, and windows of 2 or more tokens (--seq-len)".into(),
+    })
 }
 
 /// The next token of every token; unused at the end of a window.
@@ -113,10 +118,13 @@ pub fn next_tokens(ids: &[u32]) -> Vec<u32> {
 }
 
 /// Negative log-likelihood of tokens 1 … T−1 of every window so far.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Loss {
     sum: f64,
+    /// Of every window.
+    windows: Vec<f64>,
     predicted: usize,
+    seq_len: usize,
 }
 
 impl Loss {
@@ -137,12 +145,27 @@ impl Loss {
             let ids: Vec<u32> = rows.clone().map(|row| row as u32).collect();
             let nll = backend.next_token_nll(&logits(&backend.gather(hidden, &ids)?)?, &targets[rows])?;
             for window in backend.read(&nll).await?.chunks_exact(seq_len) {
-                self.sum += window[..seq_len - 1].iter().map(|&nll| f64::from(nll)).sum::<f64>();
+                let of_window = window[..seq_len - 1].iter().map(|&nll| f64::from(nll)).sum::<f64>();
+                self.sum += of_window;
+                self.windows.push(of_window);
                 self.predicted += seq_len - 1;
+                self.seq_len = seq_len;
             }
             yield_now().await;
         }
         Ok(())
+    }
+
+    /// Windows so far.
+    pub fn windows(&self) -> usize {
+        self.windows.len()
+    }
+
+    /// The interval of this perplexity minus that of `base`, over the same windows.
+    pub fn change(&self, base: &Self, resamples: &Resamples) -> Option<Interval> {
+        let counts = vec![(self.predicted / self.windows.len().max(1)) as f64; self.windows.len()];
+        let change = |[own, base, count]: [f64; 3]| (own / count).exp() - (base / count).exp();
+        resamples.interval([&self.windows, &base.windows, &counts], change)
     }
 
     /// exp of the mean.
@@ -150,7 +173,7 @@ impl Loss {
     /// # Errors
     /// If no token is predicted.
     pub fn perplexity(&self) -> Result<f64> {
-        check_predicted(self.predicted)?;
+        check_predicted(self.predicted, self.seq_len)?;
         Ok((self.sum / self.predicted as f64).exp())
     }
 }

@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::event::{Event, Progress, Stage};
 use crate::platform::yielding::yield_now;
 use crate::report::Warning;
+use crate::weights::Files;
 
 /// The events of a running measurement. Ends after `Finished` or `Failed`.
 pub struct Events {
@@ -78,11 +79,23 @@ impl Emitter {
         yield_now().await;
     }
 
-    /// Queues a warning.
+    /// Queues a warning, unless it was given already: a resumed sweep finds those of its beginning again.
     pub(super) fn warn(&self, code: &str, block: Option<usize>, text: String) {
         let warning = Warning { code: code.into(), block, text };
+        if self.warnings.borrow().contains(&warning) {
+            return;
+        }
         self.warnings.borrow_mut().push(warning.clone());
         self.send(Event::Warning(warning));
+    }
+
+    /// Passes on the events of a source of files, and its warnings.
+    pub(super) fn listen_to(&self, files: &dyn Files) {
+        let out = self.clone();
+        files.listen(Rc::new(move |event| out.send(event)));
+        for Warning { code, block, text } in files.warnings() {
+            self.warn(&code, block, text);
+        }
     }
 
     /// All warnings so far.

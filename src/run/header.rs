@@ -1,7 +1,7 @@
 //! Everything known before the first row: the text as windows, and the model and corpus for the report.
 
 use crate::backend::Backend;
-use crate::corpus::{Folds, TokenWindows, Tokenizer, check_ids};
+use crate::corpus::{Folds, TokenWindows, check_ids};
 use crate::error::Result;
 use crate::job::{Job, Protocol};
 use crate::model::ModelConfig;
@@ -9,8 +9,13 @@ use crate::report::{AppInfo, CorpusInfo, Header, ModelInfo, Ordered, ProtocolInf
 use crate::solve::TAU;
 use crate::weights::{Files, RowsFile, Weights, read_whole};
 
+use super::bos;
 use super::events::StageMeter;
 use super::inputs::Text;
+use super::tokenizer::tokenizer;
+
+/// Bytes up to which a text is read to its end, so that the report tells how many tokens it has.
+const READ_WHOLE: usize = 1 << 22;
 
 /// Reads a model's configuration, and refuses settings that do not fit it.
 pub(super) async fn read_config(files: &dyn Files, job: &Job) -> Result<ModelConfig> {
@@ -50,33 +55,43 @@ pub(super) async fn read_text(
     text: &Text,
     meter: &StageMeter,
 ) -> Result<(CorpusInfo, TokenWindows)> {
-    let ids = token_ids(files, name, config, text, &|done, total| meter.tell(done, total)).await?;
+    let ids = token_ids(files, name, protocol, config, text, &|done, total| meter.tell(done, total)).await?;
     let corpus = CorpusInfo { id: name.into(), sha256: Some(text.sha256()), tokens: ids.len() };
-    let windows = TokenWindows::new(name, ids, protocol)?;
-    Ok((corpus, windows))
+    Ok((corpus, windows(files, name, protocol, config, ids).await?))
 }
 
-/// The token ids of a text, checked against the vocabulary.
+/// The windows of a text, which begin with the model's beginning-of-sequence token if the protocol says so.
+pub(super) async fn windows(
+    files: &dyn Files,
+    name: &str,
+    protocol: &Protocol,
+    config: &ModelConfig,
+    ids: Vec<u32>,
+) -> Result<TokenWindows> {
+    let bos = if protocol.bos { Some(bos::token(files, config.vocab_size).await?) } else { None };
+    TokenWindows::after(name, ids, protocol, bos)
+}
+
+/// The token ids of a text, checked against the vocabulary. A long text is read only as far as its rows need.
 pub(super) async fn token_ids(
     files: &dyn Files,
     name: &str,
+    protocol: &Protocol,
     config: &ModelConfig,
     text: &Text,
     on_bytes: &dyn Fn(u64, u64),
 ) -> Result<Vec<u32>> {
     let ids = match text {
         Text::Tokens(ids) => ids.clone(),
-        Text::Plain(bytes) => tokenizer(files).await?.encode_with_listener(name, bytes, on_bytes).await?,
+        Text::Plain(bytes) => {
+            // With a window for each fold, the cause of too few windows can be named.
+            let needed = protocol.rows.max(protocol.folds.saturating_mul(protocol.seq_len));
+            let enough = if bytes.len() > READ_WHOLE { needed } else { usize::MAX };
+            tokenizer(files).await?.encode_start(name, bytes, enough, on_bytes).await?
+        }
     };
     check_ids(name, &ids, config.vocab_size)?;
     Ok(ids)
-}
-
-/// The model's own tokenizer.
-pub(super) async fn tokenizer(files: &dyn Files) -> Result<Tokenizer> {
-    Tokenizer::from_json(
-        &read_whole(files, "tokenizer.json", "put the model's tokenizer.json beside config.json").await?,
-    )
 }
 
 /// The model's section of the report.

@@ -9,6 +9,7 @@ use super::device::on_device;
 use super::events::{Emitter, Events};
 use super::header::{self, header, read_config};
 use super::inputs::{Inputs, Text};
+use super::memory;
 use super::pass::Pass;
 use super::prepared::Prepared;
 use super::sweep::{self, RowStore, temporary};
@@ -33,8 +34,7 @@ pub fn measure_inputs(job: Job, inputs: Inputs) -> Events {
         let started = Instant::now();
         job.check()?;
         for files in [&inputs.files].into_iter().chain(inputs.feed.as_ref().map(|(_, files)| files)) {
-            let out = out.clone();
-            files.listen(Rc::new(move |event| out.send(event)));
+            out.listen_to(&**files);
         }
         let config = read_config(&*inputs.files, &job).await?;
         let options = inputs.gpu;
@@ -47,9 +47,14 @@ pub fn measure_inputs(job: Job, inputs: Inputs) -> Events {
 pub fn fit(job: Job, files: Rc<dyn Files>, file: String) -> Events {
     Events::new(move |out| async move {
         let started = Instant::now();
-        job.check()?;
+        job.check().map_err(Error::of_rows)?;
         check_rows_measures(&job)?;
-        let rows_file = RowsFile::open(files, &file).await?;
+        let rows_file = RowsFile::open(files, &file).await.map_err(Error::of_rows)?;
+        let (d_in, d_out) = (rows_file.d_in as u64, rows_file.d_out as u64);
+        memory::check(
+            "a block of captured rows",
+            memory::Sums { d_in, d_out, folds: job.protocol.folds as u64, blocks: 1 },
+        )?;
         on_device!(job.backend, gpu::Options::default(), &out, backend => {
             fit_rows(&backend, &job, &rows_file, started, &out).await.map_err(Error::of_rows)
         })
@@ -83,7 +88,7 @@ async fn fit_rows<B: Backend>(backend: &B, job: &Job, file: &RowsFile, started: 
         folds: &folds,
         out,
         workers: Workers::default(),
-        expected_rank: None,
+        expected_rank: Some(file.d_in),
         ffn_parameters: None,
         has_perplexity: false,
         keeps_maps: false,
@@ -92,6 +97,7 @@ async fn fit_rows<B: Backend>(backend: &B, job: &Job, file: &RowsFile, started: 
         seconds: Cell::new(Seconds { load: load.seconds(), ..Seconds::default() }),
         started,
     };
+    pass.explain_missing_intervals();
     if pass.asks(Measure::Conjunction) {
         let text = "captured rows come without their network, so its conjunction index is undefined";
         out.warn("no_network", None, text.into());
@@ -107,6 +113,7 @@ impl Prepared {
         let header = self.header(backend, &weights, out).await?;
         let pass = Pass { key: self.key(&header), ..self.pass(backend, out) };
         out.emit(Event::Started(Box::new(header))).await;
+        pass.explain_missing_intervals();
         let (swept, ppl) = self.sweep(&pass, &weights).await?;
         if pass.asks(Measure::Heal) {
             self.heal(&pass, swept).await?;

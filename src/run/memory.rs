@@ -1,4 +1,66 @@
-//! Peak memory use of the engine.
+//! Memory of the engine: the peak, and what a measurement needs, estimated before it is taken.
+
+use crate::error::{Error, Result};
+
+/// Bytes in a megabyte.
+const MEGABYTE: u64 = 1_000_000;
+/// Matrices of d_in × d_in and of d_out × d_out that a solve holds at least, in addition to the sums.
+const SOLVE_MATRICES: f64 = 3.0;
+
+/// The sums of second moments that exist at once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sums {
+    pub(super) d_in: u64,
+    pub(super) d_out: u64,
+    pub(super) folds: u64,
+    /// Blocks whose sums exist at once.
+    pub(super) blocks: u64,
+}
+
+impl Sums {
+    /// Bytes of the sums and of a solve, at least.
+    fn bytes(self) -> u64 {
+        let [d_in, d_out, folds, blocks] = [self.d_in, self.d_out, self.folds, self.blocks].map(|count| count as f64);
+        let sums = folds * (d_in * d_in + d_in * d_out) + d_out * d_out;
+        let solve = SOLVE_MATRICES * (d_in * d_in + d_out * d_out);
+        // The conversion saturates.
+        (8.0 * (blocks * sums + solve)) as u64
+    }
+}
+
+/// Refuses sums that do not fit into the memory that is left; `what` names them.
+///
+/// # Errors
+/// [`Error::NeedsMemory`].
+pub(super) fn check(what: &str, sums: Sums) -> Result<()> {
+    fits(what, sums, left())
+}
+
+fn fits(what: &str, sums: Sums, limit: Option<u64>) -> Result<()> {
+    let needed = sums.bytes();
+    match limit.filter(|limit| needed > *limit) {
+        Some(limit) => Err(Error::NeedsMemory {
+            what: format!("{what} with {} inputs, {} outputs and {} folds", sums.d_in, sums.d_out, sums.folds),
+            needed: needed.div_ceil(MEGABYTE),
+            limit: limit / MEGABYTE,
+        }),
+        None => Ok(()),
+    }
+}
+
+/// All that a browser can address.
+#[cfg(target_arch = "wasm32")]
+fn left() -> Option<u64> {
+    Some(1 << 32)
+}
+
+/// Bytes that the system can give, if it says so.
+#[cfg(not(target_arch = "wasm32"))]
+fn left() -> Option<u64> {
+    let all = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let kibibytes = all.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    Some(kibibytes.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
+}
 
 /// Bytes of linear memory, which only grows.
 #[cfg(target_arch = "wasm32")]
@@ -13,4 +75,21 @@ pub(super) fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let kibibytes = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(kibibytes.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_that_do_not_fit_are_refused_with_their_size() {
+        let sums = |d_in, d_out, folds| Sums { d_in, d_out, folds, blocks: 1 };
+        // 65 536² entries are 0 on 32 bits.
+        let wide = fits("rows", sums(16, 65_536, 2), Some(1 << 32)).expect_err("too wide").to_string();
+        assert!(wide.contains("65536 outputs") && wide.contains("about 137") && wide.contains("4294 MB"), "{wide}");
+        assert!(fits("rows", sums(16, 65_536, 2), None).is_ok(), "nothing is known");
+        assert!(fits("rows", sums(768, 768, 5), Some(1 << 30)).is_ok());
+        assert!(fits("rows", sums(768, 768, 500), Some(1 << 32)).is_err());
+        assert_eq!(sums(u64::MAX, u64::MAX, u64::MAX / 2).bytes(), u64::MAX);
+    }
 }

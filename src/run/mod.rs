@@ -4,6 +4,7 @@
 //! is chosen; `pass` is one measurement on a device; `sweep` takes all rows through block after block, where `measures`
 //! evaluate them; `heal` and `continuation` need the whole model.
 
+mod bos;
 mod continuation;
 mod corpus_size;
 mod cross_feed;
@@ -21,6 +22,7 @@ mod pass;
 mod prepared;
 mod resume_file;
 mod sweep;
+mod tokenizer;
 
 pub use continuation::{MapSource, continuation};
 pub use corpus_size::{extent, rows_extent};

@@ -13,6 +13,7 @@ use crate::corpus::Folds;
 use crate::event::{Event, Outcome};
 use crate::job::{Job, Measure};
 use crate::report::{Seconds, finite};
+use crate::stats::bootstrap::FEWEST_WINDOWS;
 use crate::trace::{Lane, Span};
 use crate::workers::Workers;
 
@@ -50,6 +51,11 @@ impl<B: Backend> Pass<'_, B> {
         self.job.measures.contains(&measure)
     }
 
+    /// Whether rows are measured that were captured elsewhere, without their model.
+    pub(super) fn is_of_rows(&self) -> bool {
+        self.ffn_parameters.is_none()
+    }
+
     /// Number of rows in `folds`.
     pub(super) fn rows(&self, folds: &Folds) -> u64 {
         (folds.all().len() * self.job.protocol.seq_len) as u64
@@ -83,6 +89,24 @@ impl<B: Backend> Pass<'_, B> {
         let mut seconds = self.seconds.get();
         *of(&mut seconds) = meter.seconds();
         self.seconds.set(seconds);
+    }
+
+    /// Warns if a perplexity that the model has is not finite.
+    pub(super) fn explain_undefined(&self, ppl: Option<f64>) {
+        if ppl.is_some_and(|ppl| !ppl.is_finite()) {
+            let text = "the logits of the untouched model leave the range of numbers, so perplexity and its changes are \
+                        undefined; check that config.json and weights belong together";
+            self.out.warn("undefined_perplexity", None, text.into());
+        }
+    }
+
+    /// Warns if there are too few held-out windows for intervals.
+    pub(super) fn explain_missing_intervals(&self) {
+        let heldout = self.folds.windows(self.folds.len() - 1).len();
+        if heldout < FEWEST_WINDOWS {
+            let text = format!("{heldout} held-out windows are fewer than {FEWEST_WINDOWS}; R² and the other numbers have no interval");
+            self.out.warn("few_windows", None, text);
+        }
     }
 
     /// Warns that an encoder predicts no next token, which is why the values are null.

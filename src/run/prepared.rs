@@ -6,10 +6,12 @@ use std::rc::Rc;
 use web_time::Instant;
 
 use super::cross_feed::CrossFeed;
+use super::evaluation::check_predicted;
 use super::events::Emitter;
 use super::header;
 use super::inputs::Inputs;
 use super::measures::{LayerMeasure, Source};
+use super::memory;
 use super::pass::Pass;
 use super::resume_file::Resume;
 use super::sweep::{Cut, MeasuredBlock, Reading, RowStore, ScratchFile, Sweep, adopt};
@@ -69,6 +71,13 @@ impl Prepared {
         };
         let folds = Folds::new(&job.corpus, &windows, job.protocol.folds)?;
         folds.check_rows(&job.corpus, &job.protocol, config.hidden_size)?;
+        if config.causal && job.measures.iter().any(|measure| measure.needs_perplexity()) {
+            let evaluated = eval.as_ref().map_or(folds.windows(folds.len() - 1).len(), TokenWindows::len);
+            check_predicted(evaluated, job.protocol.seq_len)?;
+        }
+        let width = config.hidden_size as u64;
+        let sums = memory::Sums { d_in: width, d_out: width, folds: job.protocol.folds as u64, blocks: 2 };
+        memory::check("the sums of two blocks", sums)?;
         let feed = match feed {
             Some(feed) => Some(CrossFeed::read(&job, feed, &text, config.hidden_size, &tokenize).await?),
             None => None,
@@ -114,6 +123,11 @@ impl Prepared {
         let (backend, seq_len) = (pass.backend, self.job.protocol.seq_len);
         let blocks = self.job.chosen_blocks(self.config.num_hidden_layers)?;
         let checkpoint = Checkpoint::new(&self.config, weights, pass.has_perplexity)?;
+        if checkpoint.has_more_blocks() {
+            let all = self.config.num_hidden_layers;
+            let text = format!("config.json names {all} blocks, but the weights hold more; the others are left out");
+            pass.out.warn("unread_blocks", None, text);
+        }
         let layers = Layers::new(backend, &self.config, seq_len)?;
         let store = RowStore::new(backend, self.job.row_memory, self.scratch.clone());
         let batch_rows = self.batch_rows.unwrap_or_else(|| backend.batch_rows(self.config.widest()));

@@ -12,6 +12,7 @@ use super::matrices::{symmetric_product, transposed};
 use super::training::Training;
 use crate::error::Result;
 use crate::event::MapDump;
+use crate::platform::parallel;
 
 /// Eigenvalues of the correlation matrix at or below τ·λ_max are rounding noise and are cut.
 pub const TAU: f64 = 1e-10;
@@ -41,6 +42,29 @@ impl AffineMap {
             bias.iter_mut().zip(row).for_each(|(bias, weight)| *bias -= weight * mean);
         }
         bias
+    }
+}
+
+impl AffineMap {
+    /// The cosine of ŷ and y in f64 for rows of x and y, row-major; 0 where one of them is zero.
+    pub fn cosines(&self, x: &[f32], y: &[f32]) -> Vec<f64> {
+        let (d_in, d_out) = (self.mean_x.len(), self.mean_y.len());
+        let rows: Vec<(&[f32], &[f32])> = x.chunks_exact(d_in).zip(y.chunks_exact(d_out)).collect();
+        parallel::map(&rows, |(x, y)| {
+            let mut predicted = self.mean_y.clone();
+            for ((x, mean), weights) in x.iter().zip(&self.mean_x).zip(self.weight.chunks_exact(d_out)) {
+                let centred = f64::from(*x) - mean;
+                predicted.iter_mut().zip(weights).for_each(|(predicted, weight)| *predicted += centred * weight);
+            }
+            let (mut dot, mut squares) = (0.0, [0.0; 2]);
+            for (predicted, y) in predicted.iter().zip(y.iter().copied().map(f64::from)) {
+                dot += predicted * y;
+                squares[0] += predicted * predicted;
+                squares[1] += y * y;
+            }
+            let lengths = squares[0].sqrt() * squares[1].sqrt();
+            if lengths == 0.0 { 0.0 } else { dot / lengths }
+        })
     }
 }
 

@@ -24,13 +24,18 @@ use crate::stats::moments::Moments;
 /// Σ‖y − ŷ‖² over `heldout` of the fit on `train`. `cut` are the directions of x, in raw units, that are expected to be
 /// cut, d_in × any; `block` is named in errors.
 pub(super) fn heldout_error(block: usize, train: &Training<'_>, heldout: &Moments, cut: &Mat<f64>) -> Result<f64> {
-    match solve(train, cut) {
-        Some((columns, weight)) => Ok(error(&columns, &weight, train, heldout)),
+    match proved_error(train, heldout, cut) {
+        Some(error) => Ok(error),
         None => {
             let fit = LinearFit::new(block, train)?;
             Ok(HeldOutMoments::of(&fit, heldout).predict(&fit).errors.iter().sum())
         }
     }
+}
+
+/// The same, where the cut can be proved.
+pub(super) fn proved_error(train: &Training<'_>, heldout: &Moments, cut: &Mat<f64>) -> Option<f64> {
+    solve(train, cut).map(|(columns, weight)| error(&columns, &weight, train, heldout))
 }
 
 /// Wᵀ over the active columns in units of σ, d_out × active; `None` if the cut cannot be proved.

@@ -7,11 +7,14 @@
 use super::eigenvalues::Eigenvalues;
 use super::fit::{LinearFit, RetainedSpace, VaryingColumns};
 use super::folds;
+use super::learning::FoldRuns;
 use super::matrices::{one_thread_per_matrix, participation};
+use super::precision::{R2Rounding, roundings};
 use super::project::Predicted;
 use super::score::{BlockScore, Headline, Totals, output_participation, split, variance_ratio};
 use super::training::Training;
 use crate::error::Result;
+use crate::learning::LearningPoint;
 use crate::platform::parallel;
 use crate::report::{BlockReport, Spectrum, finite};
 use crate::stats::moments::Moments;
@@ -54,6 +57,7 @@ impl HeadlineFit {
             r2_features: totals.r2_features(errors),
             r2_feature_median: headline.r2_feature_median(),
             rmse: finite((errors.iter().sum::<f64>() / (rows.n * errors.len() as f64)).sqrt()),
+            rows_per_input: finite(train.n / d as f64),
             rank: fit.rank(),
             input_participation: participation(d, |i, j| covariance[(i, j)]),
             input_variance_ratio: variance_ratio(train.variance_x.clone()),
@@ -64,11 +68,16 @@ impl HeadlineFit {
             r2_rank: headline.r2_rank.clone(),
             ..BlockReport::default()
         };
-        let heldout_variation = totals.vector;
+        let (heldout_variation, heldout_mean) = (totals.vector, totals.means.clone());
         let (map, deviation_y) = (fit.map(&train), deviations(&train));
-        let score = BlockScore { report, heldout_variation, map, deviation_y, directions: headline.directions };
+        let roundings = roundings(fit, &train, folds);
+        let directions = headline.directions;
+        let score =
+            BlockScore { report, heldout_variation, heldout_mean, map, deviation_y, directions, r2_rounding: 0.0 };
         let places = Spectrum::places(fit.eigenvalues.count(), fit.rank());
-        Ok(HeadlineScore { score, correlation: fit.eigenvalues.largest(&places), places })
+        let halves = FoldRuns::halves(folds).score(folds, &fit.kept.cut);
+        let correlation = fit.eigenvalues.largest(&places);
+        Ok(HeadlineScore { score, correlation, places, halves, rows: train.n, roundings })
     }
 }
 
@@ -84,12 +93,18 @@ pub struct HeadlineScore {
     places: Vec<usize>,
     /// Eigenvalues of the correlations at these places.
     correlation: Vec<f64>,
+    /// R² of the fit on half of the training folds.
+    halves: Option<LearningPoint>,
+    /// Training rows.
+    rows: f64,
+    /// Of R² over every fold.
+    roundings: Vec<R2Rounding>,
 }
 
 impl HeadlineScore {
     /// Adds the remainder of the same block to the score.
     pub fn complete(self, rest: RemainderScore) -> BlockScore {
-        let Self { mut score, places, correlation } = self;
+        let Self { mut score, places, correlation, halves, rows, roundings } = self;
         let report = &mut score.report;
         let last = places.iter().position(|k| *k == report.rank);
         let condition = |values: &[f64]| finite(values.first()? / values.get(last?)?).filter(|value| *value > 0.0);
@@ -97,6 +112,10 @@ impl HeadlineScore {
         report.scaled_condition = condition(&correlation);
         report.spectrum = Some(Spectrum::new(places, &rest.covariance, &correlation));
         cross_validate(rest.r2_folds, report);
+        let whole = LearningPoint { rows, r2: vec![report.r2_lin] };
+        report.learn([rest.quarters, halves, Some(whole)].into_iter().flatten().collect());
+        let known = report.r2_folds.iter().zip(&roundings).filter_map(|(r2, rounding)| Some(rounding.of((*r2)?)));
+        score.r2_rounding = known.fold(0.0, f64::max);
         score
     }
 }
@@ -115,6 +134,8 @@ pub struct RemainderScore {
     pub(super) covariance: Vec<f64>,
     /// R² of every fold but the last, each held out in turn.
     pub(super) r2_folds: Vec<Option<f64>>,
+    /// R² of the fits on two quarters of the training folds.
+    pub(super) quarters: Option<LearningPoint>,
 }
 
 impl Remainder {
@@ -142,7 +163,8 @@ impl Remainder {
             Ok(Totals::new(&folds[fold]).r2(error))
         };
         let r2_folds = parallel::map(&others, r2).into_iter().collect::<Result<_>>()?;
-        Ok(RemainderScore { covariance, r2_folds })
+        let quarters = FoldRuns::quarters(folds).score(folds, &kept.cut);
+        Ok(RemainderScore { covariance, r2_folds, quarters })
     }
 }
 

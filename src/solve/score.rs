@@ -15,7 +15,8 @@ use crate::stats::moments::Moments;
 
 /// The effective rank is the smallest k whose R² reaches this share of r2_lin.
 const EFFECTIVE_SHARE: f64 = 0.9;
-/// A feature whose held-out standard deviation is at most this share of its mean is constant to f32 precision.
+/// A feature whose held-out standard deviation is at most this share of its mean is constant to f32 precision: its own
+/// R² would be one of rounding. Its variance and its error count in the R² of all features all the same.
 const CONSTANT: f64 = 1.0 / (1 << 22) as f64;
 
 /// A block's scores from its moments, and its map.
@@ -25,12 +26,16 @@ pub struct BlockScore {
     pub report: BlockReport,
     /// Held-out Σ‖y − ȳ_h‖²: the denominator of R².
     pub heldout_variation: f64,
+    /// ȳ_h, one mean per output.
+    pub heldout_mean: Vec<f64>,
     /// W* and b* of the headline fit.
     pub map: AffineMap,
     /// Training standard deviation of every output.
     pub deviation_y: Vec<f64>,
     /// Directions of the reduced-rank maps.
     pub directions: Directions,
+    /// How far rounding may have moved R² over any fold, relative to values above 1.
+    pub r2_rounding: f64,
 }
 
 /// (Σλ)²/Σλ² of the held-out Cov(y).
@@ -110,7 +115,9 @@ impl<'a> Headline<'a> {
 
 /// Held-out sums of squares about the held-out means: the denominators of R².
 pub(super) struct Totals {
-    /// Per feature; `None` if the feature has no held-out variance.
+    /// ȳ_h.
+    pub(super) means: Vec<f64>,
+    /// Per feature; `None` if the feature is constant to f32 precision.
     features: Vec<Option<f64>>,
     /// About one mean per feature.
     pub(super) vector: f64,
@@ -127,9 +134,9 @@ impl Totals {
         let varies = |variance: f64, mean: f64| variance.sqrt() > CONSTANT * mean.abs();
         let features: Vec<Option<f64>> =
             variances.iter().zip(&means).map(|(&v, &m)| varies(v, m).then_some(n * v)).collect();
-        let vector = features.iter().flatten().sum();
+        let vector = variances.iter().map(|variance| n * variance).sum();
         let scalar = vector + means.iter().map(|mean| n * (mean - grand).powi(2)).sum::<f64>();
-        Self { features, vector, scalar }
+        Self { means, features, vector, scalar }
     }
 
     /// 1 − error/total; `None` if nothing varies.

@@ -4,6 +4,7 @@ use faer::Mat;
 
 use super::fit::RetainedSpace;
 use super::parts::RemainderScore;
+use crate::learning::LearningPoint;
 use crate::stats::moments::Moments;
 
 impl Moments {
@@ -60,6 +61,13 @@ impl RemainderScore {
         let mut wire = Writer::with_capacity(self.covariance.len() + self.r2_folds.len());
         wire.list(&self.covariance);
         wire.options(&self.r2_folds);
+        if let Some(LearningPoint { rows, r2 }) = &self.quarters {
+            wire.0.push(*rows);
+            wire.options(r2);
+        } else {
+            wire.0.push(f64::NAN);
+            wire.count(0);
+        }
         wire.0
     }
 
@@ -67,7 +75,9 @@ impl RemainderScore {
     pub fn from_wire(wire: &[f64]) -> Option<Self> {
         let mut wire = Reader(wire);
         let covariance = wire.list()?;
-        Some(Self { covariance, r2_folds: wire.list()?.into_iter().map(known).collect() })
+        let r2_folds = wire.options()?;
+        let (rows, r2) = (known(wire.number()?), wire.options()?);
+        Some(Self { covariance, r2_folds, quarters: rows.map(|rows| LearningPoint { rows, r2 }) })
     }
 }
 
@@ -120,6 +130,10 @@ impl<'a> Reader<'a> {
         let numbers = self.count()?;
         self.take(numbers).map(<[f64]>::to_vec)
     }
+
+    fn options(&mut self) -> Option<Vec<Option<f64>>> {
+        Some(self.list()?.into_iter().map(known).collect())
+    }
 }
 
 #[cfg(test)]
@@ -152,8 +166,11 @@ mod tests {
                 RetainedSpace { rank: 5 - cut, cut: Mat::from_fn(5, cut, |i, k| (i as f64 - 0.1).powi(k as i32)) };
             crosses(kept.clone(), &kept.to_wire(), RetainedSpace::from_wire);
         }
-        let rest = RemainderScore { covariance: vec![0.1, -0.0], r2_folds: vec![Some(-0.3), None, Some(0.7)] };
-        crosses(rest.clone(), &rest.to_wire(), RemainderScore::from_wire);
+        for quarters in [None, Some(LearningPoint { rows: 80.5, r2: vec![Some(0.1), None] })] {
+            let r2_folds = vec![Some(-0.3), None, Some(0.7)];
+            let rest = RemainderScore { covariance: vec![0.1, -0.0], r2_folds, quarters };
+            crosses(rest.clone(), &rest.to_wire(), RemainderScore::from_wire);
+        }
     }
 
     #[test]

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use safetensors::tensor::Dtype;
 use serde::Deserialize;
 
-use super::source::Files;
+use super::place::{Places, TensorPlace};
+use super::source::{Files, refuse_pointer};
 use crate::error::{Error, Result};
 
 /// The format's own limit; the largest real headers take a few megabytes.
@@ -16,20 +17,13 @@ const MAX_HEADER: u64 = 100_000_000;
 /// Bytes of the length field before the header.
 const LENGTH: u64 = 8;
 
-/// A validated header: its tensors are contiguous and fill the rest of the file exactly.
-pub(super) struct Header {
-    tensors: BTreeMap<String, Info>,
-    /// File offset of the tensor data.
-    pub(super) data_start: u64,
-}
-
-/// Format, shape and place of a tensor.
+/// Format, shape and place of a tensor, relative to the end of the header.
 #[derive(Deserialize)]
-pub(super) struct Info {
-    pub(super) dtype: Dtype,
-    pub(super) shape: Vec<usize>,
+struct Info {
+    dtype: Dtype,
+    shape: Vec<usize>,
     /// First byte and end (exclusive).
-    pub(super) data_offsets: (u64, u64),
+    data_offsets: (u64, u64),
 }
 
 /// The JSON header: tensors by name, and the writer's metadata.
@@ -41,34 +35,26 @@ struct Written {
     tensors: BTreeMap<String, Info>,
 }
 
-impl Header {
-    /// Reads the header of a file that exists and has `size` bytes.
-    pub(super) async fn read(files: &dyn Files, file: &str, size: u64) -> Result<Self> {
-        let length = header_length(files, file, size).await?;
-        let data_start = LENGTH + length;
-        let json = files.read(file, LENGTH..data_start).await?;
-        let Written { tensors, .. } =
-            serde_json::from_slice(&json).map_err(|error| malformed(file, format!("header: {error}")))?;
-        let described = described(&tensors).map_err(|why| malformed(file, format!("header: {why}")))?;
-        let present = size - data_start;
-        if described != present {
-            return Err(malformed(
-                file,
-                format!("the header describes {described} bytes of tensors, the file holds {present}"),
-            ));
-        }
-        Ok(Self { tensors, data_start })
+/// The tensors of a file that exists and has `size` bytes. They are contiguous and fill the file exactly.
+pub(super) async fn read(files: &dyn Files, file: &str, size: u64) -> Result<Places> {
+    let length = header_length(files, file, size).await?;
+    let data_start = LENGTH + length;
+    let json = files.read(file, LENGTH..data_start).await?;
+    let Written { tensors, .. } =
+        serde_json::from_slice(&json).map_err(|error| malformed(file, format!("header: {error}")))?;
+    let described = described(&tensors).map_err(|why| malformed(file, format!("header: {why}")))?;
+    let present = size - data_start;
+    if described != present {
+        return Err(malformed(
+            file,
+            format!("the header describes {described} bytes of tensors, the file holds {present}"),
+        ));
     }
-
-    /// Format, shape and place of a tensor.
-    pub(super) fn info(&self, name: &str) -> Option<&Info> {
-        self.tensors.get(name)
-    }
-
-    /// Names of all tensors, ascending.
-    pub(super) fn names(&self) -> Vec<String> {
-        self.tensors.keys().cloned().collect()
-    }
+    let place = |Info { dtype, shape, data_offsets: (first, end) }| {
+        let bytes = data_start + first..data_start + end;
+        TensorPlace { dtype, shape, bytes, strides: None }
+    };
+    Ok(tensors.into_iter().map(|(name, info)| (name, place(info))).collect())
 }
 
 /// Total bytes of the tensors; fails unless they are contiguous from offset 0.
@@ -96,6 +82,7 @@ async fn header_length(files: &dyn Files, file: &str, size: u64) -> Result<u64> 
         return Err(malformed(file, format!("{size} bytes are too few for a header")));
     }
     let bytes = files.read(file, 0..LENGTH).await?;
+    refuse_pointer(file, &bytes)?;
     let bytes = bytes.try_into().map_err(|_| malformed(file, "its first 8 bytes cannot be read".into()))?;
     let length = u64::from_le_bytes(bytes);
     if length > MAX_HEADER {

@@ -13,6 +13,7 @@ use futures::future::LocalBoxFuture;
 
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::report::Warning;
 
 /// A part of a file.
 pub type FilePart = (String, Range<u64>);
@@ -46,6 +47,11 @@ pub trait Files {
     /// Sets the listener for events of this source; a local source has none.
     fn listen(&self, _listener: Listener) {}
 
+    /// What a reader of the results must know about these files.
+    fn warnings(&self) -> Vec<Warning> {
+        Vec::new()
+    }
+
     /// The revision of the model, if the source knows it.
     fn revision(&self) -> Option<String> {
         None
@@ -62,10 +68,22 @@ pub trait Files {
     }
 }
 
+/// The first bytes of what Git leaves in place of a large file that was not fetched.
+const POINTER: &[u8] = b"version ";
+
+/// Refuses a file that begins like a Git LFS pointer, as no JSON and no header does.
+pub(super) fn refuse_pointer(file: &str, bytes: &[u8]) -> Result<()> {
+    if bytes.starts_with(POINTER) { Err(Error::LfsPointer { file: file.into() }) } else { Ok(()) }
+}
+
 /// Reads a whole required file; `hint` is shown if it is missing.
 pub async fn read_whole(files: &dyn Files, file: &str, hint: &str) -> Result<Vec<u8>> {
     match files.size(file).await? {
-        Some(size) => files.read(file, 0..size).await,
+        Some(size) => {
+            let bytes = files.read(file, 0..size).await?;
+            refuse_pointer(file, &bytes)?;
+            Ok(bytes)
+        }
         None => Err(Error::MissingFile { file: file.into(), hint: hint.into() }),
     }
 }

@@ -8,8 +8,9 @@ use safetensors::tensor::Dtype;
 use serde::Deserialize;
 
 use super::decode::Format;
-use super::header::{Header, malformed};
+use super::place::{Places, TensorPlace};
 use super::source::{FilePart, Files, is_plain_name, read_whole};
+use super::{header, torch};
 use crate::backend::Storage;
 use crate::error::{Error, Result};
 use crate::platform::digest::{Digest, sha256};
@@ -18,8 +19,12 @@ use crate::platform::yielding::yield_now;
 /// Callback with the bytes done and the total.
 pub type ByteProgress<'a> = &'a dyn Fn(u64, u64);
 
-const SINGLE: &str = "model.safetensors";
-const INDEX: &str = "model.safetensors.index.json";
+/// A model's only weight file, or the index of its shards, by preference.
+const LAYOUTS: [(&str, &str); 2] =
+    [("model.safetensors", "model.safetensors.index.json"), ("pytorch_model.bin", "pytorch_model.bin.index.json")];
+
+/// Ending of PyTorch's files; all others are safetensors.
+const TORCH: &str = ".bin";
 
 /// Bytes read at a time: the most that is held in stored format. A multiple of every element size.
 const PIECE: usize = 8 << 20;
@@ -32,79 +37,96 @@ pub struct Weights {
     tensors: BTreeMap<String, StoredTensor>,
 }
 
-/// A tensor's location, format and shape.
+/// A tensor with its file.
 struct StoredTensor {
     file: Rc<str>,
-    dtype: Dtype,
-    shape: Vec<usize>,
-    /// Byte range within the file.
-    bytes: Range<u64>,
+    place: TensorPlace,
 }
 
-/// `model.safetensors.index.json`: maps tensors to shards.
+/// The index: maps tensors to shards.
 #[derive(Deserialize)]
 struct Index {
     weight_map: BTreeMap<String, String>,
 }
 
+/// Whether a file may hold a model's weights, by its name.
+pub fn is_weight_file(name: &str) -> bool {
+    name.ends_with(".safetensors") || name.ends_with(TORCH)
+}
+
+/// Whether a model whose files are those that `has` names has weights.
+pub fn has_weights(has: impl Fn(&str) -> bool) -> bool {
+    LAYOUTS.iter().any(|(single, index)| has(single) || has(index))
+}
+
+/// Whether such a model has its weights as safetensors.
+pub fn has_safetensors(has: impl Fn(&str) -> bool) -> bool {
+    let (single, index) = LAYOUTS[0];
+    has(single) || has(index)
+}
+
 impl Weights {
-    /// Reads the header of `model.safetensors`, or the headers of the shards in its index.
+    /// Reads the description of the tensors: in `model.safetensors` or the shards of its index, otherwise in
+    /// `pytorch_model.bin` or its shards.
     pub async fn open(files: Rc<dyn Files>) -> Result<Self> {
-        if files.size(SINGLE).await?.is_some() {
-            return Self::open_file(files, SINGLE).await;
+        for (single, index) in LAYOUTS {
+            if files.size(single).await?.is_some() {
+                return Self::open_file(files, single).await;
+            }
+            if files.size(index).await?.is_some() {
+                return Self::open_shards(files, index).await;
+            }
         }
-        if files.size(INDEX).await?.is_some() {
-            return Self::open_shards(files).await;
-        }
+        let [(safetensors, index), (torch, _)] = LAYOUTS;
         let hint = format!(
-            "put it, or {INDEX} with its shards, beside config.json, and convert other formats to safetensors first"
+            "put it, {index} with its shards, or {torch} beside config.json, and convert other formats to safetensors \
+             first"
         );
-        Err(Error::MissingFile { file: SINGLE.into(), hint })
+        Err(Error::MissingFile { file: safetensors.into(), hint })
     }
 
-    /// Reads the header of one safetensors file.
+    /// Reads the description of the tensors in one file.
     pub async fn open_file(files: Rc<dyn Files>, file: &str) -> Result<Self> {
         let mut weights = Self { files, sizes: BTreeMap::new(), tensors: BTreeMap::new() };
-        let header = weights.header(file).await?;
-        weights.take(file, &header, header.names())?;
+        let places = weights.places(file).await?;
+        weights.take(file, places);
         Ok(weights)
     }
 
-    async fn open_shards(files: Rc<dyn Files>) -> Result<Self> {
-        let json = read_whole(&*files, INDEX, "restore it").await?;
-        let shards = tensors_by_shard(&json)?;
+    async fn open_shards(files: Rc<dyn Files>, index: &'static str) -> Result<Self> {
+        let json = read_whole(&*files, index, "restore it").await?;
+        let shards = tensors_by_shard(&json, index)?;
         let mut weights = Self { files, sizes: BTreeMap::new(), tensors: BTreeMap::new() };
         for (shard, tensors) in shards {
-            let header = weights.header(&shard).await?;
-            weights.take(&shard, &header, tensors)?;
+            let mut places = weights.places(&shard).await?;
+            if let Some(name) = tensors.iter().find(|name| !places.contains_key(*name)) {
+                return Err(malformed(&shard, format!("it lacks tensor {name}, which {index} places there")));
+            }
+            places.retain(|name, _| tensors.contains(name));
+            weights.take(&shard, places);
         }
         Ok(weights)
     }
 
-    async fn header(&mut self, file: &str) -> Result<Header> {
+    async fn places(&mut self, file: &str) -> Result<Places> {
         let hint = "the model is incomplete without it, download it too";
         let size = self.files.size(file).await?;
         let size = size.ok_or_else(|| Error::MissingFile { file: file.into(), hint: hint.into() })?;
         self.sizes.insert(file.into(), size);
-        let header = Header::read(&*self.files, file, size).await;
-        if matches!(header, Err(Error::MalformedWeights { .. })) {
+        let places = match file.ends_with(TORCH) {
+            true => torch::read(&*self.files, file, size).await,
+            false => header::read(&*self.files, file, size).await,
+        };
+        if matches!(places, Err(Error::MalformedWeights { .. } | Error::MalformedTorch { .. })) {
             self.files.doubt(file).await?;
         }
-        header
+        places
     }
 
-    fn take(&mut self, file: &str, header: &Header, names: impl IntoIterator<Item = String>) -> Result<()> {
+    fn take(&mut self, file: &str, places: Places) {
         let file: Rc<str> = file.into();
-        for name in names {
-            let info = header
-                .info(&name)
-                .ok_or_else(|| malformed(&file, format!("it lacks tensor {name}, which {INDEX} places there")))?;
-            let (first, last) = info.data_offsets;
-            let bytes = header.data_start + first..header.data_start + last;
-            let stored = StoredTensor { file: file.clone(), dtype: info.dtype, shape: info.shape.clone(), bytes };
-            self.tensors.insert(name, stored);
-        }
-        Ok(())
+        let stored = |(name, place)| (name, StoredTensor { file: file.clone(), place });
+        self.tensors.extend(places.into_iter().map(stored));
     }
 
     /// Whether there is a tensor of this name.
@@ -114,7 +136,7 @@ impl Weights {
 
     /// Shape of a tensor.
     pub fn shape(&self, name: &str) -> Option<&[usize]> {
-        self.tensors.get(name).map(|stored| &*stored.shape)
+        self.tensors.get(name).map(|stored| &*stored.place.shape)
     }
 
     /// Stored bytes of a tensor; 0 if it does not exist.
@@ -130,8 +152,8 @@ impl Weights {
     /// Passes the stored bytes of a tensor to `take`, in pieces.
     pub async fn copy(&self, name: &str, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let stored = self.stored(name)?;
-        for start in stored.bytes.clone().step_by(PIECE) {
-            take(&self.files.read(&stored.file, start..stored.bytes.end.min(start + PIECE as u64)).await?)?;
+        for start in stored.place.bytes.clone().step_by(PIECE) {
+            take(&self.files.read(&stored.file, start..stored.place.bytes.end.min(start + PIECE as u64)).await?)?;
             yield_now().await;
         }
         Ok(())
@@ -139,7 +161,7 @@ impl Weights {
 
     /// Storage format of a tensor; F32 if it does not exist.
     pub fn storage(&self, name: &str) -> Storage {
-        match self.tensors.get(name).and_then(|stored| Format::of(stored.dtype)) {
+        match self.tensors.get(name).and_then(|stored| Format::of(stored.place.dtype)) {
             Some(Format::F16) => Storage::F16,
             Some(Format::Bf16) => Storage::Bf16,
             Some(Format::F32) | None => Storage::F32,
@@ -148,7 +170,7 @@ impl Weights {
 
     /// Format of a tensor in its file, supported or not.
     pub(super) fn format(&self, name: &str) -> Option<Dtype> {
-        self.tensors.get(name).map(|stored| stored.dtype)
+        self.tensors.get(name).map(|stored| stored.place.dtype)
     }
 
     /// Revision of the model, if its source knows it.
@@ -165,7 +187,7 @@ impl Weights {
     pub fn dtype(&self) -> Option<&'static str> {
         let mut elements = BTreeMap::new();
         for stored in self.tensors.values() {
-            if let Some(format) = Format::of(stored.dtype) {
+            if let Some(format) = Format::of(stored.place.dtype) {
                 *elements.entry(format).or_insert(0) += stored.len() / format.size() as u64;
             }
         }
@@ -175,8 +197,8 @@ impl Weights {
     /// Checks that a tensor of this name exists with this shape in a supported format.
     pub fn check(&self, name: &str, shape: &[usize]) -> Result<()> {
         let stored = self.stored(name)?;
-        if stored.shape != shape {
-            let (tensor, found, expected) = (name.into(), stored.shape.clone(), shape.to_vec());
+        if stored.place.shape != shape {
+            let (tensor, found, expected) = (name.into(), stored.place.shape.clone(), shape.to_vec());
             return Err(Error::TensorShape { tensor, found, expected });
         }
         stored.format(name).map(drop)
@@ -184,9 +206,10 @@ impl Weights {
 
     /// File and byte range of a tensor; empty if it does not exist.
     pub(crate) fn part(&self, name: &str) -> (Rc<str>, u64, u64) {
-        self.tensors
-            .get(name)
-            .map_or_else(|| ("".into(), 0, 0), |stored| (stored.file.clone(), stored.bytes.start, stored.bytes.end))
+        self.tensors.get(name).map_or_else(
+            || ("".into(), 0, 0),
+            |stored| (stored.file.clone(), stored.place.bytes.start, stored.place.bytes.end),
+        )
     }
 
     /// Announces to the source which tensors will be read, in groups in reading order.
@@ -203,35 +226,44 @@ impl Weights {
     /// The file ranges of these tensors.
     pub fn parts(&self, names: &[String]) -> Vec<FilePart> {
         let stored = names.iter().filter_map(|name| self.tensors.get(name));
-        stored.map(|stored| (stored.file.to_string(), stored.bytes.clone())).collect()
+        stored.map(|stored| (stored.file.to_string(), stored.place.bytes.clone())).collect()
     }
 
     /// Reads a tensor, row-major, after checking its shape; fails if an element is not finite.
     pub async fn tensor(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
         self.check(name, shape)?;
-        self.elements(name, self.stored(name)?, 0..shape.iter().product()).await
+        self.elements(name, self.stored(name)?, 0..shape.iter().map(|&side| side as u64).product()).await
     }
 
     /// Reads the rows `rows` of a matrix with `cols` columns, row-major and finite. The caller has checked the shape.
     pub(crate) async fn matrix_rows(&self, name: &str, rows: Range<usize>, cols: usize) -> Result<Vec<f32>> {
-        self.elements(name, self.stored(name)?, rows.start * cols..rows.end * cols).await
+        // On 32 bits a file may have more elements than addresses.
+        let [start, end] = [rows.start, rows.end].map(|row| row as u64 * cols as u64);
+        self.elements(name, self.stored(name)?, start..end).await
     }
 
     fn stored(&self, name: &str) -> Result<&StoredTensor> {
-        self.tensors.get(name).ok_or_else(|| Error::MissingTensor { tensor: name.into() })
+        let stored = self.tensors.get(name).ok_or_else(|| Error::MissingTensor { tensor: name.into() })?;
+        match &stored.place.strides {
+            Some(strides) => Err(Error::TensorStrides { tensor: name.into(), strides: strides.clone() }),
+            None => Ok(stored),
+        }
     }
 
-    async fn elements(&self, name: &str, stored: &StoredTensor, range: Range<usize>) -> Result<Vec<f32>> {
+    async fn elements(&self, name: &str, stored: &StoredTensor, range: Range<u64>) -> Result<Vec<f32>> {
         let format = stored.format(name)?;
-        let at = |element: usize| stored.bytes.start + element as u64 * format.size() as u64;
-        let mut values = Vec::with_capacity(range.len());
-        for start in range.clone().step_by(PIECE / format.size()) {
-            let end = range.end.min(start + PIECE / format.size());
+        let at = |element: u64| stored.place.bytes.start + element * format.size() as u64;
+        let mut values = room(name, range.end - range.start)?;
+        let piece = (PIECE / format.size()) as u64;
+        for start in range.clone().step_by(piece as usize) {
+            let end = range.end.min(start + piece);
             let bytes = self.files.read(&stored.file, at(start)..at(end)).await?;
             format.decode(&bytes, &mut values);
         }
         match values.iter().position(|value| !value.is_finite()) {
-            Some(position) => Err(Error::NonFiniteTensor { tensor: name.into(), index: range.start + position }),
+            Some(position) => {
+                Err(Error::NonFiniteTensor { tensor: name.into(), index: range.start as usize + position })
+            }
             None => Ok(values),
         }
     }
@@ -275,18 +307,34 @@ impl Weights {
 
 impl StoredTensor {
     fn format(&self, name: &str) -> Result<Format> {
-        let unsupported = || Error::TensorDtype { tensor: name.into(), dtype: self.dtype.to_string() };
-        Format::of(self.dtype).ok_or_else(unsupported)
+        let unsupported = || Error::TensorDtype { tensor: name.into(), dtype: self.place.dtype.to_string() };
+        Format::of(self.place.dtype).ok_or_else(unsupported)
     }
 
     fn len(&self) -> u64 {
-        self.bytes.end - self.bytes.start
+        self.place.bytes.end - self.place.bytes.start
     }
 }
 
+/// The error about a file that contradicts itself or its index.
+fn malformed(file: &str, why: String) -> Error {
+    match file.ends_with(TORCH) {
+        true => Error::MalformedTorch { file: file.into(), why },
+        false => header::malformed(file, why),
+    }
+}
+
+/// Room for the elements of a tensor, or an error if this machine cannot address or allocate it.
+fn room(tensor: &str, elements: u64) -> Result<Vec<f32>> {
+    let mut values = Vec::new();
+    let reserved = usize::try_from(elements).is_ok_and(|elements| values.try_reserve_exact(elements).is_ok());
+    let why = || format!("its {elements} values do not fit into memory");
+    if reserved { Ok(values) } else { Err(Error::UnreadableFile { file: format!("tensor {tensor}"), why: why() }) }
+}
+
 /// Inverts the index: each shard with its tensors.
-fn tensors_by_shard(json: &[u8]) -> Result<BTreeMap<String, BTreeSet<String>>> {
-    let malformed = |why: String| Error::MalformedJson { file: INDEX.into(), why };
+fn tensors_by_shard(json: &[u8], file: &str) -> Result<BTreeMap<String, BTreeSet<String>>> {
+    let malformed = |why: String| Error::MalformedJson { file: file.into(), why };
     let index: Index = serde_json::from_slice(json).map_err(|error| malformed(error.to_string()))?;
     let mut shards: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (tensor, shard) in index.weight_map {

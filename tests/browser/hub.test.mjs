@@ -53,6 +53,8 @@ visit('every family is measured from its id as it is from its folder, and once m
     assert.equal(remote.model.sha256, local.model.sha256, family);
     const { requests } = total(await app.mirror.stats(), 'model.safetensors');
     assert.ok(requests <= 20, `${requests} requests for ${family}`);
+    const calls = Object.entries(await app.mirror.stats()).filter(([path]) => /\/(revision|tree)\//.test(path));
+    assert.deepEqual(calls.map(([, { requests }]) => requests), [1, 1], 'looked up once, and nothing is asked beforehand');
     await app.mirror.reset();
   }
   await app.told('shelf-sum', /stored in this browser/);
@@ -124,7 +126,6 @@ const FAULTS = [
   ['truncated', 'model.safetensors', /the server sent something else|the connection failed/],
   ['flipped', 'model.safetensors', /damaged in transit/],
   ['redirects', 'config.json', /the connection failed|redirect/],
-  ['busy-for-long', 'config.json', /asks to wait/],
 ];
 
 visit('each fault is told in its sentence, gives no result, and a later try works', {

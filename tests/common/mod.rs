@@ -1,10 +1,12 @@
 //! Shared parts of the integration tests: reference models, backends, and comparisons in which NaN fails.
 #![allow(dead_code, reason = "every test file uses its own part")]
 
+pub(crate) mod double;
 pub(crate) mod python;
 mod skip;
 pub(crate) mod svd;
 pub(crate) mod synthetic;
+pub(crate) mod torch;
 
 use std::path::{Path, PathBuf};
 

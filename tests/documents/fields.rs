@@ -6,9 +6,10 @@ use serde_json::Value;
 use straightedge::continuation::Continuation;
 use straightedge::fields::Field;
 use straightedge::job::{BackendChoice, GramMode, Measure, Training};
+use straightedge::learning::LearningPoint;
 use straightedge::report::{
-    AppInfo, BlockReport, ControlReport, CorpusInfo, CurvePoint, DeviceInfo, GreedyStep, HealReport, LayerReport,
-    ModelInfo, Ordered, ProbeReport, ProtocolInfo, Report, Scatter, Seconds, Spectrum, Warning,
+    AppInfo, BlockReport, ControlReport, CorpusInfo, CurvePoint, DeviceInfo, GreedyStep, HealReport, Interval,
+    LayerReport, ModelInfo, Ordered, ProbeReport, ProtocolInfo, Report, Scatter, Seconds, Spectrum, Warning,
 };
 
 use crate::markdown::{assert_same, files, name_set, read, section, shown};
@@ -31,6 +32,7 @@ fn full() -> Report {
             seq_len: 1,
             folds: 2,
             skip_positions: 0,
+            bos: true,
             train_rows: 1,
             heldout_rows: 1,
             tau: 1e-10,
@@ -98,6 +100,12 @@ fn block() -> BlockReport {
         r2_folds: vec![one],
         r2_cv_mean: one,
         r2_cv_std: one,
+        intervals: named(Interval { low: 1.0, high: 1.0 }),
+        rows_per_input: one,
+        learning_curve: vec![LearningPoint { rows: 1.0, r2: vec![one] }],
+        r2_limit: one,
+        r2_limit_error: one,
+        rows_needed: one,
         rank: 1,
         condition: one,
         scaled_condition: one,

@@ -69,7 +69,8 @@ fn is_path(name: &str) -> bool {
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
     let is_made = ["target/", "dist/"].iter().any(|made| name.starts_with(made));
     let is_file = [".rs", ".md", ".mjs", ".js", ".wgsl", ".json", ".toml"].iter().any(|ending| name.ends_with(ending));
-    let is_of_a_model = ["config.json", "tokenizer.json"].contains(&name);
+    let of_a_model = ["config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "vocab.json"];
+    let is_of_a_model = of_a_model.contains(&name);
     is_plain
         && !is_made
         && !is_of_a_model

@@ -1,5 +1,6 @@
 """A model of transformers, in float32: what enters and leaves every feed-forward network, and perplexity with one replaced."""
 
+import copy
 import json
 import math
 from contextlib import contextmanager
@@ -10,6 +11,8 @@ import numpy as np
 import tokenizers
 import torch
 import transformers
+
+import measures
 
 AT_ONCE = 8
 
@@ -89,6 +92,33 @@ class Model:
         for hook in hooks:
             hook.remove()
         return {name: np.concatenate(parts) for name, parts in found.items()}
+
+    def can_shuffle(self) -> bool:
+        """Whether `shuffled` knows the layers of the family."""
+        return self.config["model_type"] in ["gpt2", "gpt_neox", "llama", "bert"]
+
+    def shuffled(self, block: int, x: np.ndarray) -> np.ndarray:
+        """The output of the block's network with the values of every tensor in random order."""
+        family, module = self.config["model_type"], copy.deepcopy(self.blocks[block])
+        inner = module.mlp if self.causal else module
+        layers = {
+            "gpt2": lambda: [inner.c_fc, inner.c_proj],
+            "gpt_neox": lambda: [inner.dense_h_to_4h, inner.dense_4h_to_h],
+            "llama": lambda: [inner.gate_proj, inner.up_proj, inner.down_proj],
+            "bert": lambda: [inner.intermediate.dense, inner.output.dense],
+        }[family]()
+        random = measures.Random.stream(0, int.from_bytes(b"shuffled"), block)
+        for layer in layers:
+            for tensor in [layer.weight, layer.bias] if layer.bias is not None else [layer.weight]:
+                # GPT-2 stores weights as inputs × outputs, and the measure is defined on outputs × inputs.
+                values = tensor.data.mT if family == "gpt2" and tensor.dim() == 2 else tensor.data
+                order = torch.tensor(random.permutation(values.numel()))
+                values.copy_(values.flatten()[order].reshape(values.shape))
+        with torch.no_grad():
+            rows = torch.tensor(x)
+            if self.causal:
+                return inner(rows).numpy()
+            return inner.output.dense(inner.intermediate(rows)).numpy()
 
     @contextmanager
     def replaced(self, block: int, by: Callable[[np.ndarray], np.ndarray]):

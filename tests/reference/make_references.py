@@ -55,6 +55,9 @@ def expected(folder: Path, text: Path) -> dict:
     train, held = np.concatenate(cut[:-1]), cut[-1]
     count = range(len(model.blocks))
     blocks = [{"block": block, **measures.score(rows[f"ffn_in.{block}"], rows[f"ffn_out.{block}"], FOLDS)} for block in count]
+    for block in blocks if model.can_shuffle() else []:
+        x = rows[f"ffn_in.{block['block']}"]
+        block["shuffled"] = measures.control(x, model.shuffled(block["block"], x), FOLDS)
     layers = [{"layer": at, **measures.layer(rows[f"hidden.{at}"], rows[f"hidden.{at + 1}"], FOLDS)} for at in count]
     result = {
         "model": folder.name,

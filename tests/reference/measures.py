@@ -95,6 +95,80 @@ def score(x: np.ndarray, y: np.ndarray, count: int) -> dict:
         "r2_folds": by_fold,
         "r2_cv_mean": float(np.mean(by_fold)),
         "r2_cv_std": float(np.std(by_fold, ddof=1)),
+        **learning([rows(x, fold) for fold in cut], [rows(y, fold) for fold in cut], fitted.rank),
+    }
+
+
+def learning(x: list[np.ndarray], y: list[np.ndarray], rank: int) -> dict:
+    """R² on the last fold of fits on the first of the others, and where it tends with many rows."""
+    training, curve = len(x) - 1, []
+    for size, count in [(training // 4, 2), (training // 2, 1), (training, 1)]:
+        runs = [slice(at * size, (at + 1) * size) for at in range(count)] if size else []
+        lengths = [sum(map(len, x[run])) for run in runs]
+        if runs and min(lengths) >= 1.5 * x[0].shape[1]:
+            fits = [fit(np.concatenate(x[run]), np.concatenate(y[run])) for run in runs]
+            curve.append({"rows": float(np.mean(lengths)), "r2": [r2(each.predict(x[-1]), y[-1]) for each in fits]})
+    limit, needed, error = None, None, None
+    if len(curve) == 3:
+        excess = [rank / (point["rows"] - rank - 1) for point in curve]
+        mean = [float(np.mean(point["r2"])) for point in curve]
+        slope = [(mean[at + 1] - mean[at]) / (excess[at] - excess[at + 1]) for at in range(2)]
+        limit, earlier = [mean[at + 1] + slope[at] * excess[at + 1] for at in range(2)][::-1]
+        reach = excess[2] / (excess[1] - excess[2])
+        spread = float(np.std(curve[0]["r2"], ddof=1)) / len(curve[0]["r2"]) ** 0.5 * float(np.hypot(reach, 1 + reach))
+        error = float(np.hypot(spread, limit - earlier))
+        limit = min(limit, 1.0)
+        needed = float(np.ceil(1 + rank * (1 + slope[1] / 0.005))) if slope[1] > 0 else None
+    return {
+        "rows_per_input": sum(map(len, x[:-1])) / x[0].shape[1],
+        "learning_curve": curve,
+        "r2_limit": limit,
+        "r2_limit_error": error,
+        "rows_needed": needed,
+    }
+
+
+class Random:
+    """SplitMix64 and what the measures draw from it."""
+
+    BITS = 2**64 - 1
+
+    def __init__(self, state: int):
+        self.state = state
+
+    @classmethod
+    def stream(cls, seed: int, *path: int) -> "Random":
+        state = cls(seed).bits()
+        for part in path:
+            state = cls(state ^ part).bits()
+        return cls(state)
+
+    def bits(self) -> int:
+        self.state = (self.state + 0x9E3779B97F4A7C15) & self.BITS
+        bits = self.state
+        bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9 & self.BITS
+        bits = (bits ^ bits >> 27) * 0x94D049BB133111EB & self.BITS
+        return bits ^ bits >> 31
+
+    def permutation(self, length: int) -> np.ndarray:
+        """Fisher and Yates, from the end."""
+        order = list(range(length))
+        for last in range(length - 1, 0, -1):
+            chosen = self.bits() % (last + 1)
+            order[last], order[chosen] = order[chosen], order[last]
+        return np.array(order)
+
+
+def control(x: np.ndarray, y: np.ndarray, count: int) -> dict:
+    """What a control's report says about rows x → y, both [windows, rows of a window, features]."""
+    cut = folds(len(x), count)
+    flat = lambda array, windows: array[windows].reshape(-1, array.shape[-1]).astype(np.float64)
+    train, held = np.concatenate(cut[:-1]), flat(y, cut[-1])
+    predicted = fit(flat(x, train), flat(y, train)).predict(flat(x, cut[-1]))
+    return {
+        "r2_lin": r2(predicted, held),
+        "r2_lin_scalar": 1 - squares(held - predicted) / squares(held - held.mean()),
+        "r2_feature_median": float(np.median(r2_features(predicted, held))),
     }
 
 

@@ -10,10 +10,11 @@ use straightedge_api::summary::Summary;
 /// A demo model with its recording.
 type Recorded<'a> = (&'a Bundled, Report);
 
-/// Controls in the tables, with their display names.
-const CONTROLS: [(&str, &str); 3] = [
+/// Controls in the tables, with their display names; a table leaves out those that its recording lacks.
+const CONTROLS: [(&str, &str); 4] = [
     ("reinit_block", "block re-initialised"),
     ("reinit_model", "model re-initialised"),
+    ("shuffled", "weights shuffled"),
     ("gaussian", "Gaussian inputs"),
 ];
 
@@ -54,7 +55,9 @@ fn controls(recorded: &[Recorded<'_>]) -> String {
         }
         row(&mut text, &[bundled.name.clone(), "as trained".into()], summary.curve(Field::R2Lin));
         for (name, title) in CONTROLS {
-            row(&mut text, &[String::new(), title.into()], summary.controls.get(name).map_or(&[], Vec::as_slice));
+            if let Some(curve) = summary.controls.get(name) {
+                row(&mut text, &[String::new(), title.into()], curve);
+            }
         }
         let redrawn = summary.controls.get(CONTROLS[0].0).map(|curve| known(curve)).unwrap_or_default();
         means.push(format!(

@@ -11,6 +11,9 @@ use straightedge_hub_mirror::synthetic::{self, Shape};
 use straightedge_hub_mirror::synthetic_llama::{self, LlamaShape};
 use straightedge_hub_mirror::{Mirror, Options};
 
+use crate::command::root;
+use crate::serve::Site;
+
 /// `hub FOLDER`.
 #[derive(Args)]
 pub(crate) struct HubArgs {
@@ -25,6 +28,9 @@ pub(crate) struct HubArgs {
     /// Address to listen on: 0.0.0.0 for everyone on this network.
     #[arg(long, default_value = "127.0.0.1")]
     host: IpAddr,
+    /// Port of the page as built in dist/, to serve it too.
+    #[arg(long, value_name = "PORT")]
+    page: Option<u16>,
     /// Most bytes per second for each response.
     #[arg(long, value_name = "BYTES")]
     throttle: Option<u64>,
@@ -33,15 +39,26 @@ pub(crate) struct HubArgs {
     faults: Vec<Fault>,
 }
 
+/// What a browser on another machine denies a page over plain http.
+const OPEN: &str = "Over plain http, a browser on another machine gives the page no WebGPU and no storage: it measures on \
+                    the CPU and fetches every model again. docs/hub.md says how to serve it over https.";
+
 /// Serves until interrupted.
 pub(crate) fn hub(args: HubArgs) -> Result<()> {
-    let HubArgs { folder, port, cdn_port, host, throttle, faults } = args;
+    let HubArgs { folder, port, cdn_port, host, page, throttle, faults } = args;
     let mirror =
         Mirror::start(Options { folder, host, port, cdn_port, throttle, faults }).map_err(|why| anyhow!(why))?;
     println!(
         "\n    {}\n\nEnter it in the page as the hub mirror, or set HF_ENDPOINT to it for the command line.",
         mirror.url()
     );
+    if let Some(port) = page {
+        let page = Site::new(root().join("dist"), "/").at(host).start(port)?;
+        println!("\nThe page: {page}?mirror={}", mirror.url());
+        if !host.is_loopback() {
+            println!("{OPEN}");
+        }
+    }
     loop {
         thread::park();
     }

@@ -1,7 +1,7 @@
 //! `cargo xtask serve`: a static server for dist/, and a rebuild after every change.
 
 use std::cell::Cell;
-use std::net::TcpListener;
+use std::net::{IpAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -68,18 +68,24 @@ impl Building {
 pub(crate) struct Site {
     folder: PathBuf,
     prefix: String,
+    host: IpAddr,
     building: Arc<Building>,
 }
 
 impl Site {
     /// Serves `folder` under `prefix`, which begins and ends with a slash.
     pub(crate) fn new(folder: PathBuf, prefix: &str) -> Self {
-        Self { folder, prefix: prefix.into(), building: Arc::default() }
+        Self { folder, prefix: prefix.into(), host: IpAddr::from([127, 0, 0, 1]), building: Arc::default() }
+    }
+
+    /// The same for other machines too, at an address of this one.
+    pub(crate) fn at(self, host: IpAddr) -> Self {
+        Self { host, ..self }
     }
 
     /// Starts serving in the background, on `port` or a free one, and returns the URL.
     pub(crate) fn start(self, port: u16) -> Result<String> {
-        let open = |port| TcpListener::bind(("127.0.0.1", port));
+        let open = |port| TcpListener::bind((self.host, port));
         let server = open(port).or_else(|_| open(0)).context("no local port can be opened")?;
         let url = format!("http://{}{}", server.local_addr()?, self.prefix);
         hub::serve(server, move |ask, stream| self.answer(ask).send(stream, ask.method == "HEAD", None, &|_| ()));

@@ -21,6 +21,31 @@ pub fn day(date: &str) -> Option<&str> {
     has_form.then_some(day)
 }
 
+/// Seconds since 1970 of a date in an HTTP header, such as `Sun, 06 Nov 1994 08:49:37 GMT`; `None` if it is malformed.
+pub fn of_http(date: &str) -> Option<f64> {
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let (_, date) = date.trim().split_once(", ")?;
+    let words: Vec<&str> = date.split(' ').collect();
+    let &[day, month, year, time, "GMT"] = &words[..] else { return None };
+    let number = |text: &str, digits: usize| {
+        let is_number = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then(|| text.parse::<i64>().ok()).flatten()
+    };
+    let month = MONTHS.iter().position(|name| *name == month)? as i64 + 1;
+    let clock: Option<Vec<i64>> = time.split(':').map(|part| number(part, 2)).collect();
+    let &[hours, minutes, seconds] = &clock?[..] else { return None };
+    let days = days(number(year, 4)?, month, number(day, 2)?);
+    Some((days * DAY + hours * 3600 + minutes * 60 + seconds) as f64)
+}
+
+/// The inverse of [`civil`].
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = year - i64::from(month <= 2);
+    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
 /// Year, month and day of the calendar, `days` days after 1 January 1970. Years begin with March here, so that the leap
 /// day is the last of its year.
 fn civil(days: i64) -> (i64, i64, i64) {
@@ -49,6 +74,19 @@ mod tests {
         ];
         for (seconds, date) in cases {
             assert_eq!(written(seconds), date);
+        }
+    }
+
+    #[test]
+    fn dates_of_headers_are_read() {
+        assert_eq!(of_http(" Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777.0));
+        for date in [-1_000_000, 0, 11_016, 19_782, 47_541] {
+            let (year, month, day) = civil(date);
+            assert_eq!(days(year, month, day), date);
+        }
+        for other in ["", "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49 GMT"]
+        {
+            assert_eq!(of_http(other), None, "{other}");
         }
     }
 

@@ -208,12 +208,15 @@ fn gap(a: f64, b: f64, digits: usize) -> f64 {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::report::{ControlReport, CurvePoint, HealReport, ProbeReport, Scatter, Spectrum};
+    use crate::learning::LearningPoint;
+    use crate::report::{ControlReport, CurvePoint, HealReport, Interval, ProbeReport, Scatter, Spectrum};
 
     fn largest(a: &BlockReport, b: &BlockReport) -> (f64, String) {
         let found = Compared::blocks(a, b);
         found.largest().map(|found| (found.amount, found.path.clone())).unwrap_or_default()
     }
+
+    const NAMES: [&str; 4] = ["r2_lin", "r2_lin_scalar", "cosine", "delta_ppl_linear"];
 
     /// A block with a number in every field, no two of its single ones the same.
     pub(crate) fn full() -> BlockReport {
@@ -229,10 +232,17 @@ pub(crate) mod tests {
             effective_rank: Some(2),
         };
         let heal = HealReport { delta_ppl: Some(0.5), delta_ppl_before: Some(1.5), steps: 200 };
+        let between = |low: f64| Interval { low: low + 0.125, high: low + 0.375 };
         let numbers = BlockReport {
             r2_features: values(0.5),
             r2_folds: values(0.6),
             r2_rank: values(0.7),
+            intervals: (0..).zip(NAMES).map(|(at, name)| (name.into(), between(f64::from(at)))).collect(),
+            rows_per_input: Some(15.5),
+            learning_curve: vec![LearningPoint { rows: 500.0, r2: values(0.4) }],
+            r2_limit: Some(0.65),
+            r2_limit_error: Some(0.01),
+            rows_needed: Some(90_000.0),
             rank: 7,
             effective_rank: Some(3),
             spectrum: Some(Spectrum { k: vec![1, 2], covariance: values(2.0), correlation: values(3.0) }),
@@ -287,7 +297,7 @@ pub(crate) mod tests {
             nudge(&mut now[name]);
             let found = Compared::blocks(&then, &serde_json::from_value::<BlockReport>(now).expect("a report"));
             let found = found.largest().expect("numbers");
-            match ["block", "row_microseconds"].contains(&name.as_str()) {
+            match ["block", "rows_needed", "row_microseconds"].contains(&name.as_str()) {
                 true => assert_eq!(found.amount, 0.0, "{name}"),
                 false => assert!(found.amount > 0.01 && found.field == *name, "{name}: {found:?}"),
             }

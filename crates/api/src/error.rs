@@ -2,12 +2,16 @@
 //!
 //! The type is plain data, so that an error crosses from the worker to the page unchanged.
 
+mod rows;
+
 use serde::{Deserialize, Serialize};
 
 /// A result with the error type of this crate by default.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A failure that names the file, tensor, field or row at fault and what to do about it.
+/// A failure that names the file, tensor, field or row at fault and what to do about it. `file` and `tensor` are names,
+/// `why` is the reason in words, and `hint` says what to do.
+#[allow(missing_docs, reason = "these four fields")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum Error {
@@ -16,53 +20,65 @@ pub enum Error {
     MissingFile {
         /// Name of the file as requested.
         file: String,
-        /// What to do.
         hint: String,
     },
     /// The operating system or browser refused to read a file.
     #[error("{file}: cannot be read ({why}); check that it exists and is readable")]
-    UnreadableFile {
-        /// Name of the file.
-        file: String,
-        /// The reason given.
-        why: String,
-    },
+    UnreadableFile { file: String, why: String },
     /// Writing a result failed: full disk, missing folder, no permission.
     #[error("{file}: cannot be written ({why}); choose another location or free some space")]
-    UnwritableFile {
-        /// Name of the file.
+    UnwritableFile { file: String, why: String },
+    /// A result that could not be written to its place, and where it is instead.
+    #[error("{file}: not written ({why}); the result is in {place}")]
+    ResultElsewhere {
         file: String,
-        /// The reason given.
         why: String,
+        /// Where the result is.
+        place: String,
     },
+    /// The program reached a state that its authors thought impossible.
+    #[error("straightedge itself: it failed ({why}); report this, finished blocks are kept")]
+    Crashed { why: String },
     /// A JSON file does not parse or lacks its structure.
     #[error("{file}: malformed JSON ({why}); replace it with an intact copy")]
-    MalformedJson {
-        /// Name of the file.
-        file: String,
-        /// Parser message with line and column.
-        why: String,
-    },
+    MalformedJson { file: String, why: String },
     /// A safetensors file whose header is truncated, oversized or contradicts the file.
     #[error("{file}: not an intact safetensors file ({why}); download it again")]
-    MalformedWeights {
-        /// Name of the file.
-        file: String,
-        /// The contradiction.
-        why: String,
+    MalformedWeights { file: String, why: String },
+    /// A PyTorch file that is truncated or contradicts itself.
+    #[error("{file}: not an intact PyTorch file ({why}); download it again")]
+    MalformedTorch { file: String, why: String },
+    /// A Git LFS pointer in place of a file.
+    #[error("{file}: a Git LFS pointer, not the file itself; run git lfs pull in its folder, or download the file")]
+    LfsPointer { file: String },
+    /// A file of captured rows that is damaged or lacks x or y.
+    #[error("{file}: not captured rows ({why}); write them again as safetensors with x (n, d_in) and y (n, d_out)")]
+    MalformedRows { file: String, why: String },
+    /// A maps file that is damaged or contradicts itself.
+    #[error("{file}: not an intact maps file ({why}); write it again with --dump-maps")]
+    MalformedMaps { file: String, why: String },
+    /// An intact PyTorch file that holds more than plain tensors, or holds them in another way.
+    #[error(
+        "{file}: not read as weights because {why}; convert it to safetensors, as save_pretrained of transformers does, or choose a revision that has them"
+    )]
+    UnsupportedTorch { file: String, why: String },
+    /// A tensor whose elements do not lie in row-major order.
+    #[error(
+        "tensor {tensor}: stored transposed or with gaps (strides {strides:?}); make it contiguous before saving, or convert the weights to safetensors"
+    )]
+    TensorStrides {
+        tensor: String,
+        /// Elements between neighbours, per dimension.
+        strides: Vec<u64>,
     },
     /// A tensor required by the architecture is in none of the weight files.
     #[error("tensor {tensor}: missing from the weights; check that config.json and weights belong to the same model")]
-    MissingTensor {
-        /// Checkpoint name of the tensor.
-        tensor: String,
-    },
+    MissingTensor { tensor: String },
     /// A tensor's shape differs from the configuration.
     #[error(
         "tensor {tensor}: has shape {found:?} instead of {expected:?}; use the config.json and weights of the same model"
     )]
     TensorShape {
-        /// Name of the tensor.
         tensor: String,
         /// Shape in the file.
         found: Vec<usize>,
@@ -72,7 +88,6 @@ pub enum Error {
     /// A tensor is stored in a format other than F32, F16 or BF16.
     #[error("tensor {tensor}: stored as {dtype}; convert the weights to F32, F16 or BF16")]
     TensorDtype {
-        /// Name of the tensor.
         tensor: String,
         /// Format in the file.
         dtype: String,
@@ -80,7 +95,6 @@ pub enum Error {
     /// A tensor holds NaN or infinity.
     #[error("tensor {tensor}: element {index} is not finite; the weights are damaged, download them again")]
     NonFiniteTensor {
-        /// Name of the tensor.
         tensor: String,
         /// Flat index of the first such element.
         index: usize,
@@ -110,12 +124,9 @@ pub enum Error {
         /// The `model_type` found.
         found: String,
     },
-    /// `tokenizer.json` cannot be used, or fails on this text.
-    #[error("tokenizer.json: {why}; use the tokenizer.json that belongs to the model")]
-    Tokenizer {
-        /// The tokenizer's own message.
-        why: String,
-    },
+    /// A file of the tokenizer cannot be used, or fails on this text.
+    #[error("{why}; use the tokenizer that belongs to the model")]
+    Tokenizer { why: String },
     /// A token id beyond the embedding.
     #[error(
         "{corpus}: token {position} is {id}, but the vocabulary ends at {vocab_size}; use the model's own tokenizer"
@@ -131,10 +142,18 @@ pub enum Error {
         vocab_size: usize,
     },
     /// A text without a single token.
-    #[error("{corpus}: the text is empty; use a text of at least a few thousand words")]
+    #[error("{corpus}: the text is empty, or gives no token; use a text of at least a few thousand words")]
     EmptyText {
         /// Identifier of the text.
         corpus: String,
+    },
+    /// A text that a tokenizer takes as one word, too long for its memory.
+    #[error("{corpus}: {megabytes} MB without a place to cut; add spaces or line breaks, or give token ids")]
+    UncutText {
+        /// Identifier of the text.
+        corpus: String,
+        /// Its size from there on.
+        megabytes: usize,
     },
     /// A text that is not UTF-8.
     #[error("{corpus}: not UTF-8 (byte {byte}); save the text as UTF-8")]
@@ -173,9 +192,10 @@ pub enum Error {
         needed: usize,
     },
     /// Fewer captured rows than an affine map, or folds of them, need.
-    #[error("{file}: {rows} rows are too few, where {needed} are needed {what}; capture more rows")]
+    #[error(
+        "{file}: {rows} rows are too few, where {needed} are needed {what}; capture more rows, or use a smaller --window or fewer --folds"
+    )]
     TooFewCaptured {
-        /// Name of the file.
         file: String,
         /// Rows that there are.
         rows: usize,
@@ -187,7 +207,6 @@ pub enum Error {
     /// Captured rows hold NaN or infinity.
     #[error("tensor {tensor}: row {row} of the captured rows holds NaN or infinity; capture the rows without it")]
     NonFiniteRow {
-        /// `x` or `y`.
         tensor: String,
         /// Row within the file.
         row: usize,
@@ -217,23 +236,16 @@ pub enum Error {
     NoModel {
         /// The requested name.
         name: String,
-        /// Why it is not on the hub.
         why: String,
         /// Comma list of the bundled models.
         known: String,
     },
     /// No usable GPU adapter.
     #[error("GPU: no adapter ({why}); use --backend cpu")]
-    NoAdapter {
-        /// The attempts made.
-        why: String,
-    },
+    NoAdapter { why: String },
     /// The GPU was lost while working.
     #[error("GPU: the device was lost ({why}); measure again or use the CPU, finished blocks are kept")]
-    DeviceLost {
-        /// The driver's message.
-        why: String,
-    },
+    DeviceLost { why: String },
     /// A limit of the adapter is below WebGPU's guaranteed minimum.
     #[error("GPU: {name} is {limit}, but {needed} is needed; use another device or browser, or the CPU")]
     AdapterLimit {
@@ -246,10 +258,7 @@ pub enum Error {
     },
     /// The GPU has no memory left.
     #[error("GPU: out of memory ({why}); close other programs or use the CPU, finished blocks are kept")]
-    DeviceMemory {
-        /// The driver's message.
-        why: String,
-    },
+    DeviceMemory { why: String },
     /// The model or batch does not fit the adapter.
     #[error("GPU: {what} needs {needed} bytes, but the adapter allows {limit}; use a smaller model or the CPU")]
     DeviceLimit {
@@ -260,12 +269,21 @@ pub enum Error {
         /// Bytes allowed.
         limit: u64,
     },
+    /// More memory than there is, known before any is taken.
+    #[error("memory: {what} needs about {needed} MB, but {limit} MB are left; use fewer --folds or a narrower network")]
+    NeedsMemory {
+        /// What needs it.
+        what: String,
+        /// Megabytes needed.
+        needed: u64,
+        /// Megabytes available.
+        limit: u64,
+    },
     /// The GPU refused an operation.
     #[error("GPU: {what} failed ({why}); use the CPU and report this")]
     Gpu {
         /// Operation.
         what: String,
-        /// Message.
         why: String,
     },
     /// The CPU backend refused an operation.
@@ -273,7 +291,6 @@ pub enum Error {
     Cpu {
         /// Operation.
         what: String,
-        /// Message.
         why: String,
     },
     /// NaN or infinity in a block's input or output.
@@ -303,47 +320,28 @@ pub enum Error {
     Solve {
         /// Block index.
         block: usize,
-        /// Solver message.
         why: String,
     },
     /// The engine crashed, ran out of memory, or cannot be loaded by the browser.
     #[error("engine: {why}; reload the page, or use fewer rows or a smaller model, finished blocks are kept")]
-    Engine {
-        /// The reason, if known.
-        why: String,
-    },
+    Engine { why: String },
     /// A report that violates the schema.
     #[error("{file}: not a Straightedge report of schema 1 ({why}); export it again")]
-    MalformedReport {
-        /// Name of the file.
-        file: String,
-        /// What is wrong.
-        why: String,
-    },
+    MalformedReport { file: String, why: String },
     /// A result in a link that cannot be read.
     #[error(
         "the result in this link: it cannot be read ({why}); copy the whole link again, or ask its sender for a new one"
     )]
-    MalformedLink {
-        /// What is wrong.
-        why: String,
-    },
+    MalformedLink { why: String },
     /// An invalid list of models to measure.
     #[error("{file}: not a list of models to measure ({why}); see docs/cli.md for the format")]
-    MalformedList {
-        /// Name of the file.
-        file: String,
-        /// The model and key at fault, and the fault.
-        why: String,
-    },
+    MalformedList { file: String, why: String },
     /// An affine map that the model's layout cannot hold.
     #[error("export: {what} cannot hold an affine map ({why}); {hint}")]
     NotLinearisable {
         /// Model, block or configuration value at fault.
         what: String,
-        /// The obstacle.
         why: String,
-        /// What to do.
         hint: String,
     },
     /// A model, text or maps file other than the report's.
@@ -363,7 +361,6 @@ pub enum Error {
     HubId {
         /// The given text, shortened.
         id: String,
-        /// The fault.
         why: String,
     },
     /// An invalid base address of a hub.
@@ -371,7 +368,6 @@ pub enum Error {
     HubEndpoint {
         /// The given text, shortened.
         address: String,
-        /// The fault.
         why: String,
     },
     /// The hub knows no such repository, revision or file.
@@ -379,9 +375,7 @@ pub enum Error {
     HubMissing {
         /// Repository, revision or file.
         what: String,
-        /// The hub's response.
         why: String,
-        /// What to do.
         hint: String,
     },
     /// A gated or private repository.
@@ -389,9 +383,7 @@ pub enum Error {
     HubGated {
         /// Repository.
         what: String,
-        /// The hub's response.
         why: String,
-        /// What to do.
         hint: String,
     },
     /// The hub requests a long wait.
@@ -401,7 +393,6 @@ pub enum Error {
     HubBusy {
         /// File or repository.
         what: String,
-        /// The server's response.
         why: String,
         /// Minutes to wait, rounded up.
         minutes: u64,
@@ -411,7 +402,6 @@ pub enum Error {
     Network {
         /// File or repository.
         what: String,
-        /// The last reason given.
         why: String,
     },
     /// The response is not the file: an error page, another range, another size.
@@ -419,9 +409,7 @@ pub enum Error {
     NotTheFile {
         /// File or repository.
         what: String,
-        /// The actual content.
         why: String,
-        /// What to do.
         hint: String,
     },
     /// A downloaded file with another hash than the hub lists.
@@ -429,7 +417,6 @@ pub enum Error {
         "{file}: damaged in transit (SHA-256 {found}, but the hub lists {expected}); it was discarded, download it again"
     )]
     HashMismatch {
-        /// Name of the file.
         file: String,
         /// Hash of the download.
         found: String,
@@ -438,56 +425,8 @@ pub enum Error {
     },
     /// No storage left for downloads.
     #[error("storage: full ({why}); delete what you no longer need")]
-    StorageFull {
-        /// The reason given.
-        why: String,
-    },
+    StorageFull { why: String },
     /// The job was cancelled by its user.
     #[error("cancelled: stopped on request; finished blocks are kept")]
     Cancelled,
-}
-
-impl Error {
-    /// The same where there is no model and no text, but rows that were captured elsewhere.
-    #[must_use]
-    pub fn of_rows(self) -> Self {
-        match self {
-            Self::TooFewWindows { corpus, tokens, seq_len, folds, .. } => Self::TooFewCaptured {
-                file: corpus,
-                rows: tokens,
-                needed: seq_len * folds,
-                what: format!("for {folds} folds of windows of {seq_len}"),
-            },
-            Self::TooFewRows { corpus, train_rows, needed } => Self::TooFewCaptured {
-                file: corpus,
-                rows: train_rows,
-                needed,
-                what: "outside the held-out fold to determine an affine map".into(),
-            },
-            Self::NonFiniteActivation { site, row, .. } => {
-                Self::NonFiniteRow { tensor: if site == "ffn_in" { "x".into() } else { "y".into() }, row }
-            }
-            other => other,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_wrong_with_captured_rows_speaks_of_rows() {
-        let few = Error::TooFewWindows { corpus: "r".into(), tokens: 10, windows: 0, seq_len: 32, folds: 5 };
-        let narrow = Error::TooFewRows { corpus: "r".into(), train_rows: 128, needed: 129 };
-        let broken = |site: &str| Error::NonFiniteActivation { block: 0, site: site.into(), row: 7 };
-        let told = [few, narrow, broken("ffn_in"), broken("ffn_out")].map(|error| error.of_rows().to_string());
-        assert!(told[0].starts_with("r: 10 rows are too few, where 160 are needed for 5 folds"), "{}", told[0]);
-        assert!(told[1].contains("128 rows") && told[1].contains("129"), "{}", told[1]);
-        assert!(told[2].starts_with("tensor x: row 7") && told[3].starts_with("tensor y: row 7"), "{told:?}");
-        for text in told {
-            assert!(!text.contains("text") && !text.contains("weights"), "{text}");
-        }
-        assert_eq!(Error::Cancelled.of_rows(), Error::Cancelled);
-    }
 }

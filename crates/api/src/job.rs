@@ -68,12 +68,18 @@ impl Job {
 
     /// Refuses settings out of range.
     pub fn check(&self) -> Result<()> {
-        self.protocol.check()
+        self.protocol.check()?;
+        self.training.check()
     }
 }
 
 /// Default window of captured rows: large enough to keep correlated neighbours together.
 pub const ROWS_WINDOW: usize = 32;
+
+/// Most folds. Every one is fitted, and its sums are kept until the block is measured.
+pub const MAX_FOLDS: usize = 1000;
+/// Most steps of any training.
+pub const MAX_STEPS: usize = 1_000_000;
 
 /// How the corpus becomes rows and folds (docs/measures.md, section 1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,6 +92,9 @@ pub struct Protocol {
     pub folds: usize,
     /// Leading positions of every window left out of all fits and scores.
     pub skip_positions: usize,
+    /// Whether every window begins with the model's beginning-of-sequence token.
+    #[serde(default)]
+    pub bos: bool,
     /// How second moments are accumulated.
     pub gram: GramMode,
     /// Seed of all random numbers.
@@ -94,7 +103,7 @@ pub struct Protocol {
 
 impl Default for Protocol {
     fn default() -> Self {
-        Self { rows: 15_000, seq_len: 128, folds: 5, skip_positions: 0, gram: GramMode::Exact, seed: 0 }
+        Self { rows: 15_000, seq_len: 128, folds: 5, skip_positions: 0, bos: false, gram: GramMode::Exact, seed: 0 }
     }
 }
 
@@ -107,8 +116,14 @@ impl Protocol {
         if self.seq_len == 0 {
             return invalid("--seq-len", self.seq_len, "give at least 1 token per window");
         }
+        if self.bos && self.seq_len < 2 {
+            return invalid("--seq-len", self.seq_len, "with --bos, give at least 2 tokens per window");
+        }
         if self.folds < 2 {
             return invalid("--folds", self.folds, "give at least 2 folds, one of them is held out");
+        }
+        if self.folds > MAX_FOLDS {
+            return invalid("--folds", self.folds, &format!("give at most {MAX_FOLDS} folds"));
         }
         if self.skip_positions >= self.seq_len {
             return invalid("--skip-positions", self.skip_positions, "it must be below --seq-len");
@@ -134,6 +149,22 @@ pub struct Training {
 impl Default for Training {
     fn default() -> Self {
         Self { probe_steps: 4000, baseline_steps: 3000, heal_steps: 200 }
+    }
+}
+
+impl Training {
+    /// Refuses more steps than could ever end.
+    pub fn check(&self) -> Result<()> {
+        let Self { probe_steps, baseline_steps, heal_steps } = *self;
+        let all = [("--probe-steps", probe_steps), ("--baseline-steps", baseline_steps), ("--heal-steps", heal_steps)];
+        match all.into_iter().find(|(_, steps)| *steps > MAX_STEPS) {
+            Some((field, steps)) => Err(Error::InvalidSetting {
+                field: field.into(),
+                value: steps.to_string(),
+                hint: format!("give at most {MAX_STEPS} steps"),
+            }),
+            None => Ok(()),
+        }
     }
 }
 

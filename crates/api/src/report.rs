@@ -15,8 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::job::{GramMode, Protocol};
+use crate::learning::{LearningLaw, LearningPoint};
 
-pub use detail::{CurvePoint, GreedyStep, Scatter, Spectrum};
+pub use detail::{ControlReport, CurvePoint, GreedyStep, HealReport, Interval, ProbeReport, Scatter, Spectrum};
 pub use ordered::Ordered;
 pub use seconds::Seconds;
 
@@ -165,7 +166,7 @@ pub struct CorpusInfo {
     pub id: String,
     /// Hash of the text's bytes.
     pub sha256: Option<String>,
-    /// Tokens in the whole text.
+    /// Tokens of the text, of a long one those that were read.
     pub tokens: usize,
 }
 
@@ -182,6 +183,9 @@ pub struct ProtocolInfo {
     pub folds: usize,
     /// Positions left out at the start of every window.
     pub skip_positions: usize,
+    /// Whether every window begins with the model's beginning-of-sequence token.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub bos: bool,
     /// Rows of the fit, skipped positions excluded.
     pub train_rows: usize,
     /// Rows of the score, skipped positions excluded.
@@ -204,6 +208,7 @@ impl ProtocolInfo {
             seq_len: protocol.seq_len,
             folds: protocol.folds,
             skip_positions: protocol.skip_positions,
+            bos: protocol.bos,
             train_rows: (windows - heldout_windows) * kept,
             heldout_rows: heldout_windows * kept,
             tau,
@@ -251,6 +256,25 @@ pub struct BlockReport {
     pub r2_cv_mean: Option<f64>,
     /// Sample standard deviation of `r2_folds`.
     pub r2_cv_std: Option<f64>,
+    /// 95 % intervals by resampling the held-out windows: `r2_lin`, `r2_lin_scalar`, `cosine`, and `delta_ppl_` with the
+    /// name of a replacement.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub intervals: BTreeMap<String, Interval>,
+    /// Training rows divided by inputs; `None` in reports of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows_per_input: Option<f64>,
+    /// Held-out R² of fits on parts of the training rows, ascending in their number, the whole last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub learning_curve: Vec<LearningPoint>,
+    /// R² that the learning curve approaches with many rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub r2_limit: Option<f64>,
+    /// Standard error of `r2_limit`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub r2_limit_error: Option<f64>,
+    /// Training rows from which R² is within 0.005 of `r2_limit`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows_needed: Option<f64>,
     /// Eigenvalues kept.
     pub rank: usize,
     /// λ_max / λ_min⁺ of the training Cov(x).
@@ -301,7 +325,7 @@ pub struct BlockReport {
     /// mean negative log-likelihood on the training text of `heal_linear` and `heal_original`.
     #[serde(default)]
     pub curves: BTreeMap<String, Vec<CurvePoint>>,
-    /// The same fit under other conditions (section 6): `first_position`, `reinit_block`, `reinit_model`, `gaussian`,
+    /// The same fit under other conditions (section 6): `first_position`, `shuffled`, `reinit_block`, `reinit_model`, `gaussian`,
     /// `cross_feed`, `cross_feed_matched`.
     #[serde(default)]
     pub controls: BTreeMap<String, ControlReport>,
@@ -322,6 +346,15 @@ impl BlockReport {
         self.r2_cv_std = finite(deviation).filter(|_| is_complete);
     }
 
+    /// Sets the learning curve and its limit.
+    pub fn learn(&mut self, curve: Vec<LearningPoint>) {
+        let law = LearningLaw::new(&curve, self.rank);
+        self.learning_curve = curve;
+        self.r2_limit = law.map(|law| law.limit);
+        self.r2_limit_error = law.map(|law| law.error);
+        self.rows_needed = law.and_then(|law| law.rows_needed());
+    }
+
     /// Adds what `earlier`, an earlier measurement of the same block, knows and this one does not.
     pub fn complete_from(&mut self, earlier: &Self) {
         fn fill<T: Clone>(map: &mut BTreeMap<String, T>, earlier: &BTreeMap<String, T>) {
@@ -332,6 +365,7 @@ impl BlockReport {
         self.cosine = self.cosine.or(earlier.cosine);
         self.scatter = self.scatter.take().or_else(|| earlier.scatter.clone());
         self.conjunction = self.conjunction.or(earlier.conjunction);
+        fill(&mut self.intervals, &earlier.intervals);
         fill(&mut self.delta_ppl, &earlier.delta_ppl);
         fill(&mut self.compression, &earlier.compression);
         fill(&mut self.row_microseconds, &earlier.row_microseconds);
@@ -340,47 +374,6 @@ impl BlockReport {
         fill(&mut self.controls, &earlier.controls);
         fill(&mut self.heal, &earlier.heal);
     }
-}
-
-/// The fit of a block under other conditions (docs/measures.md, section 6).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ControlReport {
-    /// Variance-weighted held-out R².
-    pub r2_lin: Option<f64>,
-    /// The same against one scalar mean.
-    pub r2_lin_scalar: Option<f64>,
-    /// Median over the output features.
-    pub r2_feature_median: Option<f64>,
-    /// Smallest k with r2_rank\[k\] ≥ 0.9 · r2_lin.
-    pub effective_rank: Option<usize>,
-}
-
-/// A fine-tuned block (docs/measures.md, section 4).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct HealReport {
-    /// Perplexity change against the untouched model, after healing.
-    pub delta_ppl: Option<f64>,
-    /// The same before.
-    pub delta_ppl_before: Option<f64>,
-    /// Steps taken.
-    pub steps: usize,
-}
-
-/// A trained probe of the residual (docs/measures.md, section 5).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ProbeReport {
-    /// Held-out R².
-    pub r2: Option<f64>,
-    /// r2 − r2_lin.
-    pub gain: Option<f64>,
-    /// Training steps taken.
-    pub steps: usize,
-    /// Weights and biases.
-    #[serde(default)]
-    pub parameters: usize,
-    /// Conjunction index of the probe.
-    #[serde(default)]
-    pub conjunction: Option<f64>,
 }
 
 /// One layer's residual stream (docs/measures.md, section 7).

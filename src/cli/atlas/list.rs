@@ -66,6 +66,7 @@ struct PlainModel {
     seq_len: Option<usize>,
     folds: Option<usize>,
     skip_positions: Option<usize>,
+    bos: Option<bool>,
     gram: Option<GramMode>,
     seed: Option<u64>,
     backend: Option<BackendChoice>,
@@ -149,6 +150,7 @@ impl PlainModel {
             seq_len: self.seq_len.unwrap_or(usual.seq_len),
             folds: self.folds.unwrap_or(usual.folds),
             skip_positions: self.skip_positions.unwrap_or(usual.skip_positions),
+            bos: self.bos.unwrap_or(usual.bos),
             gram: self.gram.unwrap_or(usual.gram),
             seed: self.seed.unwrap_or(usual.seed),
         };

@@ -15,8 +15,8 @@ use straightedge::run;
 
 use super::args::AtlasArgs;
 use super::drive::{self, DriveOutcome, drive};
-use super::status::{Status, complain};
-use super::{inputs, measure, output};
+use super::status::{Status, complain, tell};
+use super::{inputs, measure, results};
 use list::Order;
 
 /// Length of a shortened commit.
@@ -33,10 +33,10 @@ pub(super) fn atlas(args: &AtlasArgs) -> Result<Status> {
     for (at, order) in orders.iter().enumerate() {
         let what = format!("model {} of {}: {}", at + 1, orders.len(), named(&order.entry));
         if atlas.is_kept(at) {
-            eprintln!("{what}: kept, it was measured with the same settings");
+            tell(&format!("{what}: kept, it was measured with the same settings"));
             continue;
         }
-        eprintln!("{what}");
+        tell(&what);
         let found = measured(order);
         if drive::is_interrupted() || matches!(found, Err(Error::Cancelled)) {
             complain(&Error::Cancelled);
@@ -44,7 +44,7 @@ pub(super) fn atlas(args: &AtlasArgs) -> Result<Status> {
         }
         atlas.enter(at, order, found)?;
     }
-    output::print(&atlas.told())?;
+    results::print(&atlas.told())?;
     Ok(Status::Done)
 }
 
@@ -98,7 +98,7 @@ impl Atlas {
         match found {
             Ok(report) => {
                 let file = format!("{}.json", entry.slug);
-                output::write(&self.folder.join(&file), report.to_json().as_bytes())?;
+                results::write(&self.folder.join(&file), report.to_json().as_bytes())?;
                 let mut measured = Measured::new(file, &report, now());
                 measured.published = order.replication(&measured.summary);
                 (entry.state, entry.measured) = (State::Measured, Some(measured));
@@ -113,7 +113,7 @@ impl Atlas {
 
     fn write(&self) -> Result<()> {
         let json = serde_json::to_string_pretty(&self.index).expect("an index is plain data");
-        output::write(&self.folder.join(INDEX), (json + "\n").as_bytes())
+        results::write(&self.folder.join(INDEX), (json + "\n").as_bytes())
     }
 
     /// One line per model, and a summary.

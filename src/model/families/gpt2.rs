@@ -68,8 +68,8 @@ fn block(vars: &Vars<'_>, config: &ModelConfig, pattern: AttentionPattern) -> Re
 
 fn attention(vars: &Vars<'_>, width: usize, pattern: AttentionPattern) -> Result<Attention<CheckpointTensor>> {
     let part = |index: usize| vars.at("c_attn").conv1d(width, 3 * width, index * width..(index + 1) * width);
-    let output = vars.at("c_proj").conv1d(width, width, 0..width)?;
-    Ok(Attention::plain([part(0)?, part(1)?, part(2)?, output], pattern))
+    let (q, k, v) = (part(0)?, part(1)?, part(2)?);
+    Ok(Attention::plain([q, k, v, vars.at("c_proj").conv1d(width, width, 0..width)?], pattern))
 }
 
 pub(super) async fn store<B: Backend>(store: &mut CheckpointWriter<'_, B>, model: &Model<B::Tensor>) -> Result<()> {

@@ -152,8 +152,9 @@ pub(super) fn attention(
     let inputs_biased = matches!(config.attention_bias, AttentionBias::Inputs | AttentionBias::All);
     let output_biased = config.attention_bias == AttentionBias::All;
     let input = |name, outputs| vars.at(name).linear(outputs, width, inputs_biased);
-    let output = vars.at("o_proj").linear(width, queries, output_biased)?;
-    Ok(Attention::plain([input("q_proj", queries)?, input("k_proj", keys)?, input("v_proj", keys)?, output], pattern))
+    let (q, k, v) = (input("q_proj", queries)?, input("k_proj", keys)?, input("v_proj", keys)?);
+    let o = vars.at("o_proj").linear(width, queries, output_biased)?;
+    Ok(Attention::plain([q, k, v, o], pattern))
 }
 
 pub(super) fn ffn(vars: &Vars<'_>, config: &ModelConfig) -> Result<Ffn<CheckpointTensor>> {

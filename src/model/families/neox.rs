@@ -71,8 +71,8 @@ pub(super) fn fused_attention(
     let (width, head_dim) = (config.hidden_size, config.head_dim);
     let has_bias = config.attention_bias == AttentionBias::All;
     let part = |index: usize| vars.at("query_key_value").head_part(index, head_dim, width, has_bias);
-    let output = vars.at("dense").linear(width, width, has_bias)?;
-    Ok(Attention::plain([part(0)?, part(1)?, part(2)?, output], pattern))
+    let (q, k, v) = (part(0)?, part(1)?, part(2)?);
+    Ok(Attention::plain([q, k, v, vars.at("dense").linear(width, width, has_bias)?], pattern))
 }
 
 pub(super) async fn store<B: Backend>(store: &mut CheckpointWriter<'_, B>, model: &Model<B::Tensor>) -> Result<()> {

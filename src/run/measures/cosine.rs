@@ -1,22 +1,29 @@
-//! `cosine` and `scatter`: held-out results that moments cannot give, the mean cosine of ŷ and y, and sample pairs of
-//! both.
+//! `cosine`, `scatter` and intervals: held-out results that moments cannot give, the mean cosine of ŷ and y, sample
+//! pairs of both, and what resampling the windows gives.
+
+use std::collections::BTreeMap;
 
 use futures::FutureExt;
 
-use crate::backend::{BATCH_ROWS, Backend};
+use crate::backend::{Activation, BATCH_ROWS, Backend, Shape};
 use crate::error::Result;
 use crate::event::{Event, MapDump};
 use crate::job::Protocol;
 use crate::replacement::device_map::DeviceMap;
-use crate::report::{Scatter, finite};
+use crate::report::{Interval, Scatter, finite};
 use crate::run::pass::Pass;
 use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Visit, XyBatch};
 use crate::solve::AffineMap;
+use crate::stats::bootstrap::Resamples;
 
 /// Approximate number of (y, ŷ) pairs in a report, rounded up to equal shares.
 const SHOWN: usize = 192;
 /// Step between sampled features as a fraction of d_out: the golden ratio spreads them evenly and repeats late.
 const GOLDEN: f64 = 0.618_033_988_749_895;
+
+/// Lengths of a typical row whose cosines are computed: the square of a row a hundred times as long or as short is
+/// still a normal number in f32.
+const LENGTHS: std::ops::Range<f64> = 1e-17..1e17;
 
 /// The first measure of every block; it sends the block's first event.
 pub(super) struct Cosine<'a, B>(pub(super) &'a Pass<'a, B>);
@@ -36,8 +43,9 @@ impl<B: Backend> Cosine<'_, B> {
         let groups = Groups::of(protocol);
         let heldout = visit.rows.iter().filter(|rows| rows.batch.fold() == Some(visit.folds - 1));
         let share = SHOWN.div_ceil(heldout.map(|rows| groups.count(rows.batch.windows.len())).sum());
-        // Per batch: cosines, sampled rows of y, sampled rows of ŷ. All are read at once.
-        let (mut tensors, mut numbers, mut first) = (Vec::new(), Vec::new(), 0);
+        let squares = RowSquares::new(backend, &solved.heldout_mean)?;
+        // Per batch: cosines, sampled rows of y and of ŷ, squares. All are read at once.
+        let (mut tensors, mut numbers, mut exact, mut first) = (Vec::new(), Vec::new(), Vec::new(), 0);
         for pair in visit.heldout() {
             let XyBatch { windows, x, y, .. } = pair?;
             let shown = groups.rows_to_show(windows.len(), share);
@@ -45,29 +53,116 @@ impl<B: Backend> Cosine<'_, B> {
             first += groups.count(windows.len());
             let shown: Vec<u32> = shown.into_iter().map(|(_, row)| row).collect();
             let predicted = map.apply(backend, &x)?;
+            if self.0.is_of_rows() {
+                exact.push(solved.map.cosines(&backend.read(&x).await?, &backend.read(&y).await?));
+            }
             tensors.push(backend.row_cosines(&predicted, &y)?);
             tensors.extend([backend.gather(&y, &shown)?, backend.gather(&predicted, &shown)?]);
+            tensors.extend(squares.of(backend, &y, &predicted)?);
         }
         let values = backend.read_all(&tensors.iter().collect::<Vec<_>>()).await?;
         let (mut cosine, mut counted, mut scatter) = (0.0, 0, Scatter::default());
-        for (of_batch, numbers) in values.chunks_exact(3).zip(numbers) {
-            let [cosines, actual, predicted] = of_batch else { continue };
-            for window in cosines.chunks_exact(protocol.seq_len) {
+        let mut sums = WindowSums::default();
+        for (batch, (of_batch, numbers)) in values.chunks_exact(6).zip(numbers).enumerate() {
+            let [cosines, actual, predicted, of_rows @ ..] = of_batch else { continue };
+            let cosines: Vec<f64> = cosines.iter().copied().map(f64::from).collect();
+            for window in exact.get(batch).unwrap_or(&cosines).chunks_exact(protocol.seq_len) {
                 let counting = &window[protocol.skip_positions..];
-                cosine += counting.iter().map(|&cosine| f64::from(cosine)).sum::<f64>();
+                let of_window = counting.iter().sum::<f64>();
+                cosine += of_window;
                 counted += counting.len();
+                sums.cosines.push(of_window);
             }
+            let of_rows = sums.squares.iter_mut().zip(of_rows);
+            of_rows.for_each(|(sums, rows)| sums.extend(by_window(rows, protocol)));
             scaled.pair(numbers, actual, predicted, &mut scatter);
         }
         // Rows of zeros have no direction.
         let report = &mut solved.report;
-        report.cosine = finite(cosine / counted as f64).filter(|_| report.r2_lin.is_some());
+        // Each cosine is rounded to f32, so that their mean could be just above 1.
+        let mean = finite((cosine / counted as f64).clamp(-1.0, 1.0));
+        let is_known = report.r2_lin.is_some() && (self.0.is_of_rows() || scaled.squares_fit());
+        report.cosine = mean.filter(|_| is_known);
+        if report.cosine.is_none() && report.r2_lin.is_some() {
+            let text = "its outputs are so large or so small that their squares leave the range of f32";
+            let text = format!("block {}: {text}, so the cosine is undefined", report.block);
+            out.warn("no_cosine", Some(report.block), text);
+        }
         report.scatter = Some(scatter);
+        if report.r2_lin.is_some() {
+            report.intervals = sums.intervals(protocol);
+        }
         out.send(Event::Block(Box::new(report.clone())));
         if job.dump_maps {
             out.send(Event::Map(Box::new(dump(report.block, &solved.map))));
         }
         Ok(())
+    }
+}
+
+/// Sums over the rows of every held-out window.
+#[derive(Default)]
+struct WindowSums {
+    cosines: Vec<f64>,
+    /// In the order of [`RowSquares::of`].
+    squares: [Vec<f64>; 3],
+}
+
+impl WindowSums {
+    /// The intervals of what these sums give, by field.
+    fn intervals(&self, protocol: &Protocol) -> BTreeMap<String, Interval> {
+        let Self { cosines, squares: [errors, totals, scalar_totals] } = self;
+        let resamples = Resamples::new(cosines.len(), protocol.seed);
+        let r2 = |totals: &[f64]| resamples.interval([errors, totals], |[errors, totals]| 1.0 - errors / totals);
+        let counts = vec![(protocol.seq_len - protocol.skip_positions) as f64; cosines.len()];
+        let found = [
+            ("r2_lin", r2(totals)),
+            ("r2_lin_scalar", r2(scalar_totals)),
+            ("cosine", resamples.interval([cosines, &counts], |[cosines, count]| cosines / count)),
+        ];
+        found.into_iter().filter_map(|(name, interval)| Some((name.into(), interval?))).collect()
+    }
+}
+
+/// Sums over the counted rows of every window.
+fn by_window(rows: &[f32], protocol: &Protocol) -> impl Iterator<Item = f64> {
+    let skip = protocol.skip_positions;
+    rows.chunks_exact(protocol.seq_len).map(move |window| window[skip..].iter().map(|&value| f64::from(value)).sum())
+}
+
+/// Squares of rows, summed over their features on the device.
+struct RowSquares<T> {
+    /// Held-out means.
+    means: T,
+    /// Their mean, for every feature.
+    grand: T,
+    ones: T,
+}
+
+impl<T: Clone> RowSquares<T> {
+    fn new<B: Backend<Tensor = T>>(backend: &B, means: &[f64]) -> Result<Self> {
+        let shape = Shape::new(1, means.len());
+        let grand = means.iter().sum::<f64>() / means.len() as f64;
+        let row = |values: Vec<f32>| backend.upload("held-out means", shape, &values);
+        Ok(Self {
+            means: row(means.iter().map(|&mean| mean as f32).collect())?,
+            grand: row(vec![grand as f32; means.len()])?,
+            ones: row(vec![1.0; means.len()])?,
+        })
+    }
+
+    /// Of y − ŷ, of y about the held-out means, and of y about one mean for all features.
+    fn of<B: Backend<Tensor = T>>(&self, backend: &B, y: &T, predicted: &T) -> Result<[T; 3]> {
+        let about = |mean: &T| backend.standardise(y, mean, &self.ones);
+        let rests = [backend.combine(y, 1.0, predicted, -1.0)?, about(&self.means)?, about(&self.grand)?];
+        let [errors, totals, scalar_totals] = rests.map(|rest| {
+            // Squares are those of the positive part and of the negative part.
+            let negative = backend.combine(&rest, -0.5, &rest, -0.5)?;
+            let parts = [&rest, &negative].map(|part| backend.activation(part, Activation::ReluSquared));
+            let [up, down] = parts;
+            backend.linear(&backend.add(&up?, &down?)?, &self.ones, None)
+        });
+        Ok([errors?, totals?, scalar_totals?])
     }
 }
 
@@ -120,6 +215,12 @@ struct ScaledMap<'a> {
 }
 
 impl ScaledMap<'_> {
+    /// Whether the squared length of a typical output is well within the range of f32.
+    fn squares_fit(&self) -> bool {
+        let squares = self.map.mean_y.iter().chain(self.deviation_y).map(|value| value * value);
+        LENGTHS.contains(&squares.sum::<f64>().sqrt())
+    }
+
     /// Samples one feature per row in units of its training deviation; `numbers` count on across batches.
     fn pair(&self, numbers: Vec<usize>, actual: &[f32], predicted: &[f32], scatter: &mut Scatter) {
         let features = self.deviation_y.len();

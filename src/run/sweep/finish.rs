@@ -6,10 +6,14 @@ use super::{BlockMeasures, SolvedBlock, Visit};
 use crate::backend::Backend;
 use crate::error::Result;
 use crate::job::Measure;
+use crate::learning::SMALL_BIAS;
 use crate::report::BlockReport;
 use crate::run::pass::Pass;
 use crate::solve::{BlockScore, InputDistribution};
 use crate::workers::sums::BlockSums;
+
+/// How far rounding may move R² without a warning.
+const R2_DIGITS: f64 = 1e-6;
 
 impl<B: Backend> Pass<'_, B> {
     /// Solves a block and takes all measures of it.
@@ -22,7 +26,7 @@ impl<B: Backend> Pass<'_, B> {
         let started = Instant::now();
         let mut solved = self.solve(visit.index, sums).await?;
         self.spend(|seconds| &mut seconds.solve, started.elapsed().as_secs_f64());
-        self.warn(&solved.report, solved.map.mean_x.len());
+        self.warn(&solved);
         for measure in measures {
             measure.measure(visit, &mut solved).await?;
         }
@@ -33,14 +37,23 @@ impl<B: Backend> Pass<'_, B> {
         let folds = sums.moments().await?;
         let asks = self.asks(Measure::Controls);
         let inputs = asks.then(|| InputDistribution::new(block, &folds)).transpose()?;
-        let BlockScore { report, heldout_variation, map, deviation_y, directions } =
+        let BlockScore { report, heldout_variation, heldout_mean, map, deviation_y, directions, r2_rounding } =
             self.workers.score(block, folds).await?;
-        let replacements = Vec::new();
-        Ok(SolvedBlock { report, heldout_variation, map, deviation_y, directions, inputs, replacements })
+        Ok(SolvedBlock {
+            report,
+            heldout_variation,
+            heldout_mean,
+            map,
+            deviation_y,
+            directions,
+            r2_rounding,
+            inputs,
+            replacements: Vec::new(),
+        })
     }
 
-    fn warn(&self, report: &BlockReport, d_in: usize) {
-        let block = report.block;
+    fn warn(&self, SolvedBlock { report, map, r2_rounding, .. }: &SolvedBlock<B::Tensor>) {
+        let (block, d_in) = (report.block, map.mean_x.len());
         let train_rows = self.folds.train_rows(&self.job.protocol);
         if train_rows < 2 * d_in {
             let text = format!(
@@ -49,15 +62,49 @@ impl<B: Backend> Pass<'_, B> {
             self.out.warn("few_rows", Some(block), text);
         }
         if let Some(expected) = self.expected_rank.filter(|expected| report.rank < *expected) {
+            let which = if self.is_of_rows() { ", and directions tiny beside the largest rows," } else { "" };
             let text = format!(
-                "block {block}: rank {} instead of {expected}; constant or linearly dependent inputs were left out",
+                "block {block}: rank {} instead of {expected}; constant or linearly dependent inputs{which} were left out",
                 report.rank
             );
             self.out.warn("clipped_rank", Some(block), text);
+        }
+        if let Some(text) = self.bias(report, train_rows) {
+            self.out.warn("more_rows", Some(block), text);
+        }
+        if !(*r2_rounding <= R2_DIGITS) {
+            let text = format!(
+                "block {block}: R² and rmse may be off by {r2_rounding:.0e} of the variance, because some rows or columns \
+                 are too far from the others for f64; leave out the largest rows, or subtract the columns' means"
+            );
+            self.out.warn("lost_digits", Some(block), text);
         }
         if report.r2_lin.is_none() {
             let text = format!("block {block}: the output does not vary on the held-out rows; R² is undefined");
             self.out.warn("no_variance", Some(block), text);
         }
     }
+
+    /// A sentence about R² that more rows would raise; `None` if they would not, or if that is uncertain.
+    fn bias(&self, report: &BlockReport, train_rows: usize) -> Option<String> {
+        let (limit, error) = (report.r2_limit?, report.r2_limit_error?);
+        let bias = limit - report.r2_lin?;
+        // The error is more than twice as large as the limit is off in simulations.
+        if !(bias > SMALL_BIAS && bias > error) {
+            return None;
+        }
+        let rows = self.folds.all().len() * self.job.protocol.seq_len;
+        let needed = rounded_up(report.rows_needed? / train_rows as f64 * rows as f64);
+        Some(format!(
+            "block {}: R² is about {bias:.3} ± {error:.3} below its limit for many rows, at {:.1} training rows per \
+             input; with {needed:.0} rows it would be within {SMALL_BIAS}",
+            report.block, report.rows_per_input?
+        ))
+    }
+}
+
+/// The next number of two significant digits.
+fn rounded_up(value: f64) -> f64 {
+    let step = 10f64.powf(value.log10().floor() - 1.0);
+    (value / step).ceil() * step
 }

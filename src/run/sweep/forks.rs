@@ -17,6 +17,7 @@ use crate::report::finite;
 use crate::run::evaluation::{Loss, next_tokens};
 use crate::run::events::StageMeter;
 use crate::run::measures::{LayerMeasure, MeasuredLayer, Source};
+use crate::stats::bootstrap::Resamples;
 
 /// All forks of a sweep.
 pub(super) struct Forks<'s, 'a, B: Backend> {
@@ -151,17 +152,25 @@ impl<'s, 'a, B: Backend> Forks<'s, 'a, B> {
             let head = self.sweep.head().await?;
             let batches = self.sweep.source.reading.batches.iter().zip(stream).filter(|(batch, _)| batch.evaluated);
             let untouched: Vec<&StoredRows<_>> = batches.map(|(_, kept)| &**kept).collect();
-            let ppl = self.sweep.perplexity(head.as_ref(), &untouched).await?;
+            let untouched = self.sweep.loss(head.as_ref(), &untouched).await?;
+            let ppl = perplexity(untouched.as_ref())?;
+            let windows = untouched.as_ref().map_or(0, Loss::windows);
+            let resamples = Resamples::new(windows, pass.job.protocol.seed);
             let running = std::mem::take(&mut self.running);
             let (total, rows) = (self.done + running.len() as u64, self.sweep.evaluated_rows());
             let mut running = running.into_iter().peekable();
             while let Some(Fork { of, name, hidden }) = running.next() {
                 let hidden: Vec<&StoredRows<_>> = hidden.iter().collect();
-                let delta = finite(self.sweep.perplexity(head.as_ref(), &hidden).await? - ppl);
+                let loss = self.sweep.loss(head.as_ref(), &hidden).await?;
+                let delta = finite(perplexity(loss.as_ref())? - ppl);
                 let is_last = running.peek().is_none_or(|next| next.of != of);
                 match of {
                     Of::Block(index) => {
                         if let Some(found) = swept.iter_mut().find(|found| found.report.block == index) {
+                            let interval =
+                                loss.zip(untouched.as_ref()).and_then(|(loss, base)| loss.change(base, &resamples));
+                            let key = format!("delta_ppl_{name}");
+                            found.report.intervals.extend(interval.map(|interval| (key, interval)));
                             found.report.delta_ppl.insert(name, delta);
                             if is_last {
                                 pass.out.emit(Event::Block(Box::new(found.report.clone()))).await;
@@ -176,6 +185,7 @@ impl<'s, 'a, B: Backend> Forks<'s, 'a, B> {
                 meter.say(rows * self.done, rows * total).await;
             }
             pass.spend(|seconds| &mut seconds.swap, meter.seconds());
+            pass.explain_undefined(head.is_some().then_some(ppl));
             base = Some(ppl);
         }
         for report in layers {
@@ -236,15 +246,28 @@ impl<B: Backend> Sweep<'_, B> {
         head: Option<&Rc<Head<B::Tensor>>>,
         hidden: &[&StoredRows<B::Tensor>],
     ) -> Result<f64> {
-        let Some(head) = head else { return Ok(f64::NAN) };
+        perplexity(self.loss(head, hidden).await?.as_ref())
+    }
+
+    /// Loss on the evaluated rows; `None` without an output head.
+    async fn loss(
+        &self,
+        head: Option<&Rc<Head<B::Tensor>>>,
+        hidden: &[&StoredRows<B::Tensor>],
+    ) -> Result<Option<Loss>> {
+        let Some(head) = head else { return Ok(None) };
         let mut loss = Loss::default();
         let batches = self.source.reading.batches.iter().filter(|batch| batch.evaluated);
         for (batch, kept) in batches.zip(hidden) {
-            let logits = |rows: &B::Tensor| self.source.layers.logits(&head, rows);
+            let logits = |rows: &B::Tensor| self.source.layers.logits(head, rows);
             let sizes = (self.source.checkpoint.config().vocab_size, self.pass.job.protocol.seq_len);
             let targets = next_tokens(self.source.reading.ids(batch));
             loss.add(self.pass.backend, &self.source.store.tensor(kept)?, &targets, sizes, &logits).await?;
         }
-        loss.perplexity()
+        Ok(Some(loss))
     }
+}
+
+fn perplexity(loss: Option<&Loss>) -> Result<f64> {
+    loss.map_or(Ok(f64::NAN), Loss::perplexity)
 }

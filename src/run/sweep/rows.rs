@@ -97,7 +97,7 @@ impl<'a> Reading<'a> {
             }
         }
         let windows = reading.batches.iter().filter(|batch| batch.evaluated).map(|batch| batch.windows.len());
-        check_predicted(windows.sum::<usize>() * (seq_len - 1))?;
+        check_predicted(windows.sum(), seq_len)?;
         Ok(Self { evaluation, ..reading })
     }
 

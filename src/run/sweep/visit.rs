@@ -77,10 +77,14 @@ pub(in crate::run) struct SolvedBlock<T> {
     pub(in crate::run) report: BlockReport,
     /// Held-out Σ‖y − ȳ_h‖².
     pub(in crate::run) heldout_variation: f64,
+    /// ȳ_h, one mean per output.
+    pub(in crate::run) heldout_mean: Vec<f64>,
     pub(in crate::run) map: AffineMap,
     /// Training standard deviation of every output.
     pub(in crate::run) deviation_y: Vec<f64>,
     pub(in crate::run) directions: Directions,
+    /// As in [`crate::solve::BlockScore`].
+    pub(in crate::run) r2_rounding: f64,
     /// Only if controls are requested.
     pub(in crate::run) inputs: Option<InputDistribution>,
     /// Replacements of the network, by their name in `delta_ppl`.

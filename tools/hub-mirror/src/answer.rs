@@ -1,4 +1,4 @@
-//! A response with ranges and CORS headers, written at a limited rate.
+//! A response with ranges, compression and CORS headers, written at a limited rate.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -8,14 +8,16 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
 /// Bytes written at once.
 const CHUNK: usize = 64 << 10;
 
-/// Headers exposed to other origins, as on the hub, and the retry time.
+/// The headers that the hub exposes to other origins: neither `Retry-After` nor `RateLimit` is among them.
 const EXPOSED: &str = "X-Repo-Commit,X-Request-Id,X-Error-Code,X-Error-Message,X-Total-Count,ETag,Link,Accept-Ranges,\
-                       Content-Range,X-Linked-Size,X-Linked-ETag,Retry-After";
+                       Content-Range,X-Linked-Size,X-Linked-ETag,X-Xet-Hash";
 
 /// A response: status, headers and body.
 #[derive(Clone, Debug)]
@@ -23,6 +25,8 @@ pub struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Content,
+    /// Whether the body is sent in chunks, without a length.
+    pub(crate) chunked: bool,
     /// Bytes of the body after which the connection breaks.
     pub(crate) cut: Option<u64>,
     /// Whether the connection stays open until the client closes it.
@@ -45,16 +49,28 @@ impl Content {
             Self::Part(_, range) => range.end - range.start,
         }
     }
+
+    fn open(&self) -> io::Result<Box<dyn Read + '_>> {
+        Ok(match self {
+            Self::Bytes(bytes) => Box::new(&bytes[..]),
+            Self::Part(path, range) => {
+                let mut file = File::open(path)?;
+                file.seek(SeekFrom::Start(range.start))?;
+                Box::new(file.take(range.end - range.start))
+            }
+        })
+    }
 }
 
 impl Answer {
     /// A body of a content type.
     pub fn new(status: u16, kind: &str, body: impl Into<Vec<u8>>) -> Self {
         let headers = vec![("Content-Type".to_owned(), kind.to_owned())];
-        Self { status, headers, body: Content::Bytes(body.into()), cut: None, stays_open: false, flipped: None }
+        let body = Content::Bytes(body.into());
+        Self { status, headers, body, chunked: false, cut: None, stays_open: false, flipped: None }
     }
 
-    pub(crate) fn empty(status: u16) -> Self {
+    fn empty(status: u16) -> Self {
         Self { headers: Vec::new(), ..Self::new(status, "", "") }
     }
 
@@ -65,11 +81,14 @@ impl Answer {
     /// An error response in the hub's format.
     pub(crate) fn error(status: u16, code: &str, message: &str) -> Self {
         let body = json!({"error": message}).to_string();
-        Self::new(status, "application/json; charset=utf-8", body).with("X-Error-Code", code)
+        Self::new(status, "application/json; charset=utf-8", body)
+            .with("X-Error-Code", code)
+            .with("X-Error-Message", message)
     }
 
-    pub(crate) fn redirect(to: &str) -> Self {
-        Self::new(302, "text/plain; charset=utf-8", "Found").with("Location", to)
+    /// A redirect to another address, or with 307 to a path of the same origin.
+    pub(crate) fn redirect(status: u16, to: &str) -> Self {
+        Self::new(status, "text/plain; charset=utf-8", reason(status)).with("Location", to)
     }
 
     /// A file, or the part of it that a `Range` header requests.
@@ -101,12 +120,20 @@ impl Answer {
         self
     }
 
-    /// With CORS headers, as on the hub.
+    /// Compressed as it is sent, so without a length.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub(crate) fn compressed(self) -> io::Result<Self> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        io::copy(&mut self.body.open()?, &mut encoder)?;
+        let body = Content::Bytes(encoder.finish()?);
+        Ok(Self { body, chunked: true, ..self }.with("Content-Encoding", "gzip").with("Vary", "Accept-Encoding"))
+    }
+
+    /// With CORS headers. As on the hub, they allow no header of a request, so that a browser sends nothing but `Range`.
     pub(crate) fn open_to_others(self) -> Self {
-        self.with("Access-Control-Allow-Origin", "*")
-            .with("Access-Control-Expose-Headers", EXPOSED)
-            .with("Access-Control-Allow-Headers", "Range, Authorization")
-            .with("Access-Control-Allow-Methods", "GET, HEAD")
+        self.with("Access-Control-Allow-Origin", "*").with("Access-Control-Expose-Headers", EXPOSED)
     }
 
     /// Writes it to a client, at most `throttle` bytes per second, and closes the connection; `sent` counts the bytes.
@@ -124,7 +151,10 @@ impl Answer {
         for (name, value) in &self.headers {
             head += &format!("{name}: {value}\r\n");
         }
-        head += &format!("Content-Length: {}\r\n\r\n", self.body.len());
+        head += &match self.chunked {
+            true => "Transfer-Encoding: chunked\r\n\r\n".to_owned(),
+            false => format!("Content-Length: {}\r\n\r\n", self.body.len()),
+        };
         stream.write_all(head.as_bytes())?;
         if !head_only {
             self.send_body(&mut stream, throttle, sent)?;
@@ -139,14 +169,7 @@ impl Answer {
     }
 
     fn send_body(&self, writer: &mut dyn Write, throttle: Option<u64>, sent: &dyn Fn(u64)) -> io::Result<()> {
-        let mut body: Box<dyn Read> = match &self.body {
-            Content::Bytes(bytes) => Box::new(&bytes[..]),
-            Content::Part(path, range) => {
-                let mut file = File::open(path)?;
-                file.seek(SeekFrom::Start(range.start))?;
-                Box::new(file.take(range.end - range.start))
-            }
-        };
+        let mut body = self.body.open()?;
         let (started, limit) = (Instant::now(), self.cut.unwrap_or(u64::MAX));
         let (mut buffer, mut done) = (vec![0; CHUNK], 0);
         while done < limit {
@@ -160,12 +183,21 @@ impl Answer {
             }
             // Counted before they are sent: the client may query the count as soon as they arrive.
             sent(read as u64);
+            if self.chunked {
+                write!(writer, "{read:x}\r\n")?;
+            }
             writer.write_all(&buffer[..read])?;
+            if self.chunked {
+                writer.write_all(b"\r\n")?;
+            }
             done += read as u64;
             if let Some(rate) = throttle {
                 let due = Duration::from_secs_f64(done as f64 / rate.max(1) as f64);
                 thread::sleep(due.saturating_sub(started.elapsed()));
             }
+        }
+        if self.chunked && self.cut.is_none() {
+            writer.write_all(b"0\r\n\r\n")?;
         }
         Ok(())
     }
@@ -188,13 +220,14 @@ pub(crate) fn encoded(path: &str) -> String {
 fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",
-        204 => "No Content",
         206 => "Partial Content",
         302 => "Found",
+        307 => "Temporary Redirect",
         401 => "Unauthorized",
         403 => "Forbidden",
         404 => "Not Found",
         405 => "Method Not Allowed",
+        408 => "Request Timeout",
         416 => "Range Not Satisfiable",
         429 => "Too Many Requests",
         503 => "Service Unavailable",

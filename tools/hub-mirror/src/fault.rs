@@ -25,15 +25,17 @@ pub enum Kind {
     Cut,
     /// After half of the body the connection stalls until the client gives up.
     Stalled,
-    /// 429 with `Retry-After: 1`.
+    /// 429 with `Retry-After: 1`, which only the command line can read.
     Busy,
     /// 429 with `Retry-After: 3600`.
     BusyForLong,
     /// 503 without `Retry-After`.
     Unavailable,
+    /// 408.
+    Timeout,
     /// 404.
     Missing,
-    /// 401 without a token, as for a gated model.
+    /// A gated model: the hub says so, lists its files, and answers 401 for them without a token.
     Gated,
     /// A web page with status 200.
     Html,
@@ -47,6 +49,8 @@ pub enum Kind {
     Flipped,
     /// Redirects to itself.
     Redirects,
+    /// Redirects to a file of the client.
+    Astray,
     /// Answers a range with the whole file.
     NoRanges,
     /// A nearly endless listing.
@@ -55,12 +59,13 @@ pub enum Kind {
     HostileListing,
 }
 
-const NAMES: [(&str, Kind); 16] = [
+const NAMES: [(&str, Kind); 18] = [
     ("cut", Kind::Cut),
     ("stalled", Kind::Stalled),
     ("busy", Kind::Busy),
     ("busy-for-long", Kind::BusyForLong),
     ("unavailable", Kind::Unavailable),
+    ("timeout", Kind::Timeout),
     ("missing", Kind::Missing),
     ("gated", Kind::Gated),
     ("html", Kind::Html),
@@ -69,6 +74,7 @@ const NAMES: [(&str, Kind); 16] = [
     ("truncated", Kind::Truncated),
     ("flipped", Kind::Flipped),
     ("redirects", Kind::Redirects),
+    ("astray", Kind::Astray),
     ("no-ranges", Kind::NoRanges),
     ("huge-listing", Kind::HugeListing),
     ("hostile-listing", Kind::HostileListing),
@@ -77,7 +83,8 @@ const NAMES: [(&str, Kind); 16] = [
 impl Kind {
     /// Whether the fault occurs on the hub's origin; the others occur on the files' origin.
     pub(crate) fn of_answers(self) -> bool {
-        matches!(self, Self::Missing | Self::Gated | Self::Redirects | Self::HugeListing | Self::HostileListing)
+        use Kind::{Astray, Gated, HostileListing, HugeListing, Missing, Redirects};
+        matches!(self, Missing | Gated | Redirects | Astray | HugeListing | HostileListing)
     }
 
     /// The response sent instead of the file.
@@ -87,11 +94,13 @@ impl Kind {
             Self::Busy => busy("1"),
             Self::BusyForLong => busy("3600"),
             Self::Unavailable => Answer::new(503, "text/html", "<html><body>Service Unavailable</body></html>"),
+            Self::Timeout => Answer::new(408, "text/plain", ""),
             Self::Missing => Answer::error(404, "EntryNotFound", "Entry not found"),
             Self::Gated => Answer::error(401, "GatedRepo", "Access to this model is restricted"),
             Self::Html => Answer::new(200, "text/html; charset=utf-8", "<!doctype html><title>Log in</title>"),
             Self::Json => Answer::new(200, "application/json", r#"{"error": "internal error, try again later"}"#),
-            Self::Redirects => Answer::redirect(path),
+            Self::Redirects => Answer::redirect(302, path),
+            Self::Astray => Answer::redirect(302, "file:///etc/hostname"),
             Self::HugeListing => Answer::json(&json!([line(&"x".repeat(16 << 20))])),
             Self::HostileListing => {
                 let names = ["../../evil", "/etc/passwd", "a/../../b", "..\\evil", "config.json/../../x"];

@@ -2,7 +2,7 @@
 //! connection, and for tests, which can make it fail.
 //!
 //! In reading order: `repos` finds folders and lists them like the hub; `answer` writes a response with its ranges;
-//! `fault` corrupts it; `stats` counts bytes sent. As on the hub, a file's address redirects to another origin.
+//! `fault` corrupts it; `stats` counts bytes sent. It answers as the hub does, by the table in docs/hub.md.
 
 pub mod answer;
 pub mod ask;
@@ -23,7 +23,7 @@ use serde_json::json;
 use answer::Answer;
 use ask::Ask;
 use fault::{Fault, Faults, Kind};
-use repos::Repos;
+use repos::{Repo, Repos};
 use stats::Stats;
 
 /// Settings of a mirror.
@@ -125,16 +125,19 @@ impl Shared {
         let path = decoded(path);
         let answer = match (&*ask.method, &path) {
             (_, None) => Answer::error(400, "BadRequest", "the address is not UTF-8"),
-            ("OPTIONS", _) => Answer::empty(204),
             ("GET" | "HEAD" | "POST", Some(path)) if path.starts_with("/__") => self.control(path, query),
             ("GET" | "HEAD", Some(path)) => match origin {
                 Origin::Hub => self.hub(ask, path),
                 Origin::Files => self.file(ask, path),
             },
+            // A browser that asks beforehand wants to send more than the hub allows.
             _ => Answer::error(405, "BadMethod", "only GET and HEAD"),
         };
         let counter = self.stats.request(path.as_deref().unwrap_or_default(), ask);
-        answer.open_to_others().send(stream, ask.method == "HEAD", self.throttle, &|bytes| counter.add(bytes))
+        // What is refused for want of access, a page cannot even read.
+        let is_open = !matches!(answer.status, 401 | 403 | 405);
+        let answer = if is_open { answer.open_to_others() } else { answer };
+        answer.send(stream, ask.method == "HEAD", self.throttle, &|bytes| counter.add(bytes))
     }
 
     /// Statistics and faults, for tests.
@@ -163,62 +166,101 @@ impl Shared {
     }
 
     fn hub(&self, ask: &Ask, path: &str) -> Answer {
-        let has_token = ask.header("authorization").is_some();
-        let happens =
-            |kind: Kind| (kind.of_answers() || path.starts_with("/api/")) && !(kind == Kind::Gated && has_token);
+        let route = path.trim_start_matches('/');
+        if route.starts_with(repos::CACHE) {
+            return self.file(ask, path);
+        }
+        // The hub tells that a model is gated, and refuses its files.
+        let is_refused =
+            |kind| kind != Kind::Gated || !path.starts_with("/api/") && ask.header("authorization").is_none();
+        let happens = |kind: Kind| (kind.of_answers() || path.starts_with("/api/")) && is_refused(kind);
         if let Some(answer) = self.faults.take(path, happens).and_then(|kind| kind.answer(path)) {
             return answer;
         }
-        let route = path.trim_start_matches('/');
         if let Some(rest) = route.strip_prefix("api/") {
-            return self.api(rest);
+            return self.api(ask, rest);
         }
-        let Some((repo, rest)) = route.split_once("/resolve/") else {
+        let Some((name, rest)) = route.split_once("/resolve/") else {
             return Answer::error(404, "NotFound", "no such address");
         };
+        if let Some(new) = self.repos.renamed(name) {
+            return Answer::redirect(307, &answer::encoded(&format!("/{new}/resolve/{rest}")));
+        }
         let Some((revision, file)) = rest.split_once('/') else {
             return Answer::error(404, "EntryNotFound", "no file is named");
         };
-        match self.repos.find(repo, revision) {
-            Err(answer) => answer,
-            Ok(found) => match found.file(file) {
-                None => Answer::error(404, "EntryNotFound", "Entry not found"),
-                Some(entry) => {
-                    let host = ask.header("host").unwrap_or_default();
-                    let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
-                    let to = format!("http://{host}:{}/{}", self.cdn_port, answer::encoded(&found.address(file)));
-                    Answer::redirect(&to)
-                        .with("X-Repo-Commit", found.commit())
-                        .with("X-Linked-Size", &entry.size.to_string())
-                        .with("X-Linked-ETag", &format!("\"{}\"", entry.etag()))
-                }
-            },
-        }
+        self.repos.find(name, revision).map_or_else(|answer| answer, |found| self.resolved(ask, &found, file))
     }
 
-    /// `models/ID/revision/REV` and `models/ID/tree/REV[/FOLDER]`, the same for data sets.
-    fn api(&self, route: &str) -> Answer {
-        let (kind, route) = route.split_once('/').unwrap_or((route, ""));
+    /// The redirect to a file: a small one lies in a cache of the same origin, a large one on another origin.
+    fn resolved(&self, ask: &Ask, found: &Repo, file: &str) -> Answer {
+        let Some(entry) = found.file(file) else {
+            return Answer::error(404, "EntryNotFound", "Entry not found");
+        };
+        if !entry.is_large() {
+            let to = format!("/{}", found.cache_address(file));
+            return Answer::redirect(307, &answer::encoded(&to)).with("X-Repo-Commit", found.commit());
+        }
+        let host = ask.header("host").unwrap_or_default();
+        let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
+        // A proxy in front of the mirror may speak https for it, on the same ports.
+        let scheme = if ask.header("x-forwarded-proto") == Some("https") { "https" } else { "http" };
+        let to = format!("{scheme}://{host}:{}/{}", self.cdn_port, answer::encoded(&found.address(file)));
+        Answer::redirect(302, &to)
+            .with("X-Repo-Commit", found.commit())
+            .with("X-Linked-Size", &entry.size.to_string())
+            .with("X-Linked-ETag", &format!("\"{}\"", entry.etag()))
+            .with("X-Xet-Hash", &entry.xet_hash())
+    }
+
+    /// `models/ID/revision/REV`, `models/ID/tree/REV[/FOLDER]` and `models/ID/discussions`, the same for data sets.
+    fn api(&self, ask: &Ask, route: &str) -> Answer {
+        let (kind, rest) = route.split_once('/').unwrap_or((route, ""));
         let prefix = match kind {
             "models" => "",
             "datasets" => "datasets/",
             _ => return Answer::error(404, "NotFound", "no such address"),
         };
-        let found = |id: &str, revision: &str| self.repos.find(&format!("{prefix}{id}"), revision);
-        if let Some((id, revision)) = route.split_once("/revision/") {
-            return found(id, revision).map_or_else(|answer| answer, |repo| Answer::json(&repo.revision(id)));
+        if let Some(id) = rest.strip_suffix("/discussions") {
+            return self
+                .repos
+                .discussions(&format!("{prefix}{id}"))
+                .map_or_else(|answer| answer, |list| Answer::json(&list));
         }
-        if let Some((id, rest)) = route.split_once("/tree/") {
-            let (revision, folder) = rest.split_once('/').unwrap_or((rest, ""));
-            return found(id, revision).map_or_else(
-                |answer| answer,
-                |repo| Answer::json(&repo.tree(folder)).with("X-Repo-Commit", repo.commit()),
-            );
+        let asked = ["/revision/", "/tree/"].into_iter().find_map(|what| Some((what, rest.split_once(what)?)));
+        let Some((what, (id, rest))) = asked else {
+            return Answer::error(404, "NotFound", "no such address");
+        };
+        if let Some(new) = self.repos.renamed(&format!("{prefix}{id}")) {
+            let new = new.strip_prefix(prefix).unwrap_or(&new);
+            return Answer::redirect(307, &answer::encoded(&format!("/api/{kind}/{new}{what}{rest}")));
         }
-        Answer::error(404, "NotFound", "no such address")
+        let (revision, folder) = match what {
+            "/tree/" => rest.split_once('/').unwrap_or((rest, "")),
+            _ => (rest, ""),
+        };
+        let found = match self.repos.find(&format!("{prefix}{id}"), revision) {
+            Ok(found) => found,
+            Err(answer) => return answer,
+        };
+        if what == "/revision/" {
+            let is_gated = self.faults.take(&format!("/api/{route}"), |kind| kind == Kind::Gated).is_some();
+            return Answer::json(&found.revision(id, is_gated));
+        }
+        let page = ask.url.split_once("cursor=").and_then(|(_, page)| page.parse().ok()).unwrap_or(0);
+        let (listing, next) = found.tree(folder, page);
+        let answer = Answer::json(&listing).with("X-Repo-Commit", found.commit());
+        match next {
+            // Mirrors pass on the address that the hub gives.
+            Some(next) => {
+                let path = ask.url.split('?').next().unwrap_or_default();
+                answer.with("Link", &format!("<https://huggingface.co{path}?cursor={next}>; rel=\"next\""))
+            }
+            None => answer,
+        }
     }
 
-    /// `REPO@COMMIT/FILE` on the other origin.
+    /// The bytes of a file, on the other origin or in the cache of small files.
     fn file(&self, ask: &Ask, path: &str) -> Answer {
         // No access check here: the files' addresses come only from the hub origin.
         let fault = self.faults.take(path, |kind| kind != Kind::Gated);
@@ -229,11 +271,18 @@ impl Shared {
             return Answer::error(404, "EntryNotFound", "Entry not found");
         };
         let range = ask.header("range").filter(|_| fault != Some(Kind::NoRanges));
-        let answer = Answer::file(&found.path(&file), range);
-        match fault {
+        let etag = found.file(&file).map(|entry| format!("\"{}\"", entry.etag())).unwrap_or_default();
+        let answer = Answer::file(&found.path(&file), range).with("ETag", &etag);
+        let accepts = ask.header("accept-encoding").is_some_and(|accepted| accepted.contains("gzip"));
+        let is_small = path.trim_start_matches('/').starts_with(repos::CACHE);
+        let answer = match fault {
             Some(kind) => kind.spoil(answer),
             None => answer,
+        };
+        if accepts && is_small && answer.status == 200 && fault.is_none() {
+            return answer.clone().compressed().unwrap_or(answer);
         }
+        answer
     }
 }
 

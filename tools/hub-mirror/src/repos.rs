@@ -12,9 +12,17 @@ use sha2::{Digest, Sha256};
 
 use crate::answer::Answer;
 
+/// Most files on one page of a listing.
+const PAGE: usize = 1000;
 /// From this size on the hub lists a file's SHA-256; for weights and tables always.
 const LARGE: u64 = 10 << 20;
 const ALWAYS_LARGE: [&str; 3] = ["safetensors", "parquet", "bin"];
+
+/// Where the hub keeps small files.
+pub(crate) const CACHE: &str = "api/resolve-cache/";
+
+/// What the revision of a pull request begins with.
+const REQUESTS: &str = "refs/pr/";
 
 /// All repositories below a folder, which may change while being served.
 pub(crate) struct Repos {
@@ -52,6 +60,26 @@ impl Entry {
     pub(crate) fn etag(&self) -> &str {
         if self.large { &self.hashes.sha256 } else { &self.hashes.oid }
     }
+
+    /// Whether it lies on the files' origin.
+    pub(crate) fn is_large(&self) -> bool {
+        self.large
+    }
+
+    /// Its hash in the hub's newer storage, which is another than the SHA-256.
+    pub(crate) fn xet_hash(&self) -> String {
+        hex(&Sha256::digest(&self.hashes.sha256))
+    }
+
+    /// Its line in a listing.
+    fn line(&self, path: &str) -> Value {
+        let mut line = json!({"type": "file", "oid": self.hashes.oid, "size": self.size, "path": path});
+        if self.large {
+            line["lfs"] = json!({"oid": self.hashes.sha256, "size": self.size, "pointerSize": 134});
+            line["xetHash"] = json!(self.xet_hash());
+        }
+        line
+    }
 }
 
 impl Repos {
@@ -61,13 +89,7 @@ impl Repos {
 
     /// The repository `name` at a branch, tag or commit, or the hub's error response.
     pub(crate) fn find(&self, name: &str, revision: &str) -> Result<Arc<Repo>, Answer> {
-        let parts: Vec<&str> = name.split('/').collect();
-        let plain = parts.len() <= 3 && parts.iter().all(|part| is_plain(part) && !part.contains('@'));
-        let folder = self.root.join(name);
-        let versions = if plain { self.versions(&folder) } else { Vec::new() };
-        if versions.is_empty() {
-            return Err(Answer::error(401, "RepoNotFound", "Repository Not Found"));
-        }
+        let versions = self.versions(name)?;
         let named = |(version, folder): &(String, PathBuf)| (version == revision).then(|| self.read(name, folder));
         let found = versions.iter().find_map(named).or_else(|| {
             let mut all = versions.iter().map(|(_, folder)| self.read(name, folder));
@@ -76,20 +98,37 @@ impl Repos {
         found.map(Arc::new).ok_or_else(|| Answer::error(404, "RevisionNotFound", "Invalid rev id"))
     }
 
-    /// Revisions of a repository with their folders.
-    fn versions(&self, folder: &Path) -> Vec<(String, PathBuf)> {
-        let mut versions = Vec::new();
-        if folder.is_dir() {
-            versions.push(("main".to_owned(), folder.to_owned()));
+    /// The new name of a renamed repository: a file in place of its folder holds it.
+    pub(crate) fn renamed(&self, name: &str) -> Option<String> {
+        let is_inside = name.split('/').all(is_plain);
+        let new = fs::read_to_string(self.root.join(name)).ok().filter(|_| is_inside)?.trim().to_owned();
+        new.split('/').all(is_plain).then_some(new)
+    }
+
+    /// The hub's list of a repository's open pull requests: its conversions to safetensors.
+    pub(crate) fn discussions(&self, name: &str) -> Result<Value, Answer> {
+        let versions = self.versions(name)?;
+        let numbers = versions.iter().filter_map(|(revision, _)| revision.strip_prefix(REQUESTS)?.parse::<u64>().ok());
+        let request = |num: u64| {
+            json!({
+                "num": num, "title": "Adding `safetensors` variant of this model", "status": "open",
+                "isPullRequest": true, "author": {"name": "SFconvertbot", "type": "user"},
+                "repo": {"name": name, "type": "model"},
+            })
+        };
+        let discussions: Vec<Value> = numbers.map(request).collect();
+        Ok(json!({"count": discussions.len(), "start": 0, "discussions": discussions}))
+    }
+
+    /// Revisions of a repository with their folders, or the hub's error response.
+    fn versions(&self, name: &str) -> Result<Vec<(String, PathBuf)>, Answer> {
+        let parts: Vec<&str> = name.split('/').collect();
+        let plain = parts.len() <= 3 && parts.iter().all(|part| is_plain(part) && !part.contains('@'));
+        let versions = if plain { versions(&self.root.join(name)) } else { Vec::new() };
+        match versions.is_empty() {
+            true => Err(Answer::error(401, "RepoNotFound", "Repository Not Found")),
+            false => Ok(versions),
         }
-        let prefix = format!("{}@", folder.file_name().unwrap_or_default().to_string_lossy());
-        for entry in folder.parent().and_then(|parent| fs::read_dir(parent).ok()).into_iter().flatten().flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if let Some(revision) = name.strip_prefix(&prefix).filter(|_| entry.path().is_dir()) {
-                versions.push((revision.to_owned(), entry.path()));
-            }
-        }
-        versions
     }
 
     fn read(&self, name: &str, folder: &Path) -> Repo {
@@ -145,11 +184,21 @@ impl Repos {
         Some((found.len(), hashes))
     }
 
-    /// The repository and file of an address on the files' origin.
+    /// The repository and file of an address on the files' origin, or in the hub's cache of small files.
     pub(crate) fn addressed(&self, address: &str) -> Option<(Arc<Repo>, String)> {
-        let (name, rest) = address.split_once('@')?;
-        let (commit, file) = rest.split_once('/')?;
-        let repo = self.find(name, commit).ok()?;
+        let (name, commit, file) = match address.strip_prefix(CACHE) {
+            None => {
+                let (name, rest) = address.split_once('@')?;
+                let (commit, file) = rest.split_once('/')?;
+                (name.to_owned(), commit, file)
+            }
+            Some(rest) => {
+                let commit = rest.split('/').find(|part| part.len() == 40)?;
+                let (name, file) = rest.split_once(&format!("/{commit}/"))?;
+                (name.strip_prefix("models/").unwrap_or(name).to_owned(), commit, file)
+            }
+        };
+        let repo = self.find(&name, commit).ok()?;
         repo.file(file)?;
         Some((repo, file.to_owned()))
     }
@@ -174,26 +223,67 @@ impl Repo {
         format!("{}@{}/{file}", self.name, self.commit)
     }
 
-    /// The hub's response about a revision.
-    pub(crate) fn revision(&self, id: &str) -> Value {
-        let siblings: Vec<Value> = self.files.keys().map(|path| json!({"rfilename": path})).collect();
-        json!({"id": id, "sha": self.commit, "private": false, "gated": false, "siblings": siblings})
+    /// The address of a small file in the hub's cache.
+    pub(crate) fn cache_address(&self, file: &str) -> String {
+        let kind = if self.name.starts_with("datasets/") { "" } else { "models/" };
+        format!("{CACHE}{kind}{}/{}/{file}", self.name, self.commit)
     }
 
-    /// The listing of all files below `folder`, recursive.
-    pub(crate) fn tree(&self, folder: &str) -> Value {
-        let below =
-            |path: &&String| folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
-        let line = |path: &String| {
-            let entry = &self.files[path];
-            let mut line = json!({"type": "file", "oid": entry.hashes.oid, "size": entry.size, "path": path});
-            if entry.large {
-                line["lfs"] = json!({"oid": entry.hashes.sha256, "size": entry.size, "pointerSize": 134});
-            }
-            line
-        };
-        self.files.keys().filter(below).map(line).collect()
+    /// The hub's response about a revision.
+    pub(crate) fn revision(&self, id: &str, is_gated: bool) -> Value {
+        let siblings: Vec<Value> = self.files.keys().map(|path| json!({"rfilename": path})).collect();
+        let gated = if is_gated { json!("manual") } else { json!(false) };
+        json!({"id": id, "sha": self.commit, "private": false, "gated": gated, "siblings": siblings})
     }
+
+    /// A page of the listing of what lies directly in `folder`, and the number of its next page.
+    pub(crate) fn tree(&self, folder: &str, page: usize) -> (Value, Option<usize>) {
+        let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        let mut lines = BTreeMap::new();
+        for (path, entry) in &self.files {
+            let Some(rest) = path.strip_prefix(&prefix) else { continue };
+            match rest.split_once('/') {
+                Some((folder, _)) => {
+                    let path = format!("{prefix}{folder}");
+                    lines.insert(
+                        path.clone(),
+                        json!({"type": "directory", "oid": "0".repeat(40), "size": 0, "path": path}),
+                    );
+                }
+                None => {
+                    lines.insert(path.clone(), entry.line(path));
+                }
+            }
+        }
+        let next = (lines.len() > (page + 1) * PAGE).then_some(page + 1);
+        (lines.into_values().skip(page * PAGE).take(PAGE).collect(), next)
+    }
+}
+
+/// Revisions with their folders: `NAME`, `NAME@REVISION` and `NAME@refs/pr/NUMBER`.
+fn versions(folder: &Path) -> Vec<(String, PathBuf)> {
+    let mut versions = Vec::new();
+    if folder.is_dir() {
+        versions.push(("main".to_owned(), folder.to_owned()));
+    }
+    let prefix = format!("{}@", folder.file_name().unwrap_or_default().to_string_lossy());
+    let Some(parent) = folder.parent() else { return versions };
+    for (name, path) in folders(parent) {
+        let Some(revision) = name.strip_prefix(&prefix) else { continue };
+        match revision {
+            "refs" => {
+                versions.extend(folders(&path.join("pr")).map(|(number, path)| (format!("{REQUESTS}{number}"), path)))
+            }
+            revision => versions.push((revision.to_owned(), path)),
+        }
+    }
+    versions
+}
+
+/// The folders in a folder, with their names.
+fn folders(parent: &Path) -> impl Iterator<Item = (String, PathBuf)> + use<> {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten().filter(|entry| entry.path().is_dir());
+    entries.map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path()))
 }
 
 fn is_plain(part: &str) -> bool {

@@ -41,11 +41,13 @@ impl Stats {
         Counter { stats: self.clone(), path: path.into() }
     }
 
-    /// Sums over the addresses on the files' origin that end in `file`.
+    /// Sums over the addresses that send `file` itself: on the files' origin, or for a small file in the hub's cache.
     pub fn file(&self, file: &str) -> Count {
         let ending = format!("/{file}");
         let counts = self.lock();
-        let files = counts.iter().filter(|(path, _)| path.contains('@') && path.ends_with(&ending));
+        let files = counts.iter().filter(|(path, _)| {
+            (path.contains('@') || path.starts_with("/api/resolve-cache/")) && path.ends_with(&ending)
+        });
         files.fold(Count::default(), |sum, (_, count)| Count {
             requests: sum.requests + count.requests,
             ranged: sum.ranged + count.ranged,
@@ -57,6 +59,11 @@ impl Stats {
     /// Requests at all addresses that contain `part`.
     pub fn requests(&self, part: &str) -> u64 {
         self.lock().iter().filter(|(path, _)| path.contains(part)).map(|(_, count)| count.requests).sum()
+    }
+
+    /// Requests that the hub counts as calls of its API: revisions and listings.
+    pub fn calls(&self) -> u64 {
+        self.requests("/revision/") + self.requests("/tree/")
     }
 
     /// Resets all counts.

@@ -168,6 +168,10 @@ impl Backend for TrainingBackend {
         self.plain.gather(table, ids)
     }
 
+    fn reshape(&self, x: &Tensor, shape: Shape) -> Result<Tensor> {
+        run("reshape", || x.reshape((shape.rows, shape.cols)))
+    }
+
     fn add(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         self.plain.add(a, b)
     }

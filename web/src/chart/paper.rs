@@ -195,7 +195,11 @@ mod tests {
         faint.series.iter_mut().for_each(|series| (series.is_behind, series.joined) = (true, true));
         all.push(draw::draw(&faint, &Layout::new(&faint, 700.0)));
         let values = [Some(0.5), None, Some(-3.0), Some(-7.0)];
-        let points = values.iter().enumerate().map(|(block, value)| Point { block, value: *value, spread: Some(0.1) });
+        let points = values.iter().enumerate().map(|(block, value)| Point {
+            block,
+            value: *value,
+            spread: value.map(|value| [value - 0.1, value + 0.1]),
+        });
         let profile = Profile {
             points: points.collect(),
             expected: vec![Some(0.2)],

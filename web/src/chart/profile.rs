@@ -55,8 +55,8 @@ pub struct Point {
     pub block: usize,
     /// R²; `None` where it is undefined.
     pub value: Option<f64>,
-    /// Standard deviation over the folds.
-    pub spread: Option<f64>,
+    /// Ends of its whisker.
+    pub spread: Option<[f64; 2]>,
 }
 
 /// Names of the axes.
@@ -206,10 +206,10 @@ fn line(points: &[Point], layout: &ProfileLayout) -> String {
 }
 
 fn whisker(svg: &mut Fragment, layout: &ProfileLayout, point: &Point) {
-    let (Some(value), Some(spread)) = (point.value.filter(|value| *value >= LOWEST), point.spread) else { return };
+    let Some(ends) = point.spread.filter(|_| point.value.is_some_and(|value| value >= LOWEST)) else { return };
     // Wider than the dot, so that a whisker shorter than the dot is visible too.
     let (x, cap) = (layout.x(point.block), layout.radius() + 3.0);
-    let (low, high) = (layout.y(value - spread), layout.y(value + spread));
+    let [low, high] = ends.map(|end| layout.y(end));
     let (left, right) = (number(x - cap), number(x + cap));
     let (x, low, high) = (number(x), number(low), number(high));
     svg.path("whisker", &format!("M{x} {low}V{high}M{left} {low}H{right}M{left} {high}H{right}"));
@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn whiskers_and_expected_values_are_at_their_heights() {
         let layout = ProfileLayout::new(600.0, 1);
-        let measured = Point { block: 0, value: Some(0.5), spread: Some(0.1) };
+        let measured = Point { block: 0, value: Some(0.5), spread: Some([0.4, 0.6]) };
         let profile = Profile { blocks: 1, points: vec![measured], expected: vec![Some(0.25)], ..Profile::default() };
         let svg = draw(&profile, &layout, LABELS);
         let (low, high) = (number(layout.y(0.4)), number(layout.y(0.6)));
@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn a_whisker_that_is_shorter_than_its_dot_is_seen_beside_and_before_it() {
         let layout = ProfileLayout::new(600.0, 6);
-        let points = vec![Point { block: 0, value: Some(0.5), spread: Some(0.0001) }];
+        let points = vec![Point { block: 0, value: Some(0.5), spread: Some([0.4999, 0.5001]) }];
         let svg = draw(&Profile { blocks: 6, points, ..Profile::default() }, &layout, LABELS);
         assert!(svg.find("class=\"dot\"").unwrap() < svg.find("class=\"whisker\"").unwrap(), "{svg}");
         let cap = svg.split("class=\"whisker\" d=\"").nth(1).unwrap().split('M').nth(2).unwrap();

@@ -1,11 +1,11 @@
-//! One block in detail: input spectrum, R² by feature, predicted against actual values, the rank curve, and the cost of
-//! its replacements.
+//! One block in detail: input spectrum, R² by feature, predicted against actual values, the learning curve, the rank
+//! curve, and the cost of its replacements.
 
 use straightedge_api::report::{BlockReport, Report, Scatter, Spectrum};
 
 use super::figure::{Figure, Grid, at_x, block_name, grid_of, heads, series};
 use super::shown::{PROBES, shown_block};
-use super::{probes, ranks};
+use super::{learning, probes, ranks};
 use crate::chart::plot::{Axis, Mark, Plot, Rule, Series};
 use crate::chart::scale::Kind;
 use crate::state::views::View;
@@ -24,6 +24,7 @@ pub(super) fn figures(report: &Report, block: Option<usize>) -> Vec<Option<Figur
     vec![
         features(block),
         block.scatter.as_ref().and_then(|scatter| predictions(block, scatter)),
+        learning::curve(block),
         ranks::curve(block),
         block.spectrum.as_ref().and_then(|spectrum| eigenvalues(block, spectrum, report.protocol.tau)),
         swaps(block),

@@ -13,6 +13,7 @@ pub mod differences;
 mod figure;
 mod healing;
 mod layers;
+mod learning;
 mod losses;
 pub mod mechanism;
 mod probes;

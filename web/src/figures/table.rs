@@ -43,7 +43,9 @@ fn values(number: usize, block: Option<&BlockReport>) -> String {
     }
     let value = fill(t().block_value, &[("block", &number), ("value", &share(block.r2_lin))]);
     let spread = block.r2_cv_std.map(|std| fill(t().block_spread, &[("spread", &fixed(Some(std), 4))]));
-    [Some(value), spread].into_iter().flatten().collect::<Vec<_>>().join(" ") + "."
+    let ends = block.intervals.get("r2_lin").map(|ends| [ends.low, ends.high].map(|end| fixed(Some(end), 3)));
+    let interval = ends.map(|[low, high]| fill(t().block_interval, &[("low", &low), ("high", &high)]));
+    [Some(value), interval, spread].into_iter().flatten().collect::<Vec<_>>().join(" ") + "."
 }
 
 #[cfg(test)]
@@ -52,6 +54,7 @@ mod tests {
     use crate::state::bundled::Expected;
     use crate::state::run::tests::recording;
     use straightedge_api::message::Reply;
+    use straightedge_api::report::Interval;
 
     #[test]
     fn a_recording_gives_the_expected_rows() {
@@ -62,16 +65,19 @@ mod tests {
         let rows: Vec<_> = run.blocks().iter().map(cells).collect();
         let nothing = ["–"; 4];
         assert_eq!(rows.len(), 3);
-        assert_eq!(rows[0][..5], ["1.000000", "0.0000", "–", "–", "8"]);
-        assert_eq!(rows[1][..5], ["−0.250000", "0.0100", "–", "–", "8"]);
-        assert_eq!(rows[2][..5], ["–", "–", "–", "–", "8"]);
-        assert!(rows.iter().all(|row| row.len() == Field::table().count() && row[5..] == nothing));
+        assert_eq!(rows[0][..7], ["1.000000", "0.0000", "–", "–", "–", "–", "8"]);
+        assert_eq!(rows[1][..7], ["−0.250000", "0.0100", "–", "–", "–", "–", "8"]);
+        assert_eq!(rows[2][..7], ["–", "–", "–", "–", "–", "–", "8"]);
+        assert!(rows.iter().all(|row| row.len() == Field::table().count() && row[7..] == nothing));
     }
 
     #[test]
     fn sentences_tell_values_from_their_absence() {
         let block = BlockReport { block: 3, r2_lin: Some(0.5), r2_cv_std: Some(0.02), ..Default::default() };
         assert_eq!(values(3, Some(&block)), "Block 3: R² 0.500000 ± 0.0200 over the folds.");
+        let interval = Interval { low: 0.4616, high: 0.54 };
+        let known = BlockReport { intervals: [("r2_lin".into(), interval)].into(), ..block.clone() };
+        assert_eq!(values(3, Some(&known)), "Block 3: R² 0.500000 (95 %: 0.462 to 0.540) ± 0.0200 over the folds.");
         let undefined = BlockReport { r2_lin: None, ..block };
         assert!(values(3, Some(&undefined)).contains("undefined"));
         assert!(values(4, None).contains("not measured"));

@@ -36,7 +36,7 @@ pub fn sort_out(paths: &[String]) -> Result<Chosen> {
         (None, [rows]) if is_rows(rows) => Ok(Chosen::Rows(0)),
         (None, _) => Err(Error::MissingFile {
             file: CONFIG.into(),
-            hint: "choose a model's folder with config.json, tokenizer.json and model.safetensors, or one .txt file"
+            hint: "choose a model's folder with config.json, tokenizer.json and model.safetensors or pytorch_model.bin, or one .txt file"
                 .into(),
         }),
     }

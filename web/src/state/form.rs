@@ -48,6 +48,8 @@ pub struct Form {
     pub folds: String,
     /// `skip_positions` as typed.
     pub skip_positions: String,
+    /// Whether windows begin with a beginning-of-sequence token.
+    pub bos: bool,
     /// Precision of second moments on a GPU.
     pub gram: GramMode,
     /// Backend.
@@ -110,6 +112,7 @@ impl Default for Form {
             seq_len: protocol.seq_len.to_string(),
             folds: protocol.folds.to_string(),
             skip_positions: protocol.skip_positions.to_string(),
+            bos: protocol.bos,
             gram: protocol.gram,
             backend: BackendChoice::default(),
             measures: BTreeSet::new(),
@@ -127,12 +130,14 @@ impl Form {
         };
     }
 
-    /// Chooses a hub model, and a hub text in place of one bundled with another model.
+    /// Chooses a hub model by its name or the address of its page, and a hub text in place of one bundled with another model.
     pub fn choose_hub(&mut self, id: &str, index: &[Bundled]) {
         if matches!(self.text, TextChoice::Bundled(_)) || self.foreign_text(index).is_none() {
             self.text = TextChoice::Hub(WIKITEXT[0].into());
         }
-        self.choose(ModelChoice::Hub(id.into()));
+        // A text that names no model stays as typed, and is refused in the order.
+        let found = HubId::pasted(id, &self.endpoint().unwrap_or_default());
+        self.choose(ModelChoice::Hub(found.map_or_else(|_| id.into(), |id| id.to_string())));
     }
 
     /// Chooses a model, or rows, whose default windows are shorter.
@@ -201,6 +206,7 @@ impl Form {
             seq_len: number("--seq-len", &self.seq_len)?,
             folds: number("--folds", &self.folds)?,
             skip_positions: number("--skip-positions", &self.skip_positions)?,
+            bos: self.bos,
             gram: self.gram,
             ..Protocol::default()
         })
@@ -309,6 +315,10 @@ mod tests {
         form.text = TextChoice::Made("tales:3".into());
         form.choose_hub("a/c", &index());
         assert_eq!(form.text, TextChoice::Made("tales:3".into()));
+        form.choose_hub("https://huggingface.co/a/b/tree/step7", &index());
+        assert_eq!(form.model, ModelChoice::Hub("a/b@step7".into()));
+        form.choose_hub("http://127.0.0.1:8081/a/c/", &index());
+        assert_eq!(form.model, ModelChoice::Hub("a/c".into()));
         form.choose_hub("not a name", &index());
         assert!(matches!(form.order(1, &[]), Err(Error::HubId { .. })));
         form.choose_hub("a/b", &[]);

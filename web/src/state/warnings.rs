@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use straightedge_api::report::Warning;
+use straightedge_api::visible::visible;
 
 use crate::state::words::on_page;
 use crate::text::fill;
@@ -32,7 +33,7 @@ fn parts(warning: &Warning) -> (Option<usize>, &str) {
 }
 
 fn sentence(text: &str, blocks: &BTreeSet<usize>) -> String {
-    let text = on_page(&text.replace(NOT_HERE, ""));
+    let text = on_page(&visible(&text.replace(NOT_HERE, "")));
     let name = spans(blocks).replace(',', ", ");
     match blocks.len() {
         0 => text,

@@ -4,6 +4,7 @@ use straightedge_api::date::day;
 use straightedge_api::error::Result;
 use straightedge_api::event::Progress;
 use straightedge_api::report::{DeviceInfo, Report};
+use straightedge_api::visible::shown;
 
 use crate::state::form::Form;
 use crate::state::order_status::Phase;
@@ -66,9 +67,9 @@ pub fn about(run: &Run) -> Option<String> {
     let when = if *run.phase() == Phase::Recorded { r().recorded } else { r().measured };
     let day = report.date.as_deref().and_then(day);
     let when = day.map_or(when.into(), |day| fill(r().measured_on, &[("when", when), ("day", day)]));
-    let (model, text, device) = (report.model.id.as_str(), report.corpus.id.as_str(), computed_on(&report.device));
+    let (model, text, device) = (shown(&report.model.id), shown(&report.corpus.id), computed_on(&report.device));
     let sentence = if report.model.architecture == "rows" { r().about_rows } else { r().about };
-    Some(fill(sentence, &[("model", model), ("text", text), ("when", &when), ("device", device)]))
+    Some(fill(sentence, &[("model", &model), ("text", &text), ("when", &when), ("device", device)]))
 }
 
 /// Describes the unfinished measurement that can be resumed.
@@ -214,7 +215,9 @@ mod tests {
         assert_eq!(about(&Run::opened(2, undated.clone())).unwrap(), "m on t, measured on the CPU");
         assert_eq!(about(&Run::recorded(undated)).unwrap(), "m on t, recorded on the CPU");
         let mut rows = report;
-        rows.model.architecture = "rows".into();
+        rows.model.id = "m\u{202e}\n".into();
+        assert_eq!(about(&Run::opened(2, rows.clone())).unwrap(), "m\\u{202e}\\n on t, measured 2024-02-29 on the CPU");
+        (rows.model.id, rows.model.architecture) = ("m".into(), "rows".into());
         assert_eq!(about(&Run::opened(2, rows)).unwrap(), "m, measured 2024-02-29 on the CPU");
     }
 

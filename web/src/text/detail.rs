@@ -65,6 +65,16 @@ catalogue! {
     axis_actual: "actual / σ",
     axis_predicted: "predicted / σ",
 
+    learning_figure: "R² by the number of training rows",
+    learning_caption: "Fits on two quarters, half and all of the training folds, scored on the same held-out rows. A map fitted on few rows fits part of their noise, which lowers its R² elsewhere: by about c·rank/(rows − rank − 1). The line is this law through the two largest sizes.",
+    learning_fits: "fits",
+    learning_law: "law",
+    learning_rows: "{rows} training rows",
+    learning_limit: "limit {limit}",
+    learning_told: "With many rows R² would be about {limit} ± {error}; with {ratio} training rows per input it is {r2}.",
+    learning_needed: "It is within 0.005 of that from about {rows} training rows on.",
+    axis_training_rows: "training rows",
+
     spectrum_figure: "spectrum of its inputs",
     spectrum_caption: "Eigenvalues of the inputs’ covariance and correlation matrices, largest first. Anything below the cut-off is rounding noise, which the fit leaves out; under LayerNorm that is always one direction.",
     spectrum_covariance: "covariance, raw units",

@@ -156,7 +156,7 @@ catalogue! {
     measure_title: "Measure a block",
     measure_text: "Now a real model: demo-gpt2, a GPT-2 with six blocks of width 128, trained by this project on texts that it generates. The page runs a text through the model, records the inputs and outputs of each feed-forward network, and fits the best affine map on four fifths of the text. The last fifth is held out for scoring.",
     measure_task: "Press Measure and watch the profile grow block by block.",
-    measure_look: "In the recording, block 0 has an R² of 0.850 and the others lie between 0.414 and 0.565: the first network is by far the most linear. The diamonds are the recording; do your dots match them? The whiskers show how much R² varies from one fifth of the text to another.",
+    measure_look: "In the recording, block 0 has an R² of 0.850 and the others lie between 0.414 and 0.565: the first network is by far the most linear. The diamonds are the recording; do your dots match them? The whiskers show between which values R² would lie, in 95 of 100 cases, on other text of the same kind.",
 
     swap_title: "Swap it",
     swap_text: "R² says how much of a block’s output a linear map predicts. Whether the model can do without the rest is another question, and it has a direct answer: replace the block by its linear map, change nothing else, and let the model predict the next token again. Perplexity is the number of equally likely tokens the model hesitates between; ΔPPL is how much it rises.",

@@ -28,7 +28,7 @@ use crate::url::overlay::LinkedOverlay;
 /// The version this page writes, the only one so far.
 const VERSION: &str = "1";
 /// All known parameter names.
-pub const NAMES: [&str; 32] = [
+pub const NAMES: [&str; 33] = [
     "v",
     "model",
     "hub",
@@ -38,6 +38,7 @@ pub const NAMES: [&str; 32] = [
     "seq_len",
     "folds",
     "skip_positions",
+    "bos",
     "gram",
     "backend",
     "measures",
@@ -208,7 +209,7 @@ impl Address {
 
     fn all_pairs(&self) -> Vec<(&'static str, Option<String>)> {
         let usual = Protocol::default();
-        let Protocol { rows, seq_len, folds, skip_positions, gram, .. } = self.protocol;
+        let Protocol { rows, seq_len, folds, skip_positions, bos, gram, .. } = self.protocol;
         let count = |value: usize, usual: usize| (value != usual).then(|| value.to_string());
         let compared = &self.comparison;
         let mut pairs = vec![
@@ -220,6 +221,7 @@ impl Address {
             ("seq_len", count(seq_len, usual.seq_len)),
             ("folds", count(folds, usual.folds)),
             ("skip_positions", count(skip_positions, usual.skip_positions)),
+            ("bos", bos.then(|| "1".into())),
             ("gram", (gram != usual.gram).then(|| gram.to_string())),
             ("backend", (self.backend != BackendChoice::default()).then(|| self.backend.to_string())),
             ("measures", listed(&self.measures)),
@@ -315,6 +317,7 @@ mod tests {
             seq_len: 64,
             folds: 4,
             skip_positions: 1,
+            bos: true,
             gram: GramMode::Fast,
             ..Default::default()
         };

@@ -159,9 +159,11 @@ fn protocol(wire: &mut Wire<'_>, protocol: &mut ProtocolInfo) -> Passed {
     ];
     counts.into_iter().try_for_each(|count| wire.number(count))?;
     wire.number_exact(&mut protocol.tau)?;
-    let mut gram = GRAMS.iter().position(|gram| *gram == protocol.gram).unwrap_or_default();
-    wire.choice(&mut gram, GRAMS.len())?;
-    protocol.gram = GRAMS[gram];
+    // Links of earlier versions have the first two choices.
+    let gram = GRAMS.iter().position(|gram| *gram == protocol.gram).unwrap_or_default();
+    let mut choice = gram + GRAMS.len() * usize::from(protocol.bos);
+    wire.choice(&mut choice, 2 * GRAMS.len())?;
+    (protocol.gram, protocol.bos) = (GRAMS[choice % GRAMS.len()], choice >= GRAMS.len());
     let mut seed = usize::try_from(protocol.seed).map_err(|_| "the seed is too large")?;
     wire.number(&mut seed)?;
     protocol.seed = seed as u64;

@@ -71,6 +71,7 @@ impl<'a> Given<'a> {
             seq_len: self.count("seq_len").unwrap_or(usual.seq_len),
             folds: self.count("folds").unwrap_or(usual.folds),
             skip_positions: self.count("skip_positions").unwrap_or(usual.skip_positions),
+            bos: self.read("bos", |value| (value == "1").then_some(()), "bos=1 is all there is").is_some(),
             gram: self.read("gram", |mode| mode.parse().ok(), "choose exact or fast").unwrap_or_default(),
             ..usual.clone()
         };

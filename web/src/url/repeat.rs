@@ -70,8 +70,8 @@ impl Form {
         if self.model != ModelChoice::Rows {
             self.repeat_text(&report.corpus.id, index)?;
         }
-        let ProtocolInfo { rows, seq_len, folds, skip_positions, gram, seed, .. } = report.protocol;
-        self.set_protocol(&Protocol { rows, seq_len, folds, skip_positions, gram, seed });
+        let ProtocolInfo { rows, seq_len, folds, skip_positions, bos, gram, seed, .. } = report.protocol;
+        self.set_protocol(&Protocol { rows, seq_len, folds, skip_positions, bos, gram, seed });
         // The CPU is always available; the report's GPU may not be here.
         if report.ordered.as_ref().is_some_and(|ordered| ordered.backend == BackendChoice::Cpu) {
             self.backend = BackendChoice::Cpu;
@@ -134,11 +134,12 @@ impl Form {
     }
 
     fn set_protocol(&mut self, protocol: &Protocol) {
-        let Protocol { rows, seq_len, folds, skip_positions, gram, .. } = protocol;
+        let Protocol { rows, seq_len, folds, skip_positions, bos, gram, .. } = protocol;
         self.rows = rows.to_string();
         self.seq_len = seq_len.to_string();
         self.folds = folds.to_string();
         self.skip_positions = skip_positions.to_string();
+        self.bos = *bos;
         self.gram = *gram;
     }
 }

@@ -113,6 +113,13 @@ impl Store for Blobs {
         async move { Ok(repo) }.boxed_local()
     }
 
+    fn revisions<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Vec<(String, Repo)>> {
+        let repos = self.repos.borrow();
+        let same = repos.iter().filter(|(known, _)| known.is_sibling(id));
+        let found: Vec<_> = same.map(|(known, repo)| (known.revision_or_main().to_owned(), repo.clone())).collect();
+        async { found }.boxed_local()
+    }
+
     fn remember<'a>(&'a self, id: &'a HubId, repo: &'a Repo) -> LocalBoxFuture<'a, Result<()>> {
         self.repos.borrow_mut().insert(id.clone(), repo.clone());
         async { Ok(()) }.boxed_local()

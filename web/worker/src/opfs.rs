@@ -15,7 +15,7 @@ use straightedge::hub::plan;
 use straightedge::hub::repo::{FileKey, Repo};
 use straightedge::hub::store::Store;
 use straightedge_api::error::{Error, Result};
-use straightedge_api::hub::id::{HubId, Kind};
+use straightedge_api::hub::id::{HubId, Kind, is_commit};
 use straightedge_web::browser::fetch;
 use web_sys::FileSystemFileHandle;
 
@@ -236,7 +236,25 @@ impl Store for Opfs {
         async move {
             let json = self.ids.read(&id_name(id)).await;
             // What does not parse is of an earlier version, and the hub can be asked again.
-            Ok(json.and_then(|json| serde_json::from_slice(&json).ok()))
+            let repo: Option<Repo> = json.and_then(|json| serde_json::from_slice(&json).ok());
+            Ok(repo.filter(|repo| is_commit(&repo.commit)))
+        }
+        .boxed_local()
+    }
+
+    fn revisions<'a>(&'a self, id: &'a HubId) -> LocalBoxFuture<'a, Vec<(String, Repo)>> {
+        async move {
+            let mut found = Vec::new();
+            for entry in self.ids.entries().await {
+                if let Entry::File(name, _) = entry
+                    && let Ok(known) = HubId::model(&shown(&name))
+                    && known.is_sibling(id)
+                    && let Ok(Some(repo)) = self.recall(&known).await
+                {
+                    found.push((known.revision_or_main().to_owned(), repo));
+                }
+            }
+            found
         }
         .boxed_local()
     }

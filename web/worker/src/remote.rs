@@ -7,6 +7,7 @@ use straightedge::hub::fallback::Fallback;
 use straightedge::hub::files::HubFiles;
 use straightedge::hub::store::Store;
 use straightedge::hub::text::WikiText2;
+use straightedge::hub::visit::HubVisit;
 use straightedge::weights::Listener;
 use straightedge_api::error::{Error, Result};
 use straightedge_api::event::Event;
@@ -24,6 +25,8 @@ use super::storage;
 thread_local! {
     /// Downloads that did not fit on disk last as long as the worker.
     static BLOBS: Rc<Blobs> = Rc::default();
+    /// What the hub has answered since the page was opened.
+    static VISIT: Rc<HubVisit> = Rc::default();
 }
 
 /// The files of a model.
@@ -67,7 +70,7 @@ async fn hub(endpoint: Endpoint, listener: &Listener) -> Hub {
             blobs
         }
     };
-    let hub = Hub::new(Rc::new(FetchHttp), store, endpoint);
+    let hub = Hub::within(VISIT.with(Rc::clone), Rc::new(FetchHttp), store, endpoint);
     hub.listen(listener.clone());
     hub
 }

@@ -7,7 +7,7 @@ use super::line::Line;
 use super::line::Shown::{Nowhere, Table};
 use super::line::Spread::{FromZero, Linear, Share, Wide};
 use crate::job::Measure::{Fit, Layers, Probes, Swap};
-use crate::report::{Scatter, Spectrum};
+use crate::report::{BlockReport, Scatter, Spectrum};
 
 /// Tolerance of fields that are not results: a place, a time, or steps until a training stopped.
 const NO_RESULT: f64 = f64::INFINITY;
@@ -38,6 +38,10 @@ fields! {
     Number = Line::listed("blocks[].block", 0, "Number of the block, from 0").tolerance(NO_RESULT);
     R2Lin = Line::number("blocks[].r2_lin", Block(|b| b.r2_lin), Decimals(6), "R²_lin", 2, "Held-out R² of the best affine map, one mean per output feature").shown(Table).higher(MoreLinear).chart("r2_lin", "R²_lin", Share, Fit);
     R2CvStd = Line::number("blocks[].r2_cv_std", Block(|b| b.r2_cv_std), Decimals(4), "± folds", 2, "Standard deviation of R² over the folds, each held out in turn").shown(Table);
+    RowsPerInput = Line::number("blocks[].rows_per_input", Block(|b| b.rows_per_input), Decimals(1), "Rows/input", 2, "Training rows divided by inputs; optional").shown(Table);
+    R2Limit = Line::number("blocks[].r2_limit", Block(|b| b.r2_limit), Decimals(4), "R² limit", 2, "R²_lin that the learning curve approaches with many rows; optional").shown(Table).higher(MoreLinear);
+    R2LimitError = Line::number("blocks[].r2_limit_error", Block(|b| b.r2_limit_error), Decimals(4), "± limit", 2, "Standard error of r2_limit; optional");
+    RowsNeeded = Line::number("blocks[].rows_needed", Block(|b| b.rows_needed), Whole, "Rows needed", 2, "Training rows with which R²_lin is within 0.005 of r2_limit; optional").tolerance(NO_RESULT);
     R2LinScalar = Line::number("blocks[].r2_lin_scalar", Block(|b| b.r2_lin_scalar), Decimals(6), "R² scalar", 2, "The same as R²_lin against one mean for all features: constant offsets count as explained, so it is never smaller").shown(Table).higher(MoreLinear).chart("r2_lin_scalar", "R² scalar", Share, Fit);
     R2FeatureMedian = Line::number("blocks[].r2_feature_median", Block(|b| b.r2_feature_median), Decimals(6), "R² median", 2, "Median of R² over the output features").shown(Table).higher(MoreLinear).chart("r2_feature_median", "R² median", Share, Fit);
     Rank = Line::number("blocks[].rank", Block(|b| Some(b.rank as f64)), Whole, "Rank", 2, "Input directions that the fit could use; one less than the width is normal after LayerNorm").shown(Table);
@@ -54,8 +58,20 @@ fields! {
     DeltaPplPoly = Line::number("blocks[].delta_ppl.poly", Block(|b| known(&b.delta_ppl, "poly")), Change, "ΔPPL poly", 4, "Change of held-out perplexity with linear map and bilinear probe in place of the block").shown(Nowhere).chart("delta_ppl_poly", "ΔPPL", Wide, Probes);
     PolyGain = Line::number("blocks[].probes.poly.gain", Block(|b| b.probes.get("poly")?.gain), Decimals(6), "gain of poly", 5, "Held-out R² of linear map and bilinear probe together minus that of the linear map").shown(Nowhere).higher(LessLinear).chart("poly_gain", "gain", FromZero, Probes);
     Conjunction = Line::number("blocks[].conjunction", Block(|b| b.conjunction), Decimals(4), "Conjunction", 5, "How much the effect of one half of the inputs depends on the other half: 0 for an affine map").higher(LessLinear);
+    R2LinLow = Line::number("blocks[].intervals.r2_lin.low", Block(|b| end(b, "r2_lin", Ends::Low)), Decimals(4), "R²_lin from", 2, "Lower end of the 95 % interval of R²_lin");
+    R2LinHigh = Line::number("blocks[].intervals.r2_lin.high", Block(|b| end(b, "r2_lin", Ends::High)), Decimals(4), "R²_lin to", 2, "Upper end of the 95 % interval of R²_lin");
+    R2ScalarLow = Line::number("blocks[].intervals.r2_lin_scalar.low", Block(|b| end(b, "r2_lin_scalar", Ends::Low)), Decimals(4), "R² scalar from", 2, "Lower end of the 95 % interval of R² scalar");
+    R2ScalarHigh = Line::number("blocks[].intervals.r2_lin_scalar.high", Block(|b| end(b, "r2_lin_scalar", Ends::High)), Decimals(4), "R² scalar to", 2, "Upper end of the 95 % interval of R² scalar");
+    CosineLow = Line::number("blocks[].intervals.cosine.low", Block(|b| end(b, "cosine", Ends::Low)), Decimals(4), "Cosine from", 2, "Lower end of the 95 % interval of the cosine");
+    CosineHigh = Line::number("blocks[].intervals.cosine.high", Block(|b| end(b, "cosine", Ends::High)), Decimals(4), "Cosine to", 2, "Upper end of the 95 % interval of the cosine");
+    DeltaPplLow = Line::number("blocks[].intervals.delta_ppl_linear.low", Block(|b| end(b, "delta_ppl_linear", Ends::Low)), Change, "ΔPPL from", 4, "Lower end of the 95 % interval of ΔPPL of the linear map");
+    DeltaPplHigh = Line::number("blocks[].intervals.delta_ppl_linear.high", Block(|b| end(b, "delta_ppl_linear", Ends::High)), Change, "ΔPPL to", 4, "Upper end of the 95 % interval of ΔPPL of the linear map");
+    IntervalLow = Line::listed("blocks[].intervals.NAME.low", 2, "Lower end of a 95 % interval, of `r2_lin`, `r2_lin_scalar`, `cosine`, or `delta_ppl_` with the name of a replacement; optional");
+    IntervalHigh = Line::listed("blocks[].intervals.NAME.high", 2, "Upper end of it");
     R2Features = Line::listed("blocks[].r2_features", 2, "R² of every output feature").higher(MoreLinear);
     R2Folds = Line::listed("blocks[].r2_folds", 2, "R² with each fold held out in turn").higher(MoreLinear);
+    LearningRows = Line::listed("blocks[].learning_curve[].rows", 2, "Training rows of the fits of one size, on average; optional");
+    LearningR2 = Line::listed("blocks[].learning_curve[].r2", 2, "Held-out R² of each of them").higher(MoreLinear);
     R2CvMean = Line::listed("blocks[].r2_cv_mean", 2, "Mean of r2_folds").higher(MoreLinear);
     SpectrumPlace = Line::listed("blocks[].spectrum.k", 2, "Places k of the spectrum, ascending; optional");
     SpectrumCovariance = Line::listed("blocks[].spectrum.covariance", 2, "The k-th largest eigenvalue of Cov(x)").unit("squared units of x").kept(Spectrum::DIGITS);
@@ -97,6 +113,20 @@ fields! {
     GreedyPpl = Line::listed("greedy[].ppl", 4, "Perplexity after this step").unit("perplexity");
     GreedyDeltaPpl = Line::listed("greedy[].delta_ppl", 4, "The same minus `ppl`").higher(LessLinear);
     GreedyCompression = Line::listed("greedy[].compression", 4, "Parameters of all networks divided by those that are left");
+}
+
+/// The two ends of an interval.
+enum Ends {
+    Low,
+    High,
+}
+
+fn end(block: &BlockReport, name: &str, end: Ends) -> Option<f64> {
+    let interval = block.intervals.get(name)?;
+    Some(match end {
+        Ends::Low => interval.low,
+        Ends::High => interval.high,
+    })
 }
 
 fn whole(value: Option<usize>) -> Option<f64> {

@@ -1,6 +1,7 @@
 //! Names on the hub, `ID` or `ID@REVISION`, and base addresses of the hub or a mirror. All input is untrusted.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -62,6 +63,9 @@ impl HubId {
             None => (text.trim(), None),
         };
         let refused = |why: &str| Error::HubId { id: excerpt(text), why: why.into() };
+        if text.contains("://") {
+            return Err(refused("it is an address of another host than the hub"));
+        }
         check_name(name).map_err(refused)?;
         revision.map_or(Ok(()), check_revision).map_err(refused)?;
         Ok(Self { kind, name: name.into(), revision: revision.map(Into::into) })
@@ -85,6 +89,11 @@ impl HubId {
     /// The revision if it is a training checkpoint or another branch: neither the main one nor a commit.
     pub fn checkpoint(&self) -> Option<&str> {
         self.revision().filter(|revision| *revision != "main" && !is_commit(revision))
+    }
+
+    /// Whether it is a branch or tag of the same repository as `other`.
+    pub fn is_sibling(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.name == other.name && !is_commit(self.revision_or_main())
     }
 
     /// The requested revision, or the main branch.
@@ -194,6 +203,11 @@ impl Endpoint {
         if folder.is_empty() { root } else { format!("{root}/{}", path_escaped(folder)) }
     }
 
+    /// The address of the open pull requests of an author.
+    pub fn discussions_url(&self, id: &HubId, author: &str) -> String {
+        format!("{}/discussions?type=pull_request&status=open&author={}", self.api(id), escaped(author))
+    }
+
     fn api(&self, id: &HubId) -> String {
         let part = match id.kind() {
             Kind::Model => "models",
@@ -205,6 +219,18 @@ impl Endpoint {
     /// The address as text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Whether nobody on the way can read what is sent: https, or this machine.
+    pub fn is_private(&self) -> bool {
+        let Some(rest) = self.0.strip_prefix("http://") else { return true };
+        let host = rest.split('/').next().unwrap_or_default();
+        let host = match host.strip_prefix('[') {
+            Some(rest) => rest.split(']').next().unwrap_or_default(),
+            None => host.split(':').next().unwrap_or_default(),
+        };
+        let is_loopback = host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+        is_loopback || host == "localhost" || host.ends_with(".localhost")
     }
 
     /// Whether this is the hub itself, not a mirror.

@@ -1,5 +1,5 @@
-//! Detailed results of a block: the spectrum of its inputs, and sample predictions; both reduced to what a chart can
-//! show, so that reports stay small.
+//! Detailed results of a block: controls, probes, healing, intervals; the spectrum of its inputs and sample predictions,
+//! both reduced to what a chart can show, so that reports stay small.
 
 use std::collections::BTreeSet;
 
@@ -64,6 +64,56 @@ impl Scatter {
 /// Rounds to `digits` significant digits.
 fn rounded(value: f64, digits: usize) -> f64 {
     format!("{value:.*e}", digits - 1).parse().unwrap_or(value)
+}
+
+/// The fit of a block under other conditions (docs/measures.md, section 6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ControlReport {
+    /// Variance-weighted held-out R².
+    pub r2_lin: Option<f64>,
+    /// The same against one scalar mean.
+    pub r2_lin_scalar: Option<f64>,
+    /// Median over the output features.
+    pub r2_feature_median: Option<f64>,
+    /// Smallest k with r2_rank\[k\] ≥ 0.9 · r2_lin.
+    pub effective_rank: Option<usize>,
+}
+
+/// A fine-tuned block (docs/measures.md, section 4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HealReport {
+    /// Perplexity change against the untouched model, after healing.
+    pub delta_ppl: Option<f64>,
+    /// The same before.
+    pub delta_ppl_before: Option<f64>,
+    /// Steps taken.
+    pub steps: usize,
+}
+
+/// A trained probe of the residual (docs/measures.md, section 5).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProbeReport {
+    /// Held-out R².
+    pub r2: Option<f64>,
+    /// r2 − r2_lin.
+    pub gain: Option<f64>,
+    /// Training steps taken.
+    pub steps: usize,
+    /// Weights and biases.
+    #[serde(default)]
+    pub parameters: usize,
+    /// Conjunction index of the probe.
+    #[serde(default)]
+    pub conjunction: Option<f64>,
+}
+
+/// A 95 % confidence interval (docs/measures.md, section 2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
 }
 
 /// One point of a training curve.

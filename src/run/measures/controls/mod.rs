@@ -25,6 +25,7 @@ use sources::{GaussianInputs, MomentMatch, NormalRows};
 
 /// Keys of [`crate::report::BlockReport::controls`].
 const FIRST_POSITION: &str = "first_position";
+const SHUFFLED: &str = "shuffled";
 const REINIT_BLOCK: &str = "reinit_block";
 const REINIT_MODEL: &str = "reinit_model";
 const GAUSSIAN: &str = "gaussian";
@@ -32,7 +33,7 @@ const CROSS_FEED: &str = "cross_feed";
 const CROSS_FEED_MATCHED: &str = "cross_feed_matched";
 
 /// Controls that need no second model.
-const OWN: u64 = 4;
+const OWN: u64 = 5;
 /// Controls that need a second model.
 const FED: u64 = 2;
 
@@ -89,6 +90,8 @@ impl<'a, B: Backend> Controls<'a, B> {
         let Some(block) = &visit.block else { return Ok(()) };
         self.meter.go();
         self.first_position(visit, solved).await?;
+        let fitted = self.shuffled(visit, &block.ffn).await;
+        self.put(SHUFFLED, fitted, solved).await?;
         let fitted = self.reinit_block(visit).await;
         self.put(REINIT_BLOCK, fitted, solved).await?;
         let fitted = self.reinit_model(visit.index).await;
@@ -126,16 +129,26 @@ impl<'a, B: Backend> Controls<'a, B> {
         self.put(FIRST_POSITION, fitted, solved).await.map(drop)
     }
 
+    /// The trained model's inputs through its own network with the values of every tensor in random order.
+    async fn shuffled(&self, visit: &Visit<'_, B>, network: &Ffn<B::Tensor>) -> Result<ControlScore> {
+        let network = network.shuffled(self.pass.backend, visit.index, self.pass.job.protocol.seed).await?;
+        self.through(visit, &network).await
+    }
+
     /// The trained model's inputs through a re-initialised network.
     async fn reinit_block(&self, visit: &Visit<'_, B>) -> Result<ControlScore> {
-        let Pass { backend, job, folds, .. } = *self.pass;
-        let Source { checkpoint, layers, .. } = self.source;
+        let (Pass { backend, job, .. }, checkpoint) = (self.pass, self.source.checkpoint);
         let shapes = checkpoint.block_shapes(visit.index).ffn;
-        let network = Draw::network(backend, checkpoint.config(), (visit.index, &shapes), job.protocol.seed).await?;
-        let mut fit = self.fit(visit.index, folds, &job.protocol);
+        let network = Draw::network(*backend, checkpoint.config(), (visit.index, &shapes), job.protocol.seed).await?;
+        self.through(visit, &network).await
+    }
+
+    /// The trained model's inputs through another network.
+    async fn through(&self, visit: &Visit<'_, B>, network: &Ffn<B::Tensor>) -> Result<ControlScore> {
+        let mut fit = self.fit(visit.index, self.pass.folds, &self.pass.job.protocol);
         for pair in visit.pairs() {
             let XyBatch { part, windows, x, .. } = pair?;
-            fit.add((part, windows), &x, &layers.network(&network, &x)?).await?;
+            fit.add((part, windows), &x, &self.source.layers.network(network, &x)?).await?;
         }
         fit.score().await
     }

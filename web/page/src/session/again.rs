@@ -97,9 +97,9 @@ impl Session {
     pub(crate) fn measure_recorded(self, key: &Key) {
         let Some(name) = key.bundled() else { return };
         self.choose_bundled(name);
-        let Form { rows, seq_len, folds, skip_positions, .. } = Form::default();
+        let Form { rows, seq_len, folds, skip_positions, bos, .. } = Form::default();
         let measures = self.measures_for(key);
-        self.form.update(|form| *form = Form { rows, seq_len, folds, skip_positions, measures, ..form.clone() });
+        self.form.update(|form| *form = Form { rows, seq_len, folds, skip_positions, bos, measures, ..form.clone() });
         self.measure();
         let number = self.run.with_untracked(|run| run.origin().filter(|_| *run.phase() == Phase::Running));
         if let Some(number) = number {

@@ -59,7 +59,11 @@ impl Session {
         let index = self.index.get_untracked().unwrap_or_default();
         self.form.update(|form| form.choose_hub(id, &index));
         self.know_nothing();
-        self.introduce(id);
+        // The address of a page has become a name.
+        let chosen = self.form.with_untracked(|form| form.model.clone());
+        if let ModelChoice::Hub(name) = chosen {
+            self.introduce(&name);
+        }
     }
 
     /// Chooses captured rows; the file may still be missing.

@@ -13,7 +13,7 @@ use straightedge_web::text::{fill, t};
 
 use crate::session::Session;
 
-/// `ID` or `ID@REVISION`; looked up when it is complete, not at every letter.
+/// `ID`, `ID@REVISION` or the address of a page on the hub; looked up when it is complete, not at every letter.
 #[component]
 pub(super) fn HubId(session: Session) -> impl IntoView {
     let input = NodeRef::<Input>::new();
@@ -24,6 +24,10 @@ pub(super) fn HubId(session: Session) -> impl IntoView {
     let preview = move || {
         if let Some(input) = input.get_untracked() {
             session.choose_hub(input.value().trim());
+            // The address of a page has become a name.
+            if let ModelChoice::Hub(name) = session.form.with_untracked(|form| form.model.clone()) {
+                input.set_value(&name);
+            }
         }
     };
     let on_enter = move |event: KeyboardEvent| {
@@ -60,7 +64,7 @@ pub(super) fn Ahead(session: Session) -> impl IntoView {
     let lines = move || {
         let lines = session.preview.with(|preview| match &preview.preflight {
             Some(Ok(found)) => preview::preflight(found, preview.rate),
-            Some(Err(error)) => vec![preview::Sentence { text: on_page(&error.to_string()), is_fatal: true }],
+            Some(Err(error)) => vec![preview::Sentence { text: on_page(&error.sentence()), is_fatal: true }],
             None if preview.is_busy => vec![preview::Sentence { text: looking(host.get()), is_fatal: false }],
             None => Vec::new(),
         });

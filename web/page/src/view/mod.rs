@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `model-select` | choice of the model; option values are bundled names, `:hub:ID`, `:hub`, `:own` and `:rows` |
 //! | `model-folder`, `model-files`, `rows-file` | file inputs for the user's own model, and for captured rows |
-//! | `hub-id`, `hub-look` | `ID` or `ID@REVISION`, and the button that requests its preview |
+//! | `hub-id`, `hub-look` | a name or the address of its page, and the button that requests its preview |
 //! | `preflight` | the preview of a model on the hub; `data-state` is `unknown`, `looking`, `known`, `refused` or `failed` |
 //! | `downloads` | the fold with `mirror`, `shelf-sum`, the list `shelf` and `shelf-clear` |
 //! | `model-note` | description of the chosen model, or the files that were taken |

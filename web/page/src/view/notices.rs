@@ -22,7 +22,7 @@ pub(crate) fn Failure(session: Session) -> impl IntoView {
         };
         let refused = session.refused.get();
         let all = refused.into_iter().chain(session.complaint.get().or_else(of_run));
-        all.map(|error| words::on_page(&error.to_string())).collect::<Vec<_>>()
+        all.map(|error| words::on_page(&error.sentence())).collect::<Vec<_>>()
     });
     let lines = move || errors.get().iter().map(|text| view! { <p>{stressed(text)}</p> }).collect_view();
     view! {

@@ -23,6 +23,7 @@ pub(crate) fn ProtocolChoice(session: Session) -> impl IntoView {
                     session id="skip-positions" name=t().skip_positions meaning=t().skip_positions_meaning
                     field=|form| &mut form.skip_positions
                 />
+                <Bos session/>
                 <Measures session/>
                 <Gram session/>
                 <Backend session/>
@@ -50,6 +51,22 @@ fn Number(
             prop:value=value on:input=change
         />
         <p class="note" id=note>{meaning}</p>
+    }
+}
+
+/// Whether windows begin with the model's own first token.
+#[component]
+fn Bos(session: Session) -> impl IntoView {
+    let change = move |event| session.form.update(|form| form.bos = event_target_checked(&event));
+    let is_wanted = move || session.form.with(|form| form.bos);
+    view! {
+        <label>
+            <input
+                type="checkbox" data-testid="bos" prop:checked=is_wanted on:change=change aria-describedby="bos-note"
+            />
+            {t().bos}
+        </label>
+        <p class="note" id="bos-note">{t().bos_meaning}</p>
     }
 }
 

@@ -132,7 +132,7 @@ fn CorpusSize(session: Session) -> impl IntoView {
                 (Some(Ok(extent)), _) => Some(preview::extent(extent, asked, is_text)),
                 // An empty paste field is no error.
                 (Some(Err(Error::EmptyText { .. })), _) => None,
-                (Some(Err(error)), _) => Some(preview::Sentence { text: on_page(&error.to_string()), is_fatal: true }),
+                (Some(Err(error)), _) => Some(preview::Sentence { text: on_page(&error.sentence()), is_fatal: true }),
                 (None, Some(progress)) => Some(preview::Sentence {
                     text: fill(t().extent_progress, &[("done", &amount(&progress))]),
                     is_fatal: false,

@@ -90,7 +90,7 @@ fn ProgressPair(session: Session) -> impl IntoView {
     let detail = move || progress.get().map(|progress| words::progress(&progress)).unwrap_or_default();
     let error = Memo::new(move |_| {
         session.continuation.with(|continuation| match continuation.phase() {
-            Phase::Failed(error) => Some(words::on_page(&error.to_string())),
+            Phase::Failed(error) => Some(words::on_page(&error.sentence())),
             _ => None,
         })
     });

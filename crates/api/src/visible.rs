@@ -1,0 +1,96 @@
+//! Text from files and servers as it may be shown: nothing in it can control a terminal or turn the direction of a line.
+
+use serde_json::Value;
+
+use crate::error::Error;
+
+/// Most characters of one value in an error.
+const LONGEST: usize = 200;
+/// Fields of errors whose text is our own, lists of names included.
+const OWN: [&str; 2] = ["hint", "known"];
+
+/// The text in one line: control characters, line breaks and marks of direction as their escapes.
+pub fn visible(text: &str) -> String {
+    escaped(text, |_| false)
+}
+
+/// The same for a text of several lines.
+pub fn visible_lines(text: &str) -> String {
+    escaped(text, |character| matches!(character, '\n' | '\t'))
+}
+
+/// [`visible`], shortened to a length that a sentence can hold.
+pub fn shown(text: &str) -> String {
+    let text = visible(text);
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => text[..end].to_owned() + "…",
+        None => text,
+    }
+}
+
+fn escaped(text: &str, keep: impl Fn(char) -> bool) -> String {
+    let mut found = String::with_capacity(text.len());
+    for character in text.chars() {
+        match is_invisible(character) && !keep(character) {
+            true => found.extend(character.escape_default()),
+            false => found.push(character),
+        }
+    }
+    found
+}
+
+/// Control characters, line separators, and marks that change the direction of text.
+fn is_invisible(character: char) -> bool {
+    let marks = ['\u{61c}', '\u{200e}', '\u{200f}', '\u{2028}', '\u{2029}', '\u{feff}'];
+    character.is_control()
+        || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || marks.contains(&character)
+}
+
+impl Error {
+    /// The sentence to show: its values may come from anywhere, so that each is [`shown`].
+    pub fn sentence(&self) -> String {
+        let shown = serde_json::to_value(self).and_then(|error| serde_json::from_value::<Self>(safe("", error)));
+        visible(&shown.as_ref().unwrap_or(self).to_string())
+    }
+}
+
+fn safe(field: &str, value: Value) -> Value {
+    match value {
+        Value::String(text) if OWN.contains(&field) => visible(&text).into(),
+        Value::String(text) if !field.is_empty() => shown(&text).into(),
+        Value::Object(fields) => fields
+            .into_iter()
+            .map(|(field, value)| (field.clone(), safe(&field, value)))
+            .collect::<serde_json::Map<_, _>>()
+            .into(),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_control_a_terminal_is_escaped() {
+        assert_eq!(
+            visible("a\u{1b}[31mb\nc\r\u{9b}\u{202e}d\u{2066}\u{7f}"),
+            "a\\u{1b}[31mb\\nc\\r\\u{9b}\\u{202e}d\\u{2066}\\u{7f}"
+        );
+        assert_eq!(visible("Ünïcode – 漢字, \"quoted\""), "Ünïcode – 漢字, \"quoted\"");
+        assert_eq!(visible_lines("a\tb\n\u{1b}c"), "a\tb\n\\u{1b}c");
+    }
+
+    #[test]
+    fn values_of_errors_are_safe_and_short_and_our_own_words_are_whole() {
+        let hint = "h".repeat(3 * LONGEST);
+        let error = Error::MissingFile { file: "é\n\u{1b}]0;x\u{7}".repeat(100), hint: hint.clone() };
+        let told = error.sentence();
+        assert!(told.starts_with("é\\n\\u{1b}]0;x\\u{7}") && told.contains("…: not found; ") && told.ends_with(&hint));
+        assert!(told.chars().count() <= LONGEST + hint.len() + 20 && !told.chars().any(char::is_control), "{told}");
+        assert_eq!(Error::Cancelled.sentence(), Error::Cancelled.to_string());
+        let shape = Error::TensorShape { tensor: "w".into(), found: vec![1, 2], expected: vec![3] };
+        assert_eq!(shape.sentence(), shape.to_string());
+    }
+}

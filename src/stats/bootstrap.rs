@@ -1,0 +1,142 @@
+//! Confidence intervals by resampling windows: rows of one window depend on each other, windows hardly do
+//! (docs/measures.md, section 2).
+
+use crate::platform::random::Random;
+use crate::report::{Interval, finite};
+
+/// Resamples per interval.
+const RESAMPLES: usize = 2000;
+/// Fewest windows with an interval.
+pub const FEWEST_WINDOWS: usize = 10;
+/// Most units that are drawn; more windows than these are joined with their neighbours.
+const MOST_UNITS: usize = 512;
+/// Share of resamples on either side of the interval.
+const TAIL: f64 = 0.025;
+/// Separates the random stream of the resamples from others of the same seed.
+const STREAM: u64 = u64::from_be_bytes(*b"windows ");
+
+/// Numbers of times that every unit, a window or some neighbouring ones, occurs in each resample.
+///
+/// A resample has one unit less than there are: the variance of its mean is then that of the mean of all units.
+#[derive(Clone, Debug)]
+pub struct Resamples {
+    windows: usize,
+    /// Windows of a unit.
+    joined: usize,
+    counts: Vec<u16>,
+}
+
+impl Resamples {
+    /// Draws them for `windows` windows; none if those are too few.
+    pub fn new(windows: usize, seed: u64) -> Self {
+        let resamples = if windows < FEWEST_WINDOWS { 0 } else { RESAMPLES };
+        let joined = windows.div_ceil(MOST_UNITS).max(1);
+        let units = windows.div_ceil(joined);
+        let mut random = Random::stream(seed, &[STREAM]);
+        let mut counts = vec![0; resamples * units];
+        for counts in counts.chunks_exact_mut(units.max(1)) {
+            (1..units).for_each(|_| counts[random.below(units)] += 1);
+        }
+        Self { windows, joined, counts }
+    }
+
+    /// The interval of a statistic of sums over windows. `statistic` gets the sum of each list, which has one value
+    /// per window; the result is `None` if it is not finite in some resample.
+    pub fn interval<const N: usize>(&self, sums: [&[f64]; N], statistic: impl Fn([f64; N]) -> f64) -> Option<Interval> {
+        if sums.iter().any(|sums| sums.len() != self.windows) {
+            return None;
+        }
+        let sums = sums.map(|sums| sums.chunks(self.joined).map(|unit| unit.iter().sum()).collect::<Vec<f64>>());
+        let sum = |counts: &[u16], values: &[f64]| -> f64 {
+            counts.iter().zip(values).map(|(count, value)| f64::from(*count) * value).sum()
+        };
+        let resamples = self.counts.chunks_exact(sums.first().map_or(1, Vec::len).max(1));
+        let of = |counts| finite(statistic(std::array::from_fn(|at| sum(counts, &sums[at]))));
+        let values = resamples.map(of);
+        let mut values: Vec<f64> = values.collect::<Option<_>>()?;
+        values.sort_by(f64::total_cmp);
+        let tail = (values.len() as f64 * TAIL) as usize;
+        Some(Interval { low: *values.get(tail)?, high: *values.iter().rev().nth(tail)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Share of intervals that hold the true value, over repetitions of `draw`, which returns sums by window.
+    fn coverage<const N: usize>(
+        windows: usize,
+        truth: f64,
+        statistic: impl Fn([f64; N]) -> f64,
+        mut draw: impl FnMut(&mut Random) -> [f64; N],
+    ) -> f64 {
+        const REPETITIONS: usize = 600;
+        let resamples = Resamples::new(windows, 7);
+        let mut random = Random::new(5);
+        let held = (0..REPETITIONS).filter(|_| {
+            let mut sums: [Vec<f64>; N] = std::array::from_fn(|_| Vec::new());
+            for _ in 0..windows {
+                sums.iter_mut().zip(draw(&mut random)).for_each(|(sums, value)| sums.push(value));
+            }
+            let lists = std::array::from_fn(|at| &sums[at][..]);
+            let found = resamples.interval(lists, &statistic).expect("an interval");
+            (found.low..=found.high).contains(&truth)
+        });
+        held.count() as f64 / REPETITIONS as f64
+    }
+
+    /// Squares of a residual and of a target over the rows of a window, of which a share is common to all its rows.
+    fn window(random: &mut Random, shared: f64) -> [f64; 2] {
+        const ROWS: usize = 16;
+        let (own, common) = ((1.0 - shared).sqrt(), shared.sqrt());
+        let mut means = || [random.normal(), random.normal()];
+        let [explained, rest] = means();
+        let rows = (0..ROWS).map(|_| {
+            let [x, e] = means();
+            (own * x + common * explained, 0.5f64.sqrt() * (own * e + common * rest))
+        });
+        rows.fold([0.0; 2], |[errors, totals], (x, e)| [errors + e * e, totals + (x + e).powi(2)])
+    }
+
+    #[test]
+    fn intervals_hold_the_true_r2_in_95_of_100_cases_also_with_rows_that_depend_on_each_other() {
+        // y = x + e with variances 1 and 1/2: R² is 2/3.
+        for (windows, shared) in [(24, 0.0), (24, 0.3), (60, 0.0), (60, 0.3)] {
+            let found = coverage(windows, 2.0 / 3.0, |[errors, totals]| 1.0 - errors / totals, |r| window(r, shared));
+            println!("{windows} windows, {shared} shared: {found}");
+            assert!((0.93..=0.97).contains(&found), "{windows} windows, {shared} shared: {found}");
+        }
+    }
+
+    #[test]
+    fn intervals_hold_the_true_change_of_perplexity_in_95_of_100_cases() {
+        // Two losses of a window that differ little and depend on each other.
+        let draw = |random: &mut Random| {
+            let loss = 3.0 + 0.3 * random.normal();
+            [loss, loss + 0.02 + 0.02 * random.normal(), 1.0]
+        };
+        // Means of exp are those of normal windows: exp of the mean loss.
+        let truth = 3.02f64.exp() - 3f64.exp();
+        let change = |[base, swapped, count]: [f64; 3]| (swapped / count).exp() - (base / count).exp();
+        let found = coverage(30, truth, change, draw);
+        println!("{found}");
+        assert!((0.93..=0.97).contains(&found), "{found}");
+    }
+
+    #[test]
+    fn few_windows_have_no_interval_and_a_seed_always_gives_the_same() {
+        let values: Vec<f64> = (0..12).map(f64::from).collect();
+        let of = |windows: usize, seed| Resamples::new(windows, seed).interval([&values[..windows]], |[sum]| sum);
+        assert_eq!(of(FEWEST_WINDOWS - 1, 0), None);
+        assert!(of(FEWEST_WINDOWS, 0).is_some() && of(12, 0) == of(12, 0) && of(12, 0) != of(12, 1));
+        let all = Resamples::new(12, 0);
+        assert_eq!(all.interval([&values[1..]], |[sum]| sum), None, "another number of windows");
+        assert_eq!(all.interval([&values[..]], |[sum]| 1.0 / (sum - sum)), None, "no number");
+        let many = Resamples::new(1300, 0);
+        assert_eq!((many.joined, many.counts.len()), (3, RESAMPLES * 434));
+        let same = many.interval([&[2.0; 1300], &[1.0; 1300]], |[sum, count]| sum / count);
+        assert_eq!(same, Some(Interval { low: 2.0, high: 2.0 }));
+        assert!(all.counts.chunks(12).all(|counts| counts.iter().sum::<u16>() == 11));
+    }
+}

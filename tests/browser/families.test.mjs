@@ -1,0 +1,44 @@
+// Models of every family in the browser, on both backends, against the values of an independent implementation.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { assertClose, FIXTURES, visit } from './driver.mjs';
+
+/** A model for everything that a family adds to the arithmetic. */
+const MODELS = [
+  'tiny-gpt2-scaled', 'tiny-gpt_neo', 'tiny-opt', 'tiny-opt-350m', 'tiny-bloom', 'tiny-mistral', 'tiny-qwen3', 'tiny-llama3',
+  'tiny-phi', 'tiny-gemma', 'tiny-gemma2', 'tiny-gemma3', 'tiny-roberta', 'tiny-distilbert', 'tiny-modernbert',
+];
+/** Largest relative difference of perplexities. */
+const OF_PERPLEXITY = 1e-4;
+
+for (const webgpu of [false, true]) {
+  visit(`every family is measured as its reference ${webgpu ? 'on WebGPU' : 'on the CPU'}`, { webgpu }, async (app) => {
+    const largest = {};
+    const differ = (kind, found, expected, tolerance, what) => {
+      assertClose(what, found, expected, tolerance);
+      largest[kind] = Math.max(largest[kind] ?? 0, Math.abs(found - expected));
+    };
+    for (const name of MODELS) {
+      const expected = JSON.parse(await readFile(join(FIXTURES, name, 'expected.json'), 'utf8'));
+      await app.choose({ 'model-select': ':own' });
+      await app.element('model-folder').setInputFiles(join(FIXTURES, name));
+      await app.choose({ 'text-select': ':file' });
+      await app.element('text-file').setInputFiles(join(FIXTURES, 'texts', 'encyclopedia.txt'));
+      await app.choose({ rows: expected.rows });
+      const report = await app.measure();
+      assert.equal(report.model.id, name);
+      assert.equal(report.device.backend, webgpu ? 'gpu' : 'cpu');
+      assert.equal(report.blocks.length, expected.blocks.length);
+      for (const [at, block] of report.blocks.entries()) {
+        differ('r2_lin', block.r2_lin, expected.blocks[at].r2_lin, 1e-5, `${name}, block ${at}: r2_lin`);
+        differ('cosine', block.cosine, expected.blocks[at].cosine, 1e-5, `${name}, block ${at}: cosine`);
+      }
+      if (expected.ppl && report.ppl) {
+        differ('ppl', report.ppl / expected.ppl, 1, OF_PERPLEXITY, `${name}: perplexity`);
+      }
+    }
+    console.log(`largest differences ${webgpu ? 'on WebGPU' : 'on the CPU'}: ${JSON.stringify(largest)}`);
+  });
+}
