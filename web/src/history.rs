@@ -132,6 +132,9 @@ pub fn exported(results: &[(KeptResult, String)]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use straightedge_api::job::{Job, Measure};
+    use straightedge_api::message::{ModelSource, TextSource, Work};
+
     use super::*;
     use crate::figures::sample_report;
 
@@ -170,6 +173,18 @@ mod tests {
         let part = KeptResult::new("2", &report, String::new(), 1, None, None);
         let unfinished = Unfinished { model: "m".into(), text: "t".into(), next: 1, of: 3, handles: 0 };
         assert!(part.is_of(&unfinished) && !again.is_of(&unfinished) && part.described().contains("not finished"));
+    }
+
+    #[test]
+    fn an_entry_is_read_as_it_was_written() {
+        let mut job = Job::new("m", "t");
+        job.measures.insert(Measure::Swap);
+        let files = [("config.json".to_string(), 7)].into();
+        let work = Work::Model { model: ModelSource::Bundled { folder: "m".into(), files }, text: TextSource::Pasted { content: "t".into() } };
+        let order = Some(Order { run: 1, job, work });
+        let written = KeptResult::new("1", &sample_report(), "2026-11-26T00:00:00Z".into(), 9, order, None);
+        let json = serde_json::to_string(&written).unwrap();
+        assert_eq!(serde_json::from_str::<KeptResult>(&json).unwrap(), written);
     }
 
     #[test]

@@ -24,14 +24,14 @@ const CHANNEL: &str = "straightedge results";
 impl Session {
     /// Reads the list, shows the result of before a reload again, and keeps results from now on.
     pub(super) fn keep_results(self) {
+        self.show_last();
+        self.follow_results();
         spawn_local(async move {
             match Store::open().await {
                 Ok(store) => {
-                    self.history.store.set_value(Some(store));
+                    self.history.store.set(Some(store));
                     self.listen_to_tabs();
                     self.list_results().await;
-                    self.show_last();
-                    self.follow_results();
                 }
                 Err(why) => self.history.refused.set(Some(why)),
             }
@@ -47,27 +47,34 @@ impl Session {
     }
 
     async fn list_results(self) {
-        let Some(store) = self.history.store.get_value() else { return };
+        let Some(store) = self.history.store.get_untracked() else { return };
         match store.entries().await {
             Ok(entries) => self.history.entries.set(Some(sorted(entries))),
             Err(why) => self.history.refused.set(Some(why)),
         }
     }
 
-    /// Shows the result of before a reload, or what an unfinished measurement had reached, unless something else is
-    /// shown by then.
+    /// Once the list is read, shows the result of before a reload, or what an unfinished measurement had reached, unless
+    /// something else is shown by then.
     fn show_last(self) {
-        if let Some(id) = shown() {
-            return self.open_kept(id, true);
-        }
-        Effect::new(move |_| {
-            let found = self.unfinished.with(|unfinished| {
-                let unfinished = unfinished.as_ref()?;
-                let entries = self.history.entries.get_untracked()?;
-                entries.into_iter().find(|entry| entry.is_of(unfinished))
-            });
-            if let Some(entry) = found {
-                self.open_kept(entry.id, true);
+        let last = shown();
+        Effect::new(move |is_done: Option<bool>| {
+            if is_done == Some(true) {
+                return true;
+            }
+            let of_unfinished = |entries: &Vec<KeptResult>| {
+                self.unfinished.with(|unfinished| {
+                    let entry = entries.iter().find(|entry| entry.is_of(unfinished.as_ref()?))?;
+                    Some(entry.id.clone())
+                })
+            };
+            let found = self.history.entries.with(|entries| last.clone().or_else(|| of_unfinished(entries.as_ref()?)));
+            match found.filter(|_| self.history.entries.with_untracked(Option::is_some)) {
+                Some(id) => {
+                    self.open_kept(id, true);
+                    true
+                }
+                None => false,
             }
         });
     }
@@ -78,6 +85,9 @@ impl Session {
         });
         Effect::new(move |_| {
             changed.track();
+            if self.history.store.with(Option::is_none) {
+                return;
+            }
             self.run.with_untracked(|run| match (run.origin(), self.history.current.get_value()) {
                 (Some(origin), Some((known, id))) if origin == known => show_after_reload(Some(&id)),
                 _ => show_after_reload(None),
@@ -111,7 +121,7 @@ impl Session {
     }
 
     async fn write_now(self) {
-        let Some(store) = self.history.store.get_value() else { return };
+        let Some(store) = self.history.store.get_untracked() else { return };
         let found = self.run.with_untracked(|run| Some((run.origin()?, run.report()?.clone())));
         let Some((origin, report)) = found else { return };
         let Ok(json) = serde_json::to_string(&report) else { return };
@@ -192,7 +202,7 @@ impl Session {
     fn with_kept(self, id: String, action: impl FnOnce(KeptResult, Report) + 'static) {
         let entries = self.history.entries.get_untracked().unwrap_or_default();
         let (Some(store), Some(entry)) =
-            (self.history.store.get_value(), entries.into_iter().find(|entry| entry.id == id))
+            (self.history.store.get_untracked(), entries.into_iter().find(|entry| entry.id == id))
         else {
             return;
         };
@@ -213,7 +223,7 @@ impl Session {
         let entries = self.history.entries.get_untracked().unwrap_or_default();
         let Some(mut entry) = entries.into_iter().find(|entry| entry.id == id) else { return };
         change(&mut entry);
-        let Some(store) = self.history.store.get_value() else { return };
+        let Some(store) = self.history.store.get_untracked() else { return };
         spawn_local(async move {
             match store.put(&entry, None, &[]).await {
                 Ok(()) => self.results_changed().await,
@@ -224,7 +234,7 @@ impl Session {
 
     /// Deletes a kept result; if it is shown, it stays on the page.
     pub(crate) fn delete_kept(self, id: String) {
-        let Some(store) = self.history.store.get_value() else { return };
+        let Some(store) = self.history.store.get_untracked() else { return };
         spawn_local(async move {
             match store.delete(&id).await {
                 Ok(()) => self.results_changed().await,
@@ -235,7 +245,7 @@ impl Session {
 
     /// One file with all kept results.
     pub(crate) async fn export_kept(self) -> Option<String> {
-        let store = self.history.store.get_value()?;
+        let store = self.history.store.get_untracked()?;
         let mut results = Vec::new();
         for entry in self.history.entries.get_untracked()? {
             if let Ok(report) = store.report(&entry.id).await {

@@ -13,7 +13,8 @@ pub(crate) struct History {
     pub(crate) entries: RwSignal<Option<Vec<KeptResult>>>,
     /// Why nothing can be kept.
     pub(crate) refused: RwSignal<Option<String>>,
-    pub(super) store: StoredValue<Option<Store>, LocalStorage>,
+    /// The open database.
+    pub(super) store: RwSignal<Option<Store>, LocalStorage>,
     pub(super) channel: StoredValue<Option<BroadcastChannel>, LocalStorage>,
     /// The measurement shown, by its first order, and its key in the store.
     pub(super) current: StoredValue<Option<(u32, String)>>,
@@ -26,7 +27,7 @@ impl Default for History {
         Self {
             entries: RwSignal::new(None),
             refused: RwSignal::new(None),
-            store: StoredValue::new_local(None),
+            store: RwSignal::new_local(None),
             channel: StoredValue::new_local(None),
             current: StoredValue::new(None),
             writing: StoredValue::new((false, false)),
