@@ -168,6 +168,13 @@ export class App {
     return this.element('device').and(this.page.locator(':not([data-state=probing])')).waitFor();
   }
 
+  /** Opens the page as a new tab does, which does not show the last result again. */
+  async afresh() {
+    await this.page.evaluate(() => sessionStorage.clear());
+    await this.page.reload();
+    await this.started();
+  }
+
   /** The engine's worker; helpers start later. */
   engine() {
     const [worker] = this.page.workers();

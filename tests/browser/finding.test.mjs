@@ -142,6 +142,8 @@ trial('report= opens a report of another host, which is named, and refuses what 
   await open_('/good.json', async (app) => {
     await app.told('status', /From https:\/\/host\.example\/good\.json, not measured on your machine: 6 blocks/);
     assert.match(app.page.url(), /report=https:\/\/host\.example\/good\.json/, 'it survives a reload');
+    await app.element('share').evaluate((fold) => { fold.open = true; });
+    await app.told('share-note', /names the report’s address/);
     await app.started();
     assert.deepEqual((await app.report()).blocks, report.blocks);
     await app.order(app.element('replay'));

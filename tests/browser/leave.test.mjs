@@ -59,8 +59,7 @@ visit('what is stored of the lesson and is none is passed over', {
 
 visit('a replay that fails leaves the report that it began with', { webgpu: false, query: { model: 'calibration', rows: '1280' }, shim: '0' }, async (app) => {
   const saved = await app.measure();
-  await app.page.reload();
-  await app.started();
+  await app.afresh();
   await app.element('report-file').setInputFiles({
     name: 'report.json', mimeType: 'application/json', buffer: Buffer.from(JSON.stringify(saved)),
   });

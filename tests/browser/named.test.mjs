@@ -36,20 +36,17 @@ visit('a recording and a measurement name their own model, text, day and device'
 
 visit('so does an opened report, and what is published, and an embedded chart', { webgpu: false, query: { rows: '1280' } }, async (app) => {
   const report = await app.measure();
-  await app.page.reload();
-  await app.started();
+  await app.afresh();
   await openReport(app, { ...report, date: '2024-02-29T12:00:00Z', model: { ...report.model, id: 'someone/else' } });
   await app.element('replay').waitFor();
   await says(app, 'someone/else', 'tales:1', '2024-02-29');
   // A malformed date is not shown.
-  await app.page.reload();
-  await app.started();
+  await app.afresh();
   await openReport(app, { ...report, date: '<b>now</b>' });
   await app.element('replay').waitFor();
   assert.doesNotMatch(await says(app, 'demo-gpt2'), /<b>|now/);
 
-  await app.page.reload();
-  await app.started();
+  await app.afresh();
   await app.element('known-openai-community/gpt2').click();
   await says(app, 'openai-community/gpt2', 'published');
   const site = new URL(app.page.url());

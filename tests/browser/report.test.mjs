@@ -4,8 +4,7 @@ import assert from 'node:assert/strict';
 import { visit } from './driver.mjs';
 
 async function opened(app, report) {
-  await app.page.reload();
-  await app.started();
+  await app.afresh();
   await app.element('report-file').setInputFiles({
     name: 'report.json', mimeType: 'application/json', buffer: Buffer.from(JSON.stringify(report)),
   });

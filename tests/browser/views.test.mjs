@@ -194,8 +194,7 @@ visit('a report opened from the disk shows its views, and published values where
   const blocks = Array.from({ length: 12 }, (_, at) => ({ ...block, block: at, r2_lin_scalar: at / 12 }));
   const model = { ...measured.model, id: 'openai-community/gpt2', architecture: 'gpt2', hidden_size: 768, intermediate_size: 3072, num_hidden_layers: 12 };
   const report = { ...measured, model, blocks };
-  await app.page.reload();
-  await app.started();
+  await app.afresh();
   await app.element('report-file').setInputFiles({
     name: 'gpt2.json', mimeType: 'application/json', buffer: Buffer.from(JSON.stringify(report)),
   });

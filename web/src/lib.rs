@@ -2,8 +2,7 @@
 //!
 //! Reading order: [`text`] holds the texts, [`state`] the choices and results, [`chart`] draws, [`figures`] and
 //! [`comparison`] turn reports into charts, [`continuation`] and [`lesson`] are two views with a state of their own,
-//! and [`url`] writes choices and views as a link. [`export`] and [`citation`] take results
-//! elsewhere.
+//! and [`url`] writes choices and views as a link. [`export`], [`citation`] and [`history`] take results elsewhere.
 
 pub mod browser;
 pub mod chart;
@@ -12,6 +11,7 @@ pub mod comparison;
 pub mod continuation;
 pub mod export;
 pub mod figures;
+pub mod history;
 pub mod lesson;
 pub mod state;
 pub mod text;

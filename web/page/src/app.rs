@@ -10,7 +10,7 @@ use crate::permalink::link;
 use crate::session::Session;
 use crate::start::Start;
 use crate::view::{
-    Board, Device, Downloads, Drop, Failure, ForClass, Framed, Go, Head, Lesson, ModelChoice, ProtocolChoice,
+    Board, Device, Downloads, Drop, Failure, ForClass, Framed, Go, Head, History, Lesson, ModelChoice, ProtocolChoice,
     TextChoice, Warnings,
 };
 use crate::{awake, keep, leave, title};
@@ -55,6 +55,7 @@ pub(crate) fn Page(session: Session) -> impl IntoView {
                     <Framed session part=Part::Text><TextChoice session/></Framed>
                     <Framed session part=Part::Protocol><ProtocolChoice session/></Framed>
                     <Framed session part=Part::Downloads><Downloads session/></Framed>
+                    <Framed session part=Part::Downloads><History session/></Framed>
                     <ForClass session/>
                 </div>
                 <Go session/>

@@ -15,6 +15,7 @@ mod picked;
 mod save;
 mod session;
 mod start;
+mod store;
 mod title;
 mod view;
 

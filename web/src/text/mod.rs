@@ -21,6 +21,7 @@ pub mod detail;
 pub mod format;
 pub mod formula;
 pub mod groups;
+pub mod history;
 pub mod lesson;
 pub mod paper;
 pub mod result;

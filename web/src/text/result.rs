@@ -35,6 +35,7 @@ catalogue! {
     share_about: "as a link, in a web page, in a paper",
     share_link: "Link",
     share_link_note: "The link itself holds the numbers of the profile: whoever opens it sees this result and can measure it again.",
+    share_report_note: "The link names the report’s address: whoever opens it sees the report from there.",
     share_settings_note: "The link holds the settings. Measure first, and it holds the result too.",
     share_embed: "Embedded in a web page",
     share_cite: "Citation (BibTeX)",

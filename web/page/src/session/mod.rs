@@ -1,8 +1,8 @@
 //! The page's state, and the actions of its buttons.
 //!
-//! `state.rs` holds all signals and `handles.rs` the user's files. Every other file is a group of actions on them.
+//! `state.rs` holds all signals, `handles.rs` the user's files, and `history_state.rs` the kept results. Every other file is a group of actions on them.
 //! Reading order, in which each uses only those before it: `browser.rs`, `show.rs`, `preview.rs`, `sources.rs`,
-//! `reports.rs`, `atlas.rs`, `compare.rs`, `choose.rs`, `measure.rs`, `again.rs`, `continuation.rs`, `guide.rs`,
+//! `reports.rs`, `atlas.rs`, `compare.rs`, `choose.rs`, `history.rs`, `measure.rs`, `again.rs`, `continuation.rs`, `guide.rs`,
 //! `address.rs`, `shared.rs`, `open.rs`.
 
 mod address;
@@ -14,6 +14,8 @@ mod compare;
 mod continuation;
 mod guide;
 mod handles;
+mod history;
+mod history_state;
 mod measure;
 mod open;
 mod preview;

@@ -52,6 +52,7 @@ impl Session {
         self.keep_lesson();
         self.keep_address();
         self.follow_fragments();
+        self.keep_results();
     }
 
     fn receive(self, reply: &Reply) {

@@ -26,6 +26,7 @@ use straightedge_web::url::finding::Shared;
 use web_sys::File;
 
 use super::handles::Handles;
+use super::history_state::History;
 use crate::link::Link;
 use crate::permalink::Entry;
 
@@ -76,6 +77,8 @@ pub(crate) struct Session {
     pub(crate) metric: RwSignal<Metric>,
     /// The overlay of the profile.
     pub(crate) overlay: RwSignal<Option<Choice>>,
+    /// The results kept in the browser.
+    pub(crate) history: History,
     /// The result that a link shares, while it is shown or fetched.
     pub(crate) shared: RwSignal<Option<Shared>>,
     /// The address that a report is fetched from.
@@ -195,6 +198,7 @@ impl Session {
             frame: RwSignal::new(Frame::default()),
             metric: RwSignal::new(Metric::default()),
             overlay: RwSignal::new(None),
+            history: History::default(),
             shared: RwSignal::new(None),
             fetching: RwSignal::new(None),
             repeated: RwSignal::new(None),

@@ -35,6 +35,8 @@
 //! | `fetching`, `claim-short` | the address that a report is fetched from, and what a result in a link lacks |
 //! | `share-copy` | copies the link that holds the result |
 //! | `share`, `share-link`, `share-embed`, `share-cite`, `share-KIND-copy` | the fold with link, frame and citation, each with its copy button |
+//! | `history`, `history-sum`, `history-list`, `history-export` | the fold with the results kept in this browser |
+//! | `kept-name`, `kept-about`, `kept-open`, `kept-compare`, `kept-pin`, `kept-delete` | in each: its name, what it is, and its buttons |
 //! | `replay`, `differences` | repeats the measurement of an opened report, and shows the differences; `data-most` is the largest |
 //! | `svg-AT`, `png-AT`, `csv-AT`, `json-AT` | save a chart: `AT` is `profile` or the number of the figure |
 //! | `class`, `frame-PART`, `link-embed`, `link`, `link-copy` | the fold that builds links, the parts they hide or lock, and the link |
@@ -83,6 +85,7 @@ mod drop;
 mod exports;
 mod figure;
 mod head;
+mod history;
 mod hub;
 mod lesson;
 mod mechanism;
@@ -105,6 +108,7 @@ pub(crate) use class::{ForClass, Framed};
 pub(crate) use controls::{Device, Go};
 pub(crate) use drop::Drop;
 pub(crate) use head::Head;
+pub(crate) use history::History;
 pub(crate) use hub::Downloads;
 pub(crate) use lesson::Lesson;
 pub(crate) use model::ModelChoice;

@@ -54,6 +54,7 @@ fn Ways(session: Session) -> impl IntoView {
     let target = Memo::new(move |_| link.get().unwrap_or_default());
     let note = move || match link.get() {
         Ok(target) if target.contains('#') => r().share_link_note.to_string(),
+        Ok(target) if target.contains("report=") => r().share_report_note.into(),
         Ok(_) => r().share_settings_note.into(),
         Err(why) => why,
     };

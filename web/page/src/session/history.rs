@@ -1,0 +1,280 @@
+//! Results kept in the browser: written as blocks finish, shown again after a reload, listed, renamed, deleted.
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use straightedge_api::report::Report;
+use straightedge_web::comparison::Key;
+use straightedge_web::comparison::overlay::KeptMeasurement;
+use straightedge_web::history::{KeptResult, MOST_BYTES, exported, sorted, surplus};
+use straightedge_web::state::run::{Provenance, Run};
+use straightedge_web::state::views::View;
+use straightedge_web::text::history::t as h;
+use wasm_bindgen::prelude::*;
+use web_sys::{BroadcastChannel, File};
+
+use super::browser::{look_at_results, now};
+use super::state::Session;
+use crate::store::Store;
+
+/// Key of the shown result in the session storage, which a reload keeps and a new tab lacks.
+const SHOWN: &str = "straightedge shown";
+/// Tells other tabs that the list has changed.
+const CHANNEL: &str = "straightedge results";
+
+impl Session {
+    /// Reads the list, shows the result of before a reload again, and keeps results from now on.
+    pub(super) fn keep_results(self) {
+        self.show_last();
+        self.follow_results();
+        spawn_local(async move {
+            match Store::open().await {
+                Ok(store) => {
+                    self.history.store.set(Some(store));
+                    self.listen_to_tabs();
+                    self.list_results().await;
+                }
+                Err(why) => self.history.refused.set(Some(why)),
+            }
+        });
+    }
+
+    fn listen_to_tabs(self) {
+        // Without it, the list of this tab is as old as its last change.
+        let Ok(channel) = BroadcastChannel::new(CHANNEL) else { return };
+        let list = Closure::<dyn Fn()>::new(move || spawn_local(self.list_results()));
+        channel.set_onmessage(Some(list.into_js_value().unchecked_ref()));
+        self.history.channel.set_value(Some(channel));
+    }
+
+    async fn list_results(self) {
+        let Some(store) = self.history.store.get_untracked() else { return };
+        match store.entries().await {
+            Ok(entries) => self.history.entries.set(Some(sorted(entries))),
+            Err(why) => self.history.refused.set(Some(why)),
+        }
+    }
+
+    /// Once the list is read, shows the result of before a reload, or what an unfinished measurement had reached, unless
+    /// something else is shown by then.
+    fn show_last(self) {
+        let last = shown();
+        Effect::new(move |is_done: Option<bool>| {
+            if is_done == Some(true) {
+                return true;
+            }
+            let of_unfinished = |entries: &Vec<KeptResult>| {
+                self.unfinished.with(|unfinished| {
+                    let entry = entries.iter().find(|entry| entry.is_of(unfinished.as_ref()?))?;
+                    Some(entry.id.clone())
+                })
+            };
+            let found = self.history.entries.with(|entries| last.clone().or_else(|| of_unfinished(entries.as_ref()?)));
+            match found.filter(|_| self.history.entries.with_untracked(Option::is_some)) {
+                Some(id) => {
+                    self.open_kept(id, true);
+                    true
+                }
+                None => false,
+            }
+        });
+    }
+
+    fn follow_results(self) {
+        let changed = Memo::new(move |_| {
+            self.run.with(|run| (run.number(), run.blocks().len(), run.phase().id(), run.provenance().clone()))
+        });
+        Effect::new(move |_| {
+            changed.track();
+            if self.history.store.with(Option::is_none) {
+                return;
+            }
+            self.run.with_untracked(|run| match (run.origin(), self.history.current.get_value()) {
+                (Some(origin), Some((known, id))) if origin == known => show_after_reload(Some(&id)),
+                _ => show_after_reload(None),
+            });
+            self.write_result();
+        });
+    }
+
+    /// Writes the measurement shown; a change while it is being written is written afterwards.
+    fn write_result(self) {
+        let is_own = self.run.with_untracked(|run| {
+            !run.is_untouched() && *run.provenance() == Provenance::Here && !run.blocks().is_empty()
+        });
+        if !is_own {
+            return;
+        }
+        if self.history.writing.get_value().0 {
+            return self.history.writing.set_value((true, true));
+        }
+        self.history.writing.set_value((true, false));
+        spawn_local(async move {
+            loop {
+                self.write_now().await;
+                let (_, is_old) = self.history.writing.get_value();
+                self.history.writing.set_value((is_old, false));
+                if !is_old {
+                    break;
+                }
+            }
+        });
+    }
+
+    async fn write_now(self) {
+        let Some(store) = self.history.store.get_untracked() else { return };
+        let found = self.run.with_untracked(|run| Some((run.origin()?, run.report()?.clone())));
+        let Some((origin, report)) = found else { return };
+        let Ok(json) = serde_json::to_string(&report) else { return };
+        let id = self.key_of(origin);
+        let entries = self.history.entries.get_untracked().unwrap_or_default();
+        let earlier = entries.iter().find(|entry| entry.id == id);
+        let order = self.ordered.get_value().map(|(order, _)| order);
+        let entry = KeptResult::new(&id, &report, now(), json.len() as u64, order, earlier);
+        let Some(deleted) = surplus(&entries, &entry, MOST_BYTES) else {
+            return self.history.refused.set(Some(h().full.into()));
+        };
+        match store.put(&entry, Some(&json), &deleted).await {
+            Ok(()) => self.results_changed().await,
+            Err(why) => self.history.refused.set(Some(why)),
+        }
+    }
+
+    /// The key of a measurement, which its extensions share.
+    fn key_of(self, origin: u32) -> String {
+        if let Some((known, id)) = self.history.current.get_value()
+            && known == origin
+        {
+            return id;
+        }
+        let id = format!("{} {}", now(), js_sys::Math::random());
+        self.history.current.set_value(Some((origin, id.clone())));
+        show_after_reload(Some(&id));
+        id
+    }
+
+    async fn results_changed(self) {
+        self.history.channel.with_value(|channel| {
+            // Other tabs read the list anew when they change it themselves.
+            channel.as_ref().map(|channel| channel.post_message(&JsValue::NULL))
+        });
+        self.list_results().await;
+    }
+
+    /// Shows a kept result; if `is_restored`, only in place of what is known without measuring.
+    pub(crate) fn open_kept(self, id: String, is_restored: bool) {
+        self.with_kept(id.clone(), move |entry, report| {
+            let is_free = self.run.with_untracked(Run::is_untouched) && self.fetching.with_untracked(Option::is_none);
+            if self.run.with_untracked(Run::is_running) || (is_restored && !is_free) {
+                return;
+            }
+            let (block, unfinished) = (self.block.get_untracked(), self.unfinished.get_untracked());
+            self.keep();
+            self.complaint.set(None);
+            self.introduced.set(None);
+            let number = self.next_number();
+            self.history.current.set_value(Some((number, id.clone())));
+            self.show(Run::received(number, report, Provenance::Here));
+            self.unfinished.set(unfinished);
+            self.can_extend.set(entry.order.is_some());
+            self.ordered.set_value(entry.order.map(|order| (order, Vec::<File>::new())));
+            if is_restored {
+                self.block.set(block);
+            } else {
+                self.open_view(View::Profile);
+                look_at_results();
+            }
+            self.look_up();
+        });
+    }
+
+    /// Adds a kept result to the comparison.
+    pub(crate) fn compare_kept(self, id: String) {
+        self.with_kept(id, move |entry, report| {
+            let number = self.next_number();
+            let name = entry.shown().to_string();
+            self.keep_this(KeptMeasurement { name, ..KeptMeasurement::new(number, false, report) });
+            self.comparison.update(|comparison| comparison.add(Key::Measured(number)));
+            self.open_view(View::Compare);
+            look_at_results();
+        });
+    }
+
+    fn with_kept(self, id: String, action: impl FnOnce(KeptResult, Report) + 'static) {
+        let entries = self.history.entries.get_untracked().unwrap_or_default();
+        let (Some(store), Some(entry)) =
+            (self.history.store.get_untracked(), entries.into_iter().find(|entry| entry.id == id))
+        else {
+            return;
+        };
+        spawn_local(async move {
+            match store.report(&id).await {
+                // What this browser kept may be of another version of the page.
+                Ok(json) => match Report::from_json(entry.shown(), &json) {
+                    Ok(report) => action(entry, report),
+                    Err(error) => self.complaint.set(Some(error)),
+                },
+                Err(why) => self.history.refused.set(Some(why)),
+            }
+        });
+    }
+
+    /// Changes name or pin of a kept result.
+    pub(crate) fn change_kept(self, id: &str, change: impl FnOnce(&mut KeptResult)) {
+        let entries = self.history.entries.get_untracked().unwrap_or_default();
+        let Some(mut entry) = entries.into_iter().find(|entry| entry.id == id) else { return };
+        change(&mut entry);
+        let Some(store) = self.history.store.get_untracked() else { return };
+        spawn_local(async move {
+            match store.put(&entry, None, &[]).await {
+                Ok(()) => self.results_changed().await,
+                Err(why) => self.history.refused.set(Some(why)),
+            }
+        });
+    }
+
+    /// Deletes a kept result; if it is shown, it stays on the page.
+    pub(crate) fn delete_kept(self, id: String) {
+        let Some(store) = self.history.store.get_untracked() else { return };
+        spawn_local(async move {
+            match store.delete(&id).await {
+                Ok(()) => self.results_changed().await,
+                Err(why) => self.history.refused.set(Some(why)),
+            }
+        });
+    }
+
+    /// One file with all kept results.
+    pub(crate) async fn export_kept(self) -> Option<String> {
+        let store = self.history.store.get_untracked()?;
+        let mut results = Vec::new();
+        for entry in self.history.entries.get_untracked()? {
+            if let Ok(report) = store.report(&entry.id).await {
+                results.push((entry, report));
+            }
+        }
+        Some(exported(&results))
+    }
+
+    /// Lets a resumed measurement go on in the entry that holds what it had reached.
+    pub(super) fn go_on_in(self, number: u32) {
+        let unfinished = self.unfinished.get_untracked();
+        let entries = self.history.entries.get_untracked().unwrap_or_default();
+        let known = unfinished.and_then(|unfinished| entries.into_iter().find(|entry| entry.is_of(&unfinished)));
+        if let Some(entry) = known {
+            self.history.current.set_value(Some((number, entry.id)));
+        }
+    }
+}
+
+fn shown() -> Option<String> {
+    window().session_storage().ok().flatten()?.get_item(SHOWN).ok().flatten()
+}
+
+/// Some frames deny storage; a reload then shows what the page begins with.
+fn show_after_reload(id: Option<&str>) {
+    let Some(storage) = window().session_storage().ok().flatten() else { return };
+    let _ = match id {
+        Some(id) => storage.set_item(SHOWN, id),
+        None => storage.remove_item(SHOWN),
+    };
+}

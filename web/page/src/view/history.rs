@@ -1,0 +1,86 @@
+//! The results kept in this browser: open, compare, rename, pin, delete, export.
+
+use leptos::ev::KeyboardEvent;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use straightedge_web::history::{KeptResult, MOST_BYTES};
+use straightedge_web::state::run::Run;
+use straightedge_web::text::fill;
+use straightedge_web::text::format::bytes;
+use straightedge_web::text::history::t as h;
+
+use crate::save;
+use crate::session::Session;
+
+/// The fold with the list.
+#[component]
+pub(crate) fn History(session: Session) -> impl IntoView {
+    let entries = Memo::new(move |_| session.history.entries.get().unwrap_or_default());
+    let summary = move || match session.history.refused.get() {
+        Some(why) => fill(h().refused, &[("why", &why)]),
+        None if entries.with(Vec::is_empty) => h().none.into(),
+        None => entries.with(|entries| {
+            let (count, size) = (entries.len().to_string(), entries.iter().map(|entry| entry.bytes).sum());
+            fill(h().sum, &[("count", &count), ("size", &bytes(size)), ("most", &bytes(MOST_BYTES))])
+        }),
+    };
+    let export = move |_| {
+        spawn_local(async move {
+            if let Some(file) = session.export_kept().await {
+                // A browser that cannot create a blob or its URL cannot download at all.
+                let _ = save::text("straightedge-results.json", "application/json", &file);
+            }
+        });
+    };
+    view! {
+        <details class="fold" data-testid="history">
+            <summary><span class="title">{h().title}</span><span class="note" data-testid="history-sum">{summary}</span></summary>
+            <div class="kept">
+                <ul data-testid="history-list">
+                    <For each=move || entries.get() key=|entry| (entry.id.clone(), entry.saved.clone(), entry.is_pinned, entry.name.clone()) children=move |entry| view! { <Item session entry/> }/>
+                </ul>
+                <Show when=move || entries.with(|entries| !entries.is_empty())>
+                    <button type="button" data-testid="history-export" on:click=export>{h().export}</button>
+                </Show>
+            </div>
+        </details>
+    }
+}
+
+#[component]
+fn Item(session: Session, entry: KeptResult) -> impl IntoView {
+    let is_running = Memo::new(move |_| session.run.with(Run::is_running));
+    let about = entry.described();
+    let name = entry.shown().to_string();
+    let named = |text: &str| fill(text, &[("name", &name)]);
+    let [open, compare, rename, pin, delete] =
+        [h().open_name, h().compare_name, h().rename, h().pin_name, h().delete_name].map(named);
+    let id = StoredValue::new(entry.id);
+    // Enter in a field of a form would start a measurement.
+    let press = |event: KeyboardEvent| {
+        if event.key() == "Enter" {
+            event.prevent_default();
+            if let Some(field) = document().active_element() {
+                let _ = wasm_bindgen::JsCast::unchecked_into::<web_sys::HtmlElement>(field).blur();
+            }
+        }
+    };
+    let change = move |event| session.change_kept(&id.get_value(), |entry| entry.rename(&event_target_value(&event)));
+    let toggle = move |_| session.change_kept(&id.get_value(), |entry| entry.is_pinned = !entry.is_pinned);
+    view! {
+        <li>
+            <input type="text" aria-label=rename prop:value=name.clone() data-testid="kept-name" on:keydown=press on:change=change/>
+            <p class="note" data-testid="kept-about">{about}</p>
+            <div class="row">
+                <button type="button" aria-label=open data-testid="kept-open" disabled=move || is_running.get()
+                    on:click=move |_| session.open_kept(id.get_value(), false)>{h().open}</button>
+                <button type="button" aria-label=compare data-testid="kept-compare"
+                    on:click=move |_| session.compare_kept(id.get_value())>{h().compare}</button>
+                <button type="button" aria-label=pin data-testid="kept-pin" aria-pressed=entry.is_pinned.to_string()
+                    on:click=toggle>{h().pin}</button>
+                <button type="button" aria-label=delete data-testid="kept-delete"
+                    on:click=move |_| session.delete_kept(id.get_value())>{h().delete}</button>
+            </div>
+        </li>
+    }
+}
