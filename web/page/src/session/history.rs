@@ -64,8 +64,8 @@ impl Session {
             }
             let of_unfinished = |entries: &Vec<KeptResult>| {
                 self.unfinished.with(|unfinished| {
-                    let entry = entries.iter().find(|entry| entry.is_of(unfinished.as_ref()?))?;
-                    Some(entry.id.clone())
+                    let unfinished = unfinished.as_ref()?;
+                    entries.iter().find(|entry| entry.is_of(unfinished)).map(|entry| entry.id.clone())
                 })
             };
             let found = self.history.entries.with(|entries| last.clone().or_else(|| of_unfinished(entries.as_ref()?)));
