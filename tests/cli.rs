@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 use safetensors::SafeTensors;
 use straightedge::fields::Field;
 use straightedge::report::Report;
+use straightedge::run::Text;
 
 mod common;
 
@@ -73,7 +74,7 @@ fn bad_input_is_one_sentence_and_status_2() {
     assert_complains(&["measure", "calibration", "--tokens", &nested], &["nested.json", "malformed"]);
     let evaluate = ["measure", "calibration", "--backend", "cpu", "--measures", "swap", "--eval-text"];
     assert_complains(&[&evaluate[..], &[&short]].concat(), &["perplexity", "window"]);
-    assert_complains(&[&evaluate[..], &[&empty]].concat(), &["evaluation text", "empty"]);
+    assert_complains(&[&evaluate[..], &[&empty]].concat(), &["empty.txt", "empty"]);
     assert_complains(&["measure", "calibration", "--corpus", "nowhere"], &["--corpus", "nowhere", "puzzles"]);
     assert_complains(&["measure", "calibration", "--corpus", "tales:x"], &["--corpus", "tales:x", "number"]);
     assert_complains(&["measure", "calibration", "--corpus", "tales:1000000"], &["--corpus", "1000000", "training"]);
@@ -223,6 +224,35 @@ fn what_weights_and_logits_hide_is_told() {
     fs::write(model.join("config.json"), config.to_string()).expect("a configuration");
     let (codes, report) = measure("fit");
     assert!(report.blocks.len() == 2 && codes.contains(&"unread_blocks".to_owned()), "{codes:?}");
+}
+
+#[test]
+fn a_report_says_on_which_text_perplexity_was_measured() {
+    let folder = folder("eval");
+    let evaluated = |name: &str, rows: &str| {
+        let (out, tales) = (text(&folder.join(name)), text(&common::tales()));
+        let (model, encyclopedia) = (text(&common::fixture("tiny-gpt2")), text(&common::encyclopedia()));
+        let args = ["measure", &model, "--text", &encyclopedia, "--eval-text", &tales, "--measures", "swap"];
+        let output = straightedge(&[&args[..], &["--rows", rows, "--backend", "cpu", "--out", &out]].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let report = Report::from_json("report", &fs::read_to_string(&out).expect("a report")).expect("a report");
+        (out, report)
+    };
+    let (out, report) = evaluated("tales.json", "1280");
+    let eval = report.ordered.and_then(|ordered| ordered.eval).expect("the text");
+    assert_eq!((eval.id.as_str(), eval.windows), ("tales.txt", 10));
+    assert_eq!(eval.sha256.as_deref(), Some(&*Text::Plain(fs::read(common::tales()).expect("a text")).sha256()));
+    assert!(report.warnings.iter().any(|warning| warning.code == "eval_cut"), "{:?}", report.warnings);
+    let shown = String::from_utf8_lossy(&straightedge(&["show", &out]).stdout).into_owned();
+    assert!(shown.contains("on tales.txt, 10 windows"), "{shown}");
+    let mut other: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(&out).expect("a report")).expect("a report");
+    other["ordered"]["eval"]["sha256"] = "0".into();
+    let path = text(&folder.join("other.json"));
+    fs::write(&path, other.to_string()).expect("a report");
+    let compared = straightedge(&["compare", &out, &path]);
+    assert_eq!(compared.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&compared.stdout).contains("perplexity on another text"));
 }
 
 #[test]

@@ -48,6 +48,7 @@ fn condition_name(condition: Condition) -> &'static str {
     match condition {
         Condition::Weights => "other weights\n",
         Condition::Text => "another text\n",
+        Condition::EvalText => "perplexity on another text\n",
         Condition::Protocol => "another protocol\n",
         Condition::Device => "another device\n",
     }

@@ -162,12 +162,12 @@ pub(super) fn model_files_with(model: &str, tokenizer: Option<&str>) -> Result<(
 }
 
 /// The text for perplexity, if it is not the held-out windows.
-fn eval_text(args: &MeasureArgs) -> Result<Option<Text>> {
+fn eval_text(args: &MeasureArgs) -> Result<Option<(String, Text)>> {
     match (&args.eval_text, &args.eval_tokens) {
-        (Some(path), _) => Ok(Some(Text::Plain(inputs::bytes(path)?))),
+        (Some(path), _) => Ok(Some((inputs::name(path), Text::Plain(inputs::bytes(path)?)))),
         (None, Some(path)) => {
             let ids = parse_token_ids(&inputs::name(path), &inputs::bytes(path)?)?;
-            Ok(Some(Text::Tokens(ids)))
+            Ok(Some((inputs::name(path), Text::Tokens(ids))))
         }
         (None, None) => Ok(None),
     }

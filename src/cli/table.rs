@@ -23,7 +23,12 @@ pub(super) fn table(report: &Report) -> String {
     let mut text = heading(report);
     text += &grid(&block_columns(), blocks);
     if let Some(ppl) = report.ppl {
-        let _ = writeln!(text, "\nperplexity {ppl:.4}");
+        let eval = report.ordered.as_ref().and_then(|ordered| ordered.eval.as_ref());
+        let on = eval.map_or_else(
+            || "the held-out windows".into(),
+            |eval| format!("{}, {} windows", shown(&eval.id), eval.windows),
+        );
+        let _ = writeln!(text, "\nperplexity {ppl:.4} on {on}");
     }
     text += &swaps(report);
     if !report.layers.is_empty() {

@@ -52,6 +52,11 @@ impl TokenWindows {
         self.ids.len() / self.seq_len
     }
 
+    /// Whole windows in what was read of the text.
+    pub fn available(&self) -> usize {
+        self.tokens / self.text_len
+    }
+
     /// Whether the text is shorter than one window.
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()

@@ -46,7 +46,7 @@ impl Prepared {
         let forward = Forward::new(&backend, model, self.windows.seq_len())?;
         let heldout = self.folds.windows(self.folds.len() - 1);
         let training = 0..heldout.start;
-        let (windows, which) = self.eval.as_ref().map_or((&self.windows, heldout), |eval| (eval, 0..eval.len()));
+        let (windows, which) = self.eval.as_ref().map_or((&self.windows, heldout), |(_, eval)| (eval, 0..eval.len()));
         let evaluation = Evaluation::new(&backend, &forward, windows, which).await?;
         let ppl = evaluation.perplexity().await?;
         let clinic = HealingContext { backend: &backend, evaluation, ppl, meter };

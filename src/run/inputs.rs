@@ -34,8 +34,8 @@ pub struct Inputs {
     pub files: Rc<dyn Files>,
     /// The text to measure on.
     pub text: Text,
-    /// Text for perplexity, in place of the held-out windows.
-    pub eval: Option<Text>,
+    /// Text for perplexity, in place of the held-out windows, with its name.
+    pub eval: Option<(String, Text)>,
     /// The model whose rows are fed through this one's networks, with its name (docs/measures.md, section 6,
     /// `cross_feed`).
     pub feed: Option<(String, Rc<dyn Files>)>,

@@ -23,7 +23,7 @@ use crate::forward::Layers;
 use crate::job::{Job, Measure};
 use crate::model::{self, Checkpoint, Model, ModelConfig};
 use crate::platform::digest::sha256;
-use crate::report::{CorpusInfo, Header, Seconds};
+use crate::report::{CorpusInfo, Header, OtherInput, Seconds};
 use crate::weights::{Files, Weights};
 use crate::workers::Workers;
 
@@ -34,8 +34,8 @@ pub(super) struct Prepared {
     pub(super) config: ModelConfig,
     pub(super) corpus: CorpusInfo,
     pub(super) windows: TokenWindows,
-    /// Text for perplexity, in place of the held-out windows.
-    pub(super) eval: Option<TokenWindows>,
+    /// Text for perplexity, in place of the held-out windows, and what the report says of it.
+    pub(super) eval: Option<(OtherInput, TokenWindows)>,
     /// The model whose rows are fed through this one's networks.
     pub(super) feed: Option<CrossFeed>,
     pub(super) workers: Workers,
@@ -62,17 +62,18 @@ impl Prepared {
         let (corpus, windows) =
             header::read_text(&*files, &job.corpus, &job.protocol, &config, &text, &tokenize).await?;
         let eval = match eval {
-            Some(text) => {
-                let name = "evaluation text";
-                let (_, windows) = header::read_text(&*files, name, &job.protocol, &config, &text, &tokenize).await?;
-                Some(windows)
+            Some((name, text)) => {
+                let (CorpusInfo { sha256, .. }, windows) =
+                    header::read_text(&*files, &name, &job.protocol, &config, &text, &tokenize).await?;
+                warn_of_cut(&name, &windows, out);
+                Some((OtherInput { id: name, sha256, windows: windows.len() }, windows))
             }
             None => None,
         };
         let folds = Folds::new(&job.corpus, &windows, job.protocol.folds)?;
         folds.check_rows(&job.corpus, &job.protocol, config.hidden_size)?;
         if config.causal && job.measures.iter().any(|measure| measure.needs_perplexity()) {
-            let evaluated = eval.as_ref().map_or(folds.windows(folds.len() - 1).len(), TokenWindows::len);
+            let evaluated = eval.as_ref().map_or(folds.windows(folds.len() - 1).len(), |(_, windows)| windows.len());
             check_predicted(evaluated, job.protocol.seq_len)?;
         }
         let width = config.hidden_size as u64;
@@ -108,7 +109,7 @@ impl Prepared {
         let all = |windows: &TokenWindows| {
             sha256(&windows.ids(0..windows.len()).iter().flat_map(|id| id.to_le_bytes()).collect::<Vec<u8>>())
         };
-        let evaluated = self.eval.as_ref().map(all);
+        let evaluated = self.eval.as_ref().map(|(_, windows)| all(windows));
         let feed = self.feed.as_ref().map(|feed| (&feed.name, all(&feed.windows)));
         let of = (&header.model, &header.corpus, &header.protocol, &header.device.backend, &header.app.version);
         serde_json::json!([of, measures, blocks, ranks, training, dump_maps, evaluated, feed]).to_string()
@@ -133,7 +134,9 @@ impl Prepared {
         let batch_rows = self.batch_rows.unwrap_or_else(|| backend.batch_rows(self.config.widest()));
         let cut = Cut { seq_len, batch_rows: batch_rows.clamp(1, 1 << 20) };
         let reading = match pass.has_perplexity {
-            true => Reading::evaluated(&self.windows, &self.folds, self.eval.as_ref(), cut)?,
+            true => {
+                Reading::evaluated(&self.windows, &self.folds, self.eval.as_ref().map(|(_, windows)| windows), cut)?
+            }
             false => Reading::of_folds(&self.windows, &self.folds, cut),
         };
         let source = Source { store: &store, checkpoint: &checkpoint, layers: &layers, reading: &reading };
@@ -172,7 +175,13 @@ impl Prepared {
     /// Model, text, protocol and device, for the report.
     pub(super) async fn header<B: Backend>(&self, backend: &B, weights: &Weights, out: &Emitter) -> Result<Header> {
         let info = header::model_info(&self.job, &self.config, weights, &out.stage(Stage::Hash, 0)).await?;
-        Ok(header::header(backend, &self.job, info, self.corpus.clone(), &self.folds))
+        let mut header = header::header(backend, &self.job, info, self.corpus.clone(), &self.folds);
+        header.ordered.eval = self.eval.as_ref().map(|(eval, _)| eval.clone());
+        if let Some(CrossFeed { name, files, windows, .. }) = &self.feed {
+            let sha256 = Weights::open(files.clone()).await?.sha256(&|_, _| ()).await?;
+            header.ordered.feed = Some(OtherInput { id: name.clone(), sha256: Some(sha256), windows: windows.len() });
+        }
+        Ok(header)
     }
 
     pub(super) fn pass<'a, B>(&'a self, backend: &'a B, out: &'a Emitter) -> Pass<'a, B> {
@@ -209,4 +218,15 @@ pub(super) async fn load<B: Backend>(
     model::fetch(config, weights, need_head).await?;
     let load = out.stage(Stage::Load, weights.total_bytes());
     model::load(backend, config, weights, need_head, &|done, total| load.tell(done, total)).await
+}
+
+/// Warns that the text for perplexity is longer than the rows that were asked for.
+fn warn_of_cut(name: &str, windows: &TokenWindows, out: &Emitter) {
+    let (used, available) = (windows.len(), windows.available());
+    if used < available {
+        let text = format!(
+            "{name} has {available} windows or more, and perplexity is measured on the first {used}; ask for more --rows to use all"
+        );
+        out.warn("eval_cut", None, text);
+    }
 }

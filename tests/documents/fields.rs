@@ -9,7 +9,8 @@ use straightedge::job::{BackendChoice, GramMode, Measure, Training};
 use straightedge::learning::LearningPoint;
 use straightedge::report::{
     AppInfo, BlockReport, ControlReport, CorpusInfo, CurvePoint, DeviceInfo, GreedyStep, HealReport, Interval,
-    LayerReport, ModelInfo, Ordered, ProbeReport, ProtocolInfo, Report, Scatter, Seconds, Spectrum, Warning,
+    LayerReport, ModelInfo, Ordered, OtherInput, ProbeReport, ProtocolInfo, Report, Scatter, Seconds, Spectrum,
+    Warning,
 };
 
 use crate::markdown::{assert_same, files, name_set, read, section, shown};
@@ -53,6 +54,8 @@ fn full() -> Report {
             ranks: "1".parse().ok(),
             training: Training { probe_steps: 1, baseline_steps: 1, heal_steps: 1 },
             backend: BackendChoice::Cpu,
+            eval: Some(OtherInput { id: "e".into(), sha256: Some("0".into()), windows: 1 }),
+            feed: Some(OtherInput { id: "f".into(), sha256: Some("0".into()), windows: 1 }),
         }),
         ppl: Some(1.0),
         blocks: vec![block()],

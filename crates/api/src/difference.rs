@@ -38,6 +38,8 @@ pub enum Condition {
     Weights,
     /// Another text.
     Text,
+    /// Perplexity on another text.
+    EvalText,
     /// Other rows, folds or second moments.
     Protocol,
     /// Another backend or adapter, which should give the same results.
@@ -48,9 +50,12 @@ pub enum Condition {
 pub fn conditions(a: &Report, b: &Report) -> Vec<Condition> {
     let known = |a: &Option<String>, b: &Option<String>| a.is_some() && b.is_some() && a != b;
     let device = (&a.device.backend, &a.device.adapter) != (&b.device.backend, &b.device.adapter);
+    let eval = |report: &Report| report.ordered.as_ref().and_then(|ordered| ordered.eval.clone());
+    let have_perplexity = a.ppl.is_some() && b.ppl.is_some();
     let found = [
         (Condition::Weights, known(&a.model.sha256, &b.model.sha256)),
         (Condition::Text, known(&a.corpus.sha256, &b.corpus.sha256)),
+        (Condition::EvalText, have_perplexity && eval(a) != eval(b)),
         (Condition::Protocol, a.protocol != b.protocol),
         (Condition::Device, device),
     ];

@@ -18,7 +18,7 @@ use crate::job::{GramMode, Protocol};
 use crate::learning::{LearningLaw, LearningPoint};
 
 pub use detail::{ControlReport, CurvePoint, GreedyStep, HealReport, Interval, ProbeReport, Scatter, Spectrum};
-pub use ordered::Ordered;
+pub use ordered::{Ordered, OtherInput};
 pub use seconds::Seconds;
 
 /// Schema number written by this version.

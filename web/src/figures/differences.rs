@@ -69,6 +69,7 @@ fn condition_told(condition: Condition, then: &Report, now: &Report) -> String {
     match condition {
         Condition::Weights => t().differences_model.into(),
         Condition::Text => t().differences_text.into(),
+        Condition::EvalText => t().differences_eval.into(),
         Condition::Protocol => t().differences_protocol.into(),
         Condition::Device => fill(t().differences_device, &[("then", &adapter(then)), ("now", &adapter(now))]),
     }

@@ -188,6 +188,7 @@ catalogue! {
     differences_some: "Across all numbers of the {blocks} blocks, the largest difference is {most}, in {field} of block {block}. Differences are relative for values above 1.",
     differences_model: "The weights are not those of the report.",
     differences_text: "The text is not that of the report.",
+    differences_eval: "Perplexity was measured on another text.",
     differences_protocol: "The protocol is not that of the report.",
     differences_device: "Measured on {then} before and on {now} now: different hardware rounds differently.",
 

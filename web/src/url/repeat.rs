@@ -192,6 +192,7 @@ mod tests {
             ranks: Some("1,8".parse().unwrap()),
             training,
             backend: BackendChoice::Cpu,
+            ..Ordered::default()
         });
         (then.protocol.seed, then.model.checkpoint) = (9, Some("step3000".into()));
         let mut form = Form::default();

@@ -6,6 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::job::{BackendChoice, Blocks, Job, Measure, Ranks, Training};
 
+/// A text or a model beside the measured ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherInput {
+    /// File name, hub id or bundled name.
+    pub id: String,
+    /// Hash of the text's bytes, or over the model's weight files.
+    pub sha256: Option<String>,
+    /// Windows used.
+    pub windows: usize,
+}
+
 /// The settings that the rest of the report does not hold.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ordered {
@@ -23,6 +34,12 @@ pub struct Ordered {
     /// The requested device.
     #[serde(default)]
     pub backend: BackendChoice,
+    /// The text that perplexity was measured on; `None` is the held-out windows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eval: Option<OtherInput>,
+    /// The model whose rows the controls fed through this one's networks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feed: Option<OtherInput>,
 }
 
 impl Ordered {
@@ -34,6 +51,7 @@ impl Ordered {
             ranks: job.ranks.clone(),
             training: job.training,
             backend: job.backend,
+            ..Self::default()
         }
     }
 
@@ -41,7 +59,13 @@ impl Ordered {
     #[must_use]
     pub fn and(&self, later: &Self) -> Self {
         let blocks = self.blocks.as_ref().zip(later.blocks.as_ref()).map(|(these, those)| these.and(those));
-        Self { measures: self.measures.union(&later.measures).copied().collect(), blocks, ..later.clone() }
+        Self {
+            measures: self.measures.union(&later.measures).copied().collect(),
+            blocks,
+            eval: later.eval.clone().or_else(|| self.eval.clone()),
+            feed: later.feed.clone().or_else(|| self.feed.clone()),
+            ..later.clone()
+        }
     }
 }
 
@@ -59,6 +83,9 @@ mod tests {
         let some = order(Measure::Swap, Some("1,3")).and(&order(Measure::Probes, Some("2")));
         assert_eq!(some.measures, [Measure::Fit, Measure::Swap, Measure::Probes].into());
         assert_eq!(some.blocks, Some("1-3".parse().unwrap()));
+        let eval = Some(OtherInput { id: "e".into(), ..OtherInput::default() });
+        let on_eval = Ordered { eval: eval.clone(), ..order(Measure::Swap, None) };
+        assert_eq!(on_eval.and(&order(Measure::Probes, None)).eval, eval, "its perplexity is still there");
         assert_eq!(order(Measure::Fit, None).and(&order(Measure::Probes, Some("2"))).blocks, None, "all stay all");
     }
 }
