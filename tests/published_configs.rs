@@ -85,6 +85,30 @@ fn bloom_560m_in_both_spellings() {
 }
 
 #[test]
+fn distilgpt2_and_smollm2_135m() {
+    let distilgpt2 = read(&json!({
+        "_num_labels": 1, "activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1,
+        "bos_token_id": 50256, "embd_pdrop": 0.1, "eos_token_id": 50256, "id2label": {"0": "LABEL_0"},
+        "initializer_range": 0.02, "label2id": {"LABEL_0": 0}, "layer_norm_epsilon": 1e-5, "model_type": "gpt2",
+        "n_ctx": 1024, "n_embd": 768, "n_head": 12, "n_layer": 6, "n_positions": 1024, "resid_pdrop": 0.1,
+        "summary_activation": null, "summary_first_dropout": 0.1, "summary_proj_to_labels": true,
+        "summary_type": "cls_index", "summary_use_proj": true, "vocab_size": 50257,
+    }));
+    assert_eq!((distilgpt2.num_hidden_layers, distilgpt2.intermediate_size), (6, 3072));
+    let smollm2 = read(&json!({
+        "architectures": ["LlamaForCausalLM"], "attention_bias": false, "attention_dropout": 0.0, "bos_token_id": 0,
+        "eos_token_id": 0, "hidden_act": "silu", "hidden_size": 576, "initializer_range": 0.041666666666666664,
+        "intermediate_size": 1536, "is_llama_config": true, "max_position_embeddings": 8192, "mlp_bias": false,
+        "model_type": "llama", "num_attention_heads": 9, "num_hidden_layers": 30, "num_key_value_heads": 3,
+        "pretraining_tp": 1, "rms_norm_eps": 1e-5, "rope_interleaved": false, "rope_scaling": null,
+        "rope_theta": 100000, "tie_word_embeddings": true, "torch_dtype": "bfloat16", "use_cache": true,
+        "vocab_size": 49152,
+    }));
+    assert_eq!(ffn_parameters(&smollm2), 30 * 3 * 576 * 1536);
+    assert_eq!((smollm2.head_dim, smollm2.num_key_value_heads, smollm2.tie_word_embeddings), (64, 3, true));
+}
+
+#[test]
 fn qwen3_600m() {
     let config = read(&json!({
         "architectures": ["Qwen3ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
