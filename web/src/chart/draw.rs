@@ -6,6 +6,8 @@ use super::shape::{LOOKS, arrow, outline};
 use super::svg::{Fragment, number};
 use crate::text::format::{fixed, tick};
 
+/// Width and height of a card's bars.
+const SPARK: (f64, f64) = (132.0, 30.0);
 const RIGHT: f64 = 16.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 46.0;
@@ -155,6 +157,23 @@ pub fn sample(series: &Series) -> String {
         svg.path(&class("mark", series), &outline(series.look, 13.0, 8.0, RADIUS));
     }
     svg.into_svg(26.0, 16.0)
+}
+
+/// A curve over the blocks as small bars, from 0 or its least value to 1 or its largest.
+pub fn spark(curve: &[Option<f64>]) -> String {
+    let known = || curve.iter().copied().flatten();
+    let (low, high) = (known().fold(0.0, f64::min), known().fold(0.0, f64::max).max(f64::MIN_POSITIVE));
+    let high = if known().all(|value| value <= 1.0) { 1.0 } else { high };
+    let step = SPARK.0 / curve.len().max(1) as f64;
+    let mut svg = Fragment::default();
+    for (block, value) in curve.iter().enumerate() {
+        let Some(value) = value else { continue };
+        let (x, y) = (block as f64 * step, SPARK.1 * (high - value.max(low)) / (high - low));
+        let floor = SPARK.1 * high / (high - low);
+        let (top, height) = (y.min(floor), (floor - y).abs().max(1.0));
+        svg.element("rect", "bar look0", &[("x", x), ("y", top), ("width", step * 0.8), ("height", height)]);
+    }
+    svg.into_svg(SPARK.0, SPARK.1)
 }
 
 /// CSS class of a part of a series.

@@ -4,6 +4,7 @@
 //! [`Comparison`] holds the chosen [`Key`]s, and [`sources::Sources`] finds the numbers of a key.
 
 pub mod atlas;
+pub mod cards;
 mod chosen;
 mod key;
 pub mod overlay;

@@ -11,8 +11,12 @@ const HALF: f64 = 0.5;
 
 /// How many blocks are more than half linear; `None` before the first defined one.
 pub fn finding(report: &Report) -> Option<String> {
-    let known: Vec<f64> = report.blocks.iter().filter_map(|block| block.r2_lin).collect();
-    match known.as_slice() {
+    finding_of(&report.blocks.iter().filter_map(|block| block.r2_lin).collect::<Vec<_>>())
+}
+
+/// [`finding`] of the defined R² of all blocks.
+pub fn finding_of(known: &[f64]) -> Option<String> {
+    match known {
         [] => None,
         [only] => Some(fill(t().finding_one, &[("value", &fixed(Some(*only), 2))])),
         many => {

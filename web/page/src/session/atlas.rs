@@ -48,6 +48,31 @@ impl Session {
         }
     }
 
+    /// Opens a known profile: a recording, published values, or a model measured with this copy of the page.
+    pub(crate) fn open_profile(self, key: &Key) {
+        match key {
+            Key::Recorded(name) => self.choose_bundled(name),
+            Key::Published(model, _) => {
+                let id = self.published.with_untracked(|published| {
+                    let found = published.iter().flat_map(|published| &published.models);
+                    found.into_iter().find(|known| known.name == *model).map(|known| known.hub_id.clone())
+                });
+                let Some(id) = id else { return };
+                self.choose_hub(&id);
+            }
+            Key::Atlas(slug) => {
+                let measured = self.atlas.with_untracked(|atlas| {
+                    let entry = atlas.iter().flat_map(|index| &index.models).find(|entry| entry.slug == *slug)?;
+                    entry.measured.clone()
+                });
+                return measured.iter().for_each(|measured| self.open_atlas(measured));
+            }
+            Key::Measured(_) | Key::Control(..) => return,
+        }
+        self.open_view(View::Profile);
+        look_at_results();
+    }
+
     /// Shows the report of one, like a report from a file.
     pub(crate) fn open_atlas(self, measured: &Measured) {
         let Some(path) = report(measured) else { return };

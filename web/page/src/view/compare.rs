@@ -15,6 +15,7 @@ use straightedge_web::text::paper::t as paper;
 use straightedge_web::text::{fill, t};
 
 use super::atlas::Atlas;
+use super::cards::Cards;
 use super::figure::{FigureView, Place};
 use super::overlay::OpenReport;
 use super::stepper::Stepper;
@@ -41,6 +42,7 @@ pub(crate) fn Compare(session: Session) -> impl IntoView {
             <Add session known/>
             <OpenReport session/>
         </div>
+        <Cards session known/>
         <Atlas session/>
     }
 }

@@ -74,6 +74,7 @@
 
 mod atlas;
 mod board;
+mod cards;
 mod chart;
 mod class;
 mod compare;
