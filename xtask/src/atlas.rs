@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
-use straightedge_api::atlas::{INDEX, Index};
+use straightedge_api::atlas::{Entry, INDEX, Index, Measured, SLUG_MOST, State};
+use straightedge_api::date::seconds;
+use straightedge_api::report::Report;
 
 use crate::bundle::copy;
 use crate::command::{cargo, root, run};
@@ -13,6 +15,9 @@ use crate::commit::{commit, name_commit};
 
 /// Default folder of an atlas.
 const FOLDER: &str = "web/data/atlas";
+
+/// Most bytes of a report that people add.
+const LARGEST: usize = 2_000_000;
 
 /// `atlas`.
 #[derive(Args)]
@@ -39,13 +44,59 @@ pub(crate) fn put(folder: Option<&Path>, dist: &Path) -> Result<()> {
     if to.exists() {
         fs::remove_dir_all(&to).with_context(|| format!("{} cannot be emptied", to.display()))?;
     }
-    let index = read(&from.join(INDEX), folder.is_some())?;
+    let mut index = read(&from.join(INDEX), folder.is_some())?;
+    index.models.extend(contributed(&from, &index)?);
     for measured in index.models.iter().filter_map(|entry| entry.measured.as_ref()) {
         copy(&from.join(&measured.report), &to.join(&measured.report))?;
     }
     fs::create_dir_all(&to).with_context(|| format!("{} cannot be made", to.display()))?;
     let index = serde_json::to_string(&index)?;
     fs::write(to.join(INDEX), index).with_context(|| format!("{} cannot be written", to.display()))
+}
+
+/// Entries of the reports that the index does not name: those that people have added to the folder.
+fn contributed(folder: &Path, index: &Index) -> Result<Vec<Entry>> {
+    let known: Vec<&str> =
+        index.models.iter().filter_map(|entry| Some(entry.measured.as_ref()?.report.as_str())).collect();
+    let Ok(files) = fs::read_dir(folder) else { return Ok(Vec::new()) };
+    let mut names = Vec::new();
+    for file in files {
+        let name = file?.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".json") && name != INDEX && !known.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    names.sort();
+    names.into_iter().map(|name| entry(folder, name)).collect()
+}
+
+/// The entry of an added report, whose file is named after the model and the text.
+fn entry(folder: &Path, name: String) -> Result<Entry> {
+    let path = folder.join(&name);
+    let slug = name.trim_end_matches(".json").to_owned();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    ensure!(
+        slug.len() <= SLUG_MOST && slug.chars().all(is_plain),
+        "{}: name it by letters, digits, - and _, at most {SLUG_MOST}",
+        path.display()
+    );
+    let json = fs::read_to_string(&path).with_context(|| format!("{} cannot be read", path.display()))?;
+    ensure!(json.len() <= LARGEST, "{} is larger than {LARGEST} bytes", path.display());
+    let report = Report::from_json(&name, &json)?;
+    ensure!(!report.partial && !report.blocks.is_empty(), "{}: its measurement did not end", path.display());
+    let date = report.date.as_deref().and_then(seconds);
+    let ended =
+        date.with_context(|| format!("{}: it has no date, measure it with a current version", path.display()))?;
+    let measured = Measured::new(name, &report, u64::try_from(ended).unwrap_or_default());
+    Ok(Entry {
+        slug,
+        title: report.model.id.clone(),
+        id: report.model.id,
+        text: Some(report.corpus.id),
+        state: State::Measured,
+        measured: Some(measured),
+        ..Entry::default()
+    })
 }
 
 /// Reads an index; a missing one is an error only if `must_exist`.
@@ -59,8 +110,6 @@ fn read(path: &Path, must_exist: bool) -> Result<Index> {
 
 #[cfg(test)]
 mod tests {
-    use straightedge_api::atlas::{Entry, Measured, State};
-
     use super::*;
 
     #[test]
@@ -74,14 +123,27 @@ mod tests {
         let two = Entry { slug: "two".into(), state: State::Failed, ..Entry::default() };
         let index = Index { models: vec![one, two] };
         fs::write(atlas.join(INDEX), serde_json::to_string(&index).expect("plain data")).expect("a file");
-        for (name, content) in [("one.json", "a report"), ("dropped.json", "of a model that the list has no more")] {
-            fs::write(atlas.join(name), content).expect("a file");
-        }
+        fs::write(atlas.join("one.json"), "a report").expect("a file");
         put(Some(&atlas), &dist).expect("an atlas");
         let there = |name: &str| fs::read_to_string(dist.join("data/atlas").join(name)).ok();
         assert_eq!(there("one.json").as_deref(), Some("a report"));
-        assert_eq!(there("dropped.json"), None);
         assert_eq!(read(&dist.join("data/atlas").join(INDEX), true).expect("an index"), index);
+        let added = fs::read_to_string(root().join("tests/fixtures/before/report.json")).expect("a report");
+        let mut added: serde_json::Value = serde_json::from_str(&added).expect("a report");
+        added["date"] = "2026-11-25T02:34:05Z".into();
+        fs::write(atlas.join("somebodys.json"), added.to_string()).expect("a file");
+        put(Some(&atlas), &dist).expect("an atlas");
+        let found = read(&dist.join("data/atlas").join(INDEX), true).expect("an index").models.pop().expect("an entry");
+        assert_eq!((found.slug.as_str(), found.state), ("somebodys", State::Measured));
+        let measured = found.measured.expect("a measurement");
+        assert_eq!((measured.report.as_str(), measured.ended), ("somebodys.json", 1_795_574_045));
+        assert!(there("somebodys.json").is_some());
+        for (name, content) in [("cut.json", "{"), ("not a name.json", "{}"), ("undated.json", r#"{"schema": 1}"#)] {
+            fs::write(atlas.join(name), content).expect("a file");
+            let refused = put(Some(&atlas), &dist).expect_err("no report").to_string();
+            assert!(refused.contains(name.trim_end_matches(".json")), "{refused}");
+            fs::remove_file(atlas.join(name)).expect("removed");
+        }
         fs::remove_dir_all(&folder).expect("removed");
         assert_eq!(read(&folder.join(INDEX), false).expect("an empty one"), Index::default());
     }

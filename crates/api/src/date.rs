@@ -21,6 +21,14 @@ pub fn day(date: &str) -> Option<&str> {
     has_form.then_some(day)
 }
 
+/// Seconds since 1970 of an untrusted date in the form of [`written`]; `None` if it is malformed.
+pub fn seconds(date: &str) -> Option<i64> {
+    let number = |range: std::ops::Range<usize>| date.get(range)?.parse::<i64>().ok();
+    let midnight = days(number(0..4)?, number(5..7)?, number(8..10)?) * DAY;
+    let found = midnight + number(11..13)? * 3600 + number(14..16)? * 60 + number(17..19)?;
+    (written(found as f64) == date).then_some(found)
+}
+
 /// Seconds since 1970 of a date in an HTTP header, such as `Sun, 06 Nov 1994 08:49:37 GMT`; `None` if it is malformed.
 pub fn of_http(date: &str) -> Option<f64> {
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
