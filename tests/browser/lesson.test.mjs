@@ -162,6 +162,8 @@ visit('“Do it for me” really measures, swaps and compares, and the steps not
   const swapped = await app.report();
   assert.ok(swapped.blocks.every((block) => block.delta_ppl.linear !== null && 'zero' in block.delta_ppl));
   assert.equal(await app.element('tab-losses').getAttribute('aria-selected'), 'true');
+  await app.element('look-sides').click();
+  await app.element('tab-sides').and(app.page.locator('[aria-selected=true]')).waitFor();
 
   await app.element('lesson-next').click();
   for (const preset of ['learned', 'training', 'seeds']) {

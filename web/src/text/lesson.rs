@@ -161,6 +161,7 @@ catalogue! {
     swap_title: "Swap it",
     swap_text: "R² says how much of a block’s output a linear map predicts. Whether the model can do without the rest is another question, and it has a direct answer: replace the block by its linear map, change nothing else, and let the model predict the next token again. Perplexity is the number of equally likely tokens the model hesitates between; ΔPPL is how much it rises.",
     swap_task: "Measure the swap losses and open the Losses view.",
+    swap_sides: "Read the texts side by side",
     swap_look: "In the recording, the original model has a perplexity of 2.32. Block 0 has the highest R², yet replacing it by its linear map costs most, 0.476; with the network removed, the model breaks down, at 6 159 more. Block 2, with an R² of 0.450, costs 0.046. A high R² does not mean a cheap swap, nor a low one an expensive swap.",
 
     learned_title: "Was it learned?",

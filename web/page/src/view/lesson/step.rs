@@ -3,6 +3,7 @@
 use leptos::html::H2;
 use leptos::prelude::*;
 use straightedge_web::lesson::Step;
+use straightedge_web::state::views::View;
 use straightedge_web::text::fill;
 use straightedge_web::text::lesson::l;
 
@@ -119,6 +120,11 @@ fn Look(session: Session, step: Step) -> impl IntoView {
         <div class="look" data-testid=format!("look-{step}") hidden=move || !is_done.get()>
             <h3>{l().look_for}</h3>
             <p>{step.told().look}</p>
+            {(step == Step::Swap).then(|| view! {
+                <button type="button" data-testid="look-sides" on:click=move |_| session.open_view(View::Continuation)>
+                    {l().swap_sides}
+                </button>
+            })}
         </div>
     }
 }
