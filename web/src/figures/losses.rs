@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(found, [(0.0, Some(20.0)), (1.0, Some(20.5)), (2.0, Some(23.0))]);
         assert_eq!(
             greedy.plot.tell((0, 2)),
-            "Block 1 linear too: perplexity 23, all feed-forward networks 2.00× smaller"
+            "Block 1 also linear: perplexity 23, all feed-forward networks 2.00× smaller"
         );
         assert_eq!(greedy.table.rows[1], ["2", "1", "23", "3", "2.000"]);
     }
