@@ -11,7 +11,8 @@ use crate::comparison::overlay::{Metric, Overlay};
 use crate::continuation::{self, ContinuationState};
 use crate::figures::table::cells;
 use crate::figures::{Figure, Grid};
-use crate::text::format::{NOTHING, count};
+use crate::text::engine;
+use crate::text::format::{NOTHING, count, invariant};
 use crate::text::{fill, t};
 
 /// Width of pictures.
@@ -75,7 +76,7 @@ impl Sheet {
 
     /// The profile with its overlay; `report` is present once something is measured, opened or recorded.
     pub fn of_profile(profile: &Profile, metric: Metric, report: Option<&Report>, overlay: Option<&Overlay>) -> Self {
-        let value = metric.field().label();
+        let value = engine::label(metric.field());
         let layout = profile::ProfileLayout::new(WIDTH, profile.blocks);
         let labels = Labels { value, block: t().chart_axis_block };
         let notes = [Some(t().chart_caption), overlay.map(|overlay| overlay.note.as_str())];
@@ -100,7 +101,7 @@ impl Sheet {
         }
     }
 
-    /// The table as CSV: decimal points, ASCII minus signs, empty cells for undefined values.
+    /// The table as CSV, in every language: decimal points, ASCII minus signs, empty cells for undefined values.
     pub fn csv(&self) -> String {
         let cell = |text: &String| quoted(&plain(text));
         let line = |cells: &Vec<String>| cells.iter().map(cell).collect::<Vec<_>>().join(",") + "\r\n";
@@ -185,7 +186,7 @@ fn name(title: &str, report: Option<&Report>) -> String {
 
 /// A cell as other programs read it.
 fn plain(cell: &str) -> String {
-    if cell == NOTHING { String::new() } else { cell.replace('−', "-").replace('\u{202f}', "") }
+    if cell == NOTHING { String::new() } else { invariant(cell).unwrap_or_else(|| cell.replace('−', "-")) }
 }
 
 /// A CSV cell, with an apostrophe if spreadsheets would take it for a formula.

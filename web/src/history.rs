@@ -180,7 +180,10 @@ mod tests {
         let mut job = Job::new("m", "t");
         job.measures.insert(Measure::Swap);
         let files = [("config.json".to_string(), 7)].into();
-        let work = Work::Model { model: ModelSource::Bundled { folder: "m".into(), files }, text: TextSource::Pasted { content: "t".into() } };
+        let work = Work::Model {
+            model: ModelSource::Bundled { folder: "m".into(), files },
+            text: TextSource::Pasted { content: "t".into() },
+        };
         let order = Some(Order { run: 1, job, work });
         let written = KeptResult::new("1", &sample_report(), "2026-11-26T00:00:00Z".into(), 9, order, None);
         let json = serde_json::to_string(&written).unwrap();

@@ -7,6 +7,7 @@ use straightedge_api::thirds::{Third, Thirds};
 use super::figure::{BLOCK_AXIS, Figure, Grid, block_mark, heads, perplexity_kind, series, share_axis};
 use crate::chart::plot::{Axis, Mark, Plot, Rule, Series};
 use crate::chart::scale::Kind;
+use crate::text::engine;
 use crate::text::format::{exact, fixed, share};
 use crate::text::{fill, t};
 
@@ -23,7 +24,7 @@ fn against_r2(report: &Report) -> Option<Figure> {
     };
     let all: Vec<_> = kinds.into_iter().filter_map(of_kind).collect();
     let plot = Plot {
-        x: share_axis(Field::R2Lin.label()),
+        x: share_axis(engine::label(Field::R2Lin)),
         y: Axis { name: t().axis_delta_ppl, kind: Kind::Wide },
         series: all,
         rules: Vec::new(),
@@ -72,8 +73,14 @@ fn fill_owned(text: &str, gaps: &[(&str, String)]) -> String {
 
 fn table(report: &Report) -> Grid {
     let timed = report.blocks.iter().any(|block| !block.row_microseconds.is_empty());
-    let mut head =
-        heads(&[t().block, Field::R2Lin.label(), t().swap_linear, t().swap_mean, t().swap_zero, t().compression]);
+    let mut head = heads(&[
+        t().block,
+        engine::label(Field::R2Lin),
+        t().swap_linear,
+        t().swap_mean,
+        t().swap_zero,
+        t().compression,
+    ]);
     if timed {
         head.extend(heads(&[t().time_original, t().time_linear]));
     }

@@ -2,7 +2,7 @@
 
 /// The texts of the view, in the language in use.
 pub fn t() -> &'static Texts {
-    &ENGLISH
+    IN_USE.get()
 }
 
 catalogue! {
@@ -13,7 +13,6 @@ catalogue! {
     about: "Replace blocks by their linear maps and see what the model then writes.",
 
     prompt: "Prompt",
-    prompt_first: "A day in",
     prompt_hint: "Both models read the prompt as it stands. Small models know few words, so use those of the text they were trained on.",
     prompt_long: "Links carry prompts of up to 500 characters, so this one is left out.",
     blocks: "Blocks made linear",

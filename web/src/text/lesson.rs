@@ -3,7 +3,7 @@
 
 /// The lesson's texts, in the language in use.
 pub fn l() -> &'static Texts {
-    &ENGLISH
+    IN_USE.get()
 }
 
 catalogue! {
@@ -26,6 +26,7 @@ catalogue! {
     do_next: "Do the next one for me",
     busy: "Measuring …",
     done: "Done",
+    terms: "Terms of this step",
     closed_form: "How it is solved: the closed form",
     hindered_views: "This link hides the views that this step needs.",
 

@@ -1,41 +1,39 @@
-//! All texts of the page, in one catalogue per subject; a translation adds one of each.
+//! All texts of the page, in one catalogue per subject, with their English; [`translation`] holds those of other
+//! languages against it.
 //!
-//! `{name}` is a placeholder. Errors, stages and fields of the report use the engine's own wording.
+//! `{name}` is a placeholder. Warnings and errors use the engine's own wording.
 
-/// A catalogue of texts, and its English.
-macro_rules! catalogue {
-    ($texts:ident, $($name:ident: $text:literal,)*) => {
-        /// Texts of one subject; each is documented by its English form.
-        #[derive(Debug)]
-        pub struct $texts {
-            $(#[doc = $text] pub $name: &'static str,)*
-        }
-
-        static ENGLISH: $texts = $texts { $($name: $text,)* };
-    };
-}
+#[macro_use]
+mod catalogue;
 
 pub mod continuation;
 pub mod controls;
 pub mod detail;
+pub mod engine;
 pub mod format;
 pub mod formula;
+pub mod glossary;
 pub mod groups;
 pub mod history;
+pub mod language;
 pub mod lesson;
 pub mod paper;
 pub mod result;
+pub mod translation;
+pub mod units;
 pub mod verdict;
 
 /// The instrument's texts, in the language in use.
 pub fn t() -> &'static Texts {
-    &ENGLISH
+    IN_USE.get()
 }
 
 catalogue! {
     Texts,
 
     title: "Straightedge",
+    languages: "Language",
+    licences: "Licences of its parts",
     lead: "How much of each feed-forward block of a transformer is just a straight line? Measure it here: the model runs in your browser, and nothing leaves your machine.",
     controls: "What to measure",
     results: "Result",

@@ -21,6 +21,7 @@ use crate::state::form::{TextChoice, WIKITEXT};
 use crate::state::frame::Frame;
 use crate::state::recordings::FIRST;
 use crate::state::views::View;
+use crate::text::language::Language;
 use crate::url::comparison::{self, Linked};
 use crate::url::given::{Given, is_plain};
 use crate::url::overlay::LinkedOverlay;
@@ -28,7 +29,7 @@ use crate::url::overlay::LinkedOverlay;
 /// The version this page writes, the only one so far.
 const VERSION: &str = "1";
 /// All known parameter names.
-pub const NAMES: [&str; 33] = [
+pub const NAMES: [&str; 34] = [
     "v",
     "model",
     "hub",
@@ -62,7 +63,10 @@ pub const NAMES: [&str; 33] = [
     "lesson",
     "projector",
     "report",
+    "lang",
 ];
+/// Names that do not say what the page shows.
+const APART: [&str; 2] = ["v", "lang"];
 /// The user's own files. A link cannot carry them, only that there are some.
 pub const OWN: &str = ":own";
 /// Captured rows.
@@ -111,6 +115,8 @@ pub struct Address {
     pub is_projected: bool,
     /// The address of a report to show.
     pub report: Option<String>,
+    /// The language of the page; `None` follows the browser.
+    pub language: Option<Language>,
 }
 
 /// The valid part of an address, and an error for every invalid value.
@@ -130,8 +136,11 @@ impl Address {
         // In another version every name may mean something else.
         let is_readable =
             given.value("v").is_none() || given.read("v", is_ours, "this page reads links of version 1").is_some();
+        let is_named = |name: &str| NAMES.contains(&name) && !APART.contains(&name);
         let address = match is_readable {
-            true if !pairs.iter().any(|(name, _)| name != "v" && NAMES.contains(&name.as_str())) => Self::opening(),
+            true if !pairs.iter().any(|(name, _)| is_named(name)) => {
+                Self { language: Self::given(&given).language, ..Self::opening() }
+            }
             true => Self::given(&given),
             false => Self::default(),
         };
@@ -182,6 +191,7 @@ impl Address {
             lesson: given.read("lesson", |step| step.parse().ok(), "give the number of a step, 1 to 9"),
             is_projected: given.read("projector", is_one, "projector=1 is all there is").is_some(),
             report: given.read("report", report, "give an address that begins with https://, or a path of this site"),
+            language: given.read("lang", Language::by_id, "choose en or de"),
         }
     }
 
@@ -194,7 +204,7 @@ impl Address {
     pub fn pairs(&self) -> Vec<(&'static str, Option<String>)> {
         let mut pairs = self.all_pairs();
         // An address that names nothing opens another view than the default of links.
-        let names_nothing = pairs.iter().all(|(_, value)| value.is_none());
+        let names_nothing = pairs.iter().all(|(name, value)| value.is_none() || APART.contains(name));
         if let Some((_, view)) = pairs.iter_mut().find(|(name, _)| *name == "view" && names_nothing) {
             *view = Some(self.view.id().into());
         }
@@ -204,7 +214,8 @@ impl Address {
 
     /// Whether it is that of the page as it opens.
     pub fn is_opening(&self) -> bool {
-        *self == Self { model: self.model.clone(), ..Self::opening() } && self.is_first()
+        let Self { model, language, .. } = self;
+        *self == Self { model: model.clone(), language: *language, ..Self::opening() } && self.is_first()
     }
 
     fn all_pairs(&self) -> Vec<(&'static str, Option<String>)> {
@@ -243,6 +254,7 @@ impl Address {
             ("lesson", self.lesson.map(|step| step.to_string())),
             ("projector", (self.is_projected && self.lesson.is_some()).then(|| "1".into())),
             ("report", self.report.clone()),
+            ("lang", self.language.map(|language| language.id().into())),
         ]);
         pairs
     }
@@ -355,6 +367,7 @@ mod tests {
             lesson: Some(Step::Traps),
             is_projected: true,
             report: Some("https://host.example/a/report.json?raw=1".into()),
+            language: Some(Language::German),
         }
     }
 
@@ -391,6 +404,9 @@ mod tests {
         assert_eq!(read(&[]).view, View::Continuation);
         assert_eq!(read(&pairs(&[("v", "1"), ("model", FIRST)])).view, View::Profile);
         assert_eq!(read(&pairs(&[("rows", "5120")])).view, View::Profile);
+        let german = read(&pairs(&[("lang", "de")]));
+        assert!(german.is_opening() && german.language == Some(Language::German), "a language opens no other view");
+        assert_eq!(read(&said(&german)), german);
         let profile = said(&Address::default());
         assert_eq!(profile, pairs(&[("v", "1"), ("view", "profile")]), "which would open another view unsaid");
         assert_eq!(read(&profile), Address::default());
@@ -454,6 +470,8 @@ mod tests {
             ("lesson", "10"),
             ("lesson", "03"),
             ("lesson", "<b>"),
+            ("lang", "xx"),
+            ("lang", "DE"),
             ("text", &long),
         ];
         for (name, value) in hostile {

@@ -64,7 +64,8 @@ impl Session {
             }
             let of_unfinished = |entries: &Vec<KeptResult>| {
                 self.unfinished.with(|unfinished| {
-                    let entry = entries.iter().find(|entry| entry.is_of(unfinished.as_ref()?))?;
+                    let unfinished = unfinished.as_ref()?;
+                    let entry = entries.iter().find(|entry| entry.is_of(unfinished))?;
                     Some(entry.id.clone())
                 })
             };
