@@ -203,6 +203,8 @@ mod tests {
     use crate::figures::{figures, sample_report};
     use crate::state::run::Run;
     use crate::state::views::View;
+    use crate::text::language::Language;
+    use crate::text::translation::tests::speaking;
 
     #[test]
     fn a_figure_leaves_with_its_table_its_digits_and_its_source() {
@@ -253,9 +255,33 @@ mod tests {
     }
 
     #[test]
+    fn exports_hold_the_same_numbers_in_every_language() {
+        let report = sample_report();
+        let lines = |language| {
+            speaking(language);
+            let figures = View::ALL.into_iter().flat_map(|view| figures(view, &report, None));
+            let mut sheets: Vec<_> = figures.map(|figure| Sheet::of_figure(&figure, Some(&report))).collect();
+            let profile = Run::opened(1, report.clone()).profile(Metric::Lin);
+            sheets.push(Sheet::of_profile(&profile, Metric::Lin, Some(&report), None));
+            let series = sheets.iter().map(|sheet| sheet.data["chart"]["series"].to_string());
+            let points: Vec<_> = series.map(|text| text.matches(char::is_numeric).collect::<String>()).collect();
+            // Ranges and names are texts; numbers are numbers.
+            let csv: Vec<String> = sheets.iter().map(Sheet::csv).collect();
+            let numbers = |csv: &String| -> Vec<f64> {
+                csv.lines().skip(1).flat_map(|line| line.split(',')).filter_map(|cell| cell.parse().ok()).collect()
+            };
+            (csv.iter().map(numbers).collect::<Vec<_>>(), points)
+        };
+        let english = lines(Language::English);
+        assert!(english.0.iter().flatten().count() > 50, "{english:?}");
+        assert_eq!(lines(Language::German), english);
+        speaking(Language::English);
+    }
+
+    #[test]
     fn cells_are_numbers_to_programs_and_never_formulas() {
         assert_eq!(plain("−1.5"), "-1.5");
-        assert_eq!(plain("14\u{202f}976"), "14976");
+        assert_eq!([plain("14\u{202f}976"), plain("R² −0.05 to 0.00")], ["14976", "R² -0.05 to 0.00"]);
         assert_eq!([quoted("-1.5"), quoted("=1+1"), quoted("a,\"b\"")], ["-1.5", "'=1+1", "\"a,\"\"b\"\"\""]);
     }
 }

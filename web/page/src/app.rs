@@ -87,8 +87,8 @@ fn Embedded(session: Session) -> impl IntoView {
         <main class="embedded" data-testid="embedded">
             <Failure session/>
             <Board session/>
-            <Defined session/>
             <p class="note"><a href=target target="_blank" data-testid="link-back">{t().link_back}</a></p>
         </main>
+        <Defined session/>
     }
 }

@@ -259,7 +259,10 @@ mod tests {
     fn while_it_goes_on_nothing_is_said_anew_with_every_token() {
         let progress = |stage| Event::Progress(Progress { stage, done: 1, total: 3, seconds: 1.0 });
         let measuring = status(&heard(&[progress(Stage::Measure)]));
-        assert_eq!(measuring, "The linear maps of this model are measured first; this happens only once: Measuring rows");
+        assert_eq!(
+            measuring,
+            "The linear maps of this model are measured first; this happens only once: Measuring rows"
+        );
         assert_eq!(status(&heard(&[progress(Stage::Load)])), "Loading weights");
         let said: Vec<String> = (1..4).map(|n| status(&heard(&events()[..n]))).collect();
         assert!(said.iter().all(|line| *line == said[0]), "{said:?}");

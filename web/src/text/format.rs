@@ -187,6 +187,8 @@ pub fn spans(blocks: &BTreeSet<usize>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::language::Language;
+    use crate::text::translation::tests::speaking;
     use straightedge_api::event::Stage;
 
     #[test]
@@ -244,6 +246,37 @@ mod tests {
         assert_eq!([limit(128 << 20), limit(4 << 30), limit(3 << 29)], ["128 MiB", "4 GiB", "1.5 GiB"]);
         assert_eq!([duration(4.2), duration(59.4), duration(61.0)], ["4.2 s", "59 s", "1 min 01 s"]);
         assert_eq!(duration(3725.0), "1 h 02 min");
+    }
+
+    #[test]
+    fn numbers_have_the_decimal_sign_of_the_language_and_an_invariant_form() {
+        let numbers = || {
+            let tiny = magnitude(Some(-4.56e-7));
+            [
+                fixed(Some(-0.5), 2),
+                tiny,
+                exact(Some(137.0653)),
+                tick(0.25),
+                count(14_976),
+                format!("{}×", trimmed(8.04)),
+            ]
+        };
+        let plain = ["-0.50", "-4.56e-7", "137.065", "0.25", "14976", "8×"];
+        for (language, decimal) in [(Language::English, '.'), (Language::German, ',')] {
+            speaking(language);
+            let shown = numbers();
+            assert!(shown[0].contains(decimal) && shown[1].contains(decimal), "{shown:?}");
+            assert_eq!(shown.map(|number| invariant(&number)), plain.map(|number| Some(number.to_string())));
+            let texts = [NOTHING, "", "␣bb,", "block 1", "0,3-5", "inf"];
+            assert_eq!(texts.map(invariant), [const { None }; 6]);
+        }
+        assert_eq!((invariant("0.5"), invariant("1,5").as_deref()), (None, Some("1.5")), "in German");
+        let durations = [duration(4.2), bytes(1_500), limit(3 << 29), bytes(12)];
+        assert_eq!(durations, ["4,2 s", "1,5 kB", "1,5 GiB", "12 Byte"]);
+        let rows = Progress { stage: Stage::Measure, done: 3200, total: 14_976, seconds: 1000.0 };
+        assert_eq!(amount(&rows), "3200 von 14\u{202f}976 Zeilen");
+        assert_eq!(rate(&rows).as_deref(), Some("3,2 Zeilen/s"));
+        speaking(Language::English);
     }
 
     #[test]

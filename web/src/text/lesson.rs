@@ -1,5 +1,5 @@
 //! Texts of the lesson. Paragraphs are lines. Numbers of demo models come from `docs/models.md`, published ones from
-//! `docs/measures.md`, section 8; tests check the former against the recorded reports.
+//! `docs/measures.md`, section 8; tests check the former against the recorded reports, in every language.
 
 /// The lesson's texts, in the language in use.
 pub fn l() -> &'static Texts {
@@ -208,6 +208,10 @@ mod tests {
     use super::*;
     use straightedge_api::report::Report;
 
+    use crate::text::format::fixed;
+    use crate::text::language::Language;
+    use crate::text::translation::tests::speaking;
+
     /// The recorded report of a model.
     fn recorded(name: &str) -> Report {
         let file = format!("{}/data/recorded/{name}.json", env!("CARGO_MANIFEST_DIR"));
@@ -219,11 +223,25 @@ mod tests {
         [values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max)].map(|value| format!("{value:.3}"))
     }
 
+    /// Checks that a text says words with recorded numbers, and that its translations have those numbers.
     #[track_caller]
-    fn says(text: &str, words: &[&str]) {
+    fn says(text: fn(&Texts) -> &'static str, words: &[&str]) {
         for word in words {
-            assert!(text.contains(word), "{word} is what was recorded, and not in: {text}");
+            assert!(text(&ENGLISH).contains(word), "{word} is what was recorded, and not in: {}", text(&ENGLISH));
         }
+        for language in Language::ALL {
+            speaking(language);
+            for number in words.iter().flat_map(|word| word.split(' ')).filter(|part| part.parse::<f64>().is_ok()) {
+                let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+                let written = fixed(number.parse().ok(), decimals);
+                assert!(
+                    text(l()).contains(&written),
+                    "{language:?}: {written} was recorded, and not in: {}",
+                    text(l())
+                );
+            }
+        }
+        speaking(Language::English);
     }
 
     #[test]
@@ -232,11 +250,11 @@ mod tests {
         let first = &report.blocks[0];
         let [low, high] = range(&report, 1);
         let r2 = |block: usize| format!("{:.3}", report.blocks[block].r2_lin.unwrap());
-        says(l().measure_look, &[&format!("R² of {}", r2(0)), &format!("between {low} and {high}")]);
+        says(|l| l.measure_look, &[&format!("R² of {}", r2(0)), &format!("between {low} and {high}")]);
         let loss = |block: usize, swap: &str| report.blocks[block].delta_ppl[swap].unwrap();
         let ppl = format!("perplexity of {:.2}", report.ppl.unwrap());
         says(
-            l().swap_look,
+            |l| l.swap_look,
             &[&ppl, &format!("{:.3}", loss(0, "linear")), "6 159", &r2(2), &format!("{:.3}", loss(2, "linear"))],
         );
         assert_eq!(loss(0, "zero").round(), 6159.0);
@@ -245,33 +263,33 @@ mod tests {
         );
         let rank = format!("{} of 128", first.effective_rank.unwrap());
         says(
-            l().regimes_look,
+            |l| l.regimes_look,
             &[&format!("{:.3} and the whole block {}", first.r2_feature_median.unwrap(), r2(0)), &rank],
         );
-        says(l().answer_rank, &[&rank]);
+        says(|l| l.answer_rank, &[&rank]);
         says(
-            l().answer_gap,
+            |l| l.answer_gap,
             &["block 5", &format!("{:.3} against {}", report.blocks[5].r2_lin_scalar.unwrap(), r2(5))],
         );
         let left = |block: usize| 100.0 * (1.0 - report.blocks[block].r2_lin.unwrap());
         let others = (1..6).map(left).fold([f64::INFINITY, 0.0], |[a, b], value| [value.min(a), value.max(b)]);
-        says(l().answer_worth, &[&format!("{:.0} %", left(0)), &format!("{:.0} to {:.0} %", others[0], others[1])]);
+        says(|l| l.answer_worth, &[&format!("{:.0} %", left(0)), &format!("{:.0} to {:.0} %", others[0], others[1])]);
     }
 
     #[test]
     fn numbers_along_training_are_those_recorded() {
         let told = |name: &str| range(&recorded(name), 0).join(" to ");
-        says(l().learned_look, &[&told("demo-gpt2-step0"), &told("demo-gpt2-step48"), &told("demo-gpt2")]);
-        says(l().answer_early, &[&told("demo-gpt2")]);
+        says(|l| l.learned_look, &[&told("demo-gpt2-step0"), &told("demo-gpt2-step48"), &told("demo-gpt2")]);
+        says(|l| l.answer_early, &[&told("demo-gpt2")]);
         let (one, other) = (recorded("demo-gpt2"), recorded("demo-gpt2-seed2"));
         let gaps = one.blocks.iter().zip(&other.blocks).map(|(a, b)| (a.r2_lin.unwrap() - b.r2_lin.unwrap()).abs());
-        says(l().learned_look, &[&format!("{:.2} at most", gaps.fold(0.0, f64::max))]);
+        says(|l| l.learned_look, &[&format!("{:.2} at most", gaps.fold(0.0, f64::max))]);
         let redrawn = |name: &str| {
             let report = recorded(name);
             let values = report.blocks.iter().map(|block| block.controls["reinit_block"].r2_lin.unwrap());
             format!("{:.3}", values.sum::<f64>() / report.blocks.len() as f64)
         };
-        says(l().exercise_gated, &[&redrawn("demo-gpt2"), &redrawn("demo-llama")]);
+        says(|l| l.exercise_gated, &[&redrawn("demo-gpt2"), &redrawn("demo-llama")]);
     }
 
     #[test]
@@ -280,9 +298,9 @@ mod tests {
             serde_json::from_str(include_str!("../../data/published.json")).unwrap();
         let gpt2 = &published.models[0];
         let told = |values: &[f64]| format!("{:.3} and {:.3}", values[1], values[2]);
-        says(l().regimes_look, &[&told(&gpt2.r2_lin_scalar["WikiText-2"]), &told(&gpt2.r2_feature_median)]);
+        says(|l| l.regimes_look, &[&told(&gpt2.r2_lin_scalar["WikiText-2"]), &told(&gpt2.r2_feature_median)]);
         assert_eq!(gpt2.effective_rank[1..3], [1, 1]);
-        says(l().trap_scalar_about, &[&format!("{:.3} there", gpt2.r2_lin_scalar["WikiText-2"][10])]);
-        says(l().trap_baseline_about, &[&format!("{:.2}", gpt2.r2_lin_scalar["WikiText-2"][1])]);
+        says(|l| l.trap_scalar_about, &[&format!("{:.3} there", gpt2.r2_lin_scalar["WikiText-2"][10])]);
+        says(|l| l.trap_baseline_about, &[&format!("{:.2}", gpt2.r2_lin_scalar["WikiText-2"][1])]);
     }
 }

@@ -119,7 +119,7 @@ pub(crate) struct Session {
     pub(super) link: StoredValue<Option<Link>, LocalStorage>,
 }
 
-/// A definition, and where it is shown in the window.
+/// A definition, and where it is shown on the page.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Definition {
     /// The definition.

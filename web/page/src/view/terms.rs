@@ -30,10 +30,12 @@ pub(super) fn Term(session: Session, name: String, meaning: String) -> impl Into
     let text = meaning.clone();
     let show = move || {
         let Some(term) = place.get_untracked() else { return };
-        let (at, width) = (term.get_bounding_client_rect(), window().inner_width());
-        let width = width.ok().and_then(|width| width.as_f64()).unwrap_or(f64::INFINITY);
-        let left = at.left().min(width - WIDTH - GAP).max(GAP);
-        session.defined.set(Some(Definition { text: text.clone(), left, top: at.bottom() + GAP }));
+        let (at, window) = (term.get_bounding_client_rect(), window());
+        let width = window.inner_width().ok().and_then(|width| width.as_f64()).unwrap_or(f64::INFINITY);
+        let scrolled = [window.scroll_x(), window.scroll_y()].map(Result::unwrap_or_default);
+        let left = at.left().min(width - WIDTH - GAP).max(GAP) + scrolled[0];
+        let top = at.bottom() + GAP + scrolled[1];
+        session.defined.set(Some(Definition { text: text.clone(), left, top }));
     };
     let show_again = show.clone();
     let hide = move || session.defined.set(None);
@@ -55,9 +57,6 @@ pub(super) fn Term(session: Session, name: String, meaning: String) -> impl Into
 /// The definition of the term that has the focus.
 #[component]
 pub(crate) fn Defined(session: Session) -> impl IntoView {
-    // What scrolls away takes its definition along.
-    let listener = window_event_listener_untyped("scroll", move |_| session.defined.set(None));
-    on_cleanup(move || listener.remove());
     move || {
         session.defined.get().map(|Definition { text, left, top }| {
             view! {
