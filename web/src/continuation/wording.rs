@@ -15,7 +15,7 @@ use crate::state::order_status::Phase;
 use crate::state::words::computed_on;
 use crate::text::continuation::t;
 use crate::text::engine;
-use crate::text::format::{duration, exact, fixed, magnitude};
+use crate::text::format::{duration, exact, fixed, localised, magnitude};
 use crate::text::language::plural;
 use crate::text::result::t as about_result;
 use crate::text::{fill, t as page};
@@ -121,7 +121,7 @@ pub fn ordered(continuation: &ContinuationState) -> String {
 pub fn sampling(temperature: &str, seed: &str) -> String {
     match temperature {
         "0" => t().sampling_greedy.into(),
-        temperature => fill(t().sampling_drawn, &[("temperature", temperature), ("seed", seed)]),
+        temperature => fill(t().sampling_drawn, &[("temperature", &localised(temperature.into())), ("seed", seed)]),
     }
 }
 
@@ -206,7 +206,11 @@ pub fn candidates(step: &Step, is_own: bool) -> Vec<CandidateRow> {
 /// A probability as a percentage.
 pub fn percent(probability: f64) -> String {
     let percent = 100.0 * probability;
-    if percent > 0.0 && percent < 0.1 { "<0.1 %".into() } else { format!("{} %", fixed(Some(percent), 1)) }
+    if percent > 0.0 && percent < 0.1 {
+        format!("<{} %", fixed(Some(0.1), 1))
+    } else {
+        format!("{} %", fixed(Some(percent), 1))
+    }
 }
 
 /// All steps in numbers.

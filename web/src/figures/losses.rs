@@ -87,7 +87,8 @@ fn table(report: &Report) -> Grid {
     let row = |block: &BlockReport| {
         let of = |map: &std::collections::BTreeMap<String, Option<f64>>, name: &str| map.get(name).copied().flatten();
         let loss = |name| exact(of(&block.delta_ppl, name));
-        let smaller = of(&block.compression, "linear").map_or(fixed(None, 1), |times| format!("{times:.1}×"));
+        let smaller =
+            of(&block.compression, "linear").map_or(fixed(None, 1), |times| format!("{}×", fixed(Some(times), 1)));
         let mut cells =
             vec![block.block.to_string(), share(block.r2_lin), loss("linear"), loss("mean"), loss("zero"), smaller];
         if timed {

@@ -43,7 +43,7 @@ pub fn fixed(value: Option<f64>, digits: usize) -> String {
 }
 
 /// A number with the decimal sign of the language in use.
-fn localised(number: String) -> String {
+pub(crate) fn localised(number: String) -> String {
     match language().decimal() {
         '.' => number,
         sign => number.replace('.', &sign.to_string()),
