@@ -6,9 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use straightedge_api::bundled::MADE_TEXTS;
 use straightedge_api::error::Error;
-use straightedge_api::fields::Field;
 use straightedge_api::hub::id::{Endpoint, HubId};
 use straightedge_api::job::{BackendChoice, Measure, Protocol};
 
@@ -17,7 +15,7 @@ use crate::comparison::overlay::Metric;
 use crate::comparison::presets::Preset;
 use crate::continuation::Ask;
 use crate::lesson::Step;
-use crate::state::form::{TextChoice, WIKITEXT};
+use crate::state::form::TextChoice;
 use crate::state::frame::Frame;
 use crate::state::recordings::FIRST;
 use crate::state::views::View;
@@ -25,6 +23,7 @@ use crate::text::language::Language;
 use crate::url::comparison::{self, Linked};
 use crate::url::given::{Given, is_plain};
 use crate::url::overlay::LinkedOverlay;
+use crate::url::values::{charts, charts_written, listed, report, text, written};
 
 /// The version this page writes, the only one so far.
 const VERSION: &str = "1";
@@ -71,10 +70,6 @@ const APART: [&str; 2] = ["v", "lang"];
 pub const OWN: &str = ":own";
 /// Captured rows.
 pub const ROWS: &str = ":rows";
-const PASTED: &str = ":pasted";
-const FILE: &str = ":file";
-/// Most characters of the address of a report.
-const LONGEST_ADDRESS: usize = 500;
 /// Format of the keys of a comparison.
 const KEYS: &str = "give a list such as recorded:demo-gpt2,published:gpt2:WikiText-2";
 
@@ -260,50 +255,13 @@ impl Address {
     }
 }
 
-fn text(value: &str) -> Option<TextChoice> {
-    Some(match value {
-        PASTED => TextChoice::Pasted,
-        FILE => TextChoice::File,
-        made if MADE_TEXTS.contains(&made) => TextChoice::Made(made.into()),
-        hub if WIKITEXT.contains(&hub) => TextChoice::Hub(hub.into()),
-        bundled => TextChoice::Bundled(Some(bundled).filter(|name| is_plain(name) && !name.contains(':'))?.into()),
-    })
-}
-
-/// The address of a report: of any https host, of this machine, or a path of this site. The page allows http only for
-/// its own origin.
-fn report(address: &str) -> Option<String> {
-    let has_host = ["https://", "http://"].iter().any(|scheme| address.starts_with(scheme));
-    let is_path = address.starts_with("./") && !address.contains("..");
-    let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '<' | '>' | '\\' | '`');
-    ((has_host || is_path) && address.len() <= LONGEST_ADDRESS && address.chars().all(plain)).then(|| address.into())
-}
-
-fn charts(list: &str) -> Option<BTreeSet<Field>> {
-    list.split(',').map(Field::charted).collect()
-}
-
-fn charts_written(charts: &BTreeSet<Field>) -> Option<String> {
-    (!charts.is_empty()).then(|| charts.iter().map(|quantity| quantity.id()).collect::<Vec<_>>().join(","))
-}
-
-fn written(text: &TextChoice) -> String {
-    match text {
-        TextChoice::Pasted => PASTED.into(),
-        TextChoice::File => FILE.into(),
-        TextChoice::Made(name) | TextChoice::Hub(name) | TextChoice::Bundled(name) => name.clone(),
-    }
-}
-
-fn listed<T: ToString>(parts: &BTreeSet<T>) -> Option<String> {
-    (!parts.is_empty()).then(|| parts.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::continuation::Linear;
+    use crate::state::form::WIKITEXT;
     use crate::state::frame::Part;
+    use straightedge_api::fields::Field;
     use straightedge_api::job::GramMode;
 
     fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
