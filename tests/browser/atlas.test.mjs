@@ -145,7 +145,7 @@ trial('models measured by the build are listed, compared with published values, 
     assert.equal(app.page.url(), address);
   });
   await opened(t, folder, query({ runs: 'recorded:demo-gpt2,atlas:broken-tales-1' }), async (app) => {
-    await app.told('error', /atlas:broken-tales-1 is not possible; this build has measured no such model/);
+    await app.told('error', /atlas:broken-tales-1 is not possible; this build has not measured that model/);
     assert.deepEqual(await names(app), ['Demo GPT-2']);
   });
 });

@@ -96,7 +96,7 @@ visit('a report of an earlier version is opened, and it is told what to do about
   await open(app, report);
   await app.element('replay').waitFor();
   await app.view('block');
-  assert.match(await app.element('block-older').innerText(), /a version that did not keep spectra and predictions\. Measure again/);
+  assert.match(await app.element('block-older').innerText(), /a version that did not store spectra and predictions\. Measure again/);
   assert.match(await app.element('block-missing').innerText(), /report lacks swap losses, rank losses and the probes for this block/);
   assert.match(await app.element('formulas').innerText(), /SiLU/);
   assert.equal(await titled(app, 'spectrum').count(), 0);

@@ -41,9 +41,9 @@ export function visit(name, how, body) {
 }
 
 /** Opens the page, and closes it afterwards. Any hidden fault is a failure, reported in addition to others. */
-async function opened(t, { webgpu, mirror: folder, throttle, query, shim, before }, body) {
+async function opened(t, { webgpu, mirror: folder, throttle, query, shim, before, locale }, body) {
   const mirror = folder && await startMirror(t, await folder(t), throttle);
-  const app = await open({ webgpu, mirror, query, shim, before });
+  const app = await open({ webgpu, mirror, query, shim, before, locale });
   try {
     if (!query?.embed) await app.started();
     await body(app, t);
@@ -68,9 +68,9 @@ const CALIBRATION = { model: 'calibration' };
 
 /**
  * Opens the page with names and values in its address; `before` prepares the browser's page first, and `shim` is a
- * script that the engine's worker runs before its own.
+ * script that the engine's worker runs before its own. `locale` is the browser's language.
  */
-export async function open({ webgpu, mirror, query = CALIBRATION, before, shim, waitUntil = 'load', address = setting('STRAIGHTEDGE_URL') }) {
+export async function open({ webgpu, mirror, query = CALIBRATION, before, shim, locale = 'en-US', waitUntil = 'load', address = setting('STRAIGHTEDGE_URL') }) {
   const browser = await chromium.launch({
     executablePath: setting('CHROMIUM'),
     args: ['--no-sandbox', ...QUIET, ...(webgpu ? ['--enable-unsafe-webgpu'] : [])],
@@ -78,7 +78,7 @@ export async function open({ webgpu, mirror, query = CALIBRATION, before, shim, 
   try {
     // A service worker would fetch the worker's script itself and reject a changed one.
     const serviceWorkers = shim ? 'block' : 'allow';
-    const page = await browser.newPage({ viewport: { width: 1280, height: 1000 }, serviceWorkers });
+    const page = await browser.newPage({ viewport: { width: 1280, height: 1000 }, serviceWorkers, locale });
     page.setDefaultTimeout(SOON);
     const site = new URL(address);
     const faults = watch(page, (url) => url.origin === site.origin || (mirror && url.hostname === new URL(mirror.url).hostname));

@@ -108,7 +108,7 @@ trial('without storage one sentence says so, and everything else works', async (
   const app = await open({ webgpu: false, query: SMALL.query, before: refuse });
   try {
     await app.started();
-    await app.told('history-sum', /keeps no results \(storage is blocked\)/);
+    await app.told('history-sum', /cannot keep results \(storage is blocked\)/);
     await app.measure();
     assert.equal(await app.element('kept-name').count(), 0);
     assert.deepEqual(app.faults, []);

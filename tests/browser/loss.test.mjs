@@ -53,7 +53,7 @@ async function losesNothing(app, t, lose) {
   assert.equal(await row(app, 4).count(), 1, 'what was measured is shown');
   assert.equal(await row(app, 11).count(), 0, 'it was lost before the end');
   await app.element('resume').waitFor();
-  assert.match(await app.element('unfinished').innerText(), /was ended before block [1-9]/);
+  assert.match(await app.element('unfinished').innerText(), /stopped before block [1-9]/);
   await app.order(app.element('resume'));
   const phase = await app.ended();
   assert.equal(phase, 'finished', phase === 'failed' ? await app.error() : '');

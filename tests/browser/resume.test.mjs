@@ -32,7 +32,7 @@ async function disturbed(end) {
     await end(app);
     await app.element('resume').waitFor();
     const said = await app.element('unfinished').innerText();
-    assert.match(said, /demo-gpt2 .* was ended before block [1-9]\d* of \d+/);
+    assert.match(said, /demo-gpt2 .* stopped before block [1-9]\d* of \d+/);
     await app.order(app.element('resume'));
     assert.equal(await app.ended(), 'finished');
     const report = await app.report();

@@ -1,9 +1,13 @@
-// Runs before the page's module: hides the pre-rendered view if the link opens another one, answers clicks on the
+// Runs before the page's module: hides the pre-rendered view, which is in English, if the link opens
+// another one or the page opens in another language, answers clicks on the
 // switches of the blocks with the recorded texts, and remembers them, and a press on Measure, for the page.
 const root = document.documentElement;
 const asked = new URLSearchParams(location.search);
-const isFirst = ([name, value]) => name === 'v' || (name === 'view' && value === 'sides');
-if (![...asked].every(isFirst) || location.hash.startsWith('#r=')) root.dataset.linked = '';
+const LANGUAGES = ['en', 'de'];
+const tags = navigator.languages.map((tag) => tag.split('-')[0].toLowerCase());
+root.lang = [asked.get('lang'), ...tags].find((tag) => LANGUAGES.includes(tag)) ?? 'en';
+const isFirst = ([name, value]) => ['v', 'lang'].includes(name) || (name === 'view' && value === 'sides');
+if (root.lang !== 'en' || ![...asked].every(isFirst) || location.hash.startsWith('#r=')) root.dataset.linked = '';
 if (asked.has('embed')) root.dataset.embed = '';
 
 const texts = 'linked' in root.dataset

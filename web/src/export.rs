@@ -11,7 +11,8 @@ use crate::comparison::overlay::{Metric, Overlay};
 use crate::continuation::{self, ContinuationState};
 use crate::figures::table::cells;
 use crate::figures::{Figure, Grid};
-use crate::text::format::{NOTHING, count};
+use crate::text::engine;
+use crate::text::format::{NOTHING, count, invariant};
 use crate::text::{fill, t};
 
 /// Width of pictures.
@@ -75,7 +76,7 @@ impl Sheet {
 
     /// The profile with its overlay; `report` is present once something is measured, opened or recorded.
     pub fn of_profile(profile: &Profile, metric: Metric, report: Option<&Report>, overlay: Option<&Overlay>) -> Self {
-        let value = metric.field().label();
+        let value = engine::label(metric.field());
         let layout = profile::ProfileLayout::new(WIDTH, profile.blocks);
         let labels = Labels { value, block: t().chart_axis_block };
         let notes = [Some(t().chart_caption), overlay.map(|overlay| overlay.note.as_str())];
@@ -100,7 +101,7 @@ impl Sheet {
         }
     }
 
-    /// The table as CSV: decimal points, ASCII minus signs, empty cells for undefined values.
+    /// The table as CSV, in every language: decimal points, ASCII minus signs, empty cells for undefined values.
     pub fn csv(&self) -> String {
         let cell = |text: &String| quoted(&plain(text));
         let line = |cells: &Vec<String>| cells.iter().map(cell).collect::<Vec<_>>().join(",") + "\r\n";
@@ -185,7 +186,7 @@ fn name(title: &str, report: Option<&Report>) -> String {
 
 /// A cell as other programs read it.
 fn plain(cell: &str) -> String {
-    if cell == NOTHING { String::new() } else { cell.replace('−', "-").replace('\u{202f}', "") }
+    if cell == NOTHING { String::new() } else { invariant(cell).unwrap_or_else(|| cell.replace('−', "-")) }
 }
 
 /// A CSV cell, with an apostrophe if spreadsheets would take it for a formula.
@@ -202,6 +203,8 @@ mod tests {
     use crate::figures::{figures, sample_report};
     use crate::state::run::Run;
     use crate::state::views::View;
+    use crate::text::language::Language;
+    use crate::text::translation::tests::speaking;
 
     #[test]
     fn a_figure_leaves_with_its_table_its_digits_and_its_source() {
@@ -252,9 +255,33 @@ mod tests {
     }
 
     #[test]
+    fn exports_hold_the_same_numbers_in_every_language() {
+        let report = sample_report();
+        let lines = |language| {
+            speaking(language);
+            let figures = View::ALL.into_iter().flat_map(|view| figures(view, &report, None));
+            let mut sheets: Vec<_> = figures.map(|figure| Sheet::of_figure(&figure, Some(&report))).collect();
+            let profile = Run::opened(1, report.clone()).profile(Metric::Lin);
+            sheets.push(Sheet::of_profile(&profile, Metric::Lin, Some(&report), None));
+            let series = sheets.iter().map(|sheet| sheet.data["chart"]["series"].to_string());
+            let points: Vec<_> = series.map(|text| text.matches(char::is_numeric).collect::<String>()).collect();
+            // Ranges and names are texts; numbers are numbers.
+            let csv: Vec<String> = sheets.iter().map(Sheet::csv).collect();
+            let numbers = |csv: &String| -> Vec<f64> {
+                csv.lines().skip(1).flat_map(|line| line.split(',')).filter_map(|cell| cell.parse().ok()).collect()
+            };
+            (csv.iter().map(numbers).collect::<Vec<_>>(), points)
+        };
+        let english = lines(Language::English);
+        assert!(english.0.iter().flatten().count() > 50, "{english:?}");
+        assert_eq!(lines(Language::German), english);
+        speaking(Language::English);
+    }
+
+    #[test]
     fn cells_are_numbers_to_programs_and_never_formulas() {
         assert_eq!(plain("−1.5"), "-1.5");
-        assert_eq!(plain("14\u{202f}976"), "14976");
+        assert_eq!([plain("14\u{202f}976"), plain("R² −0.05 to 0.00")], ["14976", "R² -0.05 to 0.00"]);
         assert_eq!([quoted("-1.5"), quoted("=1+1"), quoted("a,\"b\"")], ["-1.5", "'=1+1", "\"a,\"\"b\"\"\""]);
     }
 }

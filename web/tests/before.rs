@@ -11,6 +11,7 @@ use straightedge_web::continuation::Linear;
 use straightedge_web::state::form::TextChoice;
 use straightedge_web::state::frame::Part;
 use straightedge_web::state::views::View;
+use straightedge_web::text::language::Language;
 use straightedge_web::url::address::{Address, NAMES, Read};
 use straightedge_web::url::overlay::LinkedOverlay;
 
@@ -108,4 +109,5 @@ fn links_mean_what_they_meant() {
     assert_eq!(class.lesson.map(|step| step.to_string()).as_deref(), Some("9"));
     assert_eq!((class.frame.hidden, class.frame.locked), ([Part::Downloads].into(), [Part::Model].into()));
     assert!(with("embed=1").frame.is_embedded);
+    assert_eq!(with("lang=de").language, Some(Language::German));
 }

@@ -10,8 +10,8 @@ use crate::permalink::link;
 use crate::session::Session;
 use crate::start::Start;
 use crate::view::{
-    Board, Device, Downloads, Drop, Failure, ForClass, Framed, Go, Head, History, Lesson, ModelChoice, ProtocolChoice,
-    TextChoice, Warnings,
+    Board, Defined, Device, Downloads, Drop, Failure, ForClass, Framed, Go, Head, History, Lesson, ModelChoice,
+    ProtocolChoice, TextChoice, Warnings,
 };
 use crate::{awake, keep, leave, title};
 
@@ -32,6 +32,7 @@ pub(crate) fn App(start: Start) -> impl IntoView {
     view! {
         <Page session/>
         <Drop session/>
+        <Defined session/>
     }
     .into_any()
 }
@@ -88,5 +89,6 @@ fn Embedded(session: Session) -> impl IntoView {
             <Board session/>
             <p class="note"><a href=target target="_blank" data-testid="link-back">{t().link_back}</a></p>
         </main>
+        <Defined session/>
     }
 }

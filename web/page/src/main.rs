@@ -8,6 +8,8 @@
 mod app;
 mod awake;
 mod keep;
+#[cfg(target_arch = "wasm32")]
+mod language;
 mod leave;
 mod link;
 mod permalink;

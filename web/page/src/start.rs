@@ -53,18 +53,21 @@ pub(crate) async fn fetched() -> Start {
     use straightedge_web::state::bundled::INDEX;
     use straightedge_web::state::recordings::{FIRST, recording};
     use straightedge_web::state::views::View;
+    use straightedge_web::text::engine::name_models;
     use straightedge_web::url::address::Read;
     use straightedge_web::url::finding;
 
     let Read { address, refused } = crate::permalink::address();
+    let untranslated = crate::language::choose(address.language).await.err();
     let fragment = Some(crate::permalink::fragment()).filter(|fragment| finding::is_finding(fragment));
     let shared = fragment.map(Shared::Fragment).or_else(|| address.report.clone().map(Shared::Report));
     let address = if shared.is_some() && address.is_opening() { Address::default() } else { address };
     let index: Result<Vec<Bundled>> = fetch::json(INDEX).await;
-    let (index, missing) = match index {
-        Ok(index) => (index, None),
+    let (mut index, missing) = match index {
+        Ok(index) => (index, untranslated),
         Err(error) => (Vec::new(), Some(error)),
     };
+    name_models(&mut index);
     let first = index.iter().find(|bundled| bundled.name == FIRST).and_then(recording);
     let recording = match first.filter(|_| address.is_first()) {
         // The chart without a recording is a page that still works.

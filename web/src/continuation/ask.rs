@@ -6,7 +6,9 @@ use straightedge_api::continuation::Continuation;
 use straightedge_api::error::{Error, Result};
 
 use super::block_list::BlockList;
-use crate::text::continuation::t;
+
+/// The prompt at first, in the language of the texts that the bundled models were trained on.
+const PROMPT: &str = "A day in";
 
 /// All choices of the view. Numbers stay as typed until they are used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +36,7 @@ pub enum Linear {
 
 impl Default for Ask {
     fn default() -> Self {
-        let usual = Continuation::new(t().prompt_first);
+        let usual = Continuation::new(PROMPT);
         Self {
             prompt: usual.prompt,
             blocks: None,

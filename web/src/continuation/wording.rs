@@ -14,7 +14,9 @@ use crate::figures::Grid;
 use crate::state::order_status::Phase;
 use crate::state::words::computed_on;
 use crate::text::continuation::t;
-use crate::text::format::{duration, exact, fixed, magnitude};
+use crate::text::engine;
+use crate::text::format::{duration, exact, fixed, localised, magnitude};
+use crate::text::language::plural;
 use crate::text::result::t as about_result;
 use crate::text::{fill, t as page};
 
@@ -41,16 +43,14 @@ fn running(continuation: &ContinuationState) -> String {
     match continuation.progress().map(|progress| progress.stage) {
         _ if continuation.transcript().opening.is_some() => t().status_going.into(),
         // Cached maps need no fit.
-        Some(stage @ Stage::Measure) => fill(t().first_fit, &[("stage", stage.label())]),
-        stage => stage.map_or(t().status_starting, Stage::label).into(),
+        Some(stage @ Stage::Measure) => fill(t().first_fit, &[("stage", engine::stage(stage))]),
+        stage => stage.map_or(t().status_starting, engine::stage).into(),
     }
 }
 
 fn tokens(transcript: &Transcript) -> String {
-    match transcript.steps.len() {
-        1 => t().token_one.into(),
-        count => fill(t().token_many, &[("count", &count.to_string())]),
-    }
+    let count = transcript.steps.len();
+    fill(plural(count, t().token_one, t().token_many), &[("count", &count.to_string())])
 }
 
 /// The result, in sentences.
@@ -121,7 +121,7 @@ pub fn ordered(continuation: &ContinuationState) -> String {
 pub fn sampling(temperature: &str, seed: &str) -> String {
     match temperature {
         "0" => t().sampling_greedy.into(),
-        temperature => fill(t().sampling_drawn, &[("temperature", temperature), ("seed", seed)]),
+        temperature => fill(t().sampling_drawn, &[("temperature", &localised(temperature.into())), ("seed", seed)]),
     }
 }
 
@@ -206,7 +206,11 @@ pub fn candidates(step: &Step, is_own: bool) -> Vec<CandidateRow> {
 /// A probability as a percentage.
 pub fn percent(probability: f64) -> String {
     let percent = 100.0 * probability;
-    if percent > 0.0 && percent < 0.1 { "<0.1 %".into() } else { format!("{} %", fixed(Some(percent), 1)) }
+    if percent > 0.0 && percent < 0.1 {
+        format!("<{} %", fixed(Some(0.1), 1))
+    } else {
+        format!("{} %", fixed(Some(percent), 1))
+    }
 }
 
 /// All steps in numbers.
@@ -259,7 +263,10 @@ mod tests {
     fn while_it_goes_on_nothing_is_said_anew_with_every_token() {
         let progress = |stage| Event::Progress(Progress { stage, done: 1, total: 3, seconds: 1.0 });
         let measuring = status(&heard(&[progress(Stage::Measure)]));
-        assert_eq!(measuring, "The maps of this model are measured first, only once: Measuring rows");
+        assert_eq!(
+            measuring,
+            "The linear maps of this model are measured first; this happens only once: Measuring rows"
+        );
         assert_eq!(status(&heard(&[progress(Stage::Load)])), "Loading weights");
         let said: Vec<String> = (1..4).map(|n| status(&heard(&events()[..n]))).collect();
         assert!(said.iter().all(|line| *line == said[0]), "{said:?}");

@@ -8,6 +8,7 @@ use crate::chart::plot::{Axis, Mark, Plot, Series};
 use crate::chart::scale::Kind;
 use crate::comparison::Key;
 use crate::comparison::sources::{ChartLine, Source, full_name};
+use crate::text::engine;
 use crate::text::format::{NOTHING, exact, fixed, magnitude, share};
 use crate::text::paper::t as paper;
 use crate::text::{fill, t};
@@ -47,7 +48,7 @@ fn title(quantity: Field) -> String {
         Field::DeltaPplLinear => t().compare_losses_figure.into(),
         Field::Linearity => t().layers_figure.into(),
         Field::LinearityNoResidual => t().compare_layers_alone_figure.into(),
-        _ => fill(t().compare_figure, &[("name", quantity.label()), ("places", places(quantity))]),
+        _ => fill(t().compare_figure, &[("name", engine::label(quantity)), ("places", places(quantity))]),
     }
 }
 
@@ -69,7 +70,8 @@ fn axis(quantity: Field) -> Axis {
         Spread::FromZero => Kind::FromZero,
         Spread::Wide => Kind::Wide,
     };
-    quantity.line().chart.map_or_else(Axis::default, |chart| Axis { name: chart.axis, kind: kind(chart.spread) })
+    let name = engine::axis(quantity);
+    quantity.line().chart.map_or_else(Axis::default, |chart| Axis { name, kind: kind(chart.spread) })
 }
 
 fn curve(line: &ChartLine, quantity: Field) -> Option<Series> {

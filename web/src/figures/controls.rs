@@ -6,6 +6,7 @@ use straightedge_api::report::{BlockReport, ControlReport, Report};
 use super::figure::{BLOCK_AXIS, Figure, Grid, blocks_of, by_block, share_axis};
 use crate::chart::plot::Plot;
 use crate::text::controls::{CONTROLS, Named};
+use crate::text::engine;
 use crate::text::format::field_value;
 use crate::text::t;
 
@@ -25,7 +26,7 @@ pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
         title: t().controls_figure.into(),
         plot: Plot {
             x: BLOCK_AXIS(blocks_of(report)),
-            y: share_axis(Field::R2Lin.label()),
+            y: share_axis(engine::label(Field::R2Lin)),
             series: original.into_iter().chain(found).collect(),
             rules: Vec::new(),
         },

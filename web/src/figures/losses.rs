@@ -7,6 +7,7 @@ use straightedge_api::thirds::{Third, Thirds};
 use super::figure::{BLOCK_AXIS, Figure, Grid, block_mark, heads, perplexity_kind, series, share_axis};
 use crate::chart::plot::{Axis, Mark, Plot, Rule, Series};
 use crate::chart::scale::Kind;
+use crate::text::engine;
 use crate::text::format::{exact, fixed, share};
 use crate::text::{fill, t};
 
@@ -23,7 +24,7 @@ fn against_r2(report: &Report) -> Option<Figure> {
     };
     let all: Vec<_> = kinds.into_iter().filter_map(of_kind).collect();
     let plot = Plot {
-        x: share_axis(Field::R2Lin.label()),
+        x: share_axis(engine::label(Field::R2Lin)),
         y: Axis { name: t().axis_delta_ppl, kind: Kind::Wide },
         series: all,
         rules: Vec::new(),
@@ -72,15 +73,22 @@ fn fill_owned(text: &str, gaps: &[(&str, String)]) -> String {
 
 fn table(report: &Report) -> Grid {
     let timed = report.blocks.iter().any(|block| !block.row_microseconds.is_empty());
-    let mut head =
-        heads(&[t().block, Field::R2Lin.label(), t().swap_linear, t().swap_mean, t().swap_zero, t().compression]);
+    let mut head = heads(&[
+        t().block,
+        engine::label(Field::R2Lin),
+        t().swap_linear,
+        t().swap_mean,
+        t().swap_zero,
+        t().compression,
+    ]);
     if timed {
         head.extend(heads(&[t().time_original, t().time_linear]));
     }
     let row = |block: &BlockReport| {
         let of = |map: &std::collections::BTreeMap<String, Option<f64>>, name: &str| map.get(name).copied().flatten();
         let loss = |name| exact(of(&block.delta_ppl, name));
-        let smaller = of(&block.compression, "linear").map_or(fixed(None, 1), |times| format!("{times:.1}×"));
+        let smaller =
+            of(&block.compression, "linear").map_or(fixed(None, 1), |times| format!("{}×", fixed(Some(times), 1)));
         let mut cells =
             vec![block.block.to_string(), share(block.r2_lin), loss("linear"), loss("mean"), loss("zero"), smaller];
         if timed {
@@ -164,7 +172,7 @@ mod tests {
         assert_eq!(found, [(0.0, Some(20.0)), (1.0, Some(20.5)), (2.0, Some(23.0))]);
         assert_eq!(
             greedy.plot.tell((0, 2)),
-            "Block 1 linear too: perplexity 23, all feed-forward networks 2.00× smaller"
+            "Block 1 also linear: perplexity 23, all feed-forward networks 2.00× smaller"
         );
         assert_eq!(greedy.table.rows[1], ["2", "1", "23", "3", "2.000"]);
     }

@@ -8,6 +8,7 @@ use super::shown::shown_block;
 use crate::chart::plot::{Axis, Mark, Plot, Rule, Series};
 use crate::chart::scale::Kind;
 use crate::state::views::View;
+use crate::text::engine;
 use crate::text::format::{exact, share};
 use crate::text::{fill, t};
 
@@ -29,12 +30,13 @@ pub(super) fn curve(block: &BlockReport) -> Option<Figure> {
         name: fill(t().rank_rule, &[("rank", &rank.to_string())]),
     });
     let full = block.r2_lin.map(|at| Rule { is_x: false, at, name: t().rank_full.into() });
-    let table = grid_of(t().axis_rank, &[Series { name: Field::R2Lin.label().into(), ..line.clone() }], at_x, share);
+    let table =
+        grid_of(t().axis_rank, &[Series { name: engine::label(Field::R2Lin).into(), ..line.clone() }], at_x, share);
     Some(Figure {
         title: titled(t().ranks_figure, block),
         plot: Plot {
             x: Axis { name: t().axis_rank, kind: Kind::Log },
-            y: Axis { name: Field::R2Lin.label(), kind: Kind::Share },
+            y: Axis { name: engine::label(Field::R2Lin), kind: Kind::Share },
             series: vec![line],
             rules: rule.into_iter().chain(full).collect(),
         },

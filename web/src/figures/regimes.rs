@@ -5,6 +5,7 @@ use straightedge_api::report::{BlockReport, Report};
 
 use super::figure::{Figure, Grid, block_mark, series, share_axis};
 use crate::chart::plot::{Mark, Plot, Series};
+use crate::text::engine;
 use crate::text::format::field_value;
 use crate::text::{fill, t};
 
@@ -21,8 +22,8 @@ pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
     };
     let marks = report.blocks.iter().filter_map(mark).filter(|mark| mark.y.is_some()).collect();
     let plot = series("", 0, marks).map(|series| Plot {
-        x: share_axis(Field::R2Lin.label()),
-        y: share_axis(Field::R2FeatureMedian.label()),
+        x: share_axis(engine::label(Field::R2Lin)),
+        y: share_axis(engine::label(Field::R2FeatureMedian)),
         series: vec![Series { named: true, ..series }],
         rules: Vec::new(),
     });

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::chart::profile::{Point, Profile};
 use crate::text::fill;
 use crate::text::format::{fixed, spans};
+use crate::text::language::plural;
 use crate::text::verdict::t;
 
 /// From this R² on a block is more than half linear.
@@ -70,7 +71,7 @@ fn undefined(points: &[Point]) -> String {
     if blocks.is_empty() {
         return String::new();
     }
-    let names = if blocks.len() == 1 { t().undefined_one } else { t().undefined_many };
+    let names = plural(blocks.len(), t().undefined_one, t().undefined_many);
     fill(t().undefined, &[("blocks", &fill(names, &[("blocks", &spans(&blocks))]))])
 }
 

@@ -8,6 +8,7 @@ use super::progress::Progress;
 use super::traps::Trap;
 use crate::text::fill;
 use crate::text::format::{count, fixed};
+use crate::text::language::language;
 use crate::text::lesson::l;
 
 /// The sentence about a step.
@@ -33,7 +34,7 @@ pub fn summary(progress: &Progress, step: Step) -> String {
             fill(l().summary_many, &gaps)
         }
         (Step::Traps, _) => {
-            let names = Trap::ALL.map(|trap| lowered(trap.name())).join(", ");
+            let names = Trap::ALL.map(|trap| language().within_a_sentence(trap.name())).join(", ");
             fill(l().summary_traps, &[("names", &names)])
         }
         (Step::Measure, [_, ..]) => fill(l().summary_measure, &[("values", &listed(found))]),
@@ -51,12 +52,6 @@ pub fn summary(progress: &Progress, step: Step) -> String {
 
 fn listed(values: &[f64]) -> String {
     values.iter().map(|value| fixed(Some(*value), 3)).collect::<Vec<_>>().join(", ")
-}
-
-/// A name within a sentence.
-fn lowered(name: &str) -> String {
-    let mut letters = name.chars();
-    letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
 }
 
 #[cfg(test)]

@@ -10,7 +10,9 @@ use crate::state::form::Form;
 use crate::state::order_status::Phase;
 use crate::state::run::{Provenance, Run};
 use crate::text::continuation as texts_continuation;
+use crate::text::engine;
 use crate::text::format::{amount, count, duration, limit, rate};
+use crate::text::language::plural;
 use crate::text::result::t as r;
 use crate::text::{fill, t};
 use straightedge_api::message::{Device, Unfinished};
@@ -42,7 +44,7 @@ pub fn status(run: &Run) -> String {
     match run.phase() {
         Phase::Idle => t().status_idle.into(),
         Phase::Recorded => run.report().map_or(String::new(), recorded),
-        Phase::Running => run.progress().map_or(t().status_starting, |progress| progress.stage.label()).into(),
+        Phase::Running => run.progress().map_or(t().status_starting, |progress| engine::stage(progress.stage)).into(),
         Phase::Cancelled if run.blocks().is_empty() => t().status_cancelled_early.into(),
         Phase::Cancelled => fill(t().status_cancelled, &[("blocks", &blocks)]),
         Phase::Failed(_) if run.blocks().is_empty() => t().status_failed_early.into(),
@@ -91,7 +93,7 @@ pub fn progress(progress: &Progress) -> String {
 
 /// A concurrent stage and its progress.
 pub fn beside(progress: &Progress) -> String {
-    format!(" · {}: {}", progress.stage.label(), amount(progress))
+    format!(" · {}: {}", engine::stage(progress.stage), amount(progress))
 }
 
 /// A sentence of the engine, with command line options replaced by their names on the page.
@@ -164,7 +166,7 @@ fn adapter(device: &DeviceInfo) -> &str {
 }
 
 fn blocks(n: usize) -> String {
-    if n == 1 { t().status_one_block.into() } else { fill(t().status_blocks, &[("blocks", &n.to_string())]) }
+    fill(plural(n, t().status_one_block, t().status_blocks), &[("blocks", &n.to_string())])
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 /// The texts of the view, in the language in use.
 pub fn t() -> &'static Texts {
-    &ENGLISH
+    IN_USE.get()
 }
 
 catalogue! {
@@ -10,11 +10,10 @@ catalogue! {
 
     tab: "Side by side",
     name: "The model with and without linear blocks",
-    about: "Replace blocks by their linear maps, and see what the model writes then.",
+    about: "Replace blocks by their linear maps and see what the model then writes.",
 
     prompt: "Prompt",
-    prompt_first: "A day in",
-    prompt_hint: "Both models read the prompt as it stands. Small models know few words: try those of the text they were trained on.",
+    prompt_hint: "Both models read the prompt as it stands. Small models know few words, so use those of the text they were trained on.",
     prompt_long: "Links carry prompts of up to 500 characters, so this one is left out.",
     blocks: "Blocks made linear",
     block_before: "Block ",
@@ -30,7 +29,7 @@ catalogue! {
     stale_prompt: "the prompt",
     stale_blocks: "the blocks",
     stale_sampling: "tokens or sampling",
-    fit_kept: "The maps of {model} were measured for it: Compare can show them as a profile.",
+    fit_kept: "The linear maps of {model} were measured for this: Compare can show them as a profile.",
     tokens: "Tokens to add",
     sampling: "Sampling",
     sampling_greedy: "the most likely token at every step",
@@ -44,7 +43,7 @@ catalogue! {
     stop: "Stop",
     blocked: "A measurement is running: wait until it finishes, or cancel it.",
     embedded: "This needs the engine, which an embedded chart does not load.",
-    first_fit: "The maps of this model are measured first, only once: {stage}",
+    first_fit: "The linear maps of this model are measured first; this happens only once: {stage}",
 
     status_idle: "Press Continue to run both models on your machine.",
     status_starting: "Starting",

@@ -2,7 +2,7 @@
 
 /// In the language in use.
 pub fn t() -> &'static Texts {
-    &ENGLISH
+    IN_USE.get()
 }
 
 catalogue! {
@@ -42,7 +42,7 @@ catalogue! {
 
     missing_recorded: "This recording lacks {measures} for this block. Press Measure first, and you can add them.",
     missing_opened: "This report lacks {measures} for this block. Choose its model and text, select them under Protocol, and measure here.",
-    missing_detail: "This report is from a version that did not keep {figures}. Measure again to get them.",
+    missing_detail: "This report is from a version that did not store {figures}. Measure again to get them.",
     missing_spectrum: "spectra",
     missing_scatter: "predictions",
     and: " and ",
@@ -66,7 +66,7 @@ catalogue! {
     axis_predicted: "predicted / σ",
 
     learning_figure: "R² by the number of training rows",
-    learning_caption: "Fits on two quarters, half and all of the training folds, scored on the same held-out rows. A map fitted on few rows fits part of their noise, which lowers its R² elsewhere: by about c·rank/(rows − rank − 1). The line is this law through the two largest sizes.",
+    learning_caption: "Fits on two different quarters, on half and on all of the training folds, scored on the same held-out rows. A map fitted on few rows also fits some of their noise, which lowers its R² elsewhere by about c·rank/(rows − rank − 1). The line is this law through the two largest sizes.",
     learning_fits: "fits",
     learning_law: "law",
     learning_rows: "{rows} training rows",

@@ -1,9 +1,15 @@
-//! Numbers for display: fixed digits, real minus signs, narrow spaces between thousands.
+//! Numbers for display: fixed digits, real minus signs, narrow spaces between thousands, the decimal sign of the
+//! language in use. Links, reports and exports hold numbers in their invariant form, with a point.
 
 use std::collections::BTreeSet;
 
 use straightedge_api::event::Progress;
 use straightedge_api::fields::{Digits, Field};
+
+use super::engine;
+use super::fill;
+use super::language::language;
+use super::units::t;
 
 /// Shown where a value is undefined.
 pub const NOTHING: &str = "–";
@@ -32,7 +38,36 @@ pub fn fixed(value: Option<f64>, digits: usize) -> String {
     let Some(value) = value else { return NOTHING.into() };
     let text = format!("{:.*}", digits, value.abs());
     let is_zero = text.bytes().all(|byte| matches!(byte, b'0' | b'.'));
+    let text = localised(text);
     if value < 0.0 && !is_zero { format!("{MINUS}{text}") } else { text }
+}
+
+/// A number with the decimal sign of the language in use.
+pub(crate) fn localised(number: String) -> String {
+    match language().decimal() {
+        '.' => number,
+        sign => number.replace('.', &sign.to_string()),
+    }
+}
+
+/// A shown number in its invariant form, with a point, an ASCII minus sign and no spaces; `None` if `shown` is something
+/// else than one number.
+pub(crate) fn invariant(shown: &str) -> Option<String> {
+    let decimal = language().decimal();
+    let plain: String = shown
+        .chars()
+        .filter(|c| *c != THIN)
+        .map(|c| match c {
+            MINUS => '-',
+            c if c == decimal => '.',
+            // The other decimal sign, so that this is no number of the language in use.
+            '.' => ',',
+            c => c,
+        })
+        .collect();
+    let digits = plain.strip_suffix('×').unwrap_or(&plain);
+    let is_number = digits.parse::<f64>().is_ok() && digits.bytes().any(|byte| byte.is_ascii_digit());
+    is_number.then_some(plain)
 }
 
 /// A value of unknown magnitude with three significant digits: 0.0123, 12.3, 1.23e9.
@@ -40,7 +75,7 @@ pub fn magnitude(value: Option<f64>) -> String {
     let Some(value) = value else { return NOTHING.into() };
     let size = value.abs();
     if size != 0.0 && !(1e-3..1e5).contains(&size) {
-        return format!("{value:.2e}").replace('-', &MINUS.to_string());
+        return localised(format!("{value:.2e}")).replace('-', &MINUS.to_string());
     }
     let digits = if size >= 100.0 || size == 0.0 { 0 } else { 2 - size.log10().floor() as i32 };
     fixed(Some(value), digits.max(0) as usize)
@@ -51,7 +86,7 @@ pub fn exact(value: Option<f64>) -> String {
     let Some(number) = value else { return NOTHING.into() };
     let size = number.abs();
     if size != 0.0 && !(1e-4..1e7).contains(&size) {
-        return format!("{number:.5e}").replace('-', &MINUS.to_string());
+        return localised(format!("{number:.5e}")).replace('-', &MINUS.to_string());
     }
     if number.fract() == 0.0 {
         return fixed(value, 0);
@@ -68,6 +103,7 @@ pub fn tick(value: f64) -> String {
         let text = format!("{size:.4}");
         text.trim_end_matches('0').trim_end_matches('.').to_string()
     };
+    let text = localised(text);
     if value < 0.0 && size > 0.0 { format!("{MINUS}{text}") } else { text }
 }
 
@@ -86,13 +122,13 @@ pub fn count(n: u64) -> String {
 
 /// An amount of bytes in decimal units.
 pub fn bytes(n: u64) -> String {
-    let units = ["bytes", "kB", "MB", "GB"];
+    let units = ["kB", "MB", "GB"];
     let step = (n.max(1).ilog10() / 3).min(3);
     if step == 0 {
-        return format!("{n} bytes");
+        return fill(t().bytes, &[("n", &n.to_string())]);
     }
     let value = n as f64 / 1000f64.powi(step as i32);
-    format!("{value:.*} {}", usize::from(value < 99.95), units[step as usize])
+    format!("{} {}", fixed(Some(value), usize::from(value < 99.95)), units[step as usize - 1])
 }
 
 /// An amount of bytes in the binary units of device limits.
@@ -102,36 +138,37 @@ pub fn limit(n: u64) -> String {
 }
 
 fn trimmed(value: f64) -> String {
-    format!("{value:.1}").trim_end_matches(".0").into()
+    localised(format!("{value:.1}").trim_end_matches(".0").into())
 }
 
 /// A duration in at most two units.
 pub fn duration(seconds: f64) -> String {
     let whole = seconds.max(0.0).round() as u64;
+    let two = |number: u64| format!("{number:02}");
     match whole {
-        0..10 => format!("{} s", fixed(Some(seconds.max(0.0)), 1)),
-        10..60 => format!("{whole} s"),
-        60..3600 => format!("{} min {:02} s", whole / 60, whole % 60),
-        _ => format!("{} h {:02} min", whole / 3600, whole % 3600 / 60),
+        0..10 => fill(t().seconds, &[("s", &fixed(Some(seconds.max(0.0)), 1))]),
+        10..60 => fill(t().seconds, &[("s", &whole.to_string())]),
+        60..3600 => fill(t().minutes, &[("min", &(whole / 60).to_string()), ("s", &two(whole % 60))]),
+        _ => fill(t().hours, &[("h", &(whole / 3600).to_string()), ("min", &two(whole % 3600 / 60))]),
     }
 }
 
 /// Progress of a stage: `3 200 of 14 976 rows`.
 pub fn amount(progress: &Progress) -> String {
-    match progress.stage.unit() {
-        "bytes" => format!("{} of {}", bytes(progress.done), bytes(progress.total)),
-        unit => format!("{} of {} {unit}", count(progress.done), count(progress.total)),
-    }
+    let is_bytes = progress.stage.unit() == "bytes";
+    let [done, total] = [progress.done, progress.total].map(|n| if is_bytes { bytes(n) } else { count(n) });
+    let gaps = [("done", &*done), ("total", &total), ("unit", engine::unit(progress.stage))];
+    fill(if is_bytes { t().amount } else { t().amount_of }, &gaps)
 }
 
 /// Amount per second of a stage, once known.
 pub fn rate(progress: &Progress) -> Option<String> {
     let rate = progress.rate()?;
-    Some(match progress.stage.unit() {
-        "bytes" => format!("{}/s", bytes(rate as u64)),
-        unit if rate >= 10.0 => format!("{} {unit}/s", count(rate.round() as u64)),
-        unit => format!("{} {unit}/s", trimmed(rate)),
-    })
+    if progress.stage.unit() == "bytes" {
+        return Some(fill(t().rate, &[("amount", &bytes(rate as u64))]));
+    }
+    let amount = if rate >= 10.0 { count(rate.round() as u64) } else { trimmed(rate) };
+    Some(fill(t().rate_of, &[("amount", &amount), ("unit", engine::unit(progress.stage))]))
 }
 
 /// Numbers in a row as their first and last: `0,3-5`.
@@ -150,6 +187,8 @@ pub fn spans(blocks: &BTreeSet<usize>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::language::Language;
+    use crate::text::translation::tests::speaking;
     use straightedge_api::event::Stage;
 
     #[test]
@@ -207,6 +246,37 @@ mod tests {
         assert_eq!([limit(128 << 20), limit(4 << 30), limit(3 << 29)], ["128 MiB", "4 GiB", "1.5 GiB"]);
         assert_eq!([duration(4.2), duration(59.4), duration(61.0)], ["4.2 s", "59 s", "1 min 01 s"]);
         assert_eq!(duration(3725.0), "1 h 02 min");
+    }
+
+    #[test]
+    fn numbers_have_the_decimal_sign_of_the_language_and_an_invariant_form() {
+        let numbers = || {
+            let tiny = magnitude(Some(-4.56e-7));
+            [
+                fixed(Some(-0.5), 2),
+                tiny,
+                exact(Some(137.0653)),
+                tick(0.25),
+                count(14_976),
+                format!("{}×", trimmed(8.04)),
+            ]
+        };
+        let plain = ["-0.50", "-4.56e-7", "137.065", "0.25", "14976", "8×"];
+        for (language, decimal) in [(Language::English, '.'), (Language::German, ',')] {
+            speaking(language);
+            let shown = numbers();
+            assert!(shown[0].contains(decimal) && shown[1].contains(decimal), "{shown:?}");
+            assert_eq!(shown.map(|number| invariant(&number)), plain.map(|number| Some(number.to_string())));
+            let texts = [NOTHING, "", "␣bb,", "block 1", "0,3-5", "inf"];
+            assert_eq!(texts.map(invariant), [const { None }; 6]);
+        }
+        assert_eq!((invariant("0.5"), invariant("1,5").as_deref()), (None, Some("1.5")), "in German");
+        let durations = [duration(4.2), bytes(1_500), limit(3 << 29), bytes(12)];
+        assert_eq!(durations, ["4,2 s", "1,5 kB", "1,5 GiB", "12 Byte"]);
+        let rows = Progress { stage: Stage::Measure, done: 3200, total: 14_976, seconds: 1000.0 };
+        assert_eq!(amount(&rows), "3200 von 14\u{202f}976 Zeilen");
+        assert_eq!(rate(&rows).as_deref(), Some("3,2 Zeilen/s"));
+        speaking(Language::English);
     }
 
     #[test]

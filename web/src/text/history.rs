@@ -2,16 +2,16 @@
 
 /// In the language in use.
 pub fn t() -> &'static Texts {
-    &ENGLISH
+    IN_USE.get()
 }
 
 catalogue! {
     Texts,
 
     title: "My results",
-    none: "Results are kept in this browser once something is measured.",
+    none: "Every result that you measure is kept in this browser.",
     sum: "{count} kept in this browser, {size} of {most}. The oldest make room for new ones; pinned ones stay.",
-    refused: "This browser keeps no results ({why}): download the reports you need.",
+    refused: "This browser cannot keep results ({why}), so download the reports you need.",
     full: "The latest result was not kept: pinned results take up the room. Unpin or delete some.",
     partial: "not finished · {about}",
     open: "Open",

@@ -1,9 +1,9 @@
 //! Texts of the lesson. Paragraphs are lines. Numbers of demo models come from `docs/models.md`, published ones from
-//! `docs/measures.md`, section 8; tests check the former against the recorded reports.
+//! `docs/measures.md`, section 8; tests check the former against the recorded reports, in every language.
 
 /// The lesson's texts, in the language in use.
 pub fn l() -> &'static Texts {
-    &ENGLISH
+    IN_USE.get()
 }
 
 catalogue! {
@@ -26,6 +26,7 @@ catalogue! {
     do_next: "Do the next one for me",
     busy: "Measuring …",
     done: "Done",
+    terms: "Terms of this step",
     closed_form: "How it is solved: the closed form",
     hindered_views: "This link hides the views that this step needs.",
 
@@ -38,7 +39,7 @@ catalogue! {
     summary_traps: "The four traps: {names}.",
     summary_measure: "R² by block: {values}.",
     summary_swap: "ΔPPL by block, with its linear map: {values}.",
-    summary_learned: "Compared: trained and re-initialised, along training, two seeds.",
+    summary_learned: "Compared: trained and re-initialised, during training, two seeds.",
     summary_regimes: "Opened: regimes and ranks.",
     summary_exercises: "{right} of {all} checked answers are right.",
     summary_missing: "Not done yet.",
@@ -156,13 +157,13 @@ catalogue! {
     measure_title: "Measure a block",
     measure_text: "Now a real model: demo-gpt2, a GPT-2 with six blocks of width 128, trained by this project on texts that it generates. The page runs a text through the model, records the inputs and outputs of each feed-forward network, and fits the best affine map on four fifths of the text. The last fifth is held out for scoring.",
     measure_task: "Press Measure and watch the profile grow block by block.",
-    measure_look: "In the recording, block 0 has an R² of 0.850 and the others lie between 0.414 and 0.565: the first network is by far the most linear. The diamonds are the recording; do your dots match them? The whiskers show between which values R² would lie, in 95 of 100 cases, on other text of the same kind.",
+    measure_look: "In the recording, block 0 has an R² of 0.850 and the others lie between 0.414 and 0.565: the first network is by far the most linear. The diamonds are the recording; do your dots match them? The whiskers are 95 % intervals: they show how much R² may differ on other text of the same kind.",
 
     swap_title: "Swap it",
     swap_text: "R² says how much of a block’s output a linear map predicts. Whether the model can do without the rest is another question, and it has a direct answer: replace the block by its linear map, change nothing else, and let the model predict the next token again. Perplexity is the number of equally likely tokens the model hesitates between; ΔPPL is how much it rises.",
     swap_task: "Measure the swap losses and open the Losses view.",
     swap_sides: "Read the texts side by side",
-    swap_look: "In the recording, the original model has a perplexity of 2.32. Block 0 has the highest R², yet replacing it by its linear map costs most, 0.476; with the network removed, the model breaks down, at 6 159 more. Block 2, with an R² of 0.450, costs 0.046. A high R² does not mean a cheap swap, nor a low one an expensive swap.",
+    swap_look: "In the recording, the original model has a perplexity of 2.32. Block 0 has the highest R², yet replacing it by its linear map costs most, 0.476; with the network removed, the model breaks down, at 6 159 more. Block 2, with an R² of 0.450, costs 0.046. A high R² does not mean a cheap swap, and a low R² does not mean an expensive one.",
 
     learned_title: "Was it learned?",
     learned_text: "A profile may come from training or from the architecture. So the same measurement is repeated where nothing was learned: before the first step of training, and with re-initialised weights. Checkpoints of one training run show when the profile appears, and a second run with another seed shows how much of it is chance.",
@@ -172,7 +173,7 @@ catalogue! {
     regimes_title: "Two kinds of high R²",
     regimes_text: "There are two kinds of high R². In the broad kind, most output features are close to linear, and many directions carry them. In the narrow kind, a few directions hold nearly all of the variance and are linear, and the rest is not. The median over the features and the effective rank tell the two apart.\nThis chart is not measured here: it shows the values that arXiv 2606.19379 published for three models. Their R² is the scalar one.",
     regimes_task: "Open the Regimes view, then the Ranks view.",
-    regimes_look: "Block 0 of demo-gpt2 is of the broad kind: its median feature has 0.845 and the whole block 0.850, and nine tenths of that take 27 of 128 directions. This model has no block of the narrow kind, and it would be wrong to read one into it. GPT-2 does: blocks 1 and 2 have a published R² of 0.947 and 0.996, medians of 0.258 and 0.164, and an effective rank of 1.",
+    regimes_look: "Block 0 of demo-gpt2 is of the broad kind: its median feature has 0.845 and the whole block 0.850, and nine tenths of that take 27 of 128 directions. This model has no block of the narrow kind, and it would be wrong to read one into it. GPT-2 has: blocks 1 and 2 have a published R² of 0.947 and 0.996, medians of 0.258 and 0.164, and an effective rank of 1.",
     regimes_chart: "Published R² of 36 blocks of three models against the median over their features",
     regimes_axis_x: "R² scalar, published",
     regimes_axis_y: "R² median, published",
@@ -208,6 +209,10 @@ mod tests {
     use super::*;
     use straightedge_api::report::Report;
 
+    use crate::text::format::fixed;
+    use crate::text::language::Language;
+    use crate::text::translation::tests::speaking;
+
     /// The recorded report of a model.
     fn recorded(name: &str) -> Report {
         let file = format!("{}/data/recorded/{name}.json", env!("CARGO_MANIFEST_DIR"));
@@ -219,11 +224,25 @@ mod tests {
         [values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max)].map(|value| format!("{value:.3}"))
     }
 
+    /// Checks that a text says words with recorded numbers, and that its translations have those numbers.
     #[track_caller]
-    fn says(text: &str, words: &[&str]) {
+    fn says(text: fn(&Texts) -> &'static str, words: &[&str]) {
         for word in words {
-            assert!(text.contains(word), "{word} is what was recorded, and not in: {text}");
+            assert!(text(&ENGLISH).contains(word), "{word} is what was recorded, and not in: {}", text(&ENGLISH));
         }
+        for language in Language::ALL {
+            speaking(language);
+            for number in words.iter().flat_map(|word| word.split(' ')).filter(|part| part.parse::<f64>().is_ok()) {
+                let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+                let written = fixed(number.parse().ok(), decimals);
+                assert!(
+                    text(l()).contains(&written),
+                    "{language:?}: {written} was recorded, and not in: {}",
+                    text(l())
+                );
+            }
+        }
+        speaking(Language::English);
     }
 
     #[test]
@@ -232,11 +251,11 @@ mod tests {
         let first = &report.blocks[0];
         let [low, high] = range(&report, 1);
         let r2 = |block: usize| format!("{:.3}", report.blocks[block].r2_lin.unwrap());
-        says(l().measure_look, &[&format!("R² of {}", r2(0)), &format!("between {low} and {high}")]);
+        says(|l| l.measure_look, &[&format!("R² of {}", r2(0)), &format!("between {low} and {high}")]);
         let loss = |block: usize, swap: &str| report.blocks[block].delta_ppl[swap].unwrap();
         let ppl = format!("perplexity of {:.2}", report.ppl.unwrap());
         says(
-            l().swap_look,
+            |l| l.swap_look,
             &[&ppl, &format!("{:.3}", loss(0, "linear")), "6 159", &r2(2), &format!("{:.3}", loss(2, "linear"))],
         );
         assert_eq!(loss(0, "zero").round(), 6159.0);
@@ -245,33 +264,33 @@ mod tests {
         );
         let rank = format!("{} of 128", first.effective_rank.unwrap());
         says(
-            l().regimes_look,
+            |l| l.regimes_look,
             &[&format!("{:.3} and the whole block {}", first.r2_feature_median.unwrap(), r2(0)), &rank],
         );
-        says(l().answer_rank, &[&rank]);
+        says(|l| l.answer_rank, &[&rank]);
         says(
-            l().answer_gap,
+            |l| l.answer_gap,
             &["block 5", &format!("{:.3} against {}", report.blocks[5].r2_lin_scalar.unwrap(), r2(5))],
         );
         let left = |block: usize| 100.0 * (1.0 - report.blocks[block].r2_lin.unwrap());
         let others = (1..6).map(left).fold([f64::INFINITY, 0.0], |[a, b], value| [value.min(a), value.max(b)]);
-        says(l().answer_worth, &[&format!("{:.0} %", left(0)), &format!("{:.0} to {:.0} %", others[0], others[1])]);
+        says(|l| l.answer_worth, &[&format!("{:.0} %", left(0)), &format!("{:.0} to {:.0} %", others[0], others[1])]);
     }
 
     #[test]
     fn numbers_along_training_are_those_recorded() {
         let told = |name: &str| range(&recorded(name), 0).join(" to ");
-        says(l().learned_look, &[&told("demo-gpt2-step0"), &told("demo-gpt2-step48"), &told("demo-gpt2")]);
-        says(l().answer_early, &[&told("demo-gpt2")]);
+        says(|l| l.learned_look, &[&told("demo-gpt2-step0"), &told("demo-gpt2-step48"), &told("demo-gpt2")]);
+        says(|l| l.answer_early, &[&told("demo-gpt2")]);
         let (one, other) = (recorded("demo-gpt2"), recorded("demo-gpt2-seed2"));
         let gaps = one.blocks.iter().zip(&other.blocks).map(|(a, b)| (a.r2_lin.unwrap() - b.r2_lin.unwrap()).abs());
-        says(l().learned_look, &[&format!("{:.2} at most", gaps.fold(0.0, f64::max))]);
+        says(|l| l.learned_look, &[&format!("{:.2} at most", gaps.fold(0.0, f64::max))]);
         let redrawn = |name: &str| {
             let report = recorded(name);
             let values = report.blocks.iter().map(|block| block.controls["reinit_block"].r2_lin.unwrap());
             format!("{:.3}", values.sum::<f64>() / report.blocks.len() as f64)
         };
-        says(l().exercise_gated, &[&redrawn("demo-gpt2"), &redrawn("demo-llama")]);
+        says(|l| l.exercise_gated, &[&redrawn("demo-gpt2"), &redrawn("demo-llama")]);
     }
 
     #[test]
@@ -280,9 +299,9 @@ mod tests {
             serde_json::from_str(include_str!("../../data/published.json")).unwrap();
         let gpt2 = &published.models[0];
         let told = |values: &[f64]| format!("{:.3} and {:.3}", values[1], values[2]);
-        says(l().regimes_look, &[&told(&gpt2.r2_lin_scalar["WikiText-2"]), &told(&gpt2.r2_feature_median)]);
+        says(|l| l.regimes_look, &[&told(&gpt2.r2_lin_scalar["WikiText-2"]), &told(&gpt2.r2_feature_median)]);
         assert_eq!(gpt2.effective_rank[1..3], [1, 1]);
-        says(l().trap_scalar_about, &[&format!("{:.3} there", gpt2.r2_lin_scalar["WikiText-2"][10])]);
-        says(l().trap_baseline_about, &[&format!("{:.2}", gpt2.r2_lin_scalar["WikiText-2"][1])]);
+        says(|l| l.trap_scalar_about, &[&format!("{:.3} there", gpt2.r2_lin_scalar["WikiText-2"][10])]);
+        says(|l| l.trap_baseline_about, &[&format!("{:.2}", gpt2.r2_lin_scalar["WikiText-2"][1])]);
     }
 }

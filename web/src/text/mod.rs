@@ -1,41 +1,39 @@
-//! All texts of the page, in one catalogue per subject; a translation adds one of each.
+//! All texts of the page, in one catalogue per subject, with their English; [`translation`] holds those of other
+//! languages against it.
 //!
-//! `{name}` is a placeholder. Errors, stages and fields of the report use the engine's own wording.
+//! `{name}` is a placeholder. Warnings and errors use the engine's own wording.
 
-/// A catalogue of texts, and its English.
-macro_rules! catalogue {
-    ($texts:ident, $($name:ident: $text:literal,)*) => {
-        /// Texts of one subject; each is documented by its English form.
-        #[derive(Debug)]
-        pub struct $texts {
-            $(#[doc = $text] pub $name: &'static str,)*
-        }
-
-        static ENGLISH: $texts = $texts { $($name: $text,)* };
-    };
-}
+#[macro_use]
+mod catalogue;
 
 pub mod continuation;
 pub mod controls;
 pub mod detail;
+pub mod engine;
 pub mod format;
 pub mod formula;
+pub mod glossary;
 pub mod groups;
 pub mod history;
+pub mod language;
 pub mod lesson;
 pub mod paper;
 pub mod result;
+pub mod translation;
+pub mod units;
 pub mod verdict;
 
 /// The instrument's texts, in the language in use.
 pub fn t() -> &'static Texts {
-    &ENGLISH
+    IN_USE.get()
 }
 
 catalogue! {
     Texts,
 
     title: "Straightedge",
+    languages: "Language",
+    licences: "Licences of its parts",
     lead: "How much of each feed-forward block of a transformer is just a straight line? Measure it here: the model runs in your browser, and nothing leaves your machine.",
     controls: "What to measure",
     results: "Result",
@@ -74,7 +72,7 @@ catalogue! {
     preview_private: "The files are fetched from {host}; your texts and results are not sent there.",
 
     extent_enough: "{tokens} tokens, enough for the {asked} rows requested.",
-    extent_less: "{tokens} tokens make {rows} rows in whole windows; {asked} were requested.",
+    extent_less: "{tokens} tokens fill only {rows} rows in whole windows; {asked} were requested.",
     extent_rows_all: "All {rows} rows will be used.",
     extent_rows_part: "{rows} of {tokens} rows will be used.",
     extent_short: "Only {rows} training rows for {inputs} inputs, fewer than twice as many, so R² will be pessimistic.",
@@ -121,13 +119,13 @@ catalogue! {
     folds: "Folds",
     folds_meaning: "Contiguous parts of the text; the last one is held out for scoring.",
     skip_positions: "Positions skipped",
-    skip_positions_meaning: "Leading tokens of every window to leave out of fits and scores.",
+    skip_positions_meaning: "Tokens at the start of every window that fits and scores leave out.",
     bos: "Begin every window with BOS",
     piece_chars: "Characters per piece",
     piece_chars_meaning: "0 takes the text as a whole. Otherwise it is cut into pieces, each is tokenised by itself with the tokenizer’s own special tokens, and a window is the beginning of a piece.",
     of_notebook: "As in arXiv 2405.12250",
     of_notebook_meaning: "The windows of that paper’s notebook, for the measure Layers: pieces of 512 characters. It keeps pieces of different lengths; here a window is the first 96 tokens of one.",
-    bos_meaning: "The model's own beginning-of-sequence token is the first of every window. Some models, such as Gemma, predict nothing sensible without it.",
+    bos_meaning: "Every window starts with the model’s own beginning-of-sequence token. Some models, such as Gemma, predict nothing sensible without it.",
     measures: "Also measure",
     gram: "Second moments",
     gram_exact: "exact",
@@ -155,7 +153,7 @@ catalogue! {
     status_idle: "Nothing measured yet. Press Measure and watch the profile grow block by block.",
     status_recorded: "Recorded with this page, not measured on your machine: {rows} rows.",
     status_published: "Published, not measured on your machine.",
-    unfinished: "A measurement of {model} on {text} was ended before block {next} of {of}. Its results so far are kept.",
+    unfinished: "A measurement of {model} on {text} stopped before block {next} of {of}. Its results so far are kept.",
     resume: "Resume",
     forget_unfinished: "Discard",
     trace: "Download trace",
@@ -186,10 +184,10 @@ catalogue! {
     differences_field: "In field",
     differences_none: "No number of any of the {blocks} blocks differs.",
     differences_some: "Across all numbers of the {blocks} blocks, the largest difference is {most}, in {field} of block {block}. Differences are relative for values above 1.",
-    differences_model: "The weights are not those of the report.",
-    differences_text: "The text is not that of the report.",
+    differences_model: "The weights differ from those of the report.",
+    differences_text: "The text differs from that of the report.",
     differences_eval: "Perplexity was measured on another text.",
-    differences_protocol: "The protocol is not that of the report.",
+    differences_protocol: "The protocol differs from that of the report.",
     differences_device: "Measured on {then} before and on {now} now: different hardware rounds differently.",
 
     link: "Link",
@@ -266,15 +264,15 @@ catalogue! {
     compare_about: "Compare models in one chart: the recordings included with this page, your own measurements, opened reports and published values.",
     compare_presets: "Ready-made comparisons",
     preset_families: "Families",
-    preset_families_about: "Three model families with the same width, depth, tokenizer and training. What a block learns to do depends on the family around it.",
+    preset_families_about: "Three model families with the same width, depth, tokenizer and training: how linear a block becomes depends on the family.",
     preset_learned: "Trained or re-initialised",
     preset_learned_about: "The same model after training, before its first step, and re-initialised: the difference is what training added.",
     preset_training: "During training",
-    preset_training_about: "One run at several steps, from the first to the last. Step through them or play them.",
+    preset_training_about: "One training run at several steps, from the first to the last. Step through the checkpoints, or play them.",
     preset_seeds: "Two seeds",
-    preset_seeds_about: "The same training with different initial weights and different texts. What both runs share is not an accident of one of them.",
+    preset_seeds_about: "The same training with different initial weights and different texts. What both runs share does not depend on the seed.",
     preset_regularised: "Regularised",
-    preset_regularised_about: "A twin was trained with a penalty on layers that turn the residual stream (arXiv 2405.12250). Layers and the networks inside them have separate charts, because they answer separate questions.",
+    preset_regularised_about: "A twin of the model was trained with a penalty on layers that change the direction of the residual stream (arXiv 2405.12250). Whole layers and feed-forward blocks have separate charts because they answer different questions.",
     compare_quantities: "Show",
     compare_figure: "{name} by {places}",
     compare_losses_figure: "Loss with one block made linear",
@@ -335,7 +333,7 @@ catalogue! {
     atlas_add_name: "Compare {name}",
     atlas_open: "Open report",
     atlas_open_name: "Open report of {name}",
-    atlas_absent: "this build has measured no such model; choose one listed under Compare",
+    atlas_absent: "this build has not measured that model; choose one listed under Compare",
 
     losses_tab: "Losses",
     losses_name: "What the model loses",
@@ -354,7 +352,7 @@ catalogue! {
     third_upper: "Upper",
     greedy_figure: "Replacing block after block, cheapest first",
     greedy_caption: "Each step replaces one more block by its linear map. The numbers next to the marks are block numbers.",
-    greedy_step: "Block {block} linear too",
+    greedy_step: "Block {block} also linear",
     greedy_start: "original model",
     greedy_more: "all feed-forward networks {times}× smaller",
 
@@ -379,20 +377,20 @@ catalogue! {
     probes_name: "What nonlinear probes add",
     probes_about: "Small trained networks look for structure that the linear map misses: how much they gain, and whether they gain more where more is left to explain.",
     probes_figure: "Gain of each probe against what the linear map misses",
-    probes_caption: "Gain is the held-out R² of map and probe together minus that of the map alone. poly multiplies pairs of directions, rank 16; dense2x and poly2x are two-layer networks with twice the map’s parameters.",
+    probes_caption: "The gain is the held-out R² of map and probe together minus that of the map alone. “poly” multiplies pairs of directions (rank 16); “dense2x” and “poly2x” are two-layer networks with twice the map’s parameters.",
     probe_more: "{steps} steps",
     probe_fact: "{probe}: Pearson r = {r} over {n} blocks, median gain {median}, largest {most}.",
     conjunction_figure: "Conjunction index",
     conjunction_caption: "How much the effect of one half of the inputs depends on the other half: 0 for any affine map.",
     conjunction_network: "network itself",
     probe_curves_figure: "training curves of the probes",
-    probe_curves_caption: "R² on the validation part of the training rows, which decides when to stop.",
+    probe_curves_caption: "R² on the validation part of the training rows, which decides when training stops.",
 
     baseline_tab: "Baseline",
     baseline_name: "Trained instead of solved",
-    baseline_about: "The same affine map trained by gradient descent from zero: how far it stays below the closed form, step by step.",
+    baseline_about: "The same affine map, trained by gradient descent from zero: how far below the closed form it stays, step by step.",
     baseline_figure: "held-out R² against steps",
-    baseline_caption: "Raw inputs, not standardised. What a short training run misses is not a lack of linearity.",
+    baseline_caption: "The inputs are not standardised. What a short training run misses is no sign of a lack of linearity.",
     baseline_fact: "{name}: {value} after {steps} steps; the closed form reaches {ceiling}.",
     baseline_overview: "All blocks: trained and closed form",
     baseline_overview_caption: "R² at the end of training, next to the closed form.",
@@ -405,7 +403,7 @@ catalogue! {
     controls_name: "Was the linearity learned?",
     controls_about: "The same fit with re-initialised weights, with Gaussian inputs, and without the first position of each window.",
     controls_figure: "R² of each block, original and controls",
-    controls_caption: "Re-initialised weights are as before training: small, so that a narrow network hardly bends its inputs. Shuffled weights keep the trained scale and lose only their order. If the original is far from the shuffled weights, the order was learned; how far these are from the re-initialised ones, the scale alone explains. If Gaussian inputs are as linear as real ones, it comes from the weights, not the data.",
+    controls_caption: "Re-initialised weights are as small as before training, so a narrow network stays close to linear. Shuffled weights keep the trained scale and lose only their order. If the original differs much from the shuffled weights, the order was learned; the gap between shuffled and re-initialised weights is due to scale alone. If Gaussian inputs give the same R² as real ones, the linearity comes from the weights, not from the data.",
     control_original: "original",
     control_first: "without first position",
     control_block: "block re-initialised",
@@ -417,7 +415,7 @@ catalogue! {
 
     layers_tab: "Layers",
     layers_name: "Whole layers",
-    layers_about: "How linear the step from one layer’s residual stream to the next is, with and without the stream itself, and what the model loses without the layer.",
+    layers_about: "How linear the step from one layer’s residual stream to the next layer’s is, with and without the stream itself, and what the model loses without the layer.",
     layers_figure: "Linearity of each layer",
     layers_caption: "1 is a linear step. Most of the step is the residual stream passed on unchanged; without it, far less is linear.",
     layer_linearity: "in-sample",

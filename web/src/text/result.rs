@@ -2,7 +2,7 @@
 
 /// In the language in use.
 pub fn t() -> &'static Texts {
-    &ENGLISH
+    IN_USE.get()
 }
 
 catalogue! {
@@ -49,7 +49,7 @@ catalogue! {
 
     cost_here: "About {time}, going by the last measurement here.",
     cost_recorded: "On the machine of the recording, this takes about {time}.",
-    cost_many: "That is {times} times the usual {usual} rows, and takes about {times} times as long.",
+    cost_many: "That is {times} times the usual {usual} rows, so it takes about {times} times as long.",
 
     nothing_to_add_to: "Nothing is measured yet, and the link you followed locks what is measured.",
     no_such_block: "{model} has no block {block}: its blocks are 0 to {last}.",

@@ -6,9 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use straightedge_api::bundled::MADE_TEXTS;
 use straightedge_api::error::Error;
-use straightedge_api::fields::Field;
 use straightedge_api::hub::id::{Endpoint, HubId};
 use straightedge_api::job::{BackendChoice, Measure, Protocol};
 
@@ -17,18 +15,20 @@ use crate::comparison::overlay::Metric;
 use crate::comparison::presets::Preset;
 use crate::continuation::Ask;
 use crate::lesson::Step;
-use crate::state::form::{TextChoice, WIKITEXT};
+use crate::state::form::TextChoice;
 use crate::state::frame::Frame;
 use crate::state::recordings::FIRST;
 use crate::state::views::View;
+use crate::text::language::Language;
 use crate::url::comparison::{self, Linked};
 use crate::url::given::{Given, is_plain};
 use crate::url::overlay::LinkedOverlay;
+use crate::url::values::{charts, charts_written, listed, report, text, written};
 
 /// The version this page writes, the only one so far.
 const VERSION: &str = "1";
 /// All known parameter names.
-pub const NAMES: [&str; 35] = [
+pub const NAMES: [&str; 36] = [
     "v",
     "model",
     "hub",
@@ -64,15 +64,14 @@ pub const NAMES: [&str; 35] = [
     "lesson",
     "projector",
     "report",
+    "lang",
 ];
+/// Names that do not say what the page shows.
+const APART: [&str; 2] = ["v", "lang"];
 /// The user's own files. A link cannot carry them, only that there are some.
 pub const OWN: &str = ":own";
 /// Captured rows.
 pub const ROWS: &str = ":rows";
-const PASTED: &str = ":pasted";
-const FILE: &str = ":file";
-/// Most characters of the address of a report.
-const LONGEST_ADDRESS: usize = 500;
 /// Format of the keys of a comparison.
 const KEYS: &str = "give a list such as recorded:demo-gpt2,published:gpt2:WikiText-2";
 
@@ -115,6 +114,8 @@ pub struct Address {
     pub is_projected: bool,
     /// The address of a report to show.
     pub report: Option<String>,
+    /// The language of the page; `None` follows the browser.
+    pub language: Option<Language>,
 }
 
 /// The valid part of an address, and an error for every invalid value.
@@ -134,8 +135,11 @@ impl Address {
         // In another version every name may mean something else.
         let is_readable =
             given.value("v").is_none() || given.read("v", is_ours, "this page reads links of version 1").is_some();
+        let is_named = |name: &str| NAMES.contains(&name) && !APART.contains(&name);
         let address = match is_readable {
-            true if !pairs.iter().any(|(name, _)| name != "v" && NAMES.contains(&name.as_str())) => Self::opening(),
+            true if !pairs.iter().any(|(name, _)| is_named(name)) => {
+                Self { language: Self::given(&given).language, ..Self::opening() }
+            }
             true => Self::given(&given),
             false => Self::default(),
         };
@@ -189,6 +193,7 @@ impl Address {
             lesson: given.read("lesson", |step| step.parse().ok(), "give the number of a step, 1 to 9"),
             is_projected: given.read("projector", is_one, "projector=1 is all there is").is_some(),
             report: given.read("report", report, "give an address that begins with https://, or a path of this site"),
+            language: given.read("lang", Language::by_id, "choose en or de"),
         }
     }
 
@@ -201,7 +206,7 @@ impl Address {
     pub fn pairs(&self) -> Vec<(&'static str, Option<String>)> {
         let mut pairs = self.all_pairs();
         // An address that names nothing opens another view than the default of links.
-        let names_nothing = pairs.iter().all(|(_, value)| value.is_none());
+        let names_nothing = pairs.iter().all(|(name, value)| value.is_none() || APART.contains(name));
         if let Some((_, view)) = pairs.iter_mut().find(|(name, _)| *name == "view" && names_nothing) {
             *view = Some(self.view.id().into());
         }
@@ -211,7 +216,8 @@ impl Address {
 
     /// Whether it is that of the page as it opens.
     pub fn is_opening(&self) -> bool {
-        *self == Self { model: self.model.clone(), ..Self::opening() } && self.is_first()
+        let Self { model, language, .. } = self;
+        *self == Self { model: model.clone(), language: *language, ..Self::opening() } && self.is_first()
     }
 
     fn all_pairs(&self) -> Vec<(&'static str, Option<String>)> {
@@ -252,55 +258,19 @@ impl Address {
             ("lesson", self.lesson.map(|step| step.to_string())),
             ("projector", (self.is_projected && self.lesson.is_some()).then(|| "1".into())),
             ("report", self.report.clone()),
+            ("lang", self.language.map(|language| language.id().into())),
         ]);
         pairs
     }
-}
-
-fn text(value: &str) -> Option<TextChoice> {
-    Some(match value {
-        PASTED => TextChoice::Pasted,
-        FILE => TextChoice::File,
-        made if MADE_TEXTS.contains(&made) => TextChoice::Made(made.into()),
-        hub if WIKITEXT.contains(&hub) => TextChoice::Hub(hub.into()),
-        bundled => TextChoice::Bundled(Some(bundled).filter(|name| is_plain(name) && !name.contains(':'))?.into()),
-    })
-}
-
-/// The address of a report: of any https host, of this machine, or a path of this site. The page allows http only for
-/// its own origin.
-fn report(address: &str) -> Option<String> {
-    let has_host = ["https://", "http://"].iter().any(|scheme| address.starts_with(scheme));
-    let is_path = address.starts_with("./") && !address.contains("..");
-    let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '<' | '>' | '\\' | '`');
-    ((has_host || is_path) && address.len() <= LONGEST_ADDRESS && address.chars().all(plain)).then(|| address.into())
-}
-
-fn charts(list: &str) -> Option<BTreeSet<Field>> {
-    list.split(',').map(Field::charted).collect()
-}
-
-fn charts_written(charts: &BTreeSet<Field>) -> Option<String> {
-    (!charts.is_empty()).then(|| charts.iter().map(|quantity| quantity.id()).collect::<Vec<_>>().join(","))
-}
-
-fn written(text: &TextChoice) -> String {
-    match text {
-        TextChoice::Pasted => PASTED.into(),
-        TextChoice::File => FILE.into(),
-        TextChoice::Made(name) | TextChoice::Hub(name) | TextChoice::Bundled(name) => name.clone(),
-    }
-}
-
-fn listed<T: ToString>(parts: &BTreeSet<T>) -> Option<String> {
-    (!parts.is_empty()).then(|| parts.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::continuation::Linear;
+    use crate::state::form::WIKITEXT;
     use crate::state::frame::Part;
+    use straightedge_api::fields::Field;
     use straightedge_api::job::GramMode;
 
     fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -365,6 +335,7 @@ mod tests {
             lesson: Some(Step::Traps),
             is_projected: true,
             report: Some("https://host.example/a/report.json?raw=1".into()),
+            language: Some(Language::German),
         }
     }
 
@@ -404,6 +375,9 @@ mod tests {
         assert_eq!(read(&[]).view, View::Continuation);
         assert_eq!(read(&pairs(&[("v", "1"), ("model", FIRST)])).view, View::Profile);
         assert_eq!(read(&pairs(&[("rows", "5120")])).view, View::Profile);
+        let german = read(&pairs(&[("lang", "de")]));
+        assert!(german.is_opening() && german.language == Some(Language::German), "a language opens no other view");
+        assert_eq!(read(&said(&german)), german);
         let profile = said(&Address::default());
         assert_eq!(profile, pairs(&[("v", "1"), ("view", "profile")]), "which would open another view unsaid");
         assert_eq!(read(&profile), Address::default());
@@ -477,6 +451,8 @@ mod tests {
             ("lesson", "10"),
             ("lesson", "03"),
             ("lesson", "<b>"),
+            ("lang", "xx"),
+            ("lang", "DE"),
             ("text", &long),
         ];
         for (name, value) in hostile {

@@ -7,4 +7,5 @@ pub mod finding;
 mod given;
 pub mod overlay;
 pub mod repeat;
+mod values;
 mod wire;

@@ -120,12 +120,13 @@ impl Session {
                 Some(Shared::Report(address)) => Some(address.clone()),
                 _ => None,
             }),
+            language: self.asked_language,
         }
     }
 
     /// The link to the lesson: its first step, with the model, text and protocol chosen, and with a teacher's locks.
     pub(crate) fn lesson_address(self) -> Address {
-        let Address { model, hub, mirror, text, protocol, backend, frame, .. } = self.address();
+        let Address { model, hub, mirror, text, protocol, backend, frame, language, .. } = self.address();
         Address {
             model,
             hub,
@@ -134,6 +135,7 @@ impl Session {
             protocol,
             backend,
             frame,
+            language,
             lesson: Some(Step::default()),
             ..Address::default()
         }

@@ -26,4 +26,4 @@ mod sources;
 mod state;
 
 pub(crate) use compare::has_profile;
-pub(crate) use state::Session;
+pub(crate) use state::{Definition, Session};

@@ -16,7 +16,7 @@ use crate::start::Start;
 impl Session {
     /// The page as it opens.
     pub(crate) fn new(start: Start) -> Self {
-        let session = Self::empty();
+        let session = Self { asked_language: start.address.language, ..Self::empty() };
         session.begin(start);
         session
     }

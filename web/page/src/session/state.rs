@@ -22,6 +22,7 @@ use straightedge_web::state::form::Form;
 use straightedge_web::state::frame::Frame;
 use straightedge_web::state::run::Run;
 use straightedge_web::state::views::View;
+use straightedge_web::text::language::Language;
 use straightedge_web::url::finding::Shared;
 use web_sys::File;
 
@@ -71,6 +72,10 @@ pub(crate) struct Session {
     pub(crate) row: RwSignal<usize>,
     /// The sampled row to highlight in the scatter, until the scatter shows it.
     pub(crate) pointed: RwSignal<Option<usize>>,
+    /// The definition that is shown.
+    pub(crate) defined: RwSignal<Option<Definition>>,
+    /// The language that the link asks for.
+    pub(crate) asked_language: Option<Language>,
     /// The parts of the page that are shown.
     pub(crate) frame: RwSignal<Frame>,
     /// Which R² the profile shows.
@@ -112,6 +117,17 @@ pub(crate) struct Session {
     pub(super) numbers: StoredValue<u32>,
     pub(super) handles: StoredValue<Handles, LocalStorage>,
     pub(super) link: StoredValue<Option<Link>, LocalStorage>,
+}
+
+/// A definition, and where it is shown on the page.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Definition {
+    /// The definition.
+    pub(crate) text: String,
+    /// Distance from the left.
+    pub(crate) left: f64,
+    /// Distance from the top.
+    pub(crate) top: f64,
 }
 
 /// The preview of the choice.
@@ -195,6 +211,8 @@ impl Session {
             block: RwSignal::new(None),
             row: RwSignal::new(0),
             pointed: RwSignal::new(None),
+            defined: RwSignal::new(None),
+            asked_language: None,
             frame: RwSignal::new(Frame::default()),
             metric: RwSignal::new(Metric::default()),
             overlay: RwSignal::new(None),

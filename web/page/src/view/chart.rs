@@ -9,6 +9,7 @@ use straightedge_web::export::Sheet;
 use straightedge_web::figures::{table, verdict};
 use straightedge_web::state::order_status::Phase;
 use straightedge_web::state::run::Run;
+use straightedge_web::text::engine;
 use straightedge_web::text::result::t as r;
 use straightedge_web::text::{fill, t};
 use wasm_bindgen::prelude::*;
@@ -28,7 +29,7 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
     let profile = Memo::new(move |_| profile(session));
     let blocks = Memo::new(move |_| profile.with(|profile| profile.blocks));
     let layout = Memo::new(move |_| ProfileLayout::new(width.get(), blocks.get()));
-    let labels = move || Labels { value: session.metric.get().field().label(), block: t().chart_axis_block };
+    let labels = move || Labels { value: engine::label(session.metric.get().field()), block: t().chart_axis_block };
     let drawing = move || {
         profile.with(|profile| {
             if width.get() > 0.0 { draw(profile, &layout.get(), labels()) } else { unmeasured(profile, labels()) }

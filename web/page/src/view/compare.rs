@@ -11,6 +11,7 @@ use straightedge_web::figures::{Figure, compared};
 use straightedge_web::state::frame::Part;
 use straightedge_web::state::run::Run;
 use straightedge_web::state::views::View;
+use straightedge_web::text::engine;
 use straightedge_web::text::paper::t as paper;
 use straightedge_web::text::{fill, t};
 
@@ -196,7 +197,7 @@ fn Quantities(session: Session, known: Memo<Sources>) -> impl IntoView {
                     aria-pressed=move || is_chosen().to_string()
                     on:click=move |_| session.comparison.update(|comparison| comparison.toggle_quantity(quantity))
                 >
-                    {typeset(quantity.label())}
+                    {typeset(engine::label(quantity))}
                 </button>
             </Show>
         }
@@ -225,7 +226,7 @@ fn Charts(session: Session, known: Memo<Sources>) -> impl IntoView {
             })
         });
         let missing = move || {
-            let gaps = [("quantity", quantity.label()), ("names", &without.get())];
+            let gaps = [("quantity", engine::label(quantity)), ("names", &without.get())];
             fill(t().compare_unmeasured_some, &gaps).replace("_lin", "")
         };
         view! {

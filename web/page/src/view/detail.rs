@@ -9,6 +9,7 @@ use straightedge_web::figures::{Figure, figures, shown_block};
 use straightedge_web::state::run::Run;
 use straightedge_web::state::views::View;
 use straightedge_web::text::detail::t as d;
+use straightedge_web::text::engine;
 use straightedge_web::text::formula::{self, Formula};
 use straightedge_web::text::result::t as r;
 use straightedge_web::text::{fill, t};
@@ -17,7 +18,7 @@ use super::chart::step;
 use super::figure::{FigureView, Place};
 use super::mechanism::Mechanism;
 use super::panel::Offer;
-use super::typeset::typeset;
+use super::terms::Term;
 use crate::session::Session;
 
 /// Height of a full bar of the strip, in SVG units.
@@ -54,7 +55,7 @@ pub(crate) fn Detail(session: Session) -> impl IntoView {
                 <h3 id="block-title" data-testid="block-title">{move || title(shown.get())}</h3>
                 <Mechanism session/>
                 <Formulas session block/>
-                <Numbers block/>
+                <Numbers session block/>
                 <Figures session shown/>
                 <Missing session block/>
             </section>
@@ -160,10 +161,10 @@ fn Formulas(session: Session, block: Memo<Option<BlockReport>>) -> impl IntoView
 }
 
 #[component]
-fn Numbers(block: Memo<Option<BlockReport>>) -> impl IntoView {
+fn Numbers(session: Session, block: Memo<Option<BlockReport>>) -> impl IntoView {
     let all = Memo::new(move |_| block.with(|block| block.as_ref().map(numbers).unwrap_or_default()));
-    let item = |(field, value): (Field, String)| {
-        view! { <div title=field.hover()><dt>{typeset(field.label())}</dt><dd data-field=field.name()>{value}</dd></div> }
+    let item = move |(field, value): (Field, String)| {
+        view! { <div><dt><Term session name=engine::label(field).into() meaning=engine::definition(field)/></dt><dd data-field=field.name()>{value}</dd></div> }
     };
     view! { <dl class="figures-of" data-testid="block-numbers">{move || all.get().into_iter().map(item).collect_view()}</dl> }
 }

@@ -28,7 +28,7 @@ pub(crate) fn Differences(session: Session) -> impl IntoView {
                 <section class="differences" data-testid="differences" data-most=most>
                     <h2>{t().differences}</h2>
                     <ul class="facts">{sentences}</ul>
-                    <GridView table/>
+                    <GridView session table/>
                 </section>
             }
         })

@@ -13,7 +13,8 @@ use straightedge_web::text::{fill, t};
 
 use super::chart::observed_width;
 use super::exports::Exports;
-use super::typeset::{typeset, typeset_owned};
+use super::terms::explained;
+use super::typeset::typeset;
 use crate::session::Session;
 
 /// Location of a figure, which decides which notes it needs.
@@ -106,7 +107,7 @@ pub(crate) fn FigureView(
     }
     view! {
         <figure class="plot" data-testid=format!("figure-{at}")>
-            <h3>{move || if place == Place::Block { alone(&title.get()) } else { title.get() }}</h3>
+            <h3>{move || explained(session, &if place == Place::Block { alone(&title.get()) } else { title.get() })}</h3>
             {(place != Place::Many).then(|| view! { <Legend figure hidden/> })}
             <div
                 class="chart" data-testid=format!("chart-{at}") node_ref=frame tabindex="0" role="slider"
@@ -123,7 +124,7 @@ pub(crate) fn FigureView(
             <ul class="facts" data-testid=format!("facts-{at}")>{facts}</ul>
             <figcaption class="note">{move || figure.with(|figure| typeset(figure.caption).into_any())}</figcaption>
             <Exports sheet at=at.to_string()/>
-            <Numbers figure at/>
+            <Numbers session figure at/>
         </figure>
     }
 }
@@ -171,20 +172,20 @@ fn Legend(figure: Memo<Figure>, hidden: RwSignal<BTreeSet<String>>) -> impl Into
 
 /// The table of a figure, folded; rows are built only while it is open.
 #[component]
-fn Numbers(figure: Memo<Figure>, at: usize) -> impl IntoView {
+fn Numbers(session: Session, figure: Memo<Figure>, at: usize) -> impl IntoView {
     let is_open = RwSignal::new(false);
     view! {
         <details class="numbers" data-testid=format!("numbers-{at}")>
             <summary on:click=move |_| is_open.update(|is_open| *is_open = !*is_open)>{t().in_numbers}</summary>
-            {move || is_open.get().then(|| view! { <GridView table=figure.with(|figure| figure.table.clone())/> })}
+            {move || is_open.get().then(|| view! { <GridView session table=figure.with(|figure| figure.table.clone())/> })}
         </details>
     }
 }
 
 /// A table.
 #[component]
-pub(super) fn GridView(table: Grid) -> impl IntoView {
-    let head = table.head.into_iter().map(|name| view! { <th scope="col">{typeset_owned(name)}</th> });
+pub(super) fn GridView(session: Session, table: Grid) -> impl IntoView {
+    let head = table.head.into_iter().map(|name| view! { <th scope="col">{explained(session, &name)}</th> });
     let rows = table.rows.into_iter().map(|cells| view! { <tr><Cells cells/></tr> });
     view! {
         <div class="scroll" role="region" aria-label=t().in_numbers tabindex="0">

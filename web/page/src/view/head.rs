@@ -1,11 +1,15 @@
-//! The head of the page: its name and purpose.
+//! The head of the page: its name and purpose, its languages, and the link to the lesson.
 
 use leptos::ev::MouseEvent;
 use leptos::prelude::*;
 use straightedge_web::lesson::{Step, minutes};
+use straightedge_web::text::language::{Language, language};
 use straightedge_web::text::lesson::l;
 use straightedge_web::text::{fill, t};
+use straightedge_web::url::address::Address;
+use straightedge_web::url::finding::Shared;
 
+use crate::permalink::link;
 use crate::session::Session;
 
 /// Name, mark, one sentence, and the link to the lesson.
@@ -19,6 +23,8 @@ pub(crate) fn Head(session: Session) -> impl IntoView {
         }
     };
     let is_closed = Memo::new(move |_| session.guide.step.with(Option::is_none));
+    let in_language = session.asked_language.map_or(String::new(), |language| format!("&lang={}", language.id()));
+    let lesson = format!("?v=1&lesson=1{in_language}");
     let name = fill(l().open, &[("minutes", &minutes().to_string())]);
     view! {
         <header class="head">
@@ -30,9 +36,44 @@ pub(crate) fn Head(session: Session) -> impl IntoView {
                 {t().title}
             </h1>
             <p>{t().lead}</p>
+            <Languages session/>
             <Show when=move || is_closed.get()>
-                <a class="button enter" href="?v=1&lesson=1" data-testid="lesson-open" on:click=open>{name.clone()}</a>
+                <a class="button enter" href=lesson.clone() data-testid="lesson-open" on:click=open>{name.clone()}</a>
             </Show>
         </header>
     }
+}
+
+/// The languages: the one in use, and links to the same page in the others.
+#[component]
+fn Languages(session: Session) -> impl IntoView {
+    let item = move |other: Language| {
+        let (id, name) = (other.id(), other.name());
+        if other == language() {
+            return view! { <li><span aria-current="true" lang=id>{name}</span></li> }.into_any();
+        }
+        let test = format!("language-{id}");
+        let href = move || page_in(session, other);
+        view! { <li><a href=href lang=id hreflang=id data-testid=test>{name}</a></li> }.into_any()
+    };
+    view! {
+        <nav class="languages" aria-label=t().languages data-testid="languages">
+            <ul>{Language::ALL.map(item).collect_view()}</ul>
+        </nav>
+    }
+}
+
+/// The link to the present page in another language, with the result that it shares.
+fn page_in(session: Session, language: Language) -> String {
+    let plain = format!("?lang={}", language.id());
+    // What is pre-rendered has no address.
+    if cfg!(not(target_arch = "wasm32")) {
+        return plain;
+    }
+    let address = Address { language: Some(language), ..session.address() };
+    let fragment = session.shared.with(|shared| match shared {
+        Some(Shared::Fragment(fragment)) => fragment.clone(),
+        _ => String::new(),
+    });
+    link(&address).map_or(plain, |link| link + &fragment)
 }

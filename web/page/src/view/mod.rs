@@ -56,6 +56,8 @@
 //! | `front`, `play` | the slider that brings one item to the front, and the button that cycles through them |
 //! | `add` | choice of another item to compare; option values are kinds and names |
 //! | `atlas`, `atlas-SLUG` | models measured with this build; in each `atlas-add` and `atlas-open` |
+//! | `definition` | what the term of the glossary that has the focus means |
+//! | `languages`, `language-ID` | the languages of the page, and the link to the page in another one |
 //! | `lesson-open`, `lesson`, `lesson-leave` | the link to the lesson, the lesson, and the button that leaves it |
 //! | `step-N`, `lesson-next`, `lesson-back`, `step-title-N` | steps in the list (`data-done`), forwards and back, the open step’s heading |
 //! | `task-N`, `do-N`, `done-N`, `look-N` | the task of step N, the button that does it, that it is done, and what to observe then |
@@ -101,6 +103,7 @@ mod status;
 mod stepper;
 mod table;
 mod tabs;
+mod terms;
 mod text;
 mod typeset;
 
@@ -115,4 +118,5 @@ pub(crate) use lesson::Lesson;
 pub(crate) use model::ModelChoice;
 pub(crate) use notices::{Failure, Warnings};
 pub(crate) use protocol::ProtocolChoice;
+pub(crate) use terms::Defined;
 pub(crate) use text::TextChoice;

@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 use straightedge_web::comparison::overlay::{Choice, Metric, agreement};
+use straightedge_web::text::engine;
 use straightedge_web::text::{fill, t};
 
 use super::model::on_pick;
@@ -44,7 +45,7 @@ fn MetricChoice(session: Session) -> impl IntoView {
     let button = move |metric: Metric| {
         let is_on = move || (session.metric.get() == metric).to_string();
         view! {
-            <button type="button" aria-pressed=is_on on:click=move |_| session.metric.set(metric)>{typeset(metric.field().label())}</button>
+            <button type="button" aria-pressed=is_on on:click=move |_| session.metric.set(metric)>{typeset(engine::label(metric.field()))}</button>
         }
     };
     view! {

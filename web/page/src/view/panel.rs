@@ -12,6 +12,7 @@ use straightedge_web::text::result::t as r;
 use straightedge_web::text::{fill, t};
 
 use super::figure::FigureView;
+use super::terms::explained;
 use crate::session::Session;
 
 /// Any view but the profile.
@@ -27,7 +28,7 @@ pub(crate) fn Panel(session: Session, view: View) -> impl IntoView {
         view! { <FigureView session figure at/> }
     };
     view! {
-        <p class="about">{view.texts()[2]}</p>
+        <p class="about">{explained(session, view.texts()[2])}</p>
         <Show when=move || view.is_by_block()><BlockChoice session view/></Show>
         <For each=move || 0..count.get() key=|at| *at children=figure/>
         {view.measures().iter().map(|measure| view! { <Missing session view measure=*measure/> }).collect_view()}

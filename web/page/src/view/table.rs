@@ -5,10 +5,11 @@ use straightedge_api::fields::Field;
 use straightedge_api::report::BlockReport;
 use straightedge_web::figures::table::cells;
 use straightedge_web::state::bundled::Verdict;
+use straightedge_web::text::engine;
 use straightedge_web::text::format::share;
 use straightedge_web::text::t;
 
-use super::typeset::typeset;
+use super::terms::Term;
 use crate::session::Session;
 
 /// One row, ready to show.
@@ -31,7 +32,7 @@ pub(crate) fn Table(session: Session) -> impl IntoView {
             <h2 id="table-name">{t().table_name}</h2>
             <div class="scroll" role="region" aria-labelledby="table-name" tabindex="0">
                 <table data-testid="table" aria-labelledby="table-name">
-                    <thead><tr><Headings has_expected=has_expected.get()/></tr></thead>
+                    <thead><tr><Headings session has_expected=has_expected.get()/></tr></thead>
                     <tbody>{body}</tbody>
                 </table>
             </div>
@@ -41,9 +42,9 @@ pub(crate) fn Table(session: Session) -> impl IntoView {
 
 /// The expected value is right after the measured one.
 #[component]
-fn Headings(has_expected: bool) -> impl IntoView {
-    let heading = |text, meaning: String| view! { <th scope="col" title=meaning>{typeset(text)}</th> };
-    let mut fields = Field::table().map(|field| heading(field.label(), field.hover()));
+fn Headings(session: Session, has_expected: bool) -> impl IntoView {
+    let heading = |name: &str, meaning| view! { <th scope="col"><Term session name=name.into() meaning/></th> };
+    let mut fields = Field::table().map(|field| heading(engine::label(field), engine::definition(field)));
     let first = fields.next();
     let expected = has_expected.then(|| heading(t().expected, t().expected_meaning.into()));
     view! {

@@ -7,6 +7,7 @@ use straightedge_web::chart::scale::LEAST_NATS;
 use straightedge_web::comparison::overlay::Metric;
 use straightedge_web::continuation::{RecordedPair, RecordedPlace, heading};
 use straightedge_web::text::continuation::t;
+use straightedge_web::text::engine;
 use straightedge_web::text::{fill, t as page};
 
 use super::super::chart::finding;
@@ -77,7 +78,7 @@ pub(super) fn SmallProfile(session: Session) -> impl IntoView {
         })
     });
     let drawing = move |profile: &Profile| {
-        let labels = Labels { value: Metric::Lin.field().label(), block: page().chart_axis_block };
+        let labels = Labels { value: engine::label(Metric::Lin.field()), block: page().chart_axis_block };
         draw(profile, &ProfileLayout::new(NARROW, profile.blocks), labels)
     };
     view! {

@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use straightedge_web::lesson::Step;
 use straightedge_web::state::views::View;
 use straightedge_web::text::fill;
+use straightedge_web::text::glossary::terms_in;
 use straightedge_web::text::lesson::l;
 
 use super::handout::Lines;
@@ -43,6 +44,7 @@ pub(super) fn OneStep(session: Session, step: Step) -> impl IntoView {
                 {step.formula().map(|formula| view! { <div class="formula" inner_html=formula></div> })}
                 {step.closed_form().map(closed_form)}
                 {(step == Step::Traps).then(|| view! { <traps::About session/> })}
+                {terms(step)}
             </div>
             <div class="stage">
                 <Task session step/>
@@ -51,6 +53,19 @@ pub(super) fn OneStep(session: Session, step: Step) -> impl IntoView {
             </div>
             <Look session step/>
         </article>
+    }
+}
+
+/// What the terms in its texts mean, folded.
+fn terms(step: Step) -> impl IntoView {
+    let told = step.told();
+    let term = |[name, meaning]: [String; 2]| view! { <dt>{typeset_owned(name)}</dt><dd>{meaning}</dd> };
+    let terms = terms_in(&[told.text, told.task].join(" ")).into_iter().map(term).collect_view();
+    view! {
+        <details class="terms">
+            <summary>{l().terms}</summary>
+            <dl>{terms}</dl>
+        </details>
     }
 }
 
