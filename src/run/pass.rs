@@ -104,7 +104,9 @@ impl<B: Backend> Pass<'_, B> {
     pub(super) fn explain_missing_intervals(&self) {
         let heldout = self.folds.windows(self.folds.len() - 1).len();
         if heldout < FEWEST_WINDOWS {
-            let text = format!("{heldout} held-out windows are fewer than {FEWEST_WINDOWS}; R² and the other numbers have no interval");
+            let text = format!(
+                "{heldout} held-out windows are fewer than {FEWEST_WINDOWS}; R² and the other numbers have no interval"
+            );
             self.out.warn("few_windows", None, text);
         }
     }
