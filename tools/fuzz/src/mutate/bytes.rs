@@ -48,13 +48,19 @@ pub(super) fn records(random: &mut Random, input: &[u8], others: &[Vec<u8>]) -> 
     let len = input.len();
     match random.below(4) {
         // Footers are at the end.
-        0 => number(random, &mut input, len.saturating_sub(1 + random.below(16))),
+        0 => {
+            let at = len.saturating_sub(1 + random.below(16));
+            number(random, &mut input, at);
+        }
         1 => {
             let at = len.saturating_sub(1 + random.below(400));
             let end = (at + 1 + random.below(3)).min(len);
             input[at..end].iter_mut().for_each(|byte| *byte = [0, 0x7f, 0x80, 0xff, *byte ^ 1][random.below(5)]);
         }
-        2 => number(random, &mut input, random.below(64).min(len)),
+        2 => {
+            let at = random.below(64).min(len);
+            number(random, &mut input, at);
+        }
         _ => {
             if let Some(other) = pick(random, others) {
                 input.truncate(place(random, len));

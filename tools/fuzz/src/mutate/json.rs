@@ -102,7 +102,8 @@ fn extreme(random: &mut Random) -> Value {
 
 /// Puts a value into many lists or objects.
 fn nest(random: &mut Random, value: &mut Value) {
-    for _ in 0..=random.below([3, DEEPEST][random.below(2)]) {
+    let most = [3, DEEPEST][random.below(2)];
+    for _ in 0..=random.below(most) {
         let inner = value.take();
         *value = if random.below(2) == 0 { json!([inner]) } else { json!({"a": inner}) };
     }

@@ -38,15 +38,15 @@ pub(super) fn query(random: &mut Random, input: &[u8], others: &[Vec<u8>]) -> Ve
                 found[at].extend(value);
             }
             4 => {
-                let value = found[at].split_off(cut.min(found[at].len()));
+                let value = found[at].split_off(cut);
                 found[at].extend(value.repeat(1 + random.below(60)));
             }
             5 => {
-                let value = found[at].split_off(cut.min(found[at].len()));
+                let value = found[at].split_off(cut);
                 found[at].extend([&value[..], b",", &value].concat());
             }
             _ => {
-                let mut value = found[at].split_off(cut.min(found[at].len()));
+                let mut value = found[at].split_off(cut);
                 bytes::mutate(random, &mut value, Some(SIGNS));
                 found[at].extend(value);
             }

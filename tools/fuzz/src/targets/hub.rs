@@ -26,13 +26,15 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
     let weights = safetensors(&[f32s("wte.weight", &[4, 2])], Value::Null);
     let text = String::from_utf8_lossy(&weights).into_owned();
     let commit = "607a30d783dfa663caf39e06633721c8d4cfcd7e";
-    let file = |path: &str, size: usize| json!({"type": "file", "path": path, "size": size, "oid": "a".repeat(40)});
-    let large = json!({"type": "file", "path": "model.safetensors", "size": text.len(), "oid": "b".repeat(40),
-        "lfs": {"oid": "c".repeat(64), "size": text.len(), "pointerSize": 134}});
+    // With a hash, only the one file that it belongs to would be read.
+    let file = |path: &str, size: usize| json!({"type": "file", "path": path, "size": size});
+    let large = json!({"type": "file", "path": "model.safetensors", "size": text.len(), "oid": "b".repeat(40)});
+    let pointed = json!({"type": "file", "path": "model-2.safetensors", "size": 134, "oid": "b".repeat(40),
+        "lfs": {"oid": "c".repeat(64), "size": 548_105_171, "pointerSize": 134}});
     let config = json!({"body": CONFIG});
     let plain = json!({
         "/revision/": {"status": 200, "headers": {}, "body": {"sha": commit, "gated": false}},
-        "/tree/": {"body": [file("config.json", CONFIG.len()), file("tokenizer.json", 20), large]},
+        "/tree/": {"body": [file("config.json", CONFIG.len()), file("tokenizer.json", 20), large, pointed]},
         "/config.json": config,
         "/model.safetensors": {"body": text},
     });

@@ -16,7 +16,7 @@ use super::made::{f32s, safetensors};
 
 macro_rules! configs {
     ($($name:literal),* $(,)?) => {
-        [$(&include_bytes!(concat!("../../../../tests/fixtures/", $name, "/config.json"))[..]),*]
+        [$(include_bytes!(concat!("../../../../tests/fixtures/", $name, "/config.json")) as &[u8]),*]
     };
 }
 

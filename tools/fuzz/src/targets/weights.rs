@@ -30,7 +30,7 @@ pub(super) fn safetensors(input: &[u8]) -> Result<(), Refusal> {
     read(&weights)
 }
 
-/// Reads every tensor; the last refusal counts.
+/// Reads every tensor; a refusal counts where nothing can be read.
 pub(super) fn read(weights: &Weights) -> Result<(), Refusal> {
     let names: Vec<String> = weights.names().map(str::to_owned).collect();
     let (mut refused, mut elements) = (None, 0);
@@ -42,7 +42,11 @@ pub(super) fn read(weights: &Weights) -> Result<(), Refusal> {
                 assert!(values.iter().all(|value| value.is_finite()), "{name} is not finite");
                 elements += values.len() as u64;
             }
-            Err(error) => refused = Some(error),
+            Err(error) => {
+                let refusal = Refusal::from(error);
+                assert!(!refusal.sentence.chars().any(char::is_control), "{name}: {}", refusal.sentence);
+                refused = Some(refusal);
+            }
         }
         let mut copied = 0;
         let copy = block_on(weights.copy(name, &mut |piece| {
@@ -53,7 +57,7 @@ pub(super) fn read(weights: &Weights) -> Result<(), Refusal> {
     }
     assert!(elements <= weights.total_bytes().saturating_mul(2), "more elements than bytes");
     let _ = (weights.dtype(), weights.is_verified(), weights.parts(&names));
-    refused.map_or(Ok(()), |error| Err(error.into()))
+    refused.filter(|_| elements == 0).map_or(Ok(()), Err)
 }
 
 pub(super) fn index_seeds() -> Vec<Vec<u8>> {
