@@ -22,10 +22,11 @@ fn the_inputs_that_all_begin_with_are_accepted() {
     for target in all() {
         let seeds = (target.seeds)();
         assert!(!seeds.is_empty(), "{}", target.name);
-        let accepted = seeds.iter().filter(|seed| trial(target, seed) == Ok(true)).count();
+        let refused: Vec<_> = seeds.iter().filter_map(|seed| (target.run)(seed).err()).collect();
+        let accepted = seeds.len() - refused.len();
         // Some answers of the hub are refusals.
         let expected = if target.name == "hub" { 1 } else { seeds.len() };
-        assert!(accepted >= expected, "{}: {accepted} of {} seeds are accepted", target.name, seeds.len());
+        assert!(accepted >= expected, "{}: {refused:?}", target.name);
     }
 }
 
@@ -68,6 +69,7 @@ fn planted(run: fn(&[u8]) -> Result<(), Refusal>) -> Target {
         run,
         errors: &["known"],
         limits: Limits { time: (20, 0), memory: (1 << 20, 10) },
+        is_contained: false,
     }
 }
 
