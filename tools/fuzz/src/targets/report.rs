@@ -73,7 +73,7 @@ pub(super) fn fragment(input: &[u8]) -> Result<(), Refusal> {
 
 /// Everything that the page derives from a report; its charts too if `is_drawn`.
 fn derive(report: Report, is_drawn: bool) {
-    let then = thread_base();
+    let then = compared_with();
     let run = Run::received(1, report.clone(), Provenance::Link);
     let mut found = vec![words::status(&run), headline::title("m", Some(&report)), words::report_name(&report)];
     found.extend(words::about(&run));
@@ -112,7 +112,7 @@ fn derive(report: Report, is_drawn: bool) {
 }
 
 /// The report that others are compared with.
-fn thread_base() -> Report {
+fn compared_with() -> Report {
     thread_local! {
         static BASE: Report = base().unwrap_or_else(|refusal| panic!("{}", refusal.sentence));
     }
