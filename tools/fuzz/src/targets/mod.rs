@@ -141,7 +141,8 @@ static ALL: [Target; 16] = [
         seeds: model::config_seeds,
         run: model::config,
         errors: &["missing_field", "unsupported_config", "unknown_architecture", "malformed_json", "lfs_pointer"],
-        limits: SMALL,
+        // A tree of JSON takes up to a hundred times its text, and is copied once.
+        limits: Limits { time: (60, 20), memory: (1 << 20, 300) },
         is_contained: false,
     },
     Target {
