@@ -11,7 +11,7 @@ use straightedge_random::Random;
 
 use crate::minimise::minimise;
 use crate::mutate::mutate;
-use crate::targets::Target;
+use crate::target::Target;
 use crate::trial::{Failure, trial};
 
 /// Causes after which a target is given up.

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use straightedge_fuzz::campaign::{Source, Tally, keep, run};
-use straightedge_fuzz::targets::{Target, all};
+use straightedge_fuzz::target::Target;
+use straightedge_fuzz::targets::all;
 use straightedge_fuzz::trial::trial;
 
 /// Tries the parsers of untrusted input on mutated files.

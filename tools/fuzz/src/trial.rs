@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use std::{fmt, fs, process};
 
 use crate::memory;
-use crate::targets::{Refusal, Target};
+use crate::target::{Refusal, Target};
 
 /// Characters of the longest sentence.
 const SENTENCE: usize = 1200;
@@ -21,25 +21,6 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// How many times the limit of time, and how many bytes beyond that of memory, end the program.
 const HOPELESS: u32 = 40;
 const HOPELESS_BYTES: usize = 1 << 30;
-
-/// What an execution may take: a base, and a share for every byte of its input.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Milliseconds, and microseconds per byte.
-    pub time: (u64, u64),
-    /// Bytes, and bytes per byte.
-    pub memory: (usize, usize),
-}
-
-impl Limits {
-    fn time_for(self, input: &[u8]) -> Duration {
-        Duration::from_millis(self.time.0) + Duration::from_micros(self.time.1 * input.len() as u64)
-    }
-
-    fn memory_for(self, input: &[u8]) -> usize {
-        self.memory.0 + self.memory.1 * input.len()
-    }
-}
 
 /// What no input may cause.
 #[derive(Clone, Debug, PartialEq)]

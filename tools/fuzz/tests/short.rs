@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use straightedge_fuzz::campaign::{keep, run};
 use straightedge_fuzz::mutate::Format;
-use straightedge_fuzz::targets::{Refusal, Target, all};
-use straightedge_fuzz::trial::{Failure, Limits, trial};
+use straightedge_fuzz::target::{Limits, Refusal, Target};
+use straightedge_fuzz::targets::all;
+use straightedge_fuzz::trial::{Failure, trial};
 
 /// Executions of each target.
 const RUNS: usize = 2000;

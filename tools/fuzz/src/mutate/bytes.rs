@@ -2,7 +2,7 @@
 
 use straightedge_random::Random;
 
-use super::{odd_number, pick, place};
+use super::draw::{odd_number, pick, place};
 
 /// Bytes after which an input is not made longer.
 const LONGEST: usize = 1 << 16;

@@ -3,7 +3,8 @@
 use serde_json::{Map, Number, Value, json};
 use straightedge_random::Random;
 
-use super::{SIGNS, bytes, odd_number, pick, place};
+use super::bytes;
+use super::draw::{SIGNS, odd_number, pick, place};
 
 /// Levels of the deepest nesting; readers give up at 128.
 const DEEPEST: usize = 200;

@@ -4,7 +4,8 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use straightedge_random::Random;
 
-use super::{SIGNS, bytes, odd_number, pick, place};
+use super::bytes;
+use super::draw::{SIGNS, odd_number, pick, place};
 
 /// Bytes of the prefix of a fragment with a result.
 const PREFIX: usize = "#r=1".len();

@@ -1,6 +1,7 @@
 //! Mutations: a valid input is changed at the level of its structure, as bytes, or both.
 
 mod bytes;
+mod draw;
 mod json;
 mod link;
 mod pickle;
@@ -8,6 +9,8 @@ mod safetensors;
 mod zip;
 
 use straightedge_random::Random;
+
+use self::draw::{SIGNS, pick};
 
 /// The structure of a target's inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,9 +30,6 @@ pub enum Format {
     /// Anything else.
     Bytes,
 }
-
-/// Characters that mean something in a text of any of these formats.
-const SIGNS: &[u8] = b"0123456789eE+-.,:;[]{}()\"\\/ntf \t\n\r%=&#@<>_\x00\x1b\x7f\x80\xc2\xe2\xff";
 
 /// An input: one of the seeds, changed.
 pub fn mutate(format: Format, seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
@@ -52,29 +52,6 @@ pub fn mutate(format: Format, seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8>
         bytes::mutate(random, &mut input, is_text.then_some(SIGNS));
     }
     input
-}
-
-/// A drawn item; `None` of nothing.
-fn pick<'a, T>(random: &mut Random, items: &'a [T]) -> Option<&'a T> {
-    if items.is_empty() { None } else { items.get(random.below(items.len())) }
-}
-
-/// A position in something of `len` items, 0 in nothing.
-fn place(random: &mut Random, len: usize) -> usize {
-    random.below(len.max(1))
-}
-
-/// A number at which arithmetic is likely to fail, or any.
-fn odd_number(random: &mut Random) -> u64 {
-    let base = match random.below(6) {
-        0 => 0,
-        1 => u64::MAX,
-        2 => 1 << random.below(64),
-        3 => u64::from(u32::MAX),
-        4 => i64::MAX as u64,
-        _ => random.bits() >> random.below(64),
-    };
-    base.wrapping_add(random.below(5) as u64).wrapping_sub(2)
 }
 
 #[cfg(test)]

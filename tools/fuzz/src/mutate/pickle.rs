@@ -2,7 +2,7 @@
 
 use straightedge_random::Random;
 
-use super::{odd_number, pick, place};
+use super::draw::{odd_number, pick, place};
 
 /// Opcodes that a reader may meet, with a short argument where they take one.
 const OPCODES: [&[u8]; 26] = [

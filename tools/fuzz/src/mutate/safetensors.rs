@@ -3,7 +3,8 @@
 use serde_json::Value;
 use straightedge_random::Random;
 
-use super::{bytes, json, odd_number, place};
+use super::draw::{odd_number, place};
+use super::{bytes, json};
 
 /// Changes the header, and sometimes what lies around it.
 pub(super) fn mutate(random: &mut Random, input: &[u8]) -> Vec<u8> {

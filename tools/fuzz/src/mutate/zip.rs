@@ -3,7 +3,8 @@
 
 use straightedge_random::Random;
 
-use super::{bytes, odd_number, pickle, place};
+use super::draw::{odd_number, place};
+use super::{bytes, pickle};
 
 /// Signatures with the bytes that follow each and hold its fields.
 const RECORDS: [(&[u8], usize); 5] =

@@ -11,8 +11,8 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use straightedge::weights::{MemoryFiles, Weights};
 
-use super::Refusal;
 use super::weights::read;
+use crate::target::Refusal;
 
 pub(super) fn torch_seeds() -> Vec<Vec<u8>> {
     vec![

@@ -15,8 +15,8 @@ use straightedge::hub::preflight::Capacity;
 use straightedge::hub::store::MemoryStore;
 use straightedge::weights::read_whole;
 
-use super::Refusal;
 use super::made::{f32s, safetensors};
+use crate::target::Refusal;
 
 /// Requests after which a client has no end.
 const MOST_REQUESTS: usize = 3000;

@@ -1,10 +1,9 @@
 //! The parameters of a link, token ids, and names and addresses on the hub.
 
+use crate::target::Refusal;
 use straightedge::corpus::{check_ids, parse_token_ids};
 use straightedge_api::hub::id::{Endpoint, HubId};
 use straightedge_web::url::address::{Address, Read};
-
-use super::Refusal;
 
 pub(super) fn seeds() -> Vec<Vec<u8>> {
     let links = include_str!("../../../../tests/fixtures/before/links.txt").lines();

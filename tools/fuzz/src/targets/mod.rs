@@ -9,52 +9,8 @@ mod report;
 mod tokenizer;
 mod weights;
 
-use serde_json::Value;
-use straightedge_api::error::Error;
-
 use crate::mutate::Format;
-use crate::trial::Limits;
-
-/// A refusal: the kind of an error, and its sentence.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// The name of the error's variant as it is serialised.
-    pub kind: String,
-    /// What the user reads.
-    pub sentence: String,
-}
-
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
-        let kind = match serde_json::to_value(&error) {
-            Ok(Value::Object(fields)) => fields.keys().next().cloned(),
-            Ok(Value::String(kind)) => Some(kind),
-            _ => None,
-        };
-        Self { kind: kind.unwrap_or_default(), sentence: error.sentence() }
-    }
-}
-
-/// A parser.
-#[derive(Debug)]
-pub struct Target {
-    /// Its name on the command line and in the project's folders.
-    pub name: &'static str,
-    /// What it reads.
-    pub about: &'static str,
-    /// How its inputs are mutated.
-    pub format: Format,
-    /// Valid inputs.
-    pub seeds: fn() -> Vec<Vec<u8>>,
-    /// Reads an input and uses everything it holds.
-    pub run: fn(&[u8]) -> Result<(), Refusal>,
-    /// The kinds of errors that a reader of the input may meet.
-    pub errors: &'static [&'static str],
-    /// What an execution may take.
-    pub limits: Limits,
-    /// Whether a panic that the parser catches is contained in a browser as well, in a module of its own.
-    pub is_contained: bool,
-}
+use crate::target::{Limits, Target};
 
 /// A few milliseconds, and memory of a small multiple of the input.
 const SMALL: Limits = Limits { time: (60, 20), memory: (1 << 20, 100) };

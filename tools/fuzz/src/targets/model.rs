@@ -11,8 +11,8 @@ use straightedge::run::standing;
 use straightedge::weights::{MemoryFiles, Weights};
 use straightedge_api::error::Error;
 
-use super::Refusal;
 use super::made::{f32s, safetensors};
+use crate::target::Refusal;
 
 macro_rules! configs {
     ($($name:literal),* $(,)?) => {

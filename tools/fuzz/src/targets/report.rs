@@ -1,5 +1,6 @@
 //! Reports and results in links, with everything that the page derives from them.
 
+use crate::target::Refusal;
 use straightedge_api::job::{Job, Measure};
 use straightedge_api::report::Report;
 use straightedge_api::summary::Summary;
@@ -14,8 +15,6 @@ use straightedge_web::state::views::{View, is_complete, refusal};
 use straightedge_web::state::{cost, headline, warnings, words};
 use straightedge_web::url::finding;
 use straightedge_web::url::repeat::{measures_of, order_again};
-
-use super::Refusal;
 
 const RECORDED: &str = include_str!("../../../../web/data/recorded/demo-gpt2.json");
 

@@ -4,8 +4,7 @@ use futures::executor::block_on;
 use serde_json::{Value, json};
 use straightedge::corpus::Tokenizer;
 
-use super::Refusal;
-use crate::trial::Limits;
+use crate::target::{Limits, Refusal};
 
 /// A text may grow by 4 096 in a normalizer, and a vocabulary's trie takes a hundred times its text.
 pub(super) const LIMITS: Limits = Limits { time: (400, 100), memory: (64 << 20, 4000) };

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use straightedge::weights::maps::MapsFile;
 use straightedge::weights::{MemoryFiles, RowsFile, Weights};
 
-use super::Refusal;
 use super::made::{f32s, f64s, safetensors as file};
+use crate::target::Refusal;
 
 const FILE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
