@@ -72,7 +72,8 @@ pub(super) fn notes_seeds() -> Vec<Vec<u8>> {
 /// Takes notes as a new program does, and writes them again.
 pub(super) fn notes(input: &[u8]) -> Result<(), Refusal> {
     const MOST: usize = 64 + 1;
-    let input = input.to_vec();
+    // A carriage return at the end of a line is lost, and no device has one in its name.
+    let input: Vec<u8> = input.iter().copied().filter(|byte| *byte != b'\r').collect();
     let program = thread::spawn(move || {
         autotune::recall(&input);
         let first = autotune::snapshot();
