@@ -93,6 +93,8 @@ fn fixtures_are_complete_and_as_their_scripts_left_them() {
     assert_same(&recorded, &wanted, "in the manifest or read by tests, but not both");
     let mut all = BTreeSet::new();
     list(&common::fixture(""), "", &mut all);
+    // What the fuzzer found is nobody's work.
+    all.retain(|file| !file.starts_with("fuzz/"));
     let mut known: BTreeSet<String> = wanted.into_iter().map(|(_, file)| file).collect();
     known.extend(["README.md", "manifest.json", "before/links.txt", "before/report.json"].map(Into::into));
     assert_same(&all, &known, "in tests/fixtures or in the manifest, but not both");

@@ -163,6 +163,23 @@ fn links_pipes_and_the_files_beside_are_left_as_they_are() {
 }
 
 #[test]
+fn a_reader_that_is_gone_is_no_error() {
+    let folder = folder("gone");
+    let out = folder.join("report.json");
+    for with_file in [false, true] {
+        let mut command = command(&SHORT);
+        if with_file {
+            command.args(["--out", text(&out)]);
+        }
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program runs");
+        // Both ends of the pipes are closed while it measures.
+        drop((child.stdout.take(), child.stderr.take()));
+        assert_eq!(child.wait().expect("the program ends").code(), Some(0), "with a file: {with_file}");
+    }
+    assert!(!report(&out).partial);
+}
+
+#[test]
 fn every_signal_that_ends_the_program_keeps_what_is_known() {
     let folder = folder("signals");
     for name in ["-TERM", "-HUP"] {

@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
@@ -125,6 +126,32 @@ fn the_state_of_another_measurement_is_refused_by_name() {
         let error = refused(job(BackendChoice::Cpu, &[Measure::Fit]));
         assert!(error.contains("another: cannot be read"), "{what}: {error}");
     }
+}
+
+#[test]
+fn the_files_beside_a_state_are_left_as_they_are_and_a_killed_programs_rest_is_replaced() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("beside-state");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let [state, part, second] = ["state", "state.part", "state.2.part"].map(|name| folder.join(name));
+    let names = || {
+        let entries = std::fs::read_dir(&folder).expect("the folder");
+        let mut names: Vec<_> = entries.map(|entry| entry.expect("an entry").file_name()).collect();
+        names.sort();
+        names
+    };
+    std::fs::write(&part, "mine").expect("a file");
+    std::fs::write(&second, b"sweep\0\0\x02 and no more").expect("a file");
+    let place = ResumeFile(state.clone());
+    let mut saved = place.save().expect("a place");
+    saved.write_all(b"sweep\0\0\x02 and all").expect("written");
+    saved.commit().expect("saved");
+    assert_eq!(std::fs::read(&part).expect("the file"), b"mine");
+    assert!(std::fs::read(&state).expect("the state").ends_with(b"all"));
+    assert_eq!(names(), ["state", "state.part"], "the rest of a killed program is gone");
+    // What is not finished leaves the state as it was, and nothing beside it.
+    place.save().expect("a place").write_all(b"sweep").expect("written");
+    assert_eq!((std::fs::read(&state).expect("the state").len(), names().len()), (16, 2));
 }
 
 fn measure(state: &Path, out: &Path) -> Child {

@@ -351,33 +351,3 @@ fn the_strides_of_a_contiguous_tensor_are_recognised() {
         }
     }
 }
-
-#[test]
-fn ten_thousand_damaged_files_cause_no_panic() {
-    let mut state = 7u64;
-    let mut random = |limit: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((state >> 33) as usize) % limit
-    };
-    let (mut read, mut refusals) = (0, 0);
-    for source in [small(), written("plain.bin")] {
-        for _ in 0..10_000 {
-            let mut bytes = source.clone();
-            for _ in 0..=random(3) {
-                let at = random(bytes.len());
-                bytes[at] = [0, 0xff, random(256) as u8, bytes[at] ^ 1 << random(8)][random(4)];
-            }
-            match open(bin(bytes)) {
-                Err(error) => refusals += usize::from(!error.to_string().is_empty()),
-                Ok(weights) => {
-                    let names: Vec<String> = weights.names().map(str::to_owned).collect();
-                    for name in names {
-                        let shape = weights.shape(&name).expect("a shape").to_vec();
-                        read += usize::from(block_on(weights.tensor(&name, &shape)).is_ok());
-                    }
-                }
-            }
-        }
-    }
-    assert!(read > 1000 && refusals > 1000, "{read} read, {refusals} refused");
-}

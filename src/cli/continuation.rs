@@ -12,15 +12,15 @@ use straightedge::model::ModelConfig;
 use straightedge::report::AppInfo;
 use straightedge::run::{self, MapSource};
 use straightedge::transcript::Transcript;
+use straightedge::weights::maps::MapsFile;
 use straightedge::weights::{Files, Weights, read_whole};
 
 use super::args::ContinueArgs;
 use super::drive::{DriveOutcome, drive_with_listener};
 use super::grid::{Column, column, fixed, grid};
-use super::maps::MapsFile;
 use super::results::Destination;
 use super::status::Status;
-use super::{measure, results};
+use super::{inputs, measure, results};
 
 /// `continue MODEL`.
 pub(super) fn continuation(args: &ContinueArgs) -> Result<Status> {
@@ -53,7 +53,7 @@ pub(super) fn continuation(args: &ContinueArgs) -> Result<Status> {
 
 /// Reads a maps file and checks that it belongs to the model.
 fn map_cache(args: &ContinueArgs, path: &Path, files: &Rc<dyn Files>) -> Result<Vec<MapDump>> {
-    let maps = MapsFile::read(path)?;
+    let maps = MapsFile::read(path.display().to_string(), inputs::bytes(path)?)?;
     let json = block_on(read_whole(&**files, "config.json", "give a folder in Hugging Face layout"))?;
     let config = ModelConfig::from_json(&String::from_utf8_lossy(&json))?;
     let weights = block_on(Weights::open(files.clone()))?;

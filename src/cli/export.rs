@@ -14,11 +14,11 @@ use straightedge::model::ModelConfig;
 use straightedge::replacement::export::{self, ExportedTensors};
 use straightedge::report::{AppInfo, Report};
 use straightedge::run;
+use straightedge::weights::maps::MapsFile;
 use straightedge::weights::{Files, NewTensor, Weights, read_whole, write_model};
 
 use super::args::ExportArgs;
 use super::drive::{DriveOutcome, drive};
-use super::maps::MapsFile;
 use super::status::Status;
 use super::{inputs, measure, results};
 
@@ -82,7 +82,7 @@ pub(super) fn export(args: &ExportArgs) -> Result<Status> {
 
 /// Reads a maps file and checks that it belongs to the report.
 fn map_cache(path: &Path, report: &Report, blocks: &[usize]) -> Result<Vec<MapDump>> {
-    let maps = MapsFile::read(path)?;
+    let maps = MapsFile::read(path.display().to_string(), inputs::bytes(path)?)?;
     same("model of the maps", &maps.model, report.model.sha256.as_deref())?;
     same("text of the maps", &maps.corpus, report.corpus.sha256.as_deref())?;
     blocks.iter().map(|&block| maps.block(block)).collect()

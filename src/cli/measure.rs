@@ -15,14 +15,14 @@ use straightedge::job::Job;
 use straightedge::report::Report;
 use straightedge::run::{self, BorrowedTokenizer, Events, Inputs, Resume, ResumeFile, Text};
 use straightedge::trace::to_json;
-use straightedge::weights::{Files, FolderFiles};
+use straightedge::weights::{Files, FolderFiles, maps};
 
 use super::args::{CommonArgs, FitArgs, MeasureArgs, TextArgs};
 use super::drive::{DriveOutcome, drive_with_listener};
 use super::report_file::ReportFile;
 use super::results::Destination;
 use super::status::{Status, complain};
-use super::{bundled, hub, inputs, maps, results, table};
+use super::{bundled, hub, inputs, results, table};
 
 /// `measure MODEL`.
 pub(super) fn measure(args: &MeasureArgs) -> Result<Status> {

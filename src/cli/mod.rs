@@ -11,7 +11,6 @@ mod export;
 mod grid;
 mod hub;
 mod inputs;
-mod maps;
 mod measure;
 mod progress;
 mod report_file;

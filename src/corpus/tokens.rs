@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde_json::Value;
+use tokenizers::{NormalizedString, Normalizer};
 
 use super::cuts::Cuts;
 use super::tokenizer_check::check;
@@ -51,7 +52,7 @@ impl Tokenizer {
         let growth = check(&tree).map_err(|why| failed(file, &why))?;
         // Written anew, no field is there twice, of which only the last was checked.
         let json = tree.to_string();
-        let inner = guarded(file, || tokenizers::Tokenizer::from_bytes(json.as_bytes()))?;
+        let inner = guarded(file, || without_vanishing(tokenizers::Tokenizer::from_bytes(json.as_bytes())?))?;
         let unknown = tree["model"]["unk_token"].as_str().and_then(|token| inner.token_to_id(token));
         let largest = LARGEST_PIECE.min((LARGEST_NORMALIZED / growth) as usize);
         Ok(Self { file, inner, cuts: Cuts::of(&tree), largest, spells_bytes: spells_bytes(&tree["decoder"]), unknown })
@@ -185,6 +186,20 @@ fn guarded<T>(file: &str, run: impl FnOnce() -> tokenizers::Result<T>) -> Result
         Ok(outcome) => outcome.map_err(|error| failed(file, &error)),
         Err(_) => Err(failed(file, &"the crate tokenizers fails on it")),
     }
+}
+
+/// Refuses a tokenizer with an added token that its normalizer makes nothing of: the crate then finds it everywhere, also
+/// within a character, and panics.
+fn without_vanishing(inner: tokenizers::Tokenizer) -> tokenizers::Result<tokenizers::Tokenizer> {
+    let Some(normalizer) = inner.get_normalizer() else { return Ok(inner) };
+    for token in inner.get_added_tokens_decoder().values().filter(|token| token.normalized) {
+        let mut content = NormalizedString::from(&*token.content);
+        normalizer.normalize(&mut content)?;
+        if content.get().is_empty() {
+            return Err(format!("the normalizer makes nothing of the added token {:?}", token.content).into());
+        }
+    }
+    Ok(inner)
 }
 
 /// Normalises line ends as the reference implementations do: `\r\n` and `\r` become `\n`.

@@ -2,6 +2,9 @@
 
 use std::io::{self, Read, Write};
 
+/// What every saved state begins with.
+pub(super) const MAGIC: &[u8; 8] = b"sweep\0\0\x02";
+
 /// Storage for the last state of a sweep.
 pub trait Resume {
     /// Its name, for errors.
@@ -46,12 +49,12 @@ impl Resume for ResumeFile {
         }
     }
 
-    /// Writes to a `.part` file first, so that the previous state stays whole until the new one is complete.
+    /// Writes to a `.part` file first, so that the previous state stays whole until the new one is complete. A link
+    /// stays a link.
     fn save(&self) -> io::Result<Box<dyn Save + '_>> {
-        let mut beside = self.0.clone().into_os_string();
-        beside.push(".part");
-        let file = io::BufWriter::new(std::fs::File::create(&beside)?);
-        Ok(Box::new(StagedState { file, beside: beside.into(), place: &self.0 }))
+        let place = self.0.canonicalize().unwrap_or_else(|_| self.0.clone());
+        let (beside, file) = create_beside(&place)?;
+        Ok(Box::new(StagedState { file: io::BufWriter::new(file), beside, place, is_committed: false }))
     }
 
     fn clear(&self) {
@@ -60,15 +63,48 @@ impl Resume for ResumeFile {
     }
 }
 
+/// Creates a file that did not exist: `NAME.part`, or a similar name if that is taken. What a killed program left of
+/// its state is replaced, no other file is.
 #[cfg(not(target_arch = "wasm32"))]
-struct StagedState<'a> {
+fn create_beside(place: &std::path::Path) -> io::Result<(std::path::PathBuf, std::fs::File)> {
+    let mut found = Err(io::ErrorKind::AlreadyExists.into());
+    for number in 1..=MOST_NAMES {
+        let mut name = place.file_name().unwrap_or_default().to_owned();
+        name.push(if number == 1 { ".part".into() } else { format!(".{number}.part") });
+        let beside = place.with_file_name(name);
+        if is_state(&beside) {
+            std::fs::remove_file(&beside)?;
+        }
+        match std::fs::OpenOptions::new().write(true).create_new(true).open(&beside) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => found = Err(error),
+            created => return created.map(|file| (beside, file)),
+        }
+    }
+    found
+}
+
+/// Whether a file begins like a saved state.
+#[cfg(not(target_arch = "wasm32"))]
+fn is_state(path: &std::path::Path) -> bool {
+    let is_file = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
+    let mut start = [0; MAGIC.len()];
+    is_file && std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *MAGIC
+}
+
+/// Most names tried for a file beside another one.
+#[cfg(not(target_arch = "wasm32"))]
+const MOST_NAMES: usize = 100;
+
+#[cfg(not(target_arch = "wasm32"))]
+struct StagedState {
     file: io::BufWriter<std::fs::File>,
     beside: std::path::PathBuf,
-    place: &'a std::path::Path,
+    place: std::path::PathBuf,
+    is_committed: bool,
 }
 
 #[cfg(not(target_arch = "wasm32"))]
-impl Write for StagedState<'_> {
+impl Write for StagedState {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write(bytes)
     }
@@ -79,9 +115,21 @@ impl Write for StagedState<'_> {
 }
 
 #[cfg(not(target_arch = "wasm32"))]
-impl Save for StagedState<'_> {
+impl Save for StagedState {
     fn commit(mut self: Box<Self>) -> io::Result<()> {
         self.file.flush()?;
-        std::fs::rename(&self.beside, self.place)
+        std::fs::rename(&self.beside, &self.place)?;
+        self.is_committed = true;
+        Ok(())
+    }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+impl Drop for StagedState {
+    /// A state that was not written to its end is of no use.
+    fn drop(&mut self) {
+        if !self.is_committed {
+            let _ = std::fs::remove_file(&self.beside);
+        }
     }
 }

@@ -5,6 +5,7 @@
 
 mod decode;
 mod header;
+pub mod maps;
 mod place;
 mod rows;
 pub mod source;

@@ -262,7 +262,9 @@ impl Weights {
         }
         match values.iter().position(|value| !value.is_finite()) {
             Some(position) => {
-                Err(Error::NonFiniteTensor { tensor: name.into(), index: range.start as usize + position })
+                // On 32 bits a file may have more elements than a number of them can say.
+                let index = usize::try_from(range.start).map_or(usize::MAX, |start| start.saturating_add(position));
+                Err(Error::NonFiniteTensor { tensor: name.into(), index })
             }
             None => Ok(values),
         }

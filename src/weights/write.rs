@@ -57,15 +57,14 @@ fn order(weights: &Weights, new: &BTreeMap<String, NewTensor>) -> Result<Vec<(St
 
 /// Length field and header, padded so that the data begins at a multiple of 8.
 fn header(weights: &Weights, new: &BTreeMap<String, NewTensor>, order: &[(String, Dtype)]) -> Result<Vec<u8>> {
-    let mut end = 0;
-    let infos = order.iter().map(|(name, dtype)| {
-        let (shape, bytes) = match new.get(name) {
-            Some(tensor) => (tensor.shape.clone(), 4 * tensor.values.len()),
-            None => (weights.shape(name).unwrap_or_default().to_vec(), weights.bytes(name) as usize),
-        };
-        let start = end;
-        end += bytes;
-        (name.clone(), TensorInfo { dtype: *dtype, shape, data_offsets: (start, end) })
+    let sizes = order.iter().map(|(name, _)| match new.get(name) {
+        Some(tensor) => 4 * tensor.values.len() as u64,
+        None => weights.bytes(name),
+    });
+    let infos = order.iter().zip(offsets(sizes)?).map(|((name, dtype), data_offsets)| {
+        let kept = || weights.shape(name).unwrap_or_default().to_vec();
+        let shape = new.get(name).map_or_else(kept, |tensor| tensor.shape.clone());
+        (name.clone(), TensorInfo { dtype: *dtype, shape, data_offsets })
     });
     let infos = infos.collect();
     // Python readers refuse files without a framework name.
@@ -76,6 +75,37 @@ fn header(weights: &Weights, new: &BTreeMap<String, NewTensor>, order: &[(String
     Ok([&(json.len() as u64).to_le_bytes()[..], &json].concat())
 }
 
+/// First byte and end of every tensor, one after the other.
+///
+/// # Errors
+/// Where addresses have 32 bits, so have the library's offsets.
+fn offsets(sizes: impl Iterator<Item = u64>) -> Result<Vec<(usize, usize)>> {
+    let mut end = 0u64;
+    let mut found = Vec::new();
+    for size in sizes {
+        let start = end;
+        end = end.checked_add(size).ok_or_else(too_large)?;
+        let within = usize::try_from(start).and_then(|start| Ok((start, usize::try_from(end)?)));
+        found.push(within.map_err(|_| too_large())?);
+    }
+    Ok(found)
+}
+
+fn too_large() -> Error {
+    Error::UnwritableFile { file: FILE.into(), why: "it is too large for this system".into() }
+}
+
 fn little_endian(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_are_counted_in_64_bits_and_never_wrap() {
+        assert_eq!(offsets([4, 0, 8].into_iter()), Ok(vec![(0, 4), (4, 4), (4, 12)]));
+        assert_eq!(offsets([u64::MAX, 1].into_iter()), Err(too_large()));
+    }
 }

@@ -4,6 +4,7 @@
 
 mod commands;
 mod dependencies;
+mod faults;
 mod fields;
 mod markdown;
 mod pages;

@@ -13,6 +13,7 @@ mod demo;
 mod document;
 mod drivers;
 mod first_view;
+mod fuzz;
 mod hub;
 mod install;
 mod licences;
@@ -62,6 +63,8 @@ enum Task {
     Drivers(Drivers),
     /// Measure how fast the engine's parts run on this machine.
     Bench(BenchArgs),
+    /// Try the parsers of untrusted input on mutated files, which follow from a seed.
+    Fuzz(fuzz::FuzzArgs),
     /// Check formatting, lints, documentation, licences and workflows, then run all tests, as CI does.
     Ci,
     /// Check licences, sources, duplicates, advisories and use of all dependencies.
@@ -145,6 +148,7 @@ fn run(task: Task) -> Result<()> {
         Task::Test(args) => test::test(&args),
         Task::Drivers(what) => drivers::drivers(&what),
         Task::Bench(args) => bench::bench(&args),
+        Task::Fuzz(args) => fuzz::fuzz(&args),
         Task::Ci => test::ci(),
         Task::Policy => policy::policy(),
         Task::Licences { check } => {

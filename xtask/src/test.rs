@@ -22,7 +22,7 @@ use crate::tally::Tally;
 const PREFIX: &str = "/hosted/below/a/path/";
 
 /// Packages of tools and training, whose tests are quick.
-const TOOLS: [&str; 7] = [
+const TOOLS: [&str; 8] = [
     "xtask",
     "straightedge-api",
     "straightedge-train",
@@ -30,6 +30,7 @@ const TOOLS: [&str; 7] = [
     "straightedge-parquet-text",
     "straightedge-random",
     "straightedge-bench",
+    "straightedge-fuzz",
 ];
 
 /// `test PARTS`.

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::ByteArrayType;
 use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
 /// Rows read at once.
@@ -36,12 +37,24 @@ fn read(file: Vec<u8>, column: &str) -> Result<String> {
     }
     let mut text = String::new();
     for group in 0..reader.num_row_groups() {
+        check(reader.metadata().row_group(group).column(at))?;
         match reader.get_row_group(group)?.get_column_reader(at)? {
             ColumnReader::ByteArrayColumnReader(rows) => append(rows, &mut text)?,
             _ => return Err(ParquetError::General(format!("column {column} holds no texts"))),
         }
     }
     Ok(text)
+}
+
+/// Refuses places before the file, on which the reader panics.
+fn check(chunk: &ColumnChunkMetaData) -> Result<()> {
+    let places = [Some(chunk.data_page_offset()), chunk.dictionary_page_offset(), Some(chunk.compressed_size())];
+    let is_before = places.into_iter().flatten().any(|place| place < 0);
+    let is_beyond = places.into_iter().flatten().try_fold(0i64, i64::checked_add).is_none();
+    match is_before || is_beyond {
+        true => Err(ParquetError::General("a place in its metadata lies outside the file".into())),
+        false => Ok(()),
+    }
 }
 
 fn append(mut rows: ColumnReaderImpl<ByteArrayType>, text: &mut String) -> Result<()> {

@@ -16,7 +16,7 @@ use crate::backend::{Backend, Shape};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::report::{BlockReport, LayerReport, Warning};
-use crate::run::resume_file::Resume;
+use crate::run::resume_file::{MAGIC, Resume};
 use crate::solve::AffineMap;
 
 /// Header of a saved state; maps and rows follow in this order.
@@ -48,7 +48,6 @@ struct MapSizes {
     rank: usize,
 }
 
-const MAGIC: &[u8; 8] = b"sweep\0\0\x02";
 /// Batches that are read from the device at once.
 const AT_ONCE: usize = 8;
 /// Size limit of the header in bytes.
@@ -207,8 +206,11 @@ fn contents(from: &mut dyn Read) -> io::Result<StateHeader> {
     if &magic != MAGIC || len > MAX_CONTENTS {
         return Err(malformed("it does not begin like one"));
     }
-    let mut json = vec![0; len as usize];
-    from.read_exact(&mut json)?;
+    // Only what is there takes memory.
+    let mut json = Vec::new();
+    if from.take(len).read_to_end(&mut json)? as u64 != len {
+        return Err(malformed("it is cut off"));
+    }
     serde_json::from_slice(&json).map_err(|error| malformed(&error.to_string()))
 }
 
@@ -219,7 +221,7 @@ fn map(from: &mut dyn Read, sizes: &MapSizes) -> io::Result<AffineMap> {
         from.read_exact(bytemuck::cast_slice_mut(&mut values)).map(|()| values)
     };
     Ok(AffineMap {
-        weight: part(d_in * d_out)?,
+        weight: part(d_in.checked_mul(d_out).ok_or_else(|| malformed("a map is too large"))?)?,
         mean_x: part(d_in)?,
         deviation_x: part(d_in)?,
         mean_y: part(d_out)?,

@@ -159,7 +159,10 @@ impl Opfs {
     async fn bytes(&self, key: &FileKey, range: Range<u64>) -> Result<Vec<u8>> {
         let kept = self.kept(key).await?;
         close(&kept);
-        let mut bytes = Vec::with_capacity((range.end - range.start) as usize);
+        let refused = |why: String| Error::UnreadableFile { file: key.path.clone(), why };
+        let len = usize::try_from(range.end.saturating_sub(range.start)).map_err(|error| refused(error.to_string()))?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(len).map_err(|error| refused(error.to_string()))?;
         while range.start + (bytes.len() as u64) < range.end {
             let at = range.start + bytes.len() as u64;
             let found = kept

@@ -2,30 +2,31 @@
 //! is safe in f32.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors, serialize};
 use serde_json::json;
-use straightedge::error::{Error, Result};
-use straightedge::event::MapDump;
-use straightedge::report::Report;
 
-use super::inputs;
+use crate::error::{Error, Result};
+use crate::event::MapDump;
+use crate::report::Report;
 
 /// A maps file.
-pub(super) struct MapsFile {
+pub struct MapsFile {
     file: String,
     bytes: Vec<u8>,
     /// SHA-256 of the model's weights.
-    pub(super) model: String,
+    pub model: String,
     /// SHA-256 of the text.
-    pub(super) corpus: String,
+    pub corpus: String,
 }
 
 /// Serialises the maps of a measurement as safetensors: tensors `blocks.N.weight`, `.bias`, `.mean_x`, `.deviation_x`
 /// and `.mean_y`.
-pub(super) fn safetensors(maps: &[MapDump], report: &Report) -> Result<Vec<u8>> {
+///
+/// # Errors
+/// If the library refuses to write them.
+pub fn safetensors(maps: &[MapDump], report: &Report) -> Result<Vec<u8>> {
     let damaged = |error: safetensors::SafeTensorError| malformed("maps", error);
     let little_endian = |values: &[f64]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
     let mut data = Vec::new();
@@ -65,9 +66,11 @@ const BIAS_TOLERANCE: f64 = 1e-9;
 const CORPUS: &str = "corpus_sha256";
 
 impl MapsFile {
-    /// Reads a file written by [`safetensors`].
-    pub(super) fn read(path: &Path) -> Result<Self> {
-        let (file, bytes) = (path.display().to_string(), inputs::bytes(path)?);
+    /// Reads an untrusted file of the kind that [`safetensors`] writes; `file` names it in errors.
+    ///
+    /// # Errors
+    /// It is no safetensors file, or does not say what it was measured on.
+    pub fn read(file: String, bytes: Vec<u8>) -> Result<Self> {
         let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|error| malformed(&file, error))?;
         let hash = |key: &str| {
             let found = header.metadata().as_ref().and_then(|metadata| metadata.get(key)).cloned();
@@ -78,7 +81,10 @@ impl MapsFile {
     }
 
     /// The map of a block.
-    pub(super) fn block(&self, block: usize) -> Result<MapDump> {
+    ///
+    /// # Errors
+    /// It is missing, of another shape or format, not finite, or contradicts itself.
+    pub fn block(&self, block: usize) -> Result<MapDump> {
         let tensors = SafeTensors::deserialize(&self.bytes).map_err(|error| malformed(&self.file, error))?;
         let values = |part: &str, shape: Option<&[usize]>| {
             let tensor = name(block, part);

@@ -1,0 +1,70 @@
+//! A parser as the fuzzer sees it: its inputs, its errors, and what an execution may take.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use straightedge_api::error::Error;
+
+use crate::mutate::Format;
+
+/// A refusal: the kind of an error, and its sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The name of the error's variant as it is serialised.
+    pub kind: String,
+    /// What the user reads.
+    pub sentence: String,
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        let kind = match serde_json::to_value(&error) {
+            Ok(Value::Object(fields)) => fields.keys().next().cloned(),
+            Ok(Value::String(kind)) => Some(kind),
+            _ => None,
+        };
+        Self { kind: kind.unwrap_or_default(), sentence: error.sentence() }
+    }
+}
+
+/// A parser.
+#[derive(Debug)]
+pub struct Target {
+    /// Its name on the command line and in the project's folders.
+    pub name: &'static str,
+    /// What it reads.
+    pub about: &'static str,
+    /// How its inputs are mutated.
+    pub format: Format,
+    /// Valid inputs.
+    pub seeds: fn() -> Vec<Vec<u8>>,
+    /// Reads an input and uses everything it holds.
+    pub run: fn(&[u8]) -> Result<(), Refusal>,
+    /// The kinds of errors that a reader of the input may meet.
+    pub errors: &'static [&'static str],
+    /// What an execution may take.
+    pub limits: Limits,
+    /// Whether a panic that the parser catches is contained in a browser as well, in a module of its own.
+    pub is_contained: bool,
+}
+
+/// What an execution may take: a base, and a share for every byte of its input.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Milliseconds, and microseconds per byte.
+    pub time: (u64, u64),
+    /// Bytes, and bytes per byte.
+    pub memory: (usize, usize),
+}
+
+impl Limits {
+    /// Most time for an input.
+    pub fn time_for(self, input: &[u8]) -> Duration {
+        Duration::from_millis(self.time.0) + Duration::from_micros(self.time.1 * input.len() as u64)
+    }
+
+    /// Most bytes of memory for an input.
+    pub fn memory_for(self, input: &[u8]) -> usize {
+        self.memory.0 + self.memory.1 * input.len()
+    }
+}

@@ -1,0 +1,100 @@
+//! `config.json`, and what the program itself stores: tuning notes and the state of an interrupted measurement.
+
+use std::rc::Rc;
+use std::thread;
+
+use futures::executor::block_on;
+use serde_json::{Value, json};
+use straightedge::backend::gpu::autotune;
+use straightedge::model::{ModelConfig, stored};
+use straightedge::run::standing;
+use straightedge::weights::{MemoryFiles, Weights};
+use straightedge_api::error::Error;
+
+use super::made::{f32s, safetensors};
+use crate::target::Refusal;
+
+macro_rules! configs {
+    ($($name:literal),* $(,)?) => {
+        [$(include_bytes!(concat!("../../../../tests/fixtures/", $name, "/config.json")) as &[u8]),*]
+    };
+}
+
+/// A configuration of every family.
+const CONFIGS: [&[u8]; 20] = configs![
+    "char-llama",
+    "tiny-bert",
+    "tiny-bloom",
+    "tiny-distilbert",
+    "tiny-gemma",
+    "tiny-gemma2",
+    "tiny-gemma3",
+    "tiny-gpt2",
+    "tiny-gpt2-scaled",
+    "tiny-gpt_neo",
+    "tiny-gpt_neox",
+    "tiny-llama",
+    "tiny-llama3",
+    "tiny-mistral",
+    "tiny-modernbert",
+    "tiny-opt",
+    "tiny-opt-350m",
+    "tiny-phi",
+    "tiny-qwen3",
+    "tiny-roberta",
+];
+
+pub(super) fn config_seeds() -> Vec<Vec<u8>> {
+    CONFIGS.map(<[u8]>::to_vec).to_vec()
+}
+
+/// Reads a configuration, and looks for its tensors among others.
+pub(super) fn config(input: &[u8]) -> Result<(), Refusal> {
+    let config = ModelConfig::from_json(&String::from_utf8_lossy(input))?;
+    for layer in 0..config.num_hidden_layers {
+        assert!(config.pattern(layer).scale.is_finite(), "the scale of layer {layer}");
+    }
+    let bytes = safetensors(&[f32s("wte.weight", &[4, 2]), f32s("h.0.ln_1.weight", &[2])], Value::Null);
+    let weights = block_on(Weights::open(Rc::new(MemoryFiles::default().with("model.safetensors", bytes))))?;
+    let refused = stored(&config, &weights, true).map(drop).err().map(Refusal::from);
+    let refused = refused.ok_or("other weights are taken for its own");
+    assert!(refused.is_ok_and(|refusal| refusal.kind.starts_with("tensor_") || refusal.kind == "missing_tensor"));
+    Ok(())
+}
+
+pub(super) fn notes_seeds() -> Vec<Vec<u8>> {
+    let shaders = autotune::snapshot();
+    let line = "product\tmatmul_register\t25\tllvmpipe, driver 1\n";
+    let gram = "gram\tgram_packed\t12\tanother, driver 2\n";
+    vec![[&shaders, line].concat().into_bytes(), [&shaders, line, gram].concat().into_bytes()]
+}
+
+/// Takes notes as a new program does, and writes them again.
+pub(super) fn notes(input: &[u8]) -> Result<(), Refusal> {
+    const MOST: usize = 64 + 1;
+    // A carriage return at the end of a line is lost, and no device has one in its name.
+    let input: Vec<u8> = input.iter().copied().filter(|byte| *byte != b'\r').collect();
+    let program = thread::spawn(move || {
+        autotune::recall(&input);
+        let first = autotune::snapshot();
+        autotune::adopt(&first);
+        (first, autotune::snapshot())
+    });
+    let (first, second) = program.join().unwrap_or_default();
+    assert!(first == second && first.lines().count() <= MOST, "what is noted is not what is read");
+    Ok(())
+}
+
+pub(super) fn state_seeds() -> Vec<Vec<u8>> {
+    let header = json!({"key": "k", "next": 1, "of": 4, "batch_rows": 64, "kernels": "", "blocks": [], "layers": [],
+        "warnings": [], "stream": [[64, 8]], "forks": []})
+    .to_string()
+    .into_bytes();
+    vec![[&b"sweep\0\0\x02"[..], &(header.len() as u64).to_le_bytes(), &header, &[0; 64]].concat()]
+}
+
+/// Reads how far an interrupted measurement came.
+pub(super) fn state(mut input: &[u8]) -> Result<(), Refusal> {
+    let found = standing(&mut input);
+    found.map(drop).map_err(|error| Error::UnreadableFile { file: "state".into(), why: error.to_string() }.into())
+}
