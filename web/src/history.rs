@@ -182,6 +182,7 @@ mod tests {
         let files = [("config.json".to_string(), 7)].into();
         let work = Work::Model {
             model: ModelSource::Bundled { folder: "m".into(), files },
+            tokenizer: None,
             text: TextSource::Pasted { content: "t".into() },
         };
         let order = Some(Order { run: 1, job, work });

@@ -13,6 +13,7 @@ use straightedge::hub::http::{Body, Failure, Http, HttpRequest, Response};
 use straightedge::hub::id::{Endpoint, HubId};
 use straightedge::hub::preflight::Capacity;
 use straightedge::hub::store::MemoryStore;
+use straightedge::job::{Job, Measure};
 use straightedge::weights::read_whole;
 
 use super::made::{f32s, safetensors};
@@ -126,7 +127,8 @@ pub(super) fn hub(input: &[u8]) -> Result<(), Refusal> {
         assert!(!path.contains("..") || !path.contains('/'), "{path}");
     }
     let room = Capacity { storage: Some(1 << 30), buffer: Some(1 << 28), binding: None, memory: Some(1 << 32) };
-    let seen = block_on(files.preflight(true, 128, &room))?;
+    let job = Job { measures: [Measure::Fit, Measure::Swap].into(), ..Job::new("model", "text") };
+    let seen = block_on(files.preflight(&job, &room))?;
     for problem in &seen.problems {
         assert!(!problem.text.trim().is_empty(), "a problem without words");
     }

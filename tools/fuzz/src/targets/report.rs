@@ -57,7 +57,7 @@ fn unwritten() -> Refusal {
 /// Reads a report and shows it.
 pub(super) fn report(input: &[u8]) -> Result<(), Refusal> {
     let report = Report::from_json("report.json", &String::from_utf8_lossy(input))?;
-    derive(report, input.len() % 20 == 0);
+    derive(report, input.len().is_multiple_of(20));
     Ok(())
 }
 
@@ -66,7 +66,7 @@ pub(super) fn fragment(input: &[u8]) -> Result<(), Refusal> {
     let report = finding::read(&String::from_utf8_lossy(input))?;
     let again = finding::written(&report).and_then(|written| finding::read(&written));
     assert!(again.is_err() || again.is_ok_and(|again| again.blocks == report.blocks), "read again");
-    derive(report, input.len() % 20 == 0);
+    derive(report, input.len().is_multiple_of(20));
     Ok(())
 }
 

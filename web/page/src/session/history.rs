@@ -84,7 +84,8 @@ impl Session {
             self.run.with(|run| (run.number(), run.blocks().len(), run.phase().id(), run.provenance().clone()))
         });
         Effect::new(move |_| {
-            changed.track();
+            // A memo that nobody has read yet follows nothing.
+            changed.with(|_| ());
             if self.history.store.with(Option::is_none) {
                 return;
             }

@@ -23,7 +23,7 @@ pub(crate) fn Cards(session: Session, known: Memo<Sources>) -> impl IntoView {
         metric.set(Field::charts().find(|field| field.id() == chosen));
     };
     let option = |field: Field| view! { <option value=field.id()>{field.label()}</option> };
-    let id = |card: &Card| (card.key.value(), metric.get_untracked(), card.curve.len());
+    let id = move |card: &Card| (card.key.value(), metric.get_untracked(), card.curve.len());
     view! {
         <section class="cards" aria-labelledby="cards-name">
             <h3 id="cards-name">{t().cards}</h3>
