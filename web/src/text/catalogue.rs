@@ -4,7 +4,7 @@
 macro_rules! catalogue {
     ($texts:ident, $($name:ident: $text:literal,)*) => {
         /// Texts of one subject; each is documented by its English form.
-        #[derive(Debug)]
+        #[derive(Clone, Copy, Debug)]
         pub struct $texts {
             $(#[doc = $text] pub $name: &'static str,)*
         }
@@ -16,16 +16,21 @@ macro_rules! catalogue {
         }
 
         impl $texts {
+            /// Names of the texts.
+            const NAMES: &'static [&'static str] = &[$(stringify!($name),)*];
+
             /// Names and English texts.
             pub(crate) fn english() -> Vec<(String, String)> {
-                vec![$((stringify!($name).into(), $text.into()),)*]
+                let texts = [$($text,)*];
+                Self::NAMES.iter().zip(texts).map(|(name, text)| ((*name).into(), text.into())).collect()
             }
 
             /// Uses a translation from now on, and English where it lacks a text.
             pub(crate) fn speak(words: Option<&'static crate::text::language::Words>) {
                 IN_USE.set(words.map_or(&ENGLISH, |words| {
-                    let text = |name: &str, english| words.get(name).map_or(english, String::as_str);
-                    Box::leak(Box::new($texts { $($name: text(stringify!($name), $text),)* }))
+                    let mut texts = ENGLISH;
+                    crate::text::language::translate(Self::NAMES, &mut [$(&mut texts.$name,)*], words);
+                    Box::leak(Box::new(texts))
                 }));
             }
         }

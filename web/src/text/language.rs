@@ -22,6 +22,16 @@ thread_local! {
     static IN_USE: Cell<Language> = const { Cell::new(Language::English) };
 }
 
+/// Replaces the texts of `names` that `words` has. One function for all catalogues, which keeps the module small.
+#[inline(never)]
+pub(super) fn translate(names: &[&str], texts: &mut [&mut &'static str], words: &'static Words) {
+    for (name, text) in names.iter().zip(texts) {
+        if let Some(word) = words.get(*name) {
+            **text = word;
+        }
+    }
+}
+
 /// The language in use.
 pub fn language() -> Language {
     IN_USE.get()
