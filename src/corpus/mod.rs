@@ -4,6 +4,7 @@ mod charsmap;
 mod cuts;
 mod pieces;
 mod sentencepiece;
+mod special_tokens;
 pub mod synthetic;
 mod tokenizer_check;
 mod tokenizer_files;

@@ -7,6 +7,7 @@ use serde_json::Value;
 use tokenizers::{NormalizedString, Normalizer};
 
 use super::cuts::Cuts;
+use super::special_tokens::SpecialTokens;
 use super::tokenizer_check::check;
 use crate::error::{Error, Result};
 use crate::job::Protocol;
@@ -31,6 +32,8 @@ pub struct Tokenizer {
     spells_bytes: bool,
     /// The unknown token's id.
     unknown: Option<u32>,
+    /// What it adds around a text by default.
+    special: SpecialTokens,
 }
 
 impl Tokenizer {
@@ -45,7 +48,8 @@ impl Tokenizer {
         if !tree.is_object() {
             return Err(failed(file, &"it is not a JSON object"));
         }
-        // Special tokens are never added, which is all that the last step does.
+        let special = SpecialTokens::of(&tree["post_processor"]);
+        // Special tokens are added only around pieces, and here.
         for unused in ["truncation", "padding", "post_processor"] {
             tree[unused] = Value::Null;
         }
@@ -55,7 +59,15 @@ impl Tokenizer {
         let inner = guarded(file, || without_vanishing(tokenizers::Tokenizer::from_bytes(json.as_bytes())?))?;
         let unknown = tree["model"]["unk_token"].as_str().and_then(|token| inner.token_to_id(token));
         let largest = LARGEST_PIECE.min((LARGEST_NORMALIZED / growth) as usize);
-        Ok(Self { file, inner, cuts: Cuts::of(&tree), largest, spells_bytes: spells_bytes(&tree["decoder"]), unknown })
+        Ok(Self {
+            file,
+            inner,
+            cuts: Cuts::of(&tree),
+            largest,
+            spells_bytes: spells_bytes(&tree["decoder"]),
+            unknown,
+            special,
+        })
     }
 
     /// The id of the unknown token, if the vocabulary has one.
@@ -123,7 +135,7 @@ impl Tokenizer {
         while done < text.len() && ids.len() + protocol.seq_len <= protocol.rows {
             let rest = &text[done..];
             let end = rest.char_indices().nth(protocol.piece_chars).map_or(rest.len(), |(at, _)| at);
-            let piece = guarded(self.file, || Ok(self.inner.encode_fast(&rest[..end], true)?.get_ids().to_vec()))?;
+            let piece = [&self.special.before[..], &self.whole(&rest[..end])?, &self.special.after].concat();
             ids.extend(piece.get(..protocol.seq_len).unwrap_or_default());
             done += end;
             on_bytes(done as u64, text.len() as u64);

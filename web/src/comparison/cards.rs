@@ -4,7 +4,7 @@ use straightedge_api::fields::Field;
 
 use super::key::Key;
 use super::sources::{Source, Sources};
-use crate::state::headline::finding_of;
+use crate::text::result::finding_of;
 use crate::text::{fill, t};
 
 /// One profile.

@@ -3,28 +3,11 @@
 use straightedge_api::report::Report;
 
 use crate::text::fill;
-use crate::text::format::fixed;
-use crate::text::result::t;
-
-/// R² from which on more than half of a block is linear.
-const HALF: f64 = 0.5;
+use crate::text::result::{finding_of, t};
 
 /// How many blocks are more than half linear; `None` before the first defined one.
 pub fn finding(report: &Report) -> Option<String> {
     finding_of(&report.blocks.iter().filter_map(|block| block.r2_lin).collect::<Vec<_>>())
-}
-
-/// [`finding`] of the defined R² of all blocks.
-pub fn finding_of(known: &[f64]) -> Option<String> {
-    match known {
-        [] => None,
-        [only] => Some(fill(t().finding_one, &[("value", &fixed(Some(*only), 2))])),
-        many => {
-            let linear = many.iter().filter(|value| **value > HALF).count();
-            let gaps = [("linear", linear.to_string()), ("blocks", many.len().to_string())];
-            Some(fill(t().finding_many, &gaps.each_ref().map(|(name, value)| (*name, value.as_str()))))
-        }
-    }
 }
 
 /// Title of the page: the result's model, under the name that the page gives it, and its finding.

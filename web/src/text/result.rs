@@ -1,8 +1,27 @@
 //! Texts about a result as a whole: its source, its cost, and what is missing.
 
+use crate::text::fill;
+use crate::text::format::fixed;
+
 /// In the language in use.
 pub fn t() -> &'static Texts {
     IN_USE.get()
+}
+
+/// R² from which on more than half of a block is linear.
+const HALF: f64 = 0.5;
+
+/// How many of the blocks with these R² are more than half linear; `None` without any.
+pub fn finding_of(known: &[f64]) -> Option<String> {
+    match known {
+        [] => None,
+        [only] => Some(fill(t().finding_one, &[("value", &fixed(Some(*only), 2))])),
+        many => {
+            let linear = many.iter().filter(|value| **value > HALF).count();
+            let gaps = [("linear", linear.to_string()), ("blocks", many.len().to_string())];
+            Some(fill(t().finding_many, &gaps.each_ref().map(|(name, value)| (*name, value.as_str()))))
+        }
+    }
 }
 
 catalogue! {
