@@ -78,7 +78,9 @@ export async function open({ webgpu, mirror, query = CALIBRATION, before, shim, 
   try {
     // A service worker would fetch the worker's script itself and reject a changed one.
     const serviceWorkers = shim ? 'block' : 'allow';
-    const page = await browser.newPage({ viewport: { width: 1280, height: 1000 }, serviceWorkers, locale });
+    // A context of its own, in which a test can open further tabs.
+    const context = await browser.newContext({ viewport: { width: 1280, height: 1000 }, serviceWorkers, locale });
+    const page = await context.newPage();
     page.setDefaultTimeout(SOON);
     const site = new URL(address);
     const faults = watch(page, (url) => url.origin === site.origin || (mirror && url.hostname === new URL(mirror.url).hostname));

@@ -24,12 +24,12 @@ visit('a reload shows the last result again, and it is listed, named, compared, 
   await app.told('status', /6 blocks measured on/);
   assert.deepEqual((await app.report()).blocks, first.blocks, 'with every digit');
   assert.equal(await app.element('replay').count(), 0, 'it can be extended as before');
-  await app.element('tab-losses').click();
+  await app.view('losses');
   await app.element('measure-swap').click();
   assert.equal(await app.ended(), 'finished');
   await has(app, 1);
 
-  await app.element('tab-profile').click();
+  await app.view('profile');
   await app.choose({ 'seq-len': 64 });
   await app.measure();
   await has(app, 2);
@@ -92,6 +92,7 @@ visit('what was finished before the tab was closed is shown when it is opened ag
   const again = new App(app.browser, page, app.faults);
   await again.started();
   await again.element('resume').waitFor();
+  await again.view('profile');
   await again.element('row-0').waitFor();
   await again.told('status', /Results so far are kept/);
   await again.order(again.element('resume'));
