@@ -73,7 +73,7 @@ fn CardItem(session: Session, card: Card) -> impl IntoView {
         <li data-testid="card" data-key=key.with_value(Key::value)>
             <p><strong>{name.clone()}</strong>" "<span class="source">{source.text()}</span></p>
             <span class="spark" inner_html=spark(&curve)></span>
-            <p class="note">{finding.map(typeset_owned)}" "{mean}</p>
+            <p class="note">{finding.map(|finding| typeset_owned(finding + " · "))}{mean}</p>
             <div class="chips">
                 <button
                     type="button" class="small" data-testid="card-add" aria-label=add_name

@@ -37,7 +37,7 @@ pub(crate) fn History(session: Session) -> impl IntoView {
             <summary><span class="title">{h().title}</span><span class="note" data-testid="history-sum">{summary}</span></summary>
             <div class="kept">
                 <ul data-testid="history-list">
-                    <For each=move || entries.get() key=|entry| (entry.id.clone(), entry.saved.clone(), entry.is_pinned, entry.name.clone()) children=move |entry| view! { <Item session entry/> }/>
+                    <For each=move || entries.get() key=|entry| (entry.id.clone(), entry.described(), entry.is_pinned, entry.name.clone()) children=move |entry| view! { <Item session entry/> }/>
                 </ul>
                 <Show when=move || entries.with(|entries| !entries.is_empty())>
                     <button type="button" data-testid="history-export" on:click=export>{h().export}</button>
