@@ -29,6 +29,7 @@ for (const webgpu of [false, true]) {
       await app.choose({ 'text-select': ':file' });
       await app.element('text-file').setInputFiles(join(FIXTURES, 'texts', 'encyclopedia.txt'));
       await app.choose({ rows: expected.rows, backend: webgpu ? 'gpu' : 'cpu' });
+      for (const measure of webgpu ? [] : ['swap', 'layers']) await app.element(`measures-${measure}`).check();
       const report = await app.measure();
       assert.equal(report.model.id, name);
       assert.equal(report.device.backend, webgpu ? 'gpu' : 'cpu');
@@ -37,8 +38,19 @@ for (const webgpu of [false, true]) {
         differ('r2_lin', block.r2_lin, expected.blocks[at].r2_lin, 1e-5, `${name}, block ${at}: r2_lin`);
         differ('cosine', block.cosine, expected.blocks[at].cosine, 1e-5, `${name}, block ${at}: cosine`);
       }
-      if (expected.ppl && report.ppl) {
-        differ('ppl', report.ppl / expected.ppl, 1, OF_PERPLEXITY, `${name}: perplexity`);
+      if (webgpu) continue;
+      for (const [at, layer] of report.layers.entries()) {
+        for (const field of ['linearity', 'linearity_no_residual']) {
+          differ('layers', layer[field], expected.layers[at][field], 1e-5, `${name}, layer ${at}: ${field}`);
+        }
+      }
+      if (!expected.ppl) continue;
+      differ('ppl', report.ppl / expected.ppl, 1, OF_PERPLEXITY, `${name}: perplexity`);
+      for (const [at, block] of report.blocks.entries()) {
+        for (const swap of ['linear', 'mean', 'zero']) {
+          const [found, wanted] = [block.delta_ppl[swap], expected.blocks[at].delta_ppl[swap]].map((delta) => delta / expected.ppl);
+          differ('swaps', found, wanted, OF_PERPLEXITY * Math.max(1, 1 + wanted), `${name}, block ${at}: ${swap}`);
+        }
       }
     }
     console.log(`largest differences ${webgpu ? 'on WebGPU' : 'on the CPU'}: ${JSON.stringify(largest)}`);
