@@ -47,7 +47,7 @@ visit('a folder dragged from a file manager is taken with all that is in it', { 
 });
 
 visit('tokens are counted against the rows asked for before anything is measured', { webgpu: false }, async (app) => {
-  await app.told('extent', /^3840 tokens make 3840 rows.*15\s000 were requested/);
+  await app.told('extent', /^3840 tokens fill only 3840 rows.*15\s000 were requested/);
   await app.choose({ 'model-select': ':own' });
   await app.element('model-folder').setInputFiles(join(FIXTURES, 'tiny-llama'));
   await app.choose({ 'text-select': ':pasted' });
