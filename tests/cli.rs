@@ -256,6 +256,24 @@ fn a_report_says_on_which_text_perplexity_was_measured() {
 }
 
 #[test]
+fn gemma_without_its_first_token_has_a_warning_and_pieces_without_a_window_an_error() {
+    let (model, encyclopedia) = (text(&common::fixture("tiny-gemma")), text(&common::encyclopedia()));
+    let out = text(&folder("first-token").join("report.json"));
+    let args = ["measure", &model, "--text", &encyclopedia, "--rows", "1280", "--backend", "cpu", "--out", &out];
+    for (bos, is_warned) in [(&[][..], true), (&["--bos"], false)] {
+        let output = straightedge(&[&args[..], bos].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let report = Report::from_json("report", &fs::read_to_string(&out).expect("a report")).expect("a report");
+        let codes: Vec<_> = report.warnings.iter().map(|warning| warning.code.as_str()).collect();
+        assert_eq!(codes.contains(&"no_bos"), is_warned, "{codes:?}");
+    }
+    assert_complains(
+        &[&args[..], &["--piece-chars", "10"]].concat(),
+        &["--piece-chars: 10", "128 tokens", "--seq-len"],
+    );
+}
+
+#[test]
 fn a_model_without_a_tokenizer_borrows_one() {
     let folder = folder("borrowed");
     let (model, out) = (folder.join("model"), text(&folder.join("report.json")));

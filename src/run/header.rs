@@ -97,7 +97,7 @@ pub(super) async fn token_ids(
             if protocol.piece_chars > 0 {
                 let ids = tokenizer(files).await?.encode_pieces(name, bytes, protocol, on_bytes).await?;
                 check_ids(name, &ids, config.vocab_size)?;
-                return Ok(ids);
+                return if ids.is_empty() && !bytes.is_empty() { Err(short_pieces(protocol)) } else { Ok(ids) };
             }
             let enough = if bytes.len() > READ_WHOLE { needed } else { usize::MAX };
             tokenizer(files).await?.encode_start(name, bytes, enough, on_bytes).await?
@@ -105,6 +105,15 @@ pub(super) async fn token_ids(
     };
     check_ids(name, &ids, config.vocab_size)?;
     Ok(ids)
+}
+
+/// The error of pieces of which none holds a window.
+fn short_pieces(protocol: &Protocol) -> Error {
+    Error::InvalidSetting {
+        field: "--piece-chars".into(),
+        value: protocol.piece_chars.to_string(),
+        hint: format!("no piece has {} tokens, give longer pieces or a smaller --seq-len", protocol.seq_len),
+    }
 }
 
 /// The model's section of the report.
