@@ -66,7 +66,7 @@ const BIAS_TOLERANCE: f64 = 1e-9;
 const CORPUS: &str = "corpus_sha256";
 
 impl MapsFile {
-    /// Reads an untrusted file of the kind that [`safetensors`] writes; `file` names it in errors.
+    /// Reads an untrusted file of the kind that [`safetensors()`] writes; `file` names it in errors.
     ///
     /// # Errors
     /// It is no safetensors file, or does not say what it was measured on.

@@ -58,11 +58,32 @@ impl Session {
 
     /// Requests the contents of the browser's storage, after an optional deletion.
     pub(crate) fn request_storage(self, deletion: Deletion) {
-        if deletion != Deletion::Nothing {
+        if self.has_chosen(&deletion) {
+            self.forget_preview();
+        } else if deletion != Deletion::Nothing {
             self.refresh_preview();
             self.form.notify();
         }
         self.with_link(|link| link.request_storage(deletion));
+    }
+
+    /// Whether a deletion removes files of the chosen model.
+    fn has_chosen(self, deletion: &Deletion) -> bool {
+        let is_of_hub = self.form.with_untracked(|form| matches!(form.model, ModelChoice::Hub(_)));
+        match deletion {
+            Deletion::Nothing => false,
+            Deletion::One { name } => is_of_hub && self.found().is_some_and(|found| found.to_string() == *name),
+            Deletion::Everything => is_of_hub,
+        }
+    }
+
+    /// Clears the preview until the choice changes: asked again at once, the engine would download and store what the
+    /// user has just deleted.
+    fn forget_preview(self) {
+        self.stop_looking();
+        let index = self.index.get_untracked().unwrap_or_default();
+        let asked = self.form.with_untracked(|form| form.preview(0, &index)).as_ref().map(plain);
+        self.preview.update(|preview| *preview = Preview { asked, rate: preview.rate, ..Preview::default() });
     }
 
     /// The order with the exact revision that the preview showed.
