@@ -53,6 +53,8 @@ visit('every family is measured from its id as it is from its folder, and once m
     assert.equal(remote.model.sha256, local.model.sha256, family);
     const { requests } = total(await app.mirror.stats(), 'model.safetensors');
     assert.ok(requests <= 20, `${requests} requests for ${family}`);
+    const referrers = Object.values(await app.mirror.stats()).reduce((sum, { referrers }) => sum + referrers, 0);
+    assert.equal(referrers, 0, 'the hub is not told the page');
     const calls = Object.entries(await app.mirror.stats()).filter(([path]) => /\/(revision|tree)\//.test(path));
     assert.deepEqual(calls.map(([, { requests }]) => requests), [1, 1], 'looked up once, and nothing is asked beforehand');
     await app.mirror.reset();
@@ -181,11 +183,11 @@ visit('a truncated shard is told by name and gives no result, and a later try wo
   app.faults.length = 0;
 });
 
-visit('a connection that breaks half-way and a server that asks to wait cost time and nothing else', {
+visit('a broken connection, a server that asks to wait and one that fails without CORS headers cost time and nothing else', {
   // Slower than the page reads: bytes that the browser has buffered are lost when a connection breaks.
-  webgpu: false, mirror: models({ cut: 'tiny-llama', busy: 'tiny-llama' }), throttle: 1_000_000,
+  webgpu: false, mirror: models({ cut: 'tiny-llama', busy: 'tiny-llama', unavailable: 'tiny-llama' }), throttle: 1_000_000,
 }, async (app) => {
-  for (const kind of ['cut', 'busy']) {
+  for (const kind of ['cut', 'busy', 'unavailable']) {
     await app.hub(`test/${kind}`);
     await app.choose(SMALL);
     await app.mirror.reset();

@@ -134,8 +134,8 @@ impl Shared {
             _ => Answer::error(405, "BadMethod", "only GET and HEAD"),
         };
         let counter = self.stats.request(path.as_deref().unwrap_or_default(), ask);
-        // What is refused for want of access, a page cannot even read.
-        let is_open = !matches!(answer.status, 401 | 403 | 405);
+        // What is refused for want of access, or answered by a gateway in place of the hub, a page cannot even read.
+        let is_open = !matches!(answer.status, 401 | 403 | 405 | 408 | 500..);
         let answer = if is_open { answer.open_to_others() } else { answer };
         answer.send(stream, ask.method == "HEAD", self.throttle, &|bytes| counter.add(bytes))
     }

@@ -21,6 +21,8 @@ pub struct Count {
     pub ranged: u64,
     /// Requests with a token.
     pub tokens: u64,
+    /// Requests that tell the page they come from.
+    pub referrers: u64,
     /// Bytes of bodies sent.
     pub bytes: u64,
 }
@@ -38,6 +40,7 @@ impl Stats {
         count.requests += 1;
         count.ranged += u64::from(ask.header("range").is_some());
         count.tokens += u64::from(ask.header("authorization").is_some());
+        count.referrers += u64::from(ask.header("referer").is_some());
         Counter { stats: self.clone(), path: path.into() }
     }
 
@@ -52,6 +55,7 @@ impl Stats {
             requests: sum.requests + count.requests,
             ranged: sum.ranged + count.ranged,
             tokens: sum.tokens + count.tokens,
+            referrers: sum.referrers + count.referrers,
             bytes: sum.bytes + count.bytes,
         })
     }

@@ -136,6 +136,11 @@ fn a_page_may_read_few_headers_and_send_none() {
     assert_eq!((refused.status, refused.header("x-error-code")), (401, Some("GatedRepo")));
     assert_eq!(refused.header("access-control-allow-origin"), None, "a page cannot read it");
     assert_eq!(ask(&format!("{}/api/models/a/b/tree/main", mirror.url()), "GET", "").status, 200, "the list is open");
+    for (fault, status, is_open) in [("unavailable", 503, false), ("timeout", 408, false), ("busy", 429, true)] {
+        mirror.faults().add(format!("{fault}:/revision/:1").parse().expect("a fault"));
+        let answer = ask(&url, "GET", "");
+        assert_eq!((answer.status, answer.header("access-control-allow-origin").is_some()), (status, is_open));
+    }
 }
 
 #[test]

@@ -20,9 +20,7 @@ impl Fragment {
 
     /// A point that moves along a path once; the style sheet hides it where motion is not wanted.
     pub(super) fn moving(&mut self, class: &str, path: &str) {
-        let motion = format!(
-            r#"<animateMotion dur="1.6s" path="{path}"/><set attributeName="visibility" to="hidden" begin="1.6s"/>"#
-        );
+        let motion = format!(r#"<animateMotion dur="1.6s" path="{path}"/>"#);
         let _ = write!(self.0, r#"<circle class="{class}" r="5">{motion}</circle>"#);
     }
 

@@ -10,7 +10,7 @@ use straightedge_web::browser::fetch::reason;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{
-    AbortController, Headers, ReadableStreamDefaultReader, RequestCache, RequestCredentials, RequestInit,
+    AbortController, Headers, ReadableStreamDefaultReader, ReferrerPolicy, RequestCache, RequestCredentials, RequestInit,
     WorkerGlobalScope,
 };
 
@@ -33,6 +33,8 @@ async fn get(request: &HttpRequest) -> Result<Response, Failure> {
     init.set_signal(Some(&guard.0.signal()));
     init.set_cache(RequestCache::NoStore);
     init.set_credentials(RequestCredentials::Omit);
+    // The hub refuses what comes from some hosts of pages, and need not know the page.
+    init.set_referrer_policy(ReferrerPolicy::NoReferrer);
     if let Some(range) = request.range_header() {
         let headers = Headers::new().map_err(failure)?;
         // A single range needs no CORS preflight.
