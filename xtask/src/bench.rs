@@ -45,8 +45,8 @@ pub(crate) struct BenchArgs {
     /// Build without link-time optimisation: quicker to build, slower to run.
     #[arg(long)]
     dev: bool,
-    /// Options of the benchmarks, after `--`: --backend, --parts, --shape, --rows, --seq-len, --seed, --out; `-- --help`
-    /// explains them.
+    /// Options of the benchmarks, after `--`: --backend, --parts, --shape, --rows, --row-memory, --seq-len, --seed, --out; `--
+    /// --help` explains them.
     #[arg(last = true)]
     options: Vec<String>,
 }

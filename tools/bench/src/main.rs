@@ -26,6 +26,9 @@ struct Args {
     /// Rows of the complete measurement.
     #[arg(long)]
     rows: Option<usize>,
+    /// Megabytes of rows that the complete measurement may hold on the device.
+    #[arg(long, value_name = "MB")]
+    row_memory: Option<u64>,
     /// Tokens per window.
     #[arg(long, default_value_t = 128)]
     seq_len: usize,
@@ -69,6 +72,7 @@ fn run(args: &Args) -> Result<(), String> {
         parts: args.parts.clone().unwrap_or_else(|| Part::ALL.to_vec()),
         shape: args.shape,
         rows: args.rows,
+        row_memory: args.row_memory.map(|megabytes| megabytes.saturating_mul(1 << 20)),
         seq_len: args.seq_len,
         seed: args.seed,
     };

@@ -94,6 +94,9 @@ pub struct Settings {
     pub shape: Option<Shape>,
     /// Rows of a complete measurement; `None` is the engine's default of 15 000, or few with the small shape.
     pub rows: Option<usize>,
+    /// Bytes of rows that a complete measurement may hold on the device ([`straightedge::job::Job::row_memory`]).
+    #[serde(default)]
+    pub row_memory: Option<u64>,
     /// Tokens per window.
     pub seq_len: usize,
     /// Seed of weights and tokens.
@@ -107,6 +110,7 @@ impl Default for Settings {
             parts: Part::ALL.to_vec(),
             shape: None,
             rows: None,
+            row_memory: None,
             seq_len: 128,
             seed: 0,
         }

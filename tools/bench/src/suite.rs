@@ -66,8 +66,8 @@ async fn on_device(
     if settings.parts.contains(&Part::Whole) {
         let (shape, rows) = size(settings, found.software);
         tell(&format!("{}: complete measurement, {shape}, {rows} rows", found.backend));
-        let (seq_len, seed) = (settings.seq_len, settings.seed);
-        let plan = Plan { name: "complete measurement".into(), device, shape, rows, seq_len, seed };
+        let Settings { row_memory, seq_len, seed, .. } = *settings;
+        let plan = Plan { name: "complete measurement".into(), device, shape, rows, row_memory, seq_len, seed };
         found.whole = Some(plan.run(workers.clone()).await?);
     }
     if settings.parts.contains(&Part::Growth) {

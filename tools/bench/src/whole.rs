@@ -23,6 +23,7 @@ pub(crate) struct Plan {
     pub(crate) device: Device,
     pub(crate) shape: Shape,
     pub(crate) rows: usize,
+    pub(crate) row_memory: Option<u64>,
     pub(crate) seq_len: usize,
     pub(crate) seed: u64,
 }
@@ -74,6 +75,7 @@ impl Plan {
     fn job(&self) -> Job {
         let mut job = Job::new(format!("random {}", self.shape), "random tokens");
         job.protocol = Protocol { rows: self.rows, seq_len: self.seq_len, ..Protocol::default() };
+        job.row_memory = self.row_memory;
         job.backend = match self.device {
             Device::Gpu => BackendChoice::Gpu,
             Device::Cpu => BackendChoice::Cpu,
@@ -88,7 +90,8 @@ pub(crate) fn growth(device: Device, software: bool, seq_len: usize, seed: u64) 
     let (layers, width) = if software { (1, 192) } else { (4, 384) };
     let base = Shape { layers, width };
     let rows = usize::next_multiple_of(5 * 1024, 5 * seq_len);
-    let plan = |name: &str, shape, rows| Plan { name: name.into(), device, shape, rows, seq_len, seed };
+    let plan =
+        |name: &str, shape, rows| Plan { name: name.into(), device, shape, rows, row_memory: None, seq_len, seed };
     vec![
         plan("base", base, rows),
         plan("rows ×2", base, 2 * rows),

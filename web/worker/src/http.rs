@@ -10,8 +10,8 @@ use straightedge_web::browser::fetch::reason;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{
-    AbortController, Headers, ReadableStreamDefaultReader, ReferrerPolicy, RequestCache, RequestCredentials, RequestInit,
-    WorkerGlobalScope,
+    AbortController, Headers, ReadableStreamDefaultReader, ReferrerPolicy, RequestCache, RequestCredentials,
+    RequestInit, WorkerGlobalScope,
 };
 
 /// `fetch` without cookies and without the browser's cache; the store keeps downloads.
