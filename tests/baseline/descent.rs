@@ -11,7 +11,26 @@ const BATCH: usize = 256;
 /// Where the draws of batches and of a start come from: streams of seed 0 for block 0.
 const STREAMS: [[u64; 2]; 2] = [[0x62_61_73, 0], [0x73_74_61, 0]];
 
-/// A map in training: every parameter with its two moments.
+/// A weight or bias, and the means of its gradients and of their squares.
+#[derive(Clone, Copy, Default)]
+struct Parameter {
+    value: f64,
+    first: f64,
+    second: f64,
+}
+
+impl Parameter {
+    /// Step number `step` of AdamW, counted from 1.
+    fn adamw(&mut self, gradient: f64, step: usize, rate: f64, decay: f64) {
+        self.first = 0.9 * self.first + 0.1 * gradient;
+        self.second = 0.999 * self.second + 0.001 * gradient * gradient;
+        let unbiased = |mean: f64, beta: f64| mean / (1.0 - beta.powi(step as i32));
+        self.value -= rate * decay * self.value;
+        self.value -= rate * unbiased(self.first, 0.9) / (unbiased(self.second, 0.999).sqrt() + 1e-8);
+    }
+}
+
+/// A map in training.
 pub(crate) struct Descent {
     training: BaselineTraining,
     /// (x, 1) of every row.
@@ -20,9 +39,7 @@ pub(crate) struct Descent {
     /// The first so many rows are for training.
     train: usize,
     /// By output: weights of the inputs, then the bias.
-    map: Vec<Vec<f64>>,
-    first: Vec<Vec<f64>>,
-    second: Vec<Vec<f64>>,
+    map: Vec<Vec<Parameter>>,
 }
 
 impl Descent {
@@ -32,12 +49,11 @@ impl Descent {
         let wide = |row: &[f32]| row.iter().map(|&value| f64::from(value)).collect::<Vec<f64>>();
         let x: Vec<Vec<f64>> = rows.x.chunks(rows.d).map(|row| [wide(row), vec![1.0]].concat()).collect();
         let y: Vec<Vec<f64>> = rows.y.chunks(rows.y.len() / n).map(wide).collect();
-        let zero = vec![vec![0.0; rows.d + 1]; y[0].len()];
-        let mut map = zero.clone();
+        let mut map = vec![vec![Parameter::default(); rows.d + 1]; y[0].len()];
         if training == BaselineTraining::AdamwConstant {
             draw_linear(&mut map);
         }
-        Self { training, x, y, train, map, first: zero.clone(), second: zero }
+        Self { training, x, y, train, map }
     }
 
     /// R² on the rows that are not for training, after each of these steps of a training of `total`.
@@ -62,7 +78,7 @@ impl Descent {
 
     /// Output `j` of the map for a row.
     fn output(&self, row: usize, j: usize) -> f64 {
-        self.map[j].iter().zip(&self.x[row]).map(|(weight, x)| weight * x).sum()
+        self.map[j].iter().zip(&self.x[row]).map(|(weight, x)| weight.value * x).sum()
     }
 
     /// Of half the squared error, summed over outputs and averaged over a batch.
@@ -86,19 +102,10 @@ impl Descent {
                 (1e-3 * (1.0 + (std::f64::consts::PI * done).cos()) / 2.0, Some(1e-4))
             }
         };
-        for j in 0..self.map.len() {
-            for i in 0..self.map[j].len() {
-                let (g, parameter) = (gradient[j][i], &mut self.map[j][i]);
-                let Some(decay) = decay else {
-                    *parameter -= rate * g;
-                    continue;
-                };
-                let (m, v) = (&mut self.first[j][i], &mut self.second[j][i]);
-                *m = 0.9 * *m + 0.1 * g;
-                *v = 0.999 * *v + 0.001 * g * g;
-                let unbiased = |moment: f64, beta: f64| moment / (1.0 - beta.powi(step as i32));
-                *parameter -= rate * decay * *parameter;
-                *parameter -= rate * unbiased(*m, 0.9) / (unbiased(*v, 0.999).sqrt() + 1e-8);
+        for (parameter, &gradient) in self.map.iter_mut().flatten().zip(gradient.iter().flatten()) {
+            match decay {
+                None => parameter.value -= rate * gradient,
+                Some(decay) => parameter.adamw(gradient, step, rate, decay),
             }
         }
     }
@@ -136,10 +143,10 @@ impl Descent {
 }
 
 /// Weights, output by output, then biases: uniform within ±1/√inputs, rounded to f32.
-fn draw_linear(map: &mut [Vec<f64>]) {
+fn draw_linear(map: &mut [Vec<Parameter>]) {
     let mut random = Random::stream(0, &STREAMS[1]);
     let inputs = map[0].len() - 1;
     let mut draw = || f64::from((random.symmetric() / (inputs as f64).sqrt()) as f32);
-    map.iter_mut().for_each(|row| row[..inputs].iter_mut().for_each(|weight| *weight = draw()));
-    map.iter_mut().for_each(|row| row[inputs] = draw());
+    map.iter_mut().for_each(|row| row[..inputs].iter_mut().for_each(|weight| weight.value = draw()));
+    map.iter_mut().for_each(|row| row[inputs].value = draw());
 }
