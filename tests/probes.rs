@@ -1,4 +1,4 @@
-//! Probes, the trained baseline and the conjunction index, on rows and models with known results.
+//! Probes and the conjunction index, on rows and models with known results.
 
 mod common;
 
@@ -6,89 +6,18 @@ use std::path::Path;
 use std::rc::Rc;
 
 use common::backends;
-use common::synthetic::{f32s, safetensors};
+use common::planted::{Rows, WINDOW, assert_same_course, finished, matrix, normal, only, times};
 use futures::StreamExt;
 use futures::executor::block_on;
 use straightedge::backend::cpu::CpuBackend;
 use straightedge::backend::{Backend, Shape};
-use straightedge::event::{Event, Recorder};
+use straightedge::event::Event;
 use straightedge::job::{BackendChoice, Job, Measure, Training};
 use straightedge::platform::random::Random;
 use straightedge::replacement::probe::network::Network;
 use straightedge::replacement::probe::{Kind, Values};
-use straightedge::report::{BlockReport, Report};
-use straightedge::run::{self, Events, Text};
+use straightedge::run::{self, Text};
 use straightedge::weights::{FolderFiles, MemoryFiles};
-
-const FILE: &str = "rows.safetensors";
-const WINDOW: usize = 32;
-
-/// Rows x with the outputs y of `network`.
-struct Rows {
-    d: usize,
-    x: Vec<f32>,
-    y: Vec<f32>,
-}
-
-impl Rows {
-    fn new(
-        n: usize,
-        d: usize,
-        random: &mut Random,
-        mut x: impl FnMut(&mut Random) -> Vec<f64>,
-        y: impl Fn(&[f64]) -> Vec<f64>,
-    ) -> Self {
-        let mut rows = Self { d, x: Vec::new(), y: Vec::new() };
-        for _ in 0..n {
-            let row = x(random);
-            rows.x.extend(row.iter().map(|&value| value as f32));
-            // y is computed from x as rounded to f32.
-            let row: Vec<f64> = row.iter().map(|&value| f64::from(value as f32)).collect();
-            rows.y.extend(y(&row).into_iter().map(|value| value as f32));
-        }
-        rows
-    }
-
-    fn fit(&self, backend: BackendChoice, measures: &[Measure], training: Training) -> Report {
-        let n = self.x.len() / self.d;
-        let d_out = self.y.len() / n;
-        let bytes = safetensors(&[f32s("x", &[n, self.d], &self.x), f32s("y", &[n, d_out], &self.y)]);
-        let mut job = Job::new("planted", "planted");
-        job.protocol.seq_len = WINDOW;
-        job.protocol.rows = n;
-        job.measures = measures.iter().copied().collect();
-        (job.backend, job.training) = (backend, training);
-        finished(run::fit(job, Rc::new(MemoryFiles::default().with(FILE, bytes)), FILE.into()))
-    }
-}
-
-fn finished(mut events: Events) -> Report {
-    let mut recorder = Recorder::default();
-    block_on(async {
-        while let Some(event) = events.next().await {
-            if let Event::Failed(error) = &event {
-                panic!("{error}");
-            }
-            recorder.record(&event);
-        }
-    });
-    let report = recorder.into_report().expect("a report");
-    assert!(!report.partial);
-    report
-}
-
-fn matrix(rows: usize, cols: usize, random: &mut Random) -> Vec<f64> {
-    (0..rows * cols).map(|_| random.normal() / (cols as f64).sqrt()).collect()
-}
-
-fn times(matrix: &[f64], x: &[f64]) -> Vec<f64> {
-    matrix.chunks_exact(x.len()).map(|row| row.iter().zip(x).map(|(m, x)| m * x).sum()).collect()
-}
-
-/// Normal inputs of mean 1 and deviation 2.
-fn normal(d: usize) -> impl FnMut(&mut Random) -> Vec<f64> {
-    move |random| (0..d).map(|_| 1.0 + 2.0 * random.normal()).collect()
-}
 
 /// An affine map plus a bilinear one of rank 4.
 fn bilinear(n: usize, d: usize) -> Rows {
@@ -105,21 +34,6 @@ fn affine(n: usize, d: usize) -> Rows {
     let mut random = Random::new(12);
     let w = matrix(d, d, &mut random);
     Rows::new(n, d, &mut random, normal(d), move |x| times(&w, x).iter().map(|y| y - 2.0).collect())
-}
-
-fn only(report: &Report) -> &BlockReport {
-    let [block] = &report.blocks[..] else { panic!("one block") };
-    block
-}
-
-fn assert_same_course(name: &str, found: &BlockReport, expected: &BlockReport, tolerance: f64) {
-    let (found, expected) = (&found.curves[name], &expected.curves[name]);
-    assert!(!expected.is_empty() && found.len() == expected.len(), "{name}: {} of {}", found.len(), expected.len());
-    for (found, expected) in found.iter().zip(expected) {
-        assert_eq!(found.step, expected.step, "{name}");
-        let what = format!("{name} at {}", found.step);
-        common::assert_close(&what, found.value, expected.value.expect("a value"), tolerance);
-    }
 }
 
 fn probe_steps(probe_steps: usize) -> Training {
@@ -197,51 +111,6 @@ fn early_stopping_does_not_look_at_held_out_rows() {
     }
 }
 
-/// Inputs with deviations from 0.2 to 60, on all of which y depends equally.
-fn ill_conditioned(n: usize, d: usize) -> Rows {
-    let mut random = Random::new(13);
-    let w = matrix(d, d, &mut random);
-    let scales: Vec<f64> = (0..d).map(|j| 0.2 * 300f64.powf(j as f64 / (d - 1) as f64)).collect();
-    let all = scales.clone();
-    let x = move |random: &mut Random| all.iter().map(|scale| scale * (0.5 + random.normal())).collect();
-    Rows::new(n, d, &mut random, x, move |x| {
-        let own: Vec<f64> = x.iter().zip(&scales).map(|(x, scale)| x / scale).collect();
-        times(&w, &own).iter().map(|y| 1.0 + y).collect()
-    })
-}
-
-#[test]
-fn gradient_descent_falls_short_where_inputs_are_ill_conditioned() {
-    const STEPS: usize = 16_000;
-    let training = Training { baseline_steps: STEPS, ..Training::default() };
-    let report = ill_conditioned(2400, 4).fit(BackendChoice::Cpu, &[Measure::Baseline], training);
-    let block = only(&report);
-    let ceiling = block.r2_lin.expect("r2_lin");
-    let last = |name: &str| block.curves[name].last().and_then(|point| point.value).expect("a value");
-    println!("ceiling {ceiling}, sgd {}, adamw {}", last("sgd"), last("adamw"));
-    assert!(ceiling > 0.999_99);
-    assert!(last("sgd") < ceiling - 0.1, "sgd: {}", last("sgd"));
-    assert!((ceiling - last("adamw")).abs() <= 1e-3, "adamw: {}", last("adamw"));
-    for name in ["sgd", "adamw"] {
-        let curve = &block.curves[name];
-        assert_eq!((curve[0].step, curve[curve.len() - 1].step), (0, STEPS));
-        assert!(curve.iter().all(|point| point.value.is_some_and(|r2| r2 <= ceiling + 1e-9)), "under the ceiling");
-    }
-}
-
-#[test]
-fn the_baseline_is_the_same_on_the_gpu() {
-    if common::gpu().is_none() {
-        return;
-    }
-    let training = Training { baseline_steps: 60, ..Training::default() };
-    let fit = |backend| ill_conditioned(1600, 6).fit(backend, &[Measure::Baseline], training);
-    let (cpu, gpu) = (fit(BackendChoice::Cpu), fit(BackendChoice::Gpu));
-    for name in ["sgd", "adamw"] {
-        assert_same_course(name, only(&gpu), only(&cpu), 1e-3);
-    }
-}
-
 #[test]
 fn conjunction_is_zero_for_the_affine_calibration_block_alone() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("web/models/calibration");
@@ -261,7 +130,7 @@ fn conjunction_is_zero_for_the_affine_calibration_block_alone() {
 fn measures_that_need_the_model_are_refused_for_rows() {
     let mut job = Job::new("planted", "planted");
     job.measures = [Measure::Fit, Measure::Swap].into();
-    let events: Vec<Event> = block_on(run::fit(job, Rc::new(MemoryFiles::default()), FILE.into()).collect());
+    let events: Vec<Event> = block_on(run::fit(job, Rc::new(MemoryFiles::default()), "rows".into()).collect());
     let [Event::Failed(error)] = &events[..] else { panic!("{events:?}") };
     assert!(error.to_string().starts_with("--measures: swap is not possible; it needs the model"), "{error}");
 

@@ -288,7 +288,7 @@ pub(super) struct CommonArgs {
     /// Most training steps of a probe.
     #[arg(long, default_value_t = Training::default().probe_steps)]
     pub(super) probe_steps: usize,
-    /// Training steps of the affine map trained by gradient descent.
+    /// Steps of each training of the affine map by gradient descent.
     #[arg(long, default_value_t = Training::default().baseline_steps)]
     pub(super) baseline_steps: usize,
     /// Fine-tuning steps of healing.

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "every test file uses its own part")]
 
 pub(crate) mod double;
+pub(crate) mod planted;
 pub(crate) mod python;
 mod skip;
 pub(crate) mod svd;

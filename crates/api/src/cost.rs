@@ -4,6 +4,7 @@
 //! Work is counted in multiply-adds. The machine's speed is taken from the forward passes and second moments of the
 //! same report; estimates are good to a factor of about three.
 
+use crate::baseline::BaselineTraining;
 use crate::event::Stage;
 use crate::job::{Measure, Training};
 use crate::report::{Report, finite};
@@ -180,7 +181,7 @@ impl Workload {
     }
 
     fn baseline(&self, training: &Training) -> MeasureCost {
-        let steps = self.blocks * 2.0 * training.baseline_steps as f64;
+        let steps = self.blocks * (BaselineTraining::ALL.len() * training.baseline_steps) as f64;
         let learned = steps * TRAINING_ROWS * WITH_GRADIENTS * self.d * self.d;
         let captured = self.blocks * self.rows * (self.body + self.gram);
         MeasureCost {
@@ -263,6 +264,7 @@ mod tests {
             assert!(twice > 1.5 * once && twice <= 2.0 * once, "{measure}: {once} s, {twice} s");
         }
         assert_eq!(estimate(&many, Measure::Heal, &training).expect("an estimate").steps, 2 * 200 * 4);
+        assert_eq!(estimate(&many, Measure::Baseline, &training).expect("an estimate").steps, 3 * 3000 * 4);
         assert_eq!(estimate(&many, Measure::Swap, &training).expect("an estimate").perplexities, 16);
         assert_eq!(seconds(&many, Measure::Controls, &training), 12.5, "five times forward and solve");
     }

@@ -328,6 +328,9 @@ pub(crate) mod tests {
         let mut b = a.clone();
         b.delta_ppl = [("zero".into(), Some(3.0))].into();
         assert_eq!(largest(&a, &b).0, 0.0, "other replacements of the same measure");
+        let mut b = a.clone();
+        b.curves.insert("adamw_constant".into(), vec![CurvePoint { step: 0, value: Some(-9.0) }]);
+        assert_eq!([largest(&a, &b).0, largest(&b, &a).0], [0.0; 2], "a training that one version knows");
     }
 
     #[test]

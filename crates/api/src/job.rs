@@ -172,7 +172,7 @@ impl Protocol {
 pub struct Training {
     /// Most steps of a probe; it may stop earlier.
     pub probe_steps: usize,
-    /// Steps of the affine map trained by SGD and by AdamW.
+    /// Steps of each training of the affine map.
     pub baseline_steps: usize,
     /// Steps of healing.
     pub heal_steps: usize,

@@ -5,6 +5,7 @@
 
 pub mod agreement;
 pub mod atlas;
+pub mod baseline;
 pub mod bundled;
 pub mod continuation;
 pub mod corpus_size;

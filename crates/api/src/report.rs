@@ -333,8 +333,8 @@ pub struct BlockReport {
     /// Trained probes by name: `poly`, `dense2x`, `poly2x`.
     #[serde(default)]
     pub probes: BTreeMap<String, ProbeReport>,
-    /// Training curves: validation R² of probes by their names, held-out R² of `sgd` and `adamw`,
-    /// mean negative log-likelihood on the training text of `heal_linear` and `heal_original`.
+    /// Training curves: validation R² of probes by their names, held-out R² of `sgd`, `adamw_constant`
+    /// and `adamw`, mean negative log-likelihood on the training text of `heal_linear` and `heal_original`.
     #[serde(default)]
     pub curves: BTreeMap<String, Vec<CurvePoint>>,
     /// The same fit under other conditions (section 6): `first_position`, `shuffled`, `reinit_block`, `reinit_model`, `gaussian`,

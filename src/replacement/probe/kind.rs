@@ -93,8 +93,8 @@ impl Values {
         Self { shape: Shape::new(rows, cols), data: vec![0.0; rows * cols] }
     }
 
-    /// Uniform within ±1/√`inputs`.
-    fn uniform(rows: usize, cols: usize, inputs: usize, random: &mut Random) -> Self {
+    /// Uniform within ±1/√`inputs`, as PyTorch's `nn.Linear` draws weights and biases.
+    pub fn uniform(rows: usize, cols: usize, inputs: usize, random: &mut Random) -> Self {
         let bound = (inputs as f64).sqrt().recip();
         let data = (0..rows * cols).map(|_| (bound * random.symmetric()) as f32).collect();
         Self { shape: Shape::new(rows, cols), data }

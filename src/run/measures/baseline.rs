@@ -3,6 +3,7 @@
 use futures::FutureExt;
 
 use crate::backend::{Backend, Shape};
+use crate::baseline::BaselineTraining;
 use crate::error::Result;
 use crate::event::{CurveEvent, Event};
 use crate::platform::random::Random;
@@ -23,14 +24,18 @@ use super::captured::Captured;
 const POINTS: usize = 30;
 /// Steps between two waits for the device, where a cancel takes effect.
 const STEPS_AT_ONCE: usize = 20;
-/// AdamW's learning rate at the start; it falls to 0 along a cosine.
+/// AdamW's learning rate, of `adamw` at the start: PyTorch's default.
 const ADAMW_RATE: f64 = 1e-3;
-/// AdamW's weight decay: too small to move the optimum by 1e-3 of R².
+/// Weight decay of `adamw`: too small to move the optimum by 1e-3 of R².
 const ADAMW_DECAY: f64 = 1e-4;
-/// Separates this use of the seed from others.
+/// Weight decay of `adamw_constant`: PyTorch's default.
+const DEFAULT_DECAY: f64 = 1e-2;
+/// Separates the draws of batches from other uses of the seed.
 const BATCHES: u64 = 0x62_61_73;
+/// Separates the draws of a start from other uses of the seed.
+const START: u64 = 0x73_74_61;
 
-/// Trains the affine map of every block from zero, by SGD and by AdamW.
+/// Trains the affine map of every block by gradient descent, in every way that [`BaselineTraining`] names.
 pub(super) struct Baseline<'a, B: Backend> {
     pub(super) pass: &'a Pass<'a, B>,
     pub(super) meter: StageMeter,
@@ -58,11 +63,11 @@ impl<B: Backend> Baseline<'_, B> {
         let table = TrainingRows { x: upload(&rows.x, rows.d_in)?, target: upload(&rows.y, rows.d_out)? };
         let [train, heldout] = raw_moments(backend, index, &rows, &table).await?;
         let rate = stable_rate(index, &rows, &train)?;
-        let adamw = Optimiser::Adam { rate: ADAMW_RATE, decay: ADAMW_DECAY, cosine: Some(steps) };
-        for (name, optimiser) in [("sgd", Optimiser::Sgd { rate }), ("adamw", adamw)] {
-            let course = TrainingSetup { name, optimiser, rows: &rows, table: &table, heldout: &heldout };
+        for training in BaselineTraining::ALL {
+            let optimiser = optimiser(training, rate, steps);
+            let course = TrainingSetup { training, optimiser, rows: &rows, table: &table, heldout: &heldout };
             let curve = self.course(solved, &course).await?;
-            solved.report.curves.insert(name.into(), curve);
+            solved.report.curves.insert(training.name().into(), curve);
             self.done += steps;
         }
         out.emit(Event::Block(Box::new(solved.report.clone()))).await;
@@ -71,18 +76,14 @@ impl<B: Backend> Baseline<'_, B> {
         Ok(())
     }
 
-    /// One training from zero, with the held-out R² along it.
+    /// One training, with the held-out R² along it.
     async fn course(&self, block: &SolvedBlock<B::Tensor>, course: &TrainingSetup<'_, B>) -> Result<Vec<CurvePoint>> {
         let Pass { backend, job, out, .. } = *self.pass;
-        let TrainingSetup { name, optimiser, rows, table, heldout } = *course;
+        let TrainingSetup { training, optimiser, rows, table, heldout } = *course;
         let (index, steps) = (block.report.block, job.training.baseline_steps);
-        let zero = Network(vec![Layer {
-            weight: Some(Values::zeros(rows.d_out, rows.d_in)),
-            bilinear: None,
-            bias: Values::zeros(1, rows.d_out),
-        }]);
-        let random = Random::stream(job.protocol.seed, &[BATCHES, index as u64]);
-        let mut trainer = Trainer::new(backend, table, rows.train(), &zero, optimiser, random)?;
+        let random = |purpose| Random::stream(job.protocol.seed, &[purpose, index as u64]);
+        let start = start(training, rows.d_in, rows.d_out, random(START));
+        let mut trainer = Trainer::new(backend, table, rows.train(), &start, optimiser, random(BATCHES))?;
         let mut curve = Vec::with_capacity(POINTS + 2);
         for stop in stops(steps) {
             while trainer.steps() < stop {
@@ -96,7 +97,7 @@ impl<B: Backend> Baseline<'_, B> {
             let value = finite(1.0 - error / block.heldout_variation).filter(|_| block.report.r2_lin.is_some());
             let point = CurvePoint { step: stop, value };
             curve.push(point);
-            out.emit(Event::Curve(CurveEvent { block: index, curve: name.into(), point })).await;
+            out.emit(Event::Curve(CurveEvent { block: index, curve: training.name().into(), point })).await;
         }
         Ok(curve)
     }
@@ -115,7 +116,7 @@ impl<B: Backend> Baseline<'_, B> {
 
 /// The settings of one training.
 struct TrainingSetup<'a, B: Backend> {
-    name: &'static str,
+    training: BaselineTraining,
     optimiser: Optimiser,
     rows: &'a Captured,
     table: &'a TrainingRows<B::Tensor>,
@@ -129,6 +130,25 @@ impl<B: Backend> Clone for TrainingSetup<'_, B> {
 }
 
 impl<B: Backend> Copy for TrainingSetup<'_, B> {}
+
+/// How a training of so many steps moves; `sgd_rate` is the step size of plain gradient descent.
+fn optimiser(training: BaselineTraining, sgd_rate: f64, steps: usize) -> Optimiser {
+    match training {
+        BaselineTraining::Sgd => Optimiser::Sgd { rate: sgd_rate },
+        BaselineTraining::AdamwConstant => Optimiser::Adam { rate: ADAMW_RATE, decay: DEFAULT_DECAY, cosine: None },
+        BaselineTraining::Adamw => Optimiser::Adam { rate: ADAMW_RATE, decay: ADAMW_DECAY, cosine: Some(steps) },
+    }
+}
+
+/// W, `(d_out, d_in)`, and b, `(1, d_out)`, at step 0: zero, or drawn as by PyTorch's `nn.Linear`, W first.
+fn start(training: BaselineTraining, d_in: usize, d_out: usize, mut random: Random) -> Network<Values> {
+    let mut values = |rows, cols| match training {
+        BaselineTraining::Sgd | BaselineTraining::Adamw => Values::zeros(rows, cols),
+        BaselineTraining::AdamwConstant => Values::uniform(rows, cols, d_in, &mut random),
+    };
+    let (weight, bias) = (values(d_out, d_in), values(1, d_out));
+    Network(vec![Layer { weight: Some(weight), bilinear: None, bias }])
+}
 
 /// Moments of the raw training and held-out rows.
 async fn raw_moments<B: Backend>(

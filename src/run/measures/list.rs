@@ -3,6 +3,7 @@
 use super::source::Source;
 use super::{baseline, conjunction, controls, cosine, probes, swaps};
 use crate::backend::Backend;
+use crate::baseline::BaselineTraining;
 use crate::error::Result;
 use crate::event::Stage;
 use crate::job::Measure;
@@ -43,7 +44,8 @@ impl<'a, B: Backend> Pass<'a, B> {
             measures.push(Box::new(probes::Probes { pass: self, meter, done: 0 }));
         }
         if self.asks(Measure::Baseline) {
-            let meter = self.out.later(Stage::Baseline, (2 * blocks * self.job.training.baseline_steps) as u64);
+            let steps = blocks * BaselineTraining::ALL.len() * self.job.training.baseline_steps;
+            let meter = self.out.later(Stage::Baseline, steps as u64);
             measures.push(Box::new(baseline::Baseline { pass: self, meter, done: 0 }));
         }
         measures

@@ -1,14 +1,12 @@
 //! The block that a view of one block shows, and the curves the view needs.
 
+use straightedge_api::baseline::BaselineTraining;
 use straightedge_api::report::{BlockReport, Report};
 
 use crate::state::views::View;
 
 /// Trained probes, by their names in the report.
 pub(super) const PROBES: [&str; 3] = ["poly", "dense2x", "poly2x"];
-
-/// Curves of the under-trained baseline.
-pub(super) const BASELINE: [&str; 2] = ["sgd", "adamw"];
 
 /// Curves of fine-tuning after a swap.
 pub(super) const HEALED: [&str; 2] = ["heal_linear", "heal_original"];
@@ -22,7 +20,7 @@ pub fn shown_block(view: View, report: &Report, chosen: Option<usize>) -> Option
     let fallback = match view {
         View::Block | View::Ranks => report.blocks.first().map(|block| block.block),
         View::Probes => has_curve(&PROBES),
-        View::Baseline => has_curve(&BASELINE),
+        View::Baseline => has_curve(&BaselineTraining::ALL.map(BaselineTraining::name)),
         View::Healing => has_curve(&HEALED),
         _ => return None,
     };

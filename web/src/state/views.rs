@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use straightedge_api::baseline::BaselineTraining;
 use straightedge_api::job::Measure;
 use straightedge_api::report::{BlockReport, Report};
 
@@ -179,13 +180,15 @@ pub fn measured(report: &Report) -> BTreeSet<Measure> {
 
 /// Whether a block has a value of a measure.
 pub fn has(measure: Measure, block: &BlockReport) -> bool {
+    let trained = |training: &BaselineTraining| block.curves.contains_key(training.name());
     match measure {
         Measure::Fit => true,
         Measure::Swap => block.delta_ppl.contains_key("zero"),
         Measure::RankSwap => block.delta_ppl.keys().any(|name| name.starts_with("rank_")),
         Measure::Layers => false,
         Measure::Probes => !block.probes.is_empty(),
-        Measure::Baseline => ["sgd", "adamw"].iter().all(|name| block.curves.contains_key(*name)),
+        // Reports of versions before `adamw_constant` have only these two.
+        Measure::Baseline => [BaselineTraining::Sgd, BaselineTraining::Adamw].iter().all(trained),
         Measure::Conjunction => block.conjunction.is_some(),
         Measure::Controls => !block.controls.is_empty(),
         Measure::Heal => !block.heal.is_empty(),

@@ -32,7 +32,7 @@ catalogue! {
     map: "linear map; linear maps; affine map; affine maps",
     map_means: "A matrix and a bias, ŷ = Wᵀx + b. The best one has the least squared error on the training rows.",
     closed: "closed form",
-    closed_means: "The best affine map, computed from the second moments of the training rows without any training.",
+    closed_means: "The affine map with the smallest error on the training rows, computed from their second moments without any training.",
     r2: "R²",
     r2_means: "Share of the variance of a block’s output that a prediction explains on held-out rows: 1 is exact, 0 is no better than the mean, and negative values are worse.",
     r2_lin: "R²_lin",

@@ -90,7 +90,7 @@ fields! {
     ProbeParameters = Line::listed("blocks[].probes.NAME.parameters", 5, "Weights and biases, the frozen map included");
     ProbeConjunction = Line::listed("blocks[].probes.NAME.conjunction", 5, "Conjunction index of the probe");
     CurveStep = Line::listed("blocks[].curves.NAME[].step", 5, "Steps of a training taken");
-    CurveValue = Line::listed("blocks[].curves.NAME[].value", 5, "For `poly`, `dense2x`, `poly2x` the R² on the validation rows; for `sgd`, `adamw` the held-out R²; for `heal_linear`, `heal_original` the loss before that step, in nats per token");
+    CurveValue = Line::listed("blocks[].curves.NAME[].value", 5, "For `poly`, `dense2x`, `poly2x` the R² on the validation rows; for `sgd`, `adamw_constant`, `adamw` the held-out R²; for `heal_linear`, `heal_original` the loss before that step, in nats per token");
     ControlR2Lin = Line::listed("blocks[].controls.NAME.r2_lin", 6, "The same as r2_lin, of a control");
     ControlR2LinScalar = Line::listed("blocks[].controls.NAME.r2_lin_scalar", 6, "The same as r2_lin_scalar, of a control");
     ControlR2FeatureMedian = Line::listed("blocks[].controls.NAME.r2_feature_median", 6, "The same as r2_feature_median, of a control");
