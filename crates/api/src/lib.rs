@@ -18,6 +18,7 @@ pub mod hub;
 pub mod job;
 pub mod learning;
 pub mod message;
+pub mod precision;
 pub mod published;
 pub mod recorded_texts;
 pub mod report;
