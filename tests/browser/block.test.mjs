@@ -2,14 +2,14 @@
 // its values equal the report's, its charts can be saved, and missing measures are listed.
 import assert from 'node:assert/strict';
 
-import { assertClose, visit } from './driver.mjs';
+import { assertClose, digits, visit } from './driver.mjs';
 import { leaves } from './files.mjs';
 
 const FIRST = { webgpu: false, query: { v: '1', view: 'profile' } };
 
 const recorded = async (name = 'demo-gpt2') => (await fetch(new URL(`data/recorded/${name}.json`, process.env.STRAIGHTEDGE_URL))).json();
 const plain = (text) => Number(text.replace('−', '-').replace('×', ''));
-const field = async (app, name) => plain(await app.element('block-numbers').locator(`[data-field=${name}]`).innerText());
+const field = (app, name) => digits(app.element('block-numbers').locator(`[data-field=${name}]`));
 const titled = (app, words) => app.page.locator('.plot').filter({ has: app.page.locator('h3', { hasText: words }) });
 
 /** Fails unless two lists are equal except for the last digit, which parsing a report can change. */
@@ -42,13 +42,13 @@ visit('a click on a block of the recording shows all of it, and arrow keys go on
   await app.page.waitForFunction((block) => location.search.includes(`view=block&block=${block}`), block);
   assert.ok(await app.element('formulas').locator('math').count() === 2);
   assert.match(await app.element('formulas').innerText(), /GELU/);
-  for (const name of ['r2_lin', 'r2_feature_median', 'rank', 'effective_rank']) assertClose(name, await field(app, name), blocks[block][name], 6e-7);
+  for (const name of ['r2_lin', 'r2_feature_median', 'rank', 'effective_rank']) assertClose(name, await field(app, name), blocks[block][name], 1e-15);
 
   await app.element('strip').focus();
   await app.page.keyboard.press('Home');
   for (const [at, expected] of blocks.entries()) {
     assert.equal(await app.element('block-title').innerText(), `Block ${at}`);
-    assertClose(`block ${at}`, await field(app, 'r2_lin'), expected.r2_lin, 6e-7);
+    assertClose(`block ${at}`, await field(app, 'r2_lin'), expected.r2_lin, 1e-15);
     assert.match(await app.element('strip').getAttribute('aria-valuetext'), new RegExp(`^Block ${at} of 5, R² `));
     await app.page.keyboard.press('ArrowRight');
   }

@@ -1,7 +1,7 @@
 // The calibration model on the page: results known by construction must be measured, with and without WebGPU.
 import assert from 'node:assert/strict';
 
-import { assertClose, visit } from './driver.mjs';
+import { assertClose, digits, visit } from './driver.mjs';
 
 const EXPECTED = new URL('models/calibration/expected.json', process.env.STRAIGHTEDGE_URL);
 const TOLERANCE = 1e-5;
@@ -33,7 +33,7 @@ async function assertShown(app, expected) {
     const cell = row.locator('[data-column=expected]');
     assert.match(await cell.innerText(), /✓/, `block ${at}`);
     if (r2 !== null) {
-      const shown = Number((await row.locator('[data-column=r2_lin]').innerText()).replace('−', '-'));
+      const shown = await digits(row.locator('[data-column=r2_lin]'));
       assertClose(`block ${at} shown`, shown, r2, TOLERANCE);
     }
   }

@@ -293,6 +293,12 @@ export class App {
   }
 }
 
+/** All digits of a number of the page, which are its title where it shows fewer. */
+export async function digits(number) {
+  const text = (await number.getAttribute('title')) ?? (await number.innerText());
+  return Number(text.replaceAll('−', '-').replace('×', ''));
+}
+
 /** Fails unless two numbers, or nulls, agree; NaN never agrees. */
 export function assertClose(what, found, expected, tolerance) {
   if (expected === null) return assert.equal(found, null, what);

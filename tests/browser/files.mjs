@@ -1,9 +1,9 @@
 // Parses files saved by the page as other programs would: SVG, PNG and CSV.
 import assert from 'node:assert/strict';
 
-/** A table of the page, with plain minus signs, and empty cells for undefined values. */
+/** A table of the page in all digits, with plain minus signs, and empty cells for undefined values. */
 export const shown = (app, table) => app.page.locator(table).evaluate((table) => [...table.rows].map((row) => [...row.cells].map(
-  (cell) => cell.textContent.replace('−', '-').replace('\u202f', '').replace(/^–$/, '').replace('R²lin', 'R²_lin'),
+  (cell) => (cell.title || cell.textContent).replaceAll('−', '-').replace('\u202f', '').replace(/^–$/, '').replace('R²lin', 'R²_lin'),
 )));
 
 /** The cells of a CSV; doubled quotes stand for one. */

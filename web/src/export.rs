@@ -11,8 +11,9 @@ use crate::comparison::overlay::{Metric, Overlay};
 use crate::continuation::{self, ContinuationState};
 use crate::figures::table::cells;
 use crate::figures::{Figure, Grid};
+use crate::text::cell::Cell;
 use crate::text::engine;
-use crate::text::format::{NOTHING, count, invariant};
+use crate::text::format::{NOTHING, count, invariant, rounded};
 use crate::text::{fill, t};
 
 /// Width of pictures.
@@ -101,11 +102,12 @@ impl Sheet {
         }
     }
 
-    /// The table as CSV, in every language: decimal points, ASCII minus signs, empty cells for undefined values.
+    /// The table as CSV, in every language: all digits, decimal points, ASCII minus signs, empty cells for undefined
+    /// values.
     pub fn csv(&self) -> String {
-        let cell = |text: &String| quoted(&plain(text));
-        let line = |cells: &Vec<String>| cells.iter().map(cell).collect::<Vec<_>>().join(",") + "\r\n";
-        std::iter::once(&self.table.head).chain(&self.table.rows).map(line).collect()
+        let head = line(self.table.head.iter().map(String::as_str));
+        let rows = self.table.rows.iter().map(|cells| line(cells.iter().map(Cell::in_full)));
+        std::iter::once(head).chain(rows).collect()
     }
 
     /// The chart's data as JSON.
@@ -148,17 +150,15 @@ fn profile_table(report: Option<&Report>, overlay: Option<&Overlay>) -> Grid {
     let headings = Field::table().map(|field| field.label().to_string());
     let mut head: Vec<String> = std::iter::once(t().block.to_string()).chain(headings).collect();
     let over =
-        |block: usize| overlay.map(|overlay| crate::text::format::share(overlay.values.get(block).copied().flatten()));
+        |block: usize| overlay.map(|overlay| Cell::number(overlay.values.get(block).copied().flatten(), None, rounded));
     head.extend(overlay.map(|overlay| overlay.name.clone()));
     let blocks = report.map(|report| report.blocks.as_slice()).unwrap_or_default();
-    let mut rows: Vec<Vec<String>> = blocks
-        .iter()
-        .map(|block| std::iter::once(block.block.to_string()).chain(cells(block)).chain(over(block.block)).collect())
-        .collect();
+    let named = |block: usize| std::iter::once(Cell::from(block.to_string()));
+    let mut rows: Vec<Vec<Cell>> =
+        blocks.iter().map(|block| named(block.block).chain(cells(block)).chain(over(block.block)).collect()).collect();
     if let (true, Some(overlay)) = (rows.is_empty(), overlay) {
         head = vec![t().block.into(), overlay.name.clone()];
-        rows =
-            (0..overlay.values.len()).map(|block| vec![block.to_string(), over(block).unwrap_or_default()]).collect();
+        rows = (0..overlay.values.len()).map(|block| named(block).chain(over(block)).collect()).collect();
     }
     Grid { head, rows }
 }
@@ -182,6 +182,11 @@ fn name(title: &str, report: Option<&Report>) -> String {
     let text: String = text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
     let words = text.split('-').filter(|word| !word.is_empty());
     format!("straightedge-{}", words.collect::<Vec<_>>().join("-"))
+}
+
+/// A line of a CSV.
+fn line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
+    cells.map(|cell| quoted(&plain(cell))).collect::<Vec<_>>().join(",") + "\r\n"
 }
 
 /// A cell as other programs read it.
@@ -236,7 +241,7 @@ mod tests {
             (&json!("A "), &json!(0.25))
         );
         assert_eq!(sheet.data["continuation"]["steps"][1]["candidates"][0]["probability"]["linear"], 0.25);
-        assert_eq!(sheet.csv().lines().nth(2), Some("2,␣bb,'=c,0.250000,1,2"));
+        assert_eq!(sheet.csv().lines().nth(2), Some("2,␣bb,'=c,0.25,1,2"));
     }
 
     #[test]
@@ -247,11 +252,29 @@ mod tests {
         let sheet = Sheet::of_profile(&profile, Metric::Lin, Some(&report), Some(&overlay));
         let lines: Vec<_> = sheet.csv().lines().map(String::from).collect();
         assert!(lines[0].starts_with("Block,R²_lin,") && lines[0].ends_with(",o"), "{}", lines[0]);
-        assert!(lines[1].ends_with(",0.500000") && lines[2].ends_with(','), "{lines:?}");
-        assert!(lines[2].starts_with("1,-0.250000,"), "{}", lines[2]);
+        assert!(lines[1].ends_with(",0.5") && lines[2].ends_with(','), "{lines:?}");
+        assert!(lines[2].starts_with("1,-0.25,"), "{}", lines[2]);
         assert_eq!(sheet.data["chart"]["series"][1]["points"][0]["y"], 0.5);
         let alone = Sheet::of_profile(&Profile::default(), Metric::Scalar, None, Some(&overlay));
-        assert_eq!(alone.csv(), "Block,o\r\n0,0.500000\r\n1,\r\n");
+        assert_eq!(alone.csv(), "Block,o\r\n0,0.5\r\n1,\r\n");
+    }
+
+    #[test]
+    fn a_table_that_shows_rounded_numbers_leaves_with_all_digits_in_every_language() {
+        let mut report = sample_report();
+        let (value, interval) = (0.849_123_456_789, straightedge_api::report::Interval { low: 0.847, high: 0.8512 });
+        report.blocks[0].r2_lin = Some(value);
+        report.blocks[0].intervals = [("r2_lin".into(), interval)].into();
+        for (language, shown) in [(Language::English, "0.849 ± 0.002"), (Language::German, "0,849 ± 0,002")] {
+            speaking(language);
+            let profile = Run::opened(1, report.clone()).profile(Metric::Lin);
+            let losses = Sheet::of_figure(&figures(View::Losses, &report, None).remove(0), Some(&report));
+            for sheet in [Sheet::of_profile(&profile, Metric::Lin, Some(&report), None), losses] {
+                assert_eq!(sheet.table.rows[0][1], shown);
+                assert_eq!(sheet.csv().lines().nth(1).and_then(|line| line.split(',').nth(1)), Some("0.849123456789"));
+            }
+        }
+        speaking(Language::English);
     }
 
     #[test]

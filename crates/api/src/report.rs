@@ -367,6 +367,11 @@ impl BlockReport {
         self.rows_needed = law.and_then(|law| law.rows_needed());
     }
 
+    /// The 95 % interval of the loss by a replacement, if it is known.
+    pub fn loss_interval(&self, replacement: &str) -> Option<Interval> {
+        self.intervals.get(&format!("delta_ppl_{replacement}")).copied()
+    }
+
     /// Adds what `earlier`, an earlier measurement of the same block, knows and this one does not.
     pub fn complete_from(&mut self, earlier: &Self) {
         fn fill<T: Clone>(map: &mut BTreeMap<String, T>, earlier: &BTreeMap<String, T>) {

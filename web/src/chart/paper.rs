@@ -199,6 +199,7 @@ mod tests {
             block,
             value: *value,
             spread: value.map(|value| [value - 0.1, value + 0.1]),
+            ..Point::default()
         });
         let profile = Profile {
             points: points.collect(),

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use straightedge_api::report::Interval;
+
 use super::scale::{Kind, Scale};
+use crate::text::cell::told;
 use crate::text::format::{exact, share};
 
 /// A chart.
@@ -63,6 +66,17 @@ pub struct Mark {
     pub size: f64,
     /// Text after the value.
     pub more: String,
+    /// The intervals of both.
+    pub within: Within,
+}
+
+/// 95 % intervals of a mark's two numbers, where they are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Within {
+    /// That of its place.
+    pub x: Option<Interval>,
+    /// That of its value.
+    pub y: Option<Interval>,
 }
 
 /// A straight line at one value.
@@ -102,7 +116,7 @@ impl Plot {
         self.series.get(series)?.marks.get(mark)
     }
 
-    /// A mark in words, with its exact values.
+    /// A mark in words, with its exact values and what their intervals allow of them.
     pub fn tell(&self, spot: Spot) -> String {
         let Some(mark) = self.mark(spot) else { return String::new() };
         // A mark that belongs to no block is named after its place.
@@ -110,7 +124,7 @@ impl Plot {
         let x = match self.x.kind {
             Kind::Index(_) => String::new(),
             _ if is_named_so => String::new(),
-            kind => format!(", {} {}", self.x.name, written(kind, Some(mark.x))),
+            kind => format!(", {} {}", self.x.name, written(kind, Some(mark.x), mark.within.x)),
         };
         let more = if mark.more.is_empty() { String::new() } else { format!(", {}", mark.more) };
         // The names of columns are the labels of their axis.
@@ -118,7 +132,8 @@ impl Plot {
         let name = format!("{axis} {}", mark.name);
         let who = [name.trim(), self.series[spot.0].name.as_str()];
         let who: Vec<_> = who.into_iter().filter(|name| !name.is_empty()).collect();
-        let text = format!("{}: {} {}{x}{more}", who.join(", "), self.y.name, written(self.y.kind, mark.y));
+        let text =
+            format!("{}: {} {}{x}{more}", who.join(", "), self.y.name, written(self.y.kind, mark.y, mark.within.y));
         text.replace("_lin", "")
     }
 
@@ -168,6 +183,12 @@ impl Mark {
         self.block = Some(block);
         self
     }
+
+    /// Gives it the intervals of its place and of its value.
+    pub fn within(mut self, x: Option<Interval>, y: Option<Interval>) -> Self {
+        self.within = Within { x, y };
+        self
+    }
 }
 
 /// Left and right edges of a series' columns, each as wide as the distance between two marks.
@@ -177,8 +198,8 @@ fn edges(series: &Series) -> Vec<f64> {
     series.marks.iter().flat_map(|mark| [mark.x - half, mark.x + half]).collect()
 }
 
-fn written(kind: Kind, value: Option<f64>) -> String {
-    if kind == Kind::Share { share(value) } else { exact(value) }
+fn written(kind: Kind, value: Option<f64>, interval: Option<Interval>) -> String {
+    told(value, interval, if kind == Kind::Share { share } else { exact })
 }
 
 #[cfg(test)]
@@ -208,6 +229,9 @@ mod tests {
         plot.x.kind = Kind::Log;
         plot.series[1].marks[1].more = "8 steps".into();
         assert_eq!(plot.tell((1, 1)), "Block 1, two: R² −0.500000, block 1, 8 steps");
+        plot.series[1].marks[1].within.y = Some(Interval { low: -0.53, high: -0.47 });
+        assert_eq!(plot.tell((1, 1)), "Block 1, two: R² −0.50 ± 0.03 (−0.500000), block 1, 8 steps");
+        plot.series[1].marks[1].within = Within::default();
         plot.series[1].marks[1].block = None;
         assert_eq!(plot.tell((1, 1)), "Block 1, two: R² −0.500000, 8 steps");
         assert_eq!(plot.tell((7, 1)), "");

@@ -3,8 +3,11 @@
 //! The axis always runs from 0 to 1, with a strip below zero. A value under the strip is drawn as a triangle at its
 //! lower edge next to the number, an undefined one as a cross on the zero line.
 
+use straightedge_api::report::Interval;
+
 use super::shape::outline;
 use super::svg::{Fragment, number};
+use crate::text::cell::within;
 use crate::text::format::{fixed, share};
 
 /// Lower end of the axis.
@@ -57,6 +60,8 @@ pub struct Point {
     pub value: Option<f64>,
     /// Ends of its whisker.
     pub spread: Option<[f64; 2]>,
+    /// Its 95 % interval, if it is known.
+    pub interval: Option<Interval>,
 }
 
 /// Names of the axes.
@@ -148,7 +153,8 @@ pub fn highlight(profile: &Profile, layout: &ProfileLayout, block: usize) -> Str
         svg.element("circle", "ring", &[("cx", x), ("cy", y), ("r", layout.radius() + 4.0)]);
         let (class, dx) = if layout.is_right(x) { ("value before", -14.0) } else { ("value", 14.0) };
         let dy = if y < TOP + 24.0 { 20.0 } else { -8.0 };
-        svg.text(class, x + dx, y + dy, &share(point.value));
+        let value = within(point.value, point.interval).unwrap_or_else(|| share(point.value));
+        svg.text(class, x + dx, y + dy, &value);
     }
     svg.into_svg(layout.width, layout.height)
 }
@@ -181,7 +187,7 @@ fn expected(svg: &mut Fragment, layout: &ProfileLayout, block: usize, value: Opt
 
 /// Another measurement, as diamonds on a dashed line.
 fn overlay(svg: &mut Fragment, layout: &ProfileLayout, values: &[Option<f64>]) {
-    let point = |(block, value): (usize, &Option<f64>)| Point { block, value: *value, spread: None };
+    let point = |(block, value): (usize, &Option<f64>)| Point { block, value: *value, ..Point::default() };
     let points: Vec<_> = values.iter().enumerate().map(point).collect();
     svg.path("overlay line", &line(&points, layout));
     for (block, value) in values.iter().enumerate() {
@@ -287,7 +293,7 @@ mod tests {
     #[test]
     fn whiskers_and_expected_values_are_at_their_heights() {
         let layout = ProfileLayout::new(600.0, 1);
-        let measured = Point { block: 0, value: Some(0.5), spread: Some([0.4, 0.6]) };
+        let measured = Point { block: 0, value: Some(0.5), spread: Some([0.4, 0.6]), ..Point::default() };
         let profile = Profile { blocks: 1, points: vec![measured], expected: vec![Some(0.25)], ..Profile::default() };
         let svg = draw(&profile, &layout, LABELS);
         let (low, high) = (number(layout.y(0.4)), number(layout.y(0.6)));
@@ -299,7 +305,7 @@ mod tests {
     #[test]
     fn a_whisker_that_is_shorter_than_its_dot_is_seen_beside_and_before_it() {
         let layout = ProfileLayout::new(600.0, 6);
-        let points = vec![Point { block: 0, value: Some(0.5), spread: Some([0.4999, 0.5001]) }];
+        let points = vec![Point { block: 0, value: Some(0.5), spread: Some([0.4999, 0.5001]), ..Point::default() }];
         let svg = draw(&Profile { blocks: 6, points, ..Profile::default() }, &layout, LABELS);
         assert!(svg.find("class=\"dot\"").unwrap() < svg.find("class=\"whisker\"").unwrap(), "{svg}");
         let cap = svg.split("class=\"whisker\" d=\"").nth(1).unwrap().split('M').nth(2).unwrap();
@@ -316,11 +322,15 @@ mod tests {
     }
 
     #[test]
-    fn the_highlight_carries_the_exact_value() {
+    fn the_highlight_carries_the_value_as_far_as_its_interval_allows() {
         let profile = Profile { blocks: 2, points: vec![point(1, Some(0.123_456_789))], ..Profile::default() };
         let layout = ProfileLayout::new(600.0, 2);
         assert!(highlight(&profile, &layout, 1).contains("0.123457"));
         assert!(!highlight(&profile, &layout, 0).contains("circle"));
+        let interval = Some(Interval { low: 0.121, high: 0.125 });
+        let known = Point { interval, ..profile.points[0] };
+        let profile = Profile { points: vec![known], ..profile };
+        assert!(highlight(&profile, &layout, 1).contains(">0.123 ± 0.002<"), "{}", highlight(&profile, &layout, 1));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::chart::scale::LEAST_NATS;
 use crate::figures::Grid;
 use crate::state::order_status::Phase;
 use crate::state::words::computed_on;
+use crate::text::cell::Cell;
 use crate::text::continuation::t;
 use crate::text::engine;
 use crate::text::format::{duration, exact, fixed, localised, magnitude};
@@ -225,8 +226,9 @@ pub(super) fn numbers(transcript: &Transcript) -> Grid {
     ];
     let row = |step: &Step| {
         let Both { original, linear } = &step.token;
-        let values = [step.kl, step.entropy.original, step.entropy.linear].map(|value| exact(Some(value)));
-        let names = [(step.step + 1).to_string(), shown(&original.name), shown(&linear.name)];
+        let values = [step.kl, step.entropy.original, step.entropy.linear];
+        let values = values.map(|value| Cell::number(Some(value), None, exact));
+        let names = [(step.step + 1).to_string(), shown(&original.name), shown(&linear.name)].map(Cell::from);
         names.into_iter().chain(values).collect()
     };
     Grid { head: head.map(String::from).to_vec(), rows: transcript.steps.iter().map(row).collect() }
@@ -300,7 +302,7 @@ mod tests {
         let table = numbers(continuation.transcript());
         let told = ordered(&continuation);
         assert_eq!(told, "Continuation of “A ”. With linear blocks 1, 2; the most likely token at every step.");
-        assert_eq!(table.rows[1], ["2", "␣bb", "␣ccc", "2", "1", "2"].map(String::from));
+        assert_eq!(table.rows[1], ["2", "␣bb", "␣ccc", "2", "1", "2"]);
         let lines = candidates(&continuation.transcript().steps[1], false);
         assert_eq!(
             (lines[0].token.as_str(), lines[0].is_taken.original, lines[0].is_taken.linear),

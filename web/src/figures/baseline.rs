@@ -1,16 +1,17 @@
 //! The trained baseline: how close gradient descent gets to the closed-form solution.
 
 use straightedge_api::baseline::BaselineTraining;
+use straightedge_api::fields::Field;
 use straightedge_api::report::{BlockReport, CurvePoint, Report};
 
 use super::figure::{
-    BLOCK_AXIS, Figure, alike, at_block, at_x, block_name, blocks_of, by_block, curve, grid_of, share_axis,
+    BLOCK_AXIS, Figure, alike, at_block, at_x, block_name, blocks_of, by_block, by_field, curve, grid_of, share_axis,
 };
 use super::shown::shown_block;
 use crate::chart::plot::{Axis, Plot, Rule};
 use crate::chart::scale::Kind;
 use crate::state::views::View;
-use crate::text::format::{exact, fixed, share};
+use crate::text::format::{exact, fixed, rounded};
 use crate::text::{fill, t};
 
 pub(super) fn figures(report: &Report, block: Option<usize>) -> Vec<Option<Figure>> {
@@ -38,7 +39,7 @@ fn training(report: &Report, block: Option<usize>) -> Option<Figure> {
     let solved = block.r2_lin.map(|at| Rule { is_x: false, at, name: t().closed_form.into() });
     (!all.is_empty()).then(|| Figure {
         title: format!("{}: {}", block_name(number), t().baseline_figure),
-        table: grid_of(t().axis_steps, &all, at_x, share),
+        table: grid_of(t().axis_steps, &all, at_x, rounded),
         plot: Plot {
             x: Axis { name: t().axis_steps, kind: Kind::Log },
             y: share_axis(t().axis_heldout),
@@ -73,11 +74,11 @@ fn overview(report: &Report) -> Option<Figure> {
     if trained.is_empty() {
         return None;
     }
-    let closed = by_block(report, t().closed_form, 0, |block| Some(block.r2_lin))?;
+    let closed = by_field(report, t().closed_form, 0, Field::R2Lin)?;
     let all: Vec<_> = std::iter::once(closed).chain(trained).collect();
     Some(Figure {
         title: t().baseline_overview.into(),
-        table: grid_of(t().block, &all, at_block, share),
+        table: grid_of(t().block, &all, at_block, rounded),
         plot: Plot {
             x: BLOCK_AXIS(blocks_of(report)),
             y: share_axis(t().axis_heldout),

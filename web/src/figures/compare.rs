@@ -8,8 +8,9 @@ use crate::chart::plot::{Axis, Mark, Plot, Series};
 use crate::chart::scale::Kind;
 use crate::comparison::Key;
 use crate::comparison::sources::{ChartLine, Source, full_name};
+use crate::text::cell::Cell;
 use crate::text::engine;
-use crate::text::format::{NOTHING, exact, fixed, magnitude, share};
+use crate::text::format::{NOTHING, exact, fixed, magnitude, rounded};
 use crate::text::paper::t as paper;
 use crate::text::{fill, t};
 
@@ -20,7 +21,7 @@ pub fn compared(lines: &[ChartLine], quantity: Field) -> Option<Figure> {
     let columns = has_it.iter().map(|line| line.summary.curve(quantity).len()).max()?;
     let first = if quantity.is_by_layer() { t().layer } else { t().block };
     let is_share = matches!(quantity.line().digits, Digits::Decimals(_));
-    let mut table = grid_of(first, &all, at_x, if is_share { share } else { exact });
+    let mut table = grid_of(first, &all, at_x, if is_share { rounded } else { exact });
     table.rows.extend(agreements(&has_it, quantity));
     Some(Figure {
         title: title(quantity),
@@ -87,16 +88,17 @@ fn curve(line: &ChartLine, quantity: Field) -> Option<Series> {
 }
 
 /// Agreement of each line with the first, as table rows; empty if there is only one line.
-fn agreements(lines: &[&ChartLine], quantity: Field) -> Vec<Vec<String>> {
+fn agreements(lines: &[&ChartLine], quantity: Field) -> Vec<Vec<Cell>> {
     let Some((first, others)) = lines.split_first().filter(|(_, others)| !others.is_empty()) else { return Vec::new() };
     let all: Vec<_> = others.iter().map(|line| agreement(first, line, quantity)).collect();
-    let row = |name: &str, cell: &dyn Fn(&Agreement) -> String| {
+    let row = |name: &str, value: fn(&Agreement) -> Option<f64>, usual| {
+        let cell = |agreement| Cell::number(value(agreement), None, usual);
         [name.into(), NOTHING.into()].into_iter().chain(all.iter().map(cell)).collect()
     };
     vec![
-        row(t().compare_pearson, &|agreement| fixed(agreement.pearson, 3)),
-        row(t().compare_spearman, &|agreement| fixed(agreement.spearman, 3)),
-        row(t().compare_shift, &|agreement| fixed(agreement.mean_shift, 6)),
+        row(t().compare_pearson, |agreement| agreement.pearson, |value| fixed(value, 3)),
+        row(t().compare_spearman, |agreement| agreement.spearman, |value| fixed(value, 3)),
+        row(t().compare_shift, |agreement| agreement.mean_shift, rounded),
     ]
 }
 
@@ -160,10 +162,10 @@ mod tests {
         let value = |name: &str| {
             let curve = |line: &ChartLine| line.summary.curve(Field::R2Lin).to_vec();
             let shift = Agreement::new(&curve(&lines[0]), &curve(lines.iter().find(|line| line.name == name).unwrap()));
-            fixed(shift.mean_shift, 6)
+            rounded(shift.mean_shift)
         };
-        assert_eq!((figure.table.rows[2][0].as_str(), figure.table.rows[8][1].as_str()), ("2", NOTHING));
-        assert_eq!(figure.table.rows[8][2..], [value("Demo GPT-NeoX"), value("Demo Llama")]);
+        assert_eq!((figure.table.rows[2][0].in_full(), figure.table.rows[8][1].in_full()), ("2", NOTHING));
+        assert_eq!(figure.table.rows[8][2..], [&*value("Demo GPT-NeoX"), &*value("Demo Llama")]);
         comparison.bring_to_front(Some(1));
         let figure = compared(&known.lines(&comparison), Field::R2Lin).unwrap();
         assert_eq!(figure.facts.len(), 1, "of the one in front");

@@ -3,11 +3,11 @@
 use straightedge_api::fields::Field;
 use straightedge_api::report::{BlockReport, ControlReport, Report};
 
-use super::figure::{BLOCK_AXIS, Figure, Grid, blocks_of, by_block, share_axis};
+use super::figure::{BLOCK_AXIS, Figure, Grid, blocks_of, by_block, by_field, share_axis};
 use crate::chart::plot::Plot;
+use crate::text::cell::Cell;
 use crate::text::controls::{CONTROLS, Named};
 use crate::text::engine;
-use crate::text::format::field_value;
 use crate::text::t;
 
 /// Fields in the table of controls.
@@ -21,7 +21,7 @@ pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
     if found.is_empty() {
         return Vec::new();
     }
-    let original = by_block(report, t().control_original, 0, |block| Some(block.r2_lin));
+    let original = by_field(report, t().control_original, 0, Field::R2Lin);
     let figure = Figure {
         title: t().controls_figure.into(),
         plot: Plot {
@@ -38,16 +38,10 @@ pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
 }
 
 fn table(report: &Report) -> Grid {
-    let original = |block: &BlockReport| ControlReport {
-        r2_lin: block.r2_lin,
-        r2_lin_scalar: block.r2_lin_scalar,
-        r2_feature_median: block.r2_feature_median,
-        effective_rank: block.effective_rank,
-    };
     let rows = report.blocks.iter().flat_map(|block| {
-        let controls = CONTROLS.iter().filter_map(move |(key, name)| Some((name(t()), *block.controls.get(*key)?)));
-        let all = std::iter::once((t().control_original, original(block))).chain(controls);
-        all.map(|(name, control)| row(block, name, &control))
+        let original = row(block, t().control_original, SHOWN.map(|field| Cell::of_block(field, block)));
+        let control = |(key, name): &Named| Some(row(block, name(t()), cells(block.controls.get(*key)?)));
+        std::iter::once(original).chain(CONTROLS.iter().filter_map(control)).collect::<Vec<_>>()
     });
     Grid {
         head: [t().block, t().control].into_iter().chain(SHOWN.map(Field::label)).map(String::from).collect(),
@@ -55,11 +49,15 @@ fn table(report: &Report) -> Grid {
     }
 }
 
-fn row(block: &BlockReport, name: &str, control: &ControlReport) -> Vec<String> {
+fn row(block: &BlockReport, name: &str, cells: [Cell; 4]) -> Vec<Cell> {
+    [block.block.to_string().into(), name.into()].into_iter().chain(cells).collect()
+}
+
+/// The numbers of a control, none of which has an interval.
+fn cells(control: &ControlReport) -> [Cell; 4] {
     let rank = control.effective_rank.map(|rank| rank as f64);
     let values = [control.r2_lin, control.r2_lin_scalar, control.r2_feature_median, rank];
-    let cells = SHOWN.into_iter().zip(values).map(|(field, value)| field_value(field, value));
-    [block.block.to_string(), name.into()].into_iter().chain(cells).collect()
+    std::array::from_fn(|at| Cell::of_field(SHOWN[at], values[at]))
 }
 
 #[cfg(test)]
@@ -73,7 +71,7 @@ mod tests {
         let found: Vec<_> = figures[0].plot.series.iter().map(|series| (series.look, series.marks.len())).collect();
         assert_eq!(found, [(0, 3), (4, 2), (5, 1)]);
         assert_eq!(figures[0].plot.series[1].marks[0].y, Some(1.0));
-        assert_eq!(figures[0].table.rows[1][..3], ["0", "Gaussian inputs", "1.000000"]);
+        assert_eq!(figures[0].table.rows[1][..3], ["0", "Gaussian inputs", "1.0000"]);
     }
 
     #[test]

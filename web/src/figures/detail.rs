@@ -9,6 +9,7 @@ use super::{learning, probes, ranks};
 use crate::chart::plot::{Axis, Mark, Plot, Rule, Series};
 use crate::chart::scale::Kind;
 use crate::state::views::View;
+use crate::text::cell::Cell;
 use crate::text::detail::t as d;
 use crate::text::format::{exact, fixed, share};
 use crate::text::{fill, t};
@@ -55,7 +56,7 @@ fn features(block: &BlockReport) -> Option<Figure> {
     };
     let columns = Series { columns: true, ..series("", 0, (0..bins).map(column).collect())? };
     let rule = |at: f64| Rule { is_x: true, at: at.max(LOWEST), name: d().features_all.into() };
-    let row = |mark: &Mark| vec![mark.name.clone(), exact(mark.y)];
+    let row = |mark: &Mark| vec![mark.name.as_str().into(), Cell::number(mark.y, None, exact)];
     Some(Figure {
         title: titled(d().features_figure, block),
         table: Grid {
@@ -88,7 +89,8 @@ fn predictions(block: &BlockReport, scatter: &Scatter) -> Option<Figure> {
     let diagonal = Series { joined: true, ..series(d().scatter_equal, 6, diagonal)? };
     let rows = scatter.actual.iter().zip(&scatter.predicted).enumerate();
     let row = |(at, (actual, predicted)): (usize, (&f64, &f64))| {
-        vec![(at + 1).to_string(), exact(Some(*actual)), exact(Some(*predicted))]
+        let [actual, predicted] = [actual, predicted].map(|value| Cell::number(Some(*value), None, exact));
+        vec![(at + 1).to_string().into(), actual, predicted]
     };
     Some(Figure {
         title: titled(d().scatter_figure, block),
@@ -149,13 +151,14 @@ fn eigenvalues(block: &BlockReport, spectrum: &Spectrum, tau: f64) -> Option<Fig
 fn swaps(block: &BlockReport) -> Option<Figure> {
     let plain = [("linear", t().swap_linear), ("mean", t().swap_mean), ("zero", t().swap_zero)];
     let replacements = plain.into_iter().chain(PROBES.map(|name| (name, name)));
-    let loss = |(key, name)| Some((name, block.delta_ppl.get(key).copied().flatten()?));
-    let losses: Vec<(&str, f64)> = replacements.filter_map(loss).collect();
-    let mark = |(at, (name, loss)): (usize, &(&str, f64))| Mark::new(*name, at as f64, Some(*loss));
+    let loss = |(key, name)| Some((key, name, block.delta_ppl.get(key).copied().flatten()?));
+    let mark = |(at, (key, name, loss)): (usize, (&str, &str, f64))| {
+        Mark::new(name, at as f64, Some(loss)).within(None, block.loss_interval(key))
+    };
     columns(
         block,
         d().block_swaps_figure,
-        losses.iter().enumerate().map(mark).collect(),
+        replacements.filter_map(loss).enumerate().map(mark).collect(),
         t().axis_delta_ppl,
         d().swaps_caption,
     )
@@ -186,7 +189,7 @@ fn columns(
     axis: &'static str,
     caption: &'static str,
 ) -> Option<Figure> {
-    let row = |mark: &Mark| vec![mark.name.clone(), exact(mark.y)];
+    let row = |mark: &Mark| vec![mark.name.as_str().into(), Cell::number(mark.y, mark.within.y, exact)];
     let table = Grid { head: heads(&[d().replacement, axis]), rows: marks.iter().map(row).collect() };
     let kind = Kind::Index(marks.len());
     let all = Series { columns: true, ..series("", 0, marks)? };

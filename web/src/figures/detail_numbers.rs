@@ -5,14 +5,15 @@ use straightedge_api::job::Measure;
 use straightedge_api::report::{BlockReport, Report};
 
 use crate::state::views::{View, has, name, refusal};
+use crate::text::cell::{Cell, within};
 use crate::text::detail::t as d;
 use crate::text::fill;
-use crate::text::format::{field_value, share};
+use crate::text::format::rounded;
 
-/// All known numbers of a block as text, those of the table first.
-pub fn numbers(block: &BlockReport) -> Vec<(Field, String)> {
-    let known = |field: Field| Some((field, field_value(field, Some(field.of_block(block)?))));
-    Field::detail().filter_map(known).collect()
+/// All known numbers of a block, those of the table first.
+pub fn numbers(block: &BlockReport) -> Vec<(Field, Cell)> {
+    let is_known = |field: &Field| field.of_block(block).is_some();
+    Field::detail().filter(is_known).map(|field| (field, Cell::of_block(field, block))).collect()
 }
 
 /// Measures of the block view that this block lacks but could have.
@@ -39,7 +40,8 @@ pub fn missing_detail(block: &BlockReport) -> Option<String> {
 /// The block in a few words, announced when keys move from one block to the next.
 pub fn strip_value(report: &Report, number: usize) -> String {
     let block = report.blocks.iter().find(|block| block.block == number);
-    let value = share(block.and_then(|block| block.r2_lin));
+    let value = block.and_then(|block| within(block.r2_lin, Field::R2Lin.interval(block)));
+    let value = value.unwrap_or_else(|| rounded(block.and_then(|block| block.r2_lin)));
     let last = report.model.num_hidden_layers.saturating_sub(1).to_string();
     let text = if block.is_some() { d().strip_value } else { d().strip_missing };
     fill(text, &[("block", &number.to_string()), ("blocks", &last), ("value", &value)])
@@ -64,10 +66,10 @@ mod tests {
     fn numbers_are_those_that_are_known() {
         let report = sample_report();
         let fields = |block: usize| -> Vec<_> {
-            numbers(&report.blocks[block]).into_iter().map(|(number, value)| (number.name(), value)).collect()
+            numbers(&report.blocks[block]).into_iter().map(|(number, value)| (number.name(), value.shown)).collect()
         };
         let first = fields(0);
-        for known in [("r2_lin", "0.900000"), ("compression", "8.0×"), ("delta_ppl", "0.500000")] {
+        for known in [("r2_lin", "0.9000"), ("compression", "8.0×"), ("delta_ppl", "0.500000")] {
             assert!(first.contains(&(known.0, known.1.into())), "{known:?} in {first:?}");
         }
         assert!(fields(2).iter().all(|(field, _)| *field == "rank"), "{:?}", fields(2));
@@ -93,7 +95,7 @@ mod tests {
             ("conjunction", "0.1250".into()),
         ];
         let all = numbers(&block);
-        let found: Vec<_> = all.iter().map(|(number, value)| (number.name(), value.clone())).collect();
+        let found: Vec<_> = all.iter().map(|(number, value)| (number.name(), value.shown.clone())).collect();
         assert_eq!(found[found.len() - more.len()..], more);
         let names: std::collections::BTreeSet<_> = all.iter().map(|(number, _)| number.label()).collect();
         assert_eq!(names.len(), all.len(), "no two have one name");
@@ -102,8 +104,8 @@ mod tests {
     #[test]
     fn the_strip_tells_the_block_and_its_r2() {
         let report = sample_report();
-        assert_eq!(strip_value(&report, 0).matches("0.900000").count(), 1, "{}", strip_value(&report, 0));
-        assert!(strip_value(&report, 1).contains("−0.250000"), "{}", strip_value(&report, 1));
+        assert_eq!(strip_value(&report, 0).matches("0.9000").count(), 1, "{}", strip_value(&report, 0));
+        assert!(strip_value(&report, 1).contains("−0.2500"), "{}", strip_value(&report, 1));
         assert!(!strip_value(&report, 9).contains("R²"), "{}", strip_value(&report, 9));
     }
 

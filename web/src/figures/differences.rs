@@ -4,6 +4,7 @@ use straightedge_api::difference::{Compared, Condition, conditions};
 use straightedge_api::report::Report;
 
 use crate::figures::Grid;
+use crate::text::cell::Cell;
 use crate::text::format::{NOTHING, magnitude, share};
 use crate::text::{fill, t};
 
@@ -33,9 +34,10 @@ pub fn differences(then: &Report, now: &Report) -> Differences {
         let (size, field) = (largest.amount, largest.field.clone());
         let lin = compared.numbers.iter().find(|number| number.path == "r2_lin");
         let gap = lin.filter(|lin| lin.a.is_some() && lin.b.is_some()).map(|lin| signed(lin.amount, lin.a, lin.b));
-        let gap = if gap == Some(0.0) { "0".into() } else { magnitude(gap) };
-        let told = if size == 0.0 { ("0".into(), NOTHING.into()) } else { (magnitude(Some(size)), field.clone()) };
-        rows.push(vec![now.block.to_string(), share(then.r2_lin), share(now.r2_lin), gap, told.0, told.1]);
+        let [was, is] = [then, now].map(|block| Cell::number(block.r2_lin, None, share));
+        let [gap, amount] = [gap, Some(size)].map(|value| Cell::number(value, None, magnitude));
+        let name = if size == 0.0 { NOTHING } else { field.as_str() };
+        rows.push(vec![now.block.to_string().into(), was, is, gap, amount, name.into()]);
         if most.as_ref().is_none_or(|(known, ..)| size > *known) {
             most = Some((size, field, now.block));
         }
@@ -119,7 +121,7 @@ mod tests {
         );
         assert!(found.most.is_some_and(|most| most > 9e-4), "{found:?}");
         assert_eq!(found.table.rows[1][5], "cosine");
-        assert!(found.table.rows[0][3].starts_with('−'), "{:?}", found.table.rows[0]);
+        assert!(found.table.rows[0][3].shown.starts_with('−'), "{:?}", found.table.rows[0]);
         assert_eq!(found.sentences.len(), 3, "{:?}", found.sentences);
     }
 

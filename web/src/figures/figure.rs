@@ -1,9 +1,11 @@
 //! A figure: a chart with its title, facts, caption and table, and helpers for series, axes and rows.
 
+use straightedge_api::fields::Field;
 use straightedge_api::report::{BlockReport, CurvePoint, Report};
 
 use crate::chart::plot::{Axis, Mark, Plot, Series};
 use crate::chart::scale::Kind;
+use crate::text::cell::Cell;
 use crate::text::format::exact;
 use crate::text::{fill, t};
 
@@ -31,7 +33,7 @@ pub struct Grid {
     /// Headings, that of the row names first.
     pub head: Vec<String>,
     /// Cells, the row's name first.
-    pub rows: Vec<Vec<String>>,
+    pub rows: Vec<Vec<Cell>>,
 }
 
 /// The axis of blocks or layers.
@@ -51,6 +53,14 @@ pub(super) fn by_block(
 ) -> Option<Series> {
     let mark = |block: &BlockReport| Some(block_mark(block, block.block as f64, value(block)?));
     series(name, look, report.blocks.iter().filter_map(mark).collect())
+}
+
+/// One mark per block that has this field, defined or not, within its interval.
+pub(super) fn by_field(report: &Report, name: &str, look: usize, field: Field) -> Option<Series> {
+    let mark = |block: &BlockReport| {
+        block_mark(block, block.block as f64, field.of_block(block)).within(None, field.interval(block))
+    };
+    series(name, look, report.blocks.iter().map(mark).collect())
 }
 
 pub(super) fn block_mark(block: &BlockReport, x: f64, y: Option<f64>) -> Mark {
@@ -91,9 +101,9 @@ pub(super) fn grid_of(
     let row = |at: &&Mark| {
         let value = |series: &Series| {
             let mark = series.marks.iter().find(|mark| mark.x == at.x);
-            mark.map_or(String::new(), |mark| cell(mark.y))
+            mark.map_or("".into(), |mark| Cell::number(mark.y, mark.within.y, cell))
         };
-        std::iter::once(columns(at)).chain(series.iter().map(value)).collect()
+        std::iter::once(columns(at).into()).chain(series.iter().map(value)).collect()
     };
     Grid { head, rows: xs.iter().map(row).collect() }
 }

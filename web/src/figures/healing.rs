@@ -7,6 +7,7 @@ use super::shown::{HEALED, shown_block};
 use crate::chart::plot::{Axis, Plot};
 use crate::chart::scale::Kind;
 use crate::state::views::View;
+use crate::text::cell::Cell;
 use crate::text::format::{NOTHING, exact};
 use crate::text::t;
 
@@ -63,14 +64,15 @@ fn table(report: &Report) -> Grid {
     }
 }
 
-fn row(block: &BlockReport) -> Vec<String> {
+fn row(block: &BlockReport) -> Vec<Cell> {
+    let loss = |value| Cell::number(value, None, exact);
     let (linear, original) = (block.heal.get("linear"), block.heal.get("original"));
-    let steps = linear.or(original).map_or(NOTHING.into(), |heal| heal.steps.to_string());
+    let steps = linear.or(original).map_or(NOTHING.into(), |heal| heal.steps.to_string().into());
     vec![
-        block.block.to_string(),
-        exact(linear.and_then(|heal| heal.delta_ppl_before)),
-        exact(linear.and_then(|heal| heal.delta_ppl)),
-        exact(original.and_then(|heal| heal.delta_ppl)),
+        block.block.to_string().into(),
+        loss(linear.and_then(|heal| heal.delta_ppl_before)),
+        loss(linear.and_then(|heal| heal.delta_ppl)),
+        loss(original.and_then(|heal| heal.delta_ppl)),
         steps,
     ]
 }

@@ -5,7 +5,7 @@ use straightedge_api::report::{LayerReport, Report};
 use super::figure::{Figure, grid_of, series, share_axis};
 use crate::chart::plot::{Axis, Mark, Plot, Series};
 use crate::chart::scale::Kind;
-use crate::text::format::{exact, share};
+use crate::text::format::{exact, rounded};
 use crate::text::{fill, t};
 
 pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
@@ -18,7 +18,7 @@ fn linearity(report: &Report) -> Option<Figure> {
         by_layer(report, t().layer_heldout, 1, |layer| Some(layer.linearity_heldout)),
         by_layer(report, t().layer_no_residual, 2, |layer| Some(layer.linearity_no_residual)),
     ];
-    figure(report, all, share_axis(t().axis_linearity), t().layers_figure, t().layers_caption, share)
+    figure(report, all, share_axis(t().axis_linearity), t().layers_figure, t().layers_caption, rounded)
 }
 
 fn update(report: &Report) -> Option<Figure> {
@@ -85,7 +85,7 @@ mod tests {
         let figures: Vec<_> = figures(&sample::report()).into_iter().flatten().collect();
         let names: Vec<_> = figures.iter().map(|figure| figure.plot.series.len()).collect();
         assert_eq!(names, [3, 1, 2]);
-        assert_eq!(figures[0].table.rows[1], ["1", "0.990000", "0.980000", "0.400000"]);
+        assert_eq!(figures[0].table.rows[1], ["1", "0.9900", "0.9800", "0.4000"]);
         assert_eq!(figures[2].plot.series[1].marks[0].y, Some(7.0));
     }
 

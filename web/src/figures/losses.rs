@@ -7,8 +7,9 @@ use straightedge_api::thirds::{Third, Thirds};
 use super::figure::{BLOCK_AXIS, Figure, Grid, block_mark, heads, perplexity_kind, series, share_axis};
 use crate::chart::plot::{Axis, Mark, Plot, Rule, Series};
 use crate::chart::scale::Kind;
+use crate::text::cell::Cell;
 use crate::text::engine;
-use crate::text::format::{exact, fixed, share};
+use crate::text::format::{exact, fixed, times};
 use crate::text::{fill, t};
 
 pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
@@ -18,7 +19,10 @@ pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
 fn against_r2(report: &Report) -> Option<Figure> {
     let kinds = [("linear", t().swap_linear, 0), ("mean", t().swap_mean, 1), ("zero", t().swap_zero, 2)];
     let of_kind = |(key, name, look): (&str, &str, usize)| {
-        let mark = |block: &BlockReport| Some(block_mark(block, block.r2_lin?, *block.delta_ppl.get(key)?));
+        let mark = |block: &BlockReport| {
+            let (r2, loss) = (Field::R2Lin.interval(block), block.loss_interval(key));
+            Some(block_mark(block, block.r2_lin?, *block.delta_ppl.get(key)?).within(r2, loss))
+        };
         let marks: Vec<_> = report.blocks.iter().filter_map(mark).filter(|mark| mark.y.is_some()).collect();
         series(name, look, marks).map(|series| Series { named: look == 0, ..series })
     };
@@ -86,13 +90,13 @@ fn table(report: &Report) -> Grid {
     }
     let row = |block: &BlockReport| {
         let of = |map: &std::collections::BTreeMap<String, Option<f64>>, name: &str| map.get(name).copied().flatten();
-        let loss = |name| exact(of(&block.delta_ppl, name));
-        let smaller =
-            of(&block.compression, "linear").map_or(fixed(None, 1), |times| format!("{}×", fixed(Some(times), 1)));
-        let mut cells =
-            vec![block.block.to_string(), share(block.r2_lin), loss("linear"), loss("mean"), loss("zero"), smaller];
+        let loss = |name| Cell::number(of(&block.delta_ppl, name), block.loss_interval(name), exact);
+        let r2 = Cell::of_block(Field::R2Lin, block);
+        let smaller = Cell::number(of(&block.compression, "linear"), None, times);
+        let mut cells = vec![block.block.to_string().into(), r2, loss("linear"), loss("mean"), loss("zero"), smaller];
         if timed {
-            cells.extend(["original", "linear"].map(|name| exact(of(&block.row_microseconds, name))));
+            let time = |name| Cell::number(of(&block.row_microseconds, name), None, exact);
+            cells.extend(["original", "linear"].map(time));
         }
         cells
     };
@@ -123,8 +127,10 @@ fn greedy(report: &Report) -> Option<Figure> {
         rules: rules.into_iter().collect(),
     };
     let row = |(at, step): (usize, &GreedyStep)| {
-        let name = (at + 1).to_string();
-        vec![name, step.block.to_string(), exact(step.ppl), exact(step.delta_ppl), fixed(step.compression, 3)]
+        let perplexity = |value| Cell::number(value, None, exact);
+        let smaller = Cell::number(step.compression, None, |times| fixed(times, 3));
+        let names = [at + 1, step.block].map(|number| number.to_string().into());
+        names.into_iter().chain([perplexity(step.ppl), perplexity(step.delta_ppl), smaller]).collect()
     };
     Some(Figure {
         title: t().greedy_figure.into(),
@@ -151,7 +157,7 @@ mod tests {
         assert_eq!(scatter.iter().map(|series| series.marks.len()).collect::<Vec<_>>(), [2, 2, 2]);
         let first = &scatter[0].marks[0];
         assert_eq!((first.block, first.x, first.y), (Some(0), 0.9, Some(0.5)));
-        assert_eq!(figures[0].table.rows[0], ["0", "0.900000", "0.500000", "4", "8", "8.0×", "2.50000", "0.500000"]);
+        assert_eq!(figures[0].table.rows[0], ["0", "0.9000", "0.500000", "4", "8", "8.0×", "2.50000", "0.500000"]);
         assert_eq!(figures[0].table.rows[2][2..6], ["–", "–", "–", "–"], "the block without variance");
     }
 

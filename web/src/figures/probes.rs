@@ -11,7 +11,8 @@ use super::shown::{PROBES, shown_block};
 use crate::chart::plot::{Axis, Mark, Plot, Series};
 use crate::chart::scale::Kind;
 use crate::state::views::View;
-use crate::text::format::{exact, fixed, share};
+use crate::text::cell::Cell;
+use crate::text::format::{exact, fixed, rounded};
 use crate::text::{fill, t};
 
 pub(super) fn figures(report: &Report, block: Option<usize>) -> Vec<Option<Figure>> {
@@ -86,7 +87,7 @@ pub(super) fn training(report: &Report, block: Option<usize>) -> Option<Figure> 
     let all = alike(curves.collect());
     (!all.is_empty()).then(|| Figure {
         title: format!("{}: {}", block_name(number), t().probe_curves_figure),
-        table: grid_of(t().axis_steps, &all, at_x, share),
+        table: grid_of(t().axis_steps, &all, at_x, rounded),
         plot: Plot {
             x: Axis { name: t().axis_steps, kind: Kind::Linear },
             y: Axis { name: t().axis_validation, kind: Kind::Linear },
@@ -108,16 +109,16 @@ fn table(report: &Report) -> Grid {
     }
 }
 
-fn row(block: &BlockReport, name: &str, probe: &ProbeReport) -> Vec<String> {
+fn row(block: &BlockReport, name: &str, probe: &ProbeReport) -> Vec<Cell> {
     let loss = block.delta_ppl.get(name).copied().flatten();
     vec![
-        block.block.to_string(),
+        block.block.to_string().into(),
         name.into(),
-        share(probe.r2),
-        share(probe.gain),
-        probe.steps.to_string(),
-        probe.parameters.to_string(),
-        exact(loss),
+        Cell::number(probe.r2, None, rounded),
+        Cell::number(probe.gain, None, rounded),
+        probe.steps.to_string().into(),
+        probe.parameters.to_string().into(),
+        Cell::number(loss, block.loss_interval(name), exact),
     ]
 }
 
@@ -135,7 +136,7 @@ mod tests {
         let found: Vec<_> = poly.marks.iter().map(|mark| (mark.block, mark.x, mark.y)).collect();
         assert_eq!(found, [(Some(0), 1.0 - 0.9, Some(0.01)), (Some(1), 1.25, Some(0.03))]);
         assert_eq!(figures[0].facts[0], "poly: Pearson r = 1.000 over 2 blocks, median gain 0.0200, largest 0.0300.");
-        assert_eq!(figures[0].table.rows[0], ["0", "poly", "0.910000", "0.010000", "40", "192", "0.400000"]);
+        assert_eq!(figures[0].table.rows[0], ["0", "poly", "0.9100", "0.0100", "40", "192", "0.400000"]);
         assert_eq!(figures[1].plot.series[0].marks[0].y, Some(0.125));
     }
 
@@ -146,6 +147,6 @@ mod tests {
         let chosen = training(&report, Some(0)).unwrap();
         let values: Vec<_> = chosen.plot.series[0].marks.iter().map(|mark| (mark.x, mark.y)).collect();
         assert_eq!(values, [(20.0, Some(0.5)), (40.0, None)]);
-        assert_eq!(chosen.table.rows, [["20", "0.500000"], ["40", "–"]]);
+        assert_eq!(chosen.table.rows, [["20", "0.5000"], ["40", "–"]]);
     }
 }

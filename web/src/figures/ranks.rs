@@ -9,7 +9,7 @@ use crate::chart::plot::{Axis, Mark, Plot, Rule, Series};
 use crate::chart::scale::Kind;
 use crate::state::views::View;
 use crate::text::engine;
-use crate::text::format::{exact, share};
+use crate::text::format::{exact, rounded};
 use crate::text::{fill, t};
 
 pub(super) fn figures(report: &Report, block: Option<usize>) -> Vec<Option<Figure>> {
@@ -31,7 +31,7 @@ pub(super) fn curve(block: &BlockReport) -> Option<Figure> {
     });
     let full = block.r2_lin.map(|at| Rule { is_x: false, at, name: t().rank_full.into() });
     let table =
-        grid_of(t().axis_rank, &[Series { name: engine::label(Field::R2Lin).into(), ..line.clone() }], at_x, share);
+        grid_of(t().axis_rank, &[Series { name: engine::label(Field::R2Lin).into(), ..line.clone() }], at_x, rounded);
     Some(Figure {
         title: titled(t().ranks_figure, block),
         plot: Plot {
@@ -50,7 +50,7 @@ pub(super) fn curve(block: &BlockReport) -> Option<Figure> {
 pub(super) fn losses(block: &BlockReport) -> Option<Figure> {
     let mark = |(name, value): (&String, &Option<f64>)| {
         let rank: usize = name.strip_prefix("rank_")?.parse().ok()?;
-        Some(Mark::new(rank_name(rank), rank as f64, *value))
+        Some(Mark::new(rank_name(rank), rank as f64, *value).within(None, block.loss_interval(name)))
     };
     let mut marks: Vec<_> = block.delta_ppl.iter().filter_map(mark).filter(|mark| mark.y.is_some()).collect();
     marks.sort_by(|a, b| a.x.total_cmp(&b.x));

@@ -5,8 +5,8 @@ use straightedge_api::report::{BlockReport, Report};
 
 use super::figure::{Figure, Grid, block_mark, series, share_axis};
 use crate::chart::plot::{Mark, Plot, Series};
+use crate::text::cell::Cell;
 use crate::text::engine;
-use crate::text::format::field_value;
 use crate::text::{fill, t};
 
 /// Fields in the table of blocks.
@@ -18,7 +18,8 @@ pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
         let rank = block.effective_rank;
         let more = rank.map(|rank| fill(t().regimes_more, &[("rank", &rank.to_string())])).unwrap_or_default();
         let size = 0.7 + 1.9 * (rank.unwrap_or(0) as f64 / width).sqrt();
-        Some(Mark { size, more, ..block_mark(block, block.r2_lin?, block.r2_feature_median) })
+        let mark = block_mark(block, block.r2_lin?, block.r2_feature_median);
+        Some(Mark { size, more, ..mark.within(Field::R2Lin.interval(block), None) })
     };
     let marks = report.blocks.iter().filter_map(mark).filter(|mark| mark.y.is_some()).collect();
     let plot = series("", 0, marks).map(|series| Plot {
@@ -38,8 +39,8 @@ pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
 
 fn table(report: &Report) -> Grid {
     let row = |block: &BlockReport| {
-        let cells = SHOWN.into_iter().map(|field| field_value(field, field.of_block(block)));
-        std::iter::once(block.block.to_string()).chain(cells).collect()
+        let cells = SHOWN.map(|field| Cell::of_block(field, block));
+        std::iter::once(block.block.to_string().into()).chain(cells).collect()
     };
     Grid {
         head: std::iter::once(t().block).chain(SHOWN.map(Field::label)).map(String::from).collect(),

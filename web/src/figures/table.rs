@@ -5,19 +5,22 @@ use straightedge_api::report::BlockReport;
 
 use crate::comparison::overlay::{Metric, Overlay};
 use crate::state::run::Run;
-use crate::text::format::{field_value, fixed, share};
+use crate::text::cell::{Cell, told};
+use crate::text::format::{fixed, share};
 use crate::text::{fill, t};
 
 /// The cells of a block, one per column of [`Field::table`].
-pub fn cells(block: &BlockReport) -> Vec<String> {
-    Field::table().map(|field| field_value(field, field.of_block(block))).collect()
+pub fn cells(block: &BlockReport) -> Vec<Cell> {
+    Field::table().map(|field| Cell::of_block(field, block)).collect()
 }
 
 /// A block in one sentence, for the line under the chart and for screen readers.
 pub fn sentence(run: &Run, number: usize, metric: Metric) -> String {
     let block = run.blocks().iter().find(|block| block.block == number);
-    if let Some(scalar) = block.and_then(|block| block.r2_lin_scalar).filter(|_| metric == Metric::Scalar) {
-        return fill(t().block_scalar, &[("block", &number.to_string()), ("value", &share(Some(scalar)))]);
+    let scalar = block.filter(|block| metric == Metric::Scalar && block.r2_lin_scalar.is_some());
+    if let Some(block) = scalar {
+        let value = both(Field::R2LinScalar, block);
+        return fill(t().block_scalar, &[("block", &number.to_string()), ("value", &value)]);
     }
     let title = run.expected().and_then(|expected| expected.title.get(number));
     let title = title.map(|title| fill(t().block_title, &[("title", title)]));
@@ -41,11 +44,14 @@ fn values(number: usize, block: Option<&BlockReport>) -> String {
     if block.r2_lin.is_none() {
         return fill(t().block_undefined, &[("block", &number)]);
     }
-    let value = fill(t().block_value, &[("block", &number), ("value", &share(block.r2_lin))]);
+    let value = fill(t().block_value, &[("block", &number), ("value", &both(Field::R2Lin, block))]);
     let spread = block.r2_cv_std.map(|std| fill(t().block_spread, &[("spread", &fixed(Some(std), 4))]));
-    let ends = block.intervals.get("r2_lin").map(|ends| [ends.low, ends.high].map(|end| fixed(Some(end), 3)));
-    let interval = ends.map(|[low, high]| fill(t().block_interval, &[("low", &low), ("high", &high)]));
-    [Some(value), interval, spread].into_iter().flatten().collect::<Vec<_>>().join(" ") + "."
+    [Some(value), spread].into_iter().flatten().collect::<Vec<_>>().join(", ") + "."
+}
+
+/// An R² rounded as far as its interval allows, and with six digits.
+fn both(field: Field, block: &BlockReport) -> String {
+    told(field.of_block(block), field.interval(block), share)
 }
 
 #[cfg(test)]
@@ -65,8 +71,8 @@ mod tests {
         let rows: Vec<_> = run.blocks().iter().map(cells).collect();
         let nothing = ["–"; 4];
         assert_eq!(rows.len(), 3);
-        assert_eq!(rows[0][..7], ["1.000000", "0.0000", "–", "–", "–", "–", "8"]);
-        assert_eq!(rows[1][..7], ["−0.250000", "0.0100", "–", "–", "–", "–", "8"]);
+        assert_eq!(rows[0][..7], ["1.0000", "0.0000", "–", "–", "–", "–", "8"]);
+        assert_eq!(rows[1][..7], ["−0.2500", "0.0100", "–", "–", "–", "–", "8"]);
         assert_eq!(rows[2][..7], ["–", "–", "–", "–", "–", "–", "8"]);
         assert!(rows.iter().all(|row| row.len() == Field::table().count() && row[7..] == nothing));
     }
@@ -74,10 +80,13 @@ mod tests {
     #[test]
     fn sentences_tell_values_from_their_absence() {
         let block = BlockReport { block: 3, r2_lin: Some(0.5), r2_cv_std: Some(0.02), ..Default::default() };
-        assert_eq!(values(3, Some(&block)), "Block 3: R² 0.500000 ± 0.0200 over the folds.");
+        assert_eq!(values(3, Some(&block)), "Block 3: R² 0.500000, standard deviation 0.0200 over the folds.");
         let interval = Interval { low: 0.4616, high: 0.54 };
         let known = BlockReport { intervals: [("r2_lin".into(), interval)].into(), ..block.clone() };
-        assert_eq!(values(3, Some(&known)), "Block 3: R² 0.500000 (95 %: 0.462 to 0.540) ± 0.0200 over the folds.");
+        assert_eq!(
+            values(3, Some(&known)),
+            "Block 3: R² 0.50 ± 0.04 (0.500000), standard deviation 0.0200 over the folds."
+        );
         let undefined = BlockReport { r2_lin: None, ..block };
         assert!(values(3, Some(&undefined)).contains("undefined"));
         assert!(values(4, None).contains("not measured"));

@@ -17,7 +17,8 @@ const DIGITS: usize = 2;
 /// measured, it says that it is provisional.
 pub fn verdict(profile: &Profile, is_running: bool) -> Option<String> {
     let overlay = || {
-        let point = |(block, value): (usize, &Option<f64>)| Some(Point { block, value: Some((*value)?), spread: None });
+        let point =
+            |(block, value): (usize, &Option<f64>)| Some(Point { block, value: Some((*value)?), ..Point::default() });
         profile.overlay.iter().enumerate().filter_map(point).collect()
     };
     let points: Vec<Point> = if profile.points.is_empty() && !is_running { overlay() } else { profile.points.clone() };
@@ -80,7 +81,7 @@ mod tests {
     use super::*;
 
     fn profile(values: &[Option<f64>]) -> Profile {
-        let point = |(block, value): (usize, &Option<f64>)| Point { block, value: *value, spread: None };
+        let point = |(block, value): (usize, &Option<f64>)| Point { block, value: *value, ..Point::default() };
         Profile { blocks: values.len(), points: values.iter().enumerate().map(point).collect(), ..Profile::default() }
     }
 

@@ -159,8 +159,12 @@ impl Run {
 
     /// The chart of the blocks so far.
     pub fn profile(&self, metric: Metric) -> Profile {
-        let point =
-            |block: &BlockReport| Point { block: block.block, value: metric.of(block), spread: whisker(block, metric) };
+        let point = |block: &BlockReport| Point {
+            block: block.block,
+            value: metric.of(block),
+            spread: whisker(block, metric),
+            interval: metric.field().interval(block),
+        };
         let expected = self.expected.as_ref().filter(|_| metric == Metric::Lin);
         Profile {
             blocks: self.report().map_or(0, |report| report.model.num_hidden_layers),
@@ -191,15 +195,11 @@ impl Run {
 
 /// The 95 % interval; in reports without one, a standard deviation over the folds on either side.
 fn whisker(block: &BlockReport, metric: Metric) -> Option<[f64; 2]> {
-    let name = match metric {
-        Metric::Lin => "r2_lin",
-        Metric::Scalar => "r2_lin_scalar",
-    };
     let folds = || {
         let (r2, deviation) = (block.r2_lin.filter(|_| metric == Metric::Lin)?, block.r2_cv_std?);
         Some([r2 - deviation, r2 + deviation])
     };
-    block.intervals.get(name).map(|interval| [interval.low, interval.high]).or_else(folds)
+    metric.field().interval(block).map(|interval| [interval.low, interval.high]).or_else(folds)
 }
 
 #[cfg(test)]

@@ -17,15 +17,35 @@ pub const NOTHING: &str = "–";
 const MINUS: char = '−';
 const THIN: char = '\u{202f}';
 
-/// A value of a field.
-pub fn field_value(field: Field, value: Option<f64>) -> String {
+/// Most decimals of a value whose uncertainty is unknown.
+const DECIMALS: usize = 4;
+
+/// A value of a field whose uncertainty is unknown.
+pub(super) fn usual(field: Field, value: Option<f64>) -> String {
     match field.line().digits {
-        Digits::Decimals(digits) => fixed(value, digits),
+        Digits::Decimals(digits) => fixed(value, digits.min(DECIMALS)),
         Digits::Three => magnitude(value),
         Digits::Change => exact(value),
         Digits::Whole => fixed(value, 0),
-        Digits::Times => value.map_or(NOTHING.into(), |value| format!("{}×", fixed(Some(value), 1))),
+        Digits::Times => times(value),
     }
+}
+
+/// A factor: times as small or as fast.
+pub fn times(value: Option<f64>) -> String {
+    value.map_or(NOTHING.into(), |value| format!("{}×", fixed(Some(value), 1)))
+}
+
+/// A share such as R² whose uncertainty is unknown.
+pub fn rounded(value: Option<f64>) -> String {
+    fixed(value, DECIMALS)
+}
+
+/// All digits of a value, in the fewest that stand for no other.
+pub(super) fn full(value: f64) -> String {
+    // The sum of -0 and 0 has no sign.
+    let text = format!("{:?}", value + 0.0);
+    localised(text.strip_suffix(".0").unwrap_or(&text).into()).replace('-', &MINUS.to_string())
 }
 
 /// A share such as R², with six digits after the point.
@@ -198,6 +218,15 @@ mod tests {
             assert_eq!(share(Some(value)), text);
         }
         assert_eq!(share(None), NOTHING);
+    }
+
+    #[test]
+    fn all_digits_are_those_that_read_back_as_the_same_number() {
+        let cases = [(0.1 + 0.2, "0.30000000000000004"), (63.0, "63"), (-1.5e-7, "−1.5e−7"), (-0.0, "0")];
+        for (value, text) in cases {
+            assert_eq!(full(value), text);
+            assert_eq!(invariant(text).and_then(|text| text.parse().ok()), Some(value));
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 #[macro_use]
 mod catalogue;
 
+pub mod cell;
 pub mod continuation;
 pub mod controls;
 pub mod detail;
@@ -210,13 +211,13 @@ catalogue! {
     chart_undefined: "Cross: undefined.",
     chart_hint: "Point at a block for its exact values, or use the arrow keys. Click it or press Enter to open it in detail.",
     block_value: "Block {block}: R² {value}",
-    block_spread: "± {spread} over the folds",
-    block_interval: "(95 %: {low} to {high})",
+    block_spread: "standard deviation {spread} over the folds",
     block_undefined: "Block {block}: R² is undefined, see the warnings.",
     block_missing: "Block {block}: not measured.",
     block_title: "Constructed to be: {title}.",
 
     table_name: "All blocks as a table",
+    digits: "The number after ± is half of the 95 % interval. Point at a number to see all of its digits; exports have them too.",
     block: "Block",
     expected: "Expected",
     expected_meaning: "Value known from the model’s construction.",

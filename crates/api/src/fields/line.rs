@@ -33,6 +33,8 @@ pub struct Line {
     pub tolerance: f64,
     /// Significant digits that a report keeps.
     pub kept: usize,
+    /// Name of its 95 % interval; empty where reports have none.
+    pub interval: &'static str,
 }
 
 /// Accessor of a field's value.
@@ -125,6 +127,7 @@ impl Line {
             chart: None,
             tolerance: 1.0,
             kept: DIGITS,
+            interval: "",
         }
     }
 
@@ -158,6 +161,10 @@ impl Line {
 
     pub(super) const fn kept(self, kept: usize) -> Self {
         Self { kept, ..self }
+    }
+
+    pub(super) const fn interval(self, interval: &'static str) -> Self {
+        Self { interval, ..self }
     }
 
     pub(super) const fn chart(self, id: &'static str, axis: &'static str, spread: Spread, measure: Measure) -> Self {

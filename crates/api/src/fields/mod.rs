@@ -4,7 +4,7 @@
 mod line;
 mod list;
 
-use crate::report::{BlockReport, LayerReport};
+use crate::report::{BlockReport, Interval, LayerReport};
 
 pub use line::{Chart, DIGITS, Digits, Get, Higher, Line, Shown, Spread};
 pub use list::Field;
@@ -100,6 +100,11 @@ impl Field {
         if let Get::Block(get) = self.line().get { get(block) } else { None }
     }
 
+    /// The 95 % interval of its value of a block, if the report has one.
+    pub fn interval(self, block: &BlockReport) -> Option<Interval> {
+        block.intervals.get(self.line().interval).copied()
+    }
+
     /// Its value of a layer.
     pub fn of_layer(self, layer: &LayerReport) -> Option<f64> {
         if let Get::Layer(get) = self.line().get { get(layer) } else { None }
@@ -154,6 +159,22 @@ mod tests {
             read += 1;
         }
         assert!(read > 20, "only {read}");
+    }
+
+    #[test]
+    fn every_interval_is_that_of_its_own_field() {
+        let interval = |low| Interval { low, high: low + 1.0 };
+        let names = ["r2_lin", "r2_lin_scalar", "cosine", "delta_ppl_linear", "delta_ppl_poly"];
+        let intervals = names.iter().enumerate().map(|(at, name)| (name.to_string(), interval(at as f64))).collect();
+        let block = BlockReport { intervals, ..full() };
+        let own = |field: &Field| {
+            let path = field.line().path.trim_start_matches("blocks[].").replace('.', "_");
+            names.iter().position(|name| *name == path).map(|at| interval(at as f64))
+        };
+        assert_eq!(Field::ALL.iter().filter(|field| field.interval(&block).is_some()).count(), names.len());
+        for field in Field::ALL {
+            assert_eq!(field.interval(&block), own(field), "{field:?}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use straightedge_web::figures::detail_numbers::{missing, missing_detail, missing
 use straightedge_web::figures::{Figure, figures, shown_block};
 use straightedge_web::state::run::Run;
 use straightedge_web::state::views::View;
+use straightedge_web::text::cell::Cell;
 use straightedge_web::text::detail::t as d;
 use straightedge_web::text::engine;
 use straightedge_web::text::formula::{self, Formula};
@@ -163,10 +164,13 @@ fn Formulas(session: Session, block: Memo<Option<BlockReport>>) -> impl IntoView
 #[component]
 fn Numbers(session: Session, block: Memo<Option<BlockReport>>) -> impl IntoView {
     let all = Memo::new(move |_| block.with(|block| block.as_ref().map(numbers).unwrap_or_default()));
-    let item = move |(field, value): (Field, String)| {
-        view! { <div><dt><Term session name=engine::label(field).into() meaning=engine::definition(field)/></dt><dd data-field=field.name()>{value}</dd></div> }
+    let item = move |(field, Cell { shown, full }): (Field, Cell)| {
+        view! { <div><dt><Term session name=engine::label(field).into() meaning=engine::definition(field)/></dt><dd data-field=field.name() title=full>{shown}</dd></div> }
     };
-    view! { <dl class="figures-of" data-testid="block-numbers">{move || all.get().into_iter().map(item).collect_view()}</dl> }
+    view! {
+        <dl class="figures-of" data-testid="block-numbers">{move || all.get().into_iter().map(item).collect_view()}</dl>
+        <p class="note">{t().digits}</p>
+    }
 }
 
 #[component]

@@ -9,6 +9,7 @@ use straightedge_web::chart::draw::{Layout, draw, sample, single_out};
 use straightedge_web::chart::plot::Spot;
 use straightedge_web::export::Sheet;
 use straightedge_web::figures::{Figure, Grid};
+use straightedge_web::text::cell::Cell;
 use straightedge_web::text::{fill, t};
 
 use super::chart::observed_width;
@@ -196,11 +197,11 @@ pub(super) fn GridView(session: Session, table: Grid) -> impl IntoView {
 
 /// The first cell names its row.
 #[component]
-fn Cells(cells: Vec<String>) -> impl IntoView {
+fn Cells(cells: Vec<Cell>) -> impl IntoView {
     let mut cells = cells.into_iter();
     let first = cells.next();
     view! {
-        <th scope="row">{first}</th>
-        {cells.map(|cell| view! { <td>{cell}</td> }).collect_view()}
+        <th scope="row">{first.map(|first| first.shown)}</th>
+        {cells.map(|cell| view! { <td title=cell.full>{cell.shown}</td> }).collect_view()}
     }
 }

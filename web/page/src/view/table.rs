@@ -5,8 +5,9 @@ use straightedge_api::fields::Field;
 use straightedge_api::report::BlockReport;
 use straightedge_web::figures::table::cells;
 use straightedge_web::state::bundled::Verdict;
+use straightedge_web::text::cell::Cell;
 use straightedge_web::text::engine;
-use straightedge_web::text::format::share;
+use straightedge_web::text::format::rounded;
 use straightedge_web::text::t;
 
 use super::terms::Term;
@@ -16,7 +17,7 @@ use crate::session::Session;
 #[derive(Clone, PartialEq)]
 struct Row {
     block: usize,
-    cells: Vec<String>,
+    cells: Vec<Cell>,
     /// The cell of the column of expected values, if that column exists.
     expected: Option<Option<Verdict>>,
 }
@@ -30,6 +31,7 @@ pub(crate) fn Table(session: Session) -> impl IntoView {
     view! {
         <Show when=move || rows.with(|rows| !rows.is_empty())>
             <h2 id="table-name">{t().table_name}</h2>
+            <p class="note">{t().digits}</p>
             <div class="scroll" role="region" aria-labelledby="table-name" tabindex="0">
                 <table data-testid="table" aria-labelledby="table-name">
                     <thead><tr><Headings session has_expected=has_expected.get()/></tr></thead>
@@ -60,7 +62,7 @@ fn TableRow(session: Session, row: Row) -> impl IntoView {
     let Row { block, cells, expected } = row;
     let in_focus = move || session.focus.get() == Some(block);
     let mut cells = cells.into_iter().zip(Field::table()).map(|(cell, field)| {
-        view! { <td data-column=field.name()>{cell}</td> }
+        view! { <td data-column=field.name() title=cell.full>{cell.shown}</td> }
     });
     let first = cells.next();
     view! {
@@ -85,7 +87,8 @@ fn Expected(verdict: Option<Verdict>) -> impl IntoView {
         |verdict| {
             let (sign, name) = if verdict.agrees { ("✓", t().agrees) } else { ("✗", t().differs) };
             let sign = view! { <span class="verdict" role="img" aria-label=name title=name>{sign}</span> };
-            view! { <td data-column="expected" class:differs=!verdict.agrees>{share(verdict.expected)}" "{sign}</td> }
+            let Cell { shown, full } = Cell::number(verdict.expected, None, rounded);
+            view! { <td data-column="expected" class:differs=!verdict.agrees title=full>{shown}" "{sign}</td> }
                 .into_any()
         },
     )
