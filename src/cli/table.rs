@@ -20,8 +20,8 @@ scale. What sets R²_lin apart from shuffled is their order, which was learned.
 
 /// What the closed form bounds, and what it does not.
 const BASELINE_NOTE: &str = "\
-sgd, adamw_constant, adamw: the same map, trained. R²_lin is of the best map on the training rows; on held-out rows, as \
-here, a trained map may reach a little more.
+sgd, adamw: the same map, trained by gradient descent. R²_lin is of the best map on the training rows; on held-out \
+rows, as here, a trained map may reach a little more.
 ";
 
 /// The whole report as text.

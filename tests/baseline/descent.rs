@@ -1,5 +1,5 @@
-//! An affine map trained in f64 by loops over rows: written from docs/measures.md, section 5, and PyTorch's definitions
-//! of `nn.Linear` and `AdamW`. It shares the random draws with the engine, and no arithmetic.
+//! An affine map trained in f64 by loops over rows: written from docs/measures.md, section 5, and from what PyTorch's
+//! Linear and AdamW are defined to do. It shares the random draws with the engine, and no arithmetic.
 
 use straightedge::baseline::BaselineTraining;
 use straightedge::platform::random::Random;
