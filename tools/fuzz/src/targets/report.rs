@@ -77,7 +77,7 @@ fn derive(report: Report, is_drawn: bool) {
     let mut found = vec![words::status(&run), headline::title("m", Some(&report)), words::report_name(&report)];
     found.extend(words::about(&run));
     found.extend(headline::finding(&report));
-    found.extend(run.blocks().iter().flat_map(table::cells));
+    found.extend(run.blocks().iter().flat_map(table::cells).flat_map(|cell| [cell.shown].into_iter().chain(cell.full)));
     found.push(bibtex(&report, "https://s/", "https://s/#", "2026-11-25T00:00:00Z"));
     found.extend(warnings::told(run.warnings()));
     for metric in Metric::ALL {
