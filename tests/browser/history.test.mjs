@@ -102,6 +102,26 @@ visit('what was finished before the tab was closed is shown when it is opened ag
   assert.deepEqual([report.partial, report.blocks.length], [false, 6]);
 });
 
+visit('after the page itself crashed its measurement goes on in a new tab', {
+  webgpu: false, query: { model: 'demo-gpt2', backend: 'cpu', rows: '20000' },
+}, async (app) => {
+  await app.run();
+  await app.element('row-2').waitFor();
+  const session = await app.page.context().newCDPSession(app.page);
+  const crashed = app.page.waitForEvent('crash');
+  session.send('Page.crash').catch(() => {}); // It ends without an answer.
+  await crashed;
+  const page = await app.page.context().newPage();
+  await page.goto(process.env.STRAIGHTEDGE_URL);
+  const again = new App(app.browser, page, app.faults);
+  await again.started();
+  await again.order(again.element('resume'));
+  assert.equal(await again.ended(), 'finished');
+  const report = await again.report();
+  assert.deepEqual([report.partial, report.blocks.length], [false, 6]);
+  assert.deepEqual(app.faults.splice(0), ['the page crashed']);
+});
+
 trial('without storage one sentence says so, and everything else works', async () => {
   const refuse = (page) => page.addInitScript(() => {
     Object.defineProperty(window, 'indexedDB', { get() { throw new DOMException('storage is blocked', 'SecurityError'); } });

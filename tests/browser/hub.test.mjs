@@ -8,7 +8,7 @@ import { join } from 'node:path';
 
 import { parquetWriteBuffer } from 'hyparquet-writer';
 
-import { FIXTURES, visit } from './driver.mjs';
+import { App, FIXTURES, visit } from './driver.mjs';
 
 const FAMILIES = ['gpt2', 'gpt_neox', 'llama', 'bert'];
 const SMALL = { 'text-select': 'tales:1', rows: 640, 'seq-len': 32, backend: 'cpu' };
@@ -253,6 +253,56 @@ visit('where storage is full it goes on in memory and says so', { webgpu: false,
   const report = await app.measure();
   assert.equal(report.partial, false);
   assert.match(await app.element('warnings').innerText(), /kept in memory/);
+});
+
+visit('what the browser evicted from its storage is fetched again', { webgpu: false, mirror: models({ evicted: 'tiny-llama' }) }, async (app) => {
+  await app.hub('test/evicted');
+  await app.choose(SMALL);
+  const first = await app.measure();
+  const session = await app.page.context().newCDPSession(app.page);
+  await session.send('Storage.clearDataForOrigin', { origin: new URL(app.page.url()).origin, storageTypes: 'all' });
+  await app.mirror.reset();
+  const again = await app.measure();
+  assert.deepEqual(again.blocks.map((block) => block.r2_lin), first.blocks.map((block) => block.r2_lin));
+  const { bytes } = total(await app.mirror.stats(), 'model.safetensors');
+  assert.ok(bytes >= 0.9 * await weights('tiny-llama'), `${bytes} bytes`);
+});
+
+visit('a private window without storage measures in memory and says so', { webgpu: false, mirror: models({ private: 'tiny-llama' }) }, async (app) => {
+  // As private windows of some browsers do.
+  await app.engine().evaluate(() => {
+    navigator.storage.getDirectory = () => Promise.reject(new DOMException('no files in a private window', 'SecurityError'));
+  });
+  await app.hub('test/private');
+  await app.choose(SMALL);
+  const report = await app.measure();
+  assert.equal(report.partial, false);
+  assert.match(await app.element('warnings').innerText(), /keeps no files for this page .*; downloads last only as long as this page is open/);
+  await app.told('shelf-sum', /cannot store anything \(no files in a private window\)/);
+});
+
+visit('two tabs that download one model both measure it, and store it once', {
+  webgpu: false, mirror: models({ shared: 'tiny-llama' }), throttle: 1_000_000,
+}, async (app) => {
+  await app.hub('test/shared');
+  await app.choose(SMALL);
+  const page = await app.page.context().newPage();
+  await page.goto(app.page.url());
+  const other = new App(app.browser, page, app.faults, app.mirror);
+  await other.started();
+  await other.told('preflight', /to download/);
+  await other.choose(SMALL);
+  const [one, two] = await Promise.all([app.measure(), other.measure()]);
+  assert.deepEqual(two.blocks.map((block) => block.r2_lin), one.blocks.map((block) => block.r2_lin));
+  assert.equal(two.model.sha256, one.model.sha256);
+  await app.mirror.reset();
+  await app.page.reload();
+  await app.started();
+  await app.told('preflight', /are here already/);
+  assert.equal(await app.element('shelf').locator('li').count(), 1);
+  await app.choose(SMALL);
+  await app.measure();
+  assert.equal(total(await app.mirror.stats(), 'model.safetensors').requests, 0, 'all of it is stored');
 });
 
 visit('cancelled while weights go to the GPU, all of its memory is given back', {

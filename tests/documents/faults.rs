@@ -12,14 +12,10 @@ fn rows(document: &str, heading: &str) -> Vec<Vec<String>> {
 
 #[test]
 fn every_test_in_the_table_of_faults_exists() {
-    let (mut checked, mut untested) = (0, Vec::new());
+    let mut checked = 0;
     for row in rows(&read("docs/hardening.md"), "\n## Faults\n") {
         assert_eq!(row.len(), 5, "{row:?}");
         let tests = &row[4];
-        if tests == "none" {
-            untested.push(row[0].clone());
-            continue;
-        }
         let mut source = String::new();
         let mut named = 0;
         for code in inline(tests) {
@@ -34,5 +30,4 @@ fn every_test_in_the_table_of_faults_exists() {
         assert!(named > 0, "{}: {tests}", row[0]);
     }
     assert!(checked >= 30, "only {checked} tests are named");
-    assert_eq!(untested.len(), 4, "a fault without a test is told as one: {untested:?}");
 }

@@ -69,18 +69,21 @@ pub(crate) struct Site {
     folder: PathBuf,
     prefix: String,
     host: IpAddr,
+    /// Whether text and modules are sent compressed: over a network they are the larger part of a first visit.
+    compresses: bool,
     building: Arc<Building>,
 }
 
 impl Site {
     /// Serves `folder` under `prefix`, which begins and ends with a slash.
     pub(crate) fn new(folder: PathBuf, prefix: &str) -> Self {
-        Self { folder, prefix: prefix.into(), host: IpAddr::from([127, 0, 0, 1]), building: Arc::default() }
+        let host = IpAddr::from([127, 0, 0, 1]);
+        Self { folder, prefix: prefix.into(), host, compresses: false, building: Arc::default() }
     }
 
-    /// The same for other machines too, at an address of this one.
+    /// The same for other machines too, at an address of this one, and compressed.
     pub(crate) fn at(self, host: IpAddr) -> Self {
-        Self { host, ..self }
+        Self { host, compresses: true, ..self }
     }
 
     /// Starts serving in the background, on `port` or a free one, and returns the URL.
@@ -98,8 +101,13 @@ impl Site {
         }
         let Some(file) = self.file(&ask.url) else { return Answer::new(404, "text/plain", "not found") };
         self.building.wait_for(&file);
-        let answer = Answer::file(&file, ask.header("range"));
-        answer.with("Content-Type", content_type(&file)).with("Cache-Control", "no-store")
+        let (kind, range) = (content_type(&file), ask.header("range"));
+        let answer = Answer::file(&file, range).with("Content-Type", kind).with("Cache-Control", "no-store");
+        let shrinks = !kind.starts_with("image/png") && !["font/woff2", "application/octet-stream"].contains(&kind);
+        if self.compresses && shrinks && range.is_none() && ask.accepts_gzip() {
+            return answer.clone().compressed().unwrap_or(answer);
+        }
+        answer
     }
 
     /// The file that a URL names; `None` outside the folder.
@@ -169,18 +177,21 @@ mod tests {
         waiting.join().expect("the wait ends with the build");
     }
 
+    /// The answer of a server, as text.
+    fn ask(address: &str, path: &str, extra: &str) -> String {
+        let mut stream = TcpStream::connect(address).expect("the server listens");
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{extra}\r\n");
+        stream.write_all(request.as_bytes()).expect("the server reads");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("the server answers");
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
     #[test]
     fn a_started_site_sends_whole_files_and_parts() {
         let url = Site::new(crate::command::root().join("xtask"), "/sub/").start(0).expect("a free port");
         let address = url.trim_start_matches("http://").trim_end_matches("/sub/");
-        let ask = |path: &str, extra: &str| {
-            let mut stream = TcpStream::connect(address).expect("the server listens");
-            let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{extra}\r\n");
-            stream.write_all(request.as_bytes()).expect("the server reads");
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer).expect("the server answers");
-            answer
-        };
+        let ask = |path: &str, extra: &str| ask(address, path, extra);
         let whole = ask("/sub/Cargo.toml", "");
         assert!(whole.starts_with("HTTP/1.1 200") && whole.contains("[package]"), "{whole}");
         assert!(whole.contains("\r\nConnection: close\r\n"), "{whole}");
@@ -188,5 +199,23 @@ mod tests {
         assert!(part.starts_with("HTTP/1.1 206") && part.ends_with("\r\n\r\npackage"), "{part}");
         assert!(ask("/sub/absent", "").starts_with("HTTP/1.1 404"));
         assert!(ask("/Cargo.toml", "").starts_with("HTTP/1.1 404"));
+    }
+
+    #[test]
+    fn other_machines_get_text_and_modules_compressed_and_pictures_and_parts_as_they_are() {
+        let docs = || Site::new(crate::command::root().join("docs"), "/");
+        let is_packed = |site: Site, path: &str, extra: &str| {
+            let url = site.start(0).expect("a free port");
+            let answer = ask(url.trim_start_matches("http://").trim_end_matches('/'), path, extra);
+            assert!(answer.starts_with("HTTP/1.1 20"), "{answer}");
+            answer.contains("\r\nContent-Encoding: gzip\r\n")
+        };
+        let others = || docs().at(IpAddr::from([127, 0, 0, 1]));
+        let gzip = "Accept-Encoding: gzip, br\r\n";
+        assert!(is_packed(others(), "/cli.md", gzip));
+        assert!(!is_packed(others(), "/cli.md", ""), "a client that cannot unpack it");
+        assert!(!is_packed(others(), "/cli.md", &format!("{gzip}Range: bytes=0-9\r\n")));
+        assert!(!is_packed(others(), "/page.png", gzip));
+        assert!(!is_packed(docs(), "/cli.md", gzip), "nothing is to be gained on one machine");
     }
 }

@@ -426,6 +426,9 @@ pub enum Error {
     /// No storage left for downloads.
     #[error("storage: full ({why}); delete what you no longer need")]
     StorageFull { why: String },
+    /// A browser without storage for this page: a private window, or a page that is not served over https.
+    #[error("storage: this browser keeps no files for this page ({why})")]
+    NoStorage { why: String },
     /// The job was cancelled by its user.
     #[error("cancelled: stopped on request; finished blocks are kept")]
     Cancelled,

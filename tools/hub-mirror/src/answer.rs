@@ -124,7 +124,7 @@ impl Answer {
     ///
     /// # Errors
     /// A file cannot be read.
-    pub(crate) fn compressed(self) -> io::Result<Self> {
+    pub fn compressed(self) -> io::Result<Self> {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
         io::copy(&mut self.body.open()?, &mut encoder)?;
         let body = Content::Bytes(encoder.finish()?);

@@ -50,6 +50,11 @@ impl Ask {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| &**value)
     }
+
+    /// Whether the client can unpack gzip.
+    pub fn accepts_gzip(&self) -> bool {
+        self.header("accept-encoding").is_some_and(|accepted| accepted.contains("gzip"))
+    }
 }
 
 #[cfg(test)]

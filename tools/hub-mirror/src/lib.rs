@@ -273,7 +273,7 @@ impl Shared {
         let range = ask.header("range").filter(|_| fault != Some(Kind::NoRanges));
         let etag = found.file(&file).map(|entry| format!("\"{}\"", entry.etag())).unwrap_or_default();
         let answer = Answer::file(&found.path(&file), range).with("ETag", &etag);
-        let accepts = ask.header("accept-encoding").is_some_and(|accepted| accepted.contains("gzip"));
+        let accepts = ask.accepts_gzip();
         let is_small = path.trim_start_matches('/').starts_with(repos::CACHE);
         let answer = match fault {
             Some(kind) => kind.spoil(answer),

@@ -33,11 +33,11 @@ pub(super) fn manager() -> Option<StorageManager> {
 impl Folder {
     /// The root of the site's files.
     pub(super) async fn root() -> Result<Self> {
-        let refused = |why: String| Error::StorageFull { why };
-        let manager = manager().ok_or_else(|| refused("this browser keeps no files for this page".into()))?;
+        let refused = |why: String| Error::NoStorage { why };
+        let manager = manager().ok_or_else(|| refused("it is not a secure context".into()))?;
         let has_files = Reflect::has(&manager, &"getDirectory".into()).unwrap_or(false);
         if !has_files {
-            return Err(refused("this browser keeps no files for pages".into()));
+            return Err(refused("its browser has no private file system".into()));
         }
         let root = JsFuture::from(manager.get_directory()).await.map_err(|why| refused(reason(&why)))?;
         Ok(Self(root.unchecked_into()))

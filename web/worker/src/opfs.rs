@@ -62,7 +62,7 @@ impl Opfs {
     /// Opens the store of this site.
     ///
     /// # Errors
-    /// [`Error::StorageFull`] if the browser keeps no files for this page.
+    /// [`Error::NoStorage`] if the browser keeps no files for this page, [`Error::StorageFull`] if it has no room.
     pub(super) async fn open() -> Result<Self> {
         let home = Folder::root().await?.make(HOME).await?;
         let (files, ids) = (home.make(FILES).await?, home.make(IDS).await?);

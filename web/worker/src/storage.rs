@@ -1,7 +1,7 @@
 //! Downloads in the browser's storage: what is stored, what space is left, and deletion.
 
 use js_sys::Reflect;
-use straightedge_api::error::Result;
+use straightedge_api::error::{Error, Result};
 use straightedge_api::message::{Deletion, StorageReport, StoredItem};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
@@ -19,6 +19,7 @@ pub(super) async fn shelf(deletion: Deletion) -> StorageReport {
             let (usage, quota) = estimate().await.unwrap_or_default();
             StorageReport { stored, usage, quota, is_persistent: is_persistent().await, why_not: None }
         }
+        Err(Error::NoStorage { why }) => StorageReport { why_not: Some(why), ..empty },
         Err(error) => StorageReport { why_not: Some(error.to_string()), ..empty },
     }
 }
