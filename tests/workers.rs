@@ -4,9 +4,11 @@
 mod common;
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use futures::channel::{mpsc, oneshot};
 use futures::executor::block_on;
@@ -15,7 +17,8 @@ use futures::{FutureExt, StreamExt};
 use straightedge::event::{Event, Recorder};
 use straightedge::job::{BackendChoice, GramMode, Job, Measure, Protocol, Training};
 use straightedge::report::Report;
-use straightedge::run::{Inputs, Text, measure_inputs};
+use straightedge::run::{Inputs, Resume, ResumeFile, Text, measure_inputs};
+use straightedge::trace::Lane;
 use straightedge::weights::FolderFiles;
 use straightedge::workers::{Limits, Message, Worker, Workers, serve};
 
@@ -70,6 +73,56 @@ impl Worker for InThread {
     }
 }
 
+/// Workers that keep the score of the first block back until a second block is to be solved.
+#[derive(Default)]
+struct Together {
+    asked: Mutex<usize>,
+    more: Condvar,
+}
+
+impl Together {
+    fn ask(&self) {
+        *self.asked.lock().expect("no panic") += 1;
+        self.more.notify_all();
+    }
+
+    /// Whether two were asked for, before long.
+    fn wait(&self) -> bool {
+        let asked = self.asked.lock().expect("no panic");
+        let long = Duration::from_secs(60);
+        *self.more.wait_timeout_while(asked, long, |asked| *asked < 2).expect("no panic").0 >= 2
+    }
+}
+
+/// A worker that answers together with the others.
+struct Patient {
+    worker: Rc<InThread>,
+    together: Arc<Together>,
+}
+
+impl Worker for Patient {
+    fn ask(&self, request: Message) -> LocalBoxFuture<'static, Option<Message>> {
+        let is_solve = request.head.contains("\"Solve\"");
+        let answer = self.worker.ask(request);
+        if !is_solve {
+            return answer;
+        }
+        self.together.ask();
+        let together = Arc::clone(&self.together);
+        let (sender, second) = oneshot::channel();
+        thread::spawn(move || sender.send(together.wait()));
+        let answer = async {
+            assert!(second.await.expect("the thread ends"), "only one block is solved at a time");
+            answer.await
+        };
+        answer.boxed_local()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.worker.bytes()
+    }
+}
+
 fn measured(name: &str, measures: &[Measure], gram: GramMode, workers: &[Rc<InThread>]) -> Report {
     let job = Job {
         backend: BackendChoice::Cpu,
@@ -78,20 +131,39 @@ fn measured(name: &str, measures: &[Measure], gram: GramMode, workers: &[Rc<InTh
         training: Training { probe_steps: 20, baseline_steps: 10, heal_steps: 1 },
         ..Job::new(name, "encyclopedia")
     };
-    let text = std::fs::read(common::encyclopedia()).expect("a text");
-    let mut inputs = Inputs::new(Rc::new(FolderFiles::new(common::fixture(name))), Text::Plain(text));
     let all = workers.iter().map(|worker| worker.clone() as Rc<dyn Worker>).collect();
-    inputs.workers = Workers::new(all, Limits { memory: u64::MAX, hidden_size: 1 });
+    report_of(&events(job, all, None, |_| false))
+}
+
+/// The events of a measurement up to the first for which `ends` is true.
+fn events(job: Job, workers: Vec<Rc<dyn Worker>>, resume: Option<&Path>, ends: impl Fn(&Event) -> bool) -> Vec<Event> {
+    let text = std::fs::read(common::encyclopedia()).expect("a text");
+    let files = Rc::new(FolderFiles::new(common::fixture(&job.model)));
+    let mut inputs = Inputs::new(files, Text::Plain(text));
+    inputs.workers = Workers::new(workers, Limits { memory: u64::MAX, hidden_size: 1 });
+    inputs.resume = resume.map(|path| Rc::new(ResumeFile(path.into())) as Rc<dyn Resume>);
+    let (mut stream, mut events) = (measure_inputs(job, inputs), Vec::new());
+    block_on(async {
+        while let Some(event) = stream.next().await {
+            assert!(!matches!(event, Event::Failed(_)), "{event:?}");
+            let is_last = ends(&event);
+            events.push(event);
+            if is_last {
+                break;
+            }
+        }
+    });
+    events
+}
+
+/// The complete report of these events, without times and memory.
+fn report_of(events: &[Event]) -> Report {
     let mut recorder = Recorder::default();
-    block_on(measure_inputs(job, inputs).for_each(|event| {
-        assert!(!matches!(event, Event::Failed(_)), "{event:?}");
-        recorder.record(&event);
-        async {}
-    }));
+    events.iter().for_each(|event| recorder.record(event));
     let mut report = recorder.into_report().expect("a report");
     assert!(!report.partial && report.blocks.iter().all(|block| block.r2_lin.is_some()));
     report.blocks.iter_mut().for_each(|block| block.row_microseconds.clear());
-    Report { seconds: Default::default(), peak_memory: None, ..report }
+    Report { date: None, seconds: Default::default(), peak_memory: None, ..report }
 }
 
 const ALL: [Measure; 5] = [Measure::Fit, Measure::Swap, Measure::Layers, Measure::Baseline, Measure::Controls];
@@ -128,4 +200,41 @@ fn what_a_worker_that_ended_has_not_done_is_done_here() {
         let workers = [InThread::start(answers), InThread::start(usize::MAX)];
         assert_eq!(measured("tiny-gpt2", &ALL, GramMode::Exact, &workers), alone, "an end after {answers} answers");
     }
+}
+
+#[test]
+fn on_a_gpu_each_worker_solves_a_block_of_its_own_while_later_rows_run() {
+    let job = || Job {
+        backend: BackendChoice::Gpu,
+        protocol: Protocol { rows: 1280, seq_len: 64, ..Protocol::default() },
+        ..Job::new("tiny-gpt2", "encyclopedia")
+    };
+    let patient = |answers: &[usize]| -> Vec<Rc<dyn Worker>> {
+        let together = Arc::new(Together::default());
+        let worker = |answers: &usize| Patient { worker: InThread::start(*answers), together: together.clone() };
+        answers.iter().map(|answers| Rc::new(worker(answers)) as Rc<dyn Worker>).collect()
+    };
+    let alone = report_of(&events(job(), Vec::new(), None, |_| false));
+    assert_eq!(alone.blocks.len(), 4);
+    for answers in [[usize::MAX; 3], [3, usize::MAX, 5]] {
+        let together = report_of(&events(job(), patient(&answers), None, |_| false));
+        assert_eq!(together, alone, "ends after {answers:?} answers");
+    }
+
+    // Interrupted while several blocks are unfinished, and resumed.
+    let state = Path::new(env!("CARGO_TARGET_TMPDIR")).join("solved-at-once");
+    let _ = std::fs::remove_file(&state);
+    let stop = |event: &Event| matches!(event, Event::Span(span) if span.lane == Lane::Rows && span.block == Some(3));
+    events(job(), patient(&[usize::MAX; 2]), Some(&state), stop);
+    assert!(state.is_file(), "a state was saved");
+    let rest = events(job(), vec![InThread::start(usize::MAX), InThread::start(usize::MAX)], Some(&state), |_| false);
+    let rows: Vec<_> = rest
+        .iter()
+        .filter_map(|event| match event {
+            Event::Span(span) if span.lane == Lane::Rows => span.block,
+            _ => None,
+        })
+        .collect();
+    assert!(rows[0] > 0, "block 0 is not run again: {rows:?}");
+    assert_eq!(report_of(&rest), alone);
 }

@@ -3,6 +3,18 @@
 /// Whether the platform has threads.
 pub(crate) const HAS_THREADS: bool = cfg!(not(target_arch = "wasm32"));
 
+/// Number of threads.
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) fn threads() -> usize {
+    rayon::current_num_threads()
+}
+
+/// Number of threads.
+#[cfg(target_arch = "wasm32")]
+pub(crate) fn threads() -> usize {
+    1
+}
+
 /// Runs both closures, in parallel if there are threads.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn join<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {

@@ -12,7 +12,7 @@ use super::project::HeldOutMoments;
 use crate::error::Result;
 
 /// V: eigenvectors of the training covariance of ŷ, largest first, d_out × d_out.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Directions(pub(super) Mat<f64>);
 
 /// W_k = W*·V_k·V_kᵀ as its two thin factors: y ≈ ȳ + V_k·(W*·V_k ⊙ σ)ᵀ·((x − x̄)/σ).

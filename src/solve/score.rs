@@ -20,7 +20,7 @@ const EFFECTIVE_SHARE: f64 = 0.9;
 const CONSTANT: f64 = 1.0 / (1 << 22) as f64;
 
 /// A block's scores from its moments, and its map.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct BlockScore {
     /// Every field that follows from moments; `cosine` is left empty.
     pub report: BlockReport,

@@ -1,10 +1,13 @@
-//! Lossless serialisation to flat lists of numbers, for messages between the workers of the two parts of a solve.
+//! Lossless serialisation to flat lists of numbers, for messages between workers that solve.
 
 use faer::Mat;
 
-use super::fit::RetainedSpace;
+use super::fit::{AffineMap, RetainedSpace};
 use super::parts::RemainderScore;
+use super::rank::Directions;
+use super::score::BlockScore;
 use crate::learning::LearningPoint;
+use crate::report::BlockReport;
 use crate::stats::moments::Moments;
 
 impl Moments {
@@ -41,17 +44,15 @@ impl RetainedSpace {
     /// Serialises the kept space.
     pub fn to_wire(&self) -> Vec<f64> {
         let mut wire = Writer::with_capacity(self.cut.nrows() * self.cut.ncols() + 3);
-        [self.rank, self.cut.nrows(), self.cut.ncols()].into_iter().for_each(|count| wire.count(count));
-        self.cut.col_iter().for_each(|column| wire.0.extend(column.iter()));
+        wire.count(self.rank);
+        wire.matrix(&self.cut);
         wire.0
     }
 
     /// Reads the output of [`RetainedSpace::to_wire`]; `None` if malformed.
     pub fn from_wire(wire: &[f64]) -> Option<Self> {
         let mut wire = Reader(wire);
-        let (rank, rows, cols) = (wire.count()?, wire.count()?, wire.count()?);
-        let numbers = wire.take(rows.checked_mul(cols)?)?;
-        Some(Self { rank, cut: Mat::from_fn(rows, cols, |i, k| numbers[k * rows + i]) })
+        Some(Self { rank: wire.count()?, cut: wire.matrix()? })
     }
 }
 
@@ -81,6 +82,36 @@ impl RemainderScore {
     }
 }
 
+impl BlockScore {
+    /// Serialises everything but the report.
+    pub fn to_wire(&self) -> Vec<f64> {
+        let Self { map, directions, .. } = self;
+        let mut wire = Writer::with_capacity(map.weight.len() + directions.0.ncols() * directions.0.nrows());
+        wire.0.extend([self.heldout_variation, self.r2_rounding]);
+        wire.count(map.rank);
+        for list in [&self.heldout_mean, &map.weight, &map.mean_x, &map.deviation_x, &map.mean_y, &self.deviation_y] {
+            wire.list(list);
+        }
+        wire.matrix(&directions.0);
+        wire.0
+    }
+
+    /// Reads the output of [`BlockScore::to_wire`]; `None` if malformed.
+    pub fn from_wire(report: BlockReport, wire: &[f64]) -> Option<Self> {
+        let mut wire = Reader(wire);
+        let (heldout_variation, r2_rounding, rank) = (wire.number()?, wire.number()?, wire.count()?);
+        let (heldout_mean, weight) = (wire.list()?, wire.list()?);
+        let (mean_x, deviation_x, mean_y, deviation_y) = (wire.list()?, wire.list()?, wire.list()?, wire.list()?);
+        let directions = Directions(wire.matrix()?);
+        let map = AffineMap { weight, mean_x, deviation_x, mean_y, rank };
+        let d_out = map.mean_y.len();
+        let fits = map.weight.len() == map.mean_x.len() * d_out
+            && map.deviation_x.len() == map.mean_x.len()
+            && [heldout_mean.len(), deviation_y.len(), directions.0.nrows()] == [d_out; 3];
+        fits.then_some(Self { report, heldout_variation, heldout_mean, map, deviation_y, directions, r2_rounding })
+    }
+}
+
 /// NaN encodes `None`: reports contain no other NaN.
 fn known(number: f64) -> Option<f64> {
     (!number.is_nan()).then_some(number)
@@ -100,6 +131,11 @@ impl Writer {
     fn list(&mut self, list: &[f64]) {
         self.count(list.len());
         self.0.extend_from_slice(list);
+    }
+
+    fn matrix(&mut self, matrix: &Mat<f64>) {
+        [matrix.nrows(), matrix.ncols()].into_iter().for_each(|count| self.count(count));
+        matrix.col_iter().for_each(|column| self.0.extend(column.iter()));
     }
 
     fn options(&mut self, list: &[Option<f64>]) {
@@ -129,6 +165,12 @@ impl<'a> Reader<'a> {
     fn list(&mut self) -> Option<Vec<f64>> {
         let numbers = self.count()?;
         self.take(numbers).map(<[f64]>::to_vec)
+    }
+
+    fn matrix(&mut self) -> Option<Mat<f64>> {
+        let (rows, cols) = (self.count()?, self.count()?);
+        let numbers = self.take(rows.checked_mul(cols)?)?;
+        Some(Mat::from_fn(rows, cols, |i, k| numbers[k * rows + i]))
     }
 
     fn options(&mut self) -> Option<Vec<Option<f64>>> {
@@ -171,6 +213,28 @@ mod tests {
             let rest = RemainderScore { covariance: vec![0.1, -0.0], r2_folds, quarters };
             crosses(rest.clone(), &rest.to_wire(), RemainderScore::from_wire);
         }
+    }
+
+    #[test]
+    fn a_score_crosses_with_its_map_and_directions() {
+        let map = AffineMap {
+            weight: vec![0.5, -1.0, 2.0, 0.25, 1e-300, 3.0],
+            mean_x: vec![1.0, 2.0, 3.0],
+            deviation_x: vec![4.0, 5.0, 6.0],
+            mean_y: vec![7.0, 8.0],
+            rank: 3,
+        };
+        let score = BlockScore {
+            report: BlockReport { block: 4, r2_lin: Some(0.1 + 0.2), ..BlockReport::default() },
+            heldout_variation: 9.5,
+            heldout_mean: vec![1.5, 2.5],
+            map,
+            deviation_y: vec![0.1, 0.2],
+            directions: Directions(Mat::from_fn(2, 2, |i, k| i as f64 - 0.3 * k as f64)),
+            r2_rounding: 1e-9,
+        };
+        let report = score.report.clone();
+        crosses(score.clone(), &score.to_wire(), |wire| BlockScore::from_wire(report.clone(), wire));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::message::{BlockTask, HelperRequest, Message, WantedTensors, Worker};
+use super::message::{BlockTask, HelperRequest, Message, ReplyHead, WantedTensors, Worker};
 use crate::backend::{Backend, Shape};
 use crate::error::{Error, Result};
 use crate::model::{Block, ModelPart as _};
@@ -15,13 +15,13 @@ pub(super) fn ask(
     request: &HelperRequest,
     singles: Vec<Vec<f32>>,
     doubles: Vec<Vec<f64>>,
-) -> impl Future<Output = Result<Option<(Vec<usize>, Message)>>> + use<> {
+) -> impl Future<Output = Result<Option<(ReplyHead, Message)>>> + use<> {
     let head = serde_json::to_string(request).unwrap_or_default();
     let answer = worker.ask(Message { head, singles, doubles });
     async {
         let Some(message) = answer.await else { return Ok(None) };
-        let head: Option<Result<Vec<usize>, Error>> = serde_json::from_str(&message.head).ok();
-        head.transpose().map(|folds| folds.map(|folds| (folds, message)))
+        let head: Option<Result<ReplyHead, Error>> = serde_json::from_str(&message.head).ok();
+        head.transpose().map(|head| head.map(|head| (head, message)))
     }
 }
 
@@ -52,7 +52,7 @@ impl<'w> RemoteBlock<'w> {
     pub fn moments(self) -> impl Future<Output = Result<Option<Vec<(usize, Moments)>>>> + use<> {
         let answer = ask(self.0, &HelperRequest::Moments, Vec::new(), Vec::new());
         async {
-            Ok(answer.await?.and_then(|(folds, message)| {
+            Ok(answer.await?.and_then(|(ReplyHead { folds, .. }, message)| {
                 let moments =
                     message.doubles.iter().map(|numbers| Moments::from_wire(numbers)).collect::<Option<Vec<_>>>()?;
                 Some(folds.into_iter().zip(moments).collect())

@@ -2,13 +2,13 @@
 
 use futures::{Stream, StreamExt};
 
-use super::message::{BlockTask, HelperRequest, Message, WantedTensors};
+use super::message::{BlockTask, HelperRequest, Message, ReplyHead, WantedTensors};
 use crate::backend::cpu::CpuBackend;
 use crate::backend::{Backend, Shape};
 use crate::error::{Error, Result};
 use crate::forward::{Layers, ResidualTerms};
 use crate::model::{Block, ModelConfig, ModelPart as _};
-use crate::solve::{Remainder, RetainedSpace};
+use crate::solve::{Remainder, RetainedSpace, score_block};
 use crate::stats::moments::Moments;
 use crate::workers::sums::BlockSums;
 
@@ -42,7 +42,7 @@ impl<'a> Helper<'a> {
     async fn answer(&mut self, message: Message) -> Message {
         let found = self.obey(message).await;
         let (head, singles, doubles) = match found {
-            Ok(HelperAnswer { folds, singles, doubles }) => (Ok(folds), singles, doubles),
+            Ok(HelperAnswer { head, singles, doubles }) => (Ok(head), singles, doubles),
             Err(error) => (Err(error), Vec::new(), Vec::new()),
         };
         // The requester treats an unreadable reply as the end of this worker.
@@ -89,7 +89,8 @@ impl<'a> Helper<'a> {
                 };
                 let counted = moments.into_iter().enumerate().filter(|(_, moments)| moments.n > 0);
                 let (folds, doubles) = counted.map(|(fold, moments)| (fold, moments.to_wire())).unzip();
-                Ok(HelperAnswer { folds, doubles, ..HelperAnswer::default() })
+                let head = ReplyHead { folds, report: None };
+                Ok(HelperAnswer { head, doubles, ..HelperAnswer::default() })
             }
             HelperRequest::Fold => {
                 let fold = doubles.first().and_then(|numbers| Moments::from_wire(numbers));
@@ -97,6 +98,12 @@ impl<'a> Helper<'a> {
                 Ok(HelperAnswer::default())
             }
             HelperRequest::Solve { block } => {
+                let score = score_block(block, &std::mem::take(&mut self.folds))?;
+                let doubles = vec![score.to_wire()];
+                let head = ReplyHead { report: Some(score.report), ..ReplyHead::default() };
+                Ok(HelperAnswer { head, doubles, ..HelperAnswer::default() })
+            }
+            HelperRequest::SolveRemainder { block } => {
                 let folds = std::mem::take(&mut self.folds);
                 self.solving = Some((Remainder::new(block, &folds)?, folds));
                 Ok(HelperAnswer::default())
@@ -124,10 +131,10 @@ impl<'a> LoadedBlock<'a> {
     }
 }
 
-/// A reply before serialisation; `folds` are the folds of the moments, if any.
+/// A reply before serialisation.
 #[derive(Default)]
 struct HelperAnswer {
-    folds: Vec<usize>,
+    head: ReplyHead,
     singles: Vec<Vec<f32>>,
     doubles: Vec<Vec<f64>>,
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::backend::Shape;
 use crate::job::Protocol;
 use crate::model::{Block, ModelConfig};
+use crate::report::BlockReport;
 use crate::workers::sums::{HalfFold, Scales};
 
 /// A message. Every request gets one reply, in order.
@@ -40,13 +41,27 @@ pub(super) enum HelperRequest {
     Moments,
     /// The next fold of a block to solve, its moments in `doubles`.
     Fold,
-    /// All folds are sent: solve the block.
+    /// All folds are sent: solve the block. The reply holds its report, and the rest of its score in `doubles`.
     Solve {
+        /// Index of the block.
+        block: usize,
+    },
+    /// All folds are sent: solve the part of the block that needs no fit.
+    SolveRemainder {
         /// Index of the block.
         block: usize,
     },
     /// Sends the directions kept by the fit, and requests the rest of the block's score.
     Kept,
+}
+
+/// What a reply holds besides lists of numbers.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct ReplyHead {
+    /// The folds of the moments, if any.
+    pub(super) folds: Vec<usize>,
+    /// The report of a solved block.
+    pub(super) report: Option<BlockReport>,
 }
 
 /// A block and the settings its rows need.

@@ -9,6 +9,7 @@ mod helper;
 mod message;
 pub mod sums;
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use crate::backend::BATCH_ROWS;
@@ -22,7 +23,7 @@ use crate::stats::moments::Moments;
 use ask::ask;
 pub use ask::{RemoteBlock, copied};
 pub use helper::serve;
-use message::HelperRequest;
+use message::{HelperRequest, ReplyHead};
 pub use message::{BlockTask, Message, WantedTensors, Worker};
 
 /// Bytes of an idle worker.
@@ -30,11 +31,18 @@ const EMPTY: u64 = 16 << 20;
 /// Matrices of d × d that a solve holds in addition to the moments.
 const SOLVE_MATRICES: u64 = 12;
 
+/// Most blocks that threads solve at once: each takes the memory of its moments again.
+const MOST_SOLVES: usize = 4;
+
 /// The helper workers. Each starts on its first request.
 #[derive(Clone, Default)]
 pub struct Workers {
     all: Vec<Rc<dyn Worker>>,
     limits: Limits,
+    /// How many of them have the memory to solve a block each at the same time.
+    solvers: usize,
+    /// Blocks given to single workers so far.
+    solved: Cell<usize>,
 }
 
 /// Limits on the use of helper workers.
@@ -49,16 +57,24 @@ pub struct Limits {
 impl Workers {
     /// Uses the workers `all` within `limits`.
     pub fn new(all: Vec<Rc<dyn Worker>>, limits: Limits) -> Self {
-        Self { all, limits }
+        Self { all, limits, ..Self::default() }
     }
 
     /// The workers worth using for a model, within the memory budget.
     pub fn for_model(&self, config: &ModelConfig, folds: usize) -> Self {
         let (own, each) = needed(config, folds as u64);
-        let affordable = (self.limits.memory.saturating_sub(own) / each) as usize;
+        let affordable = |each: u64| (self.limits.memory.saturating_sub(own) / each) as usize;
         let is_wide = config.hidden_size >= self.limits.hidden_size;
-        let count = if is_wide { self.all.len().min(affordable) } else { 0 };
-        Self { all: self.all[..count].to_vec(), limits: self.limits }
+        let count = if is_wide { self.all.len().min(affordable(each)) } else { 0 };
+        // The moments of every block in progress stay here too, in case its worker ends.
+        let solvers = count.min(affordable(each + moment_bytes(config, folds as u64)));
+        Self { all: self.all[..count].to_vec(), solvers, ..Self::new(Vec::new(), self.limits) }
+    }
+
+    /// How many blocks may be solved at the same time: one per worker, or on half of the threads each.
+    pub fn solves_at_once(&self) -> usize {
+        let by_threads = (parallel::threads() / 2).min(MOST_SOLVES);
+        self.solvers.max(by_threads).max(1)
     }
 
     /// All helper workers.
@@ -71,15 +87,22 @@ impl Workers {
         self.all.iter().map(|worker| worker.bytes()).sum()
     }
 
-    /// [`score_block`] with a helper worker taking half of the work, if there is one. The helper starts before the fit
-    /// is done; more helpers would only wait for it.
+    /// [`score_block`] where `at_once` blocks are solved at the same time. If there are several and helper workers, one
+    /// of them solves the block; if it is one block, a helper takes half of the work. It starts before the fit is done;
+    /// more helpers would only wait for it.
     ///
     /// # Errors
     /// If a moment is not finite.
-    pub async fn score(&self, block: usize, folds: Vec<Moments>) -> Result<BlockScore> {
-        if let Some(worker) = self.all.first()
-            && let Some(score) = share(&**worker, block, &folds).await?
-        {
+    pub async fn score(&self, block: usize, folds: Vec<Moments>, at_once: usize) -> Result<BlockScore> {
+        let score = match &self.all[..] {
+            [] => None,
+            [worker, ..] if at_once <= 1 => share(&**worker, block, &folds).await?,
+            all => {
+                let turn = self.solved.replace(self.solved.get() + 1);
+                whole(&*all[turn % all.len()], block, &folds).await?
+            }
+        };
+        if let Some(score) = score {
             return Ok(score);
         }
         let score = parallel::aside(move || score_block(block, &folds)).await;
@@ -87,13 +110,17 @@ impl Workers {
     }
 }
 
+/// The score computed by a helper; `None` if the helper has ended.
+async fn whole(worker: &dyn Worker, block: usize, folds: &[Moments]) -> Result<Option<BlockScore>> {
+    send(worker, folds);
+    let answer = ask(worker, &HelperRequest::Solve { block }, Vec::new(), Vec::new()).await?;
+    Ok(answer.and_then(|(ReplyHead { report, .. }, found)| BlockScore::from_wire(report?, found.doubles.first()?)))
+}
+
 /// The score with a helper's share; `None` if the helper has ended.
 async fn share(worker: &dyn Worker, block: usize, folds: &[Moments]) -> Result<Option<BlockScore>> {
-    for fold in folds {
-        // One by one, so that at most one fold is in this module's memory twice.
-        drop(ask(worker, &HelperRequest::Fold, Vec::new(), vec![fold.to_wire()]));
-    }
-    drop(ask(worker, &HelperRequest::Solve { block }, Vec::new(), Vec::new()));
+    send(worker, folds);
+    drop(ask(worker, &HelperRequest::SolveRemainder { block }, Vec::new(), Vec::new()));
     let fit = HeadlineFit::new(block, folds)?;
     let rest = ask(worker, &HelperRequest::Kept, Vec::new(), vec![fit.kept().to_wire()]);
     yield_now().await;
@@ -101,6 +128,22 @@ async fn share(worker: &dyn Worker, block: usize, folds: &[Moments]) -> Result<O
     // An error there is ignored: the block is then solved here and returns the same error.
     let rest = rest.await.ok().flatten().and_then(|(_, found)| RemainderScore::from_wire(found.doubles.first()?));
     Ok(rest.map(|rest| score.complete(rest)))
+}
+
+/// Sends the folds of a block to solve, one by one, so that at most one is in this module's memory twice.
+fn send(worker: &dyn Worker, folds: &[Moments]) {
+    for fold in folds {
+        drop(ask(worker, &HelperRequest::Fold, Vec::new(), vec![fold.to_wire()]));
+    }
+}
+
+/// Bytes of a block's moments: xxᵀ and xyᵀ of every fold, and one yyᵀ.
+fn moment_bytes(config: &ModelConfig, folds: u64) -> u64 {
+    matrix_bytes(config) * (2 * folds + 1)
+}
+
+fn matrix_bytes(config: &ModelConfig) -> u64 {
+    8 * (config.hidden_size as u64).pow(2)
 }
 
 /// Peak bytes of this worker and of each helper, without stored rows.
@@ -111,10 +154,8 @@ fn needed(config: &ModelConfig, folds: u64) -> (u64, u64) {
     let weights = 4 * (config.ffn_parameters() as u64 + 2 * width * heads);
     // A batch in a network, and around it.
     let batch = 4 * BATCH_ROWS as u64 * (3 * *intermediate_size as u64 + 6 * width);
-    let matrix = 8 * width * width;
-    // xxᵀ and xyᵀ of every fold, and one yyᵀ.
-    let moments = matrix * (2 * folds + 1);
-    let solve = moments + moments / folds + SOLVE_MATRICES * matrix;
+    let moments = moment_bytes(config, folds);
+    let solve = moments + moments / folds + SOLVE_MATRICES * matrix_bytes(config);
     (EMPTY + 2 * weights + solve.max(batch + moments), EMPTY + solve.max(weights + batch + moments))
 }
 

@@ -25,7 +25,9 @@ pub enum Lane {
     Weights,
     /// Taking rows through a block.
     Rows,
-    /// Solving and measuring a block.
+    /// Solving a block's least squares.
+    Solve,
+    /// Measuring a solved block.
     Measures,
     /// Taking forks through a block: streams with replaced networks.
     Forks,
@@ -34,13 +36,14 @@ pub enum Lane {
 }
 
 impl Lane {
-    const ALL: [Self; 5] = [Self::Weights, Self::Rows, Self::Measures, Self::Forks, Self::Perplexity];
+    const ALL: [Self; 6] = [Self::Weights, Self::Rows, Self::Solve, Self::Measures, Self::Forks, Self::Perplexity];
 
     fn name(self) -> &'static str {
         match self {
             Self::Weights => "weights",
             Self::Rows => "rows",
-            Self::Measures => "solve and measures",
+            Self::Solve => "solve",
+            Self::Measures => "measures",
             Self::Forks => "forks",
             Self::Perplexity => "perplexity",
         }
@@ -78,28 +81,54 @@ struct TraceFile {
     display_time_unit: &'static str,
 }
 
-/// The spans as a JSON text in the Chrome trace format: one row per lane, times in microseconds.
+/// Most spans of one lane that can run at once; more would share rows.
+const TRACKS: usize = 16;
+
+/// The spans as a JSON text in the Chrome trace format, times in microseconds: one row per lane, and further ones where
+/// spans of a lane overlap, because viewers draw only nested spans in one row.
 pub fn to_json(spans: &[Span]) -> String {
-    let row = |lane: Lane| TraceEvent {
+    let tracks = tracks(spans);
+    let row = |(lane, track): (Lane, usize)| TraceEvent {
         name: "thread_name".into(),
         ph: "M",
         pid: 1,
-        tid: lane as usize + 1,
+        tid: lane as usize * TRACKS + track + 1,
         ts: None,
         dur: None,
         args: TraceArgs { name: Some(lane.name()), ..TraceArgs::default() },
     };
-    let span = |span: &Span| TraceEvent {
+    let span = |(span, track): (&Span, &usize)| TraceEvent {
         name: span.block.map_or_else(|| span.lane.name().into(), |block| format!("{} {block}", span.lane.name())),
         ph: "X",
         ts: Some(1e6 * span.start),
         dur: Some(1e6 * span.seconds),
         args: TraceArgs { name: None, block: span.block, busy_seconds: Some(span.busy) },
-        ..row(span.lane)
+        ..row((span.lane, *track))
     };
-    let trace_events = Lane::ALL.into_iter().map(row).chain(spans.iter().map(span)).collect();
+    let used = |lane: Lane| {
+        let tracks = spans.iter().zip(&tracks).filter(move |(span, _)| span.lane == lane);
+        tracks.map(|(_, track)| track + 1).max().unwrap_or(1)
+    };
+    let rows = Lane::ALL.into_iter().flat_map(|lane| (0..used(lane)).map(move |track| (lane, track)));
+    let trace_events = rows.map(row).chain(spans.iter().zip(&tracks).map(span)).collect();
     // Plain numbers and strings always serialise.
     serde_json::to_string(&TraceFile { trace_events, display_time_unit: "ms" }).unwrap_or_default()
+}
+
+/// For every span the first track of its lane that is free when it begins.
+fn tracks(spans: &[Span]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..spans.len()).collect();
+    order.sort_by(|a, b| spans[*a].start.total_cmp(&spans[*b].start));
+    let mut ends = [[f64::NEG_INFINITY; TRACKS]; Lane::ALL.len()];
+    let mut tracks = vec![0; spans.len()];
+    for index in order {
+        let Span { lane, start, seconds, .. } = spans[index];
+        let ends = &mut ends[lane as usize];
+        let track = ends.iter().position(|end| *end <= start).unwrap_or_default();
+        ends[track] = ends[track].max(start + seconds);
+        tracks[index] = track;
+    }
+    tracks
 }
 
 #[cfg(test)]
@@ -120,5 +149,23 @@ mod tests {
         assert_eq!((found["name"].as_str(), found["args"]["busy_seconds"].as_f64()), (Some("rows 3"), Some(0.125)));
         let lane = names.iter().find(|name| name["tid"] == found["tid"]).expect("a name");
         assert_eq!(lane["args"]["name"], "rows");
+    }
+
+    #[test]
+    fn overlapping_spans_of_a_lane_have_rows_of_their_own() {
+        let span = |lane, block, start, seconds| Span { lane, block: Some(block), start, seconds, busy: 0.0 };
+        let spans = [
+            span(Lane::Solve, 1, 2.0, 3.0),
+            span(Lane::Solve, 0, 1.0, 3.0),
+            span(Lane::Solve, 2, 4.0, 1.0),
+            span(Lane::Rows, 3, 2.0, 9.0),
+        ];
+        let trace: Value = serde_json::from_str(&to_json(&spans)).expect("JSON");
+        let events = trace["traceEvents"].as_array().expect("events");
+        let row = |name: &str| events.iter().find(|event| event["name"] == name).map(|event| event["tid"].as_u64());
+        assert_ne!(row("solve 0"), row("solve 1"));
+        assert_eq!(row("solve 0"), row("solve 2"), "it begins when the first ends");
+        let named: Vec<_> = events.iter().filter(|event| event["ph"] == "M").map(|event| event["tid"].as_u64()).collect();
+        assert!(["solve 0", "solve 1", "rows 3"].iter().all(|name| named.contains(&row(name).expect("a row"))));
     }
 }

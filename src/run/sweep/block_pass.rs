@@ -73,11 +73,6 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
         Self { sweep, index, block, is_measured, keeps, meter, entering, finished, done }
     }
 
-    /// Index of the block.
-    pub(super) fn index(&self) -> usize {
-        self.index
-    }
-
     /// Takes all rows of `stream` through the block; afterwards `stream` holds the block's output.
     pub(super) async fn run(self, stream: &mut Stream<B::Tensor>) -> Result<VisitedBlock<'a, B>> {
         self.sweep.pass.span(Lane::Rows, Some(self.index), self.all(stream)).await

@@ -39,5 +39,6 @@ pub(in crate::run) async fn of_rows<'a, B: Backend>(
     }
     pass.spend(|seconds| &mut seconds.forward, meter.seconds());
     let visit = Visit { store, index: 0, block: None, rows: kept, folds: pass.folds.len() };
-    pass.measure_block(&visit, sums, &mut measures).await.map(drop)
+    let mut solved = pass.solve(0, sums, 1).await?;
+    pass.measure_solved(&visit, &mut solved, &mut measures).await
 }

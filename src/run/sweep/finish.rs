@@ -16,29 +16,20 @@ use crate::workers::sums::BlockSums;
 const R2_DIGITS: f64 = 1e-6;
 
 impl<B: Backend> Pass<'_, B> {
-    /// Solves a block and takes all measures of it.
-    pub(super) async fn measure_block(
+    /// Solves a block, while `at_once` blocks are solved at the same time.
+    pub(super) async fn solve(
         &self,
-        visit: &Visit<'_, B>,
+        block: usize,
         sums: BlockSums<'_, B>,
-        measures: &mut BlockMeasures<'_, B>,
+        at_once: usize,
     ) -> Result<SolvedBlock<B::Tensor>> {
         let started = Instant::now();
-        let mut solved = self.solve(visit.index, sums).await?;
-        self.spend(|seconds| &mut seconds.solve, started.elapsed().as_secs_f64());
-        self.warn(&solved);
-        for measure in measures {
-            measure.measure(visit, &mut solved).await?;
-        }
-        Ok(solved)
-    }
-
-    async fn solve(&self, block: usize, sums: BlockSums<'_, B>) -> Result<SolvedBlock<B::Tensor>> {
         let folds = sums.moments().await?;
         let asks = self.asks(Measure::Controls);
         let inputs = asks.then(|| InputDistribution::new(block, &folds)).transpose()?;
         let BlockScore { report, heldout_variation, heldout_mean, map, deviation_y, directions, r2_rounding } =
-            self.workers.score(block, folds).await?;
+            self.workers.score(block, folds, at_once).await?;
+        self.spend(|seconds| &mut seconds.solve, started.elapsed().as_secs_f64());
         Ok(SolvedBlock {
             report,
             heldout_variation,
@@ -50,6 +41,20 @@ impl<B: Backend> Pass<'_, B> {
             inputs,
             replacements: Vec::new(),
         })
+    }
+
+    /// Takes all measures of a solved block.
+    pub(super) async fn measure_solved(
+        &self,
+        visit: &Visit<'_, B>,
+        solved: &mut SolvedBlock<B::Tensor>,
+        measures: &mut BlockMeasures<'_, B>,
+    ) -> Result<()> {
+        self.warn(solved);
+        for measure in measures {
+            measure.measure(visit, solved).await?;
+        }
+        Ok(())
     }
 
     fn warn(&self, SolvedBlock { report, map, r2_rounding, .. }: &SolvedBlock<B::Tensor>) {

@@ -4,25 +4,18 @@ use std::rc::Rc;
 
 use futures::try_join;
 
-use super::block_pass::{BlockPass, VisitedBlock};
+use super::block_pass::BlockPass;
 use super::forks::Forks;
 use super::measuring::Measuring;
 use super::state::{BlockMeasures, KeepPolicy, MeasuredBlock, Stream, Sweep};
+use super::unfinished::{MeasuredVisit, Unfinished};
 use super::visit::{SolvedBlock, Visit};
 use crate::backend::Backend;
 use crate::error::Result;
 use crate::event::{Event, Stage};
 use crate::model::{Block, TokenRows};
-use crate::platform::parallel;
-use crate::run::measures::{LayerMeasure, MeasuredLayer};
+use crate::run::measures::LayerMeasure;
 use crate::trace::Lane;
-
-/// A visit and its results.
-struct Finished<'a, B: Backend> {
-    visit: Visit<'a, B>,
-    solved: Option<SolvedBlock<B::Tensor>>,
-    layer: Option<MeasuredLayer<B::Tensor>>,
-}
 
 impl<'a, B: Backend> Sweep<'a, B> {
     /// Measures every block, then perplexity if requested. Returns the blocks, and the perplexity of the original
@@ -41,23 +34,23 @@ impl<'a, B: Backend> Sweep<'a, B> {
         };
         let last = self.last_block(&keeps);
         let meter = self.pass.out.stage(Stage::Measure, self.source.reading.rows() * (last as u64 + 1));
-        let mut before = None;
+        let mut unfinished = Unfinished::new(self, &keeps, first);
         let mut block = Rc::new(self.load(first).await?);
         for index in first..=last {
             let block_pass = BlockPass::new(self, (index, &block), &keeps, &meter);
             let work = async {
-                let visited = self.visit(block_pass, before.take(), &mut stream, &mut measuring).await?;
-                self.pass.span(Lane::Forks, Some(index), measuring.forks.carry(&block, index)).await?;
-                Ok(visited)
+                let entering = self.pass.resume.map(|_| stream.clone());
+                let rows = block_pass.run(&mut stream);
+                let visited = unfinished.beside(self, &mut measuring, (index, entering), rows).await?;
+                unfinished.add(self, visited);
+                self.pass.span(Lane::Forks, Some(index), measuring.forks.carry(&block, index)).await
             };
-            let (visited, next) = try_join!(work, self.load_next(index, last))?;
-            before = Some(visited);
+            let ((), next) = try_join!(work, self.load_next(index, last))?;
             if let Some(next) = next {
                 block = Rc::new(next);
             }
         }
-        let finished = self.finish(before, &mut measuring).await?;
-        self.close(finished, &mut measuring).await?;
+        unfinished.finish(self, &mut measuring).await?;
         self.pass.spend(|seconds| &mut seconds.forward, meter.seconds());
         let Measuring { measures, layers, forks, mut swept } = measuring;
         drop((measures, block));
@@ -70,31 +63,6 @@ impl<'a, B: Backend> Sweep<'a, B> {
             Ok((swept, ppl))
         };
         self.pass.span(Lane::Perplexity, None, perplexities).await
-    }
-
-    /// Takes all rows through a block, measures the previous one, and saves the state between them.
-    async fn visit(
-        &self,
-        block_pass: BlockPass<'_, 'a, B>,
-        before: Option<VisitedBlock<'a, B>>,
-        stream: &mut Stream<B::Tensor>,
-        measuring: &mut Measuring<'_, 'a, B>,
-    ) -> Result<VisitedBlock<'a, B>> {
-        let index = block_pass.index();
-        // A single thread gains nothing from overlapping them, and has no memory for two blocks' sums.
-        if B::IN_MEMORY && !parallel::HAS_THREADS {
-            let finished = self.finish(before, measuring).await?;
-            self.close(finished, measuring).await?;
-            self.save(index, stream, measuring).await?;
-            return block_pass.run(stream).await;
-        }
-        let entering = self.pass.resume.map(|_| stream.clone());
-        let (finished, visited) = try_join!(self.finish(before, measuring), block_pass.run(stream))?;
-        self.close(finished, measuring).await?;
-        if let Some(entering) = entering {
-            self.save(index, &entering, measuring).await?;
-        }
-        Ok(visited)
     }
 
     /// The residual stream that enters the first block.
@@ -128,32 +96,32 @@ impl<'a, B: Backend> Sweep<'a, B> {
         if index < last { self.load(index + 1).await.map(Some) } else { Ok(None) }
     }
 
-    /// Solves and measures a block after all rows have passed it.
-    async fn finish(
+    /// Measures a solved block.
+    pub(super) async fn measure(
         &self,
-        visited: Option<VisitedBlock<'a, B>>,
-        measuring: &mut Measuring<'_, 'a, B>,
-    ) -> Result<Option<Finished<'a, B>>> {
-        let Some(VisitedBlock { visit, sums }) = visited else { return Ok(None) };
+        visit: Visit<'a, B>,
+        mut solved: Option<SolvedBlock<B::Tensor>>,
+        Measuring { measures, layers, .. }: &mut Measuring<'_, 'a, B>,
+    ) -> Result<MeasuredVisit<'a, B>> {
         let measured = async {
-            let solved = match sums {
-                Some(sums) => Some(self.pass.measure_block(&visit, sums, &mut measuring.measures).await?),
-                None => None,
-            };
-            let layer = match &mut measuring.layers {
-                Some(layers) => Some(layers.measure(&visit).await?),
-                None => None,
-            };
-            Ok((solved, layer))
+            if let Some(solved) = &mut solved {
+                self.pass.measure_solved(&visit, solved, measures).await?;
+            }
+            match layers {
+                Some(layers) => layers.measure(&visit).await.map(Some),
+                None => Ok(None),
+            }
         };
-        let (solved, layer) = self.pass.span(Lane::Measures, Some(visit.index), measured).await?;
-        Ok(Some(Finished { visit, solved, layer }))
+        let layer = self.pass.span(Lane::Measures, Some(visit.index), measured).await?;
+        Ok(MeasuredVisit { visit, solved, layer })
     }
 
     /// Completes a visit: timings on an otherwise idle device, and the forks that start here.
-    async fn close(&self, finished: Option<Finished<'a, B>>, measuring: &mut Measuring<'_, 'a, B>) -> Result<()> {
-        let Some(Finished { visit, solved, layer }) = finished else { return Ok(()) };
-        let Measuring { measures, forks, swept, .. } = measuring;
+    pub(super) async fn close(
+        &self,
+        MeasuredVisit { visit, solved, layer }: MeasuredVisit<'a, B>,
+        Measuring { measures, forks, swept, .. }: &mut Measuring<'_, 'a, B>,
+    ) -> Result<()> {
         if let Some(layer) = layer {
             forks.of_layer(&visit, layer).await?;
         }

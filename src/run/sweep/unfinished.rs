@@ -1,0 +1,146 @@
+//! Blocks whose rows are through and whose solve is in progress.
+//!
+//! Solving takes a processor longer than a fast GPU takes for the rows of a block, so several blocks are solved at the
+//! same time, as far as workers and memory allow. They are measured in their order, as soon as each is solved.
+
+use futures::channel::oneshot;
+use futures::future::{Either, FutureExt, LocalBoxFuture, select};
+use futures::stream::{FuturesOrdered, StreamExt};
+use futures::try_join;
+
+use super::block_pass::VisitedBlock;
+use super::measuring::Measuring;
+use super::state::{KeepPolicy, Stream, Sweep};
+use super::visit::{SolvedBlock, Visit};
+use crate::backend::Backend;
+use crate::error::Result;
+use crate::platform::parallel;
+use crate::run::measures::MeasuredLayer;
+use crate::trace::Lane;
+
+/// A visit, and the solved block if it is measured.
+type Solved<'a, B> = (Visit<'a, B>, Option<SolvedBlock<<B as Backend>::Tensor>>);
+
+/// A visit and its results.
+pub(super) struct MeasuredVisit<'a, B: Backend> {
+    pub(super) visit: Visit<'a, B>,
+    pub(super) solved: Option<SolvedBlock<B::Tensor>>,
+    pub(super) layer: Option<MeasuredLayer<B::Tensor>>,
+}
+
+/// The unfinished blocks of a sweep.
+pub(super) struct Unfinished<'s, 'a, B: Backend> {
+    solves: FuturesOrdered<LocalBoxFuture<'s, Result<Solved<'a, B>>>>,
+    /// Most blocks that are being solved while the rows of the next one run; 0 if nothing overlaps.
+    most: usize,
+    /// Measured while rows ran, and not yet closed.
+    measured: Vec<MeasuredVisit<'a, B>>,
+    /// Index of the next block to be closed.
+    next: usize,
+    /// The rows that enter a block, kept until all blocks before it are closed and the sweep's state can be saved.
+    entering: Option<(usize, Stream<B::Tensor>)>,
+}
+
+impl<'s, 'a, B: Backend> Unfinished<'s, 'a, B> {
+    /// None yet, before the block `first`.
+    pub(super) fn new(sweep: &Sweep<'a, B>, keeps: &KeepPolicy, first: usize) -> Self {
+        let (solves, most) = (FuturesOrdered::new(), most(sweep, keeps));
+        Self { solves, most, measured: Vec::new(), next: first, entering: None }
+    }
+
+    /// Begins to solve a block.
+    pub(super) fn add(&mut self, sweep: &'s Sweep<'a, B>, VisitedBlock { visit, sums }: VisitedBlock<'a, B>) {
+        let most = self.most;
+        let solve = async move {
+            let solved = match sums {
+                Some(sums) => {
+                    let solve = sweep.pass.solve(visit.index, sums, most);
+                    Some(sweep.pass.span(Lane::Solve, Some(visit.index), solve).await?)
+                }
+                None => None,
+            };
+            Ok((visit, solved))
+        };
+        self.solves.push_back(solve.boxed_local());
+    }
+
+    /// Runs `rows`, which take the rows `stream` through the block `index`, and measures blocks as soon as they are
+    /// solved. Afterwards there is room for one more, and the measured blocks are closed.
+    pub(super) async fn beside<R>(
+        &mut self,
+        sweep: &Sweep<'a, B>,
+        measuring: &mut Measuring<'_, 'a, B>,
+        (index, stream): (usize, Option<Stream<B::Tensor>>),
+        rows: impl Future<Output = Result<R>>,
+    ) -> Result<R> {
+        if self.entering.is_none() && index > self.next {
+            self.entering = stream.map(|stream| (index, stream));
+        }
+        if self.most == 0 {
+            self.finish(sweep, measuring).await?;
+            return rows.await;
+        }
+        let (running, done) = oneshot::channel::<()>();
+        let rows = async move {
+            let found = rows.await?;
+            drop(running);
+            Ok(found)
+        };
+        let ((), found) = try_join!(self.measure_until(sweep, measuring, done), rows)?;
+        self.close(sweep, measuring).await?;
+        Ok(found)
+    }
+
+    /// Measures and closes the blocks left.
+    pub(super) async fn finish(&mut self, sweep: &Sweep<'a, B>, measuring: &mut Measuring<'_, 'a, B>) -> Result<()> {
+        while let Some(solved) = self.solves.next().await {
+            let (visit, solved) = solved?;
+            self.measured.push(sweep.measure(visit, solved, measuring).await?);
+        }
+        self.close(sweep, measuring).await
+    }
+
+    /// Measures blocks until `done` and until there is room for one more.
+    async fn measure_until(
+        &mut self,
+        sweep: &Sweep<'a, B>,
+        measuring: &mut Measuring<'_, 'a, B>,
+        mut done: oneshot::Receiver<()>,
+    ) -> Result<()> {
+        while !self.solves.is_empty() {
+            let solved = if self.solves.len() < self.most {
+                match select(self.solves.next(), &mut done).await {
+                    Either::Left((solved, _)) => solved,
+                    Either::Right(_) => return Ok(()),
+                }
+            } else {
+                self.solves.next().await
+            };
+            let Some((visit, solved)) = solved.transpose()? else { return Ok(()) };
+            self.measured.push(sweep.measure(visit, solved, measuring).await?);
+        }
+        Ok(())
+    }
+
+    /// Closes the measured blocks, and saves the sweep's state when all blocks before the rows kept for it are closed.
+    async fn close(&mut self, sweep: &Sweep<'a, B>, measuring: &mut Measuring<'_, 'a, B>) -> Result<()> {
+        for visit in self.measured.drain(..) {
+            self.next = visit.visit.index + 1;
+            sweep.close(visit, measuring).await?;
+            if let Some((index, stream)) = self.entering.take_if(|(index, _)| *index == self.next) {
+                sweep.save(index, &stream, measuring).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How many blocks may be solved while the rows of the next one run.
+fn most<B: Backend>(sweep: &Sweep<'_, B>, KeepPolicy { all_rows, weights, layers, forks }: &KeepPolicy) -> usize {
+    if B::IN_MEMORY && !parallel::HAS_THREADS {
+        // A single thread gains nothing from overlapping them, and has no memory for two blocks' sums.
+        return 0;
+    }
+    // Replaced networks run on with the next block, and other measures keep more than the held-out rows of each block.
+    if B::IN_MEMORY || *all_rows || *weights || *layers || *forks { 1 } else { sweep.pass.workers.solves_at_once() }
+}
