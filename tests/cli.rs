@@ -379,7 +379,7 @@ fn a_report_of_the_version_before_opens_as_it_was_and_equals_itself() {
     assert_eq!(compared(&|report| report.corpus.sha256 = Some("0".into())), told(1, "another text"));
     assert_eq!(compared(&|report| report.protocol.seed += 1), told(1, "another protocol"));
     assert_eq!(compared(&|report| report.device.backend = "gpu".into()), told(0, "another device"));
-    assert_eq!(compared(&|report| report.greedy.swap(0, 1)).0, Some(1));
+    assert_eq!(compared(&|report| report.orders.get_mut("by_cost").expect("steps").swap(0, 1)).0, Some(1));
     let nudged = |by: f64| move |report: &mut Report| report.blocks[3].condition = Some(414.108_922_106_295_2 * by);
     assert_eq!((compared(&nudged(1.001)).0, compared(&nudged(1.1)).0), (Some(0), Some(1)));
 }

@@ -282,7 +282,7 @@ pub(super) struct CommonArgs {
     /// Contiguous folds; the last one is held out.
     #[arg(long, default_value_t = Protocol::default().folds)]
     pub(super) folds: usize,
-    /// What to measure, comma-separated: fit swap rank-swap layers probes baseline conjunction controls heal, or all.
+    /// What to measure, comma-separated: fit swap rank-swap greedy layers prune probes baseline conjunction controls heal, or all.
     #[arg(long, default_value = "fit")]
     pub(super) measures: String,
     /// Most training steps of a probe.

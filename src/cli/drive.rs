@@ -92,7 +92,7 @@ pub(super) fn drive_with_listener(
             | Event::Block(_)
             | Event::Layer(_)
             | Event::Curve(_)
-            | Event::Greedy(_)
+            | Event::Order { .. }
             | Event::Opened(_)
             | Event::Step(_)
             | Event::Finished(_) => {}

@@ -45,7 +45,7 @@ impl ReportFile {
 
     /// Writes the report so far if `event` added a result, at most once a second.
     pub(super) fn receive(&mut self, event: &Event, report: Option<&Report>) {
-        let adds = matches!(event, Event::Block(_) | Event::Layer(_) | Event::Greedy(_));
+        let adds = matches!(event, Event::Block(_) | Event::Layer(_) | Event::Order { .. });
         let is_due = self.written.is_none_or(|written| written.elapsed() >= INTERVAL);
         let (Some(report), Destination::File(_), true) = (report, &self.place, adds && is_due) else { return };
         let json = report.to_json();
@@ -109,7 +109,7 @@ fn held(path: &Path) -> Option<usize> {
     Some(report.map_or(0, |report| results_in(&report)))
 }
 
-/// Blocks, layers and greedy steps.
+/// Blocks, layers and steps of orders.
 fn results_in(report: &Report) -> usize {
-    report.blocks.len() + report.layers.len() + report.greedy.len()
+    report.blocks.len() + report.layers.len() + report.orders.values().map(Vec::len).sum::<usize>()
 }

@@ -1,8 +1,8 @@
-//! The swap tables of `show`: cost and savings of replaced blocks, one by one, cumulatively, and by thirds.
+//! The swap tables of `show`: cost and savings of replaced blocks, one by one, one after another, and by thirds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use straightedge::report::{BlockReport, GreedyStep, Report};
+use straightedge::report::{BlockReport, OrderStep, Report, orders};
 use straightedge::thirds::{Third, Thirds};
 
 use super::grid::{Column, change, column, grid, short, times};
@@ -10,13 +10,16 @@ use super::grid::{Column, change, column, grid, short, times};
 /// All swap tables; empty if no block was swapped.
 pub(super) fn swaps(report: &Report) -> String {
     let names = replacements(&report.blocks);
-    if names.is_empty() {
-        return String::new();
+    let mut text = String::new();
+    if !names.is_empty() {
+        text += &format!("\n{}", grid(&delta_columns(&names), &report.blocks));
+        text += &format!("\n{}", grid(&cost_columns(), &costs(&names, &report.blocks)));
     }
-    let mut text = format!("\n{}", grid(&delta_columns(&names), &report.blocks));
-    text += &format!("\n{}", grid(&cost_columns(), &costs(&names, &report.blocks)));
-    if !report.greedy.is_empty() {
-        text += &format!("\n{}", grid(&greedy_columns(), &report.greedy));
+    for (name, steps) in &report.orders {
+        text += &format!("\n{}", grid(&order_columns(name), steps));
+    }
+    if names.is_empty() {
+        return text;
     }
     if let Some(thirds) = Thirds::new(report) {
         text += &format!("\n{}", grid(&third_columns(&thirds), &named(thirds.thirds)));
@@ -74,12 +77,20 @@ fn cost_columns() -> [Column<Cost>; 4] {
     ]
 }
 
-fn greedy_columns() -> [Column<GreedyStep>; 4] {
+fn order_columns(name: &str) -> [Column<OrderStep>; 4] {
+    let then = match name {
+        orders::BY_COST => "then block",
+        orders::GREEDY => "cheapest block",
+        orders::GREEDY_REFITTED => "cheapest, refitted",
+        orders::LAYERS_REMOVED => "layer removed",
+        orders::LAYERS_LINEAR => "layer linear",
+        other => other,
+    };
     [
-        column("then block", |step: &GreedyStep| step.block.to_string()),
-        column("ppl", |step: &GreedyStep| short(step.ppl)),
-        column("Δppl", |step: &GreedyStep| change(step.delta_ppl)),
-        column("parameters", |step: &GreedyStep| times(step.compression)),
+        column(then, |step: &OrderStep| step.block.to_string()),
+        column("ppl", |step: &OrderStep| short(step.ppl)),
+        column("Δppl", |step: &OrderStep| change(step.delta_ppl)),
+        column("parameters", |step: &OrderStep| times(step.compression)),
     ]
 }
 

@@ -225,7 +225,8 @@ mod tests {
             ["gaussian", "shuffled"].map(|name| (name.into(), ControlReport { r2_lin: Some(0.625), ..none })).into();
         block.heal = [("linear".into(), HealReport { delta_ppl: Some(-0.5), ..HealReport::default() })].into();
         assert!(!plain.contains(CONTROLS_NOTE) && !plain.contains(BASELINE_NOTE));
-        report.greedy = vec![GreedyStep { block: 0, ppl: Some(99.25), delta_ppl: Some(1.5), compression: Some(4.0) }];
+        let step = OrderStep { block: 0, ppl: Some(99.25), delta_ppl: Some(1.5), compression: Some(4.0) };
+        report.orders = [("by_cost".into(), vec![step])].into();
         let learned = [60.0, 120.0].map(|rows| LearningPoint { rows, r2: vec![Some(0.25), Some(0.5)] });
         report.blocks[0].learn(learned.to_vec());
         report.layers = vec![LayerReport { linearity: Some(0.875), ..LayerReport::default() }];

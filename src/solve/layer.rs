@@ -24,6 +24,12 @@ pub struct LayerScore {
     pub map: AffineMap,
 }
 
+/// The affine map fitted on all folds but the last.
+pub fn fit_map(block: usize, folds: &[Moments]) -> Result<AffineMap> {
+    let train = Training::all_but(folds, folds.len() - 1);
+    Ok(LinearFit::new(block, &train)?.map(&train))
+}
+
 /// Scores a layer from the moments of its folds; the last fold is held out.
 pub fn score_layer(layer: usize, folds: &[Moments]) -> Result<LayerScore> {
     let heldout_fold = folds.len() - 1;

@@ -27,7 +27,7 @@ pub use block::score_block;
 pub use eigen::{Eigen, decompose};
 pub use fit::{AffineMap, LinearFit, RetainedSpace, TAU};
 pub use inputs::{InputColumns, InputDistribution};
-pub use layer::{LayerScore, score_layer};
+pub use layer::{LayerScore, fit_map, score_layer};
 pub use parts::{HeadlineFit, HeadlineScore, Remainder, RemainderScore};
 pub use rank::{Directions, LowRankMap};
 pub use readout::{Readout, raw_curvature, solve_readout, squared_error};

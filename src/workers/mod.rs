@@ -23,8 +23,8 @@ use crate::stats::moments::Moments;
 use ask::ask;
 pub use ask::{RemoteBlock, copied};
 pub use helper::serve;
-use message::{HelperRequest, ReplyHead};
 pub use message::{BlockTask, Message, WantedTensors, Worker};
+use message::{HelperRequest, ReplyHead};
 
 /// Bytes of an idle worker.
 const EMPTY: u64 = 16 << 20;

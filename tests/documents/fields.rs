@@ -8,9 +8,8 @@ use straightedge::fields::Field;
 use straightedge::job::{BackendChoice, GramMode, Measure, Training};
 use straightedge::learning::LearningPoint;
 use straightedge::report::{
-    AppInfo, BlockReport, ControlReport, CorpusInfo, CurvePoint, DeviceInfo, GreedyStep, HealReport, Interval,
-    LayerReport, ModelInfo, Ordered, OtherInput, ProbeReport, ProtocolInfo, Report, Scatter, Seconds, Spectrum,
-    Warning,
+    AppInfo, BlockReport, ControlReport, CorpusInfo, CurvePoint, DeviceInfo, HealReport, Interval, LayerReport,
+    ModelInfo, OrderStep, Ordered, OtherInput, ProbeReport, ProtocolInfo, Report, Scatter, Seconds, Spectrum, Warning,
 };
 
 use crate::markdown::{assert_same, files, name_set, read, section, shown};
@@ -67,7 +66,7 @@ fn full() -> Report {
             update_norm_ratio: Some(1.0),
             delta_ppl: named(Some(1.0)),
         }],
-        greedy: vec![GreedyStep { block: 0, ppl: Some(1.0), delta_ppl: Some(1.0), compression: Some(1.0) }],
+        orders: named(vec![OrderStep { block: 0, ppl: Some(1.0), delta_ppl: Some(1.0), compression: Some(1.0) }]),
         seconds: Seconds::default(),
         peak_memory: Some(1),
         warnings: vec![Warning { code: "c".into(), block: Some(0), text: "t".into() }],
@@ -182,7 +181,7 @@ fn the_list_of_numbers_follows_from_the_table_of_fields() {
     let document = read("docs/measures.md");
     let section = section(&document, "## 10. The report");
     let is_number = |line: &&str| {
-        ["blocks[].", "layers[].", "greedy[].", "ppl`"].iter().any(|start| line.starts_with(&format!("| `{start}")))
+        ["blocks[].", "layers[].", "orders.", "ppl`"].iter().any(|start| line.starts_with(&format!("| `{start}")))
     };
     let documented = section.lines().filter(is_number).map(Into::into).collect();
     let there: BTreeSet<String> = Field::ALL.iter().filter_map(|field| field.documented()).collect();

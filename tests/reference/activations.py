@@ -136,6 +136,25 @@ class Model:
             for hook in hooks:
                 hook.remove()
 
+    @contextmanager
+    def layer_replaced(self, layer: int, by: Callable[[np.ndarray], np.ndarray]):
+        """The whole layer gives `by(the residual stream before it)`, computed in float64."""
+        seen = []
+
+        def leave(_, inputs, output):
+            found = torch.tensor(by(seen.pop().double().numpy())).to(first(output).dtype)
+            return (found, *output[1:]) if isinstance(output, tuple) else found
+
+        hooks = [
+            before(self.blocks[layer], lambda value: seen.append(value)),
+            self.blocks[layer].register_forward_hook(leave),
+        ]
+        try:
+            yield
+        finally:
+            for hook in hooks:
+                hook.remove()
+
     def perplexity(self, windows: torch.Tensor) -> float:
         """Of all tokens but the first of every window, given those before."""
         nll, predicted = 0.0, 0

@@ -16,6 +16,7 @@ import torch
 import transformers
 
 import measures
+import orders
 from activations import Model
 
 ROWS, SEQ_LEN, FOLDS = 15_000, 128, 5
@@ -77,6 +78,9 @@ def expected(folder: Path, text: Path) -> dict:
         result["ppl"] = model.perplexity(windows[held])
         for block in blocks:
             block["delta_ppl"] = swaps(model, rows, block["block"], windows, train, held, result["ppl"])
+        if folder.name not in fixtures.FAMILIES:
+            alone = [block["delta_ppl"]["linear"] for block in blocks]
+            result["orders"] = orders.orders(model, windows, train, held, alone)
     return result
 
 

@@ -16,8 +16,8 @@ use crate::document::document;
 
 /// Measures; the rest is the default protocol on the model's own text.
 const MEASURES: &str = "fit,swap,layers";
-/// The slowest measure, only for models at the end of their runs.
-const CONTROLS: &str = ",controls";
+/// The slowest measures, only for models at the end of their runs.
+const FURTHER: &str = ",controls,greedy,prune";
 
 /// Measures the named models, or all, unless `only_tables`; then writes summary and tables of all recorded models.
 pub(crate) fn record(names: &[String], only_tables: bool) -> Result<()> {
@@ -56,11 +56,11 @@ fn report_file(name: &str) -> PathBuf {
 }
 
 fn measure(Bundled { name, demo, .. }: &Bundled, commit: Option<&str>) -> Result<()> {
-    let controls = if demo.as_ref().is_some_and(Demo::is_complete) { CONTROLS } else { "" };
+    let further = if demo.as_ref().is_some_and(Demo::is_complete) { FURTHER } else { "" };
     let mut measure = cargo();
     measure.args(["run", "--release", "--package", "straightedge", "--", "measure", name, "--backend", "cpu"]);
     name_commit(&mut measure, commit);
-    run(measure.arg("--measures").arg(format!("{MEASURES}{controls}")).arg("--out").arg(report_file(name)))
+    run(measure.arg("--measures").arg(format!("{MEASURES}{further}")).arg("--out").arg(report_file(name)))
 }
 
 fn read(name: &str) -> Result<Option<Report>> {

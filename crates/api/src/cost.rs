@@ -61,14 +61,20 @@ pub fn estimate(report: &Report, measure: Measure, training: &Training) -> Optio
         },
         Measure::Swap => work.swap(),
         Measure::RankSwap => work.rank_swap(),
+        Measure::Greedy => work.orders(work.blocks, report),
         Measure::Layers => work.layers(report),
+        Measure::Prune => work.orders(work.layers, report),
         Measure::Probes => work.probes(training),
         Measure::Baseline => work.baseline(training),
         Measure::Conjunction => work.conjunction(),
         Measure::Controls => work.controls(report),
         Measure::Heal => work.heal(report, training),
     };
-    let blocks = if measure == Measure::Layers { report.model.num_hidden_layers } else { report.blocks.len() };
+    let blocks = if matches!(measure, Measure::Layers | Measure::Prune) {
+        report.model.num_hidden_layers
+    } else {
+        report.blocks.len()
+    };
     let perplexity = work.heldout * (work.remaining * work.body + work.head);
     let products = parts.products + parts.perplexities as f64 * perplexity;
     let seconds = finite(parts.seconds + products / work.speed)?;
@@ -133,7 +139,7 @@ impl Workload {
     }
 
     fn swap(&self) -> MeasureCost {
-        // Linear, mean and zero, plus the greedy order; the network and its map are timed.
+        // Linear, mean and zero, plus the order by cost; the network and its map are timed.
         MeasureCost {
             perplexities: (4.0 * self.blocks) as usize,
             seconds: 2.0 * self.blocks * TIMING_SECONDS,
@@ -146,6 +152,20 @@ impl Workload {
         MeasureCost {
             perplexities: candidates as usize,
             seconds: (candidates + self.blocks) * TIMING_SECONDS,
+            ..MeasureCost::default()
+        }
+    }
+
+    /// Two greedy orders over `count` blocks or layers, of which the second fits maps again at every step.
+    fn orders(&self, count: f64, report: &Report) -> MeasureCost {
+        let candidates = count * (count + 1.0) / 2.0;
+        let folds = report.protocol.folds as f64;
+        let training = self.rows - self.heldout;
+        MeasureCost {
+            products: count * training * self.body + candidates * training * self.gram,
+            seconds: candidates * report.seconds.solve / self.blocks / folds,
+            passes: count * training / self.rows,
+            perplexities: (2.0 * candidates) as usize,
             ..MeasureCost::default()
         }
     }
@@ -255,7 +275,7 @@ mod tests {
             assert!(seconds(&report(4), measure, &training) > 0.0, "{measure}");
         }
         let [few, many] = [1, 4].map(report);
-        for measure in [Measure::Swap, Measure::RankSwap, Measure::Probes, Measure::Baseline] {
+        for measure in [Measure::Swap, Measure::RankSwap, Measure::Greedy, Measure::Probes, Measure::Baseline] {
             assert!(seconds(&many, measure, &training) > 2.0 * seconds(&few, measure, &training), "{measure}");
         }
         let twice = Training { heal_steps: 400, probe_steps: 8000, baseline_steps: 6000 };

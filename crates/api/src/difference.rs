@@ -137,7 +137,7 @@ impl Compared {
 /// Compares every place; `Err` names the only report that has it, `a` or `b`.
 pub fn compare(a: &Report, b: &Report) -> BTreeMap<Place, Result<Compared, &'static str>> {
     let mut found = BTreeMap::new();
-    let whole = |report: &Report| serde_json::json!({"ppl": report.ppl, "greedy": report.greedy});
+    let whole = |report: &Report| serde_json::json!({"ppl": report.ppl, "orders": report.orders});
     found.insert(Place::Model, Ok(Compared::new(Place::Model, &whole(a), &whole(b))));
     pairs(&mut found, &a.blocks, &b.blocks, |block| Place::Block(block.block));
     pairs(&mut found, &a.layers, &b.layers, |layer| Place::Layer(layer.layer));
@@ -334,7 +334,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_field_may_differ_as_far_as_its_line_allows_and_the_greedy_order_not_at_all() {
+    fn a_field_may_differ_as_far_as_its_line_allows_and_an_order_not_at_all() {
         let a = full();
         let exceeding = |b: &BlockReport| {
             let found = Compared::blocks(&a, b);
@@ -348,9 +348,10 @@ pub(crate) mod tests {
         let far = BlockReport { condition: times(a.condition, 1.1), r2_lin: times(a.r2_lin, 1.001), ..a.clone() };
         assert_eq!(exceeding(&far), ["condition", "r2_lin"]);
         assert_eq!(exceeding(&BlockReport { cosine: None, r2_lin: None, ..a.clone() }), ["r2_lin"]);
-        let greedy = |block: usize| serde_json::json!({"ppl": 2.0, "greedy": [{"block": block, "ppl": 3.0}]});
-        let found = Compared::new(Place::Model, &greedy(0), &greedy(1));
-        assert_eq!(found.largest().map(|found| (found.path.as_str(), found.amount)), Some(("greedy[0].block", 1.0)));
+        let order = |block: usize| serde_json::json!({"orders": {"by_cost": [{"block": block, "ppl": 3.0}]}});
+        let found = Compared::new(Place::Model, &order(0), &order(1));
+        let expected = Some(("orders.by_cost[0].block", 1.0));
+        assert_eq!(found.largest().map(|found| (found.path.as_str(), found.amount)), expected);
     }
 
     #[test]

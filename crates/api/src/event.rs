@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::continuation::{Opening, Step};
 use crate::error::Error;
-use crate::report::{BlockReport, CurvePoint, GreedyStep, Header, LayerReport, Report, Seconds, Warning};
+use crate::report::{BlockReport, CurvePoint, Header, LayerReport, OrderStep, Report, Seconds, Warning};
 use crate::trace::Span;
 
 /// One message from the engine.
@@ -24,8 +24,13 @@ pub enum Event {
     Layer(Box<LayerReport>),
     /// One more point of a block's training curve; the block itself follows once training is over.
     Curve(CurveEvent),
-    /// The blocks made linear so far, the cheapest first.
-    Greedy(Vec<GreedyStep>),
+    /// The steps so far of an order in which blocks or layers are replaced.
+    Order {
+        /// One of [`crate::report::orders`].
+        name: String,
+        /// The steps.
+        steps: Vec<OrderStep>,
+    },
     /// A finished span of work.
     Span(Span),
     /// The map of a block, if the job requests maps.
@@ -203,7 +208,7 @@ impl Stage {
             Self::Tokenize => "Tokenising",
             Self::Measure => "Measuring rows",
             Self::Swap => "Swapping blocks",
-            Self::Greedy => "Swapping block after block",
+            Self::Greedy => "Replacing block after block",
             Self::Layers => "Measuring layers",
             Self::Conjunction => "Silencing inputs",
             Self::Probes => "Training probes",
@@ -253,7 +258,9 @@ impl Recorder {
             (Event::Block(block), Some(report)) => insert_block(&mut report.blocks, block),
             (Event::Layer(layer), Some(report)) => insert_layer(&mut report.layers, layer),
             (Event::Curve(curve), Some(report)) => extend_curve(&mut report.blocks, curve),
-            (Event::Greedy(steps), Some(report)) => report.greedy.clone_from(steps),
+            (Event::Order { name, steps }, Some(report)) => {
+                report.orders.insert(name.clone(), steps.clone());
+            }
             (Event::Warning(warning), Some(report)) if !report.partial => self.early_warnings.push(warning.clone()),
             (Event::Warning(warning), Some(report)) => insert_warning(&mut report.warnings, warning),
             (Event::Warning(warning), None) => self.early_warnings.push(warning.clone()),
@@ -261,7 +268,7 @@ impl Recorder {
             (Event::Failed(Error::HashMismatch { .. }), Some(report)) => {
                 report.blocks.clear();
                 report.layers.clear();
-                report.greedy.clear();
+                report.orders.clear();
             }
             (Event::Finished(outcome), Some(report)) => {
                 report.ppl = outcome.ppl.or(report.ppl);

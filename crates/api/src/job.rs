@@ -210,8 +210,12 @@ pub enum Measure {
     Swap,
     /// ΔPPL of every block replaced by reduced-rank maps (section 4).
     RankSwap,
+    /// Blocks replaced one after another, the cheapest one left at every step (section 4).
+    Greedy,
     /// Linearity of whole layers (section 7).
     Layers,
+    /// Whole layers removed or made linear one after another, the cheapest one left at every step (section 7).
+    Prune,
     /// Trained probes of the residual (section 5).
     Probes,
     /// The affine map trained by gradient descent (section 5).
@@ -226,11 +230,13 @@ pub enum Measure {
 
 impl Measure {
     /// Every measure, in the order of the command line. Whatever is asked for, `fit` comes with it.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Fit,
         Self::Swap,
         Self::RankSwap,
+        Self::Greedy,
         Self::Layers,
+        Self::Prune,
         Self::Probes,
         Self::Baseline,
         Self::Conjunction,
@@ -240,7 +246,10 @@ impl Measure {
 
     /// Whether it needs the model's next-token predictions.
     pub const fn needs_perplexity(self) -> bool {
-        matches!(self, Self::Swap | Self::RankSwap | Self::Layers | Self::Probes | Self::Heal)
+        matches!(
+            self,
+            Self::Swap | Self::RankSwap | Self::Greedy | Self::Layers | Self::Prune | Self::Probes | Self::Heal
+        )
     }
 
     /// Reads a comma list such as `fit,swap`, or `all`.
@@ -256,7 +265,9 @@ impl Measure {
             Self::Fit => "fit",
             Self::Swap => "swap",
             Self::RankSwap => "rank-swap",
+            Self::Greedy => "greedy",
             Self::Layers => "layers",
+            Self::Prune => "prune",
             Self::Probes => "probes",
             Self::Baseline => "baseline",
             Self::Conjunction => "conjunction",
@@ -279,7 +290,7 @@ impl FromStr for Measure {
         Self::ALL.into_iter().find(|measure| measure.name() == name).ok_or_else(|| Error::InvalidSetting {
             field: "--measures".into(),
             value: name.into(),
-            hint: "choose from fit, swap, rank-swap, layers, probes, baseline, conjunction, controls, heal, or all"
+            hint: "choose from fit, swap, rank-swap, greedy, layers, prune, probes, baseline, conjunction, controls, heal, or all"
                 .into(),
         })
     }

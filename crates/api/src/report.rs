@@ -6,6 +6,7 @@
 mod check;
 mod detail;
 mod ordered;
+pub mod orders;
 mod seconds;
 
 use std::collections::BTreeMap;
@@ -17,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::job::{GramMode, Protocol};
 use crate::learning::{LearningLaw, LearningPoint};
 
-pub use detail::{ControlReport, CurvePoint, GreedyStep, HealReport, Interval, ProbeReport, Scatter, Spectrum};
+pub use detail::{ControlReport, CurvePoint, HealReport, Interval, OrderStep, ProbeReport, Scatter, Spectrum};
 pub use ordered::{Ordered, OtherInput};
 pub use seconds::Seconds;
 
@@ -59,9 +60,9 @@ pub struct Report {
     /// Per layer (docs/measures.md, section 7).
     #[serde(default)]
     pub layers: Vec<LayerReport>,
-    /// Blocks made linear one after the other, the cheapest first (docs/measures.md, section 4).
-    #[serde(default)]
-    pub greedy: Vec<GreedyStep>,
+    /// Blocks or layers replaced one after another, by the names of [`orders`] (docs/measures.md, section 4).
+    #[serde(default, alias = "greedy", deserialize_with = "orders::read")]
+    pub orders: BTreeMap<String, Vec<OrderStep>>,
     /// Wall time by stage.
     pub seconds: Seconds,
     /// Peak bytes of the process, in a browser of the linear memory of engine and helper; `None` where the platform does
@@ -466,7 +467,7 @@ impl From<Header> for Report {
             ppl: None,
             blocks: Vec::new(),
             layers: Vec::new(),
-            greedy: Vec::new(),
+            orders: BTreeMap::new(),
             seconds: Seconds::default(),
             peak_memory: None,
             warnings: Vec::new(),

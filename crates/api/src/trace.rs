@@ -31,7 +31,7 @@ pub enum Lane {
     Measures,
     /// Taking forks through a block: streams with replaced networks.
     Forks,
-    /// Perplexity, and the greedy order.
+    /// Perplexity, and orders of replacement.
     Perplexity,
 }
 
@@ -165,7 +165,8 @@ mod tests {
         let row = |name: &str| events.iter().find(|event| event["name"] == name).map(|event| event["tid"].as_u64());
         assert_ne!(row("solve 0"), row("solve 1"));
         assert_eq!(row("solve 0"), row("solve 2"), "it begins when the first ends");
-        let named: Vec<_> = events.iter().filter(|event| event["ph"] == "M").map(|event| event["tid"].as_u64()).collect();
+        let named: Vec<_> =
+            events.iter().filter(|event| event["ph"] == "M").map(|event| event["tid"].as_u64()).collect();
         assert!(["solve 0", "solve 1", "rows 3"].iter().all(|name| named.contains(&row(name).expect("a row"))));
     }
 }

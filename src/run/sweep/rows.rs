@@ -107,6 +107,13 @@ impl<'a> Reading<'a> {
         Self { batches, ..*self }
     }
 
+    /// Only the batches of the training folds.
+    pub(in crate::run) fn of_training(&self) -> Self {
+        let heldout = self.folds.len() - 1;
+        let is_training = |batch: &&Batch| batch.fold().is_some_and(|fold| fold != heldout);
+        Self { batches: self.batches.iter().filter(is_training).cloned().collect(), ..*self }
+    }
+
     /// Token ids of a batch.
     pub(in crate::run) fn ids(&self, batch: &Batch) -> &'a [u32] {
         let text = if batch.part.is_some() { self.text } else { self.evaluation.unwrap_or(self.text) };

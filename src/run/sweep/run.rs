@@ -58,7 +58,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
             let ppl = forks.finish(&stream, &mut swept, layers).await?;
             drop(stream);
             if let Some(ppl) = ppl {
-                self.swap_greedily(&swept, ppl).await?;
+                self.replace_in_order(&swept, ppl).await?;
             }
             Ok((swept, ppl))
         };
@@ -135,7 +135,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
         if !solved.replacements.is_empty() {
             self.pass.out.emit(Event::Block(Box::new(solved.report.clone()))).await;
         }
-        let keeps_map = self.pass.keeps_maps || self.swaps_greedily();
+        let keeps_map = self.pass.keeps_maps || self.has_orders();
         swept.push(MeasuredBlock { report: solved.report, map: keeps_map.then_some(solved.map) });
         Ok(())
     }

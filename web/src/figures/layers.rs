@@ -3,13 +3,14 @@
 use straightedge_api::report::{LayerReport, Report};
 
 use super::figure::{Figure, grid_of, series, share_axis};
+use super::orders;
 use crate::chart::plot::{Axis, Mark, Plot, Series};
 use crate::chart::scale::Kind;
 use crate::text::format::{exact, rounded};
 use crate::text::{fill, t};
 
 pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
-    vec![linearity(report), update(report), losses(report)]
+    vec![linearity(report), update(report), losses(report), orders::of_layers(report)]
 }
 
 fn linearity(report: &Report) -> Option<Figure> {
@@ -84,7 +85,7 @@ mod tests {
     fn layers_show_all_their_measures() {
         let figures: Vec<_> = figures(&sample::report()).into_iter().flatten().collect();
         let names: Vec<_> = figures.iter().map(|figure| figure.plot.series.len()).collect();
-        assert_eq!(names, [3, 1, 2]);
+        assert_eq!(names, [3, 1, 2, 1]);
         assert_eq!(figures[0].table.rows[1], ["1", "0.9900", "0.9800", "0.4000"]);
         assert_eq!(figures[2].plot.series[1].marks[0].y, Some(7.0));
     }

@@ -1,11 +1,12 @@
-//! The model's losses: ΔPPL of every block against its R², and blocks made linear one after the other.
+//! The model's losses: ΔPPL of every block against its R², and blocks made linear one after another.
 
 use straightedge_api::fields::Field;
-use straightedge_api::report::{BlockReport, GreedyStep, Report};
+use straightedge_api::report::{BlockReport, Report};
 use straightedge_api::thirds::{Third, Thirds};
 
-use super::figure::{BLOCK_AXIS, Figure, Grid, block_mark, heads, perplexity_kind, series, share_axis};
-use crate::chart::plot::{Axis, Mark, Plot, Rule, Series};
+use super::figure::{Figure, Grid, block_mark, heads, series, share_axis};
+use super::orders;
+use crate::chart::plot::{Axis, Plot, Series};
 use crate::chart::scale::Kind;
 use crate::text::cell::Cell;
 use crate::text::engine;
@@ -13,7 +14,7 @@ use crate::text::format::{exact, fixed, times};
 use crate::text::{fill, t};
 
 pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
-    vec![against_r2(report), greedy(report)]
+    vec![against_r2(report), orders::of_blocks(report)]
 }
 
 fn against_r2(report: &Report) -> Option<Figure> {
@@ -103,47 +104,6 @@ fn table(report: &Report) -> Grid {
     Grid { head, rows: report.blocks.iter().map(row).collect() }
 }
 
-fn greedy(report: &Report) -> Option<Figure> {
-    if report.greedy.is_empty() {
-        return None;
-    }
-    let mark = |(at, step): (usize, &GreedyStep)| {
-        let smaller = fixed(step.compression, 2);
-        Mark {
-            more: fill(t().greedy_more, &[("times", &smaller)]),
-            block: Some(step.block),
-            ..Mark::new(fill(t().greedy_step, &[("block", &step.block.to_string())]), (at + 1) as f64, step.ppl)
-        }
-    };
-    let start = report.ppl.map(|ppl| Mark::new(t().greedy_start, 0.0, Some(ppl)));
-    let marks: Vec<_> = start.into_iter().chain(report.greedy.iter().enumerate().map(mark)).collect();
-    let kind = perplexity_kind(&marks.iter().filter_map(|mark| mark.y).collect::<Vec<_>>());
-    let series = series("", 0, marks).map(|series| Series { joined: true, marked: true, named: true, ..series })?;
-    let rules = report.ppl.map(|at| Rule { is_x: false, at, name: t().greedy_start.into() });
-    let plot = Plot {
-        x: Axis { name: t().axis_greedy, ..BLOCK_AXIS(report.greedy.len() + 1) },
-        y: Axis { name: t().axis_ppl, kind },
-        series: vec![series],
-        rules: rules.into_iter().collect(),
-    };
-    let row = |(at, step): (usize, &GreedyStep)| {
-        let perplexity = |value| Cell::number(value, None, exact);
-        let smaller = Cell::number(step.compression, None, |times| fixed(times, 3));
-        let names = [at + 1, step.block].map(|number| number.to_string().into());
-        names.into_iter().chain([perplexity(step.ppl), perplexity(step.delta_ppl), smaller]).collect()
-    };
-    Some(Figure {
-        title: t().greedy_figure.into(),
-        plot,
-        facts: Vec::new(),
-        caption: t().greedy_caption,
-        table: Grid {
-            head: heads(&[t().axis_greedy, t().block, t().axis_ppl, t().axis_delta_ppl, t().compression]),
-            rows: report.greedy.iter().enumerate().map(row).collect(),
-        },
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::sample;
@@ -171,22 +131,9 @@ mod tests {
     }
 
     #[test]
-    fn the_greedy_curve_begins_with_the_untouched_model() {
-        let report = sample::report();
-        let greedy = greedy(&report).unwrap();
-        let found: Vec<_> = greedy.plot.series[0].marks.iter().map(|mark| (mark.x, mark.y)).collect();
-        assert_eq!(found, [(0.0, Some(20.0)), (1.0, Some(20.5)), (2.0, Some(23.0))]);
-        assert_eq!(
-            greedy.plot.tell((0, 2)),
-            "Block 1 also linear: perplexity 23, all feed-forward networks 2.00× smaller"
-        );
-        assert_eq!(greedy.table.rows[1], ["2", "1", "23", "3", "2.000"]);
-    }
-
-    #[test]
     fn nothing_is_drawn_of_what_was_not_measured() {
         let mut report = sample::report();
-        report.greedy.clear();
+        report.orders.clear();
         report.blocks.iter_mut().for_each(|block| block.delta_ppl.clear());
         assert!(figures(&report).into_iter().flatten().next().is_none());
     }

@@ -16,6 +16,7 @@ mod layers;
 mod learning;
 mod losses;
 pub mod mechanism;
+mod orders;
 mod probes;
 mod ranks;
 mod regimes;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use straightedge_api::event::{CurveEvent, Event, Outcome, Recorder};
 use straightedge_api::report::{
-    BlockReport, ControlReport, CurvePoint, GreedyStep, HealReport, LayerReport, ProbeReport, Report,
+    BlockReport, ControlReport, CurvePoint, HealReport, LayerReport, OrderStep, ProbeReport, Report, orders,
 };
 
 use crate::state::run::tests::recording;
@@ -31,13 +31,16 @@ pub(crate) fn events() -> Vec<Event> {
         curve_event("heal_linear", 0, 200, Some(3.25)),
     ]);
     events.extend([layer(0, 0.95, 7.0), layer(1, 0.99, 2.0)].map(|layer| Event::Layer(Box::new(layer))));
-    let step = |block, ppl, compression| GreedyStep {
+    let step = |block, ppl, compression| OrderStep {
         block,
         ppl: Some(ppl),
         delta_ppl: Some(ppl - 20.0),
         compression: Some(compression),
     };
-    events.push(Event::Greedy(vec![step(0, 20.5, 1.4), step(1, 23.0, 2.0)]));
+    let order = |name: &str, steps| Event::Order { name: name.into(), steps };
+    events.push(order(orders::BY_COST, vec![step(0, 20.5, 1.4), step(1, 23.0, 2.0)]));
+    events.push(order(orders::GREEDY, vec![step(0, 20.5, 1.4), step(1, 22.0, 2.0)]));
+    events.push(order(orders::LAYERS_REMOVED, vec![step(1, 24.0, 1.5)]));
     events.push(Event::Finished(Outcome { ppl: Some(20.0), ..Default::default() }));
     events
 }

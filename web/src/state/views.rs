@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use straightedge_api::baseline::BaselineTraining;
 use straightedge_api::job::Measure;
-use straightedge_api::report::{BlockReport, Report};
+use straightedge_api::report::{BlockReport, Report, orders};
 
 use crate::text::continuation as texts_sides;
 use crate::text::detail::t as d;
@@ -110,12 +110,12 @@ impl View {
             Self::Profile | Self::Compare | Self::Continuation => &[],
             Self::Regimes => &[Measure::Fit],
             Self::Block => &[Measure::Swap, Measure::RankSwap, Measure::Probes],
-            Self::Losses => &[Measure::Swap],
+            Self::Losses => &[Measure::Swap, Measure::Greedy],
             Self::Ranks => &[Measure::RankSwap],
             Self::Probes => &[Measure::Probes, Measure::Conjunction],
             Self::Baseline => &[Measure::Baseline],
             Self::Controls => &[Measure::Controls],
-            Self::Layers => &[Measure::Layers],
+            Self::Layers => &[Measure::Layers, Measure::Prune],
             Self::Healing => &[Measure::Heal],
         }
     }
@@ -133,7 +133,9 @@ pub fn question(measure: Measure) -> &'static str {
         Measure::Fit => t.asks_fit,
         Measure::Swap => t.asks_swap,
         Measure::RankSwap => t.asks_rank_swap,
+        Measure::Greedy => t.asks_greedy,
         Measure::Layers => t.asks_layers,
+        Measure::Prune => t.asks_prune,
         Measure::Probes => t.asks_probes,
         Measure::Baseline => t.asks_baseline,
         Measure::Conjunction => t.asks_conjunction,
@@ -148,7 +150,9 @@ pub fn name(measure: Measure) -> &'static str {
         Measure::Fit => t().measure_fit,
         Measure::Swap => t().measure_swap,
         Measure::RankSwap => t().measure_rank_swap,
+        Measure::Greedy => t().measure_greedy,
         Measure::Layers => t().measure_layers,
+        Measure::Prune => t().measure_prune,
         Measure::Probes => t().measure_probes,
         Measure::Baseline => t().measure_baseline,
         Measure::Conjunction => t().measure_conjunction,
@@ -162,10 +166,19 @@ pub fn is_complete(measure: Measure, report: &Report) -> bool {
     if report.blocks.is_empty() {
         return false;
     }
-    if measure == Measure::Layers {
-        return report.layers.len() >= report.model.num_hidden_layers;
+    let layers = report.model.num_hidden_layers;
+    match measure {
+        Measure::Layers => return report.layers.len() >= layers,
+        Measure::Greedy => return steps(report, orders::GREEDY_REFITTED) >= report.blocks.len(),
+        Measure::Prune => return steps(report, orders::LAYERS_LINEAR) >= layers,
+        _ => {}
     }
     report.blocks.iter().all(|block| has(measure, block))
+}
+
+/// Steps of an order in a report.
+fn steps(report: &Report, order: &str) -> usize {
+    report.orders.get(order).map_or(0, Vec::len)
 }
 
 /// All measures beyond the fit that a report has a value of.
@@ -173,6 +186,8 @@ pub fn measured(report: &Report) -> BTreeSet<Measure> {
     let some = |measure: &Measure| match measure {
         Measure::Fit => false,
         Measure::Layers => !report.layers.is_empty(),
+        Measure::Greedy => steps(report, orders::GREEDY) > 0,
+        Measure::Prune => steps(report, orders::LAYERS_REMOVED) > 0,
         measure => report.blocks.iter().any(|block| has(*measure, block)),
     };
     Measure::ALL.into_iter().filter(some).collect()
@@ -185,7 +200,7 @@ pub fn has(measure: Measure, block: &BlockReport) -> bool {
         Measure::Fit => true,
         Measure::Swap => block.delta_ppl.contains_key("zero"),
         Measure::RankSwap => block.delta_ppl.keys().any(|name| name.starts_with("rank_")),
-        Measure::Layers => false,
+        Measure::Layers | Measure::Greedy | Measure::Prune => false,
         Measure::Probes => !block.probes.is_empty(),
         // Reports of versions before `adamw_constant` have only these two.
         Measure::Baseline => [BaselineTraining::Sgd, BaselineTraining::Adamw].iter().all(trained),
@@ -198,7 +213,8 @@ pub fn has(measure: Measure, block: &BlockReport) -> bool {
 /// Why a measure is unavailable for the model of a report.
 pub fn refusal(measure: Measure, report: &Report) -> Option<Refusal> {
     let is_encoder = report.model.architecture == "bert";
-    let is_perplexity = matches!(measure, Measure::Swap | Measure::RankSwap | Measure::Heal);
+    let is_perplexity =
+        matches!(measure, Measure::Swap | Measure::RankSwap | Measure::Greedy | Measure::Prune | Measure::Heal);
     let is_rows = report.model.architecture == "rows";
     if is_rows && !matches!(measure, Measure::Fit | Measure::Probes | Measure::Baseline) {
         Some(Refusal::Rows)

@@ -109,10 +109,10 @@ fields! {
     LayerDeltaPpl = Line::listed("layers[].delta_ppl.NAME", 7, "Change of held-out perplexity with the layer `removed` or `linear`");
 
     Ppl = Line::listed("ppl", 4, "Perplexity of the untouched model").unit("perplexity");
-    GreedyBlock = Line::listed("greedy[].block", 4, "Block made linear in this step");
-    GreedyPpl = Line::listed("greedy[].ppl", 4, "Perplexity after this step").unit("perplexity");
-    GreedyDeltaPpl = Line::listed("greedy[].delta_ppl", 4, "The same minus `ppl`").higher(LessLinear);
-    GreedyCompression = Line::listed("greedy[].compression", 4, "Parameters of all networks divided by those that are left");
+    OrderBlock = Line::listed("orders.NAME[].block", 4, "Block or layer replaced in this step of an order: `by_cost`, `greedy`, `greedy_refitted`, `layers_removed`, `layers_linear`");
+    OrderPpl = Line::listed("orders.NAME[].ppl", 4, "Perplexity after this step").unit("perplexity");
+    OrderDeltaPpl = Line::listed("orders.NAME[].delta_ppl", 4, "The same minus `ppl`").higher(LessLinear);
+    OrderCompression = Line::listed("orders.NAME[].compression", 4, "Parameters of all networks, or of all layers, divided by those that are left");
 }
 
 /// The two ends of an interval.

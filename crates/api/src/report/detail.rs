@@ -125,16 +125,16 @@ pub struct CurvePoint {
     pub value: Option<f64>,
 }
 
-/// One more block replaced, in addition to those before it.
+/// One more block or layer replaced, in addition to those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct GreedyStep {
-    /// The block.
+pub struct OrderStep {
+    /// The block or layer.
     pub block: usize,
-    /// Perplexity with all blocks up to this step replaced by their maps.
+    /// Perplexity with everything up to this step replaced.
     pub ppl: Option<f64>,
     /// The same less that of the untouched model.
     pub delta_ppl: Option<f64>,
-    /// Parameters of all feed-forward networks over those that are left.
+    /// Parameters of all networks, or of all layers, over those that are left.
     pub compression: Option<f64>,
 }
 

@@ -1,0 +1,122 @@
+//! Orders of replacement: the perplexity as blocks, or whole layers, are replaced one after another.
+
+use straightedge_api::report::{OrderStep, Report, orders};
+
+use super::figure::{BLOCK_AXIS, Figure, Grid, perplexity_kind, series};
+use crate::chart::plot::{Axis, Mark, Plot, Rule, Series};
+use crate::text::cell::Cell;
+use crate::text::format::{exact, fixed};
+use crate::text::{fill, t};
+
+/// An order in a figure: its name in the report, and in words; `{block}` of a step stands for a block or a layer.
+struct Shown {
+    key: &'static str,
+    name: &'static str,
+    step: &'static str,
+}
+
+/// Blocks made linear.
+pub(super) fn of_blocks(report: &Report) -> Option<Figure> {
+    let step = t().order_step;
+    let shown = [
+        Shown { key: orders::BY_COST, name: t().order_by_cost, step },
+        Shown { key: orders::GREEDY, name: t().order_greedy, step },
+        Shown { key: orders::GREEDY_REFITTED, name: t().order_refitted, step },
+    ];
+    let figure = figure(report, &shown, t().axis_blocks_linear)?;
+    Some(Figure { title: t().orders_figure.into(), caption: t().orders_caption, ..figure })
+}
+
+/// Layers removed or made linear.
+pub(super) fn of_layers(report: &Report) -> Option<Figure> {
+    let shown = [
+        Shown { key: orders::LAYERS_LINEAR, name: t().layer_linear, step: t().layer_order_linear },
+        Shown { key: orders::LAYERS_REMOVED, name: t().layer_removed, step: t().layer_order_removed },
+    ];
+    let figure = figure(report, &shown, t().axis_layers_replaced)?;
+    Some(Figure { title: t().layer_orders_figure.into(), caption: t().layer_orders_caption, ..figure })
+}
+
+fn figure(report: &Report, shown: &[Shown], axis: &'static str) -> Option<Figure> {
+    let steps = |shown: &Shown| report.orders.get(shown.key).map_or(&[][..], |steps| steps);
+    let line = |(look, shown): (usize, &Shown)| {
+        let start = report.ppl.map(|ppl| Mark::new(t().order_start, 0.0, Some(ppl)));
+        let marks = steps(shown).iter().enumerate().map(|(at, step)| mark(at, step, shown.step));
+        let is_known = !steps(shown).is_empty();
+        let marks = start.into_iter().chain(marks).filter(|_| is_known).collect();
+        series(shown.name, look, marks).map(|series| Series { joined: true, marked: true, named: true, ..series })
+    };
+    let all: Vec<Series> = shown.iter().enumerate().filter_map(line).collect();
+    let longest = shown.iter().map(|shown| steps(shown).len()).max()?;
+    let kind =
+        perplexity_kind(&all.iter().flat_map(|series| &series.marks).filter_map(|mark| mark.y).collect::<Vec<_>>());
+    let rules = report.ppl.map(|at| Rule { is_x: false, at, name: t().order_start.into() });
+    let present: Vec<&Shown> = shown.iter().filter(|shown| !steps(shown).is_empty()).collect();
+    let per_order = |shown: &&Shown| [shown.name.to_owned(), t().axis_ppl.into(), t().compression.into()];
+    let row = |at: usize| {
+        let cells = present.iter().flat_map(|shown| of_step(steps(shown).get(at)));
+        std::iter::once((at + 1).to_string().into()).chain(cells).collect()
+    };
+    (!all.is_empty()).then(|| Figure {
+        plot: Plot {
+            x: Axis { name: axis, ..BLOCK_AXIS(longest + 1) },
+            y: Axis { name: t().axis_ppl, kind },
+            series: all,
+            rules: rules.into_iter().collect(),
+        },
+        table: Grid {
+            head: std::iter::once(axis.to_owned()).chain(present.iter().flat_map(per_order)).collect(),
+            rows: (0..longest).map(row).collect(),
+        },
+        ..Figure::default()
+    })
+}
+
+fn mark(at: usize, step: &OrderStep, name: &str) -> Mark {
+    Mark {
+        more: fill(t().order_more, &[("times", &fixed(step.compression, 2))]),
+        block: Some(step.block),
+        ..Mark::new(fill(name, &[("block", &step.block.to_string())]), (at + 1) as f64, step.ppl)
+    }
+}
+
+/// Block, perplexity and compression of a step; nothing where an order has fewer steps.
+fn of_step(step: Option<&OrderStep>) -> [Cell; 3] {
+    let Some(step) = step else { return ["", "", ""].map(Into::into) };
+    let smaller = Cell::number(step.compression, None, |times| fixed(times, 3));
+    [step.block.to_string().into(), Cell::number(step.ppl, None, exact), smaller]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn every_order_begins_with_the_untouched_model() {
+        let figure = of_blocks(&sample::report()).unwrap();
+        let names: Vec<_> = figure.plot.series.iter().map(|series| &*series.name).collect();
+        assert_eq!(names, [t().order_by_cost, t().order_greedy]);
+        let found = |at: usize| figure.plot.series[at].marks.iter().map(|mark| (mark.x, mark.y)).collect::<Vec<_>>();
+        assert_eq!(found(0), [(0.0, Some(20.0)), (1.0, Some(20.5)), (2.0, Some(23.0))]);
+        assert_eq!(found(1), [(0.0, Some(20.0)), (1.0, Some(20.5)), (2.0, Some(22.0))]);
+        let told = figure.plot.tell((0, 2));
+        assert!(told.contains("Block 1 also linear") && told.contains("23, 2.00× smaller"), "{told}");
+        assert_eq!(figure.table.rows[1], ["2", "1", "23", "2.000", "1", "22", "2.000"]);
+    }
+
+    #[test]
+    fn layers_have_a_figure_of_their_own() {
+        let figure = of_layers(&sample::report()).unwrap();
+        assert_eq!(figure.plot.series.len(), 1);
+        let told = figure.plot.tell((0, 1));
+        assert!(told.contains("Layer 1 removed"), "{told}");
+    }
+
+    #[test]
+    fn nothing_is_drawn_of_what_was_not_measured() {
+        let mut report = sample::report();
+        report.orders.clear();
+        assert!(of_blocks(&report).is_none() && of_layers(&report).is_none());
+    }
+}
