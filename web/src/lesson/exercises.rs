@@ -19,6 +19,8 @@ pub enum Exercise {
     Early,
     /// A re-initialised gated network.
     Gated,
+    /// Blocks replaced together.
+    Together,
     /// A high R² that is meaningful.
     Worth,
 }
@@ -27,7 +29,7 @@ impl Exercise {
     /// Exercises whose answer the page can check.
     pub const CHECKED: [Self; 4] = [Self::Parameters, Self::Gap, Self::Cheapest, Self::Rank];
     /// Open questions.
-    pub const OPEN: [Self; 3] = [Self::Early, Self::Gated, Self::Worth];
+    pub const OPEN: [Self; 4] = [Self::Early, Self::Gated, Self::Together, Self::Worth];
 
     /// Stable short name, for tests.
     pub fn id(self) -> &'static str {
@@ -38,6 +40,7 @@ impl Exercise {
             Self::Rank => "rank",
             Self::Early => "early",
             Self::Gated => "gated",
+            Self::Together => "together",
             Self::Worth => "worth",
         }
     }
@@ -52,6 +55,7 @@ impl Exercise {
             Self::Rank => [l.exercise_rank, l.answer_rank],
             Self::Early => [l.exercise_early, l.answer_early],
             Self::Gated => [l.exercise_gated, l.answer_gated],
+            Self::Together => [l.exercise_together, l.answer_together],
             Self::Worth => [l.exercise_worth, l.answer_worth],
         }
     }
@@ -64,7 +68,7 @@ impl Exercise {
             Self::Gap => least(report, |block| Some(block.r2_lin? - block.r2_lin_scalar?)),
             Self::Cheapest => least(report, |block| block.delta_ppl.get("linear").copied().flatten()),
             Self::Rank => report.blocks.iter().find(|block| block.block == 0)?.effective_rank,
-            Self::Early | Self::Gated | Self::Worth => None,
+            Self::Early | Self::Gated | Self::Together | Self::Worth => None,
         }
     }
 

@@ -260,6 +260,7 @@ mod tests {
         assert!(measured(&report).is_superset(&BTreeSet::from([Measure::Swap, Measure::Layers])));
         report.blocks.clear();
         report.layers.clear();
+        report.orders.clear();
         assert!(measured(&report).is_empty());
     }
 

@@ -180,7 +180,7 @@ catalogue! {
     regimes_waiting: "Loading published values …",
 
     exercises_title: "Exercises",
-    exercises_text: "The first four are checked against what the page shows now; with another model, other answers are right. The last three have no checked answer: think them through.",
+    exercises_text: "The first four are checked against what the page shows now; with another model, other answers are right. The last four have no checked answer: think them through.",
     exercises_task: "Answer the first four, and think about the others before you open their answers.",
     exercises_look: "Every number you need is in the table below the profile or in the views. Point at a mark to see its exact values.",
     exercise_answer: "Your answer",
@@ -200,6 +200,8 @@ catalogue! {
     answer_early: "Almost nothing that a linear map cannot do. Small weights keep every unit near zero, where GELU is close to x/2. So always read a profile together with how far training got: at the end of the same run, demo-gpt2 is at 0.414 to 0.850.",
     exercise_gated: "With re-initialised blocks, demo-gpt2 reaches 0.962 on average, but demo-llama only 0.428. Why?",
     answer_gated: "Llama’s networks are gated: they multiply two maps of the input, one of them passed through SiLU. Near zero that is a product of two inputs, a·b/2, and a product is not linear, however small its weights are.",
+    exercise_together: "Blocks 2, 1 and 3 of demo-gpt2 are the three cheapest to replace alone. Replaced together, they raise perplexity to 2.782; blocks 2, 1 and 4 only to 2.724. How can that be?",
+    answer_together: "What a block costs alone is measured beside five untouched blocks. A replaced block changes the inputs of all later ones, so errors add up or cancel, and costs do not simply add. The Losses view shows both orders; if the maps are also fitted again on those changed inputs, all six linear blocks reach 8.829 instead of 9.832.",
     exercise_worth: "Block 0 of demo-gpt2 has the highest R² and costs most when replaced. How can both be true?",
     answer_worth: "R² is a share of this block’s own variance; ΔPPL is what the error does to the whole model. The model relies on block 0 so much that the 15 % which the linear map misses there cost more than the 44 to 59 % it misses elsewhere.",
 }
@@ -291,6 +293,15 @@ mod tests {
             format!("{:.3}", values.sum::<f64>() / report.blocks.len() as f64)
         };
         says(|l| l.exercise_gated, &[&redrawn("demo-gpt2"), &redrawn("demo-llama")]);
+        let steps = |order: &str| &one.orders[order];
+        let first = |order: &str| {
+            let blocks = steps(order)[..3].iter().map(|step| step.block.to_string()).collect::<Vec<_>>();
+            format!("{}, {} and {}", blocks[0], blocks[1], blocks[2])
+        };
+        let after = |order: &str, count: usize| format!("{:.3}", steps(order)[count - 1].ppl.unwrap());
+        let [by_cost, greedy] = ["by_cost", "greedy"].map(|order| [first(order), after(order, 3)]);
+        says(|l| l.exercise_together, &by_cost.iter().chain(&greedy).map(String::as_str).collect::<Vec<_>>());
+        says(|l| l.answer_together, &[&after("greedy_refitted", 6), &after("greedy", 6)]);
     }
 
     #[test]
