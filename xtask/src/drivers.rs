@@ -109,9 +109,11 @@ impl Browser {
                 "binary": install::browser()?,
                 "args": ["--headless=new", "--no-sandbox", "--no-first-run", "--enable-unsafe-webgpu"],
             }}),
-            Self::Firefox => {
-                json!({"moz:firefoxOptions": {"args": ["-headless"], "prefs": {"dom.webgpu.enabled": true}}})
-            }
+            // Firefox too hides emulated adapters.
+            Self::Firefox => json!({"moz:firefoxOptions": {
+                "args": ["-headless"],
+                "prefs": {"dom.webgpu.enabled": true, "gfx.webgpu.ignore-blocklist": true},
+            }}),
             Self::Safari => json!({"browserName": "safari"}),
         })
     }

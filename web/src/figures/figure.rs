@@ -128,9 +128,3 @@ pub(super) fn blocks_of(report: &Report) -> usize {
 pub(super) fn heads(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| name.to_string()).collect()
 }
-
-/// Logarithmic for perplexities too far apart for a linear axis.
-pub(super) fn perplexity_kind(values: &[f64]) -> Kind {
-    let (least, most) = values.iter().fold((f64::INFINITY, 0f64), |(a, b), value| (a.min(*value), b.max(*value)));
-    if least > 0.0 && most / least > 20.0 { Kind::Log } else { Kind::Linear }
-}

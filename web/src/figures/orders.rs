@@ -1,9 +1,10 @@
-//! Orders of replacement: the perplexity as blocks, or whole layers, are replaced one after another.
+//! Orders of replacement: the rise of perplexity as blocks, or whole layers, are replaced one after another.
 
 use straightedge_api::report::{OrderStep, Report, orders};
 
-use super::figure::{BLOCK_AXIS, Figure, Grid, perplexity_kind, series};
-use crate::chart::plot::{Axis, Mark, Plot, Rule, Series};
+use super::figure::{BLOCK_AXIS, Figure, Grid, series};
+use crate::chart::plot::{Axis, Mark, Plot, Series};
+use crate::chart::scale::Kind;
 use crate::text::cell::Cell;
 use crate::text::format::{exact, fixed};
 use crate::text::{fill, t};
@@ -39,30 +40,31 @@ pub(super) fn of_layers(report: &Report) -> Option<Figure> {
 
 fn figure(report: &Report, shown: &[Shown], axis: &'static str) -> Option<Figure> {
     let steps = |shown: &Shown| report.orders.get(shown.key).map_or(&[][..], |steps| steps);
-    let line = |(look, shown): (usize, &Shown)| {
-        let start = report.ppl.map(|ppl| Mark::new(t().order_start, 0.0, Some(ppl)));
-        let marks = steps(shown).iter().enumerate().map(|(at, step)| mark(at, step, shown.step));
-        let is_known = !steps(shown).is_empty();
-        let marks = start.into_iter().chain(marks).filter(|_| is_known).collect();
+    let present: Vec<&Shown> = shown.iter().filter(|shown| !steps(shown).is_empty()).collect();
+    let line = |(look, shown): (usize, &&Shown)| {
+        let start = Mark::new(t().order_start, 0.0, Some(0.0));
+        let mark = |(at, step): (usize, &OrderStep)| {
+            let before = present[..look].iter().filter_map(|earlier| steps(earlier).get(at));
+            // Lines that take the same block would write its number over each other.
+            let is_first = before.into_iter().all(|earlier| earlier.block != step.block);
+            Mark { block: is_first.then_some(step.block), ..mark(at, step, shown.step) }
+        };
+        let marks = std::iter::once(start).chain(steps(shown).iter().enumerate().map(mark)).collect();
         series(shown.name, look, marks).map(|series| Series { joined: true, marked: true, named: true, ..series })
     };
-    let all: Vec<Series> = shown.iter().enumerate().filter_map(line).collect();
-    let longest = shown.iter().map(|shown| steps(shown).len()).max()?;
-    let kind =
-        perplexity_kind(&all.iter().flat_map(|series| &series.marks).filter_map(|mark| mark.y).collect::<Vec<_>>());
-    let rules = report.ppl.map(|at| Rule { is_x: false, at, name: t().order_start.into() });
-    let present: Vec<&Shown> = shown.iter().filter(|shown| !steps(shown).is_empty()).collect();
+    let all: Vec<Series> = present.iter().enumerate().filter_map(line).collect();
+    let longest = present.iter().map(|shown| steps(shown).len()).max()?;
     let per_order = |shown: &&Shown| [shown.name.to_owned(), t().axis_ppl.into(), t().compression.into()];
     let row = |at: usize| {
         let cells = present.iter().flat_map(|shown| of_step(steps(shown).get(at)));
         std::iter::once((at + 1).to_string().into()).chain(cells).collect()
     };
-    (!all.is_empty()).then(|| Figure {
+    Some(Figure {
         plot: Plot {
             x: Axis { name: axis, ..BLOCK_AXIS(longest + 1) },
-            y: Axis { name: t().axis_ppl, kind },
+            y: Axis { name: t().axis_delta_ppl, kind: Kind::Wide },
             series: all,
-            rules: rules.into_iter().collect(),
+            rules: Vec::new(),
         },
         table: Grid {
             head: std::iter::once(axis.to_owned()).chain(present.iter().flat_map(per_order)).collect(),
@@ -73,11 +75,8 @@ fn figure(report: &Report, shown: &[Shown], axis: &'static str) -> Option<Figure
 }
 
 fn mark(at: usize, step: &OrderStep, name: &str) -> Mark {
-    Mark {
-        more: fill(t().order_more, &[("times", &fixed(step.compression, 2))]),
-        block: Some(step.block),
-        ..Mark::new(fill(name, &[("block", &step.block.to_string())]), (at + 1) as f64, step.ppl)
-    }
+    let more = fill(t().order_more, &[("ppl", &exact(step.ppl)), ("times", &fixed(step.compression, 2))]);
+    Mark { more, ..Mark::new(fill(name, &[("block", &step.block.to_string())]), (at + 1) as f64, step.delta_ppl) }
 }
 
 /// Block, perplexity and compression of a step; nothing where an order has fewer steps.
@@ -98,10 +97,13 @@ mod tests {
         let names: Vec<_> = figure.plot.series.iter().map(|series| &*series.name).collect();
         assert_eq!(names, [t().order_by_cost, t().order_greedy]);
         let found = |at: usize| figure.plot.series[at].marks.iter().map(|mark| (mark.x, mark.y)).collect::<Vec<_>>();
-        assert_eq!(found(0), [(0.0, Some(20.0)), (1.0, Some(20.5)), (2.0, Some(23.0))]);
-        assert_eq!(found(1), [(0.0, Some(20.0)), (1.0, Some(20.5)), (2.0, Some(22.0))]);
+        assert_eq!(found(0), [(0.0, Some(0.0)), (1.0, Some(0.5)), (2.0, Some(3.0))]);
+        assert_eq!(found(1), [(0.0, Some(0.0)), (1.0, Some(0.5)), (2.0, Some(2.0))]);
         let told = figure.plot.tell((0, 2));
-        assert!(told.contains("Block 1 also linear") && told.contains("23, 2.00× smaller"), "{told}");
+        assert!(told.contains("Block 1 also linear") && told.contains("perplexity 23, 2.00× smaller"), "{told}");
+        let numbers = |at: usize| figure.plot.series[at].marks.iter().map(|mark| mark.block).collect::<Vec<_>>();
+        assert_eq!(numbers(0), [None, Some(0), Some(1)]);
+        assert_eq!(numbers(1), [None; 3], "the same blocks as the line before");
         assert_eq!(figure.table.rows[1], ["2", "1", "23", "2.000", "1", "22", "2.000"]);
     }
 
