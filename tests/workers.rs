@@ -209,23 +209,24 @@ fn on_a_gpu_each_worker_solves_a_block_of_its_own_while_later_rows_run() {
         protocol: Protocol { rows: 1280, seq_len: 64, ..Protocol::default() },
         ..Job::new("tiny-gpt2", "encyclopedia")
     };
-    let patient = |answers: &[usize]| -> Vec<Rc<dyn Worker>> {
-        let together = Arc::new(Together::default());
+    let patient = |answers: &[usize], together: &Arc<Together>| -> Vec<Rc<dyn Worker>> {
         let worker = |answers: &usize| Patient { worker: InThread::start(*answers), together: together.clone() };
         answers.iter().map(|answers| Rc::new(worker(answers)) as Rc<dyn Worker>).collect()
     };
     let alone = report_of(&events(job(), Vec::new(), None, |_| false));
     assert_eq!(alone.blocks.len(), 4);
     for answers in [[usize::MAX; 3], [3, usize::MAX, 5]] {
-        let together = report_of(&events(job(), patient(&answers), None, |_| false));
-        assert_eq!(together, alone, "ends after {answers:?} answers");
+        let together = Arc::default();
+        let report = report_of(&events(job(), patient(&answers, &together), None, |_| false));
+        assert_eq!(*together.asked.lock().expect("no panic"), 4, "each block is solved by one worker");
+        assert_eq!(report, alone, "ends after {answers:?} answers");
     }
 
     // Interrupted while several blocks are unfinished, and resumed.
     let state = Path::new(env!("CARGO_TARGET_TMPDIR")).join("solved-at-once");
     let _ = std::fs::remove_file(&state);
     let stop = |event: &Event| matches!(event, Event::Span(span) if span.lane == Lane::Rows && span.block == Some(3));
-    events(job(), patient(&[usize::MAX; 2]), Some(&state), stop);
+    events(job(), patient(&[usize::MAX; 2], &Arc::default()), Some(&state), stop);
     assert!(state.is_file(), "a state was saved");
     let rest = events(job(), vec![InThread::start(usize::MAX), InThread::start(usize::MAX)], Some(&state), |_| false);
     let rows: Vec<_> = rest

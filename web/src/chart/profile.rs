@@ -8,7 +8,7 @@ use straightedge_api::report::Interval;
 use super::shape::outline;
 use super::svg::{Fragment, number};
 use crate::text::cell::within;
-use crate::text::format::{fixed, share};
+use crate::text::format::{fixed, share, tick};
 
 /// Lower end of the axis.
 const LOWEST: f64 = -0.1;
@@ -167,7 +167,7 @@ fn axes(svg: &mut Fragment, layout: &ProfileLayout, labels: Labels, blocks: usiz
         let y = layout.y(value);
         let class = if value == 0.0 { "zero" } else { "grid" };
         svg.path(class, &format!("M{LEFT} {}H{}", number(y), number(end)));
-        svg.text("tick y", LEFT - 9.0, y + 4.0, &number(value));
+        svg.text("tick y", LEFT - 9.0, y + 4.0, &tick(value));
     }
     svg.text("name y", 2.0, 14.0, labels.value);
     let every = (LABEL_STEP / layout.step()).ceil().max(1.0) as usize;
@@ -244,6 +244,8 @@ fn mark(svg: &mut Fragment, layout: &ProfileLayout, point: &Point) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::language::Language;
+    use crate::text::translation::tests::speaking;
 
     const LABELS: Labels = Labels { value: "R²_lin", block: "block" };
 
@@ -319,6 +321,14 @@ mod tests {
         let svg = draw(&Profile { overlay, ..Profile::default() }.covering(), &ProfileLayout::new(600.0, 3), LABELS);
         assert_eq!(svg.matches("class=\"overlay\"").count(), 2);
         assert_eq!(svg.matches("class=\"tick x\"").count(), 3);
+    }
+
+    #[test]
+    fn grid_lines_are_named_in_the_language_in_use() {
+        speaking(Language::German);
+        let svg = draw(&Profile::default(), &ProfileLayout::new(600.0, 3), LABELS);
+        speaking(Language::English);
+        assert!(svg.contains(">0,25<") && !svg.contains(">0.25<"), "{svg}");
     }
 
     #[test]

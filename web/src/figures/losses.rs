@@ -10,7 +10,7 @@ use crate::chart::plot::{Axis, Plot, Series};
 use crate::chart::scale::Kind;
 use crate::text::cell::Cell;
 use crate::text::engine;
-use crate::text::format::{exact, fixed, times};
+use crate::text::format::{exact, fixed, magnitude, times};
 use crate::text::{fill, t};
 
 pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
@@ -44,7 +44,7 @@ fn against_r2(report: &Report) -> Option<Figure> {
 }
 
 fn facts(report: &Report) -> Vec<String> {
-    let untouched = report.ppl.map(|ppl| fill(t().untouched, &[("ppl", &exact(Some(ppl)))]));
+    let untouched = report.ppl.map(|ppl| fill(t().untouched, &[("ppl", &magnitude(Some(ppl)))]));
     untouched.into_iter().chain(thirds(report)).collect()
 }
 
@@ -57,13 +57,13 @@ fn thirds(report: &Report) -> Vec<String> {
         }
         let low_rank = rank
             .filter(|_| third.low_rank.is_some())
-            .map(|rank| [("rank", rank.to_string()), ("loss", exact(third.low_rank))]);
+            .map(|rank| [("rank", rank.to_string()), ("loss", magnitude(third.low_rank))]);
         let low_rank = low_rank.map(|gaps| fill_owned(t().third_low_rank, &gaps)).unwrap_or_default();
         let speed = third.linear_speedup.map(|times| fill(t().third_speed, &[("times", &fixed(Some(times), 1))]));
         let gaps = [
             ("third", name.to_string()),
-            ("removed", exact(third.removed)),
-            ("linear", exact(third.linear)),
+            ("removed", magnitude(third.removed)),
+            ("linear", magnitude(third.linear)),
             ("low_rank", low_rank),
             ("speed", speed.unwrap_or_default()),
         ];
@@ -124,8 +124,8 @@ mod tests {
     #[test]
     fn thirds_of_the_depth_are_told_in_a_sentence_each() {
         let facts = facts(&sample::report());
-        assert_eq!(facts[0], "Perplexity of the original model: 20.");
-        let lower = "Lower third, mean ΔPPL: removed 8, linear 0.500000, rank 1 3; linear 5.0× as fast.";
+        assert_eq!(facts[0], "Perplexity of the original model: 20.0.");
+        let lower = "Lower third, mean ΔPPL: removed 8.00, linear 0.500, rank 1 3.00; linear 5.0× as fast.";
         assert_eq!(facts[1], lower);
         assert_eq!(facts.len(), 3, "nothing of the block without values: {facts:?}");
     }
