@@ -25,7 +25,7 @@ use crate::solve::fit_map;
 use crate::workers::sums::BlockSums;
 
 /// What stands in the place of a network, or of a whole layer.
-enum Part<T> {
+enum Replaced<T> {
     Network(Replacement<T>),
     Layer(Replacement<T>),
     /// The layer passes its rows on unchanged.
@@ -33,7 +33,7 @@ enum Part<T> {
 }
 
 /// A model with some parts replaced, by block.
-type Variant<T> = BTreeMap<usize, Rc<Part<T>>>;
+type VariantModel<T> = BTreeMap<usize, Rc<Replaced<T>>>;
 
 /// The rows of some variants, which are identical so far.
 struct Group<T> {
@@ -80,7 +80,7 @@ struct Orders<'o, 'a, B: Backend> {
     /// Perplexity of the original model.
     ppl: f64,
     /// The maps of the measured blocks.
-    maps: Variant<B::Tensor>,
+    maps: VariantModel<B::Tensor>,
     /// Parameters of a whole layer.
     layer_parameters: usize,
     /// Counts blocks passed and perplexities.
@@ -100,7 +100,7 @@ impl<B: Backend> Sweep<'_, B> {
         if !self.has_orders() {
             return Ok(());
         }
-        let part = |map| Ok(Rc::new(Part::Network(Replacement::affine(self.pass.backend, map)?)));
+        let part = |map| Ok(Rc::new(Replaced::Network(Replacement::affine(self.pass.backend, map)?)));
         let maps = swept.iter().filter_map(|block| Some((block.report.block, block.map.as_ref()?)));
         let maps = maps.map(|(block, map)| Ok((block, part(map)?))).collect::<Result<_>>()?;
         let wanted = self.wanted_orders();
@@ -160,7 +160,7 @@ impl<B: Backend> Orders<'_, '_, B> {
             let replaced: &[usize] = &order[..=step];
             replaced.iter().filter_map(|block| Some((*block, self.maps.get(block)?.clone()))).collect()
         };
-        let variants: Vec<Variant<_>> = (0..order.len()).map(variant).collect();
+        let variants: Vec<VariantModel<_>> = (0..order.len()).map(variant).collect();
         let found = self.perplexities(&variants).await?;
         let steps = order.into_iter().zip(found).enumerate();
         let steps = steps.map(|(step, (block, ppl))| self.step(block, ppl, (step + 1, Candidates::Networks))).collect();
@@ -172,11 +172,11 @@ impl<B: Backend> Orders<'_, '_, B> {
     async fn greedy(&self, candidates: Candidates) -> Result<()> {
         let layers = self.sweep.source.checkpoint.config().num_hidden_layers;
         let mut left = if candidates.are_layers() { (0..layers).collect() } else { self.sweep.blocks.to_vec() };
-        let (mut chosen, mut steps) = (Variant::new(), Vec::new());
+        let (mut chosen, mut steps) = (VariantModel::new(), Vec::new());
         while !left.is_empty() {
             let parts = match candidates {
                 Candidates::Networks => self.maps.clone(),
-                Candidates::RemovedLayers => left.iter().map(|layer| (*layer, Rc::new(Part::Removed))).collect(),
+                Candidates::RemovedLayers => left.iter().map(|layer| (*layer, Rc::new(Replaced::Removed))).collect(),
                 _ => self.refitted(&chosen, &left, candidates.are_layers()).await?,
             };
             let with = |block: &usize| {
@@ -184,7 +184,7 @@ impl<B: Backend> Orders<'_, '_, B> {
                 variant.extend(parts.get(block).map(|part| (*block, part.clone())));
                 variant
             };
-            let mut variants: Vec<Variant<_>> = left.iter().map(with).collect();
+            let mut variants: Vec<VariantModel<_>> = left.iter().map(with).collect();
             let found = self.perplexities(&variants).await?;
             // Not a number counts as the most expensive; of equally cheap ones the earlier is chosen.
             let cost = |at: &usize| if found[*at].is_nan() { f64::INFINITY } else { found[*at] };
@@ -216,7 +216,7 @@ impl<B: Backend> Orders<'_, '_, B> {
     }
 
     /// Perplexity of every variant.
-    async fn perplexities(&self, variants: &[Variant<B::Tensor>]) -> Result<Vec<f64>> {
+    async fn perplexities(&self, variants: &[VariantModel<B::Tensor>]) -> Result<Vec<f64>> {
         let reading = self.sweep.source.reading.of_evaluation();
         let sweep = &Sweep { source: Source { reading: &reading, ..self.sweep.source }, ..*self.sweep };
         let mut groups = vec![Group { variants: (0..variants.len()).collect(), hidden: sweep.embed().await? }];
@@ -248,14 +248,14 @@ impl<B: Backend> Orders<'_, '_, B> {
     /// The networks or layers `wanted` as affine maps, fitted on the training rows of the model with the parts `chosen`.
     async fn refitted(
         &self,
-        chosen: &Variant<B::Tensor>,
+        chosen: &VariantModel<B::Tensor>,
         wanted: &[usize],
         are_layers: bool,
-    ) -> Result<Variant<B::Tensor>> {
+    ) -> Result<VariantModel<B::Tensor>> {
         let Sweep { pass, source, .. } = *self.sweep;
         let reading = source.reading.of_training();
         let sweep = &Sweep { source: Source { reading: &reading, ..source }, ..*self.sweep };
-        let (mut hidden, mut parts) = (sweep.embed().await?, Variant::new());
+        let (mut hidden, mut parts) = (sweep.embed().await?, VariantModel::new());
         for index in 0..source.checkpoint.config().num_hidden_layers {
             let block = sweep.load(index).await?;
             let part = chosen.get(&index).map(|part| &**part);
@@ -277,7 +277,7 @@ impl<B: Backend> Orders<'_, '_, B> {
             let map = parallel::aside(move || fit_map(index, &folds)).await;
             let map = map.unwrap_or_else(|| Err(Error::Solve { block: index, why: "its thread ended".into() }))?;
             let map = Replacement::affine(pass.backend, &map)?;
-            parts.insert(index, Rc::new(if are_layers { Part::Layer(map) } else { Part::Network(map) }));
+            parts.insert(index, Rc::new(if are_layers { Replaced::Layer(map) } else { Replaced::Network(map) }));
             self.meter.advance(1).await;
         }
         Ok(parts)
@@ -285,11 +285,15 @@ impl<B: Backend> Orders<'_, '_, B> {
 }
 
 /// The variants `all`, by their part at a block.
-fn by_part<'v, T>(variants: &'v [Variant<T>], all: &[usize], block: usize) -> Vec<(Option<&'v Part<T>>, Vec<usize>)> {
-    let mut parts: Vec<(Option<&Part<T>>, Vec<usize>)> = Vec::new();
+fn by_part<'v, T>(
+    variants: &'v [VariantModel<T>],
+    all: &[usize],
+    block: usize,
+) -> Vec<(Option<&'v Replaced<T>>, Vec<usize>)> {
+    let mut parts: Vec<(Option<&Replaced<T>>, Vec<usize>)> = Vec::new();
     for &variant in all {
         let part = variants[variant].get(&block).map(|part| &**part);
-        let is_same = |other: &Option<&Part<T>>| match (other, part) {
+        let is_same = |other: &Option<&Replaced<T>>| match (other, part) {
             (Some(other), Some(part)) => std::ptr::eq(*other, part),
             (None, None) => true,
             _ => false,
@@ -308,20 +312,20 @@ impl<B: Backend> Sweep<'_, B> {
         &self,
         block: &Block<B::Tensor>,
         hidden: &[Rc<StoredRows<B::Tensor>>],
-        part: Option<&Part<B::Tensor>>,
+        part: Option<&Replaced<B::Tensor>>,
     ) -> Result<Vec<Rc<StoredRows<B::Tensor>>>> {
         let (Source { store, layers, .. }, backend) = (self.source, self.pass.backend);
         let mut next = Vec::with_capacity(hidden.len());
         for kept in hidden {
-            if let Some(Part::Removed) = part {
+            if let Some(Replaced::Removed) = part {
                 next.push(kept.clone());
                 continue;
             }
             let before = store.tensor(kept)?;
             let after = match part {
-                Some(Part::Layer(map)) => map.apply(backend, &before)?,
-                Some(Part::Network(map)) => through(layers, block, &before, Some((backend, map)))?,
-                Some(Part::Removed) | None => through(layers, block, &before, None)?,
+                Some(Replaced::Layer(map)) => map.apply(backend, &before)?,
+                Some(Replaced::Network(map)) => through(layers, block, &before, Some((backend, map)))?,
+                Some(Replaced::Removed) | None => through(layers, block, &before, None)?,
             };
             next.push(Rc::new(store.keep(after).await?));
         }

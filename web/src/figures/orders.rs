@@ -7,10 +7,11 @@ use crate::chart::plot::{Axis, Mark, Plot, Series};
 use crate::chart::scale::Kind;
 use crate::text::cell::Cell;
 use crate::text::format::{exact, fixed};
+use crate::text::orders::t as o;
 use crate::text::{fill, t};
 
 /// An order in a figure: its name in the report, and in words; `{block}` of a step stands for a block or a layer.
-struct Shown {
+struct ShownOrder {
     key: &'static str,
     name: &'static str,
     step: &'static str,
@@ -18,31 +19,31 @@ struct Shown {
 
 /// Blocks made linear.
 pub(super) fn of_blocks(report: &Report) -> Option<Figure> {
-    let step = t().order_step;
+    let step = o().step;
     let shown = [
-        Shown { key: orders::BY_COST, name: t().order_by_cost, step },
-        Shown { key: orders::GREEDY, name: t().order_greedy, step },
-        Shown { key: orders::GREEDY_REFITTED, name: t().order_refitted, step },
+        ShownOrder { key: orders::BY_COST, name: o().by_cost, step },
+        ShownOrder { key: orders::GREEDY, name: o().greedy, step },
+        ShownOrder { key: orders::GREEDY_REFITTED, name: o().refitted, step },
     ];
-    let figure = figure(report, &shown, t().axis_blocks_linear)?;
-    Some(Figure { title: t().orders_figure.into(), caption: t().orders_caption, ..figure })
+    let figure = figure(report, &shown, o().axis_blocks)?;
+    Some(Figure { title: o().blocks_figure.into(), caption: o().blocks_caption, ..figure })
 }
 
 /// Layers removed or made linear.
 pub(super) fn of_layers(report: &Report) -> Option<Figure> {
     let shown = [
-        Shown { key: orders::LAYERS_LINEAR, name: t().layer_linear, step: t().layer_order_linear },
-        Shown { key: orders::LAYERS_REMOVED, name: t().layer_removed, step: t().layer_order_removed },
+        ShownOrder { key: orders::LAYERS_LINEAR, name: t().layer_linear, step: o().layer_linear },
+        ShownOrder { key: orders::LAYERS_REMOVED, name: t().layer_removed, step: o().layer_removed },
     ];
-    let figure = figure(report, &shown, t().axis_layers_replaced)?;
-    Some(Figure { title: t().layer_orders_figure.into(), caption: t().layer_orders_caption, ..figure })
+    let figure = figure(report, &shown, o().axis_layers)?;
+    Some(Figure { title: o().layers_figure.into(), caption: o().layers_caption, ..figure })
 }
 
-fn figure(report: &Report, shown: &[Shown], axis: &'static str) -> Option<Figure> {
-    let steps = |shown: &Shown| report.orders.get(shown.key).map_or(&[][..], |steps| steps);
-    let present: Vec<&Shown> = shown.iter().filter(|shown| !steps(shown).is_empty()).collect();
-    let line = |(look, shown): (usize, &&Shown)| {
-        let start = Mark::new(t().order_start, 0.0, Some(0.0));
+fn figure(report: &Report, shown: &[ShownOrder], axis: &'static str) -> Option<Figure> {
+    let steps = |shown: &ShownOrder| report.orders.get(shown.key).map_or(&[][..], |steps| steps);
+    let present: Vec<&ShownOrder> = shown.iter().filter(|shown| !steps(shown).is_empty()).collect();
+    let line = |(look, shown): (usize, &&ShownOrder)| {
+        let start = Mark::new(o().start, 0.0, Some(0.0));
         let mark = |(at, step): (usize, &OrderStep)| {
             let before = present[..look].iter().filter_map(|earlier| steps(earlier).get(at));
             // Lines that take the same block would write its number over each other.
@@ -54,7 +55,7 @@ fn figure(report: &Report, shown: &[Shown], axis: &'static str) -> Option<Figure
     };
     let all: Vec<Series> = present.iter().enumerate().filter_map(line).collect();
     let longest = present.iter().map(|shown| steps(shown).len()).max()?;
-    let per_order = |shown: &&Shown| [shown.name.to_owned(), t().axis_ppl.into(), t().compression.into()];
+    let per_order = |shown: &&ShownOrder| [shown.name.to_owned(), t().axis_ppl.into(), t().compression.into()];
     let row = |at: usize| {
         let cells = present.iter().flat_map(|shown| of_step(steps(shown).get(at)));
         std::iter::once((at + 1).to_string().into()).chain(cells).collect()
@@ -75,7 +76,7 @@ fn figure(report: &Report, shown: &[Shown], axis: &'static str) -> Option<Figure
 }
 
 fn mark(at: usize, step: &OrderStep, name: &str) -> Mark {
-    let more = fill(t().order_more, &[("ppl", &exact(step.ppl)), ("times", &fixed(step.compression, 2))]);
+    let more = fill(o().more, &[("ppl", &exact(step.ppl)), ("times", &fixed(step.compression, 2))]);
     Mark { more, ..Mark::new(fill(name, &[("block", &step.block.to_string())]), (at + 1) as f64, step.delta_ppl) }
 }
 
@@ -95,7 +96,7 @@ mod tests {
     fn every_order_begins_with_the_untouched_model() {
         let figure = of_blocks(&sample::report()).unwrap();
         let names: Vec<_> = figure.plot.series.iter().map(|series| &*series.name).collect();
-        assert_eq!(names, [t().order_by_cost, t().order_greedy]);
+        assert_eq!(names, [o().by_cost, o().greedy]);
         let found = |at: usize| figure.plot.series[at].marks.iter().map(|mark| (mark.x, mark.y)).collect::<Vec<_>>();
         assert_eq!(found(0), [(0.0, Some(0.0)), (1.0, Some(0.5)), (2.0, Some(3.0))]);
         assert_eq!(found(1), [(0.0, Some(0.0)), (1.0, Some(0.5)), (2.0, Some(2.0))]);

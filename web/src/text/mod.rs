@@ -18,6 +18,7 @@ pub mod groups;
 pub mod history;
 pub mod language;
 pub mod lesson;
+pub mod orders;
 pub mod paper;
 pub mod result;
 pub mod translation;
@@ -245,8 +246,6 @@ catalogue! {
 
     axis_delta_ppl: "ΔPPL",
     axis_ppl: "perplexity",
-    axis_blocks_linear: "blocks made linear",
-    axis_layers_replaced: "layers replaced",
     axis_rank: "rank",
     axis_residual: "1 − R²_lin",
     axis_gain: "gain",
@@ -352,19 +351,6 @@ catalogue! {
     third_lower: "Lower",
     third_middle: "Middle",
     third_upper: "Upper",
-    orders_figure: "Replacing block after block",
-    orders_caption: "Each step replaces one more block by its linear map. The first line goes by what each block costs alone. The second chooses the block anew at every step: the one that raises perplexity least now. The third also fits the maps again at every step, on the activations of the partly replaced model. The numbers next to the marks are block numbers; where lines take the same block, only the first has it.",
-    order_by_cost: "in order of own cost",
-    order_greedy: "cheapest at every step",
-    order_refitted: "cheapest, maps refitted",
-    order_step: "Block {block} also linear",
-    order_start: "original model",
-    order_more: "perplexity {ppl}, {times}× smaller",
-    layer_orders_figure: "Replacing layer after layer",
-    layer_orders_caption: "Each step removes one more layer, or replaces it by an affine map of the residual stream that is fitted on the partly replaced model. Each step takes the layer that raises perplexity least. The numbers next to the marks are layer numbers.",
-    layer_order_linear: "Layer {block} also linear",
-    layer_order_removed: "Layer {block} removed",
-
     regimes_tab: "Regimes",
     regimes_name: "Two kinds of linearity",
     regimes_about: "Whether a high R² holds for all features of a block’s output, or only for a few large ones.",

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::language::{Language, Words};
-use super::{Texts, continuation, detail, engine, glossary, groups, history, lesson, paper, result, units, verdict};
+use super::{
+    Texts, continuation, detail, engine, glossary, groups, history, lesson, orders, paper, result, units, verdict,
+};
 
 /// The texts of every catalogue.
 pub type Translation = BTreeMap<String, Words>;
@@ -24,7 +26,7 @@ macro_rules! catalogues {
 }
 
 /// Every catalogue whose English is compiled in as such.
-const CATALOGUES: [Catalogue; 11] = catalogues![
+const CATALOGUES: [Catalogue; 12] = catalogues![
     "page": Texts,
     "continuation": continuation::Texts,
     "detail": detail::Texts,
@@ -32,6 +34,7 @@ const CATALOGUES: [Catalogue; 11] = catalogues![
     "groups": groups::Texts,
     "history": history::Texts,
     "lesson": lesson::Texts,
+    "orders": orders::Texts,
     "paper": paper::Texts,
     "result": result::Texts,
     "units": units::Texts,
