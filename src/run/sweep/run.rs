@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use futures::try_join;
+use futures::channel::oneshot;
+use futures::{FutureExt, try_join};
 
 use super::block_pass::BlockPass;
 use super::forks::Forks;
@@ -38,14 +39,22 @@ impl<'a, B: Backend> Sweep<'a, B> {
         let mut block = Rc::new(self.load(first).await?);
         for index in first..=last {
             let block_pass = BlockPass::new(self, (index, &block), &keeps, &meter);
+            let (loading, loaded) = oneshot::channel::<()>();
             let work = async {
                 let entering = self.pass.resume.map(|_| stream.clone());
                 let rows = block_pass.run(&mut stream);
-                let visited = unfinished.beside(self, &mut measuring, (index, entering), rows).await?;
+                let visited = unfinished.beside_rows(self, &mut measuring, (index, entering), rows).await?;
                 unfinished.add(self, visited);
-                self.pass.span(Lane::Forks, Some(index), measuring.forks.carry(&block, index)).await
+                self.pass.span(Lane::Forks, Some(index), measuring.forks.carry(&block, index)).await?;
+                // While the next weights are still on their way, results need not wait for them.
+                unfinished.beside(self, &mut measuring, usize::MAX, loaded.map(|_| Ok(()))).await
             };
-            let ((), next) = try_join!(work, self.load_next(index, last))?;
+            let load = async {
+                let next = self.load_next(index, last).await?;
+                drop(loading);
+                Ok(next)
+            };
+            let ((), next) = try_join!(work, load)?;
             if let Some(next) = next {
                 block = Rc::new(next);
             }

@@ -37,6 +37,8 @@ pub(super) struct Unfinished<'s, 'a, B: Backend> {
     measured: Vec<MeasuredVisit<'a, B>>,
     /// Index of the next block to be closed.
     next: usize,
+    /// The block before which the state was saved last, or began.
+    saved: usize,
     /// The rows that enter a block, kept until all blocks before it are closed and the sweep's state can be saved.
     entering: Option<(usize, Stream<B::Tensor>)>,
 }
@@ -45,7 +47,7 @@ impl<'s, 'a, B: Backend> Unfinished<'s, 'a, B> {
     /// None yet, before the block `first`.
     pub(super) fn new(sweep: &Sweep<'a, B>, keeps: &KeepPolicy, first: usize) -> Self {
         let (solves, most) = (FuturesOrdered::new(), most(sweep, keeps));
-        Self { solves, most, measured: Vec::new(), next: first, entering: None }
+        Self { solves, most, measured: Vec::new(), next: first, saved: first, entering: None }
     }
 
     /// Begins to solve a block.
@@ -66,49 +68,61 @@ impl<'s, 'a, B: Backend> Unfinished<'s, 'a, B> {
 
     /// Runs `rows`, which take the rows `stream` through the block `index`, and measures blocks as soon as they are
     /// solved. Afterwards there is room for one more, and the measured blocks are closed.
-    pub(super) async fn beside<R>(
+    pub(super) async fn beside_rows<R>(
         &mut self,
         sweep: &Sweep<'a, B>,
         measuring: &mut Measuring<'_, 'a, B>,
         (index, stream): (usize, Option<Stream<B::Tensor>>),
         rows: impl Future<Output = Result<R>>,
     ) -> Result<R> {
-        if self.entering.is_none() && index > self.next {
-            self.entering = stream.map(|stream| (index, stream));
-        }
         if self.most == 0 {
             self.finish(sweep, measuring).await?;
+        }
+        if self.entering.is_none() && index > self.saved {
+            self.entering = stream.map(|stream| (index, stream));
+            self.save(sweep, measuring).await?;
+        }
+        if self.most == 0 {
             return rows.await;
         }
+        let least = self.most - 1;
+        self.beside(sweep, measuring, least, rows).await
+    }
+
+    /// Awaits `work` and measures blocks as soon as they are solved; afterwards at most `left` are unsolved, and the
+    /// measured ones are closed.
+    pub(super) async fn beside<R>(
+        &mut self,
+        sweep: &Sweep<'a, B>,
+        measuring: &mut Measuring<'_, 'a, B>,
+        left: usize,
+        work: impl Future<Output = Result<R>>,
+    ) -> Result<R> {
         let (running, done) = oneshot::channel::<()>();
-        let rows = async move {
-            let found = rows.await?;
+        let work = async move {
+            let found = work.await?;
             drop(running);
             Ok(found)
         };
-        let ((), found) = try_join!(self.measure_until(sweep, measuring, done), rows)?;
+        let ((), found) = try_join!(self.measure_until(sweep, measuring, (left, done)), work)?;
         self.close(sweep, measuring).await?;
         Ok(found)
     }
 
     /// Measures and closes the blocks left.
     pub(super) async fn finish(&mut self, sweep: &Sweep<'a, B>, measuring: &mut Measuring<'_, 'a, B>) -> Result<()> {
-        while let Some(solved) = self.solves.next().await {
-            let (visit, solved) = solved?;
-            self.measured.push(sweep.measure(visit, solved, measuring).await?);
-        }
-        self.close(sweep, measuring).await
+        self.beside(sweep, measuring, 0, async { Ok(()) }).await
     }
 
-    /// Measures blocks until `done` and until there is room for one more.
+    /// Measures blocks until `done`, and until at most `left` are unsolved.
     async fn measure_until(
         &mut self,
         sweep: &Sweep<'a, B>,
         measuring: &mut Measuring<'_, 'a, B>,
-        mut done: oneshot::Receiver<()>,
+        (left, mut done): (usize, oneshot::Receiver<()>),
     ) -> Result<()> {
         while !self.solves.is_empty() {
-            let solved = if self.solves.len() < self.most {
+            let solved = if self.solves.len() <= left {
                 match select(self.solves.next(), &mut done).await {
                     Either::Left((solved, _)) => solved,
                     Either::Right(_) => return Ok(()),
@@ -122,16 +136,25 @@ impl<'s, 'a, B: Backend> Unfinished<'s, 'a, B> {
         Ok(())
     }
 
-    /// Closes the measured blocks, and saves the sweep's state when all blocks before the rows kept for it are closed.
+    /// Closes the measured blocks.
     async fn close(&mut self, sweep: &Sweep<'a, B>, measuring: &mut Measuring<'_, 'a, B>) -> Result<()> {
-        for visit in self.measured.drain(..) {
+        for visit in std::mem::take(&mut self.measured) {
             self.next = visit.visit.index + 1;
             sweep.close(visit, measuring).await?;
-            if let Some((index, stream)) = self.entering.take_if(|(index, _)| *index == self.next) {
-                sweep.save(index, &stream, measuring).await?;
-            }
+            self.save(sweep, measuring).await?;
         }
         Ok(())
+    }
+
+    /// Saves the sweep's state if all blocks before the rows kept for it are closed.
+    async fn save(&mut self, sweep: &Sweep<'a, B>, measuring: &Measuring<'_, 'a, B>) -> Result<()> {
+        match self.entering.take_if(|(index, _)| *index == self.next) {
+            Some((index, stream)) => {
+                self.saved = index;
+                sweep.save(index, &stream, measuring).await
+            }
+            None => Ok(()),
+        }
     }
 }
 
