@@ -7,9 +7,10 @@ import { parsed } from './files.mjs';
 
 const recorded = async () => (await fetch(new URL('data/recorded/demo-gpt2.json', process.env.STRAIGHTEDGE_URL))).json();
 
-/** The recording as a report whose R² of block 1 and its loss by the linear map have intervals. */
+/** The recording as a report with intervals of nothing but block 1's R² and its loss by the linear map. */
 async function opened(app) {
   const report = await recorded();
+  for (const block of report.blocks) block.intervals = {};
   const block = report.blocks[1];
   block.intervals = {
     r2_lin: { low: block.r2_lin - 0.0031, high: block.r2_lin + 0.0011 },
