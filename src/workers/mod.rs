@@ -199,5 +199,14 @@ mod tests {
         assert_eq!(of(768, 3072, 1 << 20), 0, "no room");
         let (own, each) = needed(&config(768, 3072), 5);
         assert_eq!([own + each - 1, own + each, own + 2 * each].map(|room| of(768, 3072, room)), [0, 1, 2]);
+
+        // To solve a block alone, a worker also needs room for the block's moments here.
+        let config = config(768, 3072);
+        let solver = each + moment_bytes(&config, 5);
+        let solvers = |memory| {
+            let all = (0..3).map(|_| Rc::new(Idle) as Rc<dyn Worker>).collect();
+            Workers::new(all, Limits { memory, hidden_size: 256 }).for_model(&config, 5).solvers
+        };
+        assert_eq!([own + 2 * each, own + 2 * solver, u64::MAX].map(solvers), [1, 2, 3]);
     }
 }

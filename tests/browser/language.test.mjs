@@ -20,10 +20,11 @@ visit('a link with lang=de opens the page in German, with decimal commas, and ex
   assert.match(await app.page.locator('.foot a').innerText(), /^Lizenzen/);
   for (const [at, { r2_lin: expected }] of blocks.entries()) {
     const cell = app.element(`row-${at}`).locator('[data-column=r2_lin]');
-    for (const [text, least] of [[await cell.innerText(), 6e-5], [await cell.getAttribute('title'), 1e-15]]) {
-      assert.match(text, /^−?\d+,\d+$/, text);
-      assertClose(`block ${at} shown`, Number(text.replace('−', '-').replace(',', '.')), expected, least);
-    }
+    const [, shown, end] = (await cell.innerText()).match(/^(\d+,\d+) ± (\d+,\d+)$/);
+    const number = (text) => Number(text.replace(',', '.'));
+    // Rounded to the last digit of its interval's half-width.
+    assertClose(`block ${at} shown`, number(shown), expected, 10 ** -end.split(',')[1].length);
+    assertClose(`block ${at} in full`, number(await cell.getAttribute('title')), expected, 1e-15);
   }
   const [head, ...rows] = parsed((await app.saved('csv-profile')).bytes.toString());
   assert.equal(head[1], 'R²_lin');

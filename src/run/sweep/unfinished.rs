@@ -85,8 +85,8 @@ impl<'s, 'a, B: Backend> Unfinished<'s, 'a, B> {
         if self.most == 0 {
             return rows.await;
         }
-        let least = self.most - 1;
-        self.beside(sweep, measuring, least, rows).await
+        let left = self.most - 1;
+        self.beside(sweep, measuring, left, rows).await
     }
 
     /// Awaits `work` and measures blocks as soon as they are solved; afterwards at most `left` are unsolved, and the
