@@ -1,7 +1,7 @@
 //! Buffers, the pool that reuses them, and tensors.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::rc::{Rc, Weak};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -105,23 +105,29 @@ impl Deref for Allocation {
 /// Destruction is explicit because a browser's garbage collector does not see how much memory a buffer holds.
 #[derive(Default)]
 pub(in crate::backend::gpu) struct Pool {
-    free: RefCell<HashMap<u64, Vec<Allocation>>>,
+    free: RefCell<BTreeMap<u64, Vec<Allocation>>>,
     bytes: Cell<u64>,
     doomed: RefCell<Vec<Allocation>>,
 }
 
 impl Pool {
-    /// A buffer of `size` bytes for a kernel to write; its contents are undefined.
+    /// A buffer of `size` bytes for a kernel to write; its contents are undefined. It may be up to half as large again:
+    /// sizes of temporary buffers follow the pace of the device, and buffers of every size would fill the pool.
     ///
     /// Never write to it from the host: such writes overtake the commands already recorded for its former contents.
     pub(in crate::backend::gpu) fn take(self: &Rc<Self>, device: &wgpu::Device, size: u64) -> Rc<Buffer> {
         let rounded = round(size);
-        let freed = self.free.borrow_mut().get_mut(&rounded).and_then(Vec::pop);
-        if freed.is_some() {
-            self.bytes.set(self.bytes.get() - rounded);
-        }
-        let raw = freed.unwrap_or_else(|| Allocation::new(device, rounded));
+        let raw = self.smallest_freed(rounded).unwrap_or_else(|| Allocation::new(device, rounded));
         Rc::new(Buffer { raw, size, reusable: true, pool: Rc::downgrade(self) })
+    }
+
+    /// Takes the smallest freed buffer of `size` bytes or up to half as many again.
+    fn smallest_freed(&self, size: u64) -> Option<Allocation> {
+        let mut free = self.free.borrow_mut();
+        let mut fitting = free.range_mut(size..=size + size / 2);
+        let freed = fitting.find_map(|(_, buffers)| buffers.pop())?;
+        self.bytes.set(self.bytes.get() - freed.size());
+        Some(freed)
     }
 
     /// A new buffer of zeros that the host may write to.
@@ -159,4 +165,25 @@ fn create(device: &wgpu::Device, size: u64) -> wgpu::Buffer {
 /// Rounds sizes up, so that batches of similar size share buffers and no binding is empty.
 fn round(size: u64) -> u64 {
     size.max(1).next_multiple_of(256)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::engine::tests::with_engine;
+
+    #[test]
+    fn a_freed_buffer_serves_smaller_requests_of_similar_size() {
+        with_engine(async |engine| {
+            let taken = |size| engine.output(size).raw.size();
+            assert_eq!(taken(3000), 3072);
+            assert_eq!([taken(2900), taken(2100)], [3072, 3072], "the freed one is used again");
+            assert_eq!(taken(1500), 1536, "but not for half of its size");
+            assert_eq!(taken(3100), 3328, "nor for more");
+            assert_eq!(taken(2100), 3072, "the smallest that fits");
+            assert_eq!(engine.pool.bytes.get(), 3072 + 1536 + 3328);
+            let (first, second) = (engine.output(3000), engine.output(3000));
+            assert_eq!([first.raw.size(), second.raw.size()], [3072, 3328], "each serves one request at a time");
+            assert_eq!(engine.pool.bytes.get(), 1536);
+        });
+    }
 }
