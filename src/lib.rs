@@ -20,5 +20,5 @@ pub mod workers;
 
 pub use straightedge_api::{
     agreement, atlas, baseline, bundled, continuation, corpus_size, cost, date, difference, error, event, fields, job,
-    learning, published, report, summary, thirds, trace, transcript, visible,
+    learning, paired, published, report, summary, thirds, trace, transcript, visible,
 };

@@ -17,8 +17,17 @@ use straightedge::run::{self, Inputs, Text};
 use straightedge::weights::{Files, FolderFiles, MemoryFiles};
 
 /// Small enough for a software GPU: 40 windows, 2048 training rows.
-const ROWS: Protocol =
-    Protocol { rows: 2560, seq_len: 64, folds: 5, skip_positions: 0, bos: false, piece_chars: 0, gram: EXACT, seed: 0 };
+const ROWS: Protocol = Protocol {
+    rows: 2560,
+    seq_len: 64,
+    folds: 5,
+    interleaved_folds: false,
+    skip_positions: 0,
+    bos: false,
+    piece_chars: 0,
+    gram: EXACT,
+    seed: 0,
+};
 const EXACT: straightedge::job::GramMode = straightedge::job::GramMode::Exact;
 const CPU: BackendChoice = BackendChoice::Cpu;
 

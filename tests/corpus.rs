@@ -273,3 +273,33 @@ fn truncation_and_padding_of_the_file_do_not_apply() {
     assert_eq!(plain, dressed);
     assert!(plain.expect("encoding").len() > 8);
 }
+
+#[test]
+fn interleaved_folds_deal_every_window_once_and_take_turns() {
+    for (windows, folds) in [(10, 5), (23, 5), (7, 3), (5, 5), (117, 7)] {
+        let contiguous = cut(windows * 4, windows * 4, 4, folds).expect("folds");
+        let dealt = contiguous.interleaved(true);
+        let order: Vec<usize> = dealt.all().map(|position| dealt.window_at(position)).collect();
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..windows).collect::<Vec<_>>(), "{windows} windows, {folds} folds");
+        for at in 0..folds {
+            let held: Vec<usize> = dealt.windows(at).map(|position| dealt.window_at(position)).collect();
+            let turns = windows / folds;
+            let expected: Vec<usize> = (0..turns).map(|turn| turn * folds + at).collect();
+            assert_eq!(held[..turns], expected, "{windows} windows, fold {at} of {folds}");
+            assert!(held[turns..].iter().all(|window| *window >= turns * folds), "{held:?}");
+        }
+        assert!(contiguous.all().all(|position| contiguous.window_at(position) == position));
+    }
+}
+
+#[test]
+fn interleaved_windows_are_those_of_the_text_in_the_order_of_the_folds() {
+    let protocol = Protocol { interleaved_folds: true, ..protocol(24, 4) };
+    let windows = TokenWindows::new("text", (0..24).collect(), &protocol).expect("windows");
+    let folds = Folds::new("text", &windows, 3).expect("folds").interleaved(true);
+    let ids = windows.in_order_of(&folds);
+    assert_eq!(ids.ids(folds.windows(0)), [0, 1, 2, 3, 12, 13, 14, 15]);
+    assert_eq!(ids.ids(folds.windows(2)), [8, 9, 10, 11, 20, 21, 22, 23]);
+}

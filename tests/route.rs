@@ -118,6 +118,7 @@ fn check_block(what: &str, found: &BlockReport, expected: &Value) {
     close("r2_cv_mean", found.r2_cv_mean, TOLERANCE);
     close("r2_cv_std", found.r2_cv_std, TOLERANCE);
     check_learning(what, found, expected);
+    check_ranks_and_support(what, found, expected);
     close("cosine", found.cosine, 1e-4);
     // Where the residual is small, the same difference of R² is a larger share of it.
     relative("rmse", found.rmse, 1e-4 + 2e-7 / (1.0 - number("r2_lin")));
@@ -171,8 +172,19 @@ fn check_intervals(what: &str, found: &BlockReport) {
         let off = (value - f64::midpoint(interval.low, interval.high)).abs();
         let width = interval.high - interval.low;
         assert!(width > 0.0 && off <= 0.25 * width, "{what}, {name}: {value} in {interval:?}");
+        check_influence(&format!("{what}, {name}"), &found.influence[name], width);
     }
     assert_eq!(found.intervals.contains_key("delta_ppl_linear"), change.is_some(), "{what}");
+}
+
+/// Influences add up to about nothing, and their standard error is that of the interval.
+fn check_influence(what: &str, influence: &[f64], width: f64) {
+    let count = influence.len() as f64;
+    let sum: f64 = influence.iter().sum();
+    let squares: f64 = influence.iter().map(|value| value * value).sum();
+    let error = (squares / (count * (count - 1.0))).sqrt();
+    assert!((0.7..1.4).contains(&(2.0 * 1.96 * error / width)), "{what}: error {error}, interval of {width}");
+    assert!(sum.abs() / count <= 0.25 * width, "{what}: {influence:?}");
 }
 
 /// The learning curve and its limit; references that are not the project's own have none.
@@ -195,10 +207,38 @@ fn check_learning(what: &str, found: &BlockReport, expected: &Value) {
     close("rows_needed", found.rows_needed, 1e-2 * number("rows_needed"));
 }
 
+/// Counts of directions, and the distance of held-out rows; references that are not the project's own have none.
+fn check_ranks_and_support(what: &str, found: &BlockReport, expected: &Value) {
+    if expected["heldout_distance"].is_null() {
+        return;
+    }
+    let number = |field: &str| expected[field].as_f64().unwrap_or_else(|| panic!("expected.json: {field}"));
+    let known = [
+        ("input_entropy_rank", found.input_entropy_rank),
+        ("input_stable_rank", found.input_stable_rank),
+        ("prediction_entropy_rank", found.prediction_entropy_rank),
+        ("prediction_stable_rank", found.prediction_stable_rank),
+        // Directions of small variance have fewer digits.
+        ("heldout_distance", found.heldout_distance),
+    ];
+    for (field, value) in known {
+        common::assert_close(&format!("{what}, {field}"), value, number(field), 1e-4 * number(field));
+    }
+    // Rounding noise of f32, which differs between processors.
+    let (outside, other) = (found.heldout_outside.expect("heldout_outside"), number("heldout_outside"));
+    assert!(outside < 1e-9 && other < 1e-9, "{what}: {outside}, {other}");
+    let rank = found.effective_rank_95.expect("effective_rank_95");
+    let threshold = 0.95 * found.r2_lin.expect("r2_lin");
+    check_rank_at(what, found, (rank, threshold), number("effective_rank_95") as usize);
+}
+
 /// Exactly as expected, or off by one where the curve is within 1e-4 of the threshold.
 fn check_effective_rank(what: &str, found: &BlockReport, expected: usize) {
     let rank = found.effective_rank.expect("effective rank");
-    let threshold = 0.9 * found.r2_lin.expect("r2_lin");
+    check_rank_at(what, found, (rank, 0.9 * found.r2_lin.expect("r2_lin")), expected);
+}
+
+fn check_rank_at(what: &str, found: &BlockReport, (rank, threshold): (usize, f64), expected: usize) {
     let near = |k: usize| found.r2_rank[k - 1].is_some_and(|r2| (r2 - threshold).abs() <= 1e-4);
     let borderline = rank.abs_diff(expected) == 1 && near(rank.min(expected));
     assert!(rank == expected || borderline, "{what}, effective_rank: {rank} where {expected} is expected");

@@ -279,9 +279,12 @@ pub(super) struct CommonArgs {
     /// Rows to use.
     #[arg(long, default_value_t = Protocol::default().rows)]
     pub(super) rows: usize,
-    /// Contiguous folds; the last one is held out.
+    /// Folds; the last one is held out.
     #[arg(long, default_value_t = Protocol::default().folds)]
     pub(super) folds: usize,
+    /// Deal windows to the folds in turn, instead of cutting the text into contiguous folds.
+    #[arg(long)]
+    pub(super) interleaved_folds: bool,
     /// What to measure, comma-separated: fit swap rank-swap greedy layers prune probes baseline conjunction controls heal, or all.
     #[arg(long, default_value = "fit")]
     pub(super) measures: String,
@@ -353,8 +356,8 @@ impl FitArgs {
 
 impl CommonArgs {
     fn protocol(&self, seq_len: usize, skip_positions: usize) -> Protocol {
-        let Self { rows, folds, gram, seed, .. } = *self;
-        Protocol { rows, seq_len, folds, skip_positions, gram, seed, ..Protocol::default() }
+        let Self { rows, folds, interleaved_folds, gram, seed, .. } = *self;
+        Protocol { rows, seq_len, folds, interleaved_folds, skip_positions, gram, seed, ..Protocol::default() }
     }
 
     /// How long what is trained is trained.

@@ -5,7 +5,10 @@ use std::fmt::Write;
 use straightedge::agreement::Agreement;
 use straightedge::difference::{Compared, Condition, Place, compare as differences, conditions};
 use straightedge::error::Result;
+use straightedge::fields::Field;
+use straightedge::paired::PairedDifference;
 use straightedge::report::Report;
+use straightedge::summary::Summary;
 use straightedge::visible::{shown, visible};
 
 use super::results;
@@ -39,6 +42,7 @@ pub(super) fn compare(a: &Report, b: &Report, tolerance: f64) -> Result<Status> 
             }
         }
     }
+    text += &paired(a, b);
     text += &agreement(&Agreement::of_profiles(a, b));
     results::print(&text)?;
     Ok(if different { Status::Different } else { Status::Done })
@@ -74,6 +78,28 @@ fn tell(text: &mut String, name: &str, found: &Compared, tolerance: f64) -> bool
         }
     }
     !exceeding.is_empty()
+}
+
+/// Quantities whose difference is judged by block.
+const JUDGED: [Field; 3] = [Field::R2Lin, Field::Cosine, Field::DeltaPplLinear];
+
+/// Whether the blocks of b differ from those of a by more than the held-out windows explain; it does not affect the exit
+/// status.
+fn paired(a: &Report, b: &Report) -> String {
+    let [a, b] = [a, b].map(Summary::new);
+    let mut text = String::new();
+    for field in JUDGED {
+        for at in 0..a.curve(field).len() {
+            let Some(PairedDifference { amount, half }) = a.difference(&b, field, at) else { continue };
+            let judgement = match amount.abs() > half {
+                _ if amount == 0.0 => continue,
+                true => "differs",
+                false => "does not differ here",
+            };
+            let _ = writeln!(text, "{} of block {at}: b - a = {amount:+.6} ± {half:.6}, {judgement}", field.label());
+        }
+    }
+    text
 }
 
 /// The agreement of the two r2_lin profiles; it does not affect the exit status.

@@ -97,19 +97,8 @@ fn measured_maps(
 ) -> Result<Result<Vec<MapDump>>> {
     let (corpus, text) = measure::text(&args.text, &args.model, report.protocol.rows)?;
     same("text", &text.sha256(), report.corpus.sha256.as_deref())?;
-    let found = &report.protocol;
-    let protocol = Protocol {
-        rows: found.rows,
-        seq_len: found.seq_len,
-        folds: found.folds,
-        skip_positions: found.skip_positions,
-        bos: found.bos,
-        piece_chars: found.piece_chars,
-        gram: found.gram,
-        seed: found.seed,
-    };
     let job = Job {
-        protocol,
+        protocol: Protocol::from(&report.protocol),
         measures: [Measure::Fit].into(),
         blocks: Some(args.blocks.clone()),
         backend: args.backend,

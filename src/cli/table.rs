@@ -6,6 +6,7 @@ use std::fmt::Write;
 use straightedge::baseline::BaselineTraining;
 use straightedge::fields::{Field, Shown};
 use straightedge::learning::LearningPoint;
+use straightedge::paired::Ranking;
 use straightedge::report::{BlockReport, LayerReport, Report};
 use straightedge::visible::{shown, visible};
 
@@ -29,6 +30,7 @@ pub(super) fn table(report: &Report) -> String {
     let blocks = &report.blocks;
     let mut text = heading(report);
     text += &grid(&block_columns(), blocks);
+    text += &ranking("R²_lin", blocks, "r2_lin");
     if let Some(ppl) = report.ppl {
         let eval = report.ordered.as_ref().and_then(|ordered| ordered.eval.as_ref());
         let on = eval.map_or_else(
@@ -38,6 +40,7 @@ pub(super) fn table(report: &Report) -> String {
         let _ = writeln!(text, "\nperplexity {ppl:.4} on {on}");
     }
     text += &swaps(report);
+    text += &ranking("ΔPPL linear", blocks, "delta_ppl_linear");
     if !report.layers.is_empty() {
         text += &format!("\n{}", grid(&layer_columns(), &report.layers));
     }
@@ -58,6 +61,15 @@ pub(super) fn table(report: &Report) -> String {
         let _ = writeln!(text, "{}", visible(&format!("{}: {}", warning.code, warning.text)));
     }
     text
+}
+
+/// The blocks in ascending order of a number whose differences can be judged.
+fn ranking(label: &str, blocks: &[BlockReport], name: &str) -> String {
+    let ranking = Ranking::new(blocks, name);
+    if ranking.0.len() < 2 {
+        return String::new();
+    }
+    format!("{label}, blocks ascending: {} (≈: no difference beyond its 95 % interval)\n", ranking.written())
 }
 
 /// The numbers of the table of all blocks.
@@ -172,7 +184,8 @@ fn heading(report: &Report) -> String {
     let [id, architecture, corpus] = [&model.id, &model.architecture, &report.corpus.id].map(|text| shown(text));
     let mut text = format!("{id} ({architecture}, d {}) on {corpus}", model.hidden_size);
     let _ = write!(text, "\n{} training rows, {} held out", protocol.train_rows, protocol.heldout_rows);
-    let _ = write!(text, "; windows of {}, {} folds", protocol.seq_len, protocol.folds);
+    let interleaved = if protocol.interleaved_folds { "interleaved " } else { "" };
+    let _ = write!(text, "; windows of {}, {} {}folds", protocol.seq_len, protocol.folds, interleaved);
     if protocol.skip_positions > 0 {
         let _ = write!(text, ", first {} positions left out", protocol.skip_positions);
     }

@@ -62,19 +62,33 @@ impl TokenWindows {
         self.ids.is_empty()
     }
 
+    /// The same windows in the order in which `folds` holds them.
+    pub fn in_order_of(mut self, folds: &Folds) -> Self {
+        if folds.interleaved {
+            let ids = folds.all().flat_map(|position| {
+                let window = folds.window_at(position);
+                self.ids(window..window + 1).iter().copied()
+            });
+            self.ids = ids.collect();
+        }
+        self
+    }
+
     /// Token ids of consecutive windows.
     pub fn ids(&self, windows: Range<usize>) -> &[u32] {
         &self.ids[windows.start * self.seq_len..windows.end * self.seq_len]
     }
 }
 
-/// n windows cut into contiguous folds: fold k holds the windows ⌊k·n/folds⌋ … ⌊(k+1)·n/folds⌋ − 1.
+/// n windows in contiguous or interleaved folds. Fold k holds the positions ⌊k·n/folds⌋ … ⌊(k+1)·n/folds⌋ − 1, which are
+/// the windows of the text in its order, or dealt to the folds in turn.
 ///
 /// The last fold is the held-out set. None is empty, and none is larger than the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Folds {
     windows: usize,
     folds: usize,
+    interleaved: bool,
 }
 
 impl Folds {
@@ -97,7 +111,26 @@ impl Folds {
         if windows < folds {
             return Err(Error::TooFewWindows { corpus: corpus.into(), tokens, windows, seq_len, folds });
         }
-        Ok(Self { windows, folds })
+        Ok(Self { windows, folds, interleaved: false })
+    }
+
+    /// Deals the windows to the folds in turn, if `interleaved`.
+    #[must_use]
+    pub fn interleaved(self, interleaved: bool) -> Self {
+        Self { interleaved, ..self }
+    }
+
+    /// The window of the text at a position.
+    pub fn window_at(&self, position: usize) -> usize {
+        if !self.interleaved {
+            return position;
+        }
+        // Folds are of ⌊n/folds⌋ windows or one more; the windows after the last whole turn go to the larger ones.
+        let turns = self.windows / self.folds;
+        let fold = (0..self.folds).rfind(|fold| self.windows(*fold).start <= position).unwrap_or(0);
+        let start = self.windows(fold).start;
+        let turn = position - start;
+        if turn < turns { turn * self.folds + fold } else { turns * self.folds + (start - fold * turns) }
     }
 
     /// Number of folds.

@@ -47,8 +47,9 @@ impl CrossFeed {
         config.check_window(job.protocol.seq_len)?;
         let corpus = format!("{} as {name} reads it", job.corpus);
         let (_, windows) = header::read_text(&*files, &corpus, &job.protocol, &config, text, meter).await?;
-        let folds = Folds::new(&corpus, &windows, job.protocol.folds)?;
+        let folds = Folds::new(&corpus, &windows, job.protocol.folds)?.interleaved(job.protocol.interleaved_folds);
         folds.check_rows(&corpus, &job.protocol, hidden_size)?;
+        let windows = windows.in_order_of(&folds);
         Ok(Self { name, files, config, windows, folds })
     }
 }

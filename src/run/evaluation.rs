@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::forward::{Forward, ignore};
 use crate::platform::yielding::yield_now;
 use crate::replacement::swap::Replacements;
-use crate::report::Interval;
+use crate::report::BlockReport;
 use crate::stats::bootstrap::Resamples;
 
 /// Most logits computed at once, so that a large vocabulary does not exhaust device memory.
@@ -161,11 +161,11 @@ impl Loss {
         self.windows.len()
     }
 
-    /// The interval of this perplexity minus that of `base`, over the same windows.
-    pub fn change(&self, base: &Self, resamples: &Resamples) -> Option<Interval> {
+    /// Adds the uncertainty of this perplexity minus that of `base`, over the same windows, to a block's report.
+    pub fn add_change(&self, base: &Self, resamples: &Resamples, name: &str, report: &mut BlockReport) {
         let counts = vec![(self.predicted / self.windows.len().max(1)) as f64; self.windows.len()];
         let change = |[own, base, count]: [f64; 3]| (own / count).exp() - (base / count).exp();
-        resamples.interval([&self.windows, &base.windows, &counts], change)
+        resamples.add_to(report, &format!("delta_ppl_{name}"), [&self.windows, &base.windows, &counts], change);
     }
 
     /// exp of the mean.

@@ -77,6 +77,7 @@ fn check_rows_measures(job: &Job) -> Result<()> {
 async fn fit_rows<B: Backend>(backend: &B, job: &Job, file: &RowsFile, started: Instant, out: &Emitter) -> Result<()> {
     let seq_len = job.protocol.seq_len;
     let folds = Folds::of_rows(&job.corpus, file.n.min(job.protocol.rows), seq_len, job.protocol.folds)?;
+    let folds = folds.interleaved(job.protocol.interleaved_folds);
     folds.check_rows(&job.corpus, &job.protocol, file.d_in)?;
     let load = out.stage(Stage::Hash, 0);
     let model = header::rows_info(job, file, &load).await?;

@@ -70,7 +70,8 @@ impl Prepared {
             }
             None => None,
         };
-        let folds = Folds::new(&job.corpus, &windows, job.protocol.folds)?;
+        let folds = Folds::new(&job.corpus, &windows, job.protocol.folds)?.interleaved(job.protocol.interleaved_folds);
+        let windows = windows.in_order_of(&folds);
         folds.check_rows(&job.corpus, &job.protocol, config.hidden_size)?;
         if config.causal && job.measures.iter().any(|measure| measure.needs_perplexity()) {
             let evaluated = eval.as_ref().map_or(folds.windows(folds.len() - 1).len(), |(_, windows)| windows.len());

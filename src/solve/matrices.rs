@@ -91,6 +91,20 @@ pub(super) fn participation(d: usize, entry: impl Fn(usize, usize) -> f64) -> Op
     crate::report::finite(trace * trace / squares)
 }
 
+/// exp of the entropy of the shares λ/Σλ of eigenvalues; `None` if none is positive.
+pub(super) fn entropy_rank(eigenvalues: &[f64]) -> Option<f64> {
+    let positive = || eigenvalues.iter().copied().filter(|value| *value > 0.0);
+    let total: f64 = positive().sum();
+    let entropy: f64 = positive().map(|value| -(value / total) * (value / total).ln()).sum();
+    crate::report::finite(entropy.exp()).filter(|_| total > 0.0)
+}
+
+/// Σλ/λ_max of eigenvalues; `None` if none is positive.
+pub(super) fn stable_rank(eigenvalues: &[f64]) -> Option<f64> {
+    let largest = eigenvalues.iter().copied().fold(0.0, f64::max);
+    crate::report::finite(eigenvalues.iter().filter(|value| **value > 0.0).sum::<f64>() / largest)
+}
+
 /// Normally distributed numbers, the same in every run.
 pub(super) fn random_matrix(rows: usize, cols: usize) -> Mat<f64> {
     let mut random = Random::new(1);

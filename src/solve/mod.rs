@@ -20,6 +20,7 @@ mod project;
 mod rank;
 mod readout;
 mod score;
+mod support;
 mod training;
 mod wire;
 

@@ -8,10 +8,13 @@ use super::eigenvalues::Eigenvalues;
 use super::fit::{LinearFit, RetainedSpace, VaryingColumns};
 use super::folds;
 use super::learning::FoldRuns;
-use super::matrices::{one_thread_per_matrix, participation};
+use super::matrices::{entropy_rank, one_thread_per_matrix, participation, stable_rank};
 use super::precision::{R2Rounding, roundings};
 use super::project::Predicted;
-use super::score::{BlockScore, Headline, Totals, output_participation, split, variance_ratio};
+use super::score::{
+    BlockScore, EFFECTIVE_SHARE, Headline, SHARE_95, Totals, output_participation, split, variance_ratio,
+};
+use super::support::HeldOutSupport;
 use super::training::Training;
 use crate::error::Result;
 use crate::learning::LearningPoint;
@@ -46,6 +49,7 @@ impl HeadlineFit {
     /// If a moment is not finite.
     pub fn score(&self, folds: &[Moments]) -> Result<HeadlineScore> {
         let (fit, (train, heldout)) = (&self.fit, split(folds));
+        let support = HeldOutSupport::new(self.block, fit, &train, heldout)?;
         let headline = Headline::new(self.block, fit, heldout)?;
         let Headline { rows, predicted: Predicted { errors, .. }, totals, .. } = &headline;
         let d = train.d_in();
@@ -64,7 +68,12 @@ impl HeadlineFit {
             output_variance_ratio: variance_ratio(train.variance_y.clone()),
             output_participation: output_participation(heldout),
             prediction_participation: headline.prediction_participation(),
-            effective_rank: headline.effective_rank(),
+            prediction_entropy_rank: entropy_rank(&headline.prediction_eigenvalues),
+            prediction_stable_rank: stable_rank(&headline.prediction_eigenvalues),
+            heldout_distance: support.distance,
+            heldout_outside: support.outside,
+            effective_rank: headline.effective_rank(EFFECTIVE_SHARE),
+            effective_rank_95: headline.effective_rank(SHARE_95),
             r2_rank: headline.r2_rank.clone(),
             ..BlockReport::default()
         };
@@ -110,6 +119,7 @@ impl HeadlineScore {
         let condition = |values: &[f64]| finite(values.first()? / values.get(last?)?).filter(|value| *value > 0.0);
         report.condition = condition(&rest.covariance);
         report.scaled_condition = condition(&correlation);
+        [report.input_entropy_rank, report.input_stable_rank] = rest.input_ranks;
         report.spectrum = Some(Spectrum::new(places, &rest.covariance, &correlation));
         cross_validate(rest.r2_folds, report);
         let whole = LearningPoint { rows, r2: vec![report.r2_lin] };
@@ -132,6 +142,8 @@ pub struct Remainder {
 pub struct RemainderScore {
     /// Eigenvalues of the training Cov(x) at the places of the report's spectrum.
     pub(super) covariance: Vec<f64>,
+    /// Entropy rank and stable rank of the training Cov(x).
+    pub(super) input_ranks: [Option<f64>; 2],
     /// R² of every fold but the last, each held out in turn.
     pub(super) r2_folds: Vec<Option<f64>>,
     /// R² of the fits on two quarters of the training folds.
@@ -164,7 +176,9 @@ impl Remainder {
         };
         let r2_folds = parallel::map(&others, r2).into_iter().collect::<Result<_>>()?;
         let quarters = FoldRuns::quarters(folds).score(folds, &kept.cut);
-        Ok(RemainderScore { covariance, r2_folds, quarters })
+        let all = self.covariance.largest(&(1..=self.covariance.count()).collect::<Vec<_>>());
+        let input_ranks = [entropy_rank(&all), stable_rank(&all)];
+        Ok(RemainderScore { covariance, input_ranks, r2_folds, quarters })
     }
 }
 

@@ -33,11 +33,13 @@ pub struct LowRankMap {
 }
 
 impl Directions {
-    pub(super) fn new(block: usize, fit: &LinearFit) -> Result<Self> {
+    /// The directions, and the eigenvalues of each in ascending order.
+    pub(super) fn new(block: usize, fit: &LinearFit) -> Result<(Self, Vec<f64>)> {
         let eigen = self_adjoint(block, fit.prediction_covariance().as_ref())?;
         let ascending = eigen.U();
         let d = ascending.ncols();
-        Ok(Self(Mat::from_fn(d, d, |i, k| ascending[(i, d - 1 - k)])))
+        let eigenvalues = eigen.S().column_vector().iter().copied().collect();
+        Ok((Self(Mat::from_fn(d, d, |i, k| ascending[(i, d - 1 - k)])), eigenvalues))
     }
 
     /// W_k = W*·V_k·V_kᵀ with b_k = ȳ − W_kᵀ·x̄; `map` must be the map of these directions.

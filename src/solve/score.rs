@@ -14,7 +14,9 @@ use crate::report::{BlockReport, ControlReport, finite};
 use crate::stats::moments::Moments;
 
 /// The effective rank is the smallest k whose R² reaches this share of r2_lin.
-const EFFECTIVE_SHARE: f64 = 0.9;
+pub(super) const EFFECTIVE_SHARE: f64 = 0.9;
+/// The share of `effective_rank_95`.
+pub(super) const SHARE_95: f64 = 0.95;
 /// A feature whose held-out standard deviation is at most this share of its mean is constant to f32 precision: its own
 /// R² would be one of rounding. Its variance and its error count in the R² of all features all the same.
 const CONSTANT: f64 = 1.0 / (1 << 22) as f64;
@@ -55,7 +57,7 @@ pub fn score_control(block: usize, folds: &[Moments]) -> Result<ControlReport> {
         r2_lin: headline.r2_lin,
         r2_lin_scalar: headline.r2_lin_scalar(),
         r2_feature_median: headline.r2_feature_median(),
-        effective_rank: headline.effective_rank(),
+        effective_rank: headline.effective_rank(EFFECTIVE_SHARE),
     })
 }
 
@@ -75,13 +77,15 @@ pub(super) struct Headline<'a> {
     /// Σ(ŷ − ȳ)(ŷ − ȳ)ᵀ.
     squares: Mat<f64>,
     pub(super) directions: Directions,
+    /// Eigenvalues of the training Cov(ŷ), ascending.
+    pub(super) prediction_eigenvalues: Vec<f64>,
     pub(super) r2_rank: Vec<Option<f64>>,
 }
 
 impl<'a> Headline<'a> {
     pub(super) fn new(block: usize, fit: &'a LinearFit, heldout: &Moments) -> Result<Self> {
         // First, because it needs the most memory.
-        let directions = Directions::new(block, fit)?;
+        let (directions, prediction_eigenvalues) = Directions::new(block, fit)?;
         let rows = HeldOutMoments::of(fit, heldout);
         let predicted = rows.predict(fit);
         let totals = Totals::new(heldout);
@@ -89,7 +93,7 @@ impl<'a> Headline<'a> {
         let squares = predicted.squares(fit);
         let rank_errors = rank::squared_errors(&rows, fit, &directions, &squares);
         let r2_rank = rank_errors.into_iter().map(|error| totals.r2(error)).collect();
-        Ok(Self { fit, rows, totals, predicted, r2_lin, squares, directions, r2_rank })
+        Ok(Self { fit, rows, totals, predicted, r2_lin, squares, directions, prediction_eigenvalues, r2_rank })
     }
 
     /// (Σλ)²/Σλ² of the held-out Cov(ŷ).
@@ -106,8 +110,9 @@ impl<'a> Headline<'a> {
         median(self.totals.r2_features(&self.predicted.errors).into_iter().flatten().collect())
     }
 
-    pub(super) fn effective_rank(&self) -> Option<usize> {
-        let enough = EFFECTIVE_SHARE * self.r2_lin.filter(|r2| *r2 > 0.0)?;
+    /// The smallest k whose R² reaches this share of r2_lin.
+    pub(super) fn effective_rank(&self, share: f64) -> Option<usize> {
+        let enough = share * self.r2_lin.filter(|r2| *r2 > 0.0)?;
         let reached = self.r2_rank.iter().position(|at_k| at_k.is_some_and(|r2| r2 >= enough));
         reached.map(|index| index + 1)
     }

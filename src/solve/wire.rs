@@ -61,6 +61,7 @@ impl RemainderScore {
     pub fn to_wire(&self) -> Vec<f64> {
         let mut wire = Writer::with_capacity(self.covariance.len() + self.r2_folds.len());
         wire.list(&self.covariance);
+        wire.options(&self.input_ranks);
         wire.options(&self.r2_folds);
         if let Some(LearningPoint { rows, r2 }) = &self.quarters {
             wire.0.push(*rows);
@@ -76,9 +77,10 @@ impl RemainderScore {
     pub fn from_wire(wire: &[f64]) -> Option<Self> {
         let mut wire = Reader(wire);
         let covariance = wire.list()?;
+        let input_ranks = wire.options()?.try_into().ok()?;
         let r2_folds = wire.options()?;
         let (rows, r2) = (known(wire.number()?), wire.options()?);
-        Some(Self { covariance, r2_folds, quarters: rows.map(|rows| LearningPoint { rows, r2 }) })
+        Some(Self { covariance, input_ranks, r2_folds, quarters: rows.map(|rows| LearningPoint { rows, r2 }) })
     }
 }
 
@@ -210,7 +212,8 @@ mod tests {
         }
         for quarters in [None, Some(LearningPoint { rows: 80.5, r2: vec![Some(0.1), None] })] {
             let r2_folds = vec![Some(-0.3), None, Some(0.7)];
-            let rest = RemainderScore { covariance: vec![0.1, -0.0], r2_folds, quarters };
+            let rest =
+                RemainderScore { covariance: vec![0.1, -0.0], input_ranks: [Some(3.5), None], r2_folds, quarters };
             crosses(rest.clone(), &rest.to_wire(), RemainderScore::from_wire);
         }
     }

@@ -1,8 +1,8 @@
-//! Confidence intervals by resampling windows: rows of one window depend on each other, windows hardly do
-//! (docs/measures.md, section 2).
+//! Confidence intervals by resampling windows, and the influence of each window: rows of one window depend on each other,
+//! windows hardly do (docs/measures.md, section 2).
 
 use crate::platform::random::Random;
-use crate::report::{Interval, finite};
+use crate::report::{BlockReport, INFLUENCE_DIGITS, Interval, finite, rounded};
 
 /// Resamples per interval.
 const RESAMPLES: usize = 2000;
@@ -10,6 +10,8 @@ const RESAMPLES: usize = 2000;
 pub const FEWEST_WINDOWS: usize = 10;
 /// Most units that are drawn; more windows than these are joined with their neighbours.
 const MOST_UNITS: usize = 512;
+/// Most influences of a statistic; more windows than these are joined with their neighbours.
+const MOST_INFLUENCES: usize = 64;
 /// Share of resamples on either side of the interval.
 const TAIL: f64 = 0.025;
 /// Separates the random stream of the resamples from others of the same seed.
@@ -40,13 +42,28 @@ impl Resamples {
         Self { windows, joined, counts }
     }
 
+    /// Adds the interval of a statistic and the influence of each window to the report of a block, as far as they are
+    /// defined; the parameters are those of [`Self::interval`].
+    pub fn add_to<const N: usize>(
+        &self,
+        report: &mut BlockReport,
+        name: &str,
+        sums: [&[f64]; N],
+        statistic: impl Fn([f64; N]) -> f64,
+    ) {
+        let found = self.interval(sums, &statistic).zip(influence(sums, &statistic));
+        if let Some((interval, influence)) = found {
+            report.add_uncertainty(name, interval, influence);
+        }
+    }
+
     /// The interval of a statistic of sums over windows. `statistic` gets the sum of each list, which has one value
     /// per window; the result is `None` if it is not finite in some resample.
     pub fn interval<const N: usize>(&self, sums: [&[f64]; N], statistic: impl Fn([f64; N]) -> f64) -> Option<Interval> {
         if sums.iter().any(|sums| sums.len() != self.windows) {
             return None;
         }
-        let sums = sums.map(|sums| sums.chunks(self.joined).map(|unit| unit.iter().sum()).collect::<Vec<f64>>());
+        let sums = joined(sums, self.joined);
         let sum = |counts: &[u16], values: &[f64]| -> f64 {
             counts.iter().zip(values).map(|(count, value)| f64::from(*count) * value).sum()
         };
@@ -60,9 +77,29 @@ impl Resamples {
     }
 }
 
+/// The influence of each unit on a statistic by the jackknife: (U − 1) times the statistic of all U units minus that
+/// without the unit. `None` if one is not finite.
+fn influence<const N: usize>(sums: [&[f64]; N], statistic: impl Fn([f64; N]) -> f64) -> Option<Vec<f64>> {
+    let windows = sums.first().map_or(0, |sums| sums.len());
+    let units = joined(sums, windows.div_ceil(MOST_INFLUENCES).max(1));
+    let totals: [f64; N] = std::array::from_fn(|list| units[list].iter().sum());
+    let (count, all) = (units.first().map_or(0, Vec::len), statistic(totals));
+    let of = |unit: usize| {
+        let without = std::array::from_fn(|list| totals[list] - units[list][unit]);
+        finite((count as f64 - 1.0) * (all - statistic(without))).map(|value| rounded(value, INFLUENCE_DIGITS))
+    };
+    (0..count).map(of).collect()
+}
+
+/// Sums over so many neighbouring windows.
+fn joined<const N: usize>(sums: [&[f64]; N], windows: usize) -> [Vec<f64>; N] {
+    sums.map(|sums| sums.chunks(windows).map(|unit| unit.iter().sum()).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::paired::{MeasuredValue, PairedDifference};
 
     /// Share of intervals that hold the true value, over repetitions of `draw`, which returns sums by window.
     fn coverage<const N: usize>(
@@ -138,5 +175,60 @@ mod tests {
         let same = many.interval([&[2.0; 1300], &[1.0; 1300]], |[sum, count]| sum / count);
         assert_eq!(same, Some(Interval { low: 2.0, high: 2.0 }));
         assert!(all.counts.chunks(12).all(|counts| counts.iter().sum::<u16>() == 11));
+    }
+
+    #[test]
+    fn influences_are_of_each_window_alone_and_add_up_to_nothing() {
+        let (sums, counts) = ([1.0, 2.0, 6.0, 7.0], [1.0; 4]);
+        let mean = |[sum, count]: [f64; 2]| sum / count;
+        // For a mean they are the deviations from it.
+        assert_eq!(influence([&sums, &counts], mean), Some(vec![-3.0, -2.0, 2.0, 3.0]));
+        assert_eq!(influence([&[1.0], &[1.0]], mean), None, "no other window");
+        let many: Vec<f64> = (0..130).map(f64::from).collect();
+        let found = influence([&many, &[1.0; 130]], mean).expect("influences");
+        assert_eq!(found.len(), 44, "three windows each");
+        assert!((found[0] + 63.5 * 43.0 / 42.3).abs() < 2.0 && found.iter().sum::<f64>().abs() < 10.0, "{found:?}");
+    }
+
+    /// Share of repetitions in which R² of two maps on the same windows is called different. The second leaves an error
+    /// of `gap` more variance; the errors of both are mostly the same.
+    fn called_different(windows: usize, gap: f64) -> f64 {
+        const REPETITIONS: usize = 600;
+        let mut random = Random::new(11);
+        let r2 = |[errors, totals]: [f64; 2]| 1.0 - errors / totals;
+        let called = (0..REPETITIONS).filter(|_| {
+            let mut lists = [const { Vec::new() }; 3];
+            for _ in 0..windows {
+                let (mut sums, common) = ([0.0; 3], random.normal());
+                for _ in 0..64 {
+                    let [x, shared, own_a, own_b] = std::array::from_fn(|_| random.normal());
+                    let shared = 0.8 * shared + 0.6 * common;
+                    let a = 0.5f64.sqrt() * (0.995f64.sqrt() * shared + 0.005f64.sqrt() * own_a);
+                    let b = (0.5 + gap).sqrt() * (0.995f64.sqrt() * shared + 0.005f64.sqrt() * own_b);
+                    let y = x + shared;
+                    sums.iter_mut().zip([a * a, b * b, y * y]).for_each(|(sum, value)| *sum += value);
+                }
+                lists.iter_mut().zip(sums).for_each(|(list, sum)| list.push(sum));
+            }
+            let [a, b, total] = &lists;
+            let estimates = [a, b].map(|errors| {
+                let sums = [&errors[..], &total[..]];
+                let value = r2(sums.map(|sums| sums.iter().sum()));
+                (value, influence(sums, r2).expect("influences"))
+            });
+            let [a, b] = estimates.each_ref().map(|(value, influence)| MeasuredValue { value: *value, influence });
+            PairedDifference::new(a, b).expect("a difference").differs()
+        });
+        called.count() as f64 / REPETITIONS as f64
+    }
+
+    #[test]
+    fn a_planted_difference_of_a_hundredth_is_found_and_one_of_a_half_thousandth_is_not_called() {
+        // Σ of variances is 2, so a gap of 0.02 in the error's variance is 0.01 in R².
+        let found = [0.02, 0.001, 0.0].map(|gap| called_different(24, gap));
+        println!("{found:?}");
+        assert!(found[0] > 0.99, "{found:?}");
+        assert!(found[1] < 0.15, "{found:?}");
+        assert!((0.03..=0.07).contains(&found[2]), "no difference is called one in 5 % of all cases: {found:?}");
     }
 }

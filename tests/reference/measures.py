@@ -4,6 +4,7 @@ Nothing here forms a product of rows with rows to solve it: where the program go
 eigendecomposition, this goes through the rows themselves.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,10 @@ class Fit:
     rank: int
     scaled_condition: float
     condition: float
+    # x − x̄ in units of the deviations, and of those its directions that are kept, of variance 1, and left out.
+    scaled: Callable[[np.ndarray], np.ndarray]
+    whitening: np.ndarray
+    left_out: np.ndarray
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         return x @ self.weight + self.bias
@@ -50,6 +55,9 @@ def fit(x: np.ndarray, y: np.ndarray) -> Fit:
         rank=rank,
         scaled_condition=float((singular[0] / singular[rank - 1]) ** 2),
         condition=float((unscaled[0] / unscaled[rank - 1]) ** 2),
+        scaled=lambda x: (x - x_mean)[:, varies] / sigma[varies],
+        whitening=right[kept].T / singular[kept] * len(x) ** 0.5,
+        left_out=right[~kept].T,
     )
 
 
@@ -87,6 +95,8 @@ def score(x: np.ndarray, y: np.ndarray, count: int) -> dict:
         "input_participation": participation(x_train),
         "input_variance_ratio": variance_ratio(x_train),
         "effective_rank": effective_rank(curve, r2_lin),
+        **ranks(fitted, x_train, curve, r2_lin),
+        **support(fitted, x_train, x_held),
         "r2_rank": {str(k): curve[k - 1] for k in ranks_shown(len(curve))},
         "cosine": cosine(predicted, y_held),
         "rmse": float(np.sqrt(squares(y_held - predicted) / y_held.size)),
@@ -200,9 +210,30 @@ def ranks_shown(d: int) -> list[int]:
     return sorted({2**power for power in range(d.bit_length()) if 2**power <= d} | {d})
 
 
-def effective_rank(curve: list[float], r2_lin: float) -> int | None:
-    """The smallest rank that keeps nine tenths of R²."""
-    return next((k for k, value in enumerate(curve, 1) if value >= 0.9 * r2_lin), None) if r2_lin > 0 else None
+def effective_rank(curve: list[float], r2_lin: float, share: float = 0.9) -> int | None:
+    """The smallest rank that keeps this share of R²."""
+    return next((k for k, value in enumerate(curve, 1) if value >= share * r2_lin), None) if r2_lin > 0 else None
+
+
+def ranks(fitted: Fit, x_train: np.ndarray, curve: list[float], r2_lin: float) -> dict:
+    """The rank that keeps 95 % of R², and two counts of directions of inputs and predictions."""
+    found = {"effective_rank_95": effective_rank(curve, r2_lin, 0.95)}
+    for name, rows in [("input", x_train), ("prediction", fitted.predict(x_train))]:
+        eigenvalues = svdvals(rows - rows.mean(axis=0)) ** 2
+        share = eigenvalues[eigenvalues > 0] / eigenvalues.sum()
+        found[f"{name}_entropy_rank"] = float(np.exp(-(share * np.log(share)).sum()))
+        found[f"{name}_stable_rank"] = float(1 / share.max())
+    return found
+
+
+def support(fitted: Fit, x_train: np.ndarray, x_held: np.ndarray) -> dict:
+    """How far held-out rows lie from the training rows, and how much of their variance is in directions left out."""
+    n, rank, scaled = len(x_train), fitted.rank, fitted.scaled(x_held)
+    expected = rank * (n + 1) / (n - rank - 2)
+    return {
+        "heldout_distance": float(((scaled @ fitted.whitening) ** 2).sum(axis=1).mean() / expected),
+        "heldout_outside": squares(scaled @ fitted.left_out) / squares(scaled),
+    }
 
 
 def participation(rows: np.ndarray) -> float:

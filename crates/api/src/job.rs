@@ -94,8 +94,11 @@ pub struct Protocol {
     pub rows: usize,
     /// Tokens per window.
     pub seq_len: usize,
-    /// Contiguous folds; the last one is held out.
+    /// Folds; the last one is held out.
     pub folds: usize,
+    /// Whether windows are dealt to the folds in turn, instead of cut into contiguous ones.
+    #[serde(default)]
+    pub interleaved_folds: bool,
     /// Leading positions of every window left out of all fits and scores.
     pub skip_positions: usize,
     /// Whether every window begins with the model's beginning-of-sequence token.
@@ -117,6 +120,7 @@ impl Default for Protocol {
             rows: 15_000,
             seq_len: 128,
             folds: 5,
+            interleaved_folds: false,
             skip_positions: 0,
             bos: false,
             piece_chars: 0,

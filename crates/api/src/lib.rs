@@ -19,6 +19,7 @@ pub mod hub;
 pub mod job;
 pub mod learning;
 pub mod message;
+pub mod paired;
 pub mod precision;
 pub mod published;
 pub mod recorded_texts;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::fields::Field;
+use crate::paired::{HeldOutWindows, MeasuredValue, PairedDifference};
 use crate::report::{BlockReport, Report};
 
 /// One value per block or layer, by its index; `None` where it is unknown.
@@ -22,6 +23,12 @@ pub struct Summary {
     pub curves: BTreeMap<String, Curve>,
     /// R² of the same blocks under other conditions, by the control's name in the report.
     pub controls: BTreeMap<String, Curve>,
+    /// Influence of each held-out window on the values of a curve, by [`Field::id`] and place; optional.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub influence: BTreeMap<String, Vec<Vec<f64>>>,
+    /// The windows that it was measured on, where they are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heldout: Option<HeldOutWindows>,
 }
 
 impl Summary {
@@ -47,14 +54,38 @@ impl Summary {
         Self {
             ppl: report.ppl,
             controls: controls.map(control).collect(),
+            influence: Field::charts().filter_map(|field| influence(report, field)).collect(),
+            heldout: HeldOutWindows::of(report),
             ..Self::of(report.model.id.clone(), Field::charts().map(|field| (field, of(field))))
         }
+    }
+
+    /// A value of `other` minus the same value here, if both were measured on the same windows.
+    pub fn difference(&self, other: &Self, field: Field, at: usize) -> Option<PairedDifference> {
+        self.heldout.as_ref().filter(|heldout| other.heldout.as_ref() == Some(heldout))?;
+        PairedDifference::new(self.estimate(field, at)?, other.estimate(field, at)?)
+    }
+
+    fn estimate(&self, field: Field, at: usize) -> Option<MeasuredValue<'_>> {
+        let value = self.curve(field).get(at).copied().flatten()?;
+        Some(MeasuredValue { value, influence: self.influence.get(field.id())?.get(at)? })
     }
 
     /// The curve of a field; empty where it was not measured.
     pub fn curve(&self, field: Field) -> &[Option<f64>] {
         self.curves.get(field.id()).map_or(&[], Vec::as_slice)
     }
+}
+
+/// Influences on a field of every block; `None` where no block has them.
+fn influence(report: &Report, field: Field) -> Option<(String, Vec<Vec<f64>>)> {
+    let mut all = Vec::new();
+    for block in &report.blocks {
+        let Some(influence) = block.influence.get(field.line().interval) else { continue };
+        all.resize(all.len().max(block.block + 1), Vec::new());
+        all[block.block].clone_from(influence);
+    }
+    (!all.is_empty()).then(|| (field.id().into(), all))
 }
 
 /// Values by their index up to the last known one, so that what was not measured is an empty curve.
@@ -78,6 +109,31 @@ mod tests {
         let ordered = Default::default();
         let header = Header { app: AppInfo::this(), model, corpus, protocol, device, ordered };
         Report { blocks, layers, ..Report::from(header) }
+    }
+
+    #[test]
+    fn values_on_the_same_windows_have_a_difference_and_others_none() {
+        let of = |r2: f64, sign: f64| {
+            let noise = (0..12).map(|at| [0.02, -0.02][at % 2] * sign).collect();
+            let influence = [("r2_lin".into(), noise)].into();
+            let mut found =
+                report(vec![BlockReport { block: 1, r2_lin: Some(r2), influence, ..Default::default() }], Vec::new());
+            found.corpus.sha256 = Some("text".into());
+            found
+        };
+        let (a, b) = (of(0.5, 1.0), of(0.51, 1.0));
+        let difference = |a: &Report, b: &Report, at| Summary::new(a).difference(&Summary::new(b), Field::R2Lin, at);
+        let found = difference(&a, &b, 1).expect("a difference");
+        assert!((found.amount - 0.01).abs() < 1e-12 && found.differs(), "{found:?}");
+        assert!(!difference(&a, &of(0.51, -1.0), 1).expect("a difference").differs());
+        assert_eq!(difference(&a, &b, 0), None, "not measured");
+        let mut other = b.clone();
+        other.corpus.sha256 = Some("other".into());
+        assert_eq!(difference(&a, &other, 1), None);
+        other.corpus.sha256 = None;
+        assert_eq!(difference(&other, &other, 1), None, "it may be any text");
+        let json = serde_json::to_string(&Summary::new(&a)).unwrap();
+        assert_eq!(serde_json::from_str::<Summary>(&json).unwrap(), Summary::new(&a));
     }
 
     #[test]

@@ -1,8 +1,6 @@
 //! `cosine`, `scatter` and intervals: held-out results that moments cannot give, the mean cosine of ŷ and y, sample
 //! pairs of both, and what resampling the windows gives.
 
-use std::collections::BTreeMap;
-
 use futures::FutureExt;
 
 use crate::backend::{Activation, BATCH_ROWS, Backend, Shape};
@@ -10,7 +8,7 @@ use crate::error::Result;
 use crate::event::{Event, MapDump};
 use crate::job::Protocol;
 use crate::replacement::device_map::DeviceMap;
-use crate::report::{Interval, Scatter, finite};
+use crate::report::{BlockReport, Scatter, finite};
 use crate::run::pass::Pass;
 use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Visit, XyBatch};
 use crate::solve::AffineMap;
@@ -90,7 +88,7 @@ impl<B: Backend> Cosine<'_, B> {
         }
         report.scatter = Some(scatter);
         if report.r2_lin.is_some() {
-            report.intervals = sums.intervals(protocol);
+            sums.add_to(report, protocol);
         }
         out.send(Event::Block(Box::new(report.clone())));
         if job.dump_maps {
@@ -109,18 +107,15 @@ struct WindowSums {
 }
 
 impl WindowSums {
-    /// The intervals of what these sums give, by field.
-    fn intervals(&self, protocol: &Protocol) -> BTreeMap<String, Interval> {
+    /// Adds the uncertainty of what these sums give to a block's report.
+    fn add_to(&self, report: &mut BlockReport, protocol: &Protocol) {
         let Self { cosines, squares: [errors, totals, scalar_totals] } = self;
         let resamples = Resamples::new(cosines.len(), protocol.seed);
-        let r2 = |totals: &[f64]| resamples.interval([errors, totals], |[errors, totals]| 1.0 - errors / totals);
+        let r2 = |[errors, totals]: [f64; 2]| 1.0 - errors / totals;
+        resamples.add_to(report, "r2_lin", [errors, totals], r2);
+        resamples.add_to(report, "r2_lin_scalar", [errors, scalar_totals], r2);
         let counts = vec![(protocol.seq_len - protocol.skip_positions) as f64; cosines.len()];
-        let found = [
-            ("r2_lin", r2(totals)),
-            ("r2_lin_scalar", r2(scalar_totals)),
-            ("cosine", resamples.interval([cosines, &counts], |[cosines, count]| cosines / count)),
-        ];
-        found.into_iter().filter_map(|(name, interval)| Some((name.into(), interval?))).collect()
+        resamples.add_to(report, "cosine", [cosines, &counts], |[cosines, count]| cosines / count);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Measures a block without its model: captured rows from a file.
 
+use std::ops::Range;
+
 use super::state::{BlockMeasures, KeepPolicy};
 use super::{Cut, RowStore, Rows, Visit, fold_batches};
 use crate::backend::{BATCH_ROWS, Backend, Shape};
@@ -25,9 +27,14 @@ pub(in crate::run) async fn of_rows<'a, B: Backend>(
     let mut kept = Vec::with_capacity(batches.len());
     for batch in batches {
         let rows = batch.windows.start * seq_len..batch.windows.end * seq_len;
+        let (mut x, mut y) = (Vec::new(), Vec::new());
+        for read in consecutive(batch.windows.clone().map(|position| pass.folds.window_at(position))) {
+            let read = read.start * seq_len..read.end * seq_len;
+            x.append(&mut file.x(read.clone()).await?);
+            y.append(&mut file.y(read).await?);
+        }
         let upload = |name, cols, values: Vec<f32>| pass.backend.upload(name, Shape::new(rows.len(), cols), &values);
-        let x = upload("x", file.d_in, file.x(rows.clone()).await?)?;
-        let y = upload("y", file.d_out, file.y(rows.clone()).await?)?;
+        let (x, y) = (upload("x", file.d_in, x)?, upload("y", file.d_out, y)?);
         if let Some(part) = batch.part {
             sums.add((part, &batch.windows), &x, &y).await?;
         }
@@ -41,4 +48,16 @@ pub(in crate::run) async fn of_rows<'a, B: Backend>(
     let visit = Visit { store, index: 0, block: None, rows: kept, folds: pass.folds.len() };
     let mut solved = pass.solve(0, sums, 1).await?;
     pass.measure_solved(&visit, &mut solved, &mut measures).await
+}
+
+/// The ranges of consecutive windows, in order.
+fn consecutive(windows: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for window in windows {
+        match ranges.last_mut() {
+            Some(range) if range.end == window => range.end += 1,
+            _ => ranges.push(window..window + 1),
+        }
+    }
+    ranges
 }

@@ -167,10 +167,9 @@ impl<'s, 'a, B: Backend> Forks<'s, 'a, B> {
                 match of {
                     Of::Block(index) => {
                         if let Some(found) = swept.iter_mut().find(|found| found.report.block == index) {
-                            let interval =
-                                loss.zip(untouched.as_ref()).and_then(|(loss, base)| loss.change(base, &resamples));
-                            let key = format!("delta_ppl_{name}");
-                            found.report.intervals.extend(interval.map(|interval| (key, interval)));
+                            if let (Some(loss), Some(base)) = (&loss, &untouched) {
+                                loss.add_change(base, &resamples, &name, &mut found.report);
+                            }
                             found.report.delta_ppl.insert(name, delta);
                             if is_last {
                                 pass.out.emit(Event::Block(Box::new(found.report.clone()))).await;

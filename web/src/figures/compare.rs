@@ -2,6 +2,7 @@
 
 use straightedge_api::agreement::Agreement;
 use straightedge_api::fields::{Digits, Field, Spread};
+use straightedge_api::paired::PairedDifference;
 
 use super::figure::{Figure, at_x, block_name, grid_of, series};
 use crate::chart::plot::{Axis, Mark, Plot, Series};
@@ -10,8 +11,10 @@ use crate::comparison::Key;
 use crate::comparison::sources::{ChartLine, Source, full_name};
 use crate::text::cell::Cell;
 use crate::text::engine;
-use crate::text::format::{NOTHING, exact, fixed, magnitude, rounded};
+use crate::text::format::{NOTHING, exact, fixed, magnitude, rounded, spans};
+use crate::text::language::plural;
 use crate::text::paper::t as paper;
+use crate::text::verdict::t as verdict;
 use crate::text::{fill, t};
 
 /// The chart of one quantity; `None` where no line has it.
@@ -113,8 +116,9 @@ fn facts(lines: &[&ChartLine], quantity: Field) -> Vec<String> {
     let agreement = front.and_then(|line| agreement_sentence(first, line, quantity));
     let found_again = lines.iter().filter_map(|line| found_again(line, lines, quantity));
     let is_published = lines.iter().any(|line| line.source == Source::Published);
+    let differences = front.and_then(|line| difference_sentence(first, line, quantity));
     let citation = is_published.then(|| paper().source.to_string());
-    found_again.chain(agreement).chain(citation).collect()
+    found_again.chain(agreement).chain(differences).chain(citation).collect()
 }
 
 fn agreement_sentence(first: &ChartLine, other: &ChartLine, quantity: Field) -> Option<String> {
@@ -128,6 +132,29 @@ fn agreement_sentence(first: &ChartLine, other: &ChartLine, quantity: Field) -> 
         ("shift", &fixed(mean_shift, 4)),
     ];
     (pairs >= 2).then(|| fill(t().compare_agreement, &gaps.map(|(name, value)| (name, value.as_str()))))
+}
+
+/// At which places two lines differ by more than the held-out windows explain; `None` where they have other windows.
+fn difference_sentence(first: &ChartLine, other: &ChartLine, quantity: Field) -> Option<String> {
+    let count = first.summary.curve(quantity).len();
+    let of = |at| Some((at, first.summary.difference(&other.summary, quantity, at)?));
+    let known: Vec<(usize, PairedDifference)> = (0..count).filter_map(of).collect();
+    let (differing, same): (Vec<_>, Vec<_>) = known.into_iter().partition(|(_, difference)| difference.differs());
+    let places = |places: &[(usize, PairedDifference)]| spans(&places.iter().map(|(at, _)| *at).collect());
+    let blocks = |found: &[(usize, PairedDifference)]| {
+        fill(plural(found.len(), verdict().undefined_one, verdict().undefined_many), &[("blocks", &places(found))])
+    };
+    let names = [full_name(&other.name, other.source), full_name(&first.name, first.source)];
+    let [name, first] = names.each_ref().map(String::as_str);
+    let (most, alike) = (differing.iter().max_by(|a, b| a.1.amount.abs().total_cmp(&b.1.amount.abs())), blocks(&same));
+    let Some((at, PairedDifference { amount, half })) = most else {
+        let gaps = [("name", name), ("first", first), ("blocks", &alike)];
+        return (!same.is_empty()).then(|| fill(t().paired_alike, &gaps));
+    };
+    let (at, amount, half) = (at.to_string(), magnitude(Some(*amount)), magnitude(Some(*half)));
+    let gaps = [("name", name), ("first", first), ("blocks", &blocks(&differing)), ("at", &at), ("amount", &amount)];
+    let sentence = fill(&fill(t().paired_differs, &gaps), &[("half", &half)]);
+    Some(sentence + &if same.is_empty() { String::new() } else { fill(t().paired_rest, &[("blocks", &alike)]) })
 }
 
 /// Deviation of a measurement on this machine from the recording of the same model.

@@ -6,11 +6,13 @@ use straightedge_api::thirds::{Third, Thirds};
 
 use super::figure::{Figure, Grid, block_mark, heads, series, share_axis};
 use super::orders;
+use super::ranking::ranking;
 use crate::chart::plot::{Axis, Plot, Series};
 use crate::chart::scale::Kind;
 use crate::text::cell::Cell;
 use crate::text::engine;
 use crate::text::format::{exact, fixed, magnitude, times};
+use crate::text::verdict::t as verdict;
 use crate::text::{fill, t};
 
 pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
@@ -45,7 +47,7 @@ fn against_r2(report: &Report) -> Option<Figure> {
 
 fn facts(report: &Report) -> Vec<String> {
     let untouched = report.ppl.map(|ppl| fill(t().untouched, &[("ppl", &magnitude(Some(ppl)))]));
-    untouched.into_iter().chain(thirds(report)).collect()
+    untouched.into_iter().chain(ranking(report, "delta_ppl_linear", verdict().by_loss)).chain(thirds(report)).collect()
 }
 
 /// Lower, middle and upper third of the depth, each in a sentence.

@@ -18,6 +18,7 @@ mod losses;
 pub mod mechanism;
 mod orders;
 mod probes;
+mod ranking;
 mod ranks;
 mod regimes;
 #[cfg(test)]
@@ -29,6 +30,7 @@ mod verdict;
 pub use by_view::figures;
 pub use compare::compared;
 pub use figure::{Figure, Grid};
+pub use ranking::ranking;
 #[cfg(test)]
 pub(crate) use sample::report as sample_report;
 pub use shown::shown_block;

@@ -48,6 +48,8 @@ pub struct Form {
     pub seq_len: String,
     /// `folds` as typed.
     pub folds: String,
+    /// Whether windows are dealt to the folds in turn.
+    pub interleaved_folds: bool,
     /// `skip_positions` as typed.
     pub skip_positions: String,
     /// Whether windows begin with a beginning-of-sequence token.
@@ -116,6 +118,7 @@ impl Default for Form {
             rows: protocol.rows.to_string(),
             seq_len: protocol.seq_len.to_string(),
             folds: protocol.folds.to_string(),
+            interleaved_folds: protocol.interleaved_folds,
             skip_positions: protocol.skip_positions.to_string(),
             bos: protocol.bos,
             piece_chars: protocol.piece_chars.to_string(),
@@ -230,6 +233,7 @@ impl Form {
             rows: number("--rows", &self.rows)?,
             seq_len: number("--seq-len", &self.seq_len)?,
             folds: number("--folds", &self.folds)?,
+            interleaved_folds: self.interleaved_folds,
             skip_positions: number("--skip-positions", &self.skip_positions)?,
             bos: self.bos,
             piece_chars: number("--piece-chars", &self.piece_chars)?,

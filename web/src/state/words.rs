@@ -102,6 +102,7 @@ pub fn on_page(sentence: &str) -> String {
     let options = [
         ("--rows", t().rows),
         ("--seq-len", t().seq_len),
+        ("--interleaved-folds", t().interleaved_folds),
         ("--folds", t().folds),
         ("--skip-positions", t().skip_positions),
         ("--gram", t().gram),

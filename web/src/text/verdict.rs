@@ -21,5 +21,8 @@ catalogue! {
     undefined: " R² is undefined for {blocks}.",
     undefined_one: "block {blocks}",
     undefined_many: "blocks {blocks}",
+    by_r2: "From least to most linear: {order}.",
+    by_loss: "By the loss when made linear, ascending: {order}.",
+    alike: " ≈ joins blocks whose difference lies within its 95 % interval.",
     so_far: "So far, {done} of {all} blocks: {verdict}",
 }

@@ -28,7 +28,7 @@ use crate::url::values::{charts, charts_written, listed, report, text, written};
 /// The version this page writes, the only one so far.
 const VERSION: &str = "1";
 /// All known parameter names.
-pub const NAMES: [&str; 36] = [
+pub const NAMES: [&str; 37] = [
     "v",
     "model",
     "hub",
@@ -38,6 +38,7 @@ pub const NAMES: [&str; 36] = [
     "rows",
     "seq_len",
     "folds",
+    "interleaved_folds",
     "skip_positions",
     "bos",
     "piece_chars",
@@ -222,7 +223,8 @@ impl Address {
 
     fn all_pairs(&self) -> Vec<(&'static str, Option<String>)> {
         let usual = Protocol::default();
-        let Protocol { rows, seq_len, folds, skip_positions, bos, piece_chars, gram, .. } = self.protocol;
+        let Protocol { rows, seq_len, folds, interleaved_folds, skip_positions, bos, piece_chars, gram, .. } =
+            self.protocol;
         let count = |value: usize, usual: usize| (value != usual).then(|| value.to_string());
         let compared = &self.comparison;
         let mut pairs = vec![
@@ -234,6 +236,7 @@ impl Address {
             ("rows", count(rows, usual.rows)),
             ("seq_len", count(seq_len, usual.seq_len)),
             ("folds", count(folds, usual.folds)),
+            ("interleaved_folds", interleaved_folds.then(|| "1".into())),
             ("skip_positions", count(skip_positions, usual.skip_positions)),
             ("bos", bos.then(|| "1".into())),
             ("piece_chars", count(piece_chars, usual.piece_chars)),
@@ -295,6 +298,7 @@ mod tests {
             rows: 5120,
             seq_len: 64,
             folds: 4,
+            interleaved_folds: true,
             skip_positions: 1,
             bos: true,
             gram: GramMode::Fast,

@@ -159,14 +159,15 @@ fn protocol(wire: &mut Wire<'_>, protocol: &mut ProtocolInfo, tokenizer: &mut Op
     ];
     counts.into_iter().try_for_each(|count| wire.number(count))?;
     wire.number_exact(&mut protocol.tau)?;
-    // Links of earlier versions have the first two choices.
+    // Links of earlier versions have the first choices.
     let gram = GRAMS.iter().position(|gram| *gram == protocol.gram).unwrap_or_default();
-    let switches = [protocol.bos, protocol.piece_chars > 0, tokenizer.is_some()];
+    let switches = [protocol.bos, protocol.piece_chars > 0, tokenizer.is_some(), protocol.interleaved_folds];
     let bits = switches.iter().rev().fold(0, |bits, switch| 2 * bits + usize::from(*switch));
     let mut choice = gram + GRAMS.len() * bits;
     wire.choice(&mut choice, GRAMS.len() << switches.len())?;
     let is_on = |switch: usize| (choice / GRAMS.len()) >> switch & 1 == 1;
     (protocol.gram, protocol.bos) = (GRAMS[choice % GRAMS.len()], is_on(0));
+    protocol.interleaved_folds = is_on(3);
     let mut seed = usize::try_from(protocol.seed).map_err(|_| "the seed is too large")?;
     wire.number(&mut seed)?;
     protocol.seed = seed as u64;

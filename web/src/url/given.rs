@@ -63,6 +63,11 @@ impl<'a> Given<'a> {
         self.read(name, |value| value.parse().ok().filter(|_| is_number(value) && value.len() <= 9), hint)
     }
 
+    /// Whether a switch is `1`.
+    fn is_on(&self, name: &'static str, hint: &'static str) -> bool {
+        self.read(name, |value| (value == "1").then_some(()), hint).is_some()
+    }
+
     /// The protocol; settings out of range get their defaults.
     pub(super) fn protocol(&self) -> Protocol {
         let usual = Protocol::default();
@@ -71,7 +76,8 @@ impl<'a> Given<'a> {
             seq_len: self.count("seq_len").unwrap_or(usual.seq_len),
             folds: self.count("folds").unwrap_or(usual.folds),
             skip_positions: self.count("skip_positions").unwrap_or(usual.skip_positions),
-            bos: self.read("bos", |value| (value == "1").then_some(()), "bos=1 is all there is").is_some(),
+            interleaved_folds: self.is_on("interleaved_folds", "interleaved_folds=1 is all there is"),
+            bos: self.is_on("bos", "bos=1 is all there is"),
             piece_chars: self.count("piece_chars").unwrap_or(usual.piece_chars),
             gram: self.read("gram", |mode| mode.parse().ok(), "choose exact or fast").unwrap_or_default(),
             ..usual.clone()

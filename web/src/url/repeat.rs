@@ -6,7 +6,7 @@ use straightedge_api::bundled::{Bundled, MADE_TEXTS};
 use straightedge_api::error::Result;
 use straightedge_api::hub::id::HubId;
 use straightedge_api::job::{BackendChoice, Job, Measure, Protocol};
-use straightedge_api::report::{Ordered, ProtocolInfo, Report};
+use straightedge_api::report::{Ordered, Report};
 
 use crate::state::bundled::text_source;
 use crate::state::form::{Form, ModelChoice, PASTED_TEXT, TextChoice, WIKITEXT, find, missing};
@@ -72,8 +72,7 @@ impl Form {
             self.repeat_text(&report.corpus.id, index)?;
         }
         self.tokenizer = report.model.tokenizer.clone().unwrap_or_default();
-        let ProtocolInfo { rows, seq_len, folds, skip_positions, bos, piece_chars, gram, seed, .. } = report.protocol;
-        self.set_protocol(&Protocol { rows, seq_len, folds, skip_positions, bos, piece_chars, gram, seed });
+        self.set_protocol(&Protocol::from(&report.protocol));
         // The CPU is always available; the report's GPU may not be here.
         if report.ordered.as_ref().is_some_and(|ordered| ordered.backend == BackendChoice::Cpu) {
             self.backend = BackendChoice::Cpu;
@@ -137,10 +136,11 @@ impl Form {
 
     /// Fills in a protocol.
     pub fn set_protocol(&mut self, protocol: &Protocol) {
-        let Protocol { rows, seq_len, folds, skip_positions, bos, piece_chars, gram, .. } = protocol;
+        let Protocol { rows, seq_len, folds, interleaved_folds, skip_positions, bos, piece_chars, gram, .. } = protocol;
         self.rows = rows.to_string();
         self.seq_len = seq_len.to_string();
         self.folds = folds.to_string();
+        self.interleaved_folds = *interleaved_folds;
         self.skip_positions = skip_positions.to_string();
         self.bos = *bos;
         self.piece_chars = piece_chars.to_string();

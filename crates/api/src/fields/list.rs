@@ -7,7 +7,7 @@ use super::line::Line;
 use super::line::Shown::{Nowhere, Table};
 use super::line::Spread::{FromZero, Linear, Share, Wide};
 use crate::job::Measure::{Fit, Layers, Probes, Swap};
-use crate::report::{BlockReport, Scatter, Spectrum};
+use crate::report::{BlockReport, INFLUENCE_DIGITS, Scatter, Spectrum};
 
 /// Tolerance of fields that are not results: a place, a time, or steps until a training stopped.
 const NO_RESULT: f64 = f64::INFINITY;
@@ -46,12 +46,19 @@ fields! {
     R2FeatureMedian = Line::number("blocks[].r2_feature_median", Block(|b| b.r2_feature_median), Decimals(6), "R² median", 2, "Median of R² over the output features").shown(Table).higher(MoreLinear).chart("r2_feature_median", "R² median", Share, Fit);
     Rank = Line::number("blocks[].rank", Block(|b| Some(b.rank as f64)), Whole, "Rank", 2, "Input directions that the fit could use; one less than the width is normal after LayerNorm").shown(Table);
     EffectiveRank = Line::number("blocks[].effective_rank", Block(|b| whole(b.effective_rank)), Whole, "Eff. rank", 3, "Smallest rank of a map that keeps 90 % of R²").shown(Table).chart("effective_rank", "effective rank", FromZero, Fit);
+    EffectiveRank95 = Line::number("blocks[].effective_rank_95", Block(|b| whole(b.effective_rank_95)), Whole, "Rank at 95 %", 3, "Smallest rank of a map that keeps 95 % of R²; optional");
     ScaledCondition = Line::number("blocks[].scaled_condition", Block(|b| b.scaled_condition), Three, "Condition", 3, "Largest over smallest eigenvalue of the input’s correlation matrix").shown(Table).tolerance(1e3);
     Cosine = Line::number("blocks[].cosine", Block(|b| b.cosine), Decimals(4), "Cosine", 2, "Mean cosine of predicted and true output over held-out rows").interval("cosine").shown(Table).higher(MoreLinear).tolerance(10.0);
     Rmse = Line::number("blocks[].rmse", Block(|b| b.rmse), Three, "RMSE", 2, "Root of the mean squared error over held-out rows and features, in raw units").shown(Table).unit("units of y").higher(LessLinear);
     Condition = Line::number("blocks[].condition", Block(|b| b.condition), Three, "Condition, raw", 3, "Largest over smallest eigenvalue of the input’s covariance, in raw units").tolerance(1e3);
     InputParticipation = Line::number("blocks[].input_participation", Block(|b| b.input_participation), Decimals(1), "Input directions", 3, "Participation ratio of the input’s covariance: how many directions carry its variance");
     OutputParticipation = Line::number("blocks[].output_participation", Block(|b| b.output_participation), Decimals(1), "Output directions", 3, "Participation ratio of the output’s covariance, on held-out rows");
+    InputEntropyRank = Line::number("blocks[].input_entropy_rank", Block(|b| b.input_entropy_rank), Decimals(1), "Input entropy rank", 3, "Exponential of the entropy of the eigenvalues of the input’s covariance; optional");
+    InputStableRank = Line::number("blocks[].input_stable_rank", Block(|b| b.input_stable_rank), Decimals(1), "Input stable rank", 3, "Sum over the largest of the eigenvalues of the input’s covariance; optional");
+    PredictionEntropyRank = Line::number("blocks[].prediction_entropy_rank", Block(|b| b.prediction_entropy_rank), Decimals(1), "Prediction entropy rank", 3, "Exponential of the entropy of the eigenvalues of the prediction’s covariance, on training rows; optional");
+    PredictionStableRank = Line::number("blocks[].prediction_stable_rank", Block(|b| b.prediction_stable_rank), Decimals(1), "Prediction stable rank", 3, "Sum over the largest of the eigenvalues of the prediction’s covariance, on training rows; optional");
+    HeldOutDistance = Line::number("blocks[].heldout_distance", Block(|b| b.heldout_distance), Decimals(3), "Held-out distance", 2, "Mean squared distance of held-out inputs from the training rows: 1 for fresh rows of the same distribution, more for a tail; optional");
+    HeldOutOutside = Line::number("blocks[].heldout_outside", Block(|b| b.heldout_outside), Three, "Outside support", 2, "Share of the held-out inputs’ variance in directions that training rows do not have; optional");
     OutputVarianceRatio = Line::number("blocks[].output_variance_ratio", Block(|b| b.output_variance_ratio), Three, "Largest feature", 3, "Largest variance of an output feature over the median one");
     CompressionLinear = Line::number("blocks[].compression.linear", Block(|b| known(&b.compression, "linear")), Times, "Compression", 4, "Parameters of the network divided by those of the linear map");
     DeltaPplLinear = Line::number("blocks[].delta_ppl.linear", Block(|b| known(&b.delta_ppl, "linear")), Change, "ΔPPL linear", 4, "Change of held-out perplexity with the linear map in place of the block").interval("delta_ppl_linear").higher(LessLinear).chart("delta_ppl_linear", "ΔPPL", Wide, Swap);
@@ -68,6 +75,7 @@ fields! {
     DeltaPplHigh = Line::number("blocks[].intervals.delta_ppl_linear.high", Block(|b| end(b, "delta_ppl_linear", Ends::High)), Change, "ΔPPL to", 4, "Upper end of the 95 % interval of ΔPPL of the linear map");
     IntervalLow = Line::listed("blocks[].intervals.NAME.low", 2, "Lower end of a 95 % interval, of `r2_lin`, `r2_lin_scalar`, `cosine`, or `delta_ppl_` with the name of a replacement; optional");
     IntervalHigh = Line::listed("blocks[].intervals.NAME.high", 2, "Upper end of it");
+    Influence = Line::listed("blocks[].influence.NAME", 2, "How much each held-out window moves the same number; optional").kept(INFLUENCE_DIGITS).tolerance(100.0);
     R2Features = Line::listed("blocks[].r2_features", 2, "R² of every output feature").higher(MoreLinear);
     R2Folds = Line::listed("blocks[].r2_folds", 2, "R² with each fold held out in turn").higher(MoreLinear);
     LearningRows = Line::listed("blocks[].learning_curve[].rows", 2, "Training rows of the fits of one size, on average; optional");

@@ -61,8 +61,16 @@ impl Scatter {
     }
 }
 
+/// `None` in place of NaN and infinities, which JSON cannot hold.
+pub fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
+/// Significant digits of the influences of windows.
+pub const INFLUENCE_DIGITS: usize = 4;
+
 /// Rounds to `digits` significant digits.
-fn rounded(value: f64, digits: usize) -> f64 {
+pub fn rounded(value: f64, digits: usize) -> f64 {
     format!("{value:.*e}", digits - 1).parse().unwrap_or(value)
 }
 

@@ -6,11 +6,12 @@ use leptos::prelude::*;
 use straightedge_api::report::Report;
 use straightedge_web::chart::profile::{Labels, Profile, ProfileLayout, draw, highlight};
 use straightedge_web::export::Sheet;
-use straightedge_web::figures::{table, verdict};
+use straightedge_web::figures::{ranking, table, verdict};
 use straightedge_web::state::order_status::Phase;
 use straightedge_web::state::run::Run;
 use straightedge_web::text::engine;
 use straightedge_web::text::result::t as r;
+use straightedge_web::text::verdict::t as v;
 use straightedge_web::text::{fill, t};
 use wasm_bindgen::prelude::*;
 use web_sys::ResizeObserver;
@@ -94,9 +95,20 @@ pub(crate) fn Chart(session: Session) -> impl IntoView {
                 <Show when=shows_expected>" "{t().chart_expected}</Show>
                 <Show when=shows_undefined>" "{t().chart_undefined}</Show>
             </figcaption>
+            <Ranked session/>
             <Exports sheet at="profile".to_string()/>
         </figure>
     }
+}
+
+/// The blocks in order of what the chart shows, once they are all measured.
+#[component]
+fn Ranked(session: Session) -> impl IntoView {
+    let order = Memo::new(move |_| {
+        let name = session.metric.get().field().line().interval;
+        session.run.with(|run| ranking(run.report().filter(|_| !run.is_running())?, name, v().by_r2))
+    });
+    view! { <Show when=move || order.with(Option::is_some)><p class="note" data-testid="ranking">{order}</p></Show> }
 }
 
 /// What the profile shows, in plain words; `None` before its first value.

@@ -23,6 +23,7 @@ pub(crate) fn ProtocolChoice(session: Session) -> impl IntoView {
                     session id="skip-positions" name=t().skip_positions meaning=t().skip_positions_meaning
                     field=|form| &mut form.skip_positions
                 />
+                <Interleaved session/>
                 <Bos session/>
                 <Number
                     session id="piece-chars" name=t().piece_chars meaning=t().piece_chars_meaning
@@ -74,6 +75,23 @@ fn Notebook(session: Session) -> impl IntoView {
             {t().of_notebook}
         </button>
         <p class="note" id="of-notebook-note">{t().of_notebook_meaning}</p>
+    }
+}
+
+/// Whether windows are dealt to the folds in turn.
+#[component]
+fn Interleaved(session: Session) -> impl IntoView {
+    let change = move |event| session.form.update(|form| form.interleaved_folds = event_target_checked(&event));
+    let is_wanted = move || session.form.with(|form| form.interleaved_folds);
+    view! {
+        <label>
+            <input
+                type="checkbox" data-testid="interleaved-folds" prop:checked=is_wanted on:change=change
+                aria-describedby="interleaved-note"
+            />
+            {t().interleaved_folds}
+        </label>
+        <p class="note" id="interleaved-note">{t().interleaved_folds_meaning}</p>
     }
 }
 

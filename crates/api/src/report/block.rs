@@ -1,0 +1,203 @@
+//! The results of one block and of one layer.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::detail::{ControlReport, CurvePoint, HealReport, Interval, ProbeReport, Scatter, Spectrum, finite};
+use crate::learning::{LearningLaw, LearningPoint};
+
+/// One feed-forward block (docs/measures.md, sections 2 to 5).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BlockReport {
+    /// Block index from 0.
+    pub block: usize,
+    /// Variance-weighted held-out R² of the affine map.
+    pub r2_lin: Option<f64>,
+    /// The same against one scalar mean.
+    pub r2_lin_scalar: Option<f64>,
+    /// Median of `r2_features`.
+    pub r2_feature_median: Option<f64>,
+    /// R² per output feature; `None` where the feature has no held-out variance.
+    #[serde(default)]
+    pub r2_features: Vec<Option<f64>>,
+    /// R² with each fold held out in turn.
+    #[serde(default)]
+    pub r2_folds: Vec<Option<f64>>,
+    /// Mean of `r2_folds`.
+    pub r2_cv_mean: Option<f64>,
+    /// Sample standard deviation of `r2_folds`.
+    pub r2_cv_std: Option<f64>,
+    /// 95 % intervals by resampling the held-out windows: `r2_lin`, `r2_lin_scalar`, `cosine`, and `delta_ppl_` with the
+    /// name of a replacement.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub intervals: BTreeMap<String, Interval>,
+    /// Influence of each held-out window on the same numbers, of at most 64 windows or groups of neighbouring ones.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub influence: BTreeMap<String, Vec<f64>>,
+    /// Training rows divided by inputs; `None` in reports of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows_per_input: Option<f64>,
+    /// Held-out R² of fits on parts of the training rows, ascending in their number, the whole last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub learning_curve: Vec<LearningPoint>,
+    /// R² that the learning curve approaches with many rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub r2_limit: Option<f64>,
+    /// Standard error of `r2_limit`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub r2_limit_error: Option<f64>,
+    /// Training rows from which R² is within 0.005 of `r2_limit`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows_needed: Option<f64>,
+    /// Eigenvalues kept.
+    pub rank: usize,
+    /// λ_max / λ_min⁺ of the training Cov(x).
+    pub condition: Option<f64>,
+    /// The same of the correlation matrix.
+    pub scaled_condition: Option<f64>,
+    /// Eigenvalues of both; `None` in reports of earlier versions.
+    #[serde(default)]
+    pub spectrum: Option<Spectrum>,
+    /// Sample predictions next to the actual values.
+    #[serde(default)]
+    pub scatter: Option<Scatter>,
+    /// Smallest k with r2_rank\[k\] ≥ 0.9 · r2_lin.
+    pub effective_rank: Option<usize>,
+    /// Smallest k with r2_rank\[k\] ≥ 0.95 · r2_lin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effective_rank_95: Option<usize>,
+    /// Held-out R² of the rank-k map, k = 1 … d.
+    #[serde(default)]
+    pub r2_rank: Vec<Option<f64>>,
+    /// (Σλ)²/Σλ² of the held-out Cov(y).
+    pub output_participation: Option<f64>,
+    /// The same of the held-out Cov(ŷ).
+    pub prediction_participation: Option<f64>,
+    /// The same of the training Cov(x).
+    pub input_participation: Option<f64>,
+    /// exp of the entropy of the eigenvalues of the training Cov(x).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_entropy_rank: Option<f64>,
+    /// Σλ/λ_max of the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_stable_rank: Option<f64>,
+    /// exp of the entropy of the eigenvalues of the training Cov(ŷ).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prediction_entropy_rank: Option<f64>,
+    /// Σλ/λ_max of the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prediction_stable_rank: Option<f64>,
+    /// Mean squared Mahalanobis distance of held-out rows, relative to that of fresh rows of the training distribution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heldout_distance: Option<f64>,
+    /// Share of their variance in directions that the fit leaves out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heldout_outside: Option<f64>,
+    /// Largest training Var(y_j) over their median.
+    pub output_variance_ratio: Option<f64>,
+    /// The same for x.
+    pub input_variance_ratio: Option<f64>,
+    /// Mean cosine of ŷ and y over held-out rows.
+    pub cosine: Option<f64>,
+    /// Root mean squared held-out error, raw units.
+    pub rmse: Option<f64>,
+    /// Perplexity change by replacement: `linear`, `mean`, `zero`, `rank_K`, and the names of probes.
+    #[serde(default)]
+    pub delta_ppl: BTreeMap<String, Option<f64>>,
+    /// Parameters of the network over those of its replacement, by replacement; null for one without parameters.
+    #[serde(default)]
+    pub compression: BTreeMap<String, Option<f64>>,
+    /// Time per row on this device, in microseconds: `original`, and by replacement.
+    #[serde(default)]
+    pub row_microseconds: BTreeMap<String, Option<f64>>,
+    /// Conjunction index of the network itself (section 5).
+    #[serde(default)]
+    pub conjunction: Option<f64>,
+    /// Trained probes by name: `poly`, `dense2x`, `poly2x`.
+    #[serde(default)]
+    pub probes: BTreeMap<String, ProbeReport>,
+    /// Training curves: validation R² of probes by their names, held-out R² of `sgd`, `adamw_constant`
+    /// and `adamw`, mean negative log-likelihood on the training text of `heal_linear` and `heal_original`.
+    #[serde(default)]
+    pub curves: BTreeMap<String, Vec<CurvePoint>>,
+    /// The same fit under other conditions (section 6): `first_position`, `shuffled`, `reinit_block`, `reinit_model`, `gaussian`,
+    /// `cross_feed`, `cross_feed_matched`.
+    #[serde(default)]
+    pub controls: BTreeMap<String, ControlReport>,
+    /// Recovery by fine-tuning: `linear` and `original` (section 4).
+    #[serde(default)]
+    pub heal: BTreeMap<String, HealReport>,
+}
+
+impl BlockReport {
+    /// Sets mean and sample standard deviation of R² over the folds; both are undefined if R² of any fold is.
+    pub fn summarise_folds(&mut self) {
+        let known: Vec<f64> = self.r2_folds.iter().flatten().copied().collect();
+        let is_complete = known.len() == self.r2_folds.len();
+        let mean = known.iter().sum::<f64>() / known.len() as f64;
+        let squares: f64 = known.iter().map(|r2| (r2 - mean).powi(2)).sum();
+        let deviation = (squares / (known.len() as f64 - 1.0)).sqrt();
+        self.r2_cv_mean = finite(mean).filter(|_| is_complete);
+        self.r2_cv_std = finite(deviation).filter(|_| is_complete);
+    }
+
+    /// Sets the learning curve and its limit.
+    pub fn learn(&mut self, curve: Vec<LearningPoint>) {
+        let law = LearningLaw::new(&curve, self.rank);
+        self.learning_curve = curve;
+        self.r2_limit = law.map(|law| law.limit);
+        self.r2_limit_error = law.map(|law| law.error);
+        self.rows_needed = law.and_then(|law| law.rows_needed());
+    }
+
+    /// The 95 % interval of the loss by a replacement, if it is known.
+    pub fn loss_interval(&self, replacement: &str) -> Option<Interval> {
+        self.intervals.get(&format!("delta_ppl_{replacement}")).copied()
+    }
+
+    /// Adds the interval of a number and the influence of each window on it.
+    pub fn add_uncertainty(&mut self, name: &str, interval: Interval, influence: Vec<f64>) {
+        self.intervals.insert(name.into(), interval);
+        self.influence.insert(name.into(), influence);
+    }
+
+    /// Adds what `earlier`, an earlier measurement of the same block, knows and this one does not.
+    pub fn complete_from(&mut self, earlier: &Self) {
+        fn fill<T: Clone>(map: &mut BTreeMap<String, T>, earlier: &BTreeMap<String, T>) {
+            for (name, value) in earlier {
+                map.entry(name.clone()).or_insert_with(|| value.clone());
+            }
+        }
+        self.cosine = self.cosine.or(earlier.cosine);
+        self.scatter = self.scatter.take().or_else(|| earlier.scatter.clone());
+        self.conjunction = self.conjunction.or(earlier.conjunction);
+        fill(&mut self.intervals, &earlier.intervals);
+        fill(&mut self.influence, &earlier.influence);
+        fill(&mut self.delta_ppl, &earlier.delta_ppl);
+        fill(&mut self.compression, &earlier.compression);
+        fill(&mut self.row_microseconds, &earlier.row_microseconds);
+        fill(&mut self.probes, &earlier.probes);
+        fill(&mut self.curves, &earlier.curves);
+        fill(&mut self.controls, &earlier.controls);
+        fill(&mut self.heal, &earlier.heal);
+    }
+}
+
+/// One layer's residual stream (docs/measures.md, section 7).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LayerReport {
+    /// Layer index from 0.
+    pub layer: usize,
+    /// In-sample linearity of h_ℓ → h_{ℓ+1}.
+    pub linearity: Option<f64>,
+    /// The same fitted on training rows, scored on held-out ones.
+    pub linearity_heldout: Option<f64>,
+    /// In-sample linearity of h_ℓ → h_{ℓ+1} − h_ℓ.
+    pub linearity_no_residual: Option<f64>,
+    /// Mean over rows of ‖h_{ℓ+1} − h_ℓ‖ / ‖h_ℓ‖.
+    pub update_norm_ratio: Option<f64>,
+    /// Perplexity change: `removed`, `linear`.
+    #[serde(default)]
+    pub delta_ppl: BTreeMap<String, Option<f64>>,
+}
