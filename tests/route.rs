@@ -101,6 +101,12 @@ fn check_layers(what: &str, report: &Report, expected: &Value) {
         close("linearity_heldout", found.linearity_heldout);
         close("linearity_no_residual", found.linearity_no_residual);
         close("update_norm_ratio", found.update_norm_ratio);
+        if expected["anisotropy"].is_f64() {
+            close("anisotropy", found.anisotropy);
+            let dimension = expected["intrinsic_dimension"].as_f64().expect("a dimension");
+            let what = format!("{what}, layer {}, intrinsic_dimension", found.layer);
+            common::assert_close(&what, found.intrinsic_dimension, dimension, 1e-3 * dimension);
+        }
     }
 }
 

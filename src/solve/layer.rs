@@ -2,6 +2,7 @@
 //! (docs/measures.md, section 7).
 
 use super::LinearFit;
+use super::eigenvalues::Eigenvalues;
 use super::fit::AffineMap;
 use super::project::HeldOutMoments;
 use super::score::Totals;
@@ -20,6 +21,8 @@ pub struct LayerScore {
     pub linearity_heldout: Option<f64>,
     /// The same against h_{ℓ+1} − h_ℓ, in-sample.
     pub linearity_no_residual: Option<f64>,
+    /// λ_1/Σλ of Cov(h_ℓ) over all rows.
+    pub anisotropy: Option<f64>,
     /// h_{ℓ+1} as an affine function of h_ℓ.
     pub map: AffineMap,
 }
@@ -44,8 +47,18 @@ pub fn score_layer(layer: usize, folds: &[Moments]) -> Result<LayerScore> {
         linearity_heldout: Totals::new(heldout).r2(errors.iter().sum()),
         // Subtracting h_ℓ changes the target by a linear map of the input, so the residual is the same.
         linearity_no_residual: share(in_sample, update_variance(&all)),
+        anisotropy: anisotropy(layer, &all)?,
         map: fit.map(&train),
     })
+}
+
+/// Share of the variance of x in its first principal component; `None` if x does not vary.
+fn anisotropy(layer: usize, rows: &Training<'_>) -> Result<Option<f64>> {
+    let d = rows.d_in();
+    let covariance = rows.covariance(&(0..d).collect::<Vec<_>>(), &vec![1.0; d]);
+    let largest = Eigenvalues::new(layer, covariance)?.largest(&[1])[0];
+    let total: f64 = rows.variance_x.iter().sum();
+    Ok(finite(largest / total).filter(|_| total > 0.0))
 }
 
 /// Mean squared error of the affine fit on its own rows.

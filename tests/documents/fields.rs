@@ -65,6 +65,8 @@ fn full() -> Report {
             linearity_heldout: Some(1.0),
             linearity_no_residual: Some(1.0),
             update_norm_ratio: Some(1.0),
+            anisotropy: Some(1.0),
+            intrinsic_dimension: Some(1.0),
             delta_ppl: named(Some(1.0)),
         }],
         orders: named(vec![OrderStep { block: 0, ppl: Some(1.0), delta_ppl: Some(1.0), compression: Some(1.0) }]),

@@ -36,6 +36,14 @@ TOLERANCES = {
     "output_variance_ratio": (1e-6, "relative"),
     "sst_heldout": (1e-6, "relative"),
     "rmse": (1e-6, "relative"),
+    "input_entropy_rank": (1e-6, "relative"),
+    "input_stable_rank": (1e-6, "relative"),
+    "prediction_entropy_rank": (1e-6, "relative"),
+    "prediction_stable_rank": (1e-6, "relative"),
+    # Directions of small variance have fewer digits.
+    "heldout_distance": (1e-4, "relative"),
+    # Ratios of distances to near neighbours.
+    "intrinsic_dimension": (1e-4, "relative"),
     # A whole number, which rounding may move by one.
     "rows_needed": (1e-3, "relative"),
     # Other fixtures may keep directions of rounding in a fit, which explain a little by chance.
@@ -51,6 +59,7 @@ ADDED = (
     *("effective_rank_95", "input_entropy_rank", "input_stable_rank", "prediction_entropy_rank"),
     *("prediction_stable_rank", "heldout_distance", "heldout_outside"),
 )
+ADDED_TO_LAYER = ("anisotropy", "intrinsic_dimension")
 ADDED_TO_MODEL = ("orders",)
 
 # Texts of fixtures that are not the project's own.
@@ -130,10 +139,11 @@ def check_model(comparison: Comparison, folder: Path, text: Path) -> None:
     # How long some other program took to make it.
     recorded.pop("seconds", None)
     found = make_references.expected(folder, text)
-    for block, other in zip(found["blocks"], recorded["blocks"]):
-        for name in ADDED if folder.parent != fixtures.FOLDER else []:
-            if name not in other:
-                block.pop(name)
+    for added, places in [(ADDED, "blocks"), (ADDED_TO_LAYER, "layers")] if folder.parent != fixtures.FOLDER else []:
+        for place, other in zip(found[places], recorded[places]):
+            for name in added:
+                if name not in other:
+                    place.pop(name, None)
     for name in ADDED_TO_MODEL if folder.parent != fixtures.FOLDER else []:
         if name not in recorded:
             found.pop(name, None)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import svd, svdvals
+from scipy.spatial import cKDTree
 
 # Eigenvalues of the correlation matrix at or below this share of the largest are cut.
 CUT = 1e-10
@@ -264,7 +265,26 @@ def layer(before: np.ndarray, after: np.ndarray, count: int) -> dict:
         "linearity_no_residual": linearity(h, next_h - h),
         "linearity_heldout": r2(fitted.predict(flat(before, held)), flat(after, held)),
         "update_norm_ratio": float(np.mean(np.linalg.norm(next_h - h, axis=1) / np.linalg.norm(h, axis=1))),
+        "anisotropy": anisotropy(h),
+        "intrinsic_dimension": intrinsic_dimension(flat(before, held)),
     }
+
+
+def anisotropy(rows: np.ndarray) -> float:
+    """Share of the variance along the first principal component."""
+    eigenvalues = svdvals(rows - rows.mean(axis=0)) ** 2
+    return float(eigenvalues[0] / eigenvalues.sum())
+
+
+def intrinsic_dimension(rows: np.ndarray) -> float:
+    """TwoNN by maximum likelihood over at most 1024 evenly spaced rows; rows equal to another one are left out."""
+    chosen = min(len(rows), 1024)
+    rows = rows[[at * len(rows) // chosen for at in range(chosen)]]
+    distances, neighbours = cKDTree(rows).query(rows, k=3)
+    lengths = ((rows - rows.mean(axis=0)) ** 2).sum(axis=1)
+    unequal = distances[:, 1] ** 2 > 1e-10 * (lengths + lengths[neighbours[:, 1]])
+    ratios = distances[unequal, 2] / distances[unequal, 1]
+    return float((len(ratios) - 1) / np.log(ratios).sum())
 
 
 def linearity(h: np.ndarray, target: np.ndarray) -> float:

@@ -6,6 +6,8 @@ use crate::report::{BlockReport, Report};
 
 /// Fewest values that an interval of a difference is computed from.
 const FEWEST: usize = 10;
+/// Devices agree on numbers to this share of them, or this much below 1: the least half width.
+const AGREEMENT: f64 = 1e-6;
 /// 97.5 % quantile of the normal distribution.
 const NORMAL_QUANTILE: f64 = 1.959_963_984_540_054;
 
@@ -92,8 +94,9 @@ impl PairedDifference {
         let n = count as f64;
         let mean = pairs.iter().sum::<f64>() / n;
         let variance = pairs.iter().map(|pair| (pair - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        let found = Self { amount: b.value - a.value, half: t_quantile(n - 1.0) * (variance / n).sqrt() };
-        (found.amount.is_finite() && found.half.is_finite()).then_some(found)
+        let agreement = AGREEMENT * a.value.abs().max(b.value.abs()).max(1.0);
+        let (amount, half) = (b.value - a.value, t_quantile(n - 1.0) * (variance / n).sqrt());
+        (amount.is_finite() && half.is_finite()).then_some(Self { amount, half: half.max(agreement) })
     }
 
     /// Whether the interval leaves out 0.
@@ -184,7 +187,10 @@ mod tests {
         assert_eq!(of(&windows, &windows[..15]), None);
         assert_eq!(of(&[f64::NAN; 16], &windows), None);
         let none = of(&windows, &windows).expect("a difference");
-        assert!((none.amount, none.half) == (0.1, 0.0) && none.differs());
+        assert!((none.amount, none.half) == (0.1, AGREEMENT) && none.differs());
+        let a = MeasuredValue { value: 0.1, influence: &windows };
+        let same = PairedDifference::new(a, MeasuredValue { value: 0.1 + 1e-8, ..a }).expect("a difference");
+        assert!(!same.differs(), "another device: {same:?}");
     }
 
     #[test]

@@ -151,10 +151,16 @@ fn difference_sentence(first: &ChartLine, other: &ChartLine, quantity: Field) ->
         let gaps = [("name", name), ("first", first), ("blocks", &alike)];
         return (!same.is_empty()).then(|| fill(t().paired_alike, &gaps));
     };
-    let (at, amount, half) = (at.to_string(), magnitude(Some(*amount)), magnitude(Some(*half)));
-    let gaps = [("name", name), ("first", first), ("blocks", &blocks(&differing)), ("at", &at), ("amount", &amount)];
-    let sentence = fill(&fill(t().paired_differs, &gaps), &[("half", &half)]);
-    Some(sentence + &if same.is_empty() { String::new() } else { fill(t().paired_rest, &[("blocks", &alike)]) })
+    let gaps = [
+        ("name", name),
+        ("first", first),
+        ("blocks", &blocks(&differing)),
+        ("at", &at.to_string()),
+        ("amount", &magnitude(Some(*amount))),
+        ("half", &magnitude(Some(*half))),
+    ];
+    let rest = if same.is_empty() { String::new() } else { fill(t().paired_rest, &[("blocks", &alike)]) };
+    Some(fill(t().paired_differs, &gaps) + &rest)
 }
 
 /// Deviation of a measurement on this machine from the recording of the same model.
@@ -174,7 +180,44 @@ mod tests {
     use crate::comparison::Comparison;
     use crate::comparison::presets::Preset;
     use crate::comparison::sources::tests::known;
+    use crate::figures::sample_report;
     use straightedge_api::summary::Summary;
+
+    /// A line of the sample report whose R² is higher by these amounts, and whose windows disagree by `noise`.
+    fn shifted(name: &str, shifts: [f64; 3], noise: f64) -> ChartLine {
+        let mut report = sample_report();
+        report.corpus.sha256 = Some("text".into());
+        for (block, shift) in report.blocks.iter_mut().zip(shifts) {
+            block.r2_lin = Some(0.5 + shift);
+            block.influence = [("r2_lin".into(), (0..24).map(|at| [noise, -noise][at % 2]).collect())].into();
+        }
+        let (key, source) = (Key::Recorded(name.into()), Source::Recorded);
+        let summary = Summary::new(&report);
+        ChartLine { key, name: name.into(), source, look: 0, is_behind: false, summary }
+    }
+
+    #[test]
+    fn two_lines_on_the_same_windows_say_where_they_differ() {
+        let told = |shifts| {
+            let lines = [shifted("A", [0.0; 3], 0.0), shifted("B", shifts, 0.02)];
+            compared(&lines, Field::R2Lin).unwrap().facts[1].clone()
+        };
+        let start = "On the same held-out windows, B (recorded) ";
+        // 2.0687 · 0.02 · √(24/23) / √24.
+        assert_eq!(
+            told([0.1, 0.001, -0.02]),
+            format!(
+                "{start}differs from A (recorded) in blocks 0,2, most in block 0: by 0.100 ± 0.00863 (95 % interval of the \
+                 paired difference). It does not differ here in block 1."
+            )
+        );
+        assert_eq!(told([0.001; 3]), format!("{start}does not differ from A (recorded) in blocks 0-2."));
+        assert!(told([0.1; 3]).ends_with("paired difference)."), "all of them differ");
+        let mut other = shifted("B", [0.1; 3], 0.0);
+        other.summary.heldout = None;
+        let facts = compared(&[shifted("A", [0.0; 3], 0.0), other], Field::R2Lin).unwrap().facts;
+        assert_eq!(facts.len(), 1, "other windows: {facts:?}");
+    }
 
     #[test]
     fn every_line_has_its_marks_its_column_and_its_agreement() {
@@ -195,7 +238,7 @@ mod tests {
         assert_eq!(figure.table.rows[8][2..], [&*value("Demo GPT-NeoX"), &*value("Demo Llama")]);
         comparison.bring_to_front(Some(1));
         let figure = compared(&known.lines(&comparison), Field::R2Lin).unwrap();
-        assert_eq!(figure.facts.len(), 1, "of the one in front");
+        assert_eq!(figure.facts.len(), 2, "of the one in front");
         assert!(
             figure.facts[0].starts_with("Demo GPT-NeoX (recorded) against Demo GPT-2 (recorded), over 6"),
             "{:?}",

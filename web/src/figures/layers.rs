@@ -1,16 +1,25 @@
 //! Whole layers: linearity and size of their residual stream step, and the model's loss without them.
 
+use straightedge_api::fields::Field;
 use straightedge_api::report::{LayerReport, Report};
 
 use super::figure::{Figure, grid_of, series, share_axis};
 use super::orders;
 use crate::chart::plot::{Axis, Mark, Plot, Series};
 use crate::chart::scale::Kind;
+use crate::text::engine;
 use crate::text::format::{exact, rounded};
 use crate::text::{fill, t};
 
 pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
-    vec![linearity(report), update(report), losses(report), orders::of_layers(report)]
+    vec![
+        linearity(report),
+        update(report),
+        losses(report),
+        orders::of_layers(report),
+        anisotropy(report),
+        dimension(report),
+    ]
 }
 
 fn linearity(report: &Report) -> Option<Figure> {
@@ -26,6 +35,25 @@ fn update(report: &Report) -> Option<Figure> {
     let all = [by_layer(report, t().layer_update, 3, |layer| Some(layer.update_norm_ratio))];
     let axis = Axis { name: t().axis_update, kind: Kind::FromZero };
     figure(report, all, axis, t().update_figure, t().update_caption, exact)
+}
+
+fn anisotropy(report: &Report) -> Option<Figure> {
+    let all = [by_layer(report, engine::label(Field::Anisotropy), 4, |layer| Some(layer.anisotropy))];
+    figure(
+        report,
+        all,
+        share_axis(engine::axis(Field::Anisotropy)),
+        t().anisotropy_figure,
+        t().anisotropy_caption,
+        rounded,
+    )
+}
+
+fn dimension(report: &Report) -> Option<Figure> {
+    let field = Field::IntrinsicDimension;
+    let all = [by_layer(report, engine::label(field), 5, |layer| Some(layer.intrinsic_dimension))];
+    let axis = Axis { name: engine::axis(field), kind: Kind::FromZero };
+    figure(report, all, axis, t().dimension_figure, t().dimension_caption, exact)
 }
 
 fn losses(report: &Report) -> Option<Figure> {
@@ -85,7 +113,7 @@ mod tests {
     fn layers_show_all_their_measures() {
         let figures: Vec<_> = figures(&sample::report()).into_iter().flatten().collect();
         let names: Vec<_> = figures.iter().map(|figure| figure.plot.series.len()).collect();
-        assert_eq!(names, [3, 1, 2, 1]);
+        assert_eq!(names, [3, 1, 2, 1, 1, 1]);
         assert_eq!(figures[0].table.rows[1], ["1", "0.9900", "0.9800", "0.4000"]);
         assert_eq!(figures[2].plot.series[1].marks[0].y, Some(7.0));
     }
@@ -95,6 +123,6 @@ mod tests {
         let mut report = sample::report();
         report.orders.clear();
         report.layers.iter_mut().for_each(|layer| layer.delta_ppl.values_mut().for_each(|value| *value = None));
-        assert_eq!(figures(&report).into_iter().flatten().count(), 2);
+        assert_eq!(figures(&report).into_iter().flatten().count(), 4);
     }
 }

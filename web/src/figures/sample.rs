@@ -108,6 +108,8 @@ fn layer(layer: usize, linearity: f64, removed: f64) -> LayerReport {
         linearity_heldout: Some(linearity - 0.01),
         linearity_no_residual: Some(0.4),
         update_norm_ratio: Some(0.3),
+        anisotropy: Some(0.2),
+        intrinsic_dimension: Some(9.0),
         delta_ppl: map(&[("removed", Some(removed)), ("linear", Some(0.1))]),
     }
 }

@@ -125,6 +125,8 @@ mod tests {
             linearity_heldout: Some(0.8),
             linearity_no_residual: Some(0.7),
             update_norm_ratio: Some(0.6),
+            anisotropy: Some(0.3),
+            intrinsic_dimension: Some(7.5),
             delta_ppl: [("removed".into(), Some(2.0)), ("linear".into(), Some(1.0))].into(),
         }
     }

@@ -197,6 +197,12 @@ pub struct LayerReport {
     pub linearity_no_residual: Option<f64>,
     /// Mean over rows of ‖h_{ℓ+1} − h_ℓ‖ / ‖h_ℓ‖.
     pub update_norm_ratio: Option<f64>,
+    /// Share of the variance of h_ℓ in its first principal component.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anisotropy: Option<f64>,
+    /// Intrinsic dimension of h_ℓ on held-out rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intrinsic_dimension: Option<f64>,
     /// Perplexity change: `removed`, `linear`.
     #[serde(default)]
     pub delta_ppl: BTreeMap<String, Option<f64>>,
