@@ -14,20 +14,22 @@ const said = (app, words) => app.page.waitForFunction((words) => location.search
 
 visit('every setting comes back from the address', { webgpu: false, query: {} }, async (app) => {
   await app.choose(FIELDS);
+  await app.element('interleaved-folds').check();
   await app.element('measures-swap').check();
   await app.element('measures-rank-swap').check();
   await app.view('ranks');
   await app.element('block-select').selectOption('3');
   await said(app, 'block=3');
   const address = app.page.url();
-  const expected = ['v=1', 'model=demo-neox', 'text=puzzles:1', 'rows=5120', 'seq_len=64', 'folds=4', 'skip_positions=1',
-    'gram=fast', 'backend=cpu', 'measures=swap,rank-swap', 'view=ranks', 'block=3'];
+  const expected = ['v=1', 'model=demo-neox', 'text=puzzles:1', 'rows=5120', 'seq_len=64', 'folds=4',
+    'interleaved_folds=1', 'skip_positions=1', 'gram=fast', 'backend=cpu', 'measures=swap,rank-swap', 'view=ranks', 'block=3'];
   for (const part of expected) assert.ok(new URL(address).search.slice(1).split('&').includes(part), `${part} in ${address}`);
 
   await app.page.goto('about:blank');
   await app.page.goto(address);
   await app.started();
   for (const [name, value] of Object.entries(FIELDS)) assert.equal(await app.element(name).inputValue(), value, name);
+  assert.equal(await app.element('interleaved-folds').isChecked(), true);
   assert.equal(await app.element('measures-swap').isChecked(), true);
   assert.equal(await app.element('measures-layers').isChecked(), false);
   assert.equal(await app.element('tab-ranks').getAttribute('aria-selected'), 'true');
