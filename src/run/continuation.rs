@@ -170,7 +170,7 @@ struct PreparedContinuation {
     files: Rc<dyn Files>,
     config: ModelConfig,
     context: usize,
-    tokenizer: Tokenizer,
+    tokenizer: Rc<Tokenizer>,
     prompt: Vec<u32>,
     blocks: Vec<usize>,
     started: Instant,

@@ -1,5 +1,5 @@
-//! Intrinsic dimension of rows from the distances to their two nearest neighbours (Facco et al. 2017, "TwoNN"; docs/measures.md,
-//! section 7).
+//! Intrinsic dimension of rows from the distances to their two nearest neighbours, "TwoNN" (Facco et al. 2017;
+//! docs/measures.md, section 7).
 
 use faer::Mat;
 

@@ -9,8 +9,9 @@ const SMALL = { webgpu: false, query: { model: 'demo-gpt2', rows: '1280' } };
 /** Opens the list. */
 const list = (app) => app.element('history').evaluate((fold) => { fold.open = true; });
 
-/** Waits until the list has this many results. */
+/** Opens the list and waits until it has this many results. */
 async function has(app, count) {
+  await list(app);
   await app.page.waitForFunction((count) => document.querySelectorAll('[data-testid=kept-name]').length === count, count);
 }
 

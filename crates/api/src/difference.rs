@@ -123,12 +123,12 @@ impl Compared {
     }
 
     fn add(&mut self, place: Place, field: &str, a: &Numbers, b: &Numbers) {
+        // An element missing from a list is undefined; a name missing from a map was not measured.
         for (path, &a) in a {
-            // An element missing from a list is undefined; a name missing from a map was not measured.
-            let Some(b) = b.get(path).copied().or_else(|| path.ends_with(']').then_some(None)) else { continue };
+            let Some(b) = b.get(path).copied().or_else(|| has_list_of(b, path).then_some(None)) else { continue };
             self.numbers.push(difference(place, field, path, a, b));
         }
-        for (path, &b) in b.iter().filter(|(path, _)| path.ends_with(']') && !a.contains_key(*path)) {
+        for (path, &b) in b.iter().filter(|(path, _)| !a.contains_key(*path) && has_list_of(a, path)) {
             self.numbers.push(difference(place, field, path, None, b));
         }
     }
@@ -161,6 +161,13 @@ fn pairs<T: Serialize>(
 
 /// Numbers of a field by their path; `None` where undefined.
 type Numbers = BTreeMap<String, Option<f64>>;
+
+/// Whether `numbers` hold an element of the list that `path` is an element of.
+fn has_list_of(numbers: &Numbers, path: &str) -> bool {
+    let Some((list, _)) = path.strip_suffix(']').and_then(|path| path.rsplit_once('[')) else { return false };
+    let first = format!("{list}[");
+    numbers.range(first.clone()..).next().is_some_and(|(path, _)| path.starts_with(&first))
+}
 
 /// The table's line for a number; `None` if it has none, and then the number is compared like any other.
 fn line(place: Place, path: &str) -> Option<&'static Line> {
@@ -336,6 +343,9 @@ pub(crate) mod tests {
         let mut b = a.clone();
         b.delta_ppl = [("zero".into(), Some(3.0))].into();
         assert_eq!(largest(&a, &b).0, 0.0, "other replacements of the same measure");
+        let mut b = a.clone();
+        b.influence.insert("cosine".into(), vec![0.5]);
+        assert_eq!([largest(&a, &b).0, largest(&b, &a).0], [0.0; 2], "a list of a number that one does not have");
         let mut b = a.clone();
         b.curves.insert("adamw_constant".into(), vec![CurvePoint { step: 0, value: Some(-9.0) }]);
         assert_eq!([largest(&a, &b).0, largest(&b, &a).0], [0.0; 2], "a training that one version knows");
