@@ -23,8 +23,11 @@ pub(crate) fn ProtocolChoice(session: Session) -> impl IntoView {
                     session id="skip-positions" name=t().skip_positions meaning=t().skip_positions_meaning
                     field=|form| &mut form.skip_positions
                 />
-                <Interleaved session/>
-                <Bos session/>
+                <Switch
+                    session id="interleaved-folds" name=t().interleaved_folds meaning=t().interleaved_folds_meaning
+                    field=|form| &mut form.interleaved_folds
+                />
+                <Switch session id="bos" name=t().bos meaning=t().bos_meaning field=|form| &mut form.bos/>
                 <Number
                     session id="piece-chars" name=t().piece_chars meaning=t().piece_chars_meaning
                     field=|form| &mut form.piece_chars
@@ -78,36 +81,26 @@ fn Notebook(session: Session) -> impl IntoView {
     }
 }
 
-/// Whether windows are dealt to the folds in turn.
+/// A choice between yes and no.
 #[component]
-fn Interleaved(session: Session) -> impl IntoView {
-    let change = move |event| session.form.update(|form| form.interleaved_folds = event_target_checked(&event));
-    let is_wanted = move || session.form.with(|form| form.interleaved_folds);
+fn Switch(
+    session: Session,
+    id: &'static str,
+    name: &'static str,
+    meaning: &'static str,
+    field: fn(&mut Form) -> &mut bool,
+) -> impl IntoView {
+    let is_on = move || session.form.with(|form| *field(&mut form.clone()));
+    let change = move |event| session.form.update(|form| *field(form) = event_target_checked(&event));
+    let note = format!("{id}-note");
     view! {
         <label>
             <input
-                type="checkbox" data-testid="interleaved-folds" prop:checked=is_wanted on:change=change
-                aria-describedby="interleaved-note"
+                type="checkbox" data-testid=id prop:checked=is_on on:change=change aria-describedby=note.clone()
             />
-            {t().interleaved_folds}
+            {name}
         </label>
-        <p class="note" id="interleaved-note">{t().interleaved_folds_meaning}</p>
-    }
-}
-
-/// Whether windows begin with the model's own first token.
-#[component]
-fn Bos(session: Session) -> impl IntoView {
-    let change = move |event| session.form.update(|form| form.bos = event_target_checked(&event));
-    let is_wanted = move || session.form.with(|form| form.bos);
-    view! {
-        <label>
-            <input
-                type="checkbox" data-testid="bos" prop:checked=is_wanted on:change=change aria-describedby="bos-note"
-            />
-            {t().bos}
-        </label>
-        <p class="note" id="bos-note">{t().bos_meaning}</p>
+        <p class="note" id=note>{meaning}</p>
     }
 }
 
