@@ -31,15 +31,16 @@ const EMPTY: u64 = 16 << 20;
 /// Matrices of d × d that a solve holds in addition to the moments.
 const SOLVE_MATRICES: u64 = 12;
 
-/// Most blocks that threads solve at once: each takes the memory of its moments again.
-const MOST_SOLVES: usize = 4;
+/// Bytes for the blocks that threads solve at once.
+const THREADS_MEMORY: u64 = 4 << 30;
 
 /// The helper workers. Each starts on its first request.
 #[derive(Clone, Default)]
 pub struct Workers {
     all: Vec<Rc<dyn Worker>>,
     limits: Limits,
-    /// How many of them have the memory to solve a block each at the same time.
+    /// How many blocks may be solved at the same time: one per worker with memory for it, or on two threads
+    /// each.
     solvers: usize,
     /// Blocks given to single workers so far.
     solved: Cell<usize>,
@@ -62,19 +63,25 @@ impl Workers {
 
     /// The workers worth using for a model, within the memory budget.
     pub fn for_model(&self, config: &ModelConfig, folds: usize) -> Self {
-        let (own, each) = needed(config, folds as u64);
-        let affordable = |each: u64| (self.limits.memory.saturating_sub(own) / each) as usize;
+        let folds = folds as u64;
+        let (own, each) = needed(config, folds);
         let is_wide = config.hidden_size >= self.limits.hidden_size;
-        let count = if is_wide { self.all.len().min(affordable(each)) } else { 0 };
+        let count = if is_wide { self.all.len().min(self.affordable(own, each)) } else { 0 };
         // The moments of every block in progress stay here too, in case its worker ends.
-        let solvers = count.min(affordable(each + moment_bytes(config, folds as u64)));
-        Self { all: self.all[..count].to_vec(), solvers, ..Self::new(Vec::new(), self.limits) }
+        let on_workers = count.min(self.affordable(own, each + moment_bytes(config, folds)));
+        let on_threads = threads_that_solve(parallel::threads(), config, folds);
+        let all = self.all[..count].to_vec();
+        Self { all, solvers: on_workers.max(on_threads), ..Self::new(Vec::new(), self.limits) }
     }
 
-    /// How many blocks may be solved at the same time: one per worker, or on half of the threads each.
+    /// How many workers of `each` bytes fit beside `own` bytes here.
+    fn affordable(&self, own: u64, each: u64) -> usize {
+        (self.limits.memory.saturating_sub(own) / each) as usize
+    }
+
+    /// How many blocks may be solved at the same time.
     pub fn solves_at_once(&self) -> usize {
-        let by_threads = (parallel::threads() / 2).min(MOST_SOLVES);
-        self.solvers.max(by_threads).max(1)
+        self.solvers.max(1)
     }
 
     /// All helper workers.
@@ -137,9 +144,20 @@ fn send(worker: &dyn Worker, folds: &[Moments]) {
     }
 }
 
+/// How many blocks are solved at once on `threads` threads that share memory: each keeps about two of them busy.
+fn threads_that_solve(threads: usize, config: &ModelConfig, folds: u64) -> usize {
+    (threads / 2).min((THREADS_MEMORY / solve_bytes(config, folds)) as usize)
+}
+
 /// Bytes of a block's moments: xxᵀ and xyᵀ of every fold, and one yyᵀ.
 fn moment_bytes(config: &ModelConfig, folds: u64) -> u64 {
     matrix_bytes(config) * (2 * folds + 1)
+}
+
+/// Bytes of a block's moments and of its solve.
+fn solve_bytes(config: &ModelConfig, folds: u64) -> u64 {
+    let moments = moment_bytes(config, folds);
+    moments + moments / folds + SOLVE_MATRICES * matrix_bytes(config)
 }
 
 fn matrix_bytes(config: &ModelConfig) -> u64 {
@@ -155,7 +173,7 @@ fn needed(config: &ModelConfig, folds: u64) -> (u64, u64) {
     // A batch in a network, and around it.
     let batch = 4 * BATCH_ROWS as u64 * (3 * *intermediate_size as u64 + 6 * width);
     let moments = moment_bytes(config, folds);
-    let solve = moments + moments / folds + SOLVE_MATRICES * matrix_bytes(config);
+    let solve = solve_bytes(config, folds);
     (EMPTY + 2 * weights + solve.max(batch + moments), EMPTY + solve.max(weights + batch + moments))
 }
 
@@ -205,8 +223,17 @@ mod tests {
         let solver = each + moment_bytes(&config, 5);
         let solvers = |memory| {
             let all = (0..3).map(|_| Rc::new(Idle) as Rc<dyn Worker>).collect();
-            Workers::new(all, Limits { memory, hidden_size: 256 }).for_model(&config, 5).solvers
+            Workers::new(all, Limits { memory, hidden_size: 256 }).for_model(&config, 5).solves_at_once()
         };
-        assert_eq!([own + 2 * each, own + 2 * solver, u64::MAX].map(solvers), [1, 2, 3]);
+        let on_threads = threads_that_solve(parallel::threads(), &config, 5);
+        let most = |on_workers: usize| on_workers.max(on_threads);
+        assert_eq!([own + 2 * each, own + 2 * solver, u64::MAX].map(solvers), [1, 2, 3].map(most));
+    }
+
+    #[test]
+    fn threads_solve_as_many_blocks_as_memory_allows() {
+        let of = |threads, width| threads_that_solve(threads, &config(width, 4 * width), 5);
+        assert_eq!([1, 2, 16].map(|threads| of(threads, 768)), [0, 1, 8]);
+        assert_eq!([2048, 4096].map(|width| of(16, width)), [5, 1]);
     }
 }

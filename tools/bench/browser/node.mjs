@@ -11,7 +11,10 @@ const [, , folder, settingsFile, resultsFile] = process.argv;
 
 // What a worker's global scope has and Node's has not.
 Object.assign(globalThis, globals);
-const navigator = { gpu: create([]), userAgent: `Node.js ${process.versions.node}` };
+const gpu = create([]);
+// Dawn's own set has keys() that return an array, where a browser's return an iterator.
+Object.defineProperty(gpu, 'wgslLanguageFeatures', { value: new Set(gpu.wgslLanguageFeatures.keys()) });
+const navigator = { gpu, userAgent: `Node.js ${process.versions.node}` };
 Object.defineProperty(globalThis, 'navigator', { value: navigator, configurable: true });
 globalThis.self = globalThis;
 globalThis.WorkerGlobalScope = class WorkerGlobalScope {};

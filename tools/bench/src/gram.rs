@@ -20,8 +20,6 @@ use crate::settings::{Settings, Shape};
 /// Blocks of the model. The result is a ratio and all blocks are alike, so one is enough, and leaves time for the
 /// engine's batch size on slow devices.
 const LAYERS: usize = 1;
-/// Rows of a batch on a fast device: the engine's.
-const MOST_ROWS: usize = 1024;
 /// Milliseconds of a forward pass above which batches shrink to allow many rounds. Small batches pay relatively more
 /// for the cost per batch, fetching the sums.
 const SLOW_MS: f64 = 3000.0;
@@ -43,7 +41,8 @@ pub(crate) async fn time<B: Backend>(backend: &B, shape: Shape, settings: &Setti
     let weights = Weights::open(files).await?;
     let model = model::load(backend, &config, &weights, false, &|_, _| {}).await?;
     let forward = Forward::new(backend, &model, settings.seq_len)?;
-    let mut bench = GramBench { backend, forward, seq_len: settings.seq_len, ids: Vec::new() };
+    let (seq_len, widest) = (settings.seq_len, config.widest());
+    let mut bench = GramBench { backend, forward, seq_len, widest, ids: Vec::new() };
     bench.choose_rows(settings.seed).await?;
 
     let mut exact = bench.grams(GramMode::Exact).await?;
@@ -71,16 +70,18 @@ struct GramBench<'a, B: Backend> {
     backend: &'a B,
     forward: Forward<'a, B>,
     seq_len: usize,
+    /// Widest tensor of a batch, which limits the batch's rows.
+    widest: usize,
     ids: Vec<u32>,
 }
 
 impl<B: Backend> GramBench<'_, B> {
-    /// Chooses the number of windows so that a pass stays within its time.
+    /// Chooses the number of windows: the engine's batch, unless a pass then exceeds its time.
     async fn choose_rows(&mut self, seed: u64) -> Result<()> {
         self.ids = MadeModel::tokens(self.seq_len, seed);
         self.forward_ms().await?;
         let ms = self.forward_ms().await?;
-        let windows = ((SLOW_MS / ms) as usize).clamp(1, (MOST_ROWS / self.seq_len).max(1));
+        let windows = ((SLOW_MS / ms) as usize).clamp(1, (self.backend.batch_rows(self.widest) / self.seq_len).max(1));
         self.ids = MadeModel::tokens(windows * self.seq_len, seed);
         Ok(())
     }

@@ -8,8 +8,6 @@ use crate::clock::shortest;
 use crate::results::KernelLine;
 use crate::settings::{Settings, Shape};
 
-/// Rows per run on a fast device: the engine's batches.
-const MOST_ROWS: usize = 1024;
 /// Time limit in milliseconds of the largest product.
 const SLOW_MS: f64 = 400.0;
 
@@ -42,12 +40,12 @@ struct KernelBench<'a, B> {
 }
 
 impl<B: Backend> KernelBench<'_, B> {
-    /// Chooses the number of windows so that the largest product stays within its time.
+    /// Chooses the number of windows: the engine's batch, unless the largest product then exceeds its time.
     async fn choose_rows(&mut self) -> Result<()> {
         let d = self.shape.width;
         let (x, weight) = (self.tensor(self.rows, d)?, self.tensor(4 * d, d)?);
         let ms = shortest(self.backend, || self.backend.linear(&x, &weight, None).map(drop)).await?;
-        let windows = ((SLOW_MS / ms) as usize).clamp(1, (MOST_ROWS / self.seq_len).max(1));
+        let windows = ((SLOW_MS / ms) as usize).clamp(1, (self.backend.batch_rows(4 * d) / self.seq_len).max(1));
         self.rows = windows * self.seq_len;
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use straightedge::backend::Backend;
 use straightedge::backend::cpu::CpuBackend;
-use straightedge::backend::gpu::GpuBackend;
+use straightedge::backend::gpu::{GpuBackend, autotune};
 use straightedge::error::Result;
 use straightedge::job::{BackendChoice, Protocol};
 use straightedge::workers::Workers;
@@ -46,15 +46,16 @@ async fn on_device(
             let backend = GpuBackend::new(BackendChoice::Gpu).await?;
             found.adapter = backend.info().adapter;
             found.software = backend.is_software();
-            let choice = backend.kernel_choice();
-            found.variants = vec![
-                choice.variant.kernel.name.into(),
-                format!("rows by {:?}", choice.reduction),
-                format!("exact products by {:?}", choice.exact),
-            ];
             tell("gpu: peak");
             found.peak_gflops = peak::gpu().await;
             on_backend(&backend, settings, workers, found, tell).await?;
+            // Kernels for exact second moments compete when these are first needed.
+            let choice = backend.kernel_choice();
+            found.variants = vec![
+                format!("{}{}", choice.variant.kernel.name, margin("product")),
+                format!("rows by {:?}{}", choice.reduction, margin("rows")),
+                format!("exact products by {:?}{}", choice.exact, margin("exact second moments")),
+            ];
         }
         Device::Cpu => {
             found.backend = "cpu".into();
@@ -77,6 +78,15 @@ async fn on_device(
         }
     }
     Ok(())
+}
+
+/// By how much the chosen kernel won a contest of this run, in brackets; empty if none was held.
+fn margin(contest: &str) -> String {
+    let contests = autotune::snapshot();
+    // A line has contest, kernel, margin and device, separated by tabs.
+    let mut lines = contests.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+    let line = lines.find(|line| line.first() == Some(&contest));
+    line.and_then(|line| line.get(2).map(|percent| format!(" (by {percent} %)"))).unwrap_or_default()
 }
 
 /// The benchmarks that need the backend itself.

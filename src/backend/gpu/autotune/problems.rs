@@ -1,5 +1,6 @@
 //! The problems on which kernels are timed.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::contest::Timed;
@@ -14,10 +15,11 @@ use crate::backend::gpu::sums::MAX_ROWS;
 use crate::error::Result;
 use crate::job::GramMode;
 
-/// Widths of square matrix products.
-const WIDTHS: [usize; 5] = [64, 128, 256, 512, 1024];
-/// Rows and columns of a norm.
-const NORM: [usize; 2] = [1024, 768];
+/// Widths of square matrix products. On a fast GPU the largest takes longer than recording it takes the host.
+const WIDTHS: [usize; 6] = [64, 128, 256, 512, 1024, 2048];
+/// Rows of norms, and their columns.
+const NORM_ROWS: [usize; 2] = [1024, 8192];
+const NORM_COLS: usize = 768;
 /// Rows of second moments: a full batch, because kernels differ in their cost per batch.
 const GRAM_ROWS: usize = 1024;
 /// Columns of second moments.
@@ -32,25 +34,36 @@ async fn elapsed(engine: &Engine, repetitions: usize, record: impl Fn()) -> Resu
     Ok(engine.waits.now() - started)
 }
 
+/// An input of zeros and an output, as large as the largest problem so far.
+struct Buffers<'e> {
+    engine: &'e Engine,
+    pair: RefCell<Option<[Rc<Buffer>; 2]>>,
+}
+
+impl<'e> Buffers<'e> {
+    fn new(engine: &'e Engine) -> Self {
+        Self { engine, pair: RefCell::default() }
+    }
+
+    /// The two, of at least so many values each.
+    fn of(&self, values: usize) -> [Rc<Buffer>; 2] {
+        let bytes = 4 * values as u64;
+        let mut pair = self.pair.borrow_mut();
+        pair.take_if(|[zeros, _]| zeros.size < bytes);
+        pair.get_or_insert_with(|| [self.engine.zeros(bytes), self.engine.output(bytes)]).clone()
+    }
+}
+
 /// Products of square matrices.
 pub(super) struct Products<'e> {
-    engine: &'e Engine,
+    buffers: Buffers<'e>,
     pub(super) variants: Vec<&'static Variant>,
-    zeros: Rc<Buffer>,
-    out: Rc<Buffer>,
 }
 
 impl<'e> Products<'e> {
     pub(super) fn new(engine: &'e Engine) -> Self {
-        let [.., widest] = WIDTHS;
-        let bytes = 4 * (widest * widest) as u64;
         let runs = |variant: &&Variant| variant.inner > 1 && engine.device.runs(variant.kernel);
-        Self {
-            engine,
-            variants: VARIANTS.iter().filter(runs).collect(),
-            zeros: engine.zeros(bytes),
-            out: engine.output(bytes),
-        }
+        Self { buffers: Buffers::new(engine), variants: VARIANTS.iter().filter(runs).collect() }
     }
 
     /// Floating-point operations of a product.
@@ -65,44 +78,43 @@ impl Timed for Products<'_> {
     }
 
     async fn ms(&self, kernel: usize, size: usize, repetitions: usize) -> Result<f64> {
-        let width = WIDTHS[size];
-        let weight = Part { first_row: 0, rows: width, buffer: self.zeros.clone() };
-        let (x, out) = (&*self.zeros, &*self.out);
+        let (engine, width) = (self.buffers.engine, WIDTHS[size]);
+        let [zeros, out] = self.buffers.of(width * width);
+        let weight = Part { first_row: 0, rows: width, buffer: zeros.clone() };
+        let (x, out) = (&*zeros, &*out);
         let product =
             matmul::Product { x, rows: width, inner: width, weight: &weight, bias: None, out, out_cols: width };
         // An infinite rate keeps the product in one dispatch.
         let choice = KernelChoice::new(self.variants[kernel], f64::INFINITY);
-        elapsed(self.engine, repetitions, || matmul::record(self.engine, &choice, &product)).await
+        elapsed(engine, repetitions, || matmul::record(engine, &choice, &product)).await
     }
 }
 
 /// Norms, timed for all kernels that reduce rows.
 pub(super) struct Norms<'e> {
-    engine: &'e Engine,
+    buffers: Buffers<'e>,
     pub(super) reductions: Vec<Reduction>,
-    zeros: Rc<Buffer>,
-    out: Rc<Buffer>,
 }
 
 impl<'e> Norms<'e> {
     pub(super) fn new(engine: &'e Engine) -> Self {
-        let bytes = 4 * NORM.iter().product::<usize>() as u64;
         let reductions = Reduction::ALL.iter().copied().filter(|way| engine.device.runs(way.of(&LAYER_NORM))).collect();
-        Self { engine, reductions, zeros: engine.zeros(bytes), out: engine.output(bytes) }
+        Self { buffers: Buffers::new(engine), reductions }
     }
 }
 
 impl Timed for Norms<'_> {
     fn sizes(&self) -> usize {
-        1
+        NORM_ROWS.len()
     }
 
-    async fn ms(&self, kernel: usize, _size: usize, repetitions: usize) -> Result<f64> {
-        let [rows, cols] = NORM;
+    async fn ms(&self, kernel: usize, size: usize, repetitions: usize) -> Result<f64> {
+        let (engine, rows, cols) = (self.buffers.engine, NORM_ROWS[size], NORM_COLS);
+        let [zeros, out] = self.buffers.of(rows * cols);
         let params = NormParams { rows: rows as u32, cols: cols as u32, eps: 1.0 };
-        let (kernel, workgroups) = (self.reductions[kernel].of(&LAYER_NORM), self.engine.group_grid(rows));
-        let buffers: [&Buffer; 4] = [&self.zeros, &self.zeros, &self.zeros, &self.out];
-        elapsed(self.engine, repetitions, || self.engine.dispatch(kernel, &params, &buffers, workgroups, 0.0)).await
+        let (kernel, workgroups) = (self.reductions[kernel].of(&LAYER_NORM), engine.group_grid(rows));
+        let buffers: [&Buffer; 4] = [&zeros, &zeros, &zeros, &out];
+        elapsed(engine, repetitions, || engine.dispatch(kernel, &params, &buffers, workgroups, 0.0)).await
     }
 }
 

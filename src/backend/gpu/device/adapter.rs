@@ -143,16 +143,11 @@ fn one_line(message: &str) -> String {
 
 /// The best adapter and its instance.
 async fn request() -> Result<(wgpu::Instance, wgpu::Adapter)> {
-    for backends in BACKENDS {
-        let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
-        descriptor.backends &= *backends;
-        // Windows' default compiler takes up to half a minute for a kernel.
-        descriptor.backend_options.dx12.shader_compiler = wgpu::Dx12Compiler::default_dynamic_dxc();
-        let options = wgpu::RequestAdapterOptions {
-            power_preference: wgpu::PowerPreference::HighPerformance,
-            ..wgpu::RequestAdapterOptions::default()
-        };
-        let instance = wgpu::Instance::new(descriptor);
+    let options = wgpu::RequestAdapterOptions {
+        power_preference: wgpu::PowerPreference::HighPerformance,
+        ..wgpu::RequestAdapterOptions::default()
+    };
+    for instance in instances() {
         if let Ok(adapter) = instance.request_adapter(&options).await {
             return Ok((instance, adapter));
         }
@@ -161,6 +156,26 @@ async fn request() -> Result<(wgpu::Instance, wgpu::Adapter)> {
     let hint =
         if cfg!(windows) { "; a driver with Vulkan is needed, or dxcompiler.dll next to the program" } else { "" };
     Err(Error::NoAdapter { why: format!("none was found{hint}") })
+}
+
+/// An instance for each of [`BACKENDS`]. A program makes each once, natively: NVIDIA's driver finds no adapter, or ends
+/// the program, after some hundred.
+fn instances() -> Vec<wgpu::Instance> {
+    #[cfg(not(target_arch = "wasm32"))]
+    {
+        static INSTANCES: std::sync::OnceLock<Vec<wgpu::Instance>> = std::sync::OnceLock::new();
+        INSTANCES.get_or_init(|| BACKENDS.iter().copied().map(instance).collect()).clone()
+    }
+    #[cfg(target_arch = "wasm32")]
+    BACKENDS.iter().copied().map(instance).collect()
+}
+
+fn instance(backends: wgpu::Backends) -> wgpu::Instance {
+    let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+    descriptor.backends &= backends;
+    // Windows' default compiler takes up to half a minute for a kernel.
+    descriptor.backend_options.dx12.shader_compiler = wgpu::Dx12Compiler::default_dynamic_dxc();
+    wgpu::Instance::new(descriptor)
 }
 
 fn describe(adapter: &wgpu::Adapter) -> AdapterReport {

@@ -44,6 +44,13 @@ kernel!(
     bindings [read(1, "x"), read(2, "weight"), read(3, "bias"), read_write(4, "out")]
     workgroup TILES, overrides &[]
 );
+kernel!(
+    /// The same with larger tiles and more registers.
+    MATMUL_WIDE = "matmul_wide.wgsl" after "alias Inner = vec4<f32>;" and ["shared/product.wgsl"] "matmul_wide"
+    (MatmulParams)
+    bindings [read(1, "x"), read(2, "weight"), read(3, "bias"), read_write(4, "out")]
+    workgroup TILES, overrides &[]
+);
 /// A way to compute x·weightᵀ.
 #[derive(Debug)]
 pub struct Variant {
@@ -59,8 +66,9 @@ pub struct Variant {
 pub static VARIANTS: &[Variant] = &[
     Variant { kernel: &MATMUL_ANY, tile: [4, 128], inner: 1 },
     Variant { kernel: &MATMUL_SHARED, tile: [TILE, TILE], inner: 4 },
+    Variant { kernel: &MATMUL_WIDE, tile: [TILE, 2 * TILE], inner: 4 },
     Variant { kernel: &MATMUL_REGISTER, tile: [64, 32], inner: 4 },
 ];
 
 /// The kernels of `VARIANTS`.
-pub(super) static KERNELS: &[&Kernel] = &[&MATMUL_ANY, &MATMUL_SHARED, &MATMUL_REGISTER];
+pub(super) static KERNELS: &[&Kernel] = &[&MATMUL_ANY, &MATMUL_SHARED, &MATMUL_WIDE, &MATMUL_REGISTER];
