@@ -1,4 +1,4 @@
-//! A yield point in a long computation, where the caller can report progress or cancel.
+//! Yield points: in a long computation, where the caller can report progress or cancel, and while waiting for a browser.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -15,4 +15,12 @@ pub async fn yield_now() {
         Poll::Pending
     })
     .await;
+}
+
+/// Lets the browser report other events for `ms` milliseconds; returns at once natively.
+pub(crate) async fn pause(ms: u32) {
+    #[cfg(target_arch = "wasm32")]
+    gloo_timers::future::TimeoutFuture::new(ms).await;
+    #[cfg(not(target_arch = "wasm32"))]
+    let _ = ms;
 }

@@ -77,6 +77,16 @@ export const littleMemory = (bytes) => text((bytes) => {
   };
 }, bytes);
 
+/** A browser that finds no adapter at the first request, as Chrome does while it starts its GPU process. */
+export const lateAdapter = () => text(() => {
+  const own = GPU.prototype.requestAdapter;
+  self.requests = 0;
+  GPU.prototype.requestAdapter = async function (...given) {
+    self.requests += 1;
+    return self.requests === 1 ? null : own.apply(this, given);
+  };
+});
+
 /** WebGPU's default limits, which every adapter supports. */
 export const DEFAULTS = {
   maxTextureDimension1D: 8192, maxTextureDimension2D: 8192, maxTextureDimension3D: 2048, maxTextureArrayLayers: 256,

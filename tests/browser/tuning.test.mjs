@@ -31,7 +31,7 @@ visit('kernels are tuned at the first visit, and again only where that is not cl
   const [shaders, ...lines] = first.text.split('\n');
   assert.match(shaders, /^[0-9a-f]{64}$/);
   assert.equal(lines.pop(), '');
-  for (const line of lines) assert.match(line, /^[\w ]+\t\w+\t\d+\t.+, software, [\d ]+$/);
+  for (const line of lines) assert.match(line, /^[\w ]+\t\w+\t\d+\t.+, (soft|hard)ware, [\d ]+$/);
   assert.ok(lines.some((line) => line.startsWith('product\tmatmul_')), first.text);
   assert.ok(lines.some((line) => line.startsWith('exact second moments\t')), first.text);
 

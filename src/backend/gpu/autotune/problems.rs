@@ -15,8 +15,9 @@ use crate::backend::gpu::sums::MAX_ROWS;
 use crate::error::Result;
 use crate::job::GramMode;
 
-/// Widths of square matrix products. On a fast GPU the largest takes longer than recording it takes the host.
-const WIDTHS: [usize; 6] = [64, 128, 256, 512, 1024, 2048];
+/// Rows of x, and rows and columns of the square weight. The last is for fast GPUs: it has as many rows as their batches,
+/// and takes longer than recording it takes the host.
+const PRODUCTS: [[usize; 2]; 6] = [[64, 64], [128, 128], [256, 256], [512, 512], [1024, 1024], [8192, 1024]];
 /// Rows of norms, and their columns.
 const NORM_ROWS: [usize; 2] = [1024, 8192];
 const NORM_COLS: usize = 768;
@@ -54,7 +55,7 @@ impl<'e> Buffers<'e> {
     }
 }
 
-/// Products of square matrices.
+/// Matrix products.
 pub(super) struct Products<'e> {
     buffers: Buffers<'e>,
     pub(super) variants: Vec<&'static Variant>,
@@ -68,22 +69,22 @@ impl<'e> Products<'e> {
 
     /// Floating-point operations of a product.
     pub(super) fn flops(&self, size: usize) -> f64 {
-        2.0 * (WIDTHS[size] as f64).powi(3)
+        let [rows, width] = PRODUCTS[size];
+        2.0 * (rows * width * width) as f64
     }
 }
 
 impl Timed for Products<'_> {
     fn sizes(&self) -> usize {
-        WIDTHS.len()
+        PRODUCTS.len()
     }
 
     async fn ms(&self, kernel: usize, size: usize, repetitions: usize) -> Result<f64> {
-        let (engine, width) = (self.buffers.engine, WIDTHS[size]);
-        let [zeros, out] = self.buffers.of(width * width);
+        let (engine, [rows, width]) = (self.buffers.engine, PRODUCTS[size]);
+        let [zeros, out] = self.buffers.of(rows * width);
         let weight = Part { first_row: 0, rows: width, buffer: zeros.clone() };
         let (x, out) = (&*zeros, &*out);
-        let product =
-            matmul::Product { x, rows: width, inner: width, weight: &weight, bias: None, out, out_cols: width };
+        let product = matmul::Product { x, rows, inner: width, weight: &weight, bias: None, out, out_cols: width };
         // An infinite rate keeps the product in one dispatch.
         let choice = KernelChoice::new(self.variants[kernel], f64::INFINITY);
         elapsed(engine, repetitions, || matmul::record(engine, &choice, &product)).await

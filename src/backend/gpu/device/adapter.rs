@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::backend::gpu::kernels::{Kernel, Needs};
 use crate::error::{Error, Result};
 use crate::job::BackendChoice;
+use crate::platform::yielding::pause;
 use crate::report::DeviceInfo;
 
 /// Features that kernels use where the adapter has them.
@@ -14,6 +15,10 @@ const USED: wgpu::Features = wgpu::Features::SUBGROUP;
 /// wgpu backends in order of preference: on Windows, Direct3D only if there is no Vulkan.
 const BACKENDS: &[wgpu::Backends] =
     if cfg!(windows) { &[wgpu::Backends::VULKAN, wgpu::Backends::DX12] } else { &[wgpu::Backends::all()] };
+
+/// Milliseconds before each request for an adapter. Just started, Chrome finds none while its GPU process starts, a third
+/// of a second, and the GPU at the next request.
+const AGAIN_MS: &[u32] = if cfg!(target_arch = "wasm32") { &[0, 200, 400] } else { &[0] };
 
 /// The limits that kernels rely on: WebGPU's defaults.
 const LEAST: [(&str, u64); 6] = [
@@ -143,19 +148,29 @@ fn one_line(message: &str) -> String {
 
 /// The best adapter and its instance.
 async fn request() -> Result<(wgpu::Instance, wgpu::Adapter)> {
-    let options = wgpu::RequestAdapterOptions {
-        power_preference: wgpu::PowerPreference::HighPerformance,
-        ..wgpu::RequestAdapterOptions::default()
-    };
-    for instance in instances() {
-        if let Ok(adapter) = instance.request_adapter(&options).await {
-            return Ok((instance, adapter));
+    for ms in AGAIN_MS {
+        pause(*ms).await;
+        if let Some(found) = request_once().await {
+            return Ok(found);
         }
     }
     // wgpu's own message lists every backend that was not compiled in.
     let hint =
         if cfg!(windows) { "; a driver with Vulkan is needed, or dxcompiler.dll next to the program" } else { "" };
     Err(Error::NoAdapter { why: format!("none was found{hint}") })
+}
+
+async fn request_once() -> Option<(wgpu::Instance, wgpu::Adapter)> {
+    let options = wgpu::RequestAdapterOptions {
+        power_preference: wgpu::PowerPreference::HighPerformance,
+        ..wgpu::RequestAdapterOptions::default()
+    };
+    for instance in instances() {
+        if let Ok(adapter) = instance.request_adapter(&options).await {
+            return Some((instance, adapter));
+        }
+    }
+    None
 }
 
 /// An instance for each of [`BACKENDS`]. A program makes each once, natively: NVIDIA's driver finds no adapter, or ends

@@ -7,6 +7,7 @@ use super::engine::{Copy, Engine};
 use super::tensor::Buffer;
 use super::waits::{Counts, Latency, Pending};
 use crate::error::{Error, Result};
+use crate::platform::yielding::pause;
 
 /// Bytes read back at a time.
 const READ_BYTES: u64 = 32 << 20;
@@ -16,7 +17,6 @@ const NUDGE_MS: u32 = 2;
 
 /// Number of pauses in which a browser can report a lost device, and milliseconds of each.
 const RESTS: usize = 20;
-#[cfg(target_arch = "wasm32")]
 const REST_MS: u32 = 10;
 
 /// A byte range of a buffer to read back.
@@ -117,7 +117,7 @@ impl Engine {
         if let Err(error) = self.answer(mapped).await? {
             // A browser may refuse the bytes of a lost device before it reports the loss.
             for _ in 0..RESTS {
-                rest().await;
+                pause(REST_MS).await;
                 self.device.check()?;
             }
             return Err(unreadable(error.to_string()));
@@ -167,12 +167,6 @@ impl Engine {
             }
         }
     }
-}
-
-/// Yields to the browser, so that it can report other events.
-async fn rest() {
-    #[cfg(target_arch = "wasm32")]
-    gloo_timers::future::TimeoutFuture::new(REST_MS).await;
 }
 
 /// A part of a span.
