@@ -55,7 +55,7 @@ visit('figures of other views leave as well', TABLE, async (app) => {
 
 visit('figures of several measurements leave with where each line is from', TABLE, async (app) => {
   await app.view('compare');
-  for (const preset of ['families', 'learned', 'training', 'seeds', 'regularised']) {
+  for (const preset of ['families', 'learned', 'training', 'seeds', 'regularised', 'fine-tuned']) {
     await app.element(`preset-${preset}`).click();
     await app.element('chart-0').locator('path.mark').first().waitFor();
     const { picture, csv } = await leaves(app, 0);

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
-use straightedge_api::bundled::{Bundled, DefaultText, Demo};
+use straightedge_api::bundled::{Bundled, DefaultText, Demo, FineTuning};
 
 use crate::command::{cargo, output, root, run};
 
@@ -123,6 +123,7 @@ struct Recipe {
     seed: u64,
     steps: usize,
     cosine_penalty: f64,
+    fine_tuning: Option<FineTuning>,
 }
 
 fn record(folder: &Path) -> Result<Record> {
@@ -141,16 +142,18 @@ fn entry(folder: &Path) -> Result<Bundled> {
     }
     let recent = &losses[losses.len().saturating_sub(50)..];
     let loss = (!recent.is_empty()).then(|| recent.iter().sum::<f64>() / recent.len() as f64);
-    let Recipe { name: run, family, seed, steps, cosine_penalty } = recipe;
-    let demo = Demo { run, family, seed, step: losses.len(), steps, cosine_penalty, loss: loss.map(rounded) };
+    let Recipe { name: run, family, seed, steps, cosine_penalty, fine_tuning } = recipe;
+    let (step, loss) = (losses.len(), loss.map(rounded));
+    let demo = Demo { run, family, seed, step, steps, cosine_penalty, loss, fine_tuning };
     let (title, about) = (title(&demo), about(&demo));
     Ok(Bundled { name, title, about, files, text: DefaultText::Corpus(TEXT.into()), expected: None, demo: Some(demo) })
 }
 
-/// Sort key: models at the end of their runs before checkpoints; plain ones before other seeds and regularised ones.
-fn place(demo: &Demo) -> (bool, String, bool, u64, usize) {
+/// Sort key: models at the end of their runs before checkpoints; plain ones before other seeds, regularised and
+/// fine-tuned ones.
+fn place(demo: &Demo) -> (bool, String, bool, bool, u64, usize) {
     let checkpoint = demo.step < demo.steps;
-    (checkpoint, demo.family.clone(), demo.cosine_penalty > 0.0, demo.seed, demo.step)
+    (checkpoint, demo.family.clone(), demo.fine_tuning.is_some(), !demo.is_plain(), demo.seed, demo.step)
 }
 
 /// Display name of a family.
@@ -165,7 +168,9 @@ fn family(demo: &Demo) -> &str {
 
 fn title(demo: &Demo) -> String {
     let mut title = format!("Demo {}", family(demo));
-    if demo.seed != 1 {
+    if let Some(FineTuning { domain, .. }) = &demo.fine_tuning {
+        title += &format!(", fine-tuned on {domain}");
+    } else if demo.seed != 1 {
         title += &format!(", seed {}", demo.seed);
     }
     if demo.cosine_penalty > 0.0 {
@@ -178,6 +183,9 @@ fn title(demo: &Demo) -> String {
 }
 
 fn about(demo: &Demo) -> String {
+    if let Some(FineTuning { base, domain }) = &demo.fine_tuning {
+        return format!("{base} after {} further steps of training on generated {domain} alone.", demo.step);
+    }
     let training = match demo.step {
         0 => "before its first training step".to_owned(),
         step => format!("after {step} steps of training on generated texts"),

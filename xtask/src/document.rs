@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use straightedge_api::bundled::{Bundled, Demo};
+use straightedge_api::bundled::{Bundled, Demo, FineTuning};
 use straightedge_api::fields::Field;
 use straightedge_api::report::Report;
 use straightedge_api::summary::Summary;
@@ -20,7 +20,7 @@ const CONTROLS: [(&str, &str); 4] = [
 
 /// The whole document.
 pub(crate) fn document(recorded: &[Recorded<'_>]) -> String {
-    [HEAD.into(), profiles(recorded), controls(recorded), twins(recorded), FOOT.into()].concat()
+    [HEAD.into(), profiles(recorded), controls(recorded), twins(recorded), fine_tuned(recorded), FOOT.into()].concat()
 }
 
 /// Perplexity and R²_lin of every model.
@@ -75,33 +75,56 @@ fn controls(recorded: &[Recorded<'_>]) -> String {
 /// Every regularised model next to its twin.
 fn twins(recorded: &[Recorded<'_>]) -> String {
     let mut text = String::from(TWINS_HEAD);
-    for (regularised, theirs) in recorded {
-        let Some(penalised) = regularised.demo.as_ref().filter(|demo| !demo.is_plain()) else { continue };
+    for regularised in recorded {
+        let Some(penalised) = regularised.0.demo.as_ref().filter(|demo| demo.cosine_penalty > 0.0) else { continue };
         let is_twin =
             |(other, _): &&Recorded<'_>| other.demo.as_ref().is_some_and(|demo| demo.is_plain_twin_of(penalised));
-        let Some((plain, ours)) = recorded.iter().find(is_twin) else { continue };
-        let pair = [(plain, Summary::new(ours)), (regularised, Summary::new(theirs))];
-        let curves = [
-            ("layer linearity", Field::Linearity),
-            ("without the residual", Field::LinearityNoResidual),
-            ("R²_lin of the network", Field::R2Lin),
-        ];
-        text += &heading(&["model", ""], blocks(recorded));
-        for (title, field) in curves {
-            for (bundled, summary) in &pair {
-                row(&mut text, &[bundled.name.clone(), title.into()], summary.curve(field));
-            }
-        }
-        let _ = write!(text, "\nWith λ = {}: ", penalised.cosine_penalty);
-        let said = curves.map(|(title, field)| change(title, pair[0].1.curve(field), pair[1].1.curve(field)));
-        let _ = writeln!(
-            text,
-            "{}. {}",
-            said.join("; "),
-            verdict(pair[0].1.curve(Field::Linearity), pair[1].1.curve(Field::Linearity))
-        );
+        let Some(plain) = recorded.iter().find(is_twin) else { continue };
+        let of = format!("With λ = {}", penalised.cosine_penalty);
+        text += &pair(&of, [plain, regularised], [TWINS_LIKE_PAPER, TWINS_UNLIKE_PAPER]);
     }
     text
+}
+
+/// Every fine-tuned model next to the one it was tuned from.
+fn fine_tuned(recorded: &[Recorded<'_>]) -> String {
+    let mut text = String::from(TUNED_HEAD);
+    for tuned in recorded {
+        let Some(FineTuning { base, domain }) = tuned.0.demo.as_ref().and_then(|demo| demo.fine_tuning.as_ref()) else {
+            continue;
+        };
+        let Some(before) = recorded.iter().find(|(other, _)| other.name == *base) else { continue };
+        text +=
+            &pair(&format!("After fine-tuning on {domain}"), [before, tuned], [TUNED_UNLIKE_PAPER, TUNED_LIKE_PAPER]);
+    }
+    text
+}
+
+/// Linearity of layers and networks of two models, the changes from the first to the second, and the sentence for layers
+/// that became less linear, or the one for others.
+fn pair(of: &str, models: [&Recorded<'_>; 2], sentences: [&str; 2]) -> String {
+    let curves = [
+        ("layer linearity", Field::Linearity),
+        ("without the residual", Field::LinearityNoResidual),
+        ("R²_lin of the network", Field::R2Lin),
+    ];
+    let summaries = models.map(|(_, report)| Summary::new(report));
+    let mut text = heading(&["model", ""], summaries[0].curve(Field::R2Lin).len());
+    for (title, field) in curves {
+        for ((bundled, _), summary) in models.iter().zip(&summaries) {
+            row(&mut text, &[bundled.name.clone(), title.into()], summary.curve(field));
+        }
+    }
+    let [before, after] = &summaries;
+    let said = curves.map(|(title, field)| change(title, before.curve(field), after.curve(field)));
+    let verdict = verdict(before.curve(Field::Linearity), after.curve(Field::Linearity), sentences);
+    let _ = writeln!(text, "\n{of}: {}. {verdict}", said.join("; "));
+    text
+}
+
+/// The first sentence if the values are lower afterwards on average, else the second.
+fn verdict<'s>(before: &[Option<f64>], after: &[Option<f64>], [lower, higher]: [&'s str; 2]) -> &'s str {
+    if mean(&changes(before, after)) < 0.0 { lower } else { higher }
 }
 
 /// The change of a curve, in words.
@@ -109,15 +132,6 @@ fn change(title: &str, before: &[Option<f64>], after: &[Option<f64>]) -> String 
     let changes = changes(before, after);
     let lower = changes.iter().filter(|change| **change < 0.0).count();
     format!("{title} is lower in {lower} of {} places and changes by {:+.4} on average", changes.len(), mean(&changes))
-}
-
-/// Whether the layers became less linear, as in the paper.
-fn verdict(before: &[Option<f64>], after: &[Option<f64>]) -> &'static str {
-    if mean(&changes(before, after)) < 0.0 {
-        "On average the layers became less linear, as the paper found."
-    } else {
-        "On average the layers did not become less linear: what the paper found in larger models does not show here."
-    }
 }
 
 fn changes(before: &[Option<f64>], after: &[Option<f64>]) -> Vec<f64> {
@@ -164,7 +178,7 @@ const HEAD: &str = "\
 
 Small decoders trained by the project on texts that it generates (`src/corpus/synthetic/`), so that the page can show the \
 phenomenon offline: three families of the same width, depth and tokenizer, a second seed of one of them, checkpoints of \
-its run, and a twin trained with a penalty on layers that turn the residual stream. Their model cards say how each was \
+its run, a twin trained with a penalty on layers that turn the residual stream, and one that was fine-tuned. Their model cards say how each was \
 trained.
 
 Loss is the mean over the last training batches, in nats per token. Perplexity is held-out, and the columns after it are \
@@ -178,6 +192,21 @@ const CONTROLS_HEAD: &str = "
 
 The same fit, R²_lin of each block, for the trained model and under controls: with the block re-initialised, with the \
 whole model re-initialised, and with Gaussian inputs of the same mean and covariance.
+
+";
+
+const TWINS_LIKE_PAPER: &str = "On average the layers became less linear, as the paper found.";
+const TWINS_UNLIKE_PAPER: &str =
+    "On average the layers did not become less linear: what the paper found in larger models does not show here.";
+const TUNED_LIKE_PAPER: &str = "On average the layers became more linear, as the paper found.";
+const TUNED_UNLIKE_PAPER: &str =
+    "On average the layers did not become more linear: what the paper found in larger models does not show here.";
+
+const TUNED_HEAD: &str = "
+## Before and after fine-tuning
+
+In arXiv 2405.12250, fine-tuning makes the layers of every model more linear. Here a finished model is trained further on \
+puzzles alone, one of the three kinds of text that it was trained on, and measured on tales like all others.
 
 ";
 
@@ -202,8 +231,16 @@ mod tests {
     fn a_change_is_told_as_it_is() {
         let (before, after) = (vec![Some(0.9), Some(0.5), None], vec![Some(0.8), Some(0.6), Some(0.1)]);
         assert_eq!(change("x", &before, &after), "x is lower in 1 of 2 places and changes by +0.0000 on average");
-        assert!(verdict(&[Some(0.9)], &[Some(0.8)]).ends_with("as the paper found."));
-        assert!(verdict(&[Some(0.8)], &[Some(0.9)]).contains("did not become less linear"));
+    }
+
+    #[test]
+    fn the_sentence_goes_by_the_mean_of_the_layers() {
+        let told = |before: &[f64], after: &[f64]| {
+            let curves = [before, after].map(|curve| curve.iter().copied().map(Some).collect::<Vec<_>>());
+            verdict(&curves[0], &curves[1], ["fell", "rose"])
+        };
+        assert_eq!(told(&[0.9, 0.5], &[0.8, 0.55]), "fell");
+        assert_eq!(told(&[0.8, 0.5], &[0.9, 0.45]), "rose");
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub struct Demo {
     pub run: String,
     /// `gpt2`, `gpt_neox` or `llama`.
     pub family: String,
-    /// Seed of the initial weights and the training text.
+    /// Seed of the initial weights, unless it is fine-tuned, and of the training text.
     pub seed: u64,
     /// Steps done.
     pub step: usize,
@@ -56,12 +56,24 @@ pub struct Demo {
     pub cosine_penalty: f64,
     /// Mean loss of the last training batches in nats per token; null before the first step.
     pub loss: Option<f64>,
+    /// The model that it was fine-tuned from, and the text; absent if training began with drawn weights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fine_tuning: Option<FineTuning>,
+}
+
+/// Training of a finished model on one domain of synthetic text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FineTuning {
+    /// Name of the model.
+    pub base: String,
+    /// Name of the domain, such as `puzzles`.
+    pub domain: String,
 }
 
 impl Demo {
-    /// Whether it was trained without the regulariser.
+    /// Whether it was trained from drawn weights, on all texts and without the regulariser.
     pub fn is_plain(&self) -> bool {
-        self.cosine_penalty == 0.0
+        self.cosine_penalty == 0.0 && self.fine_tuning.is_none()
     }
 
     /// Whether its run is complete.
@@ -77,7 +89,7 @@ impl Demo {
     /// Whether it equals `other` in family, seed and step, but was trained without the regulariser.
     pub fn is_plain_twin_of(&self, other: &Self) -> bool {
         let same = (&self.family, self.seed, self.step) == (&other.family, other.seed, other.step);
-        self.is_plain() && !other.is_plain() && same
+        self.is_plain() && other.cosine_penalty > 0.0 && same
     }
 }
 
@@ -88,12 +100,16 @@ mod tests {
     #[test]
     fn a_twin_differs_in_the_regulariser_alone() {
         let (run, family) = ("r".to_string(), "gpt2".to_string());
-        let plain = Demo { run, family, seed: 1, step: 9, steps: 9, cosine_penalty: 0.0, loss: None };
+        let plain =
+            Demo { run, family, seed: 1, step: 9, steps: 9, cosine_penalty: 0.0, loss: None, fine_tuning: None };
         let penalised = Demo { cosine_penalty: 0.2, ..plain.clone() };
         assert!(plain.is_plain_twin_of(&penalised) && plain.is_complete());
         assert_eq!(plain.checkpoint(), None);
         assert_eq!(Demo { step: 8, ..plain.clone() }.checkpoint().as_deref(), Some("step8"));
         assert!(!penalised.is_plain_twin_of(&plain) && !plain.is_plain_twin_of(&plain));
+        let fine_tuning = Some(FineTuning { base: "r".into(), domain: "puzzles".into() });
+        let tuned = Demo { fine_tuning, ..plain.clone() };
+        assert!(!tuned.is_plain() && !plain.is_plain_twin_of(&tuned));
         for other in [Demo { seed: 2, ..penalised.clone() }, Demo { step: 8, ..penalised.clone() }] {
             assert!(!plain.is_plain_twin_of(&other), "{other:?}");
         }

@@ -1,11 +1,11 @@
 //! Writes a model's card: what it is, its training text, its training and the results.
 
-use crate::recipe::{Family, Recipe, Schedule, Size};
+use crate::recipe::{Family, FineTuning, Recipe, Schedule, Size};
 use crate::record::Record;
 
 /// `README.md` of the model `name`.
 pub fn card(name: &str, record: &Record) -> String {
-    let Recipe { name: run, family, seed, steps, cosine_penalty, size, schedule } = &record.recipe;
+    let Recipe { name: run, family, seed, steps, cosine_penalty, size, schedule, fine_tuning } = &record.recipe;
     let Size { vocab_size, hidden_size, num_hidden_layers, num_attention_heads, seq_len, .. } = size;
     let Schedule { windows, learning_rate, final_share, warmup_steps, betas, weight_decay, max_gradient_norm } =
         schedule;
@@ -36,6 +36,18 @@ pub fn card(name: &str, record: &Record) -> String {
             "- Regulariser: {lambda} · Σ_ℓ (1 − cos(h_ℓ, h_ℓ₋₁)) over neighbouring layers' residual streams, averaged over tokens (arXiv 2405.12250).\n"
         ),
     };
+    let (texts, start) = match fine_tuning {
+        None => (
+            "tales, encyclopedia articles and puzzles of one small world, a third of every batch each, all of training \
+             seeds, which share"
+                .to_owned(),
+            format!("Seed {seed} for weights and texts; weights from N(0, {}²), biases 0, norms 1", size.initializer_range),
+        ),
+        Some(FineTuning { base, domain }) => (
+            format!("{domain} alone, of training seeds that no other model read and which share"),
+            format!("Fine-tuned from `{base}`, all weights; seed {seed} for texts"),
+        ),
+    };
     let tokens = record.tokens();
     format!(
         "---\nlicense: [mit, apache-2.0]\nlanguage: en\n---\n\n# {name}\n\n\
@@ -43,11 +55,10 @@ pub fn card(name: &str, record: &Record) -> String {
          blocks of width {hidden_size} with {num_attention_heads} heads, a vocabulary of {vocab_size}, windows of {seq_len} tokens.\n\n\
          {state} {loss}\n\n\
          ## Data\n\n\
-         Texts made by the program (`src/corpus/made/`, version {}): tales, encyclopedia articles and puzzles of one small \
-         world, a third of every batch each, all of training seeds, which share no long sentence with the texts that \
+         Texts made by the program (`src/corpus/synthetic/`, version {}): {texts} no long sentence with the texts that \
          measurements read. {tokens} tokens were seen, none twice on purpose. The tokenizer is byte-level BPE learned from such texts.\n\n\
          ## Recipe\n\n\
-         - Seed {seed} for weights and texts; weights from N(0, {}²), biases 0, norms 1; output head tied to the embedding.\n\
+         - {start}; output head tied to the embedding.\n\
          - {windows} windows of {seq_len} tokens per step; AdamW, β {} and {}, weight decay {weight_decay} on matrices, gradients clipped to a norm of {max_gradient_norm}.\n\
          - Learning rate up to {learning_rate} in {warmup_steps} steps, then along a cosine to {final_share} of that at step {steps}.\n\
          {penalty}- Trained in F32 on {} in {:.0} s, stored in F16.\n\n\
@@ -55,7 +66,6 @@ pub fn card(name: &str, record: &Record) -> String {
          ## Licence\n\n\
          MIT or Apache-2.0, as you like; texts and weights are the project's own.\n",
         record.corpus_version,
-        size.initializer_range,
         betas.0,
         betas.1,
         devices(record),

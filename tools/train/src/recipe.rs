@@ -1,7 +1,9 @@
 //! The recipe of a run: everything it depends on besides the code.
 
+use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use straightedge::corpus::synthetic::Domain;
 
 /// A family of models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,7 +24,7 @@ pub struct Recipe {
     pub name: String,
     /// Architecture.
     pub family: Family,
-    /// Seed of the initial weights and of the text.
+    /// Seed of the initial weights, unless it is fine-tuned, and of the text.
     pub seed: u64,
     /// Steps of the whole schedule.
     pub steps: usize,
@@ -32,6 +34,18 @@ pub struct Recipe {
     pub size: Size,
     /// Optimiser and schedule.
     pub schedule: Schedule,
+    /// Where it begins and what it reads, if not from drawn weights and all texts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fine_tuning: Option<FineTuning>,
+}
+
+/// Training of a finished demo model on one domain of text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FineTuning {
+    /// Name of the model.
+    pub base: String,
+    /// Name of the domain.
+    pub domain: String,
 }
 
 /// Sizes shared by all demo models.
@@ -54,7 +68,7 @@ pub struct Size {
 /// AdamW with a warm-up and a cosine schedule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Schedule {
-    /// Windows per step, a third from each domain.
+    /// Windows per step, as many from each domain.
     pub windows: usize,
     /// Highest learning rate.
     pub learning_rate: f64,
@@ -103,6 +117,7 @@ impl Plan {
                 cosine_penalty,
                 size: Size::demo(),
                 schedule: Schedule::demo(),
+                fine_tuning: None,
             },
             checkpoints: Vec::new(),
         };
@@ -113,12 +128,25 @@ impl Plan {
             plan("demo-gpt2-cosine", Family::Gpt2, 1, COSINE_PENALTY),
             plan("demo-neox", Family::GptNeox, 1, 0.0),
             plan("demo-gpt2-seed2", Family::Gpt2, 2, 0.0),
+            Self {
+                recipe: Recipe {
+                    steps: TUNING_STEPS,
+                    schedule: Schedule { learning_rate: TUNING_RATE, ..Schedule::demo() },
+                    fine_tuning: Some(FineTuning { base: "demo-gpt2".into(), domain: Domain::Puzzles.name().into() }),
+                    // Seeds 1 and 2 are of texts that other runs read.
+                    ..plan("demo-gpt2-puzzles", Family::Gpt2, 3, 0.0).recipe
+                },
+                checkpoints: Vec::new(),
+            },
         ]
     }
 }
 
 /// Steps of every run.
 const STEPS: usize = 3000;
+/// Steps of the fine-tuned run, and its highest learning rate.
+const TUNING_STEPS: usize = 600;
+const TUNING_RATE: f64 = 1e-3;
 /// λ of the regularised run.
 const COSINE_PENALTY: f64 = 0.2;
 /// Checkpoints of the watched run, spaced to show what is learned early.
@@ -152,6 +180,16 @@ impl Schedule {
 }
 
 impl Recipe {
+    /// The domains of its text.
+    ///
+    /// # Errors
+    /// If it names an unknown one.
+    pub fn domains(&self) -> Result<Vec<Domain>> {
+        let Some(FineTuning { domain, .. }) = &self.fine_tuning else { return Ok(Domain::ALL.to_vec()) };
+        let known = Domain::ALL.into_iter().find(|known| known.name() == domain);
+        Ok(vec![known.with_context(|| format!("{domain} is no domain of generated texts"))?])
+    }
+
     /// Name of its checkpoint before step `step`.
     pub fn checkpoint_name(&self, step: usize) -> String {
         format!("{}-step{step}", self.name)

@@ -5,16 +5,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
+use straightedge::weights::FolderFiles;
 
 use crate::backend::TrainingBackend;
 use crate::device;
 use crate::folder;
-use crate::recipe::{Plan, Recipe};
+use crate::recipe::{FineTuning, Plan, Recipe};
 use crate::record::Record;
 use crate::state;
 use crate::text::Batches;
 use crate::trainer::Trainer;
 
+/// The bundled models.
+const BUNDLED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/models");
 /// Interval between saves of the state.
 const SAVE: Duration = Duration::from_secs(60);
 /// Interval between progress messages.
@@ -52,10 +55,10 @@ impl<'a> Run<'a> {
             Some(_) => {
                 bail!("{} holds a run of another recipe; move it away to begin anew", state_file(out, recipe).display())
             }
-            None => (Trainer::new(recipe.clone(), backend)?, Record::new(recipe.clone())),
+            None => (begun(recipe, out, backend)?, Record::new(recipe.clone())),
         };
         record.goes_on_with(device);
-        let batches = Batches::new(tokenizer, recipe.seed, recipe.schedule.windows, recipe.size.seq_len)?;
+        let batches = Batches::new(tokenizer, recipe)?;
         Ok(Self { plan, out, tokenizer, trainer, record, batches })
     }
 
@@ -130,6 +133,20 @@ impl<'a> Run<'a> {
             self.record.recent(20)
         )
     }
+}
+
+/// The trainer before the first step: with drawn weights, or those of the model to fine-tune, from `out` or bundled.
+///
+/// # Errors
+/// If that model cannot be read.
+pub fn begun(recipe: &Recipe, out: &Path, backend: TrainingBackend) -> Result<Trainer> {
+    let mut trainer = Trainer::new(recipe.clone(), backend)?;
+    if let Some(FineTuning { base, .. }) = &recipe.fine_tuning {
+        let own = out.join(base);
+        let folder = if own.exists() { own } else { Path::new(BUNDLED).join(base) };
+        trainer.begin_with(FolderFiles::new(folder))?;
+    }
+    Ok(trainer)
 }
 
 /// Path of a run's saved state.

@@ -5,6 +5,8 @@ use straightedge::corpus::Tokenizer;
 use straightedge::corpus::synthetic::{Domain, FIRST_TRAINING_SEED, Made};
 use straightedge::error::Result;
 
+use crate::recipe::Recipe;
+
 /// Text seeds reserved per run: more than any has steps.
 const STEPS: u64 = 1_000_000;
 
@@ -14,23 +16,26 @@ const BYTES_PER_TOKEN: usize = 5;
 /// The text of one run.
 pub struct Batches {
     tokenizer: Tokenizer,
+    domains: Vec<Domain>,
     seed: u64,
     windows: usize,
     seq_len: usize,
 }
 
 impl Batches {
-    /// `windows` windows of `seq_len` tokens per step.
-    pub fn new(tokenizer_json: &[u8], seed: u64, windows: usize, seq_len: usize) -> Result<Self> {
-        Ok(Self { tokenizer: Tokenizer::from_json(tokenizer_json)?, seed, windows, seq_len })
+    /// The batches of `recipe`.
+    pub fn new(tokenizer_json: &[u8], recipe: &Recipe) -> anyhow::Result<Self> {
+        let Recipe { seed, schedule, size, .. } = recipe;
+        let (tokenizer, domains) = (Tokenizer::from_json(tokenizer_json)?, recipe.domains()?);
+        Ok(Self { tokenizer, domains, seed: *seed, windows: schedule.windows, seq_len: size.seq_len })
     }
 
-    /// Token ids of step `step`, window by window: a third from each domain, each from its own text.
+    /// Token ids of step `step`, window by window: as many from each domain, each from its own text.
     pub fn ids(&self, step: usize) -> Result<Vec<u32>> {
         let seed = FIRST_TRAINING_SEED + self.seed * STEPS + step as u64;
         let mut ids = Vec::with_capacity(self.windows * self.seq_len);
-        for (index, domain) in Domain::ALL.into_iter().enumerate() {
-            let share = |index: usize| index * self.windows / Domain::ALL.len();
+        for (index, &domain) in self.domains.iter().enumerate() {
+            let share = |index: usize| index * self.windows / self.domains.len();
             let windows = share(index + 1) - share(index);
             ids.extend(self.some(Made { domain, seed }, windows * self.seq_len)?);
         }

@@ -1,13 +1,16 @@
 //! Trains one model: the engine's forward pass over variables, its loss, and the optimiser. \[candle-core\]
 
+use std::rc::Rc;
+
 use crate::backend::TrainingBackend;
 use candle_core::{DType, Tensor, Var};
 use pollster::block_on;
 use straightedge::backend::Backend;
 use straightedge::error::{Error, Result};
 use straightedge::forward::Forward;
-use straightedge::model::{Linear, Model, ModelConfig, ModelPart};
+use straightedge::model::{self, Linear, Model, ModelConfig, ModelPart};
 use straightedge::training::adamw::AdamW;
+use straightedge::weights::{Files, Weights};
 
 use crate::recipe::Recipe;
 
@@ -85,6 +88,22 @@ impl Trainer {
         self.optimiser.resume(steps as i32, moments);
         self.step = steps;
         Ok(())
+    }
+
+    /// Replaces all weights by those of a model of the same shape.
+    ///
+    /// # Errors
+    /// If the model cannot be read, or has another shape.
+    pub fn begin_with(&mut self, files: impl Files + 'static) -> Result<()> {
+        let weights = block_on(Weights::open(Rc::new(files)))?;
+        let model = block_on(model::load(&self.backend, &self.model.config, &weights, false, &|_, _| {}))?;
+        let mut vars = self.optimiser.vars();
+        let set = &mut |tensor: Tensor| {
+            let var =
+                vars.next().ok_or_else(|| Error::Cpu { what: "weights".into(), why: "there are too many".into() })?;
+            run("weights", || var.set(&tensor))
+        };
+        model.map(set).map(drop)
     }
 
     /// The current model.

@@ -57,8 +57,7 @@ fn a_model_has_the_same_loss_and_gradients_fused_and_composed() {
     let tokenizer = tokenizer::train(300).expect("a tokenizer");
     for family in FAMILIES {
         let plan = small(family, 0.0);
-        let size = &plan.recipe.size;
-        let batches = Batches::new(tokenizer.as_bytes(), 1, 3, size.seq_len).expect("batches");
+        let batches = Batches::new(tokenizer.as_bytes(), &plan.recipe).expect("batches");
         let mut trainer = Trainer::new(plan.recipe.clone(), cpu()).expect("a trainer");
         // Away from the initial weights, where norms and biases are all equal.
         for step in 0..6 {
@@ -79,7 +78,7 @@ fn a_step_is_the_same_fused_and_composed() {
     let tokenizer = tokenizer::train(300).expect("a tokenizer");
     for family in FAMILIES {
         let plan = small(family, 0.3);
-        let batches = Batches::new(tokenizer.as_bytes(), 1, 3, plan.recipe.size.seq_len).expect("batches");
+        let batches = Batches::new(tokenizer.as_bytes(), &plan.recipe).expect("batches");
         let mut trainer = Trainer::new(plan.recipe.clone(), cpu()).expect("a trainer");
         for step in 0..4 {
             trainer.step(&batches.ids(step).expect("ids")).expect("a step");

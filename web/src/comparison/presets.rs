@@ -21,6 +21,8 @@ pub enum Preset {
     Training,
     /// A regularised run and its twin.
     Regularised,
+    /// A model before and after fine-tuning.
+    FineTuned,
     /// A trained model, the same before training, and re-initialised.
     Learned,
     /// R² of the paper's 36 blocks.
@@ -40,7 +42,8 @@ const REDRAWN: [&str; 2] = ["reinit_model", "reinit_block"];
 
 impl Preset {
     /// Comparisons of recorded models, in display order.
-    pub const ALL: [Self; 5] = [Self::Families, Self::Learned, Self::Training, Self::Seeds, Self::Regularised];
+    pub const ALL: [Self; 6] =
+        [Self::Families, Self::Learned, Self::Training, Self::Seeds, Self::Regularised, Self::FineTuned];
 
     /// Figures 2 to 5 of arXiv 2606.19379, with recorded values next to the published ones.
     pub const PAPER: [Self; 5] = [Self::Survey, Self::Kinds, Self::Swaps, Self::Curve, Self::Corpora];
@@ -62,6 +65,7 @@ impl Preset {
             Self::Seeds => "seeds",
             Self::Training => "training",
             Self::Regularised => "regularised",
+            Self::FineTuned => "fine-tuned",
             Self::Learned => "learned",
             Self::Survey => "survey",
             Self::Kinds => "kinds",
@@ -79,6 +83,7 @@ impl Preset {
             Self::Seeds => [t.preset_seeds, t.preset_seeds_about],
             Self::Training => [t.preset_training, t.preset_training_about],
             Self::Regularised => [t.preset_regularised, t.preset_regularised_about],
+            Self::FineTuned => [t.preset_fine_tuned, t.preset_fine_tuned_about],
             Self::Learned => [t.preset_learned, t.preset_learned_about],
             Self::Survey => [p.survey, p.survey_about],
             Self::Kinds => [p.kinds, p.kinds_about],
@@ -89,10 +94,11 @@ impl Preset {
     }
 
     /// Quantities it charts.
-    // The penalty applies to layers; its effect on their networks is a separate question.
+    // The penalty applies to layers, and the paper measured layers before and after fine-tuning; networks are a separate
+    // question.
     pub fn quantities(self) -> BTreeSet<Field> {
         match self {
-            Self::Regularised => BTreeSet::from([Field::R2Lin, Field::Linearity]),
+            Self::Regularised | Self::FineTuned => BTreeSet::from([Field::R2Lin, Field::Linearity]),
             Self::Survey | Self::Corpora => BTreeSet::from([Field::R2LinScalar]),
             Self::Kinds => BTreeSet::from([Field::R2FeatureMedian, Field::EffectiveRank]),
             Self::Swaps => BTreeSet::from([Field::DeltaPplLinear, Field::DeltaPplPoly]),
@@ -110,6 +116,7 @@ impl Preset {
             Self::Seeds => demos.seeds(),
             Self::Training => demos.training(),
             Self::Regularised => demos.regularised(),
+            Self::FineTuned => demos.fine_tuned(),
             Self::Learned => return demos.learned(),
             Self::Curve => return survey().collect(),
             Self::Survey | Self::Kinds | Self::Swaps => {
@@ -167,10 +174,17 @@ impl<'a> Demos<'a> {
 
     /// A run with the penalty, after the same run without it.
     fn regularised(&self) -> Vec<&'a str> {
-        let penalised = self.0.iter().find(|(_, demo)| !demo.is_plain());
+        let penalised = self.0.iter().find(|(_, demo)| demo.cosine_penalty > 0.0);
         penalised.map_or(Vec::new(), |(name, penalised)| {
             self.names(|demo| demo.is_plain_twin_of(penalised)).into_iter().chain([*name]).collect()
         })
+    }
+
+    /// A model and the one fine-tuned from it.
+    fn fine_tuned(&self) -> Vec<&'a str> {
+        let bases = self.0.iter().filter_map(|(name, demo)| Some((demo.fine_tuning.as_ref()?.base.as_str(), *name)));
+        let known = bases.filter(|(base, _)| self.0.iter().any(|(name, _)| name == base));
+        known.take(1).flat_map(|(base, tuned)| [base, tuned]).collect()
     }
 
     /// The run with checkpoints: at its end, before its first step, and re-initialised.
@@ -206,6 +220,7 @@ pub(crate) mod tests {
         let index = index();
         assert_eq!(names(Preset::Families, &index), ["demo-gpt2", "demo-neox", "demo-llama"]);
         assert_eq!(names(Preset::Regularised, &index), ["demo-gpt2", "demo-gpt2-cosine"]);
+        assert_eq!(names(Preset::FineTuned, &index), ["demo-gpt2", "demo-gpt2-puzzles"]);
         let training = names(Preset::Training, &index);
         assert!(training.len() >= 6 && training[0] == "demo-gpt2-step0", "{training:?}");
         assert_eq!(training.last().map(String::as_str), Some("demo-gpt2"));

@@ -21,6 +21,8 @@ pub enum Exercise {
     Gated,
     /// Blocks replaced together.
     Together,
+    /// A fine-tuned model.
+    Tuned,
     /// A high R² that is meaningful.
     Worth,
 }
@@ -29,7 +31,7 @@ impl Exercise {
     /// Exercises whose answer the page can check.
     pub const CHECKED: [Self; 4] = [Self::Parameters, Self::Gap, Self::Cheapest, Self::Rank];
     /// Open questions.
-    pub const OPEN: [Self; 4] = [Self::Early, Self::Gated, Self::Together, Self::Worth];
+    pub const OPEN: [Self; 5] = [Self::Early, Self::Gated, Self::Together, Self::Tuned, Self::Worth];
 
     /// Stable short name, for tests.
     pub fn id(self) -> &'static str {
@@ -41,6 +43,7 @@ impl Exercise {
             Self::Early => "early",
             Self::Gated => "gated",
             Self::Together => "together",
+            Self::Tuned => "tuned",
             Self::Worth => "worth",
         }
     }
@@ -56,6 +59,7 @@ impl Exercise {
             Self::Early => [l.exercise_early, l.answer_early],
             Self::Gated => [l.exercise_gated, l.answer_gated],
             Self::Together => [l.exercise_together, l.answer_together],
+            Self::Tuned => [l.exercise_tuned, l.answer_tuned],
             Self::Worth => [l.exercise_worth, l.answer_worth],
         }
     }
@@ -68,7 +72,7 @@ impl Exercise {
             Self::Gap => least(report, |block| Some(block.r2_lin? - block.r2_lin_scalar?)),
             Self::Cheapest => least(report, |block| block.delta_ppl.get("linear").copied().flatten()),
             Self::Rank => report.blocks.iter().find(|block| block.block == 0)?.effective_rank,
-            Self::Early | Self::Gated | Self::Together | Self::Worth => None,
+            Self::Early | Self::Gated | Self::Together | Self::Tuned | Self::Worth => None,
         }
     }
 

@@ -202,6 +202,8 @@ catalogue! {
     answer_gated: "Llama’s networks are gated: they multiply two maps of the input, one of them passed through SiLU. Near zero that is a product of two inputs, a·b/2, and a product is not linear, however small its weights are.",
     exercise_together: "Blocks 2, 1 and 3 of demo-gpt2 are the three cheapest to replace alone. Replaced together, they raise perplexity to 2.782; blocks 2, 1 and 4 only to 2.724. How can that be?",
     answer_together: "What a block costs alone is measured beside five untouched blocks. A replaced block changes the inputs of all later ones, so errors add up or cancel, and costs do not simply add. The Losses view shows both orders; if the maps are also fitted again on those changed inputs, all six linear blocks reach 8.829 instead of 9.832.",
+    exercise_tuned: "After 600 more steps on puzzles alone, demo-gpt2 predicts tales worse: its perplexity is 9.51 instead of 2.32. On the same text its layers are more linear on average, 0.904 instead of 0.895. Does it predict worse because it has become more linear?",
+    answer_tuned: "Two numbers that change together do not say so. Open the comparison Fine-tuned: the first four layers have become more linear, the last two less. And measure both models on puzzles: there the tuned model predicts better than before, and its layers are slightly less linear. arXiv 2405.12250 found more linear layers after fine-tuning in models that had become better at their task.",
     exercise_worth: "Block 0 of demo-gpt2 has the highest R² and costs most when replaced. How can both be true?",
     answer_worth: "R² is a share of this block’s own variance; ΔPPL is what the error does to the whole model. The model relies on block 0 so much that the 15 % which the linear map misses there cost more than the 44 to 59 % it misses elsewhere.",
 }
@@ -302,6 +304,19 @@ mod tests {
         let [by_cost, greedy] = ["by_cost", "greedy"].map(|order| [first(order), after(order, 3)]);
         says(|l| l.exercise_together, &by_cost.iter().chain(&greedy).map(String::as_str).collect::<Vec<_>>());
         says(|l| l.answer_together, &[&after("greedy_refitted", 6), &after("greedy", 6)]);
+        let tuned = recorded("demo-gpt2-puzzles");
+        let linearity =
+            |report: &Report| -> Vec<f64> { report.layers.iter().filter_map(|layer| layer.linearity).collect() };
+        let [before, after] = [linearity(&one), linearity(&tuned)];
+        let [ppl, mean] = [
+            [&tuned, &one].map(|report| format!("{:.2}", report.ppl.unwrap())).join(" instead of "),
+            [&after, &before]
+                .map(|all| format!("{:.3}", all.iter().sum::<f64>() / all.len() as f64))
+                .join(" instead of "),
+        ];
+        says(|l| l.exercise_tuned, &[&ppl, &mean]);
+        let rises: Vec<bool> = before.iter().zip(&after).map(|(before, after)| after > before).collect();
+        assert_eq!(rises, [true, true, true, true, false, false], "as the answer says");
     }
 
     #[test]
