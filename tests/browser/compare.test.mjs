@@ -88,7 +88,7 @@ visit('recordings are compared before anything is measured', { webgpu: false }, 
   assertClose('told', Number(told.match(/R² (-?[\d.]+)/)[1]), expected['demo-llama'].r2_lin[1], 1e-6);
 });
 
-visit('every ready comparison has its lines, and the regularised one its layers', { webgpu: false }, async (app) => {
+visit('every ready comparison has its lines, and two of them their layers', { webgpu: false }, async (app) => {
   const expected = await recorded();
   const known = { families: 3, learned: 4, training: (await steps()).length, seeds: 2, regularised: 2, 'fine-tuned': 2 };
   for (const [preset, lines] of Object.entries(known)) {
@@ -96,9 +96,16 @@ visit('every ready comparison has its lines, and the regularised one its layers'
     assert.equal(await app.element('runs').locator('li').count(), lines, preset);
     assert.equal(await marks(app, 0).count(), 6 * lines, preset);
   }
-  const layers = await columns(app, 1);
-  for (const [title, name] of [['Demo GPT-2 (recorded)', 'demo-gpt2'], ['Demo GPT-2, regularised (recorded)', 'demo-gpt2-cosine']]) {
-    for (const [layer, value] of expected[name].linearity.entries()) assertClose(`${title} ${layer}`, layers[title][layer], value, 1e-6);
+  const pairs = {
+    regularised: ['Demo GPT-2, regularised (recorded)', 'demo-gpt2-cosine'],
+    'fine-tuned': ['Demo GPT-2, fine-tuned on puzzles (recorded)', 'demo-gpt2-puzzles'],
+  };
+  for (const [preset, pair] of Object.entries(pairs)) {
+    await compare(app, preset);
+    const layers = await columns(app, 1);
+    for (const [title, name] of [['Demo GPT-2 (recorded)', 'demo-gpt2'], pair]) {
+      for (const [layer, value] of expected[name].linearity.entries()) assertClose(`${title} ${layer}`, layers[title][layer], value, 1e-6);
+    }
   }
   await compare(app, 'learned');
   const learned = await columns(app, 0);
