@@ -140,7 +140,10 @@ fn difference_sentence(first: &ChartLine, other: &ChartLine, quantity: Field) ->
     let of = |at| Some((at, first.summary.difference(&other.summary, quantity, at)?));
     let known: Vec<(usize, PairedDifference)> = (0..count).filter_map(of).collect();
     let (differing, same): (Vec<_>, Vec<_>) = known.into_iter().partition(|(_, difference)| difference.differs());
-    let places = |places: &[(usize, PairedDifference)]| spans(&places.iter().map(|(at, _)| *at).collect());
+    // As prose, not as in a link.
+    let places = |places: &[(usize, PairedDifference)]| {
+        spans(&places.iter().map(|(at, _)| *at).collect()).replace('-', "–").replace(',', ", ")
+    };
     let blocks = |found: &[(usize, PairedDifference)]| {
         fill(plural(found.len(), verdict().undefined_one, verdict().undefined_many), &[("blocks", &places(found))])
     };
@@ -207,11 +210,11 @@ mod tests {
         assert_eq!(
             told([0.1, 0.001, -0.02]),
             format!(
-                "{start}differs from A (recorded) in blocks 0,2, most in block 0: by 0.100 ± 0.00863 (95 % interval of the \
+                "{start}differs from A (recorded) in blocks 0, 2, most in block 0: by 0.100 ± 0.00863 (95 % interval of the \
                  paired difference). It does not differ here in block 1."
             )
         );
-        assert_eq!(told([0.001; 3]), format!("{start}does not differ from A (recorded) in blocks 0-2."));
+        assert_eq!(told([0.001; 3]), format!("{start}does not differ from A (recorded) in blocks 0–2."));
         assert!(told([0.1; 3]).ends_with("paired difference)."), "all of them differ");
         let mut other = shifted("B", [0.1; 3], 0.0);
         other.summary.heldout = None;
