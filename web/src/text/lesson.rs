@@ -157,13 +157,13 @@ catalogue! {
     measure_title: "Measure a block",
     measure_text: "Now a real model: demo-gpt2, a GPT-2 with six blocks of width 128, trained by this project on texts that it generates. The page runs a text through the model, records the inputs and outputs of each feed-forward network, and fits the best affine map on four fifths of the text. The last fifth is held out for scoring.",
     measure_task: "Press Measure and watch the profile grow block by block.",
-    measure_look: "In the recording, block 0 has an R² of 0.850 and the others lie between 0.414 and 0.565: the first network is by far the most linear. The diamonds are the recording; do your dots match them? The whiskers are 95 % intervals: they show how much R² may differ on other text of the same kind.",
+    measure_look: "In the recording, block 0 has an R² of 0.850 and the others lie between 0.414 and 0.565: the first network is by far the most linear. The diamonds are the recording; do your dots match them? The whiskers are 95 % intervals: they show how much R² may differ on other text of the same kind. Overlapping whiskers do not mean that two blocks are alike, because all blocks were measured on the same windows. Compared window by window, the order is 1 < 2 ≈ 4 ≈ 3 < 5 < 0, where ≈ joins blocks that do not differ here. And the held-out text is no outlier: its rows lie 1.00 to 1.01 times as far from the training rows as fresh rows would.",
 
     swap_title: "Swap it",
     swap_text: "R² says how much of a block’s output a linear map predicts. Whether the model can do without the rest is another question, and it has a direct answer: replace the block by its linear map, change nothing else, and let the model predict the next token again. Perplexity is the number of equally likely tokens the model hesitates between; ΔPPL is how much it rises.",
     swap_task: "Measure the swap losses and open the Losses view.",
     swap_sides: "Read the texts side by side",
-    swap_look: "In the recording, the original model has a perplexity of 2.32. Block 0 has the highest R², yet replacing it by its linear map costs most, 0.476; with the network removed, the model breaks down, at 6 159 more. Block 2, with an R² of 0.450, costs 0.046. A high R² does not mean a cheap swap, and a low R² does not mean an expensive one.",
+    swap_look: "In the recording, the original model has a perplexity of 2.32. Block 0 has the highest R², yet replacing it by its linear map costs most, 0.476; with the network removed, the model breaks down, at 6 159 more. Block 2, with an R² of 0.450, costs 0.046. A high R² does not mean a cheap swap, and a low R² does not mean an expensive one. In Layers, a whole layer is left out instead: the cheapest is layer 2, which costs 0.154, or 0.105 if a linear map takes its place.",
 
     learned_title: "Was it learned?",
     learned_text: "A profile may come from training or from the architecture. So the same measurement is repeated where nothing was learned: before the first step of training, and with re-initialised weights. Checkpoints of one training run show when the profile appears, and a second run with another seed shows how much of it is chance.",
@@ -173,7 +173,7 @@ catalogue! {
     regimes_title: "Two kinds of high R²",
     regimes_text: "There are two kinds of high R². In the broad kind, most output features are close to linear, and many directions carry them. In the narrow kind, a few directions hold nearly all of the variance and are linear, and the rest is not. The median over the features and the effective rank tell the two apart.\nThis chart is not measured here: it shows the values that arXiv 2606.19379 published for three models. Their R² is the scalar one.",
     regimes_task: "Open the Regimes view, then the Ranks view.",
-    regimes_look: "Block 0 of demo-gpt2 is of the broad kind: its median feature has 0.845 and the whole block 0.850, and nine tenths of that take 27 of 128 directions. This model has no block of the narrow kind, and it would be wrong to read one into it. GPT-2 has: blocks 1 and 2 have a published R² of 0.947 and 0.996, medians of 0.258 and 0.164, and an effective rank of 1.",
+    regimes_look: "Block 0 of demo-gpt2 is of the broad kind: its median feature has 0.845 and the whole block 0.850, and nine tenths of that take 27 of 128 directions, 95 % of it 34. This model has no block of the narrow kind, and it would be wrong to read one into it. GPT-2 has: blocks 1 and 2 have a published R² of 0.947 and 0.996, medians of 0.258 and 0.164, and an effective rank of 1.",
     regimes_chart: "Published R² of 36 blocks of three models against the median over their features",
     regimes_axis_x: "R² scalar, published",
     regimes_axis_y: "R² median, published",
@@ -211,6 +211,7 @@ catalogue! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use straightedge_api::paired::Ranking;
     use straightedge_api::report::Report;
 
     use crate::text::format::fixed;
@@ -256,6 +257,17 @@ mod tests {
         let [low, high] = range(&report, 1);
         let r2 = |block: usize| format!("{:.3}", report.blocks[block].r2_lin.unwrap());
         says(|l| l.measure_look, &[&format!("R² of {}", r2(0)), &format!("between {low} and {high}")]);
+        let distances = report.blocks.iter().filter_map(|block| block.heldout_distance);
+        let [near, far] = distances.fold([f64::INFINITY, 0.0], |[a, b], value| [value.min(a), value.max(b)]);
+        let order = Ranking::new(&report.blocks, "r2_lin").written();
+        says(|l| l.measure_look, &[&format!("the order is {order}, where"), &format!("{near:.2} to {far:.2} times")]);
+        let first_of = |order: &str| {
+            let step = &report.orders[order][0];
+            (step.block, format!("{:.3}", step.delta_ppl.unwrap()))
+        };
+        let ((out, removed), (_, linear)) = (first_of("layers_removed"), first_of("layers_linear"));
+        let cheapest = format!("the cheapest is layer {out}, which costs {removed}, or {linear} if");
+        says(|l| l.swap_look, &[&cheapest]);
         let loss = |block: usize, swap: &str| report.blocks[block].delta_ppl[swap].unwrap();
         let ppl = format!("perplexity of {:.2}", report.ppl.unwrap());
         says(
@@ -269,7 +281,10 @@ mod tests {
         let rank = format!("{} of 128", first.effective_rank.unwrap());
         says(
             |l| l.regimes_look,
-            &[&format!("{:.3} and the whole block {}", first.r2_feature_median.unwrap(), r2(0)), &rank],
+            &[
+                &format!("{:.3} and the whole block {}", first.r2_feature_median.unwrap(), r2(0)),
+                &format!("{rank} directions, 95 % of it {}", first.effective_rank_95.unwrap()),
+            ],
         );
         says(|l| l.answer_rank, &[&rank]);
         says(
