@@ -39,8 +39,7 @@ const THREADS_MEMORY: u64 = 4 << 30;
 pub struct Workers {
     all: Vec<Rc<dyn Worker>>,
     limits: Limits,
-    /// How many blocks may be solved at the same time: one per worker with memory for it, or on two threads
-    /// each.
+    /// How many blocks may be solved at the same time: one per worker with memory for it, or on two threads each.
     solvers: usize,
     /// Blocks given to single workers so far.
     solved: Cell<usize>,
