@@ -3,6 +3,7 @@
 mod charsmap;
 mod cuts;
 mod pieces;
+mod properties;
 mod sentencepiece;
 mod special_tokens;
 pub mod synthetic;
@@ -13,6 +14,7 @@ mod vocabularies;
 mod windows;
 
 pub use pieces::Pieces;
+pub use properties::{Properties, Property};
 pub use tokenizer_files::{TOKENIZER_KINDS, check_tokenizer_size, tokenizer_files};
 pub use tokens::{Tokenizer, check_ids, parse_token_ids};
 pub use vocabularies::special_token;

@@ -10,7 +10,7 @@ use super::files::HubFiles;
 use super::id::HubId;
 use super::repo::Repo;
 use crate::event::Event;
-use crate::report::Warning;
+use crate::report::{Warning, WarningKind};
 use crate::weights::{has_safetensors, has_weights, is_weight_file};
 
 /// Author and title of the pull requests.
@@ -35,11 +35,8 @@ impl Hub {
         match self.open_folder(&request, "").await {
             Ok(converted) if is_conversion(main, converted.repo()) => {
                 if is_news {
-                    let text = format!(
-                        "{} has its weights only in PyTorch's format; using the hub's conversion to safetensors, {revision}",
-                        id.name()
-                    );
-                    self.tell(Event::Warning(Warning { code: "converted".into(), block: None, text }));
+                    let (name, revision) = (id.name().to_string(), revision.to_string());
+                    self.tell(Event::Warning(Warning::new(&WarningKind::Converted { name, revision })));
                 }
                 converted
             }

@@ -13,7 +13,7 @@ use super::repo::Repo;
 use super::store::{MemoryStore, Store};
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::report::Warning;
+use crate::report::{Warning, WarningKind};
 use crate::weights::Listener;
 
 /// Writes to `first` until it is full, then to a store in memory.
@@ -40,10 +40,7 @@ impl Fallback {
         if self.full.replace(true) {
             return;
         }
-        let text = format!(
-            "storage is full ({why}); the rest is kept in memory and fetched again next time, unless you free some space"
-        );
-        let warning = Warning { code: "storage_full".into(), block: None, text };
+        let warning = Warning::new(&WarningKind::StorageFull { why: why.into() });
         if let Some(listener) = &*self.listener.borrow() {
             listener(Event::Warning(warning));
         }

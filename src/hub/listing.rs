@@ -12,7 +12,7 @@ use super::repo::{Repo, RepoFile};
 use super::step;
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::report::Warning;
+use crate::report::{Warning, WarningKind};
 use crate::weights::source::is_plain_name;
 
 /// Most bytes of one response.
@@ -48,9 +48,8 @@ impl Hub {
         }
         let mut repo = match (self.list(id, folder).await, stored) {
             (Err(Error::Network { why, .. }), Some(known)) => {
-                let commit = &known.commit;
-                let text = format!("the hub cannot be reached ({why}); using the last known state, commit {commit}");
-                self.tell(Event::Warning(Warning { code: "offline".into(), block: None, text }));
+                let commit = known.commit.clone();
+                self.tell(Event::Warning(Warning::new(&WarningKind::Offline { why, commit })));
                 return Ok(HubFiles::new(self.clone(), known));
             }
             (listed, _) => listed?,

@@ -19,7 +19,7 @@ use crate::forward::{Forward, ignore};
 use crate::job::{Job, Measure};
 use crate::model::{Model, ModelConfig};
 use crate::replacement::swap::{Replacement, Replacements};
-use crate::report::{Seconds, finite};
+use crate::report::{Seconds, Warning, WarningKind, finite};
 use crate::run::evaluation::MAX_LOGITS;
 use crate::solve::AffineMap;
 use crate::stats::next_token::Distribution;
@@ -244,9 +244,7 @@ impl<B: Backend> ModelPair<'_, B> {
         let meter = out.stage(Stage::Continue, asked.tokens as u64);
         for step in 0..asked.tokens {
             if texts.original.ids.len() > *context {
-                let text =
-                    format!("all {context} positions are used after {step} tokens: shorten the prompt to get more");
-                out.warn("context_full", None, text);
+                out.warn(Warning::new(&WarningKind::ContextFull { context: *context, step }));
                 break;
             }
             let step = self.step(step, &mut texts).await?;

@@ -4,6 +4,7 @@ use crate::backend::gpu::{GpuBackend, Options};
 use crate::error::{Error, Result};
 use crate::event::Stage;
 use crate::job::BackendChoice;
+use crate::report::{Warning, WarningKind};
 
 use super::events::Emitter;
 
@@ -29,7 +30,7 @@ pub(super) async fn gpu(choice: BackendChoice, options: Options, out: &Emitter) 
     out.stage(Stage::Device, 0);
     match GpuBackend::open(choice, options).await {
         Err(Error::NoAdapter { why }) if choice == BackendChoice::Auto => {
-            out.warn("no_adapter", None, format!("no hardware GPU: {why}; measured on the CPU"));
+            out.warn(Warning::new(&WarningKind::NoAdapter { why }));
             Ok(None)
         }
         found => found.map(Some),

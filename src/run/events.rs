@@ -80,8 +80,7 @@ impl Emitter {
     }
 
     /// Queues a warning, unless it was given already: a resumed sweep finds those of its beginning again.
-    pub(super) fn warn(&self, code: &str, block: Option<usize>, text: String) {
-        let warning = Warning { code: code.into(), block, text };
+    pub(super) fn warn(&self, warning: Warning) {
         if self.warnings.borrow().contains(&warning) {
             return;
         }
@@ -93,9 +92,7 @@ impl Emitter {
     pub(super) fn listen_to(&self, files: &dyn Files) {
         let out = self.clone();
         files.listen(Rc::new(move |event| out.send(event)));
-        for Warning { code, block, text } in files.warnings() {
-            self.warn(&code, block, text);
-        }
+        files.warnings().into_iter().for_each(|warning| self.warn(warning));
     }
 
     /// All warnings so far.
@@ -213,7 +210,7 @@ mod tests {
     #[test]
     fn an_error_is_the_last_event() {
         let events = Events::new(|out| async move {
-            out.warn("test", None, "first".into());
+            out.warn(Warning { code: "test".into(), block: None, text: "first".into() });
             Err(Error::Cancelled)
         });
         let events: Vec<Event> = block_on(events.collect());

@@ -9,7 +9,7 @@ use crate::event::{CurveEvent, Event, Stage};
 use crate::forward::Forward;
 use crate::model;
 use crate::platform::random::Random;
-use crate::report::{CurvePoint, HealReport, finite};
+use crate::report::{CurvePoint, HealReport, Warning, WarningKind, finite};
 use crate::run::evaluation::Evaluation;
 use crate::training::heal::{Healing, HealingText, LEARNING_RATE};
 use crate::weights::Weights;
@@ -93,8 +93,8 @@ impl HealingContext<'_> {
         }
         let after = self.delta(&healing, block).await?;
         if after.is_none() {
-            let text = format!("block {block}: fine-tuning of {name} diverged");
-            pass.out.warn("heal_diverged", Some(block), text);
+            let kind = WarningKind::HealDiverged { replacement: name.to_string() };
+            pass.out.warn(Warning::of_block(block, &kind));
         }
         Ok(HealReport { delta_ppl: after, delta_ppl_before: before, steps: schedule.len() })
     }

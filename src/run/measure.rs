@@ -19,7 +19,7 @@ use crate::corpus::Folds;
 use crate::error::{Error, Result};
 use crate::event::{Event, Stage};
 use crate::job::{Job, Measure};
-use crate::report::{CorpusInfo, Seconds};
+use crate::report::{CorpusInfo, Seconds, Warning, WarningKind};
 use crate::weights::{Files, RowsFile, Weights};
 use crate::workers::Workers;
 
@@ -100,8 +100,7 @@ async fn fit_rows<B: Backend>(backend: &B, job: &Job, file: &RowsFile, started: 
     };
     pass.explain_missing_intervals();
     if pass.asks(Measure::Conjunction) {
-        let text = "captured rows come without their network, so its conjunction index is undefined";
-        out.warn("no_network", None, text.into());
+        out.warn(Warning::new(&WarningKind::NoNetwork));
     }
     sweep::of_rows(&pass, &RowStore::new(backend, job.row_memory, temporary()), file, pass.measures_of_rows(1)).await?;
     pass.finish(None).await;
@@ -116,9 +115,7 @@ impl Prepared {
         out.emit(Event::Started(Box::new(header))).await;
         pass.explain_missing_intervals();
         if self.config.architecture.needs_bos() && !self.job.protocol.bos {
-            let text =
-                "this family predicts nothing sensible without its beginning-of-sequence token; measure with --bos";
-            out.warn("no_bos", None, text.into());
+            out.warn(Warning::new(&WarningKind::NoBos));
         }
         let (swept, ppl) = self.sweep(&pass, &weights).await?;
         if pass.asks(Measure::Heal) {

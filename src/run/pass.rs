@@ -12,7 +12,7 @@ use crate::backend::Backend;
 use crate::corpus::Folds;
 use crate::event::{Event, Outcome};
 use crate::job::{Job, Measure};
-use crate::report::{Seconds, finite};
+use crate::report::{Seconds, Warning, WarningKind, finite};
 use crate::stats::bootstrap::FEWEST_WINDOWS;
 use crate::trace::{Lane, Span};
 use crate::workers::Workers;
@@ -94,9 +94,7 @@ impl<B: Backend> Pass<'_, B> {
     /// Warns if a perplexity that the model has is not finite.
     pub(super) fn explain_undefined(&self, ppl: Option<f64>) {
         if ppl.is_some_and(|ppl| !ppl.is_finite()) {
-            let text = "the logits of the untouched model leave the range of numbers, so perplexity and its changes are \
-                        undefined; check that config.json and weights belong together";
-            self.out.warn("undefined_perplexity", None, text.into());
+            self.out.warn(Warning::new(&WarningKind::UndefinedPerplexity));
         }
     }
 
@@ -104,16 +102,12 @@ impl<B: Backend> Pass<'_, B> {
     pub(super) fn explain_missing_intervals(&self) {
         let heldout = self.folds.windows(self.folds.len() - 1).len();
         if heldout < FEWEST_WINDOWS {
-            let text = format!(
-                "{heldout} held-out windows are fewer than {FEWEST_WINDOWS}; R² and the other numbers have no interval"
-            );
-            self.out.warn("few_windows", None, text);
+            self.out.warn(Warning::new(&WarningKind::FewWindows { heldout, fewest: FEWEST_WINDOWS }));
         }
     }
 
     /// Warns that an encoder predicts no next token, which is why the values are null.
     pub(super) fn explain_missing_perplexity(&self) {
-        let text = "an encoder predicts no next token, so perplexity and its changes are undefined";
-        self.out.warn("no_perplexity", None, text.into());
+        self.out.warn(Warning::new(&WarningKind::NoPerplexity));
     }
 }

@@ -9,21 +9,22 @@ use super::cross_feed::CrossFeed;
 use super::evaluation::check_predicted;
 use super::events::Emitter;
 use super::header;
-use super::inputs::Inputs;
+use super::inputs::{Inputs, Text};
 use super::measures::{LayerMeasure, Source};
 use super::memory;
 use super::pass::Pass;
 use super::resume_file::Resume;
 use super::sweep::{Cut, MeasuredBlock, Reading, RowStore, ScratchFile, Sweep, adopt};
+use super::tokenizer::tokenizer;
 use crate::backend::Backend;
-use crate::corpus::{Folds, TokenWindows};
+use crate::corpus::{Folds, Properties, TokenWindows};
 use crate::error::Result;
 use crate::event::Stage;
 use crate::forward::Layers;
 use crate::job::{Job, Measure};
 use crate::model::{self, Checkpoint, Model, ModelConfig};
 use crate::platform::digest::sha256;
-use crate::report::{CorpusInfo, Header, OtherInput, Seconds};
+use crate::report::{CorpusInfo, Header, OtherInput, Seconds, Warning, WarningKind};
 use crate::weights::{Files, Weights};
 use crate::workers::Workers;
 
@@ -44,6 +45,8 @@ pub(super) struct Prepared {
     /// Rows per batch of the resumed sweep.
     pub(super) batch_rows: Option<usize>,
     pub(super) folds: Folds,
+    /// Properties of the tokens, if layers are measured.
+    pub(super) properties: Properties,
     pub(super) tokenize: f64,
     pub(super) started: Instant,
 }
@@ -84,6 +87,11 @@ impl Prepared {
             Some(feed) => Some(CrossFeed::read(&job, feed, &text, config.hidden_size, &tokenize).await?),
             None => None,
         };
+        let properties = match (job.measures.contains(&Measure::Layers), &text) {
+            (true, Text::Plain(_)) => Properties::of(&windows, Some(&*tokenizer(&*files).await?))?,
+            (true, Text::Tokens(_)) => Properties::of(&windows, None)?,
+            (false, _) => Properties::default(),
+        };
         let tokenize = tokenize.seconds();
         let batch_rows = adopt(resume.as_deref());
         Ok(Self {
@@ -99,6 +107,7 @@ impl Prepared {
             scratch,
             batch_rows,
             folds,
+            properties,
             tokenize,
             started,
         })
@@ -126,9 +135,8 @@ impl Prepared {
         let blocks = self.job.chosen_blocks(self.config.num_hidden_layers)?;
         let checkpoint = Checkpoint::new(&self.config, weights, pass.has_perplexity)?;
         if checkpoint.has_more_blocks() {
-            let all = self.config.num_hidden_layers;
-            let text = format!("config.json names {all} blocks, but the weights hold more; the others are left out");
-            pass.out.warn("unread_blocks", None, text);
+            let blocks = self.config.num_hidden_layers;
+            pass.out.warn(Warning::new(&WarningKind::UnreadBlocks { blocks }));
         }
         let layers = Layers::new(backend, &self.config, seq_len)?;
         let store = RowStore::new(backend, self.job.row_memory, self.scratch.clone());
@@ -162,8 +170,8 @@ impl Prepared {
         let load = pass.out.later(Stage::Load, checkpoint.bytes());
         let measures = pass.measures(source, feed, &blocks)?;
         let rows = pass.rows(&self.folds) * self.config.num_hidden_layers as u64;
-        let of_layers =
-            pass.asks(Measure::Layers).then(|| LayerMeasure::new(pass, pass.out.later(Stage::Layers, rows)));
+        let meter = || pass.out.later(Stage::Layers, rows);
+        let of_layers = pass.asks(Measure::Layers).then(|| LayerMeasure::new(pass, &self.properties, meter()));
         let sweep = Sweep { pass, source, blocks: &blocks, load: &load };
         let swept = sweep.run(measures, of_layers).await?;
         pass.took(|seconds| &mut seconds.load, &load);
@@ -225,9 +233,6 @@ pub(super) async fn load<B: Backend>(
 fn warn_of_cut(name: &str, windows: &TokenWindows, out: &Emitter) {
     let (used, available) = (windows.len(), windows.available());
     if used < available {
-        let text = format!(
-            "{name} has {available} windows or more, and perplexity is measured on the first {used}; ask for more --rows to use all"
-        );
-        out.warn("eval_cut", None, text);
+        out.warn(Warning::new(&WarningKind::EvalCut { name: name.into(), available, used }));
     }
 }

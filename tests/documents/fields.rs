@@ -9,7 +9,8 @@ use straightedge::job::{BackendChoice, GramMode, Measure, Training};
 use straightedge::learning::LearningPoint;
 use straightedge::report::{
     AppInfo, BlockReport, ControlReport, CorpusInfo, CurvePoint, DeviceInfo, HealReport, Interval, LayerReport,
-    ModelInfo, OrderStep, Ordered, OtherInput, ProbeReport, ProtocolInfo, Report, Scatter, Seconds, Spectrum, Warning,
+    ModelInfo, OrderStep, Ordered, OtherInput, ProbeReport, PropertyScore, ProtocolInfo, Report, Scatter, Seconds,
+    Spectrum, Warning,
 };
 
 use crate::markdown::{assert_same, files, name_set, read, section, shown};
@@ -67,6 +68,7 @@ fn full() -> Report {
             update_norm_ratio: Some(1.0),
             anisotropy: Some(1.0),
             intrinsic_dimension: Some(1.0),
+            properties: named(PropertyScore { accuracy: Some(1.0), most_frequent: Some(1.0) }),
             delta_ppl: named(Some(1.0)),
         }],
         orders: named(vec![OrderStep { block: 0, ppl: Some(1.0), delta_ppl: Some(1.0), compression: Some(1.0) }]),

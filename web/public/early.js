@@ -10,6 +10,11 @@ const isFirst = ([name, value]) => ['v', 'lang'].includes(name) || (name === 'vi
 if (root.lang !== 'en' || ![...asked].every(isFirst) || location.hash.startsWith('#r=')) root.dataset.linked = '';
 if (asked.has('embed')) root.dataset.embed = '';
 
+if (!('linked' in root.dataset)) {
+  // The first file that the page's module asks for.
+  const preload = { rel: 'preload', as: 'fetch', href: './data/recorded/demo-gpt2.json', crossOrigin: 'anonymous' };
+  document.head.append(Object.assign(document.createElement('link'), preload));
+}
 const texts = 'linked' in root.dataset
   ? Promise.reject(new Error('another view is opened'))
   : fetch('./data/continuations/demo-gpt2.json', { priority: 'high' }).then((answer) => answer.json());

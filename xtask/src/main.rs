@@ -80,7 +80,7 @@ enum Task {
         /// Part to pack.
         what: What,
     },
-    /// Rate the built page with Lighthouse's desktop settings.
+    /// Rate the built page with Lighthouse's settings of a desktop and of a phone.
     Lighthouse,
     /// Serve local models as the Hugging Face hub does: a mirror for a class, and a hub for tests.
     Hub(hub::HubArgs),

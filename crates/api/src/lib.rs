@@ -24,6 +24,7 @@ pub mod precision;
 pub mod published;
 pub mod recorded_texts;
 pub mod report;
+pub mod sentences;
 pub mod summary;
 pub mod thirds;
 pub mod trace;

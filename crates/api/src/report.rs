@@ -10,6 +10,7 @@ mod header;
 mod ordered;
 pub mod orders;
 mod seconds;
+mod warning;
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-pub use block::{BlockReport, LayerReport};
+pub use block::{BlockReport, LayerReport, PropertyScore};
 pub use detail::{
     ControlReport, CurvePoint, HealReport, INFLUENCE_DIGITS, Interval, OrderStep, ProbeReport, Scatter, Spectrum,
     finite, rounded,
@@ -25,6 +26,7 @@ pub use detail::{
 pub use header::{AppInfo, CorpusInfo, DeviceInfo, ModelInfo, ProtocolInfo};
 pub use ordered::{Ordered, OtherInput};
 pub use seconds::Seconds;
+pub use warning::{Warning, WarningKind};
 
 /// Schema number written by this version.
 pub const SCHEMA: u32 = 1;
@@ -97,17 +99,6 @@ impl Report {
         json.push('\n');
         json
     }
-}
-
-/// A caveat of a number.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Warning {
-    /// Stable identifier.
-    pub code: String,
-    /// Block concerned.
-    pub block: Option<usize>,
-    /// One sentence.
-    pub text: String,
 }
 
 /// Everything known before the first block is measured.

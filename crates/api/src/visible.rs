@@ -1,8 +1,7 @@
 //! Text from files and servers as it may be shown: nothing in it can control a terminal or turn the direction of a line.
 
-use serde_json::Value;
-
 use crate::error::Error;
+use crate::sentences::fill;
 
 /// Most characters of one value in an error.
 const LONGEST: usize = 200;
@@ -50,21 +49,11 @@ fn is_invisible(character: char) -> bool {
 impl Error {
     /// The sentence to show: its values may come from anywhere, so that each is [`shown`].
     pub fn sentence(&self) -> String {
-        let shown = serde_json::to_value(self).and_then(|error| serde_json::from_value::<Self>(safe("", error)));
-        visible(&shown.as_ref().unwrap_or(self).to_string())
-    }
-}
-
-fn safe(field: &str, value: Value) -> Value {
-    match value {
-        Value::String(text) if OWN.contains(&field) => visible(&text).into(),
-        Value::String(text) if !field.is_empty() => shown(&text).into(),
-        Value::Object(fields) => fields
-            .into_iter()
-            .map(|(field, value)| (field.clone(), safe(&field, value)))
-            .collect::<serde_json::Map<_, _>>()
-            .into(),
-        other => other,
+        let (_, sentence, values) = self.parts();
+        let safe = |field: &str, value: &str| if OWN.contains(&field) { visible(value) } else { shown(value) };
+        let values: Vec<_> = values.iter().map(|(field, value)| (*field, safe(field, value))).collect();
+        let values: Vec<_> = values.iter().map(|(field, value)| (*field, value.as_str())).collect();
+        fill(sentence, &values)
     }
 }
 

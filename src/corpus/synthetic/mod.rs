@@ -73,6 +73,16 @@ impl fmt::Display for Domain {
     }
 }
 
+/// Names of the world's people.
+pub fn people() -> Vec<&'static str> {
+    world::PEOPLE.iter().map(|person| person.name).collect()
+}
+
+/// Names of the world's towns and villages.
+pub fn places() -> Vec<&'static str> {
+    world::PLACES.iter().map(|place| place.name).collect()
+}
+
 /// A synthetic text, by domain and seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Made {

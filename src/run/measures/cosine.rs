@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::event::{Event, MapDump};
 use crate::job::Protocol;
 use crate::replacement::device_map::DeviceMap;
-use crate::report::{BlockReport, Scatter, finite};
+use crate::report::{BlockReport, Scatter, Warning, WarningKind, finite};
 use crate::run::pass::Pass;
 use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Visit, XyBatch};
 use crate::solve::AffineMap;
@@ -82,9 +82,7 @@ impl<B: Backend> Cosine<'_, B> {
         let is_known = report.r2_lin.is_some() && (self.0.is_of_rows() || scaled.squares_fit());
         report.cosine = mean.filter(|_| is_known);
         if report.cosine.is_none() && report.r2_lin.is_some() {
-            let text = "its outputs are so large or so small that their squares leave the range of f32";
-            let text = format!("block {}: {text}, so the cosine is undefined", report.block);
-            out.warn("no_cosine", Some(report.block), text);
+            out.warn(Warning::of_block(report.block, &WarningKind::NoCosine));
         }
         report.scatter = Some(scatter);
         if report.r2_lin.is_some() {

@@ -1,7 +1,9 @@
 //! `layers`: linearity of whole layers and the size of their updates (docs/measures.md, section 7). The sweep measures
 //! their effect on perplexity.
 
+use super::properties::PropertySums;
 use crate::backend::Backend;
+use crate::corpus::Properties;
 use crate::error::Result;
 use crate::job::Protocol;
 use crate::replacement::swap::Replacement;
@@ -15,6 +17,7 @@ use crate::workers::sums::BlockSums;
 /// Measures layer after layer, with the residual stream before and after it as x and y.
 pub(in crate::run) struct LayerMeasure<'a, B: Backend> {
     pass: &'a Pass<'a, B>,
+    properties: &'a Properties,
     meter: StageMeter,
     reports: Vec<LayerReport>,
 }
@@ -62,8 +65,8 @@ pub(in crate::run) struct MeasuredLayer<T> {
 
 impl<'a, B: Backend> LayerMeasure<'a, B> {
     /// `meter` counts rows through layers.
-    pub(in crate::run) fn new(pass: &'a Pass<'a, B>, meter: StageMeter) -> Self {
-        Self { pass, meter, reports: Vec::new() }
+    pub(in crate::run) fn new(pass: &'a Pass<'a, B>, properties: &'a Properties, meter: StageMeter) -> Self {
+        Self { pass, properties, meter, reports: Vec::new() }
     }
 
     /// Measures the layer of a visit, each layer once and in order.
@@ -72,6 +75,7 @@ impl<'a, B: Backend> LayerMeasure<'a, B> {
         let Pass { backend, job, folds, .. } = *self.pass;
         let layer = visit.index;
         let mut sums = BlockSums::new(backend, layer, folds.len(), &job.protocol, None);
+        let mut properties = PropertySums::new(backend, layer, folds, &job.protocol, self.properties);
         let (mut ratio, mut counted) = (0.0, 0);
         let mut sample = RowSample::new(&job.protocol, folds.windows(folds.len() - 1).len());
         let mut sampled = Vec::new();
@@ -85,6 +89,7 @@ impl<'a, B: Backend> LayerMeasure<'a, B> {
             }
             let ratios = backend.row_distance_ratios(&before, &after)?;
             sums.add((part, &rows.batch.windows), &before, &after).await?;
+            properties.add(part, &rows.batch.windows, &after).await?;
             for window in backend.read(&ratios).await?.chunks_exact(job.protocol.seq_len) {
                 let counting = &window[job.protocol.skip_positions..];
                 ratio += counting.iter().map(|&ratio| f64::from(ratio)).sum::<f64>();
@@ -102,6 +107,7 @@ impl<'a, B: Backend> LayerMeasure<'a, B> {
             update_norm_ratio: finite(ratio / f64::from(counted as u32)),
             anisotropy,
             intrinsic_dimension: solve::intrinsic_dimension(&sampled, map.mean_x.len()),
+            properties: properties.score(visit).await?,
             ..LayerReport::default()
         };
         report.delta_ppl.extend(["removed", "linear"].map(|name| (name.to_owned(), None)));

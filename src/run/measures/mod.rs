@@ -8,6 +8,7 @@ mod cosine;
 mod layers;
 mod list;
 mod probes;
+mod properties;
 mod source;
 mod swaps;
 mod timing;

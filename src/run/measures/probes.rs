@@ -14,7 +14,7 @@ use crate::replacement::probe::readout::{self, Features};
 use crate::replacement::probe::train::{CHECK_STEPS, Optimiser, ROWS_AT_ONCE, Stopping, Trainer, TrainingRows};
 use crate::replacement::probe::{Kind, Probe};
 use crate::replacement::swap::Replacement;
-use crate::report::{CurvePoint, ProbeReport, finite};
+use crate::report::{CurvePoint, ProbeReport, Warning, WarningKind, finite};
 use crate::run::events::StageMeter;
 use crate::run::pass::Pass;
 use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Visit};
@@ -166,10 +166,8 @@ impl<B: Backend> Probes<'_, B> {
                 break;
             }
             if trainer.steps() >= most {
-                let text = format!(
-                    "block {block}: {name} was still improving after {most} steps; its R² is a lower bound, allow more --probe-steps"
-                );
-                self.pass.out.warn("probe_steps", Some(block), text);
+                let kind = WarningKind::ProbeSteps { name: name.into(), steps: most };
+                self.pass.out.warn(Warning::of_block(block, &kind));
                 break;
             }
             for _ in 0..CHECK_STEPS.min(most - trainer.steps()) {

@@ -7,7 +7,7 @@ use crate::backend::Backend;
 use crate::error::Result;
 use crate::job::Measure;
 use crate::learning::SMALL_BIAS;
-use crate::report::BlockReport;
+use crate::report::{BlockReport, Warning, WarningKind};
 use crate::run::pass::Pass;
 use crate::solve::{BlockScore, InputDistribution};
 use crate::workers::sums::BlockSums;
@@ -60,38 +60,26 @@ impl<B: Backend> Pass<'_, B> {
     fn warn(&self, SolvedBlock { report, map, r2_rounding, .. }: &SolvedBlock<B::Tensor>) {
         let (block, d_in) = (report.block, map.mean_x.len());
         let train_rows = self.folds.train_rows(&self.job.protocol);
+        let warn = |kind| self.out.warn(Warning::of_block(block, &kind));
         if train_rows < 2 * d_in {
-            let text = format!(
-                "block {block}: {train_rows} training rows are fewer than twice the {d_in} inputs; R² is pessimistic"
-            );
-            self.out.warn("few_rows", Some(block), text);
+            warn(WarningKind::FewRows { train_rows, d_in });
         }
         if let Some(expected) = self.expected_rank.filter(|expected| report.rank < *expected) {
             let which = if self.is_of_rows() { ", and directions tiny beside the largest rows," } else { "" };
-            let text = format!(
-                "block {block}: rank {} instead of {expected}; constant or linearly dependent inputs{which} were left out",
-                report.rank
-            );
-            self.out.warn("clipped_rank", Some(block), text);
+            let inputs = format!("constant or linearly dependent inputs{which}");
+            warn(WarningKind::ClippedRank { rank: report.rank, expected, inputs });
         }
-        if let Some(text) = self.bias(report, train_rows) {
-            self.out.warn("more_rows", Some(block), text);
-        }
+        self.bias(report, train_rows).into_iter().for_each(warn);
         if !(*r2_rounding <= R2_DIGITS) {
-            let text = format!(
-                "block {block}: R² and rmse may be off by {r2_rounding:.0e} of the variance, because some rows or columns \
-                 are too far from the others for f64; leave out the largest rows, or subtract the columns' means"
-            );
-            self.out.warn("lost_digits", Some(block), text);
+            warn(WarningKind::LostDigits { error: format!("{r2_rounding:.0e}") });
         }
         if report.r2_lin.is_none() {
-            let text = format!("block {block}: the output does not vary on the held-out rows; R² is undefined");
-            self.out.warn("no_variance", Some(block), text);
+            warn(WarningKind::NoVariance);
         }
     }
 
-    /// A sentence about R² that more rows would raise; `None` if they would not, or if that is uncertain.
-    fn bias(&self, report: &BlockReport, train_rows: usize) -> Option<String> {
+    /// The warning that more rows would raise R²; `None` if they would not, or if that is uncertain.
+    fn bias(&self, report: &BlockReport, train_rows: usize) -> Option<WarningKind> {
         let (limit, error) = (report.r2_limit?, report.r2_limit_error?);
         let bias = limit - report.r2_lin?;
         // The error is more than twice as large as the limit is off in simulations.
@@ -100,11 +88,13 @@ impl<B: Backend> Pass<'_, B> {
         }
         let rows = self.folds.all().len() * self.job.protocol.seq_len;
         let needed = rounded_up(report.rows_needed? / train_rows as f64 * rows as f64);
-        Some(format!(
-            "block {}: R² is about {bias:.3} ± {error:.3} below its limit for many rows, at {:.1} training rows per \
-             input; with {needed:.0} rows it would be within {SMALL_BIAS}",
-            report.block, report.rows_per_input?
-        ))
+        Some(WarningKind::MoreRows {
+            bias: format!("{bias:.3}"),
+            error: format!("{error:.3}"),
+            per_input: format!("{:.1}", report.rows_per_input?),
+            rows: format!("{needed:.0}"),
+            bound: SMALL_BIAS.to_string(),
+        })
     }
 }
 

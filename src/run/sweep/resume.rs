@@ -151,9 +151,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
         if let Some(layers) = layers {
             layers.restore(contents.layers);
         }
-        for Warning { code, block, text } in contents.warnings {
-            self.pass.out.warn(&code, block, text);
-        }
+        contents.warnings.into_iter().for_each(|warning| self.pass.out.warn(warning));
         Ok(Some((contents.next, stream)))
     }
 }

@@ -45,9 +45,16 @@ pub(crate) fn written() -> Result<Start> {
     })
 }
 
+/// A file of the site that the page works without.
+#[cfg(target_arch = "wasm32")]
+async fn optional<T: serde::de::DeserializeOwned>(path: Option<String>) -> Option<T> {
+    straightedge_web::browser::fetch::json(&path?).await.ok()
+}
+
 /// The initial data, fetched from the site.
 #[cfg(target_arch = "wasm32")]
 pub(crate) async fn fetched() -> Start {
+    use futures::future::join;
     use straightedge_web::browser::fetch;
     use straightedge_web::continuation::recorded_path;
     use straightedge_web::state::bundled::INDEX;
@@ -69,15 +76,10 @@ pub(crate) async fn fetched() -> Start {
     };
     name_models(&mut index);
     let first = index.iter().find(|bundled| bundled.name == FIRST).and_then(recording);
-    let recording = match first.filter(|_| address.is_first()) {
-        // The chart without a recording is a page that still works.
-        Some(path) => fetch::json(&path).await.ok(),
-        None => None,
-    };
-    // The view works without recorded texts.
-    let texts = match address.is_first() && address.view == View::Continuation {
-        true => fetch::json(&recorded_path(FIRST)).await.ok(),
-        false => None,
+    let texts = (address.view == View::Continuation).then(|| recorded_path(FIRST));
+    let (recording, texts) = match address.is_first() {
+        true => join(optional(first), optional(texts)).await,
+        false => (None, None),
     };
     Start { address, refused, shared, index, recording, texts, missing }
 }

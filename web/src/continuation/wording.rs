@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use straightedge_api::continuation::{Both, Candidate, Continuation, Step};
 use straightedge_api::event::Stage;
 use straightedge_api::transcript::Transcript;
+use straightedge_api::visible::visible;
 
 use super::ask::{Ask, Linear};
 use super::block_list::BlockList;
@@ -12,13 +13,14 @@ use super::state::ContinuationState;
 use crate::chart::scale::LEAST_NATS;
 use crate::figures::Grid;
 use crate::state::order_status::Phase;
-use crate::state::words::computed_on;
+use crate::state::words::{computed_on, on_page};
 use crate::text::cell::Cell;
 use crate::text::continuation::t;
 use crate::text::engine;
 use crate::text::format::{duration, exact, fixed, localised, magnitude};
 use crate::text::language::plural;
 use crate::text::result::t as about_result;
+use crate::text::sentences::translated;
 use crate::text::{fill, t as page};
 
 /// Characters of the preceding text repeated in a token's heading.
@@ -39,7 +41,7 @@ pub fn status(continuation: &ContinuationState) -> String {
 
 fn running(continuation: &ContinuationState) -> String {
     if let Some(wait) = continuation.waiting() {
-        return fill(page().status_waiting, &[("time", &duration(wait.seconds)), ("why", &wait.why)]);
+        return fill(page().status_waiting, &[("time", &duration(wait.seconds)), ("why", &translated(&wait.why))]);
     }
     match continuation.progress().map(|progress| progress.stage) {
         _ if continuation.transcript().opening.is_some() => t().status_going.into(),
@@ -67,7 +69,8 @@ pub fn outcome(transcript: &Transcript) -> String {
         sentences.push(fill(t().status_ppl, &gaps));
     }
     sentences.extend(transcript.warnings.iter().filter(|warning| warning.code == "context_full").map(|warning| {
-        let mut letters = warning.text.chars();
+        let text = on_page(&visible(&warning.text));
+        let mut letters = text.chars();
         let first = letters.next().map(|first| first.to_uppercase().collect::<String>()).unwrap_or_default();
         format!("{first}{}.", letters.as_str())
     }));

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use straightedge_api::event::{CurveEvent, Event, Outcome, Recorder};
 use straightedge_api::report::{
-    BlockReport, ControlReport, CurvePoint, HealReport, LayerReport, OrderStep, ProbeReport, Report, orders,
+    BlockReport, ControlReport, CurvePoint, HealReport, LayerReport, OrderStep, ProbeReport, PropertyScore, Report,
+    orders,
 };
 
 use crate::state::run::tests::recording;
@@ -110,6 +111,7 @@ fn layer(layer: usize, linearity: f64, removed: f64) -> LayerReport {
         update_norm_ratio: Some(0.3),
         anisotropy: Some(0.2),
         intrinsic_dimension: Some(9.0),
+        properties: [("token".into(), PropertyScore { accuracy: Some(0.75), most_frequent: Some(0.5) })].into(),
         delta_ppl: map(&[("removed", Some(removed)), ("linear", Some(0.1))]),
     }
 }

@@ -5,6 +5,7 @@ use straightedge_api::hub::preflight::Preflight;
 
 use crate::state::words::on_page;
 use crate::text::format::{bytes, count, duration};
+use crate::text::sentences::translated;
 use crate::text::{fill, t};
 use straightedge_api::message::StorageReport;
 
@@ -82,7 +83,7 @@ pub fn extent(found: &CorpusSize, asked: u64, is_text: bool) -> Sentence {
 pub fn storage(report: &StorageReport) -> String {
     let stored: u64 = report.stored.iter().map(|stored| stored.bytes).sum();
     match (&report.why_not, report.quota.zip(report.usage)) {
-        (Some(why), _) => fill(t().storage_none, &[("why", why)]),
+        (Some(why), _) => fill(t().storage_none, &[("why", &translated(why))]),
         (None, None) => fill(t().storage_sum, &[("size", &bytes(stored))]),
         (None, Some((quota, usage))) => {
             let room = bytes(quota.saturating_sub(usage));

@@ -37,7 +37,7 @@ fn sentence(text: &str, blocks: &BTreeSet<usize>) -> String {
     let name = spans(blocks).replace(',', ", ");
     match blocks.len() {
         0 => text,
-        1 => format!("block {name}: {text}"),
+        1 => fill(t().one_block, &[("block", &name), ("text", &text)]),
         _ => fill(t().blocks, &[("blocks", &name), ("text", &text)]),
     }
 }

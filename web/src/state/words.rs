@@ -14,6 +14,7 @@ use crate::text::engine;
 use crate::text::format::{amount, count, duration, limit, rate};
 use crate::text::language::plural;
 use crate::text::result::t as r;
+use crate::text::sentences::translated;
 use crate::text::{fill, t};
 use straightedge_api::message::{Device, Unfinished};
 
@@ -36,7 +37,7 @@ pub fn device(device: Option<&Result<Device>>) -> String {
 pub fn status(run: &Run) -> String {
     let blocks = blocks(run.blocks().len());
     if let Some(wait) = run.waiting() {
-        return fill(t().status_waiting, &[("time", &duration(wait.seconds)), ("why", &wait.why)]);
+        return fill(t().status_waiting, &[("time", &duration(wait.seconds)), ("why", &translated(&wait.why))]);
     }
     if let (true, Some(report)) = (run.provenance().is_claim(), run.report()) {
         return claimed(report, run.provenance(), &blocks);
@@ -96,7 +97,7 @@ pub fn beside(progress: &Progress) -> String {
     format!(" · {}: {}", engine::stage(progress.stage), amount(progress))
 }
 
-/// A sentence of the engine, with command line options replaced by their names on the page.
+/// A sentence of the engine in the language in use, with command line options replaced by their names on the page.
 pub fn on_page(sentence: &str) -> String {
     let continuation = texts_continuation::t();
     let options = [
@@ -117,7 +118,7 @@ pub fn on_page(sentence: &str) -> String {
     ];
     let name = |name: &str| fill(t().setting, &[("name", name)]);
     let on_cpu = name(&format!("{}: {}", t().backend, t().backend_cpu));
-    let text = sentence.replace("--backend cpu", &on_cpu);
+    let text = translated(sentence).replace("--backend cpu", &on_cpu);
     let text = options.iter().fold(text, |text, (option, label)| text.replace(option, &name(label)));
     text.split(' ').map(in_words).collect::<Vec<_>>().join(" ")
 }

@@ -1,7 +1,9 @@
 //! All texts of the page, in one catalogue per subject, with their English; [`translation`] holds those of other
 //! languages against it.
 //!
-//! `{name}` is a placeholder. Warnings and errors use the engine's own wording.
+//! `{name}` is a placeholder. Warnings and errors are the engine's sentences, translated by [`sentences`].
+
+pub use straightedge_api::sentences::fill;
 
 #[macro_use]
 mod catalogue;
@@ -21,6 +23,7 @@ pub mod lesson;
 pub mod orders;
 pub mod paper;
 pub mod result;
+pub mod sentences;
 pub mod translation;
 pub mod units;
 pub mod verdict;
@@ -479,11 +482,6 @@ catalogue! {
     open_report: "Open report",
 
     warnings: "Warnings",
-}
-
-/// A text with its placeholders filled.
-pub fn fill(text: &str, gaps: &[(&str, &str)]) -> String {
-    gaps.iter().fold(text.to_string(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
 }
 
 #[cfg(test)]

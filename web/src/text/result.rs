@@ -75,4 +75,5 @@ catalogue! {
     chart_published: "R² scalar is the share of a block’s output that the best affine map of its input predicts, against one mean for all features: constant offsets count as explained, so it is never smaller than R²_lin. The values are those that were published.",
     chart_hint_published: "Point at a block for its exact value, or use the arrow keys.",
     blocks: "blocks {blocks}: {text}",
+    one_block: "block {block}: {text}",
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::language::{Language, Words};
 use super::{
-    Texts, continuation, detail, engine, glossary, groups, history, lesson, orders, paper, result, units, verdict,
+    Texts, continuation, detail, engine, glossary, groups, history, lesson, orders, paper, result, sentences, units,
+    verdict,
 };
 
 /// The texts of every catalogue.
@@ -44,6 +45,10 @@ const CATALOGUES: [Catalogue; 12] = catalogues![
 const ENGINE: Catalogue = Catalogue { name: "engine", speak: engine::speak, english: engine::english };
 /// Name of the catalogue of bundled models, whose English is in their list.
 const MODELS: &str = "models";
+/// Name of the catalogue of errors and warnings. Its texts, like those of the next, are named by their English.
+const SENTENCES: &str = "sentences";
+/// Name of the catalogue of phrases that fill errors and warnings.
+const PHRASES: &str = "phrases";
 
 /// Uses a language from now on in this thread; texts that its translation lacks are in English. Texts live as long as
 /// the page, which calls this once.
@@ -53,12 +58,16 @@ pub fn speak(language: Language, translation: Translation) {
         (catalogue.speak)(translation.get(catalogue.name));
     }
     engine::speak_of_models(translation.get(MODELS));
+    sentences::speak(translation.get(SENTENCES), translation.get(PHRASES));
     language.take();
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use std::collections::BTreeSet;
+
+    use straightedge_api::error::Error;
+    use straightedge_api::report::WarningKind;
 
     use super::*;
     use crate::text::format::fixed;
@@ -82,6 +91,11 @@ pub(crate) mod tests {
         let mut all: Translation =
             known.map(|catalogue| (catalogue.name.into(), (catalogue.english)().into_iter().collect())).collect();
         all.insert(MODELS.into(), engine::english_models().into_iter().collect());
+        let said = Error::SENTENCES.iter().chain(WarningKind::SENTENCES).map(|(_, text)| *text);
+        all.insert(SENTENCES.into(), said.map(|text| (text.into(), text.into())).collect());
+        // Phrases are found in the sources by a test of their own.
+        let phrases = translation(Language::German)[PHRASES].keys().map(|text| (text.clone(), text.clone())).collect();
+        all.insert(PHRASES.into(), phrases);
         all
     }
 
@@ -160,9 +174,9 @@ pub(crate) mod tests {
         let mut checked = 0;
         for language in translated() {
             for (place, text, translated) in pairs(language) {
-                // Numbers of papers have a point in every language.
-                let plain =
-                    |text: &str| ["2606.19379", "2405.12250"].iter().fold(text.to_string(), |t, id| t.replace(id, ""));
+                // Numbers of papers and of links have a point in every language.
+                let with_point = ["2606.19379", "2405.12250", "such as 0.8", "wie 0.8"];
+                let plain = |text: &str| with_point.iter().fold(text.to_string(), |text, id| text.replace(id, ""));
                 let (wanted, found) = (numbers(&plain(&text), '.'), numbers(&plain(&translated), language.decimal()));
                 assert_eq!(found, wanted, "{place}: {translated}");
                 checked += found.len();

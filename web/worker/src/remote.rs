@@ -14,7 +14,7 @@ use straightedge_api::event::Event;
 use straightedge_api::hub::id::{Endpoint, HubId};
 use straightedge_api::hub::preflight::{Capacity, Preflight};
 use straightedge_api::job::{BackendChoice, Job};
-use straightedge_api::report::Warning;
+use straightedge_api::report::{Warning, WarningKind};
 
 use super::blobs::Blobs;
 use super::http::FetchHttp;
@@ -63,8 +63,8 @@ async fn hub(endpoint: Endpoint, listener: &Listener) -> Hub {
     let store: Rc<dyn Store> = match Opfs::open().await {
         Ok(opfs) => Rc::new(Fallback::with(Rc::new(opfs), blobs)),
         Err(error) => {
-            let text = format!("{error}; downloads last only as long as this page is open");
-            listener(Event::Warning(Warning { code: "no_storage".into(), block: None, text }));
+            let kind = WarningKind::NoStorage { why: error.to_string() };
+            listener(Event::Warning(Warning::new(&kind)));
             blobs
         }
     };

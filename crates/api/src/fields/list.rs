@@ -12,6 +12,9 @@ use crate::report::{BlockReport, INFLUENCE_DIGITS, Scatter, Spectrum};
 /// Tolerance of fields that are not results: a place, a time, or steps until a training stopped.
 const NO_RESULT: f64 = f64::INFINITY;
 
+/// Tolerance of shares of counted rows: two devices round a few rows to another class.
+const COUNTED: f64 = 200.0;
+
 /// The names of all fields, and their lines in the same order.
 macro_rules! fields {
     ($($name:ident = $line:expr;)*) => {
@@ -114,6 +117,8 @@ fields! {
     UpdateNormRatio = Line::number("layers[].update_norm_ratio", Layer(|l| l.update_norm_ratio), Decimals(6), "update / stream", 7, "Mean length of what the layer adds to the stream, relative to the stream").shown(Table);
     Anisotropy = Line::number("layers[].anisotropy", Layer(|l| l.anisotropy), Decimals(4), "anisotropy", 7, "Share of the variance of the stream before the layer in its first principal component; optional").shown(Table).chart("anisotropy", "anisotropy", Share, Layers);
     IntrinsicDimension = Line::number("layers[].intrinsic_dimension", Layer(|l| l.intrinsic_dimension), Decimals(1), "intrinsic dimension", 7, "Dimension of the stream before the layer, from the two nearest neighbours of held-out rows; optional").shown(Table).chart("intrinsic_dimension", "dimension", FromZero, Layers);
+    PropertyAccuracy = Line::listed("layers[].properties.NAME.accuracy", 7, "Share of the held-out rows whose `token`, `position`, `next_kind`, `sentence_end`, `person` or `place` a linear map of the stream after the layer names; optional").tolerance(COUNTED);
+    PropertyMostFrequent = Line::listed("layers[].properties.NAME.most_frequent", 7, "The same share if the most frequent class of the training rows is always named; optional").tolerance(COUNTED);
     LayerRemoved = Line::number("layers[].delta_ppl.removed", Layer(|l| known(&l.delta_ppl, "removed")), Change, "ΔPPL removed", 7, "Change of held-out perplexity with the layer skipped").shown(Table);
     LayerLinear = Line::number("layers[].delta_ppl.linear", Layer(|l| known(&l.delta_ppl, "linear")), Change, "ΔPPL linear", 7, "Change of held-out perplexity with the layer replaced by its affine map").shown(Table).higher(LessLinear);
     LayerDeltaPpl = Line::listed("layers[].delta_ppl.NAME", 7, "Change of held-out perplexity with the layer `removed` or `linear`");

@@ -117,6 +117,7 @@ mod tests {
 
     use super::*;
     use crate::difference::tests::{full, numbers};
+    use crate::report::PropertyScore;
 
     fn full_layer() -> LayerReport {
         LayerReport {
@@ -127,6 +128,7 @@ mod tests {
             update_norm_ratio: Some(0.6),
             anisotropy: Some(0.3),
             intrinsic_dimension: Some(7.5),
+            properties: [("token".into(), PropertyScore { accuracy: Some(0.4), most_frequent: Some(0.2) })].into(),
             delta_ppl: [("removed".into(), Some(2.0)), ("linear".into(), Some(1.0))].into(),
         }
     }

@@ -203,7 +203,20 @@ pub struct LayerReport {
     /// Intrinsic dimension of h_ℓ on held-out rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intrinsic_dimension: Option<f64>,
+    /// Properties of tokens read out of h_{ℓ+1} by a linear map: `token`, `position`, `next_kind`, `sentence_end`,
+    /// `person`, `place`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub properties: BTreeMap<String, PropertyScore>,
     /// Perplexity change: `removed`, `linear`.
     #[serde(default)]
     pub delta_ppl: BTreeMap<String, Option<f64>>,
+}
+
+/// How well a linear map of the residual stream names a property of the token.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PropertyScore {
+    /// Share of the held-out rows with the property whose class is named.
+    pub accuracy: Option<f64>,
+    /// The same if the training rows' most frequent class is always named.
+    pub most_frequent: Option<f64>,
 }

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::event::{Event, Stage};
 use crate::job::Protocol;
 use crate::model::{Draw, Ffn};
-use crate::report::ControlReport;
+use crate::report::{ControlReport, Warning, WarningKind};
 use crate::run::events::StageMeter;
 use crate::run::pass::Pass;
 use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Visit, XyBatch};
@@ -71,8 +71,8 @@ impl<'a, B: Backend> Controls<'a, B> {
         let feed = feed.map(|(name, feed)| {
             let there = feed.checkpoint.config().num_hidden_layers;
             if let Some(first) = blocks.iter().find(|block| **block >= there) {
-                let text = format!("{name} has {there} blocks, so block {first} and later ones are not fed from it");
-                pass.out.warn("feed_blocks", None, text);
+                let kind = WarningKind::FeedBlocks { name: name.to_string(), blocks: there, first: *first };
+                pass.out.warn(Warning::new(&kind));
             }
             let fed = blocks.iter().filter(|block| **block < there).count() as u64;
             total += FED * pass.rows(feed.reading.folds) * fed;
@@ -254,8 +254,8 @@ impl<'a, B: Backend> Controls<'a, B> {
             fitted => fitted?,
         };
         if inputs.is_some() && report.r2_lin.is_none() {
-            let text = format!("block {block}, control {control}: the output does not vary; R² is undefined");
-            self.pass.out.warn("no_variance", Some(block), text);
+            let kind = WarningKind::NoControlVariance { control: control.into() };
+            self.pass.out.warn(Warning::of_block(block, &kind));
         }
         self.tell(control, report, solved).await;
         Ok(inputs)
@@ -287,11 +287,8 @@ fn other_positions<B: Backend>(pass: &Pass<'_, B>, hidden_size: usize) -> Option
     let skip_positions = if asked.skip_positions == 0 { 1 } else { 0 };
     let protocol = Protocol { skip_positions, ..asked.clone() };
     if skip_positions == 0 {
-        let text = format!(
-            "the protocol skips the first {} positions already, so the control {FIRST_POSITION} includes them",
-            asked.skip_positions
-        );
-        pass.out.warn("first_position_with", None, text);
+        let (skipped, control) = (asked.skip_positions, FIRST_POSITION.into());
+        pass.out.warn(Warning::new(&WarningKind::FirstPositionWith { skipped, control }));
     }
     let enough = |()| pass.folds.check_rows(&pass.job.corpus, &protocol, hidden_size);
     match protocol.check().and_then(enough) {
@@ -304,7 +301,8 @@ fn other_positions<B: Backend>(pass: &Pass<'_, B>, hidden_size: usize) -> Option
 }
 
 fn leave_out<B: Backend>(pass: &Pass<'_, B>, control: &str, why: &Error) {
-    pass.out.warn("no_control", None, format!("the control {control} cannot be computed: {why}"));
+    let kind = WarningKind::NoControl { control: control.into(), why: why.to_string() };
+    pass.out.warn(Warning::new(&kind));
 }
 
 /// The running fit of one block under one control.

@@ -4,6 +4,7 @@ use js_sys::Reflect;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use straightedge_web::citation::bibtex;
+use straightedge_web::state::words::on_page;
 use straightedge_web::text::fill;
 use straightedge_web::text::result::t as r;
 use wasm_bindgen::{JsCast, JsValue};
@@ -16,7 +17,7 @@ use crate::session::Session;
 /// Copies the link that holds the result.
 #[component]
 pub(crate) fn CopyLink(session: Session) -> impl IntoView {
-    let target = Memo::new(move |_| session.shared_link(false).unwrap_or_else(|error| error.to_string()));
+    let target = Memo::new(move |_| session.shared_link(false).unwrap_or_else(|error| on_page(&error.sentence())));
     let is_there = Memo::new(move |_| session.shared_link(false).is_ok());
     view! {
         <Show when=move || is_there.get()>
@@ -50,7 +51,7 @@ pub(crate) fn Share(session: Session) -> impl IntoView {
 
 #[component]
 fn Ways(session: Session) -> impl IntoView {
-    let link = Memo::new(move |_| session.shared_link(false).map_err(|error| error.to_string()));
+    let link = Memo::new(move |_| session.shared_link(false).map_err(|error| on_page(&error.sentence())));
     let target = Memo::new(move |_| link.get().unwrap_or_default());
     let note = move || match link.get() {
         Ok(target) if target.contains('#') => r().share_link_note.to_string(),

@@ -1,0 +1,137 @@
+//! Warnings of a measurement, each as one sentence.
+
+use serde::{Deserialize, Serialize};
+
+use crate::sentences::sentences;
+
+/// A caveat of a number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warning {
+    /// Stable identifier.
+    pub code: String,
+    /// Block concerned.
+    pub block: Option<usize>,
+    /// One sentence.
+    pub text: String,
+}
+
+impl Warning {
+    /// A warning about the whole measurement.
+    pub fn new(kind: &WarningKind) -> Self {
+        Self { code: kind.code(), block: None, text: kind.to_string() }
+    }
+
+    /// A warning about one block, whose text begins with it.
+    pub fn of_block(block: usize, kind: &WarningKind) -> Self {
+        Self { code: kind.code(), block: Some(block), text: format!("block {block}: {kind}") }
+    }
+}
+
+sentences! {
+    /// What the engine warns of; remarks about a revision of the hub are sentences of the hub's client. Rounded numbers
+    /// are texts.
+    pub enum WarningKind {
+        /// A prompt and its continuation fill the model's context.
+        ContextFull { context: usize, step: usize } =
+            "all {context} positions are used after {step} tokens: shorten the prompt to get more",
+        /// A probe's training ended before its error settled.
+        ProbeSteps { name: String, steps: usize } =
+            "{name} was still improving after {steps} steps; its R² is a lower bound, allow more --probe-steps",
+        /// A cosine of values whose squares overflow or vanish.
+        NoCosine =
+            "its outputs are so large or so small that their squares leave the range of f32, so the cosine is undefined",
+        /// A second model with fewer blocks.
+        FeedBlocks { name: String, blocks: usize, first: usize } =
+            "{name} has {blocks} blocks, so block {first} and later ones are not fed from it",
+        /// A constant output.
+        NoVariance = "the output does not vary on the held-out rows; R² is undefined",
+        /// A constant output under a control.
+        NoControlVariance { control: String } = "the output of the control {control} does not vary; R² is undefined",
+        /// The control of first positions where the protocol leaves them out.
+        FirstPositionWith { skipped: usize, control: String } =
+            "the protocol skips the first {skipped} positions already, so the control {control} includes them",
+        /// A control that cannot be computed.
+        NoControl { control: String, why: String } = "the control {control} cannot be computed: {why}",
+        /// Few training rows for the width.
+        FewRows { train_rows: usize, d_in: usize } =
+            "{train_rows} training rows are fewer than twice the {d_in} inputs; R² is pessimistic",
+        /// Inputs that do not vary in every direction.
+        ClippedRank {
+            rank: usize,
+            expected: usize,
+            /// What was left out.
+            inputs: String,
+        } = "rank {rank} instead of {expected}; {inputs} were left out",
+        /// A bias of R² that the learning curve shows.
+        MoreRows { bias: String, error: String, per_input: String, rows: String, bound: String } =
+            "R² is about {bias} ± {error} below its limit for many rows, at {per_input} training rows per input; with \
+             {rows} rows it would be within {bound}",
+        /// Sums in f64 that lost digits.
+        LostDigits { error: String } =
+            "R² and rmse may be off by {error} of the variance, because some rows or columns are too far from the \
+             others for f64; leave out the largest rows, or subtract the columns' means",
+        /// Captured rows, whose network is not known.
+        NoNetwork = "captured rows come without their network, so its conjunction index is undefined",
+        /// A family that needs its first token.
+        NoBos = "this family predicts nothing sensible without its beginning-of-sequence token; measure with --bos",
+        /// Logits beyond f32.
+        UndefinedPerplexity =
+            "the logits of the untouched model leave the range of numbers, so perplexity and its changes are undefined; \
+             check that config.json and weights belong together",
+        /// Too few windows for intervals.
+        FewWindows { heldout: usize, fewest: usize } =
+            "{heldout} held-out windows are fewer than {fewest}; R² and the other numbers have no interval",
+        /// A model that predicts no next token.
+        NoPerplexity = "an encoder predicts no next token, so perplexity and its changes are undefined",
+        /// A configuration with fewer blocks than the weights.
+        UnreadBlocks { blocks: usize } =
+            "config.json names {blocks} blocks, but the weights hold more; the others are left out",
+        /// A text for perplexity that is longer than the rows asked for.
+        EvalCut { name: String, available: usize, used: usize } =
+            "{name} has {available} windows or more, and perplexity is measured on the first {used}; ask for more --rows \
+             to use all",
+        /// Healing that diverged.
+        HealDiverged { replacement: String } = "fine-tuning of {replacement} diverged",
+        /// No GPU to measure on.
+        NoAdapter { why: String } = "no hardware GPU: {why}; measured on the CPU",
+        /// No room for downloads.
+        StorageFull { why: String } =
+            "storage is full ({why}); the rest is kept in memory and fetched again next time, unless you free some space",
+        /// No storage at all.
+        NoStorage { why: String } = "{why}; downloads last only as long as this page is open",
+        /// Weights that the hub converted.
+        Converted { name: String, revision: String } =
+            "{name} has its weights only in PyTorch's format; using the hub's conversion to safetensors, {revision}",
+        /// A hub that does not answer.
+        Offline { why: String, commit: String } =
+            "the hub cannot be reached ({why}); using the last known state, commit {commit}",
+    }
+}
+
+impl WarningKind {
+    /// Stable identifier: the variant's name in lower case, with underscores.
+    pub fn code(&self) -> String {
+        let mut code = String::new();
+        for letter in self.parts().0.chars() {
+            if letter.is_ascii_uppercase() && !code.is_empty() {
+                code.push('_');
+            }
+            code.push(letter.to_ascii_lowercase());
+        }
+        code
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warning_has_code_block_and_sentence() {
+        let few = Warning::of_block(3, &WarningKind::FewRows { train_rows: 90, d_in: 64 });
+        assert_eq!((few.code.as_str(), few.block), ("few_rows", Some(3)));
+        assert_eq!(few.text, "block 3: 90 training rows are fewer than twice the 64 inputs; R² is pessimistic");
+        let none = Warning::new(&WarningKind::NoPerplexity);
+        assert_eq!((none.code.as_str(), none.block), ("no_perplexity", None));
+    }
+}
