@@ -2,11 +2,12 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use serde_json::Value;
-use straightedge::report::{BlockReport, Report};
+use serde_json::{Map, Value};
+use straightedge::report::{BlockReport, PropertyScore, Report};
 
 const TOLERANCE: f64 = 1e-5;
 
@@ -107,6 +108,26 @@ fn check_layers(what: &str, report: &Report, expected: &Value) {
             let what = format!("{what}, layer {}, intrinsic_dimension", found.layer);
             common::assert_close(&what, found.intrinsic_dimension, dimension, 1e-3 * dimension);
         }
+        if let Some(properties) = expected["properties"].as_object() {
+            let what = format!("{what}, layer {}", found.layer);
+            check_properties(&what, &found.properties, properties, report.protocol.heldout_rows);
+        }
+    }
+}
+
+/// The same properties, named in the same share of rows but for those whose two largest outputs are equal but for rounding.
+fn check_properties(
+    what: &str,
+    found: &BTreeMap<String, PropertyScore>,
+    expected: &Map<String, Value>,
+    heldout_rows: usize,
+) {
+    assert!(found.len() >= 3 && found.keys().eq(expected.keys()), "{what}: {:?}", found.keys());
+    for (name, score) in found {
+        let number = |field: &str| expected[name][field].as_f64().expect("a number");
+        let what = format!("{what}, {name}");
+        common::assert_close(&what, score.accuracy, number("accuracy"), 2.5 / heldout_rows as f64);
+        common::assert_close(&what, score.most_frequent, number("most_frequent"), 1e-12);
     }
 }
 

@@ -17,6 +17,7 @@ import transformers
 
 import measures
 import orders
+import properties
 from activations import Model
 
 ROWS, SEQ_LEN, FOLDS = 15_000, 128, 5
@@ -60,6 +61,9 @@ def expected(folder: Path, text: Path) -> dict:
         x = rows[f"ffn_in.{block['block']}"]
         block["shuffled"] = measures.control(x, model.shuffled(block["block"], x), FOLDS)
     layers = [{"layer": at, **measures.layer(rows[f"hidden.{at}"], rows[f"hidden.{at + 1}"], FOLDS)} for at in count]
+    classes = properties.labels(windows.numpy(), lambda ids: model.tokenizer.decode(ids, skip_special_tokens=False))
+    for layer in layers:
+        layer["properties"] = properties.score(rows[f"hidden.{layer['layer'] + 1}"], classes, train, held)
     result = {
         "model": folder.name,
         "windows": len(windows),

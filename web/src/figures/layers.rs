@@ -8,7 +8,7 @@ use super::orders;
 use crate::chart::plot::{Axis, Mark, Plot, Series};
 use crate::chart::scale::Kind;
 use crate::text::engine;
-use crate::text::format::{exact, rounded};
+use crate::text::format::{exact, fixed, rounded};
 use crate::text::{fill, t};
 
 pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
@@ -19,6 +19,7 @@ pub(super) fn figures(report: &Report) -> Vec<Option<Figure>> {
         orders::of_layers(report),
         anisotropy(report),
         dimension(report),
+        properties(report),
     ]
 }
 
@@ -54,6 +55,32 @@ fn dimension(report: &Report) -> Option<Figure> {
     let all = [by_layer(report, engine::label(field), 5, |layer| Some(layer.intrinsic_dimension))];
     let axis = Axis { name: engine::axis(field), kind: Kind::FromZero };
     figure(report, all, axis, t().dimension_figure, t().dimension_caption, exact)
+}
+
+/// The properties in reports, from the stream of the token itself to what follows it.
+const PROPERTIES: [(&str, Field); 6] = [
+    ("token", Field::ReadsToken),
+    ("position", Field::ReadsPosition),
+    ("next_kind", Field::ReadsNextKind),
+    ("sentence_end", Field::ReadsSentenceEnd),
+    ("person", Field::ReadsPerson),
+    ("place", Field::ReadsPlace),
+];
+
+fn properties(report: &Report) -> Option<Figure> {
+    let accuracy = |field: Field| move |layer: &LayerReport| field.of_layer(layer).map(Some);
+    let all = PROPERTIES.map(|(_, field)| field);
+    let mut look = 0..;
+    let all = all.map(|field| by_layer(report, engine::label(field), look.next()?, accuracy(field)));
+    let axis = share_axis(engine::axis(Field::ReadsToken));
+    let mut figure = figure(report, all, axis, t().properties_figure, t().properties_caption, rounded)?;
+    let guess = |(name, field): &(&str, Field)| {
+        let share = report.layers.iter().find_map(|layer| layer.properties.get(*name)?.most_frequent)?;
+        Some(format!("{} {}", engine::label(*field), fixed(Some(share), 2)))
+    };
+    let guesses: Vec<_> = PROPERTIES.iter().filter_map(guess).collect();
+    figure.facts = vec![fill(t().properties_guess, &[("shares", &guesses.join(", "))])];
+    Some(figure)
 }
 
 fn losses(report: &Report) -> Option<Figure> {
@@ -113,7 +140,8 @@ mod tests {
     fn layers_show_all_their_measures() {
         let figures: Vec<_> = figures(&sample::report()).into_iter().flatten().collect();
         let names: Vec<_> = figures.iter().map(|figure| figure.plot.series.len()).collect();
-        assert_eq!(names, [3, 1, 2, 1, 1, 1]);
+        assert_eq!(names, [3, 1, 2, 1, 1, 1, 1]);
+        assert!(figures[6].facts[0].ends_with("token 0.50."), "{:?}", figures[6].facts);
         assert_eq!(figures[0].table.rows[1], ["1", "0.9900", "0.9800", "0.4000"]);
         assert_eq!(figures[2].plot.series[1].marks[0].y, Some(7.0));
     }
@@ -123,6 +151,6 @@ mod tests {
         let mut report = sample::report();
         report.orders.clear();
         report.layers.iter_mut().for_each(|layer| layer.delta_ppl.values_mut().for_each(|value| *value = None));
-        assert_eq!(figures(&report).into_iter().flatten().count(), 4);
+        assert_eq!(figures(&report).into_iter().flatten().count(), 5);
     }
 }

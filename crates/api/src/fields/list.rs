@@ -7,7 +7,7 @@ use super::line::Line;
 use super::line::Shown::{Nowhere, Table};
 use super::line::Spread::{FromZero, Linear, Share, Wide};
 use crate::job::Measure::{Fit, Layers, Probes, Swap};
-use crate::report::{BlockReport, INFLUENCE_DIGITS, Scatter, Spectrum};
+use crate::report::{BlockReport, INFLUENCE_DIGITS, LayerReport, Scatter, Spectrum};
 
 /// Tolerance of fields that are not results: a place, a time, or steps until a training stopped.
 const NO_RESULT: f64 = f64::INFINITY;
@@ -117,6 +117,12 @@ fields! {
     UpdateNormRatio = Line::number("layers[].update_norm_ratio", Layer(|l| l.update_norm_ratio), Decimals(6), "update / stream", 7, "Mean length of what the layer adds to the stream, relative to the stream").shown(Table);
     Anisotropy = Line::number("layers[].anisotropy", Layer(|l| l.anisotropy), Decimals(4), "anisotropy", 7, "Share of the variance of the stream before the layer in its first principal component; optional").shown(Table).chart("anisotropy", "anisotropy", Share, Layers);
     IntrinsicDimension = Line::number("layers[].intrinsic_dimension", Layer(|l| l.intrinsic_dimension), Decimals(1), "intrinsic dimension", 7, "Dimension of the stream before the layer, from the two nearest neighbours of held-out rows; optional").shown(Table).chart("intrinsic_dimension", "dimension", FromZero, Layers);
+    ReadsToken = Line::number("layers[].properties.token.accuracy", Layer(|l| accuracy(l, "token")), Decimals(3), "token", 7, "Share of held-out tokens whose property a linear map of the stream after the layer names: the token itself, one of the 16 most frequent ones or another").chart("reads_token", "accuracy", Share, Layers).tolerance(COUNTED);
+    ReadsPosition = Line::number("layers[].properties.position.accuracy", Layer(|l| accuracy(l, "position")), Decimals(3), "position", 7, "Share of held-out tokens whose property a linear map of the stream after the layer names: the eighth of the window").chart("reads_position", "accuracy", Share, Layers).tolerance(COUNTED);
+    ReadsNextKind = Line::number("layers[].properties.next_kind.accuracy", Layer(|l| accuracy(l, "next_kind")), Decimals(3), "kind of the next token", 7, "Share of held-out tokens whose property a linear map of the stream after the layer names: the kind of the next token (begins a word, continues one, number, line break, other sign)").chart("reads_next_kind", "accuracy", Share, Layers).tolerance(COUNTED);
+    ReadsSentenceEnd = Line::number("layers[].properties.sentence_end.accuracy", Layer(|l| accuracy(l, "sentence_end")), Decimals(3), "end of the sentence next", 7, "Share of held-out tokens whose property a linear map of the stream after the layer names: the answer to whether the next token ends a sentence").chart("reads_sentence_end", "accuracy", Share, Layers).tolerance(COUNTED);
+    ReadsPerson = Line::number("layers[].properties.person.accuracy", Layer(|l| accuracy(l, "person")), Decimals(3), "last person named", 7, "Share of held-out tokens whose property a linear map of the stream after the layer names: the last person named in a generated text").chart("reads_person", "accuracy", Share, Layers).tolerance(COUNTED);
+    ReadsPlace = Line::number("layers[].properties.place.accuracy", Layer(|l| accuracy(l, "place")), Decimals(3), "last place named", 7, "Share of held-out tokens whose property a linear map of the stream after the layer names: the last place named in a generated text").chart("reads_place", "accuracy", Share, Layers).tolerance(COUNTED);
     PropertyAccuracy = Line::listed("layers[].properties.NAME.accuracy", 7, "Share of the held-out rows whose `token`, `position`, `next_kind`, `sentence_end`, `person` or `place` a linear map of the stream after the layer names; optional").tolerance(COUNTED);
     PropertyMostFrequent = Line::listed("layers[].properties.NAME.most_frequent", 7, "The same share if the most frequent class of the training rows is always named; optional").tolerance(COUNTED);
     LayerRemoved = Line::number("layers[].delta_ppl.removed", Layer(|l| known(&l.delta_ppl, "removed")), Change, "ΔPPL removed", 7, "Change of held-out perplexity with the layer skipped").shown(Table);
@@ -146,6 +152,10 @@ fn end(block: &BlockReport, name: &str, end: Ends) -> Option<f64> {
 
 fn whole(value: Option<usize>) -> Option<f64> {
     value.map(|value| value as f64)
+}
+
+fn accuracy(layer: &LayerReport, property: &str) -> Option<f64> {
+    layer.properties.get(property)?.accuracy
 }
 
 fn known(values: &std::collections::BTreeMap<String, Option<f64>>, name: &str) -> Option<f64> {

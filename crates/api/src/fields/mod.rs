@@ -119,6 +119,12 @@ mod tests {
     use crate::difference::tests::{full, numbers};
     use crate::report::PropertyScore;
 
+    const PROPERTIES: [&str; 6] = ["token", "position", "next_kind", "sentence_end", "person", "place"];
+
+    fn score(value: f64) -> PropertyScore {
+        PropertyScore { accuracy: Some(value / 20.0), most_frequent: Some(value / 30.0) }
+    }
+
     fn full_layer() -> LayerReport {
         LayerReport {
             layer: 1,
@@ -128,7 +134,7 @@ mod tests {
             update_norm_ratio: Some(0.6),
             anisotropy: Some(0.3),
             intrinsic_dimension: Some(7.5),
-            properties: [("token".into(), PropertyScore { accuracy: Some(0.4), most_frequent: Some(0.2) })].into(),
+            properties: PROPERTIES.map(|name| (name.into(), score(name.len() as f64))).into(),
             delta_ppl: [("removed".into(), Some(2.0)), ("linear".into(), Some(1.0))].into(),
         }
     }

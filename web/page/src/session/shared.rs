@@ -10,6 +10,7 @@ use straightedge_web::state::frame::Frame;
 use straightedge_web::state::run::{Provenance, Run};
 use straightedge_web::text::fill;
 use straightedge_web::text::result::t as r;
+use straightedge_web::text::sentences::translated;
 use straightedge_web::url::address::Address;
 use straightedge_web::url::finding::{self, Shared};
 use wasm_bindgen::prelude::*;
@@ -130,6 +131,8 @@ async fn fetched(address: &str) -> Result<Report> {
     if address.starts_with("http://") && !permalink::is_own(address) {
         return Err(refuse("only https is allowed for other hosts".into()));
     }
-    let json = foreign::text(address, MOST_BYTES).await.map_err(|why| refuse(fill(r().unfetched, &[("why", &why)])))?;
+    let json = foreign::text(address, MOST_BYTES)
+        .await
+        .map_err(|why| refuse(fill(r().unfetched, &[("why", &translated(&why))])))?;
     Report::from_json(address, &json)
 }

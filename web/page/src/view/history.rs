@@ -8,6 +8,7 @@ use straightedge_web::state::run::Run;
 use straightedge_web::text::fill;
 use straightedge_web::text::format::bytes;
 use straightedge_web::text::history::t as h;
+use straightedge_web::text::sentences::translated;
 
 use crate::save;
 use crate::session::Session;
@@ -17,7 +18,7 @@ use crate::session::Session;
 pub(crate) fn History(session: Session) -> impl IntoView {
     let entries = Memo::new(move |_| session.history.entries.get().unwrap_or_default());
     let summary = move || match session.history.refused.get() {
-        Some(why) => fill(h().refused, &[("why", &why)]),
+        Some(why) => fill(h().refused, &[("why", &translated(&why))]),
         None if entries.with(Vec::is_empty) => h().none.into(),
         None => entries.with(|entries| {
             let (count, size) = (entries.len().to_string(), entries.iter().map(|entry| entry.bytes).sum());
