@@ -201,7 +201,7 @@ visit('the handout has everything but the outcomes, and the answer key has them'
   await app.page.waitForFunction(() => document.querySelectorAll('.picture .small svg, .picture.hand svg').length >= 7);
   assert.equal(await shown('.picture svg'), 7);
   // One per step and trap, but for steps 4 and 9, and one per open exercise.
-  assert.equal(await shown('.lines'), 7 + 4 + 5);
+  assert.equal(await shown('.lines'), 7 + 4 + 6);
   assert.equal(await shown('.look'), 0);
   assert.equal(await shown('.answer'), 0);
   assert.match(await app.element('handout').innerText(), /Name[\s\S]*Date/);

@@ -98,7 +98,10 @@ impl Preset {
     // question.
     pub fn quantities(self) -> BTreeSet<Field> {
         match self {
-            Self::Regularised | Self::FineTuned => BTreeSet::from([Field::R2Lin, Field::Linearity]),
+            Self::FineTuned => BTreeSet::from([Field::R2Lin, Field::Linearity]),
+            Self::Regularised => {
+                BTreeSet::from([Field::R2Lin, Field::Linearity, Field::ReadsPosition, Field::ReadsNextKind])
+            }
             Self::Survey | Self::Corpora => BTreeSet::from([Field::R2LinScalar]),
             Self::Kinds => BTreeSet::from([Field::R2FeatureMedian, Field::EffectiveRank]),
             Self::Swaps => BTreeSet::from([Field::DeltaPplLinear, Field::DeltaPplPoly]),

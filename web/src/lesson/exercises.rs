@@ -23,6 +23,8 @@ pub enum Exercise {
     Together,
     /// A fine-tuned model.
     Tuned,
+    /// Properties read out of layers.
+    Read,
     /// A high R² that is meaningful.
     Worth,
 }
@@ -31,7 +33,7 @@ impl Exercise {
     /// Exercises whose answer the page can check.
     pub const CHECKED: [Self; 4] = [Self::Parameters, Self::Gap, Self::Cheapest, Self::Rank];
     /// Open questions.
-    pub const OPEN: [Self; 5] = [Self::Early, Self::Gated, Self::Together, Self::Tuned, Self::Worth];
+    pub const OPEN: [Self; 6] = [Self::Early, Self::Gated, Self::Together, Self::Tuned, Self::Read, Self::Worth];
 
     /// Stable short name, for tests.
     pub fn id(self) -> &'static str {
@@ -44,6 +46,7 @@ impl Exercise {
             Self::Gated => "gated",
             Self::Together => "together",
             Self::Tuned => "tuned",
+            Self::Read => "read",
             Self::Worth => "worth",
         }
     }
@@ -60,6 +63,7 @@ impl Exercise {
             Self::Gated => [l.exercise_gated, l.answer_gated],
             Self::Together => [l.exercise_together, l.answer_together],
             Self::Tuned => [l.exercise_tuned, l.answer_tuned],
+            Self::Read => [l.exercise_read, l.answer_read],
             Self::Worth => [l.exercise_worth, l.answer_worth],
         }
     }
@@ -72,7 +76,7 @@ impl Exercise {
             Self::Gap => least(report, |block| Some(block.r2_lin? - block.r2_lin_scalar?)),
             Self::Cheapest => least(report, |block| block.delta_ppl.get("linear").copied().flatten()),
             Self::Rank => report.blocks.iter().find(|block| block.block == 0)?.effective_rank,
-            Self::Early | Self::Gated | Self::Together | Self::Tuned | Self::Worth => None,
+            Self::Early | Self::Gated | Self::Together | Self::Tuned | Self::Read | Self::Worth => None,
         }
     }
 

@@ -204,6 +204,8 @@ catalogue! {
     answer_together: "What a block costs alone is measured beside five untouched blocks. A replaced block changes the inputs of all later ones, so errors add up or cancel, and costs do not simply add. The Losses view shows both orders; if the maps are also fitted again on those changed inputs, all six linear blocks reach 8.829 instead of 9.832.",
     exercise_tuned: "After 600 more steps on puzzles alone, demo-gpt2 predicts tales worse: its perplexity is 9.51 instead of 2.32. On the same text its layers are more linear on average, 0.904 instead of 0.895. Does it predict worse because it has become more linear?",
     answer_tuned: "Two numbers that change together do not say so. Open the comparison Fine-tuned: the first four layers have become more linear, the last two less. And measure both models on puzzles: there the tuned model predicts better than before, and its layers are slightly less linear. arXiv 2405.12250 found more linear layers after fine-tuning in models that had become better at their task.",
+    exercise_read: "From the stream of demo-gpt2, a linear map names the position (which eighth of the window) of 43 % of the tokens after layer 0 and of 30 % after layer 5; the kind of the next token of 85 % and 90 %. From demo-llama’s stream it names the position of only 18 % after layer 5. What happens to the stream with depth, and why does demo-llama lack the position?",
+    answer_read: "The stream turns from what the token is to what comes next: the token itself fades too, from 96 % to 90 %. Compare each share with that of the most frequent class: for the end of a sentence it is 94 % already. GPT-2 adds a vector of the position to its embeddings, which fades under what the layers add; demo-llama turns queries and keys by the position and adds nothing to its stream, so that little more than guessing, 12.5 %, is left. A property that a linear map does not name may still be there in another form.",
     exercise_worth: "Block 0 of demo-gpt2 has the highest R² and costs most when replaced. How can both be true?",
     answer_worth: "R² is a share of this block’s own variance; ΔPPL is what the error does to the whole model. The model relies on block 0 so much that the 15 % which the linear map misses there cost more than the 44 to 59 % it misses elsewhere.",
 }
@@ -330,6 +332,17 @@ mod tests {
                 .join(" instead of "),
         ];
         says(|l| l.exercise_tuned, &[&ppl, &mean]);
+        let read = |report: &Report, layer: usize, property: &str| {
+            format!("{:.0} %", 100.0 * report.layers[layer].properties[property].accuracy.unwrap())
+        };
+        let both = |property: &str| [read(&one, 0, property), read(&one, 5, property)];
+        let [[position, last_position], next, [token, last_token]] = ["position", "next_kind", "token"].map(both);
+        let llama = read(&recorded("demo-llama"), 5, "position");
+        let [positions, next] =
+            [format!("{position} of the tokens after layer 0 and of {last_position}"), next.join(" and ")];
+        says(|l| l.exercise_read, &[&positions, &next, &format!("only {llama}")]);
+        let guess = 100.0 * one.layers[0].properties["sentence_end"].most_frequent.unwrap();
+        says(|l| l.answer_read, &[&format!("from {token} to {last_token}"), &format!("{guess:.0} % already")]);
         let rises: Vec<bool> = before.iter().zip(&after).map(|(before, after)| after > before).collect();
         assert_eq!(rises, [true, true, true, true, false, false], "as the answer says");
     }
