@@ -61,6 +61,21 @@ visit('a link with lang=en is English in a German browser', { webgpu: false, que
   assert.match(await app.element('tab-sides').innerText(), /^Side by side$/);
 });
 
+/** Words that no German sentence holds, but most English ones. */
+const ENGLISH = /\b(the|of|are|is|with|use|give|and|rows|windows|than)\b/i;
+
+visit('errors and warnings of the engine are German', { webgpu: false, query: { lang: 'de', model: 'demo-gpt2', seq_len: '32', rows: '288', linear: '0-99', seed: 'x' } }, async (app) => {
+  const refused = await app.told('error', /seed in diesem Link/);
+  assert.match(refused, /ganze Zahl/);
+  assert.doesNotMatch(refused.replaceAll(/\b(seed|linear)\b/g, ''), ENGLISH);
+  await app.element('run').click();
+  assert.equal(await app.ended(), 'finished');
+  const said = await app.element('warnings').innerText();
+  assert.match(said, /nur \d Testfenster/);
+  assert.match(said, /Blöcke 0[–-]5: \d+ Trainingszeilen/);
+  assert.doesNotMatch(said, ENGLISH);
+});
+
 visit('the German page has no serious finding', { webgpu: false, query: { lang: 'de' } }, async (app) => {
   await app.page.emulateMedia({ reducedMotion: 'reduce' });
   for (const width of [1280, 390]) {

@@ -109,17 +109,27 @@ sentences! {
 }
 
 impl WarningKind {
-    /// Stable identifier: the variant's name in lower case, with underscores.
+    /// Stable identifier.
     pub fn code(&self) -> String {
-        let mut code = String::new();
-        for letter in self.parts().0.chars() {
-            if letter.is_ascii_uppercase() && !code.is_empty() {
-                code.push('_');
-            }
-            code.push(letter.to_ascii_lowercase());
-        }
-        code
+        code(self.parts().0)
     }
+
+    /// Identifiers of all kinds.
+    pub fn codes() -> impl Iterator<Item = String> {
+        Self::SENTENCES.iter().map(|(name, _)| code(name))
+    }
+}
+
+/// The name of a kind in lower case, with underscores.
+fn code(name: &str) -> String {
+    let mut code = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !code.is_empty() {
+            code.push('_');
+        }
+        code.push(letter.to_ascii_lowercase());
+    }
+    code
 }
 
 #[cfg(test)]
