@@ -138,7 +138,18 @@ mod tests {
         let measured = found.measured.expect("a measurement");
         assert_eq!((measured.report.as_str(), measured.ended), ("somebodys.json", 1_795_574_045));
         assert!(there("somebodys.json").is_some());
-        for (name, content) in [("cut.json", "{"), ("not a name.json", "{}"), ("undated.json", r#"{"schema": 1}"#)] {
+        let changed = |field: &str, value: serde_json::Value| {
+            let mut report = added.clone();
+            report[field] = value;
+            report.to_string()
+        };
+        for (name, content) in [
+            ("cut.json", "{".into()),
+            ("not a name.json", added.to_string()),
+            ("undated.json", changed("date", serde_json::Value::Null)),
+            ("partial.json", changed("partial", true.into())),
+            ("large.json", added.to_string() + &" ".repeat(LARGEST)),
+        ] {
             fs::write(atlas.join(name), content).expect("a file");
             let refused = put(Some(&atlas), &dist).expect_err("no report").to_string();
             assert!(refused.contains(name.trim_end_matches(".json")), "{refused}");

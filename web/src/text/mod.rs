@@ -292,7 +292,7 @@ catalogue! {
     anisotropy_caption: "The share of the stream’s variance that lies in one direction: near 1, a single outlier direction carries almost everything, and a linearity close to 1 says little.",
     properties_figure: "What a linear map reads out of the stream after each layer",
     properties_caption: "For how many held-out tokens a linear map of the residual stream, fitted on the training rows, names the property. Token: one of the 16 most frequent ones, or another. Position: eighth of the window. Kind of the next token: it begins a word, continues one, or is a number, a line break or another sign. Person and place: whose name was written last, in generated texts.",
-    properties_guess: "Always naming the most frequent class reaches: {shares}.",
+    properties_guess: "Naming the most frequent class every time would score: {shares}.",
     dimension_figure: "Intrinsic dimension of the residual stream before each layer",
     dimension_caption: "In how many directions the stream spreads locally, from each held-out row’s two nearest neighbours. It is far below the width of the stream.",
     paired_differs: "On the same held-out windows, {name} differs from {first} in {blocks}, most in block {at}: by {amount} ± {half} (95 % interval of the paired difference).",

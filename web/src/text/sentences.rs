@@ -40,7 +40,9 @@ fn of_depth(text: &str, depth: usize) -> String {
     let Some((pattern, values)) = fits.max_by_key(|(pattern, _)| pattern.letters()).filter(|_| depth > 0) else {
         return number(text);
     };
-    let values: Vec<_> = values.into_iter().map(|value| of_depth(value, depth - 1)).collect();
+    // Names stay as they are, even if one is a phrase by chance, such as `rows` of a link.
+    let value = |(name, value)| if name == "name" { String::from(value) } else { of_depth(value, depth - 1) };
+    let values: Vec<String> = pattern.names.iter().copied().zip(values).map(value).collect();
     let values: Vec<_> = pattern.names.iter().copied().zip(values.iter().map(String::as_str)).collect();
     fill(pattern.translated, &values)
 }
@@ -121,6 +123,9 @@ mod tests {
         for other in ["", "gone", "x: gone ()", "use  row"] {
             assert_eq!(translated(other), other);
         }
+        with(&[("{name} in {what}", "{name} von {what}"), ("rows", "Zeilen")]);
+        assert_eq!(translated("rows in rows"), "rows von Zeilen", "a name is no phrase");
+        with(&[("use {n} rows", "{n} Zeilen nehmen")]);
         assert_eq!(translated("use use 1 rows rows"), "1 Zeilen nehmen Zeilen nehmen");
     }
 
