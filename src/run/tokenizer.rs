@@ -9,16 +9,23 @@ use crate::error::Result;
 use crate::platform::digest::sha256;
 use crate::weights::Files;
 
-/// Most bytes of files whose tokenizer is kept; a larger one takes memory that the measurement needs.
+/// Most bytes of files whose tokenizers are kept; larger ones take memory that the measurement needs.
 const KEPT_BYTES: usize = 1 << 20;
 
 /// Names and SHA-256 of files.
 type FileHashes = Vec<(&'static str, String)>;
 
+/// A tokenizer with the hashes of its files and their size.
+struct Kept {
+    hashes: FileHashes,
+    bytes: usize,
+    tokenizer: Rc<Tokenizer>,
+}
+
 thread_local! {
-    /// The last tokenizer. `tokenizers` keeps the words that each instance has encoded for as long as the thread lives, so
-    /// that a worker would grow by reading the same files for every measurement.
-    static LAST: RefCell<Option<(FileHashes, Rc<Tokenizer>)>> = const { RefCell::new(None) };
+    /// The tokenizers used last, the latest at the end. `tokenizers` keeps the words that each instance has encoded for as
+    /// long as the thread lives, so that a worker would grow by reading the same files for every measurement.
+    static RECENT: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The model's own tokenizer.
@@ -40,17 +47,23 @@ pub(super) async fn tokenizer(files: &dyn Files) -> Result<Rc<Tokenizer>> {
     read(&[])
 }
 
-/// The tokenizer of these files, which is the last one if they are the same.
+/// The tokenizer of these files, which is a kept one if there is one of the same files.
 fn read(files: &[(&'static str, Vec<u8>)]) -> Result<Rc<Tokenizer>> {
     let hashes: FileHashes = files.iter().map(|(name, bytes)| (*name, sha256(bytes))).collect();
-    let last = LAST.take().filter(|(known, _)| *known == hashes);
-    let tokenizer = match last {
-        Some((_, last)) => last,
-        None => Rc::new(Tokenizer::from_files(files)?),
-    };
-    let bytes: usize = files.iter().map(|(_, bytes)| bytes.len()).sum();
-    LAST.set((bytes <= KEPT_BYTES).then(|| (hashes, tokenizer.clone())));
-    Ok(tokenizer)
+    let mut recent = RECENT.take();
+    let known = recent.iter().position(|kept| kept.hashes == hashes).map(|at| recent.remove(at).tokenizer);
+    let read = known.map_or_else(|| Tokenizer::from_files(files).map(Rc::new), Ok);
+    let bytes = files.iter().map(|(_, bytes)| bytes.len()).sum();
+    if let Ok(tokenizer) = &read
+        && bytes <= KEPT_BYTES
+    {
+        recent.push(Kept { hashes, bytes, tokenizer: tokenizer.clone() });
+    }
+    while recent.iter().map(|kept| kept.bytes).sum::<usize>() > KEPT_BYTES {
+        recent.remove(0);
+    }
+    RECENT.set(recent);
+    read
 }
 
 #[cfg(test)]
@@ -67,12 +80,24 @@ mod tests {
         assert!(Rc::ptr_eq(&first, &read(&json("a")).expect("a tokenizer")));
         let other = read(&json("b")).expect("a tokenizer");
         assert_eq!((first.id("a"), first.id("b"), other.id("a"), other.id("b")), (Some(0), None, None, Some(0)));
-        let again = read(&json("b")).expect("a tokenizer");
-        assert!(Rc::ptr_eq(&other, &again), "the last one is kept");
+        for _ in 0..2 {
+            assert!(Rc::ptr_eq(&other, &read(&json("b")).expect("a tokenizer")));
+            assert!(Rc::ptr_eq(&first, &read(&json("a")).expect("a tokenizer")), "both are kept");
+        }
         assert!(read(&[("tokenizer.json", b"{}".to_vec())]).is_err());
         let mut large = json("b");
         large[0].1.extend(vec![b' '; KEPT_BYTES]);
         let large = [read(&large), read(&large)].map(|read| read.expect("a tokenizer"));
         assert!(!Rc::ptr_eq(&large[0], &large[1]), "a large one is not kept");
+        let mut half = json("c");
+        half[0].1.extend(vec![b' '; KEPT_BYTES / 2]);
+        let halves: Vec<_> = (0..3)
+            .map(|at| {
+                half[0].1.push(b' ');
+                (at, read(&half).expect("a tokenizer"))
+            })
+            .collect();
+        assert!(RECENT.with_borrow(|recent| recent.len() == 1), "what is kept has a bound");
+        assert!(Rc::ptr_eq(&halves[2].1, &read(&half).expect("a tokenizer")), "it is the latest");
     }
 }

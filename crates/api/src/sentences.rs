@@ -66,6 +66,18 @@ pub fn fill(template: &str, values: &[(&str, &str)]) -> String {
     text + rest
 }
 
+/// The name of a variant in lower case, with underscores.
+pub(crate) fn code(name: &str) -> String {
+    let mut code = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !code.is_empty() {
+            code.push('_');
+        }
+        code.push(letter.to_ascii_lowercase());
+    }
+    code
+}
+
 /// Declares an enum of sentences. See the module.
 macro_rules! sentences {
     ($(#[$about:meta])* $vis:vis enum $enum:ident {
@@ -84,6 +96,11 @@ macro_rules! sentences {
         impl $enum {
             /// Names of all variants with their sentences.
             $vis const SENTENCES: &[(&'static str, &'static str)] = &[$((stringify!($variant), $sentence)),*];
+
+            /// Stable identifier.
+            $vis fn code(&self) -> String {
+                crate::sentences::code(self.parts().0)
+            }
 
             /// The variant's name, its sentence, and its values by name.
             pub(crate) fn parts(&self) -> (&'static str, &'static str, Vec<(&'static str, String)>) {
@@ -156,6 +173,7 @@ mod tests {
             assert_eq!(serde_json::from_str::<Said>(&json).unwrap(), said, "{json}");
         }
         assert_eq!(Said::SENTENCES[1], ("Nothing", "nothing"));
+        assert_eq!((Said::Nothing.code(), code("FewRows")), ("nothing".into(), "few_rows".into()));
     }
 
     #[test]

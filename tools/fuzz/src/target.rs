@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
 use straightedge_api::error::Error;
 
 use crate::mutate::Format;
@@ -10,7 +9,7 @@ use crate::mutate::Format;
 /// A refusal: the kind of an error, and its sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The name of the error's variant as it is serialised.
+    /// The error's code.
     pub kind: String,
     /// What the user reads.
     pub sentence: String,
@@ -18,12 +17,7 @@ pub struct Refusal {
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
-        let kind = match serde_json::to_value(&error) {
-            Ok(Value::Object(fields)) => fields.keys().next().cloned(),
-            Ok(Value::String(kind)) => Some(kind),
-            _ => None,
-        };
-        Self { kind: kind.unwrap_or_default(), sentence: error.sentence() }
+        Self { kind: error.code(), sentence: error.sentence() }
     }
 }
 

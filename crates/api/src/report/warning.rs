@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::sentences::sentences;
+use crate::sentences::{code, sentences};
 
 /// A caveat of a number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,27 +109,10 @@ sentences! {
 }
 
 impl WarningKind {
-    /// Stable identifier.
-    pub fn code(&self) -> String {
-        code(self.parts().0)
-    }
-
     /// Identifiers of all kinds.
     pub fn codes() -> impl Iterator<Item = String> {
         Self::SENTENCES.iter().map(|(name, _)| code(name))
     }
-}
-
-/// The name of a kind in lower case, with underscores.
-fn code(name: &str) -> String {
-    let mut code = String::new();
-    for letter in name.chars() {
-        if letter.is_ascii_uppercase() && !code.is_empty() {
-            code.push('_');
-        }
-        code.push(letter.to_ascii_lowercase());
-    }
-    code
 }
 
 #[cfg(test)]

@@ -36,13 +36,14 @@ pub(crate) fn History(session: Session) -> impl IntoView {
     // A closed fold holds no items, which are many after a day of measuring.
     let is_open = RwSignal::new(false);
     let toggle = move |event| is_open.set(event_target::<web_sys::Element>(&event).has_attribute("open"));
-    let listed = move || if is_open.get() { entries.get() } else { Vec::new() };
     view! {
         <details class="fold" data-testid="history" on:toggle=toggle>
             <summary><span class="title">{h().title}</span><span class="note" data-testid="history-sum">{summary}</span></summary>
             <div class="kept">
                 <ul data-testid="history-list">
-                    <For each=listed key=|entry| (entry.id.clone(), entry.described(), entry.is_pinned, entry.name.clone()) children=move |entry| view! { <Item session entry/> }/>
+                    <Show when=move || is_open.get()>
+                        <For each=move || entries.get() key=|entry| (entry.id.clone(), entry.described(), entry.is_pinned, entry.name.clone()) children=move |entry| view! { <Item session entry/> }/>
+                    </Show>
                 </ul>
                 <Show when=move || entries.with(|entries| !entries.is_empty())>
                     <button type="button" data-testid="history-export" on:click=export>{h().export}</button>
