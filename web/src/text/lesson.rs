@@ -180,7 +180,7 @@ catalogue! {
     regimes_waiting: "Loading published values …",
 
     exercises_title: "Exercises",
-    exercises_text: "The first four are checked against what the page shows now; with another model, other answers are right. The last four have no checked answer: think them through.",
+    exercises_text: "The first four are checked against what the page shows now; with another model, other answers are right. The others have no checked answer: think them through.",
     exercises_task: "Answer the first four, and think about the others before you open their answers.",
     exercises_look: "Every number you need is in the table below the profile or in the views. Point at a mark to see its exact values.",
     exercise_answer: "Your answer",
