@@ -10,13 +10,13 @@ use naga::back::{hlsl, msl, spv};
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use naga::{AddressSpace, Block, Function, GlobalVariable, Handle, Module, ShaderStage, Statement};
 use straightedge::backend::gpu::kernels::gram::{GRAM_DOTS, GRAM_FLOATS, GRAM_INTEGERS, GRAM_PACKED};
-use straightedge::backend::gpu::kernels::products::{MATMUL_ANY, MATMUL_REGISTER, MATMUL_SHARED, MATMUL_WIDE};
+use straightedge::backend::gpu::kernels::products::{MATMUL_ANY, MATMUL_REGISTER, MATMUL_SHARED, MATMUL_SHARED_8X8};
 use straightedge::backend::gpu::kernels::{self, ATTENTION_SCORES, ATTENTION_VALUES, Kernel};
 
 /// Kernels whose only loop takes most of a measurement's time.
 static HOT: [&Kernel; 10] = [
     &MATMUL_SHARED,
-    &MATMUL_WIDE,
+    &MATMUL_SHARED_8X8,
     &MATMUL_REGISTER,
     &MATMUL_ANY,
     &ATTENTION_SCORES,

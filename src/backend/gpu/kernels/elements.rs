@@ -79,7 +79,8 @@ kernel!(
 );
 kernel!(
     /// Scaled q·kᵀ of every window and head.
-    ATTENTION_SCORES = "attention_scores.wgsl" after ["shared/tiles.wgsl"] "attention_scores" (ScoresParams)
+    ATTENTION_SCORES = "attention_scores.wgsl" after ["shared/tiles.wgsl", "shared/outputs_8x4.wgsl"]
+    "attention_scores" (ScoresParams)
     bindings [read(1, "q"), read(2, "k"), read_write(3, "scores")]
     workgroup TILES, overrides &[]
 );
@@ -91,7 +92,8 @@ kernel!(
 );
 kernel!(
     /// Weighted sums of values.
-    ATTENTION_VALUES = "attention_values.wgsl" after ["shared/tiles.wgsl"] "attention_values" (ValuesParams)
+    ATTENTION_VALUES = "attention_values.wgsl" after ["shared/tiles.wgsl", "shared/outputs_8x4.wgsl"]
+    "attention_values" (ValuesParams)
     bindings [read(1, "weights"), read(2, "v"), read_write(3, "out")]
     workgroup TILES, overrides &[]
 );

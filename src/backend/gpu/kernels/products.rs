@@ -39,17 +39,17 @@ kernel!(
 );
 kernel!(
     /// x·weightᵀ + bias through workgroup memory; the inner width is a multiple of 4.
-    MATMUL_SHARED = "matmul_shared.wgsl" after "alias Inner = vec4<f32>;" and ["shared/product.wgsl", "shared/tiles.wgsl"]
-    "matmul_shared" (MatmulParams)
+    MATMUL_SHARED = "matmul_shared.wgsl" after "alias Inner = vec4<f32>;" and
+    ["shared/product.wgsl", "shared/tiles.wgsl", "shared/outputs_8x4.wgsl"] "matmul_shared" (MatmulParams)
     bindings [read(1, "x"), read(2, "weight"), read(3, "bias"), read_write(4, "out")]
     workgroup TILES, overrides &[]
 );
 kernel!(
-    /// The same with larger tiles and more registers.
-    MATMUL_WIDE = "matmul_wide.wgsl" after "alias Inner = vec4<f32>;" and ["shared/product.wgsl"] "matmul_wide"
-    (MatmulParams)
+    /// The same with twice the outputs per thread.
+    MATMUL_SHARED_8X8 = "matmul_shared_8x8.wgsl" after "alias Inner = vec4<f32>;" and
+    ["shared/product.wgsl", "shared/tiles.wgsl"] "matmul_shared_8x8" (MatmulParams)
     bindings [read(1, "x"), read(2, "weight"), read(3, "bias"), read_write(4, "out")]
-    workgroup TILES, overrides &[]
+    workgroup [64, 1, 1], overrides &[]
 );
 /// A way to compute x·weightᵀ.
 #[derive(Debug)]
@@ -66,9 +66,9 @@ pub struct Variant {
 pub static VARIANTS: &[Variant] = &[
     Variant { kernel: &MATMUL_ANY, tile: [4, 128], inner: 1 },
     Variant { kernel: &MATMUL_SHARED, tile: [TILE, TILE], inner: 4 },
-    Variant { kernel: &MATMUL_WIDE, tile: [TILE, 2 * TILE], inner: 4 },
+    Variant { kernel: &MATMUL_SHARED_8X8, tile: [TILE, TILE], inner: 4 },
     Variant { kernel: &MATMUL_REGISTER, tile: [64, 32], inner: 4 },
 ];
 
 /// The kernels of `VARIANTS`.
-pub(super) static KERNELS: &[&Kernel] = &[&MATMUL_ANY, &MATMUL_SHARED, &MATMUL_WIDE, &MATMUL_REGISTER];
+pub(super) static KERNELS: &[&Kernel] = &[&MATMUL_ANY, &MATMUL_SHARED, &MATMUL_SHARED_8X8, &MATMUL_REGISTER];
