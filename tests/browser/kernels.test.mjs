@@ -5,10 +5,14 @@ import assert from 'node:assert/strict';
 import { visit } from './driver.mjs';
 
 /** Outcomes of a check: the name of each case, with its failure or null. */
-const outcomes = (app, check) => app.page.evaluate(async (check) => {
+const outcomes = async (app, check) => JSON.parse(await called(app, check));
+
+/** What a function of the checks returns. */
+const called = (app, check) => app.page.evaluate(async (check) => {
   const checks = await import(new URL('checks.js', document.baseURI).href);
   await checks.default({ module_or_path: new URL('checks_bg.wasm', document.baseURI) });
-  return JSON.parse(await checks[check]());
+  const returned = await checks[check]();
+  return typeof returned === 'string' ? returned : [...returned];
 }, check);
 
 visit('exact Grams are exact bit by bit in this browser', { webgpu: true }, async (app) => {
@@ -21,4 +25,11 @@ visit('every kernel compiles in this browser and gives what the CPU gives', { we
   const devices = await outcomes(app, 'operations');
   assert.equal(devices.length, 3);
   for (const [name, why] of devices) assert.equal(why, null, `${name}: ${why}`);
+});
+
+visit('the rate of a fast GPU is computed from more operations than 32 bits hold', {}, async (app) => {
+  const flops = await called(app, 'product_flops');
+  assert.equal(flops[0], 2 * 64 ** 3);
+  assert.equal(flops.at(-1), 2 * 8192 * 1024 ** 2);
+  for (const [at, more] of flops.slice(1).entries()) assert.ok(more > flops[at], `${flops}`);
 });

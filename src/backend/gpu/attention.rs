@@ -27,12 +27,13 @@ pub(super) struct Heads<'a> {
 
 /// Records attention of every window and head.
 pub(super) fn record(engine: &Engine, choice: &KernelChoice, heads: &Heads<'_>, shape: AttentionShape) -> Result<()> {
-    let entry_bytes = 4 * (shape.seq_len * shape.seq_len) as u64;
+    // In a browser these may exceed `usize`.
+    let entry_bytes = 4 * (shape.seq_len as u64).pow(2);
     let limit = engine.device.max_bytes();
     if entry_bytes > limit {
         return Err(Error::DeviceLimit { what: "attention of one window".into(), needed: entry_bytes, limit });
     }
-    let entry_ms = choice.ms(2.0 * (shape.seq_len * shape.seq_len * shape.head_dim) as f64 / SHARE);
+    let entry_ms = choice.ms(2.0 * (shape.seq_len as f64).powi(2) * shape.head_dim as f64 / SHARE);
     let by_memory = (SCORES_BYTES.min(limit) / entry_bytes).max(1) as usize;
     let by_time = (engine.pacer.dispatch_ms() / entry_ms).max(1.0) as usize;
     let by_grid = engine.device.max_workgroups();

@@ -7,8 +7,7 @@ mod exact;
 #[path = "../../../tests/kernels/operations.rs"]
 mod operations;
 
-use straightedge::backend::gpu::VARIANTS;
-use straightedge::backend::gpu::{GpuBackend, Options};
+use straightedge::backend::gpu::{GpuBackend, Options, VARIANTS, autotune};
 use wasm_bindgen::prelude::*;
 
 fn main() {}
@@ -24,6 +23,12 @@ pub async fn exact_grams() -> String {
 pub async fn operations() -> String {
     let devices = operations::devices(base()).into_iter().map(|(name, options)| (name, options, ()));
     outcomes(devices.collect(), async |gpu, ()| operations::check(gpu).await).await
+}
+
+/// Floating-point operations of the matrix products that autotuning times.
+#[wasm_bindgen]
+pub fn product_flops() -> Vec<f64> {
+    autotune::product_flops().into()
 }
 
 fn base() -> Options {

@@ -17,6 +17,7 @@ use crate::error::Result;
 
 pub use cache::{adopt, recall, snapshot, to_keep};
 use contest::{Outcome, Timed, hold};
+pub use problems::product_flops;
 use problems::{Norms, Products, SecondMoments};
 
 /// Floating-point operations per millisecond that any GPU reaches: lower measurements are taken for errors.

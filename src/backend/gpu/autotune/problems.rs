@@ -25,6 +25,12 @@ const NORM_COLS: usize = 768;
 const GRAM_ROWS: usize = 1024;
 /// Columns of second moments.
 const GRAM_COLS: [usize; 4] = [128, 256, 512, 1024];
+
+/// Floating-point operations of the timed products. In a browser they may exceed `usize`.
+pub fn product_flops() -> [f64; PRODUCTS.len()] {
+    PRODUCTS.map(|[rows, width]| 2.0 * rows as f64 * (width as f64).powi(2))
+}
+
 /// Milliseconds until the queue is empty after recording `repetitions` times.
 async fn elapsed(engine: &Engine, repetitions: usize, record: impl Fn()) -> Result<f64> {
     let started = engine.waits.now();
@@ -69,8 +75,7 @@ impl<'e> Products<'e> {
 
     /// Floating-point operations of a product.
     pub(super) fn flops(&self, size: usize) -> f64 {
-        let [rows, width] = PRODUCTS[size];
-        2.0 * (rows * width * width) as f64
+        product_flops()[size]
     }
 }
 
