@@ -15,22 +15,32 @@ use crate::view::{
 };
 use crate::{awake, keep, leave, title};
 
-/// The page with its engine.
+/// Parts that the page is built in, one at a time: each takes a phone a tenth of a second.
+pub(crate) const PARTS: usize = 7;
+/// All parts are built, and the page is in its place.
+pub(crate) const IN_PLACE: usize = PARTS + 1;
+
+/// The page with its engine; `parts` is the number of parts to build.
 #[component]
-pub(crate) fn App(start: Start) -> impl IntoView {
+pub(crate) fn App(start: Start, parts: RwSignal<usize>) -> impl IntoView {
     let session = Session::new(start);
     let is_embedded = session.frame.with_untracked(|frame| frame.is_embedded);
     title::follow(session);
     if is_embedded {
         return view! { <Embedded session/> }.into_any();
     }
-    session.connect();
     awake::keep(session);
     leave::ask(session);
     keep::follow(session);
-    session.act_on_early_press();
+    Effect::new(move |_| {
+        if parts.get() == IN_PLACE {
+            // Compiling the engine would take the processor from building the page.
+            session.connect();
+            session.act_on_early_press();
+        }
+    });
     view! {
-        <Page session/>
+        <Page session parts/>
         <Drop session/>
         <Defined session/>
     }
@@ -39,7 +49,8 @@ pub(crate) fn App(start: Start) -> impl IntoView {
 
 /// Everything visible.
 #[component]
-pub(crate) fn Page(session: Session) -> impl IntoView {
+pub(crate) fn Page(session: Session, parts: RwSignal<usize>) -> impl IntoView {
+    let has = move |part| move || parts.get() >= part;
     let submit = move |event: SubmitEvent| {
         event.prevent_default();
         session.measure_shown();
@@ -47,25 +58,33 @@ pub(crate) fn Page(session: Session) -> impl IntoView {
     // The pre-rendered page cannot be used yet.
     let inert = cfg!(not(target_arch = "wasm32"));
     view! {
-        <Head session/>
+        <Show when=has(1)><Head session/></Show>
         <main class="bench">
-            <Lesson session/>
+            <Show when=has(1)><Lesson session/></Show>
             <form class="controls" aria-label=t().controls on:submit=submit novalidate>
                 <div class="choices" inert=inert>
-                    <Framed session part=Part::Model><ModelChoice session/></Framed>
-                    <Framed session part=Part::Text><TextChoice session/></Framed>
-                    <Framed session part=Part::Protocol><ProtocolChoice session/></Framed>
-                    <Framed session part=Part::Downloads><Downloads session/></Framed>
-                    <Framed session part=Part::Downloads><History session/></Framed>
-                    <ForClass session/>
+                    <Show when=has(2)><Framed session part=Part::Model><ModelChoice session/></Framed></Show>
+                    <Show when=has(3)>
+                        <Framed session part=Part::Text><TextChoice session/></Framed>
+                        <Framed session part=Part::Protocol><ProtocolChoice session/></Framed>
+                    </Show>
+                    <Show when=has(4)>
+                        <Framed session part=Part::Downloads><Downloads session/></Framed>
+                        <Framed session part=Part::Downloads><History session/></Framed>
+                        <ForClass session/>
+                    </Show>
                 </div>
-                <Go session/>
-                <Device session/>
+                <Show when=has(4)>
+                    <Go session/>
+                    <Device session/>
+                </Show>
             </form>
             <section class="results" aria-label=t().results>
-                <Failure session/>
-                <Board session/>
-                <Warnings session/>
+                <Show when=has(5)>
+                    <Failure session/>
+                    <Board session panel=has(6) rest=has(7)/>
+                </Show>
+                <Show when=has(7)><Warnings session/></Show>
             </section>
         </main>
     }
@@ -86,7 +105,7 @@ fn Embedded(session: Session) -> impl IntoView {
     view! {
         <main class="embedded" data-testid="embedded">
             <Failure session/>
-            <Board session/>
+            <Board session panel=|| true rest=|| true/>
             <p class="note"><a href=target target="_blank" data-testid="link-back">{t().link_back}</a></p>
         </main>
         <Defined session/>

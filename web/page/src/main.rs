@@ -21,22 +21,36 @@ mod store;
 mod title;
 mod view;
 
-/// Replaces the pre-rendered page in one step and keeps the focus.
+/// Builds the page out of sight, in steps between which the browser can answer, then replaces the pre-rendered page at
+/// once and keeps the focus.
 #[cfg(target_arch = "wasm32")]
 fn main() {
-    use leptos::prelude::document;
+    use gloo_timers::future::TimeoutFuture;
+    use leptos::prelude::{RwSignal, Set, document};
     use wasm_bindgen::JsCast;
     use web_sys::HtmlElement;
 
-    let Some(place) = document().get_element_by_id("app").and_then(|place| place.dyn_into::<HtmlElement>().ok()) else {
+    let Some(place) = document().get_element_by_id("app") else { return };
+    let Ok(built) = document().create_element("div").map(|element| element.unchecked_into::<HtmlElement>()) else {
         return;
     };
     // Leptos runs no tasks before it is mounted.
     wasm_bindgen_futures::spawn_local(async move {
         let start = start::fetched().await;
+        TimeoutFuture::new(0).await;
+        let parts = RwSignal::new(0);
+        leptos::mount::mount_to(built.clone(), move || app::App(app::AppProps { start, parts })).forget();
+        for part in 1..=app::PARTS {
+            TimeoutFuture::new(0).await;
+            parts.set(part);
+        }
+        TimeoutFuture::new(0).await;
         let focused = document().active_element().and_then(|element| element.get_attribute("data-testid"));
         place.set_inner_html("");
-        leptos::mount::mount_to(place, move || app::App(app::AppProps { start })).forget();
+        while let Some(child) = built.first_child() {
+            let _ = place.append_child(&child);
+        }
+        parts.set(app::IN_PLACE);
         let again = focused.and_then(|name| document().query_selector(&format!("[data-testid='{name}']")).ok()?);
         if let Some(again) = again.and_then(|element| element.dyn_into::<HtmlElement>().ok()) {
             // Elements on the page can be focused.
@@ -51,6 +65,10 @@ fn main() -> Result<(), straightedge_api::error::Error> {
     use leptos::prelude::{Owner, RenderHtml};
 
     let start = start::written()?;
-    println!("{}", Owner::new().with(|| app::Page(app::PageProps { session: session::Session::new(start) }).to_html()));
+    let html = Owner::new().with(|| {
+        let (session, parts) = (session::Session::new(start), leptos::prelude::RwSignal::new(app::PARTS));
+        app::Page(app::PageProps { session, parts }).to_html()
+    });
+    println!("{html}");
     Ok(())
 }

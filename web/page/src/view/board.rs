@@ -16,14 +16,19 @@ use super::table::Table;
 use super::tabs::{Tabs, tab_id};
 use crate::session::Session;
 
-/// Everything about a measurement except its warnings.
+/// Everything about a measurement except its warnings: first the tabs, then also the `panel` with the open view, then also
+/// the `rest`.
 #[component]
-pub(crate) fn Board(session: Session) -> impl IntoView {
+pub(crate) fn Board(
+    session: Session,
+    panel: impl Fn() -> bool + Copy + Send + Sync + 'static,
+    rest: impl Fn() -> bool + Copy + Send + Sync + 'static,
+) -> impl IntoView {
     let is_profile = Memo::new(move |_| session.view.get() == View::Profile);
     let is_embedded = Memo::new(move |_| session.frame.with(|frame| frame.is_embedded));
     let has_tabs =
         Memo::new(move |_| session.frame.with(|frame| !frame.is_embedded && !frame.hidden.contains(&Part::Views)));
-    let panel = move || match session.view.get() {
+    let view = move || match session.view.get() {
         View::Profile => view! { <Chart session/> }.into_any(),
         View::Block => view! { <Detail session/> }.into_any(),
         View::Compare => view! { <Compare session/> }.into_any(),
@@ -38,10 +43,12 @@ pub(crate) fn Board(session: Session) -> impl IntoView {
             // The tabs come first, so that no sentence about a result moves them.
             <Show when=move || has_tabs.get()><Tabs session/></Show>
             <Status session/>
-            <div id="panel" class="panel" data-testid="panel" role=role aria-labelledby=label>{panel}</div>
-            <Share session/>
+            <div id="panel" class="panel" data-testid="panel" role=role aria-labelledby=label>
+                <Show when=panel>{view}</Show>
+            </div>
+            <Show when=rest><Share session/></Show>
         </div>
-        <Differences session/>
-        <Show when=move || is_profile.get() && !is_embedded.get()><Table session/></Show>
+        <Show when=rest><Differences session/></Show>
+        <Show when=move || rest() && is_profile.get() && !is_embedded.get()><Table session/></Show>
     }
 }
