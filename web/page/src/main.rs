@@ -37,7 +37,7 @@ fn main() {
     // Leptos runs no tasks before it is mounted.
     wasm_bindgen_futures::spawn_local(async move {
         let start = start::fetched().await;
-        TimeoutFuture::new(0).await;
+        painted().await;
         let parts = RwSignal::new(0);
         leptos::mount::mount_to(built.clone(), move || app::App(app::AppProps { start, parts })).forget();
         for part in 1..=app::PARTS {
@@ -57,6 +57,22 @@ fn main() {
             let _ = again.focus();
         }
     });
+}
+
+/// Waits until the pre-rendered page has been painted, if it can be seen; otherwise a fast line would keep it from being
+/// seen at all.
+#[cfg(target_arch = "wasm32")]
+async fn painted() {
+    use leptos::prelude::{document, window};
+
+    let next_frame = js_sys::Promise::new(&mut |resolve, _| {
+        if document().hidden() || window().request_animation_frame(&resolve).is_err() {
+            let _ = resolve.call0(&wasm_bindgen::JsValue::UNDEFINED);
+        }
+    });
+    let _ = wasm_bindgen_futures::JsFuture::from(next_frame).await;
+    // A frame is painted after its callbacks.
+    gloo_timers::future::TimeoutFuture::new(0).await;
 }
 
 /// Pre-renders the first view for index.html.
