@@ -29,6 +29,35 @@ function assertLoss(what, found, expected, ppl) {
   assertClose(what, found, expected, 1e-3 * (ppl + expected));
 }
 
+visit('controls feed the rows of another model, named on the page or in a link', { webgpu: false, query: { model: 'demo-gpt2', rows: '2560' } }, async (app) => {
+  await app.choose({ backend: 'cpu' });
+  const plain = await app.measure();
+  // Fed with its own rows, a model gives its own R².
+  await app.view('controls');
+  const feed = async (name) => { await app.element('feed').fill(name); await app.element('feed').press('Tab'); };
+  await feed('demo-gpt2');
+  const own = await add(app, 'controls', 'controls');
+  assert.equal(own.ordered.feed.id, 'demo-gpt2');
+  for (const [at, block] of own.blocks.entries()) {
+    assertClose(`block ${at}`, block.controls.cross_feed.r2_lin, plain.blocks[at].r2_lin, 1e-6);
+  }
+  assert.equal(await app.element('measure-controls').count(), 0, 'there is nothing left to offer');
+  await feed('demo-llama');
+  const other = await add(app, 'controls', 'controls');
+  assert.equal(other.ordered.feed.id, 'demo-llama');
+  for (const [at, block] of other.blocks.entries()) {
+    const { cross_feed: raw, cross_feed_matched: matched } = block.controls;
+    assert.ok(raw.r2_lin <= 1 && matched.r2_lin <= 1, `block ${at}`);
+    assert.notEqual(raw.r2_lin, own.blocks[at].controls.cross_feed.r2_lin, `block ${at}`);
+  }
+  assert.match(app.page.url(), /[?&]feed=demo-llama(&|$)/);
+  await feed('calibration');
+  await app.order(app.element('measure-controls'));
+  assert.equal(await app.ended(), 'failed');
+  assert.match(await app.element('error').innerText(), /“Rows of another model”: calibration of hidden size/);
+  assert.deepEqual((await app.report()).blocks, other.blocks, 'what was measured stays');
+});
+
 visit('swaps and layers measured from their buttons give the values of an independent implementation', { webgpu: false }, async (app) => {
   const expected = JSON.parse(await readFile(join(MODEL, 'expected.json'), 'utf8'));
   await own(app);

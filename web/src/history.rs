@@ -184,6 +184,7 @@ mod tests {
             model: ModelSource::Bundled { folder: "m".into(), files },
             tokenizer: None,
             text: TextSource::Pasted { content: "t".into() },
+            feed: None,
         };
         let order = Some(Order { run: 1, job, work });
         let written = KeptResult::new("1", &sample_report(), "2026-11-26T00:00:00Z".into(), 9, order, None);

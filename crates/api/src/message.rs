@@ -146,6 +146,9 @@ pub enum Work {
         tokenizer: Option<Box<(HubId, Endpoint)>>,
         /// Source of the text.
         text: TextSource,
+        /// The model whose rows the controls feed through this one's networks, with its name in the report.
+        #[serde(default)]
+        feed: Option<Box<(String, ModelSource)>>,
     },
     /// Captured rows x and y, in the one file handle sent along.
     Rows,
@@ -308,6 +311,7 @@ mod tests {
                 },
                 tokenizer: None,
                 text: TextSource::Pasted { content: "two\nlines \"quoted\"".into() },
+                feed: None,
             },
         };
         let request = Request::Measure(Box::new(order));

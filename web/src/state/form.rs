@@ -32,6 +32,9 @@ pub struct Form {
     pub local_model: Option<LocalModel>,
     /// The model on the hub whose tokenizer is used in place of the model's own, as typed; empty is the model's own.
     pub tokenizer: String,
+    /// The model whose rows the controls feed through the measured one's networks, as typed: a bundled one or one on the
+    /// hub; empty is none.
+    pub feed: String,
     /// The text.
     pub text: TextChoice,
     /// The pasted text.
@@ -110,6 +113,7 @@ impl Default for Form {
             model: ModelChoice::Local,
             local_model: None,
             tokenizer: String::new(),
+            feed: String::new(),
             text: TextChoice::Pasted,
             pasted: String::new(),
             local_text: None,
@@ -160,6 +164,7 @@ impl Form {
         }
         if self.model != model {
             self.tokenizer.clear();
+            self.feed.clear();
         }
         self.model = model;
     }
@@ -174,7 +179,8 @@ impl Form {
         let (model_id, model) = self.model_source(index)?;
         let (corpus_id, text) = self.text_source(index)?;
         let tokenizer = self.tokenizer_source()?;
-        let mut order = self.order_of(run, model_id, corpus_id, Work::Model { model, tokenizer, text })?;
+        let feed = if self.measures.contains(&Measure::Controls) { self.feed_source(index)? } else { None };
+        let mut order = self.order_of(run, model_id, corpus_id, Work::Model { model, tokenizer, text, feed })?;
         order.job.checkpoint = self.checkpoint(index);
         Ok(order)
     }
@@ -195,7 +201,7 @@ impl Form {
         }
         let (model_id, model) = self.model_source(index).ok()?;
         let (tokenizer, text) = (self.tokenizer_source().ok()?, TextSource::Missing);
-        self.order_of(run, model_id, "text".into(), Work::Model { model, tokenizer, text }).ok()
+        self.order_of(run, model_id, "text".into(), Work::Model { model, tokenizer, text, feed: None }).ok()
     }
 
     fn order_of(&self, run: u32, model: String, corpus: String, work: Work) -> Result<Order> {
@@ -217,6 +223,23 @@ impl Form {
                 Ok(Some(Box::new((HubId::pasted(typed, &endpoint)?, endpoint))))
             }
         }
+    }
+
+    /// The model whose rows the controls feed through the measured one's networks, with its name in the report.
+    ///
+    /// # Errors
+    /// It is neither bundled nor the name of a model on the hub.
+    pub fn feed_source(&self, index: &[Bundled]) -> Result<Option<Box<(String, ModelSource)>>> {
+        let typed = self.feed.trim();
+        if typed.is_empty() {
+            return Ok(None);
+        }
+        if let Ok(bundled) = find(index, typed) {
+            return Ok(Some(Box::new((bundled.name.clone(), source(bundled)))));
+        }
+        let endpoint = self.endpoint()?;
+        let id = HubId::pasted(typed, &endpoint)?;
+        Ok(Some(Box::new((id.name().into(), ModelSource::Hub { id, endpoint }))))
     }
 
     /// Base URL of the hub or its mirror.
@@ -344,7 +367,7 @@ mod tests {
         let tokenizer = Some(Box::new((HubId::model("c/d").unwrap(), endpoint)));
         assert_eq!(order.job.tokenizer.as_deref(), Some("c/d"));
         assert_eq!(order.job.checkpoint.as_deref(), Some("step0"));
-        assert_eq!((order.job.model.as_str(), order.work), ("a/b", Work::Model { model, tokenizer, text }));
+        assert_eq!((order.job.model.as_str(), order.work), ("a/b", Work::Model { model, tokenizer, text, feed: None }));
         form.text = TextChoice::Made("tales:3".into());
         form.choose_hub("a/c", &index());
         assert_eq!(form.tokenizer, "", "another model has another one");
@@ -358,6 +381,28 @@ mod tests {
         form.choose_hub("a/b", &[]);
         form.mirror = "ftp://x".into();
         assert!(matches!(form.order(1, &[]), Err(Error::HubEndpoint { .. })));
+    }
+
+    #[test]
+    fn controls_take_the_rows_of_a_bundled_model_or_one_on_the_hub() {
+        let fed = |form: &Form| match form.order(1, &index()).map(|order| order.work) {
+            Ok(Work::Model { feed, .. }) => Ok(feed.map(|feed| *feed)),
+            Ok(Work::Rows) => panic!("a model was chosen"),
+            Err(error) => Err(error),
+        };
+        let mut form = Form { measures: [Measure::Swap].into(), ..Form::default() };
+        form.choose_bundled(&index()[0]);
+        form.feed = "../x".into();
+        assert_eq!(fed(&form).unwrap(), None, "only the controls feed");
+        form.measures.insert(Measure::Controls);
+        assert!(matches!(fed(&form), Err(Error::HubId { .. })));
+        form.feed = " calibration ".into();
+        assert_eq!(fed(&form).unwrap(), Some(("calibration".into(), source(&index()[0]))));
+        form.feed = "https://huggingface.co/a/b/tree/step7".into();
+        let hub = ModelSource::Hub { id: HubId::model("a/b@step7").unwrap(), endpoint: Endpoint::default() };
+        assert_eq!(fed(&form).unwrap(), Some(("a/b".into(), hub)));
+        form.choose_hub("a/c", &index());
+        assert_eq!(fed(&form).unwrap(), None, "another model has another width");
     }
 
     #[test]
@@ -410,7 +455,10 @@ mod tests {
         };
         let order = form.order(1, &[]).unwrap();
         let text = TextSource::Pasted { content: "some words".into() };
-        assert_eq!(order.work, Work::Model { model: ModelSource::Handles { names: files }, tokenizer: None, text });
+        assert_eq!(
+            order.work,
+            Work::Model { model: ModelSource::Handles { names: files }, tokenizer: None, text, feed: None }
+        );
         assert_eq!((order.job.protocol.rows, order.job.backend), (1500, BackendChoice::Cpu));
     }
 

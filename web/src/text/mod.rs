@@ -423,6 +423,9 @@ catalogue! {
     control_model: "model re-initialised",
     control_shuffled: "weights shuffled",
     control_gaussian: "Gaussian inputs",
+    feed: "Rows of another model",
+    feed_none: "none",
+    feed_hint: "The name of a bundled model, or of one on the hub, of the same width. Its rows on this text are fed through this model’s networks; it is downloaded for that.",
     control_cross: "another model’s inputs",
     control_matched: "another model’s, matched",
 

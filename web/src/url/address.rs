@@ -28,7 +28,7 @@ use crate::url::values::{charts, charts_written, listed, report, text, written};
 /// The version this page writes, the only one so far.
 const VERSION: &str = "1";
 /// All known parameter names.
-pub const NAMES: [&str; 37] = [
+pub const NAMES: [&str; 38] = [
     "v",
     "model",
     "hub",
@@ -45,6 +45,7 @@ pub const NAMES: [&str; 37] = [
     "gram",
     "backend",
     "measures",
+    "feed",
     "view",
     "block",
     "metric",
@@ -95,6 +96,8 @@ pub struct Address {
     pub backend: BackendChoice,
     /// Measures beyond the fit.
     pub measures: BTreeSet<Measure>,
+    /// The model whose rows the controls feed through this one's networks: a bundled one or one on the hub.
+    pub feed: Option<String>,
     /// The view that is open.
     pub view: View,
     /// The block that views of one block show.
@@ -180,6 +183,7 @@ impl Address {
             protocol,
             backend: given.read("backend", |name| name.parse().ok(), "choose auto, gpu or cpu").unwrap_or_default(),
             measures: given.measures(),
+            feed: given.read("feed", fed, "give the name of a bundled model, or of one on the hub as OWNER/NAME"),
             view: given.read("view", view, "give one of the page’s views").unwrap_or_default(),
             block: given.count("block"),
             metric: given.read("metric", metric, "choose lin or scalar").unwrap_or_default(),
@@ -243,6 +247,7 @@ impl Address {
             ("gram", (gram != usual.gram).then(|| gram.to_string())),
             ("backend", (self.backend != BackendChoice::default()).then(|| self.backend.to_string())),
             ("measures", listed(&self.measures)),
+            ("feed", self.feed.clone()),
             ("view", (self.view != View::default()).then(|| self.view.id().into())),
             ("block", self.block.map(|block| block.to_string())),
             ("metric", (self.metric != Metric::default()).then(|| self.metric.id().into())),
@@ -265,6 +270,11 @@ impl Address {
         ]);
         pairs
     }
+}
+
+/// The name of a bundled model or of one on the hub.
+fn fed(name: &str) -> Option<String> {
+    (is_plain(name) || HubId::model(name).is_ok()).then(|| name.into())
 }
 
 #[cfg(test)]
@@ -313,6 +323,7 @@ mod tests {
             protocol,
             backend: BackendChoice::Cpu,
             measures: BTreeSet::from([Measure::Swap, Measure::RankSwap]),
+            feed: Some("demo-llama".into()),
             view: View::Losses,
             block: Some(3),
             metric: Metric::Scalar,

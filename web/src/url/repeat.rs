@@ -45,6 +45,7 @@ impl Form {
         }
         self.mirror = address.mirror.as_ref().map(ToString::to_string).unwrap_or_default();
         self.tokenizer = address.tokenizer.as_ref().map(ToString::to_string).unwrap_or_default();
+        self.feed = address.feed.clone().unwrap_or_default();
         self.backend = address.backend;
         self.measures = address.measures.clone();
     }
@@ -72,6 +73,9 @@ impl Form {
             self.repeat_text(&report.corpus.id, index)?;
         }
         self.tokenizer = report.model.tokenizer.clone().unwrap_or_default();
+        let fed = report.ordered.as_ref().and_then(|ordered| ordered.feed.as_ref()).map(|feed| feed.id.clone());
+        // A folder of somebody else's cannot be fed again.
+        self.feed = fed.filter(|id| find(index, id).is_ok() || HubId::model(id).is_ok()).unwrap_or_default();
         self.set_protocol(&Protocol::from(&report.protocol));
         // The CPU is always available; the report's GPU may not be here.
         if report.ordered.as_ref().is_some_and(|ordered| ordered.backend == BackendChoice::Cpu) {
@@ -85,10 +89,10 @@ impl Form {
         let mut repeated = self.clone();
         // Reports have the rows of whole windows.
         let whole = self.protocol().map(|protocol| protocol.rows - protocol.rows % protocol.seq_len.max(1));
-        repeated.repeat(report, index).is_ok()
-            && whole.is_ok_and(|rows| rows == report.protocol.rows)
-            && *self
-                == Self { rows: self.rows.clone(), backend: self.backend, measures: self.measures.clone(), ..repeated }
+        repeated.repeat(report, index).is_ok() && whole.is_ok_and(|rows| rows == report.protocol.rows) && {
+            let Self { rows, feed, backend, measures, .. } = self.clone();
+            *self == Self { rows, feed, backend, measures, ..repeated }
+        }
     }
 
     fn repeat_model(&mut self, report: &Report, index: &[Bundled]) -> Result<()> {

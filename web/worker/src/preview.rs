@@ -38,7 +38,7 @@ async fn look_at_text(order: Order, handles: Vec<Blob>, listener: &Listener) -> 
             Some(rows_extent(&job, files, &file).await)
         }
         Work::Model { text: TextSource::Missing, .. } => None,
-        Work::Model { model, tokenizer, text } => {
+        Work::Model { model, tokenizer, text, .. } => {
             if let TextSource::Hub { name, endpoint } = &text
                 && !remote::holds_text(name, endpoint.clone(), listener).await.unwrap_or(false)
             {

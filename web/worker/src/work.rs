@@ -87,13 +87,14 @@ async fn prepare_measurement(
             let (files, file) = rows(&job, handles);
             Ok(fit(job, files, file))
         }
-        Work::Model { model, tokenizer, text } => {
+        Work::Model { model, tokenizer, text, feed } => {
             let (files, handles) = files(model, handles, listener).await?;
             let files = with_tokenizer(files, tokenizer, &mut job, listener).await?;
+            let feed = feeding(feed, listener).await?;
             let text = text_of(&job, text, handles, listener).await?;
             job.dump_maps = true;
             let (workers, scratch) = (workers(means.cores), RowFile::open().await);
-            Ok(measure_inputs(job, Inputs { workers, resume, scratch, ..Inputs::new(files, text) }))
+            Ok(measure_inputs(job, Inputs { feed, workers, resume, scratch, ..Inputs::new(files, text) }))
         }
     }
 }
@@ -106,7 +107,7 @@ async fn prepare_continuation(
     listener: &Listener,
 ) -> Result<Events> {
     let Order { mut job, work, .. } = order;
-    let Work::Model { model, tokenizer, text } = work else {
+    let Work::Model { model, tokenizer, text, .. } = work else {
         return Err(Error::InvalidSetting {
             field: "model".into(),
             value: "a file of captured rows".into(),
@@ -138,6 +139,16 @@ pub(super) async fn with_tokenizer(
     let tokenizer = remote::open(&id, endpoint, listener).await?;
     job.tokenizer = Some(tokenizer.id().to_string());
     Ok(Rc::new(BorrowedTokenizer::new(files, Rc::new(tokenizer))))
+}
+
+/// The files of the model whose rows are fed through the measured one's networks, with its name.
+async fn feeding(
+    feed: Option<Box<(String, ModelSource)>>,
+    listener: &Listener,
+) -> Result<Option<(String, Rc<dyn Files>)>> {
+    let Some(feed) = feed else { return Ok(None) };
+    let (name, source) = *feed;
+    Ok(Some((name, files(source, Vec::new(), listener).await?.0)))
 }
 
 /// The files of a model, and the handles that are not part of it.

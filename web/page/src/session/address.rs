@@ -107,6 +107,7 @@ impl Session {
             protocol: form.protocol().ok().filter(|protocol| protocol.check().is_ok()).unwrap_or_default(),
             backend: form.backend,
             measures: form.measures.clone(),
+            feed: Some(form.feed.trim().to_owned()).filter(|feed| !feed.is_empty()),
             view: self.view.get(),
             block: self.block.get(),
             metric: if is_introduced { Default::default() } else { self.metric.get() },

@@ -3,12 +3,12 @@
 use leptos::prelude::*;
 use straightedge_api::error::Error;
 use straightedge_api::job::{Job, Measure};
-use straightedge_api::message::{Order, Unfinished};
+use straightedge_api::message::{Order, Unfinished, Work};
 use straightedge_web::comparison::overlay::{Choice, KeptMeasurement};
 use straightedge_web::comparison::published::SURVEY;
 use straightedge_web::continuation::ContinuationState;
 use straightedge_web::state::cost;
-use straightedge_web::state::form::ModelChoice;
+use straightedge_web::state::form::{Form, ModelChoice};
 use straightedge_web::state::run::Run;
 use straightedge_web::state::views::job_measures;
 use web_sys::File;
@@ -50,6 +50,14 @@ impl Session {
     /// Adds a measure to the measurement shown, for one block or all: same model, same text, same protocol.
     pub(crate) fn extend(self, measure: Measure, block: Option<usize>) {
         let Some((mut order, handles)) = self.ordered.get_value() else { return };
+        let index = self.index.get_untracked().unwrap_or_default();
+        if let Work::Model { feed, .. } = &mut order.work {
+            let fed = |form: &Form| if measure == Measure::Controls { form.feed_source(&index) } else { Ok(None) };
+            match self.form.with_untracked(fed) {
+                Ok(source) => *feed = source,
+                Err(error) => return self.complaint.set(Some(error)),
+            }
+        }
         order.run = self.next_number();
         order.job.measures = job_measures(measure);
         order.job.blocks = block.and_then(|block| block.to_string().parse().ok());
@@ -61,6 +69,16 @@ impl Session {
         self.continuation.update(ContinuationState::cancel);
         self.run.update(|run| *run = run.extend(order.run));
         self.with_link(|link| link.measure(order, &handles));
+    }
+
+    /// Whether the controls were not yet fed by the model that the form names.
+    pub(crate) fn is_fed_anew(self) -> bool {
+        let index = self.index.get().unwrap_or_default();
+        let Ok(Some(named)) = self.form.with(|form| form.feed_source(&index)) else { return false };
+        self.run.with(|run| {
+            let fed = run.report().and_then(|report| report.ordered.as_ref()?.feed.as_ref());
+            fed.is_none_or(|fed| fed.id != named.0)
+        })
     }
 
     /// Resumes the unfinished measurement, or requests the files it needs.

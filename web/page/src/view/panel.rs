@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use straightedge_api::job::Measure;
 use straightedge_web::figures::{Figure, figures, shown_block};
 use straightedge_web::state::cost;
+use straightedge_web::state::form::PUBLISHED;
 use straightedge_web::state::run::Run;
 use straightedge_web::state::views::{View, is_complete, name, question, refusal, refused};
 use straightedge_web::text::format::duration;
@@ -31,6 +32,7 @@ pub(crate) fn Panel(session: Session, view: View) -> impl IntoView {
         <p class="about">{explained(session, view.texts()[2])}</p>
         <Show when=move || view.is_by_block()><BlockChoice session view/></Show>
         <For each=move || 0..count.get() key=|at| *at children=figure/>
+        {(view == View::Controls).then(|| view! { <Feed session/> })}
         {view.measures().iter().map(|measure| view! { <Missing session view measure=*measure/> }).collect_view()}
     }
 }
@@ -65,10 +67,42 @@ fn BlockChoice(session: Session, view: View) -> impl IntoView {
     }
 }
 
+/// The model whose rows the controls feed through this one's networks.
+#[component]
+fn Feed(session: Session) -> impl IntoView {
+    let typed = move || session.form.with(|form| form.feed.clone());
+    let change = move |event| {
+        let name = event_target_value(&event).trim().to_owned();
+        session.form.update(|form| form.feed = name);
+    };
+    let can_order = Memo::new(move |_| session.can_extend.get() || session.can_order_more());
+    let known = move || {
+        let index = session.index.get().unwrap_or_default();
+        let bundled = index.into_iter().map(|bundled| (bundled.name, bundled.title));
+        let on_hub = PUBLISHED.map(|(id, title)| (id.into(), title.into()));
+        let others = bundled.chain(on_hub).filter(|(name, _)| session.model_name().as_ref() != Some(name));
+        others.map(|(name, title)| view! { <option value=name>{title}</option> }).collect_view()
+    };
+    view! {
+        <Show when=move || can_order.get()>
+            <label for="feed">{t().feed}</label>
+            <input
+                id="feed" type="text" data-testid="feed" list="feeding-models" autocomplete="off" autocapitalize="off"
+                spellcheck="false" placeholder=t().feed_none aria-describedby="feed-note" prop:value=typed on:change=change
+            />
+            <datalist id="feeding-models">{known}</datalist>
+            <p class="note" id="feed-note">{t().feed_hint}</p>
+        </Show>
+    }
+}
+
 /// An incomplete measure: its question and a button with its cost, or why it is unavailable.
 #[component]
 fn Missing(session: Session, view: View, measure: Measure) -> impl IntoView {
-    let is_missing = Memo::new(move |_| session.run.with(|run| !run.report().is_some_and(|r| is_complete(measure, r))));
+    let is_missing = Memo::new(move |_| {
+        let is_complete = session.run.with(|run| run.report().is_some_and(|report| is_complete(measure, report)));
+        !is_complete || measure == Measure::Controls && session.is_fed_anew()
+    });
     let is_running = Memo::new(move |_| session.run.with(Run::is_running));
     let why_not = Memo::new(move |_| {
         let refusal = session.run.with(|run| refusal(measure, run.report()?));
