@@ -7,12 +7,12 @@ import { gzipSync } from 'node:zlib';
 const HOSTED = { 'content-encoding': 'gzip', 'cache-control': 'max-age=600' };
 
 /**
- * Forwards every request to the site, under the same path. By path, `changes` modifies texts, and `waits` delays their
- * responses.
+ * Forwards every request to the site, under the same path. By path, `changes` modifies texts, `waits` delays their
+ * responses, and `halves` sends what follows a text later.
  */
 export async function relay({ asHost = false } = {}) {
   const site = new URL(process.env.STRAIGHTEDGE_URL);
-  const network = { asked: [], changes: {}, waits: {} };
+  const network = { asked: [], changes: {}, waits: {}, halves: {} };
   const compressed = new Map();
   const server = createServer(async (request, answer) => {
     const url = new URL(request.url, site);
@@ -24,6 +24,12 @@ export async function relay({ asHost = false } = {}) {
     const content = network.changes[path]?.(body.toString()) ?? body;
     answer.writeHead(reply.status, { 'content-type': reply.headers.get('content-type'), ...(asHost && HOSTED) });
     if (asHost && !compressed.has(path)) compressed.set(path, gzipSync(content));
+    const half = network.halves[path];
+    if (half) {
+      answer.write(content.slice(0, content.indexOf(half.before)));
+      await half.until;
+      return answer.end(content.slice(content.indexOf(half.before)));
+    }
     answer.end(asHost ? compressed.get(path) : content);
   });
   await new Promise((listening) => { server.listen(0, '127.0.0.1', listening); });

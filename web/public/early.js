@@ -1,6 +1,6 @@
-// Runs before the page's module: hides the pre-rendered view, which is in English, if the link opens
-// another one or the page opens in another language, answers clicks on the
-// switches of the blocks with the recorded texts, and remembers them, and a press on Measure, for the page.
+// Runs before the page's module: hides the pre-rendered view, which is in English, if the link opens another one or the
+// page opens in another language, answers clicks on the switches of the blocks with the recorded texts, and remembers
+// them, and a press on Measure, for the page.
 const root = document.documentElement;
 const asked = new URLSearchParams(location.search);
 const LANGUAGES = ['en', 'de'];
@@ -10,16 +10,27 @@ const isFirst = ([name, value]) => ['v', 'lang'].includes(name) || (name === 'vi
 if (root.lang !== 'en' || ![...asked].every(isFirst) || location.hash.startsWith('#r=')) root.dataset.linked = '';
 if (asked.has('embed')) root.dataset.embed = '';
 
-if (!('linked' in root.dataset)) {
-  // The first file that the page's module asks for.
-  const preload = { rel: 'preload', as: 'fetch', href: './data/recorded/demo-gpt2.json', crossOrigin: 'anonymous' };
-  document.head.append(Object.assign(document.createElement('link'), preload));
+let isReady = false;
+
+/** Asks for a file that is needed later. */
+function preload(href) {
+  document.head.append(Object.assign(document.createElement('link'), { rel: 'preload', as: 'fetch', href, crossOrigin: 'anonymous' }));
+}
+const MODULE = './page_bg.wasm';
+if ('linked' in root.dataset) {
+  preload(MODULE);
+} else {
+  preload('./data/recorded/demo-gpt2.json');
+  // The module is large, and delays nothing that the first view needs.
+  new PerformanceObserver((_, observer) => {
+    observer.disconnect();
+    if (!isReady) preload(MODULE);
+  }).observe({ type: 'paint', buffered: true });
 }
 const texts = 'linked' in root.dataset
   ? Promise.reject(new Error('another view is opened'))
   : fetch('./data/continuations/demo-gpt2.json', { priority: 'high' }).then((answer) => answer.json());
 texts.catch(() => {});
-let isReady = false;
 const part = (name) => document.querySelector(`[data-testid=recorded-${name}]`);
 
 /** Shows the recorded text of the linear blocks `on`, exactly as the page itself writes it. */

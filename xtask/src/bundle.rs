@@ -12,13 +12,11 @@ use crate::command::root;
 use crate::modules::{Effort, MODULES};
 
 /// Sources of static files and where they go within dist/.
-const STATIC: [(&str, &str); 5] = [
-    ("index.html", "index.html"),
-    ("web/public", ""),
-    ("web/style", "style"),
-    ("web/models", "models"),
-    ("web/data", "data"),
-];
+const STATIC: [(&str, &str); 4] =
+    [("index.html", "index.html"), ("web/public", ""), ("web/models", "models"), ("web/data", "data")];
+
+/// Style sheets in web/style, in their order in dist/style.css: one file, because browsers ask for six at a time.
+const STYLES: [&str; 6] = ["base", "controls", "results", "views", "lesson", "sides"];
 
 /// Collects modules and static files in a fresh `dist`.
 pub(crate) fn assemble(modules: &[PathBuf], dist: &Path) -> Result<()> {
@@ -27,7 +25,23 @@ pub(crate) fn assemble(modules: &[PathBuf], dist: &Path) -> Result<()> {
     for (from, to) in STATIC {
         copy(&root().join(from), &dist.join(to))?;
     }
-    Ok(())
+    fs::write(dist.join("style.css"), style()?).context("dist/style.css cannot be written")
+}
+
+/// All style sheets as one.
+fn style() -> Result<String> {
+    let folder = root().join("web/style");
+    let found = files(&folder)?.len();
+    if found != STYLES.len() {
+        bail!("web/style has {found} files, but the page has {} style sheets: list them in {}", STYLES.len(), file!());
+    }
+    STYLES
+        .iter()
+        .map(|name| {
+            let file = folder.join(name).with_extension("css");
+            fs::read_to_string(&file).with_context(|| format!("{} cannot be read", file.display()))
+        })
+        .collect()
 }
 
 /// Collects the contents of some folders in a fresh `to`.

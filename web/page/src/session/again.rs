@@ -13,8 +13,8 @@ use straightedge_web::state::order_status::Phase;
 use straightedge_web::state::run::Run;
 use straightedge_web::state::views::View;
 use straightedge_web::url::repeat::{measures_of, order_again};
-use web_sys::Event;
 
+use super::browser::announce;
 use super::state::Session;
 
 impl Session {
@@ -129,8 +129,6 @@ impl Session {
             self.measure_shown();
         }
         // From now on presses take effect at once, so early.js stops remembering them.
-        if let Ok(ready) = Event::new("page ready") {
-            let _ = window().dispatch_event(&ready);
-        }
+        announce("page ready");
     }
 }

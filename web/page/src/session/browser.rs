@@ -16,6 +16,13 @@ pub(super) fn look_at_results() {
     }
 }
 
+/// Tells the scripts outside the module, by an event of the window.
+pub(super) fn announce(name: &str) {
+    if let Ok(event) = web_sys::Event::new(name) {
+        let _ = window().dispatch_event(&event);
+    }
+}
+
 /// The current time as reports write it.
 pub(super) fn now() -> String {
     written(js_sys::Date::now() / 1000.0)

@@ -9,6 +9,7 @@ use straightedge_web::continuation::ContinuationState;
 use straightedge_web::state::recordings::FIRST;
 use straightedge_web::state::run::Run;
 
+use super::browser::announce;
 use super::state::Session;
 use crate::link::Link;
 use crate::start::Start;
@@ -62,8 +63,8 @@ impl Session {
             Reply::Ended { run, memory } => self.ended.set((*run, *memory)),
             Reply::Storage(shelf) => self.storage.set(Some(shelf.clone())),
             Reply::Unfinished(found) => self.unfinished.set(found.clone()),
-            Reply::Ready | Reply::Event { .. } => {}
-            Reply::Looking { .. } | Reply::Preflight { .. } | Reply::CorpusSize { .. } => {}
+            Reply::Ready => announce("engine ready"),
+            Reply::Event { .. } | Reply::Looking { .. } | Reply::Preflight { .. } | Reply::CorpusSize { .. } => {}
         }
         self.receive_preview(reply);
         self.run.update(|run| run.receive(reply));
