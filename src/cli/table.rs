@@ -55,7 +55,15 @@ pub(super) fn table(report: &Report) -> String {
         }
     }
     // The first two columns are only the block and the R² of its map.
-    let more = [more_columns, learning_columns, probe_columns, baseline_columns, control_columns, heal_columns];
+    let more = [
+        more_columns,
+        learning_columns,
+        probe_columns,
+        degree_columns,
+        baseline_columns,
+        control_columns,
+        heal_columns,
+    ];
     for columns in more.map(|columns| columns(blocks)) {
         if columns.len() > 2 {
             text += &format!("\n{}", grid(&columns, blocks));
@@ -164,6 +172,17 @@ fn probe_columns(blocks: &[BlockReport]) -> Vec<Column<BlockReport>> {
         if blocks.iter().any(|block| block.probes.get(&name).is_some_and(|probe| probe.conjunction.is_some())) {
             columns.push(column("conj.", move |block| fixed(probe(block, &name).and_then(|probe| probe.conjunction))));
         }
+    }
+    columns
+}
+
+/// R² of polynomials with the most features.
+fn degree_columns(blocks: &[BlockReport]) -> Vec<Column<BlockReport>> {
+    let mut columns = identity();
+    for degree in names(blocks, |block| &block.degrees) {
+        let title = format!("degree {degree}");
+        let last = move |block: &BlockReport| block.degrees.get(&degree).and_then(|points| points.last().copied());
+        columns.push(column(title, move |block| fixed(last(block).and_then(|point| point.r2))));
     }
     columns
 }

@@ -28,7 +28,7 @@ pub(super) fn heldout_error(block: usize, train: &Training<'_>, heldout: &Moment
         Some(error) => Ok(error),
         None => {
             let fit = LinearFit::new(block, train)?;
-            Ok(HeldOutMoments::of(&fit, heldout).predict(&fit).errors.iter().sum())
+            Ok(HeldOutMoments::of(&fit, heldout).predict(&fit.weight).errors.iter().sum())
         }
     }
 }
@@ -142,7 +142,7 @@ mod tests {
         let found = heldout_error(0, &train, &folds[fold], &headline.kept.cut).expect("a solution");
         let fit = LinearFit::new(0, &train).expect("a solution");
         let unseen = HeldOutMoments::of(&fit, &folds[fold]);
-        let expected: f64 = unseen.predict(&fit).errors.iter().sum();
+        let expected: f64 = unseen.predict(&fit.weight).errors.iter().sum();
         let variation: f64 = unseen.yy.iter().sum();
         let off = (found - expected).abs() / variation;
         assert!(off <= tolerance, "fold {fold}: {found} where a decomposition gives {expected}, R² off by {off:e}");

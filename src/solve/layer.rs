@@ -41,7 +41,7 @@ pub fn score_layer(layer: usize, folds: &[Moments]) -> Result<LayerScore> {
     let all = Training::new(folds.iter().collect());
     let (fit, in_sample) = parallel::join(|| LinearFit::new(layer, &train), || in_sample_error(layer, &all));
     let (fit, in_sample) = (fit?, in_sample?);
-    let errors = HeldOutMoments::of(&fit, heldout).predict(&fit).errors;
+    let errors = HeldOutMoments::of(&fit, heldout).predict(&fit.weight).errors;
     Ok(LayerScore {
         linearity: share(in_sample, all.variance_y.iter().sum()),
         linearity_heldout: Totals::new(heldout).r2(errors.iter().sum()),

@@ -51,11 +51,11 @@ impl HeldOutMoments {
         Self::new(&fit.mean_x, &fit.mean_y, rows)
     }
 
-    /// The prediction errors of `fit`.
-    pub(super) fn predict(&self, fit: &LinearFit) -> Predicted {
-        let xx_weight = &self.xx * &fit.weight;
-        let explained = column_dots(&fit.weight, &self.xy);
-        let predicted = column_dots(&fit.weight, &xx_weight);
+    /// The prediction errors of ŷ = ȳ + `weight`ᵀ·(x − x̄).
+    pub(super) fn predict(&self, weight: &Mat<f64>) -> Predicted {
+        let xx_weight = &self.xx * weight;
+        let explained = column_dots(weight, &self.xy);
+        let predicted = column_dots(weight, &xx_weight);
         let errors = self.yy.iter().zip(explained.iter().zip(&predicted));
         let errors = errors.map(|(yy, (explained, predicted))| (yy - 2.0 * explained + predicted).max(0.0)).collect();
         Predicted { errors, xx_weight }

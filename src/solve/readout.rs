@@ -24,7 +24,7 @@ pub struct Readout {
 pub fn solve_readout(block: usize, train: &Moments, heldout: &Moments) -> Result<Readout> {
     let train = Training::from(train);
     let fit = LinearFit::new(block, &train)?;
-    let errors = HeldOutMoments::of(&fit, heldout).predict(&fit).errors;
+    let errors = HeldOutMoments::of(&fit, heldout).predict(&fit.weight).errors;
     Ok(Readout { map: fit.map(&train), heldout_error: errors.iter().sum() })
 }
 

@@ -87,7 +87,7 @@ impl<'a> Headline<'a> {
         // First, because it needs the most memory.
         let (directions, prediction_eigenvalues) = Directions::new(block, fit)?;
         let rows = HeldOutMoments::of(fit, heldout);
-        let predicted = rows.predict(fit);
+        let predicted = rows.predict(&fit.weight);
         let totals = Totals::new(heldout);
         let r2_lin = totals.r2(predicted.errors.iter().sum());
         let squares = predicted.squares(fit);

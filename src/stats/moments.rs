@@ -229,6 +229,20 @@ impl Moments {
         raise(&mut self.max_abs_x, &other.max_abs_x);
     }
 
+    /// Those of the first `count` columns of x.
+    pub fn first_columns(&self, count: usize) -> Self {
+        let (d_in, d_out) = (self.d_in(), self.d_out());
+        let of = |columns: &[f64]| columns[..count].to_vec();
+        Self {
+            shift_x: of(&self.shift_x),
+            sum_x: of(&self.sum_x),
+            xx: self.xx.chunks_exact(d_in).take(count).flat_map(|row| &row[..count]).copied().collect(),
+            xy: self.xy[..count * d_out].to_vec(),
+            max_abs_x: of(&self.max_abs_x),
+            ..self.clone()
+        }
+    }
+
     /// Mean of the shifted x.
     pub fn mean_x(&self) -> Vec<f64> {
         self.sum_x.iter().map(|sum| sum / self.n as f64).collect()

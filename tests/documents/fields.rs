@@ -8,9 +8,9 @@ use straightedge::fields::Field;
 use straightedge::job::{BackendChoice, GramMode, Measure, Training};
 use straightedge::learning::LearningPoint;
 use straightedge::report::{
-    AppInfo, BlockReport, ControlReport, CorpusInfo, CurvePoint, DeviceInfo, HealReport, Interval, LayerReport,
-    ModelInfo, OrderStep, Ordered, OtherInput, ProbeReport, PropertyScore, ProtocolInfo, Report, Scatter, Seconds,
-    Spectrum, Warning, WarningKind,
+    AppInfo, BlockReport, ControlReport, CorpusInfo, CurvePoint, DegreePoint, DeviceInfo, HealReport, Interval,
+    LayerReport, ModelInfo, OrderStep, Ordered, OtherInput, ProbeReport, PropertyScore, ProtocolInfo, Report, Scatter,
+    Seconds, Spectrum, Warning, WarningKind,
 };
 
 use crate::markdown::{assert_same, files, name_set, read, section, shown};
@@ -142,6 +142,7 @@ fn block() -> BlockReport {
         row_microseconds: named(one),
         conjunction: one,
         probes: named(ProbeReport { r2: one, gain: one, steps: 1, parameters: 1, conjunction: one }),
+        degrees: named(vec![DegreePoint { features: 1, r2: one }]),
         curves: named(vec![CurvePoint { step: 0, value: one }]),
         controls: named(ControlReport {
             r2_lin: one,

@@ -15,6 +15,7 @@ import safetensors.numpy
 import torch
 import transformers
 
+import degrees
 import measures
 import orders
 import properties
@@ -60,6 +61,9 @@ def expected(folder: Path, text: Path) -> dict:
     for block in blocks if model.can_shuffle() else []:
         x = rows[f"ffn_in.{block['block']}"]
         block["shuffled"] = measures.control(x, model.shuffled(block["block"], x), FOLDS)
+    for block in blocks:
+        x, y = (rows[f"{name}.{block['block']}"] for name in ("ffn_in", "ffn_out"))
+        block["degrees"] = degrees.score(x, y, train, held)
     layers = [{"layer": at, **measures.layer(rows[f"hidden.{at}"], rows[f"hidden.{at + 1}"], FOLDS)} for at in count]
     classes = properties.labels(windows.numpy(), lambda ids: model.tokenizer.decode(ids, skip_special_tokens=False))
     for layer in layers:

@@ -15,7 +15,7 @@ use crate::demo;
 use crate::document::document;
 
 /// Measures; the rest is the default protocol on the model's own text.
-const MEASURES: &str = "fit,swap,layers";
+const MEASURES: &str = "fit,swap,layers,degrees";
 /// The slowest measures, only for models at the end of their runs.
 const FURTHER: &str = ",controls,greedy,prune";
 

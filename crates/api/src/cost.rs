@@ -33,6 +33,11 @@ const CONJUNCTION_ROWS: f64 = 2048.0;
 /// Controls without a second model.
 const CONTROLS: f64 = 5.0;
 
+/// Polynomials with features beyond x.
+const POLYNOMIALS: f64 = 3.0;
+/// Features that the polynomials of narrow blocks reach.
+const FEW_FEATURES: f64 = 1024.0;
+
 /// The estimated work and duration of a measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
@@ -68,6 +73,7 @@ pub fn estimate(report: &Report, measure: Measure, training: &Training) -> Optio
         Measure::Layers => work.layers(report),
         Measure::Prune => work.orders(work.layers, report),
         Measure::Probes => work.probes(training),
+        Measure::Degrees => work.degrees(report),
         Measure::Baseline => work.baseline(training),
         Measure::Conjunction => work.conjunction(),
         Measure::Controls => work.controls(report),
@@ -201,6 +207,15 @@ impl Workload {
             perplexities: (3.0 * self.blocks) as usize,
             steps: steps as usize,
         }
+    }
+
+    /// Three polynomials per block, whose matrices have up to twice the columns of the fit's, or as many as narrow blocks
+    /// are given.
+    fn degrees(&self, report: &Report) -> MeasureCost {
+        let wider = 2f64.max(FEW_FEATURES / self.d);
+        let products = self.blocks * self.rows * (self.body + POLYNOMIALS * wider.powi(2) * self.gram);
+        let solve = report.seconds.solve / report.protocol.folds as f64 * POLYNOMIALS * wider.powi(3);
+        MeasureCost { products, seconds: solve, passes: self.blocks, ..MeasureCost::default() }
     }
 
     fn baseline(&self, training: &Training) -> MeasureCost {

@@ -221,7 +221,7 @@ fn gap(a: f64, b: f64, digits: usize) -> f64 {
 pub(crate) mod tests {
     use super::*;
     use crate::learning::LearningPoint;
-    use crate::report::{ControlReport, CurvePoint, HealReport, Interval, ProbeReport, Scatter, Spectrum};
+    use crate::report::{ControlReport, CurvePoint, DegreePoint, HealReport, Interval, ProbeReport, Scatter, Spectrum};
 
     fn largest(a: &BlockReport, b: &BlockReport) -> (f64, String) {
         let found = Compared::blocks(a, b);
@@ -271,6 +271,7 @@ pub(crate) mod tests {
             compression: named(8.0),
             row_microseconds: named(4.0),
             probes: [("poly".into(), probe)].into(),
+            degrees: [("2".into(), vec![DegreePoint { features: 9, r2: Some(0.6) }])].into(),
             curves: [("sgd".into(), vec![CurvePoint { step: 7, value: Some(0.5) }])].into(),
             controls: [("gaussian".into(), control)].into(),
             heal: [("linear".into(), heal)].into(),

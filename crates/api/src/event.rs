@@ -175,6 +175,8 @@ pub enum Stage {
     Conjunction,
     /// Training probes of the residual.
     Probes,
+    /// Fitting polynomials.
+    Degrees,
     /// Training affine maps.
     Baseline,
     /// Fits under other conditions.
@@ -193,6 +195,7 @@ impl Stage {
             Self::Download | Self::Load | Self::Hash | Self::Tokenize => "bytes",
             Self::Measure | Self::Swap | Self::Layers | Self::Controls => "rows",
             Self::Greedy | Self::Conjunction => "blocks",
+            Self::Degrees => "fits",
             Self::Probes | Self::Baseline | Self::Heal => "steps",
             Self::Continue => "tokens",
         }
@@ -212,6 +215,7 @@ impl Stage {
             Self::Layers => "Measuring layers",
             Self::Conjunction => "Silencing inputs",
             Self::Probes => "Training probes",
+            Self::Degrees => "Fitting polynomials",
             Self::Baseline => "Training affine maps",
             Self::Controls => "Measuring controls",
             Self::Heal => "Healing blocks",
@@ -314,6 +318,7 @@ fn seconds_of(seconds: &mut Seconds, stage: Stage) -> Option<&mut f64> {
         Stage::Layers => Some(&mut seconds.layers),
         Stage::Conjunction => Some(&mut seconds.conjunction),
         Stage::Probes => Some(&mut seconds.probes),
+        Stage::Degrees => Some(&mut seconds.degrees),
         Stage::Baseline => Some(&mut seconds.baseline),
         Stage::Controls => Some(&mut seconds.controls),
         Stage::Heal => Some(&mut seconds.heal),

@@ -222,6 +222,8 @@ pub enum Measure {
     Prune,
     /// Trained probes of the residual (section 5).
     Probes,
+    /// Polynomials of degree 2 to 4 in closed form (section 5).
+    Degrees,
     /// The affine map trained by gradient descent (section 5).
     Baseline,
     /// The conjunction index (section 5).
@@ -234,7 +236,7 @@ pub enum Measure {
 
 impl Measure {
     /// Every measure, in the order of the command line. Whatever is asked for, `fit` comes with it.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Fit,
         Self::Swap,
         Self::RankSwap,
@@ -242,6 +244,7 @@ impl Measure {
         Self::Layers,
         Self::Prune,
         Self::Probes,
+        Self::Degrees,
         Self::Baseline,
         Self::Conjunction,
         Self::Controls,
@@ -273,6 +276,7 @@ impl Measure {
             Self::Layers => "layers",
             Self::Prune => "prune",
             Self::Probes => "probes",
+            Self::Degrees => "degrees",
             Self::Baseline => "baseline",
             Self::Conjunction => "conjunction",
             Self::Controls => "controls",
@@ -294,7 +298,7 @@ impl FromStr for Measure {
         Self::ALL.into_iter().find(|measure| measure.name() == name).ok_or_else(|| Error::InvalidSetting {
             field: "--measures".into(),
             value: name.into(),
-            hint: "choose from fit, swap, rank-swap, greedy, layers, prune, probes, baseline, conjunction, controls, heal, or all"
+            hint: "choose from fit, swap, rank-swap, greedy, layers, prune, probes, degrees, baseline, conjunction, controls, heal, or all"
                 .into(),
         })
     }

@@ -20,8 +20,8 @@ use crate::error::{Error, Result};
 
 pub use block::{BlockReport, LayerReport, PropertyScore};
 pub use detail::{
-    ControlReport, CurvePoint, HealReport, INFLUENCE_DIGITS, Interval, OrderStep, ProbeReport, Scatter, Spectrum,
-    finite, rounded,
+    ControlReport, CurvePoint, DegreePoint, HealReport, INFLUENCE_DIGITS, Interval, OrderStep, ProbeReport, Scatter,
+    Spectrum, finite, rounded,
 };
 pub use header::{AppInfo, CorpusInfo, DeviceInfo, ModelInfo, ProtocolInfo};
 pub use ordered::{Ordered, OtherInput};

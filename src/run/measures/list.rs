@@ -1,7 +1,7 @@
 //! Builds the measures of a job, in the order in which they are taken.
 
 use super::source::Source;
-use super::{baseline, conjunction, controls, cosine, probes, swaps};
+use super::{baseline, conjunction, controls, cosine, degrees, probes, swaps};
 use crate::backend::Backend;
 use crate::baseline::BaselineTraining;
 use crate::error::Result;
@@ -42,6 +42,10 @@ impl<'a, B: Backend> Pass<'a, B> {
             let steps = blocks * Kind::ALL.len() * self.job.training.probe_steps;
             let meter = self.out.later(Stage::Probes, steps as u64);
             measures.push(Box::new(probes::Probes { pass: self, meter, done: 0 }));
+        }
+        if self.asks(Measure::Degrees) {
+            let meter = self.out.later(Stage::Degrees, (blocks * degrees::HIGHEST) as u64);
+            measures.push(Box::new(degrees::Degrees { pass: self, meter, done: 0 }));
         }
         if self.asks(Measure::Baseline) {
             let steps = blocks * BaselineTraining::ALL.len() * self.job.training.baseline_steps;

@@ -5,6 +5,7 @@ mod captured;
 mod conjunction;
 mod controls;
 mod cosine;
+mod degrees;
 mod layers;
 mod list;
 mod probes;

@@ -261,7 +261,7 @@ async fn residuals<B: Backend>(backend: &B, map: &DeviceMap<B::Tensor>, rows: &C
 }
 
 /// x̃ = (x − x̄)/σ of every row.
-fn standardised(rows: &Captured, map: &AffineMap) -> Vec<f32> {
+pub(super) fn standardised(rows: &Captured, map: &AffineMap) -> Vec<f32> {
     let d = rows.d_in;
     let standard = |(i, &x): (usize, &f32)| ((f64::from(x) - map.mean_x[i % d]) / map.deviation_x[i % d]) as f32;
     rows.x.iter().enumerate().map(standard).collect()

@@ -7,6 +7,7 @@ mod baseline;
 mod by_view;
 mod compare;
 mod controls;
+mod degrees;
 mod detail;
 pub mod detail_numbers;
 pub mod differences;

@@ -1,8 +1,9 @@
-//! Trained probes of the residual: their gain, their training, and how far from affine they are.
+//! What the linear map misses: gain, training and conjunction index of trained probes, with the polynomials.
 
 use straightedge_api::agreement::{correlation, median};
 use straightedge_api::report::{BlockReport, ProbeReport, Report};
 
+use super::degrees;
 use super::figure::{
     BLOCK_AXIS, Figure, Grid, alike, at_block, at_x, block_mark, block_name, blocks_of, by_block, curve, grid_of,
     heads, series, share_axis,
@@ -16,7 +17,13 @@ use crate::text::format::{exact, fixed, rounded};
 use crate::text::{fill, t};
 
 pub(super) fn figures(report: &Report, block: Option<usize>) -> Vec<Option<Figure>> {
-    vec![gains(report), conjunction(report), training(report, block)]
+    vec![
+        gains(report),
+        degrees::overview(report),
+        conjunction(report),
+        degrees::growth(report, block),
+        training(report, block),
+    ]
 }
 
 fn gains(report: &Report) -> Option<Figure> {
@@ -131,13 +138,13 @@ mod tests {
     fn gains_stand_against_what_the_line_leaves() {
         let report = sample::report();
         let figures: Vec<_> = figures(&report, None).into_iter().flatten().collect();
-        assert_eq!(figures.len(), 3);
+        assert_eq!(figures.len(), 4, "the last block with curves has no polynomials");
         let poly = &figures[0].plot.series[0];
         let found: Vec<_> = poly.marks.iter().map(|mark| (mark.block, mark.x, mark.y)).collect();
         assert_eq!(found, [(Some(0), 1.0 - 0.9, Some(0.01)), (Some(1), 1.25, Some(0.03))]);
         assert_eq!(figures[0].facts[0], "poly: Pearson r = 1.000 over 2 blocks, median gain 0.0200, largest 0.0300.");
         assert_eq!(figures[0].table.rows[0], ["0", "poly", "0.9100", "0.0100", "40", "192", "0.400000"]);
-        assert_eq!(figures[1].plot.series[0].marks[0].y, Some(0.125));
+        assert_eq!(figures[2].plot.series[0].marks[0].y, Some(0.125));
     }
 
     #[test]

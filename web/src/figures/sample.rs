@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use straightedge_api::event::{CurveEvent, Event, Outcome, Recorder};
 use straightedge_api::report::{
-    BlockReport, ControlReport, CurvePoint, HealReport, LayerReport, OrderStep, ProbeReport, PropertyScore, Report,
-    orders,
+    BlockReport, ControlReport, CurvePoint, DegreePoint, HealReport, LayerReport, OrderStep, ProbeReport,
+    PropertyScore, Report, orders,
 };
 
 use crate::state::run::tests::recording;
@@ -80,6 +80,7 @@ fn block_0() -> BlockReport {
             "poly",
             ProbeReport { r2: Some(0.91), gain: Some(0.01), steps: 40, parameters: 192, conjunction: None },
         )]),
+        degrees: degrees(),
         controls: map(&[("gaussian", gaussian), ("cross_feed", ControlReport { r2_lin: Some(-3.0), ..gaussian })]),
         heal: map(&[
             ("linear", HealReport { delta_ppl: Some(0.2), delta_ppl_before: Some(0.5), steps: 200 }),
@@ -87,6 +88,14 @@ fn block_0() -> BlockReport {
         ]),
         ..Default::default()
     }
+}
+
+fn degrees() -> BTreeMap<String, Vec<DegreePoint>> {
+    let of = |r2: [f64; 2]| {
+        let points = [12, 16].into_iter().zip(r2);
+        points.map(|(features, r2)| DegreePoint { features, r2: Some(r2) }).collect()
+    };
+    map(&[("2", of([0.9125, 0.925])), ("3", of([0.9125, 0.95])), ("4", of([0.9125, 0.9375]))])
 }
 
 fn block_1() -> BlockReport {

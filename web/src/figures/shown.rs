@@ -13,13 +13,13 @@ pub(super) const HEALED: [&str; 2] = ["heal_linear", "heal_original"];
 
 /// The block a view shows: the chosen one if it is measured, else the first or the last one with the view's curves.
 pub fn shown_block(view: View, report: &Report, chosen: Option<usize>) -> Option<usize> {
-    let has_curve = |names: &[&str]| {
-        let curved = |block: &&BlockReport| names.iter().any(|name| block.curves.contains_key(*name));
-        report.blocks.iter().filter(curved).map(|block| block.block).next_back()
+    let last_block = |has: &dyn Fn(&BlockReport) -> bool| {
+        report.blocks.iter().rev().find(|block| has(block)).map(|block| block.block)
     };
+    let has_curve = |names: &[&str]| last_block(&|block| names.iter().any(|name| block.curves.contains_key(*name)));
     let fallback = match view {
         View::Block | View::Ranks => report.blocks.first().map(|block| block.block),
-        View::Probes => has_curve(&PROBES),
+        View::Probes => has_curve(&PROBES).or_else(|| last_block(&|block| !block.degrees.is_empty())),
         View::Baseline => has_curve(&BaselineTraining::ALL.map(BaselineTraining::name)),
         View::Healing => has_curve(&HEALED),
         _ => return None,

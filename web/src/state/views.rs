@@ -112,7 +112,7 @@ impl View {
             Self::Block => &[Measure::Swap, Measure::RankSwap, Measure::Probes],
             Self::Losses => &[Measure::Swap, Measure::Greedy],
             Self::Ranks => &[Measure::RankSwap],
-            Self::Probes => &[Measure::Probes, Measure::Conjunction],
+            Self::Probes => &[Measure::Probes, Measure::Degrees, Measure::Conjunction],
             Self::Baseline => &[Measure::Baseline],
             Self::Controls => &[Measure::Controls],
             Self::Layers => &[Measure::Layers, Measure::Prune],
@@ -137,6 +137,7 @@ pub fn question(measure: Measure) -> &'static str {
         Measure::Layers => t.asks_layers,
         Measure::Prune => t.asks_prune,
         Measure::Probes => t.asks_probes,
+        Measure::Degrees => t.asks_degrees,
         Measure::Baseline => t.asks_baseline,
         Measure::Conjunction => t.asks_conjunction,
         Measure::Controls => t.asks_controls,
@@ -154,6 +155,7 @@ pub fn name(measure: Measure) -> &'static str {
         Measure::Layers => t().measure_layers,
         Measure::Prune => t().measure_prune,
         Measure::Probes => t().measure_probes,
+        Measure::Degrees => t().measure_degrees,
         Measure::Baseline => t().measure_baseline,
         Measure::Conjunction => t().measure_conjunction,
         Measure::Controls => t().measure_controls,
@@ -202,6 +204,7 @@ pub fn has(measure: Measure, block: &BlockReport) -> bool {
         Measure::RankSwap => block.delta_ppl.keys().any(|name| name.starts_with("rank_")),
         Measure::Layers | Measure::Greedy | Measure::Prune => false,
         Measure::Probes => !block.probes.is_empty(),
+        Measure::Degrees => !block.degrees.is_empty(),
         // Reports of versions before `adamw_constant` have only these two.
         Measure::Baseline => [BaselineTraining::Sgd, BaselineTraining::Adamw].iter().all(trained),
         Measure::Conjunction => block.conjunction.is_some(),
@@ -216,7 +219,7 @@ pub fn refusal(measure: Measure, report: &Report) -> Option<Refusal> {
     let is_perplexity =
         matches!(measure, Measure::Swap | Measure::RankSwap | Measure::Greedy | Measure::Prune | Measure::Heal);
     let is_rows = report.model.architecture == "rows";
-    if is_rows && !matches!(measure, Measure::Fit | Measure::Probes | Measure::Baseline) {
+    if is_rows && !matches!(measure, Measure::Fit | Measure::Probes | Measure::Degrees | Measure::Baseline) {
         Some(Refusal::Rows)
     } else if is_encoder && is_perplexity {
         Some(Refusal::Encoder)

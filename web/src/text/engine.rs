@@ -16,7 +16,7 @@ thread_local! {
 }
 
 /// All stages.
-const STAGES: [Stage; 15] = [
+const STAGES: [Stage; 16] = [
     Stage::Download,
     Stage::Device,
     Stage::Load,
@@ -28,6 +28,7 @@ const STAGES: [Stage; 15] = [
     Stage::Layers,
     Stage::Conjunction,
     Stage::Probes,
+    Stage::Degrees,
     Stage::Baseline,
     Stage::Controls,
     Stage::Heal,

@@ -15,6 +15,9 @@ const NO_RESULT: f64 = f64::INFINITY;
 /// Tolerance of shares of counted rows: two devices round a few rows to another class.
 const COUNTED: f64 = 200.0;
 
+/// Tolerance of polynomials: in f32 their powers have fewer digits than x.
+const DEGREES: f64 = 100.0;
+
 /// The names of all fields, and their lines in the same order.
 macro_rules! fields {
     ($($name:ident = $line:expr;)*) => {
@@ -100,6 +103,8 @@ fields! {
     ProbeSteps = Line::listed("blocks[].probes.NAME.steps", 5, "Training steps").tolerance(NO_RESULT);
     ProbeParameters = Line::listed("blocks[].probes.NAME.parameters", 5, "Weights and biases, the frozen map included");
     ProbeConjunction = Line::listed("blocks[].probes.NAME.conjunction", 5, "Conjunction index of the probe");
+    DegreeFeatures = Line::listed("blocks[].degrees.NAME[].features", 5, "Features of a polynomial of degree `1`, `2`, `3` or `4`, the inputs included; optional");
+    DegreeR2 = Line::listed("blocks[].degrees.NAME[].r2", 5, "Its held-out R², by ridge regression").tolerance(DEGREES);
     CurveStep = Line::listed("blocks[].curves.NAME[].step", 5, "Steps of a training taken");
     CurveValue = Line::listed("blocks[].curves.NAME[].value", 5, "For `poly`, `dense2x`, `poly2x` the R² on the validation rows; for `sgd`, `adamw_constant`, `adamw` the held-out R²; for `heal_linear`, `heal_original` the loss before that step, in nats per token");
     ControlR2Lin = Line::listed("blocks[].controls.NAME.r2_lin", 6, "The same as r2_lin, of a control");

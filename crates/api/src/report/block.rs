@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::detail::{ControlReport, CurvePoint, HealReport, Interval, ProbeReport, Scatter, Spectrum, finite};
+use super::detail::{
+    ControlReport, CurvePoint, DegreePoint, HealReport, Interval, ProbeReport, Scatter, Spectrum, finite,
+};
 use crate::learning::{LearningLaw, LearningPoint};
 
 /// One feed-forward block (docs/measures.md, sections 2 to 5).
@@ -117,6 +119,9 @@ pub struct BlockReport {
     /// Trained probes by name: `poly`, `dense2x`, `poly2x`.
     #[serde(default)]
     pub probes: BTreeMap<String, ProbeReport>,
+    /// R² of polynomials by degree, `1` to `4` (section 5).
+    #[serde(default)]
+    pub degrees: BTreeMap<String, Vec<DegreePoint>>,
     /// Training curves: validation R² of probes by their names, held-out R² of `sgd`, `adamw_constant`
     /// and `adamw`, mean negative log-likelihood on the training text of `heal_linear` and `heal_original`.
     #[serde(default)]
@@ -178,6 +183,7 @@ impl BlockReport {
         fill(&mut self.compression, &earlier.compression);
         fill(&mut self.row_microseconds, &earlier.row_microseconds);
         fill(&mut self.probes, &earlier.probes);
+        fill(&mut self.degrees, &earlier.degrees);
         fill(&mut self.curves, &earlier.curves);
         fill(&mut self.controls, &earlier.controls);
         fill(&mut self.heal, &earlier.heal);

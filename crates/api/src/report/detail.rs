@@ -115,6 +115,15 @@ pub struct ProbeReport {
     pub conjunction: Option<f64>,
 }
 
+/// A polynomial fitted in closed form (docs/measures.md, section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DegreePoint {
+    /// Features that it is linear in, the inputs included.
+    pub features: usize,
+    /// Held-out R².
+    pub r2: Option<f64>,
+}
+
 /// A 95 % confidence interval (docs/measures.md, section 2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interval {

@@ -24,6 +24,9 @@ pub struct Seconds {
     /// Training and scoring probes.
     #[serde(default)]
     pub probes: f64,
+    /// Fitting polynomials.
+    #[serde(default)]
+    pub degrees: f64,
     /// Training affine maps.
     #[serde(default)]
     pub baseline: f64,
@@ -51,6 +54,7 @@ impl Seconds {
             layers: self.layers + more.layers,
             conjunction: self.conjunction + more.conjunction,
             probes: self.probes + more.probes,
+            degrees: self.degrees + more.degrees,
             baseline: self.baseline + more.baseline,
             controls: self.controls + more.controls,
             heal: self.heal + more.heal,

@@ -55,6 +55,9 @@ sentences! {
         /// Few training rows for the width.
         FewRows { train_rows: usize, d_in: usize } =
             "{train_rows} training rows are fewer than twice the {d_in} inputs; R² is pessimistic",
+        /// Too few rows for polynomials, or too many inputs.
+        NoDegrees { needed: usize, widest: usize, train_rows: usize } =
+            "polynomials of degree 2 and more need {needed} training rows, four for each feature, where there are {train_rows}, and at most {widest} inputs",
         /// Inputs that do not vary in every direction.
         ClippedRank {
             rank: usize,
