@@ -19,6 +19,6 @@ pub mod weights;
 pub mod workers;
 
 pub use straightedge_api::{
-    agreement, atlas, baseline, bundled, continuation, corpus_size, cost, date, difference, error, event, fields, job,
-    learning, paired, published, report, summary, thirds, trace, transcript, visible,
+    agreement, atlas, baseline, bundled, continuation, corpus_size, cost, date, degrees, difference, error, event,
+    fields, job, learning, paired, published, report, summary, thirds, trace, transcript, visible,
 };

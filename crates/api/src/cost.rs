@@ -5,6 +5,7 @@
 //! same report; estimates are good to a factor of about three.
 
 use crate::baseline::BaselineTraining;
+use crate::degrees::{HIGHEST, landmark_counts};
 use crate::event::Stage;
 use crate::job::{Measure, Training};
 use crate::report::{Report, finite};
@@ -33,10 +34,8 @@ const CONJUNCTION_ROWS: f64 = 2048.0;
 /// Controls without a second model.
 const CONTROLS: f64 = 5.0;
 
-/// Polynomials with features beyond x.
-const POLYNOMIALS: f64 = 3.0;
-/// Features that the polynomials of narrow blocks reach.
-const FEW_FEATURES: f64 = 1024.0;
+/// Multiply-adds of an eigenvalue decomposition, in units of the cube of its width.
+const DECOMPOSITION: f64 = 4.0;
 
 /// The estimated work and duration of a measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -73,7 +72,7 @@ pub fn estimate(report: &Report, measure: Measure, training: &Training) -> Optio
         Measure::Layers => work.layers(report),
         Measure::Prune => work.orders(work.layers, report),
         Measure::Probes => work.probes(training),
-        Measure::Degrees => work.degrees(report),
+        Measure::Degrees => work.degrees(),
         Measure::Baseline => work.baseline(training),
         Measure::Conjunction => work.conjunction(),
         Measure::Controls => work.controls(report),
@@ -209,13 +208,16 @@ impl Workload {
         }
     }
 
-    /// Three polynomials per block, whose matrices have up to twice the columns of the fit's, or as many as narrow blocks
-    /// are given.
-    fn degrees(&self, report: &Report) -> MeasureCost {
-        let wider = 2f64.max(FEW_FEATURES / self.d);
-        let products = self.blocks * self.rows * (self.body + POLYNOMIALS * wider.powi(2) * self.gram);
-        let solve = report.seconds.solve / report.protocol.folds as f64 * POLYNOMIALS * wider.powi(3);
-        MeasureCost { products, seconds: solve, passes: self.blocks, ..MeasureCost::default() }
+    /// Polynomials of every degree beyond 1: second moments of the most features, and a decomposition for every number.
+    fn degrees(&self) -> MeasureCost {
+        let counts = landmark_counts(self.d as usize, (self.rows - self.heldout) as usize);
+        let features = |count: &usize| self.d + *count as f64;
+        let most = counts.last().map_or(self.d, features);
+        let moments = self.rows * (most * most / 2.0 + most * self.d);
+        let solves: f64 = counts.iter().map(|count| DECOMPOSITION * features(count).powi(3)).sum();
+        let captured = self.blocks * self.rows * (self.body + self.gram);
+        let products = captured + self.blocks * (HIGHEST - 1) as f64 * (moments + solves);
+        MeasureCost { products, passes: self.blocks, ..MeasureCost::default() }
     }
 
     fn baseline(&self, training: &Training) -> MeasureCost {

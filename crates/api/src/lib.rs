@@ -11,6 +11,7 @@ pub mod continuation;
 pub mod corpus_size;
 pub mod cost;
 pub mod date;
+pub mod degrees;
 pub mod difference;
 pub mod error;
 pub mod event;

@@ -3,6 +3,7 @@
 use futures::FutureExt;
 
 use crate::backend::{Activation, Backend, Shape};
+use crate::degrees::{HIGHEST, ROWS_PER_FEATURE, WIDEST, landmark_counts};
 use crate::error::Result;
 use crate::event::Event;
 use crate::platform::parallel;
@@ -18,14 +19,6 @@ use crate::solve::ridge_error;
 use super::captured::Captured;
 use super::probes::standardised;
 
-/// The highest degree.
-pub(super) const HIGHEST: usize = 4;
-/// Fewest training rows per feature.
-const ROWS_PER_FEATURE: usize = 4;
-/// Features that are few enough for any width.
-const FEW_FEATURES: usize = 1024;
-/// Widest x: the matrices of the fit have up to 1.5 times as many columns, and its time grows with their cube.
-const WIDEST: usize = 2048;
 /// Landmarks are spread evenly for any number of them by multiples of the golden ratio.
 const GOLDEN: f64 = 0.618_033_988_749_895;
 
@@ -114,13 +107,6 @@ struct Polynomials<'a, T> {
     sets: [&'a [u32]; 2],
 }
 
-/// Numbers of landmarks: half the width, doubled as long as there are few features and many rows for each.
-fn landmark_counts(d_in: usize, train_rows: usize) -> Vec<usize> {
-    let most = FEW_FEATURES.max(2 * d_in).min(train_rows / ROWS_PER_FEATURE);
-    let doubled = std::iter::successors(Some(d_in.div_ceil(2)), |count| Some(2 * count));
-    doubled.take_while(|count| d_in <= WIDEST && d_in + count <= most).collect()
-}
-
 /// z_j/s: rows of x̃ from the training rows, spread over them, divided by the root mean square of z_i·z_j of different
 /// ones.
 struct Landmarks {
@@ -187,16 +173,6 @@ impl<T: Clone> Features<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn landmarks_are_doubled_as_long_as_rows_and_time_allow() {
-        assert_eq!(landmark_counts(128, 12_000), [64, 128, 256, 512]);
-        assert_eq!(landmark_counts(768, 12_032), [384, 768]);
-        assert_eq!(landmark_counts(768, 5000), [384], "1250 features at most");
-        assert!(landmark_counts(768, 4000).is_empty());
-        assert_eq!(landmark_counts(2048, 100_000), [1024, 2048]);
-        assert!(landmark_counts(2560, 100_000).is_empty());
-    }
 
     #[test]
     fn landmarks_are_scaled_by_their_products() {

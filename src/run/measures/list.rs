@@ -4,6 +4,7 @@ use super::source::Source;
 use super::{baseline, conjunction, controls, cosine, degrees, probes, swaps};
 use crate::backend::Backend;
 use crate::baseline::BaselineTraining;
+use crate::degrees::HIGHEST;
 use crate::error::Result;
 use crate::event::Stage;
 use crate::job::Measure;
@@ -44,7 +45,7 @@ impl<'a, B: Backend> Pass<'a, B> {
             measures.push(Box::new(probes::Probes { pass: self, meter, done: 0 }));
         }
         if self.asks(Measure::Degrees) {
-            let meter = self.out.later(Stage::Degrees, (blocks * degrees::HIGHEST) as u64);
+            let meter = self.out.later(Stage::Degrees, (blocks * HIGHEST) as u64);
             measures.push(Box::new(degrees::Degrees { pass: self, meter, done: 0 }));
         }
         if self.asks(Measure::Baseline) {

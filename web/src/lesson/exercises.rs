@@ -25,6 +25,8 @@ pub enum Exercise {
     Tuned,
     /// Properties read out of layers.
     Read,
+    /// What the linear map misses.
+    Degree,
     /// A high R² that is meaningful.
     Worth,
 }
@@ -33,7 +35,8 @@ impl Exercise {
     /// Exercises whose answer the page can check.
     pub const CHECKED: [Self; 4] = [Self::Parameters, Self::Gap, Self::Cheapest, Self::Rank];
     /// Open questions.
-    pub const OPEN: [Self; 6] = [Self::Early, Self::Gated, Self::Together, Self::Tuned, Self::Read, Self::Worth];
+    pub const OPEN: [Self; 7] =
+        [Self::Early, Self::Gated, Self::Together, Self::Tuned, Self::Read, Self::Degree, Self::Worth];
 
     /// Stable short name, for tests.
     pub fn id(self) -> &'static str {
@@ -47,6 +50,7 @@ impl Exercise {
             Self::Together => "together",
             Self::Tuned => "tuned",
             Self::Read => "read",
+            Self::Degree => "degree",
             Self::Worth => "worth",
         }
     }
@@ -64,6 +68,7 @@ impl Exercise {
             Self::Together => [l.exercise_together, l.answer_together],
             Self::Tuned => [l.exercise_tuned, l.answer_tuned],
             Self::Read => [l.exercise_read, l.answer_read],
+            Self::Degree => [l.exercise_degree, l.answer_degree],
             Self::Worth => [l.exercise_worth, l.answer_worth],
         }
     }
@@ -76,7 +81,7 @@ impl Exercise {
             Self::Gap => least(report, |block| Some(block.r2_lin? - block.r2_lin_scalar?)),
             Self::Cheapest => least(report, |block| block.delta_ppl.get("linear").copied().flatten()),
             Self::Rank => report.blocks.iter().find(|block| block.block == 0)?.effective_rank,
-            Self::Early | Self::Gated | Self::Together | Self::Tuned | Self::Read | Self::Worth => None,
+            Self::Early | Self::Gated | Self::Together | Self::Tuned | Self::Read | Self::Degree | Self::Worth => None,
         }
     }
 

@@ -206,6 +206,8 @@ catalogue! {
     answer_tuned: "Two numbers that change together do not say so. Open the comparison Fine-tuned: the first four layers have become more linear, the last two less. And measure both models on puzzles: there the tuned model predicts better than before, and its layers are slightly less linear. arXiv 2405.12250 found more linear layers after fine-tuning in models that had become better at their task.",
     exercise_read: "From the stream of demo-gpt2, a linear map names the position (which eighth of the window) of 43 % of the tokens after layer 0 and of 30 % after layer 5; the kind of the next token of 85 % and 90 %. From demo-llama’s stream it names the position of only 18 % after layer 5. What happens to the stream with depth, and why does demo-llama lack the position?",
     answer_read: "The stream turns from what the token is to what comes next: the token itself fades too, from 96 % to 90 %. Compare each share with that of the most frequent class: for the end of a sentence it is 94 % already. GPT-2 adds a vector of the position to its embeddings, which fades under what the layers add; demo-llama turns queries and keys by the position and adds nothing to its stream, so that little more than guessing, 12.5 %, is left. A property that a linear map does not name may still be there in another form.",
+    exercise_degree: "In block 1 of demo-gpt2 the linear map explains 41 % of the output. Polynomials of degree 2, solved in closed form, explain 53 % with 192 features and 80 % with 640; degree 3 with 640 features explains 78 %. The trained probe “poly”, which multiplies 16 pairs of directions, reaches only about 61 %. What does the linear map miss?",
+    answer_degree: "Mostly products of two inputs, but of many pairs of directions at once: every doubling of the features explains more. 16 pairs are too few to show it, so a small gain of “poly” does not say that the nonlinearity is of a high degree. Degree 3 explains less with as many features, because these are spread over more kinds of products.",
     exercise_worth: "Block 0 of demo-gpt2 has the highest R² and costs most when replaced. How can both be true?",
     answer_worth: "R² is a share of this block’s own variance; ΔPPL is what the error does to the whole model. The model relies on block 0 so much that the 15 % which the linear map misses there cost more than the 44 to 59 % it misses elsewhere.",
 }
@@ -343,6 +345,14 @@ mod tests {
         says(|l| l.exercise_read, &[&positions, &next, &format!("only {llama}")]);
         let guess = 100.0 * one.layers[0].properties["sentence_end"].most_frequent.unwrap();
         says(|l| l.answer_read, &[&format!("from {token} to {last_token}"), &format!("{guess:.0} % already")]);
+        let explained = |degree: &str, at: usize| {
+            let point = &one.blocks[1].degrees[degree][at];
+            (format!("{:.0} %", 100.0 * point.r2.unwrap()), point.features)
+        };
+        let [(few, least), (second, most), (third, _)] = [explained("2", 0), explained("2", 3), explained("3", 3)];
+        let linear = format!("explains {:.0} %", 100.0 * one.blocks[1].r2_lin.unwrap());
+        let polynomials = format!("explain {few} with {least} features and {second} with {most};");
+        says(|l| l.exercise_degree, &[&linear, &polynomials, &format!("with {most} features explains {third}.")]);
         let rises: Vec<bool> = before.iter().zip(&after).map(|(before, after)| after > before).collect();
         assert_eq!(rises, [true, true, true, true, false, false], "as the answer says");
     }

@@ -388,7 +388,7 @@ catalogue! {
 
     probes_tab: "Probes",
     probes_name: "What nonlinear probes add",
-    probes_about: "Small trained networks look for structure that the linear map misses: how much they gain, and whether they gain more where more is left to explain.",
+    probes_about: "Small trained networks look for structure that the linear map misses: how much they gain, and whether they gain more where more is left to explain. Polynomials, solved in closed form, show of what degree that structure is.",
     probes_figure: "Gain of each probe against what the linear map misses",
     probes_caption: "The gain is the held-out R² of map and probe together minus that of the map alone. “poly” multiplies pairs of directions (rank 16); “dense2x” and “poly2x” are two-layer networks with twice the map’s parameters.",
     probe_more: "{steps} steps",
