@@ -92,11 +92,14 @@ pub(super) struct MeasureArgs {
     #[arg(long)]
     pub(super) ranks: Option<Ranks>,
     /// Text to measure perplexity on, instead of the held-out windows.
-    #[arg(long, conflicts_with = "eval_tokens")]
+    #[arg(long, conflicts_with_all = ["eval_tokens", "eval_corpus"])]
     pub(super) eval_text: Option<PathBuf>,
     /// The same text as token ids.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "eval_corpus")]
     pub(super) eval_tokens: Option<PathBuf>,
+    /// The same as a text that --corpus can name.
+    #[arg(long, value_name = "NAME")]
+    pub(super) eval_corpus: Option<String>,
     /// Write a timeline of the measurement for a browser's trace viewer or Perfetto.
     #[arg(long, value_name = "FILE")]
     pub(super) trace: Option<PathBuf>,

@@ -11,7 +11,7 @@ use straightedge::event::Event;
 use straightedge::hub::files::HubFiles;
 use straightedge::hub::id::HubId;
 use straightedge::hub::text::WikiText2;
-use straightedge::job::Job;
+use straightedge::job::{Job, Protocol};
 use straightedge::report::Report;
 use straightedge::run::{self, BorrowedTokenizer, Events, Inputs, Resume, ResumeFile, Text};
 use straightedge::trace::to_json;
@@ -27,7 +27,7 @@ use super::{bundled, hub, inputs, results, table};
 /// `measure MODEL`.
 pub(super) fn measure(args: &MeasureArgs) -> Result<Status> {
     let (job, inputs) = prepare(args.job()?, &args.model, &args.text)?;
-    let eval = eval_text(args)?;
+    let eval = eval_text(args, &job.protocol)?;
     let feed = args.feed.as_deref().map(model_files).transpose()?;
     let resume = args.resume.as_ref().map(|path| Rc::new(ResumeFile(path.clone())) as Rc<dyn Resume>);
     let start = || run::measure_inputs(job, Inputs { eval, feed, resume, ..inputs });
@@ -39,9 +39,7 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<Status> {
 pub(super) fn prepare(job: Job, model: &str, args: &TextArgs) -> Result<(Job, Inputs)> {
     job.check()?;
     let found = ModelArgument::find(model)?;
-    // Whole windows only, as in the report, so that a synthetic text can be generated again from it.
-    let rows = job.protocol.rows - job.protocol.rows % job.protocol.seq_len.max(1);
-    let (corpus, text) = text(args, model, rows)?;
+    let (corpus, text) = text(args, model, whole_rows(&job.protocol))?;
     let tokenizer = job.tokenizer.as_deref().map(model_files).transpose()?;
     let (model, checkpoint) = (found.name(), found.checkpoint());
     let job = Job { model, corpus, checkpoint, tokenizer: tokenizer.as_ref().map(pinned), ..job };
@@ -162,15 +160,16 @@ pub(super) fn model_files_with(model: &str, tokenizer: Option<&str>) -> Result<(
 }
 
 /// The text for perplexity, if it is not the held-out windows.
-fn eval_text(args: &MeasureArgs) -> Result<Option<(String, Text)>> {
-    match (&args.eval_text, &args.eval_tokens) {
-        (Some(path), _) => Ok(Some((inputs::name(path), Text::Plain(inputs::bytes(path)?)))),
-        (None, Some(path)) => {
-            let ids = parse_token_ids(&inputs::name(path), &inputs::bytes(path)?)?;
-            Ok(Some((inputs::name(path), Text::Tokens(ids))))
-        }
-        (None, None) => Ok(None),
-    }
+fn eval_text(args: &MeasureArgs, protocol: &Protocol) -> Result<Option<(String, Text)>> {
+    let [eval, tokens] = [&args.eval_text, &args.eval_tokens].map(Clone::clone);
+    let named = TextArgs { text: eval, tokens, corpus: args.eval_corpus.clone() };
+    let is_named = named.text.is_some() || named.tokens.is_some() || named.corpus.is_some();
+    is_named.then(|| text(&named, &args.model, whole_rows(protocol))).transpose()
+}
+
+/// Rows in whole windows, as in the report, so that a synthetic text can be generated again from it.
+fn whole_rows(protocol: &Protocol) -> usize {
+    protocol.rows - protocol.rows % protocol.seq_len.max(1)
 }
 
 /// The requested text, or a bundled model's default. A synthetic text is long enough for `rows`.

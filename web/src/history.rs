@@ -184,6 +184,7 @@ mod tests {
             model: ModelSource::Bundled { folder: "m".into(), files },
             tokenizer: None,
             text: TextSource::Pasted { content: "t".into() },
+            eval: None,
             feed: None,
         };
         let order = Some(Order { run: 1, job, work });

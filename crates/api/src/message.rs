@@ -146,6 +146,9 @@ pub enum Work {
         tokenizer: Option<Box<(HubId, Endpoint)>>,
         /// Source of the text.
         text: TextSource,
+        /// Source of the text that perplexity is measured on, with its name, if it is not the held-out windows.
+        #[serde(default)]
+        eval: Option<Box<(String, TextSource)>>,
         /// The model whose rows the controls feed through this one's networks, with its name in the report.
         #[serde(default)]
         feed: Option<Box<(String, ModelSource)>>,
@@ -311,6 +314,7 @@ mod tests {
                 },
                 tokenizer: None,
                 text: TextSource::Pasted { content: "two\nlines \"quoted\"".into() },
+                eval: None,
                 feed: None,
             },
         };

@@ -37,6 +37,8 @@ pub struct Form {
     pub feed: String,
     /// The text.
     pub text: TextChoice,
+    /// The text that perplexity is measured on, generated or on the hub; `None` is the held-out windows.
+    pub eval: Option<TextChoice>,
     /// The pasted text.
     pub pasted: String,
     /// Name of the local text, once a file is chosen.
@@ -115,6 +117,7 @@ impl Default for Form {
             tokenizer: String::new(),
             feed: String::new(),
             text: TextChoice::Pasted,
+            eval: None,
             pasted: String::new(),
             local_text: None,
             local_rows: None,
@@ -169,6 +172,15 @@ impl Form {
         self.model = model;
     }
 
+    /// The protocol of the survey of arXiv 2606.19379: maps fitted on the train split of WikiText-2, ΔPPL on its test
+    /// split.
+    pub fn choose_survey(&mut self) {
+        let [test, _, train] = WIKITEXT.map(|name| TextChoice::Hub(name.into()));
+        (self.text, self.eval) = (train, Some(test));
+        self.set_protocol(&Protocol { gram: self.gram, ..Protocol::default() });
+        self.measures.insert(Measure::Swap);
+    }
+
     /// The order for measurement number `run`, or the first setting that is missing or out of range.
     pub fn order(&self, run: u32, index: &[Bundled]) -> Result<Order> {
         if self.model == ModelChoice::Rows {
@@ -178,9 +190,9 @@ impl Form {
         }
         let (model_id, model) = self.model_source(index)?;
         let (corpus_id, text) = self.text_source(index)?;
-        let tokenizer = self.tokenizer_source()?;
+        let (tokenizer, eval) = (self.tokenizer_source()?, self.eval_source(index)?);
         let feed = if self.measures.contains(&Measure::Controls) { self.feed_source(index)? } else { None };
-        let mut order = self.order_of(run, model_id, corpus_id, Work::Model { model, tokenizer, text, feed })?;
+        let mut order = self.order_of(run, model_id, corpus_id, Work::Model { model, tokenizer, text, eval, feed })?;
         order.job.checkpoint = self.checkpoint(index);
         Ok(order)
     }
@@ -201,7 +213,7 @@ impl Form {
         }
         let (model_id, model) = self.model_source(index).ok()?;
         let (tokenizer, text) = (self.tokenizer_source().ok()?, TextSource::Missing);
-        self.order_of(run, model_id, "text".into(), Work::Model { model, tokenizer, text, feed: None }).ok()
+        self.order_of(run, model_id, "text".into(), Work::Model { model, tokenizer, text, eval: None, feed: None }).ok()
     }
 
     fn order_of(&self, run: u32, model: String, corpus: String, work: Work) -> Result<Order> {
@@ -288,7 +300,16 @@ impl Form {
     }
 
     fn text_source(&self, index: &[Bundled]) -> Result<(String, TextSource)> {
-        match &self.text {
+        self.source_of(&self.text, index)
+    }
+
+    /// The text that perplexity is measured on, with its name, if it is not the held-out windows.
+    fn eval_source(&self, index: &[Bundled]) -> Result<Option<Box<(String, TextSource)>>> {
+        self.eval.as_ref().map(|text| self.source_of(text, index).map(Box::new)).transpose()
+    }
+
+    fn source_of(&self, text: &TextChoice, index: &[Bundled]) -> Result<(String, TextSource)> {
+        match text {
             TextChoice::Bundled(name) => Ok(text_source(find(index, name)?, self.whole_rows()?)),
             TextChoice::Hub(name) => {
                 Ok((name.clone(), TextSource::Hub { name: name.clone(), endpoint: self.endpoint()? }))
@@ -367,7 +388,10 @@ mod tests {
         let tokenizer = Some(Box::new((HubId::model("c/d").unwrap(), endpoint)));
         assert_eq!(order.job.tokenizer.as_deref(), Some("c/d"));
         assert_eq!(order.job.checkpoint.as_deref(), Some("step0"));
-        assert_eq!((order.job.model.as_str(), order.work), ("a/b", Work::Model { model, tokenizer, text, feed: None }));
+        assert_eq!(
+            (order.job.model.as_str(), order.work),
+            ("a/b", Work::Model { model, tokenizer, text, eval: None, feed: None })
+        );
         form.text = TextChoice::Made("tales:3".into());
         form.choose_hub("a/c", &index());
         assert_eq!(form.tokenizer, "", "another model has another one");
@@ -403,6 +427,22 @@ mod tests {
         assert_eq!(fed(&form).unwrap(), Some(("a/b".into(), hub)));
         form.choose_hub("a/c", &index());
         assert_eq!(fed(&form).unwrap(), None, "another model has another width");
+    }
+
+    #[test]
+    fn the_survey_fits_on_one_split_and_measures_losses_on_another() {
+        let mut form = Form { rows: "64".into(), gram: GramMode::Fast, ..Form::default() };
+        form.choose_hub("openai-community/gpt2", &index());
+        form.choose_survey();
+        let order = form.order(1, &index()).unwrap();
+        let Work::Model { eval, .. } = order.work else { panic!("rows without a model") };
+        let test = TextSource::Hub { name: "wikitext-2-test".into(), endpoint: Endpoint::default() };
+        assert_eq!(
+            (order.job.corpus.as_str(), eval),
+            ("wikitext-2-train", Some(("wikitext-2-test".into(), test).into()))
+        );
+        assert_eq!((order.job.protocol.rows, order.job.protocol.gram), (15_000, GramMode::Fast));
+        assert!(order.job.measures.contains(&Measure::Swap));
     }
 
     #[test]
@@ -457,7 +497,7 @@ mod tests {
         let text = TextSource::Pasted { content: "some words".into() };
         assert_eq!(
             order.work,
-            Work::Model { model: ModelSource::Handles { names: files }, tokenizer: None, text, feed: None }
+            Work::Model { model: ModelSource::Handles { names: files }, tokenizer: None, text, eval: None, feed: None }
         );
         assert_eq!((order.job.protocol.rows, order.job.backend), (1500, BackendChoice::Cpu));
     }

@@ -110,6 +110,7 @@ pub fn on_page(sentence: &str) -> String {
         ("--bos", t().bos),
         ("--piece-chars", t().piece_chars),
         ("--backend", t().backend),
+        ("--eval-text", t().eval),
         ("--feed", t().feed),
         ("--blocks", continuation.blocks),
         ("--prompt", continuation.prompt),

@@ -23,18 +23,19 @@ use crate::text::language::Language;
 use crate::url::comparison::{self, Linked};
 use crate::url::given::{Given, is_plain};
 use crate::url::overlay::LinkedOverlay;
-use crate::url::values::{charts, charts_written, listed, report, text, written};
+use crate::url::values::{charts, charts_written, eval, listed, report, text, written};
 
 /// The version this page writes, the only one so far.
 const VERSION: &str = "1";
 /// All known parameter names.
-pub const NAMES: [&str; 38] = [
+pub const NAMES: [&str; 39] = [
     "v",
     "model",
     "hub",
     "mirror",
     "tokenizer",
     "text",
+    "eval",
     "rows",
     "seq_len",
     "folds",
@@ -90,6 +91,8 @@ pub struct Address {
     pub tokenizer: Option<HubId>,
     /// The text, if it is not the model's own.
     pub text: Option<TextChoice>,
+    /// The text that perplexity is measured on: generated, or on the hub.
+    pub eval: Option<TextChoice>,
     /// The protocol.
     pub protocol: Protocol,
     /// Backend.
@@ -180,6 +183,7 @@ impl Address {
             tokenizer: given.parsed("tokenizer", on_hub),
             mirror: mirror.clone(),
             text: given.read("text", text, "give a text that the page offers"),
+            eval: given.read("eval", eval, "give a generated text, or one on the hub, that the page offers"),
             protocol,
             backend: given.read("backend", |name| name.parse().ok(), "choose auto, gpu or cpu").unwrap_or_default(),
             measures: given.measures(),
@@ -237,6 +241,7 @@ impl Address {
             ("mirror", self.mirror.as_ref().map(ToString::to_string)),
             ("tokenizer", self.tokenizer.as_ref().map(ToString::to_string)),
             ("text", self.text.as_ref().map(written)),
+            ("eval", self.eval.as_ref().map(written)),
             ("rows", count(rows, usual.rows)),
             ("seq_len", count(seq_len, usual.seq_len)),
             ("folds", count(folds, usual.folds)),
@@ -320,6 +325,7 @@ mod tests {
             mirror: Some("http://127.0.0.1:8081".parse().unwrap()),
             tokenizer: Some(HubId::model("a/b").unwrap()),
             text: Some(TextChoice::Made("puzzles:1".into())),
+            eval: Some(TextChoice::Hub("wikitext-2-test".into())),
             protocol,
             backend: BackendChoice::Cpu,
             measures: BTreeSet::from([Measure::Swap, Measure::RankSwap]),

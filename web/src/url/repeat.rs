@@ -12,6 +12,7 @@ use crate::state::bundled::text_source;
 use crate::state::form::{Form, ModelChoice, PASTED_TEXT, TextChoice, WIKITEXT, find, missing};
 use crate::state::views::measured;
 use crate::url::address::Address;
+use crate::url::values::eval;
 
 /// Measures of a report beyond the fit: those ordered, or those it has if it does not list them.
 pub fn measures_of(report: &Report) -> BTreeSet<Measure> {
@@ -45,6 +46,7 @@ impl Form {
         }
         self.mirror = address.mirror.as_ref().map(ToString::to_string).unwrap_or_default();
         self.tokenizer = address.tokenizer.as_ref().map(ToString::to_string).unwrap_or_default();
+        self.eval = address.eval.clone();
         self.feed = address.feed.clone().unwrap_or_default();
         self.backend = address.backend;
         self.measures = address.measures.clone();
@@ -72,6 +74,10 @@ impl Form {
         if self.model != ModelChoice::Rows {
             self.repeat_text(&report.corpus.id, index)?;
         }
+        self.eval = match report.ordered.as_ref().and_then(|ordered| ordered.eval.as_ref()) {
+            Some(eval) => Some(known_eval(&eval.id)?),
+            None => None,
+        };
         self.tokenizer = report.model.tokenizer.clone().unwrap_or_default();
         let fed = report.ordered.as_ref().and_then(|ordered| ordered.feed.as_ref()).map(|feed| feed.id.clone());
         // A folder of somebody else's cannot be fed again.
@@ -152,10 +158,18 @@ impl Form {
     }
 }
 
+/// A text that perplexity was measured on.
+fn known_eval(id: &str) -> Result<TextChoice> {
+    eval(id).ok_or_else(|| {
+        missing(id, "perplexity was measured on a text of your own; measure again with the command line")
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use straightedge_api::error::Error;
     use straightedge_api::job::{BackendChoice, Training};
+    use straightedge_api::report::OtherInput;
 
     use super::*;
     use crate::state::bundled::sample as index;
@@ -224,6 +238,21 @@ mod tests {
         assert!(!is(&|form| form.rows = (then.protocol.rows + window).to_string()));
         assert!(!is(&|form| form.folds = "4".into()) && !is(&|form| form.text = TextChoice::Made("tales:1".into())));
         assert!(!is(&|form| form.rows = "many".into()));
+    }
+
+    #[test]
+    fn perplexity_is_measured_again_on_the_text_of_the_report() {
+        let mut then = report("calibration", "gpt2", "calibration/text.txt");
+        let of = |id: &str| OtherInput { id: id.into(), ..OtherInput::default() };
+        then.ordered = Some(Ordered { eval: Some(of("tales:1")), ..Ordered::default() });
+        let mut form = Form::default();
+        form.repeat(&then, &index()).unwrap();
+        assert_eq!(form.eval, Some(TextChoice::Made("tales:1".into())));
+        assert!(form.repeats(&then, &index()) && !Form { eval: None, ..form.clone() }.repeats(&then, &index()));
+        for own in ["notes.txt", ":pasted", "../x"] {
+            then.ordered = Some(Ordered { eval: Some(of(own)), ..Ordered::default() });
+            assert!(matches!(form.repeat(&then, &index()), Err(Error::MissingFile { file, .. }) if file == own));
+        }
     }
 
     #[test]

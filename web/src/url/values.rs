@@ -24,6 +24,11 @@ pub(super) fn text(value: &str) -> Option<TextChoice> {
     })
 }
 
+/// A text that perplexity can be measured on.
+pub(super) fn eval(value: &str) -> Option<TextChoice> {
+    text(value).filter(|text| matches!(text, TextChoice::Made(_) | TextChoice::Hub(_)))
+}
+
 /// The address of a report: of any https host, of this machine, or a path of this site. The page allows http only for
 /// its own origin.
 pub(super) fn report(address: &str) -> Option<String> {

@@ -87,14 +87,18 @@ async fn prepare_measurement(
             let (files, file) = rows(&job, handles);
             Ok(fit(job, files, file))
         }
-        Work::Model { model, tokenizer, text, feed } => {
+        Work::Model { model, tokenizer, text, eval, feed } => {
             let (files, handles) = files(model, handles, listener).await?;
             let files = with_tokenizer(files, tokenizer, &mut job, listener).await?;
             let feed = feeding(feed, listener).await?;
             let text = text_of(&job, text, handles, listener).await?;
+            let eval = match eval {
+                Some(eval) => Some((eval.0, text_of(&job, eval.1, Vec::new(), listener).await?)),
+                None => None,
+            };
             job.dump_maps = true;
             let (workers, scratch) = (workers(means.cores), RowFile::open().await);
-            Ok(measure_inputs(job, Inputs { feed, workers, resume, scratch, ..Inputs::new(files, text) }))
+            Ok(measure_inputs(job, Inputs { eval, feed, workers, resume, scratch, ..Inputs::new(files, text) }))
         }
     }
 }

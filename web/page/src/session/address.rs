@@ -104,6 +104,7 @@ impl Session {
             mirror: form.endpoint().ok().filter(|endpoint| !endpoint.is_hub()),
             tokenizer: form.tokenizer_source().ok().flatten().map(|source| source.0),
             text: self.index.with(|index| form.foreign_text(index.as_deref().unwrap_or_default())),
+            eval: form.eval.clone(),
             protocol: form.protocol().ok().filter(|protocol| protocol.check().is_ok()).unwrap_or_default(),
             backend: form.backend,
             measures: form.measures.clone(),

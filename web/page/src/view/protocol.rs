@@ -2,10 +2,12 @@
 
 use leptos::prelude::*;
 use straightedge_api::job::{BackendChoice, GramMode, Measure, Protocol};
-use straightedge_web::state::form::Form;
+use straightedge_web::comparison::overlay::Metric;
+use straightedge_web::state::form::{Form, TextChoice};
 use straightedge_web::state::{views, words};
 use straightedge_web::text::t;
 
+use super::text::offered_evals;
 use crate::session::Session;
 
 /// Rows, windows, folds and backend.
@@ -32,6 +34,8 @@ pub(crate) fn ProtocolChoice(session: Session) -> impl IntoView {
                     session id="piece-chars" name=t().piece_chars meaning=t().piece_chars_meaning
                     field=|form| &mut form.piece_chars
                 />
+                <Evaluated session/>
+                <Survey session/>
                 <Notebook session/>
                 <Measures session/>
                 <Gram session/>
@@ -60,6 +64,46 @@ fn Number(
             prop:value=value on:input=change
         />
         <p class="note" id=note>{meaning}</p>
+    }
+}
+
+/// The text that perplexity is measured on.
+#[component]
+fn Evaluated(session: Session) -> impl IntoView {
+    let chosen = Memo::new(move |_| session.form.with(|form| form.eval.clone()));
+    let offered: Vec<(TextChoice, String)> = offered_evals();
+    let values = offered.clone();
+    let change = move |event| {
+        let at: Option<usize> = event_target_value(&event).parse().ok();
+        let choice = at.and_then(|at| values.get(at)).map(|(choice, _)| choice.clone());
+        session.form.update(|form| form.eval = choice);
+    };
+    let option = |(at, (choice, title)): (usize, (TextChoice, String))| {
+        let is_chosen = move || chosen.with(|chosen| chosen.as_ref() == Some(&choice));
+        view! { <option value=at selected=is_chosen>{title}</option> }
+    };
+    view! {
+        <label for="eval">{t().eval}</label>
+        <select id="eval" data-testid="eval" aria-describedby="eval-note" on:change=change>
+            <option value="" selected=move || chosen.with(Option::is_none)>{t().eval_heldout}</option>
+            {offered.into_iter().enumerate().map(option).collect_view()}
+        </select>
+        <p class="note" id="eval-note">{t().eval_meaning}</p>
+    }
+}
+
+/// Fills in the protocol of the first paper's survey, and shows R² as it has it.
+#[component]
+fn Survey(session: Session) -> impl IntoView {
+    let fill_in = move |_| {
+        session.form.update(Form::choose_survey);
+        session.metric.set(Metric::Scalar);
+    };
+    view! {
+        <button type="button" data-testid="of-survey" aria-describedby="of-survey-note" on:click=fill_in>
+            {t().of_survey}
+        </button>
+        <p class="note" id="of-survey-note">{t().of_survey_meaning}</p>
     }
 }
 

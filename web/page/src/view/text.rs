@@ -28,6 +28,18 @@ pub(crate) fn TextChoice(session: Session) -> impl IntoView {
     }
 }
 
+/// Titles of the texts of [`WIKITEXT`].
+fn wikitext_titles() -> [&'static str; 3] {
+    [t().text_wikitext_test, t().text_wikitext_validation, t().text_wikitext_train]
+}
+
+/// Texts that perplexity can be measured on, with their titles.
+pub(super) fn offered_evals() -> Vec<(Choice, String)> {
+    let made = MADE_TEXTS.map(|corpus| (Choice::Made(corpus.into()), fill(t().text_made, &[("corpus", corpus)])));
+    let wikitext = WIKITEXT.into_iter().zip(wikitext_titles());
+    made.into_iter().chain(wikitext.map(|(name, title)| (Choice::Hub(name.into()), title.into()))).collect()
+}
+
 #[component]
 fn Text(session: Session) -> impl IntoView {
     let choice = Memo::new(move |_| session.form.with(|form| form.text.clone()));
@@ -59,10 +71,9 @@ fn Text(session: Session) -> impl IntoView {
     };
     let made = MADE_TEXTS
         .map(|corpus| option(corpus.into(), Choice::Made(corpus.into()), fill(t().text_made, &[("corpus", corpus)])));
-    let titles = [t().text_wikitext_test, t().text_wikitext_validation, t().text_wikitext_train];
     let wikitext = WIKITEXT
         .iter()
-        .zip(titles)
+        .zip(wikitext_titles())
         .map(|(name, title)| option(format!("{HUB}{name}"), Choice::Hub((*name).into()), title.into()));
     let wikitext: Vec<_> = wikitext.collect();
     let is_pasted = move || choice.with(|choice| *choice == Choice::Pasted);
