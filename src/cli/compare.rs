@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use straightedge::agreement::Agreement;
+use straightedge::agreement::{Agreement, correlation_interval};
 use straightedge::difference::{Compared, Condition, Place, compare as differences, conditions};
 use straightedge::error::Result;
 use straightedge::fields::Field;
@@ -106,6 +106,8 @@ fn paired(a: &Report, b: &Report) -> String {
 fn agreement(found: &Agreement) -> String {
     let show = |value: Option<f64>| value.map_or_else(|| "–".into(), |value| format!("{value:.6}"));
     let Agreement { pairs, pearson, spearman, mean_shift } = *found;
+    let interval = pearson.and_then(|r| correlation_interval(r, pairs));
+    let interval = interval.map_or_else(String::new, |[low, high]| format!(" (95 %: {low:.6} to {high:.6})"));
     let (pearson, spearman, shift) = (show(pearson), show(spearman), show(mean_shift));
-    format!("r2_lin of {pairs} blocks: Pearson {pearson}, Spearman {spearman}, mean shift {shift}\n")
+    format!("r2_lin of {pairs} blocks: Pearson {pearson}{interval}, Spearman {spearman}, mean shift {shift}\n")
 }

@@ -85,6 +85,44 @@ visit('swaps and layers measured from their buttons give the values of an indepe
     }
   }
   assert.equal(await app.element('chart-0').locator('path.mark').count(), 3 * 4);
+
+  const raised = await add(app, 'probes', 'degrees');
+  for (const [at, block] of raised.blocks.entries()) {
+    const { degrees } = expected.blocks[at];
+    assert.deepEqual(Object.keys(block.degrees), Object.keys(degrees));
+    for (const [degree, points] of Object.entries(degrees)) {
+      assert.deepEqual(block.degrees[degree].map(({ features }) => features), points.map(({ features }) => features));
+      points.forEach(({ r2 }, size) => assertClose(`block ${at}, degree ${degree}`, block.degrees[degree][size].r2, r2, 1e-5));
+    }
+  }
+  assert.equal(await app.element('chart-0').locator('path.mark').count(), 4 * raised.blocks.length);
+  assert.match(await app.element('figure-0').innerText(), /On average, degree 2 adds 0\.\d+ to R² of the linear map/);
+});
+
+visit('perplexity is measured on another text, chosen in the form or in a link, and repeated from the report', { webgpu: false, query: { model: 'demo-gpt2', rows: '2560', measures: 'swap' } }, async (app) => {
+  await app.choose({ backend: 'cpu' });
+  const heldout = await app.measure();
+  assert.equal(heldout.ordered.eval, undefined);
+  await app.choose({ eval: { label: 'Generated text puzzles:1' } });
+  assert.match(app.page.url(), /[?&]eval=puzzles%3A1(&|$)/);
+  const report = await app.measure();
+  assert.equal(report.ordered.eval.id, 'puzzles:1');
+  assert.equal(report.ordered.eval.windows, 20);
+  assert.ok(report.ppl > 1.2 * heldout.ppl, `${report.ppl}, ${heldout.ppl} on tales`);
+  assert.deepEqual(report.blocks.map(({ r2_lin }) => r2_lin), heldout.blocks.map(({ r2_lin }) => r2_lin));
+  await app.page.reload();
+  await app.started();
+  const again = await app.measure();
+  assert.deepEqual([again.ppl, again.ordered.eval], [report.ppl, report.ordered.eval]);
+});
+
+visit('the survey of the first paper is one button, in the form and in the link', { webgpu: false }, async (app) => {
+  await app.element('protocol').locator('summary').click();
+  await app.element('of-survey').click();
+  const link = new URL(app.page.url()).searchParams;
+  assert.deepEqual(['text', 'eval', 'measures', 'metric'].map((name) => link.get(name)), ['wikitext-2-train', 'wikitext-2-test', 'swap', 'scalar']);
+  assert.equal(await app.element('text-select').inputValue(), ':hub:wikitext-2-train');
+  assert.equal(await app.element('rows').inputValue(), '15000');
 });
 
 visit('the rank curve is shown for the block chosen and told value by value', { webgpu: false }, async (app) => {

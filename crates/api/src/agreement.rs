@@ -60,6 +60,15 @@ pub fn correlation(a: &[f64], b: &[f64]) -> Option<f64> {
     finite(dot(&a, &b) / (dot(&a, &a) * dot(&b, &b)).sqrt()).map(|r| r.clamp(-1.0, 1.0))
 }
 
+/// The 95 % interval of Pearson's r over `pairs` independent pairs, by Fisher's z-transform (docs/measures.md, section 6,
+/// `corpus`); `None` for fewer than four.
+pub fn correlation_interval(r: f64, pairs: usize) -> Option<[f64; 2]> {
+    /// The 97.5 % quantile of the normal distribution.
+    const QUANTILE: f64 = 1.959_963_984_540_054;
+    let half = QUANTILE / (pairs as f64 - 3.0).sqrt();
+    (pairs > 3).then(|| [-half, half].map(|off| (r.atanh() + off).tanh()))
+}
+
 /// The median; of an even count the mean of the middle two, `None` of an empty list.
 pub fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
@@ -119,6 +128,24 @@ mod tests {
         // Ranks 1 2.5 2.5 4 against 1 2 3 4: deviations −1.5 0 0 1.5 and −1.5 −0.5 0.5 1.5.
         let found = Agreement::new(&some(&[0.0, 1.0, 1.0, 2.0]), &some(&[1.0, 2.0, 3.0, 4.0]));
         assert_close(found.spearman, 4.5 / (4.5f64 * 5.0).sqrt());
+    }
+
+    #[test]
+    fn intervals_cover_the_correlation_of_the_population() {
+        let mut random = straightedge_random::Random::new(5);
+        for (rho, pairs) in [(0.0, 12), (0.6, 12), (0.6, 36)] {
+            let mut covered = 0;
+            for _ in 0..2000 {
+                let a: Vec<f64> = (0..pairs).map(|_| random.normal()).collect();
+                let b: Vec<f64> = a.iter().map(|a| rho * a + (1.0f64 - rho * rho).sqrt() * random.normal()).collect();
+                let r = correlation(&a, &b).expect("a correlation");
+                let [low, high] = correlation_interval(r, pairs).expect("an interval");
+                covered += i32::from(low <= rho && rho <= high);
+            }
+            assert!((1860..=1940).contains(&covered), "{rho} in {covered} of 2000 intervals of {pairs} pairs");
+        }
+        assert_eq!(correlation_interval(0.5, 3), None);
+        assert_eq!(correlation_interval(1.0, 9), Some([1.0, 1.0]));
     }
 
     #[test]

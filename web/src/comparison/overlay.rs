@@ -5,7 +5,7 @@ use straightedge_api::fields::Field;
 use straightedge_api::job::GramMode;
 use straightedge_api::report::{BlockReport, ProtocolInfo, Report};
 
-use crate::text::format::{duration, fixed, magnitude};
+use crate::text::format::{duration, fixed, magnitude, pearson as shown_pearson};
 use crate::text::{fill, t};
 
 /// Which R² the profile shows.
@@ -138,7 +138,7 @@ pub fn agreement(ours: &[Option<f64>], theirs: &[Option<f64>]) -> Option<String>
     let Agreement { pairs, pearson, spearman, mean_shift } = Agreement::new(ours, theirs);
     let gaps = [
         ("n", &pairs.to_string()),
-        ("pearson", &fixed(pearson, 3)),
+        ("pearson", &shown_pearson(pearson, pairs)),
         ("spearman", &fixed(spearman, 3)),
         ("shift", &fixed(mean_shift, 4)),
     ];

@@ -1,12 +1,9 @@
 //! The trained baseline: how close gradient descent gets to the closed-form solution.
 
 use straightedge_api::baseline::BaselineTraining;
-use straightedge_api::fields::Field;
 use straightedge_api::report::{BlockReport, CurvePoint, Report};
 
-use super::figure::{
-    BLOCK_AXIS, Figure, alike, at_block, at_x, block_name, blocks_of, by_block, by_field, curve, grid_of, share_axis,
-};
+use super::figure::{Figure, alike, at_x, beside_closed_form, block_name, by_block, curve, grid_of, share_axis};
 use super::shown::shown_block;
 use crate::chart::plot::{Axis, Plot, Rule};
 use crate::chart::scale::Kind;
@@ -71,23 +68,7 @@ fn overview(report: &Report) -> Option<Figure> {
         by_block(report, name, look, |block| last(block, training).map(|point| point.value))
     };
     let trained: Vec<_> = BaselineTraining::ALL.into_iter().filter_map(ends).collect();
-    if trained.is_empty() {
-        return None;
-    }
-    let closed = by_field(report, t().closed_form, 0, Field::R2Lin)?;
-    let all: Vec<_> = std::iter::once(closed).chain(trained).collect();
-    Some(Figure {
-        title: t().baseline_overview.into(),
-        table: grid_of(t().block, &all, at_block, rounded),
-        plot: Plot {
-            x: BLOCK_AXIS(blocks_of(report)),
-            y: share_axis(t().axis_heldout),
-            series: all,
-            rules: Vec::new(),
-        },
-        facts: Vec::new(),
-        caption: t().baseline_overview_caption,
-    })
+    beside_closed_form(report, [t().baseline_overview, t().baseline_overview_caption], trained, Vec::new())
 }
 
 fn last(block: &BlockReport, training: BaselineTraining) -> Option<&CurvePoint> {

@@ -1,11 +1,8 @@
 //! Polynomials fitted in closed form: R² by degree, and by the number of features.
 
-use straightedge_api::fields::Field;
 use straightedge_api::report::{BlockReport, DegreePoint, Report};
 
-use super::figure::{
-    BLOCK_AXIS, Figure, at_block, at_x, block_name, blocks_of, by_block, by_field, grid_of, series, share_axis,
-};
+use super::figure::{Figure, at_x, beside_closed_form, block_name, by_block, grid_of, series};
 use super::shown::shown_block;
 use crate::chart::plot::{Axis, Mark, Plot, Rule, Series};
 use crate::chart::scale::Kind;
@@ -25,23 +22,12 @@ pub(super) fn overview(report: &Report) -> Option<Figure> {
     let of_degree =
         |(at, degree): (usize, &&str)| by_block(report, &name(degree), at + 1, |block| Some(last(block, degree)?.r2));
     let polynomials: Vec<Series> = DEGREES.iter().enumerate().filter_map(of_degree).collect();
-    if polynomials.is_empty() {
-        return None;
-    }
-    let closed = by_field(report, t().closed_form, 0, Field::R2Lin)?;
-    let all: Vec<Series> = std::iter::once(closed).chain(polynomials).collect();
-    Some(Figure {
-        title: t().degrees_figure.into(),
-        table: grid_of(t().block, &all, at_block, rounded),
-        plot: Plot {
-            x: BLOCK_AXIS(blocks_of(report)),
-            y: share_axis(t().axis_heldout),
-            series: all,
-            rules: Vec::new(),
-        },
-        facts: fact(report).into_iter().collect(),
-        caption: t().degrees_caption,
-    })
+    beside_closed_form(
+        report,
+        [t().degrees_figure, t().degrees_caption],
+        polynomials,
+        fact(report).into_iter().collect(),
+    )
 }
 
 /// The mean over blocks of what degree 2 adds to R²_lin, and of what the highest degree adds to that.

@@ -6,7 +6,7 @@ use straightedge_api::report::{BlockReport, CurvePoint, Report};
 use crate::chart::plot::{Axis, Mark, Plot, Series};
 use crate::chart::scale::Kind;
 use crate::text::cell::Cell;
-use crate::text::format::exact;
+use crate::text::format::{exact, rounded};
 use crate::text::{fill, t};
 
 /// Most marks of a line that are still drawn.
@@ -85,6 +85,29 @@ pub(super) fn alike(mut curves: Vec<Series>) -> Vec<Series> {
     let marked = curves.iter().all(|curve| curve.marks.len() <= FEW);
     curves.iter_mut().for_each(|curve| curve.marked = marked);
     curves
+}
+
+/// R² of other maps of each block, next to the closed form; `None` without any.
+pub(super) fn beside_closed_form(
+    report: &Report,
+    [title, caption]: [&'static str; 2],
+    others: Vec<Series>,
+    facts: Vec<String>,
+) -> Option<Figure> {
+    let closed = by_field(report, t().closed_form, 0, Field::R2Lin).filter(|_| !others.is_empty())?;
+    let all: Vec<Series> = std::iter::once(closed).chain(others).collect();
+    Some(Figure {
+        title: title.into(),
+        table: grid_of(t().block, &all, at_block, rounded),
+        plot: Plot {
+            x: BLOCK_AXIS(blocks_of(report)),
+            y: share_axis(t().axis_heldout),
+            series: all,
+            rules: Vec::new(),
+        },
+        facts,
+        caption,
+    })
 }
 
 /// All series side by side, one row per x value.

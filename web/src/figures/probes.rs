@@ -13,7 +13,7 @@ use crate::chart::plot::{Axis, Mark, Plot, Series};
 use crate::chart::scale::Kind;
 use crate::state::views::View;
 use crate::text::cell::Cell;
-use crate::text::format::{exact, fixed, rounded};
+use crate::text::format::{exact, fixed, pearson, rounded};
 use crate::text::{fill, t};
 
 pub(super) fn figures(report: &Report, block: Option<usize>) -> Vec<Option<Figure>> {
@@ -59,7 +59,7 @@ fn fact(series: &Series) -> String {
         t().probe_fact,
         &[
             ("probe", &series.name),
-            ("r", &fixed(correlation(&xs, &ys), 3)),
+            ("r", &pearson(correlation(&xs, &ys), xs.len())),
             ("n", &xs.len().to_string()),
             ("median", &fixed(median(ys), 4)),
             ("most", &fixed(Some(most), 4)),

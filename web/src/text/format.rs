@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use straightedge_api::agreement::correlation_interval;
 use straightedge_api::event::Progress;
 use straightedge_api::fields::{Digits, Field};
 
@@ -60,6 +61,17 @@ pub fn fixed(value: Option<f64>, digits: usize) -> String {
     let is_zero = text.bytes().all(|byte| matches!(byte, b'0' | b'.'));
     let text = localised(text);
     if value < 0.0 && !is_zero { format!("{MINUS}{text}") } else { text }
+}
+
+/// Pearson's r over `pairs` pairs of values, with its 95 % interval where it has one that three decimals show.
+pub fn pearson(r: Option<f64>, pairs: usize) -> String {
+    let shown = fixed(r, 3);
+    let Some(interval) = r.and_then(|r| correlation_interval(r, pairs)) else { return shown };
+    let ends = interval.map(|end| fixed(Some(end), 3));
+    if ends.iter().all(|end| *end == shown) {
+        return shown;
+    }
+    fill(super::t().pearson_within, &[("r", &shown), ("low", &ends[0]), ("high", &ends[1])])
 }
 
 /// A number with the decimal sign of the language in use.

@@ -304,6 +304,8 @@ catalogue! {
     paired_differs: "On the same held-out windows, {name} differs from {first} in {blocks}, most in block {at}: by {amount} ± {half} (95 % interval of the paired difference).",
     paired_rest: " It does not differ here in {blocks}.",
     paired_alike: "On the same held-out windows, {name} does not differ from {first} in {blocks}.",
+    compare_pooled: "Over all {n} blocks of these {m} measurements, {name} and 1 − {r2} have a Pearson correlation of {r}.",
+    pearson_within: "{r} (95 %: {low} to {high})",
     compare_pearson: "Pearson with the first",
     compare_spearman: "Spearman with the first",
     compare_shift: "mean |difference|",

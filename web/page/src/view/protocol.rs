@@ -35,8 +35,8 @@ pub(crate) fn ProtocolChoice(session: Session) -> impl IntoView {
                     field=|form| &mut form.piece_chars
                 />
                 <Evaluated session/>
-                <Survey session/>
-                <Notebook session/>
+                <Preset session id="of-survey" name=t().of_survey meaning=t().of_survey_meaning fill_in=survey/>
+                <Preset session id="of-notebook" name=t().of_notebook meaning=t().of_notebook_meaning fill_in=notebook/>
                 <Measures session/>
                 <Gram session/>
                 <Backend session/>
@@ -93,35 +93,33 @@ fn Evaluated(session: Session) -> impl IntoView {
 }
 
 /// Fills in the protocol of the first paper's survey, and shows R² as it has it.
-#[component]
-fn Survey(session: Session) -> impl IntoView {
-    let fill_in = move |_| {
-        session.form.update(Form::choose_survey);
-        session.metric.set(Metric::Scalar);
-    };
-    view! {
-        <button type="button" data-testid="of-survey" aria-describedby="of-survey-note" on:click=fill_in>
-            {t().of_survey}
-        </button>
-        <p class="note" id="of-survey-note">{t().of_survey_meaning}</p>
-    }
+fn survey(session: Session) {
+    session.form.update(Form::choose_survey);
+    session.metric.set(Metric::Scalar);
 }
 
 /// Fills in the windows of the second paper's notebook, and asks for the measure that it took.
+fn notebook(session: Session) {
+    session.form.update(|form| {
+        let gram = form.gram;
+        form.set_protocol(&Protocol { gram, ..Protocol::of_notebook() });
+        form.measures.insert(Measure::Layers);
+    });
+}
+
+/// A button that fills in the protocol of a paper.
 #[component]
-fn Notebook(session: Session) -> impl IntoView {
-    let fill_in = move |_| {
-        session.form.update(|form| {
-            let gram = form.gram;
-            form.set_protocol(&Protocol { gram, ..Protocol::of_notebook() });
-            form.measures.insert(Measure::Layers);
-        });
-    };
+fn Preset(
+    session: Session,
+    id: &'static str,
+    name: &'static str,
+    meaning: &'static str,
+    fill_in: fn(Session),
+) -> impl IntoView {
+    let note = format!("{id}-note");
     view! {
-        <button type="button" data-testid="of-notebook" aria-describedby="of-notebook-note" on:click=fill_in>
-            {t().of_notebook}
-        </button>
-        <p class="note" id="of-notebook-note">{t().of_notebook_meaning}</p>
+        <button type="button" data-testid=id aria-describedby=note.clone() on:click=move |_| fill_in(session)>{name}</button>
+        <p class="note" id=note>{meaning}</p>
     }
 }
 
