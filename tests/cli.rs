@@ -343,10 +343,12 @@ fn a_report_of_the_version_before_opens_as_it_was_and_equals_itself() {
     let path = common::fixture("before/report.json");
     let json = fs::read_to_string(&path).expect("a report");
     let report = Report::from_json("report", &json).expect("a report");
-    // Version 0.1.0 wrote the time of second moments, which was always 0, and no date; it called the order by cost
-    // greedy, and had no other.
+    // Version 0.1.0 wrote the time of second moments, which was always 0, and no date, nor the time of polynomials; it
+    // called the order by cost greedy, and had no other.
     let is_old = |line: &&str| {
-        ["\"gram\": 0", "\"date\": null", "\"by_cost\": ["].iter().all(|new_or_gone| !line.contains(new_or_gone))
+        ["\"gram\": 0", "\"date\": null", "\"degrees\": 0", "\"by_cost\": ["]
+            .iter()
+            .all(|new_or_gone| !line.contains(new_or_gone))
     };
     let names = |json: &str| -> Vec<String> {
         let lines = json.lines().filter(is_old).map(|line| line.split(':').next().unwrap_or_default().trim());

@@ -3,6 +3,8 @@
 //! Sums are of **shifted** values x − shift, y − shift: centring first matters more for the sixth digit than any other
 //! choice. Shift and power-of-two scale of a column come from the first batch ([`Scale`]).
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::platform::parallel;
@@ -230,17 +232,24 @@ impl Moments {
     }
 
     /// Those of the first `count` columns of x.
-    pub fn first_columns(&self, count: usize) -> Self {
+    pub fn first_columns(&self, count: usize) -> Cow<'_, Self> {
         let (d_in, d_out) = (self.d_in(), self.d_out());
+        if count == d_in {
+            return Cow::Borrowed(self);
+        }
         let of = |columns: &[f64]| columns[..count].to_vec();
-        Self {
+        Cow::Owned(Self {
             shift_x: of(&self.shift_x),
             sum_x: of(&self.sum_x),
             xx: self.xx.chunks_exact(d_in).take(count).flat_map(|row| &row[..count]).copied().collect(),
             xy: self.xy[..count * d_out].to_vec(),
             max_abs_x: of(&self.max_abs_x),
-            ..self.clone()
-        }
+            shift_y: self.shift_y.clone(),
+            sum_y: self.sum_y.clone(),
+            yy_diagonal: self.yy_diagonal.clone(),
+            yy: self.yy.clone(),
+            n: self.n,
+        })
     }
 
     /// Mean of the shifted x.

@@ -101,7 +101,7 @@ impl<B: Backend> Degrees<'_, B> {
 
 /// What the polynomials of a block are fitted to.
 struct Polynomials<'a, T> {
-    features: Features<T>,
+    features: PolynomialFeatures<T>,
     table: TrainingRows<T>,
     /// Ids of training and held-out rows.
     sets: [&'a [u32]; 2],
@@ -132,7 +132,7 @@ impl Landmarks {
         Self { values, count, d }
     }
 
-    fn upload<B: Backend>(&self, backend: &B) -> Result<Features<B::Tensor>> {
+    fn upload<B: Backend>(&self, backend: &B) -> Result<PolynomialFeatures<B::Tensor>> {
         let Self { values, count, d } = self;
         let all = Shape::new(d + count, *d);
         let mut weight = vec![0.0; d * d];
@@ -142,7 +142,7 @@ impl Landmarks {
         power.extend(values);
         let ones = |columns: std::ops::Range<usize>| (0..d + count).map(|j| f32::from(columns.contains(&j))).collect();
         let bias = |values: Vec<f32>| backend.upload("bias", Shape::new(1, d + count), &values);
-        Ok(Features {
+        Ok(PolynomialFeatures {
             inputs: *d,
             first: [backend.upload("landmarks", all, &weight)?, bias(ones(*d..d + count))?],
             factor: [backend.upload("landmarks", all, &power)?, bias(ones(0..d + count))?],
@@ -151,14 +151,14 @@ impl Landmarks {
 }
 
 /// Weights and biases of (x̃, 1 + x̃·z_j/s), and of the factors (1, 1 + x̃·z_j/s) that raise the degree.
-struct Features<T> {
+struct PolynomialFeatures<T> {
     /// Width of x̃.
     inputs: usize,
     first: [T; 2],
     factor: [T; 2],
 }
 
-impl<T: Clone> Features<T> {
+impl<T: Clone> PolynomialFeatures<T> {
     /// (x̃, (1 + x̃·z_j/s)^degree) of some rows of x̃; x̃ alone for degree 1.
     fn of<B: Backend<Tensor = T>>(&self, backend: &B, x: &T, degree: usize) -> Result<T> {
         if degree == 1 {

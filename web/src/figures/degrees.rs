@@ -8,13 +8,14 @@ use crate::chart::plot::{Axis, Mark, Plot, Rule, Series};
 use crate::chart::scale::Kind;
 use crate::state::views::View;
 use crate::text::format::{fixed, rounded};
+use crate::text::probes::t as probes;
 use crate::text::{fill, t};
 
 /// Degrees beyond the linear map, as the report names them.
 const DEGREES: [&str; 3] = ["2", "3", "4"];
 
 fn name(degree: &str) -> String {
-    fill(t().degree_n, &[("degree", degree)])
+    fill(probes().degree_n, &[("degree", degree)])
 }
 
 /// R² of every block with the most features, by degree.
@@ -24,7 +25,7 @@ pub(super) fn overview(report: &Report) -> Option<Figure> {
     let polynomials: Vec<Series> = DEGREES.iter().enumerate().filter_map(of_degree).collect();
     beside_closed_form(
         report,
-        [t().degrees_figure, t().degrees_caption],
+        [probes().degrees_figure, probes().degrees_caption],
         polynomials,
         fact(report).into_iter().collect(),
     )
@@ -39,7 +40,7 @@ fn fact(report: &Report) -> Option<String> {
     let [second, third, highest] = DEGREES.map(|degree| move |block: &BlockReport| last(block, degree)?.r2);
     let products = mean(&|block| Some(second(block)? - block.r2_lin?))?;
     let more = mean(&|block| Some(third(block)?.max(highest(block)?) - second(block)?))?;
-    Some(fill(t().degrees_fact, &[("second", &fixed(Some(products), 4)), ("more", &fixed(Some(more), 4))]))
+    Some(fill(probes().degrees_fact, &[("second", &fixed(Some(products), 4)), ("more", &fixed(Some(more), 4))]))
 }
 
 fn last<'r>(block: &'r BlockReport, degree: &str) -> Option<&'r DegreePoint> {
@@ -58,7 +59,7 @@ pub(super) fn growth(report: &Report, block: Option<usize>) -> Option<Figure> {
     let all: Vec<Series> = DEGREES.iter().enumerate().filter_map(of_degree).collect();
     let solved = block.r2_lin.map(|at| Rule { is_x: false, at, name: t().closed_form.into() });
     (!all.is_empty()).then(|| Figure {
-        title: format!("{}: {}", block_name(number), t().degrees_growth_figure),
+        title: format!("{}: {}", block_name(number), probes().degrees_growth_figure),
         table: grid_of(t().axis_features, &all, at_x, rounded),
         plot: Plot {
             x: Axis { name: t().axis_features, kind: Kind::Log },
@@ -67,7 +68,7 @@ pub(super) fn growth(report: &Report, block: Option<usize>) -> Option<Figure> {
             rules: solved.into_iter().collect(),
         },
         facts: Vec::new(),
-        caption: t().degrees_growth_caption,
+        caption: probes().degrees_growth_caption,
     })
 }
 
@@ -83,7 +84,9 @@ mod tests {
         assert_eq!(figure.table.rows[0], ["0", "0.9000", "0.9250", "0.9500", "0.9375"]);
         assert_eq!(
             figure.facts,
-            ["On average, degree 2 adds 0.0250 to R² of the linear map, and a higher degree 0.0250 more."]
+            [
+                "On average, degree 2 adds 0.0250 to R² of the linear map; with as many features, the better of degrees 3 and 4 differs from degree 2 by 0.0250."
+            ]
         );
     }
 

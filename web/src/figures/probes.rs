@@ -14,6 +14,7 @@ use crate::chart::scale::Kind;
 use crate::state::views::View;
 use crate::text::cell::Cell;
 use crate::text::format::{exact, fixed, pearson, rounded};
+use crate::text::probes::t as probes;
 use crate::text::{fill, t};
 
 pub(super) fn figures(report: &Report, block: Option<usize>) -> Vec<Option<Figure>> {
@@ -30,7 +31,7 @@ fn gains(report: &Report) -> Option<Figure> {
     let of_probe = |(look, name): (usize, &str)| {
         let mark = |block: &BlockReport| {
             let probe = block.probes.get(name)?;
-            let more = fill(t().probe_more, &[("steps", &probe.steps.to_string())]);
+            let more = fill(probes().probe_more, &[("steps", &probe.steps.to_string())]);
             Some(Mark { more, ..block_mark(block, 1.0 - block.r2_lin?, Some(probe.gain?)) })
         };
         let found = series(name, look, report.blocks.iter().filter_map(mark).collect())?;
@@ -38,7 +39,7 @@ fn gains(report: &Report) -> Option<Figure> {
     };
     let all: Vec<Series> = PROBES.into_iter().enumerate().filter_map(of_probe).collect();
     (!all.is_empty()).then(|| Figure {
-        title: t().probes_figure.into(),
+        title: probes().probes_figure.into(),
         facts: all.iter().filter(|series| series.marks.len() > 1).map(fact).collect(),
         plot: Plot {
             x: share_axis(t().axis_residual),
@@ -46,7 +47,7 @@ fn gains(report: &Report) -> Option<Figure> {
             series: all,
             rules: Vec::new(),
         },
-        caption: t().probes_caption,
+        caption: probes().probes_caption,
         table: table(report),
     })
 }
@@ -56,7 +57,7 @@ fn fact(series: &Series) -> String {
     let (xs, ys): (Vec<f64>, Vec<f64>) = series.marks.iter().filter_map(|mark| Some((mark.x, mark.y?))).unzip();
     let most = ys.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     fill(
-        t().probe_fact,
+        probes().probe_fact,
         &[
             ("probe", &series.name),
             ("r", &pearson(correlation(&xs, &ys), xs.len())),
@@ -68,13 +69,13 @@ fn fact(series: &Series) -> String {
 }
 
 fn conjunction(report: &Report) -> Option<Figure> {
-    let network = by_block(report, t().conjunction_network, 6, |block| Some(Some(block.conjunction?)));
+    let network = by_block(report, probes().conjunction_network, 6, |block| Some(Some(block.conjunction?)));
     let of_probe = |(look, name): (usize, &str)| {
         by_block(report, name, look, |block| Some(Some(block.probes.get(name)?.conjunction?)))
     };
     let all: Vec<_> = network.into_iter().chain(PROBES.into_iter().enumerate().filter_map(of_probe)).collect();
     (!all.is_empty()).then(|| Figure {
-        title: t().conjunction_figure.into(),
+        title: probes().conjunction_figure.into(),
         table: grid_of(t().block, &all, at_block, exact),
         plot: Plot {
             x: BLOCK_AXIS(blocks_of(report)),
@@ -83,7 +84,7 @@ fn conjunction(report: &Report) -> Option<Figure> {
             rules: Vec::new(),
         },
         facts: Vec::new(),
-        caption: t().conjunction_caption,
+        caption: probes().conjunction_caption,
     })
 }
 
@@ -93,7 +94,7 @@ pub(super) fn training(report: &Report, block: Option<usize>) -> Option<Figure> 
     let curves = PROBES.into_iter().enumerate().filter_map(|(look, name)| curve(block, name, name, look, 0));
     let all = alike(curves.collect());
     (!all.is_empty()).then(|| Figure {
-        title: format!("{}: {}", block_name(number), t().probe_curves_figure),
+        title: format!("{}: {}", block_name(number), probes().probe_curves_figure),
         table: grid_of(t().axis_steps, &all, at_x, rounded),
         plot: Plot {
             x: Axis { name: t().axis_steps, kind: Kind::Linear },
@@ -102,7 +103,7 @@ pub(super) fn training(report: &Report, block: Option<usize>) -> Option<Figure> 
             rules: Vec::new(),
         },
         facts: Vec::new(),
-        caption: t().probe_curves_caption,
+        caption: probes().probe_curves_caption,
     })
 }
 

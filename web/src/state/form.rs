@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use straightedge_api::bundled::{Bundled, DefaultText};
 use straightedge_api::error::{Error, Result};
 use straightedge_api::hub::id::{Endpoint, HubId};
-use straightedge_api::job::{BackendChoice, GramMode, Job, Measure, Protocol, ROWS_WINDOW};
+use straightedge_api::job::{BackendChoice, GramMode, Measure, Protocol, ROWS_WINDOW};
 
 use crate::state::bundled::{source, text_source};
-use straightedge_api::message::{ModelSource, Order, TextSource, Work};
+use straightedge_api::message::{ModelSource, TextSource};
 
 /// Hub models offered by name, with their display names.
 pub const PUBLISHED: [(&str, &str); 3] = [
@@ -181,51 +181,6 @@ impl Form {
         self.measures.insert(Measure::Swap);
     }
 
-    /// The order for measurement number `run`, or the first setting that is missing or out of range.
-    pub fn order(&self, run: u32, index: &[Bundled]) -> Result<Order> {
-        if self.model == ModelChoice::Rows {
-            let (name, _) =
-                self.local_rows.clone().ok_or_else(|| missing("rows", "choose a safetensors file of rows"))?;
-            return self.order_of(run, name.clone(), name, Work::Rows);
-        }
-        let (model_id, model) = self.model_source(index)?;
-        let (corpus_id, text) = self.text_source(index)?;
-        let (tokenizer, eval) = (self.tokenizer_source()?, self.eval_source(index)?);
-        let feed = if self.measures.contains(&Measure::Controls) { self.feed_source(index)? } else { None };
-        let mut order = self.order_of(run, model_id, corpus_id, Work::Model { model, tokenizer, text, eval, feed })?;
-        order.job.checkpoint = self.checkpoint(index);
-        Ok(order)
-    }
-
-    /// The chosen training checkpoint, if any.
-    fn checkpoint(&self, index: &[Bundled]) -> Option<String> {
-        match &self.model {
-            ModelChoice::Bundled(name) => find(index, name).ok()?.demo.as_ref()?.checkpoint(),
-            ModelChoice::Hub(typed) => HubId::model(typed).ok()?.checkpoint().map(Into::into),
-            ModelChoice::Local | ModelChoice::Rows => None,
-        }
-    }
-
-    /// The order as far as it is known, for a preview; `None` without a model or with a setting out of range.
-    pub fn preview(&self, run: u32, index: &[Bundled]) -> Option<Order> {
-        if let Ok(order) = self.order(run, index) {
-            return Some(order);
-        }
-        let (model_id, model) = self.model_source(index).ok()?;
-        let (tokenizer, text) = (self.tokenizer_source().ok()?, TextSource::Missing);
-        self.order_of(run, model_id, "text".into(), Work::Model { model, tokenizer, text, eval: None, feed: None }).ok()
-    }
-
-    fn order_of(&self, run: u32, model: String, corpus: String, work: Work) -> Result<Order> {
-        let mut job = Job { protocol: self.protocol()?, backend: self.backend, ..Job::new(model, corpus) };
-        if let Work::Model { tokenizer: Some(source), .. } = &work {
-            job.tokenizer = Some(source.0.to_string());
-        }
-        job.measures.extend(&self.measures);
-        job.check()?;
-        Ok(Order { run, job, work })
-    }
-
     /// Where the tokenizer comes from, if it is not the model's own. A bundled model has its own.
     pub fn tokenizer_source(&self) -> Result<Option<Box<(HubId, Endpoint)>>> {
         match (&self.model, self.tokenizer.trim()) {
@@ -283,7 +238,7 @@ impl Form {
         Ok(rows - rows % seq_len.max(1))
     }
 
-    fn model_source(&self, index: &[Bundled]) -> Result<(String, ModelSource)> {
+    pub(super) fn model_source(&self, index: &[Bundled]) -> Result<(String, ModelSource)> {
         match &self.model {
             ModelChoice::Bundled(name) => find(index, name).map(|bundled| (bundled.name.clone(), source(bundled))),
             ModelChoice::Hub(typed) => {
@@ -299,12 +254,12 @@ impl Form {
         }
     }
 
-    fn text_source(&self, index: &[Bundled]) -> Result<(String, TextSource)> {
+    pub(super) fn text_source(&self, index: &[Bundled]) -> Result<(String, TextSource)> {
         self.source_of(&self.text, index)
     }
 
     /// The text that perplexity is measured on, with its name, if it is not the held-out windows.
-    fn eval_source(&self, index: &[Bundled]) -> Result<Option<Box<(String, TextSource)>>> {
+    pub(super) fn eval_source(&self, index: &[Bundled]) -> Result<Option<Box<(String, TextSource)>>> {
         self.eval.as_ref().map(|text| self.source_of(text, index).map(Box::new)).transpose()
     }
 
@@ -360,6 +315,9 @@ fn number(field: &str, typed: &str) -> Result<usize> {
 
 #[cfg(test)]
 mod tests {
+    use straightedge_api::job::Job;
+    use straightedge_api::message::Work;
+
     use super::*;
     use crate::state::bundled::sample as index;
 

@@ -8,7 +8,7 @@ use straightedge_api::report::{BlockReport, Report, orders};
 
 use crate::text::continuation as texts_sides;
 use crate::text::detail::t as d;
-use crate::text::{Texts, fill, groups, t};
+use crate::text::{Texts, fill, groups, probes, t};
 
 /// A view, in the order of the page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -95,7 +95,7 @@ impl View {
             Self::Losses => [t.losses_tab, t.losses_name, t.losses_about],
             Self::Regimes => [t.regimes_tab, t.regimes_name, t.regimes_about],
             Self::Ranks => [t.ranks_tab, t.ranks_name, t.ranks_about],
-            Self::Probes => [t.probes_tab, t.probes_name, t.probes_about],
+            Self::Probes => [probes::t().probes_tab, probes::t().probes_name, probes::t().probes_about],
             Self::Baseline => [t.baseline_tab, t.baseline_name, t.baseline_about],
             Self::Controls => [t.controls_tab, t.controls_name, t.controls_about],
             Self::Layers => [t.layers_tab, t.layers_name, t.layers_about],

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::language::{Language, Words};
 use super::{
-    Texts, continuation, detail, engine, glossary, groups, history, lesson, orders, paper, result, sentences, units,
-    verdict,
+    Texts, continuation, detail, engine, glossary, groups, history, lesson, orders, paper, probes, result, sentences,
+    units, verdict,
 };
 
 /// The texts of every catalogue.
@@ -27,7 +27,7 @@ macro_rules! catalogues {
 }
 
 /// Every catalogue whose English is compiled in as such.
-const CATALOGUES: [Catalogue; 12] = catalogues![
+const CATALOGUES: [Catalogue; 13] = catalogues![
     "page": Texts,
     "continuation": continuation::Texts,
     "detail": detail::Texts,
@@ -37,6 +37,7 @@ const CATALOGUES: [Catalogue; 12] = catalogues![
     "lesson": lesson::Texts,
     "orders": orders::Texts,
     "paper": paper::Texts,
+    "probes": probes::Texts,
     "result": result::Texts,
     "units": units::Texts,
     "verdict": verdict::Texts,

@@ -23,7 +23,7 @@ use crate::text::language::Language;
 use crate::url::comparison::{self, Linked};
 use crate::url::given::{Given, is_plain};
 use crate::url::overlay::LinkedOverlay;
-use crate::url::values::{charts, charts_written, eval, listed, report, text, written};
+use crate::url::values::{charts, charts_written, eval, fed, listed, protocol_written, report, text, written};
 
 /// The version this page writes, the only one so far.
 const VERSION: &str = "1";
@@ -230,10 +230,6 @@ impl Address {
     }
 
     fn all_pairs(&self) -> Vec<(&'static str, Option<String>)> {
-        let usual = Protocol::default();
-        let Protocol { rows, seq_len, folds, interleaved_folds, skip_positions, bos, piece_chars, gram, .. } =
-            self.protocol;
-        let count = |value: usize, usual: usize| (value != usual).then(|| value.to_string());
         let compared = &self.comparison;
         let mut pairs = vec![
             ("model", self.model.clone().filter(|model| self.hub.is_none() && model != FIRST)),
@@ -242,14 +238,9 @@ impl Address {
             ("tokenizer", self.tokenizer.as_ref().map(ToString::to_string)),
             ("text", self.text.as_ref().map(written)),
             ("eval", self.eval.as_ref().map(written)),
-            ("rows", count(rows, usual.rows)),
-            ("seq_len", count(seq_len, usual.seq_len)),
-            ("folds", count(folds, usual.folds)),
-            ("interleaved_folds", interleaved_folds.then(|| "1".into())),
-            ("skip_positions", count(skip_positions, usual.skip_positions)),
-            ("bos", bos.then(|| "1".into())),
-            ("piece_chars", count(piece_chars, usual.piece_chars)),
-            ("gram", (gram != usual.gram).then(|| gram.to_string())),
+        ];
+        pairs.extend(protocol_written(&self.protocol));
+        pairs.extend([
             ("backend", (self.backend != BackendChoice::default()).then(|| self.backend.to_string())),
             ("measures", listed(&self.measures)),
             ("feed", self.feed.clone()),
@@ -262,7 +253,7 @@ impl Address {
             ("without", comparison::listed(&compared.without)),
             ("front", compared.front.as_ref().map(Key::value)),
             ("charts", charts_written(&compared.charts)),
-        ];
+        ]);
         pairs.extend(self.ask.pairs());
         pairs.extend([
             ("embed", self.frame.is_embedded.then(|| "1".into())),
@@ -275,11 +266,6 @@ impl Address {
         ]);
         pairs
     }
-}
-
-/// The name of a bundled model or of one on the hub.
-fn fed(name: &str) -> Option<String> {
-    (is_plain(name) || HubId::model(name).is_ok()).then(|| name.into())
 }
 
 #[cfg(test)]
@@ -303,8 +289,7 @@ mod tests {
     }
 
     fn said(address: &Address) -> Vec<(String, String)> {
-        let said = address.pairs().into_iter().filter_map(|(name, value)| Some((name.to_string(), value?)));
-        said.collect()
+        address.pairs().into_iter().filter_map(|(name, value)| Some((name.to_string(), value?))).collect()
     }
 
     /// An address without any default value.

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use straightedge_api::bundled::MADE_TEXTS;
 use straightedge_api::fields::Field;
+use straightedge_api::hub::id::HubId;
+use straightedge_api::job::Protocol;
 
 use crate::state::form::{TextChoice, WIKITEXT};
 use crate::url::given::is_plain;
@@ -27,6 +29,28 @@ pub(super) fn text(value: &str) -> Option<TextChoice> {
 /// A text that perplexity can be measured on.
 pub(super) fn eval(value: &str) -> Option<TextChoice> {
     text(value).filter(|text| matches!(text, TextChoice::Made(_) | TextChoice::Hub(_)))
+}
+
+/// The name of a bundled model or of one on the hub.
+pub(super) fn fed(name: &str) -> Option<String> {
+    (is_plain(name) || HubId::model(name).is_ok()).then(|| name.into())
+}
+
+/// The settings of a protocol that differ from the defaults.
+pub(super) fn protocol_written(protocol: &Protocol) -> [(&'static str, Option<String>); 8] {
+    let Protocol { rows, seq_len, folds, interleaved_folds, skip_positions, bos, piece_chars, gram, .. } = *protocol;
+    let usual = Protocol::default();
+    let count = |value: usize, usual: usize| (value != usual).then(|| value.to_string());
+    [
+        ("rows", count(rows, usual.rows)),
+        ("seq_len", count(seq_len, usual.seq_len)),
+        ("folds", count(folds, usual.folds)),
+        ("interleaved_folds", interleaved_folds.then(|| "1".into())),
+        ("skip_positions", count(skip_positions, usual.skip_positions)),
+        ("bos", bos.then(|| "1".into())),
+        ("piece_chars", count(piece_chars, usual.piece_chars)),
+        ("gram", (gram != usual.gram).then(|| gram.to_string())),
+    ]
 }
 
 /// The address of a report: of any https host, of this machine, or a path of this site. The page allows http only for

@@ -120,7 +120,7 @@ pub struct BlockReport {
     #[serde(default)]
     pub probes: BTreeMap<String, ProbeReport>,
     /// R² of polynomials by degree, `1` to `4` (section 5).
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub degrees: BTreeMap<String, Vec<DegreePoint>>,
     /// Training curves: validation R² of probes by their names, held-out R² of `sgd`, `adamw_constant`
     /// and `adamw`, mean negative log-likelihood on the training text of `heal_linear` and `heal_original`.
