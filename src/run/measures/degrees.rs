@@ -4,7 +4,7 @@ use futures::FutureExt;
 
 use crate::backend::{Activation, Backend, Shape};
 use crate::degrees::{HIGHEST, ROWS_PER_FEATURE, WIDEST, landmark_counts};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::platform::parallel;
 use crate::platform::yielding::yield_now;
@@ -85,7 +85,14 @@ impl<B: Backend> Degrees<'_, B> {
         let (backend, block) = (self.pass.backend, solved.report.block);
         let Polynomials { features, table, sets } = polynomials;
         let of = |x: &B::Tensor| features.of(backend, x, degree);
-        let moments = readout::moments(backend, block, &of, table, *sets).await?;
+        let moments = match readout::moments(backend, block, &of, table, *sets).await {
+            Err(Error::NonFiniteActivation { .. }) => {
+                self.pass.out.warn(Warning::of_block(block, &WarningKind::DegreeOverflow { degree }));
+                let undefined = |count: &usize| DegreePoint { features: features.inputs + count, r2: None };
+                return Ok(counts.iter().map(undefined).collect());
+            }
+            moments => moments?,
+        };
         let mut points = Vec::with_capacity(counts.len());
         for count in counts {
             let features = features.inputs + count;

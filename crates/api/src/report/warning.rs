@@ -58,6 +58,9 @@ sentences! {
         /// Too few rows for polynomials, or too many inputs.
         NoDegrees { needed: usize, widest: usize, train_rows: usize } =
             "polynomials of degree 2 and more need {needed} training rows, four for each feature, where there are {train_rows}, and at most {widest} inputs",
+        /// Powers of inputs that overflow.
+        DegreeOverflow { degree: usize } =
+            "powers of its inputs leave the range of f32, so R² of degree {degree} is undefined",
         /// Inputs that do not vary in every direction.
         ClippedRank {
             rank: usize,
