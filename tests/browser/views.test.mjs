@@ -99,7 +99,7 @@ visit('swaps and layers measured from their buttons give the values of an indepe
   assert.match(await app.element('figure-0').innerText(), /On average, degree 2 adds 0\.\d+ to R² of the linear map/);
 });
 
-visit('perplexity is measured on another text, chosen in the form or in a link, and repeated from the report', { webgpu: false, query: { model: 'demo-gpt2', rows: '2560', measures: 'swap' } }, async (app) => {
+visit('perplexity is measured on another text, chosen in the form or in a link', { webgpu: false, query: { model: 'demo-gpt2', rows: '2560', measures: 'swap' } }, async (app) => {
   await app.choose({ backend: 'cpu' });
   const heldout = await app.measure();
   assert.equal(heldout.ordered.eval, undefined);

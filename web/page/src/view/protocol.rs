@@ -35,8 +35,8 @@ pub(crate) fn ProtocolChoice(session: Session) -> impl IntoView {
                     field=|form| &mut form.piece_chars
                 />
                 <Evaluated session/>
-                <Preset session id="of-survey" name=t().of_survey meaning=t().of_survey_meaning fill_in=survey/>
-                <Preset session id="of-notebook" name=t().of_notebook meaning=t().of_notebook_meaning fill_in=notebook/>
+                <PaperProtocol session id="of-survey" name=t().of_survey meaning=t().of_survey_meaning fill_in=survey/>
+                <PaperProtocol session id="of-notebook" name=t().of_notebook meaning=t().of_notebook_meaning fill_in=notebook/>
                 <Measures session/>
                 <Gram session/>
                 <Backend session/>
@@ -109,7 +109,7 @@ fn notebook(session: Session) {
 
 /// A button that fills in the protocol of a paper.
 #[component]
-fn Preset(
+fn PaperProtocol(
     session: Session,
     id: &'static str,
     name: &'static str,
