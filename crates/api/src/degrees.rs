@@ -13,7 +13,7 @@ const FEW: usize = 1024;
 pub fn landmark_counts(d_in: usize, train_rows: usize) -> Vec<usize> {
     let most = FEW.max(2 * d_in).min(train_rows / ROWS_PER_FEATURE);
     let doubled = std::iter::successors(Some(d_in.div_ceil(2)), |count| Some(2 * count));
-    doubled.take_while(|count| d_in <= WIDEST && d_in + count <= most).collect()
+    doubled.take_while(|count| *count > 0 && d_in <= WIDEST && d_in + count <= most).collect()
 }
 
 #[cfg(test)]
@@ -28,5 +28,6 @@ mod tests {
         assert!(landmark_counts(768, 4000).is_empty());
         assert_eq!(landmark_counts(2048, 100_000), [1024, 2048]);
         assert!(landmark_counts(2560, 100_000).is_empty());
+        assert!(landmark_counts(0, 100_000).is_empty(), "a foreign report may have no width");
     }
 }

@@ -38,8 +38,6 @@ pub struct Target {
     pub errors: &'static [&'static str],
     /// What an execution may take.
     pub limits: Limits,
-    /// Whether a panic that the parser catches is contained in a browser as well, in a module of its own.
-    pub is_contained: bool,
 }
 
 /// What an execution may take: a base, and a share for every byte of its input.

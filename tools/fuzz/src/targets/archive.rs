@@ -4,9 +4,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use futures::executor::block_on;
-use parquet::basic::Compression;
+use parquet::basic::{Compression, Encoding};
 use parquet::data_type::{ByteArray, ByteArrayType};
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use straightedge::weights::{MemoryFiles, Weights};
@@ -30,16 +30,28 @@ pub(super) fn torch(input: &[u8]) -> Result<(), Refusal> {
 pub(super) fn parquet_seeds() -> Vec<Vec<u8>> {
     let lines: Vec<String> = (0..40).map(|at| format!(" = line {} é = \n", at % 7)).collect();
     vec![
-        table(&lines, Compression::SNAPPY, true).unwrap_or_default(),
-        table(&lines[..3], Compression::UNCOMPRESSED, false).unwrap_or_default(),
+        table(&lines, Compression::SNAPPY, true, WriterVersion::PARQUET_1_0).unwrap_or_default(),
+        table(&lines[..3], Compression::UNCOMPRESSED, false, WriterVersion::PARQUET_1_0).unwrap_or_default(),
+        table(&lines, Compression::SNAPPY, false, WriterVersion::PARQUET_2_0).unwrap_or_default(),
+        table(&lines[..9], Compression::SNAPPY, true, WriterVersion::PARQUET_2_0).unwrap_or_default(),
     ]
 }
 
-/// A Parquet file with a column of texts, with a dictionary or without.
-fn table(lines: &[String], compression: Compression, dictionary: bool) -> parquet::errors::Result<Vec<u8>> {
+/// A Parquet file with a column of texts, with a dictionary or without; version 2 has pages of another form.
+fn table(
+    lines: &[String],
+    compression: Compression,
+    dictionary: bool,
+    version: WriterVersion,
+) -> parquet::errors::Result<Vec<u8>> {
     let schema = Arc::new(parse_message_type("message schema { OPTIONAL BYTE_ARRAY text (STRING); }")?);
-    let properties =
-        WriterProperties::builder().set_compression(compression).set_dictionary_enabled(dictionary).build();
+    let properties = WriterProperties::builder().set_compression(compression).set_dictionary_enabled(dictionary);
+    let properties = match dictionary {
+        true => properties,
+        // Without a dictionary, version 2 has an encoding that is refused.
+        false => properties.set_encoding(Encoding::PLAIN),
+    };
+    let properties = properties.set_writer_version(version).build();
     let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?;
     for texts in lines.chunks(25) {
         let mut group = writer.next_row_group()?;
