@@ -71,6 +71,10 @@ fn assert_found_again(what: &str, found: &Report, recorded: &Report) {
     for (found, recorded) in found.blocks.iter().zip(&recorded.blocks) {
         let expected = recorded.r2_lin.expect("a recorded value");
         common::assert_close(&format!("{what}, block {}", recorded.block), found.r2_lin, expected, 1e-5);
+        let rank = found.effective_rank.expect("a rank") as f64;
+        let within = found.intervals["effective_rank"];
+        assert!(within.low <= rank && rank <= within.high, "{what}, block {}: {rank}, {within:?}", found.block);
+        assert!(within.high - within.low <= 12.0, "{what}, block {}: {within:?} about {rank}", found.block);
     }
 }
 

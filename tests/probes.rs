@@ -50,6 +50,13 @@ fn poly_recovers_a_bilinear_map() {
     assert!(gain >= 0.99 * there && gain <= there, "gain {gain} of {there} in {} steps", poly.steps);
     assert_eq!(poly.gain, poly.r2.map(|r2| r2 - block.r2_lin.expect("r2_lin")));
     assert_eq!(poly.parameters, 12 * 13 + 16 * 36);
+    let within = block.intervals["gain_poly"];
+    assert!(within.low < gain && gain < within.high && within.high - within.low < 0.5 * there, "{gain}: {within:?}");
+    assert!(poly.cosine.expect("cosine") > block.cosine.expect("cosine"), "{poly:?}");
+    // Both errors are over the same rows: their squares are as the shares of the variance that are left.
+    let left = |r2: Option<f64>| 1.0 - r2.expect("R²");
+    let expected = block.rmse.expect("rmse") * (left(poly.r2) / left(block.r2_lin)).sqrt();
+    common::assert_close("rmse", poly.rmse, expected, 1e-9 * expected);
     let curve = &block.curves["poly"];
     assert_eq!(curve.last().map(|point| point.step), Some(poly.steps));
     assert!(curve[0].value < curve[curve.len() - 1].value, "{curve:?}");

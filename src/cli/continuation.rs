@@ -9,7 +9,7 @@ use straightedge::error::{Error, Result};
 use straightedge::event::MapDump;
 use straightedge::job::Job;
 use straightedge::model::ModelConfig;
-use straightedge::report::AppInfo;
+use straightedge::report::{AppInfo, Interval};
 use straightedge::run::{self, MapSource};
 use straightedge::transcript::Transcript;
 use straightedge::weights::maps::MapsFile;
@@ -70,7 +70,7 @@ fn json(job: &Job, asked: &Continuation, transcript: &Transcript) -> String {
     let text = transcript.text();
     let all = serde_json::json!({
         "app": AppInfo::this(), "model": job.model, "asked": asked, "text": text,
-        "parting": transcript.parting(), "mean_kl": transcript.mean_kl(), "measured": transcript.measured,
+        "parting": transcript.parting(), "mean_kl": transcript.mean_kl(), "kl_interval": transcript.kl_interval(), "measured": transcript.measured,
         "opening": transcript.opening, "steps": transcript.steps, "warnings": transcript.warnings,
     });
     format!("{all:#}\n")
@@ -96,7 +96,9 @@ fn text(asked: &Continuation, transcript: &Transcript) -> String {
         let parting = transcript
             .parting()
             .map_or("the texts are identical".into(), |at| format!("the texts diverge at step {at}"));
-        text += &format!("mean KL {kl:.6} nats, {parting}\n");
+        let interval = transcript.kl_interval();
+        let interval = interval.map(|Interval { low, high }| format!(" (95 %: {low:.6} to {high:.6})"));
+        text += &format!("mean KL {kl:.6}{} nats, {parting}\n", interval.unwrap_or_default());
     }
     text
 }

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use straightedge::paired::Ranking;
 use straightedge::report::{BlockReport, OrderStep, Report, orders};
 use straightedge::thirds::{Third, Thirds};
+use straightedge::visible::visible;
 
 use super::grid::{Column, change, column, grid, short, times};
 
@@ -14,6 +16,7 @@ pub(super) fn swaps(report: &Report) -> String {
     if !names.is_empty() {
         text += &format!("\n{}", grid(&delta_columns(&names), &report.blocks));
         text += &format!("\n{}", grid(&cost_columns(), &costs(&names, &report.blocks)));
+        text += &rankings(&report.blocks);
     }
     for (name, steps) in &report.orders {
         text += &format!("\n{}", grid(&order_columns(name), steps));
@@ -25,6 +28,21 @@ pub(super) fn swaps(report: &Report) -> String {
         text += &format!("\n{}", grid(&third_columns(&thirds), &named(thirds.thirds)));
     }
     text
+}
+
+/// Each block's replacements in ascending order of their loss, as far as their differences can be judged.
+fn rankings(blocks: &[BlockReport]) -> String {
+    let ranked = blocks.iter().map(|block| (block.block, Ranking::of_replacements(block)));
+    let lines: Vec<String> = ranked
+        .filter(|(_, ranking)| ranking.0.len() > 1)
+        .map(|(block, ranking)| format!("block {block}: {}\n", visible(&ranking.written())))
+        .collect();
+    match lines.is_empty() {
+        true => String::new(),
+        false => {
+            format!("\nΔppl, replacements ascending (≈: no difference beyond its 95 % interval)\n{}", lines.concat())
+        }
+    }
 }
 
 /// Names of all replacements, ranks last and ascending.

@@ -36,4 +36,4 @@ pub use parts::{HeadlineFit, HeadlineScore, Remainder, RemainderScore};
 pub use rank::{Directions, LowRankMap};
 pub use readout::{Readout, raw_curvature, solve_readout, squared_error};
 pub use ridge::ridge_error;
-pub use score::{BlockScore, score_control};
+pub use score::{BlockScore, EFFECTIVE_SHARE, score_control};

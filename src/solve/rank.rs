@@ -42,6 +42,11 @@ impl Directions {
         Ok((Self(Mat::from_fn(d, d, |i, k| ascending[(i, d - 1 - k)])), eigenvalues))
     }
 
+    /// V_iᵀ, one direction per row, row-major d_out × d_out.
+    pub fn rows(&self) -> Vec<f32> {
+        self.0.col_iter().flat_map(|direction| direction.iter().map(|&value| value as f32)).collect()
+    }
+
     /// W_k = W*·V_k·V_kᵀ with b_k = ȳ − W_kᵀ·x̄; `map` must be the map of these directions.
     pub fn map(&self, map: &AffineMap, k: usize) -> AffineMap {
         let leading = self.0.subcols(0, k);

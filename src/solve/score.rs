@@ -14,7 +14,7 @@ use crate::report::{BlockReport, ControlReport, finite};
 use crate::stats::moments::Moments;
 
 /// The effective rank is the smallest k whose R² reaches this share of r2_lin.
-pub(super) const EFFECTIVE_SHARE: f64 = 0.9;
+pub const EFFECTIVE_SHARE: f64 = 0.9;
 /// The share of `effective_rank_95`.
 pub(super) const SHARE_95: f64 = 0.95;
 /// A feature whose held-out standard deviation is at most this share of its mean is constant to f32 precision: its own

@@ -67,10 +67,44 @@ impl Resamples {
         let sum = |counts: &[u16], values: &[f64]| -> f64 {
             counts.iter().zip(values).map(|(count, value)| f64::from(*count) * value).sum()
         };
-        let resamples = self.counts.chunks_exact(sums.first().map_or(1, Vec::len).max(1));
-        let of = |counts| finite(statistic(std::array::from_fn(|at| sum(counts, &sums[at]))));
-        let values = resamples.map(of);
-        let mut values: Vec<f64> = values.collect::<Option<_>>()?;
+        let of = |counts: &[u16]| finite(statistic(std::array::from_fn(|at| sum(counts, &sums[at]))));
+        self.quantiles(of)
+    }
+
+    /// The interval of the smallest rank that keeps a `share` of R² (docs/measures.md, section 3), given of every window
+    /// Σ‖y − ŷ‖², Σ‖y − ȳ_h‖², and what each direction of ŷ takes away of the error (row-major, windows × directions).
+    /// `None` if R² is not positive in some resample.
+    pub fn effective_rank(&self, [errors, totals, gains]: [&[f64]; 3], share: f64) -> Option<Interval> {
+        let ranks = gains.len() / self.windows.max(1);
+        if ranks == 0 || [errors.len(), totals.len(), gains.len() / ranks] != [self.windows; 3] {
+            return None;
+        }
+        let [errors, totals] = joined([errors, totals], self.joined);
+        let units: Vec<Vec<f64>> = gains.chunks(ranks * self.joined).map(|unit| column_sums(unit, ranks)).collect();
+        self.quantiles(|counts| {
+            let mut left = vec![0.0; ranks];
+            let (mut error, mut total) = (0.0, 0.0);
+            for (at, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+                let count = f64::from(*count);
+                error += count * errors[at];
+                total += count * totals[at];
+                left.iter_mut().zip(&units[at]).for_each(|(sum, gain)| *sum += count * gain);
+            }
+            // The map of rank k leaves the gains of all further directions.
+            let mut beyond: f64 = finite(left.iter().sum())?;
+            let most = (1.0 - share) * finite(total - error).filter(|explained| *explained > 0.0)?;
+            let keeps = |gain: &f64| {
+                beyond -= gain;
+                beyond <= most
+            };
+            Some((1 + left.iter().position(keeps)?) as f64)
+        })
+    }
+
+    /// Quantiles of a statistic of the resamples, which gets the number of times that every unit occurs.
+    fn quantiles(&self, statistic: impl Fn(&[u16]) -> Option<f64>) -> Option<Interval> {
+        let units = self.windows.div_ceil(self.joined).max(1);
+        let mut values: Vec<f64> = self.counts.chunks_exact(units).map(statistic).collect::<Option<_>>()?;
         values.sort_by(f64::total_cmp);
         let tail = (values.len() as f64 * TAIL) as usize;
         Some(Interval { low: *values.get(tail)?, high: *values.iter().rev().nth(tail)? })
@@ -89,6 +123,15 @@ fn influence<const N: usize>(sums: [&[f64]; N], statistic: impl Fn([f64; N]) -> 
         finite((count as f64 - 1.0) * (all - statistic(without))).map(|value| rounded(value, INFLUENCE_DIGITS))
     };
     (0..count).map(of).collect()
+}
+
+/// Sums over the rows of a row-major matrix.
+fn column_sums(rows: &[f64], columns: usize) -> Vec<f64> {
+    let mut sums = vec![0.0; columns];
+    for row in rows.chunks_exact(columns) {
+        sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+    }
+    sums
 }
 
 /// Sums over so many neighbouring windows.
@@ -188,6 +231,28 @@ mod tests {
         let found = influence([&many, &[1.0; 130]], mean).expect("influences");
         assert_eq!(found.len(), 44, "three windows each");
         assert!((found[0] + 63.5 * 43.0 / 42.3).abs() < 2.0 && found.iter().sum::<f64>().abs() < 10.0, "{found:?}");
+    }
+
+    #[test]
+    fn the_interval_of_the_effective_rank_follows_the_gains_of_the_windows() {
+        let windows = 20;
+        let resamples = Resamples::new(windows, 3);
+        // R² is 0.8 everywhere. Directions take away 10, 4, 1.5 and 0.5 of 16 in every window: 2 keep 14, 3 keep 15.5.
+        let (errors, totals) = (vec![4.0; windows], vec![20.0; windows]);
+        let same = [10.0, 4.0, 1.5, 0.5].repeat(windows);
+        let of = |gains: &[f64], share| resamples.effective_rank([&errors, &totals, gains], share);
+        assert_eq!(of(&same, 0.9), Some(Interval { low: 3.0, high: 3.0 }));
+        assert_eq!(of(&same, 0.8), Some(Interval { low: 2.0, high: 2.0 }));
+        // With two directions every other window keeps 13.8, the rest 15.5: 14.4 and more in most resamples.
+        let varied = [[10.0, 3.8, 1.7, 0.5], [10.0, 5.5, 0.0, 0.5]].concat().repeat(windows / 2);
+        assert_eq!(of(&varied, 0.9), Some(Interval { low: 2.0, high: 3.0 }));
+        assert_eq!(of(&same[4..], 0.9), None, "a window less");
+        assert_eq!(resamples.effective_rank([&totals, &totals, &same], 0.9), None, "nothing is explained");
+        // Five windows in a unit are the same windows.
+        let many = Resamples::new(2000, 3);
+        let lists = [vec![4.0; 2000], vec![20.0; 2000], [10.0, 4.0, 1.5, 0.5].repeat(2000)];
+        let found = many.effective_rank(lists.each_ref().map(Vec::as_slice), 0.9);
+        assert_eq!(found, Some(Interval { low: 3.0, high: 3.0 }));
     }
 
     /// Share of repetitions in which R² of two maps on the same windows is called different. The second leaves an error

@@ -116,6 +116,23 @@ visit('perplexity is measured on another text, chosen in the form or in a link',
   assert.deepEqual([again.ppl, again.ordered.eval], [report.ppl, report.ordered.eval]);
 });
 
+visit('any two replacements are compared on the same windows', { webgpu: false, query: { model: 'demo-gpt2', view: 'losses' } }, async (app) => {
+  const { blocks } = await (await fetch(new URL('data/recorded/demo-gpt2.json', process.env.STRAIGHTEDGE_URL))).json();
+  await app.element('pair').waitFor();
+  assert.deepEqual(await app.element('pair-1').locator('option').allInnerTexts(), ['linear', 'mean', 'removed']);
+  await app.element('pair-0').selectOption('linear');
+  await app.element('pair-1').selectOption('zero');
+  await app.told('facts-9', /removed differs from linear in blocks? .*, most in block 0: by .* ± .*95 % interval/);
+  await app.element('numbers-9').locator('summary').click();
+  const rows = app.element('numbers-9').locator('tbody tr');
+  for (const [at, { delta_ppl }] of blocks.entries()) {
+    const found = await digits(rows.nth(at).locator('td').first());
+    assertClose(`block ${at}`, found, delta_ppl.zero - delta_ppl.linear, 1e-9);
+  }
+  await app.element('pair-1').selectOption('linear');
+  await app.told('facts-9', /linear does not differ from linear in blocks 0–5/);
+});
+
 visit('the survey of the first paper is one button, in the form and in the link', { webgpu: false }, async (app) => {
   await app.element('protocol').locator('summary').click();
   await app.element('of-survey').click();

@@ -141,7 +141,15 @@ fn block() -> BlockReport {
         compression: named(one),
         row_microseconds: named(one),
         conjunction: one,
-        probes: named(ProbeReport { r2: one, gain: one, steps: 1, parameters: 1, conjunction: one }),
+        probes: named(ProbeReport {
+            r2: one,
+            gain: one,
+            cosine: one,
+            rmse: one,
+            steps: 1,
+            parameters: 1,
+            conjunction: one,
+        }),
         degrees: named(vec![DegreePoint { features: 1, r2: one }]),
         curves: named(vec![CurvePoint { step: 0, value: one }]),
         controls: named(ControlReport {

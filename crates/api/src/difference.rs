@@ -236,7 +236,15 @@ pub(crate) mod tests {
         let named = |value: f64| -> BTreeMap<_, _> {
             [("linear".to_string(), Some(value)), ("poly".into(), Some(value + 0.25))].into()
         };
-        let probe = ProbeReport { r2: Some(0.5), gain: Some(0.1), steps: 3, parameters: 8, conjunction: Some(0.25) };
+        let probe = ProbeReport {
+            r2: Some(0.5),
+            gain: Some(0.1),
+            cosine: Some(0.75),
+            rmse: Some(2.0),
+            steps: 3,
+            parameters: 8,
+            conjunction: Some(0.25),
+        };
         let control = ControlReport {
             r2_lin: Some(0.3),
             r2_lin_scalar: Some(0.4),

@@ -67,7 +67,10 @@ impl<'a> MeasuredValue<'a> {
             "r2_lin" => block.r2_lin,
             "r2_lin_scalar" => block.r2_lin_scalar,
             "cosine" => block.cosine,
-            _ => name.strip_prefix("delta_ppl_").and_then(|name| block.delta_ppl.get(name).copied().flatten()),
+            _ => match name.split_once('_') {
+                Some(("gain", probe)) => block.probes.get(probe).and_then(|probe| probe.gain),
+                _ => name.strip_prefix("delta_ppl_").and_then(|name| block.delta_ppl.get(name).copied().flatten()),
+            },
         };
         Some(Self { value: value?, influence: block.influence.get(name)? })
     }
@@ -105,33 +108,46 @@ impl PairedDifference {
     }
 }
 
-/// Blocks by one number, ascending.
+/// Blocks, or the replacements of one block, by one number, ascending.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ranking(
-    /// Each block, with its difference from the one before; `None` of the first, and where it is unknown.
-    pub Vec<(usize, Option<PairedDifference>)>,
+    /// Each by name, with its difference from the one before; `None` of the first, and where it is unknown.
+    pub Vec<(String, Option<PairedDifference>)>,
 );
 
 impl Ranking {
     /// Ranks blocks by a number with influences; blocks without it are left out.
     pub fn new(blocks: &[BlockReport], name: &str) -> Self {
-        let known = blocks.iter().filter_map(|block| Some((block.block, MeasuredValue::of_block(block, name)?)));
-        let mut known: Vec<_> = known.collect();
+        let known =
+            blocks.iter().filter_map(|block| Some((block.block.to_string(), MeasuredValue::of_block(block, name)?)));
+        Self::of(known.collect())
+    }
+
+    /// Ranks the replacements of a block by their losses; those without influences are left out.
+    pub fn of_replacements(block: &BlockReport) -> Self {
+        let known = block
+            .delta_ppl
+            .keys()
+            .filter_map(|name| Some((name.clone(), MeasuredValue::of_block(block, &format!("delta_ppl_{name}"))?)));
+        Self::of(known.collect())
+    }
+
+    fn of(mut known: Vec<(String, MeasuredValue<'_>)>) -> Self {
         known.sort_by(|(_, a), (_, b)| a.value.total_cmp(&b.value));
         let before = std::iter::once(None).chain(known.iter().map(|(_, estimate)| Some(*estimate)));
         let pairs = known.iter().zip(before);
-        Self(
-            pairs.map(|((block, own), before)| (*block, before.and_then(|a| PairedDifference::new(a, *own)))).collect(),
-        )
+        let differences = pairs.map(|((_, own), before)| before.and_then(|a| PairedDifference::new(a, *own)));
+        let differences: Vec<_> = differences.collect();
+        Self(known.into_iter().map(|(name, _)| name).zip(differences).collect())
     }
 
-    /// The blocks in order, with `<` before one that differs from the block before and `≈` before one that does not.
+    /// The names in order, with `<` before one that differs from the one before and `≈` before one that does not.
     pub fn written(&self) -> String {
         let mut text = String::new();
-        for (at, (block, difference)) in self.0.iter().enumerate() {
+        for (at, (name, difference)) in self.0.iter().enumerate() {
             let sign = if difference.is_some_and(|difference| difference.differs()) { " < " } else { " ≈ " };
             text += if at == 0 { "" } else { sign };
-            text += &block.to_string();
+            text += name;
         }
         text
     }
@@ -139,7 +155,7 @@ impl Ranking {
 
 /// 97.5 % quantile of Student's t for 9 and more degrees of freedom, within 10⁻³: the expansion about the normal
 /// quantile by Cornish and Fisher.
-fn t_quantile(freedom: f64) -> f64 {
+pub(crate) fn t_quantile(freedom: f64) -> f64 {
     let z = NORMAL_QUANTILE;
     let [z3, z5, z7] = [3, 5, 7].map(|power| z.powi(power));
     let terms = [
@@ -206,5 +222,15 @@ mod tests {
             [(0.9, noise(0.01)), (0.5, noise(0.02)), (0.505, noise(0.0))].into_iter().enumerate().map(block).collect();
         assert_eq!(Ranking::new(&blocks, "r2_lin").written(), "1 ≈ 2 < 0");
         assert_eq!(Ranking::new(&blocks, "cosine"), Ranking::default());
+        let losses = [("linear", 0.5), ("mean", 0.505), ("zero", 3.0), ("rank_4", 1.0)];
+        let block = BlockReport {
+            delta_ppl: losses.map(|(name, loss)| (name.to_owned(), Some(loss))).into(),
+            influence: losses.map(|(name, loss)| (format!("delta_ppl_{name}"), noise(0.02 * loss))).into(),
+            ..BlockReport::default()
+        };
+        let mut block = block;
+        block.influence.remove("delta_ppl_rank_4");
+        block.influence.insert("delta_ppl_mean".into(), noise(0.05));
+        assert_eq!(Ranking::of_replacements(&block).written(), "linear ≈ mean < zero");
     }
 }

@@ -3,16 +3,18 @@
 
 use futures::FutureExt;
 
-use crate::backend::{Activation, BATCH_ROWS, Backend, Shape};
+use crate::backend::{BATCH_ROWS, Backend};
 use crate::error::Result;
 use crate::event::{Event, MapDump};
 use crate::job::Protocol;
 use crate::replacement::device_map::DeviceMap;
-use crate::report::{BlockReport, Scatter, Warning, WarningKind, finite};
+use crate::report::{Scatter, Warning, WarningKind};
 use crate::run::pass::Pass;
 use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Visit, XyBatch};
-use crate::solve::AffineMap;
+use crate::solve::{AffineMap, EFFECTIVE_SHARE};
 use crate::stats::bootstrap::Resamples;
+
+use super::window_sums::{RankGains, RowScores, WindowSums};
 
 /// Approximate number of (y, ŷ) pairs in a report, rounded up to equal shares.
 const SHOWN: usize = 192;
@@ -41,8 +43,9 @@ impl<B: Backend> Cosine<'_, B> {
         let groups = Groups::of(protocol);
         let heldout = visit.rows.iter().filter(|rows| rows.batch.fold() == Some(visit.folds - 1));
         let share = SHOWN.div_ceil(heldout.map(|rows| groups.count(rows.batch.windows.len())).sum());
-        let squares = RowSquares::new(backend, &solved.heldout_mean)?;
-        // Per batch: cosines, sampled rows of y and of ŷ, squares. All are read at once.
+        let scores = RowScores::new(backend, &solved.heldout_mean)?;
+        let gains = RankGains::new(backend, solved, protocol)?;
+        // Per batch: sampled rows of y and of ŷ, scores, gains of ranks. All are read at once.
         let (mut tensors, mut numbers, mut exact, mut first) = (Vec::new(), Vec::new(), Vec::new(), 0);
         for pair in visit.heldout() {
             let XyBatch { windows, x, y, .. } = pair?;
@@ -54,31 +57,20 @@ impl<B: Backend> Cosine<'_, B> {
             if self.0.is_of_rows() {
                 exact.push(solved.map.cosines(&backend.read(&x).await?, &backend.read(&y).await?));
             }
-            tensors.push(backend.row_cosines(&predicted, &y)?);
             tensors.extend([backend.gather(&y, &shown)?, backend.gather(&predicted, &shown)?]);
-            tensors.extend(squares.of(backend, &y, &predicted)?);
+            tensors.extend(scores.of(backend, &y, &predicted)?);
+            tensors.push(gains.of(backend, &y, &predicted)?);
         }
         let values = backend.read_all(&tensors.iter().collect::<Vec<_>>()).await?;
-        let (mut cosine, mut counted, mut scatter) = (0.0, 0, Scatter::default());
-        let mut sums = WindowSums::default();
-        for (batch, (of_batch, numbers)) in values.chunks_exact(6).zip(numbers).enumerate() {
-            let [cosines, actual, predicted, of_rows @ ..] = of_batch else { continue };
-            let cosines: Vec<f64> = cosines.iter().copied().map(f64::from).collect();
-            for window in exact.get(batch).unwrap_or(&cosines).chunks_exact(protocol.seq_len) {
-                let counting = &window[protocol.skip_positions..];
-                let of_window = counting.iter().sum::<f64>();
-                cosine += of_window;
-                counted += counting.len();
-                sums.cosines.push(of_window);
-            }
-            let of_rows = sums.squares.iter_mut().zip(of_rows);
-            of_rows.for_each(|(sums, rows)| sums.extend(by_window(rows, protocol)));
+        let (mut scatter, mut sums, mut of_ranks) = (Scatter::default(), WindowSums::default(), Vec::new());
+        for (batch, (of_batch, numbers)) in values.chunks_exact(7).zip(numbers).enumerate() {
+            let [actual, predicted, of_rows @ .., gains] = of_batch else { continue };
+            sums.add(of_rows, exact.get(batch).map(Vec::as_slice), protocol);
+            of_ranks.extend(gains.iter().copied().map(f64::from));
             scaled.pair(numbers, actual, predicted, &mut scatter);
         }
-        // Rows of zeros have no direction.
         let report = &mut solved.report;
-        // Each cosine is rounded to f32, so that their mean could be just above 1.
-        let mean = finite((cosine / counted as f64).clamp(-1.0, 1.0));
+        let mean = sums.cosine(protocol);
         let is_known = report.r2_lin.is_some() && (self.0.is_of_rows() || scaled.squares_fit());
         report.cosine = mean.filter(|_| is_known);
         if report.cosine.is_none() && report.r2_lin.is_some() {
@@ -86,76 +78,18 @@ impl<B: Backend> Cosine<'_, B> {
         }
         report.scatter = Some(scatter);
         if report.r2_lin.is_some() {
-            sums.add_to(report, protocol);
+            let resamples = Resamples::new(sums.windows(), protocol.seed);
+            sums.add_to(report, &resamples, protocol);
+            let of_windows = [sums.errors(), sums.totals(), &of_ranks];
+            if let Some(interval) = resamples.effective_rank(of_windows, EFFECTIVE_SHARE) {
+                report.intervals.insert("effective_rank".into(), interval);
+            }
         }
         out.send(Event::Block(Box::new(report.clone())));
         if job.dump_maps {
             out.send(Event::Map(Box::new(dump(report.block, &solved.map))));
         }
         Ok(())
-    }
-}
-
-/// Sums over the rows of every held-out window.
-#[derive(Default)]
-struct WindowSums {
-    cosines: Vec<f64>,
-    /// In the order of [`RowSquares::of`].
-    squares: [Vec<f64>; 3],
-}
-
-impl WindowSums {
-    /// Adds the uncertainty of what these sums give to a block's report.
-    fn add_to(&self, report: &mut BlockReport, protocol: &Protocol) {
-        let Self { cosines, squares: [errors, totals, scalar_totals] } = self;
-        let resamples = Resamples::new(cosines.len(), protocol.seed);
-        let r2 = |[errors, totals]: [f64; 2]| 1.0 - errors / totals;
-        resamples.add_to(report, "r2_lin", [errors, totals], r2);
-        resamples.add_to(report, "r2_lin_scalar", [errors, scalar_totals], r2);
-        let counts = vec![(protocol.seq_len - protocol.skip_positions) as f64; cosines.len()];
-        resamples.add_to(report, "cosine", [cosines, &counts], |[cosines, count]| cosines / count);
-    }
-}
-
-/// Sums over the counted rows of every window.
-fn by_window(rows: &[f32], protocol: &Protocol) -> impl Iterator<Item = f64> {
-    let skip = protocol.skip_positions;
-    rows.chunks_exact(protocol.seq_len).map(move |window| window[skip..].iter().map(|&value| f64::from(value)).sum())
-}
-
-/// Squares of rows, summed over their features on the device.
-struct RowSquares<T> {
-    /// Held-out means.
-    means: T,
-    /// Their mean, for every feature.
-    grand: T,
-    ones: T,
-}
-
-impl<T: Clone> RowSquares<T> {
-    fn new<B: Backend<Tensor = T>>(backend: &B, means: &[f64]) -> Result<Self> {
-        let shape = Shape::new(1, means.len());
-        let grand = means.iter().sum::<f64>() / means.len() as f64;
-        let row = |values: Vec<f32>| backend.upload("held-out means", shape, &values);
-        Ok(Self {
-            means: row(means.iter().map(|&mean| mean as f32).collect())?,
-            grand: row(vec![grand as f32; means.len()])?,
-            ones: row(vec![1.0; means.len()])?,
-        })
-    }
-
-    /// Of y − ŷ, of y about the held-out means, and of y about one mean for all features.
-    fn of<B: Backend<Tensor = T>>(&self, backend: &B, y: &T, predicted: &T) -> Result<[T; 3]> {
-        let about = |mean: &T| backend.standardise(y, mean, &self.ones);
-        let rests = [backend.combine(y, 1.0, predicted, -1.0)?, about(&self.means)?, about(&self.grand)?];
-        let [errors, totals, scalar_totals] = rests.map(|rest| {
-            // Squares are those of the positive part and of the negative part.
-            let negative = backend.combine(&rest, -0.5, &rest, -0.5)?;
-            let parts = [&rest, &negative].map(|part| backend.activation(part, Activation::ReluSquared));
-            let [up, down] = parts;
-            backend.linear(&backend.add(&up?, &down?)?, &self.ones, None)
-        });
-        Ok([errors?, totals?, scalar_totals?])
     }
 }
 

@@ -13,6 +13,7 @@ mod properties;
 mod source;
 mod swaps;
 mod timing;
+mod window_sums;
 
 pub(in crate::run) use layers::{LayerMeasure, MeasuredLayer};
 pub(in crate::run) use source::Source;

@@ -19,9 +19,11 @@ use crate::run::events::StageMeter;
 use crate::run::pass::Pass;
 use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Visit};
 use crate::solve::{self, AffineMap};
+use crate::stats::bootstrap::Resamples;
 
 use super::captured::Captured;
 use super::conjunction::{MaskedRows, conjunction};
+use super::window_sums::WindowSums;
 
 /// Share of the variance of y below which y − ŷ is only rounding error.
 const NOISE: f64 = 1e-10;
@@ -85,8 +87,18 @@ impl<B: Backend> Probes<'_, B> {
         let map = DeviceMap::upload(backend, &solved.map)?;
         let x = backend.upload("x", Shape::new(rows.len(), rows.d_in), &standardised(&rows, &solved.map))?;
         let silenced = MaskedRows::new(&rows, &solved.map.mean_x, job.protocol.seed, visit.index);
+        let mean = solved.heldout_mean.clone();
+        let of_map = WindowSums::of(backend, visit, &job.protocol, &mean, &|x| map.apply(backend, x)).await?;
+        let resamples = Resamples::new(of_map.windows(), job.protocol.seed);
         for kind in Kind::ALL {
-            let (report, probe) = self.probe(kind, solved, &map, (&rows, &x)).await?;
+            let (mut report, probe) = self.probe(kind, solved, &map, (&rows, &x)).await?;
+            let sums = WindowSums::of(backend, visit, &job.protocol, &mean, &|x| probe.apply(backend, x)).await?;
+            report.cosine = sums.cosine(&job.protocol).filter(|_| solved.report.cosine.is_some());
+            if report.gain.is_some() {
+                let of_windows = [of_map.errors(), sums.errors(), sums.totals()];
+                let gain = |[map, probe, totals]: [f64; 3]| (map - probe) / totals;
+                resamples.add_to(&mut solved.report, &format!("gain_{}", kind.name()), of_windows, gain);
+            }
             let conjunction = conjunction(backend, &silenced, &self.meter, &|x| probe.apply(backend, x)).await?;
             let report = ProbeReport { conjunction, ..report };
             if let Some(all) = self.pass.ffn_parameters {
@@ -135,7 +147,9 @@ impl<B: Backend> Probes<'_, B> {
         let r2 = finite(1.0 - error / block.heldout_variation).filter(|_| block.report.r2_lin.is_some());
         let gain = r2.zip(block.report.r2_lin).map(|(r2, linear)| r2 - linear);
         let parameters = kind.parameters(rows.d_in, rows.d_out);
-        Ok((ProbeReport { r2, gain, steps: trained.steps, parameters, conjunction: None }, probe))
+        let rmse = finite((error / (heldout.len() * rows.d_out) as f64).sqrt());
+        let report = ProbeReport { r2, gain, rmse, steps: trained.steps, parameters, ..ProbeReport::default() };
+        Ok((report, probe))
     }
 
     /// Trains until the validation error stops improving, or the steps are used up.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use straightedge_api::continuation::{Both, Candidate, Continuation, Step};
 use straightedge_api::event::Stage;
+use straightedge_api::report::Interval;
 use straightedge_api::transcript::Transcript;
 use straightedge_api::visible::visible;
 
@@ -63,7 +64,15 @@ pub fn outcome(transcript: &Transcript) -> String {
         None => fill(t().status_same, &[("tokens", &count)]),
         Some(at) => fill(t().status_parted, &[("tokens", &count), ("at", &(at + 1).to_string())]),
     }];
-    sentences.push(fill(t().status_kl, &[("kl", &magnitude(transcript.mean_kl()))]));
+    let kl = magnitude(transcript.mean_kl());
+    let kl = match transcript.kl_interval() {
+        Some(Interval { low, high }) => {
+            let ends = [low, high].map(|end| magnitude(Some(end)));
+            fill(page().pearson_within, &[("r", &kl), ("low", &ends[0]), ("high", &ends[1])])
+        }
+        None => kl,
+    };
+    sentences.push(fill(t().status_kl, &[("kl", &kl)]));
     if let Some(Both { original: Some(original), linear: Some(linear) }) = transcript.opening.as_ref().map(|o| o.ppl) {
         let gaps = [("original", &*magnitude(Some(original))), ("linear", &*magnitude(Some(linear)))];
         sentences.push(fill(t().status_ppl, &gaps));

@@ -5,16 +5,15 @@ use straightedge_api::fields::{Digits, Field, Spread};
 use straightedge_api::paired::PairedDifference;
 
 use super::figure::{Figure, at_x, block_name, grid_of, series};
+use super::pairs::sentence;
 use crate::chart::plot::{Axis, Mark, Plot, Series};
 use crate::chart::scale::Kind;
 use crate::comparison::Key;
 use crate::comparison::sources::{ChartLine, Source, full_name};
 use crate::text::cell::Cell;
 use crate::text::engine;
-use crate::text::format::{NOTHING, exact, fixed, magnitude, pearson as shown_pearson, rounded, spans};
-use crate::text::language::plural;
+use crate::text::format::{NOTHING, exact, fixed, magnitude, pearson as shown_pearson, rounded};
 use crate::text::paper::t as paper;
-use crate::text::verdict::t as verdict;
 use crate::text::{fill, t};
 
 /// The chart of one quantity; `None` where no line has it.
@@ -161,31 +160,8 @@ fn difference_sentence(first: &ChartLine, other: &ChartLine, quantity: Field) ->
     let count = first.summary.curve(quantity).len();
     let of = |at| Some((at, first.summary.difference(&other.summary, quantity, at)?));
     let known: Vec<(usize, PairedDifference)> = (0..count).filter_map(of).collect();
-    let (differing, same): (Vec<_>, Vec<_>) = known.into_iter().partition(|(_, difference)| difference.differs());
-    // As prose, not as in a link.
-    let places = |places: &[(usize, PairedDifference)]| {
-        spans(&places.iter().map(|(at, _)| *at).collect()).replace('-', "–").replace(',', ", ")
-    };
-    let blocks = |found: &[(usize, PairedDifference)]| {
-        fill(plural(found.len(), verdict().undefined_one, verdict().undefined_many), &[("blocks", &places(found))])
-    };
     let names = [full_name(&other.name, other.source), full_name(&first.name, first.source)];
-    let [name, first] = names.each_ref().map(String::as_str);
-    let (most, alike) = (differing.iter().max_by(|a, b| a.1.amount.abs().total_cmp(&b.1.amount.abs())), blocks(&same));
-    let Some((at, PairedDifference { amount, half })) = most else {
-        let gaps = [("name", name), ("first", first), ("blocks", &alike)];
-        return (!same.is_empty()).then(|| fill(t().paired_alike, &gaps));
-    };
-    let gaps = [
-        ("name", name),
-        ("first", first),
-        ("blocks", &blocks(&differing)),
-        ("at", &at.to_string()),
-        ("amount", &magnitude(Some(*amount))),
-        ("half", &magnitude(Some(*half))),
-    ];
-    let rest = if same.is_empty() { String::new() } else { fill(t().paired_rest, &[("blocks", &alike)]) };
-    Some(fill(t().paired_differs, &gaps) + &rest)
+    sentence(names.each_ref().map(String::as_str), known)
 }
 
 /// Deviation of a measurement on this machine from the recording of the same model.

@@ -18,6 +18,7 @@ mod learning;
 mod losses;
 pub mod mechanism;
 mod orders;
+mod pairs;
 mod probes;
 mod ranking;
 mod ranks;
@@ -31,6 +32,7 @@ mod verdict;
 pub use by_view::figures;
 pub use compare::compared;
 pub use figure::{Figure, Grid};
+pub use pairs::{pair, replacement_name, replacements};
 pub use ranking::ranking;
 #[cfg(test)]
 pub(crate) use sample::report as sample_report;

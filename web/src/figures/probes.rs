@@ -1,6 +1,7 @@
 //! What the linear map misses: gain, training and conjunction index of trained probes, with the polynomials.
 
 use straightedge_api::agreement::{correlation, median};
+use straightedge_api::fields::Field;
 use straightedge_api::report::{BlockReport, ProbeReport, Report};
 
 use super::degrees;
@@ -13,6 +14,7 @@ use crate::chart::plot::{Axis, Mark, Plot, Series};
 use crate::chart::scale::Kind;
 use crate::state::views::View;
 use crate::text::cell::Cell;
+use crate::text::engine;
 use crate::text::format::{exact, fixed, pearson, rounded};
 use crate::text::probes::t as probes;
 use crate::text::{fill, t};
@@ -32,7 +34,9 @@ fn gains(report: &Report) -> Option<Figure> {
         let mark = |block: &BlockReport| {
             let probe = block.probes.get(name)?;
             let more = fill(probes().probe_more, &[("steps", &probe.steps.to_string())]);
-            Some(Mark { more, ..block_mark(block, 1.0 - block.r2_lin?, Some(probe.gain?)) })
+            let mark =
+                block_mark(block, 1.0 - block.r2_lin?, Some(probe.gain?)).within(None, block.gain_interval(name));
+            Some(Mark { more, ..mark })
         };
         let found = series(name, look, report.blocks.iter().filter_map(mark).collect())?;
         Some(Series { named: look == 0, ..found })
@@ -112,7 +116,17 @@ fn table(report: &Report) -> Grid {
         PROBES.iter().filter_map(move |name| block.probes.get(*name).map(|probe| row(block, name, probe)))
     });
     Grid {
-        head: heads(&[t().block, t().probe, t().r2, t().axis_gain, t().axis_steps, t().parameters, t().axis_delta_ppl]),
+        head: heads(&[
+            t().block,
+            t().probe,
+            t().r2,
+            t().axis_gain,
+            engine::label(Field::Cosine),
+            engine::label(Field::Rmse),
+            t().axis_steps,
+            t().parameters,
+            t().axis_delta_ppl,
+        ]),
         rows: rows.collect(),
     }
 }
@@ -123,7 +137,9 @@ fn row(block: &BlockReport, name: &str, probe: &ProbeReport) -> Vec<Cell> {
         block.block.to_string().into(),
         name.into(),
         Cell::number(probe.r2, None, rounded),
-        Cell::number(probe.gain, None, rounded),
+        Cell::number(probe.gain, block.gain_interval(name), rounded),
+        Cell::number(probe.cosine, None, rounded),
+        Cell::number(probe.rmse, None, exact),
         probe.steps.to_string().into(),
         probe.parameters.to_string().into(),
         Cell::number(loss, block.loss_interval(name), exact),
@@ -144,7 +160,10 @@ mod tests {
         let found: Vec<_> = poly.marks.iter().map(|mark| (mark.block, mark.x, mark.y)).collect();
         assert_eq!(found, [(Some(0), 1.0 - 0.9, Some(0.01)), (Some(1), 1.25, Some(0.03))]);
         assert_eq!(figures[0].facts[0], "poly: Pearson r = 1.000 over 2 blocks, median gain 0.0200, largest 0.0300.");
-        assert_eq!(figures[0].table.rows[0], ["0", "poly", "0.9100", "0.0100", "40", "192", "0.400000"]);
+        assert_eq!(
+            figures[0].table.rows[0],
+            ["0", "poly", "0.9100", "0.0100", "0.9500", "0.250000", "40", "192", "0.400000"]
+        );
         assert_eq!(figures[2].plot.series[0].marks[0].y, Some(0.125));
     }
 

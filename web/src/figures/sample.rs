@@ -78,7 +78,15 @@ fn block_0() -> BlockReport {
         conjunction: Some(0.125),
         probes: map(&[(
             "poly",
-            ProbeReport { r2: Some(0.91), gain: Some(0.01), steps: 40, parameters: 192, conjunction: None },
+            ProbeReport {
+                r2: Some(0.91),
+                gain: Some(0.01),
+                cosine: Some(0.95),
+                rmse: Some(0.25),
+                steps: 40,
+                parameters: 192,
+                conjunction: None,
+            },
         )]),
         degrees: degrees(),
         controls: map(&[("gaussian", gaussian), ("cross_feed", ControlReport { r2_lin: Some(-3.0), ..gaussian })]),

@@ -51,7 +51,7 @@ fields! {
     R2LinScalar = Line::number("blocks[].r2_lin_scalar", Block(|b| b.r2_lin_scalar), Decimals(6), "R² scalar", 2, "The same as R²_lin against one mean for all features: constant offsets count as explained, so it is never smaller").interval("r2_lin_scalar").shown(Table).higher(MoreLinear).chart("r2_lin_scalar", "R² scalar", Share, Fit);
     R2FeatureMedian = Line::number("blocks[].r2_feature_median", Block(|b| b.r2_feature_median), Decimals(6), "R² median", 2, "Median of R² over the output features").shown(Table).higher(MoreLinear).chart("r2_feature_median", "R² median", Share, Fit);
     Rank = Line::number("blocks[].rank", Block(|b| Some(b.rank as f64)), Whole, "Rank", 2, "Input directions that the fit could use; one less than the width is normal after LayerNorm").shown(Table);
-    EffectiveRank = Line::number("blocks[].effective_rank", Block(|b| whole(b.effective_rank)), Whole, "Eff. rank", 3, "Smallest rank of a map that keeps 90 % of R²").shown(Table).chart("effective_rank", "effective rank", FromZero, Fit);
+    EffectiveRank = Line::number("blocks[].effective_rank", Block(|b| whole(b.effective_rank)), Whole, "Eff. rank", 3, "Smallest rank of a map that keeps 90 % of R²").interval("effective_rank").shown(Table).chart("effective_rank", "effective rank", FromZero, Fit);
     EffectiveRank95 = Line::number("blocks[].effective_rank_95", Block(|b| whole(b.effective_rank_95)), Whole, "Rank at 95 %", 3, "Smallest rank of a map that keeps 95 % of R²; optional");
     ScaledCondition = Line::number("blocks[].scaled_condition", Block(|b| b.scaled_condition), Three, "Condition", 3, "Largest over smallest eigenvalue of the input’s correlation matrix").shown(Table).tolerance(1e3);
     Cosine = Line::number("blocks[].cosine", Block(|b| b.cosine), Decimals(4), "Cosine", 2, "Mean cosine of predicted and true output over held-out rows").interval("cosine").shown(Table).higher(MoreLinear).tolerance(10.0);
@@ -69,7 +69,7 @@ fields! {
     CompressionLinear = Line::number("blocks[].compression.linear", Block(|b| known(&b.compression, "linear")), Times, "Compression", 4, "Parameters of the network divided by those of the linear map");
     DeltaPplLinear = Line::number("blocks[].delta_ppl.linear", Block(|b| known(&b.delta_ppl, "linear")), Change, "ΔPPL linear", 4, "Change of held-out perplexity with the linear map in place of the block").interval("delta_ppl_linear").higher(LessLinear).chart("delta_ppl_linear", "ΔPPL", Wide, Swap);
     DeltaPplPoly = Line::number("blocks[].delta_ppl.poly", Block(|b| known(&b.delta_ppl, "poly")), Change, "ΔPPL poly", 4, "Change of held-out perplexity with linear map and bilinear probe in place of the block").interval("delta_ppl_poly").shown(Nowhere).chart("delta_ppl_poly", "ΔPPL", Wide, Probes);
-    PolyGain = Line::number("blocks[].probes.poly.gain", Block(|b| b.probes.get("poly")?.gain), Decimals(6), "gain of poly", 5, "Held-out R² of linear map and bilinear probe together minus that of the linear map").shown(Nowhere).higher(LessLinear).chart("poly_gain", "gain", FromZero, Probes);
+    PolyGain = Line::number("blocks[].probes.poly.gain", Block(|b| b.probes.get("poly")?.gain), Decimals(6), "gain of poly", 5, "Held-out R² of linear map and bilinear probe together minus that of the linear map").interval("gain_poly").shown(Nowhere).higher(LessLinear).chart("poly_gain", "gain", FromZero, Probes);
     Conjunction = Line::number("blocks[].conjunction", Block(|b| b.conjunction), Decimals(4), "Conjunction", 5, "How much the effect of one half of the inputs depends on the other half: 0 for an affine map").higher(LessLinear);
     R2LinLow = Line::number("blocks[].intervals.r2_lin.low", Block(|b| end(b, "r2_lin", Ends::Low)), Decimals(4), "R²_lin from", 2, "Lower end of the 95 % interval of R²_lin");
     R2LinHigh = Line::number("blocks[].intervals.r2_lin.high", Block(|b| end(b, "r2_lin", Ends::High)), Decimals(4), "R²_lin to", 2, "Upper end of the 95 % interval of R²_lin");
@@ -79,7 +79,7 @@ fields! {
     CosineHigh = Line::number("blocks[].intervals.cosine.high", Block(|b| end(b, "cosine", Ends::High)), Decimals(4), "Cosine to", 2, "Upper end of the 95 % interval of the cosine");
     DeltaPplLow = Line::number("blocks[].intervals.delta_ppl_linear.low", Block(|b| end(b, "delta_ppl_linear", Ends::Low)), Change, "ΔPPL from", 4, "Lower end of the 95 % interval of ΔPPL of the linear map");
     DeltaPplHigh = Line::number("blocks[].intervals.delta_ppl_linear.high", Block(|b| end(b, "delta_ppl_linear", Ends::High)), Change, "ΔPPL to", 4, "Upper end of the 95 % interval of ΔPPL of the linear map");
-    IntervalLow = Line::listed("blocks[].intervals.NAME.low", 2, "Lower end of a 95 % interval, of `r2_lin`, `r2_lin_scalar`, `cosine`, or `delta_ppl_` with the name of a replacement; optional");
+    IntervalLow = Line::listed("blocks[].intervals.NAME.low", 2, "Lower end of a 95 % interval, of `r2_lin`, `r2_lin_scalar`, `cosine`, `effective_rank`, `delta_ppl_` with the name of a replacement, or `gain_` with that of a probe; optional");
     IntervalHigh = Line::listed("blocks[].intervals.NAME.high", 2, "Upper end of it");
     Influence = Line::listed("blocks[].influence.NAME", 2, "How much each held-out window moves the same number; optional").kept(INFLUENCE_DIGITS).tolerance(100.0);
     R2Features = Line::listed("blocks[].r2_features", 2, "R² of every output feature").higher(MoreLinear);
@@ -100,6 +100,8 @@ fields! {
     RowMicroseconds = Line::listed("blocks[].row_microseconds.NAME", 4, "Time per row, of `original` and by replacement").unit("microseconds").tolerance(NO_RESULT);
     ProbeR2 = Line::listed("blocks[].probes.NAME.r2", 5, "Held-out R² of a probe");
     ProbeGain = Line::listed("blocks[].probes.NAME.gain", 5, "r2 − r2_lin").higher(LessLinear);
+    ProbeCosine = Line::listed("blocks[].probes.NAME.cosine", 5, "Mean cosine of the probe’s and the true output over held-out rows; optional").higher(MoreLinear).tolerance(10.0);
+    ProbeRmse = Line::listed("blocks[].probes.NAME.rmse", 5, "Root of the mean squared error of the probe over held-out rows and features; optional").unit("units of y").higher(LessLinear);
     ProbeSteps = Line::listed("blocks[].probes.NAME.steps", 5, "Training steps").tolerance(NO_RESULT);
     ProbeParameters = Line::listed("blocks[].probes.NAME.parameters", 5, "Weights and biases, the frozen map included");
     ProbeConjunction = Line::listed("blocks[].probes.NAME.conjunction", 5, "Conjunction index of the probe");

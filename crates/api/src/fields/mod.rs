@@ -174,12 +174,21 @@ mod tests {
     #[test]
     fn every_interval_is_that_of_its_own_field() {
         let interval = |low| Interval { low, high: low + 1.0 };
-        let names = ["r2_lin", "r2_lin_scalar", "cosine", "delta_ppl_linear", "delta_ppl_poly"];
-        let intervals = names.iter().enumerate().map(|(at, name)| (name.to_string(), interval(at as f64))).collect();
+        let names = [
+            ("r2_lin", "blocks[].r2_lin"),
+            ("r2_lin_scalar", "blocks[].r2_lin_scalar"),
+            ("cosine", "blocks[].cosine"),
+            ("effective_rank", "blocks[].effective_rank"),
+            ("delta_ppl_linear", "blocks[].delta_ppl.linear"),
+            ("delta_ppl_poly", "blocks[].delta_ppl.poly"),
+            ("gain_poly", "blocks[].probes.poly.gain"),
+        ];
+        let intervals =
+            names.iter().enumerate().map(|(at, (name, _))| (name.to_string(), interval(at as f64))).collect();
         let block = BlockReport { intervals, ..full() };
         let own = |field: &Field| {
-            let path = field.line().path.trim_start_matches("blocks[].").replace('.', "_");
-            names.iter().position(|name| *name == path).map(|at| interval(at as f64))
+            let at = names.iter().position(|(_, path)| *path == field.line().path);
+            at.map(|at| interval(at as f64))
         };
         assert_eq!(Field::ALL.iter().filter(|field| field.interval(&block).is_some()).count(), names.len());
         for field in Field::ALL {

@@ -30,11 +30,11 @@ pub struct BlockReport {
     pub r2_cv_mean: Option<f64>,
     /// Sample standard deviation of `r2_folds`.
     pub r2_cv_std: Option<f64>,
-    /// 95 % intervals by resampling the held-out windows: `r2_lin`, `r2_lin_scalar`, `cosine`, and `delta_ppl_` with the
-    /// name of a replacement.
+    /// 95 % intervals by resampling the held-out windows: `r2_lin`, `r2_lin_scalar`, `cosine`, `effective_rank`,
+    /// `delta_ppl_` with the name of a replacement, and `gain_` with that of a probe.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub intervals: BTreeMap<String, Interval>,
-    /// Influence of each held-out window on the same numbers, of at most 64 windows or groups of neighbouring ones.
+    /// Influence of each held-out window on the same numbers but `effective_rank`, of at most 64 windows or groups of neighbouring ones.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub influence: BTreeMap<String, Vec<f64>>,
     /// Training rows divided by inputs; `None` in reports of earlier versions.
@@ -159,6 +159,11 @@ impl BlockReport {
     /// The 95 % interval of the loss by a replacement, if it is known.
     pub fn loss_interval(&self, replacement: &str) -> Option<Interval> {
         self.intervals.get(&format!("delta_ppl_{replacement}")).copied()
+    }
+
+    /// The 95 % interval of the gain of a probe, if it is known.
+    pub fn gain_interval(&self, probe: &str) -> Option<Interval> {
+        self.intervals.get(&format!("gain_{probe}")).copied()
     }
 
     /// Adds the interval of a number and the influence of each window on it.

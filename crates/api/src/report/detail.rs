@@ -105,6 +105,12 @@ pub struct ProbeReport {
     pub r2: Option<f64>,
     /// r2 − r2_lin.
     pub gain: Option<f64>,
+    /// Mean cosine of prediction and output over held-out rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cosine: Option<f64>,
+    /// Root of the mean squared error over held-out rows and features.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rmse: Option<f64>,
     /// Training steps taken.
     pub steps: usize,
     /// Weights and biases.

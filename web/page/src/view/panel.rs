@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 use straightedge_api::job::Measure;
-use straightedge_web::figures::{Figure, figures, shown_block};
+use straightedge_web::figures::{Figure, figures, pair, replacement_name, replacements, shown_block};
 use straightedge_web::state::cost;
 use straightedge_web::state::form::PUBLISHED;
 use straightedge_web::state::run::Run;
@@ -32,8 +32,50 @@ pub(crate) fn Panel(session: Session, view: View) -> impl IntoView {
         <p class="about">{explained(session, view.texts()[2])}</p>
         <Show when=move || view.is_by_block()><BlockChoice session view/></Show>
         <For each=move || 0..count.get() key=|at| *at children=figure/>
+        {(view == View::Losses).then(|| view! { <Pair session/> })}
         {(view == View::Controls).then(|| view! { <Feed session/> })}
         {view.measures().iter().map(|measure| view! { <Missing session view measure=*measure/> }).collect_view()}
+    }
+}
+
+/// Place of the figure of two replacements, behind all others of its view.
+const PAIR: usize = 9;
+
+/// Two replacements, to be chosen, and by how much their losses differ in every block.
+#[component]
+fn Pair(session: Session) -> impl IntoView {
+    let names = Memo::new(move |_| session.run.with(|run| run.report().map(replacements).unwrap_or_default()));
+    let chosen = RwSignal::new([None::<String>, None]);
+    // Until two are chosen, the first two that the report has.
+    let shown = Memo::new(move |_| {
+        let names = names.get();
+        let of = |at: usize| chosen.with(|chosen| chosen[at].clone()).filter(|name| names.contains(name));
+        Some([of(0).or_else(|| names.first().cloned())?, of(1).or_else(|| names.get(1).cloned())?])
+    });
+    let figure = Memo::new(move |_| {
+        let [first, second] = shown.get()?;
+        session.run.with(|run| pair(run.report()?, [&first, &second]))
+    });
+    let drawn = Memo::new(move |_| figure.get().unwrap_or_default());
+    let choice = move |at: usize, label: &'static str| {
+        let option = move |name: String| {
+            let own = name.clone();
+            let is_shown = move || shown.with(|shown| shown.as_ref().is_some_and(|shown| shown[at] == own));
+            view! { <option value=name.clone() selected=is_shown>{replacement_name(&name)}</option> }
+        };
+        let options = move || names.get().into_iter().map(option).collect_view();
+        let change = move |event| chosen.update(|chosen| chosen[at] = Some(event_target_value(&event)));
+        view! {
+            <select aria-label=label data-testid=format!("pair-{at}") on:change=change>{options}</select>
+        }
+    };
+    view! {
+        <Show when=move || names.with(|names| names.len() > 1)>
+            <p class="pick" data-testid="pair">
+                {t().pair_choice} {choice(0, t().pair_first)} {t().pair_with} {choice(1, t().pair_second)}
+            </p>
+            <Show when=move || figure.with(Option::is_some)><FigureView session figure=drawn at=PAIR/></Show>
+        </Show>
     }
 }
 
