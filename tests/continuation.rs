@@ -86,7 +86,7 @@ fn exported(folder: &Path, maps: &[MapDump]) -> Rc<dyn Files> {
         bytes.extend_from_slice(part);
         Ok(())
     };
-    block_on(write_model(&weights, &exported.tensors, &mut take)).expect("weights");
+    block_on(write_model(&weights, &exported.tensors, &|name| Some(name.into()), &mut take)).expect("weights");
     let json = exported.config.unwrap_or(json).into_bytes();
     Rc::new(MemoryFiles::default().with("config.json", json).with("model.safetensors", bytes))
 }

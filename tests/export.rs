@@ -37,9 +37,11 @@ impl Case {
 
     /// Measures `model`, with swaps if it is a decoder.
     fn measure(&self, model: &Path, block: &str, backend: &str) -> Report {
-        let mut args = vec!["measure", path(model), "--text", path(&self.text), "--blocks", block];
-        args.extend(["--backend", backend, "--measures", "swap", "--out", "-"]);
-        let output = run(&args);
+        self.measure_with(model, &["--blocks", block, "--backend", backend, "--measures", "swap"])
+    }
+
+    fn measure_with(&self, model: &Path, more: &[&str]) -> Report {
+        let output = run(&[&["measure", path(model), "--text", path(&self.text), "--out", "-"], more].concat());
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         Report::from_json("report", &String::from_utf8_lossy(&output.stdout)).expect("a report")
     }
@@ -149,6 +151,84 @@ fn an_exported_folder_is_the_swapped_model_and_nothing_else_changes() {
         }
         check_folder(name, &case, &report, block, "cpu");
     }
+}
+
+/// One model of every way to count layers, and to say which of them are local.
+const PRUNED: [&str; 10] = [
+    "tiny-gpt2",
+    "tiny-gpt_neox",
+    "tiny-llama",
+    "tiny-gpt_neo",
+    "tiny-opt",
+    "tiny-opt-350m",
+    "tiny-bloom",
+    "tiny-mistral",
+    "tiny-gemma2",
+    "tiny-qwen3",
+];
+
+#[test]
+fn a_model_without_a_layer_is_the_model_that_skips_it() {
+    let mut shown = 0;
+    for name in PRUNED {
+        let case = Case::new(&format!("removed-{name}"), fixture(name));
+        let report = case.measure_with(&case.model, &["--backend", "cpu", "--measures", "layers"]);
+        fs::write(case.at("report.json"), report.to_json()).expect("a report");
+        let (source, target, out) = (case.at("report.json"), fixture(name), case.at("out"));
+        let export = ["export", path(&target), "--report", path(&source), "--remove-layers", "1", "--out", path(&out)];
+        let output = run(&export);
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        let again = case.measure_with(&out, &["--backend", "cpu", "--measures", "swap"]);
+        assert_eq!(again.blocks.len(), report.blocks.len() - 1, "{name}");
+        let (ppl, found) = (report.ppl.expect("a perplexity"), again.ppl.expect("a perplexity"));
+        let expected = ppl + report.layers[1].delta_ppl["removed"].expect("a change");
+        println!("{name}: {found:.9} where skipping gives {expected:.9}, untouched {ppl:.6}");
+        assert!((found / expected - 1.0).abs() <= 1e-6, "{name}: {found} where {expected} is expected");
+        shown += usize::from((ppl / expected - 1.0).abs() > 1e-3);
+        // What stays is copied byte for byte.
+        let (before, after) = (tensors(&target.join("model.safetensors")), tensors(&out.join("model.safetensors")));
+        assert!(
+            after.len() < before.len() && after.values().all(|kept| before.values().any(|one| one == kept)),
+            "{name}"
+        );
+    }
+    assert!(shown >= 5, "a layer that changes nothing shows nothing");
+}
+
+#[test]
+fn layers_that_depend_on_their_number_stay() {
+    let case = Case::new("removed-scaled", fixture("tiny-gpt2-scaled"));
+    let report = case.measure_with(&case.model, &["--backend", "cpu", "--rows", "2560"]);
+    fs::write(case.at("report.json"), report.to_json()).expect("a report");
+    let (source, out) = (case.at("report.json"), case.at("refused"));
+    let remove = ["--remove-layers", "1", "--out", path(&out)];
+    let output = run(&[&["export", path(&case.model), "--report", path(&source)][..], &remove].concat());
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && told.contains("scale_attn_by_inverse_layer_idx"), "{told}");
+    assert!(!out.exists());
+}
+
+#[test]
+fn a_layer_left_out_and_a_linear_block_are_different_layers() {
+    let case = Case::new("removed-and-linear", fixture("tiny-gpt2"));
+    case.export("0", "out");
+    let output = case.run_export("0", "both", &["--text", path(&case.text), "--remove-layers", "2"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(told.contains("with linear blocks 0 and without layers 2"), "{told}");
+    let (one, both) = (tensors(&case.at("out/model.safetensors")), tensors(&case.at("both/model.safetensors")));
+    let name = |layer: usize| one.keys().find(|name| name.ends_with(&format!("h.{layer}.mlp.c_fc.weight")));
+    let of = |tensors: &BTreeMap<String, (String, Vec<usize>, Vec<u8>)>, layer| {
+        tensors[name(layer).expect("a name")].clone()
+    };
+    assert!(of(&both, 0) == of(&one, 0) && of(&both, 2) == of(&one, 3), "block 0 is linear, layer 3 is layer 2 now");
+    let text = ["--text", path(&case.text)];
+    case.refuses(
+        "0",
+        &[&text[..], &["--remove-layers", "0"]].concat(),
+        &["--remove-layers", "no block to make linear"],
+    );
+    case.refuses("0", &[&text[..], &["--remove-layers", "9"]].concat(), &["the model has blocks 0 to"]);
 }
 
 #[test]

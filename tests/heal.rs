@@ -91,7 +91,12 @@ fn gradients_agree_with_central_differences_through_every_family() {
         let (backend, model, block) = (&patient.backend, &patient.model, 1);
         let text = patient.entering(block, 0..3);
         let map = patient.damaged();
-        for healing in [Healing::linear(backend, model, block, &map), Healing::original(backend, model, block)] {
+        let all = [
+            Healing::linear(backend, model, block, &map),
+            Healing::linear_adam(backend, model, block, &map),
+            Healing::original(backend, model, block),
+        ];
+        for healing in all {
             let healing = healing.expect("variables");
             let gradients = block_on(healing.gradients(&text, &[0, 2])).expect("gradients");
             assert!(gradients.len() >= 2, "{name}");
@@ -171,6 +176,8 @@ fn a_schedule_shows_every_window_before_any_comes_again() {
     }
     assert_eq!(seen, text.schedule(5, Random::new(7)).concat(), "reproducible");
     assert_ne!(seen, text.schedule(5, Random::new(8)).concat());
+    let in_order: Vec<usize> = text.in_order(6).concat();
+    assert_eq!(in_order, (0..20).chain(0..4).collect::<Vec<_>>(), "four at a time, from the beginning again");
 }
 
 fn job(name: &str, steps: usize, blocks: &str, backend: BackendChoice) -> Job {
@@ -219,13 +226,17 @@ fn a_healed_map_costs_less_than_the_zero_shot_one() {
     let original = heal["original"];
     assert!(original.delta_ppl_before.expect("a number").abs() <= 1e-6 * report.ppl.expect("ppl"), "{original:?}");
     assert!((heal["linear"].steps, original.steps) == (12, 12));
-    for curve in ["heal_linear", "heal_original"] {
+    // The same map, in the form in which the paper's code trains it.
+    let adam = heal["linear_adam"];
+    common::assert_close("before", adam.delta_ppl_before, before, 1e-4 * before);
+    assert!(adam.delta_ppl.expect("after") < 0.99 * before && adam.delta_ppl != heal["linear"].delta_ppl, "{adam:?}");
+    for curve in ["heal_linear", "heal_linear_adam", "heal_original"] {
         let points = &report.blocks[0].curves[curve];
         assert_eq!(points.len(), 12);
         assert!(points.iter().all(|point| point.value.is_some_and(|loss| loss > 0.0 && loss < 20.0)), "{points:?}");
     }
     // The cost is reported before the first step.
-    let progress = |event: &Event| matches!(event, Event::Progress(p) if p.stage == Stage::Heal && p.total == 24);
+    let progress = |event: &Event| matches!(event, Event::Progress(p) if p.stage == Stage::Heal && p.total == 36);
     assert!(events.iter().position(progress) < events.iter().position(|event| matches!(event, Event::Curve(_))));
 }
 
@@ -247,7 +258,7 @@ fn a_model_on_the_gpu_heals_as_on_the_cpu() {
     let on = |backend| events(job("tiny-llama", 3, "2", backend), |_| false);
     let [cpu, gpu] = [BackendChoice::Cpu, BackendChoice::Gpu].map(|backend| report(&on(backend)));
     assert_eq!(gpu.device.backend, "gpu");
-    for name in ["linear", "original"] {
+    for name in ["linear", "linear_adam", "original"] {
         let expected = cpu.blocks[0].heal[name].delta_ppl.expect("a number");
         common::assert_close(name, gpu.blocks[0].heal[name].delta_ppl, expected, 1e-4 * cpu.ppl.expect("ppl"));
     }

@@ -121,9 +121,12 @@ pub(super) struct ExportArgs {
     /// The model's report.
     #[arg(long, value_name = "REPORT.json")]
     pub(super) report: PathBuf,
-    /// Blocks to replace, such as 1,2.
-    #[arg(long)]
-    pub(super) blocks: Blocks,
+    /// Blocks to replace by their maps, such as 1,2.
+    #[arg(long, required_unless_present = "remove_layers")]
+    pub(super) blocks: Option<Blocks>,
+    /// Whole layers to leave out, such as 3,5.
+    #[arg(long, value_name = "LAYERS")]
+    pub(super) remove_layers: Option<Blocks>,
     /// Folder to write: new or empty.
     #[arg(long, value_name = "FOLDER")]
     pub(super) out: PathBuf,

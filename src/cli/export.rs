@@ -1,4 +1,4 @@
-//! `export`: writes the model with some blocks linear as a folder in Hugging Face layout.
+//! `export`: writes the model with some blocks linear, or without some layers, as a folder in Hugging Face layout.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -9,9 +9,10 @@ use std::rc::Rc;
 use pollster::block_on;
 use straightedge::error::{Error, Result};
 use straightedge::event::MapDump;
-use straightedge::job::{Job, Measure, Protocol};
+use straightedge::job::{Blocks, Job, Measure, Protocol};
 use straightedge::model::ModelConfig;
 use straightedge::replacement::export::{self, ExportedTensors};
+use straightedge::replacement::kept_layers::KeptLayers;
 use straightedge::report::{AppInfo, Report};
 use straightedge::run;
 use straightedge::weights::maps::MapsFile;
@@ -51,33 +52,59 @@ pub(super) fn export(args: &ExportArgs) -> Result<Status> {
     let json = String::from_utf8(json)
         .map_err(|error| Error::MalformedJson { file: "config.json".into(), why: error.to_string() })?;
     let config = ModelConfig::from_json(&json)?;
-    let blocks = args.blocks.within(config.num_hidden_layers)?;
-    export::check(&config)?;
+    let chosen = |blocks: &Option<Blocks>| match blocks {
+        Some(blocks) => blocks.within(config.num_hidden_layers),
+        None => Ok(Vec::new()),
+    };
+    let (blocks, removed) = (chosen(&args.blocks)?, chosen(&args.remove_layers)?);
+    check_disjoint(&blocks, &removed)?;
+    if !blocks.is_empty() {
+        export::check(&config)?;
+    }
     check_vacant(&args.out)?;
     let weights = block_on(Weights::open(files.clone()))?;
     // All tensors are read, if only to be copied.
     block_on(weights.prepare(&weights.names().map(str::to_owned).collect::<Vec<_>>()))?;
     same("model", &block_on(weights.sha256(&|_, _| ()))?, report.model.sha256.as_deref())?;
-    let maps = match &args.maps {
-        Some(path) => map_cache(path, &report, &blocks)?,
-        None => match measured_maps(args, name, files.clone(), &report)? {
+    let kept = KeptLayers::new(&config, &weights, &removed)?;
+    let maps = match (&args.maps, &args.blocks) {
+        (_, None) => Vec::new(),
+        (Some(path), _) => map_cache(path, &report, &blocks)?,
+        (None, Some(chosen)) => match measured_maps(args, chosen, name, files.clone(), &report)? {
             Ok(maps) => maps,
             Err(failure) => return Ok(Status::failed(&failure)),
         },
     };
-    let exported = export::export(&json, &config, &weights, &maps)?;
+    let exported = match blocks.is_empty() {
+        true => ExportedTensors::default(),
+        false => export::export(&json, &config, &weights, &maps)?,
+    };
+    let whole = exported.config.as_ref().unwrap_or(&json);
+    let config = if removed.is_empty() { whole.clone() } else { kept.config(whole)? };
     let folder = Folder::create(&args.out)?;
-    folder.write("config.json", exported.config.as_ref().unwrap_or(&json).as_bytes())?;
-    folder.write("straightedge.json", provenance(&report, &blocks).as_bytes())?;
+    folder.write("config.json", config.as_bytes())?;
+    folder.write("straightedge.json", provenance(&report, &blocks, &removed).as_bytes())?;
     for name in COMPANIONS {
         if let Some(size) = block_on(files.size(name))? {
             folder.write(name, &block_on(files.read(name, 0..size))?)?;
         }
     }
-    folder.write_weights(&weights, &exported.tensors)?;
+    folder.write_weights(&weights, &exported.tensors, &kept)?;
     folder.finish()?;
-    results::print(&summary(args, &report, &blocks, &exported))?;
+    results::print(&summary(args, &report, [&blocks, &removed], &exported))?;
     Ok(Status::Done)
+}
+
+/// Refuses a layer that is to be left out and whose block is to be made linear.
+fn check_disjoint(blocks: &[usize], removed: &[usize]) -> Result<()> {
+    match blocks.iter().find(|block| removed.contains(block)) {
+        Some(block) => Err(Error::InvalidSetting {
+            field: "--remove-layers".into(),
+            value: block.to_string(),
+            hint: "a layer that is left out has no block to make linear; name it once".into(),
+        }),
+        None => Ok(()),
+    }
 }
 
 /// Reads a maps file and checks that it belongs to the report.
@@ -91,6 +118,7 @@ fn map_cache(path: &Path, report: &Report, blocks: &[usize]) -> Result<Vec<MapDu
 /// Measures the maps again, with the report's protocol and text. The inner error is why the measurement ended early.
 fn measured_maps(
     args: &ExportArgs,
+    blocks: &Blocks,
     model: String,
     files: Rc<dyn Files>,
     report: &Report,
@@ -100,7 +128,7 @@ fn measured_maps(
     let job = Job {
         protocol: Protocol::from(&report.protocol),
         measures: [Measure::Fit].into(),
-        blocks: Some(args.blocks.clone()),
+        blocks: Some(blocks.clone()),
         backend: args.backend,
         dump_maps: true,
         ..Job::new(model, corpus)
@@ -120,20 +148,25 @@ fn same(what: &str, found: &str, reported: Option<&str>) -> Result<()> {
 }
 
 /// The provenance record of the exported folder.
-fn provenance(report: &Report, blocks: &[usize]) -> String {
+fn provenance(report: &Report, blocks: &[usize], removed: &[usize]) -> String {
     let text = serde_json::json!({
-        "app": AppInfo::this(), "linear_blocks": blocks, "model": report.model, "corpus": report.corpus,
+        "app": AppInfo::this(), "linear_blocks": blocks, "removed_layers": removed, "model": report.model, "corpus": report.corpus,
         "protocol": report.protocol,
     });
     format!("{text:#}\n")
 }
 
-fn summary(args: &ExportArgs, report: &Report, blocks: &[usize], exported: &ExportedTensors) -> String {
-    let list = blocks.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
-    let mut text = format!("{}: {} with linear blocks {list}\n", args.out.display(), report.model.id);
+fn summary(args: &ExportArgs, report: &Report, [blocks, removed]: [&[usize]; 2], exported: &ExportedTensors) -> String {
+    let list = |what: &str, found: &[usize]| {
+        let numbers = found.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+        (!found.is_empty()).then(|| format!("{what} {numbers}"))
+    };
+    let changes = [list("with linear blocks", blocks), list("without layers", removed)];
+    let changes = changes.into_iter().flatten().collect::<Vec<_>>().join(" and ");
+    let mut text = format!("{}: {} {changes}\n", args.out.display(), report.model.id);
     let delta =
         |block: &usize| report.blocks.iter().find(|found| found.block == *block)?.delta_ppl.get("linear")?.as_ref();
-    if let ([block], Some(ppl)) = (blocks, report.ppl)
+    if let ([block], [], Some(ppl)) = (blocks, removed, report.ppl)
         && let Some(delta) = delta(block)
     {
         text += &format!("perplexity by the report: {:.6}, original {ppl:.6}\n", ppl + delta);
@@ -186,11 +219,12 @@ impl Folder {
         fs::write(&path, bytes).map_err(|error| unwritable(&path, &error))
     }
 
-    fn write_weights(&self, weights: &Weights, new: &BTreeMap<String, NewTensor>) -> Result<()> {
+    fn write_weights(&self, weights: &Weights, new: &BTreeMap<String, NewTensor>, kept: &KeptLayers) -> Result<()> {
         let path = self.part.join("model.safetensors");
         let failed = |error: std::io::Error| unwritable(&path, &error);
         let mut file = BufWriter::new(File::create(&path).map_err(failed)?);
-        block_on(write_model(weights, new, &mut |bytes| file.write_all(bytes).map_err(failed)))?;
+        let mut take = |bytes: &[u8]| file.write_all(bytes).map_err(failed);
+        block_on(write_model(weights, new, &|name| kept.name(name), &mut take))?;
         file.flush().map_err(failed)
     }
 

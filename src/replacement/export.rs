@@ -23,7 +23,7 @@ use crate::weights::{NewTensor, Weights};
 const GATE: f32 = 32.0;
 
 /// The differences from the original model; everything else is copied.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExportedTensors {
     /// The new `config.json`; `None` if unchanged.
     pub config: Option<String>,

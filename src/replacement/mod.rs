@@ -2,5 +2,6 @@
 
 pub mod device_map;
 pub mod export;
+pub mod kept_layers;
 pub mod probe;
 pub mod swap;

@@ -22,6 +22,9 @@ use super::sweep::MeasuredBlock;
 /// Names this use of the job's seed.
 const STREAM: u64 = 0x6865_616c;
 
+/// What is trained: the map, the map as in the first paper's code, and the network itself like the first.
+const TRAININGS: [&str; 3] = ["linear", "linear_adam", "original"];
+
 /// Everything healing needs that is the same for all blocks.
 struct HealingContext<'a> {
     backend: &'a CpuBackend,
@@ -39,7 +42,7 @@ impl Prepared {
         }
         let steps = self.job.training.heal_steps;
         // The total is known from the first event on, so the first step already allows an estimate of the duration.
-        let meter = pass.out.stage(Stage::Heal, (2 * steps * swept.len()) as u64);
+        let meter = pass.out.stage(Stage::Heal, (TRAININGS.len() * steps * swept.len()) as u64);
         let backend = CpuBackend::new();
         let weights = Weights::open(self.files.clone()).await?;
         let model = &model::load(&backend, &self.config, &weights, true, &|_, _| ()).await?;
@@ -56,13 +59,15 @@ impl Prepared {
             let Some(map) = swept.map.take() else { continue };
             let block = swept.report.block;
             let text = HealingText::new(&backend, model, block, &self.windows, training.clone()).await?;
-            let schedule = text.schedule(steps, Random::stream(self.job.protocol.seed, &[STREAM, block as u64]));
-            for name in ["linear", "original"] {
-                let healing = match name {
-                    "linear" => Healing::linear(&backend, model, block, &map)?,
-                    _ => Healing::original(&backend, model, block)?,
+            let shuffled = text.schedule(steps, Random::stream(self.job.protocol.seed, &[STREAM, block as u64]));
+            let in_order = text.in_order(steps);
+            for name in TRAININGS {
+                let (healing, schedule) = match name {
+                    "linear" => (Healing::linear(&backend, model, block, &map)?, &shuffled),
+                    "linear_adam" => (Healing::linear_adam(&backend, model, block, &map)?, &in_order),
+                    _ => (Healing::original(&backend, model, block)?, &shuffled),
                 };
-                let report = clinic.heal(pass, (block, name), healing, &text, &schedule, &mut done).await?;
+                let report = clinic.heal(pass, (block, name), healing, &text, schedule, &mut done).await?;
                 swept.report.heal.insert(name.into(), report);
                 pass.out.emit(Event::Block(Box::new(swept.report.clone()))).await;
             }
@@ -110,7 +115,7 @@ impl HealingContext<'_> {
 /// An encoder has no next token to train on. The warning already says so; the reports get nulls.
 fn explain_missing<B: Backend>(pass: &Pass<'_, B>, swept: Vec<MeasuredBlock>) {
     for mut block in swept {
-        block.report.heal.extend(["linear", "original"].map(|name| (name.to_owned(), HealReport::default())));
+        block.report.heal.extend(TRAININGS.map(|name| (name.to_owned(), HealReport::default())));
         pass.out.send(Event::Block(Box::new(block.report)));
     }
 }

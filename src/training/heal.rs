@@ -30,6 +30,8 @@ pub const LEARNING_RATE: f64 = 1e-4;
 const WEIGHT_DECAY: f64 = 0.01;
 /// Windows per step.
 pub const WINDOWS: usize = 8;
+/// Windows per step in the first paper's code.
+pub const WINDOWS_IN_ORDER: usize = 4;
 /// Maximum number of logits in one backward pass, which holds about ten copies of them.
 const MAX_LOGITS: usize = 1 << 22;
 
@@ -95,6 +97,14 @@ impl HealingText {
         };
         (0..steps).map(|_| batch()).collect()
     }
+
+    /// The windows of each of `steps` steps as in the first paper's code: in the order of the text, from its beginning
+    /// again after its end.
+    pub fn in_order(&self, steps: usize) -> Vec<Vec<usize>> {
+        let at_once = WINDOWS_IN_ORDER.min(self.len());
+        let step = |step: usize| (0..at_once).map(|at| (step * at_once + at) % self.len()).collect();
+        (0..steps).map(step).collect()
+    }
 }
 
 /// One feed-forward network in training, in an otherwise frozen model.
@@ -112,9 +122,22 @@ impl Healing {
     /// Trains the map that replaces the network of `block`, in the centred and scaled form in which it is applied: the
     /// parameters are (W ⊙ σ) and the value at x̄.
     pub fn linear(backend: &CpuBackend, model: &CpuModel, block: usize, map: &AffineMap) -> Result<Self> {
+        Self::map(backend, model, block, map, WEIGHT_DECAY)
+    }
+
+    /// Trains W and b themselves without weight decay, as the first paper's code does (Adam).
+    pub fn linear_adam(backend: &CpuBackend, model: &CpuModel, block: usize, map: &AffineMap) -> Result<Self> {
+        let d_in = map.mean_x.len();
+        let raw =
+            AffineMap { mean_x: vec![0.0; d_in], deviation_x: vec![1.0; d_in], mean_y: map.bias(), ..map.clone() };
+        Self::map(backend, model, block, &raw, 0.0)
+    }
+
+    fn map(backend: &CpuBackend, model: &CpuModel, block: usize, map: &AffineMap, decay: f64) -> Result<Self> {
         let mut vars = Vec::new();
         let map = DeviceMap::upload(backend, map)?.with_weights(&mut |weight| variable(&mut vars, weight))?;
-        Ok(Self { backend: backend.clone(), model: model.clone(), map: Some(map), block, optimiser: optimiser(vars)? })
+        let optimiser = optimiser(vars, decay)?;
+        Ok(Self { backend: backend.clone(), model: model.clone(), map: Some(map), block, optimiser })
     }
 
     /// Trains the network of `block` itself: the same training without a replacement.
@@ -122,7 +145,7 @@ impl Healing {
         let (mut vars, mut model) = (Vec::new(), model.clone());
         let ffn = model.blocks[block].ffn.clone();
         model.blocks[block].ffn = ffn.map(&mut |weight| variable(&mut vars, weight))?;
-        Ok(Self { backend: backend.clone(), model, map: None, block, optimiser: optimiser(vars)? })
+        Ok(Self { backend: backend.clone(), model, map: None, block, optimiser: optimiser(vars, WEIGHT_DECAY)? })
     }
 
     /// Mean negative log-likelihood of the predicted tokens of the given windows.
@@ -207,9 +230,9 @@ impl Healing {
     }
 }
 
-/// AdamW with the usual constants and weight decay on every weight.
-fn optimiser(vars: Vec<Var>) -> Result<AdamW> {
-    AdamW::new(vars, AdamW::BETAS, |_| WEIGHT_DECAY)
+/// AdamW with the usual constants and the same weight decay on every weight.
+fn optimiser(vars: Vec<Var>, decay: f64) -> Result<AdamW> {
+    AdamW::new(vars, AdamW::BETAS, |_| decay)
 }
 
 /// A trainable copy of `weight`.

@@ -21,49 +21,64 @@ pub struct NewTensor {
     pub values: Vec<f32>,
 }
 
+/// The name that a tensor of the original gets; `None` if it is left out.
+pub(super) type NewName<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// A tensor of the file.
+struct FileTensor {
+    name: String,
+    /// Its name in the original, and in the map of new tensors.
+    stored: String,
+    dtype: Dtype,
+}
+
 /// Passes the bytes of the file to `take`, in order and in pieces: all tensors of `weights`, over all shards, updated
-/// by `new`.
+/// by `new` and then named by `new_name`.
 ///
 /// # Errors
 /// If a tensor cannot be read, or if `take` fails.
 pub async fn write_model(
     weights: &Weights,
     new: &BTreeMap<String, NewTensor>,
+    new_name: NewName<'_>,
     take: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
-    let order = order(weights, new)?;
+    let order = order(weights, new, new_name)?;
     take(&header(weights, new, &order)?)?;
-    for (name, _) in &order {
-        match new.get(name) {
+    for FileTensor { stored, .. } in &order {
+        match new.get(stored) {
             Some(tensor) => take(&little_endian(&tensor.values))?,
-            None => weights.copy(name, take).await?,
+            None => weights.copy(stored, take).await?,
         }
     }
     Ok(())
 }
 
-/// Names with formats, widest elements first, so that every tensor is aligned to its element size.
-fn order(weights: &Weights, new: &BTreeMap<String, NewTensor>) -> Result<Vec<(String, Dtype)>> {
+/// All tensors of the file, widest elements first, so that every tensor is aligned to its element size.
+fn order(weights: &Weights, new: &BTreeMap<String, NewTensor>, new_name: NewName<'_>) -> Result<Vec<FileTensor>> {
     let kept = weights.names().filter(|name| !new.contains_key(*name));
     let kept = kept.map(|name| {
         let format = weights.format(name).ok_or_else(|| Error::MissingTensor { tensor: name.into() })?;
         Ok((name.to_owned(), format))
     });
     let made = new.keys().map(|name| Ok((name.clone(), Dtype::F32)));
-    let mut order = kept.chain(made).collect::<Result<Vec<_>>>()?;
-    order.sort_by(|(name_a, a), (name_b, b)| b.bitsize().cmp(&a.bitsize()).then_with(|| name_a.cmp(name_b)));
+    let all = kept.chain(made).collect::<Result<Vec<_>>>()?;
+    let named =
+        all.into_iter().filter_map(|(stored, dtype)| Some(FileTensor { name: new_name(&stored)?, stored, dtype }));
+    let mut order: Vec<FileTensor> = named.collect();
+    order.sort_by(|a, b| b.dtype.bitsize().cmp(&a.dtype.bitsize()).then_with(|| a.name.cmp(&b.name)));
     Ok(order)
 }
 
 /// Length field and header, padded so that the data begins at a multiple of 8.
-fn header(weights: &Weights, new: &BTreeMap<String, NewTensor>, order: &[(String, Dtype)]) -> Result<Vec<u8>> {
-    let sizes = order.iter().map(|(name, _)| match new.get(name) {
+fn header(weights: &Weights, new: &BTreeMap<String, NewTensor>, order: &[FileTensor]) -> Result<Vec<u8>> {
+    let sizes = order.iter().map(|FileTensor { stored, .. }| match new.get(stored) {
         Some(tensor) => 4 * tensor.values.len() as u64,
-        None => weights.bytes(name),
+        None => weights.bytes(stored),
     });
-    let infos = order.iter().zip(offsets(sizes)?).map(|((name, dtype), data_offsets)| {
-        let kept = || weights.shape(name).unwrap_or_default().to_vec();
-        let shape = new.get(name).map_or_else(kept, |tensor| tensor.shape.clone());
+    let infos = order.iter().zip(offsets(sizes)?).map(|(FileTensor { name, stored, dtype }, data_offsets)| {
+        let kept = || weights.shape(stored).unwrap_or_default().to_vec();
+        let shape = new.get(stored).map_or_else(kept, |tensor| tensor.shape.clone());
         (name.clone(), TensorInfo { dtype: *dtype, shape, data_offsets })
     });
     let infos = infos.collect();

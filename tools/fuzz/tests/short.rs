@@ -70,7 +70,6 @@ fn planted(run: fn(&[u8]) -> Result<(), Refusal>) -> Target {
         run,
         errors: &["known"],
         limits: Limits { time: (20, 0), memory: (1 << 20, 10) },
-        is_contained: false,
     }
 }
 

@@ -19,6 +19,7 @@ fn before_and_after(report: &Report) -> Option<Figure> {
     let all = [
         by_block(report, t().heal_before, 1, |block| Some(block.heal.get("linear")?.delta_ppl_before)),
         by_block(report, t().heal_after, 0, |block| Some(block.heal.get("linear")?.delta_ppl)),
+        by_block(report, t().heal_adam, 3, |block| Some(block.heal.get("linear_adam")?.delta_ppl)),
         by_block(report, t().heal_original, 2, |block| Some(block.heal.get("original")?.delta_ppl)),
     ];
     let all: Vec<_> = all.into_iter().flatten().collect();
@@ -39,7 +40,7 @@ fn before_and_after(report: &Report) -> Option<Figure> {
 fn training(report: &Report, block: Option<usize>) -> Option<Figure> {
     let number = shown_block(View::Healing, report, block)?;
     let block = report.blocks.iter().find(|block| block.block == number)?;
-    let names = [(t().heal_after, 0), (t().heal_original, 2)];
+    let names = [(t().heal_after, 0), (t().heal_adam, 3), (t().heal_original, 2)];
     let curves = HEALED.iter().zip(names).filter_map(|(key, (name, look))| curve(block, key, name, look, 0));
     let all = alike(curves.collect());
     (!all.is_empty()).then(|| Figure {
@@ -59,19 +60,20 @@ fn training(report: &Report, block: Option<usize>) -> Option<Figure> {
 fn table(report: &Report) -> Grid {
     let healed = report.blocks.iter().filter(|block| !block.heal.is_empty());
     Grid {
-        head: heads(&[t().block, t().heal_before, t().heal_after, t().heal_original, t().axis_steps]),
+        head: heads(&[t().block, t().heal_before, t().heal_after, t().heal_adam, t().heal_original, t().axis_steps]),
         rows: healed.map(row).collect(),
     }
 }
 
 fn row(block: &BlockReport) -> Vec<Cell> {
     let loss = |value| Cell::number(value, None, exact);
-    let (linear, original) = (block.heal.get("linear"), block.heal.get("original"));
+    let [linear, adam, original] = ["linear", "linear_adam", "original"].map(|name| block.heal.get(name));
     let steps = linear.or(original).map_or(NOTHING.into(), |heal| heal.steps.to_string().into());
     vec![
         block.block.to_string().into(),
         loss(linear.and_then(|heal| heal.delta_ppl_before)),
         loss(linear.and_then(|heal| heal.delta_ppl)),
+        loss(adam.and_then(|heal| heal.delta_ppl)),
         loss(original.and_then(|heal| heal.delta_ppl)),
         steps,
     ]
@@ -86,8 +88,8 @@ mod tests {
     fn healing_shows_before_after_and_the_original_with_the_same_budget() {
         let figures: Vec<_> = figures(&sample::report(), None).into_iter().flatten().collect();
         let values: Vec<_> = figures[0].plot.series.iter().map(|series| series.marks[0].y).collect();
-        assert_eq!(values, [Some(0.5), Some(0.2), Some(-0.3)]);
-        assert_eq!(figures[0].table.rows, [["0", "0.500000", "0.200000", "−0.300000", "200"]]);
+        assert_eq!(values, [Some(0.5), Some(0.2), Some(0.25), Some(-0.3)]);
+        assert_eq!(figures[0].table.rows, [["0", "0.500000", "0.200000", "0.250000", "−0.300000", "200"]]);
         assert_eq!(figures[1].plot.series[0].marks.len(), 2);
     }
 }

@@ -11,6 +11,7 @@ use crate::chart::plot::{Axis, Plot, Rule, Series};
 use crate::chart::scale::Kind;
 use crate::text::format::{exact, magnitude, spans};
 use crate::text::language::plural;
+use crate::text::pairs::t as pairs;
 use crate::text::verdict::t as verdict;
 use crate::text::{fill, t};
 
@@ -32,7 +33,7 @@ pub fn replacement_name(name: &str) -> String {
         ("linear", _) => t().swap_linear.into(),
         ("mean", _) => t().swap_mean.into(),
         ("zero", _) => t().swap_zero.into(),
-        (_, Some(rank)) => fill(t().swap_rank, &[("rank", rank)]),
+        (_, Some(rank)) => fill(pairs().rank, &[("rank", rank)]),
         _ => name.into(),
     }
 }
@@ -48,20 +49,20 @@ pub fn pair(report: &Report, [first, second]: [&str; 2]) -> Option<Figure> {
     let names = [second, first].map(replacement_name);
     let [name, other] = names.each_ref().map(String::as_str);
     let gaps = [("name", name), ("first", other)];
-    let line: Series = series(&fill(t().pair_series, &gaps), 0, differences.iter().map(mark).collect())?;
+    let line: Series = series(&fill(pairs().series, &gaps), 0, differences.iter().map(mark).collect())?;
     let known = differences.iter().map(|(block, difference)| (block.block, *difference)).collect();
     let all = vec![line];
     Some(Figure {
-        title: fill(t().pair_figure, &gaps),
+        title: fill(pairs().figure, &gaps),
         table: grid_of(t().block, &all, at_block, exact),
         plot: Plot {
             x: BLOCK_AXIS(blocks_of(report)),
-            y: Axis { name: t().axis_pair, kind: Kind::FromZero },
+            y: Axis { name: pairs().axis, kind: Kind::FromZero },
             series: all,
             rules: vec![Rule { is_x: false, at: 0.0, name: String::new() }],
         },
         facts: sentence([name, other], known).into_iter().collect(),
-        caption: t().pair_caption,
+        caption: pairs().caption,
     })
 }
 
@@ -84,7 +85,7 @@ pub(super) fn sentence([name, first]: [&str; 2], known: Vec<(usize, PairedDiffer
     let (most, alike) = (differing.iter().max_by(|a, b| a.1.amount.abs().total_cmp(&b.1.amount.abs())), blocks(&same));
     let Some((at, PairedDifference { amount, half })) = most else {
         let gaps = [("name", name), ("first", first), ("blocks", &alike)];
-        return (!same.is_empty()).then(|| fill(t().paired_alike, &gaps));
+        return (!same.is_empty()).then(|| fill(pairs().alike, &gaps));
     };
     let gaps = [
         ("name", name),
@@ -94,8 +95,8 @@ pub(super) fn sentence([name, first]: [&str; 2], known: Vec<(usize, PairedDiffer
         ("amount", &magnitude(Some(*amount))),
         ("half", &magnitude(Some(*half))),
     ];
-    let rest = if same.is_empty() { String::new() } else { fill(t().paired_rest, &[("blocks", &alike)]) };
-    Some(fill(t().paired_differs, &gaps) + &rest)
+    let rest = if same.is_empty() { String::new() } else { fill(pairs().rest, &[("blocks", &alike)]) };
+    Some(fill(pairs().differs, &gaps) + &rest)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::state::views::View;
 pub(super) const PROBES: [&str; 3] = ["poly", "dense2x", "poly2x"];
 
 /// Curves of fine-tuning after a swap.
-pub(super) const HEALED: [&str; 2] = ["heal_linear", "heal_original"];
+pub(super) const HEALED: [&str; 3] = ["heal_linear", "heal_linear_adam", "heal_original"];
 
 /// The block a view shows: the chosen one if it is measured, else the first or the last one with the view's curves.
 pub fn shown_block(view: View, report: &Report, chosen: Option<usize>) -> Option<usize> {

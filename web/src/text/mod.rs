@@ -21,6 +21,7 @@ pub mod history;
 pub mod language;
 pub mod lesson;
 pub mod orders;
+pub mod pairs;
 pub mod paper;
 pub mod probes;
 pub mod result;
@@ -302,9 +303,6 @@ catalogue! {
     properties_guess: "Naming the most frequent class every time would score: {shares}.",
     dimension_figure: "Intrinsic dimension of the residual stream before each layer",
     dimension_caption: "In how many directions the stream spreads locally, from each held-out row’s two nearest neighbours. It is far below the width of the stream.",
-    paired_differs: "On the same held-out windows, {name} differs from {first} in {blocks}, most in block {at}: by {amount} ± {half} (95 % interval of the paired difference).",
-    paired_rest: " It does not differ here in {blocks}.",
-    paired_alike: "On the same held-out windows, {name} does not differ from {first} in {blocks}.",
     compare_pooled: "Over all {n} blocks of these {m} measurements, {name} and 1 − {r2} have a Pearson correlation of {r}.",
     pearson_within: "{r} (95 %: {low} to {high})",
     compare_pearson: "Pearson with the first",
@@ -370,15 +368,6 @@ catalogue! {
     swap_linear: "linear",
     swap_mean: "mean",
     swap_zero: "removed",
-    swap_rank: "rank {rank}",
-    pair_choice: "Compare two replacements:",
-    pair_first: "First replacement",
-    pair_second: "Second replacement",
-    pair_with: "with",
-    pair_figure: "Loss by {name} minus loss by {first}",
-    pair_series: "{name} − {first}",
-    axis_pair: "difference of ΔPPL",
-    pair_caption: "Both losses are over the same held-out windows, so that what an easy or hard window does to both cancels. The bars are 95 % intervals of the difference; a bar that crosses 0 leaves open which of the two loses more.",
     untouched: "Perplexity of the original model: {ppl}.",
     third: "{third} third, mean ΔPPL: removed {removed}, linear {linear}{low_rank}{speed}.",
     third_low_rank: ", rank {rank} {loss}",
@@ -454,9 +443,10 @@ catalogue! {
     healing_name: "What fine-tuning recovers",
     healing_about: "The linear map in place of a block is fine-tuned through the frozen rest of the model. The original block gets the same training for comparison.",
     healing_figure: "Loss of each block before and after healing",
-    healing_caption: "Only the replaced block is trained. If the original gains as much, the gain comes from learning the text, not from repairing the damage.",
+    healing_caption: "Only the replaced block is trained. If the original gains as much, the gain comes from learning the text, not from repairing the damage. The paper’s code trains W and b themselves with Adam, on four windows at a time in the order of the text.",
     heal_before: "linear, before",
     heal_after: "linear, healed",
+    heal_adam: "linear, healed as in the paper’s code",
     heal_original: "original, same training",
     healing_curves_figure: "loss during healing",
     healing_curves_caption: "Mean negative log-likelihood per token on the training text.",

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::language::{Language, Words};
 use super::{
-    Texts, continuation, detail, engine, glossary, groups, history, lesson, orders, paper, probes, result, sentences,
-    units, verdict,
+    Texts, continuation, detail, engine, glossary, groups, history, lesson, orders, pairs, paper, probes, result,
+    sentences, units, verdict,
 };
 
 /// The texts of every catalogue.
@@ -27,7 +27,7 @@ macro_rules! catalogues {
 }
 
 /// Every catalogue whose English is compiled in as such.
-const CATALOGUES: [Catalogue; 13] = catalogues![
+const CATALOGUES: [Catalogue; 14] = catalogues![
     "page": Texts,
     "continuation": continuation::Texts,
     "detail": detail::Texts,
@@ -36,6 +36,7 @@ const CATALOGUES: [Catalogue; 13] = catalogues![
     "history": history::Texts,
     "lesson": lesson::Texts,
     "orders": orders::Texts,
+    "pairs": pairs::Texts,
     "paper": paper::Texts,
     "probes": probes::Texts,
     "result": result::Texts,

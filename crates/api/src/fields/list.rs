@@ -108,12 +108,12 @@ fields! {
     DegreeFeatures = Line::listed("blocks[].degrees.NAME[].features", 5, "Features of a polynomial of degree `1`, `2`, `3` or `4`, the inputs included; optional");
     DegreeR2 = Line::listed("blocks[].degrees.NAME[].r2", 5, "Its held-out R², by ridge regression").tolerance(DEGREES);
     CurveStep = Line::listed("blocks[].curves.NAME[].step", 5, "Steps of a training taken");
-    CurveValue = Line::listed("blocks[].curves.NAME[].value", 5, "For `poly`, `dense2x`, `poly2x` the R² on the validation rows; for `sgd`, `adamw_constant`, `adamw` the held-out R²; for `heal_linear`, `heal_original` the loss before that step, in nats per token");
+    CurveValue = Line::listed("blocks[].curves.NAME[].value", 5, "For `poly`, `dense2x`, `poly2x` the R² on the validation rows; for `sgd`, `adamw_constant`, `adamw` the held-out R²; for `heal_linear`, `heal_linear_adam`, `heal_original` the loss before that step, in nats per token");
     ControlR2Lin = Line::listed("blocks[].controls.NAME.r2_lin", 6, "The same as r2_lin, of a control");
     ControlR2LinScalar = Line::listed("blocks[].controls.NAME.r2_lin_scalar", 6, "The same as r2_lin_scalar, of a control");
     ControlR2FeatureMedian = Line::listed("blocks[].controls.NAME.r2_feature_median", 6, "The same as r2_feature_median, of a control");
     ControlEffectiveRank = Line::listed("blocks[].controls.NAME.effective_rank", 6, "The same as effective_rank, of a control");
-    HealDeltaPpl = Line::listed("blocks[].heal.NAME.delta_ppl", 4, "Change of held-out perplexity after healing of `linear` or `original`").higher(LessLinear);
+    HealDeltaPpl = Line::listed("blocks[].heal.NAME.delta_ppl", 4, "Change of held-out perplexity after healing of `linear`, of `linear_adam` or of `original`").higher(LessLinear);
     HealDeltaPplBefore = Line::listed("blocks[].heal.NAME.delta_ppl_before", 4, "The same before healing").higher(LessLinear);
     HealSteps = Line::listed("blocks[].heal.NAME.steps", 4, "Training steps").tolerance(NO_RESULT);
 

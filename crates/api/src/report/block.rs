@@ -123,7 +123,8 @@ pub struct BlockReport {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub degrees: BTreeMap<String, Vec<DegreePoint>>,
     /// Training curves: validation R² of probes by their names, held-out R² of `sgd`, `adamw_constant`
-    /// and `adamw`, mean negative log-likelihood on the training text of `heal_linear` and `heal_original`.
+    /// and `adamw`, mean negative log-likelihood on the training text of `heal_linear`,
+    /// `heal_linear_adam` and `heal_original`.
     #[serde(default)]
     pub curves: BTreeMap<String, Vec<CurvePoint>>,
     /// The same fit under other conditions (section 6): `first_position`, `shuffled`, `reinit_block`, `reinit_model`, `gaussian`,

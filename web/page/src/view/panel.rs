@@ -9,6 +9,7 @@ use straightedge_web::state::run::Run;
 use straightedge_web::state::views::{View, is_complete, name, question, refusal, refused};
 use straightedge_web::text::format::duration;
 use straightedge_web::text::groups::t as g;
+use straightedge_web::text::pairs::t as pairs;
 use straightedge_web::text::result::t as r;
 use straightedge_web::text::{fill, t};
 
@@ -72,7 +73,7 @@ fn Pair(session: Session) -> impl IntoView {
     view! {
         <Show when=move || names.with(|names| names.len() > 1)>
             <p class="pick" data-testid="pair">
-                {t().pair_choice} {choice(0, t().pair_first)} {t().pair_with} {choice(1, t().pair_second)}
+                {pairs().choice} {choice(0, pairs().first)} {pairs().with} {choice(1, pairs().second)}
             </p>
             <Show when=move || figure.with(Option::is_some)><FigureView session figure=drawn at=PAIR/></Show>
         </Show>
