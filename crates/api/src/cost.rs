@@ -304,7 +304,7 @@ mod tests {
             let (once, twice) = (seconds(&many, measure, &training), seconds(&many, measure, &twice));
             assert!(twice > 1.5 * once && twice <= 2.0 * once, "{measure}: {once} s, {twice} s");
         }
-        assert_eq!(estimate(&many, Measure::Heal, &training).expect("an estimate").steps, 2 * 200 * 4);
+        assert_eq!(estimate(&many, Measure::Heal, &training).expect("an estimate").steps, 3 * 200 * 4);
         assert_eq!(estimate(&many, Measure::Baseline, &training).expect("an estimate").steps, 3 * 3000 * 4);
         assert_eq!(estimate(&many, Measure::Swap, &training).expect("an estimate").perplexities, 16);
         assert_eq!(seconds(&many, Measure::Controls, &training), 12.5, "five times forward and solve");
