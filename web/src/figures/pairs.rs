@@ -57,7 +57,7 @@ pub fn pair(report: &Report, [first, second]: [&str; 2]) -> Option<Figure> {
         table: grid_of(t().block, &all, at_block, exact),
         plot: Plot {
             x: BLOCK_AXIS(blocks_of(report)),
-            y: Axis { name: pairs().axis, kind: Kind::FromZero },
+            y: Axis { name: pairs().axis, kind: Kind::Wide },
             series: all,
             rules: vec![Rule { is_x: false, at: 0.0, name: String::new() }],
         },
