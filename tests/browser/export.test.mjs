@@ -38,8 +38,8 @@ visit('figures of other views leave as well', TABLE, async (app) => {
   for (const view of ['losses', 'regimes', 'ranks', 'controls', 'layers']) {
     await app.view(view);
     await app.element('figure-0').waitFor();
-    const count = await app.page.locator('.plot').count();
-    for (let at = 0; at < count; at += 1) {
+    const places = await app.page.locator('.plot').evaluateAll((plots) => plots.map(({ dataset }) => dataset.testid));
+    for (const at of places.map((place) => place.replace('figure-', ''))) {
       const { data } = await leaves(app, at);
       assert.ok(data.source.includes('Straightedge') && data.made.model.id === 'demo-gpt2', view);
     }
