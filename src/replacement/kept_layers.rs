@@ -47,8 +47,12 @@ impl KeptLayers {
         Ok(Self { prefix, numbers })
     }
 
-    /// The new name of a stored tensor; `None` if it belongs to a layer that is left out.
+    /// The new name of a stored tensor; `None` if it belongs to a layer that is left out. Without a layer left out, all
+    /// tensors stay, also those of layers that `config.json` does not count.
     pub fn name(&self, stored: &str) -> Option<String> {
+        if self.numbers.iter().all(Option::is_some) {
+            return Some(stored.into());
+        }
         let Some((number, rest)) = stored.strip_prefix(&self.prefix).and_then(|rest| rest.split_once('.')) else {
             return Some(stored.into());
         };
@@ -112,6 +116,14 @@ fn bound_to_number(field: &str, value: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn without_a_layer_left_out_every_tensor_keeps_its_name() {
+        let kept = KeptLayers { prefix: "model.layers.".into(), numbers: vec![Some(0), Some(1)] };
+        for name in ["model.layers.1.a", "model.layers.2.a", "model.norm"] {
+            assert_eq!(kept.name(name).as_deref(), Some(name));
+        }
+    }
 
     #[test]
     fn tensors_of_later_layers_move_up_and_all_others_stay() {

@@ -7,8 +7,6 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use web_time::Instant;
-
 use crate::backend::Backend;
 use crate::backend::gpu::Options;
 use crate::continuation::{Both, Candidate, Continuation, Opening, Step};
@@ -66,7 +64,6 @@ impl MapSource {
 /// stream yields [`Opening`] and [`Step`]s and ends after `Finished` or `Failed`; dropping it cancels.
 pub fn continuation(job: Job, asked: Continuation, files: Rc<dyn Files>, maps: MapSource) -> Events {
     Events::new(move |out| async move {
-        let started = Instant::now();
         job.check()?;
         asked.check()?;
         out.listen_to(&*files);
@@ -76,7 +73,7 @@ pub fn continuation(job: Job, asked: Continuation, files: Rc<dyn Files>, maps: M
         let prompt = read_prompt(&tokenizer, &asked.prompt, &config, context).await?;
         let blocks = job.chosen_blocks(config.num_hidden_layers)?;
         let maps = BlockMaps::prepare(&job, &files, maps, &blocks, &config, &out).await?;
-        let sides = PreparedContinuation { job, asked, files, config, context, tokenizer, prompt, blocks, started };
+        let sides = PreparedContinuation { job, asked, files, config, context, tokenizer, prompt, blocks };
         on_device!(sides.job.backend, Options::default(), &out, backend => sides.run(&backend, maps, &out).await)
     })
 }
@@ -140,10 +137,7 @@ impl BlockMaps {
                 let blocks = if kept.is_some() { None } else { job.blocks.clone() };
                 let job = Job { measures: [Measure::Fit].into(), blocks, dump_maps: kept.is_some(), ..job.clone() };
                 let inputs = Inputs { workers, ..Inputs::new(files.clone(), text) };
-                Ok(Self::Measured(
-                    Box::new(Prepared::read(job, inputs, config.clone(), Instant::now(), out).await?),
-                    kept,
-                ))
+                Ok(Self::Measured(Box::new(Prepared::read(job, inputs, config.clone(), out).await?), kept))
             }
         }
     }
@@ -173,7 +167,6 @@ struct PreparedContinuation {
     tokenizer: Rc<Tokenizer>,
     prompt: Vec<u32>,
     blocks: Vec<usize>,
-    started: Instant,
 }
 
 impl PreparedContinuation {
@@ -192,7 +185,7 @@ impl PreparedContinuation {
         }
         drop(maps);
         ModelPair { sides: self, backend, model: &model, swaps }.go(out).await?;
-        let seconds = Seconds { total: self.started.elapsed().as_secs_f64(), ..Seconds::default() };
+        let seconds = Seconds { total: out.elapsed(), ..Seconds::default() };
         out.emit(Event::Finished(Outcome { seconds, peak_memory: memory::peak(), ppl: None })).await;
         Ok(())
     }

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::event::Stage;
 use crate::job::BackendChoice;
 use crate::report::{Warning, WarningKind};
+use crate::trace::Lane;
 
 use super::events::Emitter;
 
@@ -28,7 +29,7 @@ pub(super) async fn gpu(choice: BackendChoice, options: Options, out: &Emitter) 
         return Ok(None);
     }
     out.stage(Stage::Device, 0);
-    match GpuBackend::open(choice, options).await {
+    match out.span(Lane::Device, None, GpuBackend::open(choice, options)).await {
         Err(Error::NoAdapter { why }) if choice == BackendChoice::Auto => {
             out.warn(Warning::new(&WarningKind::NoAdapter { why }));
             Ok(None)

@@ -1,8 +1,8 @@
 //! The event stream of a running measurement. Polling it does the work, dropping it cancels.
 
 use std::cell::{Cell, RefCell};
-use std::future::Future;
-use std::pin::Pin;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::event::{Event, Progress, Stage};
 use crate::platform::yielding::yield_now;
 use crate::report::Warning;
+use crate::trace::{Lane, Span};
 use crate::weights::Files;
 
 /// The events of a running measurement. Ends after `Finished` or `Failed`.
@@ -30,7 +31,7 @@ impl Events {
         F: Future<Output = Result<()>> + 'static,
     {
         let (sender, receiver) = unbounded();
-        let emitter = Emitter { sender, warnings: Rc::default() };
+        let emitter = Emitter { sender, warnings: Rc::default(), started: Instant::now() };
         let body = work(emitter.clone());
         let work = async move {
             if let Err(error) = body.await {
@@ -65,9 +66,30 @@ impl Stream for Events {
 pub(super) struct Emitter {
     sender: UnboundedSender<Event>,
     warnings: Rc<RefCell<Vec<Warning>>>,
+    started: Instant,
 }
 
 impl Emitter {
+    /// Seconds since the start of the work.
+    pub(super) fn elapsed(&self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+
+    /// Awaits `work` and reports its span at the end.
+    pub(super) async fn span<R>(&self, lane: Lane, block: Option<usize>, work: impl Future<Output = R>) -> R {
+        let start = self.elapsed();
+        let (mut work, mut busy) = (pin!(work), 0.0);
+        let done = poll_fn(|context| {
+            let polled = Instant::now();
+            let found = work.as_mut().poll(context);
+            busy += polled.elapsed().as_secs_f64();
+            found
+        })
+        .await;
+        self.send(Event::Span(Span { lane, block, start, seconds: self.elapsed() - start, busy }));
+        done
+    }
+
     /// Queues an event. Closing the stream also drops the work, so no receiver can miss it.
     pub(super) fn send(&self, event: Event) {
         let _ = self.sender.unbounded_send(event);

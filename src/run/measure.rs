@@ -3,8 +3,6 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use web_time::Instant;
-
 use super::device::on_device;
 use super::events::{Emitter, Events};
 use super::header::{self, header, read_config};
@@ -20,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::event::{Event, Stage};
 use crate::job::{Job, Measure};
 use crate::report::{CorpusInfo, Seconds, Warning, WarningKind};
+use crate::trace::Lane;
 use crate::weights::{Files, RowsFile, Weights};
 use crate::workers::Workers;
 
@@ -31,14 +30,13 @@ pub fn measure(job: Job, files: Rc<dyn Files>, text: Text) -> Events {
 /// [`measure`] with all optional inputs.
 pub fn measure_inputs(job: Job, inputs: Inputs) -> Events {
     Events::new(move |out| async move {
-        let started = Instant::now();
         job.check()?;
         for files in [&inputs.files].into_iter().chain(inputs.feed.as_ref().map(|(_, files)| files)) {
             out.listen_to(&**files);
         }
         let config = read_config(&*inputs.files, &job).await?;
         let options = inputs.gpu;
-        let prepared = Prepared::read(job, inputs, config, started, &out).await?;
+        let prepared = out.span(Lane::Tokenize, None, Prepared::read(job, inputs, config, &out)).await?;
         on_device!(prepared.job.backend, options, &out, backend => prepared.measure(&backend, &out).await)
     })
 }
@@ -46,7 +44,6 @@ pub fn measure_inputs(job: Job, inputs: Inputs) -> Events {
 /// Measures captured rows: tensors x (N, d_in) and y (N, d_out) of `file`. The protocol's `seq_len` is the window.
 pub fn fit(job: Job, files: Rc<dyn Files>, file: String) -> Events {
     Events::new(move |out| async move {
-        let started = Instant::now();
         job.check().map_err(Error::of_rows)?;
         check_rows_measures(&job)?;
         let rows_file = RowsFile::open(files, &file).await.map_err(Error::of_rows)?;
@@ -56,7 +53,7 @@ pub fn fit(job: Job, files: Rc<dyn Files>, file: String) -> Events {
             memory::Sums { d_in, d_out, folds: job.protocol.folds as u64, blocks: 1 },
         )?;
         on_device!(job.backend, gpu::Options::default(), &out, backend => {
-            fit_rows(&backend, &job, &rows_file, started, &out).await.map_err(Error::of_rows)
+            fit_rows(&backend, &job, &rows_file, &out).await.map_err(Error::of_rows)
         })
     })
 }
@@ -75,13 +72,13 @@ fn check_rows_measures(job: &Job) -> Result<()> {
     }
 }
 
-async fn fit_rows<B: Backend>(backend: &B, job: &Job, file: &RowsFile, started: Instant, out: &Emitter) -> Result<()> {
+async fn fit_rows<B: Backend>(backend: &B, job: &Job, file: &RowsFile, out: &Emitter) -> Result<()> {
     let seq_len = job.protocol.seq_len;
     let folds = Folds::of_rows(&job.corpus, file.n.min(job.protocol.rows), seq_len, job.protocol.folds)?;
     let folds = folds.interleaved(job.protocol.interleaved_folds);
     folds.check_rows(&job.corpus, &job.protocol, file.d_in)?;
     let load = out.stage(Stage::Hash, 0);
-    let model = header::rows_info(job, file, &load).await?;
+    let model = out.span(Lane::Hash, None, header::rows_info(job, file, &load)).await?;
     let corpus = CorpusInfo { id: job.corpus.clone(), sha256: model.sha256.clone(), tokens: file.n };
     out.emit(Event::Started(Box::new(header(backend, job, model, corpus, &folds)))).await;
     let pass = Pass {
@@ -97,7 +94,6 @@ async fn fit_rows<B: Backend>(backend: &B, job: &Job, file: &RowsFile, started: 
         resume: None,
         key: String::new(),
         seconds: Cell::new(Seconds { load: load.seconds(), ..Seconds::default() }),
-        started,
     };
     pass.explain_missing_intervals();
     if pass.asks(Measure::Conjunction) {

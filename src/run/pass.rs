@@ -1,9 +1,6 @@
 //! One measurement on one device: the context its parts share.
 
 use std::cell::Cell;
-use std::future::poll_fn;
-
-use web_time::Instant;
 
 use super::events::{Emitter, StageMeter};
 use super::memory;
@@ -14,7 +11,6 @@ use crate::event::{Event, Outcome};
 use crate::job::{Job, Measure};
 use crate::report::{Seconds, Warning, WarningKind, finite};
 use crate::stats::bootstrap::FEWEST_WINDOWS;
-use crate::trace::{Lane, Span};
 use crate::workers::Workers;
 
 /// One measurement on one device, from rows to report.
@@ -36,12 +32,11 @@ pub(super) struct Pass<'a, B> {
     pub(super) resume: Option<&'a dyn Resume>,
     pub(super) key: String,
     pub(super) seconds: Cell<Seconds>,
-    pub(super) started: Instant,
 }
 
 impl<B: Backend> Pass<'_, B> {
     pub(super) async fn finish(&self, ppl: Option<f64>) {
-        let seconds = Seconds { total: self.started.elapsed().as_secs_f64(), ..self.seconds.get() };
+        let seconds = Seconds { total: self.out.elapsed(), ..self.seconds.get() };
         let peak_memory = memory::peak().map(|own| own + self.workers.bytes());
         let outcome = Outcome { ppl: ppl.and_then(finite), seconds, peak_memory };
         self.out.emit(Event::Finished(outcome)).await;
@@ -59,22 +54,6 @@ impl<B: Backend> Pass<'_, B> {
     /// Number of rows in `folds`.
     pub(super) fn rows(&self, folds: &Folds) -> u64 {
         (folds.all().len() * self.job.protocol.seq_len) as u64
-    }
-
-    /// Awaits `work` and reports its span at the end.
-    pub(super) async fn span<R>(&self, lane: Lane, block: Option<usize>, work: impl Future<Output = R>) -> R {
-        let start = self.started.elapsed().as_secs_f64();
-        let (mut work, mut busy) = (std::pin::pin!(work), 0.0);
-        let done = poll_fn(|context| {
-            let polled = Instant::now();
-            let found = work.as_mut().poll(context);
-            busy += polled.elapsed().as_secs_f64();
-            found
-        })
-        .await;
-        let seconds = self.started.elapsed().as_secs_f64() - start;
-        self.out.send(Event::Span(Span { lane, block, start, seconds, busy }));
-        done
     }
 
     /// Adds to the time of a stage.

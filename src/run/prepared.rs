@@ -3,8 +3,6 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use web_time::Instant;
-
 use super::cross_feed::CrossFeed;
 use super::evaluation::check_predicted;
 use super::events::Emitter;
@@ -25,6 +23,7 @@ use crate::job::{Job, Measure};
 use crate::model::{self, Checkpoint, Model, ModelConfig};
 use crate::platform::digest::sha256;
 use crate::report::{CorpusInfo, Header, OtherInput, Seconds, Warning, WarningKind};
+use crate::trace::Lane;
 use crate::weights::{Files, Weights};
 use crate::workers::Workers;
 
@@ -48,18 +47,11 @@ pub(super) struct Prepared {
     /// Properties of the tokens, if layers are measured.
     pub(super) properties: Properties,
     pub(super) tokenize: f64,
-    pub(super) started: Instant,
 }
 
 impl Prepared {
     /// Cuts the texts into windows and folds.
-    pub(super) async fn read(
-        job: Job,
-        inputs: Inputs,
-        config: ModelConfig,
-        started: Instant,
-        out: &Emitter,
-    ) -> Result<Self> {
+    pub(super) async fn read(job: Job, inputs: Inputs, config: ModelConfig, out: &Emitter) -> Result<Self> {
         let Inputs { files, text, eval, feed, workers, resume, scratch, gpu: _ } = inputs;
         let tokenize = out.stage(Stage::Tokenize, 0);
         let (corpus, windows) =
@@ -109,7 +101,6 @@ impl Prepared {
             folds,
             properties,
             tokenize,
-            started,
         })
     }
 
@@ -183,7 +174,8 @@ impl Prepared {
 
     /// Model, text, protocol and device, for the report.
     pub(super) async fn header<B: Backend>(&self, backend: &B, weights: &Weights, out: &Emitter) -> Result<Header> {
-        let info = header::model_info(&self.job, &self.config, weights, &out.stage(Stage::Hash, 0)).await?;
+        let meter = out.stage(Stage::Hash, 0);
+        let info = out.span(Lane::Hash, None, header::model_info(&self.job, &self.config, weights, &meter)).await?;
         let mut header = header::header(backend, &self.job, info, self.corpus.clone(), &self.folds);
         header.ordered.eval = self.eval.as_ref().map(|(eval, _)| eval.clone());
         if let Some(CrossFeed { name, files, windows, .. }) = &self.feed {
@@ -207,7 +199,6 @@ impl Prepared {
             resume: self.resume.as_deref(),
             key: String::new(),
             seconds: Cell::new(Seconds { tokenize: self.tokenize, ..Seconds::default() }),
-            started: self.started,
         }
     }
 

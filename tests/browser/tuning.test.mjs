@@ -31,15 +31,15 @@ visit('kernels are tuned at the first visit, and again only where that is not cl
   const [shaders, ...lines] = first.text.split('\n');
   assert.match(shaders, /^[0-9a-f]{64}$/);
   assert.equal(lines.pop(), '');
-  for (const line of lines) assert.match(line, /^[\w ]+\t\w+\t\d+\t.+, (soft|hard)ware, [\d ]+$/);
+  for (const line of lines) assert.match(line, /^[\w ]+\t\w+\t\d+\t\d+\t.+, (soft|hard)ware, [\d ]+$/);
   assert.ok(lines.some((line) => line.startsWith('product\tmatmul_')), first.text);
   assert.ok(lines.some((line) => line.startsWith('exact second moments\t')), first.text);
 
-  const clear = await cache(app.page, first.text.replace(/\t\d+\t/g, '\t50\t'));
+  const clear = await cache(app.page, first.text.replace(/\t\d+\t\d+\t/g, '\t50\t1\t'));
   await again();
   assert.deepEqual(await cache(app.page), clear, 'the second visit held no contest');
 
-  for (const hostile of [first.text.slice(0, 70), `${shaders}\nproduct\tmatmul_of_tomorrow\t50\tany\n`, '\u0000']) {
+  for (const hostile of [first.text.slice(0, 70), `${shaders}\nproduct\tmatmul_of_tomorrow\t50\t1\tany\n`, '\u0000']) {
     await cache(app.page, hostile);
     const report = await again();
     assert.equal((await cache(app.page)).text.split('\n')[0], shaders, hostile);

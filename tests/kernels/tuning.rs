@@ -62,7 +62,7 @@ fn program(kept: String) -> Option<Found> {
 /// The lines of a cache with every margin replaced.
 fn with_margins(kept: &str, percent: u32) -> String {
     let line = |line: &str| match line.split('\t').collect::<Vec<_>>()[..] {
-        [contest, kernel, _, device] => format!("{contest}\t{kernel}\t{percent}\t{device}\n"),
+        [contest, kernel, _, held, device] => format!("{contest}\t{kernel}\t{percent}\t{held}\t{device}\n"),
         _ => format!("{line}\n"),
     };
     kept.lines().map(line).collect()

@@ -21,6 +21,12 @@ pub struct Span {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lane {
+    /// Tokenising the text.
+    Tokenize,
+    /// Opening the GPU and choosing its kernels.
+    Device,
+    /// Hashing the weights.
+    Hash,
     /// Loading weights.
     Weights,
     /// Taking rows through a block.
@@ -36,10 +42,23 @@ pub enum Lane {
 }
 
 impl Lane {
-    const ALL: [Self; 6] = [Self::Weights, Self::Rows, Self::Solve, Self::Measures, Self::Forks, Self::Perplexity];
+    const ALL: [Self; 9] = [
+        Self::Tokenize,
+        Self::Device,
+        Self::Hash,
+        Self::Weights,
+        Self::Rows,
+        Self::Solve,
+        Self::Measures,
+        Self::Forks,
+        Self::Perplexity,
+    ];
 
     fn name(self) -> &'static str {
         match self {
+            Self::Tokenize => "tokenize",
+            Self::Device => "device",
+            Self::Hash => "hash",
             Self::Weights => "weights",
             Self::Rows => "rows",
             Self::Solve => "solve",

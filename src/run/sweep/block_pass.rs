@@ -75,7 +75,7 @@ impl<'p, 'a, B: Backend> BlockPass<'p, 'a, B> {
 
     /// Takes all rows of `stream` through the block; afterwards `stream` holds the block's output.
     pub(super) async fn run(self, stream: &mut Stream<B::Tensor>) -> Result<VisitedBlock<'a, B>> {
-        self.sweep.pass.span(Lane::Rows, Some(self.index), self.all(stream)).await
+        self.sweep.pass.out.span(Lane::Rows, Some(self.index), self.all(stream)).await
     }
 
     async fn all(&self, stream: &mut Stream<B::Tensor>) -> Result<VisitedBlock<'a, B>> {

@@ -45,7 +45,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
                 let rows = block_pass.run(&mut stream);
                 let visited = unfinished.beside_rows(self, &mut measuring, (index, entering), rows).await?;
                 unfinished.add(self, visited);
-                self.pass.span(Lane::Forks, Some(index), measuring.forks.carry(&block, index)).await?;
+                self.pass.out.span(Lane::Forks, Some(index), measuring.forks.carry(&block, index)).await?;
                 // While the next weights are still on their way, results need not wait for them.
                 unfinished.beside(self, &mut measuring, usize::MAX, loaded.map(|_| Ok(()))).await
             };
@@ -71,7 +71,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
             }
             Ok((swept, ppl))
         };
-        self.pass.span(Lane::Perplexity, None, perplexities).await
+        self.pass.out.span(Lane::Perplexity, None, perplexities).await
     }
 
     /// The residual stream that enters the first block.
@@ -79,7 +79,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
         let wanted = Rc::new(TokenRows::of(self.source.reading.all_ids()));
         let heard = |bytes| self.load.add(bytes);
         let embedding = self.source.checkpoint.embedding(self.pass.backend, &wanted, &heard);
-        let embedding = self.pass.span(Lane::Weights, None, self.load.during(embedding)).await?;
+        let embedding = self.pass.out.span(Lane::Weights, None, self.load.during(embedding)).await?;
         let mut stream = Vec::with_capacity(self.source.reading.batches.len());
         for batch in &self.source.reading.batches {
             let hidden = self.source.layers.embed(&embedding, &wanted.rows(self.source.reading.ids(batch)))?;
@@ -98,7 +98,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
     pub(super) async fn load(&self, index: usize) -> Result<Block<B::Tensor>> {
         let heard = |bytes| self.load.add(bytes);
         let block = self.source.checkpoint.block(self.pass.backend, index, &heard);
-        self.pass.span(Lane::Weights, Some(index), self.load.during(block)).await
+        self.pass.out.span(Lane::Weights, Some(index), self.load.during(block)).await
     }
 
     async fn load_next(&self, index: usize, last: usize) -> Result<Option<Block<B::Tensor>>> {
@@ -121,7 +121,7 @@ impl<'a, B: Backend> Sweep<'a, B> {
                 None => Ok(None),
             }
         };
-        let layer = self.pass.span(Lane::Measures, Some(visit.index), measured).await?;
+        let layer = self.pass.out.span(Lane::Measures, Some(visit.index), measured).await?;
         Ok(MeasuredVisit { visit, solved, layer })
     }
 

@@ -57,7 +57,7 @@ impl<'s, 'a, B: Backend> Unfinished<'s, 'a, B> {
             let solved = match sums {
                 Some(sums) => {
                     let solve = sweep.pass.solve(visit.index, sums, most);
-                    Some(sweep.pass.span(Lane::Solve, Some(visit.index), solve).await?)
+                    Some(sweep.pass.out.span(Lane::Solve, Some(visit.index), solve).await?)
                 }
                 None => None,
             };

@@ -24,4 +24,5 @@ catalogue! {
     pin: "Pin",
     pin_name: "Pin {name}",
     export: "Export all",
+    all: "List all {count}",
 }

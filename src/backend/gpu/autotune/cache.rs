@@ -1,8 +1,8 @@
 //! The tuning cache: the winning kernels per device, as text that the program stores for later runs.
 //!
 //! The first line is the SHA-256 of all shaders; results for other shaders are ignored. Each further line is one
-//! contest on one device: contest, kernel, margin in per cent, device. Rates are not stored, because stored text is not
-//! trusted: the rate decides how much work one submission holds.
+//! contest on one device: contest, kernel, margin in per cent, contests held, device. Rates are not stored, because
+//! stored text is not trusted: the rate decides how much work one submission holds.
 
 use std::cell::RefCell;
 
@@ -11,8 +11,11 @@ use crate::platform::digest::Digest;
 
 /// Maximum number of stored lines.
 const MOST: usize = 64;
-/// Contests won by a smaller margin are repeated in the next run.
+/// Contests won by a smaller margin are repeated in the next runs.
 const CLEAR_PERCENT: u32 = 10;
+/// Number of contests after which the last winner is used whatever its margin: kernels that are so often this close
+/// differ by less than a contest costs.
+const ENOUGH_CONTESTS: u32 = 3;
 
 /// The result of one contest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +23,8 @@ struct Entry {
     contest: String,
     kernel: String,
     margin_percent: u32,
+    /// Number of contests held on the device so far.
+    held: u32,
     device: String,
     /// Whether this run found or adopted the result. It is then used whatever its margin, because the same kernels give
     /// the same digits.
@@ -28,15 +33,21 @@ struct Entry {
 
 impl Entry {
     fn line(&self) -> String {
-        let Self { contest, kernel, margin_percent, device, .. } = self;
-        format!("{contest}\t{kernel}\t{margin_percent}\t{device}\n")
+        let Self { contest, kernel, margin_percent, held, device, .. } = self;
+        format!("{contest}\t{kernel}\t{margin_percent}\t{held}\t{device}\n")
     }
 
     fn from_line(line: &str) -> Option<Self> {
-        let mut words = line.splitn(4, '\t').map(str::to_owned);
+        let mut words = line.splitn(5, '\t').map(str::to_owned);
         let (contest, kernel) = (words.next()?, words.next()?);
         let margin_percent = words.next()?.parse().ok()?;
-        Some(Self { contest, kernel, margin_percent, device: words.next()?, is_own: false })
+        let held = words.next()?.parse().ok()?;
+        Some(Self { contest, kernel, margin_percent, held, device: words.next()?, is_own: false })
+    }
+
+    /// Whether the contest need not be repeated.
+    fn is_settled(&self) -> bool {
+        self.is_own || self.margin_percent >= CLEAR_PERCENT || self.held >= ENOUGH_CONTESTS
     }
 
     fn is_of(&self, contest: &str, device: &str) -> bool {
@@ -93,27 +104,28 @@ pub fn to_keep() -> Option<String> {
     CACHE.with_borrow_mut(|cache| std::mem::take(&mut cache.is_new).then(|| shaders() + "\n" + &cache.lines()))
 }
 
-/// Name of the winning kernel on a device, if it won by a clear margin or in this run.
+/// Name of the winning kernel on a device, if it won by a clear margin, in this run, or in enough contests.
 pub(super) fn winner(contest: &str, device: &str) -> Option<String> {
     CACHE.with_borrow(|cache| {
         let mut entries = cache.entries.iter().rev();
         let entry = entries.find(|entry| entry.is_of(contest, device))?;
-        (entry.is_own || entry.margin_percent >= CLEAR_PERCENT).then(|| entry.kernel.clone())
+        entry.is_settled().then(|| entry.kernel.clone())
     })
 }
 
 /// Records the winner and its margin.
 pub(super) fn note(contest: &str, kernel: &str, margin: f64, device: &str) {
-    let entry = Entry {
-        contest: contest.into(),
-        kernel: kernel.into(),
-        margin_percent: (100.0 * margin.clamp(0.0, 1.0)) as u32,
-        device: device.into(),
-        is_own: true,
-    };
     CACHE.with_borrow_mut(|cache| {
+        let before = cache.entries.iter().filter(|old| old.is_of(contest, device)).map(|old| old.held).max();
         cache.entries.retain(|old| !old.is_of(contest, device));
-        cache.entries.push(entry);
+        cache.entries.push(Entry {
+            contest: contest.into(),
+            kernel: kernel.into(),
+            margin_percent: (100.0 * margin.clamp(0.0, 1.0)) as u32,
+            held: before.unwrap_or(0).saturating_add(1),
+            device: device.into(),
+            is_own: true,
+        });
         cache.is_new = true;
     });
 }
@@ -164,13 +176,31 @@ mod tests {
             assert_eq!(winner().as_deref(), Some("fast"), "this program goes by it");
             to_keep().expect("something new")
         });
-        assert!(text.contains("fast\t4\t"), "{text}");
+        assert!(text.contains("fast\t4\t1\t"), "{text}");
         assert_eq!(program(&text, winner), None);
         let adopted = program("", move || {
             adopt(&text);
             winner()
         });
         assert_eq!(adopted.as_deref(), Some("fast"), "what goes on keeps to it");
+    }
+
+    #[test]
+    fn close_kernels_compete_in_three_runs_and_then_no_more() {
+        let compete = || {
+            assert_eq!(winner(), None);
+            note("product", "fast", 0.04, "gpu, driver 1");
+            to_keep().expect("something new")
+        };
+        let other = || {
+            note("product", "fast", 0.04, "gpu, driver 2");
+            to_keep().expect("something new")
+        };
+        let text = (0..2).fold(program("", other), |text, _| program(&text, compete));
+        let text = program(&text, compete);
+        assert_eq!(program(&text, winner).as_deref(), Some("fast"));
+        let on_other = program(&text, || super::winner("product", "gpu, driver 2"));
+        assert_eq!(on_other, None, "each device counts by itself");
     }
 
     #[test]
@@ -183,8 +213,10 @@ mod tests {
         let hostile = [
             format!("0{text}"),
             text[..text.len() - 4].to_owned(),
-            format!("{shaders}\nproduct\tfast\t-5\tgpu, driver 1"),
-            format!("{shaders}\nproduct\tfast\t99999999999\tgpu, driver 1"),
+            format!("{shaders}\nproduct\tfast\t-5\t1\tgpu, driver 1"),
+            format!("{shaders}\nproduct\tfast\t99999999999\t1\tgpu, driver 1"),
+            format!("{shaders}\nproduct\tfast\t50\tmany\tgpu, driver 1"),
+            format!("{shaders}\nproduct\tfast\t50\tgpu, driver 1"),
             "\u{0}\u{ffff}".into(),
             "\n\n\n".into(),
         ];

@@ -64,8 +64,8 @@ pub(super) fn config(input: &[u8]) -> Result<(), Refusal> {
 
 pub(super) fn notes_seeds() -> Vec<Vec<u8>> {
     let shaders = autotune::snapshot();
-    let line = "product\tmatmul_register\t25\tllvmpipe, driver 1\n";
-    let gram = "gram\tgram_packed\t12\tanother, driver 2\n";
+    let line = "product\tmatmul_register\t25\t1\tllvmpipe, driver 1\n";
+    let gram = "gram\tgram_packed\t4\t3\tanother, driver 2\n";
     vec![[&shaders, line].concat().into_bytes(), [&shaders, line, gram].concat().into_bytes()]
 }
 

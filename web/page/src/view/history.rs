@@ -13,6 +13,9 @@ use straightedge_web::text::sentences::translated;
 use crate::save;
 use crate::session::Session;
 
+/// Results listed before the rest is asked for.
+const LISTED: usize = 20;
+
 /// The fold with the list.
 #[component]
 pub(crate) fn History(session: Session) -> impl IntoView {
@@ -33,18 +36,31 @@ pub(crate) fn History(session: Session) -> impl IntoView {
             }
         });
     };
-    // A closed fold holds no items, which are many after a day of measuring.
-    let is_open = RwSignal::new(false);
-    let toggle = move |event| is_open.set(event_target::<web_sys::Element>(&event).has_attribute("open"));
+    // Results are many after a day of measuring: a closed fold lists none, an open one the first ones.
+    let (is_open, is_whole) = (RwSignal::new(false), RwSignal::new(false));
+    let toggle = move |event| {
+        is_open.set(event_target::<web_sys::Element>(&event).has_attribute("open"));
+        is_whole.set(false);
+    };
+    let listed = move || {
+        let most = if is_whole.get() { usize::MAX } else { LISTED };
+        entries.with(|entries| entries.iter().take(most).cloned().collect::<Vec<_>>())
+    };
+    let has_more =
+        Memo::new(move |_| is_open.get() && !is_whole.get() && entries.with(|entries| entries.len() > LISTED));
+    let all = move || entries.with(|entries| fill(h().all, &[("count", &entries.len().to_string())]));
     view! {
         <details class="fold" data-testid="history" on:toggle=toggle>
             <summary><span class="title">{h().title}</span><span class="note" data-testid="history-sum">{summary}</span></summary>
             <div class="kept">
                 <ul data-testid="history-list">
                     <Show when=move || is_open.get()>
-                        <For each=move || entries.get() key=|entry| (entry.id.clone(), entry.described(), entry.is_pinned, entry.name.clone()) children=move |entry| view! { <Item session entry/> }/>
+                        <For each=listed key=|entry| (entry.id.clone(), entry.described(), entry.is_pinned, entry.name.clone()) children=move |entry| view! { <Item session entry/> }/>
                     </Show>
                 </ul>
+                <Show when=move || has_more.get()>
+                    <button type="button" data-testid="history-all" on:click=move |_| is_whole.set(true)>{all}</button>
+                </Show>
                 <Show when=move || entries.with(|entries| !entries.is_empty())>
                     <button type="button" data-testid="history-export" on:click=export>{h().export}</button>
                 </Show>
