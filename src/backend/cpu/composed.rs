@@ -5,7 +5,9 @@
 
 use candle_core::{D, Result, Tensor};
 
+use super::matmul::matmul;
 use crate::backend::{Activation, AttentionShape, Rotary};
+use crate::platform::parallel;
 
 /// (x − mean)/√(var + eps)·weight + bias per row.
 pub fn layer_norm(x: &Tensor, weight: &Tensor, bias: &Tensor, eps: f32) -> Result<Tensor> {
@@ -48,24 +50,27 @@ pub fn rotate(x: &Tensor, rotary: &Rotary<Tensor>) -> Result<Tensor> {
     Tensor::cat(&parts, 3)?.reshape((rows, cols))
 }
 
-/// Attention within every window; `weights` maps raw scores `(windows, heads, seq_len, seq_len)` to attention weights.
+/// Attention within every window, on so many threads; `weights` maps raw scores `(windows, heads, seq_len, seq_len)` to
+/// attention weights.
 pub(super) fn attention_by(
     q: &Tensor,
     k: &Tensor,
     v: &Tensor,
     shape: AttentionShape,
+    threads: usize,
     weights: impl FnOnce(Tensor) -> Result<Tensor>,
 ) -> Result<Tensor> {
     let q = split_heads(q, shape.heads, shape)?;
     let (k, v) = (split_heads(k, shape.kv_heads, shape)?, split_heads(v, shape.kv_heads, shape)?);
-    let mixed = weights(q.matmul(&k.transpose(2, 3)?.contiguous()?)?)?.matmul(&v)?.transpose(1, 2)?;
+    let scores = matmul(&q, &k.transpose(2, 3)?.contiguous()?, threads)?;
+    let mixed = matmul(&weights(scores)?, &v, threads)?.transpose(1, 2)?;
     let windows = mixed.dim(0)?;
     mixed.reshape((windows * shape.seq_len, shape.heads * shape.head_dim))
 }
 
 /// Attention within every window.
 pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor, shape: AttentionShape) -> Result<Tensor> {
-    attention_by(q, k, v, shape, |scores| attention_weights(scores, shape))
+    attention_by(q, k, v, shape, parallel::threads(), |scores| attention_weights(scores, shape))
 }
 
 /// `(rows, heads·head_dim)` to `(windows, attention heads, seq_len, head_dim)`, with key and value heads repeated.

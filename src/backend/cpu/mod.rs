@@ -5,6 +5,7 @@
 pub mod composed;
 mod fused;
 mod gram;
+mod matmul;
 mod products;
 
 use candle_core::{D, DType, Device, Tensor};
@@ -17,6 +18,7 @@ use crate::report::DeviceInfo;
 use crate::stats::moments::{Moments, Scale};
 
 pub use gram::CpuGram;
+use matmul::matmul;
 
 /// candle-core on the CPU.
 #[derive(Clone, Debug)]
@@ -119,7 +121,7 @@ impl Backend for CpuBackend {
             let y = if cfg!(target_arch = "wasm32") && fused::fits(&[x, weight]) {
                 fused::product(x, weight)?
             } else {
-                x.matmul(&weight.t()?)?
+                matmul(x, &weight.t()?, parallel::threads())?
             };
             match bias {
                 None => Ok(y),
@@ -139,9 +141,10 @@ impl Backend for CpuBackend {
                 return composed::attention(q, k, v, shape);
             }
             let windows: Vec<usize> = (0..q.dim(0)? / shape.seq_len).collect();
+            let threads = parallel::threads() / windows.len().max(1);
             let window = |x: &Tensor, index: usize| x.narrow(0, index * shape.seq_len, shape.seq_len);
             let mixed = parallel::map(&windows, |&index| {
-                attend(&window(q, index)?, &window(k, index)?, &window(v, index)?, shape)
+                attend(&window(q, index)?, &window(k, index)?, &window(v, index)?, shape, threads)
             });
             Tensor::cat(&mixed.into_iter().collect::<candle_core::Result<Vec<_>>>()?, 0)
         })
@@ -236,14 +239,15 @@ fn run<T>(what: &str, body: impl FnOnce() -> candle_core::Result<T>) -> Result<T
     body().map_err(|error| Error::Cpu { what: what.into(), why: error.to_string() })
 }
 
-/// Attention within one window. Heads are read in place unless several share a key.
-fn attend(q: &Tensor, k: &Tensor, v: &Tensor, shape: AttentionShape) -> candle_core::Result<Tensor> {
+/// Attention within one window, on so many threads. Heads are read in place unless several share a key.
+fn attend(q: &Tensor, k: &Tensor, v: &Tensor, shape: AttentionShape, threads: usize) -> candle_core::Result<Tensor> {
     let softmax = |scores| fused::softmax(scores, shape.scale as f32, &|position| shape.attended(position));
     if shape.kv_heads != shape.heads {
-        return composed::attention_by(q, k, v, shape, softmax);
+        return composed::attention_by(q, k, v, shape, threads, softmax);
     }
     let heads = |x: &Tensor| x.reshape((shape.seq_len, shape.heads, shape.head_dim))?.transpose(0, 1);
-    let mixed = softmax(heads(q)?.matmul(&heads(k)?.transpose(1, 2)?)?)?.matmul(&heads(v)?)?;
+    let scores = matmul(&heads(q)?, &heads(k)?.transpose(1, 2)?, threads)?;
+    let mixed = matmul(&softmax(scores)?, &heads(v)?, threads)?;
     mixed.transpose(0, 1)?.reshape((shape.seq_len, shape.heads * shape.head_dim))
 }
 
