@@ -1,6 +1,8 @@
 //! Results kept in the browser: what a list shows of each, which ones make room for a new one, and the file that holds
 //! them all.
 
+use std::cmp::Ordering;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use straightedge_api::date::day;
@@ -43,21 +45,29 @@ pub struct KeptResult {
     pub title: String,
     /// Day of the measurement, device, and finding.
     pub about: String,
+}
+
+/// A kept result as it is stored, without its report. The list holds no orders, which may hold a pasted text.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StoredResult {
+    /// What the list holds of it.
+    #[serde(flatten)]
+    pub entry: KeptResult,
     /// Its order, unless that needs files of the visitor's own: with it, measures can be added.
     #[serde(default)]
     pub order: Option<Order>,
 }
 
+impl StoredResult {
+    /// An entry with the order of its measurement.
+    pub fn new(entry: KeptResult, order: Option<Order>) -> Self {
+        Self { entry, order: order.filter(|order| order.handles() == 0) }
+    }
+}
+
 impl KeptResult {
     /// The entry of a report, written at `saved` with `bytes` bytes; what the owner of `earlier` chose stays.
-    pub fn new(
-        id: &str,
-        report: &Report,
-        saved: String,
-        bytes: u64,
-        order: Option<Order>,
-        earlier: Option<&Self>,
-    ) -> Self {
+    pub fn new(id: &str, report: &Report, saved: String, bytes: u64, earlier: Option<&Self>) -> Self {
         let day = report.date.as_deref().and_then(day).or(day(&saved)).unwrap_or_default();
         let finding = finding(report).unwrap_or_default();
         let about = [day, computed_on(&report.device), &finding];
@@ -71,7 +81,6 @@ impl KeptResult {
             text: report.corpus.id.clone(),
             title: KeptMeasurement::name_of(report),
             about: about.join(" · "),
-            order: order.filter(|order| order.handles() == 0),
             saved,
             bytes,
         }
@@ -101,13 +110,18 @@ impl KeptResult {
 
 /// The list in its order: the latest first.
 pub fn sorted(mut entries: Vec<KeptResult>) -> Vec<KeptResult> {
-    entries.sort_by(|a, b| b.saved.cmp(&a.saved).then_with(|| a.id.cmp(&b.id)));
+    entries.sort_by(latest_first);
     entries
+}
+
+fn latest_first(a: &KeptResult, b: &KeptResult) -> Ordering {
+    b.saved.cmp(&a.saved).then_with(|| a.id.cmp(&b.id))
 }
 
 /// The entries to delete, the oldest first, so that `new` fits in; pinned ones stay. `None` if it does not fit at all.
 pub fn surplus(entries: &[KeptResult], new: &KeptResult, most: u64) -> Option<Vec<String>> {
-    let others = sorted(entries.iter().filter(|entry| entry.id != new.id).cloned().collect());
+    let mut others: Vec<&KeptResult> = entries.iter().filter(|entry| entry.id != new.id).collect();
+    others.sort_by(|a, b| latest_first(a, b));
     let mut held: u64 = new.bytes + others.iter().map(|entry| entry.bytes).sum::<u64>();
     let mut ids = Vec::new();
     for entry in others.iter().rev().filter(|entry| !entry.is_pinned) {
@@ -158,19 +172,19 @@ mod tests {
     fn an_entry_names_model_text_day_and_finding_and_keeps_its_name() {
         let mut report = sample_report();
         report.date = Some("2026-11-25T02:34:05Z".into());
-        let mut first = KeptResult::new("1", &report, "2026-11-26T00:00:00Z".into(), 9, None, None);
+        let mut first = KeptResult::new("1", &report, "2026-11-26T00:00:00Z".into(), 9, None);
         assert_eq!(
             (first.shown(), first.about.as_str()),
             ("m · t", "2026-11-25 · the CPU · 1 of 2 blocks more than half linear")
         );
         first.rename("  mine\u{7} ");
         first.is_pinned = true;
-        let again = KeptResult::new("1", &report, "2026-11-27T00:00:00Z".into(), 10, None, Some(&first));
+        let again = KeptResult::new("1", &report, "2026-11-27T00:00:00Z".into(), 10, Some(&first));
         assert_eq!((again.shown(), again.is_pinned), ("mine", true));
         first.rename(" ");
         assert_eq!(first.shown(), "m · t");
         report.partial = true;
-        let part = KeptResult::new("2", &report, String::new(), 1, None, None);
+        let part = KeptResult::new("2", &report, String::new(), 1, None);
         let unfinished = Unfinished { model: "m".into(), text: "t".into(), next: 1, of: 3, handles: 0 };
         assert!(part.is_of(&unfinished) && !again.is_of(&unfinished) && part.described().contains("not finished"));
     }
@@ -188,9 +202,12 @@ mod tests {
             feed: None,
         };
         let order = Some(Order { run: 1, job, work });
-        let written = KeptResult::new("1", &sample_report(), "2026-11-26T00:00:00Z".into(), 9, order, None);
+        let entry = KeptResult::new("1", &sample_report(), "2026-11-26T00:00:00Z".into(), 9, None);
+        let written = StoredResult::new(entry.clone(), order);
         let json = serde_json::to_string(&written).unwrap();
-        assert_eq!(serde_json::from_str::<KeptResult>(&json).unwrap(), written);
+        assert!(written.order.is_some());
+        assert_eq!(serde_json::from_str::<StoredResult>(&json).unwrap(), written);
+        assert_eq!(serde_json::from_str::<KeptResult>(&json).unwrap(), entry, "the list reads it without its order");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use js_sys::{Array, Promise};
 use leptos::prelude::window;
 use straightedge_web::browser::fetch::reason;
-use straightedge_web::history::KeptResult;
+use straightedge_web::history::{KeptResult, StoredResult};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{IdbDatabase, IdbRequest, IdbTransaction, IdbTransactionMode};
@@ -45,18 +45,27 @@ impl Store {
         Ok(found.iter().filter_map(|entry| serde_json::from_str(&entry.as_string()?).ok()).collect())
     }
 
+    /// One entry with its order.
+    pub(crate) async fn entry(&self, id: &str) -> Stored<StoredResult> {
+        serde_json::from_str(&self.text(ENTRIES, id).await?).map_err(|why| why.to_string())
+    }
+
     /// The report of an entry.
     pub(crate) async fn report(&self, id: &str) -> Stored<String> {
-        let store = self.begin(IdbTransactionMode::Readonly)?.object_store(REPORTS).map_err(|why| reason(&why))?;
+        self.text(REPORTS, id).await
+    }
+
+    async fn text(&self, store: &str, id: &str) -> Stored<String> {
+        let store = self.begin(IdbTransactionMode::Readonly)?.object_store(store).map_err(|why| reason(&why))?;
         let found = settled(&store.get(&id.into()).map_err(|why| reason(&why))?).await?;
         found.as_string().ok_or_else(|| "it was deleted".into())
     }
 
     /// Writes an entry, with its report if that is new, and deletes others.
-    pub(crate) async fn put(&self, entry: &KeptResult, report: Option<&str>, deleted: &[String]) -> Stored<()> {
-        let json = serde_json::to_string(entry).map_err(|why| why.to_string())?;
+    pub(crate) async fn put(&self, result: &StoredResult, report: Option<&str>, deleted: &[String]) -> Stored<()> {
+        let json = serde_json::to_string(result).map_err(|why| why.to_string())?;
         self.change(|transaction| {
-            let key = JsValue::from(&entry.id);
+            let key = JsValue::from(&result.entry.id);
             transaction.object_store(ENTRIES)?.put_with_key(&json.into(), &key)?;
             if let Some(report) = report {
                 transaction.object_store(REPORTS)?.put_with_key(&report.into(), &key)?;

@@ -5,7 +5,7 @@ use leptos::task::spawn_local;
 use straightedge_api::report::Report;
 use straightedge_web::comparison::Key;
 use straightedge_web::comparison::overlay::KeptMeasurement;
-use straightedge_web::history::{KeptResult, MOST_BYTES, exported, sorted, surplus};
+use straightedge_web::history::{KeptResult, MOST_BYTES, StoredResult, exported, sorted, surplus};
 use straightedge_web::state::run::{Provenance, Run};
 use straightedge_web::state::views::View;
 use straightedge_web::text::history::t as h;
@@ -127,14 +127,18 @@ impl Session {
         let Some((origin, report)) = found else { return };
         let Ok(json) = serde_json::to_string(&report) else { return };
         let id = self.key_of(origin);
-        let entries = self.history.entries.get_untracked().unwrap_or_default();
-        let earlier = entries.iter().find(|entry| entry.id == id);
-        let order = self.ordered.get_value().map(|(order, _)| order);
-        let entry = KeptResult::new(&id, &report, now(), json.len() as u64, order, earlier);
-        let Some(deleted) = surplus(&entries, &entry, MOST_BYTES) else {
+        let (entry, deleted) = self.history.entries.with_untracked(|entries| {
+            let entries = entries.as_deref().unwrap_or_default();
+            let earlier = entries.iter().find(|entry| entry.id == id);
+            let entry = KeptResult::new(&id, &report, now(), json.len() as u64, earlier);
+            let deleted = surplus(entries, &entry, MOST_BYTES);
+            (entry, deleted)
+        });
+        let Some(deleted) = deleted else {
             return self.history.refused.set(Some(h().full.into()));
         };
-        match store.put(&entry, Some(&json), &deleted).await {
+        let result = StoredResult::new(entry, self.ordered.get_value().map(|(order, _)| order));
+        match store.put(&result, Some(&json), &deleted).await {
             Ok(()) => self.results_changed().await,
             Err(why) => self.history.refused.set(Some(why)),
         }
@@ -163,7 +167,7 @@ impl Session {
 
     /// Shows a kept result; if `is_restored`, only in place of what is known without measuring.
     pub(crate) fn open_kept(self, id: String, is_restored: bool) {
-        self.with_kept(id.clone(), move |entry, report| {
+        self.with_kept(id.clone(), move |StoredResult { order, .. }, report| {
             let is_free = self.run.with_untracked(Run::is_untouched) && self.fetching.with_untracked(Option::is_none);
             if self.run.with_untracked(Run::is_running) || (is_restored && !is_free) {
                 return;
@@ -176,8 +180,8 @@ impl Session {
             self.history.current.set_value(Some((number, id.clone())));
             self.show(Run::received(number, report, Provenance::Here));
             self.unfinished.set(unfinished);
-            self.can_extend.set(entry.order.is_some());
-            self.ordered.set_value(entry.order.map(|order| (order, Vec::<File>::new())));
+            self.can_extend.set(order.is_some());
+            self.ordered.set_value(order.map(|order| (order, Vec::<File>::new())));
             if is_restored {
                 self.block.set(block);
             } else {
@@ -190,7 +194,7 @@ impl Session {
 
     /// Adds a kept result to the comparison.
     pub(crate) fn compare_kept(self, id: String) {
-        self.with_kept(id, move |entry, report| {
+        self.with_kept(id, move |StoredResult { entry, .. }, report| {
             let number = self.next_number();
             let name = entry.shown().to_string();
             self.keep_this(KeptMeasurement { name, ..KeptMeasurement::new(number, false, report) });
@@ -200,18 +204,14 @@ impl Session {
         });
     }
 
-    fn with_kept(self, id: String, action: impl FnOnce(KeptResult, Report) + 'static) {
-        let entries = self.history.entries.get_untracked().unwrap_or_default();
-        let (Some(store), Some(entry)) =
-            (self.history.store.get_untracked(), entries.into_iter().find(|entry| entry.id == id))
-        else {
-            return;
-        };
+    fn with_kept(self, id: String, action: impl FnOnce(StoredResult, Report) + 'static) {
+        let Some(store) = self.history.store.get_untracked() else { return };
         spawn_local(async move {
-            match store.report(&id).await {
+            let read = async { Ok((store.entry(&id).await?, store.report(&id).await?)) };
+            match read.await {
                 // What this browser kept may be of another version of the page.
-                Ok(json) => match Report::from_json(entry.shown(), &json) {
-                    Ok(report) => action(entry, report),
+                Ok((result, json)) => match Report::from_json(result.entry.shown(), &json) {
+                    Ok(report) => action(result, report),
                     Err(error) => self.complaint.set(Some(error)),
                 },
                 Err(why) => self.history.refused.set(Some(why)),
@@ -220,13 +220,15 @@ impl Session {
     }
 
     /// Changes name or pin of a kept result.
-    pub(crate) fn change_kept(self, id: &str, change: impl FnOnce(&mut KeptResult)) {
-        let entries = self.history.entries.get_untracked().unwrap_or_default();
-        let Some(mut entry) = entries.into_iter().find(|entry| entry.id == id) else { return };
-        change(&mut entry);
+    pub(crate) fn change_kept(self, id: String, change: impl FnOnce(&mut KeptResult) + 'static) {
         let Some(store) = self.history.store.get_untracked() else { return };
         spawn_local(async move {
-            match store.put(&entry, None, &[]).await {
+            let write = async {
+                let mut result = store.entry(&id).await?;
+                change(&mut result.entry);
+                store.put(&result, None, &[]).await
+            };
+            match write.await {
                 Ok(()) => self.results_changed().await,
                 Err(why) => self.history.refused.set(Some(why)),
             }
@@ -259,10 +261,12 @@ impl Session {
     /// Lets a resumed measurement go on in the entry that holds what it had reached.
     pub(super) fn go_on_in(self, number: u32) {
         let unfinished = self.unfinished.get_untracked();
-        let entries = self.history.entries.get_untracked().unwrap_or_default();
-        let known = unfinished.and_then(|unfinished| entries.into_iter().find(|entry| entry.is_of(&unfinished)));
-        if let Some(entry) = known {
-            self.history.current.set_value(Some((number, entry.id)));
+        let known = self.history.entries.with_untracked(|entries| {
+            let unfinished = unfinished?;
+            Some(entries.as_ref()?.iter().find(|entry| entry.is_of(&unfinished))?.id.clone())
+        });
+        if let Some(id) = known {
+            self.history.current.set_value(Some((number, id)));
         }
     }
 }

@@ -19,11 +19,10 @@ const LISTED: usize = 20;
 /// The fold with the list.
 #[component]
 pub(crate) fn History(session: Session) -> impl IntoView {
-    let entries = Memo::new(move |_| session.history.entries.get().unwrap_or_default());
     let summary = move || match session.history.refused.get() {
         Some(why) => fill(h().refused, &[("why", &translated(&why))]),
-        None if entries.with(Vec::is_empty) => h().none.into(),
-        None => entries.with(|entries| {
+        None if with(session, <[_]>::is_empty) => h().none.into(),
+        None => with(session, |entries| {
             let (count, size) = (entries.len().to_string(), entries.iter().map(|entry| entry.bytes).sum());
             fill(h().sum, &[("count", &count), ("size", &bytes(size)), ("most", &bytes(MOST_BYTES))])
         }),
@@ -44,11 +43,11 @@ pub(crate) fn History(session: Session) -> impl IntoView {
     };
     let listed = move || {
         let most = if is_whole.get() { usize::MAX } else { LISTED };
-        entries.with(|entries| entries.iter().take(most).cloned().collect::<Vec<_>>())
+        with(session, |entries| entries.iter().take(most).cloned().collect::<Vec<_>>())
     };
     let has_more =
-        Memo::new(move |_| is_open.get() && !is_whole.get() && entries.with(|entries| entries.len() > LISTED));
-    let all = move || entries.with(|entries| fill(h().all, &[("count", &entries.len().to_string())]));
+        Memo::new(move |_| is_open.get() && !is_whole.get() && with(session, |entries| entries.len() > LISTED));
+    let all = move || with(session, |entries| fill(h().all, &[("count", &entries.len().to_string())]));
     view! {
         <details class="fold" data-testid="history" on:toggle=toggle>
             <summary><span class="title">{h().title}</span><span class="note" data-testid="history-sum">{summary}</span></summary>
@@ -61,12 +60,17 @@ pub(crate) fn History(session: Session) -> impl IntoView {
                 <Show when=move || has_more.get()>
                     <button type="button" data-testid="history-all" on:click=move |_| is_whole.set(true)>{all}</button>
                 </Show>
-                <Show when=move || entries.with(|entries| !entries.is_empty())>
+                <Show when=move || with(session, |entries| !entries.is_empty())>
                     <button type="button" data-testid="history-export" on:click=export>{h().export}</button>
                 </Show>
             </div>
         </details>
     }
+}
+
+/// Reads the list without copying it: it is as long as its owner measured.
+fn with<R>(session: Session, read: impl FnOnce(&[KeptResult]) -> R) -> R {
+    session.history.entries.with(|entries| read(entries.as_deref().unwrap_or_default()))
 }
 
 #[component]
@@ -87,8 +91,11 @@ fn Item(session: Session, entry: KeptResult) -> impl IntoView {
             }
         }
     };
-    let change = move |event| session.change_kept(&id.get_value(), |entry| entry.rename(&event_target_value(&event)));
-    let toggle = move |_| session.change_kept(&id.get_value(), |entry| entry.is_pinned = !entry.is_pinned);
+    let change = move |event| {
+        let name = event_target_value(&event);
+        session.change_kept(id.get_value(), move |entry| entry.rename(&name));
+    };
+    let toggle = move |_| session.change_kept(id.get_value(), |entry| entry.is_pinned = !entry.is_pinned);
     view! {
         <li>
             <input type="text" aria-label=rename prop:value=name.clone() data-testid="kept-name" on:keydown=press on:change=change/>

@@ -1,0 +1,65 @@
+// Soak: measurements, cancels, changes of the model and reopened results in one page leave its memory and the engine's as
+// they were. The first rounds fill what is bounded: kept tokenizers, measurements that stay comparable, listed results.
+import assert from 'node:assert/strict';
+
+import { visit } from './driver.mjs';
+
+/** Rounds before memory is compared, and afterwards; each has three measurements, a cancel and a reopened result. */
+const [FIRST, MORE] = [8, Number(process.env.SOAK_ROUNDS ?? 8)];
+/** Bytes by which the page's module takes memory. */
+const STEP = 1 << 19;
+
+/** Bytes of the WebAssembly memories of the page itself. */
+async function ofModules(devtools) {
+  const { result } = await devtools.send('Runtime.evaluate', { expression: 'WebAssembly.Memory.prototype' });
+  const { objects } = await devtools.send('Runtime.queryObjects', { prototypeObjectId: result.objectId });
+  const { result: sum } = await devtools.send('Runtime.callFunctionOn', {
+    objectId: objects.objectId,
+    functionDeclaration: 'function() { return this.reduce((sum, memory) => sum + memory.buffer.byteLength, 0); }',
+    returnByValue: true,
+  });
+  for (const { objectId } of [objects, result]) await devtools.send('Runtime.releaseObject', { objectId });
+  return sum.value;
+}
+
+/** What page and engine hold after garbage collections. */
+async function held(app, devtools) {
+  const { wasm: engine } = await app.memory();
+  for (let at = 0; at < 3; at += 1) await devtools.send('HeapProfiler.collectGarbage');
+  const { metrics } = await devtools.send('Performance.getMetrics');
+  const value = (name) => metrics.find((metric) => metric.name === name).value;
+  const heap = value('JSHeapUsedSize');
+  return { engine, module: await ofModules(devtools), heap, nodes: value('Nodes'), listeners: value('JSEventListeners') };
+}
+
+/** Two models measured, one measurement cancelled, and the latest result opened and measured again. */
+async function round(app) {
+  await app.choose({ 'model-select': 'calibration', rows: 1280 });
+  await app.measure();
+  await app.choose({ 'model-select': 'demo-gpt2', 'text-select': 'tales:1', rows: 1280 });
+  await app.measure();
+  await app.run();
+  await app.element('cancel').click();
+  assert.equal(await app.ended(), 'cancelled');
+  const history = (open) => app.element('history').evaluate((fold, open) => { fold.open = open; }, open);
+  await history(true);
+  await app.element('kept-open').first().click();
+  await history(false);
+  await app.measure();
+}
+
+visit('forty-eight measurements and sixteen cancels in one page leave memory as it was', { webgpu: false }, async (app) => {
+  const devtools = await app.page.context().newCDPSession(app.page);
+  await devtools.send('Performance.enable');
+  const seen = [];
+  for (let at = 0; at < FIRST + MORE; at += 1) {
+    await round(app);
+    seen.push(await held(app, devtools));
+    if (process.env.SOAK_ROUNDS) console.log(JSON.stringify(seen.at(-1)));
+  }
+  const [before, after] = [seen[FIRST - 1], seen.at(-1)];
+  for (const name of Object.keys(before)) {
+    const most = 1.05 * before[name] + (name === 'module' ? STEP : 0);
+    assert.ok(before[name] > 0 && after[name] <= most, `${name}: ${seen.map((one) => one[name]).join(' ')}`);
+  }
+});
