@@ -205,7 +205,12 @@ impl Session {
     }
 
     fn with_kept(self, id: String, action: impl FnOnce(StoredResult, Report) + 'static) {
-        let Some(store) = self.history.store.get_untracked() else { return };
+        let is_listed = |entries: &Option<Vec<KeptResult>>| entries.iter().flatten().any(|entry| entry.id == id);
+        // A reload asks for the result shown before, which may have been deleted.
+        let Some(store) = self.history.store.get_untracked().filter(|_| self.history.entries.with_untracked(is_listed))
+        else {
+            return;
+        };
         spawn_local(async move {
             let read = async { Ok((store.entry(&id).await?, store.report(&id).await?)) };
             match read.await {
