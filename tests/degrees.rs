@@ -60,6 +60,31 @@ fn products_of_so_many_inputs_need_that_degree() {
 }
 
 #[test]
+fn the_ridge_curve_holds_fits_on_the_first_folds_and_on_all() {
+    let rows = planted(800, 2);
+    // Five folds of five windows.
+    let fold = 160;
+    for backend in backends() {
+        let report = degrees(&rows, backend);
+        let curve = &only(&report).ridge_curve;
+        let sizes: Vec<_> = curve.iter().map(|point| (point.rows, point.r2.len())).collect();
+        assert_eq!(sizes, [(160.0, 2), (320.0, 1), (640.0, 1)]);
+        let parts = [0..1, 1..2, 0..2, 0..4];
+        let found: Vec<f64> = curve.iter().flat_map(|point| &point.r2).map(|r2| r2.expect("R²")).collect();
+        for (part, found) in parts.iter().zip(&found) {
+            let of = |values: &[f32]| {
+                [&values[part.start * fold * D..part.end * fold * D], &values[4 * fold * D..]].concat()
+            };
+            let part = Rows { d: D, x: of(&rows.x), y: of(&rows.y) };
+            let folds = part.x.len() / D / fold;
+            let alone = part.fit_in_folds(folds, backend, &[Measure::Fit, Measure::Degrees], Training::default());
+            common::assert_close("degree 1 of these rows alone", Some(*found), last(only(&alone), "1"), 1e-6);
+        }
+        assert!((found[0] - found[1]).abs() > 1e-3 && found[0] < found[3], "they differ: {found:?}");
+    }
+}
+
+#[test]
 fn with_few_rows_there_is_degree_1_alone_and_a_warning() {
     let report = degrees(&planted(160, 2), BackendChoice::Cpu);
     assert_eq!(only(&report).degrees.keys().collect::<Vec<_>>(), ["1", "2", "3", "4"], "128 training rows");

@@ -158,6 +158,12 @@ fn learning_columns(blocks: &[BlockReport]) -> Vec<Column<BlockReport>> {
         };
         columns.push(column(format!("{rows:.0} rows"), move |block| fixed(of(block))));
     }
+    let most = blocks.iter().map(|block| block.ridge_curve.len()).max().unwrap_or(0);
+    for at in 0..most {
+        let of = move |block: &BlockReport| block.ridge_curve.get(at).and_then(LearningPoint::mean);
+        let rows = blocks.iter().find_map(|block| block.ridge_curve.get(at)).map_or(0.0, |point| point.rows);
+        columns.push(column(format!("ridge {rows:.0}"), move |block| fixed(of(block))));
+    }
     columns
 }
 

@@ -19,17 +19,22 @@ use crate::stats::moments::Moments;
 const ROWS_PER_INPUT: f64 = 1.5;
 
 /// Runs of neighbouring training folds, of one length each.
-pub(super) struct FoldRuns(Vec<Range<usize>>);
+pub struct FoldRuns(Vec<Range<usize>>);
 
 impl FoldRuns {
-    /// The first half of the training folds, rounded down.
-    pub(super) fn halves(folds: &[Moments]) -> Self {
-        Self::of(folds.len() - 1, 2)
+    /// The first half of the training folds of so many folds, rounded down.
+    pub fn halves(folds: usize) -> Self {
+        Self::of(folds - 1, 2)
     }
 
-    /// The first two quarters of the training folds, rounded down.
-    pub(super) fn quarters(folds: &[Moments]) -> Self {
-        Self::of(folds.len() - 1, 4)
+    /// The first two quarters of the training folds of so many folds, rounded down.
+    pub fn quarters(folds: usize) -> Self {
+        Self::of(folds - 1, 4)
+    }
+
+    /// The runs, as ranges of folds.
+    pub fn runs(&self) -> &[Range<usize>] {
+        &self.0
     }
 
     fn of(training_folds: usize, share: usize) -> Self {

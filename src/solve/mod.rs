@@ -31,6 +31,7 @@ pub use eigen::{Eigen, decompose};
 pub use fit::{AffineMap, LinearFit, RetainedSpace, TAU};
 pub use inputs::{InputColumns, InputDistribution};
 pub use layer::{LayerScore, fit_map, score_layer};
+pub use learning::FoldRuns;
 pub use neighbours::intrinsic_dimension;
 pub use parts::{HeadlineFit, HeadlineScore, Remainder, RemainderScore};
 pub use rank::{Directions, LowRankMap};

@@ -84,7 +84,7 @@ impl HeadlineFit {
         let score =
             BlockScore { report, heldout_variation, heldout_mean, map, deviation_y, directions, r2_rounding: 0.0 };
         let places = Spectrum::places(fit.eigenvalues.count(), fit.rank());
-        let halves = FoldRuns::halves(folds).score(folds, &fit.kept.cut);
+        let halves = FoldRuns::halves(folds.len()).score(folds, &fit.kept.cut);
         let correlation = fit.eigenvalues.largest(&places);
         Ok(HeadlineScore { score, correlation, places, halves, rows: train.n, roundings })
     }
@@ -175,7 +175,7 @@ impl Remainder {
             Ok(Totals::new(&folds[fold]).r2(error))
         };
         let r2_folds = parallel::map(&others, r2).into_iter().collect::<Result<_>>()?;
-        let quarters = FoldRuns::quarters(folds).score(folds, &kept.cut);
+        let quarters = FoldRuns::quarters(folds.len()).score(folds, &kept.cut);
         let all = self.covariance.largest(&(1..=self.covariance.count()).collect::<Vec<_>>());
         let input_ranks = [entropy_rank(&all), stable_rank(&all)];
         Ok(RemainderScore { covariance, input_ranks, r2_folds, quarters })

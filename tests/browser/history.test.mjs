@@ -62,9 +62,12 @@ visit('a reload shows the last result again, and it is listed, named, compared, 
 
   await app.element('kept-delete').first().click();
   await has(app, 1);
-  await app.afresh();
+  await app.page.reload();
+  await app.started();
+  await app.told('status', /Recorded with this page/);
   await has(app, 1);
   assert.deepEqual(await names(app), ['demo-gpt2 · tales:1']);
+  assert.doesNotMatch(await app.page.locator('body').innerText(), /was deleted/, 'what was deleted is not asked for');
 });
 
 visit('two tabs share one list', SMALL, async (app) => {

@@ -50,12 +50,24 @@ impl Rows {
 
     /// The report of a measurement, with the last of five folds held out.
     pub(crate) fn fit(&self, backend: BackendChoice, measures: &[Measure], training: Training) -> Report {
+        self.fit_in_folds(5, backend, measures, training)
+    }
+
+    /// The same with the last of so many folds held out.
+    pub(crate) fn fit_in_folds(
+        &self,
+        folds: usize,
+        backend: BackendChoice,
+        measures: &[Measure],
+        training: Training,
+    ) -> Report {
         let n = self.x.len() / self.d;
         let d_out = self.y.len() / n;
         let bytes = safetensors(&[f32s("x", &[n, self.d], &self.x), f32s("y", &[n, d_out], &self.y)]);
         let mut job = Job::new("planted", "planted");
         job.protocol.seq_len = WINDOW;
         job.protocol.rows = n;
+        job.protocol.folds = folds;
         job.measures = measures.iter().copied().collect();
         (job.backend, job.training) = (backend, training);
         finished(run::fit(job, Rc::new(MemoryFiles::default().with(FILE, bytes)), FILE.into()))

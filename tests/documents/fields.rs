@@ -113,6 +113,7 @@ fn block() -> BlockReport {
         influence: named(vec![1.0]),
         rows_per_input: one,
         learning_curve: vec![LearningPoint { rows: 1.0, r2: vec![one] }],
+        ridge_curve: vec![LearningPoint { rows: 1.0, r2: vec![one] }],
         r2_limit: one,
         r2_limit_error: one,
         rows_needed: one,

@@ -21,8 +21,14 @@ use crate::tally::Tally;
 /// Path of the page in browser tests: below the root, as on many hosts.
 const PREFIX: &str = "/hosted/below/a/path/";
 
-/// Packages of tools and training, whose tests are quick.
-const TOOLS: [&str; 8] = [
+/// Packages of the engine.
+const ENGINE: &[&str] = &["straightedge", "straightedge-simd"];
+
+/// Packages of the page's logic.
+const PAGE: &[&str] = &["straightedge-web"];
+
+/// Packages of tools and training.
+const TOOLS: &[&str] = &[
     "xtask",
     "straightedge-api",
     "straightedge-train",
@@ -126,14 +132,13 @@ fn add_tests(steps: &mut Steps, TestArgs { parts, without_gpu }: &TestArgs) {
             steps.step("GPU adapter", install::adapter);
         }
         steps.step("SPIR-V validator", install::validator);
-        steps.tests("engine tests", |tally| engine(*without_gpu, tally));
     }
-    if wanted(TestPart::Page) {
-        steps.tests("page tests", |tally| cargo_test(cargo().args(["test", "--package", "straightedge-web"]), tally));
-    }
-    if wanted(TestPart::Tools) {
-        let packages = TOOLS.iter().flat_map(|name| ["--package", name]);
-        steps.tests("tool tests", |tally| cargo_test(cargo().arg("test").args(packages), tally));
+    // One command for all packages compiles what they share once.
+    let groups = [(TestPart::Engine, ENGINE), (TestPart::Page, PAGE), (TestPart::Tools, TOOLS)];
+    let packages: Vec<&str> =
+        groups.into_iter().filter(|(part, _)| wanted(*part)).flat_map(|(_, of)| of).copied().collect();
+    if !packages.is_empty() {
+        steps.tests("Rust tests", |tally| rust(&packages, *without_gpu, tally));
     }
     if parts.contains(&TestPart::Reference) || parts.is_empty() && install::has_python() {
         steps.step("Python", install::python).into_iter().for_each(|python| {
@@ -149,24 +154,18 @@ fn add_tests(steps: &mut Steps, TestArgs { parts, without_gpu }: &TestArgs) {
     }
 }
 
-/// Runs Cargo's tests and counts them.
-fn cargo_test(command: &mut Command, tally: &mut Tally) -> Result<()> {
-    let mut output = String::new();
-    let result = listen(command.arg("--no-fail-fast"), &mut output);
-    tally.add_cargo(&output);
-    result
-}
-
-/// The engine's tests; comparisons skipped for lack of a GPU are listed in a file.
-fn engine(without_gpu: bool, tally: &mut Tally) -> Result<()> {
+/// The tests of some packages; comparisons skipped for lack of a GPU are listed in a file.
+fn rust(packages: &[&str], without_gpu: bool, tally: &mut Tally) -> Result<()> {
     let skipped = env::temp_dir().join(format!("straightedge-skipped-{}.txt", process::id()));
     let mut command = cargo();
-    command.args(["test", "--package", "straightedge", "--package", "straightedge-simd"]);
+    command.arg("test").args(packages.iter().flat_map(|name| ["--package", name])).arg("--no-fail-fast");
     command.env("STRAIGHTEDGE_SKIPPED", &skipped);
     if without_gpu {
         command.env("STRAIGHTEDGE_WITHOUT_GPU", "1");
     }
-    let result = cargo_test(&mut command, tally);
+    let mut output = String::new();
+    let result = listen(&mut command, &mut output);
+    tally.add_cargo(&output);
     tally.add_skipped(&skipped);
     // The file is absent if nothing was skipped.
     let _ = fs::remove_file(&skipped);

@@ -279,6 +279,7 @@ pub(crate) mod tests {
             compression: named(8.0),
             row_microseconds: named(4.0),
             probes: [("poly".into(), probe)].into(),
+            ridge_curve: vec![LearningPoint { rows: 500.0, r2: values(0.5) }],
             degrees: [("2".into(), vec![DegreePoint { features: 9, r2: Some(0.6) }])].into(),
             curves: [("sgd".into(), vec![CurvePoint { step: 7, value: Some(0.5) }])].into(),
             controls: [("gaussian".into(), control)].into(),

@@ -20,23 +20,22 @@ pub(super) struct Captured {
     pub(super) y: Vec<f32>,
     /// Rows of a window that count.
     window: usize,
-    /// Windows before the held-out ones.
-    train_windows: usize,
+    /// Windows of each fold, the held-out one last.
+    fold_windows: Vec<usize>,
 }
 
 impl Captured {
     /// The rows kept by a visit: all of them, or the held-out ones.
     pub(super) async fn of<B: Backend>(visit: &Visit<'_, B>, folds: &Folds, protocol: &Protocol) -> Result<Self> {
         let window = protocol.seq_len - protocol.skip_positions;
-        let mut captured = Self { d_in: 0, d_out: 0, x: Vec::new(), y: Vec::new(), window, train_windows: 0 };
+        let fold_windows = vec![0; folds.len()];
+        let mut captured = Self { d_in: 0, d_out: 0, x: Vec::new(), y: Vec::new(), window, fold_windows };
         for rows in &visit.rows {
             if let (Some(fold), Some(x), Some(y)) = (rows.batch.fold(), &rows.x, &rows.y) {
                 (captured.d_in, captured.d_out) = (x.cols(), y.cols());
                 keep_counted(&mut captured.x, &visit.store.values(x).await?, captured.d_in, protocol);
                 keep_counted(&mut captured.y, &visit.store.values(y).await?, captured.d_out, protocol);
-                if fold + 1 < folds.len() {
-                    captured.train_windows += rows.batch.windows.len();
-                }
+                captured.fold_windows[fold] += rows.batch.windows.len();
                 yield_now().await;
             }
         }
@@ -50,22 +49,34 @@ impl Captured {
 
     /// Ids of the training rows.
     pub(super) fn train(&self) -> Vec<u32> {
-        self.rows(0..self.train_windows)
+        self.folds(0..self.fold_windows.len() - 1)
+    }
+
+    /// Ids of the rows of some folds.
+    pub(super) fn folds(&self, folds: Range<usize>) -> Vec<u32> {
+        self.rows(self.windows_before(folds.start)..self.windows_before(folds.end))
     }
 
     /// Ids of the held-out rows.
     pub(super) fn heldout(&self) -> Vec<u32> {
-        self.rows(self.train_windows..self.len() / self.window)
+        let last = self.fold_windows.len() - 1;
+        self.folds(last..last + 1)
     }
 
     /// The training rows split into those to learn from and those to validate on: the last tenth, in whole windows. A
     /// single window serves as both.
     pub(super) fn learn_and_validate(&self) -> [Vec<u32>; 2] {
-        if self.train_windows < 2 {
+        let all = self.windows_before(self.fold_windows.len() - 1);
+        if all < 2 {
             return [self.train(), self.train()];
         }
-        let cut = self.train_windows - (self.train_windows / 10).max(1);
-        [self.rows(0..cut), self.rows(cut..self.train_windows)]
+        let cut = all - (all / 10).max(1);
+        [self.rows(0..cut), self.rows(cut..all)]
+    }
+
+    /// Windows of the folds before `fold`.
+    fn windows_before(&self, fold: usize) -> usize {
+        self.fold_windows[..fold].iter().sum()
     }
 
     fn rows(&self, windows: Range<usize>) -> Vec<u32> {
@@ -86,11 +97,13 @@ mod tests {
 
     #[test]
     fn validation_is_the_last_tenth_of_the_training_windows() {
-        let captured = Captured { d_in: 1, d_out: 1, x: vec![0.0; 75], y: vec![0.0; 75], window: 3, train_windows: 20 };
+        let fold_windows = vec![12, 8, 5];
+        let captured = Captured { d_in: 1, d_out: 1, x: vec![0.0; 75], y: vec![0.0; 75], window: 3, fold_windows };
         let [learn, validate] = captured.learn_and_validate();
         assert_eq!((learn, validate), ((0..54).collect(), (54..60).collect::<Vec<u32>>()));
         assert_eq!((captured.train(), captured.heldout()), ((0..60).collect(), (60..75).collect()));
-        let few = Captured { train_windows: 1, ..captured };
+        assert_eq!(captured.folds(1..2), (36..60).collect::<Vec<u32>>());
+        let few = Captured { fold_windows: vec![1, 24], ..captured };
         assert_eq!(few.learn_and_validate(), [vec![0, 1, 2], vec![0, 1, 2]]);
     }
 

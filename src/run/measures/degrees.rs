@@ -6,6 +6,7 @@ use crate::backend::{Activation, Backend, Shape};
 use crate::degrees::{HIGHEST, ROWS_PER_FEATURE, WIDEST, landmark_counts};
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::learning::LearningPoint;
 use crate::platform::parallel;
 use crate::platform::yielding::yield_now;
 use crate::replacement::probe::readout;
@@ -14,7 +15,7 @@ use crate::report::{DegreePoint, Warning, WarningKind, finite};
 use crate::run::events::StageMeter;
 use crate::run::pass::Pass;
 use crate::run::sweep::{BlockMeasure, Measured, SolvedBlock, Visit};
-use crate::solve::ridge_error;
+use crate::solve::{FoldRuns, ridge_error};
 
 use super::captured::Captured;
 use super::probes::standardised;
@@ -58,11 +59,13 @@ impl<B: Backend> Degrees<'_, B> {
             x: backend.upload("x", Shape::new(rows.len(), rows.d_in), &x)?,
             target: backend.upload("y", Shape::new(rows.len(), rows.d_out), &rows.y)?,
         };
-        let polynomials = Polynomials { features: landmarks.upload(backend)?, table, sets: [&train, &heldout] };
+        let features = landmarks.upload(backend)?;
+        let polynomials = Polynomials { features: &features, table: &table, sets: [&train, &heldout] };
+        solved.report.ridge_curve = self.ridge_curve(polynomials, &rows, solved).await?;
         for degree in 1..=HIGHEST {
             let counts = if degree == 1 { &[0][..] } else { &counts };
             if !counts.is_empty() {
-                let points = self.points(&polynomials, degree, counts, solved).await?;
+                let points = self.points(polynomials, degree, counts, solved).await?;
                 solved.report.degrees.insert(degree.to_string(), points);
                 out.emit(Event::Block(Box::new(solved.report.clone()))).await;
             }
@@ -74,10 +77,33 @@ impl<B: Backend> Degrees<'_, B> {
         Ok(())
     }
 
+    /// R² of degree 1 by the number of training rows: fits on the folds of the learning curve, and on all of them.
+    async fn ridge_curve(
+        &self,
+        all: Polynomials<'_, B::Tensor>,
+        rows: &Captured,
+        solved: &SolvedBlock<B::Tensor>,
+    ) -> Result<Vec<LearningPoint>> {
+        let folds = self.pass.folds.len();
+        let [quarters, halves] = [FoldRuns::quarters(folds), FoldRuns::halves(folds)];
+        let mut curve = Vec::new();
+        for runs in [quarters.runs(), halves.runs(), &[0..folds - 1]] {
+            let mut point = LearningPoint::default();
+            for run in runs {
+                let train = rows.folds(run.clone());
+                let part = Polynomials { sets: [&train, all.sets[1]], ..all };
+                point.rows += train.len() as f64 / runs.len() as f64;
+                point.r2.extend(self.points(part, 1, &[0], solved).await?.iter().map(|fit| fit.r2));
+            }
+            curve.extend((!runs.is_empty()).then_some(point));
+        }
+        Ok(curve)
+    }
+
     /// R² of one degree for several numbers of landmarks, ascending, from the moments of the last one.
     async fn points(
         &self,
-        polynomials: &Polynomials<'_, B::Tensor>,
+        polynomials: Polynomials<'_, B::Tensor>,
         degree: usize,
         counts: &[usize],
         solved: &SolvedBlock<B::Tensor>,
@@ -85,7 +111,7 @@ impl<B: Backend> Degrees<'_, B> {
         let (backend, block) = (self.pass.backend, solved.report.block);
         let Polynomials { features, table, sets } = polynomials;
         let of = |x: &B::Tensor| features.of(backend, x, degree);
-        let moments = match readout::moments(backend, block, &of, table, *sets).await {
+        let moments = match readout::moments(backend, block, &of, table, sets).await {
             Err(Error::NonFiniteActivation { .. }) => {
                 self.pass.out.warn(Warning::of_block(block, &WarningKind::DegreeOverflow { degree }));
                 let undefined = |count: &usize| DegreePoint { features: features.inputs + count, r2: None };
@@ -108,11 +134,19 @@ impl<B: Backend> Degrees<'_, B> {
 
 /// What the polynomials of a block are fitted to.
 struct Polynomials<'a, T> {
-    features: PolynomialFeatures<T>,
-    table: TrainingRows<T>,
+    features: &'a PolynomialFeatures<T>,
+    table: &'a TrainingRows<T>,
     /// Ids of training and held-out rows.
     sets: [&'a [u32]; 2],
 }
+
+impl<T> Clone for Polynomials<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Polynomials<'_, T> {}
 
 /// z_j/s: rows of x̃ from the training rows, spread over them, divided by the root mean square of z_i·z_j of different
 /// ones.

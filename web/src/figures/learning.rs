@@ -27,8 +27,9 @@ pub(super) fn curve(block: &BlockReport) -> Option<Figure> {
     };
     let fits = points.iter().flat_map(|point| point.r2.iter().map(move |r2| mark(point, r2))).collect();
     let fits = series(d().learning_fits, 0, fits)?;
-    let means = points.iter().map(|point| Mark::new("", point.rows, point.mean())).collect();
-    let table = grid_of(d().axis_training_rows, &[series(t().axis_heldout, 0, means)?], at_x, exact);
+    let ridge = ridge(block);
+    let tabled = [Some(series(t().axis_heldout, 0, means(points))?), ridge.clone()];
+    let table = grid_of(d().axis_training_rows, &tabled.into_iter().flatten().collect::<Vec<_>>(), at_x, exact);
     let rule = |law: &LearningLaw| Rule {
         is_x: false,
         at: law.limit,
@@ -39,7 +40,7 @@ pub(super) fn curve(block: &BlockReport) -> Option<Figure> {
         plot: Plot {
             x: Axis { name: d().axis_training_rows, kind: Kind::Log },
             y: Axis { name: t().axis_heldout, kind: Kind::Linear },
-            series: [Some(fits), law.and_then(|law| drawn(&law, points[0].rows, BEYOND * last.rows))]
+            series: [Some(fits), ridge, law.and_then(|law| drawn(&law, points[0].rows, BEYOND * last.rows))]
                 .into_iter()
                 .flatten()
                 .collect(),
@@ -49,6 +50,18 @@ pub(super) fn curve(block: &BlockReport) -> Option<Figure> {
         caption: d().learning_caption,
         table,
     })
+}
+
+fn means(points: &[LearningPoint]) -> Vec<Mark> {
+    points.iter().map(|point| Mark::new("", point.rows, point.mean())).collect()
+}
+
+/// The same by ridge regression, if polynomials were measured.
+fn ridge(block: &BlockReport) -> Option<Series> {
+    let points = &block.ridge_curve;
+    let drawn = points.len() > 1 && points.iter().all(|point| point.rows >= 1.0);
+    let found = drawn.then(|| series(d().learning_ridge, 1, means(points)))??;
+    Some(Series { joined: true, marked: true, ..found })
 }
 
 /// The law as a line without marks.
@@ -106,6 +119,18 @@ mod tests {
         assert!(figure.facts[0].contains("0.700 ± 0.0") && figure.facts[0].contains("20.0"), "{:?}", figure.facts);
         let needed = learned(0.3).rows_needed.unwrap();
         assert!((3051.0..=3052.0).contains(&needed) && figure.facts[1].contains(&count(needed as u64)));
+    }
+
+    #[test]
+    fn ridge_regressions_are_a_second_curve() {
+        let mut block = learned(0.3);
+        block.ridge_curve = [250.0, 1000.0].map(|rows| LearningPoint { rows, r2: vec![Some(0.66); 2] }).to_vec();
+        let figure = curve(&block).unwrap();
+        let [_, ridge, _] = &figure.plot.series[..] else { panic!("{:?}", figure.plot.series) };
+        assert_eq!((ridge.name.as_str(), ridge.marks.len(), ridge.marks[1].y), ("ridge regression", 2, Some(0.66)));
+        assert_eq!(figure.table.rows[0].len(), 3);
+        block.ridge_curve[0].rows = 0.0;
+        assert_eq!(curve(&block).unwrap().plot.series.len(), 2);
     }
 
     #[test]

@@ -66,8 +66,9 @@ catalogue! {
     axis_predicted: "predicted / σ",
 
     learning_figure: "R² by the number of training rows",
-    learning_caption: "Fits on two different quarters, on half and on all of the training folds, scored on the same held-out rows. A map fitted on few rows also fits some of their noise, which lowers its R² elsewhere by about c·rank/(rows − rank − 1). The line is this law through the two largest sizes.",
+    learning_caption: "Fits on two different quarters, on half and on all of the training folds, scored on the same held-out rows. A map fitted on few rows also fits some of their noise, which lowers its R² elsewhere by about c·rank/(rows − rank − 1). The line is this law through the two largest sizes. Ridge regressions, shown where polynomials were measured, keep the noise small: where they lie far above, rows are few.",
     learning_fits: "fits",
+    learning_ridge: "ridge regression",
     learning_law: "law",
     learning_rows: "{rows} training rows",
     learning_limit: "limit {limit}",

@@ -107,6 +107,8 @@ fields! {
     ProbeConjunction = Line::listed("blocks[].probes.NAME.conjunction", 5, "Conjunction index of the probe");
     DegreeFeatures = Line::listed("blocks[].degrees.NAME[].features", 5, "Features of a polynomial of degree `1`, `2`, `3` or `4`, the inputs included; optional");
     DegreeR2 = Line::listed("blocks[].degrees.NAME[].r2", 5, "Its held-out R², by ridge regression").tolerance(DEGREES);
+    RidgeCurveRows = Line::listed("blocks[].ridge_curve[].rows", 5, "Training rows of ridge regressions of one size, on average; optional");
+    RidgeCurveR2 = Line::listed("blocks[].ridge_curve[].r2", 5, "Held-out R² of each of them").higher(MoreLinear);
     CurveStep = Line::listed("blocks[].curves.NAME[].step", 5, "Steps of a training taken");
     CurveValue = Line::listed("blocks[].curves.NAME[].value", 5, "For `poly`, `dense2x`, `poly2x` the R² on the validation rows; for `sgd`, `adamw_constant`, `adamw` the held-out R²; for `heal_linear`, `heal_linear_adam`, `heal_original` the loss before that step, in nats per token");
     ControlR2Lin = Line::listed("blocks[].controls.NAME.r2_lin", 6, "The same as r2_lin, of a control");

@@ -122,6 +122,9 @@ pub struct BlockReport {
     /// R² of polynomials by degree, `1` to `4` (section 5).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub degrees: BTreeMap<String, Vec<DegreePoint>>,
+    /// Held-out R² of degree 1 on the rows of the learning curve, which is by least squares.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ridge_curve: Vec<LearningPoint>,
     /// Training curves: validation R² of probes by their names, held-out R² of `sgd`, `adamw_constant`
     /// and `adamw`, mean negative log-likelihood on the training text of `heal_linear`,
     /// `heal_linear_adam` and `heal_original`.
@@ -190,6 +193,9 @@ impl BlockReport {
         fill(&mut self.row_microseconds, &earlier.row_microseconds);
         fill(&mut self.probes, &earlier.probes);
         fill(&mut self.degrees, &earlier.degrees);
+        if self.ridge_curve.is_empty() {
+            self.ridge_curve.clone_from(&earlier.ridge_curve);
+        }
         fill(&mut self.curves, &earlier.curves);
         fill(&mut self.controls, &earlier.controls);
         fill(&mut self.heal, &earlier.heal);
