@@ -89,42 +89,41 @@ fn every_order_is_that_of_the_reference() {
 
 #[test]
 fn first_and_last_steps_are_those_of_other_measures() {
-    for backend in backends() {
-        let report = measured(DECODERS[0], backend, 5120);
-        let ppl = report.ppl.expect("a perplexity");
-        let steps = |order: &str| -> &[OrderStep] { &report.orders[order] };
-        let first = |order: &str| (steps(order)[0].block, steps(order)[0].delta_ppl.expect("a change"));
-        let last = |order: &str| steps(order).last().and_then(|step| step.ppl).expect("a perplexity");
-        let cheapest = |losses: Vec<Option<f64>>| {
-            let losses = losses.into_iter().map(|loss| loss.expect("a loss")).enumerate();
-            losses.min_by(|a, b| a.1.total_cmp(&b.1)).expect("blocks")
-        };
-        let close = |what: &str, found: (usize, f64), expected: (usize, f64)| {
-            assert_eq!(found.0, expected.0, "{what} on {backend}");
-            common::assert_close(&format!("{what} on {backend}"), Some(found.1), expected.1, 1e-9 * ppl);
-        };
-        let of_blocks = report.blocks.iter().map(|block| block.delta_ppl["linear"]).collect();
-        close("cheapest block", first(orders::GREEDY), cheapest(of_blocks));
-        // Before the first step there is nothing to fit on but the model's own rows.
-        close("refitted", first(orders::GREEDY_REFITTED), first(orders::GREEDY));
-        close("all blocks", (0, last(orders::GREEDY)), (0, last(orders::BY_COST)));
-        for (order, loss) in [(orders::LAYERS_REMOVED, "removed"), (orders::LAYERS_LINEAR, "linear")] {
-            let of_layers = report.layers.iter().map(|layer| layer.delta_ppl[loss]).collect();
-            close(order, first(order), cheapest(of_layers));
-        }
-        let removed = steps(orders::LAYERS_REMOVED);
-        assert_eq!(removed.len(), 4);
-        // 64 wide: a layer has two norms, four products of attention and two of the network, with biases.
-        let layer = 4 * 64 + 4 * (64 * 64 + 64) + 2 * 4 * 64 * 64 + 4 * 64 + 64;
-        assert_eq!(removed[1].compression, Some(2.0));
-        assert_eq!(removed[3].compression, None, "nothing is left");
-        let linear = (4 * layer) as f64 / (4 * (64 * 64 + 64)) as f64;
-        assert_eq!(steps(orders::LAYERS_LINEAR)[3].compression, Some(linear));
-        for steps in report.orders.values() {
-            for step in steps {
-                let delta = step.ppl.expect("a perplexity") - ppl;
-                common::assert_close("difference", step.delta_ppl, delta, 1e-12 * ppl);
-            }
+    let backend = BackendChoice::Cpu;
+    let report = measured(DECODERS[0], backend, 5120);
+    let ppl = report.ppl.expect("a perplexity");
+    let steps = |order: &str| -> &[OrderStep] { &report.orders[order] };
+    let first = |order: &str| (steps(order)[0].block, steps(order)[0].delta_ppl.expect("a change"));
+    let last = |order: &str| steps(order).last().and_then(|step| step.ppl).expect("a perplexity");
+    let cheapest = |losses: Vec<Option<f64>>| {
+        let losses = losses.into_iter().map(|loss| loss.expect("a loss")).enumerate();
+        losses.min_by(|a, b| a.1.total_cmp(&b.1)).expect("blocks")
+    };
+    let close = |what: &str, found: (usize, f64), expected: (usize, f64)| {
+        assert_eq!(found.0, expected.0, "{what} on {backend}");
+        common::assert_close(&format!("{what} on {backend}"), Some(found.1), expected.1, 1e-9 * ppl);
+    };
+    let of_blocks = report.blocks.iter().map(|block| block.delta_ppl["linear"]).collect();
+    close("cheapest block", first(orders::GREEDY), cheapest(of_blocks));
+    // Before the first step there is nothing to fit on but the model's own rows.
+    close("refitted", first(orders::GREEDY_REFITTED), first(orders::GREEDY));
+    close("all blocks", (0, last(orders::GREEDY)), (0, last(orders::BY_COST)));
+    for (order, loss) in [(orders::LAYERS_REMOVED, "removed"), (orders::LAYERS_LINEAR, "linear")] {
+        let of_layers = report.layers.iter().map(|layer| layer.delta_ppl[loss]).collect();
+        close(order, first(order), cheapest(of_layers));
+    }
+    let removed = steps(orders::LAYERS_REMOVED);
+    assert_eq!(removed.len(), 4);
+    // 64 wide: a layer has two norms, four products of attention and two of the network, with biases.
+    let layer = 4 * 64 + 4 * (64 * 64 + 64) + 2 * 4 * 64 * 64 + 4 * 64 + 64;
+    assert_eq!(removed[1].compression, Some(2.0));
+    assert_eq!(removed[3].compression, None, "nothing is left");
+    let linear = (4 * layer) as f64 / (4 * (64 * 64 + 64)) as f64;
+    assert_eq!(steps(orders::LAYERS_LINEAR)[3].compression, Some(linear));
+    for steps in report.orders.values() {
+        for step in steps {
+            let delta = step.ppl.expect("a perplexity") - ppl;
+            common::assert_close("difference", step.delta_ppl, delta, 1e-12 * ppl);
         }
     }
 }

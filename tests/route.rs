@@ -73,6 +73,7 @@ fn measure_all(backend: &str) {
         ]);
         assert!(!report.partial);
         assert_eq!(report.device.backend, backend);
+        assert_eq!(report.app.name, "straightedge");
         assert_eq!(report.protocol.train_rows as u64, expected["train_rows"].as_u64().expect("train_rows"));
         assert_eq!(report.protocol.heldout_rows as u64, expected["heldout_rows"].as_u64().expect("heldout_rows"));
         let blocks = expected["blocks"].as_array().expect("blocks");

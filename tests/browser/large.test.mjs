@@ -1,4 +1,4 @@
-// A model of GPT-2's size with random weights, from the hub to the GPU: in few requests, without superfluous bytes, and
+// A model of GPT-2's shape with random weights and half of its blocks, from the hub to the GPU: in few requests, without superfluous bytes, and
 // never as a whole in the engine's memory.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -14,7 +14,7 @@ let weights;
 async function made(t) {
   const folder = await mkdtemp(join(tmpdir(), 'straightedge-large-'));
   t.after(() => rm(folder, { recursive: true }));
-  await promisify(execFile)(process.env.XTASK, ['made-model', join(folder, 'test', 'gpt2')]);
+  await promisify(execFile)(process.env.XTASK, ['made-model', join(folder, 'test', 'gpt2'), '--blocks', '6']);
   weights = join(folder, 'test', 'gpt2', 'model.safetensors');
   return folder;
 }
@@ -35,15 +35,14 @@ async function needed() {
   }
 }
 
-visit('124 million parameters are measured on the GPU within 150 MB of wasm memory and 20 requests', { webgpu: true, mirror: made }, async (app) => {
+visit('328 MB of weights are measured on the GPU within 150 MB of wasm memory and 20 requests', { webgpu: true, mirror: made }, async (app) => {
   const bytes = await needed();
-  assert.ok(bytes.all > 547e6, `${bytes.all} bytes`);
+  assert.ok(bytes.all > 350e6, `${bytes.all} bytes`);
   assert.equal(await app.hub('test/gpt2'), 'known');
-  assert.match(await app.element('preflight').innerText(), /12 blocks of width 768.*498 MB to download/s);
-  // All weights pass, but a software adapter needs half a minute for the sums of a block.
-  await app.choose({ 'text-select': 'tales:1', rows: 1792, folds: 2, blocks: '0, 11', backend: 'gpu' });
+  assert.match(await app.element('preflight').innerText(), /6 blocks of width 768.*328 MB to download/s);
+  await app.choose({ 'text-select': 'tales:1', rows: 1792, folds: 2, backend: 'gpu' });
   const report = await app.measure();
-  assert.deepEqual(report.blocks.map(({ block }) => block), [0, 11]);
+  assert.equal(report.blocks.length, 6);
   const { gpu, wasm } = await app.memory();
   assert.equal(gpu, 0);
   assert.ok(wasm > 0 && wasm <= 150e6, `${wasm} bytes of wasm memory`);

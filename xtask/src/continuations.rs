@@ -9,6 +9,7 @@ use serde_json::Value;
 use straightedge_api::recorded_texts::{RecordedText, RecordedTexts};
 
 use crate::command::{cargo, root, shown};
+use crate::commit::name_commit;
 
 /// The model.
 pub(crate) const MODEL: &str = "demo-gpt2";
@@ -17,11 +18,12 @@ const PROMPT: &str = "A day in";
 /// Blocks of the model.
 const BLOCKS: usize = 6;
 
-/// Continues the prompt with every choice of blocks on the CPU, and writes the texts.
-pub(crate) fn record() -> Result<()> {
+/// Continues the prompt with every choice of blocks on the CPU, and writes the texts. `commit` is the one that reports
+/// name, so that the engine need not be compiled again without it.
+pub(crate) fn record(commit: Option<&str>) -> Result<()> {
     let mut all = RecordedTexts { model: MODEL.into(), prompt: PROMPT.into(), ..RecordedTexts::default() };
     for chosen in 0..1usize << BLOCKS {
-        let transcript = transcript(chosen)?;
+        let transcript = transcript(chosen, commit)?;
         let Transcript { original, linear, sha256, text } = read(&transcript)?;
         ensure!(all.original.is_empty() || all.original == original, "the model’s own text depends on the blocks");
         all.original = original;
@@ -41,13 +43,14 @@ fn path() -> PathBuf {
 }
 
 /// What one run of the command line wrote.
-fn transcript(chosen: usize) -> Result<Value> {
+fn transcript(chosen: usize, commit: Option<&str>) -> Result<Value> {
     let blocks: Vec<String> =
         (0..BLOCKS).filter(|block| chosen >> block & 1 == 1).map(|block| block.to_string()).collect();
     let blocks = if blocks.is_empty() { "none".into() } else { blocks.join(",") };
     let mut command = cargo();
     command.args(["run", "--quiet", "--release", "--package", "straightedge", "--", "continue", MODEL]);
     command.args(["--prompt", PROMPT, "--blocks", &blocks, "--backend", "cpu", "--top", "1", "--out", "-"]);
+    name_commit(&mut command, commit);
     eprintln!("$ {}", shown(&command));
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().context("cargo does not start")?;
     if !output.status.success() {

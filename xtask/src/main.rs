@@ -94,8 +94,8 @@ enum Task {
         /// Write a Llama in BF16 instead, in the shape of this model, one file per block.
         #[arg(long, conflicts_with = "shape")]
         llama: Option<hub::Llama>,
-        /// Number of blocks of that Llama; by default as many as the model has.
-        #[arg(long, requires = "llama")]
+        /// Number of blocks, if it is not that of the model.
+        #[arg(long, conflicts_with = "shape")]
         blocks: Option<usize>,
         /// Seed of the weights.
         #[arg(long, default_value_t = 0)]
@@ -164,7 +164,10 @@ fn run(task: Task) -> Result<()> {
         Task::MadeModel { folder, llama: Some(llama), blocks, seed, .. } => {
             hub::synthetic_llama(&folder, llama, blocks, seed)
         }
-        Task::MadeModel { folder, shape, seed, .. } => hub::made_model(&folder, shape.unwrap_or(Shape::GPT2), seed),
+        Task::MadeModel { folder, shape, blocks, seed, .. } => {
+            let shape = shape.unwrap_or(Shape { layers: blocks.unwrap_or(Shape::GPT2.layers), ..Shape::GPT2 });
+            hub::made_model(&folder, shape, seed)
+        }
         Task::Calibration => calibration::write(),
         Task::Train { names, out, steps, device } => demo::train(&names, &out, steps, device.as_deref()),
         Task::Record { names, tables } => record::record(&names, tables),

@@ -33,7 +33,7 @@ pub(crate) fn record(names: &[String], only_tables: bool) -> Result<()> {
     for bundled in index.iter().filter(wanted) {
         measure(bundled, commit.as_deref())?;
         if bundled.name == continuations::MODEL {
-            continuations::record()?;
+            continuations::record(commit.as_deref())?;
         }
     }
     let mut recorded = Vec::new();

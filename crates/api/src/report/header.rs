@@ -22,7 +22,7 @@ impl AppInfo {
     /// This build.
     pub fn this() -> Self {
         Self {
-            name: env!("CARGO_PKG_NAME").into(),
+            name: "straightedge".into(),
             version: env!("CARGO_PKG_VERSION").into(),
             commit: option_env!("STRAIGHTEDGE_COMMIT").map(Into::into),
         }
