@@ -34,9 +34,6 @@ text = "tales:1"
 id = "calibration"
 `;
 
-/** The environment without Cargo's variables about xtask's own package. */
-const plain = () => Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^CARGO_(PKG|MANIFEST)_/.test(name)));
-
 /** A folder with an atlas: a synthetic model as deep as GPT-2, one that cannot be measured, a bundled one. */
 async function atlas(t) {
   const folder = await mkdtemp(join(tmpdir(), 'straightedge-atlas-'));
@@ -48,8 +45,7 @@ async function atlas(t) {
   await writeFile(config, (await readFile(config, 'utf8')).replace('"model_type":"gpt2"', '"model_type":"<b>mamba</b>"'));
   const [list, out] = ['atlas.toml', 'out'].map((name) => join(folder, name));
   await writeFile(list, LIST);
-  const command = ['run', '--quiet', '--package', 'straightedge', '--', 'atlas', list, '--out', out];
-  await run(process.env.CARGO ?? 'cargo', command, { cwd: ROOT, env: plain(), maxBuffer: 1 << 24 });
+  await run(process.env.STRAIGHTEDGE, ['atlas', list, '--out', out], { cwd: ROOT, maxBuffer: 1 << 24 });
   return out;
 }
 

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use anyhow::Result;
 use clap::Args;
@@ -62,7 +63,25 @@ impl Build {
 
     /// [`Build::run`]; `page_ready` is called as soon as the folder holds everything but the engine.
     pub(crate) fn run_and_tell(&self, page_ready: &dyn Fn() -> Result<()>) -> Result<PathBuf> {
-        let (effort, commit) = (Effort::new(self.dev), commit());
+        let effort = Effort::new(self.dev);
+        if effort == Effort::Quick {
+            return self.make(effort, page_ready, || Ok(None));
+        }
+        // Link-time optimisation keeps one core busy; others compile the page natively meanwhile.
+        thread::scope(|scope| {
+            let view = scope.spawn(first_view::render);
+            self.make(effort, page_ready, || view.join().expect("the first view's thread does not panic").map(Some))
+        })
+    }
+
+    /// Makes the folder to serve; `view` waits for the first view.
+    fn make(
+        &self,
+        effort: Effort,
+        page_ready: &dyn Fn() -> Result<()>,
+        view: impl FnOnce() -> Result<Option<String>>,
+    ) -> Result<PathBuf> {
+        let commit = commit();
         let mut progress = Progress::new(if effort == Effort::Full { 5 } else { 4 });
         ensure_target()?;
         let mut finish = |module: &Module, what| {
@@ -73,7 +92,7 @@ impl Build {
         let dist = root().join("dist");
         let mut finished = vec![finish(page, "the page")?];
         if effort == Effort::Quick {
-            self.assemble(&finished, &dist, commit.as_deref())?;
+            self.assemble(&finished, None, &dist, commit.as_deref())?;
             page_ready()?;
         }
         finished.push(finish(worker, "the engine, which takes longest")?);
@@ -83,28 +102,33 @@ impl Build {
         if effort == Effort::Full {
             progress.next("the first view");
         }
-        self.assemble(&finished, &dist, commit.as_deref())?;
+        self.assemble(&finished, view()?.as_deref(), &dist, commit.as_deref())?;
         progress.next("the files of the site");
         offline::write(&dist, effort)?;
         bundle::print_sizes(&dist, effort)?;
         Ok(dist)
     }
 
-    /// Assembles the site from these modules.
-    fn assemble(&self, modules: &[PathBuf], dist: &Path, commit: Option<&str>) -> Result<()> {
+    /// Assembles the site from these modules and this first view.
+    fn assemble(&self, modules: &[PathBuf], view: Option<&str>, dist: &Path, commit: Option<&str>) -> Result<()> {
         bundle::assemble(modules, dist)?;
         atlas::put(self.atlas.as_deref(), dist)?;
         let SiteAddress { site, source } = &self.place;
         Shared { site: site.as_deref(), source: source.as_deref(), commit }.write(dist)?;
-        if Effort::new(self.dev) == Effort::Full { first_view::write(dist) } else { Ok(()) }
+        view.map_or(Ok(()), |view| first_view::write(view, dist))
     }
 }
 
-/// A copy of the finished page with the module of checks; returns its folder.
-pub(crate) fn with_checks(dist: &Path) -> Result<PathBuf> {
-    let compiled = compile(&CHECKS, Effort::Full, None)?;
+/// [`Build::full`], and a copy of it with the module of checks; returns the copy's folder.
+pub(crate) fn build_with_checks() -> Result<PathBuf> {
+    ensure_target()?;
+    // One command links engine and checks side by side, and the build finds its engine compiled.
+    let [_, worker] = &MODULES;
+    let both = [&CHECKS.selection()[..], &["--bin", worker.bin]].concat();
+    let compiled = compile_selected(CHECKS.bin, &both, CHECKS.profile, Effort::Full, commit().as_deref())?;
+    let dist = Build::full().run()?;
     let module = wasm::finish(CHECKS.bin, &compiled, Effort::Quick)?;
     let site = compiled.with_file_name("site-under-test");
-    bundle::gather(&[dist, &module], &site)?;
+    bundle::gather(&[&dist, &module], &site)?;
     Ok(site)
 }

@@ -12,16 +12,20 @@ use crate::share;
 /// Placeholder in index.html.
 const PLACE: &str = "<!-- first view -->";
 
-/// Runs the page natively, which renders its first view, and inserts that into `dist/index.html`.
-pub(crate) fn write(dist: &Path) -> Result<()> {
+/// The first view, rendered by the page, which runs natively for it.
+pub(crate) fn render() -> Result<String> {
     let mut command = cargo();
     command.args(["run", "--quiet", "--package", "straightedge-page", "--bin", "page"]);
     eprintln!("$ {}", shown(&command));
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().context("cargo does not start")?;
     if !output.status.success() {
-        bail!("the first view cannot be written");
+        bail!("the first view cannot be rendered");
     }
-    let view = String::from_utf8(output.stdout).context("the first view is no text")?;
+    String::from_utf8(output.stdout).context("the first view is no text")
+}
+
+/// Inserts the first view into `dist/index.html`.
+pub(crate) fn write(view: &str, dist: &Path) -> Result<()> {
     let file = dist.join("index.html");
     let page = fs::read_to_string(&file).with_context(|| format!("{} cannot be read", file.display()))?;
     let page = share::fill(&page, PLACE, view.trim())?;

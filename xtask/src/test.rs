@@ -8,8 +8,8 @@ use std::process::{self, Command};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
-use crate::build::{Build, with_checks};
-use crate::command::{cargo, listen, root, run};
+use crate::build::{Build, build_with_checks};
+use crate::command::{cargo, listen, root, run, target};
 use crate::compile::ensure_target;
 use crate::install;
 use crate::licences;
@@ -147,7 +147,7 @@ fn add_tests(steps: &mut Steps, TestArgs { parts, without_gpu }: &TestArgs) {
     }
     if wanted(TestPart::Browser) {
         let browser = steps.step("browser and driver", || install::driver().and_then(|()| install::browser()));
-        let site = browser.is_some().then(|| steps.step("build", || with_checks(&Build::full().run()?))).flatten();
+        let site = browser.is_some().then(|| steps.step("build", build_with_checks)).flatten();
         if let Some((browser, site)) = browser.zip(site) {
             steps.tests("browser tests", |tally| in_browser(site, &browser, tally));
         }
@@ -186,9 +186,18 @@ fn references(python: &Path, tally: &mut Tally) -> Result<()> {
 fn in_browser(site: PathBuf, browser: &Path, tally: &mut Tally) -> Result<()> {
     let mut output = String::new();
     let arguments = ["--test", "--test-concurrency=1", "--test-reporter=spec"];
-    let result = listen(&mut node("tests/browser", &arguments, site, browser)?, &mut output);
+    let mut command = node("tests/browser", &arguments, site, browser)?;
+    let result = listen(command.env("STRAIGHTEDGE", command_line()?), &mut output);
     tally.add_node(&output);
     result
+}
+
+/// The command line, compiled together with all packages of Rust tests, after which nothing is left to compile.
+fn command_line() -> Result<PathBuf> {
+    let packages = [ENGINE, PAGE, TOOLS].concat();
+    let selected = packages.iter().flat_map(|name| ["--package", name]);
+    run(cargo().arg("build").args(selected).args(["--bin", "straightedge"]))?;
+    Ok(target("debug").join("straightedge").with_extension(env::consts::EXE_EXTENSION))
 }
 
 /// Node.js in a folder of the project, with a server for the site while this program runs.
