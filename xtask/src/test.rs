@@ -185,7 +185,7 @@ fn references(python: &Path, tally: &mut Tally) -> Result<()> {
 /// The browser tests, with a server for the built page.
 fn in_browser(site: PathBuf, browser: &Path, tally: &mut Tally) -> Result<()> {
     let mut output = String::new();
-    let arguments = ["--test", "--test-concurrency=1", "--test-reporter=spec"];
+    let arguments = ["--test", "--test-concurrency=2", "--test-reporter=spec"];
     let mut command = node("tests/browser", &arguments, site, browser)?;
     let result = listen(command.env("STRAIGHTEDGE", command_line()?), &mut output);
     tally.add_node(&output);
