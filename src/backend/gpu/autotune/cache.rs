@@ -5,6 +5,7 @@
 //! stored text is not trusted: the rate decides how much work one submission holds.
 
 use std::cell::RefCell;
+use std::sync::LazyLock;
 
 use super::super::kernels;
 use crate::platform::digest::Digest;
@@ -64,8 +65,10 @@ struct Cache {
 }
 
 impl Cache {
-    fn lines(&self) -> String {
-        self.entries[self.entries.len().saturating_sub(MOST)..].iter().map(Entry::line).collect()
+    /// The shaders' hash and the newest entries.
+    fn text(&self) -> String {
+        let newest = &self.entries[self.entries.len().saturating_sub(MOST)..];
+        [format!("{}\n", shaders())].into_iter().chain(newest.iter().map(Entry::line)).collect()
     }
 }
 
@@ -90,7 +93,7 @@ pub fn recall(text: &[u8]) {
 
 /// All known results, as text for [`adopt`].
 pub fn snapshot() -> String {
-    CACHE.with_borrow(|cache| shaders() + "\n" + &cache.lines())
+    CACHE.with_borrow(Cache::text)
 }
 
 /// Uses the kernels of an earlier run as if they had won in this one, so that a resumed job gives the same digits.
@@ -101,7 +104,7 @@ pub fn adopt(text: &str) {
 
 /// The text for [`recall`]; `None` if nothing was added since the last call.
 pub fn to_keep() -> Option<String> {
-    CACHE.with_borrow_mut(|cache| std::mem::take(&mut cache.is_new).then(|| shaders() + "\n" + &cache.lines()))
+    CACHE.with_borrow_mut(|cache| std::mem::take(&mut cache.is_new).then(|| cache.text()))
 }
 
 /// Name of the winning kernel on a device, if it won by a clear margin, in this run, or in enough contests.
@@ -130,10 +133,14 @@ pub(super) fn note(contest: &str, kernel: &str, margin: f64, device: &str) {
     });
 }
 
-fn shaders() -> String {
-    let mut digest = Digest::default();
-    kernels::all().for_each(|kernel| digest.update(kernel.source.as_bytes()));
-    digest.hex()
+/// SHA-256 of all shaders.
+fn shaders() -> &'static str {
+    static HASH: LazyLock<String> = LazyLock::new(|| {
+        let mut digest = Digest::default();
+        kernels::all().for_each(|kernel| digest.update(kernel.source.as_bytes()));
+        digest.hex()
+    });
+    &HASH
 }
 
 #[cfg(test)]
