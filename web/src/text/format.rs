@@ -129,8 +129,10 @@ pub fn exact(value: Option<f64>) -> String {
 /// The value of a grid line, which is a round number.
 pub fn tick(value: f64) -> String {
     let size = value.abs();
-    let text = if size != 0.0 && !(1e-3..1e5).contains(&size) {
+    let text = if size != 0.0 && !(1e-3..1e6).contains(&size) {
         format!("{size:.1e}").replace(".0e", "e").replace('-', &MINUS.to_string())
+    } else if size >= 1e4 {
+        count(size.round() as u64)
     } else {
         let text = format!("{size:.4}");
         text.trim_end_matches('0').trim_end_matches('.').to_string()
@@ -274,7 +276,16 @@ mod tests {
 
     #[test]
     fn ticks_are_short() {
-        let cases = [(0.0, "0"), (-0.25, "−0.25"), (20.0, "20"), (0.005, "0.005"), (2e5, "2e5"), (-1e-4, "−1e−4")];
+        let cases = [
+            (0.0, "0"),
+            (-0.25, "−0.25"),
+            (20.0, "20"),
+            (0.005, "0.005"),
+            (1e4, "10\u{202f}000"),
+            (-2e5, "−200\u{202f}000"),
+            (2e6, "2e6"),
+            (-1e-4, "−1e−4"),
+        ];
         for (value, text) in cases {
             assert_eq!(tick(value), text);
         }
