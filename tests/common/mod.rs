@@ -10,10 +10,13 @@ pub(crate) mod synthetic;
 pub(crate) mod torch;
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-use straightedge::backend::gpu::GpuBackend;
+use straightedge::backend::gpu::{GpuBackend, autotune};
+use straightedge::backend::{Backend, GramShape};
 use straightedge::error::Error;
-use straightedge::job::{BackendChoice, Job, Protocol};
+use straightedge::job::{BackendChoice, GramMode, Job, Protocol};
+use straightedge::stats::moments::Scale;
 
 /// A folder with a model and its reference values, and the text it is measured on.
 pub(crate) struct Reference {
@@ -105,7 +108,11 @@ pub(crate) fn tales() -> PathBuf {
 }
 
 /// The GPU, including software adapters. Without one the calling test fails, or is skipped and listed.
+///
+/// A program's first test tunes it, and all use the kernels that won: contests take a software adapter ten seconds.
 pub(crate) fn gpu() -> Option<GpuBackend> {
+    static KERNELS: OnceLock<String> = OnceLock::new();
+    autotune::adopt(KERNELS.get_or_init(|| pollster::block_on(tuned()).unwrap_or_default()));
     match pollster::block_on(GpuBackend::new(BackendChoice::Gpu)) {
         Ok(backend) => Some(backend),
         Err(Error::NoAdapter { why }) => {
@@ -114,6 +121,15 @@ pub(crate) fn gpu() -> Option<GpuBackend> {
         }
         Err(error) => panic!("{error}"),
     }
+}
+
+/// The winners of all contests.
+async fn tuned() -> Result<String, Error> {
+    let backend = GpuBackend::new(BackendChoice::Gpu).await?;
+    let scale = Scale { shift: vec![0.0; 4], exponent: vec![1; 4] };
+    let shape = GramShape { d_in: 4, d_out: 4, folds: 2, mode: GramMode::Exact };
+    backend.gram(shape, &scale, &scale).await?;
+    Ok(autotune::snapshot())
 }
 
 /// The CPU, and the GPU under the same rules as `gpu`.
