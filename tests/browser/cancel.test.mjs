@@ -3,22 +3,8 @@ import assert from 'node:assert/strict';
 
 import { visit } from './driver.mjs';
 
-/** Presses Cancel in the task in which something appears, before the engine's next message is handled. */
-function cancelWhenSeen(page, selector) {
-  return page.evaluate((selector) => new Promise((pressed) => {
-    const look = () => {
-      if (!document.querySelector(selector)) return;
-      watcher.disconnect();
-      document.querySelector('[data-testid=cancel]').click();
-      pressed();
-    };
-    const watcher = new MutationObserver(look);
-    watcher.observe(document.body, { childList: true, subtree: true, characterData: true });
-  }), selector);
-}
-
 visit('cancelled while it works, the page is ready again', { webgpu: false }, async (app) => {
-  const cancelled = cancelWhenSeen(app.page, '[data-testid=progress]');
+  const cancelled = app.cancelWhenSeen('[data-testid=progress]');
   await app.run();
   await cancelled;
   assert.equal(await app.ended(), 'cancelled');
@@ -29,7 +15,7 @@ visit('cancelled while it works, the page is ready again', { webgpu: false }, as
 });
 
 visit('cancelled after the first block, that block stays and its report is partial', { webgpu: false }, async (app) => {
-  const cancelled = cancelWhenSeen(app.page, '[data-testid=row-0]');
+  const cancelled = app.cancelWhenSeen('[data-testid=row-0]');
   await app.run();
   await cancelled;
   assert.equal(await app.ended(), 'cancelled');

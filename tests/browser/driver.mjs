@@ -219,6 +219,20 @@ export class App {
     return { gpu: Number(held.gpuBytes), wasm: Number(held.wasmBytes) };
   }
 
+  /** Presses Cancel in the task in which something appears, before the engine's next message is handled. */
+  cancelWhenSeen(selector) {
+    return this.page.evaluate((selector) => new Promise((pressed) => {
+      const look = () => {
+        if (!document.querySelector(selector)) return;
+        watcher.disconnect();
+        document.querySelector('[data-testid=cancel]').click();
+        pressed();
+      };
+      const watcher = new MutationObserver(look);
+      watcher.observe(document.body, { childList: true, subtree: true, characterData: true });
+    }), selector);
+  }
+
   /** Presses Cancel in the task in which the status contains `words`, before the engine's next message is handled. */
   cancelWhenSaid(words) {
     return this.page.evaluate((words) => new Promise((pressed) => {

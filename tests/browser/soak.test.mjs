@@ -38,8 +38,9 @@ async function round(app) {
   await app.measure();
   await app.choose({ 'model-select': 'demo-gpt2', 'text-select': 'tales:1', rows: 1280 });
   await app.measure();
+  const cancelled = app.cancelWhenSeen('[data-testid=progress]');
   await app.run();
-  await app.element('cancel').click();
+  await cancelled;
   assert.equal(await app.ended(), 'cancelled');
   const history = (open) => app.element('history').evaluate((fold, open) => { fold.open = open; }, open);
   await history(true);
