@@ -66,6 +66,10 @@ impl<B: Backend> Degrees<'_, B> {
             let counts = if degree == 1 { &[0][..] } else { &counts };
             if !counts.is_empty() {
                 let points = self.points(polynomials, degree, counts, solved).await?;
+                if degree == 1 {
+                    let all = LearningPoint { rows: train.len() as f64, r2: points.iter().map(|fit| fit.r2).collect() };
+                    solved.report.ridge_curve.push(all);
+                }
                 solved.report.degrees.insert(degree.to_string(), points);
                 out.emit(Event::Block(Box::new(solved.report.clone()))).await;
             }
@@ -77,7 +81,7 @@ impl<B: Backend> Degrees<'_, B> {
         Ok(())
     }
 
-    /// R² of degree 1 by the number of training rows: fits on the folds of the learning curve, and on all of them.
+    /// R² of degree 1 by the number of training rows: fits on the parts of the training folds of the learning curve.
     async fn ridge_curve(
         &self,
         all: Polynomials<'_, B::Tensor>,
@@ -87,7 +91,7 @@ impl<B: Backend> Degrees<'_, B> {
         let folds = self.pass.folds.len();
         let [quarters, halves] = [FoldRuns::quarters(folds), FoldRuns::halves(folds)];
         let mut curve = Vec::new();
-        for runs in [quarters.runs(), halves.runs(), &[0..folds - 1]] {
+        for runs in [quarters.runs(), halves.runs()] {
             let mut point = LearningPoint::default();
             for run in runs {
                 let train = rows.folds(run.clone());
