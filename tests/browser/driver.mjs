@@ -219,33 +219,24 @@ export class App {
     return { gpu: Number(held.gpuBytes), wasm: Number(held.wasmBytes) };
   }
 
-  /** Presses Cancel in the task in which something appears, before the engine's next message is handled. */
-  cancelWhenSeen(selector) {
-    return this.page.evaluate((selector) => new Promise((pressed) => {
-      const look = () => {
-        if (!document.querySelector(selector)) return;
-        watcher.disconnect();
-        document.querySelector('[data-testid=cancel]').click();
-        pressed();
-      };
-      const watcher = new MutationObserver(look);
-      watcher.observe(document.body, { childList: true, subtree: true, characterData: true });
-    }), selector);
-  }
-
-  /** Presses Cancel in the task in which the status contains `words`, before the engine's next message is handled. */
-  cancelWhenSaid(words) {
-    return this.page.evaluate((words) => new Promise((pressed) => {
+  /** Presses Cancel in the task in which something with these words appears, before the engine's next message is handled. */
+  cancelWhenSeen(selector, words = '') {
+    return this.page.evaluate(([selector, words]) => new Promise((pressed) => {
       const look = () => {
         const cancel = document.querySelector('[data-testid=cancel]');
-        if (!cancel || !document.querySelector('[data-testid=status]').textContent.includes(words)) return;
+        if (!cancel || !document.querySelector(selector)?.textContent.includes(words)) return;
         watcher.disconnect();
         cancel.click();
         pressed();
       };
       const watcher = new MutationObserver(look);
       watcher.observe(document.body, { childList: true, subtree: true, characterData: true });
-    }), words);
+    }), [selector, words]);
+  }
+
+  /** The same for words of the status. */
+  cancelWhenSaid(words) {
+    return this.cancelWhenSeen('[data-testid=status]', words);
   }
 
   run() {
