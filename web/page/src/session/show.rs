@@ -1,6 +1,7 @@
 //! Changes what is shown: another measurement, one of its blocks.
 
 use leptos::prelude::*;
+use leptos::reactive::graph::Source;
 use straightedge_web::state::frame::Part;
 use straightedge_web::state::order_status::Phase;
 use straightedge_web::state::run::Run;
@@ -13,13 +14,13 @@ use crate::permalink::Entry;
 impl Session {
     /// Shows another measurement, with nothing highlighted.
     pub(super) fn show(self, run: Run) {
-        self.focus.set(None);
-        self.block.set(None);
-        self.overlay.set(None);
-        self.repeated.set(None);
-        self.shared.set(None);
+        set_anew(self.focus, None);
+        set_anew(self.block, None);
+        set_anew(self.overlay, None);
+        set_anew(self.repeated, None);
+        set_anew(self.shared, None);
         self.replaced.set_value(None);
-        self.run.set(run);
+        set_anew(self.run, run);
     }
 
     /// Shows the replaced result again if the measurement has ended without any block.
@@ -83,4 +84,11 @@ impl Session {
         let is_embedded = self.frame.with(|frame| frame.is_embedded);
         !is_embedded && (self.guide.step.get().is_some() || self.view.get() == View::Continuation)
     }
+}
+
+/// Sets a signal whose readers come and go, such as rows of a table, and forgets them. Leptos keeps an entry for every
+/// reader that ever was; those that still exist are told of the value, read it and are entered again.
+fn set_anew<T: Send + Sync + 'static>(signal: RwSignal<T>, value: T) {
+    signal.set(value);
+    signal.clear_subscribers();
 }
